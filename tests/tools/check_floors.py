@@ -15,7 +15,7 @@ import sys
 import std_includes
 
 # A folder includes its own floor and lower ones.
-FLOORS = {"meta": 0, "tensor": 1, "format": 1, "nn": 2, "model": 3, "strategy": 4, "schedule": 5, "plan": 6, "backend": 7, "data": 8, "runtime": 9, "tools": 9, "front": 10, "": 11}
+FLOORS = {"meta": 0, "tensor": 1, "format": 1, "nn": 2, "model": 3, "strategy": 4, "schedule": 5, "plan": 6, "jobs": 7, "backend": 7, "data": 8, "runtime": 9, "tools": 9, "front": 10, "": 11}
 # Rooms of a floor, or of a back end, the lowest first: one includes itself and those before it. "" is the place of what lies in no room.
 BACK_END = ["device", "kernels", "rows", "exchange", "products", "attention", "losses", "experts", "parameters", ""]
 ROOMS = {
@@ -31,6 +31,8 @@ ROOMS = {
 }
 # Includes of lower floors, or of their own, that the design forbids all the same.
 FORBIDDEN = {
+    "jobs": {"backend", "backend/*", "nn", "model", "tensor"},
+    "backend": {"jobs"},
     "tensor": {"format"},
     "schedule": {"nn", "model", "tensor", "format"},
     "data": {"backend/*"},
@@ -42,7 +44,9 @@ HEAVY_BELOW = 4  # floors 0-3
 HEADER_LINES = 440
 # Tables are tested by the page made from them; a header that only gathers others has nothing of its own.
 # A file .inc is the body of the header that includes it, perhaps several times.
-NO_UNIT_TEST = re.compile(r"(^|/)(messages|fwd)\.hpp$|^(motet|cuda)\.hpp$|\.inc$")
+NO_UNIT_TEST = re.compile(r"(^|/)(messages|fwd)\.hpp$|^(motet|cuda|jobs)\.hpp$|\.inc$")
+# Floors that motet.hpp leaves out, as who trains a model needs none of them: a header of that name brings them.
+BESIDE = {"jobs"}
 # Headers that cannot be read without CUDA's. cuda.hpp brings them all; motet.hpp must not.
 CUDA = re.compile(r"^cuda\.hpp$|^backend/cuda/|^backend/transport/(nccl|shared_gpu)|^front/cuda_")
 CUDA_INCLUDE = re.compile(r"^(cuda|cublas|cudnn|nccl|cub/|thrust/)")
@@ -280,12 +284,15 @@ def check(repository, docs="notice"):
     cycle = find_cycle(graph)
     if cycle:
         errors.append("include cycle: " + " -> ".join(cycle))
+    for floor in sorted(BESIDE):
+        brought = reached_from(graph, f"{floor}.hpp") if f"{floor}.hpp" in graph else set()
+        errors += [f"{header}: {floor}.hpp does not bring it" for header in headers if folder(header) == floor and header not in brought]
     for top, of_cuda in (("motet.hpp", False), ("cuda.hpp", True)):
         if top not in graph:
             continue
         reached = reached_from(graph, top)
         for header in headers:
-            if header not in reached and header.endswith(".hpp") and folder(header) and bool(CUDA.search(header)) == of_cuda:
+            if header not in reached and header.endswith(".hpp") and folder(header) and folder(header) not in BESIDE and bool(CUDA.search(header)) == of_cuda:
                 errors.append(f"{header}: {top} does not bring it")
             if header in reached and CUDA.search(header) and not of_cuda:
                 errors.append(f"{header}: {top} brings it, and so asks for CUDA")

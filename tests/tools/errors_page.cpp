@@ -57,6 +57,7 @@ int main(int count, char** words) {
       case 'M': return "Models";
       case 'S': return "Strategies";
       case 'P': return "Plans and schedules";
+      case 'J': return "Jobs";
       case 'B': return "Back ends";
       case 'D': return "Data";
       case 'R': return "Training and checkpoints";

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Which job gets which devices: plays a trace on a cluster of several kinds of devices by one of nine policies,
+// and tells how long jobs took, as text, as JSON or as a page.
+#include "schedule_jobs/answer.hpp"
+#include "schedule_jobs/page.hpp"
+#include "schedule_jobs/settings.hpp"
+
+#include <motet/format/atomic_file.hpp>
+
+#include <chrono>
+#include <exception>
+#include <new>
+
+namespace motet::schedule_jobs {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point then) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
+}
+
+// As published: jobs that Crius finishes and this policy does not count with the longest time of this policy, of
+// Crius and of first come, first served.
+double padded(const answer& of, const iteration_times& times, const data_parallel_memory& memory) {
+  const job_outcome& own = of.played.outcome;
+  double longest = largest_of(own.finished);
+  std::size_t wanted = own.finished.size();
+  for (const char* other : {"crius", "fcfs"}) {
+    if (of.asked.asked.policy == other && of.asked.asked.without.empty()) continue;
+    policy_question asked = of.asked.asked;
+    asked.policy = other;
+    asked.without.clear();
+    asked.depth = 0;
+    asked.record = false;
+    const job_outcome played = play_policy(asked, of.cluster, of.trace, times, memory).outcome;
+    longest = std::max(longest, largest_of(played.finished));
+    if (asked.policy == "crius") wanted = std::max(wanted, played.finished.size());
+  }
+  return padded_completion(own, wanted, longest);
+}
+
+answer find(const settings& given) {
+  const auto began = std::chrono::steady_clock::now();
+  answer of{given, choose_cluster(given.cluster), {}, {}};
+  of.trace = read_job_trace(read_text(given.trace), given.trace, of.cluster);
+  if (of.trace.out_of_order > 0)
+    std::fprintf(stderr,
+                 "schedule_jobs: %s: %td jobs stand behind later ones, the first in line %td; sorted by "
+                 "submission_time\n",
+                 given.trace.c_str(), of.trace.out_of_order, of.trace.first_out_of_order);
+  const iteration_times times = read_iteration_times(read_text(given.times), given.times);
+  data_parallel_memory memory;
+  if (!given.memory.empty()) memory = read_data_parallel_memory(read_text(given.memory), given.memory);
+  of.played = play_policy(given.asked, of.cluster, of.trace, times, memory);
+  of.seconds = seconds_since(began);
+  of.padded = padded(of, times, memory);
+  return of;
+}
+
+std::string names_of_clusters() {
+  std::string out;
+  for (const job_cluster& each : known_job_clusters()) {
+    out += each.name + ":";
+    for (const device_group& kind : each.kinds)
+      out += " " + kind.kind + " " + std::to_string(kind.nodes) + "x" + std::to_string(kind.per_node);
+    out += "\n";
+  }
+  return out;
+}
+
+std::string text_for(const settings& given) {
+  if (given.list_clusters) return names_of_clusters();
+  if (given.list_policies) {
+    std::string out;
+    for (const std::string_view each : policy_names) out += std::string(each) + "\n";
+    return out;
+  }
+  const answer of = find(given);
+  if (given.emit == "json") return write_json(json_of(of), 2) + "\n";
+  return given.emit == "html" ? page_of(of) : text_of(of);
+}
+
+void put(const settings& given, const std::string& text) {
+  if (!given.output.empty()) return write_file(given.output, text);
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    fail(file_unwritable, "standard output");
+}
+
+int run(int count, const char* const* words) {
+  try {
+    settings given;
+    std::string text;
+    try {
+      if (!read_settings(count, words, given)) return 0;
+      text = text_for(given);
+    } catch (const error& problem) {
+      // What was asked cannot be answered.
+      std::fprintf(stderr, "schedule_jobs: %s\n", problem.what());
+      return 2;
+    }
+    put(given, text);
+    return 0;
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "schedule_jobs: there is not enough memory for a trace of this size\n");
+    return 1;
+  } catch (const std::exception& problem) {
+    std::fprintf(stderr, "schedule_jobs: %s\n", problem.what());
+    return 1;
+  }
+}
+
+}  // namespace
+}  // namespace motet::schedule_jobs
+
+int main(int count, char** words) { return motet::schedule_jobs::run(count, words); }

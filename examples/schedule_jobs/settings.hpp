@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/data/file.hpp>
+#include <motet/jobs/cluster_file.hpp>
+#include <motet/jobs/policies.hpp>
+#include <motet/tools/options.hpp>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace motet::schedule_jobs {
+
+// The command line of schedule_jobs.
+struct settings {
+  std::string trace, cluster, times, memory, emit = "text", output;
+  policy_question asked;
+  bool list_clusters = false, list_policies = false;
+};
+
+inline job_cluster choose_cluster(const std::string& name) {
+  std::string known;
+  for (const job_cluster& each : known_job_clusters()) {
+    if (each.name == name) return each;
+    known += (known.empty() ? "" : ", ") + each.name;
+  }
+  if (!name.ends_with(".json")) fail(no_such_job_cluster, "got \"" + name + "\", there are " + known);
+  return read_job_cluster(read_text(name), name);
+}
+
+// False when --help was asked for and printed.
+inline bool read_settings(int count, const char* const* words, settings& to) {
+  std::string mode = "correct";
+  index depth = 0;
+  std::vector<std::string> names(std::begin(policy_names), std::end(policy_names));
+  options line(
+      "schedule_jobs",
+      "plays a trace of training jobs on a cluster of several kinds of devices, and tells what a policy "
+      "makes of it");
+  line.text("--trace", to.trace, "FILE.csv",
+            "jobs: when each was submitted, what it trains, what it asks for");
+  line.text("--cluster", to.cluster, "NAME|FILE.json", "nodes and kinds of devices; --list-clusters");
+  line.text("--times", to.times, "FILE.csv",
+            "seconds of an iteration of each model, by kind and number of devices");
+  line.text("--memory", to.memory, "FILE.json",
+            "gigabytes of a device under data parallelism, by model; without it all is thought to fit");
+  line.choice("--policy", to.asked.policy, names, "who decides");
+  line.choice("--mode", mode, {"correct", "artifact"},
+              "how progress is counted: the integral of a job's speed, or as the artifact of Crius does");
+  line.count("--rounds", to.asked.rounds, 0, "rounds of 300 s to play; 0: until all is done");
+  line.count("--depth", depth, 0, 6, "steps of making room for one job, of crius; 0: as published");
+  line.texts("--without", to.asked.without, "PART",
+             "of crius: types, scaling, pruning or planner; may be given several times");
+  line.choice("--emit", to.emit, {"text", "json", "html"},
+              "numbers, numbers with names, or a page with who had which devices, queue and throughput");
+  line.text("--output", to.output, "FILE", "write there instead of standard output");
+  line.flag("--list-clusters", to.list_clusters, "print the clusters that have names, and stop");
+  line.flag("--list-policies", to.list_policies, "print the policies, and stop");
+  if (!line.parse(count, words)) {
+    std::fputs(line.help().c_str(), stdout);
+    return false;
+  }
+  if (to.list_clusters || to.list_policies) return true;
+  for (const char* needed : {"--trace", "--cluster", "--times"}) line.require(needed);
+  to.asked.count = mode == "artifact" ? progress_count::artifact : progress_count::correct;
+  to.asked.depth = static_cast<std::int32_t>(depth);
+  to.asked.record = to.emit == "html";
+  require_policy(to.asked);
+  if (depth > 0 && to.asked.policy != "crius")
+    fail(bad_option_value, "--depth wants --policy crius, got " + to.asked.policy);
+  return true;
+}
+
+}  // namespace motet::schedule_jobs

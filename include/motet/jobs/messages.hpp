@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/meta/error.hpp>
+
+// What goes wrong with traces, times and clusters of jobs.
+namespace motet {
+
+inline constexpr message jobs_columns_differ{"MT-J01",
+                                             "a table of jobs or times has the columns that its page names",
+                                             "a column is misspelt, missing, or of another table",
+                                             "docs/jobs/jobs.md lists the columns of traces and of times"};
+inline constexpr message jobs_bad_cell{"MT-J02",
+                                       "a cell of a table of jobs or times is a number in its range",
+                                       "a unit or a letter stands in it, or it is empty or negative",
+                                       "Correct the cell in the line and the column that are named"};
+inline constexpr message jobs_row_twice{"MT-J03", "a job and a measured time occur once in their table",
+                                        "two files were joined, or an identifier was used again",
+                                        "Remove one of the two lines"};
+inline constexpr message jobs_unknown_kind{
+    "MT-J04", "a job asks for a kind of device that the cluster has",
+    "the trace was made for another cluster, or the kind is misspelt",
+    "Take the cluster that the trace was made for, or correct the name"};
+inline constexpr message jobs_unknown_model{
+    "MT-J05", "a job trains a model that the table of times knows",
+    "the table was measured for other models, sizes or batches, or the name is misspelt",
+    "Measure it and add its rows, or correct the name"};
+inline constexpr message jobs_too_large{
+    "MT-J06", "a job fits into the cluster while nothing else runs",
+    "it asks for more devices of its kind than there are, or for a number "
+    "that does not fill nodes",
+    "Ask for a power of two, and at most what is named as the largest"};
+inline constexpr message jobs_bad_cluster{
+    "MT-J07", "a cluster of jobs has kinds of devices, each with nodes of a power of two",
+    "a field is missing or misspelt, or a number is zero or not a power of two",
+    "docs/jobs/jobs.md shows the file of a cluster"};
+inline constexpr message no_such_job_cluster{"MT-J08", "there is no such cluster for jobs",
+                                             "the name is misspelt, or it is a file that is not there",
+                                             "Take one of the names, or a file that ends with .json"};
+inline constexpr message no_such_policy{"MT-J09", "there is no such policy, or no such part of it",
+                                        "the name is misspelt", "Take one of the names that are listed"};
+inline constexpr message jobs_bad_memory{
+    "MT-J10", "a table of memory has, for each model, gigabytes of 1, 2, 4, ... devices",
+    "an entry is no list of numbers, or the file is of another kind",
+    "docs/jobs/jobs.md shows the file; -1 says that it does not fit"};
+inline constexpr message jobs_policy_broke{
+    "MT-J11", "a policy keeps running jobs on devices and waiting jobs off them",
+    "the policy has an error: it lost the devices of a job, or left some behind",
+    "Report the trace and the policy, with the time that is named"};
+
+inline constexpr message jobs_messages[] = {jobs_columns_differ, jobs_bad_cell,       jobs_row_twice,
+                                            jobs_unknown_kind,   jobs_unknown_model,  jobs_too_large,
+                                            jobs_bad_cluster,    no_such_job_cluster, no_such_policy,
+                                            jobs_bad_memory,     jobs_policy_broke};
+
+}  // namespace motet

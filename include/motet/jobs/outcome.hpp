@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/meta/config.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace motet {
+
+// A job had a device from one second of the simulation to another.
+struct device_span {
+  std::int32_t job = 0, device = 0;
+  double from = 0, to = 0;
+};
+
+// What a policy made of a trace. Times are seconds, throughput is samples a second, summed over all jobs.
+struct job_outcome {
+  index submitted = 0, reschedules = 0, in_time = 0;
+  double began = 0, lasted = 0;
+  std::vector<double> finished;                 // from the submission to the end, in the order of their ends
+  std::vector<double> unfinished;               // from the submission until the simulation stopped
+  std::vector<double> waited;                   // of the finished, then of the others
+  std::vector<double> throughput, queue, busy;  // round by round
+  std::vector<device_span> spans;               // where they were asked for
+};
+
+inline double mean_of(const std::vector<double>& of) {
+  double sum = 0;
+  for (const double each : of) sum += each;
+  return of.empty() ? 0 : sum / static_cast<double>(of.size());
+}
+inline double largest_of(const std::vector<double>& of) {
+  return of.empty() ? 0 : *std::max_element(of.begin(), of.end());
+}
+
+// The mean time to completion as the evaluation of Crius counts it: jobs that `wanted` says another policy
+// finished, and this one did not, count with the largest time of all.
+inline double padded_completion(const job_outcome& of, std::size_t wanted, double largest) {
+  std::vector<double> all = of.finished;
+  while (all.size() < wanted) all.push_back(largest);
+  return mean_of(all);
+}
+
+// The mean time to completion of all jobs, where those that are not finished are known to take longer than they
+// have: the area under the estimate of Kaplan and Meier, up to the longest time that was seen. A bound from
+// below, as nothing is known beyond it.
+inline double censored_completion(const job_outcome& of) {
+  struct seen {
+    double time;
+    bool ended;
+  };
+  std::vector<seen> all;
+  for (const double each : of.finished) all.push_back({each, true});
+  for (const double each : of.unfinished) all.push_back({each, false});
+  std::sort(all.begin(), all.end(), [](const seen& a, const seen& b) {
+    return a.time != b.time ? a.time < b.time : a.ended && !b.ended;
+  });
+  double alive = 1, area = 0, from = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    area += alive * (all[i].time - from);
+    from = all[i].time;
+    if (all[i].ended) alive *= 1 - 1 / static_cast<double>(all.size() - i);
+  }
+  return area;
+}
+
+}  // namespace motet

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/jobs/crius.hpp>
+#include <motet/jobs/elasticflow.hpp>
+#include <motet/jobs/fcfs.hpp>
+#include <motet/jobs/gandiva.hpp>
+#include <motet/jobs/gavel.hpp>
+#include <motet/jobs/messages.hpp>
+#include <motet/jobs/motet_policy.hpp>
+#include <motet/jobs/rounds.hpp>
+#include <motet/jobs/sia.hpp>
+#include <motet/jobs/tiresias.hpp>
+#include <motet/meta/nearest.hpp>
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace motet {
+
+inline constexpr std::string_view policy_names[] = {
+    "fcfs", "gandiva", "tiresias", "elasticflow", "elasticflow-ls", "gavel", "sia", "crius", "motet"};
+inline constexpr std::string_view crius_parts[] = {"types", "scaling", "pruning", "planner"};
+
+// What is asked of a simulation.
+struct policy_question {
+  std::string policy = "motet";
+  std::vector<std::string> without;  // parts of crius
+  std::int32_t depth = 0;            // of its search; 0: as published
+  progress_count count = progress_count::correct;
+  index rounds = 0;     // 0: until all is done
+  bool record = false;  // who had which devices, and when
+};
+
+struct policy_answer {
+  job_outcome outcome;
+  bool chooses = false;                // whether the policy solves a programme each time
+  double mean_gap = 0, worst_gap = 0;  // of what it solved, to the bound
+};
+
+// Throws MT-J09 where there is no such policy or part.
+inline void require_policy(const policy_question& of) {
+  const auto among = [](std::string_view name, std::span<const std::string_view> names) {
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      fail(no_such_policy, std::string(not_among(name, names).view()));
+  };
+  among(of.policy, policy_names);
+  for (const std::string& each : of.without) {
+    among(each, crius_parts);
+    if (of.policy != "crius")
+      fail(no_such_policy, "the policy " + of.policy + " has no part " + each + "; crius has");
+  }
+}
+
+// Plays a trace by the named policy. Changes cost what the evaluation of Crius charges: policies that know
+// the plan beforehand 10 s a device and 40 at most, others 150 and 600.
+inline policy_answer play_policy(const policy_question& of, const job_cluster& cluster,
+                                 const job_trace& trace, const iteration_times& times,
+                                 const data_parallel_memory& memory) {
+  require_policy(of);
+  const auto leaves_out = [&](std::string_view part) {
+    return std::find(of.without.begin(), of.without.end(), part) != of.without.end();
+  };
+  speed_rules speeds;
+  speeds.sum_of_five = of.count == progress_count::artifact;
+  job_world world(cluster, trace, times, memory, speeds);
+  round_rules rules;
+  rules.count = of.count;
+  rules.rounds = of.rounds;
+  rules.record = of.record;
+  if (of.policy == "elasticflow-ls") rules.far_deadline = 1e9;
+  if (of.policy == "crius" || of.policy == "motet")
+    rules.costs = leaves_out("pruning") ? change_costs{300, 1200} : change_costs{10, 40};
+  round_player player(world, rules);
+  policy_answer out;
+  const auto play = [&](auto policy) {
+    out.outcome = player.play(policy);
+    if constexpr (requires { policy.mean_gap(); }) {
+      out.chooses = true;
+      out.mean_gap = policy.mean_gap();
+      out.worst_gap = policy.worst_gap();
+    }
+  };
+  if (of.policy == "fcfs") play(fcfs_policy{});
+  else if (of.policy == "gandiva") play(gandiva_policy{});
+  else if (of.policy == "tiresias") play(tiresias_policy{});
+  else if (of.policy == "gavel") play(gavel_policy{});
+  else if (of.policy == "sia") play(sia_policy{});
+  else if (of.policy == "motet") play(motet_policy{});
+  else if (of.policy == "crius")
+    play(crius_policy({.types = !leaves_out("types"),
+                       .scaling = !leaves_out("scaling"),
+                       .planner = !leaves_out("planner"),
+                       .depth = of.depth}));
+  else play(elasticflow_policy({.deadlines = of.policy == "elasticflow"}));
+  return out;
+}
+
+}  // namespace motet

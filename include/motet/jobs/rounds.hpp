@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/jobs/messages.hpp>
+#include <motet/jobs/outcome.hpp>
+#include <motet/jobs/world.hpp>
+#include <motet/meta/config.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+namespace motet {
+
+// How progress is counted. `artifact`: all time that a job ever ran at its speed of now, whole iterations, as
+// the artifact of Crius does, so that its numbers come out. `correct`: the integral of its speed.
+enum class progress_count : std::uint8_t { correct, artifact };
+
+struct change_costs {
+  double per_device = 150, most = 600;  // seconds that a started, moved or resized job loses
+};
+
+struct round_rules {
+  progress_count count = progress_count::correct;
+  double seconds = 300;       // of a round
+  index rounds = 0;           // 0: until all is done
+  double work_scale = 5;      // iterations of the trace for one that is simulated
+  double deadline_scale = 5;  // of the time that the trace gives
+  double far_deadline = 0;    // seconds from the submission, for all; 0: those of the trace
+  change_costs costs;
+  bool record = false;  // who had which devices, and when
+};
+
+namespace detail {
+
+// As Python divides: the whole part of a quotient, from its remainder.
+inline double whole_quotient(double a, double b) {
+  const double quotient = (a - std::fmod(a, b)) / b, floor = std::floor(quotient);
+  return quotient - floor > 0.5 ? floor + 1 : floor;
+}
+
+}  // namespace detail
+
+// Plays a trace in rounds, as the artifact of Crius does: what was submitted within a round is there at its
+// beginning, and who ends within a round leaves at the beginning of the next.
+class round_player {
+ public:
+  round_player(job_world& world, const round_rules& rules) : world_(world), rules_(rules) {
+    world_.round = rules.seconds;
+    world_.now = world_.trace->jobs.empty() ? 0 : world_.trace->jobs[0].submitted;
+    begin_ = world_.now;
+    outcome_.began = begin_;
+  }
+
+  template <job_policy Policy>
+  job_outcome play(Policy& policy) {
+    while (goes_on()) {
+      const job_events events = begin();
+      policy.on_events(world_, events);
+      end();
+    }
+    return finish();
+  }
+
+ private:
+  bool goes_on() const {
+    if (rules_.rounds > 0) return round_ < rules_.rounds;
+    return next_ < world_.jobs.size() || !world_.running.empty() ||
+           (!world_.waiting.empty() && idle_ < idle_limit);
+  }
+  bool arrives(const job_state& of) const {
+    const double since = world_.trace->jobs[as_size(of.traced)].submitted - begin_;
+    return std::max(0.0, std::ceil(since / rules_.seconds) - 1) <= static_cast<double>(round_);
+  }
+
+  job_events begin() {
+    job_events out;
+    for (; next_ < world_.jobs.size() && arrives(world_.jobs[next_]); ++next_) {
+      job_state& job = world_.jobs[next_];
+      const traced_job& from = world_.trace->jobs[as_size(job.traced)];
+      job.submitted = world_.now;
+      job.deadline =
+          world_.now + (rules_.far_deadline > 0 ? rules_.far_deadline
+                                                : (from.deadline - world_.now) * rules_.deadline_scale);
+      job.work = job.left = std::floor(from.iterations / rules_.work_scale);
+      out.arrived.push_back(static_cast<std::int32_t>(next_));
+      ++outcome_.submitted;
+    }
+    mark_ = world_.places.mark();
+    for (const std::int32_t job : world_.running)
+      if (progress(world_.of(job))) out.ended.push_back(job);
+    for (const std::int32_t job : out.ended) {
+      const job_state& of = world_.of(job);
+      world_.finish(job, world_.now);
+      outcome_.finished.push_back(world_.now - of.submitted);
+      outcome_.waited.push_back(of.waited);
+      outcome_.in_time += world_.now <= of.deadline ? 1 : 0;
+      world_.places.release(job);
+    }
+    idle_ = out.ended.empty() && out.arrived.empty() ? idle_ + 1 : 0;
+    return out;
+  }
+  // Whether it is done.
+  bool progress(job_state& job) const {
+    if (job.paused) return false;
+    const double seconds = world_.speeds.best_seconds(job.shape, job.has);
+    job.ran += rules_.seconds;
+    if (rules_.count == progress_count::artifact) {
+      job.left = job.work - detail::whole_quotient(job.ran, seconds);
+      if (job.left == job.work) job.deadline = 0;
+    } else {
+      job.left -= rules_.seconds / seconds;
+    }
+    return job.left <= (rules_.count == progress_count::artifact ? 0 : 1e-9);
+  }
+
+  void end() {
+    require_places();
+    world_.now += rules_.seconds;
+    for (const std::int32_t job : world_.waiting) world_.of(job).waited += rules_.seconds;
+    touched_.resize(world_.jobs.size(), -1);
+    for (const occupancy::change& each : world_.places.changes(mark_)) {
+      const occupancy::owner who = world_.places.owner_of(each.device);
+      if (rules_.record) record(each.device, who);
+      if (who == occupancy::nobody || touched_[as_size(who)] == round_) continue;
+      touched_[as_size(who)] = round_;
+      ++world_.of(who).changes;
+      ++outcome_.reschedules;
+    }
+    world_.places.settle();
+    double samples = 0;
+    std::int32_t busy = 0;
+    for (const std::int32_t job : world_.running) {
+      samples += speed_of(job);
+      busy += world_.of(job).has.devices;
+    }
+    outcome_.throughput.push_back(to_thousandths(samples));
+    outcome_.queue.push_back(static_cast<double>(world_.waiting.size()));
+    outcome_.busy.push_back(static_cast<double>(busy) / static_cast<double>(world_.places.devices()));
+    ++round_;
+  }
+  // What is there at the end of a call was there from its beginning: a round earlier than now.
+  void record(std::int32_t device, occupancy::owner who) {
+    open_.resize(as_size(world_.places.devices()), -1);
+    const double at = world_.now - rules_.seconds - begin_;
+    std::int32_t& open = open_[as_size(device)];
+    if (open >= 0) outcome_.spans[as_size(open)].to = at;
+    open = -1;
+    if (who == occupancy::nobody) return;
+    open = static_cast<std::int32_t>(outcome_.spans.size());
+    outcome_.spans.push_back({who, device, at, -1});
+  }
+  // Samples a second in this round, less what a change costs.
+  double speed_of(std::int32_t number) {
+    job_state& job = world_.of(number);
+    double samples =
+        world_.speeds.best(job.shape, job.has).runs ? world_.speeds.best(job.shape, job.has).samples : 0;
+    if (touched_[as_size(number)] == round_) {
+      const double cost = std::min(rules_.costs.per_device * job.has.devices, rules_.costs.most);
+      if (cost <= rules_.seconds) {
+        samples *= (rules_.seconds - cost) / rules_.seconds;
+        job.paused = false;
+      } else {
+        job.pause = cost;
+        job.paused = true;
+      }
+    }
+    if (!job.paused) return samples;
+    if (job.pause <= rules_.seconds) {
+      samples *= (rules_.seconds - job.pause) / rules_.seconds;
+      job.paused = false;
+      return samples;
+    }
+    job.pause -= rules_.seconds;
+    return 0;
+  }
+
+  void require_places() const {
+    for (const std::int32_t job : world_.running)
+      if (world_.places.pieces(job).empty() || world_.placed(job) != world_.of(job).has) broken(job, "runs");
+    for (const std::int32_t job : world_.waiting)
+      if (!world_.places.pieces(job).empty()) broken(job, "waits");
+  }
+  [[noreturn]] void broken(std::int32_t job, const char* does) const {
+    fail(jobs_policy_broke,
+         sentence({"at second ", world_.now - begin_, " the job ", world_.trace->jobs[as_size(job)].id, " ",
+                   does, " with ", world_.places.devices_of(job), " devices"}));
+  }
+
+  job_outcome finish() {
+    for (const auto* queue : {&world_.running, &world_.waiting})
+      for (const std::int32_t job : *queue) {
+        outcome_.waited.push_back(world_.of(job).waited);
+        outcome_.unfinished.push_back(world_.now - world_.of(job).submitted);
+      }
+    outcome_.lasted = world_.now - begin_;
+    for (device_span& each : outcome_.spans)
+      if (each.to < 0) each.to = outcome_.lasted;
+    return outcome_;
+  }
+
+  static constexpr index idle_limit =
+      2000;  // rounds in which nothing happens: what waits then waits for ever
+  job_world& world_;
+  round_rules rules_;
+  job_outcome outcome_;
+  std::size_t next_ = 0, mark_ = 0;
+  index round_ = 0, idle_ = 0;
+  double begin_ = 0;
+  std::vector<std::int32_t> open_;  // of each device, the span that has not ended
+  std::vector<index> touched_;      // the last round in which a job was given devices
+};
+
+}  // namespace motet

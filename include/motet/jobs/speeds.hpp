@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/jobs/cluster.hpp>
+#include <motet/jobs/memory.hpp>
+#include <motet/jobs/times.hpp>
+#include <motet/jobs/trace.hpp>
+#include <motet/meta/config.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace motet {
+
+// Rounded to thousandths, half to even of what the number is in binary.
+inline double to_thousandths(double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.3f", value);
+  return std::strtod(text, nullptr);
+}
+
+// The devices of a job: so many of one kind, equally many on each of its nodes.
+struct allotment {
+  std::int32_t kind = 0, devices = 0, per_node = 0;
+
+  std::int32_t nodes() const { return devices / per_node; }
+  friend bool operator==(const allotment&, const allotment&) = default;
+};
+
+// Samples a second of what is asked for; not there where nothing runs.
+struct job_speed {
+  bool runs = false;
+  double samples = 0;
+};
+
+struct speed_rules {
+  double relaxed = 0.9;        // of the speed, for each halving of the devices of a node
+  double smaller = 1.8;        // times the speed of the next larger size that was measured, for each step
+  double longest = 300;        // seconds of an iteration: what takes longer does not run
+  double usable_memory = 0.8;  // of a device's, for who trains by data parallelism
+  bool sum_of_five = false;  // as the artifact reads times with an end-to-end column: five iterations for one
+};
+
+// How fast each model runs on so many devices of a kind and layout, as a table: looking it up costs nothing.
+// What was not measured is estimated: a spread over more nodes from the best layout, a size from the next larger
+// one.
+class speed_table {
+ public:
+  struct job_shape {
+    std::string model, size;
+    index batch = 0;
+  };
+
+  speed_table(const job_cluster& cluster, const iteration_times& times, const data_parallel_memory& memory,
+              const speed_rules& rules = {})
+      : cluster_(&cluster), times_(&times), memory_(&memory), rules_(rules) {}
+
+  // The number of a model, its size and its batch; throws MT-J05 where the times know neither.
+  index shape_of(const std::string& name, index batch) {
+    const std::size_t bar = name.find("__");
+    const std::string model = name.substr(0, bar), size = bar == name.npos ? "" : name.substr(bar + 2);
+    for (std::size_t s = 0; s < shapes_.size(); ++s)
+      if (shapes_[s].batch == batch && shapes_[s].size == size && shapes_[s].model == model)
+        return static_cast<index>(s);
+    const std::vector<std::string> sizes = times_->sizes(model);
+    if (std::find(sizes.begin(), sizes.end(), size) == sizes.end()) {
+      std::string has;
+      for (const std::string& each : sizes) has += (has.empty() ? "" : ", ") + each;
+      fail(jobs_unknown_model,
+           "got \"" + name + "\", the times have " +
+               (sizes.empty() ? "the models " + times_->models() : "of " + model + " the sizes " + has));
+    }
+    shapes_.push_back({model, size, batch});
+    fill();
+    return static_cast<index>(shapes_.size()) - 1;
+  }
+  const std::vector<job_shape>& shapes() const { return shapes_; }
+
+  // As the best plan runs.
+  const job_speed& best(index shape, const allotment& on) const { return entry_of(shape, on).best; }
+  // As those see it who train by data parallelism: the same, where its memory suffices.
+  const job_speed& data_parallel(index shape, const allotment& on) const {
+    return entry_of(shape, on).fitting;
+  }
+  // The most of `best` over all layouts of so many devices of a kind.
+  double bound(index shape, index kind, index devices) const {
+    return bounds_[(as_size(shape) * cluster_->kinds.size() + as_size(kind)) * as_size(job_sizes) +
+                   bits(devices)];
+  }
+  // Seconds of an iteration; endless where nothing runs.
+  double seconds(index shape, const job_speed& at) const {
+    return at.runs ? to_thousandths(static_cast<double>(shapes_[as_size(shape)].batch) / at.samples) : 1e9;
+  }
+  // Seconds of an iteration of the best plan.
+  double best_seconds(index shape, const allotment& on) const { return entry_of(shape, on).seconds; }
+
+  // Whole nodes, or within one.
+  allotment packed(index kind, index devices) const {
+    const index size = cluster_->kinds[as_size(kind)].per_node;
+    return {static_cast<std::int32_t>(kind), static_cast<std::int32_t>(devices),
+            static_cast<std::int32_t>(std::min(devices, size))};
+  }
+  const job_cluster& cluster() const { return *cluster_; }
+  const speed_rules& rules() const { return rules_; }
+
+ private:
+  // Powers of two that a job, and its part of a node, may have.
+  static constexpr index job_sizes = std::bit_width(as_size(most_devices_of_job)),
+                         node_sizes = std::bit_width(as_size(most_devices_of_node));
+  struct entry {
+    job_speed best, fitting;
+    double seconds = 1e9;
+  };
+  struct found_time {
+    const measured_time* time = nullptr;
+    double factor = 1;
+  };
+
+  static std::size_t bits(index of) { return static_cast<std::size_t>(std::bit_width(as_size(of)) - 1); }
+  const entry& entry_of(index shape, const allotment& on) const {
+    return entries_[((as_size(shape) * cluster_->kinds.size() + as_size(on.kind)) * as_size(job_sizes) +
+                     bits(on.devices)) *
+                        as_size(node_sizes) +
+                    bits(on.per_node)];
+  }
+  found_time look_up(const job_shape& of, const std::string& kind, index devices, index per_node,
+                     index size) const {
+    const index nodes = devices / per_node, packed = std::min(devices, size);
+    if (const auto* at = times_->find(of.model, of.size, of.batch, kind, nodes, per_node)) return {at, 1};
+    if (const auto* at = times_->find(of.model, of.size, of.batch, kind, devices / packed, packed)) {
+      const auto halvings = packed > per_node ? static_cast<double>(bits(packed / per_node)) : 0.0;
+      return {at, std::pow(rules_.relaxed, halvings)};
+    }
+    const std::vector<std::string> sizes = times_->sizes(of.model);
+    const auto own = std::find(sizes.begin(), sizes.end(), of.size);
+    for (auto larger = own; larger != sizes.end(); ++larger)
+      if (const auto* at = times_->find(of.model, *larger, of.batch, kind, nodes, per_node))
+        return {at, std::pow(rules_.smaller, static_cast<double>(larger - own))};
+    return {};
+  }
+  void fill() {
+    const job_shape& of = shapes_.back();
+    const std::string name = of.model + "_" + of.size + "_" + std::to_string(of.batch);
+    for (std::size_t k = 0; k < cluster_->kinds.size(); ++k) {
+      const device_group& kind = cluster_->kinds[k];
+      for (index n = 0; n < job_sizes; ++n) {
+        double most = 0;
+        for (index p = 0; p < node_sizes; ++p) {
+          entry made;
+          const index devices = index{1} << n, per_node = index{1} << p;
+          if (per_node <= std::min(devices, kind.per_node)) {
+            const found_time at = look_up(of, kind.kind, devices, per_node, kind.per_node);
+            const double seconds = at.time == nullptr    ? 0
+                                   : at.time->whole != 0 ? at.time->whole * (rules_.sum_of_five ? 5 : 1)
+                                                         : at.time->seconds;
+            if (seconds > 0 && seconds <= rules_.longest) {
+              const double samples = to_thousandths(static_cast<double>(of.batch) / seconds);
+              made.best = {samples > 0, at.factor == 1 ? samples : samples * at.factor};
+              if (memory_->fits(name, devices, kind.memory_gb * rules_.usable_memory))
+                made.fitting = made.best;
+            }
+          }
+          if (made.best.runs) {
+            most = std::max(most, made.best.samples);
+            made.seconds = to_thousandths(static_cast<double>(of.batch) / made.best.samples);
+          }
+          entries_.push_back(made);
+        }
+        bounds_.push_back(most);
+      }
+    }
+  }
+
+  const job_cluster* cluster_;
+  const iteration_times* times_;
+  const data_parallel_memory* memory_;
+  speed_rules rules_;
+  std::vector<job_shape> shapes_;
+  std::vector<entry> entries_;
+  std::vector<double> bounds_;
+};
+
+}  // namespace motet

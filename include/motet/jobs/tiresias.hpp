@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/jobs/lay_out.hpp>
+#include <motet/jobs/world.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace motet {
+
+struct tiresias_rules {
+  // Device-seconds after which a job falls to the next queue.
+  std::vector<double> limits{2 * 3600.0 * 8, 24 * 3600.0 * 8};
+  double promote = 8;  // a job that waited so many times as long as it ran is put into the first queue again
+};
+
+// Tiresias: least attained service, in few queues. Nothing is known of how long a job takes; who had the fewest
+// device-seconds runs first, within a queue who was submitted first, on the kind and number asked for. Others
+// are suspended for them.
+class tiresias_policy {
+ public:
+  explicit tiresias_policy(tiresias_rules by = {}) : rules_(std::move(by)) {}
+
+  void on_events(job_world& world, const job_events& events) {
+    for (const std::int32_t job : events.arrived) {
+      world.wait(job);
+      if (!world.speeds.best(world.of(job).shape, world.of(job).asked).runs) world.drop(job);
+    }
+    for (std::int32_t kind = 0; kind < world.places.kinds(); ++kind) share(world, kind);
+  }
+
+ private:
+  std::size_t queue_of(const job_state& job) const {
+    if (job.waited > rules_.promote * std::max(job.ran, 300.0)) return 0;
+    std::size_t queue = 0;
+    while (queue < rules_.limits.size() && job.ran * job.asked.devices >= rules_.limits[queue]) ++queue;
+    return queue;
+  }
+  void share(job_world& world, std::int32_t kind) const {
+    std::vector<std::pair<std::size_t, std::int32_t>> order;
+    for (const auto* from : {&world.running, &world.waiting})
+      for (const std::int32_t job : *from)
+        if (world.of(job).asked.kind == kind) order.emplace_back(queue_of(world.of(job)), job);
+    std::sort(order.begin(), order.end());
+    auto left = static_cast<std::int32_t>(world.speeds.cluster().kinds[as_size(kind)].devices());
+    std::vector<kind_layout::wish> chosen;
+    std::vector<std::int32_t> fresh;
+    for (const auto& [queue, job] : order) {
+      const job_state& state = world.of(job);
+      const bool runs = state.status == job_status::running;
+      if (state.asked.devices <= left) {
+        left -= state.asked.devices;
+        chosen.push_back({job, state.asked.devices});
+        if (!runs) fresh.push_back(job);
+      } else if (runs) {
+        world.places.release(job);
+        world.suspend(job);
+      }
+    }
+    if (fresh.empty()) return;
+    kind_layout layout(world);
+    const std::size_t mark = world.places.mark();
+    if (!std::all_of(fresh.begin(), fresh.end(),
+                     [&](std::int32_t job) { return layout.put(job, world.of(job).asked); })) {
+      world.places.undo(mark);
+      layout.lay_out(kind, std::move(chosen));
+    }
+    for (const std::int32_t job : fresh) world.start(job);
+    world.read_places();
+  }
+
+  tiresias_rules rules_;
+};
+
+}  // namespace motet

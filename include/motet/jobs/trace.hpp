@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/jobs/cluster.hpp>
+#include <motet/jobs/columns.hpp>
+#include <motet/jobs/messages.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+namespace motet {
+
+// A job as it was submitted: when, how much work, of which model, and what its owner asked for.
+struct traced_job {
+  std::string id;
+  double submitted = 0;   // seconds
+  double iterations = 0;  // of the whole batch
+  std::string model;      // a name and a size: moe__2.4B
+  double deadline = 0;    // seconds, by the clock of `submitted`
+  index batch = 0;
+  index devices = 0;
+  index kind = 0;  // in the cluster
+};
+
+struct job_trace {
+  std::vector<traced_job> jobs;  // by the time of their submission
+  index out_of_order = 0;        // jobs that stood behind a later one in the file
+  index first_out_of_order = 0;  // line of the first of them
+};
+
+// Reads jobs with the columns job_id, submission_time, num_iteration, model_name, deadline, batch_size, num_gpu
+// and gpu_type, in any order. Jobs are sorted by the time of their submission, those of one time as they
+// stand. Throws MT-J01 to MT-J04 and MT-J06, each with line and column.
+inline job_trace read_job_trace(std::string_view text, const std::string& origin,
+                                const job_cluster& cluster) {
+  enum column : std::size_t { id, time, iterations, model, deadline, batch, devices, kind };
+  named_columns rows(text, origin,
+                     {"job_id", "submission_time", "num_iteration", "model_name", "deadline", "batch_size",
+                      "num_gpu", "gpu_type"});
+  constexpr double most = 1e15;
+  job_trace out;
+  std::unordered_set<std::string> known;
+  double latest = -most;
+  while (rows.next()) {
+    traced_job made;
+    made.id = rows.name(id, "a name of the job");
+    if (!known.insert(made.id).second)
+      fail(jobs_row_twice, rows.where(id) + ": the job \"" + made.id + "\" stands in an earlier line, too");
+    made.submitted = rows.real(time, 0, most, "seconds, not negative");
+    made.iterations = static_cast<double>(
+        rows.whole(iterations, 1, index{1} << 50, "a whole number of iterations, at least 1"));
+    made.model = rows.name(model, "a model, as in moe__2.4B");
+    const std::size_t bar = made.model.find("__");
+    if (bar == made.model.npos || bar == 0 || bar + 2 == made.model.size())
+      rows.refuse(model, "a model and its size with two underscores between them, as in moe__2.4B");
+    made.deadline = rows.real(deadline, 0, most, "seconds, not negative");
+    made.batch = rows.whole(batch, 1, index{1} << 40, "a whole number of samples, at least 1");
+    made.kind = cluster.find(rows.name(kind, "a kind of device"));
+    if (made.kind < 0)
+      fail(jobs_unknown_kind, rows.where(kind) + ": got \"" + rows.text(kind) + "\", the cluster " +
+                                  cluster.name + " has " + cluster.names());
+    made.devices = rows.whole(devices, 1, index{1} << 40, "a whole number of devices, at least 1");
+    const index largest = cluster.largest(made.kind);
+    if (made.devices > largest || !std::has_single_bit(as_size(made.devices)))
+      fail(jobs_too_large,
+           sentence({rows.where(devices), ": got ", made.devices,
+                     ", wanted a power of two; the largest job that ", cluster.name, " fits has ", largest,
+                     " of its ", cluster.kinds[as_size(made.kind)].devices(), " ", rows.text(kind)}));
+    if (made.submitted < latest && out.out_of_order++ == 0) out.first_out_of_order = rows.line();
+    latest = std::max(latest, made.submitted);
+    out.jobs.push_back(std::move(made));
+  }
+  if (out.jobs.empty())
+    fail(jobs_bad_cell, origin + " has no jobs behind its first line, wanted one at least");
+  std::stable_sort(out.jobs.begin(), out.jobs.end(),
+                   [](const traced_job& a, const traced_job& b) { return a.submitted < b.submitted; });
+  return out;
+}
+
+}  // namespace motet

@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""make_jobs.py FOLDER: a small trace of jobs, times of their iterations, their memory under data parallelism and a cluster, all of our own making: times follow from
+work, speed and a cost of being spread out, the trace is drawn with a fixed seed."""
+import json
+import math
+import pathlib
+import random
+import sys
+
+KINDS = {"fast": (8, 4, 40.0, 3.0), "wide": (2, 16, 32.0, 1.6), "slow": (16, 2, 24.0, 1.0)}  # nodes, devices of one, gigabytes, speed
+MODELS = {"tower": {"500M": 1.0, "2B": 3.6}, "writer": {"1B": 1.4, "7B": 9.0}}  # seconds for 128 samples on one device of speed 1, times ten
+BATCHES = (128, 256)
+
+
+def seconds(work, batch, speed, nodes, per_node):
+    devices = nodes * per_node
+    shared = math.log2(devices) * 0.03 + (math.log2(nodes) * 0.06)
+    return 10 * work * batch / 128 / speed / devices * (1 + shared * devices ** 0.5)
+
+
+def main(folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    rows, memory = ["model,params,global_batch,gpu_type,hosts,gpus_per_host,gpus,iter_s"], {}
+    for model, sizes in MODELS.items():
+        for size, work in sizes.items():
+            for batch in BATCHES:
+                gigabytes = [round(6 * work + batch / 128 * 8 / devices, 3) for devices in (1, 2, 4, 8, 16)]
+                memory[f"{model}_{size}_{batch}"] = [-1 if need > 40 else need for need in gigabytes]
+                for kind, (_, per_node, room, speed) in KINDS.items():
+                    for devices in (1, 2, 4, 8, 16):
+                        if work * 14 / devices > room:
+                            continue  # the best plan does not fit either
+                        nodes = max(1, devices // per_node)
+                        rows.append(f"{model},{size},{batch},{kind},{nodes},{devices // nodes},{devices},{seconds(work, batch, speed, nodes, devices // nodes):.6f}")
+    (folder / "times.csv").write_text("\n".join(rows) + "\n")
+    (folder / "memory.json").write_text(json.dumps(memory, indent=1) + "\n")
+    (folder / "cluster.json").write_text(json.dumps({"name": "three-kinds", "kinds": [
+        {"kind": kind, "nodes": nodes, "per_node": per_node, "memory_gb": room} for kind, (nodes, per_node, room, _) in KINDS.items()]}, indent=1) + "\n")
+    draw = random.Random(19)
+    now, lines = 1000, ["job_id,submission_time,num_iteration,model_name,deadline,batch_size,num_gpu,gpu_type"]
+    for number in range(160):
+        now += int(draw.expovariate(1 / 420))
+        model = draw.choice(sorted(MODELS))
+        size = draw.choices(sorted(MODELS[model]), (2, 1))[0]
+        kind = draw.choice(sorted(KINDS))
+        devices = draw.choice([n for n in (1, 2, 4, 8, 16) if MODELS[model][size] * 14 / n <= KINDS[kind][2]][:3])
+        iterations = int(10 ** draw.uniform(2.6, 4.2)) * 5
+        lines.append(f"job-{number:03},{now},{iterations},{model}__{size},{now + draw.randint(2000, 40000)},{draw.choice(BATCHES)},{devices},{kind}")
+    (folder / "trace.csv").write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main(pathlib.Path(sys.argv[1]))

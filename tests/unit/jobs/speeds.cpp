@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/jobs_here.hpp"
+
+#include <motet/jobs/speeds.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace motet;
+
+TEST_CASE("speeds are measured, or estimated from the best layout or the next larger size") {
+  const job_cluster cluster{"c", {{"a", 8, 4, 40}}};
+  const iteration_times times = read_iteration_times(
+      "model,params,global_batch,gpu_type,hosts,gpus_per_host,iter_s\n"
+      "m,1B,100,a,1,4,10\nm,2B,100,a,1,2,20\nm,2B,100,a,1,1,400\nm,2B,100,a,2,4,-1\n",
+      "t.csv");
+  data_parallel_memory memory;
+  memory.set("m_1B_100", {-1, -1, 20});
+  speed_table speeds(cluster, times, memory);
+  const motet::index one = speeds.shape_of("m__1B", 100), two = speeds.shape_of("m__2B", 100);
+  CHECK(speeds.shape_of("m__1B", 100) == one);
+  CHECK(speeds.best(one, {0, 4, 4}).samples == 10);
+  CHECK(speeds.best(one, {0, 4, 2}).samples == doctest::Approx(9));
+  CHECK(speeds.best(one, {0, 4, 1}).samples == doctest::Approx(8.1));
+  CHECK(speeds.best_seconds(one, {0, 4, 2}) == doctest::Approx(11.111));
+  CHECK(speeds.best(one, {0, 2, 2}).samples == doctest::Approx(9));  // 1.8 times that of 2B
+  CHECK_FALSE(speeds.best(two, {0, 1, 1}).runs);                     // takes too long
+  CHECK_FALSE(speeds.best(two, {0, 8, 4}).runs);
+  CHECK_FALSE(speeds.best(two, {0, 4, 4}).runs);
+  CHECK(speeds.data_parallel(one, {0, 4, 4}).runs);
+  CHECK_FALSE(speeds.data_parallel(one, {0, 2, 2}).runs);
+  CHECK(speeds.bound(one, 0, 4) == 10);
+  CHECK(speeds.packed(0, 16) == allotment{0, 16, 4});
+  CHECK(speeds.packed(0, 2) == allotment{0, 2, 2});
+  CHECK_THROWS_AS(speeds.shape_of("m__3B", 100), error);
+  CHECK_THROWS_AS(speeds.shape_of("x__1B", 100), error);
+  CHECK(to_thousandths(0.0625) == 0.062);
+  CHECK(to_thousandths(1.2345678) == 1.235);
+}
+
+TEST_CASE("more devices of our own table are never slower for the best layout") {
+  const jobs_here here = small_jobs();
+  speed_table speeds(here.cluster, here.times, here.memory);
+  const motet::index shape = speeds.shape_of("tower__500M", 128);
+  for (std::int32_t kind = 0; kind < 3; ++kind)
+    for (std::int32_t devices = 1; devices < 16; devices *= 2)
+      CHECK(speeds.best(shape, speeds.packed(kind, 2 * devices)).samples >
+            speeds.best(shape, speeds.packed(kind, devices)).samples);
+}
