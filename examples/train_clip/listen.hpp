@@ -91,10 +91,12 @@ class held_out_samples final : public held_out {
       std::vector<std::string> texts;
       if (text_.rows() == 0 || !source_.read_texts(sample, texts)) continue;
       told_sample made{sample, {}, texts.back(), false};
-      made.said =
-          words.decode(model.say(text_.with({shots_.data(), static_cast<index>(read->shots.size())}),
-                                 ends.empty() ? -1 : ends.front(),
-                                 std::min(from_.config().example.context - text_.rows(), most_words)));
+      auto ids = model.say(text_.with({shots_.data(), static_cast<index>(read->shots.size())}),
+                           ends.empty() ? -1 : ends.front(),
+                           std::min(from_.config().example.context - text_.rows(), most_words));
+      // A model may hold more words than the vocabulary, and say them while it knows little.
+      std::erase_if(ids, [&](std::int32_t id) { return id >= words.size(); });
+      made.said = words.decode(ids);
       // A picture is to be called what it is; where there is more to tell apart, the words decide.
       const index which = classes_.class_of(source_.key(sample));
       const std::string& subject = which >= 0 ? classes_.names[as_size(which)] : made.caption;

@@ -33,7 +33,7 @@ succeed --data shapes --checkpoint half --resume --check
 grep -q '^all is well' out || fail "--check"
 succeed $run --explain --steps 1
 grep -q 'say-quick, loss next_token' out || fail "--explain"
-grep -q '^data      203 samples with 214 pictures in shapes$' out || fail "--explain does not tell of samples"
+grep -q '^data      224 samples with 236 pictures in shapes$' out || fail "--explain does not tell of samples"
 
 # ---- filled to a number of rows, and gone on with while samples wait for room ----
 succeed $run --rows 500 --steps 4 --no-report --metrics rows.jsonl

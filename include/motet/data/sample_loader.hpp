@@ -39,14 +39,13 @@ struct sample_batch {
 // Memory: pictures of the batches made ahead, and decoded ones up to `cache_bytes`.
 // Errors: MT-D10, MT-D11, MT-D12, MT-D13
 // Example:
-//   void count(const sample_source& source, const tokenizer& words) {
+//   std::ptrdiff_t rows_of_first(const sample_source& source, const tokenizer& words) {
 //     sample_loader_config config;
 //     config.batch = 8;
 //     config.example.context = 160;
 //     config.sample = {.rows_of_picture = 64, .lead = 0, .most_pictures = 2, .marks = marks_of(words)};
 //     sample_loader loader(source, words, config);
-//     const pictured_tokens batch = loader.next().input();
-//     std::printf("%td samples, %td rows, %td pictures\n", batch.seq.samples, batch.seq.rows(), batch.seen.samples);
+//     return loader.next().input().seq.rows();
 //   }
 class sample_loader {
  public:

@@ -33,12 +33,14 @@ struct sample_piece {
 // Memory: about 100 bytes for each sample and 40 for each piece; no text and no picture.
 // Errors: MT-D01, MT-D04, MT-D10
 // Example:
-//   void tell(const std::string& path) {
+//   std::size_t texts_in(const std::string& path) {
 //     skip_log skips;
 //     const sample_source source({path}, skips);
 //     std::vector<std::string> texts;
-//     for (index i = 0; i < source.size(); ++i)
-//       if (source.read_texts(i, texts)) std::printf("%s: %zu texts\n", source.name(i).c_str(), texts.size());
+//     std::size_t count = 0;
+//     for (std::ptrdiff_t i = 0; i < source.size(); ++i)
+//       if (source.read_texts(i, texts)) count += texts.size();
+//     return count;
 //   }
 class sample_source {
  public:
