@@ -54,6 +54,21 @@ answer find(const settings& given) {
   of.played = play_policy(given.asked, of.cluster, of.trace, times, memory);
   of.seconds = seconds_since(began);
   of.padded = padded(of, times, memory);
+  std::vector<double> finished, completion, censored, throughput;
+  for (index n = 0; n < given.resamples; ++n) {
+    policy_question asked = given.asked;
+    asked.record = false;
+    const job_trace drawn = resample(of.trace, static_cast<std::uint64_t>(n + 1));
+    const job_outcome got = play_policy(asked, of.cluster, drawn, times, memory).outcome;
+    finished.push_back(static_cast<double>(got.finished.size()));
+    completion.push_back(mean_of(got.finished));
+    censored.push_back(censored_completion(got));
+    throughput.push_back(mean_of(got.throughput));
+  }
+  of.finished = interval_of(finished);
+  of.completion = interval_of(completion);
+  of.censored = interval_of(censored);
+  of.throughput = interval_of(throughput);
   return of;
 }
 

@@ -20,6 +20,8 @@ struct answer {
   policy_answer played;
   double padded = 0;   // mean completion time, as the evaluation of Crius counts jobs that did not finish
   double seconds = 0;  // that the program took for the policy
+  // Of traces that were drawn from this one.
+  mean_interval finished{}, completion{}, censored{}, throughput{};
 };
 
 inline json json_of(const answer& of) {
@@ -43,6 +45,18 @@ inline json json_of(const answer& of) {
   if (of.played.chooses) {
     made.set("gap_mean", of.played.mean_gap);
     made.set("gap_worst", of.played.worst_gap);
+  }
+  if (of.asked.resamples > 0) {
+    json drawn;
+    drawn.set("traces", of.asked.resamples);
+    const auto put = [&](const char* name, const mean_interval& is) {
+      drawn.set(name, json{{"mean", is.mean}, {"low", is.low}, {"high", is.high}});
+    };
+    put("finished", of.finished);
+    put("jct_finished", of.completion);
+    put("jct_censored", of.censored);
+    put("throughput_mean", of.throughput);
+    made.set("resampled", std::move(drawn));
   }
   made.set("out_of_order", of.trace.out_of_order);
   made.set("seconds", of.seconds);
@@ -82,6 +96,14 @@ inline std::vector<line_of> lines_of(const answer& of) {
   if (of.played.chooses)
     made.push_back({"gap to the best choice, at most",
                     percent(of.played.mean_gap) + " in the mean, " + percent(of.played.worst_gap) + " once"});
+  const auto interval = [&](const char* what, const mean_interval& is, const char* unit) {
+    if (of.asked.resamples > 0)
+      made.push_back({what, whole(is.mean, unit) + ", " + whole(is.low, "") + " to " + whole(is.high, "")});
+  };
+  interval("drawn traces: finished", of.finished, "jobs");
+  interval("drawn traces: completion time, finished", of.completion, "s");
+  interval("drawn traces: with censored jobs", of.censored, "s");
+  interval("drawn traces: throughput", of.throughput, "samples/s");
   return made;
 }
 inline std::string heading(const answer& of) {

@@ -4,6 +4,7 @@
 #include <motet/data/file.hpp>
 #include <motet/jobs/cluster_file.hpp>
 #include <motet/jobs/policies.hpp>
+#include <motet/jobs/resample.hpp>
 #include <motet/tools/options.hpp>
 
 #include <cstdio>
@@ -16,6 +17,7 @@ namespace motet::schedule_jobs {
 struct settings {
   std::string trace, cluster, times, memory, emit = "text", output;
   policy_question asked;
+  index resamples = 0;
   bool list_clusters = false, list_policies = false;
 };
 
@@ -52,6 +54,8 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   line.count("--depth", depth, 0, 6, "steps of making room for one job, of crius; 0: as published");
   line.texts("--without", to.asked.without, "PART",
              "of crius: types, scaling, pruning or planner; may be given several times");
+  line.count("--resample", to.resamples, 0, 1000,
+             "traces that are drawn from this one and played as well, for intervals of the means");
   line.choice("--emit", to.emit, {"text", "json", "html"},
               "numbers, numbers with names, or a page with who had which devices, queue and throughput");
   line.text("--output", to.output, "FILE", "write there instead of standard output");
@@ -67,6 +71,8 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   to.asked.depth = static_cast<std::int32_t>(depth);
   to.asked.record = to.emit == "html";
   require_policy(to.asked);
+  if (to.resamples == 1 || to.resamples == 2)
+    fail(bad_option_value, "--resample wants 3 traces at least, or 0, got " + std::to_string(to.resamples));
   if (depth > 0 && to.asked.policy != "crius")
     fail(bad_option_value, "--depth wants --policy crius, got " + to.asked.policy);
   return true;

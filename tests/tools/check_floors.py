@@ -31,7 +31,7 @@ ROOMS = {
 }
 # Includes of lower floors, or of their own, that the design forbids all the same.
 FORBIDDEN = {
-    "jobs": {"backend", "backend/*", "nn", "model", "tensor"},
+    "jobs": {"backend", "backend/*", "nn", "model"},
     "backend": {"jobs"},
     "tensor": {"format"},
     "schedule": {"nn", "model", "tensor", "format"},

@@ -40,7 +40,7 @@ struct assignment_answer {
 class assignment_solver {
  public:
   struct rules {
-    std::int32_t rounds = 60;
+    std::int32_t rounds = 120;
     double enough = 1e-3;  // of the bound: a gap with which it stops
   };
   explicit assignment_solver(const rules& by) : rules_(by) {}
@@ -70,6 +70,7 @@ class assignment_solver {
       }
       if (!follow(step, bound, best)) break;
     }
+    if (best.feasible && best.bound - best.value > rules_.enough * std::abs(best.bound)) exchange(best);
     if (!best.feasible) best.value = 0;
     if (!best.feasible) best.chosen.assign(of.choices.size(), -1);
     return best;
@@ -145,6 +146,33 @@ class assignment_solver {
     best.value = value;
     best.chosen = std::move(chosen);
   }
+  // Gives one what is worth more to it, at the cost of others, while all together gain by it. Only few may
+  // take part, as each is tried against all.
+  void exchange(assignment_answer& best) const {
+    if (best.chosen.size() > most_to_exchange) return;
+    for (bool better = true; better;) {
+      better = false;
+      for (std::size_t i = 0; i < best.chosen.size(); ++i)
+        for (std::size_t c = 0; c < problem_->choices[i].size(); ++c) {
+          const assignment_choice* const now = held(best.chosen, i);
+          if (problem_->choices[i][c].value <= (now ? now->value : 0)) continue;
+          const double before = best.value;
+          if (take_for(i, static_cast<std::int32_t>(c), best))
+            better = better || best.value > before * (1 + 1e-9);
+        }
+    }
+  }
+  bool take_for(std::size_t who, std::int32_t choice, assignment_answer& best) const {
+    std::vector<std::int32_t> chosen = best.chosen;
+    std::vector<double> used(limits_.size(), 0);
+    for (std::size_t i = 0; i < chosen.size(); ++i)
+      if (const assignment_choice* const now = held(chosen, i)) use(used, *now, 1);
+    move(who, choice, chosen, used);
+    for (std::size_t r = 0; r < limits_.size(); ++r)
+      if (!bring_down(r, chosen, used, static_cast<std::ptrdiff_t>(who))) return false;
+    keep_better(std::move(chosen), std::move(used), best);
+    return true;
+  }
   static double amount_of(const assignment_choice* of, std::size_t resource, std::size_t counts) {
     if (of == nullptr) return 0;
     if (resource == counts) return of->changes ? 1 : 0;
@@ -153,7 +181,8 @@ class assignment_solver {
   const assignment_choice* held(const std::vector<std::int32_t>& chosen, std::size_t who) const {
     return chosen[who] < 0 ? nullptr : &problem_->choices[who][as_size(chosen[who])];
   }
-  bool bring_down(std::size_t resource, std::vector<std::int32_t>& chosen, std::vector<double>& used) const {
+  bool bring_down(std::size_t resource, std::vector<std::int32_t>& chosen, std::vector<double>& used,
+                  std::ptrdiff_t but = -1) const {
     while (used[resource] > limits_[resource] + 1e-9) {
       double least = 1e300;
       std::size_t who = 0;
@@ -161,7 +190,7 @@ class assignment_solver {
       for (std::size_t i = 0; i < chosen.size(); ++i) {
         const assignment_choice* const now = held(chosen, i);
         const double has = amount_of(now, resource, changes());
-        if (has <= 0) continue;
+        if (has <= 0 || static_cast<std::ptrdiff_t>(i) == but) continue;
         const std::vector<assignment_choice>& own = problem_->choices[i];
         for (std::int32_t c = is_needed(i) ? 0 : -1; c < static_cast<std::int32_t>(own.size()); ++c) {
           const assignment_choice* const then = c < 0 ? nullptr : &own[as_size(c)];
@@ -211,6 +240,7 @@ class assignment_solver {
     }
   }
 
+  static constexpr std::size_t most_to_exchange = 64;
   rules rules_;
   const assignment_problem* problem_ = nullptr;
   std::vector<double> prices_, limits_, used_;
