@@ -162,13 +162,13 @@ class crius_fitter {
     if (!got.fits || got.relaxed) next.push_back(std::move(made));
   }
   bool all_run(const std::vector<step>& steps) const {
-    std::vector<std::int32_t> stuck;
-    for (const step& each : steps) {
-      const auto at = std::find(stuck.begin(), stuck.end(), each.job);
-      if (!speed(world_.of(each.job).shape, each.as).runs && at == stuck.end()) stuck.push_back(each.job);
-      else if (at != stuck.end()) stuck.erase(at);
+    // Of each job only what it has in the end counts.
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const bool last = std::none_of(steps.begin() + static_cast<std::ptrdiff_t>(i) + 1, steps.end(),
+                                     [&](const step& later) { return later.job == steps[i].job; });
+      if (last && !speed(world_.of(steps[i].job).shape, steps[i].as).runs) return false;
     }
-    return stuck.empty();
+    return true;
   }
 
   // Who runs on a kind, by their first device.

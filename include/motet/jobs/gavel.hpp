@@ -55,7 +55,8 @@ class gavel_policy {
   }
   static bool runs_somewhere(const job_world& world, std::int32_t job) {
     for (std::int32_t kind = 0; kind < world.places.kinds(); ++kind)
-      if (speed(world, job, kind).runs) return true;
+      if (world.speeds.best(world.of(job).shape, world.speeds.packed(kind, world.of(job).asked.devices)).runs)
+        return true;
     return false;
   }
   static const job_speed& speed(const job_world& world, std::int32_t job, std::int32_t kind) {

@@ -66,8 +66,12 @@ class round_player {
  private:
   bool goes_on() const {
     if (rules_.rounds > 0) return round_ < rules_.rounds;
-    return next_ < world_.jobs.size() || !world_.running.empty() ||
-           (!world_.waiting.empty() && idle_ < idle_limit);
+    if (next_ < world_.jobs.size() || idle_ < idle_limit)
+      return next_ < world_.jobs.size() || !world_.running.empty() || !world_.waiting.empty();
+    // What waits then waits for ever, and so does what runs nowhere.
+    return std::any_of(world_.running.begin(), world_.running.end(), [&](std::int32_t job) {
+      return world_.speeds.best(world_.of(job).shape, world_.of(job).has).runs;
+    });
   }
   bool arrives(const job_state& of) const {
     const double since = world_.trace->jobs[as_size(of.traced)].submitted - begin_;
@@ -200,8 +204,7 @@ class round_player {
     return outcome_;
   }
 
-  static constexpr index idle_limit =
-      2000;  // rounds in which nothing happens: what waits then waits for ever
+  static constexpr index idle_limit = 2000;  // rounds in which nothing happens
   job_world& world_;
   round_rules rules_;
   job_outcome outcome_;

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""schedule_jobs.py PROGRAMS SCRATCH: every policy in both ways of counting, the page, traces out of order and resampled, and every refusal with its place and code."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree
+
+programs, scratch = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+data = pathlib.Path(os.environ["MOTET_SOURCE"]) / "tests" / "data" / "jobs"
+shutil.rmtree(scratch, ignore_errors=True)
+scratch.mkdir(parents=True)
+
+
+def start(*words):
+    return subprocess.run([programs / "schedule_jobs", *map(str, words)], capture_output=True, text=True, cwd=scratch, check=False)
+
+
+def wrong(what):
+    sys.exit(f"FAILED: {what}")
+
+
+def usual(**other):
+    given = {"trace": data / "trace.csv", "times": data / "times.csv", "memory": data / "memory.json", "cluster": data / "cluster.json"} | other
+    return [word for name, value in given.items() if value is not None for word in (f"--{name}", value)]
+
+
+def play(**other):
+    run = start(*usual(**other, emit="json"))
+    if run.returncode != 0:
+        wrong(f"{other} ended with {run.returncode}: {run.stderr}")
+    return json.loads(run.stdout), run.stderr
+
+
+def refused(code, says, *words):
+    run = start(*words)
+    if run.returncode != 2 or f"[{code}]" not in run.stderr or says not in run.stderr:
+        wrong(f"{words} ended with {run.returncode}, wanted 2, {code} and {says!r}: {run.stderr}")
+
+
+wanted = {"submitted", "finished", "jct_finished", "jct_padded", "jct_censored", "queue", "throughput_mean", "throughput_peak", "reschedules", "seconds"}
+policies = start("--list-policies").stdout.split()
+if len(policies) != 9:
+    wrong(f"policies {policies}")
+seen = {}
+for policy in policies:
+    for mode in ("correct", "artifact"):
+        got, _ = play(policy=policy, mode=mode)
+        seen[policy, mode] = got
+        if not wanted <= set(got):
+            wrong(f"{policy} lacks {wanted - set(got)}")
+        if got["submitted"] != 160 or not 0 < got["finished"] <= 160 or got["jct_padded"] < got["jct_finished"] - 1e-6:
+            wrong(f"{policy} {mode}: {got}")
+for mode in ("correct", "artifact"):
+    if seen["motet", mode]["jct_censored"] >= seen["crius", mode]["jct_censored"] or seen["motet", mode]["finished"] < seen["crius", mode]["finished"]:
+        wrong(f"motet is not better than crius in {mode} mode: {seen['motet', mode]} {seen['crius', mode]}")
+again, _ = play(policy="motet")
+if {k: v for k, v in again.items() if k != "seconds"} != {k: v for k, v in seen["motet", "correct"].items() if k != "seconds"}:
+    wrong("the same trace gave another result")
+
+for part in ("types", "scaling", "pruning", "planner"):
+    play(policy="crius", without=part)
+if play(policy="crius", depth=1)[0]["reschedules"] == play(policy="crius", depth=4)[0]["reschedules"]:
+    wrong("--depth changes nothing")
+if play(rounds=100)[0]["rounds"] != 100:
+    wrong("--rounds 100 plays another number")
+drawn, _ = play(resample=4)
+if not drawn["resampled"]["jct_finished"]["low"] < drawn["resampled"]["jct_finished"]["mean"] < drawn["resampled"]["jct_finished"]["high"]:
+    wrong(f"interval {drawn['resampled']}")
+
+# Columns and rows in any order give the same.
+lines = (data / "trace.csv").read_text().splitlines()
+(scratch / "late.csv").write_text("\n".join([lines[0]] + lines[:0:-1]) + "\n")
+late, said = play(trace="late.csv", policy="motet")
+if "159 jobs stand behind later ones, the first in line 3" not in said or late["jct_finished"] != again["jct_finished"]:
+    wrong(f"a trace out of order: {said} {late}")
+
+# The page is well formed, needs nothing from elsewhere, and shows all jobs that ran.
+run = start(*usual(emit="html", output="page.html", policy="crius"))
+page = (scratch / "page.html").read_text()
+if run.returncode != 0 or "http" in page.replace("http-equiv", ""):
+    wrong(f"page: {run.stderr}")
+body = xml.etree.ElementTree.fromstring(page[page.index("<body>"):page.index("</body>") + 7])
+titles = {each.text.split(":")[0] for each in body.iter("title")}
+if len(titles) < 150 or len(list(body.iter("polyline"))) != 2:
+    wrong(f"the page shows {len(titles)} jobs")
+text = start(*usual()).stdout
+if "mean completion time" not in text or "gap to the best choice" not in text:
+    wrong(text)
+
+(scratch / "bad.csv").write_text(lines[0] + "\n" + lines[1].replace(lines[1].split(",")[1], "-5", 1) + "\n")
+refused("MT-J02", 'line 2, column submission_time: got "-5"', *usual(trace="bad.csv"))
+(scratch / "column.csv").write_text(lines[0].replace("num_gpu", "num_gpus") + "\n" + lines[1] + "\n")
+refused("MT-J01", "did you mean num_gpu", *usual(trace="column.csv"))
+(scratch / "kind.csv").write_text(lines[0] + "\nx,1,5,tower__2B,9,128,4,tpu\n")
+refused("MT-J04", 'got "tpu", the cluster three-kinds has fast, wide, slow', *usual(trace="kind.csv"))
+(scratch / "large.csv").write_text(lines[0] + "\nx,1,5,tower__2B,9,128,64,slow\n")
+refused("MT-J06", "the largest job that three-kinds fits has 32 of its 32 slow", *usual(trace="large.csv"))
+(scratch / "model.csv").write_text(lines[0] + "\nx,1,5,singer__2B,9,128,4,slow\n")
+refused("MT-J05", "the times have the models tower, writer", *usual(trace="model.csv"))
+refused("MT-J08", "arena-sim-1280", *usual(cluster="nowhere"))
+(scratch / "cluster.json").write_text('{"kinds": [{"kind": "a", "nodes": 2, "per_node": 3, "memory_gb": 8}]}')
+refused("MT-J07", "per_node is 3", *usual(cluster="cluster.json"))
+(scratch / "memory.json").write_text('{"a": 3}')
+refused("MT-J10", "wanted a list of gigabytes", *usual(memory="memory.json"))
+refused("MT-J09", "did you mean types", *usual(policy="crius", without="type"))
+refused("MT-X03", "--policy", *usual(policy="best"))
+refused("MT-X03", "--depth wants --policy crius", *usual(policy="fcfs", depth=2))
+refused("MT-X03", "--resample wants 3", *usual(resample=2))
+refused("MT-X04", "--times", *usual(times=None))
+if "arena-sim-1280: a100 80x4" not in start("--list-clusters").stdout:
+    wrong("--list-clusters")
+print("ok")
