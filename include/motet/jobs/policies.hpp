@@ -28,8 +28,8 @@ inline constexpr std::string_view crius_parts[] = {"types", "scaling", "pruning"
 // What is asked of a simulation.
 struct policy_question {
   std::string policy = "motet";
-  std::vector<std::string> without;  // parts of crius
-  std::int32_t depth = 0;            // of its search; 0: as published
+  std::vector<std::string> without{};  // parts of crius
+  std::int32_t depth = 0;              // of its search; 0: as published
   progress_count count = progress_count::correct;
   index rounds = 0;     // 0: until all is done
   bool record = false;  // who had which devices, and when
