@@ -104,7 +104,7 @@ int run(const settings& s) {
     source = std::make_unique<train_clip::random_feed>(feeding, facts);
   } else {
     folder = std::make_unique<train_clip::data_folder>(feeding, facts);
-    source = std::make_unique<train_clip::shard_feed>(*folder, nullptr);
+    source = train_clip::open_data(*folder, nullptr);
   }
 
   pipeline_config config;
@@ -121,7 +121,7 @@ int run(const settings& s) {
 
   list<timeline> runs;
   for (index step = 0; step < s.steps; ++step) {
-    const train_clip::pair_input batch = source->next();
+    const auto batch = std::get<train_clip::pair_input>(source->next());
     timeline when;
     const step_result done = train.step(batch, s.rate, &when);
     std::printf("step %-4td loss %.6f  gradient %.4f  %.1f ms", step + 1, done.loss, done.gradient_norm,
