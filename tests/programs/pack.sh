@@ -39,6 +39,11 @@ done
   done
   echo "{\"images\": [$images], \"annotations\": [$captions]}" >captions_train.json
 )
+# Conversations in LLaVA's form about the same pictures, beside them when their turn comes.
+for picture in photos/*.ppm; do
+  printf '{"image": "%s", "conversations": [{"from": "human", "value": "<image>what is this?"}, {"from": "gpt", "value": "%s"}]}\n' \
+    "${picture#photos/}" "$(cat "${picture%.ppm}.txt")"
+done | sed '1s/^/[/; $!s/$/,/; $s/$/]/' >llava.json
 
 # Each line of the page's blocks; the sets are put aside, by their numbers.
 sed -n '/^```sh$/,/^```$/p' "$MOTET_SOURCE/docs/your_data.md" | grep -v '^```' >lines
@@ -57,6 +62,16 @@ while read -r line; do
         *" quick "*) 
           eval "$line --threads 2" >said 2>&1 </dev/null || wrong "$line: $(cat said)"
           says "own caption among the first 1, 5, 10: .* (of 19, step 20)" # without classes
+          ;;
+      esac
+      ;;
+    train_vlm*) # fewer steps than the page's
+      case " $MOTET_MODELS " in
+        *" quick "*)
+          cp llava.json photos
+          eval "$(echo "$line" | sed 's/--steps [0-9]*/--steps 3/') --threads 2" >said 2>&1 </dev/null || wrong "$line: $(cat said)"
+          says "190 samples with 190 pictures"
+          rm photos/llava.json
           ;;
       esac
       ;;

@@ -3,6 +3,9 @@
 
 #include <motet/format/tensor_set.hpp>
 #include <motet/model/describe.hpp>
+#include <motet/model/graph.hpp>
+#include <motet/nn/towers/fed_decoder.hpp>
+#include <motet/nn/towers/vit_rows.hpp>
 
 #include <doctest/doctest.h>
 
@@ -50,7 +53,7 @@ void check_says(const std::string& said, const char* part) {
 TEST_CASE("what has LLaVA's form is the same when it is read again") {
   const auto check = [](const json& description, bool is_siglip) {
     const hf_described_llava found = describe_as_hf_llava(description);
-    CHECK(found.module == "talk");
+    CHECK(found.names.talk == "talk");
     CHECK(found.config.siglip == is_siglip);
     const auto again = read_hf_llava_config(write_hf_llava_config(found.config), "again");
     CHECK(same_net(again, description));
@@ -71,6 +74,21 @@ TEST_CASE("what has LLaVA's form is the same when it is read again") {
   CHECK_FALSE(same_net(hf_llava_config{}, json(json::object{})));
 }
 
+TEST_CASE("an eye that is a module of its own is of the same form, under its own names") {
+  using apart = model<modules<module<"eye", vit_rows<clip, false>>, module<"glue", projector<8, 8>>,
+                              module<"talk", fed_decoder<words, 4>>>,
+                      edge<"eye", "glue">, edge<"glue", "talk">, loss<next_token, "talk">>;
+  const json description = describe<apart>();
+  const hf_described_llava found = describe_as_hf_llava(description);
+  CHECK(found.names.eye == "eye");
+  CHECK(found.names.glue == "glue");
+  CHECK(found.names.talk == "talk");
+  const json whole = describe<one<picture_rows<clip, false>>>();
+  CHECK(write_hf_llava_config(found.config) == write_hf_llava_config(describe_as_hf_llava(whole).config));
+  CHECK(same_net(found.config, description));
+  CHECK(same_net(found.config, whole));
+}
+
 TEST_CASE("what it has not is named, all at once") {
   constexpr auto odd = [] {
     vit_config c = siglip;
@@ -80,9 +98,10 @@ TEST_CASE("what it has not is named, all at once") {
     return c;
   }();
   const std::string said = refusal<one<picture_rows<odd>, linear<8, 8>>>();
-  for (const char* part : {"talk.eye has a norm behind its last layer", "talk.eye.position is not learned",
-                           "talk.eye.gated is set", "has no class token, so SigLIP's form is wanted",
-                           "talk.glue is not two products with an activation", "MT-F14"})
+  for (const char* part :
+       {"talk.embed.eye has a norm behind its last layer", "talk.embed.eye.position is not learned",
+        "talk.embed.eye.gated is set", "has no class token, so SigLIP's form is wanted",
+        "talk.embed.glue is not two products with an activation", "MT-F14"})
     check_says(said, part);
   check_says(refusal<one<picture_rows<clip, false>, projector<8, 8, 5>>>(), "the first as wide as the words");
 }

@@ -34,7 +34,7 @@ counted dry_run(stage_range range, const spread_seat& seat) {
                                        Net::stage::parameter_begin(range, at.cut));
   const stage_needs needs = measure_stage(table_of_net<Net, cpu::context, Numbers>, at, parts);
   // A later stage reads the rows that came in from where they arrived.
-  out.kept_bytes = static_cast<double>(needs.slot) + (range.first > 0 ? out.work.boundary_bytes : 0);
+  out.kept_bytes = static_cast<double>(needs.slot) + (range.first > 0 ? out.work.returned_bytes : 0);
   out.working_bytes = static_cast<double>(needs.work);
   return out;
 }
