@@ -73,7 +73,7 @@ class placer {
     }
   }
   constexpr score place() {
-    // Who feeds whom is alike in all replicas and shards.
+    // Who feeds whom is alike in all replicas and shards, where there are as many of both.
     for (const fed_cell& each : from_.feeds())
       for (std::int32_t copy = 0; copy < copies(each.from) && copy < copies(each.to); ++copy)
         out_.feed({first_of_[each.from] + copy, each.from_microbatch, first_of_[each.to] + copy,
