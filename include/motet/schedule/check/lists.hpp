@@ -383,8 +383,8 @@ class list_reader {
   list<std::int32_t> first_groups_, joined_;  // of each voice, among the joins of each voice's groups
   cell_links links_;
   list<std::int32_t> sent_[3], received_[3];  // messages: forwards, replays, backwards
-  list<std::int32_t> reduced_;  // of each meeting, how many replicas come
-  list<std::int32_t> leaving_;  // what leaves a slot when the pair is over
+  list<std::int32_t> reduced_;                // of each meeting, how many replicas come
+  list<std::int32_t> leaving_;                // what leaves a slot when the pair is over
   std::int32_t rank_ = 0, at_ = 0, pair_first_ = 0;
   finding found_;
 };

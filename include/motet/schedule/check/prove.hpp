@@ -156,13 +156,15 @@ class rehearsal {
         index to = 0;
         if (what <= re_forward) {
           // A stage that kept its rows at once does not make them again for the next one.
-          const index wanted = what == re_forward ? kept : ran,
-                      before = s > 0 ? cell - count : feeds ? unfed(v, m, wanted) : nothing;
+          const index wanted = what == re_forward ? kept : ran, before = s > 0   ? cell - count
+                                                                         : feeds ? unfed(v, m, wanted)
+                                                                                 : nothing;
           if (before != nothing && (state[before] & wanted) == 0) {
             missing = before;
             break;
           }
-          if (what == re_forward && (s > 0 ? (state[before] & kept_nothing) == 0 : feeds && kept_at_once(v, m)))
+          if (what == re_forward &&
+              (s > 0 ? (state[before] & kept_nothing) == 0 : feeds && kept_at_once(v, m)))
             return refuse(reason::needs_message, r, i, m);
           if (own != (what == re_forward ? ran | kept_nothing : 0)) return refuse(reason::repeated, r, i, m);
           state[cell] = what == forward_only ? ran | kept_nothing : own | ran | kept;
@@ -242,9 +244,9 @@ class rehearsal {
       if (each.what == op::backward_weight) {
         needs({each.voice, each.stage, each.microbatch}, gave_input);
       } else if (is_forward(each.what)) {
-        links_.each_previous(
-            each.voice, each.stage, each.microbatch,
-            [&](const cell_seat& at, int, int) { needs(at, each.what == op::re_forward ? kept : ran); });
+        links_.each_previous(each.voice, each.stage, each.microbatch, [&](const cell_seat& at, int, int) {
+          needs(at, each.what == op::re_forward ? kept : ran);
+        });
       } else if ((state_[cell] & kept) == 0) {
         return wrong();
       } else {

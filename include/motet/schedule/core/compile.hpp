@@ -30,6 +30,22 @@ inline constexpr transfer_ops transfers[] = {{op::send_forward, op::receive_forw
 // Puts receives before their first use, in the order in which the other side sends, and sends behind what
 // they send.
 class message_writer {
+  constexpr std::int32_t rank_of(const cell_seat& at) const {
+    return from_.place(from_.voices()[at.voice], at.stage);
+  }
+  // visit(cell, part, their part): of those on other ranks that get what this cue makes. A stage that kept its
+  // microbatch at once asks for no replay.
+  template <class Visit>
+  constexpr void each_sent(const cue& made, std::int32_t rank, Visit&& visit) const {
+    const int kind = message_kind(made.what);
+    if (kind < 0) return;
+    links_.each_target(kind, made.voice, made.stage, made.microbatch,
+                       [&](const cell_seat& at, int part, int theirs) {
+                         if (rank_of(at) == rank || (kind == 1 && replays_[links_.cell(at)] == 0)) return;
+                         visit(at, part, theirs);
+                       });
+  }
+
  public:
   constexpr message_writer(const score& from, program& to, messages how)
       : from_(from), to_(to), how_(how), links_(from.voices(), from.feeds()) {
@@ -90,24 +106,9 @@ class message_writer {
     std::int32_t part, next;
   };
 
-  constexpr std::int32_t rank_of(const cell_seat& at) const {
-    return from_.place(from_.voices()[at.voice], at.stage);
-  }
   constexpr index message(int kind, const cell_seat& at, int part) const {
     return index{kind} * links_.messages(from_.cells()) +
            links_.message(from_.cells(), kind, at.voice, at.stage, at.microbatch, part);
-  }
-  // visit(cell, part, their part): of those on other ranks that get what this cue makes. A stage that kept its
-  // microbatch at once asks for no replay.
-  template <class Visit>
-  constexpr void each_sent(const cue& made, std::int32_t rank, Visit&& visit) const {
-    const int kind = message_kind(made.what);
-    if (kind < 0) return;
-    links_.each_target(kind, made.voice, made.stage, made.microbatch,
-                       [&](const cell_seat& at, int part, int theirs) {
-                         if (rank_of(at) == rank || (kind == 1 && replays_[links_.cell(at)] == 0)) return;
-                         visit(at, part, theirs);
-                       });
   }
   constexpr channel& between(std::int32_t from, std::int32_t to, int kind) {
     std::int32_t* link = &channels_of_[from];
@@ -127,8 +128,8 @@ class message_writer {
       if (own_lane == 0) own_lane = next_lane_ < 255 ? next_lane_++ : next_lane_;
       in_lane = own_lane;
     }
-    to_.instructions.push({what, in_lane, false, static_cast<std::uint8_t>(part), at.voice, at.stage,
-                           at.microbatch, peer});
+    to_.instructions.push(
+        {what, in_lane, false, static_cast<std::uint8_t>(part), at.voice, at.stage, at.microbatch, peer});
   }
 
   const score& from_;
@@ -209,8 +210,8 @@ constexpr program compile(const score& from, compile_config config = {}) {
       for (std::int32_t c = i; c <= last; ++c) {
         const cue each = from[c];
         const bool joins = each.what == op::join;
-        made.instructions.push({each.what, each.aside ? lane::aside : lane::compute, each.paired, 0, each.voice,
-                                joins ? -1 : each.stage, each.microbatch, -1});
+        made.instructions.push({each.what, each.aside ? lane::aside : lane::compute, each.paired, 0,
+                                each.voice, joins ? -1 : each.stage, each.microbatch, -1});
       }
       for (std::int32_t c = i; c <= last; ++c) carrier.after(from[c], rank);
       i = last + 1;

@@ -32,6 +32,38 @@ struct linked_cell {
 // before, of its own voice or, at both ends, of those that it feeds or that feed it. Those of one microbatch are
 // numbered in the order of the feeds, from 0 on: they are the parts of its rows.
 class cell_links {
+  // Visits those that go backward.
+  template <class Visit>
+  struct of_learners {
+    const list<voice>& voices;
+    Visit& visit;
+    constexpr void operator()(const cell_seat& at, int own, int theirs) {
+      if (voices[at.voice].learns) visit(at, own, theirs);
+    }
+  };
+  struct entry {
+    cell_seat at;
+    std::int32_t part = 0;  // of the other's rows
+  };
+  // Of each microbatch of each voice those at the other ends.
+  struct ends {
+    list<index> begin;
+    list<entry> entries;
+    list<std::int32_t> counted;
+    constexpr void make_room() {
+      for (index k = 1; k < begin.size(); ++k) begin[k] += begin[k - 1];
+      entries.resize(begin.back(), {});
+      counted.resize(begin.size(), 0);
+    }
+    constexpr std::int32_t count_up(index k) { return counted[k]++; }
+    constexpr entry& at(index k, std::int32_t part) { return entries[begin[k] + part]; }
+    template <class Visit>
+    constexpr void each(index k, Visit& visit) const {
+      for (index i = begin[k]; i < begin[k + 1]; ++i)
+        visit(entries[i].at, static_cast<int>(i - begin[k]), static_cast<int>(entries[i].part));
+    }
+  };
+
  public:
   static constexpr int most_parts = 255;
 
@@ -128,38 +160,6 @@ class cell_links {
   }
 
  private:
-  // Visits those that go backward.
-  template <class Visit>
-  struct of_learners {
-    const list<voice>& voices;
-    Visit& visit;
-    constexpr void operator()(const cell_seat& at, int own, int theirs) {
-      if (voices[at.voice].learns) visit(at, own, theirs);
-    }
-  };
-  struct entry {
-    cell_seat at;
-    std::int32_t part = 0;  // of the other's rows
-  };
-  // Of each microbatch of each voice those at the other ends.
-  struct ends {
-    list<index> begin;
-    list<entry> entries;
-    list<std::int32_t> counted;
-    constexpr void make_room() {
-      for (index k = 1; k < begin.size(); ++k) begin[k] += begin[k - 1];
-      entries.resize(begin.back(), {});
-      counted.resize(begin.size(), 0);
-    }
-    constexpr std::int32_t count_up(index k) { return counted[k]++; }
-    constexpr entry& at(index k, std::int32_t part) { return entries[begin[k] + part]; }
-    template <class Visit>
-    constexpr void each(index k, Visit& visit) const {
-      for (index i = begin[k]; i < begin[k + 1]; ++i)
-        visit(entries[i].at, static_cast<int>(i - begin[k]), static_cast<int>(entries[i].part));
-    }
-  };
-
   constexpr index microbatch(std::int32_t v, std::int32_t m) const { return first_[v] + m; }
 
   const list<voice>* voices_;

@@ -119,7 +119,8 @@ class csv_sheet_reader {
       left.remove_prefix(1);
       const std::size_t digits = left.size();
       made.it.part = static_cast<std::uint8_t>(number(left, cell_links::most_parts - 1));
-      if (left.size() == digits) lexer_.refuse(csv_unknown_cell, "a part behind the microbatch, as in 0SEND_F7.1");
+      if (left.size() == digits)
+        lexer_.refuse(csv_unknown_cell, "a part behind the microbatch, as in 0SEND_F7.1");
     }
     if (sheet_.headed && !left.empty() && left.front() == '@') {
       left.remove_prefix(1);

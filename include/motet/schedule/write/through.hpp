@@ -98,10 +98,14 @@ class through_writer {
     for (std::int32_t k = 0; k < of_.modules.size(); ++k)
       for (const std::int32_t source : of_.modules[k].from) {
         const through_module &from = of_.modules[source], &to = of_.modules[k];
-        for (std::int32_t m = 0; m < from.microbatches; ++m)
-          for (std::int32_t n = 0; n < to.microbatches; ++n)
-            if (parts_overlap(from.parts(), from.part_of(m), to.parts(), to.part_of(n)))
-              feeds_.push({source, m, k, n});
+        for (std::int32_t n = 0; n < to.microbatches; ++n) {
+          const index part = to.part_of(n), all = to.parts();
+          for (index m = part * from.microbatches / all;
+               m < from.microbatches && m * all < (part + 1) * from.microbatches; ++m)
+            if (const auto at = static_cast<std::int32_t>(m);
+                parts_overlap(from.parts(), from.part_of(at), all, part))
+              feeds_.push({source, at, k, n});
+        }
       }
   }
   // Stages one behind the other on one rank are one seat, where microbatches go on as they are. A rank to which
@@ -116,7 +120,7 @@ class through_writer {
         if (s == 0)
           for (const std::int32_t source : own.from)
             if (of_.modules[source].ranks.back() == own.ranks[0] && cut_alike(of_.modules[source], own))
-            seat = seats_[source].back();
+              seat = seats_[source].back();
         seats_[k].push(seat >= 0 ? seat : seats_of_all_++);
       }
     }

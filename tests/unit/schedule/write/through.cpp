@@ -217,8 +217,8 @@ TEST_CASE("modules cut unlike feed all that have samples of their own") {
           const through_module& from = of.modules[source];
           for (std::int32_t m = 0; m < from.microbatches; ++m)
             for (const fed_cell& each : seats.feeds()) {
-              if (each.from != source || each.from_microbatch != m ||
-                  &of.modules[each.to] != &to || each.to_microbatch != n)
+              if (each.from != source || each.from_microbatch != m || &of.modules[each.to] != &to ||
+                  each.to_microbatch != n)
                 continue;
               const auto begin = [](const through_module& part, std::int32_t i) {
                 return static_cast<double>(part.part_of(i)) / static_cast<double>(part.parts());
