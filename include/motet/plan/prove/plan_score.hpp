@@ -65,6 +65,7 @@ constexpr verdict write_seats_through(const plan& from, const list<module_facts>
       made.module = static_cast<std::int32_t>(k);
       made.replica = r;
       made.replicas = replicas;
+      made.sums_each = replicas > 1 && own.zero > 1;
       made.microbatches = own.microbatches;
       for (const std::int32_t source : facts[k].from)
         for (std::int32_t p = 0; p < (alike ? 1 : from.modules[source].on.split().data); ++p)

@@ -28,6 +28,20 @@ class held_stage {
     after_ = &after;
     after.before_ = this;
   }
+  // A part of a microbatch's rows, those of these samples of the step: another module has it within a microbatch of
+  // its own, at a stage on this rank or, for none, on another one.
+  struct piece {
+    held_stage* here = nullptr;
+    std::int32_t microbatch = 0, part = 0;
+    interval samples;
+  };
+  // Behind the last stage, or before the first, where the other module cuts samples unlike.
+  void connect(bool behind, std::int32_t m, const piece& made) {
+    auto& all = behind ? pieces_behind_ : pieces_before_;
+    all.resize(as_size(parts_.count()));
+    all[as_size(m)].push_back(made);
+    most_pieces_ = std::max(most_pieces_, all[as_size(m)].size());
+  }
   // Of each microbatch the place of its features and of their gradient, on the last stage.
   void set_features(std::vector<matrix<master>> features, std::vector<matrix<const master>> gradients) {
     features_ = std::move(features);
@@ -78,11 +92,13 @@ class held_stage {
       }
     }
     passing_ = views();
+    handed_.reserve(most_pieces_);
     const index from = rows_in(any_microbatches::largest), to = rows_out(any_microbatches::largest);
     for (int kind = 0; kind < 3; ++kind) {
       const bool back = kind == 2;
-      in_[kind].prepare(at_.in[kind], back ? to : from, back ? width_out() : width_in(), parts_.count());
-      out_[kind].prepare(at_.out[kind], back ? from : to, back ? width_in() : width_out());
+      in_[kind].prepare(at_.in[kind], back ? to : from, back ? width_out() : width_in(), parts_.count(),
+                        at_.turns[kind]);
+      out_[kind].prepare(at_.out[kind], back ? from : to, back ? width_in() : width_out(), most_pieces_);
       keep_for_messages(in_[kind].memory(), false);
       keep_for_messages(out_[kind].memory(), true);
     }
@@ -196,23 +212,72 @@ class held_stage {
     return {at_.sums_each ? weights_.data() : gradients_.data(), at_.cut};
   }
 
-  // Where the outgoing rows of microbatch m go: to the neighbour here, or to a buffer that a message empties.
-  // False: none is free.
+  using pieces = std::vector<piece>;
+  // Those of a microbatch that messages of a kind bring, or take away; null: its rows stay together.
+  const pieces* pieces_of(bool coming, int kind, std::int32_t m) const {
+    const auto& all = coming == (kind == 2) ? pieces_behind_ : pieces_before_;
+    return all.empty() ? nullptr : &all[as_size(m)];
+  }
+  const piece& piece_of(bool coming, const instruction& it) const {
+    const pieces& all = *pieces_of(coming, message_kind(it.what), it.microbatch);
+    return *std::find_if(all.begin(), all.end(), [&](const piece& each) { return each.part == it.part; });
+  }
+  // The numbers of a microbatch's rows behind this stage, or before it, that belong to these samples.
+  interval numbers_of(bool behind, std::int32_t m, interval samples) const {
+    const auto rows_to = [&](index sample) {
+      return behind ? net_.of->rows_given(parts_.whole(), sample) : net_.of->rows_taken(parts_.whole(), sample);
+    };
+    const index first = rows_to(parts_.mine(m).begin), width = behind ? width_out() : width_in();
+    return {(rows_to(samples.begin) - first) * width, (rows_to(samples.end) - first) * width};
+  }
+  static bool all_taken(int kind, const pieces& of) {
+    for (const piece& each : of)
+      if (each.here != nullptr && each.here->in_[kind].take(each.microbatch) == nullptr) return false;
+    return true;
+  }
+
+  // Where the outgoing rows of microbatch m go: to the neighbour here, or to a buffer that messages empty, and
+  // from which parts for neighbours here are copied. False: none is free.
   bool outgoing(int kind, std::int32_t m, matrix<stream>& to) {
     held_stage* const neighbour = kind == 2 ? before_ : after_;
-    stream* const data = neighbour != nullptr ? neighbour->in_[kind].take(m) : out_[kind].take(m, *home_.end);
+    const pieces* const parts = pieces_of(false, kind, m);
+    stream* data = nullptr;
+    if (parts != nullptr) {
+      if (!all_taken(kind, *parts)) return false;
+      const auto place_of = [&](const piece& each) {
+        return each.here->in_[kind].of(each.microbatch) +
+               each.here->numbers_of(kind == 2, each.microbatch, each.samples).begin;
+      };
+      if (parts->size() == 1 && parts->front().here != nullptr) {
+        data = place_of(parts->front());
+      } else {
+        const auto sent = std::count_if(parts->begin(), parts->end(),
+                                        [](const piece& each) { return each.here == nullptr; });
+        data = out_[kind].take(m, *home_.end, static_cast<std::size_t>(sent));
+        if (data == nullptr) return false;
+        for (const piece& each : *parts) {
+          if (each.here == nullptr) continue;
+          const interval own = numbers_of(kind != 2, m, each.samples);
+          handed_.push_back({data + own.begin, place_of(each), own.size()});
+        }
+      }
+    } else {
+      data = neighbour != nullptr ? neighbour->in_[kind].take(m) : out_[kind].take(m, *home_.end);
+    }
     if (data == nullptr) return false;
     to = rows_between(data, m, kind == 2);
     return true;
   }
   matrix<const stream> incoming(int kind, std::int32_t m) const {
     stream* const data = in_[kind].of(m);
-    if constexpr (receives_ahead) home_.end->await(static_cast<const stream*>(data));
+    if constexpr (receives_ahead)
+      if (pieces_of(true, kind, m) == nullptr) home_.end->await(static_cast<const stream*>(data));
     return rows_between(data, m, kind != 2);
   }
   // Nobody here reads them any more.
   void give(int kind, std::int32_t m) {
-    if constexpr (receives_ahead) home_.end->freed(in_[kind].of(m));
+    if constexpr (receives_ahead)
+      if (pieces_of(true, kind, m) == nullptr) home_.end->freed(in_[kind].of(m));
     in_[kind].give(m);
   }
 
@@ -241,6 +306,8 @@ class held_stage {
                    kept ? address(slot_of(m).memory.data()) : 0, address(ends.x.data), address(ends.y.data),
                    address(ends.features.data), address(ends.dy.data), address(ends.d_features.data),
                    address(ends.dx.data), m, rows_of(m), rows_in(m)});
+      for (const handed& each : handed_)
+        into.insert(into.end(), {address(each.from), address(each.to), each.count});
       parts_.shape(m, into);
     };
   }
@@ -251,7 +318,9 @@ class held_stage {
     home_.together(shape_of(what, m, ends), kept, [&](Context& ctx, kept_views& own) {
       const auto section = enter(ctx, at_.name);
       body(ctx, own);
+      for (const handed& each : handed_) copy(ctx, each.from, each.to, each.count);
     });
+    handed_.clear();
   }
 
   bool infer(int kind, std::int32_t m) {
@@ -352,19 +421,30 @@ class held_stage {
 
   template <int Kind>
   bool send(const instruction& it, std::int32_t number) {
-    out_[Kind].send(it.microbatch, *home_.end, home_.sheet->tags[number], it.peer,
-                    bytes_between(it.microbatch, Kind == 2));
+    const std::int32_t m = it.microbatch, tag = home_.sheet->tags[number];
+    interval bytes{0, bytes_between(m, Kind == 2)};
+    if (pieces_of(false, Kind, m) != nullptr) bytes = bytes_of(Kind != 2, m, piece_of(false, it).samples);
+    out_[Kind].send(m, *home_.end, tag, it.peer, bytes.size(), bytes.begin);
     return true;
   }
   template <int Kind>
   bool receive(const instruction& it, std::int32_t number) {
-    stream* const to = in_[Kind].take(it.microbatch);
+    const std::int32_t m = it.microbatch, tag = home_.sheet->tags[number];
+    stream* const to = in_[Kind].take(m);
     if (to == nullptr) return false;
     auto* const data = reinterpret_cast<std::byte*>(to);
-    const std::int32_t tag = home_.sheet->tags[number];
+    if (pieces_of(true, Kind, m) != nullptr) {
+      const interval bytes = bytes_of(Kind == 2, m, piece_of(true, it).samples);
+      return home_.end->receive(tag, it.peer, data + bytes.begin, bytes.size());
+    }
     if constexpr (receives_ahead)
-      return home_.end->receive_ahead(tag, it.peer, data, bytes_between(it.microbatch, Kind != 2));
-    else return home_.end->receive(tag, it.peer, data, bytes_between(it.microbatch, Kind != 2));
+      return home_.end->receive_ahead(tag, it.peer, data, bytes_between(m, Kind != 2));
+    else return home_.end->receive(tag, it.peer, data, bytes_between(m, Kind != 2));
+  }
+  interval bytes_of(bool behind, std::int32_t m, interval samples) const {
+    const interval own = numbers_of(behind, m, samples);
+    constexpr auto each = static_cast<index>(sizeof(stream));
+    return {own.begin * each, own.end * each};
   }
 
   home_type& home_;
@@ -372,6 +452,15 @@ class held_stage {
   stage_position at_;
   const any_microbatches& parts_;
   held_stage *before_ = nullptr, *after_ = nullptr;
+  std::vector<pieces> pieces_before_, pieces_behind_;  // of each microbatch
+  std::size_t most_pieces_ = 1;
+  // What an operation hands to neighbours here of the rows that it makes.
+  struct handed {
+    const stream* from;
+    stream* to;
+    index count;
+  };
+  std::vector<handed> handed_;
   gradient_sink sink_;
   std::int32_t left_ = 0;  // backwards of this step that are still to come
   std::vector<microbatch_state> state_of_;

@@ -62,16 +62,16 @@ class placed_model {
       : model_(model),
         sheet_(sheet),
         samples_(samples),
-        groups_(of().voices[0].joins()),
+        groups_(groups_of_join(of())),
         stage_groups_(groups),
         ahead_(each_rank.ahead),
         splits_(splits_of(of(), samples)),
         most_(most_of(splits_, room)) {
     for (const voice& each : of().voices) {
       const index parts = splits_[each.module].replicas * each.group;
-      if (samples % groups_ == 0 && samples / groups_ >= parts) continue;
+      if (samples % each.joins() == 0 && samples / each.joins() >= parts) continue;
       fail(bad_training_option, "a batch of " + std::to_string(samples) + " samples in " +
-                                    std::to_string(groups_) + " groups of " + std::to_string(parts) +
+                                    std::to_string(each.joins()) + " groups of " + std::to_string(parts) +
                                     " microbatches for " + std::string(each.name.view()));
     }
     buffer_counts buffers;
@@ -357,6 +357,7 @@ class placed_model {
       for (int kind = 0; kind < 3; ++kind) {
         at.in[kind] = buffers.in[kind][where];
         at.out[kind] = buffers.out[kind][where];
+        at.turns[kind] = buffers.turns[kind][where];
       }
       auto& to = own.held[static_cast<std::size_t>(s)];
       to.parameters = net.parameters_of(name, at.range, at.cut);
@@ -380,21 +381,82 @@ class placed_model {
       if (one && next && one->at().rank == next->at().rank) one->connect(*next);
     }
   }
-  // Of edges between stages that live on one rank.
+  using stage_type = held_stage<Context, Numbers, Endpoint>;
+  // Of edges: stages that live on one rank, and the pieces of microbatches where modules cut samples unlike.
   void connect_edges() {
-    const auto stage_at = [&](std::int32_t voice, bool last) {
-      for (auto& each : voices_)
-        if (each.voice == voice) return (last ? each.held.back() : each.held.front()).stage.get();
-      return static_cast<held_stage<Context, Numbers, Endpoint>*>(nullptr);
-    };
-    for (const fed_cell& each : of().feeds) {
-      if (each.from_microbatch != each.to_microbatch)
-        fail(program_does_not_fit,
-             sentence({"microbatch ", each.from_microbatch, " of voice ", each.from, " feeds microbatch ",
-                       each.to_microbatch, " of voice ", each.to}));
-      auto *const from = stage_at(each.from, true), *const to = stage_at(each.to, false);
-      if (from != nullptr && to != nullptr && from->at().rank == to->at().rank) from->connect(*to);
+    const cell_links links(of().voices, of().feeds);
+    list<std::uint8_t> cut(of().voices.size(), 0);  // of each module: some voice's rows do not stay together
+    for (std::int32_t v = 0; links.has_feeds() && v < of().voices.size(); ++v)
+      if (!fed_whole(links, v)) cut[of().voices[v].module] = 1;
+    for (std::int32_t v = 0; links.has_feeds() && v < of().voices.size(); ++v) {
+      const voice& from = of().voices[v];
+      stage_type* const own = stage_at({v, from.stages - 1, 0});
+      if (cut[from.module] == 0) {
+        links.each_next(v, from.stages - 1, 0, [&](const cell_seat& at, int, int) {
+          stage_type* const to = stage_at(at);
+          if (own != nullptr && to != nullptr && own->at().rank == to->at().rank) own->connect(*to);
+        });
+        continue;
+      }
+      for (std::int32_t m = 0; m < from.microbatches; ++m)
+        links.each_next(v, from.stages - 1, m, [&](const cell_seat& at, int part, int theirs) {
+          stage_type* const to = stage_at(at);
+          const bool together = own != nullptr && to != nullptr && own->at().rank == to->at().rank;
+          const interval both = intersection(samples_of(v, m), samples_of(at.voice, at.microbatch));
+          if (own != nullptr) own->connect(true, m, {together ? to : nullptr, at.microbatch, part, both});
+          if (to != nullptr) to->connect(false, at.microbatch, {together ? own : nullptr, m, theirs, both});
+        });
     }
+    for (std::int32_t v = 0; links.has_feeds() && v < of().voices.size(); ++v)
+      for (std::int32_t m = 0; m < of().voices[v].microbatches; ++m) {
+        require_fed_once(links, true, v, m);
+        require_fed_once(links, false, v, m);
+      }
+  }
+  // Null where it does not live here.
+  stage_type* stage_at(const cell_seat& at) const {
+    for (auto& each : voices_)
+      if (each.voice == at.voice) return each.held[static_cast<std::size_t>(at.stage)].stage.get();
+    return nullptr;
+  }
+  interval samples_of(std::int32_t v, std::int32_t m) const {
+    const voice& sings = of().voices[v];
+    const sample_split& split = splits_[sings.module];
+    return mine_of(split.of(m / split.microbatches, sings.replica, m % split.microbatches),
+                   seat_of(sings, stage_groups_));
+  }
+  // Whether each microbatch of a voice feeds the same one of another, and that nothing else.
+  bool fed_whole(const cell_links& links, std::int32_t v) const {
+    bool whole = true;
+    const std::int32_t last = of().voices[v].stages - 1;
+    for (std::int32_t m = 0; m < of().voices[v].microbatches; ++m) {
+      int count = 0;
+      links.each_next(v, last, m, [&](const cell_seat& at, int, int) {
+        ++count;
+        const interval own = samples_of(v, m), others = samples_of(at.voice, at.microbatch);
+        whole = whole && at.microbatch == m && own.begin == others.begin && own.end == others.end;
+        links.each_previous(at.voice, 0, at.microbatch, [&](const cell_seat& other, int, int) {
+          whole = whole && other.voice == v;
+        });
+      });
+      whole = whole && count == 1;
+    }
+    return whole;
+  }
+  // The rows of every sample go on once, and come once.
+  void require_fed_once(const cell_links& links, bool behind, std::int32_t v, std::int32_t m) const {
+    index fed = 0, count = 0;
+    const auto add = [&](const cell_seat& at, int, int) {
+      ++count;
+      fed += intersection(samples_of(v, m), samples_of(at.voice, at.microbatch)).size();
+    };
+    if (behind) links.each_next(v, of().voices[v].stages - 1, m, add);
+    else links.each_previous(v, 0, m, add);
+    const index all = samples_of(v, m).size();
+    if (count == 0 || fed == all) return;
+    fail(program_does_not_fit,
+         sentence({"microbatch ", m, " of voice ", v, " (", of().voices[v].name.view(), ") has ", all,
+                   " samples, and the feeds ", behind ? "take" : "bring", " the rows of ", fed}));
   }
   // Tells last stages where their features go.
   void connect() {

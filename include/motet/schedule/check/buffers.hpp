@@ -12,8 +12,8 @@ struct buffer_counts {
   // Of each place; by kind of message: 0 first forwards, 1 replays, 2 backward.
   list<std::int32_t> in[3];
   list<std::int32_t> out[3];
-  // Of a place whose rows come in several parts, which may overtake each other: the microbatches in the order in
-  // which they take buffers. Empty elsewhere, where messages come in one order.
+  // Of a place whose rows come from several ranks, which may overtake each other: the microbatches in the order in
+  // which they take buffers. Empty elsewhere, where rows come in one order.
   list<list<std::int32_t>> turns[3];
 };
 
@@ -54,7 +54,7 @@ class buffer_counter {
   // Rows of the turn-th microbatch to come to a place, or the first of them.
   struct event {
     std::int32_t at, turn;
-    bool received;
+    std::int32_t from;  // the rank that sent them; -1: they were made here
   };
   struct wait {
     std::int32_t who, other;
@@ -75,7 +75,7 @@ class buffer_counter {
       turn_of[kind].resize(of_.cells(), -1);
     }
     // A buffer is taken when the first part of the rows comes.
-    const auto take = [&](int kind, const cell_seat& to, std::int32_t at, bool received) {
+    const auto take = [&](int kind, const cell_seat& to, std::int32_t at, std::int32_t from) {
       const index place = place_of(to);
       std::int32_t& turn = turn_of[kind][links_.cell(to)];
       if (turn < 0) {
@@ -83,7 +83,7 @@ class buffer_counter {
         found.turns[kind][place].push(to.microbatch);
         if (++live[kind][place] > found.in[kind][place]) found.in[kind][place] = live[kind][place];
       }
-      comes[kind][place].push({at, turn, received});
+      comes[kind][place].push({at, turn, from});
     };
     const auto give = [&](int kind, index place, std::int32_t at) {
       gives[kind][place].push(at);
@@ -97,14 +97,14 @@ class buffer_counter {
       const voice& sings = of_.voices[it.voice];
       const index place = sings.first_place + it.stage;
       if (is_receive(it.what)) {
-        take(message_kind(it.what), {it.voice, it.stage, it.microbatch}, i, true);
+        take(message_kind(it.what), {it.voice, it.stage, it.microbatch}, i, it.peer);
         continue;
       }
       const std::int32_t own = of_.places[place];
       if (it.what == op::re_forward) replayed[sings.cell(it.stage, it.microbatch)] = 1;
       if (const int kind = message_kind(it.what); kind >= 0)
         links_.each_target(kind, it.voice, it.stage, it.microbatch, [&](const cell_seat& to, int, int) {
-          if (of_.places[place_of(to)] == own) take(kind, to, i, false);
+          if (of_.places[place_of(to)] == own) take(kind, to, i, -1);
         });
       const bool comes_in = links_.has_source(0, it.voice, it.stage, it.microbatch);
       if (comes_in && (it.what == op::forward_only || (it.what == op::forward && !sings.learns)))
@@ -117,14 +117,17 @@ class buffer_counter {
       for (index place = 0; place < of_.places.size(); ++place) {
         const list<event>& all = comes[kind][place];
         if (all.empty()) continue;
-        bool message = false;
-        for (const event& each : all) message = message || (each.turn == 0 && each.received);
+        bool message = false, several = false;
+        for (const event& each : all) {
+          message = message || (each.turn == 0 && each.from >= 0);
+          several = several || each.from != all[0].from;
+        }
         if (message && found.in[kind][place] < turns[kind][place]) ++found.in[kind][place];
         const std::int32_t size = found.in[kind][place];
         for (const event& each : all)
-          if (each.received && each.turn >= size)
+          if (each.from >= 0 && each.turn >= size)
             pool_waits_.push({each.at, gives[kind][place][each.turn - size]});
-        if (all.size() == turns[kind][place]) found.turns[kind][place].clear();
+        if (!several) found.turns[kind][place].clear();
       }
     }
   }

@@ -13,6 +13,7 @@ struct through_module {
   bool learns = true;         // backward goes through it
   bool fixed = false;         // and its weights stay as they are
   bool meets = false;         // its last stage ends in the loss
+  bool sums_each = false;     // all replicas sum gradients in every backward
   std::int32_t microbatches = 1;
   std::int32_t module = -1;  // which one it is a replica of; -1: of one of its own
   std::int32_t replica = 0, replicas = 1;
@@ -55,6 +56,7 @@ class through_writer {
       made.join = each.meets ? 0 : -1;
       made.learns = each.learns;
       made.fixed = each.learns && each.fixed;
+      made.sums_each = each.sums_each && made.updates();
       out.add(made, [&](int stage) { return seats_[number][stage]; });
     }
     for (const fed_cell& each : feeds_) out.feed(each);
