@@ -74,7 +74,7 @@ namespace detail {
 // Parts may meet when share(n, a, i) and share(n, b, j) have a row in common for some n. Rounding moves a
 // bound by less than a row, so parts whose exact shares do not overlap can meet for few rows only.
 constexpr bool may_meet(index a, index i, index b, index j) {
-  if (parts_overlap(a, i, b, j)) return true;
+  if (i * b < (j + 1) * a && j * a < (i + 1) * b) return true;
   for (index n = 0; n < 2 * a * b; ++n)
     if (intersection(share(n, a, i), share(n, b, j)).size() > 0) return true;
   return false;

@@ -19,11 +19,6 @@ MOTET_HOST_DEVICE constexpr index owner(index whole, index parts, index at) {
   return larger + (at - of_larger) / (least > 0 ? least : 1);
 }
 
-// Whether part i of a and part j of b have something in common, when what they are parts of is cut exactly.
-MOTET_HOST_DEVICE constexpr bool parts_overlap(index a, index i, index b, index j) {
-  return i * b < (j + 1) * a && j * a < (i + 1) * b;
-}
-
 // Of two intervals what both hold; empty ones begin where the later one does.
 MOTET_HOST_DEVICE constexpr interval intersection(interval a, interval b) {
   const index begin = a.begin > b.begin ? a.begin : b.begin, end = a.end < b.end ? a.end : b.end;

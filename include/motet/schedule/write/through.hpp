@@ -2,7 +2,6 @@
 #pragma once
 
 #include <motet/schedule/core/shape.hpp>
-#include <motet/tensor/share.hpp>
 
 namespace motet {
 
@@ -95,19 +94,16 @@ class through_writer {
     return one.microbatches == other.microbatches && one.replicas == other.replicas &&
            one.replica == other.replica;
   }
-  // A microbatch feeds those with samples of its own.
+  // A microbatch is fed by those with samples of its own.
   constexpr void feed_all() {
     for (std::int32_t k = 0; k < of_.modules.size(); ++k)
       for (const std::int32_t source : of_.modules[k].from) {
         const through_module &from = of_.modules[source], &to = of_.modules[k];
-        for (std::int32_t n = 0; n < to.microbatches; ++n) {
-          const index part = to.part_of(n), all = to.parts();
-          for (index m = part * from.microbatches / all;
-               m < from.microbatches && m * all < (part + 1) * from.microbatches; ++m)
-            if (const auto at = static_cast<std::int32_t>(m);
-                parts_overlap(from.parts(), from.part_of(at), all, part))
-              feeds_.push({source, at, k, n});
-        }
+        const index parts = to.parts(), others = from.parts();
+        for (std::int32_t n = 0; n < to.microbatches; ++n)
+          for (index at = to.part_of(n) * others / parts; at * parts < (to.part_of(n) + 1) * others; ++at)
+            if (at % from.replicas == from.replica)
+              feeds_.push({source, static_cast<std::int32_t>(at / from.replicas), k, n});
       }
   }
   // Stages one behind the other on one rank are one seat, where microbatches go on as they are. A rank to which
