@@ -129,6 +129,26 @@ constexpr plan idle_4() {
                   placed("talk", {}, {3}, 4));
 }
 
+// The eye's samples are cut otherwise than the language model's: rows change ranks in pieces.
+constexpr plan uneven_6() {
+  return of_ranks(6, "1f1b", placed("eye", {.data = 4}, {0, 1, 2, 3}, 2),
+                  placed("glue", {.data = 2}, {4, 5}, 2), placed("talk", {.data = 2}, {4, 5}, 2));
+}
+constexpr plan grouped_2() {
+  return of_ranks(2, "1f1b", placed("eye", {}, {0}, 2), placed("glue", {}, {0}, 2),
+                  placed("talk", {}, {1}, 8));
+}
+constexpr plan fan_4() {
+  const degrees two{.data = 2, .tensor = 2};
+  return of_ranks(5, "1f1b", placed("eye", {}, {0}, 4), placed("glue", {}, {0}, 4),
+                  placed("talk", two, {1, 2, 3, 4}, 4));
+}
+constexpr plan nested_4() {
+  const degrees two{.stages = 2, .data = 1, .tensor = 2};
+  return of_ranks(4, "1f1b", placed("eye", {.data = 4}, {0, 1, 2, 3}, 1),
+                  placed("glue", {.data = 4}, {0, 1, 2, 3}, 1), placed("talk", two, {0, 1, 2, 3}, 4));
+}
+
 }  // namespace seeing_plans
 
 inline constexpr named_plan plans[] = {
@@ -163,6 +183,13 @@ inline constexpr named_plan plans[] = {
      seeing_plans::apart_tensor},
     {"nodes", "two nodes of four: the eye on one, the rest on the other, data 2 x tensor 2",
      seeing_plans::nodes_8},
+    {"uneven", "the eye on four ranks, the rest on two others, each with its share of the samples",
+     seeing_plans::uneven_6},
+    {"grouped", "apart, and the eye sees at once what the language model reads in four microbatches",
+     seeing_plans::grouped_2},
+    {"fan-out", "the eye on one rank, the language model on four, data 2 x tensor 2", seeing_plans::fan_4},
+    {"nested", "the eye on all ranks of the language model, data 4 beside stages 2 x tensor 2",
+     seeing_plans::nested_4},
     {"idle", "apart, on the first and the last of four ranks", seeing_plans::idle_4},
 };
 

@@ -52,7 +52,7 @@ inline program naive_program(const score& from) {
       const auto put = [&](int other, op what) {
         if (other < 0 || other >= of.stages || made.place(of, other) == r) return;
         made.instructions.push(
-            {what, next++, false, it.voice, it.stage, it.microbatch, made.place(of, other)});
+            {what, next++, false, 0, it.voice, it.stage, it.microbatch, made.place(of, other)});
       };
       const bool replayed = replays.count({it.voice, it.stage + 1, it.microbatch}) != 0;
       switch (it.what) {
@@ -77,7 +77,7 @@ inline program naive_program(const score& from) {
       for (int k = i; k < end; ++k) messages_of(from[k], true);
       for (int k = i; k < end; ++k) {
         const cue it = from[k];
-        made.instructions.push({it.what, it.aside ? lane::aside : lane::compute, it.paired, it.voice,
+        made.instructions.push({it.what, it.aside ? lane::aside : lane::compute, it.paired, 0, it.voice,
                                 it.what == op::join ? -1 : it.stage, it.microbatch, -1});
       }
       for (int k = i; k < end; ++k) messages_of(from[k], false);
@@ -98,7 +98,7 @@ inline program decorated(const program& from, dice& draw) {
     std::set<std::array<int, 3>> moved;
     std::set<std::array<int, 2>> released;
     const auto put = [&](op what, std::uint8_t in, const instruction& near, int microbatch) {
-      made.instructions.push({what, in, false, near.voice, near.stage, microbatch, -1});
+      made.instructions.push({what, in, false, 0, near.voice, near.stage, microbatch, -1});
     };
     const program::role_view role = from.role(r);
     for (index i = 0, end = 0; i < role.size(); i = end) {

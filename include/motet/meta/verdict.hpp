@@ -205,10 +205,12 @@
     "take a schedule with whole backwards (gpipe, 1f1b, batch_sync), or keep what backward needs")           \
   X(schedule_without_edges, "MT-S18", "this schedule has no order for modules that feed others",             \
     "it plays modules beside one another", "choose 1f1b or gpipe, which lead through all modules")           \
-  X(fed_apart, "MT-S19",                                                                                     \
-    "modules of an edge have equal data and tensor degrees and microbatches, and context 1",                 \
-    "rows would have to change ranks between the modules, which is not there yet",                           \
-    "give both the same data and tensor degrees and microbatches, and context 1")
+  X(fed_apart, "MT-S19", "modules of an edge have context 1",                                                \
+    "rows of one sample would have to change ranks between the modules, which is not there yet",             \
+    "give the module context 1")                                                                             \
+  X(fed_unevenly, "MT-S20", "modules of an edge that are cut unlike cut the batch in equal parts",           \
+    "data x tensor x microbatches does not divide the batch, so a sample could lie between two parts",       \
+    "take a batch that it divides, for both modules, or cut both alike")
 
 namespace motet {
 

@@ -237,7 +237,7 @@ constexpr verdict write_program(const folded_plan& from, const list<module_facts
   for (std::int32_t rank = 0; rank < out.ranks(); ++rank) {
     for (const instruction& each : out.role(rank)) {
       if (each.what == op::optimizer_step && from.sums[out.voices[each.voice].module] != 0)
-        summed.instructions.push({op::reduce_gradient, summing, false, each.voice, each.stage, -1, -1});
+        summed.instructions.push({op::reduce_gradient, summing, false, 0, each.voice, each.stage, -1, -1});
       summed.instructions.push(each);
     }
     summed.starts.push(static_cast<std::int32_t>(summed.instructions.size()));

@@ -68,18 +68,14 @@ constexpr verdict check_plan(const plan& of, const list<module_facts>& facts, in
     if (voices > most_voices) return {reason::too_large, k, voices, most_voices};
     if (cells > most_cells) return {reason::too_large, k, cells, most_cells};
     if (has_edges(facts)) {
-      const module_plan& first = of.modules[0];
       if (own.on.split().context != 1) return {reason::fed_apart, k, own.on.split().context, 1};
-      if (own.on.split().tensor != first.on.split().tensor)
-        return {reason::fed_apart, k, own.on.split().tensor, first.on.split().tensor};
-      if (own.on.split().data != first.on.split().data)
-        return {reason::fed_apart, k, own.on.split().data, first.on.split().data};
-      if (own.microbatches != first.microbatches)
-        return {reason::fed_apart, k, own.microbatches, first.microbatches};
       if (own.whole_group() != 1) return {reason::before_join, k, own.whole_group(), 1};
-    }
-    if (own.groups() != of.modules[0].groups())
+      if (const index parts = detail::sample_parts(own);
+          samples % parts != 0 && !detail::cut_alike(of.modules))
+        return {reason::fed_unevenly, k, samples, parts};
+    } else if (own.groups() != of.modules[0].groups()) {
       return {reason::joins_differ, k, own.groups(), of.modules[0].groups()};
+    }
     if (samples % own.groups() != 0) return {reason::groups_do_not_divide_batch, k, samples, own.groups()};
     const index parts = index{own.on.split().data} * own.microbatches;
     if (samples < parts) return {reason::too_few_samples, k, samples, parts};

@@ -21,30 +21,91 @@ constexpr batch_sync::shape towers_of(const plan& from) {
   return all;
 }
 
-// Modules that feed one another, one replica of each, as one pipeline.
+// Whether all modules cut the samples of a step in the same parts.
+constexpr bool cut_alike(const list<module_plan>& all) {
+  for (const module_plan& each : all)
+    if (each.on.split().data != all[0].on.split().data ||
+        each.on.split().tensor != all[0].on.split().tensor || each.microbatches != all[0].microbatches)
+      return false;
+  return true;
+}
+// In how many parts a module cuts them: its ranks have whole samples, microbatch for microbatch.
+constexpr index sample_parts(const module_plan& own) {
+  return index{own.microbatches} * own.on.split().data * own.on.split().tensor;
+}
+
+// A voice of the seats of a plan.
+struct plan_seat {
+  std::int32_t module = 0, replica = 0;
+};
+
+// Modules that feed one another as one pipeline: one replica of each, where all are cut alike; else all replicas.
 template <class Schedule>
-constexpr verdict write_seats_through(const plan& from, const list<module_facts>& facts, score& out) {
+constexpr verdict write_seats_through(const plan& from, const list<module_facts>& facts, score& out,
+                                      list<plan_seat>& seats) {
   constexpr bool all_first = std::is_same_v<Schedule, gpipe>;
   if (!all_first && !std::is_same_v<Schedule, one_f_one_b>) return {reason::schedule_without_edges, 0, 0, 0};
   through_shape shape;
   shape.all_first = all_first;
-  shape.microbatches = from.modules[0].microbatches;
+  const bool alike = cut_alike(from.modules);
+  list<std::int32_t> first;  // voice of each module
+  std::int32_t voices = 0;
+  for (const module_plan& own : from.modules) {
+    first.push(voices);
+    voices += alike ? 1 : own.on.split().data;
+  }
   for (index k = 0; k < from.modules.size(); ++k) {
     const module_plan& own = from.modules[k];
     if (own.chunks != 1) return {reason::chunks_are_fixed, k, own.chunks, 1};
     if (own.stash != -1 || own.ahead != 0)
       return {reason::only_batch_sync_keeps, k, own.stash != -1 ? own.stash : own.ahead, 0};
-    through_module made;
-    made.from = facts[k].from;
-    made.learns = !facts[k].frozen || facts[k].passes;
-    made.fixed = facts[k].frozen;
-    made.meets = facts[k].meets;
-    for (std::int32_t s = 0; s < own.on.split().stages; ++s) made.ranks.push(own.on.rank({s, 0, 0, 0}));
-    shape.modules.push(made);
+    const std::int32_t replicas = alike ? 1 : own.on.split().data;
+    for (std::int32_t r = 0; r < replicas; ++r) {
+      through_module made;
+      made.module = static_cast<std::int32_t>(k);
+      made.replica = r;
+      made.replicas = replicas;
+      made.sums_each = replicas > 1 && own.zero > 1;
+      made.microbatches = own.microbatches;
+      for (const std::int32_t source : facts[k].from)
+        for (std::int32_t p = 0; p < (alike ? 1 : from.modules[source].on.split().data); ++p)
+          made.from.push(first[source] + p);
+      made.learns = !facts[k].frozen || facts[k].passes;
+      made.fixed = facts[k].frozen;
+      made.meets = facts[k].meets;
+      for (std::int32_t s = 0; s < own.on.split().stages; ++s) made.ranks.push(own.on.rank({s, r, 0, 0}));
+      shape.modules.push(made);
+      seats.push({made.module, r});
+    }
   }
   if (const verdict found = check_through(shape); !found.ok()) return found;
   out = write_through(shape);
   return {};
+}
+
+// Who feeds whom where modules are cut unlike: of two that an edge joins, those with samples of each other. The
+// parts of a module lie in the order of microbatches, then replicas, then tensor ranks.
+constexpr void feed_by_samples(const plan& from, const list<module_facts>& facts, score& out) {
+  list<fed_cell> feeds;
+  list<std::int32_t> first(from.modules.size(), -1);  // voice of each module
+  for (std::int32_t v = static_cast<std::int32_t>(out.voices().size()); v-- > 0;)
+    first[out.voices()[v].module] = v;
+  for (std::int32_t w = 0; w < out.voices().size(); ++w) {
+    const voice& to = out.voices()[w];
+    const degrees& split = from.modules[to.module].on.split();
+    const index parts = sample_parts(from.modules[to.module]);
+    for (const std::int32_t source : facts[to.module].from) {
+      const degrees& other = from.modules[source].on.split();
+      const index others = sample_parts(from.modules[source]), ranks = index{other.data} * other.tensor;
+      for (std::int32_t m = 0; m < to.microbatches; ++m) {
+        const index part = (index{m} * split.data + to.replica) * split.tensor + to.shard;
+        for (index at = part * others / parts; at * parts < (part + 1) * others; ++at)
+          feeds.push({static_cast<std::int32_t>(first[source] + at % ranks),
+                      static_cast<std::int32_t>(at / ranks), w, m});
+      }
+    }
+  }
+  out.feed_as(feeds);
 }
 
 // One replica of every module by itself, on a device for each stage, one module behind another.
@@ -87,9 +148,10 @@ constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, 
                              bool together = false) {
   verdict found;
   score seats;
-  const bool through = has_edges(facts);
+  const bool through = has_edges(facts), alike = !through || detail::cut_alike(from.modules);
+  list<detail::plan_seat> seat_of;
   const bool known = all_schedules::visit(from.schedule.view(), [&]<class Schedule>(Schedule) {
-    found = through ? detail::write_seats_through<Schedule>(from, facts, seats)
+    found = through ? detail::write_seats_through<Schedule>(from, facts, seats, seat_of)
                     : detail::write_seats<Schedule>(from, facts, seats);
   });
   if (!known) return {reason::unknown_schedule, 0, 0, 0};
@@ -97,20 +159,23 @@ constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, 
   list<voice_spread> spreads;
   list<std::int32_t> first_seats;
   std::int32_t first = 0;
-  for (const module_plan& own : from.modules) {
-    spreads.push({own.on.split().data, own.shards(), own.zero > 1});
+  for (index v = 0; v < seats.voices().size(); ++v) {
+    if (!through) seat_of.push({static_cast<std::int32_t>(v), 0});
+    const module_plan& own = from.modules[seat_of[v].module];
+    spreads.push({alike ? own.on.split().data : 1, own.shards(), own.zero > 1});
     first_seats.push(first);
     first += own.on.split().stages;
   }
   out = placed(
       seats, spreads, from.cluster.ranks,
       [&](std::int32_t v, std::int32_t replica, std::int32_t shard, std::int32_t stage) {
-        const module_plan& own = from.modules[v];
+        const module_plan& own = from.modules[seat_of[v].module];
         const std::int32_t device = through ? stage : seats.place(seats.voices()[v], stage) - first_seats[v],
                            tensor = own.on.split().tensor;
-        return own.on.rank({device, replica, shard / tensor, shard % tensor});
+        return own.on.rank({device, seat_of[v].replica + replica, shard / tensor, shard % tensor});
       },
       together);
+  if (!alike) detail::feed_by_samples(from, facts, out);
   // What backward makes again is gone before a later weight part could read it.
   list<std::uint8_t> splits(from.modules.size(), 0);
   for (const std::int64_t code : seats.codes())

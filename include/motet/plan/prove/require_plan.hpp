@@ -63,15 +63,12 @@ inline std::string detail_of_module(const verdict& found, const plan& of, const 
     }
     case reason::recompute_does_not_fit:
       return pair(std::to_string(found.got) + (found.got == 1 ? " entry" : " entries"), wanted);
-    case reason::fed_apart: {
+    case reason::fed_apart: return pair("context " + got, "context 1");
+    case reason::fed_unevenly: {
       const degrees& split = own.on.split();
-      if (split.context != 1) return pair("context " + got, "context 1");
-      const module_plan& first = of.modules[0];
-      const auto said = [](const module_plan& it) {
-        return sentence({"data ", it.on.split().data, ", tensor ", it.on.split().tensor, ", ",
-                         it.microbatches, it.microbatches == 1 ? " microbatch" : " microbatches"});
-      };
-      return pair(said(own), said(first) + " as " + std::string(first.name.view()) + " has");
+      return sentence({"data ", split.data, " x tensor ", split.tensor, " x ", own.microbatches,
+                       own.microbatches == 1 ? " microbatch" : " microbatches", " = ", found.wanted,
+                       " parts of a batch of ", found.got});
     }
     case reason::before_join: return "groups of " + got + " microbatches, wanted groups of 1";
     case reason::joins_differ:

@@ -34,6 +34,13 @@ inline spread_seat seat_of(const voice& sings, const stage_groups& groups) {
           groups.context_member(sings)};
 }
 
+// In how many groups the samples of a step meet.
+inline index groups_of_join(const program& of) {
+  for (const voice& each : of.voices)
+    if (each.join >= 0) return each.joins();
+  return 1;
+}
+
 // The modules whose voices meet in the join, in the model's order; a join counts them alone.
 inline list<std::int32_t> joined_modules(const program& of) {
   list<std::uint8_t> meets;
@@ -65,18 +72,23 @@ std::vector<join_seat> seats_of(const program& of, const stage_groups& groups, S
   }
   return all;
 }
+// How many samples meet at once.
+inline index samples_of_join(const program& of, const list<sample_split>& splits) {
+  const sample_split& any = splits[joined_modules(of)[0]];
+  return any.samples / any.groups;
+}
 // With these samples; and with as many as replicas ever have, to count memory by.
 inline join_layout layout_of(const program& of, const stage_groups& groups,
                              const list<sample_split>& splits) {
   const auto now = [&](const voice& sings, index m) { return splits[sings.module].of(0, sings.replica, m); };
-  return {seats_of(of, groups, now), splits[0].samples / splits[0].groups};
+  return {seats_of(of, groups, now), samples_of_join(of, splits)};
 }
 inline join_layout largest_layout_of(const program& of, const stage_groups& groups,
                                      const list<sample_split>& splits, const list<index>& most) {
   const auto largest = [&](const voice& sings, index m) {
     return interval{0, share(most[sings.module], sings.group, m).size()};
   };
-  return join_layout::at_most(seats_of(of, groups, largest), splits[0].samples / splits[0].groups);
+  return join_layout::at_most(seats_of(of, groups, largest), samples_of_join(of, splits));
 }
 
 }  // namespace motet

@@ -56,6 +56,8 @@ class any_microbatches {
 
   // `whole`: the step's input of the module.
   virtual void cut(const void* whole) = 0;
+  // What was cut last.
+  virtual const void* whole() const = 0;
   // All that decides what work a microbatch's input is.
   virtual void shape(index m, std::vector<index>& into) const = 0;
   // Whether another one, of the same net, was cut from the same input, by where that lies.

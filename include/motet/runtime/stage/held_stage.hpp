@@ -3,6 +3,7 @@
 
 #include <motet/nn/core/gradient_sink.hpp>
 #include <motet/runtime/stage/rank_state.hpp>
+#include <motet/runtime/stage/row_pieces.hpp>
 #include <motet/runtime/stage/stage_needs.hpp>
 
 namespace motet {
@@ -27,6 +28,10 @@ class held_stage {
   void connect(held_stage& after) {
     after_ = &after;
     after.before_ = this;
+  }
+  // The same in pieces, where the module behind, or before, cuts samples unlike.
+  void connect(bool behind, std::int32_t m, const row_piece<held_stage>& made) {
+    pieces_[behind ? 1 : 0].add(parts_.count(), m, made);
   }
   // Of each microbatch the place of its features and of their gradient, on the last stage.
   void set_features(std::vector<matrix<master>> features, std::vector<matrix<const master>> gradients) {
@@ -78,11 +83,14 @@ class held_stage {
       }
     }
     passing_ = views();
+    handed_.reserve(std::max(pieces_[0].most(), pieces_[1].most()));
     const index from = rows_in(any_microbatches::largest), to = rows_out(any_microbatches::largest);
     for (int kind = 0; kind < 3; ++kind) {
       const bool back = kind == 2;
-      in_[kind].prepare(at_.in[kind], back ? to : from, back ? width_out() : width_in(), parts_.count());
-      out_[kind].prepare(at_.out[kind], back ? from : to, back ? width_in() : width_out());
+      in_[kind].prepare(at_.in[kind], back ? to : from, back ? width_out() : width_in(), parts_.count(),
+                        at_.turns[kind]);
+      out_[kind].prepare(at_.out[kind], back ? from : to, back ? width_in() : width_out(),
+                         std::max<std::size_t>(1, pieces_[!back].most()));
       keep_for_messages(in_[kind].memory(), false);
       keep_for_messages(out_[kind].memory(), true);
     }
@@ -180,10 +188,6 @@ class held_stage {
     const index width = before ? width_in() : width_out();
     return {data, before ? rows_in(m) : rows_out(m), width, width};
   }
-  index bytes_between(std::int32_t m, bool before) const {
-    return (before ? rows_in(m) * width_in() : rows_out(m) * width_out()) *
-           static_cast<index>(sizeof(stream));
-  }
   Context& context(const arena& memory, std::int32_t m) {
     home_.ctx.memory = memory;
     home_.ctx.draws.first_row = parts_.first_row(m);
@@ -196,23 +200,56 @@ class held_stage {
     return {at_.sums_each ? weights_.data() : gradients_.data(), at_.cut};
   }
 
-  // Where the outgoing rows of microbatch m go: to the neighbour here, or to a buffer that a message empties.
+  // Rows and gradients come at one end and go at the other: behind, where this says 1.
+  static constexpr int goes_at(int kind) { return kind == 2 ? 0 : 1; }
+  static constexpr int comes_at(int kind) { return kind == 2 ? 1 : 0; }
+  interval numbers(int behind, std::int32_t m, interval samples) const {
+    return numbers_of(*net_.of, parts_, behind != 0, m, samples);
+  }
+
+  // Where the outgoing rows of a microbatch in pieces go: to the one stage here that takes them, or to a buffer,
+  // from which messages take them and stages here are handed theirs.
+  stream* outgoing_pieces(int kind, std::int32_t m, const typename row_pieces<held_stage>::all& all) {
+    for (const auto& each : all)
+      if (each.here != nullptr && each.here->in_[kind].take(each.microbatch) == nullptr) return nullptr;
+    const auto place_of = [&](const row_piece<held_stage>& each) {
+      return each.here->in_[kind].of(each.microbatch) +
+             each.here->numbers(comes_at(kind), each.microbatch, each.samples).begin;
+    };
+    if (all.size() == 1 && all[0].here != nullptr) return place_of(all[0]);
+    std::size_t sent = 0;
+    for (const auto& each : all) sent += each.here == nullptr ? 1 : 0;
+    stream* const data = out_[kind].take(m, *home_.end, sent);
+    for (const auto& each : all) {
+      if (data == nullptr || each.here == nullptr) continue;
+      const interval own = numbers(goes_at(kind), m, each.samples);
+      handed_.push_back({data + own.begin, place_of(each), own.size()});
+    }
+    return data;
+  }
+
+  // Where the outgoing rows of microbatch m go: to the neighbour here, or to a buffer that messages empty.
   // False: none is free.
   bool outgoing(int kind, std::int32_t m, matrix<stream>& to) {
     held_stage* const neighbour = kind == 2 ? before_ : after_;
-    stream* const data = neighbour != nullptr ? neighbour->in_[kind].take(m) : out_[kind].take(m, *home_.end);
+    const auto* const pieces = pieces_[goes_at(kind)].of(m);
+    stream* const data = pieces != nullptr      ? outgoing_pieces(kind, m, *pieces)
+                         : neighbour != nullptr ? neighbour->in_[kind].take(m)
+                                                : out_[kind].take(m, *home_.end);
     if (data == nullptr) return false;
     to = rows_between(data, m, kind == 2);
     return true;
   }
   matrix<const stream> incoming(int kind, std::int32_t m) const {
     stream* const data = in_[kind].of(m);
-    if constexpr (receives_ahead) home_.end->await(static_cast<const stream*>(data));
+    if constexpr (receives_ahead)
+      if (pieces_[comes_at(kind)].of(m) == nullptr) home_.end->await(static_cast<const stream*>(data));
     return rows_between(data, m, kind != 2);
   }
   // Nobody here reads them any more.
   void give(int kind, std::int32_t m) {
-    if constexpr (receives_ahead) home_.end->freed(in_[kind].of(m));
+    if constexpr (receives_ahead)
+      if (pieces_[comes_at(kind)].of(m) == nullptr) home_.end->freed(in_[kind].of(m));
     in_[kind].give(m);
   }
 
@@ -241,6 +278,8 @@ class held_stage {
                    kept ? address(slot_of(m).memory.data()) : 0, address(ends.x.data), address(ends.y.data),
                    address(ends.features.data), address(ends.dy.data), address(ends.d_features.data),
                    address(ends.dx.data), m, rows_of(m), rows_in(m)});
+      for (const auto& each : handed_)
+        into.insert(into.end(), {address(each.from), address(each.to), each.count});
       parts_.shape(m, into);
     };
   }
@@ -251,7 +290,9 @@ class held_stage {
     home_.together(shape_of(what, m, ends), kept, [&](Context& ctx, kept_views& own) {
       const auto section = enter(ctx, at_.name);
       body(ctx, own);
+      for (const auto& each : handed_) copy(ctx, each.from, each.to, each.count);
     });
+    handed_.clear();
   }
 
   bool infer(int kind, std::int32_t m) {
@@ -350,21 +391,30 @@ class held_stage {
     return true;
   }
 
+  // The part of a microbatch's rows, in bytes, that a message takes along at this end.
+  interval bytes_of(int behind, const instruction& it) const {
+    const std::int32_t m = it.microbatch;
+    interval of{0, behind != 0 ? rows_out(m) * width_out() : rows_in(m) * width_in()};
+    if (pieces_[behind].of(m) != nullptr) of = numbers(behind, m, pieces_[behind].find(m, it.part).samples);
+    return {of.begin * index{sizeof(stream)}, of.end * index{sizeof(stream)}};
+  }
   template <int Kind>
   bool send(const instruction& it, std::int32_t number) {
-    out_[Kind].send(it.microbatch, *home_.end, home_.sheet->tags[number], it.peer,
-                    bytes_between(it.microbatch, Kind == 2));
+    const interval own = bytes_of(goes_at(Kind), it);
+    out_[Kind].send(it.microbatch, *home_.end, home_.sheet->tags[number], it.peer, own.size(), own.begin);
     return true;
   }
   template <int Kind>
   bool receive(const instruction& it, std::int32_t number) {
     stream* const to = in_[Kind].take(it.microbatch);
     if (to == nullptr) return false;
-    auto* const data = reinterpret_cast<std::byte*>(to);
+    const interval bytes = bytes_of(comes_at(Kind), it);
+    auto* const data = reinterpret_cast<std::byte*>(to) + bytes.begin;
     const std::int32_t tag = home_.sheet->tags[number];
     if constexpr (receives_ahead)
-      return home_.end->receive_ahead(tag, it.peer, data, bytes_between(it.microbatch, Kind != 2));
-    else return home_.end->receive(tag, it.peer, data, bytes_between(it.microbatch, Kind != 2));
+      if (pieces_[comes_at(Kind)].of(it.microbatch) == nullptr)
+        return home_.end->receive_ahead(tag, it.peer, data, bytes.size());
+    return home_.end->receive(tag, it.peer, data, bytes.size());
   }
 
   home_type& home_;
@@ -372,6 +422,8 @@ class held_stage {
   stage_position at_;
   const any_microbatches& parts_;
   held_stage *before_ = nullptr, *after_ = nullptr;
+  row_pieces<held_stage> pieces_[2];         // before, and behind
+  std::vector<handed_rows<stream>> handed_;  // by the operation that runs
   gradient_sink sink_;
   std::int32_t left_ = 0;  // backwards of this step that are still to come
   std::vector<microbatch_state> state_of_;

@@ -56,6 +56,7 @@ class replica_microbatches final : public any_microbatches {
     }
   }
   void cut(const void* whole) override { cut(*static_cast<const input*>(whole)); }
+  const void* whole() const override { return &whole_; }
   void shape(index m, std::vector<index>& into) const override { traits::shape((*this)[m], into); }
   bool same_input(const any_microbatches& other) const override {
     return traits::same(whole_, static_cast<const replica_microbatches&>(other).whole_);

@@ -22,6 +22,7 @@ struct stage_position {
   index parameters = 0, moments = 0;     // elements here, and of each moment of them
   std::int32_t slots = 0;                // microbatches kept at once
   std::int32_t in[3] = {}, out[3] = {};  // boundary buffers: forward, replay, backward
+  list<std::int32_t> turns[3];           // of those for rows that come in, as buffer_counts has them
 };
 
 // What a stage keeps on its rank, in bytes.

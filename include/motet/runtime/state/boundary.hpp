@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/meta/list.hpp>
 #include <motet/tensor/arena.hpp>
 
 #include <algorithm>
@@ -20,12 +21,19 @@ index boundary_bytes(index rows, index width) {
 template <class T, class Buffer = buffer<T>>
 class boundary_pool {
  public:
-  void prepare(index count, index rows, index width, index microbatches) {
+  // turns: the order in which microbatches take buffers, where their rows may come in another; none: they come
+  // in that order.
+  void prepare(index count, index rows, index width, index microbatches,
+               const list<std::int32_t>& turns = {}) {
     stride_ = boundary_bytes<T>(rows, width) / static_cast<index>(sizeof(T));
     memory_ = Buffer(count * stride_);
     holder_.assign(as_size(count), -1);
     freed_.assign(holder_.size(), 0);
     buffer_of_.assign(as_size(microbatches), -1);
+    turn_of_.clear();
+    if (turns.empty()) return;
+    turn_of_.assign(as_size(microbatches), 0);
+    for (index k = 0; k < turns.size(); ++k) turn_of_[as_size(turns[k])] = k;
   }
   // Between steps all are free.
   void begin_step() {
@@ -38,6 +46,9 @@ class boundary_pool {
   T* take(std::int32_t m) {
     int& own = buffer_of_[as_size(m)];
     if (own >= 0) return of(m);
+    // One that came early leaves the buffers to those before it.
+    if (!turn_of_.empty() && turn_of_[as_size(m)] >= gives_ + static_cast<index>(holder_.size()))
+      return nullptr;
     for (std::size_t i = 0; i < holder_.size(); ++i)
       if (holder_[i] < 0 && (own < 0 || freed_[i] < freed_[as_size(own)])) own = static_cast<int>(i);
     if (own < 0) return nullptr;
@@ -59,48 +70,67 @@ class boundary_pool {
   std::vector<index> freed_;          // likewise, when in this step
   index gives_ = 0;
   std::vector<int> buffer_of_;  // of each microbatch
+  std::vector<index> turn_of_;  // likewise
 };
 
-// Buffers for rows that leave a stage, used in turn. One is free again when its message was taken.
+// Buffers for rows that leave a stage, used in turn. One is free again when all messages with its rows were taken.
 template <class T, class Buffer = buffer<T>>
 class boundary_ring {
  public:
-  void prepare(index count, index rows, index width) {
+  // most: messages of one microbatch.
+  void prepare(index count, index rows, index width, std::size_t most = 1) {
     stride_ = boundary_bytes<T>(rows, width) / static_cast<index>(sizeof(T));
     memory_ = Buffer(count * stride_);
     entries_.assign(as_size(count), {});
+    for (entry& each : entries_) each.tags.reserve(most);
+    next_ = 0;
   }
   // All of it.
   const Buffer& memory() const { return memory_; }
-  // The next buffer, now microbatch m's; null while the message before is on its way.
+  // The next buffer, now microbatch m's, whose rows leave in so many messages; null while those before are on
+  // their way.
   template <class Endpoint>
-  T* take(std::int32_t m, Endpoint& end) {
+  T* take(std::int32_t m, Endpoint& end, std::size_t messages = 1) {
     entry& own = entries_[next_];
-    if (own.microbatch >= 0 && (own.tag < 0 || !end.sent(own.tag))) return nullptr;
-    own = {m, -1};
+    if (own.microbatch >= 0) {
+      if (own.tags.size() < own.messages) return nullptr;
+      for (const std::int32_t tag : own.tags)
+        if (!end.sent(tag)) return nullptr;
+    }
+    own.microbatch = m;
+    own.messages = messages;
+    own.tags.clear();
     T* const data = memory_.data() + static_cast<index>(next_) * stride_;
     next_ = (next_ + 1) % entries_.size();
     return data;
   }
+  // Its rows from byte `first` on.
   template <class Endpoint>
-  void send(std::int32_t m, Endpoint& end, std::int32_t tag, std::int32_t peer, index bytes) {
+  void send(std::int32_t m, Endpoint& end, std::int32_t tag, std::int32_t peer, index bytes,
+            index first = 0) {
     for (std::size_t i = 0; i < entries_.size(); ++i) {
-      if (entries_[i].microbatch != m || entries_[i].tag >= 0) continue;
-      entries_[i].tag = tag;
-      end.send(tag, peer,
-               reinterpret_cast<const std::byte*>(memory_.data() + static_cast<index>(i) * stride_), bytes);
+      entry& own = entries_[i];
+      if (own.microbatch != m || own.tags.size() == own.messages) continue;
+      own.tags.push_back(tag);
+      const T* const data = memory_.data() + static_cast<index>(i) * stride_;
+      end.send(tag, peer, reinterpret_cast<const std::byte*>(data) + first, bytes);
       return;
     }
   }
   // Between steps every message was taken, and tags begin again.
   void clear() {
-    for (entry& each : entries_) each = {};
+    for (entry& each : entries_) {
+      each.microbatch = -1;
+      each.tags.clear();
+    }
     next_ = 0;
   }
 
  private:
   struct entry {
-    std::int32_t microbatch = -1, tag = -1;
+    std::int32_t microbatch = -1;
+    std::size_t messages = 0;
+    std::vector<std::int32_t> tags;  // of those that were sent
   };
   Buffer memory_;
   index stride_ = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/runtime/feeds/fed_samples.hpp>
 #include <motet/runtime/feeds/meeting_point.hpp>
-#include <motet/runtime/feeds/program_splits.hpp>
 #include <motet/runtime/stage/layer_split.hpp>
 #include <motet/runtime/train/placed_stage.hpp>
 #include <motet/schedule/check/buffers.hpp>
@@ -62,25 +62,24 @@ class placed_model {
       : model_(model),
         sheet_(sheet),
         samples_(samples),
-        groups_(of().voices[0].joins()),
+        groups_(groups_of_join(of())),
         stage_groups_(groups),
         ahead_(each_rank.ahead),
         splits_(splits_of(of(), samples)),
         most_(most_of(splits_, room)) {
     for (const voice& each : of().voices) {
       const index parts = splits_[each.module].replicas * each.group;
-      if (samples % groups_ == 0 && samples / groups_ >= parts) continue;
-      fail(bad_training_option, "a batch of " + std::to_string(samples) + " samples in " +
-                                    std::to_string(groups_) + " groups of " + std::to_string(parts) +
-                                    " microbatches for " + std::string(each.name.view()));
+      if (samples % each.joins() == 0 && samples / each.joins() >= parts) continue;
+      fail(bad_training_option, sentence({"a batch of ", samples, " samples in ", each.joins(), " groups of ",
+                                          parts, " microbatches for ", each.name.view()}));
     }
     buffer_counts buffers;
     if (const finding found = count_buffers(of(), buffers); !found.ok())
       fail(reason_messages[static_cast<int>(found.why)], detail_of(of(), found));
-    homes_.resize(static_cast<std::size_t>(of().ranks()));
+    homes_.resize(as_size(of().ranks()));
     points_.resize(homes_.size());
     for (const std::int32_t r : ranks) {
-      auto& own = homes_[static_cast<std::size_t>(r)];
+      auto& own = homes_[as_size(r)];
       own = std::make_unique<home_type>();
       own->rank = r;
       own->threads = each_rank.threads;
@@ -88,9 +87,9 @@ class placed_model {
       own->end = &end(r);
       own->sheet = &sheet;
     }
-    split_.resize(static_cast<std::size_t>(of().voices.size()));
+    split_.resize(as_size(of().voices.size()));
     for (const instruction& each : of().instructions)
-      if (each.what == op::backward_input) split_[static_cast<std::size_t>(each.voice)] = 1;
+      if (each.what == op::backward_input) split_[as_size(each.voice)] = 1;
     for (std::size_t module = 0; module < model.of->size(); ++module)
       for (index v = 0; v < of().voices.size(); ++v)
         if (of().voices[v].module == static_cast<std::int32_t>(module))
@@ -101,8 +100,7 @@ class placed_model {
     if (room.most > 1) roomy_ = largest_layout_of(of(), groups, splits_, most_);
     for (const std::int32_t r : ranks)
       if (layout_.member(r) >= 0)
-        points_[static_cast<std::size_t>(r)] =
-            std::make_unique<point_type>(model_, home(r), layout_, groups_);
+        points_[as_size(r)] = std::make_unique<point_type>(model_, home(r), layout_, groups_);
   }
 
   // What each rank that lives here will hold; prepare() takes exactly that.
@@ -114,13 +112,13 @@ class placed_model {
     };
     each_stage([&](const auto& each) {
       const stage_needs needs = each.stage->measure();
-      rank_memory& own = found[static_cast<std::size_t>(each.stage->at().rank)];
+      rank_memory& own = found[as_size(each.stage->at().rank)];
       own.stages.add(needs.own);
       own.packing += each.sums_bytes();
       cover(own, needs);
     });
     each_staged([&](std::int32_t rank, std::int32_t, const auto& parts, const auto& staged) {
-      found[static_cast<std::size_t>(rank)].inputs += staged.bytes(parts);
+      found[as_size(rank)].inputs += staged.bytes(parts);
     });
     for (std::size_t r = 0; r < homes_.size(); ++r)
       if (homes_[r]) found[r].threads = homes_[r]->threads;
@@ -163,15 +161,14 @@ class placed_model {
   std::vector<index> used_of_slots() const {
     std::vector<index> most(homes_.size(), 0);
     each_stage([&](const auto& each) {
-      most[static_cast<std::size_t>(each.stage->at().rank)] +=
-          each.stage->used_of_slots() * each.stage->at().slots;
+      most[as_size(each.stage->at().rank)] += each.stage->used_of_slots() * each.stage->at().slots;
     });
     return most;
   }
 
-  home_type& home(std::int32_t rank) const { return *homes_[static_cast<std::size_t>(rank)]; }
+  home_type& home(std::int32_t rank) const { return *homes_[as_size(rank)]; }
   // Null on a rank that brings nothing to the join.
-  const point_type* point(std::int32_t rank) const { return points_[static_cast<std::size_t>(rank)].get(); }
+  const point_type* point(std::int32_t rank) const { return points_[as_size(rank)].get(); }
   std::span<const parameter> loss_parameters() const { return loss_parameters_; }
   // A module that a rank here holds whole: its flat buffer, and how many samples the rank's temporaries are
   // for. No weights: none does.
@@ -209,10 +206,10 @@ class placed_model {
   // What an instruction does; nothing for an update, or for what is not run here.
   action action_of(std::int32_t number) {
     const instruction& it = of().instructions[number];
-    if (it.what == op::join) return points_[static_cast<std::size_t>(of().rank_of(number))]->join_action();
+    if (it.what == op::join) return points_[as_size(of().rank_of(number))]->join_action();
     for (auto& each : voices_) {
       if (each.voice != it.voice) continue;
-      auto& own = each.held[static_cast<std::size_t>(it.stage)];
+      auto& own = each.held[as_size(it.stage)];
       return it.what == op::reduce_gradient ? own.sums_action() : own.stage->action_of(it.what);
     }
     return {};
@@ -223,13 +220,13 @@ class placed_model {
   void cut(std::span<const void* const> inputs) {
     require(inputs);
     for (auto& each : voices_)
-      for (auto& [rank, parts] : each.parts) parts->cut(inputs[static_cast<std::size_t>(module_of(each))]);
+      for (auto& [rank, parts] : each.parts) parts->cut(inputs[as_size(module_of(each))]);
   }
   // The batch of the next step, which ranks with room for it take while this one runs.
   void expect(std::span<const void* const> inputs) {
     require(inputs);
     each_staged([&](std::int32_t, std::int32_t v, const auto&, auto& staged) {
-      staged.expect(inputs[static_cast<std::size_t>(of().voices[v].module)]);
+      staged.expect(inputs[as_size(of().voices[v].module)]);
     });
   }
   void bring_ahead(std::int32_t rank) {
@@ -240,19 +237,19 @@ class placed_model {
   // Throws unless cut() takes them.
   void require(std::span<const void* const> inputs) const {
     const auto refuse = [&](std::int32_t module, const std::string& what) {
-      fail(step_too_large, std::string(model_.of->names[static_cast<std::size_t>(module)]) + " " + what);
+      fail(step_too_large, std::string(model_.of->names[as_size(module)]) + " " + what);
     };
     for (auto& each : voices_) {
       const std::int32_t module = module_of(each);
-      const net_outline& net = *model_.of->nets[static_cast<std::size_t>(module)];
-      const void* const own = inputs[static_cast<std::size_t>(module)];
+      const net_outline& net = *model_.of->nets[as_size(module)];
+      const void* const own = inputs[as_size(module)];
       if (net.samples(own) != samples_)
         refuse(module, "has " + std::to_string(net.samples(own)) + " samples, planned for exactly " +
                            std::to_string(samples_));
       if (!net.fits(own, samples_))
         refuse(module, "has a sample longer than " + std::to_string(net.longest()));
       if (const std::string what = net.unknown_tokens(own); !what.empty())
-        fail(unknown_token, std::string(model_.of->names[static_cast<std::size_t>(module)]) + ": " + what);
+        fail(unknown_token, std::string(model_.of->names[as_size(module)]) + ": " + what);
     }
     // Both ends of an edge count the same rows.
     for (const edge_ends& each : model_.of->edges)
@@ -282,7 +279,7 @@ class placed_model {
       if (each.stage->at().rank != rank) return;
       each.stage->begin_step(zero_gradients);
     });
-    if (auto& own = points_[static_cast<std::size_t>(rank)]) own->begin_step();
+    if (auto& own = points_[as_size(rank)]) own->begin_step();
   }
   // Of a step without updates; others begin their sums themselves.
   void begin_sums(std::int32_t rank) {
@@ -318,23 +315,22 @@ class placed_model {
         for (auto& [rank, staged] : each.staged) visit(rank, each.voice, *each.parts.at(rank), staged);
   }
   typename point_type::needs needs_of(std::int32_t rank) const {
-    if (roomy_.exact()) return points_[static_cast<std::size_t>(rank)]->measure();
+    if (roomy_.exact()) return points_[as_size(rank)]->measure();
     return point_type(model_, home(rank), roomy_, groups_).measure();
   }
 
   template <class Groups>
   void place(std::int32_t v, const module_choice& choice, const buffer_counts& buffers, Groups& group) {
     const voice& sings = of().voices[v];
-    const auto module = static_cast<std::size_t>(sings.module);
+    const auto module = as_size(sings.module);
     const std::string_view name = model_.of->names[module];
     const net_outline& net = *model_.of->nets[module];
     bool here = false;
-    for (std::int32_t s = 0; s < sings.stages; ++s)
-      here = here || homes_[static_cast<std::size_t>(of().place(sings, s))];
+    for (std::int32_t s = 0; s < sings.stages; ++s) here = here || homes_[as_size(of().place(sings, s))];
     if (!here) return;
     auto& own = voices_.emplace_back();
     own.voice = v;
-    own.held.resize(static_cast<std::size_t>(sings.stages));
+    own.held.resize(as_size(sings.stages));
     const std::vector<index> layers = split_layers(name, net.layers, sings.stages, choice.layers);
     stage_position at;
     at.name = name.data();
@@ -342,14 +338,14 @@ class placed_model {
     at.fixed = sings.fixed;
     at.feeds_back = model_.of->feeds_back(module);
     at.cut = {stage_groups_.tensor_of(sings), stage_groups_.tensor_member(sings)};
-    at.splits = split_[static_cast<std::size_t>(v)] != 0;
+    at.splits = split_[as_size(v)] != 0;
     for (std::int32_t s = 0; s < sings.stages; ++s) {
       const index where = sings.first_place + s;
       at.rank = of().places[where];
-      at.range = {at.range.last, at.range.last + layers[static_cast<std::size_t>(s)]};
-      if (!homes_[static_cast<std::size_t>(at.rank)]) continue;
+      at.range = {at.range.last, at.range.last + layers[as_size(s)]};
+      if (!homes_[as_size(at.rank)]) continue;
       at.slots = of().slots[where];
-      at.remade = !choice.remade.empty() && choice.remade[static_cast<std::size_t>(s)] != 0;
+      at.remade = !choice.remade.empty() && choice.remade[as_size(s)] != 0;
       if (at.remade && at.splits)
         fail(program_does_not_fit, "stage " + std::to_string(s) + " of " + std::string(name) +
                                        " makes again what backward needs, and the schedule splits backward; "
@@ -357,8 +353,9 @@ class placed_model {
       for (int kind = 0; kind < 3; ++kind) {
         at.in[kind] = buffers.in[kind][where];
         at.out[kind] = buffers.out[kind][where];
+        at.turns[kind] = buffers.turns[kind][where];
       }
-      auto& to = own.held[static_cast<std::size_t>(s)];
+      auto& to = own.held[as_size(s)];
       to.parameters = net.parameters_of(name, at.range, at.cut);
       at.parameters = net.span_of(at.range, at.cut).size();
       to.join(net, stage_groups_, sings, s, choice, at, group);
@@ -380,30 +377,36 @@ class placed_model {
       if (one && next && one->at().rank == next->at().rank) one->connect(*next);
     }
   }
-  // Of edges between stages that live on one rank.
+  // Of edges: rows go on from stage to stage, whole or in pieces.
   void connect_edges() {
-    const auto stage_at = [&](std::int32_t voice, bool last) {
-      for (auto& each : voices_)
-        if (each.voice == voice) return (last ? each.held.back() : each.held.front()).stage.get();
-      return static_cast<held_stage<Context, Numbers, Endpoint>*>(nullptr);
+    using stage = held_stage<Context, Numbers, Endpoint>;
+    const auto visit = [&](const cell_seat& from, const cell_seat& to, auto&& join) {
+      stage *one = nullptr, *other = nullptr;  // where they live here
+      for (auto& each : voices_) {
+        if (each.voice == from.voice) one = each.held.back().stage.get();
+        if (each.voice == to.voice) other = each.held.front().stage.get();
+      }
+      join(one, other, one != nullptr && other != nullptr && one->at().rank == other->at().rank);
     };
-    for (const fed_cell& each : of().feeds) {
-      if (each.from_microbatch != each.to_microbatch)
-        fail(program_does_not_fit,
-             sentence({"microbatch ", each.from_microbatch, " of voice ", each.from, " feeds microbatch ",
-                       each.to_microbatch, " of voice ", each.to}));
-      auto *const from = stage_at(each.from, true), *const to = stage_at(each.to, false);
-      if (from != nullptr && to != nullptr && from->at().rank == to->at().rank) from->connect(*to);
-    }
+    const fed_samples fed(of(), stage_groups_, splits_);
+    const auto passes = [](stage* one, stage* other, bool here) { here ? one->connect(*other) : void(); };
+    fed.each_whole([&](const cell_seat& from, const cell_seat& to) { visit(from, to, passes); });
+    fed.each_piece([&](const cell_seat& from, const cell_seat& to, int part, int theirs, interval all) {
+      const std::int32_t m = from.microbatch, n = to.microbatch;
+      visit(from, to, [&](stage* one, stage* other, bool here) {
+        if (one != nullptr) one->connect(true, m, {here ? other : nullptr, n, part, all});
+        if (other != nullptr) other->connect(false, n, {here ? one : nullptr, m, theirs, all});
+      });
+    });
   }
   // Tells last stages where their features go.
   void connect() {
     for (auto& each : voices_) {
-      if (!each.held.back().stage || !model_.of->meets[static_cast<std::size_t>(module_of(each))]) continue;
+      if (!each.held.back().stage || !model_.of->meets[as_size(module_of(each))]) continue;
       auto& last = *each.held.back().stage;
-      auto& point = *points_[static_cast<std::size_t>(last.at().rank)];
+      auto& point = *points_[as_size(last.at().rank)];
       const voice& sings = of().voices[each.voice];
-      const std::size_t module = model_.of->member_of(static_cast<std::size_t>(sings.module));
+      const std::size_t module = model_.of->member_of(as_size(sings.module));
       std::vector<matrix<master>> features;
       std::vector<matrix<const master>> gradients;
       for (index m = 0; m < sings.microbatches; ++m) {

@@ -12,6 +12,9 @@ struct buffer_counts {
   // Of each place; by kind of message: 0 first forwards, 1 replays, 2 backward.
   list<std::int32_t> in[3];
   list<std::int32_t> out[3];
+  // Of a place whose rows come from several ranks, which may overtake each other: the microbatches in the order in
+  // which they take buffers. Empty elsewhere, where rows come in one order.
+  list<list<std::int32_t>> turns[3];
 };
 
 namespace detail {
@@ -25,13 +28,15 @@ class buffer_counter {
     for (int kind = 0; kind < 3; ++kind) {
       found.in[kind].resize(of_.places.size(), 0);
       found.out[kind].resize(of_.places.size(), 0);
-      taken_[kind].resize(of_.cells(), -1);
+      found.turns[kind].resize(of_.places.size(), {});
+      taken_[kind].resize(links_.messages(of_.cells()), -1);
     }
     for (index i = 0; i < of_.instructions.size(); ++i) {
       const instruction& it = of_.instructions[i];
-      if (is_receive(it.what))
-        taken_[message_kind(it.what)][of_.voices[it.voice].cell(it.stage, it.microbatch)] =
-            static_cast<std::int32_t>(i);
+      if (!is_receive(it.what)) continue;
+      const int kind = message_kind(it.what);
+      taken_[kind][links_.message(of_.cells(), kind, it.voice, it.stage, it.microbatch, it.part)] =
+          static_cast<std::int32_t>(i);
     }
     pools(found);
     for (std::int32_t ring = 2;; ring *= 2) {
@@ -46,9 +51,10 @@ class buffer_counter {
   }
 
  private:
+  // Rows of the turn-th microbatch to come to a place, or the first of them.
   struct event {
-    std::int32_t at;
-    bool received;
+    std::int32_t at, turn;
+    std::int32_t from;  // the rank that sent them; -1: they were made here
   };
   struct wait {
     std::int32_t who, other;
@@ -58,19 +64,29 @@ class buffer_counter {
   // it may come early. A receive then waits until a buffer is free, which is when as many were given back as
   // that order says.
   constexpr void pools(buffer_counts& found) {
-    list<list<event>> takes[3], gives[3];
+    list<list<event>> comes[3];
+    list<list<std::int32_t>> gives[3];
+    list<std::int32_t> live[3], turns[3], turn_of[3];  // of places, of places, and of cells
     for (int kind = 0; kind < 3; ++kind) {
-      takes[kind].resize(of_.places.size(), {});
+      comes[kind].resize(of_.places.size(), {});
       gives[kind].resize(of_.places.size(), {});
+      live[kind].resize(of_.places.size(), 0);
+      turns[kind].resize(of_.places.size(), 0);
+      turn_of[kind].resize(of_.cells(), -1);
     }
-    list<std::int32_t> live[3];
-    for (auto& each : live) each.resize(of_.places.size(), 0);
-    const auto take = [&](int kind, index place, std::int32_t at, bool received) {
-      takes[kind][place].push({at, received});
-      if (++live[kind][place] > found.in[kind][place]) found.in[kind][place] = live[kind][place];
+    // A buffer is taken when the first part of the rows comes.
+    const auto take = [&](int kind, const cell_seat& to, std::int32_t at, std::int32_t from) {
+      const index place = place_of(to);
+      std::int32_t& turn = turn_of[kind][links_.cell(to)];
+      if (turn < 0) {
+        turn = turns[kind][place]++;
+        found.turns[kind][place].push(to.microbatch);
+        if (++live[kind][place] > found.in[kind][place]) found.in[kind][place] = live[kind][place];
+      }
+      comes[kind][place].push({at, turn, from});
     };
     const auto give = [&](int kind, index place, std::int32_t at) {
-      gives[kind][place].push({at, false});
+      gives[kind][place].push(at);
       --live[kind][place];
     };
     list<std::uint8_t> replayed(of_.cells(), 0);
@@ -81,33 +97,37 @@ class buffer_counter {
       const voice& sings = of_.voices[it.voice];
       const index place = sings.first_place + it.stage;
       if (is_receive(it.what)) {
-        take(message_kind(it.what), place, i, true);
+        take(message_kind(it.what), {it.voice, it.stage, it.microbatch}, i, it.peer);
         continue;
       }
       const std::int32_t own = of_.places[place];
-      const auto here = [&](const cell_seat& at) { return at.there() && of_.places[place_of(at)] == own; };
       if (it.what == op::re_forward) replayed[sings.cell(it.stage, it.microbatch)] = 1;
-      if (const cell_seat to = links_.next(it.voice, it.stage, it.microbatch);
-          is_forward(it.what) && here(to))
-        take(it.what == op::re_forward ? 1 : 0, place_of(to), i, false);
-      if (const cell_seat to = links_.gradient_to(it.voice, it.stage, it.microbatch);
-          (it.what == op::backward || it.what == op::backward_input) && here(to))
-        take(2, place_of(to), i, false);
-      const bool comes = links_.previous(it.voice, it.stage, it.microbatch).there();
-      if (comes && (it.what == op::forward_only || (it.what == op::forward && !sings.learns)))
+      if (const int kind = message_kind(it.what); kind >= 0)
+        links_.each_target(kind, it.voice, it.stage, it.microbatch, [&](const cell_seat& to, int, int) {
+          if (of_.places[place_of(to)] == own) take(kind, to, i, -1);
+        });
+      const bool comes_in = links_.has_source(0, it.voice, it.stage, it.microbatch);
+      if (comes_in && (it.what == op::forward_only || (it.what == op::forward && !sings.learns)))
         give(0, place, i);
       if (it.what != op::backward && it.what != op::backward_weight) continue;
-      if (comes) give(replayed[sings.cell(it.stage, it.microbatch)] != 0 ? 1 : 0, place, i);
-      if (links_.gradient_from(it.voice, it.stage, it.microbatch).there()) give(2, place, i);
+      if (comes_in) give(replayed[sings.cell(it.stage, it.microbatch)] != 0 ? 1 : 0, place, i);
+      if (links_.has_source(2, it.voice, it.stage, it.microbatch)) give(2, place, i);
     }
     for (int kind = 0; kind < 3; ++kind) {
       for (index place = 0; place < of_.places.size(); ++place) {
-        const list<event>& all = takes[kind][place];
+        const list<event>& all = comes[kind][place];
         if (all.empty()) continue;
-        if (all[0].received && found.in[kind][place] < all.size()) ++found.in[kind][place];
+        bool message = false, several = false;
+        for (const event& each : all) {
+          message = message || (each.turn == 0 && each.from >= 0);
+          several = several || each.from != all[0].from;
+        }
+        if (message && found.in[kind][place] < turns[kind][place]) ++found.in[kind][place];
         const std::int32_t size = found.in[kind][place];
-        for (index k = size; k < all.size(); ++k)
-          if (all[k].received) pool_waits_.push({all[k].at, gives[kind][place][k - size].at});
+        for (const event& each : all)
+          if (each.from >= 0 && each.turn >= size)
+            pool_waits_.push({each.at, gives[kind][place][each.turn - size]});
+        if (!several) found.turns[kind][place].clear();
       }
     }
   }
@@ -115,25 +135,38 @@ class buffer_counter {
   // taken.
   constexpr bool rings(buffer_counts& found, list<wait>& waits, std::int32_t size) const {
     bool whole = true;
-    list<list<std::int32_t>> sent[3];
+    // Of each place, for each buffer in turn, the receives that take what lies there: from the begin of one to
+    // that of the next.
+    struct uses {
+      list<std::int32_t> begins, receives;
+    };
+    list<uses> sent[3];
     for (auto& each : sent) each.resize(of_.places.size(), {});
     for (std::int32_t i = 0; i < of_.instructions.size(); ++i) {
       const instruction& it = of_.instructions[i];
       const int kind = is_compute(it.what) ? message_kind(it.what) : -1;
       if (kind < 0) continue;
       const voice& sings = of_.voices[it.voice];
-      const cell_seat target = links_.target(kind, it.voice, it.stage, it.microbatch);
-      if (!target.there()) continue;
-      const std::int32_t taken = taken_[kind][links_.cell(target)];
-      if (taken < 0) continue;
       const index place = sings.first_place + it.stage;
-      list<std::int32_t>& before = sent[kind][place];
-      if (before.size() >= size) {
-        waits.push({i, before[before.size() - size]});
+      uses& before = sent[kind][place];
+      const index begin = before.receives.size();
+      std::int32_t targets = 0;
+      links_.each_target(kind, it.voice, it.stage, it.microbatch, [&](const cell_seat& to, int, int part) {
+        ++targets;
+        const std::int32_t taken =
+            taken_[kind][links_.message(of_.cells(), kind, to.voice, to.stage, to.microbatch, part)];
+        if (taken >= 0) before.receives.push(taken);
+      });
+      // Rows for one neighbour on this rank are written where that reads them.
+      if (before.receives.size() == begin && targets < 2) continue;
+      if (const index k = before.begins.size(); k >= size) {
+        const index first = before.begins[k - size], last = size == 1 ? begin : before.begins[k - size + 1];
+        for (index r = first; r < last; ++r) waits.push({i, before.receives[r]});
         whole = false;
       }
-      before.push(taken);
-      found.out[kind][place] = before.size() < size ? static_cast<std::int32_t>(before.size()) : size;
+      before.begins.push(static_cast<std::int32_t>(begin));
+      found.out[kind][place] =
+          before.begins.size() < size ? static_cast<std::int32_t>(before.begins.size()) : size;
     }
     return whole;
   }
@@ -163,7 +196,7 @@ class buffer_counter {
   cell_links links_;
   program_graph graph_;
   list<wait> pool_waits_;
-  list<std::int32_t> taken_[3];  // of each cell the receive that takes what was sent to it
+  list<std::int32_t> taken_[3];  // of each message the receive that takes it
 };
 
 }  // namespace detail

@@ -31,6 +31,10 @@ class list_reader {
     }
     joined_.resize(groups, -1);
     links_ = cell_links(from_.voices, from_.feeds);
+    for (int kind = 0; kind < 3; ++kind) {
+      sent_[kind].resize(links_.messages(from_.cells()), -1);
+      received_[kind].resize(links_.messages(from_.cells()), -1);
+    }
     for (auto v = static_cast<std::int32_t>(from_.voices.size()); v-- > 0;) {
       std::int32_t& first = first_at_home_[home(from_, from_.voices[v])];
       next_at_home_[v] = first;
@@ -56,7 +60,6 @@ class list_reader {
   // Positions of what has happened to one microbatch at one stage.
   struct cell {
     std::int32_t ran = -1, kept = -1, gave_input = -1, gave_weight = -1;
-    std::int32_t sent[3] = {-1, -1, -1}, received[3] = {-1, -1, -1};  // forward, replay, backward
     std::int32_t loaded = -1, offloaded = -1, fetched = -1;
   };
   struct stage_state {
@@ -69,6 +72,16 @@ class list_reader {
 
   constexpr void refuse(reason why, std::int32_t other = -1, index got = 0, index wanted = 0) {
     found_ = {why, rank_, at_, other, got, wanted};
+  }
+  // What came from there; -1: it did not come.
+  constexpr void need(std::int32_t source) {
+    if (!found_.ok()) return;
+    if (source < 0) return refuse(reason::needs_message);
+    wait_for(source);
+  }
+  // The number of the message that brings an instruction's microbatch a part of its rows.
+  constexpr index message(int kind, const instruction& it, int part) const {
+    return links_.message(from_.cells(), kind, it.voice, it.stage, it.microbatch, part);
   }
   constexpr void once(std::int32_t& slot) {
     if (slot >= 0) return refuse(reason::repeated, slot);
@@ -137,16 +150,14 @@ class list_reader {
     const bool again = it.what == op::re_forward;
     if (again && own.ran < 0) return refuse(reason::needs_message);
     if (again && own.kept >= 0) return refuse(reason::repeated, own.kept);
-    if (const cell_seat at = links_.previous(it.voice, it.stage, it.microbatch); at.there()) {
+    wait_for(own.loaded);
+    links_.each_previous(it.voice, it.stage, it.microbatch, [&](const cell_seat& at, int part, int) {
       const cell& before = cells_[links_.cell(at)];
       const bool replayed = before.kept >= 0 && before.kept != before.ran;
       const std::int32_t here = !again ? before.ran : replayed ? before.kept : -1;
-      const std::int32_t source = rank_of(at) == rank_ ? here : own.received[again ? 1 : 0];
-      if (source < 0) return refuse(reason::needs_message);
-      wait_for(source);
-    } else {
-      wait_for(own.loaded);
-    }
+      need(rank_of(at) == rank_ ? here : received_[again ? 1 : 0][message(again ? 1 : 0, it, part)]);
+    });
+    if (!found_.ok()) return;
     if (again) wait_for(own.ran);
     else once(own.ran);
     if (keeps(it.what)) own.kept = at_;
@@ -155,12 +166,10 @@ class list_reader {
     if (it.what != op::backward_weight) {
       if (own.kept < 0) return refuse(reason::backward_first);
       wait_for(own.kept);
-      if (const cell_seat at = links_.gradient_from(it.voice, it.stage, it.microbatch); at.there()) {
-        const std::int32_t source =
-            rank_of(at) == rank_ ? cells_[links_.cell(at)].gave_input : own.received[2];
-        if (source < 0) return refuse(reason::needs_message);
-        wait_for(source);
-      }
+      links_.each_source(2, it.voice, it.stage, it.microbatch, [&](const cell_seat& at, int part, int) {
+        need(rank_of(at) == rank_ ? cells_[links_.cell(at)].gave_input : received_[2][message(2, it, part)]);
+      });
+      if (!found_.ok()) return;
       if (it.stage + 1 == of.stages && of.join >= 0) {
         const std::int32_t met = joined_[first_groups_[it.voice] + it.microbatch / of.group];
         if (met < 0) return refuse(reason::before_join);
@@ -249,25 +258,26 @@ class list_reader {
   constexpr void transfer(const instruction& it, const voice& of, cell& own) {
     const bool sends = is_send(it.what);
     const int kind = message_kind(it.what);
-    const cell_seat other = sends ? links_.target(kind, it.voice, it.stage, it.microbatch)
-                                  : links_.source(kind, it.voice, it.stage, it.microbatch);
+    const linked_cell other = links_.other_end(sends, kind, it.voice, it.stage, it.microbatch, it.part);
     if (!other.there()) {
       const std::int32_t stage = it.stage + (sends != (kind == 2) ? 1 : -1);
       return refuse(reason::unmatched, -1, stage, of.stages);
     }
-    const std::int32_t peer = rank_of(other);
+    const std::int32_t peer = rank_of(other.at);
     if (peer == rank_ || peer != it.peer) return refuse(reason::unmatched, -1, it.peer, peer);
     if (!sends) {
       to_.waits.push(-1);  // for the send, which may not be known yet
       // What came after its use would be lost.
+      std::int32_t& received = received_[kind][message(kind, it, it.part)];
       if (kind == 2 ? own.gave_input >= 0 : kind == 1 ? own.kept >= 0 : own.ran >= 0)
-        return refuse(own.received[kind] >= 0 ? reason::repeated : reason::needs_message, own.received[kind]);
-      return once(own.received[kind]);
+        return refuse(received >= 0 ? reason::repeated : reason::needs_message, received);
+      return once(received);
     }
     const std::int32_t source = kind == 2 ? own.gave_input : kind == 1 ? own.kept : own.ran;
     if (source < 0 || (kind == 1 && own.kept == own.ran)) return refuse(reason::nothing_to_send);
     wait_for(source);
-    once(own.sent[kind]);
+    once(sent_[kind][links_.message(from_.cells(), kind, other.at.voice, other.at.stage, other.at.microbatch,
+                                    other.part)]);
   }
 
   constexpr std::int32_t rank_of(const cell_seat& at) const {
@@ -331,12 +341,16 @@ class list_reader {
           if (own.offloaded >= 0 && own.fetched < 0)
             return {reason::not_fetched, rank, own.offloaded, -1, s, m};
           const auto v = static_cast<std::int32_t>(&of - from_.voices.data());
-          if (const cell_seat at = links_.next(v, s, m); at.there()) {
-            const cell& next = cells_[links_.cell(at)];
-            if (const finding found = match(own.sent[0], next.received[0], rank); !found.ok()) return found;
-            if (const finding found = match(own.sent[1], next.received[1], rank); !found.ok()) return found;
-            if (const finding found = match(next.sent[2], own.received[2], rank); !found.ok()) return found;
-          }
+          finding found;
+          links_.each_next(v, s, m, [&](const cell_seat& at, int part, int theirs) {
+            for (int kind = 0; kind < 3 && found.ok(); ++kind) {
+              const index number =
+                  kind == 2 ? links_.message(from_.cells(), 2, v, s, m, part)
+                            : links_.message(from_.cells(), kind, at.voice, at.stage, at.microbatch, theirs);
+              found = match(sent_[kind][number], received_[kind][number], rank);
+            }
+          });
+          if (!found.ok()) return found;
         }
       }
       if (of.join < 0) continue;
@@ -368,8 +382,9 @@ class list_reader {
   list<std::int32_t> first_at_home_, next_at_home_;
   list<std::int32_t> first_groups_, joined_;  // of each voice, among the joins of each voice's groups
   cell_links links_;
-  list<std::int32_t> reduced_;  // of each meeting, how many replicas come
-  list<std::int32_t> leaving_;  // what leaves a slot when the pair is over
+  list<std::int32_t> sent_[3], received_[3];  // messages: forwards, replays, backwards
+  list<std::int32_t> reduced_;                // of each meeting, how many replicas come
+  list<std::int32_t> leaving_;                // what leaves a slot when the pair is over
   std::int32_t rank_ = 0, at_ = 0, pair_first_ = 0;
   finding found_;
 };

@@ -155,26 +155,26 @@ class rehearsal {
         const index cell = first + s * count + m, own = state[cell];
         index to = 0;
         if (what <= re_forward) {
-          const index before = s > 0   ? cell - count
-                               : feeds ? cell_of(links_.previous(narrow(v), 0, narrow(m)))
-                                       : nothing;
-          if (before != nothing && (state[before] & (what == re_forward ? kept : ran)) == 0) {
+          // A stage that kept its rows at once does not make them again for the next one.
+          const index wanted = what == re_forward ? kept : ran, before = s > 0   ? cell - count
+                                                                         : feeds ? unfed(v, m, wanted)
+                                                                                 : nothing;
+          if (before != nothing && (state[before] & wanted) == 0) {
             missing = before;
             break;
           }
-          // A stage that kept its rows at once does not make them again for the next one.
-          if (what == re_forward && before != nothing && (state[before] & kept_nothing) == 0)
+          if (what == re_forward &&
+              (s > 0 ? (state[before] & kept_nothing) == 0 : feeds && kept_at_once(v, m)))
             return refuse(reason::needs_message, r, i, m);
           if (own != (what == re_forward ? ran | kept_nothing : 0)) return refuse(reason::repeated, r, i, m);
           state[cell] = what == forward_only ? ran | kept_nothing : own | ran | kept;
-          to = s < last ? places[s + 1]
-               : feeds  ? place_of(links_.next(narrow(v), narrow(s), narrow(m)))
-                        : nothing;
-          if (to == nothing) continue;
+          if (s == last) {
+            if (feeds) top = wake(links_of::next, v, s, m, cell, top);
+            continue;
+          }
+          to = places[s + 1];
         } else if (what < backward_weight) {
-          const index after = s < last ? cell + count
-                              : feeds  ? cell_of(links_.gradient_from(narrow(v), narrow(s), narrow(m)))
-                                       : nothing;
+          const index after = s < last ? cell + count : feeds ? ungiven(v, s, m) : nothing;
           if (after != nothing && (state[after] & gave_input) == 0) {
             missing = after;
             break;
@@ -186,10 +186,11 @@ class rehearsal {
           if ((own & (kept | gave_input)) != kept)
             return refuse((own & gave_input) != 0 ? reason::repeated : reason::backward_first, r, i, m);
           state[cell] = what == backward ? own | gave_input | gave_weight : own | gave_input;
-          to = s > 0   ? places[s - 1]
-               : feeds ? place_of(links_.gradient_to(narrow(v), 0, narrow(m)))
-                       : nothing;
-          if (to == nothing) continue;
+          if (s == 0) {
+            if (feeds) top = wake(links_of::previous, v, s, m, cell, top);
+            continue;
+          }
+          to = places[s - 1];
         } else if (what == backward_weight) {
           if ((own & (gave_input | gave_weight)) != gave_input)
             return refuse((own & gave_weight) != 0 ? reason::repeated : reason::weight_first, r, i, m);
@@ -232,32 +233,73 @@ class rehearsal {
       }
       const index count = count_[each.voice],
                   cell = first_[each.voice] + each.stage * count + each.microbatch;
-      const cell_seat before = links_.previous(each.voice, each.stage, each.microbatch),
-                      after = links_.gradient_from(each.voice, each.stage, each.microbatch);
-      index needs = nothing, at = r, wanted = 0;
+      // What another rank still has to do, or this one, which cannot be.
+      index missing = nothing;
+      bool here = false;
+      const auto needs = [&](const cell_seat& at, index wanted) {
+        if ((state_[links_.cell(at)] & wanted) != 0) return;
+        missing = links_.cell(at);
+        here = here || place_of(at) == r;
+      };
       if (each.what == op::backward_weight) {
-        needs = cell;
-        wanted = gave_input;
+        needs({each.voice, each.stage, each.microbatch}, gave_input);
       } else if (is_forward(each.what)) {
-        if (before.there())
-          needs = cell_of(before), at = place_of(before), wanted = each.what == op::re_forward ? kept : ran;
+        links_.each_previous(each.voice, each.stage, each.microbatch, [&](const cell_seat& at, int, int) {
+          needs(at, each.what == op::re_forward ? kept : ran);
+        });
       } else if ((state_[cell] & kept) == 0) {
         return wrong();
-      } else if (after.there()) {
-        needs = cell_of(after), at = place_of(after), wanted = gave_input;
-      } else if (join_[each.voice] >= 0 && !met(each.voice, each.microbatch)) {
-        return a_join;
+      } else {
+        bool waits = false;
+        links_.each_source(2, each.voice, each.stage, each.microbatch, [&](const cell_seat& at, int, int) {
+          waits = true;
+          needs(at, gave_input);
+        });
+        if (!waits && join_[each.voice] >= 0 && !met(each.voice, each.microbatch)) return a_join;
       }
-      if (needs != nothing && (state_[needs] & wanted) == 0) return at == r ? wrong() : needs;
+      if (missing != nothing) return here ? wrong() : missing;
       more = each.paired;
     }
     pair_end = i - 1;
     return nothing;
   }
   static constexpr std::int32_t narrow(index number) { return static_cast<std::int32_t>(number); }
-  constexpr index cell_of(const cell_seat& at) const { return at.there() ? links_.cell(at) : nothing; }
-  constexpr index place_of(const cell_seat& at) const {
-    return at.there() ? places_[voice_place_[at.voice] + at.stage] : nothing;
+  constexpr index place_of(const cell_seat& at) const { return places_[voice_place_[at.voice] + at.stage]; }
+  // Of the cells that feed a microbatch, one that has not come so far; nothing: all have.
+  constexpr index unfed(index v, index m, index wanted) const {
+    index found = nothing;
+    links_.each_previous(narrow(v), 0, narrow(m), [&](const cell_seat& at, int, int) {
+      if ((state_[links_.cell(at)] & wanted) == 0) found = links_.cell(at);
+    });
+    return found;
+  }
+  constexpr bool kept_at_once(index v, index m) const {
+    bool found = false;
+    links_.each_previous(narrow(v), 0, narrow(m), [&](const cell_seat& at, int, int) {
+      found = found || (state_[links_.cell(at)] & kept_nothing) == 0;
+    });
+    return found;
+  }
+  // Of those that it feeds, one whose gradient has not come.
+  constexpr index ungiven(index v, index s, index m) const {
+    index found = nothing;
+    links_.each_source(2, narrow(v), narrow(s), narrow(m), [&](const cell_seat& at, int, int) {
+      if ((state_[links_.cell(at)] & gave_input) == 0) found = links_.cell(at);
+    });
+    return found;
+  }
+  // Ranks that wait for a cell can go on.
+  enum class links_of : std::uint8_t { next, previous };
+  constexpr index wake(links_of which, index v, index s, index m, index cell, index top) {
+    const auto one = [&](const cell_seat& at, int, int) {
+      const index to = place_of(at);
+      if (wants_[to] != cell) return;
+      wants_[to] = nothing;
+      runnable_[top++] = to;
+    };
+    if (which == links_of::next) links_.each_next(narrow(v), narrow(s), narrow(m), one);
+    else links_.each_previous(narrow(v), narrow(s), narrow(m), one);
+    return top;
   }
   constexpr bool met(index v, index m) const {
     return arrived_[join_first_[join_[v]] + m / group_[v]] == join_size_[join_[v]];

@@ -30,10 +30,26 @@ inline constexpr transfer_ops transfers[] = {{op::send_forward, op::receive_forw
 // Puts receives before their first use, in the order in which the other side sends, and sends behind what
 // they send.
 class message_writer {
+  constexpr std::int32_t rank_of(const cell_seat& at) const {
+    return from_.place(from_.voices()[at.voice], at.stage);
+  }
+  // visit(cell, part, their part): of those on other ranks that get what this cue makes. A stage that kept its
+  // microbatch at once asks for no replay.
+  template <class Visit>
+  constexpr void each_sent(const cue& made, std::int32_t rank, Visit&& visit) const {
+    const int kind = message_kind(made.what);
+    if (kind < 0) return;
+    links_.each_target(kind, made.voice, made.stage, made.microbatch,
+                       [&](const cell_seat& at, int part, int theirs) {
+                         if (rank_of(at) == rank || (kind == 1 && replays_[links_.cell(at)] == 0)) return;
+                         visit(at, part, theirs);
+                       });
+  }
+
  public:
   constexpr message_writer(const score& from, program& to, messages how)
       : from_(from), to_(to), how_(how), links_(from.voices(), from.feeds()) {
-    received_.resize(3 * index{from.cells()}, 0);
+    received_.resize(3 * links_.messages(from.cells()), 0);
     replays_.resize(from.cells(), 0);
     channels_of_.resize(from.ranks(), -1);
     for (const std::int64_t code : from.codes())
@@ -41,15 +57,13 @@ class message_writer {
         replays_[from.voices()[each.voice].cell(each.stage, each.microbatch)] = 1;
     for (std::int32_t rank = 0; rank < from.ranks(); ++rank) {
       for (std::int32_t i = from.begin_of(rank); i < from.end_of(rank); ++i) {
-        const cue made = from[i];
-        const std::int32_t to_rank = receiver(made, rank);
-        if (to_rank < 0) continue;
-        channel& way = between(rank, to_rank, message_kind(made.what));
-        const auto number = static_cast<std::int32_t>(sent_.size());
-        const cell_seat to_seat = links_.target(way.kind, made.voice, made.stage, made.microbatch);
-        sent_.push({to_seat.voice, to_seat.stage, to_seat.microbatch, -1});
-        (way.last < 0 ? way.next : sent_[way.last].next) = number;
-        way.last = number;
+        each_sent(from[i], rank, [&](const cell_seat& at, int, int part) {
+          channel& way = between(rank, rank_of(at), message_kind(from[i].what));
+          const auto number = static_cast<std::int32_t>(sent_.size());
+          sent_.push({at, part, -1});
+          (way.last < 0 ? way.next : sent_[way.last].next) = number;
+          way.last = number;
+        });
       }
     }
   }
@@ -58,21 +72,24 @@ class message_writer {
   constexpr void before(const cue& use, std::int32_t rank) {
     const int kind = message_kind(use.what);
     if (kind < 0) return;
-    const cell_seat source = links_.source(kind, use.voice, use.stage, use.microbatch);
-    if (!source.there() || rank_of(source) == rank) return;
-    channel& way = between(rank_of(source), rank, kind);
-    while (way.next >= 0 && received_[message(kind, use.voice, use.stage, use.microbatch)] == 0) {
-      const sending& each = sent_[way.next];
-      received_[message(kind, each.voice, each.stage, each.microbatch)] = 1;
-      put(transfers[kind].receive, way.receive_lane, each.voice, each.stage, each.microbatch, way.from);
-      way.next = each.next;
-    }
+    const cell_seat here{use.voice, use.stage, use.microbatch};
+    links_.each_source(kind, use.voice, use.stage, use.microbatch,
+                       [&](const cell_seat& source, int part, int) {
+                         if (rank_of(source) == rank) return;
+                         channel& way = between(rank_of(source), rank, kind);
+                         while (way.next >= 0 && received_[message(kind, here, part)] == 0) {
+                           const sending& each = sent_[way.next];
+                           received_[message(kind, each.at, each.part)] = 1;
+                           put(transfers[kind].receive, way.receive_lane, each.at, each.part, way.from);
+                           way.next = each.next;
+                         }
+                       });
   }
   constexpr void after(const cue& made, std::int32_t rank) {
-    const std::int32_t to_rank = receiver(made, rank);
-    if (to_rank < 0) return;
-    channel& way = between(rank, to_rank, message_kind(made.what));
-    put(transfers[way.kind].send, way.send_lane, made.voice, made.stage, made.microbatch, to_rank);
+    each_sent(made, rank, [&](const cell_seat& at, int part, int) {
+      channel& way = between(rank, rank_of(at), message_kind(made.what));
+      put(transfers[way.kind].send, way.send_lane, {made.voice, made.stage, made.microbatch}, part, way.to);
+    });
   }
 
  private:
@@ -85,23 +102,13 @@ class message_writer {
   };
   // A message, by what is going to use it.
   struct sending {
-    std::int32_t voice, stage, microbatch, next;
+    cell_seat at;
+    std::int32_t part, next;
   };
 
-  constexpr std::int32_t rank_of(const cell_seat& at) const {
-    return from_.place(from_.voices()[at.voice], at.stage);
-  }
-  constexpr index message(int kind, std::int32_t voice, std::int32_t stage, std::int32_t microbatch) const {
-    return index{kind} * from_.cells() + from_.voices()[voice].cell(stage, microbatch);
-  }
-  // The rank that gets what this cue makes; -1: none. A stage that kept its microbatch at once asks for no
-  // replay.
-  constexpr std::int32_t receiver(const cue& made, std::int32_t rank) const {
-    const int kind = message_kind(made.what);
-    if (kind < 0) return -1;
-    const cell_seat target = links_.target(kind, made.voice, made.stage, made.microbatch);
-    if (!target.there() || (kind == 1 && replays_[links_.cell(target)] == 0)) return -1;
-    return rank_of(target) == rank ? -1 : rank_of(target);
+  constexpr index message(int kind, const cell_seat& at, int part) const {
+    return index{kind} * links_.messages(from_.cells()) +
+           links_.message(from_.cells(), kind, at.voice, at.stage, at.microbatch, part);
   }
   constexpr channel& between(std::int32_t from, std::int32_t to, int kind) {
     std::int32_t* link = &channels_of_[from];
@@ -112,8 +119,8 @@ class message_writer {
     channels_.push({from, to, kind});
     return channels_[number];
   }
-  constexpr void put(op what, std::uint8_t& own_lane, std::int32_t voice, std::int32_t stage,
-                     std::int32_t microbatch, std::int32_t peer) {
+  constexpr void put(op what, std::uint8_t& own_lane, const cell_seat& at, std::int32_t part,
+                     std::int32_t peer) {
     std::uint8_t in_lane = how_ == messages::in_compute ? lane::compute : lane::first_channel;
     if (how_ == messages::in_channels) {
       // A rank with dozens of neighbours has more channels than lanes; the last lane then takes several, and
@@ -121,7 +128,8 @@ class message_writer {
       if (own_lane == 0) own_lane = next_lane_ < 255 ? next_lane_++ : next_lane_;
       in_lane = own_lane;
     }
-    to_.instructions.push({what, in_lane, false, voice, stage, microbatch, peer});
+    to_.instructions.push(
+        {what, in_lane, false, static_cast<std::uint8_t>(part), at.voice, at.stage, at.microbatch, peer});
   }
 
   const score& from_;
@@ -162,9 +170,9 @@ class update_writer {
     for (std::int32_t i = ends_[rank]; i < ends_[rank + 1]; ++i) {
       const held& each = stages_[i];
       if (config_.reduce && replicas_[to_.voices[each.voice].module] > 1)
-        to_.instructions.push({op::reduce_gradient, lane::reduce, false, each.voice, each.stage, -1, -1});
+        to_.instructions.push({op::reduce_gradient, lane::reduce, false, 0, each.voice, each.stage, -1, -1});
       if (config_.update)
-        to_.instructions.push({op::optimizer_step, lane::compute, false, each.voice, each.stage, -1, -1});
+        to_.instructions.push({op::optimizer_step, lane::compute, false, 0, each.voice, each.stage, -1, -1});
     }
   }
 
@@ -202,8 +210,8 @@ constexpr program compile(const score& from, compile_config config = {}) {
       for (std::int32_t c = i; c <= last; ++c) {
         const cue each = from[c];
         const bool joins = each.what == op::join;
-        made.instructions.push({each.what, each.aside ? lane::aside : lane::compute, each.paired, each.voice,
-                                joins ? -1 : each.stage, each.microbatch, -1});
+        made.instructions.push({each.what, each.aside ? lane::aside : lane::compute, each.paired, 0,
+                                each.voice, joins ? -1 : each.stage, each.microbatch, -1});
       }
       for (std::int32_t c = i; c <= last; ++c) carrier.after(from[c], rank);
       i = last + 1;

@@ -6,25 +6,67 @@
 
 namespace motet {
 
-// A microbatch of one voice that reads the rows of a microbatch of another: they leave that one at its last
-// stage and enter this one at its first, as rows pass from stage to stage. Their gradients come back the same
-// way.
+// A microbatch of one voice that reads rows of a microbatch of another: they leave that one at its last stage
+// and enter this one at its first, as rows pass from stage to stage. Their gradients come back the same way.
+// Where two modules cut their samples unlike, a microbatch feeds several, or is fed by several.
 struct fed_cell {
   std::int32_t from = 0, from_microbatch = 0;
   std::int32_t to = 0, to_microbatch = 0;
   friend constexpr bool operator==(const fed_cell&, const fed_cell&) = default;
 };
 
-// A microbatch at a stage of a voice; no voice: nowhere.
+// A microbatch at a stage of a voice.
 struct cell_seat {
   std::int32_t voice = -1, stage = 0, microbatch = 0;
-  constexpr bool there() const { return voice >= 0; }
+  friend constexpr bool operator==(const cell_seat&, const cell_seat&) = default;
+};
+
+// One at the other end of a message, and which part of its rows the message brings; no part: there is none.
+struct linked_cell {
+  cell_seat at;
+  std::int32_t part = -1;
+  constexpr bool there() const { return part >= 0; }
 };
 
 // Where the rows of each microbatch go from a stage, and where they come from: the next stage and the one
-// before, of its own voice or, at both ends, of one that it feeds or that feeds it.
+// before, of its own voice or, at both ends, of those that it feeds or that feed it. Those of one microbatch are
+// numbered in the order of the feeds, from 0 on: they are the parts of its rows.
 class cell_links {
+  // Visits those that go backward.
+  template <class Visit>
+  struct of_learners {
+    const list<voice>& voices;
+    Visit& visit;
+    constexpr void operator()(const cell_seat& at, int own, int theirs) {
+      if (voices[at.voice].learns) visit(at, own, theirs);
+    }
+  };
+  struct entry {
+    cell_seat at;
+    std::int32_t part = 0;  // of the other's rows
+  };
+  // Of each microbatch of each voice those at the other ends.
+  struct ends {
+    list<index> begin;
+    list<entry> entries;
+    list<std::int32_t> counted;
+    constexpr void make_room() {
+      for (index k = 1; k < begin.size(); ++k) begin[k] += begin[k - 1];
+      entries.resize(begin.back(), {});
+      counted.resize(begin.size(), 0);
+    }
+    constexpr std::int32_t count_up(index k) { return counted[k]++; }
+    constexpr entry& at(index k, std::int32_t part) { return entries[begin[k] + part]; }
+    template <class Visit>
+    constexpr void each(index k, Visit& visit) const {
+      for (index i = begin[k]; i < begin[k + 1]; ++i)
+        visit(entries[i].at, static_cast<int>(i - begin[k]), static_cast<int>(entries[i].part));
+    }
+  };
+
  public:
+  static constexpr int most_parts = 255;
+
   constexpr explicit cell_links(const list<voice>& voices) : voices_(&voices) {}
   constexpr cell_links(const list<voice>& voices, const list<fed_cell>& feeds) : voices_(&voices) {
     if (feeds.empty()) return;
@@ -33,55 +75,100 @@ class cell_links {
       first_.push(all);
       all += each.microbatches;
     }
-    next_.resize(all, {});
-    previous_.resize(all, {});
+    next_.begin.resize(all + 1, 0);
+    previous_.begin.resize(all + 1, 0);
     for (const fed_cell& each : feeds) {
-      next_[first_[each.from] + each.from_microbatch] = {each.to, 0, each.to_microbatch};
-      previous_[first_[each.to] + each.to_microbatch] = {each.from, voices[each.from].stages - 1,
-                                                         each.from_microbatch};
+      ++next_.begin[microbatch(each.from, each.from_microbatch) + 1];
+      ++previous_.begin[microbatch(each.to, each.to_microbatch) + 1];
+    }
+    next_.make_room();
+    previous_.make_room();
+    for (const fed_cell& each : feeds) {
+      const index from = microbatch(each.from, each.from_microbatch),
+                  to = microbatch(each.to, each.to_microbatch);
+      const std::int32_t out = next_.count_up(from), in = previous_.count_up(to);
+      next_.at(from, out) = {{each.to, 0, each.to_microbatch}, in};
+      previous_.at(to, in) = {{each.from, voices[each.from].stages - 1, each.from_microbatch}, out};
     }
   }
 
   // Whether some voice feeds another.
   constexpr bool has_feeds() const { return !first_.empty(); }
-  constexpr cell_seat next(std::int32_t v, std::int32_t stage, std::int32_t m) const {
-    if (stage + 1 < (*voices_)[v].stages) return {v, stage + 1, m};
-    return has_feeds() ? next_[first_[v] + m] : cell_seat{};
+  // visit(cell, part, their part): of each cell that the rows of this one go to, which part of this one's rows
+  // it takes, and which part of its own they are.
+  template <class Visit>
+  constexpr void each_next(std::int32_t v, std::int32_t stage, std::int32_t m, Visit&& visit) const {
+    if (stage + 1 < (*voices_)[v].stages) visit(cell_seat{v, stage + 1, m}, 0, 0);
+    else if (has_feeds()) next_.each(microbatch(v, m), visit);
   }
-  constexpr cell_seat previous(std::int32_t v, std::int32_t stage, std::int32_t m) const {
-    if (stage > 0) return {v, stage - 1, m};
-    return has_feeds() ? previous_[first_[v] + m] : cell_seat{};
+  // The same of each cell that its rows come from.
+  template <class Visit>
+  constexpr void each_previous(std::int32_t v, std::int32_t stage, std::int32_t m, Visit&& visit) const {
+    if (stage > 0) visit(cell_seat{v, stage - 1, m}, 0, 0);
+    else if (has_feeds()) previous_.each(microbatch(v, m), visit);
   }
-  // The same for gradients: nowhere, where nothing goes backward at the other end.
-  constexpr cell_seat gradient_from(std::int32_t v, std::int32_t stage, std::int32_t m) const {
-    return of_learner(next(v, stage, m));
+  // Of each cell that a message of this kind goes to which (v, stage, m) makes, and of each that one comes
+  // from which it takes. Gradients go between those that go backward.
+  template <class Visit>
+  constexpr void each_target(int kind, std::int32_t v, std::int32_t stage, std::int32_t m,
+                             Visit&& visit) const {
+    if (kind != 2) each_next(v, stage, m, visit);
+    else each_previous(v, stage, m, of_learners<Visit>{*voices_, visit});
   }
-  constexpr cell_seat gradient_to(std::int32_t v, std::int32_t stage, std::int32_t m) const {
-    return of_learner(previous(v, stage, m));
+  template <class Visit>
+  constexpr void each_source(int kind, std::int32_t v, std::int32_t stage, std::int32_t m,
+                             Visit&& visit) const {
+    if (kind != 2) each_previous(v, stage, m, visit);
+    else each_next(v, stage, m, of_learners<Visit>{*voices_, visit});
   }
-  // Where a message of this kind goes that (v, stage, m) makes, and where one comes from that it takes.
-  constexpr cell_seat target(int kind, std::int32_t v, std::int32_t stage, std::int32_t m) const {
-    return kind == 2 ? gradient_to(v, stage, m) : next(v, stage, m);
+  // Whether there is any.
+  constexpr bool has_target(int kind, std::int32_t v, std::int32_t stage, std::int32_t m) const {
+    bool found = false;
+    each_target(kind, v, stage, m, [&](const cell_seat&, int, int) { found = true; });
+    return found;
   }
-  constexpr cell_seat source(int kind, std::int32_t v, std::int32_t stage, std::int32_t m) const {
-    return kind == 2 ? gradient_from(v, stage, m) : previous(v, stage, m);
+  constexpr bool has_source(int kind, std::int32_t v, std::int32_t stage, std::int32_t m) const {
+    bool found = false;
+    each_source(kind, v, stage, m, [&](const cell_seat&, int, int) { found = true; });
+    return found;
+  }
+  // What is at the other end of part `part` of a message that (v, stage, m) makes or takes.
+  constexpr linked_cell other_end(bool makes, int kind, std::int32_t v, std::int32_t stage, std::int32_t m,
+                                  int part) const {
+    linked_cell found;
+    const auto look = [&](const cell_seat& at, int own, int theirs) {
+      if (own == part) found = {at, theirs};
+    };
+    if (makes) each_target(kind, v, stage, m, look);
+    else each_source(kind, v, stage, m, look);
+    return found;
   }
   constexpr index cell(const cell_seat& at) const {
     return (*voices_)[at.voice].cell(at.stage, at.microbatch);
   }
-
- private:
-  constexpr cell_seat of_learner(const cell_seat& at) const {
-    return at.there() && (*voices_)[at.voice].learns ? at : cell_seat{};
+  // How many messages of a kind there are at most in a program of so many cells, and the number of the one that
+  // brings (v, stage, m) this part of its rows.
+  constexpr index messages(std::int32_t cells) const {
+    return cells + next_.entries.size() + previous_.entries.size();
+  }
+  constexpr index message(std::int32_t cells, int kind, std::int32_t v, std::int32_t stage, std::int32_t m,
+                          int part) const {
+    if (part == 0) return (*voices_)[v].cell(stage, m);
+    const index of_kind = kind == 2 ? previous_.entries.size() + next_.begin[microbatch(v, m)]
+                                    : previous_.begin[microbatch(v, m)];
+    return cells + of_kind + part;
   }
 
+ private:
+  constexpr index microbatch(std::int32_t v, std::int32_t m) const { return first_[v] + m; }
+
   const list<voice>* voices_;
-  list<index> first_;                // of each voice, among the microbatches of all
-  list<cell_seat> next_, previous_;  // of the last stages, and of the first
+  list<index> first_;     // of each voice, among the microbatches of all
+  ends next_, previous_;  // of the last stages, and of the first
 };
 
-// Two voices whose feeds do not fit together; none: all do. Each microbatch feeds one and is fed by one, all of
-// a voice or none are, and whoever goes backward has a gradient to go from.
+// Two voices whose feeds do not fit together; none: all do. All microbatches of a voice feed others or none does,
+// and likewise are fed, each pair once, and whoever goes backward has a gradient to go from.
 struct misfed {
   std::int32_t from = -1, to = -1;
   constexpr bool ok() const { return from < 0; }
@@ -94,7 +181,8 @@ constexpr misfed find_misfed(const list<voice>& voices, const list<fed_cell>& fe
     first.push(all);
     all += each.microbatches;
   }
-  list<std::int32_t> feeding(all, -1), fed(all, -1);
+  // Of each microbatch how many it feeds, and how many feed it.
+  list<std::int32_t> feeding(all, 0), fed(all, 0);
   const auto known = [&](std::int32_t v, std::int32_t m) {
     return v >= 0 && v < voices.size() && m >= 0 && m < voices[v].microbatches;
   };
@@ -103,19 +191,26 @@ constexpr misfed find_misfed(const list<voice>& voices, const list<fed_cell>& fe
     if (!known(each.from, each.from_microbatch) || !known(each.to, each.to_microbatch) ||
         each.from == each.to)
       return wrong;
-    std::int32_t &out = feeding[first[each.from] + each.from_microbatch],
-                 &in = fed[first[each.to] + each.to_microbatch];
-    if (out >= 0 || in >= 0) return wrong;
-    out = each.to;
-    in = each.from;
+    if (++feeding[first[each.from] + each.from_microbatch] > cell_links::most_parts ||
+        ++fed[first[each.to] + each.to_microbatch] > cell_links::most_parts)
+      return wrong;
     const voice& from = voices[each.from];
     if (from.learns && from.join < 0 && !voices[each.to].learns) return wrong;
   }
   for (index v = 0; v < voices.size(); ++v)
     for (std::int32_t m = 1; m < voices[v].microbatches; ++m)
       for (const auto* each : {&feeding, &fed})
-        if ((*each)[first[v] + m] != (*each)[first[v]])
-          return {static_cast<std::int32_t>(v), (*each)[first[v] + m]};
+        if (((*each)[first[v] + m] == 0) != ((*each)[first[v]] == 0))
+          return {static_cast<std::int32_t>(v), static_cast<std::int32_t>(v)};
+  const cell_links links(voices, feeds);
+  for (const fed_cell& each : feeds) {
+    index times = 0;
+    links.each_next(each.from, voices[each.from].stages - 1, each.from_microbatch,
+                    [&](const cell_seat& at, int, int) {
+                      if (at.voice == each.to && at.microbatch == each.to_microbatch) ++times;
+                    });
+    if (times != 1) return {each.from, each.to};
+  }
   return {};
 }
 

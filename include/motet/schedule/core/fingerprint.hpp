@@ -55,8 +55,8 @@ constexpr program_fingerprint fingerprint(const program& of) {
   }
   order.add(detail::fingerprint_of(starts), instructions.size());
   for (const instruction& each : instructions) {
-    const auto& [what, lane, paired, voice, stage, microbatch, peer] = each;
-    order.add(what, lane, paired, voice, stage, microbatch, peer);
+    const auto& [what, lane, paired, part, voice, stage, microbatch, peer] = each;
+    order.add(what, lane, paired, part, voice, stage, microbatch, peer);
   }
   return {sung.value(), detail::fingerprint_of(places), detail::fingerprint_of(slots), order.value()};
 }

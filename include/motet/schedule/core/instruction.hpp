@@ -98,6 +98,7 @@ struct instruction {
   op what = op::forward;
   std::uint8_t lane = lane::compute;
   bool paired = false;          // runs overlapped with the next instruction of its lane, as one
+  std::uint8_t part = 0;        // of the microbatch's rows, where a message brings a part of them
   std::int32_t voice = 0;       // which copy of which module; for a join, which join
   std::int32_t stage = 0;       // -1 for a join
   std::int32_t microbatch = 0;  // -1 where there is none

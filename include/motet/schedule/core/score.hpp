@@ -78,6 +78,8 @@ class score {
   constexpr void feed(int from, int to) {
     for (std::int32_t m = 0; m < voices_[from].microbatches; ++m) feeds_.push({from, m, to, m});
   }
+  // Other feeds than were said.
+  constexpr void feed_as(const list<fed_cell>& all) { feeds_ = all; }
   // Changes a cue that was written already.
   constexpr void pair_with_next() { codes_.back() |= 32; }
 

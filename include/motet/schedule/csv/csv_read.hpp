@@ -123,7 +123,7 @@ class csv_reader {
     for (const fed_cell& each : sheet_.feeds) score_.feed(each);
     if (const misfed found = find_misfed(score_.voices(), score_.feeds()); !found.ok())
       fail(csv_bad_header, sentence({"the feeds of voice ", found.from, " and voice ", found.to,
-                                     " do not fit: each microbatch of one feeds one of the other"}));
+                                     " do not fit: of a voice all microbatches feed others, or none does"}));
   }
 
   program build() {
@@ -149,6 +149,7 @@ class csv_reader {
     const bool adds_messages = sheet_.headed ? sheet_.computations_only : !has_messages,
                adds_updates = sheet_.headed ? sheet_.computations_only : !has_others;
     message_writer carrier(score_, made, messages::in_channels);
+    const cell_links links(made.voices, made.feeds);
     csv_lanes lanes(made.places.size());
     const update_writer updates(made, {});
     open_.resize(2 * index{score_.cells()} + made.places.size(), 0);
@@ -161,7 +162,7 @@ class csv_reader {
         while (sheet_.actions[last].it.paired) ++last;
         for (std::size_t c = i; adds_messages && c <= last; ++c)
           carrier.before(cue_of(sheet_.actions[c].it), rank);
-        for (std::size_t c = i; c <= last; ++c) put(sheet_.actions[c], made, lanes);
+        for (std::size_t c = i; c <= last; ++c) put(sheet_.actions[c], made, links, lanes);
         for (std::size_t c = i; adds_messages && c <= last; ++c)
           carrier.after(cue_of(sheet_.actions[c].it), rank);
         i = last + 1;
@@ -184,7 +185,7 @@ class csv_reader {
     made.microbatch = it.microbatch;
     return made;
   }
-  void put(const csv_action& cell, program& made, csv_lanes& lanes) {
+  void put(const csv_action& cell, program& made, const cell_links& links, csv_lanes& lanes) {
     instruction it = cell.it;
     const voice* const voices = made.voices.data();
     if (it.what == op::send_forward || it.what == op::send_backward || it.what == op::reduce_gradient) {
@@ -201,10 +202,9 @@ class csv_reader {
     const std::uint8_t usual = lanes.of(it, voices);
     if (!cell.laned) it.lane = usual;
     if (is_transfer(it.what)) {
-      const voice& of = voices[it.voice];
-      const bool up = is_send(it.what) != (it.what == op::send_backward || it.what == op::receive_backward);
-      const std::int32_t other = it.stage + (up ? 1 : -1);
-      if (other >= 0 && other < of.stages) it.peer = made.place(of, other);
+      const linked_cell other = links.other_end(is_send(it.what), message_kind(it.what), it.voice, it.stage,
+                                                it.microbatch, it.part);
+      if (other.there()) it.peer = made.place(voices[other.at.voice], other.at.stage);
     }
     made.instructions.push(it);
   }

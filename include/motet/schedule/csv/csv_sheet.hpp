@@ -115,6 +115,13 @@ class csv_sheet_reader {
     if (word->has_microbatch()) made.it.microbatch = number(left, most_microbatches - 1);
     if (word->has_microbatch() && left.size() == before)
       lexer_.refuse(csv_unknown_cell, "a microbatch behind the operation, as in 0F7");
+    if (sheet_.headed && is_transfer(word->what) && !left.empty() && left.front() == '.') {
+      left.remove_prefix(1);
+      const std::size_t digits = left.size();
+      made.it.part = static_cast<std::uint8_t>(number(left, cell_links::most_parts - 1));
+      if (left.size() == digits)
+        lexer_.refuse(csv_unknown_cell, "a part behind the microbatch, as in 0SEND_F7.1");
+    }
     if (sheet_.headed && !left.empty() && left.front() == '@') {
       left.remove_prefix(1);
       const std::size_t digits = left.size();

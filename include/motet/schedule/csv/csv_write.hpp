@@ -165,6 +165,7 @@ class csv_writer {
     out_ += std::to_string(it.what == op::join ? it.voice : it.stage);
     out_ += word.text;
     if (word.has_microbatch()) out_ += std::to_string(it.microbatch);
+    if (it.part > 0) out_ += "." + std::to_string(it.part);
   }
 
   const program& of_;

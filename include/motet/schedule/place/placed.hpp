@@ -53,12 +53,12 @@ class placer {
     for (index v = 0; v < from.voices().size(); ++v) {
       const voice& old = from.voices()[v];
       const voice_spread& by = spreads[v];
-      together_ = together_ || by.shards > 1 || (by.sums_each && by.replicas > 1);
+      together_ = together_ || by.shards > 1 || (by.sums_each && by.replicas + old.replica > 1);
       first_of_.push(static_cast<std::int32_t>(out_.voices().size()));
       for (std::int32_t r = 0; r < by.replicas; ++r) {
         for (std::int32_t k = 0; k < by.shards; ++k) {
           voice made = old;
-          made.replica = r;
+          made.replica = old.replica + r;
           made.shard = k;
           made.shards = by.shards;
           made.sums_each = by.sums_each && old.updates();
@@ -73,7 +73,7 @@ class placer {
     }
   }
   constexpr score place() {
-    // Who feeds whom is alike in all replicas and shards.
+    // Who feeds whom is alike in all replicas and shards, where there are as many of both.
     for (const fed_cell& each : from_.feeds())
       for (std::int32_t copy = 0; copy < copies(each.from) && copy < copies(each.to); ++copy)
         out_.feed({first_of_[each.from] + copy, each.from_microbatch, first_of_[each.to] + copy,

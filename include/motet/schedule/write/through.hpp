@@ -5,18 +5,25 @@
 
 namespace motet {
 
-// A module in a pipeline that leads through several: its stages, and who feeds it.
+// A replica of a module in a pipeline that leads through several: its stages, and who feeds it.
 struct through_module {
   list<std::int32_t> ranks;   // of each stage
-  list<std::int32_t> from{};  // modules whose rows enter its first stage
+  list<std::int32_t> from{};  // those of the modules whose rows may enter its first stage
   bool learns = true;         // backward goes through it
   bool fixed = false;         // and its weights stay as they are
   bool meets = false;         // its last stage ends in the loss
+  bool sums_each = false;     // all replicas sum gradients in every backward
+  std::int32_t microbatches = 1;
+  std::int32_t module = -1;  // which one it is a replica of; -1: of one of its own
+  std::int32_t replica = 0, replicas = 1;
+
+  // Which of how many equal parts of a step's samples a microbatch has: replicas share each in turn.
+  constexpr index part_of(std::int32_t m) const { return index{m} * replicas + replica; }
+  constexpr index parts() const { return index{microbatches} * replicas; }
 };
 
 struct through_shape {
   list<through_module> modules;
-  std::int32_t microbatches = 1;
   bool all_first = false;  // all forwards before all backwards, as gpipe has it; else as 1F1B
 };
 
@@ -29,7 +36,9 @@ class through_writer {
     for (index k = 0; k < of.modules.size(); ++k)
       for (const std::int32_t source : of.modules[k].from) to_[source].push(static_cast<std::int32_t>(k));
     sort_modules();
-    if (sorted()) seat_all();
+    if (!sorted()) return;
+    feed_all();
+    seat_all();
   }
   // False: modules feed each other in a circle.
   constexpr bool sorted() const { return order_.size() == of_.modules.size(); }
@@ -37,24 +46,28 @@ class through_writer {
   constexpr score write() {
     score out;
     for (const through_module& each : of_.modules) {
+      const auto number = static_cast<std::int32_t>(out.voices().size());
       voice made;
-      made.module = static_cast<std::int32_t>(out.voices().size());
+      made.module = each.module < 0 ? number : each.module;
+      made.replica = each.replica;
       made.stages = static_cast<std::int32_t>(each.ranks.size());
-      made.microbatches = of_.microbatches;
+      made.microbatches = each.microbatches;
       made.join = each.meets ? 0 : -1;
       made.learns = each.learns;
       made.fixed = each.learns && each.fixed;
-      out.add(made, [&](int stage) { return seats_[made.module][stage]; });
+      made.sums_each = each.sums_each && made.updates();
+      out.add(made, [&](int stage) { return seats_[number][stage]; });
     }
-    for (index k = 0; k < of_.modules.size(); ++k)
-      for (const std::int32_t source : of_.modules[k].from) out.feed(source, static_cast<int>(k));
-    find_distances();
+    for (const fed_cell& each : feeds_) out.feed(each);
+    find_needs();
     for (std::int32_t seat = 0; seat < seats_of_all_; ++seat) {
       out.rank();
-      const std::int32_t all = of_.microbatches, ahead = of_.all_first ? all : least(all, distance_of(seat));
-      for (std::int32_t m = 0; m < ahead; ++m) forward(out, seat, m);
+      const list<std::int32_t> needs = needs_of(seat);
+      const auto all = static_cast<std::int32_t>(needs.size());
+      std::int32_t ran = 0;
       for (std::int32_t m = 0; m < all; ++m) {
-        if (ahead + m < all) forward(out, seat, ahead + m);
+        for (const std::int32_t until = of_.all_first ? all : needs[m]; ran < until; ++ran)
+          forward(out, seat, ran);
         backward(out, seat, m);
       }
     }
@@ -77,7 +90,24 @@ class through_writer {
       }
     }
   }
-  // Stages one behind the other on one rank are one seat. A rank to which rows come back has several.
+  constexpr bool cut_alike(const through_module& one, const through_module& other) const {
+    return one.microbatches == other.microbatches && one.replicas == other.replicas &&
+           one.replica == other.replica;
+  }
+  // A microbatch is fed by those with samples of its own.
+  constexpr void feed_all() {
+    for (std::int32_t k = 0; k < of_.modules.size(); ++k)
+      for (const std::int32_t source : of_.modules[k].from) {
+        const through_module &from = of_.modules[source], &to = of_.modules[k];
+        const index parts = to.parts(), others = from.parts();
+        for (std::int32_t n = 0; n < to.microbatches; ++n)
+          for (index at = to.part_of(n) * others / parts; at * parts < (to.part_of(n) + 1) * others; ++at)
+            if (at % from.replicas == from.replica)
+              feeds_.push({source, static_cast<std::int32_t>(at / from.replicas), k, n});
+      }
+  }
+  // Stages one behind the other on one rank are one seat, where microbatches go on as they are. A rank to which
+  // rows come back has several.
   constexpr void seat_all() {
     seats_.resize(of_.modules.size(), {});
     for (const std::int32_t k : order_) {
@@ -87,36 +117,59 @@ class through_writer {
         if (s > 0 && own.ranks[s] == own.ranks[s - 1]) seat = seats_[k][s - 1];
         if (s == 0)
           for (const std::int32_t source : own.from)
-            if (of_.modules[source].ranks.back() == own.ranks[0]) seat = seats_[source].back();
+            if (of_.modules[source].ranks.back() == own.ranks[0] && cut_alike(of_.modules[source], own))
+              seat = seats_[source].back();
         seats_[k].push(seat >= 0 ? seat : seats_of_all_++);
       }
     }
   }
-  // Of each stage how often rows still change the device behind it, on the longest way: so many microbatches
-  // come to it before the first gradient does.
-  constexpr void find_distances() {
-    distances_.resize(of_.modules.size(), {});
+  // Of each stage how many forwards there are before each backward: that many microbatches come to it before
+  // the gradient does. Behind a change of ranks there is always one more to go on with.
+  constexpr void find_needs() {
+    needs_.resize(of_.modules.size(), {});
     for (index i = order_.size(); i-- > 0;) {
       const std::int32_t k = order_[i];
+      const std::int32_t all = of_.modules[k].microbatches;
       const list<std::int32_t>& seats = seats_[k];
-      list<std::int32_t>& own = distances_[k];
-      own.resize(seats.size(), 0);
-      const auto reach = [&](index s, std::int32_t seat, std::int32_t further) {
-        const std::int32_t found = further + (seat == seats[s] ? 0 : 1);
-        if (found > own[s]) own[s] = found;
-      };
+      needs_[k].resize(seats.size(), {});
       for (index s = seats.size(); s-- > 0;) {
-        if (s + 1 < seats.size()) reach(s, seats[s + 1], own[s + 1]);
-        else
-          for (const std::int32_t target : to_[k]) reach(s, seats_[target][0], distances_[target][0]);
+        list<std::int32_t>& own = needs_[k][s];
+        for (std::int32_t m = 0; m < all; ++m) own.push(m + 1);
+        if (s + 1 == seats.size()) {
+          for (const std::int32_t target : to_[k]) reach(k, target);
+          continue;
+        }
+        const list<std::int32_t>& next = needs_[k][s + 1];
+        for (std::int32_t m = 0; m < all; ++m)
+          own[m] = seats[s + 1] == seats[s] ? next[m] : least(all, next[m] + 1);
       }
     }
   }
-  constexpr std::int32_t distance_of(std::int32_t seat) const {
-    std::int32_t most = 0;
+  // What the last stage of a module needs so that one that it feeds gets on. All replicas of a module get on
+  // together, as the loss waits for all of them, so that counts of microbatches alone decide.
+  constexpr void reach(std::int32_t k, std::int32_t target) {
+    list<std::int32_t>& own = needs_[k].back();
+    const list<std::int32_t>& theirs = needs_[target][0];
+    const bool same = seats_[k].back() == seats_[target][0];
+    const index all = own.size(), others = theirs.size();
+    for (index m = 0; m < all; ++m) {
+      // The last of the other's microbatches with samples of this one, and the forwards before its backward.
+      const index last = ((m + 1) * others + all - 1) / all - 1, further = theirs[last];
+      // With the next behind them, how many of this module's they take.
+      const index next = further < others ? further + 1 : others, taken = (next * all + others - 1) / others;
+      const auto found = static_cast<std::int32_t>(same ? further : taken);
+      if (found > own[m]) own[m] = found;
+    }
+  }
+  constexpr list<std::int32_t> needs_of(std::int32_t seat) const {
+    list<std::int32_t> most;
     for (index k = 0; k < of_.modules.size(); ++k)
-      for (index s = 0; s < seats_[k].size(); ++s)
-        if (seats_[k][s] == seat && distances_[k][s] > most) most = distances_[k][s];
+      for (index s = 0; s < seats_[k].size(); ++s) {
+        if (seats_[k][s] != seat) continue;
+        most.resize(needs_[k][s].size(), 0);
+        for (index m = 0; m < most.size(); ++m)
+          if (needs_[k][s][m] > most[m]) most[m] = needs_[k][s][m];
+      }
     return most;
   }
   constexpr void forward(score& out, std::int32_t seat, std::int32_t m) const {
@@ -142,18 +195,22 @@ class through_writer {
   list<std::int32_t> order_;        // of modules
   list<list<std::int32_t>> seats_;  // of each stage: the devices of the score
   std::int32_t seats_of_all_ = 0;
-  list<list<std::int32_t>> distances_;  // of each stage
+  list<fed_cell> feeds_;
+  list<list<list<std::int32_t>>> needs_;  // of each stage and microbatch
 };
 
 }  // namespace detail
 
 // Modules that feed one another as one pipeline: each microbatch goes through all of them and its gradient
 // back, and a device is as many microbatches ahead as rows still change ranks behind it. Of stages one
-// behind the other on one rank, which are one device of the score, each microbatch passes all before the next. Each microbatch has a loss of its own.
+// behind the other on one rank, which are one device of the score, each microbatch passes all before the next. Each
+// microbatch has a loss of its own. Modules may have replicas and microbatches in other numbers than those that
+// they feed: a microbatch then feeds all that have samples of its own, and waits for all of their gradients.
 constexpr verdict check_through(const through_shape& of) {
-  if (of.microbatches < 1) return {reason::no_stages, 0, of.microbatches, 1};
-  for (index k = 0; k < of.modules.size(); ++k)
+  for (index k = 0; k < of.modules.size(); ++k) {
+    if (of.modules[k].microbatches < 1) return {reason::no_stages, k, of.modules[k].microbatches, 1};
     if (of.modules[k].ranks.empty()) return {reason::no_stages, k, 0, 1};
+  }
   if (!detail::through_writer(of).sorted()) return {reason::edges_in_a_circle, 0, of.modules.size(), 0};
   return {};
 }

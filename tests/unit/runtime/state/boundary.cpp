@@ -55,6 +55,44 @@ TEST_CASE("a microbatch holds its buffer until it gives it back") {
   CHECK(a[20] == 1.0f);
 }
 
+TEST_CASE("where rows overtake each other, a microbatch takes a buffer in its turn") {
+  boundary_pool<float> pool;
+  list<std::int32_t> turns;
+  for (const int m : {2, 0, 1}) turns.push(m);
+  pool.prepare(2, 3, 7, 3, turns);
+  CHECK(pool.take(1) == nullptr);  // the third, which would leave the others none
+  float* const first = pool.take(2);
+  float* const second = pool.take(0);
+  CHECK(first != nullptr);
+  CHECK(second != nullptr);
+  CHECK(pool.take(1) == nullptr);
+  pool.give(0);
+  CHECK(pool.take(1) == second);
+  pool.give(1);
+  pool.give(2);
+  pool.begin_step();
+  CHECK(pool.take(1) == nullptr);
+}
+
+TEST_CASE("rows that leave in several messages stay until all of them were taken") {
+  boundary_ring<float> ring;
+  ring.prepare(1, 2, 16, 2);
+  fake_end end;
+  float* const rows = ring.take(3, end, 2);
+  REQUIRE(rows != nullptr);
+  ring.send(3, end, 30, 1, 64, 0);
+  CHECK(ring.take(4, end) == nullptr);
+  ring.send(3, end, 31, 2, 32, 64);
+  REQUIRE(end.messages.size() == 2);
+  CHECK(end.messages[0].rows == rows);
+  CHECK(end.messages[1].rows == rows + 16);
+  end.taken = {30};
+  CHECK(ring.take(4, end) == nullptr);
+  end.taken = {30, 31};
+  CHECK(ring.take(4, end, 0) == rows);
+  CHECK(ring.take(5, end) == rows);  // nothing left it by a message
+}
+
 TEST_CASE("a pool without buffers has none to give") {
   boundary_pool<double> pool;
   pool.prepare(0, 3, 7, 2);

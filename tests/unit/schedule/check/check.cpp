@@ -159,10 +159,10 @@ TEST_CASE("a cycle over three ranks") {
   }
   for (int r = 0; r < 3; ++r) {
     const int before = (r + 2) % 3;
-    of.instructions.push({op::forward, lane::compute, false, r, 0, 0});
-    of.instructions.push({op::send_forward, lane::compute, false, r, 0, 0, (r + 1) % 3});
-    of.instructions.push({op::receive_forward, lane::compute, false, before, 1, 0, before});
-    of.instructions.push({op::forward, lane::compute, false, before, 1, 0});
+    of.instructions.push({op::forward, lane::compute, false, 0, r, 0, 0});
+    of.instructions.push({op::send_forward, lane::compute, false, 0, r, 0, 0, (r + 1) % 3});
+    of.instructions.push({op::receive_forward, lane::compute, false, 0, before, 1, 0, before});
+    of.instructions.push({op::forward, lane::compute, false, 0, before, 1, 0});
     of.starts.push(4 * (r + 1));
   }
   of.slots.resize(6, 0);
@@ -190,9 +190,9 @@ TEST_CASE("joins in different orders on two ranks") {
   of.joins = 2;
   of.slots.resize(4, 0);
   for (int r = 0; r < 2; ++r) {
-    for (const int v : {r, 2 + r}) of.instructions.push({op::forward, lane::compute, false, v, 0, 0});
+    for (const int v : {r, 2 + r}) of.instructions.push({op::forward, lane::compute, false, 0, v, 0, 0});
     for (const int k : {0, 1})
-      of.instructions.push({op::join, lane::compute, false, r == 0 ? k : 1 - k, -1, 0});
+      of.instructions.push({op::join, lane::compute, false, 0, r == 0 ? k : 1 - k, -1, 0});
     of.starts.push(4 * (r + 1));
   }
   const check_result result = check(of);

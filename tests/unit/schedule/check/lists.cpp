@@ -27,7 +27,7 @@ program made_of(const voice& of, const std::vector<role>& roles) {
   return made;
 }
 instruction at(op what, int stage, int microbatch, int in = lane::compute, int peer = -1) {
-  return {what, static_cast<std::uint8_t>(in), false, 0, stage, microbatch, peer};
+  return {what, static_cast<std::uint8_t>(in), false, 0, 0, stage, microbatch, peer};
 }
 instruction forward(int m, int s = 0) { return at(op::forward, s, m); }
 instruction backward(int m, int s = 0) { return at(op::backward, s, m); }
@@ -196,7 +196,9 @@ TEST_CASE("joins") {
   const auto told = [](const role& only, int microbatches, int group) {
     return found_in(made_of(a_voice(1, microbatches, 0, group), {only}));
   };
-  const auto meets = [](int group) { return instruction{op::join, lane::compute, false, 0, -1, group, -1}; };
+  const auto meets = [](int group) {
+    return instruction{op::join, lane::compute, false, 0, 0, -1, group, -1};
+  };
   CHECK(told({forward(0), forward(1), meets(0), backward(0), backward(1)}, 2, 2).ok());
   CHECK(told({forward(0), meets(0), forward(1), meets(1), backward(0), backward(1)}, 2, 1).ok());
   refused(told({forward(0), meets(0), forward(1), backward(0), backward(1)}, 2, 2), reason::join_first, 0, 1,
@@ -241,7 +243,8 @@ TEST_CASE("updates come last, and once") {
   uneven.voices[1].first_place = uneven.voices[1].first_cell = 1;
   uneven.places.push(1);
   uneven.slots.push(0);
-  for (const op each : {op::forward, op::backward}) uneven.instructions.push({each, lane::compute, false, 1});
+  for (const op each : {op::forward, op::backward})
+    uneven.instructions.push({each, lane::compute, false, 0, 1});
   uneven.starts[2] = 5;
   refused(found_in(uneven), reason::left_out, 1, -1, -1, 0, -1);
   // One module that updates, and one that learned for nothing.

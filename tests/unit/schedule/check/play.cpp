@@ -96,13 +96,13 @@ TEST_CASE("a shared link is given in the order of time, and of lanes when times 
     of.voices.push(each);
     of.places.push(k);
     of.places.push(3);
-    of.instructions.push({op::forward, lane::compute, false, k, 0, 0});
-    of.instructions.push({op::send_forward, lane::first_channel, false, k, 0, 0, 3});
+    of.instructions.push({op::forward, lane::compute, false, 0, k, 0, 0});
+    of.instructions.push({op::send_forward, lane::first_channel, false, 0, k, 0, 0, 3});
     of.starts.push(2 * (k + 1));
   }
   for (int k = 0; k < 3; ++k)
-    of.instructions.push({op::receive_forward, static_cast<std::uint8_t>(4 + k), false, k, 1, 0, k});
-  for (int k = 0; k < 3; ++k) of.instructions.push({op::forward, lane::compute, false, k, 1, 0});
+    of.instructions.push({op::receive_forward, static_cast<std::uint8_t>(4 + k), false, 0, k, 1, 0, k});
+  for (int k = 0; k < 3; ++k) of.instructions.push({op::forward, lane::compute, false, 0, k, 1, 0});
   of.starts.push(12);
   of.slots.resize(6, 0);
   const auto sends = [&](std::map<std::int32_t, double> times, delivery how) {

@@ -15,7 +15,7 @@ TEST_CASE("a plain file: a rank for each row, a cell for each thing to do") {
   REQUIRE(sheet.actions.size() == 6);
   CHECK(sheet.end_of(0) == 3);
   CHECK(sheet.end_of(1) == 6);
-  CHECK(sheet.actions[1].it == instruction{op::send_forward, lane::compute, false, 0, 0, 0, -1});
+  CHECK(sheet.actions[1].it == instruction{op::send_forward, lane::compute, false, 0, 0, 0, 0, -1});
   CHECK(sheet.actions[1].column == 3);
   CHECK(sheet.actions[2].wait);
   CHECK(sheet.actions[4].it.paired);
@@ -48,9 +48,9 @@ TEST_CASE("a header names the voices, and cells then name theirs and their lanes
   CHECK_FALSE(sheet.voices[1].learns);
   CHECK(sheet.starts == std::vector<std::size_t>{0, 0});
   REQUIRE(sheet.actions.size() == 4);
-  CHECK(sheet.actions[0].it == instruction{op::forward_only, lane::compute, false, 1, 0, 1, -1});
-  CHECK(sheet.actions[1].it == instruction{op::re_forward, 7, false, 0, 1, 3, -1});
+  CHECK(sheet.actions[0].it == instruction{op::forward_only, lane::compute, false, 0, 1, 0, 1, -1});
+  CHECK(sheet.actions[1].it == instruction{op::re_forward, 7, false, 0, 0, 1, 3, -1});
   CHECK(sheet.actions[1].laned);
-  CHECK(sheet.actions[2].it == instruction{op::join, lane::aside, false, 0, -1, 1, -1});
-  CHECK(sheet.actions[3].it == instruction{op::optimizer_step, lane::compute, false, 1, 0, -1, -1});
+  CHECK(sheet.actions[2].it == instruction{op::join, lane::aside, false, 0, 0, -1, 1, -1});
+  CHECK(sheet.actions[3].it == instruction{op::optimizer_step, lane::compute, false, 0, 1, 0, -1, -1});
 }

@@ -186,7 +186,7 @@ TEST_CASE("what compile() does not write") {
   program made = compile(gpipe::write({.stages = 1, .microbatches = 1}));
   list<instruction> all;
   const auto put = [&](op what, std::uint8_t in, int microbatch) {
-    all.push({what, in, false, 0, 0, microbatch, -1});
+    all.push({what, in, false, 0, 0, 0, microbatch, -1});
   };
   put(op::load, lane::copy, 0);
   put(op::gather_parameters, lane::reduce, -1);

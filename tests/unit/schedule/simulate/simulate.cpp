@@ -216,7 +216,7 @@ TEST_CASE("lanes beside the computation: loads, copies, gathered parameters") {
   const list<instruction> plain = of.instructions;
   of.instructions.clear();
   const auto put = [&](op what, int in, int microbatch) {
-    of.instructions.push({what, static_cast<std::uint8_t>(in), false, 0, 0, microbatch, -1});
+    of.instructions.push({what, static_cast<std::uint8_t>(in), false, 0, 0, 0, microbatch, -1});
   };
   put(op::gather_parameters, lane::reduce, -1);
   put(op::load, lane::copy, 0);

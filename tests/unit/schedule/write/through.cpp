@@ -17,17 +17,20 @@ using namespace motet;
 
 namespace {
 
-through_module on(std::initializer_list<std::int32_t> ranks, std::initializer_list<std::int32_t> from = {}) {
+through_module on(std::initializer_list<std::int32_t> ranks, std::int32_t microbatches,
+                  std::initializer_list<std::int32_t> from = {}) {
   through_module made;
+  made.microbatches = microbatches;
   for (const std::int32_t rank : ranks) made.ranks.push(rank);
   for (const std::int32_t source : from) made.from.push(source);
   return made;
 }
 constexpr through_shape chain() {
-  through_shape of{{}, 4};
+  through_shape of;
   for (std::int32_t k = 0; k < 3; ++k) {
     through_module made;
     made.ranks.push(k);
+    made.microbatches = 4;
     if (k > 0) made.from.push(k - 1);
     made.meets = k == 2;
     of.modules.push(made);
@@ -51,8 +54,9 @@ score on_ranks_of(const through_shape& of, std::int32_t ranks) {
 TEST_CASE("one module by itself is played as its schedule plays it") {
   for (const int stages : {1, 2, 5})
     for (const int microbatches : {1, 3, 8}) {
-      through_shape one{{}, microbatches};
+      through_shape one;
       one.modules.push({});
+      one.modules[0].microbatches = microbatches;
       for (int s = 0; s < stages; ++s) one.modules[0].ranks.push(s);
       const pipeline_shape same{.stages = stages, .microbatches = microbatches};
       CHECK(write_through(one) == one_f_one_b::write(same));
@@ -63,10 +67,10 @@ TEST_CASE("one module by itself is played as its schedule plays it") {
 
 TEST_CASE("a rank is ahead by the ranks that rows still come to") {
   // An eye and its glue on one rank, and two stages of a language model.
-  through_shape of{{}, 8};
-  of.modules.push(on({0}));
-  of.modules.push(on({0}, {0}));
-  of.modules.push(on({1, 2}, {1}));
+  through_shape of;
+  of.modules.push(on({0}, 8));
+  of.modules.push(on({0}, 8, {0}));
+  of.modules.push(on({1, 2}, 8, {1}));
   of.modules[2].meets = true;
   const program made = compile(write_through(of));
   CHECK(check(made).ok());
@@ -76,10 +80,10 @@ TEST_CASE("a rank is ahead by the ranks that rows still come to") {
 }
 
 TEST_CASE("what is frozen has no backward, and what is fixed no update") {
-  through_shape of{{}, 2};
-  of.modules.push(on({0}));
-  of.modules.push(on({0}, {0}));
-  of.modules.push(on({1}, {1}));
+  through_shape of;
+  of.modules.push(on({0}, 2));
+  of.modules.push(on({0}, 2, {0}));
+  of.modules.push(on({1}, 2, {1}));
   of.modules[0].learns = false;
   of.modules[2].fixed = of.modules[2].meets = true;
   const program made = compile(write_through(of));
@@ -98,14 +102,14 @@ TEST_CASE("what is frozen has no backward, and what is fixed no update") {
 }
 
 TEST_CASE("modules in a circle and counts of nothing are refused") {
-  through_shape circle{{}, 2};
-  circle.modules.push(on({0}, {1}));
-  circle.modules.push(on({1}, {0}));
+  through_shape circle;
+  circle.modules.push(on({0}, 2, {1}));
+  circle.modules.push(on({1}, 2, {0}));
   CHECK(check_through(circle).why == reason::edges_in_a_circle);
-  through_shape none{{}, 0};
-  none.modules.push(on({0}));
+  through_shape none;
+  none.modules.push(on({0}, 0));
   CHECK(check_through(none).why == reason::no_stages);
-  through_shape nowhere_at_all{{}, 1};
+  through_shape nowhere_at_all;
   nowhere_at_all.modules.push({});
   CHECK(check_through(nowhere_at_all).why == reason::no_stages);
 }
@@ -116,10 +120,12 @@ TEST_CASE("chains on any ranks are proven, play to their end, and are read back 
   const auto below = [&](std::uint32_t most) { return static_cast<std::int32_t>(draw.below(at++, most)); };
   for (int round = 0; round < 300; ++round) {
     const std::int32_t ranks = 1 + below(5), modules = 1 + below(4);
-    through_shape of{{}, 1 + below(6), below(3) == 0};
+    const std::int32_t microbatches = 1 + below(6);
+    through_shape of{{}, below(3) == 0};
     std::int32_t learning = 0;
     for (std::int32_t k = 0; k < modules; ++k) {
       through_module made;
+      made.microbatches = microbatches;
       for (std::int32_t s = 1 + below(3); s > 0; --s)
         made.ranks.push(below(static_cast<std::uint32_t>(ranks)));
       if (k > 0) made.from.push(k - 1);
@@ -158,10 +164,93 @@ TEST_CASE("chains on any ranks are proven, play to their end, and are read back 
   }
 }
 
+TEST_CASE("modules cut unlike feed all that have samples of their own") {
+  const random_stream draw(11, "unlike");
+  std::uint64_t at = 0;
+  const auto below = [&](std::uint32_t most) { return static_cast<std::int32_t>(draw.below(at++, most)); };
+  for (int round = 0; round < 400; ++round) {
+    constexpr std::int32_t ranks = 8;
+    const std::int32_t modules = 2 + below(3);
+    through_shape of{{}, below(4) == 0};
+    std::int32_t learning = 0, first = 0, end = 0;  // of the module before
+    for (std::int32_t k = 0; k < modules; ++k) {
+      const std::int32_t replicas = 1 + below(4), microbatches = 1 + below(5), stages = 1 + below(2),
+                         base = below(static_cast<std::uint32_t>(ranks - replicas * stages + 1));
+      const bool frozen = below(3) == 0;
+      const auto begin = static_cast<std::int32_t>(of.modules.size());
+      for (std::int32_t r = 0; r < replicas; ++r) {
+        through_module made;
+        made.module = k;
+        made.replica = r;
+        made.replicas = replicas;
+        made.microbatches = microbatches;
+        for (std::int32_t s = 0; s < stages; ++s) made.ranks.push(base + r * stages + s);
+        for (std::int32_t source = first; source < end; ++source) made.from.push(source);
+        made.learns = !frozen || learning > 0;
+        made.fixed = frozen;
+        made.meets = k + 1 == modules;
+        of.modules.push(made);
+      }
+      learning += frozen ? 0 : 1;
+      first = begin;
+      end = begin + replicas;
+    }
+    CAPTURE(round);
+    REQUIRE(check_through(of).ok());
+    const score seats = write_through(of);
+    REQUIRE(prove(seats).ok());
+    const score order = on_ranks_of(of, ranks);
+    REQUIRE(prove(order).ok());
+    const program made = compile(order);
+    for (const delivery how : {delivery::buffered, delivery::rendezvous}) CHECK(check(made, how).ok());
+    buffer_counts buffers;
+    REQUIRE(count_buffers(made, buffers).ok());
+    timeline times;
+    CHECK(simulate(made, even_costs(made, {1, 2, 1}, 1), times).ok());
+    CHECK(read_csv(write_csv(made)) == made);
+    CHECK(read_csv(write_csv(made, {.form = csv_form::everything})) == made);
+    // Every part of the samples is fed once: the overlaps of two modules tile both.
+    for (const through_module& to : of.modules)
+      for (std::int32_t n = 0; n < to.microbatches && !to.from.empty(); ++n) {
+        double covered = 0;
+        for (const std::int32_t source : to.from) {
+          const through_module& from = of.modules[source];
+          for (std::int32_t m = 0; m < from.microbatches; ++m)
+            for (const fed_cell& each : seats.feeds()) {
+              if (each.from != source || each.from_microbatch != m || &of.modules[each.to] != &to ||
+                  each.to_microbatch != n)
+                continue;
+              const auto begin = [](const through_module& part, std::int32_t i) {
+                return static_cast<double>(part.part_of(i)) / static_cast<double>(part.parts());
+              };
+              const auto last = [](const through_module& part, std::int32_t i) {
+                return static_cast<double>(part.part_of(i) + 1) / static_cast<double>(part.parts());
+              };
+              covered += std::min(last(from, m), last(to, n)) - std::max(begin(from, m), begin(to, n));
+            }
+        }
+        CHECK(covered * static_cast<double>(to.parts()) == doctest::Approx(1));
+      }
+  }
+}
+
+TEST_CASE("an encoder's microbatch for four of the language model's is one forward and one backward") {
+  through_shape of;
+  of.modules.push(on({0}, 2));
+  of.modules.push(on({1}, 8, {0}));
+  of.modules[1].meets = true;
+  const program made = compile(write_through(of));
+  REQUIRE(check(made).ok());
+  CHECK_EQ(made.role(0).size(), 2 * 2 + 2 * 4 * 2 + 1);
+  // It keeps two of its microbatches: one that gradients come for, and the next.
+  CHECK_EQ(live_of_stages(made)[0], 2);
+  CHECK_EQ(live_of_stages(made)[1], 1);
+}
+
 TEST_CASE("an edge's message that is dropped, doubled or swapped is refused") {
-  through_shape of{{}, 3};
-  of.modules.push(on({0}));
-  of.modules.push(on({1}, {0}));
+  through_shape of;
+  of.modules.push(on({0}, 3));
+  of.modules.push(on({1}, 3, {0}));
   of.modules[1].meets = true;
   const program whole = compile(write_through(of));
   REQUIRE(check(whole).ok());

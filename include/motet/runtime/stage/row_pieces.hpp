@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/runtime/stage/net_table.hpp>
+
+#include <algorithm>
+
+namespace motet {
+
+// A part of a microbatch's rows, those of these samples of the step: another module has it within a microbatch of
+// its own, at a stage on this rank or, for none, on another one.
+template <class Stage>
+struct row_piece {
+  Stage* here = nullptr;
+  std::int32_t microbatch = 0, part = 0;
+  interval samples;
+};
+
+// Rows that a stage hands to another one on its rank.
+template <class T>
+struct handed_rows {
+  const T* from;
+  T* to;
+  index count;
+};
+
+// The pieces in which rows enter a stage, or leave it, where a module beside it cuts samples unlike. Without any,
+// the rows of a microbatch stay together.
+template <class Stage>
+class row_pieces {
+ public:
+  using piece = row_piece<Stage>;
+  using all = std::vector<piece>;
+
+  // Of microbatch m, one of so many.
+  void add(index count, std::int32_t m, const piece& made) {
+    of_microbatch_.resize(as_size(count));
+    all& own = of_microbatch_[as_size(m)];
+    own.push_back(made);
+    most_ = std::max(most_, own.size());
+  }
+  // Null: its rows stay together.
+  const all* of(std::int32_t m) const {
+    return of_microbatch_.empty() ? nullptr : &of_microbatch_[as_size(m)];
+  }
+  // That which messages number `part`.
+  const piece& find(std::int32_t m, std::int32_t part) const {
+    const all& own = of_microbatch_[as_size(m)];
+    return *std::find_if(own.begin(), own.end(), [&](const piece& each) { return each.part == part; });
+  }
+  std::size_t most() const { return most_; }
+
+ private:
+  std::vector<all> of_microbatch_;
+  std::size_t most_ = 0;
+};
+
+// Of the numbers of a microbatch's rows that leave a module, or enter it, those of these samples.
+inline interval numbers_of(const net_outline& net, const any_microbatches& parts, bool leaving, index m,
+                           interval samples) {
+  const auto numbers_to = [&](index sample) {
+    return leaving ? net.rows_given(parts.whole(), sample) * net.embedding
+                   : net.rows_taken(parts.whole(), sample) * net.takes_rows;
+  };
+  const index first = numbers_to(parts.mine(m).begin);
+  return {numbers_to(samples.begin) - first, numbers_to(samples.end) - first};
+}
+
+}  // namespace motet
