@@ -68,6 +68,7 @@ TEST_CASE("filled intervals come near the best of all orders, and swaps nearer")
     CHECK(found >= least - 1e-12);
     CHECK(better >= least - 1e-12);
     CHECK(better <= found);
+    CHECK(least_seconds(times) <= least + 1e-12);
     plain += judge(in_turn(7)) / least / cases;
     filled += found / least / cases;
     swapped += better / least / cases;
@@ -75,6 +76,20 @@ TEST_CASE("filled intervals come near the best of all orders, and swaps nearer")
   CHECK(filled < plain);
   CHECK(filled < 1.05);
   CHECK(swapped < 1.01);
+}
+
+TEST_CASE("no order takes less than the bound, and equal microbatches take just that") {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const microbatch_times times = skewed(1 + static_cast<std::int32_t>(seed % 7), 20, 1, 0.9, seed);
+    CAPTURE(seed);
+    CHECK(least_seconds(times) <= one_f_one_b_seconds(times, fill_intervals(times)) + 1e-9);
+  }
+  const microbatch_times even{4, 8, list<double>(32, 1.0), list<double>(4, 2.0)};
+  CHECK(least_seconds(even) ==
+        3 * (8 + 3));  // as 1F1B takes: its bubble is the way to the last stage and back
+  CHECK(one_f_one_b_seconds(even, in_turn(8)) == 3 * (8 + 3));
+  const microbatch_times one{1, 3, {1, 2, 4}, {2}};
+  CHECK(least_seconds(one) == one_f_one_b_seconds(one, in_turn(3)));
 }
 
 TEST_CASE("swaps are judged by the simulator for other schedules, and stop in time") {
