@@ -51,6 +51,7 @@
 #include <motet/plan/files/plan_json.hpp>
 #include <motet/plan/files/profile_json.hpp>
 #include <motet/plan/order/deal.hpp>
+#include <motet/plan/order/fill_microbatches.hpp>
 #include <motet/plan/order/microbatch_order.hpp>
 #include <motet/plan/prove/plan_for.hpp>
 #include <motet/plan/prove/require_plan.hpp>

@@ -9,8 +9,10 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <numeric>
+#include <set>
 #include <utility>
 
 namespace motet {
@@ -100,6 +102,25 @@ inline double one_f_one_b_seconds(const microbatch_times& times, const microbatc
   return clock.finish();
 }
 
+// Less than this no order takes, in any schedule with one rank a stage: each stage does all its work, after some
+// microbatch has come to it and before the last has gone back from it; and each microbatch goes all the way.
+inline double least_seconds(const microbatch_times& times) {
+  double least = 0;
+  list<double> comes(times.microbatches, 0.0), leaves(times.microbatches, 0.0);
+  for (std::int32_t s = 0; s < times.stages && times.microbatches > 0; ++s) {
+    double own =
+        *std::min_element(comes.begin(), comes.end()) + *std::min_element(leaves.begin(), leaves.end());
+    for (std::int32_t m = 0; m < times.microbatches; ++m) {
+      own += times.forward_of(s, m) + times.backward_of(s, m);
+      comes[m] += times.forward_of(s, m);
+      leaves[m] += times.backward_of(s, m);
+    }
+    least = std::max(least, own);
+  }
+  for (std::int32_t m = 0; m < times.microbatches; ++m) least = std::max(least, times.all_of(m));
+  return least;
+}
+
 // What a program takes in this order, by simulate(): any schedule of one tower, and any wires. `costs` keeps
 // its wires; what its stages take comes from the times. Infinite for a program that simulate() refuses.
 inline double simulated_seconds(const program& of, cost_table costs, const microbatch_times& times,
@@ -123,9 +144,10 @@ inline microbatch_order fill_intervals(const microbatch_times& times) {
   std::stable_sort(left.begin(), left.end(),
                    [&](std::int32_t a, std::int32_t b) { return times.all_of(a) < times.all_of(b); });
   if (count <= stages || stages < 2) return left;
-  const microbatch_order by_size = left;
-  left.clear();
-  left.append(by_size.data() + stages, count - stages);
+  const microbatch_order& by_size = left;
+  // Those between, by their first forward and their turn by size, so that the closest is found in few steps.
+  std::set<std::pair<double, std::int32_t>> between;
+  for (std::int32_t k = stages; k < count; ++k) between.emplace(times.forward_of(0, by_size[k]), k);
   microbatch_order order;
   one_f_one_b_clock clock(times);
   const auto append = [&](std::int32_t microbatch) {
@@ -133,22 +155,23 @@ inline microbatch_order fill_intervals(const microbatch_times& times) {
     clock.append(microbatch);
   };
   const auto append_closest = [&](double to) {
-    std::int32_t* const found =
-        std::min_element(left.begin(), left.end(), [&](std::int32_t a, std::int32_t b) {
-          return std::abs(times.forward_of(0, a) - to) < std::abs(times.forward_of(0, b) - to);
-        });
-    const std::int32_t microbatch = *found;
-    std::move(found + 1, left.end(), found);
-    left.pop();
-    append(microbatch);
-    return times.forward_of(0, microbatch);
+    auto found = between.lower_bound({to, -1});
+    if (found != between.begin()) {
+      const auto below = between.lower_bound({std::prev(found)->first, -1});
+      const auto far = [&](const auto& each) { return std::pair(std::abs(each->first - to), each->second); };
+      if (found == between.end() || far(below) < far(found)) found = below;
+    }
+    const auto [forward, k] = *found;
+    between.erase(found);
+    append(by_size[k]);
+    return forward;
   };
   append(by_size[0]);
   double gap = 0;  // of the first stage, from its first forward's end to its first backward
   for (std::int32_t s = 1; s < stages; ++s)
     gap += times.forward_of(s, by_size[0]) + times.backward_of(s, by_size[0]);
-  for (std::int32_t k = stages - 1; k > 0 && !left.empty(); --k) gap -= append_closest(gap / k);
-  while (!left.empty()) append_closest(std::max(0.0, clock.interval()));
+  for (std::int32_t k = stages - 1; k > 0 && !between.empty(); --k) gap -= append_closest(gap / k);
+  while (!between.empty()) append_closest(std::max(0.0, clock.interval()));
   for (std::int32_t k = stages - 1; k > 0; --k) append(by_size[k]);
   return order;
 }

@@ -68,6 +68,7 @@ TEST_CASE("filled intervals come near the best of all orders, and swaps nearer")
     CHECK(found >= least - 1e-12);
     CHECK(better >= least - 1e-12);
     CHECK(better <= found);
+    CHECK(least_seconds(times) <= least + 1e-12);
     plain += judge(in_turn(7)) / least / cases;
     filled += found / least / cases;
     swapped += better / least / cases;
@@ -75,6 +76,20 @@ TEST_CASE("filled intervals come near the best of all orders, and swaps nearer")
   CHECK(filled < plain);
   CHECK(filled < 1.05);
   CHECK(swapped < 1.01);
+}
+
+TEST_CASE("no order takes less than the bound, and equal microbatches take just that") {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const microbatch_times times = skewed(1 + static_cast<std::int32_t>(seed % 7), 20, 1, 0.9, seed);
+    CAPTURE(seed);
+    CHECK(least_seconds(times) <= one_f_one_b_seconds(times, fill_intervals(times)) + 1e-9);
+  }
+  const microbatch_times even{4, 8, list<double>(32, 1.0), list<double>(4, 2.0)};
+  CHECK(least_seconds(even) ==
+        3 * (8 + 3));  // as 1F1B takes: its bubble is the way to the last stage and back
+  CHECK(one_f_one_b_seconds(even, in_turn(8)) == 3 * (8 + 3));
+  const microbatch_times one{1, 3, {1, 2, 4}, {2}};
+  CHECK(least_seconds(one) == one_f_one_b_seconds(one, in_turn(3)));
 }
 
 TEST_CASE("swaps are judged by the simulator for other schedules, and stop in time") {
@@ -86,6 +101,19 @@ TEST_CASE("swaps are judged by the simulator for other schedules, and stop in ti
   CHECK(judge(found) < judge(first));
   CHECK(found == improve_by_swaps(first, judge, {.tries = 50}));
   CHECK(improve_by_swaps(first, judge, {.tries = 50, .seconds = -1}) == first);
+}
+
+TEST_CASE("on interleaved chunks, swaps from filled intervals save time on average") {
+  const program of = compile(interleaved::write({.stages = 4, .microbatches = 16, .chunks = 2}));
+  double swapped = 0;
+  constexpr std::uint64_t draws = 20;
+  for (std::uint64_t seed = 0; seed < draws; ++seed) {
+    const microbatch_times times = skewed(8, 16, 1, 0.6, seed);
+    const auto judge = [&](const microbatch_order& order) { return simulated_seconds(of, {}, times, order); };
+    swapped +=
+        judge(improve_by_swaps(fill_intervals(times), judge, {.tries = 50})) / judge(in_turn(16)) / draws;
+  }
+  CHECK(swapped < 0.98);
 }
 
 TEST_CASE("times over those in turn, means over 200 draws, are near those of DistTrain's notes") {
