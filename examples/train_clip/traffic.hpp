@@ -3,6 +3,8 @@
 
 #include "session.hpp"
 
+#include <motet/schedule/core/message_shares.hpp>
+
 namespace motet::train_clip {
 
 // What a rank computes and exchanges in a step.
@@ -15,6 +17,7 @@ struct rank_traffic {
 };
 inline std::vector<rank_traffic> traffic_of(const program& of, const program_work& work) {
   std::vector<rank_traffic> all(static_cast<std::size_t>(of.ranks()));
+  const message_shares brings(of);
   for (std::int32_t r = 0; r < of.ranks(); ++r) {
     rank_traffic& own = all[static_cast<std::size_t>(r)];
     for (const instruction& it : of.role(r)) {
@@ -30,7 +33,8 @@ inline std::vector<rank_traffic> traffic_of(const program& of, const program_wor
       if (it.what == op::backward || it.what == op::backward_weight) own.flops += does.backward_weight;
       if (is_send(it.what))
         ++own.messages,
-            own.message_bytes += it.what == op::send_backward ? does.returned_bytes : does.boundary_bytes;
+            own.message_bytes +=
+            brings.share(it) * (it.what == op::send_backward ? does.returned_bytes : does.boundary_bytes);
       if (it.what == op::reduce_gradient)
         own.reduction_bytes += 4.0 * static_cast<double>(work.parameters[place]);
     }

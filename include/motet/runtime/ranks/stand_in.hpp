@@ -3,6 +3,7 @@
 
 #include <motet/runtime/ranks/thread_ranks.hpp>
 #include <motet/schedule/core/costs.hpp>
+#include <motet/schedule/core/message_shares.hpp>
 
 #include <queue>
 
@@ -180,7 +181,8 @@ class stand_in {
     rank_state& own = *static_cast<rank_state*>(state);
     stand_in& all = *own.all;
     const wire way = all.costs_.between(own.end->rank(), it.peer);
-    const double units = way.latency + way.seconds(all.costs_.bytes(all.ranks_.sheet().of, it));
+    const double units =
+        way.latency + way.seconds(all.costs_.bytes(all.ranks_.sheet().of, it) * all.brings_.share(it));
     const std::int32_t tag = all.ranks_.sheet().tags[number];
     if (units > 0) all.courier_.carry(tag, it.peer, clock::now() + all.duration(units));
     else own.end->send(tag, it.peer, nullptr, 0);
@@ -201,6 +203,7 @@ class stand_in {
   cost_table costs_;
   double unit_;
   thread_ranks<World, end_type> ranks_;
+  message_shares brings_{ranks_.sheet().of};
   detail::courier<World, end_type> courier_;
   std::vector<rank_state> states_;
 };

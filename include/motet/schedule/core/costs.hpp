@@ -80,6 +80,7 @@ struct cost_table {
     if (it.what == op::backward_weight) return own.backward_weight * times;
     return (own.backward_input + own.backward_weight) * times;
   }
+  // Of a message with all rows of its microbatch; message_shares says which share a part of them is.
   constexpr double bytes(const program& of, const instruction& it) const {
     const voice& sings = of.voices[it.voice];
     const stage_cost& own = stages[sings.first_place + it.stage];

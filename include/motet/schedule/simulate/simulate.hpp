@@ -3,6 +3,7 @@
 
 #include <motet/schedule/check/check.hpp>
 #include <motet/schedule/core/costs.hpp>
+#include <motet/schedule/core/message_shares.hpp>
 
 namespace motet {
 
@@ -18,7 +19,7 @@ class virtual_clock {
  public:
   constexpr virtual_clock(const program& of, const program_graph& graph, const cost_table& costs,
                           timeline& out)
-      : of_(of), graph_(graph), costs_(costs), out_(out) {
+      : of_(of), graph_(graph), costs_(costs), brings_(of), out_(out) {
     const index all = of.instructions.size();
     out.start.resize(all, 0);
     out.finish.resize(all, 0);
@@ -60,7 +61,7 @@ class virtual_clock {
     if (send >= 0) {
       const instruction& it = of_.instructions[send];
       const wire way = costs_.between(rank_[send], it.peer);
-      takes = way.seconds(costs_.bytes(of_, it));
+      takes = way.seconds(costs_.bytes(of_, it) * brings_.share(it));
       if (shares(send)) {
         link &out = leaves_[costs_.wires.node(rank_[send])], &in = enters_[costs_.wires.node(it.peer)];
         for (const link& each : {out, in})
@@ -114,6 +115,7 @@ class virtual_clock {
   const program& of_;
   const program_graph& graph_;
   const cost_table& costs_;
+  message_shares brings_;
   timeline& out_;
   list<std::int32_t> previous_, rank_;
   list<link> leaves_, enters_;  // of each node
