@@ -23,10 +23,10 @@ std::string said(Change change) {
 TEST_CASE("instructions in words") {
   program of = with_name(compile(one_f_one_b::write({2, 2})));
   CHECK(describe(of, of.instructions[0]) == "forward of picture, stage 0, microbatch 0");
-  CHECK(describe(of, {op::optimizer_step, 0, false, 0, 1, -1}) == "optimizer_step of picture, stage 1");
-  CHECK(describe(of, {op::join, 0, false, 3, -1, 7}) == "join 3, group 7");
-  CHECK(describe(of, {op::forward, 0, false, 9, 0, 0}) == "forward of module 9");
-  CHECK(describe(of, {op::forward, 0, false, -1, 0, 0}) == "forward of module -1");
+  CHECK(describe(of, {op::optimizer_step, 0, false, 0, 0, 1, -1}) == "optimizer_step of picture, stage 1");
+  CHECK(describe(of, {op::join, 0, false, 0, 3, -1, 7}) == "join 3, group 7");
+  CHECK(describe(of, {op::forward, 0, false, 0, 9, 0, 0}) == "forward of module 9");
+  CHECK(describe(of, {op::forward, 0, false, 0, -1, 0, 0}) == "forward of module -1");
   of.voices[0].name = {};
   CHECK(describe(of, of.instructions[0]) == "forward of module 0, stage 0, microbatch 0");
   of.voices[0].replica = 2;

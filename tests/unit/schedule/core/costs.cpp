@@ -13,7 +13,7 @@ TEST_CASE("what each instruction takes") {
   costs.stages[1] = {1, 2, 4};
   costs.reduction = 8, costs.update = 16, costs.gather = 32, costs.load = 64, costs.copy = 128;
   const auto takes = [&](op what, int microbatch = 0) {
-    return costs.seconds(of, {what, 0, false, 0, 1, microbatch});
+    return costs.seconds(of, {what, 0, false, 0, 0, 1, microbatch});
   };
   CHECK(takes(op::forward) == 1);
   CHECK(takes(op::forward_only) == 1);
@@ -41,7 +41,7 @@ TEST_CASE("what each instruction takes") {
   CHECK(takes(op::optimizer_step) == 6);
   costs.reductions = {9, 10};
   CHECK(takes(op::reduce_gradient) == 10);
-  CHECK(costs.seconds(of, {op::reduce_gradient, 0, false, 0, 0, -1}) == 9);
+  CHECK(costs.seconds(of, {op::reduce_gradient, 0, false, 0, 0, 0, -1}) == 9);
   costs.joins.clear();
   CHECK(takes(op::join) == 0);
 }
@@ -51,9 +51,9 @@ TEST_CASE("bytes of messages follow the microbatch, too") {
   cost_table costs = even_costs(of, {1, 1, 1, 0, 100, 40});
   costs.scale.resize(of.cells(), 1);
   costs.scale[of.voices[0].cell(0, 3)] = 2;
-  CHECK(costs.bytes(of, {op::send_forward, 4, false, 0, 0, 0, 1}) == 100);
-  CHECK(costs.bytes(of, {op::send_replay, 4, false, 0, 0, 3, 1}) == 200);
-  CHECK(costs.bytes(of, {op::send_backward, 4, false, 0, 1, 0, 0}) == 40);
+  CHECK(costs.bytes(of, {op::send_forward, 4, false, 0, 0, 0, 0, 1}) == 100);
+  CHECK(costs.bytes(of, {op::send_replay, 4, false, 0, 0, 0, 3, 1}) == 200);
+  CHECK(costs.bytes(of, {op::send_backward, 4, false, 0, 0, 1, 0, 0}) == 40);
 }
 
 TEST_CASE("wires inside a node and between nodes") {

@@ -64,8 +64,8 @@ TEST_CASE("lanes are apart, and messages have the rest") {
 }
 
 TEST_CASE("instructions are equal when all fields are") {
-  const instruction one{op::send_forward, 4, true, 1, 2, 3, 5};
-  for (int field = 0; field < 7; ++field) {
+  const instruction one{op::send_forward, 4, true, 6, 1, 2, 3, 5};
+  for (int field = 0; field < 8; ++field) {
     instruction other = one;
     CHECK(other == one);
     if (field == 0) other.what = op::forward;
@@ -75,6 +75,7 @@ TEST_CASE("instructions are equal when all fields are") {
     if (field == 4) other.stage = 0;
     if (field == 5) other.microbatch = 0;
     if (field == 6) other.peer = 0;
+    if (field == 7) other.part = 0;
     CHECK_FALSE(other == one);
   }
 }

@@ -19,7 +19,7 @@ program small() {
   made.voices = {first, second};
   made.places = {0, 2, 2};
   made.slots = {0, 0, 0};
-  made.instructions = {{op::forward}, {op::backward}, {op::forward, 0, false, 1}};
+  made.instructions = {{op::forward}, {op::backward}, {op::forward, 0, false, 0, 1}};
   made.starts = {0, 2, 2, 3};
   return made;
 }

@@ -71,16 +71,16 @@ TEST_CASE("one module, one stage on each rank: short labels, nothing to say abou
   CHECK(names.head(2).empty());
   CHECK(names.module(0).empty());
   CHECK_FALSE(names.marked());
-  CHECK(names.label({op::forward, 0, false, 0, 2, 6, -1}) == "F7");
-  CHECK(names.label({op::optimizer_step, 0, false, 0, 2, -1, -1}) == "U");
-  CHECK(drawn_names(p, 0).label({op::backward, 0, false, 0, 2, 0, -1}) == "B0");
+  CHECK(names.label({op::forward, 0, false, 0, 0, 2, 6, -1}) == "F7");
+  CHECK(names.label({op::optimizer_step, 0, false, 0, 0, 2, -1, -1}) == "U");
+  CHECK(drawn_names(p, 0).label({op::backward, 0, false, 0, 0, 2, 0, -1}) == "B0");
 }
 
 TEST_CASE("stages of one rank are told apart, and listed up to a point") {
   const program p = compile(interleaved::write({2, 4, 8}));
   const drawn_names names(p, 1);
   CHECK(names.head(0) == "stage 0,2,4,6..");
-  CHECK(names.label({op::backward, 0, false, 0, 14, 3, -1}) == "14B4");
+  CHECK(names.label({op::backward, 0, false, 0, 0, 14, 3, -1}) == "14B4");
   CHECK(names.chunk(0) == 0);
   CHECK(names.chunk(13) == 6);
 }
@@ -90,8 +90,8 @@ TEST_CASE("voices of one rank are told apart, replicas are named") {
   const drawn_names names(p, 1);
   CHECK(names.marked());
   CHECK(names.head(1) == "picture stage 1; caption stage 1");
-  CHECK(names.label({op::forward, 0, false, 0, 1, 1, -1}) == "aF2");
-  CHECK(names.label({op::forward, 0, false, 1, 1, 1, -1}) == "bF2");
+  CHECK(names.label({op::forward, 0, false, 0, 0, 1, 1, -1}) == "aF2");
+  CHECK(names.label({op::forward, 0, false, 0, 1, 1, 1, -1}) == "bF2");
   CHECK(drawn_names::voice_mark(25) == "z");
   CHECK(drawn_names::voice_mark(26) == "26:");
   p.voices[1].name = "";
@@ -102,17 +102,17 @@ TEST_CASE("voices of one rank are told apart, replicas are named") {
 
 TEST_CASE("joins are numbered where there are several, and what is out of range has no place") {
   program p = compile(batch_sync::write(two_towers()));
-  const instruction join{op::join, 0, false, 0, -1, 1, -1};
+  const instruction join{op::join, 0, false, 0, 0, -1, 1, -1};
   CHECK(drawn_names(p, 1).label(join) == "S2");
   p.joins = 2;
   CHECK(drawn_names(p, 1).label(join) == "0S2");
   const drawn_names names(p, 1);
   CHECK(names.place(join) == -1);
-  CHECK(names.place({op::forward, 0, false, 7, 0, 0, -1}) == -1);
-  CHECK(names.place({op::forward, 0, false, -1, 0, 0, -1}) == -1);
-  CHECK(names.place({op::forward, 0, false, 1, 2, 0, -1}) == -1);
-  CHECK(names.place({op::forward, 0, false, 1, 1, 0, -1}) == 5);
-  CHECK(names.label({op::forward, 0, false, 7, 0, 0, -1}) == "F1");
+  CHECK(names.place({op::forward, 0, false, 0, 7, 0, 0, -1}) == -1);
+  CHECK(names.place({op::forward, 0, false, 0, -1, 0, 0, -1}) == -1);
+  CHECK(names.place({op::forward, 0, false, 0, 1, 2, 0, -1}) == -1);
+  CHECK(names.place({op::forward, 0, false, 0, 1, 1, 0, -1}) == 5);
+  CHECK(names.label({op::forward, 0, false, 0, 7, 0, 0, -1}) == "F1");
 }
 
 TEST_CASE("a program without ranks has names too") {
