@@ -83,10 +83,13 @@
   X(module_unused, "MT-M12", "every module leads to a loss",                                                 \
     "no edge takes the module's rows further, and no loss is said for it",                                   \
     "add an edge from it, or leave the module out")                                                          \
-  X(edges_at_one_end, "MT-M13", "a module that takes rows has one edge into it, any other none",             \
-    "its rows would come from nowhere, or from two", "count the edges to this module")                       \
-  X(edges_from_one_end, "MT-M14", "a module feeds one other",                                                \
-    "gradients of two would have to be added, which is not there yet", "leave one of the edges out")         \
+  X(edge_missing, "MT-M13", "a module that takes rows has an edge into it",                                  \
+    "its rows would come from nowhere", "add an edge to this module")                                        \
+  X(edges_into_one_place, "MT-M14", "this module takes the rows of one other",                               \
+    "several edges enter a net that has a place for the rows of one; fed_decoder has places for several",    \
+    "give each of the modules that feed it a module of this kind of its own")                                \
+  X(duplicate_edge, "MT-M15", "an edge is said once", "two edges join the same two modules",                 \
+    "leave one of them out")                                                                                 \
   X(no_stages, "MT-P01", "a schedule needs at least one stage, one chunk and one microbatch",                \
     "a count is zero or negative", "give positive counts")                                                   \
   X(too_few_microbatches, "MT-P02", "this schedule needs more microbatches for so many stages",              \

@@ -26,9 +26,11 @@ struct loss {
   static constexpr std::string_view of = Of.view();
 };
 
-// The same edge among the modules' numbers.
+// The same edge among the modules' numbers, and its own number among those into the second module, and among those
+// out of the first.
 struct edge_ends {
   std::size_t from = 0, to = 0;
+  std::size_t into = 0, out_of = 0;
 };
 
 }  // namespace motet

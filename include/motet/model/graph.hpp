@@ -13,7 +13,8 @@ struct graph_facts {
   static constexpr std::size_t size = sizeof...(Modules);
   static constexpr std::array<std::string_view, size> names{Modules::name...};
   static constexpr std::array<bool, size> frozen{Modules::frozen...},
-      gives{gives_rows<typename Modules::net>...}, heads{Modules::own_loss...};
+      gives{gives_rows<typename Modules::net>...}, heads{Modules::own_loss...},
+      several{takes_rows_of_several<typename Modules::net>...};
   static constexpr std::array<index, size> widths{Modules::embedding...},
       takes{takes_rows<typename Modules::net>...};
 
@@ -46,7 +47,7 @@ constexpr graph_finding check_graph(const std::array<std::array<std::string_view
     return graph_finding{{reason::unknown_module, 0, 0, 0}, name};
   };
   std::array<index, size> in{}, out{};
-  std::array<std::size_t, size> next{};
+  std::array<std::array<bool, size>, size> feeds{};
   for (const auto& [from, to] : edges) {
     for (const std::string_view name : {from, to})
       if (Facts::find(name) == size) return unknown(name);
@@ -55,24 +56,29 @@ constexpr graph_finding check_graph(const std::array<std::array<std::string_view
     if (Facts::takes[t] == 0) return at(reason::no_rows_to_feed, t, 0, 1);
     if (Facts::widths[f] != Facts::takes[t])
       return at(reason::edge_widths_differ, t, Facts::takes[t], Facts::widths[f]);
+    if (feeds[f][t]) return at(reason::duplicate_edge, t, 2, 1);
     ++out[f], ++in[t];
-    next[f] = t;
+    feeds[f][t] = true;
   }
   const std::size_t last = Facts::find(loses);
   if (last == size) return unknown(loses);
   if (Facts::heads[last] != own_loss) return at(reason::loss_lacks_head, last, Facts::heads[last], own_loss);
   for (std::size_t k = 0; k < size; ++k) {
-    if (in[k] != (Facts::takes[k] > 0 ? 1 : 0))
-      return at(reason::edges_at_one_end, k, in[k], Facts::takes[k] > 0 ? 1 : 0);
-    if (out[k] > 1) return at(reason::edges_from_one_end, k, out[k], 1);
+    if (Facts::takes[k] > 0 && in[k] == 0) return at(reason::edge_missing, k, 0, 1);
+    if (in[k] > 1 && !Facts::several[k]) return at(reason::edges_into_one_place, k, in[k], 1);
     if (k != last && out[k] == 0) return at(reason::module_unused, k, 0, 1);
   }
-  // From each module the way to the loss is no longer than there are modules.
+  // Those that feed none but what is done are done; where none is left to do so, the others are in a circle.
+  std::array<bool, size> done{};
   bool learns = false;
+  for (std::size_t round = 0; round < size; ++round)
+    for (std::size_t k = 0; k < size; ++k) {
+      bool ready = true;
+      for (std::size_t t = 0; t < size; ++t) ready = ready && (!feeds[k][t] || done[t]);
+      done[k] = ready;
+    }
   for (std::size_t k = 0; k < size; ++k) {
-    std::size_t now = k;
-    for (std::size_t step = 0; step < size && now != last; ++step) now = next[now];
-    if (now != last) return at(reason::edges_in_a_circle, k, 0, 1);
+    if (!done[k]) return at(reason::edges_in_a_circle, k, 0, 1);
     learns = learns || !Facts::frozen[k];
   }
   if (!learns) return at(reason::own_loss_frozen, last, 0, 1);
@@ -92,6 +98,17 @@ struct graph_text<Loss, modules<Modules...>, Edges...> {
                                           ? not_among(answer.name, facts::names)
                                           : numbers_of(answer.found, answer.name);
 };
+
+// Edges, each with its own number at both ends.
+template <std::size_t Edges>
+constexpr std::array<edge_ends, Edges> numbered(std::array<edge_ends, Edges> edges) {
+  for (std::size_t k = 0; k < Edges; ++k)
+    for (std::size_t before = 0; before < k; ++before) {
+      edges[k].into += edges[before].to == edges[k].to ? 1 : 0;
+      edges[k].out_of += edges[before].from == edges[k].from ? 1 : 0;
+    }
+  return edges;
+}
 
 // Rows pass through a module to the first behind it that says how many a sample has at most.
 template <class Facts, std::size_t Edges>
@@ -137,11 +154,17 @@ struct graph<Loss, modules<Modules...>, Edges...> {
   static_assert(has_members_of_loss<typename Loss::type>());
   using facts = typename text::facts;
   static constexpr std::size_t size = facts::size;
-  static constexpr std::array<edge_ends, sizeof...(Edges)> edges{
-      edge_ends{facts::place(Edges::from), facts::place(Edges::to)}...};
+  static constexpr std::array<edge_ends, sizeof...(Edges)> edges =
+      numbered(std::array<edge_ends, sizeof...(Edges)>{
+          edge_ends{facts::place(Edges::from), facts::place(Edges::to)}...});
   static constexpr std::array<bool, size> through{is_through<typename Modules::net>...};
 
-  // Each module, with room for the rows that pass through it.
+  static constexpr index sources(std::size_t k) {
+    index count = 0;
+    for (const edge_ends& each : edges) count += each.to == k ? 1 : 0;
+    return count;
+  }
+  // Each module, with room for the rows that pass through it, and for those of all that feed it.
   template <std::size_t I>
   static auto bound() {
     using own = std::tuple_element_t<I, std::tuple<Modules...>>;
@@ -149,8 +172,10 @@ struct graph<Loss, modules<Modules...>, Edges...> {
       constexpr std::size_t end = end_of_rows<facts>(I, edges, through);
       using last = typename std::tuple_element_t<end, std::tuple<Modules...>>::net;
       if constexpr (requires { last::most_rows; })
-        return std::type_identity<module_with_rows<own, last::most_rows>>{};
+        return std::type_identity<module_with<own, typename own::net::template with_rows<last::most_rows>>>{};
       else return std::type_identity<own>{};
+    } else if constexpr (sources(I) > 1 && takes_rows_of_several<typename own::net>) {
+      return std::type_identity<module_with<own, typename own::net::template with_sources<sources(I)>>>{};
     } else {
       return std::type_identity<own>{};
     }
@@ -165,10 +190,11 @@ struct graph<Loss, modules<Modules...>, Edges...> {
 
 // Modules that feed one another, and the loss at the end of them. The batch has an input for each module that
 // reads data, in their order; what only passes rows on needs none.
-// Asks for: edges by the modules' names, which make no circle, and one loss. A module that takes rows has one edge
-// into it; one that gives them, one out of it.
+// Asks for: edges by the modules' names, which make no circle, and one loss. A module that takes rows has an edge into
+// it, or several where it has a place for each (fed_decoder); one that gives them feeds one or several, whose
+// gradients add up.
 // Memory: nothing; the trainer's, where rows between modules are rows between stages.
-// Errors: MT-M03, MT-M04, MT-M06, MT-M07, MT-M09, MT-M10, MT-M11, MT-M12, MT-M13, MT-M14
+// Errors: MT-M03, MT-M04, MT-M06, MT-M07, MT-M09, MT-M10, MT-M11, MT-M12, MT-M13, MT-M14, MT-M15
 // Example:
 //   #include <motet/nn/towers/fed_decoder.hpp>
 //   #include <motet/nn/towers/seeing_decoder.hpp>

@@ -26,6 +26,10 @@ inline constexpr index takes_rows = [] {
   else return index{0};
 }();
 
+// From how many modules a net can take them; it says so by `with_sources`.
+template <class Net>
+inline constexpr bool takes_rows_of_several = requires { typename Net::template with_sources<2>; };
+
 namespace detail {
 
 // A layer is a module that rows pass through.
@@ -52,10 +56,10 @@ struct module {
   static constexpr bool own_loss = has_own_loss<net>;
 };
 
-// The same with room for so many rows of a sample.
-template <class Module, index Rows>
-struct module_with_rows : Module {
-  using net = typename Module::net::template with_rows<Rows>;
+// The same with another net, which computes the same.
+template <class Module, class Net>
+struct module_with : Module {
+  using net = Net;
 };
 
 }  // namespace motet

@@ -6,7 +6,7 @@
 
 #include "deviation.hpp"
 #include "unit/runtime/allocations.hpp"
-#include "unit/runtime/small_edges.hpp"
+#include "unit/runtime/small_fan.hpp"
 
 #include <doctest/doctest.h>
 
@@ -36,6 +36,11 @@ struct fed_text {
             placed_tokens{all, rows.data(), all.places}};
   }
 };
+template <class Model>
+auto drawn_text(std::uint64_t seed) {
+  if constexpr (std::is_same_v<Model, small_fan>) return small_fan_text(samples, seed);
+  else return fed_text(seed);
+}
 struct steps {
   std::vector<double> losses, norms;
   std::vector<float> weights;
@@ -44,7 +49,7 @@ template <class Model>
 steps train(trainer<Model>& by) {
   steps out;
   for (std::uint64_t k = 0; k < 3; ++k) {
-    const fed_text data(1 + k);
+    const auto data = drawn_text<Model>(1 + k);
     const step_result found = by.step(data.get(), 1e-3);
     out.losses.push_back(found.loss);
     out.norms.push_back(found.gradient_norm);
@@ -74,7 +79,8 @@ void check_plan_is_one_rank(const plan& how) {
 }
 
 // Each stage on any rank, that of another one perhaps; replicas and parts of layers on ranks of their own.
-plan drawn_plan(std::uint64_t seed, bool glue_has_zero) {
+template <class Model>
+plan drawn_plan(std::uint64_t seed) {
   const random_stream draw(seed, "plans");
   std::uint64_t at = 0;
   const auto below = [&](std::uint32_t most) { return static_cast<int>(draw.below(at++, most)); };
@@ -83,9 +89,8 @@ plan drawn_plan(std::uint64_t seed, bool glue_has_zero) {
   plan out;
   out.cluster.ranks = lanes * copies;
   out.schedule = below(3) == 0 ? "gpipe" : "1f1b";
-  const char* const names[] = {"eye", "glue", "talk"};
-  for (const char* const name : names) {
-    const bool whole = name == names[1];
+  for (std::size_t k = 0; k < Model::size; ++k) {
+    const bool whole = Model::through[k];
     const int stages = whole ? 1 : 1 + below(2);
     list<std::int32_t> ranks;
     std::vector<int> taken;
@@ -100,17 +105,18 @@ plan drawn_plan(std::uint64_t seed, bool glue_has_zero) {
       for (int r = 0; r < copies; ++r) ranks.push(lane * copies + r);
     }
     module_plan own;
-    own.name = name;
+    own.name = label(Model::names[k]);
     own.on = mesh({.stages = static_cast<int>(taken.size()), .data = data, .tensor = tensor}, ranks);
     own.microbatches = parts;
     own.group = 1;
-    if (whole && glue_has_zero && data > 1) own.zero = 1 + below(2);
+    if (whole && data > 1) own.zero = 1 + below(2);
     out.modules.push(own);
   }
   return out;
 }
 // Modules that cut samples unlike: data, tensor and microbatches each of its own, on any ranks.
-plan drawn_unlike(std::uint64_t seed, bool all_have_zero = true) {
+template <class Model>
+plan drawn_unlike(std::uint64_t seed) {
   const random_stream draw(seed, "unlike");
   std::uint64_t at = 0;
   const auto below = [&](std::uint32_t most) { return static_cast<int>(draw.below(at++, most)); };
@@ -119,19 +125,19 @@ plan drawn_unlike(std::uint64_t seed, bool all_have_zero = true) {
   out.schedule = below(3) == 0 ? "gpipe" : "1f1b";
   constexpr int cuts[][3] = {{1, 1, 1}, {1, 1, 2}, {1, 1, 3}, {1, 1, 4}, {2, 1, 1}, {2, 1, 2}, {2, 1, 3},
                              {3, 1, 1}, {3, 1, 2}, {4, 1, 1}, {1, 2, 1}, {1, 2, 3}, {2, 2, 1}};
-  for (const char* const name : {"eye", "glue", "talk"}) {
+  for (std::size_t k = 0; k < Model::size; ++k) {
     const auto [data, tensor, parts] = cuts[below(std::size(cuts))];
-    const int copies = data * tensor, most = name[0] == 'g' ? 1 : std::min(2, 4 / copies),
+    const int copies = data * tensor, most = Model::through[k] ? 1 : std::min(2, 4 / copies),
               stages = 1 + below(static_cast<std::uint32_t>(most)),
               first = below(static_cast<std::uint32_t>(4 - copies * stages + 1));
     list<std::int32_t> ranks;
     for (int r = 0; r < copies * stages; ++r) ranks.push(first + r);
     module_plan own;
-    own.name = name;
+    own.name = label(Model::names[k]);
     own.on = mesh({.stages = stages, .data = data, .tensor = tensor}, ranks);
     own.microbatches = parts;
     own.group = 1;
-    if (data > 1 && (all_have_zero || name[0] == 'g')) own.zero = below(3);
+    if (data > 1 && !Model::frozen[k]) own.zero = below(3);
     out.modules.push(own);
   }
   return out;
@@ -140,7 +146,7 @@ template <class Model>
 void check_drawn_plans(std::uint64_t seed, int count) {
   for (int k = 0; k < count; ++k) {
     CAPTURE(k);
-    check_plan_is_one_rank<Model>(drawn_plan(seed + static_cast<std::uint64_t>(k), true));
+    check_plan_is_one_rank<Model>(drawn_plan<Model>(seed + static_cast<std::uint64_t>(k)));
   }
 }
 plan apart() {
@@ -190,9 +196,50 @@ TEST_CASE("any plan is one rank with a frozen eye, and with nothing but the glue
 TEST_CASE("any plan is one rank where modules cut samples unlike") {
   for (std::uint64_t k = 0; k < 40; ++k) {
     CAPTURE(k);
-    check_plan_is_one_rank<all_learn>(drawn_unlike(k));
-    if (k < 8) check_plan_is_one_rank<eye_kept>(drawn_unlike(1000 + k, false));
-    if (k < 8) check_plan_is_one_rank<glue_alone>(drawn_unlike(2000 + k, false));
+    check_plan_is_one_rank<all_learn>(drawn_unlike<all_learn>(k));
+    if (k < 8) check_plan_is_one_rank<eye_kept>(drawn_unlike<eye_kept>(1000 + k));
+    if (k < 8) check_plan_is_one_rank<glue_alone>(drawn_unlike<glue_alone>(2000 + k));
+  }
+}
+TEST_CASE("two ways from an eye to a language model are one way with the rows of both") {
+  const launched_world world = alone();
+  trainer_options how{.batch = samples};
+  how.optimizer.clip = 0;
+  trainer<all_learn> one(world, how);
+  trainer<small_fan> two(world, how);
+  // The same weights, the lens's those of the glue.
+  const auto from = one.state();
+  auto state = two.state();
+  const auto each_pair = [&](auto&& visit) {
+    for (const parameter& own : small_fan::parameters())
+      for (const parameter& other : all_learn::parameters()) {
+        std::string name(own.name);
+        if (name.starts_with("lens.")) name.replace(0, 4, "glue");
+        if (name == other.name) visit(own, other);
+      }
+  };
+  each_pair([&](const parameter& own, const parameter& other) {
+    std::copy_n(from.weights.begin() + other.offset, own.size(), state.weights.begin() + own.offset);
+  });
+  two.set_state(state);
+  const small_fan_text data(samples, 1, false);
+  const fed_text plain(1);
+  const double want = one.step(plain.get(), 0).loss;
+  CHECK(laws::off_by(two.step(data.get(), 0).loss, want) <= 1e-6 * want);
+  // Moments after a first step without clipping are shares of gradients; those of the two ways add up.
+  const auto got = two.state(), wanted = one.state();
+  std::vector<double> sums(wanted.first.size(), 0);
+  each_pair([&](const parameter& own, const parameter& other) {
+    for (motet::index i = 0; i < own.size(); ++i)
+      sums[static_cast<std::size_t>(other.offset + i)] += got.first[static_cast<std::size_t>(own.offset + i)];
+  });
+  CHECK(laws::off_by(sums, std::vector<double>(wanted.first.begin(), wanted.first.end())) <= 1e-6);
+}
+TEST_CASE("any plan is one rank where several modules feed one, and one feeds several") {
+  check_drawn_plans<small_fan>(300, 16);
+  for (std::uint64_t k = 0; k < 16; ++k) {
+    CAPTURE(k);
+    check_plan_is_one_rank<small_fan>(drawn_unlike<small_fan>(3000 + k));
   }
 }
 TEST_CASE("threads of a rank, and parts of its batch, change nothing") {

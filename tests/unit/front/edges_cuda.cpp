@@ -4,7 +4,7 @@
 #include <motet/front/cuda_ranks.hpp>
 
 #include "deviation.hpp"
-#include "unit/runtime/small_edges.hpp"
+#include "unit/runtime/small_fan.hpp"
 
 #include <doctest/doctest.h>
 
@@ -14,7 +14,7 @@ using namespace motet;
 
 namespace {
 
-using speech = small_fed_speech<true>;
+using speech = small_fan;
 constexpr motet::index samples = 6;
 
 void compare(const plan* spread) {
@@ -26,12 +26,8 @@ void compare(const plan* spread) {
                                    : on_gpu(world, {.batch = samples, .ahead = true});
   // The same batches again, whose work was recorded.
   for (std::uint64_t k = 0; k < 5; ++k) {
-    const small_seen_text data(samples, 1 + k % 2);
-    std::vector<motet::index> rows;
-    for (const motet::index each : data.picture_offsets) rows.push_back(5 * each);
-    const pictured_tokens all = data.get();
-    const speech::batch batch{seen_pictures{all.seen, samples, all.picture_offsets},
-                              placed_tokens{all, rows.data(), all.places}};
+    const small_fan_text data(samples, 1 + k % 2);
+    const speech::batch batch = data.get();
     const step_result a = found.step(batch, 1e-3), b = wanted.step(batch, 1e-3);
     CHECK(laws::off_by(a.loss, b.loss) <= 1e-4 * b.loss);
     if (k == 0) CHECK(laws::off_by(a.gradient_norm, b.gradient_norm) <= 1e-4 * b.gradient_norm);
@@ -46,13 +42,13 @@ TEST_CASE("and on ranks that share a GPU") {
   plan spread;
   spread.cluster.ranks = 2;
   spread.schedule = "1f1b";
-  for (const char* const name : {"eye", "glue", "talk"}) {
-    module_plan own = on_ranks(name, name[0] == 't' ? 1 : 0, {}, 3);
+  for (const char* const name : {"eye", "glue", "lens", "ear", "talk"}) {
+    module_plan own = on_ranks(name, name[0] == 't' || name[0] == 'l' ? 1 : 0, {}, 3);
     own.group = 1;
     spread.modules.push(own);
   }
   compare(&spread);
-  // The eye in three microbatches, what it feeds in two; the glue between them cut as the eye is.
+  // The eye in three microbatches, the language model in two; what is between them cut as the eye is.
   for (module_plan& own : spread.modules) own.microbatches = own.name.view() == "talk" ? 2 : 3;
   compare(&spread);
 }

@@ -3,7 +3,7 @@
 
 #include <motet/plan/describe/model_facts.hpp>
 
-#include "unit/runtime/small_edges.hpp"
+#include "unit/runtime/small_fan.hpp"
 
 #include <doctest/doctest.h>
 
@@ -52,4 +52,16 @@ TEST_CASE("plans know who feeds whom") {
   CHECK(facts[2].meets);
   CHECK_FALSE(facts[0].meets);
   CHECK_FALSE(has_edges(facts_of<small_seen_speech>()));
+}
+
+TEST_CASE("an edge knows its number at both ends") {
+  std::vector<std::array<std::size_t, 2>> found;
+  for (const edge_ends& each : small_fan::edges) found.push_back({each.into, each.out_of});
+  CHECK(found == std::vector<std::array<std::size_t, 2>>{{0, 0}, {0, 0}, {1, 0}, {0, 1}, {2, 0}});
+  static_assert(small_fan::module_at<4>::net::sources == 3);
+  static_assert(small_fan::module_at<1>::net::most_rows == 24);
+  static_assert(std::is_same_v<small_fan::batch, std::tuple<seen_pictures, seen_pictures, placed_tokens>>);
+  const list<module_facts> facts = facts_of<small_fan>();
+  REQUIRE_EQ(facts[4].from.size(), 3);
+  CHECK_EQ(facts[4].from[1], 3);
 }

@@ -4,6 +4,7 @@
 #include <motet/nn/layers/entering_rows.hpp>
 #include <motet/nn/layers/pictured_tokens.hpp>
 
+#include <initializer_list>
 #include <span>
 #include <tuple>
 #include <vector>
@@ -17,26 +18,36 @@ namespace motet {
 //   text.end();                             of the sample
 // `rows_of_picture` are those that the model's eye makes of one, of which the first `lead` are not shown, such
 // as that of a class token. What is asked for is counted, and the share of one target follows from it; where
-// ranks or microbatches put parts of a step together, set the share of the step instead.
+// ranks or microbatches put parts of a step together, set the share of the step instead. Where several modules feed
+// the language model, each has a kind of pictures of its own, in the order of the model's edges.
 class pictured_text {
  public:
   enum class said : std::uint8_t { given, asked };
+  struct kind {
+    index rows_of_picture, lead = 0;
+  };
 
-  explicit pictured_text(index rows_of_picture, index lead = 0) : rows_(rows_of_picture), lead_(lead) {}
+  explicit pictured_text(index rows_of_picture, index lead = 0)
+      : pictured_text{kind{rows_of_picture, lead}} {}
+  explicit pictured_text(std::initializer_list<kind> kinds) {
+    for (const kind& each : kinds) shown_.push_back({each});
+  }
 
   void clear() {
-    ids_.clear(), targets_.clear(), places_.clear();
-    offsets_.assign(1, 0), picture_offsets_.assign(1, 0), row_offsets_.assign(1, 0);
-    pictures_ = asked_ = 0;
+    ids_.clear(), targets_.clear();
+    offsets_.assign(1, 0);
+    for (shown& each : shown_) each.clear();
+    asked_ = 0;
   }
-  void show() {
-    ++pictures_;
-    for (index row = 0; row < rows_; ++row) {
-      if (row < lead_) {
-        places_.push_back(-1);
+  void show(index which = 0) {
+    shown& own = shown_[as_size(which)];
+    ++own.pictures;
+    for (index row = 0; row < own.of.rows_of_picture; ++row) {
+      if (row < own.of.lead) {
+        own.places.push_back(-1);
         continue;
       }
-      places_.push_back(static_cast<std::int32_t>(ids_.size()));
+      own.places.push_back(static_cast<std::int32_t>(ids_.size()));
       add(-1);
     }
   }
@@ -52,23 +63,49 @@ class pictured_text {
   }
   void end() {
     offsets_.push_back(rows());
-    picture_offsets_.push_back(pictures_);
-    row_offsets_.push_back(static_cast<index>(places_.size()));
+    for (shown& each : shown_) {
+      each.picture_offsets.push_back(each.pictures);
+      each.row_offsets.push_back(static_cast<index>(each.places.size()));
+    }
   }
 
   index rows() const { return static_cast<index>(ids_.size()); }
   index asked() const { return asked_; }
-  // The samples that have ended, with their pictures in order; valid until the next change.
-  pictured_tokens with(const pictures& shown) const {
-    return {words(), shown, picture_offsets_.data(), places_.data()};
+  // The samples that have ended, with their pictures in order; valid until the next change. Of one kind.
+  pictured_tokens with(const pictures& all) const {
+    return {words(), all, shown_[0].picture_offsets.data(), shown_[0].places.data()};
   }
   // The same for an eye and a language model that are modules of their own.
-  std::tuple<seen_pictures, placed_tokens> apart(const pictures& shown) const {
-    return {seen_pictures{shown, samples(), picture_offsets_.data()},
-            placed_tokens{words(), row_offsets_.data(), places_.data()}};
+  std::tuple<seen_pictures, placed_tokens> apart(const pictures& all) const {
+    return {seen(0, all), placed_tokens{words(), shown_[0].row_offsets.data(), shown_[0].places.data()}};
+  }
+  // For several that feed a language model: what each sees, and where all their rows have places.
+  seen_pictures seen(index which, const pictures& all) const {
+    return {all, samples(), shown_[as_size(which)].picture_offsets.data()};
+  }
+  placed_tokens placed() {
+    places_.clear(), row_offsets_.clear();
+    for (const shown& each : shown_) {
+      places_.insert(places_.end(), each.places.begin(), each.places.end());
+      row_offsets_.insert(row_offsets_.end(), each.row_offsets.begin(), each.row_offsets.end());
+    }
+    return {words(), row_offsets_.data(), places_.data(), {}, static_cast<index>(shown_.size())};
   }
 
  private:
+  // What a module sees of the samples.
+  struct shown {
+    kind of;
+    index pictures = 0;
+    std::vector<std::int32_t> places{};
+    std::vector<index> picture_offsets{0}, row_offsets{0};
+    void clear() {
+      pictures = 0;
+      places.clear();
+      for (auto* each : {&picture_offsets, &row_offsets}) each->assign(1, 0);
+    }
+  };
+
   index samples() const { return static_cast<index>(offsets_.size()) - 1; }
   labelled_tokens words() const {
     return {{ids_.data(), {samples(), 0, offsets_.data()}},
@@ -80,9 +117,12 @@ class pictured_text {
     targets_.push_back(-1);
   }
 
-  index rows_, lead_, pictures_ = 0, asked_ = 0;
-  std::vector<std::int32_t> ids_, targets_, places_;
-  std::vector<index> offsets_{0}, picture_offsets_{0}, row_offsets_{0};
+  std::vector<shown> shown_;
+  index asked_ = 0;
+  std::vector<std::int32_t> ids_, targets_;
+  std::vector<index> offsets_{0};
+  std::vector<std::int32_t> places_;  // of all kinds, for placed()
+  std::vector<index> row_offsets_;
 };
 
 }  // namespace motet

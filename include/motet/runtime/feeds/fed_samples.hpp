@@ -10,8 +10,16 @@ namespace motet {
 class fed_samples {
  public:
   fed_samples(const program& of, const stage_groups& groups, const list<sample_split>& splits)
-      : of_(of), groups_(groups), splits_(splits), links_(of.voices, of.feeds), cut_(of.voices.size(), 0) {
+      : of_(of),
+        groups_(groups),
+        splits_(splits),
+        links_(of.voices, of.feeds),
+        cut_(of.voices.size(), 0),
+        fed_(of.voices.size(), 0) {
     if (!links_.has_feeds()) return;
+    feeds_.resize(fed_.size() * fed_.size(), 0);
+    for (const fed_cell& each : of.feeds)
+      feeds_[pair(of.voices[each.from].module, of.voices[each.to].module)] = 1;
     for (std::int32_t v = 0; v < of.voices.size(); ++v) {
       if (!fed_alike(v)) cut_[of.voices[v].module] = 1;
       for (std::int32_t m = 0; m < of.voices[v].microbatches; ++m) {
@@ -70,28 +78,33 @@ class fed_samples {
     }
     return alike;
   }
-  // The rows of every sample go on once, and come once.
-  void require_once(bool behind, std::int32_t v, std::int32_t m) const {
-    index fed = 0, count = 0;
-    const auto add = [&](const cell_seat& at, int, int) {
-      ++count;
-      fed += intersection(of(v, m), of(at.voice, at.microbatch)).size();
-    };
+  // The rows of every sample go on once to each module that is fed, and come once from each that feeds.
+  void require_once(bool behind, std::int32_t v, std::int32_t m) {
     const voice& sings = of_.voices[v];
+    for (index& each : fed_) each = 0;
+    const auto add = [&](const cell_seat& at, int, int) {
+      fed_[of_.voices[at.voice].module] += intersection(of(v, m), of(at.voice, at.microbatch)).size();
+    };
     if (behind) links_.each_next(v, sings.stages - 1, m, add);
     else links_.each_previous(v, 0, m, add);
     const index all = of(v, m).size();
-    if (count == 0 || fed == all) return;
-    fail(program_does_not_fit,
-         sentence({"microbatch ", m, " of voice ", v, " (", sings.name.view(), ") has ", all,
-                   " samples, and the feeds ", behind ? "take" : "bring", " the rows of ", fed}));
+    for (std::int32_t other = 0; other < fed_.size(); ++other)
+      if ((behind ? feeds_[pair(sings.module, other)] : feeds_[pair(other, sings.module)]) != 0 &&
+          fed_[other] != all)
+        fail(program_does_not_fit,
+             sentence({"microbatch ", m, " of voice ", v, " (", sings.name.view(), ") has ", all,
+                       " samples, and the feeds ", behind ? "take" : "bring", " the rows of ", fed_[other],
+                       behind ? " to" : " from", " module ", other}));
   }
+  index pair(std::int32_t from, std::int32_t to) const { return index{from} * fed_.size() + to; }
 
   const program& of_;
   const stage_groups& groups_;
   const list<sample_split>& splits_;
   cell_links links_;
-  list<std::uint8_t> cut_;  // of each module: rows of a microbatch do not stay together behind it
+  list<std::uint8_t> cut_;    // of each module: rows of a microbatch do not stay together behind it
+  list<index> fed_;           // of each module at the other end, samples of one microbatch
+  list<std::uint8_t> feeds_;  // of each two modules, whether one feeds the other
 };
 
 }  // namespace motet

@@ -49,7 +49,7 @@ class any_microbatches {
   // The rows of its samples, and those that this rank's blocks work on.
   virtual sequences whole_rows(index m) const = 0;
   sequences rows(index m) const { return alone() ? whole_rows(m) : shared(m)->own; }
-  // How many rows of another module enter it.
+  // How many rows of other modules enter it.
   virtual index entering(index) const { return 0; }
   // The number of its first row within the step, by which random numbers are drawn.
   index first_row(index m) const { return first_rows_[as_size(m)]; }

@@ -37,6 +37,7 @@ auto count_step(const model_table<Context, Numbers>& model, index samples,
     at.range = {0, model.nets[k]->of->layers};
     at.fixed = of.frozen[k];
     at.feeds_back = of.feeds_back(k);
+    at.targets = of.targets(k);
     return at;
   };
   for (std::size_t k = 0; k < of.size(); ++k) {

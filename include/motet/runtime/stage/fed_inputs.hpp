@@ -6,6 +6,7 @@
 #include <motet/nn/towers/vit_rows.hpp>
 #include <motet/runtime/stage/input_traits.hpp>
 
+#include <array>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -112,87 +113,119 @@ struct input_traits<Net, through_rows> {
 // Text goes with the places of the rows that enter it.
 template <class Net>
 struct input_traits<Net, placed_tokens> {
+  static constexpr index sources = Net::sources;
   using text = input_traits<Net, labelled_tokens>;
   struct storage {
     typename text::storage offsets, row_offsets;  // rebased, as are places
     std::vector<std::int32_t> places;
   };
   static storage room(index samples) {
-    return {text::room(samples), text::room(samples),
+    return {text::room(samples), typename text::storage(as_size(sources * (samples + 1))),
             std::vector<std::int32_t>(as_size(samples * Net::most_rows))};
   }
   static index samples(const placed_tokens& all) { return text::samples(all); }
   static index longest() { return text::longest(); }
-  // Its rows are counted and never looked at.
+  // Its rows are counted and never looked at, so that one module may bring them all.
   static placed_tokens largest(index samples) {
     return {text::largest(samples), detail::even_offsets(samples, Net::most_rows)};
   }
   static bool fits(const placed_tokens& all, index samples) {
     if (!text::fits(all, samples)) return false;
-    const sequences rows = all.rows_that_enter();
-    for (index s = 0; s < rows.samples; ++s)
-      if (rows.rows_of(s) > Net::most_rows) return false;
+    for (index s = 0; all.sources == sources && s < all.seq.samples; ++s) {
+      index rows = 0;
+      for (index k = 0; k < sources; ++k) rows += all.rows_that_enter(k).rows_of(s);
+      if (rows > Net::most_rows) return false;
+    }
     return true;
   }
-  // Rows without a token are those that enter the sample, one after the other.
+  // Rows without a token are those that enter the sample, of each module one after the other.
   static std::string unknown(const placed_tokens& all) {
-    const sequences rows = all.rows_that_enter();
+    if (all.sources != sources)
+      return sentence({"the places are for rows of ", all.sources, " modules, and ", sources, " feed it"});
+    std::array<entrance, sources> of;
     for (index s = 0; s < all.seq.samples; ++s) {
-      index next = rows.begin(s);
-      const index last = rows.end(s);
-      const auto skip = [&] {
-        while (next < last && all.places[next] < 0) ++next;
-      };
+      const std::int32_t* places = all.places;
+      index entering = 0;
+      for (index k = 0; k < sources; ++k) {
+        const sequences rows = all.rows_that_enter(k);
+        of[as_size(k)] = {places + rows.begin(s), places + rows.begin(s), places + rows.end(s)};
+        places += rows.rows();
+        entering += rows.rows_of(s);
+      }
       for (index r = all.seq.begin(s); r < all.seq.end(s); ++r) {
         if (all.ids[r] >= Net::config.vocabulary)
           return sentence({"token ", r - all.seq.begin(s), " of sample ", s, " is ", all.ids[r],
                            ", the vocabulary has ", Net::config.vocabulary});
         if (all.ids[r] >= 0) continue;
-        skip();
-        if (next == last)
+        entrance* waiting = nullptr;
+        bool found = false;
+        for (entrance& each : of) {
+          each.skip();
+          if (found || each.at == each.end) continue;
+          if (found = *each.at == r; found) ++each.at;
+          else if (waiting == nullptr) waiting = &each;
+        }
+        if (found) continue;
+        if (waiting == nullptr)
           return sentence({"row ", r - all.seq.begin(s), " of sample ", s, " has no token, and all of the ",
-                           rows.rows_of(s), " rows that enter have a place"});
-        if (all.places[next] != r)
-          return sentence({"row ", next - rows.begin(s), " that enters sample ", s, " wants row ",
-                           all.places[next] - all.seq.begin(s), ", row ", r - all.seq.begin(s),
-                           " is the next without a token"});
-        ++next;
+                           entering, " rows that enter have a place"});
+        return sentence({"row ", waiting->row(), " that enters sample ", s, " wants row ",
+                         *waiting->at - all.seq.begin(s), ", row ", r - all.seq.begin(s),
+                         " is the next without a token"});
       }
-      skip();
-      if (next != last)
-        return sentence({"row ", next - rows.begin(s), " that enters sample ", s,
-                         " wants a place, and the sample has no row left without a token"});
+      for (entrance& each : of)
+        if (each.skip(); each.at != each.end)
+          return sentence({"row ", each.row(), " that enters sample ", s,
+                           " wants a place, and the sample has no row left without a token"});
     }
     return text::unknown_target(all);
   }
   static placed_tokens slice(const placed_tokens& all, index first, index count, storage& room) {
-    const sequences rows = all.rows_that_enter();
-    const index start = all.seq.begin(first), before = rows.begin(first);
-    for (index s = 0; s <= count; ++s) room.row_offsets[as_size(s)] = rows.begin(first + s) - before;
-    for (index r = 0; r < room.row_offsets[as_size(count)]; ++r) {
-      const std::int32_t at = all.places[before + r];
-      room.places[as_size(r)] = at < 0 ? at : at - static_cast<std::int32_t>(start);
+    const index start = all.seq.begin(first);
+    const std::int32_t* from = all.places;
+    std::int32_t* to = room.places.data();
+    index* offsets = room.row_offsets.data();
+    for (index k = 0; k < sources; ++k) {
+      const sequences rows = all.rows_that_enter(k);
+      const index before = rows.begin(first);
+      for (index s = 0; s <= count; ++s) *offsets++ = rows.begin(first + s) - before;
+      for (index r = before; r < rows.begin(first + count); ++r)
+        *to++ = from[r] < 0 ? from[r] : from[r] - static_cast<std::int32_t>(start);
+      from += rows.rows();
     }
-    return {text::slice(all, first, count, room.offsets), room.row_offsets.data(), room.places.data()};
+    return {text::slice(all, first, count, room.offsets),
+            room.row_offsets.data(),
+            room.places.data(),
+            {},
+            sources};
   }
   static index staged_bytes(const placed_tokens& all) {
-    return places_at(all) + round_up(all.rows_that_enter().rows() * 4, 64);
+    return places_at(all) + round_up(all.entering_count() * 4, 64);
   }
   template <class Bring>
   static placed_tokens stage(const placed_tokens& all, std::byte* to, Bring&& bring) {
     auto* const places = reinterpret_cast<std::int32_t*>(to + places_at(all));
-    bring(all.places, places, all.rows_that_enter().rows());
-    return {text::stage(all, to, bring), all.row_offsets, places};
+    bring(all.places, places, all.entering_count());
+    return {text::stage(all, to, bring), all.row_offsets, places, {}, all.sources};
   }
   static bool same(const placed_tokens& a, const placed_tokens& b) {
     return text::same(a, b) && a.places == b.places && a.row_offsets == b.row_offsets;
   }
   static void shape(const placed_tokens& all, std::vector<index>& into) {
     text::shape(all, into);
-    into.push_back(all.rows_that_enter().rows());
+    into.push_back(all.entering_count());
   }
 
  private:
+  // The rows of a sample that one module brings, by their places.
+  struct entrance {
+    const std::int32_t *begin = nullptr, *at = nullptr, *end = nullptr;
+    // Past those that nobody reads.
+    void skip() {
+      while (at < end && *at < 0) ++at;
+    }
+    index row() const { return at - begin; }
+  };
   static index places_at(const placed_tokens& all) { return round_up(text::staged_bytes(all), 64); }
 };
 

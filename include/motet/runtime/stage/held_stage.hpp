@@ -2,13 +2,11 @@
 #pragma once
 
 #include <motet/nn/core/gradient_sink.hpp>
-#include <motet/runtime/stage/rank_state.hpp>
-#include <motet/runtime/stage/row_pieces.hpp>
-#include <motet/runtime/stage/stage_needs.hpp>
+#include <motet/runtime/stage/stage_rows.hpp>
 
 namespace motet {
 
-// One stage of a module on its rank: parameters, slots and boundary rows, and what each operation does with
+// One stage of a module on its rank: parameters, slots and the rows at its ends, and what each operation does with
 // them. The same code for every net, cut, schedule and number of microbatches.
 template <class Context, class Numbers, class Endpoint>
 class held_stage {
@@ -17,22 +15,20 @@ class held_stage {
   using master = typename Numbers::master;
   using home_type = rank_state<Context, Numbers, Endpoint>;
   using net_type = net_table<Context, Numbers>;
+  using rows_type = stage_rows<Context, Numbers, Endpoint>;
 
   held_stage(home_type& home, const net_type& net, const stage_position& at, const any_microbatches& parts)
-      : home_(home), net_(net), at_(at), parts_(parts), state_of_(as_size(parts.count())) {}
+      : home_(home),
+        net_(net),
+        at_(at),
+        parts_(parts),
+        rows_(home, *net.of, at_, parts),
+        state_of_(as_size(parts.count())) {}
   held_stage(const held_stage&) = delete;
   held_stage& operator=(const held_stage&) = delete;
 
-  // The stage behind this one, of this module or of one that it feeds, is on the same rank: rows pass without a
-  // message.
-  void connect(held_stage& after) {
-    after_ = &after;
-    after.before_ = this;
-  }
-  // The same in pieces, where the module behind, or before, cuts samples unlike.
-  void connect(bool behind, std::int32_t m, const row_piece<held_stage>& made) {
-    pieces_[behind ? 1 : 0].add(parts_.count(), m, made);
-  }
+  // Those that come to it and leave it, to be connected with other stages'.
+  rows_type& rows() { return rows_; }
   // Of each microbatch the place of its features and of their gradient, on the last stage.
   void set_features(std::vector<matrix<master>> features, std::vector<matrix<const master>> gradients) {
     features_ = std::move(features);
@@ -44,13 +40,6 @@ class held_stage {
   void set_sink(gradient_sink sink) { sink_ = sink; }
 
   const stage_position& at() const { return at_; }
-  bool is_first() const { return net_.is_first(at_.range); }
-  bool is_last() const { return net_.is_last(at_.range); }
-  // Whether rows come from a stage before and go on to one behind, be they of other modules, and whether
-  // gradients go back there.
-  bool comes_in() const { return net_.of->comes_in(at_.range); }
-  bool goes_out() const { return net_.of->goes_out(at_.range); }
-  bool goes_back() const { return !is_first() || (comes_in() && at_.feeds_back); }
   // Of a stage that does not learn only the weights are there.
   master* weights_data() const { return weights_.data(); }
   master* gradients_data() const { return gradients_.data(); }
@@ -71,7 +60,6 @@ class held_stage {
       weights_ = buffer_type(at_.parameters);
     }
     slots_.clear();
-    kept_.clear();
     if (at_.learns) {
       gradients_ = buffer_type(at_.sums_each || at_.fixed ? 0 : at_.parameters);
       for (buffer_type* each : {&first_, &second_}) *each = buffer_type(at_.moments);
@@ -83,23 +71,12 @@ class held_stage {
       }
     }
     passing_ = views();
-    handed_.reserve(std::max(pieces_[0].most(), pieces_[1].most()));
-    const index from = rows_in(any_microbatches::largest), to = rows_out(any_microbatches::largest);
-    for (int kind = 0; kind < 3; ++kind) {
-      const bool back = kind == 2;
-      in_[kind].prepare(at_.in[kind], back ? to : from, back ? width_out() : width_in(), parts_.count(),
-                        at_.turns[kind]);
-      out_[kind].prepare(at_.out[kind], back ? from : to, back ? width_in() : width_out(),
-                         std::max<std::size_t>(1, pieces_[!back].most()));
-      keep_for_messages(in_[kind].memory(), false);
-      keep_for_messages(out_[kind].memory(), true);
-    }
+    rows_.prepare();
   }
   // All messages of the step before were taken.
   void begin_step(bool zero_gradients) {
     left_ = static_cast<std::int32_t>(parts_.count());
-    for (auto& each : out_) each.clear();
-    for (auto& each : in_) each.begin_step();
+    rows_.begin_step();
     if (zero_gradients) zero(home_.ctx, gradients_.data(), gradients_.size());
   }
   // The most that a slot ever held, to compare with what was measured.
@@ -118,13 +95,7 @@ class held_stage {
       case op::backward: return {&run<&held_stage::backward>, this};
       case op::backward_input: return {&run<&held_stage::backward_input>, this};
       case op::backward_weight: return {&run<&held_stage::backward_weight>, this};
-      case op::send_forward: return {&run<&held_stage::template send<0>>, this};
-      case op::send_replay: return {&run<&held_stage::template send<1>>, this};
-      case op::send_backward: return {&run<&held_stage::template send<2>>, this};
-      case op::receive_forward: return {&run<&held_stage::template receive<0>>, this};
-      case op::receive_replay: return {&run<&held_stage::template receive<1>>, this};
-      case op::receive_backward: return {&run<&held_stage::template receive<2>>, this};
-      default: return {};
+      default: return rows_.action_of(what);
     }
   }
 
@@ -149,26 +120,9 @@ class held_stage {
     ends_type ends;  // between backward's two parts
   };
 
-  // Where a rank only begins what it does, rows may come beside its computations: await() and freed() tell
-  // when they are read.
-  static constexpr bool receives_ahead = requires(Endpoint& end, std::byte* to) {
-    end.receive_ahead(0, 0, to, index{0});
-    end.await(to);
-    end.freed(to);
-  };
-
   template <bool (held_stage::*Operation)(const instruction&, std::int32_t)>
   static bool run(void* self, const instruction& it, std::int32_t number) {
     return (static_cast<held_stage*>(self)->*Operation)(it, number);
-  }
-
-  // Tells the transport, where it likes to know.
-  template <class Buffer>
-  void keep_for_messages([[maybe_unused]] const Buffer& memory, [[maybe_unused]] bool leaving) {
-    if constexpr (requires { home_.end->keep(leaving, memory.data(), index{0}); })
-      for (auto& each :
-           home_.end->keep(leaving, memory.data(), memory.size() * static_cast<index>(sizeof(stream))))
-        kept_.push_back(std::move(each));
   }
 
   all_views views() const { return all_views(as_size(home_.threads), net_.views()); }
@@ -179,15 +133,6 @@ class held_stage {
   microbatch_state& state(std::int32_t m) { return state_of_[as_size(m)]; }
   slot& slot_of(std::int32_t m) { return slots_[as_size(state(m).slot)]; }
   index rows_of(std::int32_t m) const { return parts_.rows(m).rows(); }
-  index rows_out(index m) const { return net_.of->rows_out(at_.range, parts_, m); }
-  index rows_in(index m) const { return net_.of->rows_in(at_.range, parts_, m); }
-  index width_in() const { return net_.of->width_in(at_.range); }
-  index width_out() const { return net_.of->width_out(at_.range); }
-  // The rows between this stage and the one before, or behind.
-  matrix<stream> rows_between(stream* data, std::int32_t m, bool before) const {
-    const index width = before ? width_in() : width_out();
-    return {data, before ? rows_in(m) : rows_out(m), width, width};
-  }
   Context& context(const arena& memory, std::int32_t m) {
     home_.ctx.memory = memory;
     home_.ctx.draws.first_row = parts_.first_row(m);
@@ -200,71 +145,18 @@ class held_stage {
     return {at_.sums_each ? weights_.data() : gradients_.data(), at_.cut};
   }
 
-  // Rows and gradients come at one end and go at the other: behind, where this says 1.
-  static constexpr int goes_at(int kind) { return kind == 2 ? 0 : 1; }
-  static constexpr int comes_at(int kind) { return kind == 2 ? 1 : 0; }
-  interval numbers(int behind, std::int32_t m, interval samples) const {
-    return numbers_of(*net_.of, parts_, behind != 0, m, samples);
-  }
-
-  // Where the outgoing rows of a microbatch in pieces go: to the one stage here that takes them, or to a buffer,
-  // from which messages take them and stages here are handed theirs.
-  stream* outgoing_pieces(int kind, std::int32_t m, const typename row_pieces<held_stage>::all& all) {
-    for (const auto& each : all)
-      if (each.here != nullptr && each.here->in_[kind].take(each.microbatch) == nullptr) return nullptr;
-    const auto place_of = [&](const row_piece<held_stage>& each) {
-      return each.here->in_[kind].of(each.microbatch) +
-             each.here->numbers(comes_at(kind), each.microbatch, each.samples).begin;
-    };
-    if (all.size() == 1 && all[0].here != nullptr) return place_of(all[0]);
-    std::size_t sent = 0;
-    for (const auto& each : all) sent += each.here == nullptr ? 1 : 0;
-    stream* const data = out_[kind].take(m, *home_.end, sent);
-    for (const auto& each : all) {
-      if (data == nullptr || each.here == nullptr) continue;
-      const interval own = numbers(goes_at(kind), m, each.samples);
-      handed_.push_back({data + own.begin, place_of(each), own.size()});
-    }
-    return data;
-  }
-
-  // Where the outgoing rows of microbatch m go: to the neighbour here, or to a buffer that messages empty.
-  // False: none is free.
-  bool outgoing(int kind, std::int32_t m, matrix<stream>& to) {
-    held_stage* const neighbour = kind == 2 ? before_ : after_;
-    const auto* const pieces = pieces_[goes_at(kind)].of(m);
-    stream* const data = pieces != nullptr      ? outgoing_pieces(kind, m, *pieces)
-                         : neighbour != nullptr ? neighbour->in_[kind].take(m)
-                                                : out_[kind].take(m, *home_.end);
-    if (data == nullptr) return false;
-    to = rows_between(data, m, kind == 2);
-    return true;
-  }
-  matrix<const stream> incoming(int kind, std::int32_t m) const {
-    stream* const data = in_[kind].of(m);
-    if constexpr (receives_ahead)
-      if (pieces_[comes_at(kind)].of(m) == nullptr) home_.end->await(static_cast<const stream*>(data));
-    return rows_between(data, m, kind != 2);
-  }
-  // Nobody here reads them any more.
-  void give(int kind, std::int32_t m) {
-    if constexpr (receives_ahead)
-      if (pieces_[comes_at(kind)].of(m) == nullptr) home_.end->freed(in_[kind].of(m));
-    in_[kind].give(m);
-  }
-
   // All ends of a forward, or of a backward; false when what it makes has nowhere to go yet.
   bool forward_ends(int kind, std::int32_t m, ends_type& ends) {
-    if (comes_in()) ends.x = incoming(kind, m);
-    if (goes_out()) return outgoing(kind, m, ends.y);
+    if (rows_.comes_in()) ends.x = rows_.incoming(kind, m);
+    if (rows_.goes_out()) return rows_.outgoing(kind, m, ends.y);
     ends.features = features_[as_size(m)];
     return true;
   }
   bool backward_ends(std::int32_t m, ends_type& ends) {
-    if (goes_out()) ends.dy = incoming(2, m);
+    if (rows_.goes_out()) ends.dy = rows_.incoming(2, m), ends.copies = rows_.copies(m);
     else ends.d_features = d_features_[as_size(m)];
-    if (comes_in()) ends.x = incoming(state(m).kind, m);
-    return !goes_back() || outgoing(2, m, ends.dx);
+    if (rows_.comes_in()) ends.x = rows_.incoming(state(m).kind, m);
+    return !rows_.goes_back() || rows_.outgoing(2, m, ends.dx);
   }
 
   // All that decides what work an operation gives; memory of the context is told by the context. Numbers are
@@ -277,9 +169,8 @@ class held_stage {
                   {address(this), static_cast<index>(what), address(weights_.data()),
                    kept ? address(slot_of(m).memory.data()) : 0, address(ends.x.data), address(ends.y.data),
                    address(ends.features.data), address(ends.dy.data), address(ends.d_features.data),
-                   address(ends.dx.data), m, rows_of(m), rows_in(m)});
-      for (const auto& each : handed_)
-        into.insert(into.end(), {address(each.from), address(each.to), each.count});
+                   address(ends.dx.data), m, rows_of(m), rows_.in(m)});
+      rows_.shape(into);
       parts_.shape(m, into);
     };
   }
@@ -290,9 +181,9 @@ class held_stage {
     home_.together(shape_of(what, m, ends), kept, [&](Context& ctx, kept_views& own) {
       const auto section = enter(ctx, at_.name);
       body(ctx, own);
-      for (const auto& each : handed_) copy(ctx, each.from, each.to, each.count);
+      rows_.hand_over(ctx);
     });
-    handed_.clear();
+    rows_.handed_over();
   }
 
   bool infer(int kind, std::int32_t m) {
@@ -301,7 +192,7 @@ class held_stage {
     context(home_.work, m);
     work(op::forward_only, m, ends, passing_,
          [&](Context& ctx, kept_views&) { net_.infer(ctx, at_.range, w(), parts_, m, ends); });
-    if (comes_in()) give(kind, m);
+    if (rows_.comes_in()) rows_.give(kind, m);
     return true;
   }
   bool keep(int kind, std::int32_t m) {
@@ -313,7 +204,7 @@ class held_stage {
     // Other ranks may still be fetching what the first forward brought to the join.
     const auto aside = [&](Context& ctx) {
       ends_type to = ends;
-      if (kind == 1 && !goes_out()) to.features = rows_of_features(ctx, ends.features.rows);
+      if (kind == 1 && !rows_.goes_out()) to.features = rows_of_features(ctx, ends.features.rows);
       return to;
     };
     const op what = kind == 1 ? op::re_forward : op::forward;
@@ -345,8 +236,8 @@ class held_stage {
 
   void free(std::int32_t m) {
     if (!at_.remade) slot_of(m).busy = false;
-    if (comes_in()) give(state(m).kind, m);
-    if (goes_out()) give(2, m);
+    if (rows_.comes_in()) rows_.give(state(m).kind, m);
+    if (rows_.goes_out()) rows_.give(2, m);
     state(m).slot = -1;
   }
   bool backward(const instruction& it, std::int32_t) {
@@ -371,6 +262,7 @@ class held_stage {
     slot& from = slot_of(m);
     Context& ctx = context(from.at, m);
     work(op::backward_input, m, ends, from.kept, [&](Context& on, kept_views& kept) {
+      add_gradients<Context, Numbers>(on, at_, ends);
       net_.backward_input(on, at_.range, w(), parts_, m, ends, kept);
     });
     from.note(ctx.memory);
@@ -391,50 +283,19 @@ class held_stage {
     return true;
   }
 
-  // The part of a microbatch's rows, in bytes, that a message takes along at this end.
-  interval bytes_of(int behind, const instruction& it) const {
-    const std::int32_t m = it.microbatch;
-    interval of{0, behind != 0 ? rows_out(m) * width_out() : rows_in(m) * width_in()};
-    if (pieces_[behind].of(m) != nullptr) of = numbers(behind, m, pieces_[behind].find(m, it.part).samples);
-    return {of.begin * index{sizeof(stream)}, of.end * index{sizeof(stream)}};
-  }
-  template <int Kind>
-  bool send(const instruction& it, std::int32_t number) {
-    const interval own = bytes_of(goes_at(Kind), it);
-    out_[Kind].send(it.microbatch, *home_.end, home_.sheet->tags[number], it.peer, own.size(), own.begin);
-    return true;
-  }
-  template <int Kind>
-  bool receive(const instruction& it, std::int32_t number) {
-    stream* const to = in_[Kind].take(it.microbatch);
-    if (to == nullptr) return false;
-    const interval bytes = bytes_of(comes_at(Kind), it);
-    auto* const data = reinterpret_cast<std::byte*>(to) + bytes.begin;
-    const std::int32_t tag = home_.sheet->tags[number];
-    if constexpr (receives_ahead)
-      if (pieces_[comes_at(Kind)].of(it.microbatch) == nullptr)
-        return home_.end->receive_ahead(tag, it.peer, data, bytes.size());
-    return home_.end->receive(tag, it.peer, data, bytes.size());
-  }
-
   home_type& home_;
   const net_type& net_;
   stage_position at_;
   const any_microbatches& parts_;
-  held_stage *before_ = nullptr, *after_ = nullptr;
-  row_pieces<held_stage> pieces_[2];         // before, and behind
-  std::vector<handed_rows<stream>> handed_;  // by the operation that runs
+  rows_type rows_;
   gradient_sink sink_;
   std::int32_t left_ = 0;  // backwards of this step that are still to come
   std::vector<microbatch_state> state_of_;
   std::vector<slot> slots_;
-  boundary_pool<stream, buffer_for<Context, stream>> in_[3];
-  boundary_ring<stream, buffer_for<Context, stream>> out_[3];
   all_views passing_;  // of an operation that leaves none behind
   std::vector<matrix<master>> features_;
   std::vector<matrix<const master>> d_features_;
   buffer_type weights_, gradients_, first_, second_;
-  std::vector<std::shared_ptr<void>> kept_;  // last: a transport forgets memory before it goes away
 };
 
 }  // namespace motet

@@ -38,14 +38,20 @@ struct model_outline {
   }
   // Whether who feeds it wants gradients.
   bool feeds_back(std::size_t module) const {
-    const std::size_t source = source_of(module);
-    return source < size() && goes_back(source);
-  }
-  // Who feeds a module; none: size().
-  std::size_t source_of(std::size_t module) const {
     for (const edge_ends& each : edges)
-      if (each.to == module) return each.from;
-    return size();
+      if (each.to == module && goes_back(each.from)) return true;
+    return false;
+  }
+  // How many copies there are of the gradients of what a module gives: one of each module that it feeds.
+  index targets(std::size_t module) const {
+    index count = 0;
+    for (const edge_ends& each : edges) count += each.from == module ? 1 : 0;
+    return std::max<index>(1, count);
+  }
+  // The edge between two modules, which is there.
+  const edge_ends& edge_between(std::size_t from, std::size_t to) const {
+    return *std::find_if(edges.begin(), edges.end(),
+                         [&](const edge_ends& each) { return each.from == from && each.to == to; });
   }
 };
 
@@ -202,18 +208,19 @@ class batch_inputs {
   template <std::size_t I>
   void fill_one() {
     using net = typename Model::template module_at<I>::net;
-    if constexpr (takes_rows<net> > 0 && !is_through(I)) {
-      const sequences rows = static_cast<const typename net::input*>(at_[I])->rows_that_enter();
-      for (std::size_t k = I;;) {
-        std::size_t from = Model::size;
-        for (const edge_ends& each : Model::edges)
-          if (each.to == k) from = each.from;
-        if (from == Model::size || !is_through(from)) return;
-        made_[from].seq = rows;
-        at_[from] = &made_[from];
-        k = from;
-      }
-    }
+    if constexpr (takes_rows<net> > 0 && !is_through(I))
+      for (const edge_ends& each : Model::edges)
+        if (each.to == I)
+          fill_back(each.from, static_cast<const typename net::input*>(at_[I])->rows_that_enter(
+                                   static_cast<index>(each.into)));
+  }
+  // Of what passes rows on to there.
+  void fill_back(std::size_t from, const sequences& rows) {
+    if (!is_through(from)) return;
+    made_[from].seq = rows;
+    at_[from] = &made_[from];
+    for (const edge_ends& each : Model::edges)
+      if (each.to == from) fill_back(each.from, rows);
   }
 
   std::array<const void*, Model::size> at_{};

@@ -40,9 +40,10 @@ struct net_outline {
   // Whether it ends with rows for another module, and the width of those that it takes from one; 0: none.
   bool gives_rows = false;
   index takes_rows = 0;
-  // How many rows it gives, and takes, before a sample of an input; none where it does not.
+  // How many rows it gives, and takes from one of those that feed it, before a sample of an input; none where it
+  // does not.
   index (*rows_given)(const void* input, index sample) = nullptr;
-  index (*rows_taken)(const void* input, index sample) = nullptr;
+  index (*rows_taken)(const void* input, index source, index sample) = nullptr;
 
   bool is_first(stage_range r) const { return r.first == 0; }
   bool is_last(stage_range r) const { return r.last == layers; }
@@ -62,7 +63,8 @@ struct net_outline {
 };
 
 // The rows at both ends of a stage, their widths known when it runs; tower_stage::ends says which are there. Rows
-// of another module come in as x, and rows for one go out as y; dx is none where nobody wants it.
+// of another module come in as x, and rows for one go out as y; dx is none where nobody wants it. Where several are
+// fed, each brings gradients: dy is the first of the copies, which lie one behind the other, until add_gradients().
 template <class Numbers>
 struct stage_ends {
   using stream = typename Numbers::stream;
@@ -73,6 +75,7 @@ struct stage_ends {
   matrix<const stream> dy{};
   matrix<const master> d_features{};
   matrix<stream> dx{};
+  matrix<stream> copies{};
 };
 
 // What a stage's forward keeps for its backward: views of memory that is reserved elsewhere, in a type that
@@ -145,8 +148,8 @@ index rows_given(const typename Net::input& of, index sample) {
   else return Net::rows(of).begin(sample);
 }
 template <class Input>
-index rows_taken(const Input& of, index sample) {
-  if constexpr (requires { of.rows_that_enter(); }) return of.rows_that_enter().begin(sample);
+index rows_taken(const Input& of, index source, index sample) {
+  if constexpr (requires { of.rows_that_enter(source); }) return of.rows_that_enter(source).begin(sample);
   else return 0;
 }
 
@@ -183,7 +186,9 @@ struct net_outlines {
       gives_rows<Net>,
       takes_rows<Net>,
       [](const void* of, index sample) { return rows_given<Net>(*static_cast<const input*>(of), sample); },
-      [](const void* of, index sample) { return rows_taken(*static_cast<const input*>(of), sample); }};
+      [](const void* of, index source, index sample) {
+        return rows_taken(*static_cast<const input*>(of), source, sample);
+      }};
 };
 
 template <class Net, class Context, class Numbers>

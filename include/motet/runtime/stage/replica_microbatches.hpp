@@ -35,8 +35,7 @@ class replica_microbatches final : public any_microbatches {
   void move(index m, const input& to) { inputs_[as_size(m)] = to; }
   sequences whole_rows(index m) const override { return Net::rows((*this)[m]); }
   index entering(index m) const override {
-    if constexpr (requires(const input& one) { one.rows_that_enter(); })
-      return (*this)[m].rows_that_enter().rows();
+    if constexpr (requires(const input& one) { one.entering_count(); }) return (*this)[m].entering_count();
     else return 0;
   }
 

@@ -14,6 +14,8 @@ struct row_piece {
   Stage* here = nullptr;
   std::int32_t microbatch = 0, part = 0;
   interval samples;
+  index door = 0, their_door = 0;  // the number of the edge among those here, and among those there
+  bool learns = true;              // whether the other one takes gradients, or gives them
 };
 
 // Rows that a stage hands to another one on its rank.
@@ -55,15 +57,23 @@ class row_pieces {
   std::size_t most_ = 0;
 };
 
-// Of the numbers of a microbatch's rows that leave a module, or enter it, those of these samples.
-inline interval numbers_of(const net_outline& net, const any_microbatches& parts, bool leaving, index m,
-                           interval samples) {
-  const auto numbers_to = [&](index sample) {
-    return leaving ? net.rows_given(parts.whole(), sample) * net.embedding
-                   : net.rows_taken(parts.whole(), sample) * net.takes_rows;
+// Of the numbers of a microbatch's rows that leave a module, those of these samples.
+inline interval numbers_given(const net_outline& net, const any_microbatches& parts, index m,
+                              interval samples) {
+  const auto before = [&](index sample) { return net.rows_given(parts.whole(), sample) * net.embedding; };
+  const index first = before(parts.mine(m).begin);
+  return {before(samples.begin) - first, before(samples.end) - first};
+}
+// The same of those that enter it by one edge: a module's rows lie behind those of the modules before it.
+inline interval numbers_taken(const net_outline& net, const any_microbatches& parts, index m,
+                              interval samples, index door) {
+  const interval all = parts.mine(m);
+  const auto before = [&](index source, index sample) {
+    return net.rows_taken(parts.whole(), source, sample) * net.takes_rows;
   };
-  const index first = numbers_to(parts.mine(m).begin);
-  return {numbers_to(samples.begin) - first, numbers_to(samples.end) - first};
+  index first = -before(door, all.begin);
+  for (index k = 0; k < door; ++k) first += before(k, all.end) - before(k, all.begin);
+  return {first + before(door, samples.begin), first + before(door, samples.end)};
 }
 
 }  // namespace motet

@@ -15,6 +15,7 @@ struct stage_position {
   bool learns = true;                    // backward goes through it
   bool fixed = false;                    // its weights stay as they are all the same
   bool feeds_back = true;                // of a first stage that is fed: gradients are wanted there
+  index targets = 1;                     // of a last stage that gives rows: the modules that it feeds
   bool splits = false;                   // backward comes in two parts
   bool remade = false;                   // backward makes again what it needs, from the rows that came in
   bool sums_each = false;                // gradients are kept elsewhere
@@ -61,11 +62,26 @@ stage_ends<Numbers> dry_ends(const net_table<Context, Numbers>& net, const stage
     ends.x = in;
     if (!of.is_first(at.range) || at.feeds_back) ends.dx = in;
   }
-  if (of.goes_out(at.range)) ends.dy = ends.y = rows(of.rows_out(at.range, parts, m), of.width_out(at.range));
-  else
+  if (of.goes_out(at.range)) {
+    ends.dy = ends.y = rows(of.rows_out(at.range, parts, m), of.width_out(at.range));
+    if (at.targets > 1) ends.copies = ends.y;
+  } else {
     ends.d_features = ends.features =
         matrix<master>{nowhere<master>(), parts.whole_rows(m).samples, of.embedding, of.embedding};
+  }
   return ends;
+}
+
+// The gradients that come from several modules, each with its own copy: dy becomes their sum.
+template <class Context, class Numbers>
+void add_gradients(Context& ctx, const stage_position& at, const stage_ends<Numbers>& ends) {
+  using stream = typename Numbers::stream;
+  if (ends.copies.data == nullptr) return;
+  const matrix<stream> sum = ends.copies;
+  for (index k = 1; k < at.targets; ++k)
+    add(ctx, sequences{sum.rows, 1, nullptr}, sum,
+        matrix<stream>{sum.data + k * sum.rows * sum.stride, sum.rows, sum.width, sum.stride}, sum);
+  synchronize(ctx);
 }
 
 // What backward needs of a microbatch, made again from the rows that came in; those that go out are made too,
@@ -89,6 +105,7 @@ template <class Context, class Numbers>
 void run_backward(Context& ctx, const net_table<Context, Numbers>& net, const stage_position& at,
                   weights<Numbers> w, const any_microbatches& parts, index m, const stage_ends<Numbers>& ends,
                   kept_views& kept, gradients<Numbers> g) {
+  add_gradients<Context, Numbers>(ctx, at, ends);
   if (at.fixed) net.backward_input(ctx, at.range, w, parts, m, ends, kept);
   else net.backward(ctx, at.range, w, parts, m, ends, kept, g);
 }
@@ -130,11 +147,12 @@ stage_needs measure_stage(const net_table<Context, Numbers>& net, const stage_po
   const index rows_out = net.of->rows_out(at.range, parts, largest),
               rows_in = net.of->rows_in(at.range, parts, largest),
               bytes_in = boundary_bytes<stream>(rows_in, net.of->width_in(at.range)),
-              bytes_out = boundary_bytes<stream>(rows_out, net.of->width_out(at.range));
+              bytes_out = boundary_bytes<stream>(rows_out, net.of->width_out(at.range)),
+              bytes_back = boundary_bytes<stream>(rows_out * at.targets, net.of->width_out(at.range));
   // Rows come from before and go on behind, gradients the other way.
   for (int kind = 0; kind < 3; ++kind)
     found.own.boundaries +=
-        at.in[kind] * (kind == 2 ? bytes_out : bytes_in) + at.out[kind] * (kind == 2 ? bytes_in : bytes_out);
+        at.in[kind] * (kind == 2 ? bytes_back : bytes_in) + at.out[kind] * (kind == 2 ? bytes_in : bytes_out);
   const weights<Numbers> w{nowhere<master>(), at.cut};
   temporaries([&](Context& ctx) { net.infer(ctx, at.range, w, parts, largest, ends); });
   if (!at.learns) return found;
@@ -161,6 +179,7 @@ stage_needs measure_stage(const net_table<Context, Numbers>& net, const stage_po
   temporaries(backward);
   if (at.splits) {
     const arena both = dry(slot, [&](Context& ctx) {
+      add_gradients<Context, Numbers>(ctx, at, ends);
       net.backward_input(ctx, at.range, w, parts, largest, ends, kept);
       net.backward_weight(ctx, at.range, w, parts, largest, ends, kept, g);
     });

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/runtime/feeds/fed_samples.hpp>
 #include <motet/runtime/feeds/meeting_point.hpp>
 #include <motet/runtime/stage/layer_split.hpp>
+#include <motet/runtime/train/connect_edges.hpp>
 #include <motet/runtime/train/placed_stage.hpp>
 #include <motet/schedule/check/buffers.hpp>
 
@@ -95,7 +95,7 @@ class placed_model {
         if (of().voices[v].module == static_cast<std::int32_t>(module))
           place(static_cast<std::int32_t>(v), module < choices.size() ? choices[module] : module_choice{},
                 buffers, group);
-    connect_edges();
+    connect_edges(*model.of, fed_samples(of(), groups, splits_), of(), voices_);
     layout_ = layout_of(of(), groups, splits_);
     if (room.most > 1) roomy_ = largest_layout_of(of(), groups, splits_, most_);
     for (const std::int32_t r : ranks)
@@ -254,11 +254,13 @@ class placed_model {
     // Both ends of an edge count the same rows.
     for (const edge_ends& each : model_.of->edges)
       for (index s = 0; s < samples_; ++s) {
-        const auto count = [&](auto rows, std::size_t module) {
-          return rows(inputs[module], s + 1) - rows(inputs[module], s);
+        const auto got_before = [&](index sample) {
+          return model_.of->nets[each.from]->rows_given(inputs[each.from], sample);
         };
-        const index got = count(model_.of->nets[each.from]->rows_given, each.from),
-                    wanted = count(model_.of->nets[each.to]->rows_taken, each.to);
+        const auto wanted_before = [&](index sample) {
+          return model_.of->nets[each.to]->rows_taken(inputs[each.to], static_cast<index>(each.into), sample);
+        };
+        const index got = got_before(s + 1) - got_before(s), wanted = wanted_before(s + 1) - wanted_before(s);
         if (got != wanted)
           fail(fed_rows_differ,
                sentence({"of sample ", s, " ", model_.of->names[each.from], " makes ", got, " rows, and ",
@@ -345,6 +347,7 @@ class placed_model {
       at.range = {at.range.last, at.range.last + layers[as_size(s)]};
       if (!homes_[as_size(at.rank)]) continue;
       at.slots = of().slots[where];
+      at.targets = s + 1 == sings.stages ? model_.of->targets(module) : 1;
       at.remade = !choice.remade.empty() && choice.remade[as_size(s)] != 0;
       if (at.remade && at.splits)
         fail(program_does_not_fit, "stage " + std::to_string(s) + " of " + std::string(name) +
@@ -374,30 +377,8 @@ class placed_model {
     }
     for (std::size_t s = 0; s + 1 < own.held.size(); ++s) {
       auto &one = own.held[s].stage, &next = own.held[s + 1].stage;
-      if (one && next && one->at().rank == next->at().rank) one->connect(*next);
+      if (one && next && one->at().rank == next->at().rank) one->rows().connect(next->rows());
     }
-  }
-  // Of edges: rows go on from stage to stage, whole or in pieces.
-  void connect_edges() {
-    using stage = held_stage<Context, Numbers, Endpoint>;
-    const auto visit = [&](const cell_seat& from, const cell_seat& to, auto&& join) {
-      stage *one = nullptr, *other = nullptr;  // where they live here
-      for (auto& each : voices_) {
-        if (each.voice == from.voice) one = each.held.back().stage.get();
-        if (each.voice == to.voice) other = each.held.front().stage.get();
-      }
-      join(one, other, one != nullptr && other != nullptr && one->at().rank == other->at().rank);
-    };
-    const fed_samples fed(of(), stage_groups_, splits_);
-    const auto passes = [](stage* one, stage* other, bool here) { here ? one->connect(*other) : void(); };
-    fed.each_whole([&](const cell_seat& from, const cell_seat& to) { visit(from, to, passes); });
-    fed.each_piece([&](const cell_seat& from, const cell_seat& to, int part, int theirs, interval all) {
-      const std::int32_t m = from.microbatch, n = to.microbatch;
-      visit(from, to, [&](stage* one, stage* other, bool here) {
-        if (one != nullptr) one->connect(true, m, {here ? other : nullptr, n, part, all});
-        if (other != nullptr) other->connect(false, n, {here ? one : nullptr, m, theirs, all});
-      });
-    });
   }
   // Tells last stages where their features go.
   void connect() {

@@ -106,22 +106,36 @@ class through_writer {
               feeds_.push({source, static_cast<std::int32_t>(at / from.replicas), k, n});
       }
   }
-  // Stages one behind the other on one rank are one seat, where microbatches go on as they are. A rank to which
-  // rows come back has several.
+  // Stages on one rank, behind as many changes of ranks, are one seat, where microbatches go on as they are. A rank to
+  // which rows come back has several.
   constexpr void seat_all() {
+    struct place {
+      std::int32_t rank = 0, depth = 0, module = 0;
+    };
+    list<place> seats;
+    list<std::int32_t> depths(of_.modules.size(), 0);  // of the last stage of each
     seats_.resize(of_.modules.size(), {});
     for (const std::int32_t k : order_) {
       const through_module& own = of_.modules[k];
-      for (index s = 0; s < own.ranks.size(); ++s) {
-        std::int32_t seat = -1;
-        if (s > 0 && own.ranks[s] == own.ranks[s - 1]) seat = seats_[k][s - 1];
-        if (s == 0)
-          for (const std::int32_t source : own.from)
-            if (of_.modules[source].ranks.back() == own.ranks[0] && cut_alike(of_.modules[source], own))
-              seat = seats_[source].back();
-        seats_[k].push(seat >= 0 ? seat : seats_of_all_++);
+      std::int32_t depth = 0;
+      for (const std::int32_t source : own.from) {
+        const through_module& feeds = of_.modules[source];
+        const bool stays = feeds.ranks.back() == own.ranks[0] && cut_alike(feeds, own);
+        const std::int32_t behind = depths[source] + (stays ? 0 : 1);
+        if (behind > depth) depth = behind;
       }
+      for (index s = 0; s < own.ranks.size(); ++s) {
+        if (s > 0 && own.ranks[s] != own.ranks[s - 1]) ++depth;
+        std::int32_t seat = 0;
+        while (seat < seats.size() && (seats[seat].rank != own.ranks[s] || seats[seat].depth != depth ||
+                                       !cut_alike(of_.modules[seats[seat].module], own)))
+          ++seat;
+        if (seat == seats.size()) seats.push({own.ranks[s], depth, k});
+        seats_[k].push(seat);
+      }
+      depths[k] = depth;
     }
+    seats_of_all_ = static_cast<std::int32_t>(seats.size());
   }
   // Of each stage how many forwards there are before each backward: that many microbatches come to it before
   // the gradient does. Behind a change of ranks there is always one more to go on with.

@@ -52,3 +52,24 @@ TEST_CASE("nobody asks for the first row of a sample") {
   CHECK(list_of(text.with({}).targets, 4) == token_list{9, -1, 9, -1});
   CHECK_EQ(text.asked(), 2);
 }
+
+TEST_CASE("pictures of two kinds have places in one text") {
+  pictured_text text{{2}, {2, 1}};
+  const token_list words{5, 6};
+  text.show(1);
+  text.show(0);
+  text.say(words, said::asked);
+  text.end();
+  text.show(0);
+  text.end();
+  const placed_tokens batch = text.placed();
+  REQUIRE_EQ(batch.sources, 2);
+  CHECK(list_of(batch.ids, 7) == token_list{-1, -1, -1, 5, 6, -1, -1});
+  CHECK(list_of(batch.row_offsets, 6) == std::vector<motet::index>{0, 2, 4, 0, 2, 2});
+  CHECK(list_of(batch.places, 6) == token_list{1, 2, 5, 6, -1, 0});
+  CHECK_EQ(batch.entering_count(), 6);
+  CHECK_EQ(text.seen(0, pictures{nullptr, 2}).before(2), 2);
+  CHECK_EQ(text.seen(1, pictures{nullptr, 1}).before(2), 1);
+  text.clear();
+  CHECK_EQ(text.placed().entering_count(), 0);
+}

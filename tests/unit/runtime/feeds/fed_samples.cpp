@@ -77,5 +77,5 @@ TEST_CASE("feeds that lose samples, as a batch that lies across parts makes them
   for (const fed_cell& each : lost.feeds)
     if (each.from == 0) fewer.push(each);
   lost.feeds = fewer;
-  CHECK_THROWS_WITH_AS(look(lost, 8), doctest::Contains("the feeds bring the rows of 2"), error);
+  CHECK_THROWS_WITH_AS(look(lost, 8), doctest::Contains("the feeds take the rows of 0 to module 1"), error);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/runtime/stage/fed_inputs.hpp>
 
-#include "unit/runtime/small_edges.hpp"
+#include "unit/runtime/small_fan.hpp"
 
 #include <doctest/doctest.h>
 
@@ -107,4 +107,37 @@ TEST_CASE("parts of text with places, and what is wrong with them") {
   *std::find_if(ids.begin(), ids.end(), [](std::int32_t id) { return id >= 0; }) = 23;
   other.ids = ids.data();
   CHECK(complaint(other).find("the vocabulary has 23") != std::string::npos);
+}
+
+TEST_CASE("rows of several modules have places in one text") {
+  using fan_talk = small_fan::module_at<4>::net;
+  using of_fan = traits<fan_talk>;
+  static_assert(of_fan::sources == 3);
+  const small_fan_text data(6, 5);
+  const placed_tokens all = std::get<2>(data.get());
+  REQUIRE_EQ(of_fan::unknown(all), "");
+  REQUIRE(of_fan::fits(all, 6));
+  CHECK_FALSE(of_fan::fits(all, 5));
+  auto room = of_fan::room(6);
+  motet::index seen = 0;
+  for (motet::index s = 0; s < 6; ++s) {
+    const placed_tokens one = of_fan::slice(all, s, 1, room);
+    CHECK_EQ(of_fan::unknown(one), "");
+    seen += one.entering_count();
+    for (motet::index k = 0; k < 3; ++k)
+      CHECK_EQ(one.rows_that_enter(k).rows(), all.rows_that_enter(k).rows_of(s));
+  }
+  CHECK_EQ(seen, all.entering_count());
+  CHECK_EQ(of_fan::largest(3).entering_count(), 3 * 24);
+  // Places of one module's rows are in order, those of several in any.
+  std::vector<std::int32_t> places = data.places;
+  const auto first = std::find_if(places.begin(), places.end(), [](std::int32_t at) { return at >= 0; });
+  placed_tokens other = all;
+  other.places = places.data();
+  const std::int32_t kept = *first;
+  *first = -1;
+  CHECK(of_fan::unknown(other) != "");
+  *first = kept;
+  other.sources = 2;
+  CHECK(of_fan::unknown(other) == "the places are for rows of 2 modules, and 3 feed it");
 }

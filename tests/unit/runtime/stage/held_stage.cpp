@@ -87,7 +87,7 @@ class chain {
     }
     for (std::size_t s = 0; s + 1 < stages.size(); ++s)
       if (of.places[static_cast<motet::index>(s)] == of.places[static_cast<motet::index>(s) + 1])
-        stages[s]->connect(*stages[s + 1]);
+        stages[s]->rows().connect(stages[s + 1]->rows());
     for (auto& home : homes_) {
       motet::index work = 0, scratch = 0;
       for (auto& each : stages) {
@@ -315,7 +315,7 @@ TEST_CASE("a stage has no action for what it does not do itself") {
   chain one(gpipe::write({1, 1}), data, {4});
   for (const op what : {op::join, op::optimizer_step, op::reduce_gradient, op::load, op::offload})
     CHECK((one.stages[0]->action_of(what).run == nullptr));
-  CHECK(one.stages[0]->is_first());
-  CHECK(one.stages[0]->is_last());
+  CHECK_FALSE(one.stages[0]->rows().comes_in());
+  CHECK_FALSE(one.stages[0]->rows().goes_out());
   CHECK(one.stages[0]->at().parameters == ear::parameter_size);
 }

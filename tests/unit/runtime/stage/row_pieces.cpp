@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/runtime/stage/row_pieces.hpp>
 
-#include "unit/runtime/small_edges.hpp"
+#include "unit/runtime/small_fan.hpp"
 
 #include <doctest/doctest.h>
 
@@ -41,9 +41,29 @@ TEST_CASE("the numbers of some samples within a microbatch's rows") {
   parts.cut(batch);
   const net_outline& net = outline_of_net<eye>;
   const motet::index row = net.embedding, picture = eye::rows_of_picture * row;
-  CHECK(numbers_of(net, parts, true, 0, {3, 4}).begin == 0);
-  CHECK(numbers_of(net, parts, true, 0, {3, 4}).end == picture);
-  CHECK(numbers_of(net, parts, true, 0, {4, 6}).begin == picture);
-  CHECK(numbers_of(net, parts, true, 0, {4, 6}).end == 4 * picture);
-  CHECK(numbers_of(net, parts, true, 0, {4, 4}).size() == 0);
+  CHECK(numbers_given(net, parts, 0, {3, 4}).begin == 0);
+  CHECK(numbers_given(net, parts, 0, {3, 4}).end == picture);
+  CHECK(numbers_given(net, parts, 0, {4, 6}).begin == picture);
+  CHECK(numbers_given(net, parts, 0, {4, 6}).end == 4 * picture);
+  CHECK(numbers_given(net, parts, 0, {4, 4}).size() == 0);
+}
+
+TEST_CASE("rows of several modules lie one module behind the other") {
+  const small_fan_text data(6, 4);
+  const small_fan::batch batch = data.get();
+  const placed_tokens& text = std::get<2>(batch);
+  using talk = small_fan::module_at<4>::net;
+  replica_microbatches<talk> parts({6, 1, 2, 1}, 1, {});
+  parts.cut(text);
+  const net_outline& net = outline_of_net<talk>;
+  motet::index last = 0;
+  for (motet::index door = 0; door < 3; ++door) {
+    const sequences rows = text.rows_that_enter(door);
+    const interval all = numbers_taken(net, parts, 0, {3, 6}, door);
+    CHECK(all.begin == last);
+    CHECK(all.size() == (rows.begin(6) - rows.begin(3)) * net.takes_rows);
+    CHECK(numbers_taken(net, parts, 0, {4, 5}, door).begin == last + rows.rows_of(3) * net.takes_rows);
+    last = all.end;
+  }
+  CHECK(last == parts.entering(0) * net.takes_rows);
 }

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/runtime/stage/rank_state.hpp>
+#include <motet/runtime/stage/row_pieces.hpp>
+#include <motet/runtime/stage/stage_needs.hpp>
+
+namespace motet {
+
+// The rows that come to a stage and those that leave it, and their gradients: where they lie, who takes them on the
+// same rank, and the messages that carry them to another. Kinds are those of messages: forward, forward again,
+// backward.
+template <class Context, class Numbers, class Endpoint>
+class stage_rows {
+ public:
+  using stream = typename Numbers::stream;
+  using home_type = rank_state<Context, Numbers, Endpoint>;
+
+  // All of them stay where they are.
+  stage_rows(home_type& home, const net_outline& net, const stage_position& at, const any_microbatches& parts)
+      : home_(home), net_(net), at_(at), parts_(parts) {}
+  stage_rows(const stage_rows&) = delete;
+  stage_rows& operator=(const stage_rows&) = delete;
+
+  // The stage behind this one, of this module or of one that it feeds, is on the same rank: rows pass without a
+  // message.
+  void connect(stage_rows& after) {
+    after_ = &after;
+    after.before_ = this;
+  }
+  // The same in pieces, where the module behind, or before, cuts samples unlike, or is one of several.
+  void connect(bool behind, std::int32_t m, const row_piece<stage_rows>& made) {
+    pieces_[behind ? 1 : 0].add(parts_.count(), m, made);
+  }
+
+  // Whether rows come from a stage before and go on to one behind, be they of other modules, and whether
+  // gradients go back there.
+  bool comes_in() const { return net_.comes_in(at_.range); }
+  bool goes_out() const { return net_.goes_out(at_.range); }
+  bool goes_back() const { return !net_.is_first(at_.range) || (comes_in() && at_.feeds_back); }
+  // Of a microbatch.
+  index in(index m) const { return net_.rows_in(at_.range, parts_, m); }
+  index out(index m) const { return net_.rows_out(at_.range, parts_, m); }
+
+  // Takes all memory.
+  void prepare() {
+    kept_.clear();
+    handed_.reserve(std::max(pieces_[0].most(), pieces_[1].most()));
+    const index from = in(any_microbatches::largest), to = out(any_microbatches::largest);
+    for (int kind = 0; kind < 3; ++kind) {
+      const bool back = kind == 2;
+      in_[kind].prepare(at_.in[kind], back ? to * at_.targets : from, back ? width_out() : width_in(),
+                        parts_.count(), at_.turns[kind]);
+      out_[kind].prepare(at_.out[kind], back ? from : to, back ? width_in() : width_out(),
+                         std::max<std::size_t>(1, pieces_[!back].most()));
+      keep_for_messages(in_[kind].memory(), false);
+      keep_for_messages(out_[kind].memory(), true);
+    }
+  }
+  // All messages of the step before were taken.
+  void begin_step() {
+    for (auto& each : out_) each.clear();
+    for (auto& each : in_) each.begin_step();
+  }
+
+  // What came.
+  matrix<const stream> incoming(int kind, std::int32_t m) const {
+    stream* const data = in_[kind].of(m);
+    if constexpr (receives_ahead)
+      if (pieces_[comes_at(kind)].of(m) == nullptr) home_.end->await(static_cast<const stream*>(data));
+    return rows_between(data, m, kind != 2);
+  }
+  // The gradients that came from each of several modules, the first copy; none where there is one.
+  matrix<stream> copies(std::int32_t m) const {
+    return at_.targets > 1 ? rows_between(in_[2].of(m), m, false) : matrix<stream>{};
+  }
+  // Nobody here reads them any more.
+  void give(int kind, std::int32_t m) {
+    if constexpr (receives_ahead)
+      if (pieces_[comes_at(kind)].of(m) == nullptr) home_.end->freed(in_[kind].of(m));
+    in_[kind].give(m);
+  }
+  // Where the outgoing rows of microbatch m go: to the neighbour here, or to a buffer that messages empty.
+  // False: none is free.
+  bool outgoing(int kind, std::int32_t m, matrix<stream>& to) {
+    stage_rows* const neighbour = kind == 2 ? before_ : after_;
+    const auto* const pieces = pieces_[goes_at(kind)].of(m);
+    stream* const data = pieces != nullptr      ? outgoing_pieces(kind, m, *pieces)
+                         : neighbour != nullptr ? neighbour->in_[kind].take(m)
+                                                : out_[kind].take(m, *home_.end);
+    if (data == nullptr) return false;
+    to = rows_between(data, m, kind == 2);
+    return true;
+  }
+  // What the operation that runs made for stages here, on each thread behind it; and once, when all are done.
+  void hand_over(Context& ctx) const {
+    if (handed_.empty()) return;
+    synchronize(ctx);
+    for (const auto& each : handed_) copy(ctx, each.from, each.to, each.count);
+  }
+  void handed_over() { handed_.clear(); }
+  // That which hand_over() does, as data.
+  void shape(std::vector<index>& into) const {
+    for (const auto& each : handed_)
+      into.insert(into.end(),
+                  {reinterpret_cast<index>(each.from), reinterpret_cast<index>(each.to), each.count});
+  }
+
+  // The action of a message; none for what is none.
+  action action_of(op what) {
+    switch (what) {
+      case op::send_forward: return {&run<&stage_rows::template send<0>>, this};
+      case op::send_replay: return {&run<&stage_rows::template send<1>>, this};
+      case op::send_backward: return {&run<&stage_rows::template send<2>>, this};
+      case op::receive_forward: return {&run<&stage_rows::template receive<0>>, this};
+      case op::receive_replay: return {&run<&stage_rows::template receive<1>>, this};
+      case op::receive_backward: return {&run<&stage_rows::template receive<2>>, this};
+      default: return {};
+    }
+  }
+
+ private:
+  // Where a rank only begins what it does, rows may come beside its computations: await() and freed() tell
+  // when they are read.
+  static constexpr bool receives_ahead = requires(Endpoint& end, std::byte* to) {
+    end.receive_ahead(0, 0, to, index{0});
+    end.await(to);
+    end.freed(to);
+  };
+
+  template <bool (stage_rows::*Operation)(const instruction&, std::int32_t)>
+  static bool run(void* self, const instruction& it, std::int32_t number) {
+    return (static_cast<stage_rows*>(self)->*Operation)(it, number);
+  }
+
+  // Tells the transport, where it likes to know.
+  template <class Buffer>
+  void keep_for_messages([[maybe_unused]] const Buffer& memory, [[maybe_unused]] bool leaving) {
+    if constexpr (requires { home_.end->keep(leaving, memory.data(), index{0}); })
+      for (auto& each :
+           home_.end->keep(leaving, memory.data(), memory.size() * static_cast<index>(sizeof(stream))))
+        kept_.push_back(std::move(each));
+  }
+
+  index width_in() const { return net_.width_in(at_.range); }
+  index width_out() const { return net_.width_out(at_.range); }
+  // The rows between this stage and the one before, or behind.
+  matrix<stream> rows_between(stream* data, std::int32_t m, bool before) const {
+    const index width = before ? width_in() : width_out();
+    return {data, before ? in(m) : out(m), width, width};
+  }
+
+  // Rows and gradients come at one end and go at the other: behind, where this says 1.
+  static constexpr int goes_at(int kind) { return kind == 2 ? 0 : 1; }
+  static constexpr int comes_at(int kind) { return kind == 2 ? 1 : 0; }
+  // Of the numbers of a microbatch's rows, or of their gradients, those of a piece. Each module that was fed has
+  // a copy of its own of the gradients that come back.
+  interval numbers(int kind, bool behind, std::int32_t m, interval samples, index door) const {
+    if (!behind) return numbers_taken(net_, parts_, m, samples, door);
+    const interval own = numbers_given(net_, parts_, m, samples);
+    const index copy = kind == 2 ? door * out(m) * width_out() : 0;
+    return {copy + own.begin, copy + own.end};
+  }
+
+  // Where the outgoing rows of a microbatch in pieces go: to the one stage here that takes them, or to a buffer,
+  // from which messages take them and stages here are handed theirs.
+  stream* outgoing_pieces(int kind, std::int32_t m, const typename row_pieces<stage_rows>::all& all) {
+    std::size_t sent = 0, here = 0;
+    const auto is_taken = [&](const row_piece<stage_rows>& each) { return kind != 2 || each.learns; };
+    for (const auto& each : all) {
+      if (!is_taken(each)) continue;
+      ++(each.here == nullptr ? sent : here);
+      if (each.here != nullptr && each.here->in_[kind].take(each.microbatch) == nullptr) return nullptr;
+    }
+    const auto place_of = [&](const row_piece<stage_rows>& each) {
+      return each.here->in_[kind].of(each.microbatch) +
+             each.here->numbers(kind, kind == 2, each.microbatch, each.samples, each.their_door).begin;
+    };
+    if (all.size() == 1 && here == 1) return place_of(all[0]);
+    stream* const data = out_[kind].take(m, *home_.end, sent);
+    for (const auto& each : all) {
+      if (data == nullptr || each.here == nullptr || !is_taken(each)) continue;
+      const interval own = numbers(kind, kind != 2, m, each.samples, each.door);
+      handed_.push_back({data + own.begin, place_of(each), own.size()});
+    }
+    return data;
+  }
+
+  // The part of a microbatch's rows, in bytes, that a message takes along at this end.
+  interval bytes_of(int kind, int behind, const instruction& it) const {
+    const std::int32_t m = it.microbatch;
+    interval of{0, behind != 0 ? out(m) * width_out() : in(m)*width_in()};
+    if (pieces_[behind].of(m) != nullptr) {
+      const auto& piece = pieces_[behind].find(m, it.part);
+      of = numbers(kind, behind != 0, m, piece.samples, piece.door);
+    }
+    return {of.begin * index{sizeof(stream)}, of.end * index{sizeof(stream)}};
+  }
+  template <int Kind>
+  bool send(const instruction& it, std::int32_t number) {
+    const interval own = bytes_of(Kind, goes_at(Kind), it);
+    out_[Kind].send(it.microbatch, *home_.end, home_.sheet->tags[number], it.peer, own.size(), own.begin);
+    return true;
+  }
+  template <int Kind>
+  bool receive(const instruction& it, std::int32_t number) {
+    stream* const to = in_[Kind].take(it.microbatch);
+    if (to == nullptr) return false;
+    const interval bytes = bytes_of(Kind, comes_at(Kind), it);
+    auto* const data = reinterpret_cast<std::byte*>(to) + bytes.begin;
+    const std::int32_t tag = home_.sheet->tags[number];
+    if constexpr (receives_ahead)
+      if (pieces_[comes_at(Kind)].of(it.microbatch) == nullptr)
+        return home_.end->receive_ahead(tag, it.peer, data, bytes.size());
+    return home_.end->receive(tag, it.peer, data, bytes.size());
+  }
+
+  home_type& home_;
+  const net_outline& net_;
+  const stage_position& at_;
+  const any_microbatches& parts_;
+  stage_rows *before_ = nullptr, *after_ = nullptr;
+  row_pieces<stage_rows> pieces_[2];         // before, and behind
+  std::vector<handed_rows<stream>> handed_;  // by the operation that runs
+  boundary_pool<stream, buffer_for<Context, stream>> in_[3];
+  boundary_ring<stream, buffer_for<Context, stream>> out_[3];
+  std::vector<std::shared_ptr<void>> kept_;  // last: a transport forgets memory before it goes away
+};
+
+}  // namespace motet
