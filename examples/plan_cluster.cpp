@@ -4,6 +4,7 @@
 // best one as a picture, as JSON that train_clip follows, or as a C++ header that the compiler proves.
 #include "plan_cluster/answer_json.hpp"
 #include "plan_cluster/answer_text.hpp"
+#include "plan_cluster/chain_answer.hpp"
 #include "plan_cluster/here.hpp"
 #include "plan_cluster/picture.hpp"
 #include "plan_cluster/pins.hpp"
@@ -67,6 +68,10 @@ std::string picture_of(const answer& of) {
 }
 
 std::string answer_to(const settings& given) {
+  if (find_chain(given.model) != nullptr) {
+    const chain_reply found = answer_chain(given);
+    return given.emit == "json" ? write_chain(found, given) : tell_chain(found, given);
+  }
   answer of{given.search,
             given.model,
             given.cluster,
@@ -117,6 +122,13 @@ std::string names_of_models() {
       towers += (towers.empty() ? "" : ", ") + std::string(of.name.view()) + " " + std::to_string(of.layers) +
                 " x " + std::to_string(of.width);
     rows.push_back({std::string(each.name), towers, std::string(each.about)});
+  }
+  for (const chain_model& each : known_chains) {
+    const chain_part& words = each.parts[chain_model::middle];
+    rows.push_back({std::string(each.name.view()),
+                    "encoder, language " + std::to_string(words.layers) + " x " +
+                        std::to_string(words.width) + ", generator",
+                    "DistTrain's, one behind the other"});
   }
   return detail::table_of(rows, 2);
 }

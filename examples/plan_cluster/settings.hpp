@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/plan/describe/messages.hpp>
+#include <motet/plan/disttrain/chain_model.hpp>
 #include <motet/plan/search/search_result.hpp>
 #include <motet/tools/options.hpp>
 
@@ -14,6 +15,8 @@ namespace motet::plan_cluster {
 // The command line of plan_cluster, understood as far as that goes without the model.
 struct settings {
   std::string model, cluster, profile, search = "motet", emit = "text", output, name;
+  std::string frozen;  // parts of a chain that do not learn
+  double sigma = 0.6;  // how much pictures of samples differ
   index batch = 0;
   double seconds = 120;                        // for the search
   search_options wishes;                       // without pins
@@ -60,8 +63,10 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   line.count("--batch", to.batch, 1, "samples of a step");
   line.count("--contrastive", to.wishes.contrastive_batch, 1,
              "samples that one loss sees together; 0: all of a step");
-  line.choice("--search", to.search, {"motet", "distmm", "megatron"},
-              "all plans, the rules published for DistMM, or one tensor degree for all towers on all ranks");
+  line.choice(
+      "--search", to.search, {"motet", "distmm", "megatron", "disttrain", "proportional"},
+      "all plans; the rules published for DistMM; one tensor degree for all on all ranks; for chains also "
+      "those published for DistTrain, and ranks in proportion to FLOPs");
   line.count("--top", to.wishes.top, 1, "plans to tell, best first");
   line.texts("--pin", to.pins, "TOWER:FIELD=VALUE,...",
              "what is settled before the search: stages, data, context, tensor, ranks, microbatches, stash, "
@@ -74,6 +79,8 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   line.text("--profile", to.profile, "FILE.json",
             "times that the program profile measured, for the towers that it has, instead of those that "
             "follow from FLOPs");
+  line.text("--frozen", to.frozen, "PART,...", "of a chain: encoder, language, generator do not learn");
+  line.real("--sigma", to.sigma, 0, 3, "of a chain: the deviation of the logarithm of a sample's pictures");
   line.real("--seconds", to.seconds, 0.001, 1e9,
             "for the search; then the best plan so far is told, and what was not tried");
   line.choice("--emit", to.emit, {"text", "json", "header", "svg"},
@@ -98,6 +105,19 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   if (together && apart) refuse("--apart wants no --together beside it, got both");
   if (!to.name.empty() && to.emit != "header")
     refuse("--name wants --emit header beside it, got --emit " + to.emit);
+  const bool chain = find_chain(to.model) != nullptr;
+  if (chain) {
+    if (to.search == "distmm") refuse("--search distmm wants towers, got the chain " + to.model);
+    if (to.emit != "text" && to.emit != "json") refuse("--emit of a chain is text or json, got " + to.emit);
+    for (const char* const other : {"--contrastive", "--top", "--pin", "--together", "--apart", "--bytes",
+                                    "--profile", "--seconds", "--name"})
+      if (line.given(other)) refuse(std::string(other) + " wants towers, got the chain " + to.model);
+    return true;
+  }
+  if (to.search == "disttrain" || to.search == "proportional")
+    refuse("--search " + to.search + " wants a chain such as mllm-9b, got " + to.model);
+  for (const char* const other : {"--frozen", "--sigma"})
+    if (line.given(other)) refuse(std::string(other) + " wants a chain such as mllm-9b, got " + to.model);
   if (to.search != "motet") {
     if (line.given("--seconds")) refuse("--seconds wants --search motet, got " + to.search);
     if (!to.pins.empty()) refuse("--pin wants --search motet, got " + to.search);

@@ -45,6 +45,10 @@
 #include <motet/plan/describe/tower_of.hpp>
 #include <motet/plan/distmm/search_distmm.hpp>
 #include <motet/plan/distmm/search_megatron.hpp>
+#include <motet/plan/disttrain/chain_forecast.hpp>
+#include <motet/plan/disttrain/chain_model.hpp>
+#include <motet/plan/disttrain/chain_plan.hpp>
+#include <motet/plan/disttrain/search_chain.hpp>
 #include <motet/plan/files/cluster_json.hpp>
 #include <motet/plan/files/model_json.hpp>
 #include <motet/plan/files/plan_header.hpp>

@@ -103,15 +103,32 @@ APART = [*LAPTOP, "--apart"]
 # ---- names
 wanted("help", find("--help").returncode == 0 and "--contrastive" in find("--help").stdout)
 models, clusters = find("--list-models").stdout, find("--list-clusters").stdout
-for name in ["quick", "tiny", "small", "b16", "l14", "clip-1.1b", "clip-9.3b", "clip-19.7b", "coca-1.5b", "coca-13.4b", "coca-26b", "lit-1.1b", "lit-19.7b"]:
+for name in ["quick", "tiny", "small", "b16", "l14", "clip-1.1b", "clip-9.3b", "clip-19.7b", "coca-1.5b", "coca-13.4b", "coca-26b", "lit-1.1b", "lit-19.7b", "mllm-9b", "mllm-72b"]:
     wanted(f"model {name}", re.search(rf"^\s*{re.escape(name)}\b", models, re.M), models)
-for name in ["v100", "a100", "h100", "h200", "laptop", "here"]:
+for name in ["v100", "a100", "h100", "h200", "a800-96", "a800-1296", "laptop", "here"]:
     wanted(f"cluster {name}", re.search(rf"^\s*{name}\b", clusters, re.M), clusters)
 here = find("--model", "quick", "--cluster", "here:3", "--batch", 48, "--top", 1, "--emit", "json")
 wanted("this machine, measured", here.returncode == 0 and json.loads(here.stdout)["plans"][0]["plan"]["cluster"]["ranks"] == 3, here.stderr)
 for size in ["here:0", "here:x", "here:5000", "here:"]:
     refused = find("--model", "quick", "--cluster", size, "--batch", 48)
     wanted(f"{size} is refused", refused.returncode == 2 and "[MT-P76]" in refused.stderr and not refused.stdout, refused.stderr)
+
+# ---- chains: an encoder, a language model and a generator
+CHAIN = ["--model", "mllm-9b", "--cluster", "a800-96", "--batch", 128]
+chains = {search: json.loads(find(*CHAIN, "--search", search, "--emit", "json").stdout) for search in ["megatron", "proportional", "disttrain", "motet"]}
+for search, said in chains.items():
+    parts = said["per_module"]
+    wanted(f"{search}: what was asked", (said["search"], said["model"], said["devices"], said["batch"]) == (search, "mllm-9b", 96, 128), said)
+    apart = [each for each in parts.values() if not each["shares"]]
+    wanted(f"{search}: ranks", said["ranks_used"] == sum(each["ranks"] for each in apart) <= 96, said)
+    wanted(f"{search}: degrees", all(each["ranks"] == each["stages"] * each["data"] * each["tensor"] for each in apart), said)
+    wanted(f"{search}: shares", all(0 < each["mfu"] <= each["busy"] <= 1 for each in parts.values()) and 0 < said["mfu"] < 1, said)
+    wanted(f"{search}: rate", math.isclose(said["samples_per_second"] * said["step_seconds"], 128, rel_tol=1e-9), said)
+wanted("chains: order", chains["motet"]["step_seconds"] <= chains["disttrain"]["step_seconds"] < chains["proportional"]["step_seconds"] < chains["megatron"]["step_seconds"], chains)
+frozen = json.loads(find(*CHAIN, "--frozen", "encoder,language", "--emit", "json").stdout)
+wanted("chains: frozen parts", not frozen["per_module"]["encoder"]["learns"] and frozen["step_seconds"] < chains["motet"]["step_seconds"], frozen)
+told = find(*CHAIN, "--search", "disttrain").stdout
+wanted("chains: text", "encoder: 1 stages x 11 data" in told and "of the peak of 95 ranks (of 96)" in told, told)
 
 # ---- forms: one answer in four of them
 begun = time.monotonic()
@@ -313,6 +330,13 @@ REFUSED = [
     ("--model quick --cluster laptop --batch 64 --name mine", r"--name wants --emit header"),
     ("--model quick --cluster laptop --batch 64 --emit header --name while", r'"while".*MT-P81'),
     ("--modl quick", r"--modl; did you mean --model"),
+    ("--model quick --cluster laptop --batch 64 --search disttrain", r"--search disttrain wants a chain such as mllm-9b, got quick"),
+    ("--model quick --cluster laptop --batch 64 --frozen encoder", r"--frozen wants a chain such as mllm-9b, got quick"),
+    ("--model mllm-9b --cluster a800-96 --batch 128 --search distmm", r"--search distmm wants towers, got the chain mllm-9b"),
+    ("--model mllm-9b --cluster a800-96 --batch 128 --emit header", r"--emit of a chain is text or json, got header"),
+    ("--model mllm-9b --cluster a800-96 --batch 128 --top 3", r"--top wants towers, got the chain mllm-9b"),
+    ("--model mllm-9b --cluster a800-96 --batch 128 --frozen eye", r'--frozen wants names of encoder, language, generator, got "eye"'),
+    ("--model mllm-72b --cluster a800-96:1 --batch 40 --search megatron", r"language lacks \d+ bytes on each device.*MT-P85"),
 ]
 for words, pattern in REFUSED:
     said = find(*shlex.split(words), "--output", "kept.txt")

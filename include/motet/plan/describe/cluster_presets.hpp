@@ -49,6 +49,22 @@ inline constexpr cluster_facts known_clusters[] = {
      {3.4e-6, 370e9},
      {14e-6, 384e9},
      48e9},
+    // DistTrain's: nodes of 8 Ampere devices with links of 300 GB/s, and four ports of 200 Gb/s out of each. Products
+    // reach what makes such devices train language models at half of their peak.
+    {"a800-96",
+     {"A800-SXM4-80GB", 312e12, 19.5e12, 78 * gib, 2039e9, {0.72, 0, 220}},
+     12,
+     8,
+     {3.4e-6, 300e9},
+     {14e-6, 100e9},
+     25e9},
+    {"a800-1296",
+     {"A800-SXM4-80GB", 312e12, 19.5e12, 78 * gib, 2039e9, {0.72, 0, 220}},
+     162,
+     8,
+     {3.4e-6, 300e9},
+     {14e-6, 100e9},
+     25e9},
     // Ranks that are threads of a machine without a GPU, and gigabit Ethernet.
     {"laptop",
      {"processor core", 40e9, 40e9, 1 * gib, 10e9, {0.9, 8, 8}},

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/plan/disttrain/chain_forecast.hpp>
+
+#include <limits>
+#include <vector>
+
+namespace motet {
+
+// Which rules look for a plan of a chain.
+enum class chain_search {
+  disttrain,     // ranks of its own for each part, by the published stage-time model, solved in whole numbers
+  megatron,      // one pipeline: a stage each for encoder and generator, one tensor degree for all
+  proportional,  // ranks in proportion to FLOPs, without a model of time
+  motet          // parts apart or on the language model's ranks, judged by playing drawn samples
+};
+
+struct chain_answer {
+  chain_plan how;
+  chain_forecast gives;
+  chain_order order = chain_order::as_they_come;
+  index considered = 0;
+};
+
+namespace detail {
+
+class chain_searcher {
+ public:
+  explicit chain_searcher(const chain_costs& costs) : costs_(costs) {}
+
+  chain_plan disttrain() {
+    best_.clear();
+    each_middle([&](const part_place& middle) { spread_apart({false, false, false}, middle, 1); });
+    if (best_.empty()) refuse();
+    return best_[0].how;
+  }
+  // The best by the stage-time model of each way to share ranks.
+  std::vector<chain_plan> candidates(std::size_t most) {
+    std::vector<chain_plan> out;
+    for (const bool first : {false, true})
+      for (const bool last : {false, true}) {
+        best_.clear();
+        each_middle([&](const part_place& middle) { spread_apart({first, false, last}, middle, most); });
+        for (const found& each : best_) out.push_back(each.how);
+      }
+    if (out.empty()) refuse();
+    return out;
+  }
+  // Tensor groups are nodes; the language model has the stages that it is known by, or as many more as memory asks.
+  chain_plan megatron() {
+    const index tensor = costs_.cluster().devices_per_node;
+    chain_plan out;
+    for (const index stages : divisors(layers())) {
+      if (stages < model().monolith_stages) continue;
+      const index most = devices() / (tensor * (stages + 2));
+      out.parts[chain_model::middle] = {stages, largest_divisor(most), tensor};
+      for (const index k : ends) out.parts[k] = {1, out.middle().data * tensor, 1};
+      ++considered_;
+      if (most > 0 && fits(out)) return out;
+    }
+    refuse();
+  }
+  // Of the ranks each part gets its share of FLOPs, or what its memory asks; the language model tensor groups as large
+  // as a node, and as few stages as fit.
+  chain_plan proportional() {
+    double all = 0;
+    for (index k = 0; k < chain_model::size; ++k) all += step_flops(k);
+    const auto share = [&](index k) {
+      return std::max<index>(1, static_cast<index>(static_cast<double>(devices()) * step_flops(k) / all));
+    };
+    const index tensor = costs_.cluster().devices_per_node;
+    chain_plan out;
+    for (const index stages : divisors(layers())) {
+      for (index most = share(chain_model::middle) / (tensor * stages); most > 0; --most) {
+        out.parts[chain_model::middle] = {stages, most = largest_divisor(most), tensor};
+        const index pictures = pictures_at_once(most);
+        for (const index k : ends) {
+          part_place& own = out.parts[k] = {1, std::min(share(k), pictures), 1};
+          while (own.data < pictures && room(out, k) < 0) ++own.data;
+        }
+        ++considered_;
+        if (fits(out) && out.ranks() <= devices()) return out;
+      }
+    }
+    refuse();
+  }
+  index considered() const { return considered_; }
+
+ private:
+  static constexpr index ends[] = {0, chain_model::size - 1};
+  struct found {
+    double seconds;
+    chain_plan how;
+  };
+
+  const chain_model& model() const { return costs_.model(); }
+  index devices() const { return costs_.cluster().devices(); }
+  double memory() const { return costs_.cluster().device.memory_bytes; }
+  index layers() const { return model().parts[chain_model::middle].layers; }
+  double step_flops(index k) const { return model().flops(k) * (1 + model().backward(k)); }
+  index pictures_at_once(index replicas) const {
+    return static_cast<index>(static_cast<double>(replicas) * model().pictures);
+  }
+  static std::vector<index> divisors(index of) {
+    std::vector<index> out;
+    for (index d = 1; d <= of; ++d)
+      if (of % d == 0) out.push_back(d);
+    return out;
+  }
+  index largest_divisor(index most) const {
+    index largest = 1;
+    for (const index d : divisors_)
+      if (d <= most) largest = d;
+    return largest;
+  }
+  // Bytes that are there on the rank of a part that has least room, beyond what it needs; negative: short.
+  double room(const chain_plan& of, index part) const {
+    const index replicas = of.middle().data;
+    double shared = 0;
+    for (const index k : ends)
+      if (of.shares[k]) shared += costs_.shared_bytes(k, of.middle());
+    if (of.shares[part]) return memory() - shared;
+    index behind = 0;
+    for (index k = part; k < chain_model::size; ++k) behind += of.shares[k] ? 0 : of.parts[k].stages;
+    return memory() - costs_.bytes(part, of.parts[part], replicas, behind) -
+           (part == chain_model::middle ? shared : 0);
+  }
+  bool fits(const chain_plan& of) const {
+    for (index k = 0; k < chain_model::size; ++k)
+      if (room(of, k) < 0) return false;
+    return true;
+  }
+
+  template <class Visit>
+  void each_middle(Visit&& visit) const {
+    for (index tensor = 1; tensor <= costs_.cluster().devices_per_node; tensor *= 2)
+      for (const index stages : divisors(layers()))
+        for (const index data : divisors_)
+          if (tensor * stages * data <= devices()) visit(part_place{stages, data, tensor});
+  }
+  // All ways to spread what the language model leaves. As a part is never slower for more lanes, the generator gets
+  // all that the encoder leaves, and of lanes that are alike as fast as few as will do.
+  void spread_apart(const bool (&shares)[chain_model::size], const part_place& middle, std::size_t most) {
+    chain_plan trial;
+    trial.parts[chain_model::middle] = middle;
+    for (const index k : ends) trial.shares[k] = shares[k];
+    const index left = devices() - middle.ranks(), pictures = pictures_at_once(middle.data);
+    const auto each_tensor = [&](index k, auto&& visit) {
+      if (trial.shares[k]) {
+        trial.parts[k] = {};
+        return visit();
+      }
+      for (index tensor = 1; tensor <= costs_.cluster().devices_per_node; tensor *= 2) {
+        trial.parts[k].tensor = tensor;
+        visit();
+      }
+    };
+    // The fewest lanes with which one has `each` pictures at once.
+    const auto lanes_for = [&](index each) { return (pictures + each - 1) / each; };
+    const auto as_few = [&](index lanes) { return lanes_for((pictures + lanes - 1) / lanes); };
+    each_tensor(0, [&] {
+      each_tensor(chain_model::size - 1, [&] {
+        part_place &first = trial.parts[0], &last = trial.parts[chain_model::size - 1];
+        const auto with_first = [&](index taken) {
+          if (!trial.shares[chain_model::size - 1]) {
+            last.data = std::min((left - taken) / last.tensor, pictures);
+            if (last.data < 1) return;
+            last.data = as_few(last.data);
+          }
+          offer(trial, most);
+        };
+        if (trial.shares[0]) return with_first(0);
+        for (index each = 1, before = 0; each <= pictures; ++each) {
+          first.data = lanes_for(each);
+          if (first.data == before) {
+            // As many lanes as before have more to do: the next number of lanes that differs.
+            each = (pictures + first.data - 2) / std::max<index>(1, first.data - 1) - 1;
+            if (first.data == 1) break;
+            continue;
+          }
+          before = first.data;
+          if (first.ranks() < left + (trial.shares[chain_model::size - 1] ? 1 : 0)) with_first(first.ranks());
+        }
+      });
+    });
+  }
+  void offer(const chain_plan& of, std::size_t most) {
+    ++considered_;
+    const double seconds = costs_.model_seconds(of);
+    if (best_.size() == most && !better(seconds, of, best_.back())) return;
+    if (!fits(of)) return;
+    if (best_.size() == most) best_.pop_back();
+    auto at = best_.begin();
+    while (at != best_.end() && !better(seconds, of, *at)) ++at;
+    best_.insert(at, {seconds, of});
+  }
+  static bool better(double seconds, const chain_plan& of, const found& than) {
+    return seconds != than.seconds ? seconds < than.seconds : of.ranks() < than.how.ranks();
+  }
+
+  // Which part has no room even where it has all devices, and what it lacks.
+  [[noreturn]] void refuse() const {
+    std::string text;
+    for (index k = 0; k < chain_model::size && text.empty(); ++k) {
+      double least = std::numeric_limits<double>::infinity();
+      const index most_stages = k == chain_model::middle ? layers() : 1;
+      for (index tensor = 1; tensor <= costs_.cluster().devices_per_node; tensor *= 2)
+        for (const index stages : divisors(most_stages)) {
+          const index data = largest_divisor(devices() / (tensor * stages));
+          if (tensor * stages > devices()) continue;
+          least = std::min(least, costs_.bytes(k, {stages, data, tensor}, 1, stages) - memory());
+        }
+      if (least > 0)
+        text = sentence({model().parts[k].name.view(), " lacks ", static_cast<index>(least),
+                         " bytes on each device, however it is cut over all of them"});
+    }
+    if (text.empty()) {
+      // Each has room by itself: what the largest of them leaves is too little for the others.
+      const chain_part& largest = model().parts[chain_model::middle];
+      text =
+          sentence({largest.name.view(), " and the others do not fit beside each other: ", devices(),
+                    " devices of ", static_cast<index>(memory()),
+                    " bytes, and their weights and state alone are ", static_cast<index>(standing_bytes())});
+    }
+    fail(model_fits_nowhere, text);
+  }
+  double standing_bytes() const {
+    double sum = 0;
+    for (const chain_part& each : model().parts)
+      sum += each.parameters * (each.bytes_of_weights() + each.bytes_of_state());
+    return sum;
+  }
+
+  const chain_costs& costs_;
+  std::vector<index> divisors_ = divisors(costs_.samples());
+  std::vector<found> best_;
+  index considered_ = 0;
+};
+
+}  // namespace detail
+
+// The best plan by these rules for a chain on a cluster, and what it gives with the pictures that samples have: those
+// of one step. Throws MT-P85 where nothing fits.
+inline chain_answer search_chain(chain_search by, const chain_costs& costs, const list<double>& pictures) {
+  detail::chain_searcher searcher(costs);
+  chain_answer out;
+  if (by != chain_search::motet) {
+    out.how = by == chain_search::disttrain  ? searcher.disttrain()
+              : by == chain_search::megatron ? searcher.megatron()
+                                             : searcher.proportional();
+    if (by == chain_search::disttrain) out.order = chain_order::published;
+    out.gives = forecast_chain(costs, out.how, pictures, out.order);
+    out.considered = searcher.considered();
+    return out;
+  }
+  constexpr std::size_t played = 12;  // of each way to share ranks
+  constexpr std::int32_t swaps = 200;
+  out.order = chain_order::even;
+  double best = std::numeric_limits<double>::infinity();
+  for (const chain_plan& each : searcher.candidates(played)) {
+    const double seconds = forecast_chain(costs, each, pictures, out.order).step_seconds;
+    if (seconds >= best) continue;
+    best = seconds;
+    out.how = each;
+  }
+  out.gives = forecast_chain(costs, out.how, pictures, out.order, swaps);
+  out.considered = searcher.considered();
+  return out;
+}
+
+}  // namespace motet
