@@ -160,14 +160,19 @@ if [ -n "$nvcc" ]; then
   targets="headers.cuda $some"
   # What processors do is not optimised where it does not run; machine code for GPUs is the same.
   host="-O0 -DNDEBUG"
+  # No kernel asks for which chip it is compiled: one pass makes the code of both, whose findings are the same.
+  chips=OFF
+  passes="--generate-code=arch=compute_80,code=[sm_80,sm_90]"
   run="^($(printf '%s' "$some" | tr ' ' '|'))\$"
   if nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then
     targets="$targets gpu_tests"
     host="-O3 -DNDEBUG"
+    chips="80;90"
+    passes=
     run=ON
   fi
   if CUDACXX=$nvcc cmake --preset cuda -DMOTET_CUDA_MODELS=quick -DMOTET_GPU_TESTS="$run" -DCMAKE_CXX_FLAGS_RELEASE="$host" \
-    -DCMAKE_CUDA_FLAGS_RELEASE="$host" -DMOTET_BENCH=OFF -DMOTET_PYTHON="$python" \
+    -DCMAKE_CUDA_FLAGS_RELEASE="$host" -DCMAKE_CUDA_ARCHITECTURES="$chips" -DCMAKE_CUDA_FLAGS="$passes" -DMOTET_BENCH=OFF -DMOTET_PYTHON="$python" \
     >build/cuda.configure.log 2>&1; then
     # shellcheck disable=SC2086
     build cuda cuda --target $targets
