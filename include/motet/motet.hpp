@@ -57,6 +57,7 @@
 #include <motet/plan/order/deal.hpp>
 #include <motet/plan/order/fill_microbatches.hpp>
 #include <motet/plan/order/microbatch_order.hpp>
+#include <motet/plan/order/step_order.hpp>
 #include <motet/plan/prove/plan_for.hpp>
 #include <motet/plan/prove/require_plan.hpp>
 #include <motet/plan/search/search.hpp>

@@ -6,12 +6,11 @@
 // What goes wrong with traces, times and clusters of jobs.
 namespace motet {
 
-inline constexpr message jobs_columns_differ{"MT-J01",
-                                             "a table of jobs or times has the columns that its page names",
-                                             "a column is misspelt, missing, or of another table",
-                                             "docs/jobs/jobs.md lists the columns of traces and of times"};
-inline constexpr message jobs_bad_cell{"MT-J02",
-                                       "a cell of a table of jobs or times is a number in its range",
+inline constexpr message jobs_columns_differ{
+    "MT-J01", "a table has the columns that its page names",
+    "a column is misspelt, missing, or of another table",
+    "docs/jobs/jobs.md lists the columns of traces and of times, docs/plan/order.md those of headers"};
+inline constexpr message jobs_bad_cell{"MT-J02", "a cell of a table is a number in its range",
                                        "a unit or a letter stands in it, or it is empty or negative",
                                        "Correct the cell in the line and the column that are named"};
 inline constexpr message jobs_row_twice{"MT-J03", "a job and a measured time occur once in their table",

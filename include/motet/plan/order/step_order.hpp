@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/plan/order/deal.hpp>
+#include <motet/plan/order/microbatch_order.hpp>
+
+namespace motet {
+
+// What the samples of a step take forward on each stage of a pipeline, in any one unit of time, and of each stage how
+// many times as long its backward is.
+struct sample_times {
+  std::int32_t stages = 0, samples = 0;
+  list<double> forward;  // of each (stage, sample), all samples of stage 0 first
+  list<double> backward;
+  double forward_of(std::int32_t stage, std::int32_t sample) const {
+    return forward[index{stage} * samples + sample];
+  }
+  // Of a sample on all stages, forward and back.
+  double all_of(std::int32_t sample) const {
+    double sum = 0;
+    for (std::int32_t s = 0; s < stages; ++s) sum += forward_of(s, sample) * (1 + backward[s]);
+    return sum;
+  }
+};
+
+// Of each replica its microbatches in the order in which they run, and of each of those its samples.
+using step_order = list<hands>;
+
+// Where a step's samples go: so many replicas, each with so many microbatches.
+struct step_shape {
+  std::int32_t replicas = 1, microbatches = 1;
+};
+
+// What a replica's microbatches take.
+inline microbatch_times times_of(const sample_times& of, const hands& microbatches) {
+  microbatch_times out;
+  out.stages = of.stages;
+  out.microbatches = static_cast<std::int32_t>(microbatches.size());
+  out.backward = of.backward;
+  for (std::int32_t s = 0; s < of.stages; ++s)
+    for (const list<std::int32_t>& each : microbatches) {
+      double sum = 0;
+      for (const std::int32_t sample : each) sum += of.forward_of(s, sample);
+      out.forward.push(sum);
+    }
+  return out;
+}
+
+// The longest of all replicas. judge: from microbatch_times and an order of them to seconds.
+template <class Judge>
+double seconds_of_step(const sample_times& of, const step_order& order, const Judge& judge) {
+  double longest = 0;
+  for (const hands& each : order) {
+    const microbatch_times times = times_of(of, each);
+    longest = std::max(longest, judge(times, in_turn(times.microbatches)));
+  }
+  return longest;
+}
+
+// Samples one after the other: first the first microbatch of each replica, then the second.
+inline step_order order_as_listed(const list<std::int32_t>& samples, const step_shape& shape) {
+  const index each = samples.size() / (index{shape.replicas} * shape.microbatches);
+  step_order out(shape.replicas);
+  index next = 0;
+  for (hands& own : out) own.resize(shape.microbatches, {});
+  for (std::int32_t m = 0; m < shape.microbatches; ++m)
+    for (hands& own : out)
+      for (index k = 0; k < each; ++k) own[m].push(samples[next++]);
+  return out;
+}
+// By chance.
+inline step_order order_by_chance(std::int32_t samples, const step_shape& shape, std::uint64_t seed) {
+  list<std::int32_t> drawn = in_turn(samples);
+  std::uint64_t state = seed;
+  for (index k = drawn.size(); k > 1; --k) {
+    state += golden_step;
+    std::swap(drawn[k - 1], drawn[static_cast<index>(mixed_bits(state) % static_cast<std::uint64_t>(k))]);
+  }
+  return order_as_listed(drawn, shape);
+}
+
+// Which of three questions an order answers; what it does not answer stays as the samples are listed.
+struct step_questions {
+  bool ranks = true;  // which replica gets which sample, and which of them share a microbatch
+  bool slots = true;  // in which turn microbatches run
+};
+
+// Samples are dealt to hands of equal size, the most costly first, each to the hand whose busiest stage has least to do
+// with it. Where samples are dealt by the sum of their costs, one hand may have what is heavy on one stage.
+inline hands deal_by_stages(const sample_times& of, const list<std::int32_t>& samples, std::int32_t count) {
+  list<std::int32_t> order = samples;
+  list<double> costs(of.samples, 0.0);
+  for (const std::int32_t each : samples) costs[each] = of.all_of(each);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::int32_t a, std::int32_t b) { return costs[a] > costs[b]; });
+  hands dealt(count);
+  list<double> loads(index{count} * of.stages, 0.0);
+  const index room = samples.size() / count;
+  index one_more = samples.size() - room * count;  // so many hands have one sample more
+  for (const std::int32_t sample : order) {
+    std::int32_t best = -1;
+    double least = 0;
+    for (std::int32_t h = 0; h < count; ++h) {
+      if (dealt[h].size() > room || (dealt[h].size() == room && one_more == 0)) continue;
+      double most = 0;
+      for (std::int32_t s = 0; s < of.stages; ++s)
+        most =
+            std::max(most, loads[index{h} * of.stages + s] + of.forward_of(s, sample) * (1 + of.backward[s]));
+      if (best < 0 || most < least) best = h, least = most;
+    }
+    if (dealt[best].size() == room) --one_more;
+    dealt[best].push(sample);
+    for (std::int32_t s = 0; s < of.stages; ++s)
+      loads[index{best} * of.stages + s] += of.forward_of(s, sample) * (1 + of.backward[s]);
+  }
+  // As they were listed: a deal leaves the largest first.
+  for (list<std::int32_t>& each : dealt) std::sort(each.begin(), each.end());
+  return dealt;
+}
+
+namespace detail {
+
+// Microbatches of a step in the turn that is best for each replica.
+template <class Judge>
+void order_slots(const sample_times& of, step_order& order, const Judge& judge, const swap_limits& until) {
+  for (hands& own : order) {
+    const microbatch_times times = times_of(of, own);
+    const auto takes = [&](const microbatch_order& each) { return judge(times, each); };
+    microbatch_order best = in_turn(times.microbatches), filled = fill_intervals(times);
+    if (takes(filled) < takes(best)) best = std::move(filled);
+    best = improve_by_swaps(std::move(best), takes, until);
+    hands ordered;
+    for (const std::int32_t m : best) ordered.push(own[m]);
+    own = std::move(ordered);
+  }
+}
+
+}  // namespace detail
+
+// Samples are dealt to replicas, and by each of them to its microbatches; these fill the intervals of the first stage,
+// or stay in turn where that is shorter, and are then swapped. The same is done with samples as they are listed, so
+// that the order is never longer than theirs. All replicas have as many samples as any other:
+// shape.replicas * shape.microbatches divides them.
+template <class Judge>
+step_order order_step(const sample_times& of, const step_shape& shape, const Judge& judge,
+                      const swap_limits& until = {}, const step_questions& asked = {}) {
+  step_order listed = order_as_listed(in_turn(of.samples), shape);
+  if (asked.slots) detail::order_slots(of, listed, judge, until);
+  if (!asked.ranks) return listed;
+  step_order dealt(shape.replicas);
+  const hands of_replicas = deal_by_stages(of, in_turn(of.samples), shape.replicas);
+  for (std::int32_t r = 0; r < shape.replicas; ++r) {
+    dealt[r] = hands(shape.microbatches);
+    if (of_replicas[r].size() > shape.microbatches)
+      dealt[r] = deal_by_stages(of, of_replicas[r], shape.microbatches);
+    else
+      for (std::int32_t m = 0; m < shape.microbatches; ++m) dealt[r][m].push(of_replicas[r][m]);
+  }
+  if (asked.slots) detail::order_slots(of, dealt, judge, until);
+  return seconds_of_step(of, dealt, judge) <= seconds_of_step(of, listed, judge) ? dealt : listed;
+}
+
+// Less than this no deal and no order takes: some replica has the mean of a stage's work at least, after a sample has
+// come to it and before one has gone back; and each sample goes all the way.
+inline double least_step_seconds(const sample_times& of, std::int32_t replicas) {
+  double least = 0;
+  list<double> comes(of.samples, 0.0), leaves(of.samples, 0.0);
+  for (std::int32_t s = 0; s < of.stages && of.samples > 0; ++s) {
+    double work = 0;
+    for (std::int32_t k = 0; k < of.samples; ++k) work += of.forward_of(s, k) * (1 + of.backward[s]);
+    least = std::max(least, work / replicas + *std::min_element(comes.begin(), comes.end()) +
+                                *std::min_element(leaves.begin(), leaves.end()));
+    for (std::int32_t k = 0; k < of.samples; ++k) {
+      comes[k] += of.forward_of(s, k);
+      leaves[k] += of.forward_of(s, k) * of.backward[s];
+    }
+  }
+  for (std::int32_t k = 0; k < of.samples; ++k) least = std::max(least, of.all_of(k));
+  return least;
+}
+
+}  // namespace motet

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""reorder.py PROGRAMS SCRATCH: orders of samples that are as told, the same each time, never longer than as listed nor shorter than the bound; refusals."""
+import json
+import pathlib
+import random
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+
+programs = pathlib.Path(sys.argv[1]).resolve()
+scratch = pathlib.Path(sys.argv[2]).resolve()
+shutil.rmtree(scratch, ignore_errors=True)
+scratch.mkdir(parents=True)
+failed = checks = 0
+
+
+def wanted(what, holds, said=""):
+    global failed, checks
+    checks += 1
+    if not holds:
+        failed += 1
+        print(f"FAILED: {what}: {said}")
+
+
+def reorder(*words):
+    return subprocess.run([str(programs / "reorder"), *map(str, words)], capture_output=True, text=True, check=False, cwd=scratch, timeout=120)
+
+
+draw = random.Random(5)
+costs = [(f"s{k}", round(draw.lognormvariate(0, 0.6), 4), round(draw.lognormvariate(0, 0.6), 4)) for k in range(48)]
+(scratch / "step.csv").write_text("sample,pictures,generator\n" + "".join(f"{name},{a},{b}\n" for name, a, b in costs))
+(scratch / "plain.csv").write_text("encoder\n" + "".join(f"{a}\n" for _, a, _ in costs))
+(scratch / "wrong.csv").write_text("sample,pictures\na,1\nb,two\n")
+(scratch / "other.csv").write_text("sample,picturs\na,1\n")
+
+
+def played(stages, microbatches):
+    """1F1B by hand: seconds of a replica whose microbatches have these sums of the encoder's and the generator's costs and these samples."""
+    times = [[(a if s == 0 else 0) + (b if s == stages - 1 else 0) + (n / (stages - 2) if 0 < s < stages - 1 else 0) for a, b, n in microbatches] for s in range(stages)]
+    ends = {}
+    count = len(microbatches)
+    tasks = [[("F", m) for m in range(min(stages - 1 - s, count))] for s in range(stages)]
+    for s in range(stages):
+        warm = len(tasks[s])
+        for m in range(count):
+            if m + warm < count:
+                tasks[s].append(("F", m + warm))
+            tasks[s].append(("B", m))
+    free, at = [0.0] * stages, [0] * stages
+    while any(at[s] < len(tasks[s]) for s in range(stages)):
+        for s in range(stages):
+            if at[s] == len(tasks[s]):
+                continue
+            kind, m = tasks[s][at[s]]
+            before = ("F", s - 1, m) if kind == "F" else (("B", s + 1, m) if s + 1 < stages else ("F", s, m))
+            if not (kind == "F" and s == 0) and before not in ends:
+                continue
+            free[s] = max(free[s], ends.get(before, 0.0)) + times[s][m] * (1 if kind == "F" else 2)
+            ends[(kind, s, m)] = free[s]
+            at[s] += 1
+    return max(free)
+
+
+by_name = {name: (a, b) for name, a, b in costs}
+for shape in [(4, 4, 12), (4, 2, 12), (6, 1, 16), (3, 8, 6)]:
+    stages, replicas, microbatches = shape
+    words = ["--headers", "step.csv", "--stages", stages, "--replicas", replicas, "--microbatches", microbatches, "--emit", "json"]
+    said = reorder(*words)
+    out = json.loads(said.stdout)
+    wanted(f"{shape}: the same again", reorder(*words).stdout == said.stdout)
+    wanted(f"{shape}: what was asked", (out["samples"], out["stages"], out["replicas"], out["microbatches"]) == (48, *shape), out)
+    names = [name for replica in out["orders"] for microbatch in replica for name in microbatch]
+    wanted(f"{shape}: each sample once", sorted(names) == sorted(by_name), names)
+    wanted(f"{shape}: bounds", out["bound"] <= out["chosen"] <= min(out["listed"], out["random"]) * (1 + 1e-9), out)
+    own = max(
+        played(stages, [(sum(by_name[n][0] for n in m), sum(by_name[n][1] for n in m), len(m)) for m in replica])
+        for replica in out["orders"]
+    )
+    wanted(f"{shape}: seconds are those of 1F1B", abs(own - out["chosen"]) < 1e-6 * own, (own, out["chosen"]))
+    for order in ["none", "ranks", "slots"]:
+        part = json.loads(reorder(*words, "--order", order).stdout)
+        wanted(f"{shape}: {order}", part["chosen"] <= part["listed"] * (1 + 1e-9) and (order != "none" or part["chosen"] == part["listed"]), part)
+out = json.loads(reorder("--headers", "plain.csv", "--stages", 2, "--microbatches", 16, "--chunks", 2, "--tries", 20, "--emit", "json").stdout)
+wanted("interleaved", out["bound"] <= out["chosen"] <= out["listed"], out)
+text = reorder("--headers", "step.csv", "--stages", 4, "--replicas", 2, "--microbatches", 24).stdout
+wanted("text", re.match(r"48 samples, 2 replicas of 4 stages, 24 microbatches: [\d.]+ s; by chance [\d.]+ s, as listed [\d.]+ s, at least [\d.]+ s\nreplica 0: s", text), text)
+reorder("--headers", "step.csv", "--stages", 4, "--microbatches", 48, "--output", "order.txt")
+wanted("a file", (scratch / "order.txt").read_text().startswith("48 samples"))
+wanted("help", reorder("--help").returncode == 0)
+for words, pattern in [
+    ("--headers step.csv --stages 4 --replicas 5 --microbatches 8", r"48 samples, wanted a multiple of the 40 .*: 40 or 80"),
+    ("--headers wrong.csv --stages 4 --microbatches 1", r'wrong.csv, line 3, column pictures: got "two", wanted a cost of 0 or more.*MT-J02'),
+    ("--headers other.csv --stages 4 --microbatches 1", r'other.csv, line 1, column 2: got "picturs"; did you mean pictures.*MT-J01'),
+    ("--headers absent.csv --stages 4 --microbatches 1", r"absent.csv"),
+    ("--headers step.csv --microbatches 1", r"--stages.*MT-X04"),
+    ("--headers step.csv --stages 5 --microbatches 8 --chunks 2", r"--chunks wants --microbatches to be a multiple of --stages, got 8 and 5"),
+    ("--headers step.csv --stages 99999 --microbatches 8", r"--stages wants at most 65536, got 99999"),
+]:
+    said = reorder(*shlex.split(words))
+    wanted(words, said.returncode == 2 and not said.stdout and re.search(pattern, said.stderr), said.stderr)
+print(f"{checks} checks, {failed} failed")
+sys.exit(1 if failed else 0)
