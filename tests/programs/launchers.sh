@@ -104,7 +104,11 @@ port=$("$rank" port)
 rm -f out.* status.*
 as_torchrun 0 2 "$rank" well 20 &
 first=$!
-sleep 1
+tries=0 # until it listens, at the port after that of torchrun itself
+until grep -q "$(printf ':%04X [0-9A-F:]* 0A ' $((port + 1)))" /proc/net/tcp || [ $tries -ge 200 ]; do
+  sleep 0.05
+  tries=$((tries + 1))
+done
 (
   mkdir -p second
   cd second || exit 1

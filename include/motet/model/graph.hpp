@@ -127,28 +127,35 @@ template <class Net>
 inline constexpr bool is_through = std::is_same_v<typename Net::input, through_rows>;
 
 template <class Part>
-inline constexpr bool is_loss_part = false;
-template <class Loss, fixed_string Of>
-inline constexpr bool is_loss_part<loss<Loss, Of>> = true;
+concept is_loss_part = requires { typename Part::type; Part::of; };
 
-// Sorts the parts of a model: the loss first, which is the only one.
-template <class Loss, class Modules, class... Edges>
+// The parts of a model sorted: its loss, which is the only one, and its edges in their order.
+template <class... Edges>
+struct edges_of {};
+template <class Found, class Seen, class... Parts>
+struct sorted_parts {
+  using loss = Found;
+  using edges = Seen;
+};
+template <class Found, class... Seen, class First, class... Parts>
+struct sorted_parts<Found, edges_of<Seen...>, First, Parts...>
+    : sorted_parts<Found, edges_of<Seen..., First>, Parts...> {};
+template <class Found, class... Seen, is_loss_part First, class... Parts>
+struct sorted_parts<Found, edges_of<Seen...>, First, Parts...> : sorted_parts<First, edges_of<Seen...>, Parts...> {};
+
+template <class Loss, class Modules, class Edges>
 struct graph;
 template <class Modules, class... Parts>
-struct sorted_graph;
-template <class Modules, class... Edges, class Loss, fixed_string Of>
-struct sorted_graph<Modules, loss<Loss, Of>, Edges...> {
-  using type = graph<loss<Loss, Of>, Modules, Edges...>;
-};
-template <class Modules, class First, class... Parts>
-struct sorted_graph<Modules, First, Parts...> : sorted_graph<Modules, Parts..., First> {
+struct sorted_graph {
   static_assert(
-      (is_loss_part<First> + ... + is_loss_part<Parts>) == 1,
+      (0 + ... + (is_loss_part<Parts> ? 1 : 0)) == 1,
       "motet: a model of modules and edges says one loss, as in loss<next_token, \"talk\"> [MT-M12]");
+  using sorted = sorted_parts<void, edges_of<>, Parts...>;
+  using type = graph<typename sorted::loss, Modules, typename sorted::edges>;
 };
 
 template <class Loss, class... Modules, class... Edges>
-struct graph<Loss, modules<Modules...>, Edges...> {
+struct graph<Loss, modules<Modules...>, edges_of<Edges...>> {
   using text = graph_text<Loss, modules<Modules...>, Edges...>;
   static_assert(require_said<text::answer.found.why, text>());
   static_assert(has_members_of_loss<typename Loss::type>());

@@ -45,7 +45,8 @@ TEST_CASE(
     CHECK(each.device.bytes_per_second > each.inside.bytes_per_second);
     CHECK(each.inside.latency < each.between.latency);
     CHECK(each.inside.bytes_per_second > each.between.bytes_per_second / each.devices_per_node);
-    CHECK(each.of_device * each.devices_per_node <= each.between.bytes_per_second);
+    // Devices may share a way out, and then one alone has more than its part of it.
+    CHECK(each.of_device <= each.between.bytes_per_second);
   }
   CHECK(find_cluster("V100") == nullptr);
   CHECK(find_cluster("v100:8") == nullptr);
@@ -97,7 +98,7 @@ TEST_CASE("a name with a size is the same machine, smaller or larger") {
 }
 
 TEST_CASE("other names and sizes are refused") {
-  check_refused("v101", "MT-P75", "got \"v101\", wanted one of v100, a100, h100, h200, laptop, or a file");
+  check_refused("v101", "MT-P75", "got \"v101\", wanted one of v100, a100, h100, h200, a800-96, a800-1296, laptop, or a file");
   check_refused("", "MT-P75", "got \"\", wanted one of");
   check_refused(" v100", "MT-P75", "wanted one of");
   check_refused(":4", "MT-P75", "wanted one of");

@@ -161,7 +161,7 @@ TEST_CASE("what is no cluster is refused, with the path of what is wrong") {
                 "inside is a number, wanted an object");
   check_refused(R"({"like": 100})", "MT-P71", "like is an integer, wanted the name of a cluster");
   check_refused(R"({"like": "v200"})", "MT-P75",
-                "got \"v200\", wanted one of v100, a100, h100, h200, laptop");
+                "got \"v200\", wanted one of v100, a100, h100, h200, a800-96, a800-1296, laptop");
   check_refused(R"({"like": "v100:0"})", "MT-P76", "got \"v100:0\"");
 }
 
