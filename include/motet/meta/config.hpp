@@ -15,6 +15,13 @@
 #define MOTET_HOST_DEVICE
 #endif
 
+// Before a template of both kinds that calls what it was given, which may be of one kind only.
+#if defined(__CUDACC__) && !defined(__clang__)
+#define MOTET_CALLS_EITHER _Pragma("nv_exec_check_disable")
+#else
+#define MOTET_CALLS_EITHER
+#endif
+
 #if defined(__GNUC__)
 #define MOTET_ALWAYS_INLINE inline __attribute__((always_inline))
 #define MOTET_RESTRICT __restrict__

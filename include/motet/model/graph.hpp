@@ -127,7 +127,10 @@ template <class Net>
 inline constexpr bool is_through = std::is_same_v<typename Net::input, through_rows>;
 
 template <class Part>
-concept is_loss_part = requires { typename Part::type; Part::of; };
+concept is_loss_part = requires {
+  typename Part::type;
+  Part::of;
+};
 
 // The parts of a model sorted: its loss, which is the only one, and its edges in their order.
 template <class... Edges>
@@ -141,7 +144,8 @@ template <class Found, class... Seen, class First, class... Parts>
 struct sorted_parts<Found, edges_of<Seen...>, First, Parts...>
     : sorted_parts<Found, edges_of<Seen..., First>, Parts...> {};
 template <class Found, class... Seen, is_loss_part First, class... Parts>
-struct sorted_parts<Found, edges_of<Seen...>, First, Parts...> : sorted_parts<First, edges_of<Seen...>, Parts...> {};
+struct sorted_parts<Found, edges_of<Seen...>, First, Parts...>
+    : sorted_parts<First, edges_of<Seen...>, Parts...> {};
 
 template <class Loss, class Modules, class Edges>
 struct graph;

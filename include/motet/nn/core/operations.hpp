@@ -244,7 +244,7 @@ enum class mask_kind : std::uint8_t { full, causal };
 enum class pick : std::uint8_t { first, last };
 
 // Calls run with the kind as a type, so that what it does holds no switch.
-template <class Run>
+MOTET_CALLS_EITHER template <class Run>
 MOTET_HOST_DEVICE void for_activation(activation kind, Run&& run) {
   switch (kind) {
     case activation::none: return run(std::integral_constant<activation, activation::none>{});

@@ -98,7 +98,8 @@ TEST_CASE("a name with a size is the same machine, smaller or larger") {
 }
 
 TEST_CASE("other names and sizes are refused") {
-  check_refused("v101", "MT-P75", "got \"v101\", wanted one of v100, a100, h100, h200, a800-96, a800-1296, laptop, or a file");
+  check_refused("v101", "MT-P75",
+                "got \"v101\", wanted one of v100, a100, h100, h200, a800-96, a800-1296, laptop, or a file");
   check_refused("", "MT-P75", "got \"\", wanted one of");
   check_refused(" v100", "MT-P75", "wanted one of");
   check_refused(":4", "MT-P75", "wanted one of");
