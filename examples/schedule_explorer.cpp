@@ -2,6 +2,7 @@
 
 // What a pipeline schedule costs: reads or writes one, checks it, simulates it, draws it, and runs it in real
 // time with waits for computations.
+#include "schedule_explorer/filled.hpp"
 #include "schedule_explorer/settings.hpp"
 #include "schedule_explorer/summary.hpp"
 
@@ -45,6 +46,7 @@ std::string read_all(const std::string& path) {
 
 cost_table costs_of(const program& of, const settings& given) {
   cost_table made = even_costs(of, given.times, given.sync);
+  if (given.fill.stages > 0) put_encoder_costs(made, of, given);
   for (std::size_t v = 0; v < given.towers.size(); ++v)
     for (std::int32_t s = 0; s < of.voices[static_cast<index>(v)].stages; ++s)
       made.stages[of.voices[static_cast<index>(v)].first_place + s] = given.towers[v];
@@ -72,8 +74,15 @@ int explore(const settings& given) {
     score order;
     if (const verdict found = write_schedule(given.schedule, given.numbers, order); !found.ok())
       refuse_numbers(given, found);
-    made = compile(order);
     about.insert("schedule", given.schedule);
+    if (given.fill.stages > 0) {
+      waits.at("filling gaps");
+      order = with_encoder(order, given);
+      const filled_score found = fill_gaps(order, costs_of(compile(order), given), given);
+      order = found.order;
+      about.insert("fill", told(found));
+    }
+    made = compile(order);
   } else {
     const std::string text = read_all(given.import);
     about.insert("schedule", given.import);

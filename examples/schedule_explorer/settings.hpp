@@ -16,6 +16,12 @@ struct settings {
   double sync = 0, transfer = 0, overlap = 0;
   std::string format = "summary", import, output;
   bool run = false;
+  // An encoder whose copies lie on all devices and compute in the gaps; no stages: there is none.
+  struct {
+    int stages = 0;
+    double forward = 0, backward = 0;
+    int room = 0;
+  } fill;
 };
 
 // Sizes for which tables fit into a few gigabytes.
@@ -57,6 +63,33 @@ inline void read_towers(std::string_view text, settings& to, int stash, int ahea
   }
 }
 
+// "STAGES,FORWARD,BACKWARD"
+inline void read_filling(const std::string& text, settings& to) {
+  const auto wrong = [&](const std::string& what) { refuse("--fill", what, "\"" + text + "\""); };
+  double numbers[3] = {};
+  std::string_view left = text;
+  for (int i = 0; i < 3; ++i) {
+    const std::size_t comma = left.find(',');
+    const std::string_view word = left.substr(0, comma);
+    const auto [stop, failed] = std::from_chars(word.data(), word.data() + word.size(), numbers[i]);
+    if (word.empty() || failed != std::errc{} || stop != word.data() + word.size() ||
+        (i < 2) != (comma != std::string_view::npos))
+      wrong("three numbers STAGES,FORWARD,BACKWARD");
+    left.remove_prefix(std::min(comma, left.size() - 1) + 1);
+  }
+  const double stages = static_cast<double>(to.numbers.stages);
+  if (!(numbers[0] >= 1 && numbers[0] <= stages && std::fmod(stages, numbers[0]) == 0))
+    wrong("STAGES that divide the " + std::to_string(to.numbers.stages) + " devices");
+  if (!(numbers[1] >= 1e-9 && numbers[1] <= 1e9) || !(numbers[2] >= 1e-9 && numbers[2] <= 1e9))
+    wrong("times from 1e-09 to 1e+09");
+  to.fill.stages = static_cast<int>(numbers[0]);
+  to.fill.forward = numbers[1];
+  to.fill.backward = numbers[2];
+  if (const int copies = to.numbers.stages / to.fill.stages; to.numbers.microbatches % copies != 0)
+    wrong("as many copies of the encoder as divide the " + std::to_string(to.numbers.microbatches) +
+          " microbatches, not " + std::to_string(copies));
+}
+
 // The same sentence as check() has, in the words of the command line.
 [[noreturn]] inline void refuse_numbers(const settings& of, const verdict& found) {
   const std::string got = std::to_string(found.got), wanted = std::to_string(found.wanted);
@@ -73,7 +106,9 @@ inline void read_towers(std::string_view text, settings& to, int stash, int ahea
       refuse("--towers", "as many groups M / G in each tower as in the first, which has " + wanted,
              got + tower);
     case reason::chunks_are_fixed: refuse("--chunks", wanted + by, got);
-    case reason::too_little_memory: refuse("--memory", "at least " + wanted + by, got);
+    case reason::too_little_memory:
+      if (of.fill.room > 0) refuse("--room", "at least " + wanted + by, got);
+      refuse("--memory", "at least " + wanted + by, got);
     case reason::no_stages:
       if (!of.towers.empty())
         refuse("--towers", "1 to " + std::to_string(batch_sync::most_towers) + " towers",
@@ -88,7 +123,8 @@ inline void read_towers(std::string_view text, settings& to, int stash, int ahea
 inline bool read_settings(int count, const char* const* words, settings& to) {
   index stages = to.numbers.stages, microbatches = to.numbers.microbatches, chunks = 0, group = 0, stash = -1,
         hide = 0, memory = 0;
-  std::string towers;
+  std::string towers, fill;
+  index room = 0;
   const double shortest = 1e-9, longest = 1e9;
   options line("schedule_explorer",
                "what a pipeline schedule costs: time, idle time and memory, before anything is built\n\n"
@@ -117,6 +153,12 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
             "time of an overlapped pair; 0: the sum of its parts");
   line.text("--towers", towers, "\"P,M,G,tF,tB;...\"",
             "batch_sync: stages, microbatches, group and times of each tower, tB being the whole backward");
+  line.text("--fill", fill, "STAGES,FORWARD,BACKWARD",
+            "an encoder that feeds the first device: copies of so many stages lie on all devices and compute "
+            "in the "
+            "gaps, with these times of a microbatch through all stages");
+  line.count("--room", room, 1,
+             "--fill: microbatches that a stage of the encoder keeps at once; 0: any number");
   line.choice("--format", to.format, {"summary", "csv", "text", "svg", "trace"}, "what to print");
   line.text("--import", to.import, "FILE",
             "a schedule from a file instead, in the CSV form of torch.distributed.pipelining");
@@ -132,8 +174,9 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
       refuse(with, std::string("no ") + flag + " beside it", std::string("both"));
   };
   for (const char* flag : {"--schedule", "--stages", "--microbatches", "--chunks", "--group", "--stash",
-                           "--hide", "--memory", "--towers"})
+                           "--hide", "--memory", "--towers", "--fill"})
     exclude(flag, "--import");
+  exclude("--fill", "--towers");
   for (const char* flag :
        {"--stages", "--microbatches", "--chunks", "--group", "--forward", "--backward", "--weight"})
     exclude(flag, "--towers");
@@ -146,7 +189,7 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   } sizes[] = {{"--stages", stages}, {"--microbatches", microbatches},
                {"--chunks", chunks}, {"--group", group},
                {"--stash", stash},   {"--hide", hide},
-               {"--memory", memory}};
+               {"--memory", memory}, {"--room", room}};
   for (const auto& [flag, value] : sizes)
     if (value > most_explored)
       refuse(flag, "at most " + std::to_string(most_explored), std::to_string(value));
@@ -168,6 +211,11 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   } else {
     read_towers(towers, to, number(stash), number(hide));
   }
+  if (room > 0 && fill.empty()) refuse("--room", "--fill beside it", std::to_string(room));
+  if (!fill.empty()) read_filling(fill, to);
+  to.fill.room = number(room);
+  if (!fill.empty() && to.schedule == batch_sync::name)
+    refuse("--fill", "a --schedule without losses over groups", to.schedule);
   if (!is_schedule(to.schedule))
     refuse("--schedule", "one of " + schedule_names(), "\"" + to.schedule + "\"");
   if (const std::string_view unused = option_without_use(to.schedule, to.numbers); !unused.empty())

@@ -149,6 +149,36 @@ constexpr plan nested_4() {
                   placed("glue", {.data = 4}, {0, 1, 2, 3}, 1), placed("talk", two, {0, 1, 2, 3}, 4));
 }
 
+// The eye and its glue compute where the language model's ranks would wait.
+constexpr plan filling(plan of) {
+  for (index k = 0; k < 2; ++k) of.modules[k].fills = true;
+  return of;
+}
+constexpr plan beside_2() {
+  return of_ranks(2, "1f1b", placed("eye", {.data = 2}, {0, 1}, 2), placed("glue", {.data = 2}, {0, 1}, 2),
+                  placed("talk", {.stages = 2}, {0, 1}, 4));
+}
+constexpr plan filled_2() { return filling(beside_2()); }
+constexpr plan filled_zero_bubble() {
+  plan out = filled_2();
+  out.schedule = "zb_h1";
+  return out;
+}
+constexpr plan filled_room() {
+  plan out = filled_2();
+  out.modules[0].room = out.modules[1].room = 1;
+  return out;
+}
+constexpr plan filled_4() {
+  return filling(of_ranks(4, "1f1b", placed("eye", {.data = 4}, {0, 1, 2, 3}, 1),
+                          placed("glue", {.data = 4}, {0, 1, 2, 3}, 1),
+                          placed("talk", {.stages = 2, .data = 1, .tensor = 2}, {0, 1, 2, 3}, 4)));
+}
+constexpr plan filled_deep() {
+  return filling(of_ranks(2, "1f1b", placed("eye", {.stages = 2}, {0, 1}, 4), placed("glue", {}, {1}, 4),
+                          placed("talk", {.stages = 2}, {0, 1}, 4)));
+}
+
 }  // namespace seeing_plans
 
 inline constexpr named_plan plans[] = {
@@ -190,6 +220,16 @@ inline constexpr named_plan plans[] = {
     {"fan-out", "the eye on one rank, the language model on four, data 2 x tensor 2", seeing_plans::fan_4},
     {"nested", "the eye on all ranks of the language model, data 4 beside stages 2 x tensor 2",
      seeing_plans::nested_4},
+    {"beside", "the language model in two stages, the eye on both ranks with half of the samples each",
+     seeing_plans::beside_2},
+    {"filled", "beside, and the eye computes where the language model would wait", seeing_plans::filled_2},
+    {"filled-zero-bubble", "the same, and the language model's weight gradients fill what is left",
+     seeing_plans::filled_zero_bubble},
+    {"filled-room", "filled, and the eye keeps one microbatch at a time", seeing_plans::filled_room},
+    {"filled-tensor", "nested, and the eye computes where the language model would wait",
+     seeing_plans::filled_4},
+    {"filled-deep", "eye and language model in two stages each on the same two ranks, the eye in the gaps",
+     seeing_plans::filled_deep},
     {"idle", "apart, on the first and the last of four ranks", seeing_plans::idle_4},
 };
 

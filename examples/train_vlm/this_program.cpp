@@ -16,18 +16,7 @@ static const model_entry models[] = {
     {"say-small", make_say_small, nullptr, &say_small_eye, &say_small_caption}};
 
 static list<motet::module_facts> facts(const model_entry& of) {
-  list<motet::module_facts> found;
-  found.push({.name = "eye",
-              .layers = of.picture->layers,
-              .key_heads = of.picture->tower().attention.shape().kv_heads,
-              .meets = false});
-  found.push({.name = "glue", .attends = false, .meets = false});
-  found.push({.name = "talk",
-              .layers = of.caption->layers,
-              .key_heads = of.caption->tower().attention.shape().kv_heads});
-  found[1].from.push(0);
-  found[2].from.push(1);
-  return found;
+  return of.picture == &say_quick_eye ? facts_of<say_quick_model>() : facts_of<say_small_model>();
 }
 
 const program_entry this_program{

@@ -85,6 +85,7 @@
 #include <motet/schedule/draw/draw_svg.hpp>
 #include <motet/schedule/draw/draw_text.hpp>
 #include <motet/schedule/draw/draw_trace.hpp>
+#include <motet/schedule/place/deferral.hpp>
 #include <motet/schedule/place/replicate.hpp>
 #include <motet/schedule/simulate/analyse.hpp>
 #include <motet/schedule/simulate/measured_costs.hpp>

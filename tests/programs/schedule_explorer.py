@@ -196,6 +196,13 @@ REFUSED = [
     ("--towers 4,8,4,1,2 --forward 2", r"--towers wants no --forward"),
     ("--import x.csv --stages 4", r"--import wants no --stages"),
     ("--format pdf", r"--format wants one of summary\|csv\|text\|svg\|trace, got \"pdf\""),
+    ("--fill 1,1", r'--fill wants three numbers STAGES,FORWARD,BACKWARD, got "1,1"'),
+    ("--fill 3,1,1", r"--fill wants STAGES that divide the 4 devices"),
+    ("--fill 1,1,1 --microbatches 6", r"--fill wants as many copies of the encoder as divide the 6 microbatches, not 4"),
+    ("--fill 1,0,1", r"--fill wants times"),
+    ("--fill 1,1,1 --schedule batch_sync", r"--fill wants a --schedule without losses over groups"),
+    ("--fill 1,1,1 --schedule interleaved --room 1", r"--room wants at least 2 for interleaved"),
+    ("--room 1", r"--room wants --fill beside it"),
     ("--stage 4", r"--stage; did you mean --stages"),
     ("stages 4", r'"stages"'),
     ("--stages", r"--stages N"),
@@ -205,6 +212,19 @@ for words, pattern in REFUSED:
     one = len(said.stderr.strip().split("\n")) == 1
     holds = said.returncode == 2 and said.stdout == "" and one and re.search(pattern, said.stderr)
     wanted(words, holds, f"status {said.returncode}: {said.stdout}{said.stderr}")
+
+# ---- an encoder in the gaps: of 1F1B and of interleaved as short as can be, alone 0.5 + 33 + 1 and all that devices compute
+for words, alone, filled, share in [
+    ("--schedule 1f1b --fill 1,0.5,1", 33, 34.5, 0.5),
+    ("--schedule interleaved --chunks 2 --fill 2,1,2", 28.5, 31.5, 0.5),
+    ("--schedule gpipe --stages 1 --microbatches 4 --fill 1,0.5,1", 12, 18, 0),
+]:
+    found = summary(*shlex.split(words))
+    near(words, [found["fill"]["alone"], found["fill"]["filled"], found["makespan"], found["fill"]["in_gaps"]], [alone, filled, filled, share])
+found = summary("--schedule", "zb_h1", "--fill", "2,1,2", "--room", 2)
+wanted("room", found["fill"]["filled"] >= summary("--schedule", "zb_h1", "--fill", "2,1,2")["makespan"], found)
+wanted("filled csv", subprocess.run([str(explorer), "--fill", "1,0.5,1", "--format", "csv", "--output", "filled.csv"], cwd=scratch, check=False).returncode == 0)
+wanted("read again", summary("--import", "filled.csv")["instructions"] > 0)
 
 # ---- formats
 text = explore("--format", "text").stdout
@@ -237,7 +257,7 @@ for block in re.findall(r"^```(?:sh|console)\n(.*?)^```", page, re.M | re.S):
         # "..." stands for anything.
         pattern = ".*".join(re.escape(part) for part in printed.split("..."))
         wanted(f"the page: {command}", re.fullmatch(pattern, got, re.S), got)
-wanted("commands of the page", commands == 8, commands)
+wanted("commands of the page", commands == 10, commands)
 
 example = re.search(r"^```\n(motet,.*?)^```", (source / "docs" / "schedule" / "csv.md").read_text(), re.M | re.S).group(1)
 (scratch / "example.csv").write_text(example)

@@ -213,7 +213,13 @@
     "give the module context 1")                                                                             \
   X(fed_unevenly, "MT-S20", "modules of an edge that are cut unlike cut the batch in equal parts",           \
     "data x tensor x microbatches does not divide the batch, so a sample could lie between two parts",       \
-    "take a batch that it divides, for both modules, or cut both alike")
+    "take a batch that it divides, for both modules, or cut both alike")                                     \
+  X(nothing_to_fill, "MT-S21", "a module that fills gaps leads to one that leaves them",                     \
+    "it ends in the loss itself, so that nobody waits while it computes",                                    \
+    "let those that feed others fill, and leave the one with the loss as it is")                             \
+  X(filled_and_cut, "MT-S22", "a module that fills gaps has one chunk on each rank, and a room if it likes", \
+    "a number was given that only other modules have",                                                       \
+    "leave chunks, stash and ahead out, and give room only to modules that fill")
 
 namespace motet {
 

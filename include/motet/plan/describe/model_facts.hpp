@@ -19,9 +19,21 @@ struct module_facts {
   list<std::int32_t> from{};
   bool passes = false;
   bool meets = true;
+  // About what a sample takes forward, in multiplications, so that modules can be compared; 0: unknown.
+  double work = 0;
 };
 
 namespace detail {
+
+// Of all layers of a tower, and of a head.
+template <class Tower>
+constexpr double work_of_sample(const Tower& of, index rows, index vocabulary) {
+  const index hidden = of.hidden > 0 ? of.hidden : 4 * of.width, mlps = of.has_experts() ? of.mix.top_k : 1,
+              weights = of.width * (4 * of.width + (of.gated ? 3 : 2) * hidden * mlps);
+  return static_cast<double>(rows) *
+         (static_cast<double>(of.layers) * static_cast<double>(weights + 2 * rows * of.width) +
+          static_cast<double>(of.width) * static_cast<double>(vocabulary));
+}
 
 template <class Module>
 constexpr module_facts facts_of_module() {
@@ -33,6 +45,17 @@ constexpr module_facts facts_of_module() {
   if constexpr (requires { net::config.tower().attention; })
     out.key_heads = net::config.tower().attention.shape().kv_heads;
   else out.attends = false;
+  if constexpr (requires { net::config.tower(); }) {
+    index rows = 0, vocabulary = 0;
+    if constexpr (requires { net::config.patches(); }) rows = net::config.patches().rows();
+    else if constexpr (requires { net::config.context; }) rows = net::config.context;
+    if constexpr (requires {
+                    net::config.vocabulary;
+                    net::config.tied;
+                  })
+      vocabulary = net::config.vocabulary;
+    out.work = work_of_sample(net::config.tower(), rows, vocabulary);
+  }
   return out;
 }
 

@@ -36,6 +36,9 @@ constexpr verdict check_module_plan(const module_plan& own, const module_facts& 
     if (least < 1 || own.layers.size() != own.stages() || sum != facts.layers)
       return {reason::layers_do_not_add_up, k, sum, facts.layers};
   }
+  if (own.fills && facts.meets) return {reason::nothing_to_fill, k, 1, 0};
+  if (own.fills ? own.chunks != 1 || own.stash != -1 || own.ahead != 0 : own.room != 0)
+    return {reason::filled_and_cut, k, own.fills ? own.chunks : own.room, own.fills ? 1 : 0};
   if (!own.remade.empty() && own.remade.size() != own.stages())
     return {reason::recompute_does_not_fit, k, own.remade.size(), own.stages()};
   return {};
@@ -71,7 +74,7 @@ constexpr verdict check_plan(const plan& of, const list<module_facts>& facts, in
       if (own.on.split().context != 1) return {reason::fed_apart, k, own.on.split().context, 1};
       if (own.whole_group() != 1) return {reason::before_join, k, own.whole_group(), 1};
       if (const index parts = detail::sample_parts(own);
-          samples % parts != 0 && !detail::cut_alike(of.modules))
+          samples % parts != 0 && (!detail::cut_alike(of.modules) || detail::some_fill(of)))
         return {reason::fed_unevenly, k, samples, parts};
     } else if (own.groups() != of.modules[0].groups()) {
       return {reason::joins_differ, k, own.groups(), of.modules[0].groups()};

@@ -64,6 +64,20 @@ template <int Count>
 using chunks = number<&module_plan::chunks, Count>;
 template <int Level>
 using zero = number<&module_plan::zero, Level>;
+// Its work goes where its ranks would wait for other modules; of its microbatches so many are kept at once.
+struct fills {
+  static constexpr void say(spoken& of) { of.module.fills = true; }
+};
+template <int Count>
+using room = number<&module_plan::room, Count>;
+// What a microbatch takes through the whole module, in a unit that all modules have.
+template <int Forward, int Backward>
+struct takes {
+  static constexpr void say(spoken& of) {
+    of.module.forward_takes = Forward;
+    of.module.backward_takes = Backward;
+  }
+};
 template <index... OfStage>
 struct layers {
   static constexpr void say(spoken& of) { of.module.layers = {OfStage...}; }

@@ -3,6 +3,7 @@
 
 #include <motet/plan/describe/plan.hpp>
 #include <motet/schedule/core/compose.hpp>
+#include <motet/schedule/place/fill.hpp>
 #include <motet/schedule/place/placed.hpp>
 #include <motet/schedule/write/schedules.hpp>
 #include <motet/schedule/write/through.hpp>
@@ -139,13 +140,128 @@ constexpr verdict write_seats(const plan& from, const list<module_facts>& facts,
   return {};
 }
 
+constexpr bool some_fill(const plan& of) {
+  for (const module_plan& each : of.modules)
+    if (each.fills) return true;
+  return false;
+}
+
+// What each stage of a plan's order takes: as the plan says, or in proportion to the modules' work, or to their layers.
+constexpr cost_table costs_of_plan(const plan& from, const list<module_facts>& facts, const score& order) {
+  double most = 0;
+  for (const module_facts& each : facts) most = each.work > most ? each.work : most;
+  cost_table made;
+  for (const voice& each : order.voices()) {
+    const module_plan& own = from.modules[each.module];
+    const module_facts& of = facts[each.module];
+    // Of what hardly has any, a thousandth of the others'.
+    const double work = most == 0     ? static_cast<double>(of.layers)
+                        : of.work > 0 ? of.work / most
+                                      : 1e-3,
+                 parts = static_cast<double>(each.microbatches) * own.on.split().data * own.shards(),
+                 forward = own.forward_takes > 0 ? own.forward_takes : work / parts,
+                 backward = own.backward_takes > 0 ? own.backward_takes : (each.fixed ? 1 : 2) * forward;
+    for (std::int32_t s = 0; s < each.stages; ++s) {
+      const double share = own.layers.empty()
+                               ? 1.0 / each.stages
+                               : static_cast<double>(own.layers[s]) / static_cast<double>(of.layers);
+      made.stages.push({forward * share, backward * share / 2, backward * share / 2});
+    }
+  }
+  return made;
+}
+
+}  // namespace detail
+
+constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, score& out,
+                             bool together = false);
+
+namespace detail {
+
+// The others' own plan, and those that fill go into its gaps.
+constexpr verdict write_filled(const plan& from, const list<module_facts>& facts, score& out, bool together) {
+  plan others{from.cluster, from.schedule, {}};
+  list<module_facts> facts_of_others;
+  list<std::int32_t> place;  // of each module among the others
+  filling how;
+  for (index k = 0; k < from.modules.size(); ++k) {
+    how.modules.push(from.modules[k].fills ? 1 : 0);
+    if (from.modules[k].room > 0 && (how.room == 0 || from.modules[k].room < how.room))
+      how.room = from.modules[k].room;
+    place.push(from.modules[k].fills ? -1 : static_cast<std::int32_t>(others.modules.size()));
+    if (from.modules[k].fills) continue;
+    others.modules.push(from.modules[k]);
+    module_facts made = facts[k];
+    made.from = {};
+    made.frozen = facts[k].frozen && !facts[k].passes;  // else backward goes through it
+    made.passes = made.passes && !made.frozen;
+    for (const std::int32_t source : facts[k].from)
+      if (place[source] >= 0) made.from.push(place[source]);
+    facts_of_others.push(made);
+  }
+  score alone;
+  if (verdict found = write_plan(others, facts_of_others, alone, together); !found.ok()) {
+    for (index k = 0; k < place.size(); ++k)
+      if (place[k] == found.where) return {found.why, k, found.got, found.wanted};
+    return found;
+  }
+  // All voices in the order of modules.
+  score all;
+  list<std::int32_t> number(alone.voices().size(), 0);
+  for (index k = 0; k < from.modules.size(); ++k) {
+    if (place[k] >= 0) {
+      for (index v = 0; v < alone.voices().size(); ++v) {
+        voice made = alone.voices()[v];
+        const voice old = made;
+        if (made.module != place[k]) continue;
+        made.module = static_cast<std::int32_t>(k);
+        made.fixed = made.learns && facts[k].frozen;
+        made.sums_each = made.sums_each && !made.fixed;
+        number[v] = all.add(made, [&](int stage) { return alone.place(old, stage); });
+      }
+      continue;
+    }
+    const module_plan& own = from.modules[k];
+    const degrees& split = own.on.split();
+    for (std::int32_t r = 0; r < split.data; ++r)
+      for (std::int32_t t = 0; t < split.tensor; ++t) {
+        voice made;
+        made.module = static_cast<std::int32_t>(k);
+        made.replica = r;
+        made.shard = t;
+        made.shards = split.tensor;
+        made.stages = split.stages;
+        made.microbatches = own.microbatches;
+        made.learns = !facts[k].frozen || facts[k].passes;
+        made.fixed = made.learns && facts[k].frozen;
+        made.sums_each = own.zero > 1 && split.data > 1 && made.updates();
+        all.add(made, [&](int stage) { return own.on.rank({stage, r, 0, t}); });
+      }
+  }
+  for (std::int32_t r = 0; r < alone.ranks(); ++r) {
+    all.rank();
+    for (std::int32_t i = alone.begin_of(r); i < alone.end_of(r); ++i) {
+      const cue each = alone[i];
+      if (each.what == op::join) all.join(each.voice, each.microbatch, each.aside);
+      else all.play(each.what, number[each.voice], each.stage, each.microbatch);
+      if (each.paired) all.pair_with_next();
+    }
+  }
+  feed_by_samples(from, facts, all);
+  how.costs = costs_of_plan(from, facts, all);
+  filled_score found;
+  const verdict filled = fill(all, how, found);
+  out = static_cast<score&&>(found.order);
+  return filled;
+}
+
 }  // namespace detail
 
 // The order that a plan means: its schedule's, with every replica and shard of every module on the ranks that
 // it has. For plans that check() passes. `together`: as if several ranks computed some stage, for one rank
 // that stands for them.
-constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, score& out,
-                             bool together = false) {
+constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, score& out, bool together) {
+  if (detail::some_fill(from)) return detail::write_filled(from, facts, out, together);
   verdict found;
   score seats;
   const bool through = has_edges(facts), alike = !through || detail::cut_alike(from.modules);

@@ -70,6 +70,11 @@ inline std::string detail_of_module(const verdict& found, const plan& of, const 
                        own.microbatches == 1 ? " microbatch" : " microbatches", " = ", found.wanted,
                        " parts of a batch of ", found.got});
     }
+    case reason::nothing_to_fill: return "it fills, and ends in the loss";
+    case reason::filled_and_cut:
+      return own.fills ? sentence({"it fills, with chunks ", own.chunks, ", stash ", own.stash, ", ahead ",
+                                   own.ahead})
+                       : sentence({"room ", own.room, ", and it does not fill"});
     case reason::before_join: return "groups of " + got + " microbatches, wanted groups of 1";
     case reason::joins_differ:
       return pair(got + (found.got == 1 ? " loss" : " losses"),

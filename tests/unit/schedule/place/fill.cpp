@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <motet/plan/prove/require_plan.hpp>
+#include <motet/schedule/check/buffers.hpp>
+#include <motet/schedule/place/fill.hpp>
+
+#include "schedule_laws.hpp"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+using namespace motet;
+
+namespace {
+
+// An eye in front of a language model; a glue between them, where there is one.
+list<module_facts> eye_and_talk(motet::index eye_layers, motet::index layers, bool frozen) {
+  module_facts eye, talk;
+  eye.name = "eye";
+  eye.layers = eye_layers;
+  eye.frozen = frozen;
+  eye.meets = false;
+  talk.name = "talk";
+  talk.layers = layers;
+  talk.from = {0};
+  return {eye, talk};
+}
+module_plan seat(const char* name, degrees split, int microbatches) {
+  module_plan out = on_ranks(name, 0, split, microbatches);
+  out.group = 1;
+  return out;
+}
+plan two_modules(const char* schedule, std::int32_t ranks, module_plan eye, module_plan talk) {
+  plan out;
+  out.cluster.ranks = ranks;
+  out.schedule = schedule;
+  out.modules = {std::move(eye), std::move(talk)};
+  return out;
+}
+double seconds_of(const score& order, const cost_table& costs) {
+  timeline times;
+  const finding found = simulate(compile(order, {messages::in_channels, false, false}), costs, times);
+  return found.ok() ? times.makespan : -1;
+}
+// The cues of one module, rank after rank, without the voices' numbers.
+std::vector<std::int64_t> cues_of(const score& order, std::int32_t module) {
+  std::vector<std::int64_t> out;
+  for (std::int32_t r = 0; r < order.ranks(); ++r) {
+    out.push_back(-1 - r);
+    for (std::int32_t i = order.begin_of(r); i < order.end_of(r); ++i) {
+      const cue each = order[i];
+      const bool joins = each.what == op::join;
+      if (!joins && order.voices()[each.voice].module != module) continue;
+      const std::int64_t kind = static_cast<int>(each.what) + (each.paired ? 32 : 0) + (each.aside ? 64 : 0);
+      const voice none, &of = joins ? none : order.voices()[each.voice];
+      out.push_back((((kind * 64 + of.replica) * 64 + of.shard) * 64 + each.stage) * 64 + each.microbatch);
+    }
+  }
+  return out;
+}
+
+// All orders in which one rank can put the cues of fillers among its others, those of each in their order.
+void each_mix(const std::vector<cue>& first, const std::vector<std::vector<cue>>& lists,
+              std::vector<cue>& so_far, std::vector<std::size_t> at, std::vector<std::vector<cue>>& out) {
+  bool done = true;
+  const auto step = [&](const std::vector<cue>& from, std::size_t k) {
+    if (at[k] == from.size()) return;
+    done = false;
+    so_far.push_back(from[at[k]]);
+    ++at[k];
+    each_mix(first, lists, so_far, at, out);
+    --at[k];
+    so_far.pop_back();
+  };
+  step(first, 0);
+  for (std::size_t k = 0; k < lists.size(); ++k) step(lists[k], k + 1);
+  if (done) out.push_back(so_far);
+}
+double shortest_by_trying_all(const score& filled, const cost_table& costs) {
+  std::vector<std::vector<std::vector<cue>>> mixes;
+  for (std::int32_t r = 0; r < filled.ranks(); ++r) {
+    std::vector<cue> others;
+    std::vector<std::vector<cue>> fillers(2);  // forwards, backwards
+    for (std::int32_t i = filled.begin_of(r); i < filled.end_of(r); ++i) {
+      const cue each = filled[i];
+      if (each.what == op::join || filled.voices()[each.voice].module == 1) others.push_back(each);
+      else fillers[each.what == op::forward ? 0 : 1].push_back(each);
+    }
+    std::vector<cue> so_far;
+    mixes.emplace_back();
+    each_mix(others, fillers, so_far, std::vector<std::size_t>(3, 0), mixes.back());
+  }
+  double best = -1;
+  for (const auto& first : mixes[0])
+    for (const auto& second : mixes[1]) {
+      score trial;
+      for (const voice& each : filled.voices()) trial.add(each, [&](int s) { return filled.place(each, s); });
+      trial.feed_as(filled.feeds());
+      for (const auto* rank : {&first, &second}) {
+        trial.rank();
+        for (const cue& each : *rank) {
+          if (each.what == op::join) trial.join(each.voice, each.microbatch, each.aside);
+          else trial.play(each.what, each.voice, each.stage, each.microbatch);
+        }
+      }
+      if (!prove(trial).ok()) continue;
+      const double seconds = seconds_of(trial, costs);
+      if (seconds >= 0 && (best < 0 || seconds < best)) best = seconds;
+    }
+  return best;
+}
+
+}  // namespace
+
+TEST_CASE("drawn fillings keep the others' order, are proven, and take the time that they say") {
+  laws::dice roll(7);
+  const char* const schedules[] = {"1f1b",  "gpipe", "interleaved", "zb_h1",
+                                   "zb_h2", "zb_v",  "v_half",      "dualpipe_v"};
+  int legal = 0, refused_room = 0;
+  std::set<std::string> seen;
+  int compared = 0, slower = 0;
+  double gained = 0;
+  for (int n = 0; n < 3000 && legal < 400; ++n) {
+    CAPTURE(n);
+    const char* const schedule = schedules[roll.below(8)];
+    const std::string_view name = schedule;
+    const int stages = 1 << roll.below(3), tensor = 1 << roll.below(2), data = 1 + roll.below(2),
+              chunks = name == "interleaved"                                           ? 1 + roll.below(3)
+                       : name == "1f1b" || name == "gpipe" || name.starts_with("zb_h") ? 1
+                                                                                       : 2,
+              eye_stages = 1 << roll.below(2), eye_tensor = roll.below(2) == 0 ? tensor : 1,
+              ranks = stages * tensor * data, eye_data = ranks / (eye_stages * eye_tensor),
+              parts = 2 * stages * (1 + roll.below(3)) * (1 + roll.below(2));
+    if (eye_data < 1) continue;
+    const int all_parts = parts * data * tensor, eye_parts = all_parts / (eye_data * eye_tensor);
+    if (eye_parts < 1) continue;
+    module_plan eye = seat("eye", {.stages = eye_stages, .data = eye_data, .tensor = eye_tensor},
+                           roll.below(3) == 0 && eye_parts % 2 == 0 ? eye_parts / 2 : eye_parts),
+                talk = seat("talk", {.stages = stages, .data = data, .tensor = tensor}, parts);
+    talk.chunks = chunks;
+    eye.fills = true;
+    eye.room = roll.below(3) == 0 ? 1 + roll.below(3) : 0;
+    eye.forward_takes = 1 + roll.below(20);
+    eye.backward_takes = eye.forward_takes * (1 + roll.below(2));
+    talk.forward_takes = 20 + roll.below(60);
+    if (data > 1 && roll.below(4) == 0) talk.zero = 2;
+    if (eye_data > 1 && roll.below(4) == 0) eye.zero = 2;
+    const bool frozen = eye.zero == 0 && roll.below(5) == 0;
+    const auto facts = eye_and_talk(4, 24, frozen);
+    const plan of = two_modules(schedule, ranks, eye, talk);
+    const motet::index batch = motet::index{all_parts} * 2;
+    if (!check_plan(of, facts, batch).ok()) continue;
+    score order;
+    const verdict found = write_plan(of, facts, order);
+    if (!found.ok()) {
+      refused_room += found.why == reason::too_little_memory ? 1 : 0;
+      CHECK_MESSAGE((found.why == reason::too_little_memory || eye.room == 0), static_cast<int>(found.why));
+      CHECK(found.why != reason::deadlock);
+      continue;
+    }
+    ++legal;
+    seen.insert(schedule);
+    const verdict proof = prove(order);
+    REQUIRE_MESSAGE(proof.ok(), static_cast<int>(proof.why));
+    const program made = compile(order);
+    const check_result checked = check(made);
+    REQUIRE_MESSAGE(checked.ok(), explain(made, checked));
+    buffer_counts buffers;
+    REQUIRE(count_buffers(made, buffers).ok());
+    // The language model plays what it plays alone.
+    plan others = of;
+    others.modules = {talk};
+    auto facts_of_others = facts;
+    facts_of_others = {facts[1]};
+    facts_of_others[0].from = {};
+    score own;
+    REQUIRE(write_plan(others, facts_of_others, own).ok());
+    REQUIRE(cues_of(order, 1) == cues_of(own, 0));
+    // What fill() says is what the simulator finds.
+    const cost_table costs = detail::costs_of_plan(of, facts, order);
+    filling how;
+    how.modules = {1, 0};
+    how.costs = costs;
+    how.room = eye.room;
+    filled_score again;
+    REQUIRE(fill(order, how, again).ok());
+    REQUIRE(again.order == order);
+    REQUIRE(seconds_of(order, costs) == doctest::Approx(again.seconds));
+    REQUIRE(again.alone_seconds ==
+            doctest::Approx(seconds_of(own, detail::costs_of_plan(others, facts_of_others, own))));
+    REQUIRE(again.seconds >= again.alone_seconds - 1e-9);
+    if (eye.room == 0)
+      REQUIRE(again.seconds <= again.alone_seconds + 2 * again.filler_seconds * eye_stages + 1e-9);
+    if (eye.room > 0 && !frozen)
+      for (std::int32_t p = 0; p < made.slots.size(); ++p) {
+        bool of_eye = false;
+        for (const voice& each : made.voices)
+          of_eye =
+              of_eye || (each.module == 0 && p >= each.first_place && p < each.first_place + each.stages);
+        if (of_eye) REQUIRE(made.slots[p] <= eye.room);
+      }
+    // Modules of unlike times, beside one another in the order of a schedule that knows of no times.
+    if (eye.room > 0 || (name != "1f1b" && name != "gpipe")) continue;
+    plan unfilled = of;
+    unfilled.modules[0].fills = false;
+    score plain;
+    if (!write_plan(unfilled, facts, plain).ok()) continue;
+    const double seconds = seconds_of(plain, detail::costs_of_plan(unfilled, facts, plain));
+    slower += again.seconds > seconds + 1e-9 ? 1 : 0;
+    gained += again.seconds / seconds;
+    ++compared;
+  }
+  CHECK(legal == 400);
+  CHECK(seen.size() == 8);
+  CHECK(refused_room > 5);
+  CHECK(compared > 30);
+  MESSAGE("of ", compared, " on the same ranks ", slower, " are slower than without filling; on average ",
+          gained / compared, " of the time");
+  CHECK(slower == 0);
+  CHECK(gained / compared < 0.98);
+}
+
+TEST_CASE("small cases: against all orders that there are") {
+  laws::dice roll(3);
+  double worst = 1, sum = 0;
+  int count = 0, best = 0;
+  for (int n = 0; n < 40; ++n) {
+    CAPTURE(n);
+    const int parts = 2 + roll.below(3), eye_parts = parts == 4 ? 1 : 1 + roll.below(parts == 2 ? 1 : 1);
+    module_plan eye = seat("eye", {.data = 2}, eye_parts), talk = seat("talk", {.stages = 2}, parts);
+    eye.fills = true;
+    eye.forward_takes = 1 + roll.below(9);
+    eye.backward_takes = 1 + roll.below(12);
+    talk.forward_takes = 4 + roll.below(20);
+    talk.backward_takes = 4 + roll.below(40);
+    const auto facts = eye_and_talk(4, 8, false);
+    const plan of = two_modules(roll.below(3) == 0 ? "gpipe" : "1f1b", 2, eye, talk);
+    score order;
+    if (!check_plan(of, facts, 24).ok()) continue;
+    REQUIRE(write_plan(of, facts, order).ok());
+    const cost_table costs = detail::costs_of_plan(of, facts, order);
+    const double got = seconds_of(order, costs), least = shortest_by_trying_all(order, costs);
+    REQUIRE(least > 0);
+    REQUIRE(got >= least - 1e-9);
+    worst = std::max(worst, got / least);
+    sum += got / least;
+    best += got < least + 1e-9 ? 1 : 0;
+    ++count;
+  }
+  MESSAGE(best, " of ", count, " are shortest, on average ", sum / count, " of the shortest, at worst ",
+          worst);
+  CHECK(count > 25);
+  CHECK(worst < 1.2);
+}
