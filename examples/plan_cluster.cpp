@@ -5,6 +5,7 @@
 #include "plan_cluster/answer_json.hpp"
 #include "plan_cluster/answer_text.hpp"
 #include "plan_cluster/chain_answer.hpp"
+#include "plan_cluster/filled_answer.hpp"
 #include "plan_cluster/here.hpp"
 #include "plan_cluster/picture.hpp"
 #include "plan_cluster/pins.hpp"
@@ -72,6 +73,10 @@ std::string answer_to(const settings& given) {
     const chain_reply found = answer_chain(given);
     return given.emit == "json" ? write_chain(found, given) : tell_chain(found, given);
   }
+  if (find_filled_model(given.model)) {
+    const filled_reply found = answer_filled(given);
+    return given.emit == "json" ? write_filled(found, given) : tell_filled(found, given);
+  }
   answer of{given.search,
             given.model,
             given.cluster,
@@ -130,6 +135,15 @@ std::string names_of_models() {
                         std::to_string(words.width) + ", generator",
                     "DistTrain's, one behind the other"});
   }
+  for (const auto* const list : {&known_encoders[0], &known_languages[0]})
+    for (const layered_model* each = list;
+         each != list + (list == known_encoders ? std::size(known_encoders) : std::size(known_languages));
+         ++each)
+      rows.push_back(
+          {std::string(each->name.view()), std::to_string(each->layers) + " x " + std::to_string(each->width),
+           each->encodes
+               ? "Optimus's, in front of a language model: " + std::string(each->name.view()) + "+gpt-175b"
+               : "behind one or more encoders"});
   return detail::table_of(rows, 2);
 }
 std::string names_of_clusters() {

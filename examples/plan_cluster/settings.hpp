@@ -3,6 +3,7 @@
 
 #include <motet/plan/describe/messages.hpp>
 #include <motet/plan/disttrain/chain_model.hpp>
+#include <motet/plan/optimus/filled_model.hpp>
 #include <motet/plan/search/search_result.hpp>
 #include <motet/tools/options.hpp>
 
@@ -64,9 +65,12 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   line.count("--contrastive", to.wishes.contrastive_batch, 1,
              "samples that one loss sees together; 0: all of a step");
   line.choice(
-      "--search", to.search, {"motet", "distmm", "megatron", "disttrain", "proportional"},
+      "--search", to.search,
+      {"motet", "distmm", "megatron", "disttrain", "proportional", "optimus", "megatron-balanced"},
       "all plans; the rules published for DistMM; one tensor degree for all on all ranks; for chains also "
-      "those published for DistTrain, and ranks in proportion to FLOPs");
+      "those published for DistTrain, and ranks in proportion to FLOPs; for encoders with a language model "
+      "also those "
+      "published for Optimus, and all layers as even as possible in one pipeline");
   line.count("--top", to.wishes.top, 1, "plans to tell, best first");
   line.texts("--pin", to.pins, "TOWER:FIELD=VALUE,...",
              "what is settled before the search: stages, data, context, tensor, ranks, microbatches, stash, "
@@ -107,13 +111,30 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
     refuse("--name wants --emit header beside it, got --emit " + to.emit);
   const bool chain = find_chain(to.model) != nullptr;
   if (chain) {
-    if (to.search == "distmm") refuse("--search distmm wants towers, got the chain " + to.model);
+    if (to.search == "distmm" || to.search == "optimus" || to.search == "megatron-balanced")
+      refuse("--search " + to.search + " wants " +
+             (to.search == "distmm" ? "towers" : "encoders and a language model") + ", got the chain " +
+             to.model);
     if (to.emit != "text" && to.emit != "json") refuse("--emit of a chain is text or json, got " + to.emit);
     for (const char* const other : {"--contrastive", "--top", "--pin", "--together", "--apart", "--bytes",
                                     "--profile", "--seconds", "--name"})
       if (line.given(other)) refuse(std::string(other) + " wants towers, got the chain " + to.model);
     return true;
   }
+  if (find_filled_model(to.model)) {
+    if (to.search == "distmm" || to.search == "disttrain" || to.search == "proportional")
+      refuse("--search " + to.search + " of " + to.model +
+             " wants one of motet, optimus, megatron, megatron-balanced");
+    if (to.emit != "text" && to.emit != "json")
+      refuse("--emit of " + to.model + " is text or json, got " + to.emit);
+    for (const char* const other : {"--contrastive", "--top", "--pin", "--together", "--apart", "--bytes",
+                                    "--profile", "--seconds", "--name", "--frozen", "--sigma"})
+      if (line.given(other)) refuse(std::string(other) + " wants towers or a chain, got " + to.model);
+    return true;
+  }
+  if (to.search == "optimus" || to.search == "megatron-balanced")
+    refuse("--search " + to.search + " wants encoders and a language model such as vit-22b+gpt-175b, got " +
+           to.model);
   if (to.search == "disttrain" || to.search == "proportional")
     refuse("--search " + to.search + " wants a chain such as mllm-9b, got " + to.model);
   for (const char* const other : {"--frozen", "--sigma"})

@@ -54,6 +54,7 @@
 #include <motet/plan/files/plan_header.hpp>
 #include <motet/plan/files/plan_json.hpp>
 #include <motet/plan/files/profile_json.hpp>
+#include <motet/plan/optimus/search_filled.hpp>
 #include <motet/plan/order/deal.hpp>
 #include <motet/plan/order/fill_microbatches.hpp>
 #include <motet/plan/order/microbatch_order.hpp>

@@ -130,6 +130,19 @@ wanted("chains: frozen parts", not frozen["per_module"]["encoder"]["learns"] and
 told = find(*CHAIN, "--search", "disttrain").stdout
 wanted("chains: text", "encoder: 1 stages x 11 data" in told and "of the peak of 95 ranks (of 96)" in told, told)
 
+# ---- encoders in the gaps of a language model
+FILLED = ("--model", "vit-22b+gpt-175b", "--cluster", "hopper-3072", "--batch", "1536")
+filled = {search: json.loads(find(*FILLED, "--search", search, "--emit", "json").stdout) for search in ["megatron", "megatron-balanced", "optimus", "motet"]}
+for search, said in filled.items():
+    wanted(f"{search}: what was asked", (said["search"], said["devices"], said["batch"], said["fills"]) == (search, 3072, 1536, search in ("optimus", "motet")), said)
+    wanted(f"{search}: grids", all(math.prod(said["language"].values()) == 3072 and (not said["fills"] or math.prod(said["encoder"].values()) == 3072) for _ in [0]), said)
+    wanted(f"{search}: idle", math.isclose(sum(said["idle"].values()), said["bubble_rate"], abs_tol=1e-9), said)
+wanted("filled: order", filled["motet"]["step_seconds"] <= filled["optimus"]["step_seconds"] < filled["megatron-balanced"]["step_seconds"] < filled["megatron"]["step_seconds"], filled)
+wanted("filled: shares", filled["motet"]["filled_fine"] > 0.9 > filled["optimus"]["filled_coarse"] > 0.5, filled)
+told = find(*FILLED, "--search", "optimus").stdout
+wanted("filled: text", "language model: 48 data x 8 stages x 8 tensor, 12 chunks, 16 microbatches" in told and "exchanges of tensor groups" in told, told)
+wanted("two encoders", json.loads(find("--model", "vit-11b+vit-5b+gpt-175b", "--cluster", "hopper-512", "--batch", "256", "--emit", "json").stdout)["step_seconds"] > 0)
+
 # ---- forms: one answer in four of them
 begun = time.monotonic()
 whole = answer(*LAPTOP)
@@ -332,6 +345,13 @@ REFUSED = [
     ("--modl quick", r"--modl; did you mean --model"),
     ("--model quick --cluster laptop --batch 64 --search disttrain", r"--search disttrain wants a chain such as mllm-9b, got quick"),
     ("--model quick --cluster laptop --batch 64 --frozen encoder", r"--frozen wants a chain such as mllm-9b, got quick"),
+    ("--model vit-22b+gpt-175b --cluster hopper-512 --batch 256 --search distmm", r"--search distmm of vit-22b\+gpt-175b wants one of motet, optimus"),
+    ("--model vit-22b+gpt-175b --cluster hopper-512 --batch 256 --emit svg", r"--emit of vit-22b\+gpt-175b is text or json, got svg"),
+    ("--model vit-22b+gpt-175b --cluster hopper-512 --batch 256 --pin eye:data=1", r"--pin wants towers or a chain, got vit-22b\+gpt-175b"),
+    ("--model vit-22b+gpt-175b --cluster hopper-512 --batch 250 --search optimus", r"gpt-175b on 512 devices with a batch of 250: nodes x 8 stages.*MT-P85"),
+    ("--model vit-22b+gpt-175b --cluster hopper-12 --batch 256", r'got "hopper-12", wanted a multiple of 8 devices'),
+    ("--model quick --cluster laptop --batch 64 --search optimus", r"--search optimus wants encoders and a language model such as vit-22b\+gpt-175b, got quick"),
+    ("--model mllm-9b --cluster a800-96 --batch 128 --search optimus", r"--search optimus wants encoders and a language model, got the chain mllm-9b"),
     ("--model mllm-9b --cluster a800-96 --batch 128 --search distmm", r"--search distmm wants towers, got the chain mllm-9b"),
     ("--model mllm-9b --cluster a800-96 --batch 128 --emit header", r"--emit of a chain is text or json, got header"),
     ("--model mllm-9b --cluster a800-96 --batch 128 --top 3", r"--top wants towers, got the chain mllm-9b"),

@@ -96,6 +96,20 @@ constexpr const cluster_facts* find_cluster(std::string_view name) {
 inline cluster_facts cluster_named(std::string_view text) {
   const std::size_t colon = std::min(text.find(':'), text.size());
   const std::string name(text.substr(0, colon));
+  // "hopper-512": as many devices of such nodes.
+  if (constexpr std::string_view prefix = "hopper-"; name.starts_with(prefix) && colon == text.size()) {
+    cluster_facts out = *find_cluster("h100");
+    std::int32_t devices = 0;
+    const char *const from = name.data() + prefix.size(), *const to = name.data() + name.size();
+    const auto [next, problem] = std::from_chars(from, to, devices);
+    if (problem != std::errc{} || next != to || devices < 8 || devices % 8 != 0)
+      fail(cluster_of_no_size, "got \"" + name + "\", wanted a multiple of 8 devices");
+    out.name = std::string_view(name);
+    out.nodes = devices / 8;
+    out.devices_per_node = 8;
+    require_size(out, text);
+    return out;
+  }
   const cluster_facts* const found = find_cluster(name);
   if (found == nullptr) {
     std::string all;

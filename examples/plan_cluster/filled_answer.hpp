@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "answer.hpp"
+#include "here.hpp"
+#include "settings.hpp"
+
+#include <motet/format/json.hpp>
+#include <motet/plan/optimus/search_filled.hpp>
+
+// Plans of encoders and a language model that share all devices.
+namespace motet::plan_cluster {
+
+struct filled_reply {
+  filled_model model;
+  cluster_facts machine;
+  filled_answer found;
+};
+
+namespace detail {
+
+inline filled_search filled_search_of(const std::string& name) {
+  return name == "optimus"             ? filled_search::optimus
+         : name == "megatron"          ? filled_search::megatron
+         : name == "megatron-balanced" ? filled_search::balanced
+                                       : filled_search::motet;
+}
+inline std::string grid_text(const grid_3d& of) {
+  return std::to_string(of.data) + " data x " + std::to_string(of.stages) + " stages x " +
+         std::to_string(of.tensor) + " tensor";
+}
+
+}  // namespace detail
+
+inline filled_reply answer_filled(const settings& given) {
+  filled_reply out{*find_filled_model(given.model), cluster_of(given.cluster), {}};
+  const filled_costs costs(out.model, out.machine);
+  out.found = search_filled(detail::filled_search_of(given.search), costs, given.batch);
+  return out;
+}
+
+inline std::string write_filled(const filled_reply& of, const settings& given) {
+  const filled_answer& found = of.found;
+  const auto grid = [](const grid_3d& from) {
+    json one;
+    one.set("data", from.data);
+    one.set("stages", from.stages);
+    one.set("tensor", from.tensor);
+    return one;
+  };
+  json idle, out;
+  idle.set("gather", found.idle.gather);
+  idle.set("scatter", found.idle.scatter);
+  idle.set("pipeline", found.idle.pipeline);
+  idle.set("exchange", found.idle.exchange);
+  out.set("search", given.search);
+  out.set("model", given.model);
+  out.set("cluster", given.cluster);
+  out.set("devices", of.machine.devices());
+  out.set("batch", given.batch);
+  out.set("microbatches", found.microbatches);
+  out.set("chunks", found.chunks);
+  out.set("fills", found.fills);
+  out.set("language", grid(found.language));
+  out.set("encoder", grid(found.encoder));
+  out.set("encoder_pipelines", found.pipelines);
+  out.set("considered", found.considered);
+  out.set("step_seconds", found.step_seconds);
+  out.set("samples_per_second", static_cast<double>(given.batch) / found.step_seconds);
+  out.set("mfu", found.mfu);
+  out.set("bubble_rate", found.bubble_rate);
+  out.set("idle", std::move(idle));
+  out.set("filled_coarse", found.filled_coarse);
+  out.set("filled_fine", found.filled_fine);
+  out.set("memory_bytes", found.memory_bytes);
+  return write_json(out, 2) + "\n";
+}
+
+inline std::string tell_filled(const filled_reply& of, const settings& given) {
+  const filled_answer& found = of.found;
+  std::string out = given.model + " on " + given.cluster + ", " + std::to_string(given.batch) +
+                    " samples a step: " + with_unit(found.step_seconds, "s") + ", " + percent(found.mfu) +
+                    " of the peak with forwards counted twice, " + with_unit(found.memory_bytes, "B") +
+                    " on a device\n";
+  out += "  language model: " + detail::grid_text(found.language) + ", " + std::to_string(found.chunks) +
+         " chunks, " + std::to_string(found.microbatches) + " microbatches\n";
+  if (found.fills)
+    out += "  encoders in its gaps: " + detail::grid_text(found.encoder) + ", " +
+           std::to_string(found.pipelines) + " beside each of its pipelines; " +
+           percent(found.filled_coarse) + " of their work in the gaps at both ends, " +
+           percent(found.filled_fine) + " with those between\n";
+  else out += "  encoders in the same pipeline\n";
+  if (found.bubble_rate > 0)
+    out += "  idle without encoders " + percent(found.bubble_rate) + ": gathering weights " +
+           percent(found.idle.gather) + ", summing gradients " + percent(found.idle.scatter) +
+           ", the pipeline " + percent(found.idle.pipeline) + ", exchanges of tensor groups " +
+           percent(found.idle.exchange) + "\n";
+  return out + "  " + std::to_string(found.considered) + " plans considered\n";
+}
+
+}  // namespace motet::plan_cluster

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <motet/plan/optimus/pipeline_gaps.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace motet;
+
+namespace {
+
+pipeline_work even_work(motet::index virtual_stages, double forward, double backward, motet::index exchanges,
+                        double each) {
+  pipeline_work out;
+  out.exchange = each;
+  for (motet::index s = 0; s < virtual_stages; ++s) {
+    out.forward.push_back(forward);
+    out.backward.push_back(backward);
+    out.exchanges_forward.push_back(exchanges);
+    out.exchanges_back.push_back(2 * exchanges);
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("gaps, work and what stands at both ends are the whole step, on every device") {
+  for (const motet::index chunks : {1, 2, 3})
+    for (const motet::index count : {4, 8}) {
+      CAPTURE(chunks);
+      CAPTURE(count);
+      const pipeline_gaps found =
+          find_gaps(even_work(4 * chunks, 1.0, 2.0, 3, 0.05), 4, count, 0.5, 0.7, 0.4);
+      const double per_device = static_cast<double>(chunks * count);
+      CHECK(found.busy_seconds == doctest::Approx(per_device * (3.0 - 9 * 0.05)));
+      CHECK(found.exchange_seconds == doctest::Approx(per_device * 9 * 0.05));
+      for (std::size_t d = 0; d < 4; ++d) {
+        double inside = 0, before = found.first[d];
+        for (const time_slot& each : found.inside[d]) {
+          REQUIRE(each.length() > 0);
+          REQUIRE(each.start >= before - 1e-9);
+          before = each.end;
+          inside += each.length();
+        }
+        CHECK(before <= found.last[d] + 1e-9);
+        CHECK(found.last[d] - found.first[d] == doctest::Approx(found.busy_seconds + inside));
+        CHECK(found.first[d] >= 0.5);
+        CHECK(found.last[d] <= found.seconds - 0.7 + 1e-9);
+      }
+      // Microbatches are needed in turn, and gradients come behind.
+      for (std::size_t m = 0; m < found.needed.size(); ++m) {
+        if (m > 0) CHECK((found.needed[m] > found.needed[m - 1] && found.given[m] > found.given[m - 1]));
+        CHECK(found.given[m] > found.needed[m]);
+      }
+      CHECK(found.needed[0] == doctest::Approx(0.5));
+    }
+}
+TEST_CASE("without exchanges the gaps of one stage are none") {
+  const pipeline_gaps found = find_gaps(even_work(1, 1, 2, 0, 0), 1, 5, 0, 0, 0.5);
+  CHECK(found.seconds == doctest::Approx(15));
+  CHECK(found.inside[0].empty());
+}
