@@ -97,9 +97,11 @@ inline std::unique_ptr<session> open_session(const settings& s, const chosen_pla
   }
   if (s.device == "cuda") return entry.on_gpu(wanted);  // looked for when the command line was read
   if (entry.make == nullptr)
+    // Those that speak have the word for their size.
     fail(bad_option_value,
          "--model " + s.model +
-             ", in a program that was compiled without this model; configure with -DMOTET_MODELS=" + s.model +
+             ", in a program that was compiled without this model; configure with -DMOTET_MODELS=" +
+             s.model.substr(s.model.starts_with("say-") ? 4 : 0) +
              " or the whole list, quick;tiny;small;b16;l14, and build again");
   return entry.make(wanted);
 }

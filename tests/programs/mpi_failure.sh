@@ -29,21 +29,30 @@ expect() {
   $good || { sed 's/^/    /' out; failures=$((failures + 1)); }
 }
 
-expect 0 well 'Open MPI: rank 0 of 3'
-# A bare world is told that rank 1 failed, not of what: mpirun passes on who ends first.
-expect '1 138' throw 'rank 1: motet: .*rank 1 broke in step 20.*MT-B01' 'rank 0: motet: stopped, as rank 1' 'rank 2: motet: stopped, as rank 1'
-expect 137 kill 'signal 9'
-expect 138 deaf 'rank 1 broke, and rank 2 does not listen' 'rank [01]: not all ranks ended in time after a failure; MPI ends all ranks'
-expect 138 stuck 'rank 0: motet: stopped, as rank 1 stopped because nothing moved for 0.3 s' 'rank 2: motet: stopped'
-expect '1 138' short 'MT-B01'
+# Most of it is waiting, so three rows of cases run beside each other, each in a folder of its own. They say how many failed by their exit code.
+beside() {
+  row=$1
+  mkdir "$row"
+  (cd "$row" || exit 1; "$row"; exit $failures) >"$row.log" 2>&1 &
+}
 
-# Started by itself, and by a launcher that MPI knows nothing of.
-"$program" throw >out 2>&1 && { echo "FAILED: runs without a launcher"; failures=$((failures + 1)); }
-grep -q 'MT-R23' out || { echo "FAILED: no MT-R23"; cat out; failures=$((failures + 1)); }
-RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 timeout 30 "$program" well >out 2>&1 && { echo "FAILED: believes torchrun"; failures=$((failures + 1)); }
-grep -q 'MPI says rank 0 of 1, the launcher said 2 ranks.*MT-B02' out || { echo "FAILED: no MT-B02"; cat out; failures=$((failures + 1)); }
-# No rank agrees: one that went on alone would be mpirun's to end, which is not our test.
-RANK=7 WORLD_SIZE=9 expect 3 well 'torchrun says RANK=7, WORLD_SIZE=9; Open MPI says OMPI_COMM_WORLD_RANK=' 'MT-R21'
+of_ranks() {
+  expect 0 well 'Open MPI: rank 0 of 3'
+  # A bare world is told that rank 1 failed, not of what: mpirun passes on who ends first.
+  expect '1 138' throw 'rank 1: motet: .*rank 1 broke in step 20.*MT-B01' 'rank 0: motet: stopped, as rank 1' 'rank 2: motet: stopped, as rank 1'
+  expect 137 kill 'signal 9'
+  expect 138 deaf 'rank 1 broke, and rank 2 does not listen' 'rank [01]: not all ranks ended in time after a failure; MPI ends all ranks'
+  expect 138 stuck 'rank 0: motet: stopped, as rank 1 stopped because nothing moved for 0.3 s' 'rank 2: motet: stopped'
+  expect '1 138' short 'MT-B01'
+
+  # Started by itself, and by a launcher that MPI knows nothing of.
+  "$program" throw >out 2>&1 && { echo "FAILED: runs without a launcher"; failures=$((failures + 1)); }
+  grep -q 'MT-R23' out || { echo "FAILED: no MT-R23"; cat out; failures=$((failures + 1)); }
+  RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 timeout 30 "$program" well >out 2>&1 && { echo "FAILED: believes torchrun"; failures=$((failures + 1)); }
+  grep -q 'MPI says rank 0 of 1, the launcher said 2 ranks.*MT-B02' out || { echo "FAILED: no MT-B02"; cat out; failures=$((failures + 1)); }
+  # No rank agrees: one that went on alone would be mpirun's to end, which is not our test.
+  RANK=7 WORLD_SIZE=9 expect 3 well 'torchrun says RANK=7, WORLD_SIZE=9; Open MPI says OMPI_COMM_WORLD_RANK=' 'MT-R21'
+}
 
 # A program with checkpoints. expect_run 0|BAD HOW SECONDS TEXT...
 expect_run() {
@@ -60,18 +69,20 @@ expect_run() {
   for text in "$@"; do grep -q -e "$text" out || { echo "FAILED: run $how: no \"$text\""; good=false; }; done
   $good || { sed 's/^/    /' out; failures=$((failures + 1)); }
 }
-expect_run 0 well 15 'ended at step 20'
-# Who computes for twice the bound is waited for.
-expect_run 0 slow 20 'ended at step 20'
-# All ranks end in the code of the one that failed.
-expect_run 3 refuse 15 'rank 1: motet: a checkpoint is damaged: rank 1 reads.*MT-R52' 'rank 0: motet: stopped, as rank 1 .*MT-R52' 'rank 2: motet: stopped, as rank 1 .*MT-R52'
-expect_run 138 late 15 'rank [02].*step 8 takes more than 4' 'MT-R07'
-# Whoever is the first to ask says so.
-expect_run 138 deadlock 15 'rank [012], instruction [0-9]* (.*) waits.*wait as well; last checkpoint: run/step 5.*MT-R25'
-# Within an instruction that computes with others.
-expect_run 138 group 15 'rank [02], instruction [0-9]* (optimizer_step of module [01], stage 0) waits for rank 1 for .* in step 8; rank 1 does not answer'
-expect_run 3 program 15 'the instructions of the program is [0-9a-f]* on ranks 0, 2; [0-9a-f]* on rank 1.*MT-R26'
-expect_run 3 model 15 'the model is a model of mpi_failure on ranks 0, 1; another model on rank 2.*MT-R26'
+of_runs() {
+  expect_run 0 well 15 'ended at step 20'
+  # Who computes for twice the bound is waited for.
+  expect_run 0 slow 20 'ended at step 20'
+  # All ranks end in the code of the one that failed.
+  expect_run 3 refuse 15 'rank 1: motet: a checkpoint is damaged: rank 1 reads.*MT-R52' 'rank 0: motet: stopped, as rank 1 .*MT-R52' 'rank 2: motet: stopped, as rank 1 .*MT-R52'
+  expect_run 138 late 15 'rank [02].*step 8 takes more than 4' 'MT-R07'
+  # Whoever is the first to ask says so.
+  expect_run 138 deadlock 15 'rank [012], instruction [0-9]* (.*) waits.*wait as well; last checkpoint: run/step 5.*MT-R25'
+  # Within an instruction that computes with others.
+  expect_run 138 group 15 'rank [02], instruction [0-9]* (optimizer_step of module [01], stage 0) waits for rank 1 for .* in step 8; rank 1 does not answer'
+  expect_run 3 program 15 'the instructions of the program is [0-9a-f]* on ranks 0, 2; [0-9a-f]* on rank 1.*MT-R26'
+  expect_run 3 model 15 'the model is a model of mpi_failure on ranks 0, 1; another model on rank 2.*MT-R26'
+}
 
 # A rank is killed or stopped at some moment, with mpirun there or stopped as well: all ranks end within the bound, somebody says who is missing, every
 # checkpoint is whole, and the next run goes on from the newest.
@@ -140,17 +151,26 @@ harm() {
   echo "$how rank $victim: $took ms, then step $newest"
   $good || { sed 's/^/    /' out; failures=$((failures + 1)); }
 }
-rm -rf harmed
-mkdir harmed
-newest=0 done=0
-while [ $done -lt "$kills" ]; do
-  case $((done % 3)) in
-    1) harm stop ;;
-    2) harm alone ;;
-    *) harm kill ;;
-  esac
-  done=$((done + 1))
-done
+of_harm() {
+  mkdir harmed
+  newest=0 done=0
+  while [ $done -lt "$kills" ]; do
+    case $((done % 3)) in
+      1) harm stop ;;
+      2) harm alone ;;
+      *) harm kill ;;
+    esac
+    done=$((done + 1))
+  done
+}
 
+beside of_ranks
+first=$!
+beside of_runs
+second=$!
+beside of_harm
+third=$!
+for each in $first $second $third; do wait $each || failures=$((failures + $?)); done
+cat of_ranks.log of_runs.log of_harm.log
 [ $failures -eq 0 ] && echo "all well"
 exit $failures

@@ -19,6 +19,10 @@ for plan in data-2 tensor-2 apart on-last pipeline-3 uneven grouped nested fille
   losses "$plan.jsonl" | paste -d ' ' - one.losses | awk '{ d = $2 - $4; if (d < 0) d = -d; if (NF != 4 || $1 != $3 || d > 1e-4 * $4) bad = 1 } END { exit bad || NR != 6 }' ||
     fail "$plan has other losses than one rank"
 done
+case " ${MOTET_MODELS:-} " in
+  *" small "*) ;;
+  *) expect 2 'compiled without this model; configure with -DMOTET_MODELS=small or' --data shapes --model say-small --batch 8 --steps 1 ;;
+esac
 succeed --list-plans
 grep -q "^on-last " out || fail "--list-plans lacks on-last"
 expect 3 "there are one, parts, remade" $run --steps 1 --plan 1f1b
