@@ -76,6 +76,7 @@ inline void print_head(const chosen_plan& chosen, const settings& s) {
     if (each.stash >= 0) std::printf(", %d of them kept", each.stash);
     if (each.zero > 0) std::printf(each.zero > 1 ? ", optimizer and gradients shared" : ", optimizer shared");
     if (!each.remade.empty()) std::printf(", remade");
+    if (each.fills) std::printf(", in the gaps of the others");
     std::printf("\n");
   }
   const int losses = of.modules[0].groups();

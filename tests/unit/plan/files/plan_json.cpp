@@ -52,6 +52,22 @@ TEST_CASE("a plan is read by the names of its modules, and what is left out keep
   CHECK((of.modules[0] == picture && of.modules[1] == caption));
 }
 
+TEST_CASE("modules that fill gaps are read, written, and read again") {
+  const std::string text = R"({"cluster": {"ranks": 2}, "schedule": "interleaved", "modules": {
+    "eye": {"degrees": {"data": 2}, "ranks": {"first": 0}, "fills": true, "room": 2, "forward_takes": 1.5, "backward_takes": 0.25},
+    "talk": {"degrees": {"stages": 2}, "ranks": {"first": 0}, "chunks": 2}}})";
+  const plan of = parse_plan(text, "filled");
+  const module_plan& eye = of.modules[0];
+  CHECK((eye.fills && eye.room == 2 && eye.forward_takes == 1.5 && eye.backward_takes == 0.25));
+  CHECK((!of.modules[1].fills && of.modules[1].forward_takes == 0));
+  CHECK(parse_plan(format_plan(of), "again") == of);
+  CHECK(format_plan(of).find(
+            "\"talk\": {\"degrees\": {\"stages\": 2}, \"ranks\": {\"first\": 0}, \"chunks\": 2}") !=
+        std::string::npos);
+  check_refused(with(text, "1.5", "-1"), "MT-P72", "modules.eye.forward_takes");
+  check_refused(with(text, "\"fills\": true", "\"fills\": 1"), "MT-P71", "modules.eye.fills");
+}
+
 TEST_CASE("every field is read") {
   const plan of = parse_plan(everything, "everything");
   CHECK((of.cluster == cluster_shape{64, 8, true} && of.schedule.view() == "gpipe"));

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <motet/model/graph.hpp>
+#include <motet/nn/towers/fed_decoder.hpp>
 #include <motet/nn/towers/text.hpp>
 #include <motet/nn/towers/vit.hpp>
+#include <motet/nn/towers/vit_rows.hpp>
 #include <motet/plan/prove/plan_for.hpp>
 
 #include <doctest/doctest.h>
@@ -72,4 +75,24 @@ TEST_CASE("every word reaches its number") {
   using hidden = plan_for<towers, on<"picture", ranks<0, 1>, ahead<1>>, on<"caption", ranks<1, 2>>,
                           by<batch_sync, microbatches<4>, group<2>>>;
   CHECK((hidden::value().modules[0].ahead == 1 && hidden::value().modules[1].ahead == 0));
+}
+
+TEST_CASE("the compiler fills gaps, and proves what comes of it") {
+  using eye =
+      module<"eye", vit_rows<vit_config{.image = 8, .patch = 4, .width = 24, .layers = 2, .heads = 3}>>;
+  using talk = module<
+      "talk",
+      fed_decoder<decoder_config{.vocabulary = 20, .context = 16, .width = 24, .layers = 4, .heads = 2}, 8>>;
+  using say = model<modules<eye, talk>, edge<"eye", "talk">, loss<next_token, "talk">>;
+  using filled = plan_for<say, on<"eye", ranks<0, 2>, data<2>, microbatches<2>, fills, room<2>, takes<2, 4>>,
+                          on<"talk", ranks<0, 2>, stages<2>, chunks<2>, microbatches<4>, takes<9, 18>>,
+                          by<interleaved, group<1>>>;
+  constexpr bool said = [] {
+    const plan of = filled::value();
+    return of.modules[0].fills && of.modules[0].room == 2 && of.modules[0].backward_takes == 4 &&
+           of.modules[1].forward_takes == 9 && of.modules[1].chunks == 2;
+  }();
+  static_assert(said);
+  static_assert(require<prove_plan<say, filled::value, 8>()>);
+  CHECK(prove_plan(filled::value(), facts_of<say>(), 8).ok());
 }
