@@ -78,7 +78,7 @@ int explore(const settings& given) {
     if (given.fill.stages > 0) {
       waits.at("filling gaps");
       order = with_encoder(order, given);
-      const filled_score found = fill_gaps(order, costs_of(compile(order), given), given);
+      const filled_score found = filled(order, costs_of(compile(order), given), given);
       order = found.order;
       about.insert("fill", told(found));
     }

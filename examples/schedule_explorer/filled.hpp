@@ -48,13 +48,13 @@ inline void put_encoder_costs(cost_table& to, const program& of, const settings&
       to.stages[each.first_place + s] = {given.fill.forward / stages, given.fill.backward / stages, 0};
 }
 
-inline filled_score fill_gaps(const score& order, const cost_table& costs, const settings& given) {
+inline filled_score filled(const score& order, const cost_table& costs, const settings& given) {
   filling how;
   how.modules = {0, 1};
   how.costs = costs;
   how.room = given.fill.room;
   filled_score found;
-  if (const verdict broken = fill(order, how, found); !broken.ok()) refuse_numbers(given, broken);
+  if (const verdict broken = fill_gaps(order, how, found); !broken.ok()) refuse_numbers(given, broken);
   return found;
 }
 

@@ -20,7 +20,7 @@ using all_learn = small_fed_speech<>;
 using eye_kept = small_fed_speech<true>;
 using glue_alone = small_fed_speech<true, true>;
 constexpr motet::index samples = 12;
-constexpr int drawn_fillings = 24;
+constexpr int drawn_fillings = 12;
 
 launched_world alone(const char* threads = "2") {
   const char* const words[] = {"program", "--threads", threads};

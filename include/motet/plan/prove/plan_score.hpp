@@ -250,7 +250,7 @@ constexpr verdict write_filled(const plan& from, const list<module_facts>& facts
   feed_by_samples(from, facts, all);
   how.costs = costs_of_plan(from, facts, all);
   filled_score found;
-  const verdict filled = fill(all, how, found);
+  const verdict filled = fill_gaps(all, how, found);
   out = static_cast<score&&>(found.order);
   return filled;
 }

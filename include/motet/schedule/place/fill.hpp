@@ -348,7 +348,7 @@ class gap_filler : score_turns {
 // behind those that feed them gradients, and both where they make nobody late, if there is such a place. What the score
 // says of the fillers' own order is not looked at, they may be without any. Times decide the order and nothing else:
 // whoever is late at run time delays those alone that wait for it.
-constexpr verdict fill(const score& from, const filling& how, filled_score& out) {
+constexpr verdict fill_gaps(const score& from, const filling& how, filled_score& out) {
   return detail::gap_filler(from, how).run(out);
 }
 

@@ -120,7 +120,7 @@ TEST_CASE("drawn fillings keep the others' order, are proven, and take the time 
   std::set<std::string> seen;
   int compared = 0, slower = 0;
   double gained = 0;
-  for (int n = 0; n < 3000 && legal < 400; ++n) {
+  for (int n = 0; n < 3000 && legal < 150; ++n) {
     CAPTURE(n);
     const char* const schedule = schedules[roll.below(8)];
     const std::string_view name = schedule;
@@ -176,14 +176,14 @@ TEST_CASE("drawn fillings keep the others' order, are proven, and take the time 
     score own;
     REQUIRE(write_plan(others, facts_of_others, own).ok());
     REQUIRE(cues_of(order, 1) == cues_of(own, 0));
-    // What fill() says is what the simulator finds.
+    // What fill_gaps() says is what the simulator finds.
     const cost_table costs = detail::costs_of_plan(of, facts, order);
     filling how;
     how.modules = {1, 0};
     how.costs = costs;
     how.room = eye.room;
     filled_score again;
-    REQUIRE(fill(order, how, again).ok());
+    REQUIRE(fill_gaps(order, how, again).ok());
     REQUIRE(again.order == order);
     REQUIRE(seconds_of(order, costs) == doctest::Approx(again.seconds));
     REQUIRE(again.alone_seconds ==
@@ -210,10 +210,10 @@ TEST_CASE("drawn fillings keep the others' order, are proven, and take the time 
     gained += again.seconds / seconds;
     ++compared;
   }
-  CHECK(legal == 400);
+  CHECK(legal == 150);
   CHECK(seen.size() == 8);
-  CHECK(refused_room > 5);
-  CHECK(compared > 30);
+  CHECK(refused_room > 2);
+  CHECK(compared > 10);
   MESSAGE("of ", compared, " on the same ranks ", slower, " are slower than without filling; on average ",
           gained / compared, " of the time");
   CHECK(slower == 0);
@@ -224,7 +224,7 @@ TEST_CASE("small cases: against all orders that there are") {
   laws::dice roll(3);
   double worst = 1, sum = 0;
   int count = 0, best = 0;
-  for (int n = 0; n < 40; ++n) {
+  for (int n = 0; n < 16; ++n) {
     CAPTURE(n);
     const int parts = 2 + roll.below(3), eye_parts = parts == 4 ? 1 : 1 + roll.below(parts == 2 ? 1 : 1);
     module_plan eye = seat("eye", {.data = 2}, eye_parts), talk = seat("talk", {.stages = 2}, parts);
@@ -249,6 +249,6 @@ TEST_CASE("small cases: against all orders that there are") {
   }
   MESSAGE(best, " of ", count, " are shortest, on average ", sum / count, " of the shortest, at worst ",
           worst);
-  CHECK(count > 25);
+  CHECK(count > 10);
   CHECK(worst < 1.2);
 }
