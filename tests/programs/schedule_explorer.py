@@ -224,6 +224,7 @@ for words, alone, filled, share in [
 found = summary("--schedule", "zb_h1", "--fill", "2,1,2", "--room", 2)
 wanted("room", found["fill"]["filled"] >= summary("--schedule", "zb_h1", "--fill", "2,1,2")["makespan"], found)
 wanted("filled csv", subprocess.run([str(explorer), "--fill", "1,0.5,1", "--format", "csv", "--output", "filled.csv"], cwd=scratch, check=False).returncode == 0)
+wanted("the picture of docs/schedule/fill.md", explore(*"--schedule interleaved --chunks 2 --stages 4 --microbatches 8 --fill 2,1,2 --format svg".split()).stdout == (source / "docs/schedule/filled.svg").read_text())
 wanted("read again", summary("--import", "filled.csv")["instructions"] > 0)
 
 # ---- formats
