@@ -20,7 +20,7 @@ using all_learn = small_fed_speech<>;
 using eye_kept = small_fed_speech<true>;
 using glue_alone = small_fed_speech<true, true>;
 constexpr motet::index samples = 12;
-constexpr int drawn_fillings = 12;
+constexpr int drawn_fillings = 18;
 
 launched_world alone(const char* threads = "2") {
   const char* const words[] = {"program", "--threads", threads};
@@ -304,10 +304,10 @@ TEST_CASE("any plan is one rank where several modules feed one, and one feeds se
   }
 }
 TEST_CASE("any plan is one rank where what feeds the language model goes into its gaps") {
-  CHECK(check_drawn_fillings<all_learn>(400, drawn_fillings) > drawn_fillings / 2);
-  CHECK(check_drawn_fillings<eye_kept>(5000, drawn_fillings / 3) > drawn_fillings / 6);
-  CHECK(check_drawn_fillings<glue_alone>(6000, drawn_fillings / 3) > drawn_fillings / 6);
-  CHECK(check_drawn_fillings<small_fan>(7000, drawn_fillings / 3) > drawn_fillings / 8);
+  CHECK(check_drawn_fillings<all_learn>(400, drawn_fillings) > drawn_fillings / 3);
+  CHECK(check_drawn_fillings<eye_kept>(5000, drawn_fillings / 3) > 0);
+  CHECK(check_drawn_fillings<glue_alone>(6000, drawn_fillings / 3) > 0);
+  CHECK(check_drawn_fillings<small_fan>(7000, drawn_fillings / 3) > 0);
 }
 TEST_CASE("threads of a rank, and parts of its batch, change nothing") {
   const launched_world world = alone();
@@ -415,6 +415,36 @@ TEST_CASE("what a plan cannot do with edges is said") {
   other = apart();
   other.modules[2].group = 0;
   CHECK(refusal(other).find("MT-P38") != std::string::npos);
+}
+TEST_CASE("what cannot fill is said") {
+  const auto says = [](const plan& of, const char* text) {
+    const std::string said = refusal(of);
+    CHECK_MESSAGE(said.find(text) != std::string::npos, said);
+  };
+  plan filled = apart();
+  for (motet::index k = 0; k < 2; ++k) {
+    filled.modules[k].on = mesh::from(0, {.data = 2});
+    filled.modules[k].microbatches = 2;
+    filled.modules[k].fills = true;
+  }
+  filled.modules[2].on = mesh::from(0, {.stages = 2});
+  filled.modules[2].microbatches = 4;
+  CHECK(refusal(filled) == "");
+  plan other = filled;
+  other.modules[2].fills = true;
+  says(other, "talk: it fills, and ends in the loss");
+  other = filled;
+  other.modules[0].ahead = 1;
+  says(other, "eye: it fills, with chunks 1, stash -1, ahead 1");
+  other = filled;
+  other.modules[2].room = 3;
+  says(other, "talk: room 3, and it does not fill");
+  other = filled;
+  other.schedule = "interleaved";
+  other.modules[2].chunks = 2;
+  CHECK(refusal(other) == "");
+  other.modules[1].room = 1;
+  says(other, "glue: room 1, and the others wait for a microbatch that comes behind those");
 }
 
 TEST_CASE("samples do not move between replicas at one end of an edge alone") {

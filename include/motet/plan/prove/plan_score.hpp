@@ -184,13 +184,19 @@ constexpr verdict write_filled(const plan& from, const list<module_facts>& facts
   list<module_facts> facts_of_others;
   list<std::int32_t> place;  // of each module among the others
   filling how;
+  index narrowest = 0;  // the module with the least room
   for (index k = 0; k < from.modules.size(); ++k) {
-    how.modules.push(from.modules[k].fills ? 1 : 0);
-    if (from.modules[k].room > 0 && (how.room == 0 || from.modules[k].room < how.room))
-      how.room = from.modules[k].room;
-    place.push(from.modules[k].fills ? -1 : static_cast<std::int32_t>(others.modules.size()));
+    const module_plan& own = from.modules[k];
+    how.modules.push(own.fills ? 1 : 0);
+    if (own.room > 0 && (how.room == 0 || own.room < how.room)) {
+      how.room = own.room;
+      narrowest = k;
+    }
+    place.push(own.fills ? -1 : static_cast<std::int32_t>(others.modules.size()));
+    if (!own.fills) others.modules.push(own);
+  }
+  for (index k = 0; k < from.modules.size(); ++k) {
     if (from.modules[k].fills) continue;
-    others.modules.push(from.modules[k]);
     module_facts made = facts[k];
     made.from = {};
     made.frozen = facts[k].frozen && !facts[k].passes;  // else backward goes through it
@@ -250,7 +256,8 @@ constexpr verdict write_filled(const plan& from, const list<module_facts>& facts
   feed_by_samples(from, facts, all);
   how.costs = costs_of_plan(from, facts, all);
   filled_score found;
-  const verdict filled = fill_gaps(all, how, found);
+  verdict filled = fill_gaps(all, how, found);
+  if (filled.why == reason::too_little_memory) filled.where = narrowest;
   out = static_cast<score&&>(found.order);
   return filled;
 }

@@ -70,6 +70,11 @@ inline std::string detail_of_module(const verdict& found, const plan& of, const 
                        own.microbatches == 1 ? " microbatch" : " microbatches", " = ", found.wanted,
                        " parts of a batch of ", found.got});
     }
+    case reason::too_little_memory:
+      if (own.room > 0)
+        return sentence(
+            {"room ", own.room, ", and the others wait for a microbatch that comes behind those"});
+      return pair(got, wanted);
     case reason::nothing_to_fill: return "it fills, and ends in the loss";
     case reason::filled_and_cut:
       return own.fills ? sentence({"it fills, with chunks ", own.chunks, ", stash ", own.stash, ", ahead ",

@@ -6,12 +6,12 @@
 
 namespace motet {
 
-// What comes of it, in the seconds of those costs.
+// An order with filled gaps, and what it takes by the costs that were given.
 struct filled_score {
   score order;
   double seconds = 0;         // of the whole
-  double alone_seconds = 0;   // of what was there before, were there nothing to fill in
-  double filler_seconds = 0;  // that the others compute on the rank that has most of it
+  double alone_seconds = 0;   // of the others by themselves
+  double filler_seconds = 0;  // of what fills, on the rank that has most of it
 };
 
 namespace detail {

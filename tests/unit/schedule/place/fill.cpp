@@ -252,3 +252,18 @@ TEST_CASE("small cases: against all orders that there are") {
   CHECK(count > 10);
   CHECK(worst < 1.2);
 }
+
+TEST_CASE("modules come in any order") {
+  const auto facts = eye_and_talk(4, 8, false);
+  module_plan eye = seat("eye", {.data = 2}, 2), talk = seat("talk", {.stages = 2}, 4);
+  eye.fills = true;
+  const plan of = two_modules("1f1b", 2, eye, talk), turned = two_modules("1f1b", 2, talk, eye);
+  auto other = list<module_facts>{facts[1], facts[0]};
+  other[0].from = {1};
+  score order, again;
+  REQUIRE(write_plan(of, facts, order).ok());
+  REQUIRE(write_plan(turned, other, again).ok());
+  CHECK(prove(again).ok());
+  CHECK(cues_of(order, 0) == cues_of(again, 1));
+  CHECK(cues_of(order, 1) == cues_of(again, 0));
+}
