@@ -4,6 +4,7 @@
 #include <motet/backend/core/messages.hpp>
 #include <motet/backend/transport/meet/token_file.hpp>
 #include <motet/runtime/ranks/rendezvous_of.hpp>
+#include <motet/tools/exit_code.hpp>
 
 #include <cerrno>
 #include <chrono>
@@ -64,7 +65,7 @@ class local_crew {
   }
 
   // Until all have ended. The exit code is that of the first one that did not end well, 128 and its number for
-  // a signal.
+  // a signal. Who ends because it lost another says nothing of why: of two that end at once, the other counts.
   int wait() {
     using clock = std::chrono::steady_clock;
     clock::time_point failed;
@@ -77,9 +78,9 @@ class local_crew {
         int how = 0;
         if (::waitpid(alive_[r].process, &how, WNOHANG) != alive_[r].process) continue;
         const int code = WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
-        if (code != 0 && status == 0) {
+        if (code != 0 && (status == 0 || (status == exit_peer_lost.status && pushed == 0))) {
+          if (status == 0) failed = clock::now();
           status = code;
-          failed = clock::now();
           if (WIFSIGNALED(how))
             std::fprintf(stderr, "motet: rank %d was ended by signal %d\n", alive_[r].rank, WTERMSIG(how));
         }

@@ -53,6 +53,19 @@ TEST_CASE("the first that fails gives the exit code; others that wait are ended"
             [](const launched& it, const environment&) { return it.rank == 1 ? 7 : wait_in_vain(); }) == 7);
 }
 
+TEST_CASE("who lost another rank does not say why, whoever is seen first") {
+  const auto ends = [](int first, int second) {
+    return run(1, 0, {}, [=](const launched& it, const environment&) {
+      if (it.rank == 2) return first;
+      if (it.rank == 1) ::usleep(150'000);
+      return it.rank == 1 ? second : wait_in_vain();
+    });
+  };
+  CHECK(ends(exit_peer_lost.status, 3) == 3);
+  CHECK(ends(3, exit_peer_lost.status) == 3);
+  CHECK(ends(exit_peer_lost.status, exit_peer_lost.status) == exit_peer_lost.status);
+}
+
 TEST_CASE("a rank that a signal ends counts as one that failed") {
   CHECK(run(1, 0, {}, [](const launched& it, const environment&) {
           if (it.rank == 2) ::raise(SIGKILL);
