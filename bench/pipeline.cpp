@@ -29,8 +29,7 @@ using pipeline = pipeline_trainer<small, cpu::device, fp32, thread_ranks<local::
 
 double makespan(const program& of, const cost_table& costs) {
   timeline when;
-  if (const finding found = simulate(of, costs, when); !found.ok())
-    fail(reason_messages[static_cast<int>(found.why)], explain(of, found));
+  if (const finding found = simulate(of, costs, when); !found.ok()) fail(*found.why, explain(of, found));
   return when.makespan;
 }
 

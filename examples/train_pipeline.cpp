@@ -59,7 +59,7 @@ options command_line(settings& s) {
 score write(const settings& s) {
   const int microbatches = static_cast<int>(s.microbatches), losses = static_cast<int>(s.losses);
   if (microbatches % losses != 0)
-    fail(reason_messages[static_cast<int>(reason::group_does_not_divide)],
+    fail(*reason::group_does_not_divide,
          "--microbatches " + std::to_string(microbatches) + " for --losses " + std::to_string(losses));
   schedule_options of_picture, of_caption;
   of_picture.stages = static_cast<int>(s.picture_stages);

@@ -24,8 +24,7 @@ namespace {
 
 double makespan(const program& of, const cost_table& costs) {
   timeline when;
-  if (const finding found = simulate(of, costs, when); !found.ok())
-    fail(reason_messages[static_cast<int>(found.why)], explain(of, found));
+  if (const finding found = simulate(of, costs, when); !found.ok()) fail(*found.why, explain(of, found));
   return when.makespan;
 }
 

@@ -96,26 +96,22 @@ inline void read_filling(const std::string& text, settings& to) {
   const std::string by = " for " + of.schedule + " on " + std::to_string(of.numbers.stages) + " stages";
   const std::string tower =
       of.towers.empty() ? "" : " in tower " + std::to_string(found.where + 1) + " of --towers";
-  switch (found.why) {
-    case reason::too_few_microbatches: refuse("--microbatches", "at least " + wanted + by, got);
-    case reason::microbatches_do_not_divide: refuse("--microbatches", "a multiple of " + wanted + by, got);
-    case reason::group_does_not_divide:
-      refuse("--group", "a divisor of the " + wanted + " microbatches" + tower, got);
-    case reason::stash_out_of_range: refuse("--stash", "0 to the group of " + wanted + tower, got);
-    case reason::joins_differ:
-      refuse("--towers", "as many groups M / G in each tower as in the first, which has " + wanted,
-             got + tower);
-    case reason::chunks_are_fixed: refuse("--chunks", wanted + by, got);
-    case reason::too_little_memory:
-      if (of.fill.room > 0) refuse("--room", "at least " + wanted + by, got);
-      refuse("--memory", "at least " + wanted + by, got);
-    case reason::no_stages:
-      if (!of.towers.empty())
-        refuse("--towers", "1 to " + std::to_string(batch_sync::most_towers) + " towers",
-               std::to_string(of.towers.size()));
-      [[fallthrough]];
-    default: enforce(found, of.schedule);
-  }
+  const auto is = [&](rule why) { return found.why == why; };
+  if (is(reason::too_few_microbatches)) refuse("--microbatches", "at least " + wanted + by, got);
+  if (is(reason::microbatches_do_not_divide)) refuse("--microbatches", "a multiple of " + wanted + by, got);
+  if (is(reason::group_does_not_divide))
+    refuse("--group", "a divisor of the " + wanted + " microbatches" + tower, got);
+  if (is(reason::stash_out_of_range)) refuse("--stash", "0 to the group of " + wanted + tower, got);
+  if (is(reason::joins_differ))
+    refuse("--towers", "as many groups M / G in each tower as in the first, which has " + wanted,
+           got + tower);
+  if (is(reason::chunks_are_fixed)) refuse("--chunks", wanted + by, got);
+  if (is(reason::too_little_memory))
+    refuse(of.fill.room > 0 ? "--room" : "--memory", "at least " + wanted + by, got);
+  if (is(reason::no_stages) && !of.towers.empty())
+    refuse("--towers", "1 to " + std::to_string(batch_sync::most_towers) + " towers",
+           std::to_string(of.towers.size()));
+  enforce(found, of.schedule);
   fail(bad_option_value, of.schedule);
 }
 

@@ -281,8 +281,8 @@ void check_schedule(const typename Schedule::shape& shape, std::uint64_t seed, B
   REQUIRE(Schedule::check(shape).ok());
   const score written = Schedule::write(shape);
   const verdict proof = prove(written);
-  REQUIRE_MESSAGE(proof.ok(), name_of(op::forward) << reason_messages[static_cast<int>(proof.why)].sentence
-                                                   << " rank " << proof.where << " at " << proof.got);
+  REQUIRE_MESSAGE(proof.ok(), name_of(op::forward)
+                                  << proof.why->sentence << " rank " << proof.where << " at " << proof.got);
   check_order(written);
   const program made = compile(written);
   for (const delivery how : {delivery::buffered, delivery::rendezvous}) {

@@ -4,6 +4,7 @@
 #include <motet/meta/nearest.hpp>
 #include <motet/model/edge.hpp>
 #include <motet/model/join.hpp>
+#include <motet/model/rules.hpp>
 
 #include <array>
 #include <tuple>
@@ -111,7 +112,7 @@ struct model_parts {
       while (i < size && names[i] != Name.view()) ++i;
       return i;
     }();
-    constexpr reason why = found < size ? reason::none : reason::unknown_module;
+    constexpr rule why = found < size ? reason::none : reason::unknown_module;
     static_assert(require_said<why, unknown<Name>>());
     return found < size ? found : 0;
   }

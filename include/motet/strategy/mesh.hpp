@@ -3,6 +3,7 @@
 
 #include <motet/meta/list.hpp>
 #include <motet/meta/verdict.hpp>
+#include <motet/strategy/rules.hpp>
 
 namespace motet {
 

@@ -2,7 +2,7 @@
 // expect: motet: modules that meet in a join must have equal embedding widths; see the words of the_rule_is_broken [MT-M01]
 // words: the_rule_is_broken<.*join_widths_differ,.*"at 1: got 768, wanted 512"
 // computed: equal embedding widths: at 1: got 768, wanted 512. set the same .embedding in every config of the join [MT-M01]
-#include <motet/meta/verdict.hpp>
+#include <motet/model/rules.hpp>
 
 constexpr motet::verdict check_widths(motet::index first, motet::index second) {
   if (first == second) return {};

@@ -57,6 +57,6 @@ inline motet::run_forecast estimated(const motet::plan& of, const motet::model_s
                                      const motet::training_bytes& bytes = {}) {
   motet::run_forecast out;
   const motet::verdict found = motet::estimate(of, model, on, bytes, samples, out, options);
-  REQUIRE_MESSAGE(found.ok(), motet::reason_messages[static_cast<int>(found.why)].sentence);
+  REQUIRE_MESSAGE(found.ok(), found.why->sentence);
   return out;
 }

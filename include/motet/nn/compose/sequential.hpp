@@ -3,6 +3,7 @@
 
 #include <motet/meta/fixed_string.hpp>
 #include <motet/nn/core/rounded_rows.hpp>
+#include <motet/nn/core/rules.hpp>
 
 #include <utility>
 

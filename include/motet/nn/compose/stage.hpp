@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/nn/core/layer.hpp>
+#include <motet/nn/core/rules.hpp>
 
 #include <algorithm>
 

@@ -3,6 +3,7 @@
 
 #include <motet/nn/core/context_attention.hpp>
 #include <motet/nn/core/cut_rows.hpp>
+#include <motet/nn/core/rules.hpp>
 #include <motet/nn/layers/linear.hpp>
 #include <motet/nn/layers/norm.hpp>
 

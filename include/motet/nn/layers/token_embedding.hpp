@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/nn/core/cut_rows.hpp>
+#include <motet/nn/core/rules.hpp>
 
 namespace motet {
 

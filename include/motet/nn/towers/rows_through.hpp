@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/nn/compose/stage.hpp>
+#include <motet/nn/core/rules.hpp>
 #include <motet/nn/layers/entering_rows.hpp>
 
 namespace motet {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/nn/core/rules.hpp>
 #include <motet/nn/layers/pictured_tokens.hpp>
 #include <motet/nn/towers/decoder.hpp>
 #include <motet/nn/towers/picture_rows.hpp>

@@ -5,6 +5,7 @@
 #include <motet/nn/compose/repeat.hpp>
 #include <motet/nn/compose/sequential.hpp>
 #include <motet/nn/compose/stage.hpp>
+#include <motet/nn/core/rules.hpp>
 #include <motet/nn/layers/gated_mlp.hpp>
 #include <motet/nn/layers/mixture.hpp>
 #include <motet/nn/layers/mlp.hpp>

@@ -4,7 +4,9 @@
 #include <motet/plan/cost/memory_forecast.hpp>
 #include <motet/plan/cost/plan_traffic.hpp>
 #include <motet/plan/prove/check_plan.hpp>
+#include <motet/schedule/core/rules.hpp>
 #include <motet/schedule/simulate/analyse.hpp>
+#include <motet/strategy/rules.hpp>
 
 namespace motet {
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/nn/core/rules.hpp>
 #include <motet/plan/describe/model_facts.hpp>
 
 namespace motet {

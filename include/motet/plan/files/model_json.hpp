@@ -3,6 +3,7 @@
 
 #include <motet/format/file.hpp>
 #include <motet/format/json_read.hpp>
+#include <motet/nn/core/rules.hpp>
 #include <motet/plan/describe/model_presets.hpp>
 #include <motet/plan/files/plan_fields.hpp>
 #include <motet/schedule/write/batch_sync.hpp>
@@ -83,18 +84,15 @@ inline void require_tower(const tower_outline& of, const std::string& path) {
     fail(tower_does_not_fit, path + " has a vocabulary of " + number(of.vocabulary) + " and patches of " +
                                  number(of.patch) + " numbers, wanted one of them");
   const verdict found = check(of);
-  switch (found.why) {
-    case reason::none: return;
-    case reason::heads_do_not_divide:
-      fail(tower_does_not_fit, path + ": " + number(of.heads) + " heads do not divide a width of " +
-                                   number(of.width) + "; change one, or say head_width");
-    case reason::kv_heads_do_not_divide:
-      fail(tower_does_not_fit,
-           path + ": " + number(of.key_heads) + " key_heads do not divide " + number(of.heads) + " heads");
-    default:
-      fail(tower_does_not_fit,
-           path + ": " + number(of.chosen) + " of " + number(of.experts) + " experts cannot be chosen");
-  }
+  if (found.ok()) return;
+  if (found.why == reason::heads_do_not_divide)
+    fail(tower_does_not_fit, path + ": " + number(of.heads) + " heads do not divide a width of " +
+                                 number(of.width) + "; change one, or say head_width");
+  if (found.why == reason::kv_heads_do_not_divide)
+    fail(tower_does_not_fit,
+         path + ": " + number(of.key_heads) + " key_heads do not divide " + number(of.heads) + " heads");
+  fail(tower_does_not_fit,
+       path + ": " + number(of.chosen) + " of " + number(of.experts) + " experts cannot be chosen");
 }
 
 // Features of one width can meet: where a tower tells none, that of the others, or else the width of the

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/model/rules.hpp>
 #include <motet/plan/prove/plan_score.hpp>
 #include <motet/schedule/check/prove.hpp>
+#include <motet/schedule/core/rules.hpp>
+#include <motet/strategy/rules.hpp>
 
 namespace motet {
 

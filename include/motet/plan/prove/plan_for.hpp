@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/model/rules.hpp>
 #include <motet/plan/prove/check_plan.hpp>
 
 namespace motet {

@@ -3,10 +3,12 @@
 
 #include <motet/plan/describe/plan.hpp>
 #include <motet/schedule/core/compose.hpp>
+#include <motet/schedule/core/rules.hpp>
 #include <motet/schedule/place/fill.hpp>
 #include <motet/schedule/place/placed.hpp>
 #include <motet/schedule/write/schedules.hpp>
 #include <motet/schedule/write/through.hpp>
+#include <motet/strategy/rules.hpp>
 
 namespace motet {
 

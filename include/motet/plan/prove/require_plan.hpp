@@ -2,8 +2,11 @@
 #pragma once
 
 #include <motet/meta/nearest.hpp>
+#include <motet/model/rules.hpp>
 #include <motet/plan/prove/check_plan.hpp>
 #include <motet/schedule/check/explain.hpp>
+#include <motet/schedule/core/rules.hpp>
+#include <motet/strategy/rules.hpp>
 
 #include <string>
 #include <utility>
@@ -30,66 +33,62 @@ inline std::string detail_of_module(const verdict& found, const plan& of, const 
     return "got " + got + ", wanted " + wanted;
   };
   const std::string got = std::to_string(found.got), wanted = std::to_string(found.wanted);
-  switch (found.why) {
-    case reason::degree_not_positive: return "degrees " + product_of(own.on.split());
-    case reason::degrees_do_not_multiply: return pair(counted(found.got, "rank"), product_of(own.on.split()));
-    case reason::rank_outside: return pair("rank " + got, "ranks below " + wanted);
-    case reason::rank_twice: return "rank " + got;
-    case reason::tensor_crosses_nodes:
-      return sentence({"a group of ", own.on.split().tensor, " lies on the nodes ", wanted, " and ", got});
-    case reason::no_ranks: {
-      std::string names;
-      for (const module_plan& each : of.modules)
-        names += (names.empty() ? "" : ", ") + std::string(each.name.view());
-      return own.name == facts.name ? "it has none"
-                                    : "the plan places " + (names.empty() ? std::string("nothing") : names);
-    }
-    case reason::no_stages: return pair(got, "at least " + wanted);
-    case reason::group_does_not_divide: return "groups of " + got + " among " + wanted + " microbatches";
-    case reason::context_without_attention: return "context " + got;
-    case reason::too_many_tensor_parts:
-      return "tensor " + got + " for " + counted(found.wanted, "key-value head");
-    case reason::unknown_zero_level:
-    case reason::frozen_with_optimizer: return "zero " + got;
-    case reason::remade_and_split:
-      return "remade, and " + std::string(of.schedule.view()) + " splits backward";
-    case reason::more_stages_than_layers:
-      return pair(counted(found.got, "stage"), "at most " + wanted + " for as many layers");
-    case reason::layers_do_not_add_up: {
-      std::string all;
-      for (const index each : own.layers) all += (all.empty() ? "" : " + ") + std::to_string(each);
-      return pair(all + " = " + got + " on " + counted(own.layers.size(), "stage"),
-                  wanted + " on " + counted(own.stages(), "stage"));
-    }
-    case reason::recompute_does_not_fit:
-      return pair(std::to_string(found.got) + (found.got == 1 ? " entry" : " entries"), wanted);
-    case reason::fed_apart: return pair("context " + got, "context 1");
-    case reason::fed_unevenly: {
-      const degrees& split = own.on.split();
-      return sentence({"data ", split.data, " x tensor ", split.tensor, " x ", own.microbatches,
-                       own.microbatches == 1 ? " microbatch" : " microbatches", " = ", found.wanted,
-                       " parts of a batch of ", found.got});
-    }
-    case reason::too_little_memory:
-      if (own.room > 0)
-        return sentence(
-            {"room ", own.room, ", and the others wait for a microbatch that comes behind those"});
-      return pair(got, wanted);
-    case reason::nothing_to_fill: return "it fills, and ends in the loss";
-    case reason::filled_and_cut:
-      return own.fills ? sentence({"it fills, with chunks ", own.chunks, ", stash ", own.stash, ", ahead ",
-                                   own.ahead})
-                       : sentence({"room ", own.room, ", and it does not fill"});
-    case reason::before_join: return "groups of " + got + " microbatches, wanted groups of 1";
-    case reason::joins_differ:
-      return pair(got + (found.got == 1 ? " loss" : " losses"),
-                  wanted + " as " + std::string(of.modules[0].name.view()) + " has");
-    case reason::groups_do_not_divide_batch:
-      return sentence({"a batch of ", samples, " in ", counted(found.wanted, "group")});
-    case reason::too_few_samples:
-      return "a batch of " + counted(found.got, "sample") + " in " + counted(found.wanted, "part");
-    default: return pair(got, wanted);
+  const auto is = [&](rule why) { return found.why == why; };
+  if (is(reason::degree_not_positive)) return "degrees " + product_of(own.on.split());
+  if (is(reason::degrees_do_not_multiply))
+    return pair(counted(found.got, "rank"), product_of(own.on.split()));
+  if (is(reason::rank_outside)) return pair("rank " + got, "ranks below " + wanted);
+  if (is(reason::rank_twice)) return "rank " + got;
+  if (is(reason::tensor_crosses_nodes))
+    return sentence({"a group of ", own.on.split().tensor, " lies on the nodes ", wanted, " and ", got});
+  if (is(reason::no_ranks)) {
+    std::string names;
+    for (const module_plan& each : of.modules)
+      names += (names.empty() ? "" : ", ") + std::string(each.name.view());
+    return own.name == facts.name ? "it has none"
+                                  : "the plan places " + (names.empty() ? std::string("nothing") : names);
   }
+  if (is(reason::no_stages)) return pair(got, "at least " + wanted);
+  if (is(reason::group_does_not_divide)) return "groups of " + got + " among " + wanted + " microbatches";
+  if (is(reason::context_without_attention)) return "context " + got;
+  if (is(reason::too_many_tensor_parts))
+    return "tensor " + got + " for " + counted(found.wanted, "key-value head");
+  if (is(reason::unknown_zero_level) || is(reason::frozen_with_optimizer)) return "zero " + got;
+  if (is(reason::remade_and_split))
+    return "remade, and " + std::string(of.schedule.view()) + " splits backward";
+  if (is(reason::more_stages_than_layers))
+    return pair(counted(found.got, "stage"), "at most " + wanted + " for as many layers");
+  if (is(reason::layers_do_not_add_up)) {
+    std::string all;
+    for (const index each : own.layers) all += (all.empty() ? "" : " + ") + std::to_string(each);
+    return pair(all + " = " + got + " on " + counted(own.layers.size(), "stage"),
+                wanted + " on " + counted(own.stages(), "stage"));
+  }
+  if (is(reason::recompute_does_not_fit))
+    return pair(std::to_string(found.got) + (found.got == 1 ? " entry" : " entries"), wanted);
+  if (is(reason::fed_apart)) return pair("context " + got, "context 1");
+  if (is(reason::fed_unevenly)) {
+    const degrees& split = own.on.split();
+    return sentence({"data ", split.data, " x tensor ", split.tensor, " x ", own.microbatches,
+                     own.microbatches == 1 ? " microbatch" : " microbatches", " = ", found.wanted,
+                     " parts of a batch of ", found.got});
+  }
+  if (is(reason::too_little_memory) && own.room > 0)
+    return sentence({"room ", own.room, ", and the others wait for a microbatch that comes behind those"});
+  if (is(reason::nothing_to_fill)) return "it fills, and ends in the loss";
+  if (is(reason::filled_and_cut))
+    return own.fills ? sentence({"it fills, with chunks ", own.chunks, ", stash ", own.stash, ", ahead ",
+                                 own.ahead})
+                     : sentence({"room ", own.room, ", and it does not fill"});
+  if (is(reason::before_join)) return "groups of " + got + " microbatches, wanted groups of 1";
+  if (is(reason::joins_differ))
+    return pair(got + (found.got == 1 ? " loss" : " losses"),
+                wanted + " as " + std::string(of.modules[0].name.view()) + " has");
+  if (is(reason::groups_do_not_divide_batch))
+    return sentence({"a batch of ", samples, " in ", counted(found.wanted, "group")});
+  if (is(reason::too_few_samples))
+    return "a batch of " + counted(found.got, "sample") + " in " + counted(found.wanted, "part");
+  return pair(got, wanted);
 }
 
 }  // namespace detail
@@ -106,7 +105,7 @@ inline std::string explain_plan(const plan& given, const list<module_facts>& fac
                                 const message** row = nullptr, proven_plan* made = nullptr) {
   const plan of = arranged(given, facts);
   const auto say = [&](const verdict& found, std::string text) {
-    if (row != nullptr) *row = &reason_messages[static_cast<int>(found.why)];
+    if (row != nullptr) *row = found.why;
     return text;
   };
   const auto of_module = [&](const verdict& found) {

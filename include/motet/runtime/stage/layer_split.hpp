@@ -3,6 +3,7 @@
 
 #include <motet/meta/verdict.hpp>
 #include <motet/runtime/messages.hpp>
+#include <motet/schedule/core/rules.hpp>
 
 #include <string>
 #include <string_view>
@@ -17,8 +18,7 @@ inline std::vector<index> split_layers(std::string_view module, index layers, in
     fail(row, std::string(module) + " has " + what);
   };
   if (layers < stages)
-    wrong(reason_messages[static_cast<int>(reason::more_stages_than_layers)],
-          sentence({layers, " layers, the program ", stages, " stages"}));
+    wrong(*reason::more_stages_than_layers, sentence({layers, " layers, the program ", stages, " stages"}));
   if (given.empty())
     for (index s = 0; s < stages; ++s) given.push_back(layers * (s + 1) / stages - layers * s / stages);
   if (static_cast<index>(given.size()) != stages)

@@ -7,6 +7,7 @@
 #include <motet/runtime/stage/stage_needs.hpp>
 #include <motet/runtime/state/initialise.hpp>
 #include <motet/schedule/simulate/measured_costs.hpp>
+#include <motet/strategy/rules.hpp>
 
 #include <time.h>
 
@@ -212,7 +213,7 @@ module_profile profile_module(const tower_outline& of, const profile_options& ho
     if constexpr (requires { net::config.tower().attention.shape().kv_heads; }) {
       const index most = net::config.tower().attention.shape().kv_heads;
       if (degree < 1 || degree > most)
-        fail(reason_messages[static_cast<int>(reason::too_many_tensor_parts)],
+        fail(*reason::too_many_tensor_parts,
              sentence({Module::name, " over ", degree, " ranks, wanted 1 to ", most}));
     }
     const spread_seat seat{degree, 0};

@@ -75,7 +75,7 @@ class placed_model {
     }
     buffer_counts buffers;
     if (const finding found = count_buffers(of(), buffers); !found.ok())
-      fail(reason_messages[static_cast<int>(found.why)], detail_of(of(), found));
+      fail(*found.why, detail_of(of(), found));
     homes_.resize(as_size(of().ranks()));
     points_.resize(homes_.size());
     for (const std::int32_t r : ranks) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/schedule/check/check.hpp>
+#include <motet/schedule/core/rules.hpp>
 
 namespace motet {
 

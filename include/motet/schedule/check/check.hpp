@@ -3,6 +3,7 @@
 
 #include <motet/schedule/check/lists.hpp>
 #include <motet/schedule/check/play.hpp>
+#include <motet/schedule/core/rules.hpp>
 
 namespace motet {
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/schedule/check/check.hpp>
+#include <motet/schedule/core/rules.hpp>
 
 #include <string>
 
@@ -55,7 +56,7 @@ inline std::string cycle_of(const program& of, const check_result& result) {
 // What a finding says, in one sentence; empty when nothing was found.
 inline std::string explain(const program& of, const finding& found) {
   if (found.ok()) return {};
-  const message& row = reason_messages[static_cast<int>(found.why)];
+  const message& row = *found.why;
   const std::string detail = detail_of(of, found);
   return std::string(row.sentence) + (detail.empty() ? "" : ": " + detail) + " [" + row.code + "]";
 }
@@ -66,9 +67,7 @@ inline std::string explain(const program& of, const check_result& result) {
 // Stops with a sentence when a program is not legal.
 inline void require_legal(const program& of, delivery how = delivery::rendezvous) {
   const check_result result = check(of, how);
-  if (!result.ok())
-    fail(reason_messages[static_cast<int>(result.found.why)],
-         detail_of(of, result.found) + cycle_of(of, result));
+  if (!result.ok()) fail(*result.found.why, detail_of(of, result.found) + cycle_of(of, result));
 }
 
 }  // namespace motet

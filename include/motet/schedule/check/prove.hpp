@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/meta/verdict.hpp>
+#include <motet/schedule/core/rules.hpp>
 #include <motet/schedule/core/score.hpp>
 
 namespace motet {
@@ -208,9 +209,7 @@ class rehearsal {
       wants[r] = missing;
     }
   }
-  constexpr void refuse(reason why, index r, index i, index what) {
-    broken_ = {why, r, i - begins_[r], what};
-  }
+  constexpr void refuse(rule why, index r, index i, index what) { broken_ = {why, r, i - begins_[r], what}; }
 
   // What overlaps starts together, so all that each needs must be there before the first.
   constexpr index overlap(index r, index i, index end, index& pair_end) {
@@ -306,7 +305,7 @@ class rehearsal {
   }
 
   constexpr outcome meet(index r, index position, index j, index group, bool aside) {
-    const auto wrong = [&](reason why, index got) {
+    const auto wrong = [&](rule why, index got) {
       broken_ = {why, r, position, got};
       return outcome::wrong;
     };

@@ -3,12 +3,13 @@
 
 #include <motet/meta/verdict.hpp>
 #include <motet/schedule/core/program.hpp>
+#include <motet/schedule/core/rules.hpp>
 
 namespace motet {
 
 // What is wrong with a program, and where.
 struct finding {
-  reason why = reason::none;
+  rule why = reason::none;
   std::int32_t rank = -1;
   std::int32_t at = -1;     // instruction, counted over the whole program; -1: none
   std::int32_t other = -1;  // a second one that it conflicts with

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/meta/verdict.hpp>
+#include <motet/schedule/core/rules.hpp>
 #include <motet/schedule/core/score.hpp>
 
 // The contract of a schedule. A schedule is a stateless type S:

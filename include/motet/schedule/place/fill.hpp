@@ -2,7 +2,9 @@
 #pragma once
 
 #include <motet/meta/verdict.hpp>
+#include <motet/schedule/core/rules.hpp>
 #include <motet/schedule/place/score_turns.hpp>
+#include <motet/strategy/rules.hpp>
 
 namespace motet {
 

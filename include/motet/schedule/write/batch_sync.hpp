@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/schedule/core/rules.hpp>
 #include <motet/schedule/core/shape.hpp>
 
 namespace motet {

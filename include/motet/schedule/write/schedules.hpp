@@ -3,6 +3,7 @@
 
 #include <motet/schedule/core/live.hpp>
 #include <motet/schedule/core/messages.hpp>
+#include <motet/schedule/core/rules.hpp>
 #include <motet/schedule/write/batch_sync.hpp>
 #include <motet/schedule/write/dualpipe_v.hpp>
 #include <motet/schedule/write/gpipe.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/schedule/core/rules.hpp>
 #include <motet/schedule/core/shape.hpp>
 
 namespace motet {
@@ -225,7 +226,7 @@ constexpr verdict check_through(const through_shape& of) {
     if (of.modules[k].microbatches < 1) return {reason::no_stages, k, of.modules[k].microbatches, 1};
     if (of.modules[k].ranks.empty()) return {reason::no_stages, k, 0, 1};
   }
-  if (!detail::through_writer(of).sorted()) return {reason::edges_in_a_circle, 0, of.modules.size(), 0};
+  if (!detail::through_writer(of).sorted()) return {reason::feeds_in_a_circle, 0, of.modules.size(), 0};
   return {};
 }
 constexpr score write_through(const through_shape& of) { return detail::through_writer(of).write(); }

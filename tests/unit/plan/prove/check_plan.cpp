@@ -39,10 +39,10 @@ verdict after(const change& make, index samples = 64) {
   make(of, facts);
   return prove_plan(of, facts, samples);
 }
-void check_refused(reason why, index where, index got, index wanted, const change& make, index samples = 64) {
+void check_refused(rule why, index where, index got, index wanted, const change& make, index samples = 64) {
   const verdict found = after(make, samples);
-  CAPTURE(reason_messages[static_cast<int>(why)].sentence);
-  CAPTURE(reason_messages[static_cast<int>(found.why)].sentence);
+  CAPTURE(why->sentence);
+  CAPTURE(found.why->sentence);
   CHECK(found.why == why);
   CHECK(found.where == where);
   CHECK(found.got == got);

@@ -229,8 +229,7 @@ TEST_CASE("random broken scores: prove() agrees with the oracle, and check() pas
     const laws::oracle meaning(naive, k % 2 == 0 ? delivery::rendezvous : delivery::buffered);
     const verdict found = prove(broken);
     CHECK_MESSAGE(found.ok() == meaning.legal(),
-                  "case " << k << ": " << reason_messages[static_cast<int>(found.why)].sentence << ", rank "
-                          << found.where);
+                  "case " << k << ": " << found.why->sentence << ", rank " << found.where);
     refused += found.ok() ? 0 : 1;
     if (!found.ok()) continue;
     const program made = compile(broken);

@@ -164,7 +164,7 @@ TEST_CASE("any placement of any towers is a legal order, and the same list where
     REQUIRE(out.voices().size() == voices);
     laws::check_order(out);
     const verdict order = prove(out);
-    REQUIRE_MESSAGE(order.ok(), reason_messages[static_cast<int>(order.why)].sentence);
+    REQUIRE_MESSAGE(order.ok(), order.why->sentence);
     const program of = compile(out);
     const check_result found = check(of);
     REQUIRE_MESSAGE(found.ok(), explain(of, found));

@@ -105,7 +105,7 @@ TEST_CASE("modules in a circle and counts of nothing are refused") {
   through_shape circle;
   circle.modules.push(on({0}, 2, {1}));
   circle.modules.push(on({1}, 2, {0}));
-  CHECK(check_through(circle).why == reason::edges_in_a_circle);
+  CHECK(check_through(circle).why == reason::feeds_in_a_circle);
   through_shape none;
   none.modules.push(on({0}, 0));
   CHECK(check_through(none).why == reason::no_stages);

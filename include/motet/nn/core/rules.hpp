@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/meta/verdict.hpp>
+
+// The rules that the type or the config of a net can break.
+#define MOTET_NN_RULES(X)                                                                                   \
+  X(heads_do_not_divide, "MT-N01", "the head count must divide the width, unless head_width is given",      \
+    "width / heads is not a whole number, and the config leaves head_width at 0",                           \
+    "choose a head count that divides the width, or set .head_width")                                       \
+  X(patch_does_not_divide, "MT-N02", "the patch side must divide the picture side",                         \
+    "picture side / patch side is not a whole number",                                                      \
+    "choose a patch that divides .image, or resize the pictures")                                           \
+  X(kv_heads_do_not_divide, "MT-N03", "the key-value head count must divide the head count",                \
+    "grouped-query attention shares each key-value head among the same number of query heads",              \
+    "choose .kv_heads that divides .heads")                                                                 \
+  X(not_positive, "MT-N04", "sizes of a net must be positive",                                              \
+    "a width, depth, head count or context is zero or negative", "give every size of the config")           \
+  X(widths_do_not_chain, "MT-N05", "a layer's input width must be the output width of the layer before it", \
+    "two neighbours of a sequential composition disagree",                                                  \
+    "match the widths, or put a linear layer between")                                                      \
+  X(odd_rotary_width, "MT-N06", "rotary embedding needs an even head width",                                \
+    "rotary embedding turns pairs of columns", "choose an even head width")                                 \
+  X(sine_width, "MT-N07", "2-D sine positions need a width that is a multiple of 4",                        \
+    "sines and cosines of a patch's row and column take a quarter of the columns each",                     \
+    "choose such a width, or learned positions")                                                            \
+  X(stage_outside, "MT-N08", "a stage must be a range of its tower's blocks, with one block at least",      \
+    "there are more stages than blocks, or the ranges do not add up to the tower's layers",                 \
+    "cut the tower's layers into ranges of one block or more")                                              \
+  X(experts_do_not_fit, "MT-N09",                                                                           \
+    "a row must choose one or more of a mixture's experts, which are 65535 at most",                        \
+    "top_k is larger than the number of experts, or the experts are too many",                              \
+    "take a smaller .top_k, or other .experts")                                                             \
+  X(gate_is_constant, "MT-N10", "a normalised gate needs two chosen experts",                               \
+    "with one, the gate is always 1, and the router would learn nothing from it",                           \
+    "choose gate_kind::probability, or a larger .top_k")                                                    \
+  X(not_an_embedding, "MT-N11", "the embedding of a tower lacks a member",                                  \
+    "a type of one's own has not all that a tower asks of it",                                              \
+    "add the member that the compiler names; docs/your_tower.md shows a whole one")                         \
+  X(config_lacks_field, "MT-N12", "the config of a net lacks a field that its input needs",                 \
+    "a tower of one's own has no config, or one without the size of its input",                             \
+    "give the net a static constexpr config with the fields that the compiler names")                       \
+  X(not_causal, "MT-N13", "only a causal net goes on row by row",                                           \
+    "its rows see those behind them, so all would change with each that follows",                           \
+    "set .mask = mask_kind::causal and train it so, or run all rows each time")                             \
+  X(capacity_of_rows, "MT-N14", "experts of limited capacity do not go on row by row",                      \
+    "which rows an expert takes depends on all rows of the sample, also those to come",                     \
+    "set .mix.capacity = 0, which needs no other weights, or run all rows each time")
+
+MOTET_RULES_OF(MOTET_NN_RULES, nn_rules)

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/meta/verdict.hpp>
+
+// The rules that the ranks, degrees and schedules of a plan can break.
+#define MOTET_STRATEGY_RULES(X)                                                                              \
+  X(degree_not_positive, "MT-S01", "degrees of a strategy must be positive", "a degree is zero or negative", \
+    "give 1 where an axis is not used")                                                                      \
+  X(degrees_do_not_multiply, "MT-S02", "the degrees of a module must multiply to the number of its ranks",   \
+    "stages x data x context x tensor differs from the ranks that it is placed on",                          \
+    "change a degree, or the ranks")                                                                         \
+  X(rank_outside, "MT-S03", "a module may only be placed on ranks that exist",                               \
+    "a rank is negative or beyond the last one", "start more ranks, or choose others")                       \
+  X(rank_twice, "MT-S04", "a module may have a rank only once", "the rank list names one rank twice",        \
+    "name every rank once")                                                                                  \
+  X(tensor_crosses_nodes, "MT-S05", "a tensor group must stay inside a node",                                \
+    "tensor parallelism sends rows in every layer, over the slowest wire here",                              \
+    "choose ranks of one node, a smaller tensor degree, or allow it with tensor_may_cross_nodes")            \
+  X(no_ranks, "MT-S06", "every module needs a rank",                                                         \
+    "the plan does not mention the module, or gives it no ranks",                                            \
+    "place it, on ranks of its own or on another module's")                                                  \
+  X(context_without_attention, "MT-S07", "context parallelism needs a net with attention",                   \
+    "rows of a sample meet in attention only, so without it there is nothing to cut",                        \
+    "use data parallelism for this module")                                                                  \
+  X(frozen_with_optimizer, "MT-S08", "a frozen module has no optimizer to shard",                            \
+    "the plan asks for a sharded optimizer of a module that does not learn",                                 \
+    "set zero to 0 for it, or let it learn")                                                                 \
+  X(too_many_tensor_parts, "MT-S09",                                                                         \
+    "a tensor group may have as many ranks as the module has key-value heads",                               \
+    "a rank would hold no head of its attention",                                                            \
+    "take a smaller tensor degree, and more data, context or stages")                                        \
+  X(too_few_samples, "MT-S10", "every microbatch needs a sample",                                            \
+    "the batch is cut into more parts than it has samples",                                                  \
+    "raise the batch, or take fewer replicas or microbatches")                                               \
+  X(groups_do_not_divide_batch, "MT-S11", "the groups of a step must divide its batch",                      \
+    "every loss compares as many samples", "choose a batch that is a multiple of the groups")                \
+  X(layers_do_not_add_up, "MT-S12", "the layers of a module's stages must add up to its layers",             \
+    "the list has another sum, another length, or a stage without a layer",                                  \
+    "give every stage a layer or more, or leave the list empty")                                             \
+  X(recompute_does_not_fit, "MT-S13", "recomputation is said for every stage or for none",                   \
+    "the list has another length than the module has stages",                                                \
+    "give one entry for each stage, or leave the list empty")                                                \
+  X(unknown_zero_level, "MT-S14", "zero has the levels 0, 1 and 2", "another level was asked for",           \
+    "use 0 (every replica has all), 1 (a part of the optimizer's state) or 2 (and of the gradients)")        \
+  X(unknown_schedule, "MT-S15", "no schedule has this name", "the plan's schedule is misspelt",              \
+    "choose one of the names that schedule_names() tells")                                                   \
+  X(only_batch_sync_keeps, "MT-S16", "only batch_sync has a stash and runs forwards ahead",                  \
+    "a number of batch_sync was given to another schedule",                                                  \
+    "leave stash and ahead out, or choose batch_sync")                                                       \
+  X(remade_and_split, "MT-S17", "what backward makes again cannot wait for its weight part",                 \
+    "a stage is remade, and its schedule splits backward",                                                   \
+    "take a schedule with whole backwards (gpipe, 1f1b, batch_sync), or keep what backward needs")           \
+  X(schedule_without_edges, "MT-S18", "this schedule has no order for modules that feed others",             \
+    "it plays modules beside one another", "choose 1f1b or gpipe, which lead through all modules")           \
+  X(fed_apart, "MT-S19", "modules of an edge have context 1",                                                \
+    "rows of one sample would have to change ranks between the modules, which is not there yet",             \
+    "give the module context 1")                                                                             \
+  X(fed_unevenly, "MT-S20", "modules of an edge that are cut unlike cut the batch in equal parts",           \
+    "data x tensor x microbatches does not divide the batch, so a sample could lie between two parts",       \
+    "take a batch that it divides, for both modules, or cut both alike")                                     \
+  X(nothing_to_fill, "MT-S21", "a module that fills gaps leads to one that leaves them",                     \
+    "it ends in the loss itself, so that nobody waits while it computes",                                    \
+    "let those that feed others fill, and leave the one with the loss as it is")                             \
+  X(filled_and_cut, "MT-S22", "a module that fills gaps has one chunk on each rank, and a room if it likes", \
+    "a number was given that only other modules have",                                                       \
+    "leave chunks, stash and ahead out, and give room only to modules that fill")
+
+MOTET_RULES_OF(MOTET_STRATEGY_RULES, strategy_rules)
