@@ -62,7 +62,6 @@
 #include <motet/plan/prove/plan_for.hpp>
 #include <motet/plan/prove/require_plan.hpp>
 #include <motet/plan/search/search.hpp>
-#include <motet/runtime/feeds/feed_exchange.hpp>
 #include <motet/runtime/gradients/gradient_ownership.hpp>
 #include <motet/runtime/gradients/gradient_ring.hpp>
 #include <motet/runtime/gradients/program_ownership.hpp>
@@ -91,9 +90,9 @@
 #include <motet/schedule/simulate/analyse.hpp>
 #include <motet/schedule/simulate/measured_costs.hpp>
 #include <motet/schedule/write/schedules.hpp>
-#include <motet/strategy/feed.hpp>
 #include <motet/strategy/mesh.hpp>
 #include <motet/strategy/resplit.hpp>
+#include <motet/strategy/sample_split.hpp>
 #include <motet/strategy/weighted_shares.hpp>
 #include <motet/tools/caption_test.hpp>
 #include <motet/tools/data_uri.hpp>

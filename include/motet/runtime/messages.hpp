@@ -49,11 +49,6 @@ inline constexpr message gradients_not_owned{
     "MT-R12", "gradients are not summed once over exactly the ranks that hold them",
     "groups or buckets were not made from the program, or tensors are cut in two ways",
     "Make groups by stage_groups and buckets by lay_out_reduction, alike on all ranks"};
-inline constexpr message feed_misfit{
-    "MT-R13", "a feed does not fit what it joins",
-    "meshes, groups, samples or rows are others than it was made for, or calls come out of turn",
-    "Make it from the modules' own meshes, prepare it for the largest step, and receive before gather"};
-
 inline constexpr message run_folder_in_use{"MT-R14", "the folder of a run belongs to another process",
                                            "the same run was started twice",
                                            "End that process, or save into another folder"};
@@ -83,10 +78,10 @@ inline constexpr message fed_rows_differ{
     "Put both together from one list of pieces (pictured_text)"};
 
 inline constexpr message runtime_messages[] = {
-    not_finite,        bad_training_option, step_too_large,      vocabulary_mismatch,  resume_mismatch,
-    no_held_out,       ranks_too_late,      ranks_failed_before, program_does_not_fit, reduction_misused,
-    join_misfit,       gradients_not_owned, feed_misfit,         run_folder_in_use,    unknown_token,
-    text_does_not_fit, bad_saying,          logits_not_finite,   fed_rows_differ};
+    not_finite,  bad_training_option, step_too_large,      vocabulary_mismatch,  resume_mismatch,
+    no_held_out, ranks_too_late,      ranks_failed_before, program_does_not_fit, reduction_misused,
+    join_misfit, gradients_not_owned, run_folder_in_use,   unknown_token,        text_does_not_fit,
+    bad_saying,  logits_not_finite,   fed_rows_differ};
 
 inline constexpr message launch_not_a_number{"MT-R20", "a launcher's variable is not a number in its range",
                                              "it was set by hand, or by a tool that means something else",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/strategy/feed.hpp>
+#include <motet/strategy/sample_split.hpp>
 
 namespace motet {
 

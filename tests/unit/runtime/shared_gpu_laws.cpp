@@ -3,18 +3,15 @@
 
 #include <motet/backend/cuda/operations.hpp>
 #include <motet/backend/transport/shared_gpu/shared_gpu_group.hpp>
-#include <motet/runtime/feeds/feed_exchange.hpp>
 #include <motet/runtime/gradients/gradient_ring.hpp>
 
 #include <doctest/doctest.h>
 
-#include <feed_laws.hpp>
 #include <mutex>
-#include <optional>
 #include <reduction_laws.hpp>
 #include <shared_gpu_ranks.hpp>
 
-// Sums of gradients and feeds between ranks that share a GPU keep the laws that hold on the CPU.
+// Sums of gradients between ranks that share a GPU keep the laws that hold on the CPU.
 
 using namespace motet;
 
@@ -63,39 +60,6 @@ void check_sums(std::uint64_t seed, bool ring) {
   CHECK(wrong == 0);
 }
 
-template <class T>
-void check_feed(const laws::feed_problem& problem) {
-  const std::int32_t ranks = problem.ranks();
-  shared_gpu::world world(ranks, problem.edge.tags(), {});
-  auto lists = problem.groups();
-  const auto everyone = static_cast<std::int32_t>(lists.size());
-  lists.push_back(laws::from_to(0, ranks));
-  shared_gpu::group_set set(world, lists);
-  std::mutex mutex;
-  std::string wrong;
-  CHECK(run_ranks(world, [&](shared_gpu::endpoint& end) {
-          shared_gpu::group step_end(set, everyone, end);
-          std::optional<shared_gpu::group> groups[2];
-          any_group tensor[2];
-          for (int side = 0; side < 2; ++side)
-            if (const std::int32_t number = problem.group(side == 0, end.rank()); number >= 0) {
-              groups[side].emplace(set, number, end);
-              tensor[side] = any_group(*groups[side]);
-            }
-          laws::feed_rank<T, shared_gpu::endpoint, laws::shared_gpu_site> player(problem, end, 0, tensor[0],
-                                                                                 tensor[1]);
-          for (std::size_t step = 0; step < problem.steps.size(); ++step) {
-            end.begin_step();
-            const std::string found = player.step(step);
-            end.end_step();
-            step_end.wait(step_end.barrier());
-            const std::lock_guard lock(mutex);
-            if (wrong.empty()) wrong = found;
-          }
-        }) == "");
-  CHECK(wrong == "");
-}
-
 }  // namespace
 
 TEST_CASE("sums of gradients in buckets") {
@@ -109,13 +73,5 @@ TEST_CASE("sums of gradients that exist for a few layers at a time") {
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
     CAPTURE(seed);
     check_sums(seed, true);
-  }
-}
-
-TEST_CASE("feeds between any degrees") {
-  for (unsigned seed = 0; seed < 8; ++seed) {
-    CAPTURE(seed);
-    check_feed<float>(laws::drawn_feed(seed, 3));
-    check_feed<bf16>(laws::drawn_feed(100 + seed, 3));
   }
 }

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <motet/plan/describe/model_facts.hpp>
-#include <motet/strategy/feed.hpp>
 #include <motet/strategy/mesh.hpp>
+#include <motet/strategy/sample_split.hpp>
 
 namespace motet {
 

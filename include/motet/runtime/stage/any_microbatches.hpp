@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/backend/exchange/spread_rows.hpp>
-#include <motet/strategy/feed.hpp>
+#include <motet/strategy/sample_split.hpp>
 
 #include <algorithm>
 #include <memory>

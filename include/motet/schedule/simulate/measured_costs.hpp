@@ -12,6 +12,40 @@ constexpr double median(list<double> values) {
   return (values[size / 2] + values[(size - 1) / 2]) / 2;
 }
 
+namespace detail {
+
+// Where each receive of a program finds its send.
+class sends_of_receives {
+ public:
+  constexpr explicit sends_of_receives(const program& of)
+      : of_(of), links_(of.voices, of.feeds), sends_(3 * links_.messages(of.cells()), -1) {
+    for (std::int32_t i = 0; i < of.instructions.size(); ++i) {
+      const instruction& it = of.instructions[i];
+      if (!is_send(it.what)) continue;
+      const linked_cell to =
+          links_.other_end(true, message_kind(it.what), it.voice, it.stage, it.microbatch, it.part);
+      sends_[number(it.what, to)] = i;
+    }
+  }
+  constexpr std::int32_t of(const instruction& receive) const {
+    return sends_[number(receive.what, {{receive.voice, receive.stage, receive.microbatch}, receive.part})];
+  }
+
+ private:
+  // Of the message that brings a cell a part of its rows.
+  constexpr index number(op what, const linked_cell& to) const {
+    const int kind = message_kind(what);
+    return kind * links_.messages(of_.cells()) +
+           links_.message(of_.cells(), kind, to.at.voice, to.at.stage, to.at.microbatch, to.part);
+  }
+
+  const program& of_;
+  cell_links links_;
+  list<std::int32_t> sends_;
+};
+
+}  // namespace detail
+
 // What the instructions of a program took in real runs of it: the median of each operation at each stage,
 // over microbatches and steps. With it simulate() foretells the time of such a step, and of others with the
 // same stages.
@@ -21,15 +55,7 @@ constexpr cost_table measured_costs(const program& of, const list<timeline>& ste
   for (auto& each : spent) each.resize(of.places.size(), {});
   list<double> reductions, gathers, loads, copies, arrivals;
   list<list<double>> meetings(of.joins, {});
-  // Where each receive finds its send.
-  list<std::int32_t> sends(3 * of.cells(), -1);
-  const auto message = [&of](const instruction& it, std::int32_t receiver) {
-    return message_kind(it.what) * of.cells() + of.voices[it.voice].cell(receiver, it.microbatch);
-  };
-  for (std::int32_t i = 0; i < of.instructions.size(); ++i) {
-    const instruction& it = of.instructions[i];
-    if (is_send(it.what)) sends[message(it, it.stage + (it.what == op::send_backward ? -1 : 1))] = i;
-  }
+  const detail::sends_of_receives sends(of);
 
   for (const timeline& when : steps) {
     list<list<double>> groups(of.joins, {});
@@ -56,7 +82,7 @@ constexpr cost_table measured_costs(const program& of, const list<timeline>& ste
         case op::backward_weight: spent[backward_weight][place].push(took); break;
         default:
           if (is_forward(it.what)) spent[forward][place].push(took);
-          if (is_receive(it.what)) arrivals.push(when.finish[i] - when.start[sends[message(it, it.stage)]]);
+          if (is_receive(it.what)) arrivals.push(when.finish[i] - when.start[sends.of(it)]);
       }
     }
     for (index j = 0; j < of.joins; ++j) meetings[j].append(groups[j].data(), groups[j].size());
