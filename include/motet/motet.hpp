@@ -14,6 +14,7 @@
 #include <motet/data/make/write_pairs.hpp>
 #include <motet/data/sample_loader.hpp>
 #include <motet/data/shards.hpp>
+#include <motet/data/square_reader.hpp>
 #include <motet/data/tar_writer.hpp>
 #include <motet/data/tokenizer_file.hpp>
 #include <motet/data/tokenizer_train.hpp>
