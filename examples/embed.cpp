@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Features of a Hugging Face CLIP model, or logits of a language model, which may see. The model's header is made when this
-// program is built (-DMOTET_EMBED_HF=DIR); its weights are read at run time.
-#include "embed/language.hpp"
-#include "embed/pairs.hpp"
-#include "embed/seeing.hpp"
+// Features of a folder's pictures by a run of train_clip; or of a Hugging Face CLIP model, or logits of a language
+// model, which may see. Such a model's header is made when this program is built (-DMOTET_EMBED_HF=DIR); weights are
+// read at run time.
+#include "embed/picture_folder.hpp"
 #include "hf_program.hpp"
-
-#include <imported_model.hpp>
 
 #include <charconv>
 #include <limits>
@@ -17,14 +14,21 @@ namespace motet::embed {
 namespace {
 
 constexpr const char* usage =
+    "embed --checkpoint RUN --images DIR --output Y.safetensors [--threads N] [--batch N]\n"
     "embed --weights DIR --input X.safetensors --output Y.safetensors [--threads N] [--batch N]\n"
     "\n"
+    "Of a run of train_clip Y gets image_embeds, rows of length one for the PNG, JPEG and PPM files below "
+    "DIR in the "
+    "order of their paths, which stand in its metadata as a list (files). What cannot be read is named and "
+    "skipped.\n"
     "For a CLIP model X holds pixel_values (pictures, channels, side, side), already normalised, or "
     "input_ids "
     "(captions, tokens), or both; Y gets image_embeds and text_embeds, rows of length one.\n"
     "For a language model X holds input_ids (samples, tokens), and pixel_values where it sees, with a "
     "placeholder for each row of each picture; Y gets logits (samples x tokens, vocabulary).\n"
     "\n"
+    "  --checkpoint RUN   a run of which the newest checkpoint is taken, or one checkpoint\n"
+    "  --images DIR    pictures in this folder and below\n"
     "  --weights DIR   the model that this program was built for: config.json and model.safetensors, in one "
     "file or several\n"
     "  --threads N     default: all cores\n"
@@ -41,7 +45,9 @@ options read_options(int count, char** words) {
         fail(hf_command_line, flag + " " + text + " is not a count from 1 to 65536");
       return parsed;
     };
-    if (flag == "--weights") out.weights = value();
+    if (flag == "--checkpoint") out.checkpoint = value();
+    else if (flag == "--images") out.images = value();
+    else if (flag == "--weights") out.weights = value();
     else if (flag == "--input") out.input = value();
     else if (flag == "--output") out.output = value();
     else if (flag == "--threads") out.threads = number();
@@ -49,20 +55,24 @@ options read_options(int count, char** words) {
     else return false;
     return true;
   });
-  for (const auto& [flag, given] : {std::pair("--weights", &out.weights), std::pair("--input", &out.input),
-                                    std::pair("--output", &out.output)}) {
-    if (given->empty()) fail(hf_command_line, std::string(flag) + " is missing");
-  }
+  const bool saved = !out.checkpoint.empty() || !out.images.empty();
+  if (saved && !(out.weights.empty() && out.input.empty()))
+    fail(hf_command_line, "--checkpoint and --images go together, --weights and --input do, and not both");
+  const auto demand = [](const char* flag, const std::string& given) {
+    if (given.empty()) fail(hf_command_line, std::string(flag) + " is missing");
+  };
+  demand(saved ? "--checkpoint" : "--weights", saved ? out.checkpoint : out.weights);
+  demand(saved ? "--images" : "--input", saved ? out.images : out.input);
+  demand("--output", out.output);
   if (out.threads == 0) out.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   return out;
 }
 
-template <class Model>
 void run(const options& given) {
-  using net = typename Model::template module_at<0>::net;
-  if constexpr (requires { net::most_pictures; }) speak_of_pictures<Model>(given);
-  else if constexpr (is_own_loss<typename Model::loss>) speak<Model>(given);
-  else embed_pairs<Model>(given);
+  if (!given.checkpoint.empty()) return embed_folder(given);
+  if (embed_imported == nullptr)
+    fail(embed_model, "--weights " + given.weights + ", and this program was built for no folder");
+  embed_imported(given);
 }
 
 }  // namespace
@@ -70,6 +80,6 @@ void run(const options& given) {
 
 int main(int count, char** words) {
   return motet::hf_program(count, words, motet::embed::usage, [](int given, char** from) {
-    motet::embed::run<imported_model::model>(motet::embed::read_options(given, from));
+    motet::embed::run(motet::embed::read_options(given, from));
   });
 }

@@ -2,7 +2,6 @@
 
 // Trains the two towers of the quickstart as a pipeline: each tower in stages of its own, every rank a
 // thread, by any schedule. Prints what each rank holds, and can draw what was planned above what happened.
-#include "train_clip/feed.hpp"
 #include "train_clip/quick_model.hpp"
 
 #include <motet/format/atomic_file.hpp>
@@ -14,6 +13,8 @@
 #include <motet/schedule/draw/draw_trace.hpp>
 #include <motet/schedule/simulate/measured_costs.hpp>
 #include <motet/schedule/write/schedules.hpp>
+#include <motet/tools/feed.hpp>
+#include <motet/tools/options.hpp>
 
 #include <cstdio>
 
@@ -93,18 +94,17 @@ void print_plan(const pipeline& train) {
 }
 
 int run(const settings& s) {
-  train_clip::settings feeding;
-  feeding.data = s.data;
-  feeding.batch = s.batch;
-  feeding.seed = s.seed;
-  train_clip::model_facts facts{"quick", "infonce", "fp32", quick_picture, quick_caption};
-  std::unique_ptr<train_clip::data_folder> folder;
-  std::unique_ptr<train_clip::feed> source;
-  if (feeding.random_data()) {
-    source = std::make_unique<train_clip::random_feed>(feeding, facts);
+  const sample_shape shape{.model = "quick",
+                           .image = quick_picture.image,
+                           .vocabulary = quick_caption.vocabulary,
+                           .context = quick_caption.context};
+  std::optional<data_folder> folder;
+  std::unique_ptr<feed> source;
+  if (s.data == "random") {
+    source = std::make_unique<random_feed>(s.batch, s.seed, shape);
   } else {
-    folder = std::make_unique<train_clip::data_folder>(feeding, facts);
-    source = train_clip::open_data(*folder, nullptr);
+    folder.emplace(data_wishes{.data = s.data, .batch = s.batch, .seed = s.seed}, shape);
+    source = open_data(*folder, nullptr);
   }
 
   pipeline_config config;
@@ -121,7 +121,7 @@ int run(const settings& s) {
 
   list<timeline> runs;
   for (index step = 0; step < s.steps; ++step) {
-    const auto batch = std::get<train_clip::pair_input>(source->next());
+    const auto batch = std::get<pair_input>(source->next());
     timeline when;
     const step_result done = train.step(batch, s.rate, &when);
     std::printf("step %-4td loss %.6f  gradient %.4f  %.1f ms", step + 1, done.loss, done.gradient_norm,

@@ -14,10 +14,15 @@
 namespace motet::embed {
 
 struct options {
-  std::string weights, input, output;
+  std::string checkpoint, images;  // of a run, or
+  std::string weights, input;      // of the folder that the program was built for
+  std::string output;
   int threads = 0;
   index batch = 32;
 };
+
+// Null where the program was built for no folder.
+[[gnu::weak]] void embed_imported(const options& given);
 
 template <class Model>
 std::vector<loaded_tensor> tensors_of(const buffer<float>& parameters) {

@@ -3,28 +3,17 @@
 
 #include "spoken_model.hpp"
 
-#include <motet/data/augment.hpp>
-#include <motet/data/decode.hpp>
-#include <motet/data/file.hpp>
+#include <motet/data/square_reader.hpp>
 #include <motet/data/tokenizer.hpp>
 #include <motet/tools/messages.hpp>
 
 // Text and files of pictures to tokens and pixels.
 namespace motet::generate {
 
-// The largest square in the middle, as the model was shown pictures in training.
-inline void show(const std::string& file, const spoken_facts& facts, resampler& resize, prompt& into) {
-  const input_file source(file);
-  std::vector<std::uint8_t> bytes(as_size(source.size()));
-  source.read(0, bytes);
-  bitmap shot;
-  try {
-    decode_picture(bytes, shot);
-  } catch (const error& problem) {
-    throw error(problem, file);
-  }
+// What whole patches cover of a picture.
+inline void show(const std::string& file, const spoken_facts& facts, square_reader& reader, prompt& into) {
   std::vector<float> planes(as_size(3 * facts.side * facts.side));
-  resize(shot, centre_crop(shot.width, shot.height), facts.side, facts.colours, planes.data());
+  reader.read(file, facts.side, facts.colours, planes.data());
   for (index row = 0; row < 3 * facts.side; ++row) {
     if (row % facts.side >= facts.covered) continue;
     const float* const from = planes.data() + row * facts.side;
@@ -40,8 +29,8 @@ inline prompt write_prompt(const tokenizer& words, const spoken_facts& facts, co
   if (!files.empty() && facts.rows == 0)
     fail(bad_option_value, "--picture " + files.front() + ": model \"" + facts.name + "\" does not see");
   prompt out;
-  resampler resize;
-  for (const std::string& file : files) show(file, facts, resize, out);
+  square_reader reader;
+  for (const std::string& file : files) show(file, facts, reader, out);
   const tokenizer::parts& vocabulary = words.description();
   std::vector<tokenizer::token> ids = vocabulary.before;
   tokenizer::scratch work;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "feed.hpp"
-#include "traffic.hpp"
+#include "settings.hpp"
 
+#include <motet/front/explain_plan.hpp>
+#include <motet/tools/feed.hpp>
 #include <motet/tools/progress.hpp>
 
 #include <cstdio>
@@ -29,7 +30,7 @@ inline memory_forecast forecast(session& model, const settings& s, const data_fo
     out.training.scratch += each.scratch * each.threads;
   }
   if (folder == nullptr) {
-    out.data = random_feed::bytes(s, model.facts());
+    out.data = random_feed::bytes(s.batch, model.facts().random_shape());
     return out;
   }
   const loader_config& loader = folder->config();

@@ -2,6 +2,8 @@
 #include "models.hpp"
 #include "typed_session.hpp"
 
+#include "../embed/typed_tower.hpp"
+
 namespace motet::train_clip {
 
 std::unique_ptr<session> make_b16(const session_request& wanted) {
@@ -9,3 +11,14 @@ std::unique_ptr<session> make_b16(const session_request& wanted) {
 }
 
 }  // namespace motet::train_clip
+
+namespace motet::embed {
+
+template <class Loss>
+using b16_pair = train_clip::pair_model<train_clip::b16_picture, train_clip::b16_caption, Loss>;
+
+std::unique_ptr<saved_tower> open_b16(const checkpoint& from, int threads) {
+  return open_tower<b16_pair>(from, threads);
+}
+
+}  // namespace motet::embed

@@ -2,6 +2,8 @@
 #include "quick_model.hpp"
 #include "typed_session.hpp"
 
+#include "../embed/typed_tower.hpp"
+
 namespace motet::train_clip {
 
 std::unique_ptr<session> make_quick(const session_request& wanted) {
@@ -9,3 +11,14 @@ std::unique_ptr<session> make_quick(const session_request& wanted) {
 }
 
 }  // namespace motet::train_clip
+
+namespace motet::embed {
+
+template <class Loss>
+using quick_pair = train_clip::pair_model<train_clip::quick_picture, train_clip::quick_caption, Loss>;
+
+std::unique_ptr<saved_tower> open_quick(const checkpoint& from, int threads) {
+  return open_tower<quick_pair>(from, threads);
+}
+
+}  // namespace motet::embed

@@ -2,6 +2,8 @@
 #include "models.hpp"
 #include "typed_session.hpp"
 
+#include "../embed/typed_tower.hpp"
+
 namespace motet::train_clip {
 
 std::unique_ptr<session> make_tiny(const session_request& wanted) {
@@ -9,3 +11,14 @@ std::unique_ptr<session> make_tiny(const session_request& wanted) {
 }
 
 }  // namespace motet::train_clip
+
+namespace motet::embed {
+
+template <class Loss>
+using tiny_pair = train_clip::pair_model<train_clip::tiny_picture, train_clip::tiny_caption, Loss>;
+
+std::unique_ptr<saved_tower> open_tiny(const checkpoint& from, int threads) {
+  return open_tower<tiny_pair>(from, threads);
+}
+
+}  // namespace motet::embed

@@ -2,17 +2,26 @@
 #pragma once
 
 #include "choose_plan.hpp"
-#include "listen.hpp"
 
 #include <motet/format/checkpoint_trend.hpp>
 #include <motet/runtime/save/checkpoint.hpp>
 #include <motet/runtime/save/run_folder.hpp>
 #include <motet/tools/exit_code.hpp>
+#include <motet/tools/held_out_samples.hpp>
 #include <motet/tools/progress.hpp>
 
 #include <cstdio>
 
 namespace motet::train_clip {
+
+// Where batches come from, while the device knows where they lie.
+struct pinned_feed {
+  std::unique_ptr<feed> of;
+  std::shared_ptr<void> pinned;  // last: it ends first
+
+  feed& operator*() const { return *of; }
+  feed* operator->() const { return of.get(); }
+};
 
 // The model, the data and the saved run that a command line asks for.
 struct opened_run {
@@ -35,8 +44,8 @@ struct opened_run {
       fail(bad_option_value, "--pictures bytes with --data random, which has numbers and no pictures");
     model = open_session(s, chosen ? &*chosen : nullptr);
     if (!s.random_data()) {
-      folder = std::make_unique<data_folder>(s, model->facts());
-      test = open_held_out(*folder, model->facts());
+      folder = std::make_unique<data_folder>(s.wishes(), model->facts().shape());
+      test = open_held_out(*folder, model->facts().picture.embedding);
     }
   }
 
@@ -63,11 +72,12 @@ struct opened_run {
     model->load(*saved, name());
     trend = trend_of(saved->state()).value_or(loss_trend{});
   }
-  std::unique_ptr<feed> open_feed() {
-    std::unique_ptr<feed> made;
-    if (s.random_data()) made = std::make_unique<random_feed>(s, model->facts());
-    else made = open_data(*folder, saved_place());
-    made->pin_for(*model);
+  pinned_feed open_feed() {
+    pinned_feed made;
+    if (s.random_data())
+      made.of = std::make_unique<random_feed>(s.batch, s.seed, model->facts().random_shape());
+    else made.of = open_data(*folder, saved_place());
+    made.pinned = model->pin(made->memory().data(), made->memory().size());
     return made;
   }
 

@@ -4,24 +4,19 @@
 #include "named_plan.hpp"
 
 #include <motet/front/trainer.hpp>
-#include <motet/nn/layers/pictured_tokens.hpp>
 #include <motet/nn/towers/text.hpp>
 #include <motet/nn/towers/vit.hpp>
+#include <motet/tools/held_out.hpp>
 
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <tuple>
-#include <variant>
+#include <utility>
 
 // What the program sees of a model. Each model is compiled in a translation unit of its own, as an instance
 // of typed_session; the program is compiled once, whatever the models.
 namespace motet::train_clip {
-
-using pair_input = std::tuple<pictures, tokens>;
-// A step's samples: pairs, or of any number of pieces each.
-using step_input = std::variant<pair_input, pictured_tokens>;
 
 struct model_facts {
   std::string name;       // "tiny"
@@ -34,6 +29,23 @@ struct model_facts {
   // Of one that speaks: rows that a picture is made, of which the first are not shown; the most pictures and
   // rows of a sample.
   index rows_of_picture = 0, lead = 0, most_pictures = 0, rows = 0;
+
+  sample_shape shape() const {
+    return {name,
+            picture.image,
+            caption.vocabulary,
+            speaks ? rows : caption.context,
+            speaks,
+            rows_of_picture,
+            lead,
+            speaks ? most_pictures : 1};
+  }
+  // Of random captions, which are as long as any.
+  sample_shape random_shape() const {
+    sample_shape out = shape();
+    out.context = caption.context;
+    return out;
+  }
 };
 
 // Which session is wanted, and where its ranks live.
@@ -47,13 +59,8 @@ struct session_request {
   launched by;
 };
 
-class session {
+class session : public tested_model {
  public:
-  session() = default;
-  session(const session&) = delete;
-  session& operator=(const session&) = delete;
-  virtual ~session() = default;
-
   virtual const model_facts& facts() const = 0;
   virtual std::string machine() = 0;
   virtual int threads() const = 0;  // of each rank
@@ -80,12 +87,8 @@ class session {
   virtual step_costs costs() = 0;
   virtual void clear_costs() = 0;
 
-  // Features of any number of samples; of several processes, one may do so after all of them gathered.
+  // Brings the weights of all processes together; then one of them may test.
   virtual void gather() = 0;
-  virtual void embed(const pictures& batch, float* features) = 0;
-  virtual void embed(const tokens& batch, float* features) = 0;
-  // Of a model that speaks, in the place of features: what it says after one sample, until `end`.
-  virtual std::vector<std::int32_t> say(const pictured_tokens& sample, std::int32_t end, index most) = 0;
   virtual const std::vector<parameter>& parameters() const = 0;
   // All numbers, in the order of parameters(); called by all processes.
   virtual std::vector<float> weights() = 0;
@@ -98,8 +101,9 @@ class session {
   virtual bool is_main() const = 0;
   // None goes on where processes have something else of what decides the run.
   virtual void require_same(const run_identity& identity) = 0;
-  // Whether any process was asked to stop.
-  virtual bool any(bool asked) = 0;
+  // Whether it is so in any process; of two questions at once.
+  virtual bool any(bool here) = 0;
+  virtual std::pair<bool, bool> any(bool first, bool second) = 0;
 };
 
 using session_maker = std::unique_ptr<session> (*)(const session_request&);

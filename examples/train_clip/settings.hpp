@@ -17,12 +17,13 @@ struct settings {
                     metrics, tensorboard, report = "report", schedule = "cosine", plan, pictures = "auto",
                     sm_share = "0", rates_of;
   index batch = 64, steps = 1000, threads = 0, accumulate = 1, save_every = 0, keep = 2, warmup = -1,
-        eval_every = 0, loader_threads = 1, line_every = 1, ranks = 0, resplit = 0, rows = 0;
+        eval_every = 0, validate_every = -1, loader_threads = 1, line_every = 1, ranks = 0, resplit = 0,
+        rows = 0;
   std::uint64_t seed = 1;
   double rate = 1e-3, weight_decay = 0.1, clip = 1, beta1 = 0.9, beta2 = 0.98, smallest_crop = 0.6,
          resplit_most = 1.25;
   bool resume = false, explain = false, check = false, strict = false, paced = false, no_report = false,
-       no_flip = false, list_plans = false, one_batch = false;
+       no_flip = false, list_plans = false, one_batch = false, recompute = false;
   std::string command;    // line, as it was given
   std::string effective;  // all of these, as a file for --config
 
@@ -67,7 +68,14 @@ struct settings {
     }
     return out;
   }
+  data_wishes wishes() const {
+    return {data, batch, rows, loader_threads, seed, smallest_crop, !no_flip, strict, form()};
+  }
   index warmup_steps() const { return warmup >= 0 ? warmup : std::min<index>(100, steps / 10); }
+  // Steps between losses of held-out samples; 0: never. They cost a few hundredths of a run's time.
+  index validation_steps() const {
+    return validate_every >= 0 ? validate_every : std::max<index>(10, steps / 40);
+  }
   rate_schedule rates() const {
     return {schedule == "constant" ? rate_kind::constant : rate_kind::cosine, rate, warmup_steps(), steps,
             0.0};
@@ -83,6 +91,7 @@ struct settings {
     out.options.optimizer = {beta1, beta2, 1e-6, weight_decay, clip};
     out.options.clamp_scale = loss == "infonce";
     out.options.paces = paces();
+    out.options.recompute = recompute;
     if (resplit > 0) out.options.resplit = {.every = resplit, .most = resplit_most};
     out.options.ahead = device == "cuda" && !one_batch;
     out.options.fp8 = precision == "fp8";
@@ -137,6 +146,9 @@ inline options command_line(settings& s) {
   line.count("--seed", s.seed, "of weights, order and augmentation");
   line.count("--accumulate", s.accumulate, 1,
              "parts of a step's batch, for less memory; the result is the same");
+  line.flag("--recompute", s.recompute,
+            "keep only the input of each block, and make the rest again: less memory, a third more work, the "
+            "same result");
   line.flag(
       "--one-batch", s.one_batch,
       "on a GPU, no room for the next batch, which comes when its step begins: less memory, a little slower");
@@ -165,6 +177,10 @@ inline options command_line(settings& s) {
   line.text("--report", s.report, "FOLDER", "index.html with curves and pictures");
   line.flag("--no-report", s.no_report, "write no report");
   line.count("--eval-every", s.eval_every, 0, "steps between tests by held-out pictures; 0: at the end only");
+  line.count(
+      "--validate-every", s.validate_every, -1,
+      "steps between losses of held-out samples, and looks at the temperature; 0: never, -1: forty times in "
+      "a run, and after ten steps at least");
   line.count("--line-every", s.line_every, 1, "steps between lines");
   line.count("--loader-threads", s.loader_threads, 1, most_threads, "that prepare data beside the step");
   line.real("--smallest-crop", s.smallest_crop, 0.01, 1,

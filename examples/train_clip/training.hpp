@@ -3,11 +3,12 @@
 
 #include "explain.hpp"
 #include "pages.hpp"
+#include "run_logs.hpp"
 #include "saving.hpp"
+#include "telling.hpp"
 
-#include <motet/tools/event_file.hpp>
 #include <motet/tools/interrupt.hpp>
-#include <motet/tools/metrics.hpp>
+#include <motet/tools/peak_rate.hpp>
 
 #include <chrono>
 #include <cstdio>
@@ -21,116 +22,40 @@ class training {
 
   int run() {
     const interrupt stop;
-    progress out;
     run_.probe_folder();
     run_.prepare();
     // Before threads begin to prepare data, which take their part of the processors.
-    const double peak = run_.model->measure_peak();
-    const auto source = run_.open_feed();
-    run_.model->require_same(identity(*source));
-    // Of several processes, one writes.
-    const bool main = run_.model->is_main(), report = main && !run_.s.no_report && !run_.s.random_data();
+    peak_ = peak_rate(run_.model->measure_peak());
+    source_ = run_.open_feed();
+    run_.model->require_same(identity());
+    const bool main = run_.model->is_main();
+    report_ = main && !run_.s.no_report && !run_.s.random_data();
     if (run_.saves()) hold_folder(run_);
-    const std::int64_t keep = run_.saved ? run_.model->updates() : -1;
-    if (report) own_metrics_ = metrics_file(std::filesystem::path(run_.s.report) / "metrics.jsonl", keep);
-    if (main && !run_.s.metrics.empty() &&
-        !same_file(run_.s.metrics, std::filesystem::path(run_.s.report) / "metrics.jsonl"))
-      metrics_ = metrics_file(run_.s.metrics, keep);
-    if (main && !run_.s.tensorboard.empty())
-      events_ = event_file(run_.s.tensorboard, run_.model->updates() + 1);
+    if (main) logs_ = run_logs(run_, report_);
+    if (run_.test && run_.s.validation_steps() > 0)
+      held_out_loss_.emplace(*run_.folder, run_.s.batch / run_.losses());
 
-    char line[160];
-    std::snprintf(line, sizeof line, "peak of MFU: %.1f GFLOP/s, the best %s product (%s) here, measured now",
-                  peak / 1e9, run_.s.precision.c_str(), run_.model->peak_product().c_str());
-    out.say(run_.model->machine());
-    out.say(line);
-    if (run_.chosen) {
-      out.say("ranks by " + describe(run_.chosen->by));
-      out.say("plan " + run_.chosen->name + (run_.chosen->about.empty() ? "" : ": " + run_.chosen->about));
-    }
-    out.say("model " + run_.name() + ", " + std::to_string(run_.model->facts().parameters) +
-            " parameters, precision " + run_.s.precision + "; " + source->describe());
-    if (const json* then = run_.saved ? run_.saved->state().find("losses") : nullptr;
-        then != nullptr && then->integer() != run_.losses())
-      out.say("the saved run had " + std::to_string(then->integer()) +
-              " losses in a step, each over its part of the batch, this one has " +
-              std::to_string(run_.losses()));
-    if (run_.saved)
-      out.say("resumed after step " + std::to_string(run_.model->updates()) + " from " +
-              run_.saved->path().string());
-    if (const std::string again = describe_restart(read_environment()); !again.empty())
-      out.say(again + (run_.saved || !run_.saves() ? "" : ", but begun anew, without --resume"));
-    if (const json* then = run_.saved ? run_.saved->state().find("threads") : nullptr;
-        then != nullptr && then->integer() != run_.model->threads())
-      out.say(sentence({"the saved run had ", then->integer(), " threads, this one has ",
-                        run_.model->threads(), ": it goes on within rounding, not bit for bit"}));
-    if (report) tell_settings(out);
+    tell_start(out_, run_, *source_);
+    tell_peak("measured now");
+    if (report_) tell_settings();
+    tell_intent(out_, run_, held_out_loss_ ? &*held_out_loss_ : nullptr);
     run_.model->clear_costs();
 
-    const rate_schedule rates = run_.s.rates();
-    const auto started = clock_type::now();
-    auto line_started = started;
-    double line_waited = 0, average = 0, last_waited = 0;
-    index since_line = 0;
-    double tests = 0;
-    bool saved_now = run_.saved.has_value();
+    saved_now_ = run_.saved.has_value();
+    began_ = began_line_ = clock_type::now();
     bool asked = run_.model->any(stop.asked());
     while (run_.model->updates() < run_.s.steps && !asked) {
-      const auto begun = clock_type::now();
-      step_input batch;
-      together([&] { batch = source->next(); }, [&] { leave(*source, out, report, saved_now); });
-      const double waited = source->waited() - last_waited;
-      last_waited += waited;
-      line_waited += waited;
-      if (const auto following = source->ahead()) run_.model->expect(*following);
-      const step_result result = run_.model->step(batch, rates.at(run_.model->updates()));
-      run_.trend.add(result.loss, result.gradient_norm);
-      asked = run_.model->any(stop.asked());
-      const double whole = since(begun);
-      average = average == 0 ? whole : 0.9 * average + 0.1 * whole;
-      const index step = run_.model->updates();
-      since_line += source->samples();
-      samples_ += source->samples();
-      saved_now = false;
-
-      step_line shown{step, run_.s.steps, result.loss, result.gradient_norm, result.rate, result.seconds};
-      shown.samples_per_second = static_cast<double>(source->samples()) / whole;
-      shown.utilisation = peak > 0 ? run_.model->flops(batch) / result.seconds / peak : 0;
-      shown.memory = peak_memory();
-      shown.data_wait = waited / whole;
-      write_metrics(shown);
-      if (out.live() || step % run_.s.line_every == 0 || step == run_.s.steps || asked) {
-        const double gone = since(line_started);
-        shown.samples_per_second = static_cast<double>(since_line) / gone;
-        shown.data_wait = line_waited / gone;
-        shown.left = average * static_cast<double>(run_.s.steps - step);
-        out.show(shown);
-        line_started = clock_type::now();
-        line_waited = 0;
-        since_line = 0;
-      }
-      if (run_.test && run_.s.eval_every > 0 && step % run_.s.eval_every == 0 && step < run_.s.steps) {
-        const auto from = clock_type::now();
-        together([&] { tell_accuracy(out, test()); }, [&] { leave(*source, out, report, false); });
-        tests += since(from);
-        line_started = clock_type::now();
-      }
-      if (!run_.s.checkpoint.empty() && run_.s.save_every > 0 && step % run_.s.save_every == 0 &&
-          step < run_.s.steps) {
-        save(run_, *source, out);
-        saved_now = true;
-        line_started = clock_type::now();
-      }
+      asked = step(stop);
+      beside_steps();
     }
-    trained_ = since(started) - tests;
-    const bool stopped = asked && run_.model->updates() < run_.s.steps;
-    if (!run_.s.checkpoint.empty() && !saved_now) save(run_, *source, out);
-    if (stopped) {
-      out.say("stopped by a signal after step " + std::to_string(run_.model->updates()) +
-              (run_.s.checkpoint.empty() ? ", nothing saved (no --checkpoint)" : ""));
+    trained_ = since(began_) - tests_;
+    if (!run_.s.checkpoint.empty() && !saved_now_) save();
+    if (asked && run_.model->updates() < run_.s.steps) {
+      out_.say("stopped by a signal after step " + std::to_string(run_.model->updates()) +
+               (run_.s.checkpoint.empty() ? ", nothing saved (no --checkpoint)" : ""));
       return stop.exit_code();
     }
-    finish(*source, out, peak, report);
+    finish();
     return 0;
   }
 
@@ -140,24 +65,114 @@ class training {
     return std::chrono::duration<double>(clock_type::now() - from).count();
   }
 
+  // One step and its line; whether any process was asked to stop.
+  bool step(const interrupt& stop) {
+    const auto begun = clock_type::now();
+    step_input batch;
+    together([&] { batch = source_->next(); });
+    const double waited = source_->waited() - waited_;
+    waited_ += waited;
+    line_waited_ += waited;
+    if (const auto following = source_->ahead()) run_.model->expect(*following);
+    const step_result result = run_.model->step(batch, run_.s.rates().at(run_.model->updates()));
+    run_.trend.add(result.loss, result.gradient_norm);
+    const double rate = peak_.best() > 0 ? run_.model->flops(batch) / result.seconds : 0;
+    const auto [asked, beaten] = run_.model->any(stop.asked(), peak_.is_beaten_by(rate));
+    const double whole = since(begun);
+    // The first one is slower than the others.
+    average_ = steps_ < 2 ? whole : 0.9 * average_ + 0.1 * whole;
+    const index at = run_.model->updates(), left = run_.s.steps - at;
+    ++steps_;
+    line_samples_ += source_->samples();
+    samples_ += source_->samples();
+    saved_now_ = false;
+
+    step_line shown{at, run_.s.steps, result.loss, result.gradient_norm, result.rate, result.seconds};
+    shown.samples_per_second = static_cast<double>(source_->samples()) / whole;
+    shown.utilisation = peak_.share(rate);
+    shown.memory = peak_memory();
+    shown.data_wait = waited / whole;
+    shown.left = average_ * static_cast<double>(left);
+    write_step(shown);
+    if (out_.live() || at % run_.s.line_every == 0 || left == 0 || asked) {
+      const double gone = since(began_line_);
+      shown.samples_per_second = static_cast<double>(line_samples_) / gone;
+      shown.data_wait = line_waited_ / gone;
+      out_.show(shown);
+      begin_line();
+    }
+    if (!told_outlook_ && steps_ >= 3 && left > 0 && since(began_) > 3) {
+      tell_outlook(out_, average_, left);
+      told_outlook_ = true;
+    }
+    // Others used the machine while the peak was measured, so once more.
+    if (beaten) {
+      peak_.raise(rate);
+      peak_.raise(run_.model->measure_peak());
+      tell_peak("measured again, as a step did more");
+      begin_line();
+    }
+    return asked;
+  }
+  // What comes after some steps: tests, and checkpoints.
+  void beside_steps() {
+    const index at = run_.model->updates();
+    const bool last = at == run_.s.steps;
+    const auto is_due = [&](index every) { return every > 0 && at % every == 0; };
+    const auto from = clock_type::now();
+    if (held_out_loss_ && (is_due(run_.s.validation_steps()) || last)) {
+      together([&] { validate(); });
+      begin_line();
+    }
+    if (run_.test && is_due(run_.s.eval_every) && !last) {
+      together([&] { tell_test(test()); });
+      begin_line();
+    }
+    tests_ += since(from);
+    if (!run_.s.checkpoint.empty() && is_due(run_.s.save_every) && !last) {
+      save();
+      begin_line();
+    }
+  }
+  void begin_line() {
+    began_line_ = clock_type::now();
+    line_waited_ = 0;
+    line_samples_ = 0;
+  }
+  void save() {
+    train_clip::save(run_, *source_, out_);
+    saved_now_ = true;
+  }
+
   // What decides the run, and when all processes meet outside of steps.
-  run_identity identity(const feed& source) const {
+  run_identity identity() const {
     run_identity same;
     const json settings = saved_settings(run_.s);
     for (const auto& [name, value] : settings.members()) same.add("setting " + name, write_json(value));
     same.add("setting save_every", std::to_string(run_.s.checkpoint.empty() ? -1 : run_.s.save_every));
     same.add("setting eval_every", std::to_string(run_.test ? run_.s.eval_every : -1));
+    same.add("setting validate_every", std::to_string(run_.test ? run_.s.validation_steps() : -1));
     same.add("first step", std::to_string(run_.model->updates()));
-    same.add("data", write_json(source.position()));
+    same.add("data", write_json(source_->position()));
     if (run_.folder) same.add("vocabulary", std::to_string(run_.folder->vocabulary_fingerprint()));
     return same;
   }
+
   // By one of the processes, with the weights of all.
   test_result test() {
     run_.model->gather();
     return run_.model->is_main() ? run_.test->test(*run_.model) : test_result{};
   }
-  void write_metrics(const step_line& line) {
+  void validate() {
+    run_.model->gather();
+    if (!run_.model->is_main()) return;
+    json line;
+    line.set("step", run_.model->updates());
+    line.set("validation_loss", held_out_loss_->loss(*run_.model));
+    if (const double scale = run_.model->logit_scale(); std::isfinite(scale)) line.set("logit_scale", scale);
+    logs_.write(line);
+  }
+  void write_step(const step_line& line) {
     json out;
     out.set("step", line.step);
     out.set("loss", line.loss);
@@ -168,73 +183,27 @@ class training {
     out.set("mfu", line.utilisation);
     out.set("memory_bytes", line.memory);
     out.set("data_wait", line.data_wait);
-    write(out);
+    if (run_.folder) out.set("skipped", run_.folder->skips().count());
+    logs_.write(out);
   }
-  void write(const json& line) {
-    metrics_.write(line);
-    own_metrics_.write(line);
-    events_.write(line);
-  }
-  // Shares of a test as members of a line.
-  static void add_shares(json& line, const test_result& found) {
-    if (found.classes.pictures > 0) line.set("zero_shot_accuracy", found.classes.accuracy());
-    if (found.captions.pictures > 0) {
-      line.set("caption_accuracy", found.captions.accuracy());
-      line.set("caption_exact", found.captions.exact_share());
-    }
-    if (found.several.pictures > 0) line.set("several_exact", found.several.exact_share());
-    if (found.texts.pictures > 0) line.set("text_exact", found.texts.exact_share());
-    for (std::size_t i = 0; found.pairs.samples > 0 && i < retrieval_result::within.size(); ++i) {
-      const std::string within = "_within_" + std::to_string(retrieval_result::within[i]);
-      line.set("caption" + within, found.pairs.picture_share(i));
-      line.set("picture" + within, found.pairs.caption_share(i));
-    }
-  }
-  void tell_accuracy(progress& out, const test_result& found) {
+  void tell_test(const test_result& found) {
     json line;
     line.set("step", run_.model->updates());
     add_shares(line, found);
-    write(line);
-    char text[200];
-    if (found.classes.pictures > 0) {
-      std::snprintf(text, sizeof text,
-                    "zero-shot accuracy %.2f %% after step %td (%td of %td held-out pictures, %td classes)",
-                    100 * found.classes.accuracy(), run_.model->updates(), found.classes.right,
-                    found.classes.pictures, run_.test->classes().size());
-      out.say(text);
-    }
-    if (found.captions.pictures > 0) {
-      std::snprintf(
-          text, sizeof text,
-          "caption accuracy %.2f %% after step %td (%td of %td held-out pictures are called what they "
-          "are, %td in the very words)",
-          100 * found.captions.accuracy(), run_.model->updates(), found.captions.right,
-          found.captions.pictures, found.captions.exact);
-      out.say(text);
-    }
-    for (const auto& [of, what] :
-         {std::pair(&found.several, "with several pictures"), std::pair(&found.texts, "of text alone")}) {
-      if (of->pictures == 0) continue;
-      std::snprintf(text, sizeof text, "answers     %.2f %% of %td held-out samples %s, in the very words",
-                    100 * of->exact_share(), of->pictures, what);
-      out.say(text);
-    }
-    if (found.pairs.samples == 0) return;
-    std::snprintf(
-        text, sizeof text,
-        "own caption among the first 1, 5, 10: %.1f, %.1f, %.1f %%; own picture: %.1f, %.1f, %.1f %% "
-        "(of %td, step %td)",
-        100 * found.pairs.picture_share(0), 100 * found.pairs.picture_share(1),
-        100 * found.pairs.picture_share(2), 100 * found.pairs.caption_share(0),
-        100 * found.pairs.caption_share(1), 100 * found.pairs.caption_share(2), found.pairs.samples,
-        run_.model->updates());
-    out.say(text);
+    logs_.write(line);
+    train_clip::tell_test(out_, found, run_.model->updates(), run_.test->classes().size());
+  }
+  void tell_peak(const char* when) {
+    char line[160];
+    std::snprintf(line, sizeof line, "peak of MFU: %.1f GFLOP/s, the best %s product (%s) here, %s",
+                  peak_.best() / 1e9, run_.s.precision.c_str(), run_.model->peak_product().c_str(), when);
+    out_.say(line);
   }
 
   // All processes do this between steps, or none goes on: what is trained is saved first, and then the error
   // of the one that has it ends the run.
-  template <class Body, class Leave>
-  void together(Body&& body, Leave&& before_end) {
+  template <class Body>
+  void together(Body&& body) {
     std::exception_ptr problem;
     try {
       body();
@@ -242,49 +211,43 @@ class training {
       problem = std::current_exception();
     }
     if (!run_.model->any(problem != nullptr)) return;
-    before_end();
+    if (run_.model->updates() > 0) {
+      if (!run_.s.checkpoint.empty() && !saved_now_) save();
+      if (report_) tell_report({}, shares(run_.model->costs()));
+    }
     if (problem) std::rethrow_exception(problem);
     fail(data_unreadable, "by another process; see what that one says");
   }
-  void leave(const feed& source, progress& out, bool report, bool saved) {
-    if (run_.model->updates() == 0) return;
-    if (!run_.s.checkpoint.empty() && !saved) save(run_, source, out);
-    if (report) tell_report(out, nullptr, {}, 1, shares(run_.model->costs()));
-  }
   // The run's own command line once more, with what was not said; like the report, it ends no run.
-  void tell_settings(progress& out) const {
+  void tell_settings() {
     const std::filesystem::path path = std::filesystem::path(run_.s.report) / "config.json";
     try {
       write_file(path, run_.s.effective);
-      out.say("settings " + path.string() + "; the same again: " + this_program.name + " --config " +
-              path.string());
+      out_.say("settings " + path.string() + "; the same again: " + this_program.name + " --config " +
+               path.string());
     } catch (const error& problem) {
       std::fprintf(stderr, "%s: no settings: %s\n", this_program.name, problem.what());
     }
   }
-  void tell_report(progress& out, const held_out* test, const test_result& found, double scale,
-                   const std::vector<section_share>& split) {
+  void tell_report(const test_result& found, const std::vector<section_share>& split) {
     const std::filesystem::path path = std::filesystem::path(run_.s.report) / "index.html";
     // All is trained and saved by now.
     try {
-      write_report(path, run_.s, *run_.model, test, found, scale, split,
-                   metrics_file::read_metrics(std::filesystem::path(run_.s.report) / "metrics.jsonl"));
-      out.say("report " + path.string());
+      write_report(path, run_, found, split, read_run(run_.s.report));
+      out_.say("report " + path.string());
     } catch (const error& problem) {
       std::fprintf(stderr, "%s: no report: %s\n", this_program.name, problem.what());
     }
   }
-  void finish(const feed& source, progress& out, double peak, bool report) {
+  void finish() {
     const std::vector<section_share> split = shares(run_.model->costs());
     test_result found;
-    double scale = 1;
     if (run_.test) {
-      together([&] { found = test(); }, [&] { leave(source, out, report, true); });
-      if (!run_.model->facts().speaks) scale = scale_of(*run_.model);
-      tell_accuracy(out, found);
+      together([&] { found = test(); });
+      tell_test(found);
     }
     if (run_.folder && run_.folder->skips().count() > 0)
-      out.say("skipped: " + run_.folder->skips().summary());
+      out_.say("skipped: " + run_.folder->skips().summary());
     json last;
     last.set("final", true);
     last.set("step", run_.model->updates());
@@ -295,28 +258,29 @@ class training {
     }
     last.set("seconds", trained_);
     last.set("samples", samples_);
-    last.set("data_wait", trained_ > 0 ? source.waited() / trained_ : 0.0);
-    last.set("peak_flops", peak);
+    last.set("data_wait", trained_ > 0 ? source_->waited() / trained_ : 0.0);
+    last.set("peak_flops", peak_.best());
     last.set("peak_bytes", peak_memory());
     last.set("idle_bytes", run_.idle);
     last.set("predicted_bytes", forecast(*run_.model, run_.s, run_.folder.get()).total());
     last.set("machine", run_.model->machine());
-    // It sums up the whole run: no point of a curve.
-    metrics_.write(last);
-    own_metrics_.write(last);
-    if (report) tell_report(out, run_.test.get(), found, scale, split);
-  }
-
-  static bool same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
-    std::error_code ignored;
-    return std::filesystem::weakly_canonical(a, ignored) == std::filesystem::weakly_canonical(b, ignored);
+    last.set("version", version_of_run());
+    logs_.sum_up(last);
+    if (report_) tell_report(found, split);
+    tell_next(out_, run_);
   }
 
   opened_run& run_;
-  metrics_file metrics_, own_metrics_;
-  event_file events_;
-  double trained_ = 0;
-  index samples_ = 0;
+  progress out_;
+  pinned_feed source_;
+  std::optional<validation> held_out_loss_;
+  run_logs logs_;
+  peak_rate peak_;
+  bool report_ = false, saved_now_ = false, told_outlook_ = false;
+  index steps_ = 0, samples_ = 0, line_samples_ = 0;
+  // seconds: of tests; of all steps; waited for data, in all and since the last line; of a step, about
+  double tests_ = 0, trained_ = 0, waited_ = 0, line_waited_ = 0, average_ = 0;
+  clock_type::time_point began_, began_line_;
 };
 
 }  // namespace motet::train_clip

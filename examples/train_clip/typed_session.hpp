@@ -3,6 +3,11 @@
 
 #include "session.hpp"
 
+#include <motet/tools/contrast.hpp>
+
+#include <cmath>
+#include <limits>
+
 namespace motet::train_clip {
 
 // What all models have in common, whatever they make of a batch: Own::inputs(batch) are the inputs of its
@@ -64,7 +69,13 @@ class trained_session : public session {
 
   bool is_main() const override { return train_.is_main(); }
   void require_same(const run_identity& identity) override { train_.require_same(identity); }
-  bool any(bool asked) override { return train_.sum(asked ? 1 : 0) > 0; }
+  bool any(bool here) override { return any(here, false).first; }
+  std::pair<bool, bool> any(bool first, bool second) override {
+    // Both in one sum, as processes are fewer than that.
+    constexpr double many = 1 << 26;
+    const double all = train_.sum((first ? 1 : 0) + (second ? many : 0));
+    return {std::fmod(all, many) > 0, all >= many};
+  }
 
  protected:
   using trainer_type = trainer<Net, Numbers, Device>;
@@ -98,7 +109,32 @@ class typed_session final : public trained_session<typed_session<Device, Picture
   void embed(const tokens& batch, float* features) override {
     this->trained().template embed<"caption">(batch, features);
   }
+  void gather() override {
+    typed_session::trained_session::gather();
+    const std::vector<float> all = this->trained().weights();
+    for (const parameter& each : this->parameters()) {
+      if (each.name == "join.log_scale") log_scale_ = static_cast<double>(all[as_size(each.offset)]);
+      if (each.name == "join.bias") bias_ = static_cast<double>(all[as_size(each.offset)]);
+    }
+  }
+  double logit_scale() const override { return std::exp(log_scale_); }
+  double loss_of(const step_input& batch) override {
+    const auto& [shown, captions] = inputs(batch);
+    constexpr index width = Picture.embedding;
+    std::vector<float> of_pictures(as_size(shown.samples * width)), of_captions(of_pictures.size());
+    embed(shown, of_pictures.data());
+    embed(captions, of_captions.data());
+    const auto rows = [&](const std::vector<float>& of) {
+      return matrix<const float>{of.data(), shown.samples, width, width};
+    };
+    if constexpr (std::is_same_v<Loss, pairwise_sigmoid>)
+      return pairwise_sigmoid_of(rows(of_pictures), rows(of_captions), logit_scale(), bias_);
+    else return info_nce_of(rows(of_pictures), rows(of_captions), logit_scale());
+  }
   std::vector<std::int32_t> say(const pictured_tokens&, std::int32_t, index) override { return {}; }
+
+ private:
+  double log_scale_ = std::numeric_limits<double>::quiet_NaN(), bias_ = 0;  // of the last gather()
 };
 
 // The nets do not depend on the loss, so both losses share their code.

@@ -7,6 +7,8 @@
 #include <motet/front/speaker.hpp>
 #include <motet/nn/layers/pictured_text.hpp>
 
+#include <algorithm>
+#include <numeric>
 #include <optional>
 
 namespace motet::train_clip {
@@ -71,6 +73,23 @@ class say_session final : public trained_session<say_session<Device, Eye, Words,
   void gather() override {
     weights_ = this->trained().weights();
     speaker_.reset();
+  }
+  double logit_scale() const override { return std::numeric_limits<double>::quiet_NaN(); }
+  double loss_of(const step_input& batch) override {
+    pictured_tokens whole = std::get<pictured_tokens>(batch);
+    const std::span<const std::int32_t> targets(whole.targets, as_size(whole.seq.rows()));
+    whole.share =
+        1.0 / static_cast<double>(std::max<std::ptrdiff_t>(
+                  1, std::count_if(targets.begin(), targets.end(), [](auto id) { return id >= 0; })));
+    std::vector<float> losses(as_size(whole.seq.samples));
+    const auto run = [&](cpu::context& ctx) {
+      net::infer(ctx, motet::weights<Numbers>{weights_.data()}, whole,
+                 view<float, 1>(losses.data(), whole.seq.samples));
+    };
+    cpu::device& device = this->trained().device();
+    device.prepare(device.dry_run(run));
+    device.run(run, {0, 0, 0, false});
+    return std::accumulate(losses.begin(), losses.end(), 0.0);
   }
 
  private:

@@ -14,6 +14,7 @@
 #include <motet/data/make/write_pairs.hpp>
 #include <motet/data/sample_loader.hpp>
 #include <motet/data/shards.hpp>
+#include <motet/data/square_reader.hpp>
 #include <motet/data/tar_writer.hpp>
 #include <motet/data/tokenizer_file.hpp>
 #include <motet/data/tokenizer_train.hpp>
@@ -27,6 +28,7 @@
 #include <motet/format/hf_llava_write.hpp>
 #include <motet/format/tensor_set.hpp>
 #include <motet/front/check_gradients.hpp>
+#include <motet/front/explain_plan.hpp>
 #include <motet/front/picture_speaker.hpp>
 #include <motet/front/speaker.hpp>
 #include <motet/front/trainer.hpp>
@@ -95,17 +97,27 @@
 #include <motet/strategy/sample_split.hpp>
 #include <motet/strategy/weighted_shares.hpp>
 #include <motet/tools/caption_test.hpp>
+#include <motet/tools/commit_of.hpp>
+#include <motet/tools/contrast.hpp>
+#include <motet/tools/csv_log.hpp>
+#include <motet/tools/data_folder.hpp>
 #include <motet/tools/data_uri.hpp>
 #include <motet/tools/event_file.hpp>
 #include <motet/tools/exit_code.hpp>
+#include <motet/tools/feed.hpp>
+#include <motet/tools/held_out.hpp>
+#include <motet/tools/held_out_samples.hpp>
 #include <motet/tools/interrupt.hpp>
 #include <motet/tools/long_work.hpp>
 #include <motet/tools/metrics.hpp>
 #include <motet/tools/options.hpp>
+#include <motet/tools/peak_rate.hpp>
 #include <motet/tools/progress.hpp>
 #include <motet/tools/report.hpp>
 #include <motet/tools/retrieval.hpp>
+#include <motet/tools/run_charts.hpp>
 #include <motet/tools/this_machine.hpp>
+#include <motet/tools/validation.hpp>
 #include <motet/tools/zero_shot.hpp>
 
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI

@@ -85,6 +85,39 @@ paste floats.txt bytes.txt | awk '{ n += 1; d = $1 - $2; if (d < 0) d = -d; if (
   fail "from bytes the losses are others"
 expect 2 '--data random.*MT-X03' --data random --pictures bytes
 
+# ---- blocks made again in backward: the same losses, from less memory ----
+kept() {
+  succeed --data random --model quick --batch 64 --threads 2 --explain "$@"
+  awk '$1 == "kept" { print $2 }' out
+}
+whole=$(kept)
+[ "$(kept --recompute)" -lt $((whole / 2)) ] || fail "--recompute keeps more than half of $whole bytes"
+succeed $run --data shapes --steps 4 --recompute --metrics again.jsonl
+losses again.jsonl | cmp -s - floats.txt || fail "with --recompute the losses are others"
+
+# ---- features of files by a checkpoint: in the order of their names, whatever the batch; what is torn is named ----
+mkdir -p files/below
+tar xf shapes/train-000.tar -C files train0000000.ppm train0000001.ppm train0000002.ppm
+mv files/train0000000.ppm files/below/z.ppm
+head -c 500 files/train0000001.ppm >files/torn.jpg
+"$programs/embed" --checkpoint run --images files --output three.safetensors --batch 2 >out 2>err || fail "embed"
+grep -q '3 features of width 128 by step 4 of quick/infonce; 1 file skipped' out || fail "embed does not say what it made"
+grep -q 'skipped: .*files/torn.jpg' err || fail "embed does not name a torn picture"
+head -c 2000 three.safetensors | grep -a -q 'below/z.ppm.*train0000001.ppm.*train0000002.ppm' || fail "the names of pictures are not kept in order"
+"$programs/embed" --checkpoint run/step-000004 --images files --output again.safetensors --batch 1 --threads 1 >out 2>err || fail "embed, one by one"
+cmp three.safetensors again.safetensors >out 2>err || fail "features depend on the batch"
+refuses() { # status, sentence, arguments
+  status=$1 said=$2
+  shift 2
+  "$programs/embed" "$@" --output none.safetensors >out 2>err
+  [ $? -eq "$status" ] && grep -q -e "$said" err || fail "embed $*"
+}
+refuses 2 MT-X30 --checkpoint run
+refuses 2 'go together' --checkpoint run --images files --weights run
+refuses 1 MT-R50 --checkpoint nowhere --images files
+refuses 1 'no .png, .jpg' --checkpoint run --images run
+[ ! -e none.safetensors ] || fail "embed left a file behind"
+
 # ---- checkpoints that do not serve ----
 expect 3 MT-R50 --data shapes --checkpoint nowhere --resume
 expect 3 MT-R53 --data shapes --checkpoint run --resume --model tiny
@@ -186,6 +219,22 @@ ls events/events.out.tfevents.* >/dev/null || fail "no events"
 [ "$(grep -o '"loss": [0-9.]*' report/metrics.jsonl)" = "$(grep -o '"loss": [0-9.]*' again/metrics.jsonl)" ] || fail "another run by its settings"
 sed 's/"batch"/"bacth"/' report/config.json >misspelt.json
 expect 2 "misspelt.json: --bacth; did you mean --batch" --config misspelt.json
+
+# ---- what a run tells on the way, and what comes next ----
+succeed --model quick --batch 8 --data shapes --steps 6 --threads 2 --report slow --validate-every 2 --checkpoint told --lr 0.01
+grep -q '^6 steps of 8 samples, each about .* times; tests by .* held-out samples at the end; the loss of [0-9]* of them every 2 steps; saved in told at the end' out ||
+  fail "a run does not say what it will do"
+grep -q 'embed --checkpoint told --images' out && grep -q 'export_hf --checkpoint told' out || fail "a run does not say what may come next"
+[ "$(grep -c '"validation_loss".*"logit_scale"' slow/metrics.jsonl)" -eq 3 ] || fail "not three losses of held-out samples"
+awk 'BEGIN { RS = "," } /"mfu"/ { n += 1; sub(/.*: */, ""); if ($0 + 0 > 1) wrong = 1 } END { exit wrong || n != 6 }' slow/metrics.jsonl || fail "more than all of the peak"
+head -n 1 slow/metrics.csv | grep -q '^step,loss,validation_loss,' && [ "$(grep -c '^6,' slow/metrics.csv)" -eq 3 ] || fail "the metrics with commas"
+for text in 'held out' 'What similarities are multiplied by' 'Gradient norm' 'Memory, GB' '<td>motet</td><td>0\.' '<td>command</td><td>.*--validate-every 2'; do
+  grep -q "$text" slow/index.html || fail "the report lacks $text"
+done
+"$programs/compare_runs" --run report --run slow --output compared.html >out 2>err || fail "compare_runs"
+grep -q -e '^--lr  *report: 0.001; slow: 0.01$' out && grep -q '>slow, held out<' compared.html || fail "compare_runs does not tell what differs"
+"$programs/compare_runs" --run report >out 2>err
+[ $? -eq 2 ] || fail "compare_runs with one run"
 
 [ $failures -eq 0 ] && echo "all is well"
 exit $((failures > 0))

@@ -62,8 +62,8 @@ def make(which):
     return model
 
 
-def build(source, output, *folders):
-    command = [given.compiler, "-std=c++20", *given.flags.split(), f"-I{given.include}", *[f"-I{f}" for f in folders], os.path.join(given.root, source), "-o", output]
+def build(sources, output, *folders):
+    command = [given.compiler, "-std=c++20", *given.flags.split(), f"-I{given.include}", *[f"-I{f}" for f in folders], *[os.path.join(given.root, each) for each in sources], "-o", output]
     subprocess.run(command + ["-pthread"] + given.libraries.split(), check=True)
 
 
@@ -79,9 +79,9 @@ def compare(embed, folder, source, want, note, work):
 
 with tempfile.TemporaryDirectory() as work:
     import_hf = os.path.join(work, "import_hf")
-    build("examples/import_hf.cpp", import_hf)
+    build(["examples/import_hf.cpp"], import_hf)
     export_hf = os.path.join(work, "export_hf")
-    build("examples/export_hf.cpp", export_hf)
+    build(["examples/export_hf.cpp"], export_hf)
     for which in range(given.first, given.shapes):
         model = make(which)
         folder, headers = os.path.join(work, f"model{which}"), os.path.join(work, f"headers{which}")
@@ -90,7 +90,7 @@ with tempfile.TemporaryDirectory() as work:
         with open(os.path.join(headers, "imported_model.hpp"), "wb") as header:
             header.write(subprocess.run([import_hf, folder], check=True, stdout=subprocess.PIPE).stdout)
         embed = os.path.join(work, f"embed{which}")
-        build("examples/embed.cpp", embed, headers)
+        build(["examples/embed.cpp", "examples/embed/imported.cpp"], embed, headers)
         source = os.path.join(work, "x.safetensors")
         ids = torch.randint(0, model.config.vocab_size, (5, model.config.max_position_embeddings))
         save_file({"input_ids": ids}, source)
@@ -111,7 +111,7 @@ with tempfile.TemporaryDirectory() as work:
         compare(embed, half, source, rounded, f"shape {which} in bf16", work)
         # Out again, from a checkpoint as training writes it.
         to_checkpoint, run, exported = (os.path.join(work, f"{name}{which}") for name in ("to_checkpoint", "run", "exported"))
-        build("tests/tools/hf_to_checkpoint.cpp", to_checkpoint, headers)
+        build(["tests/tools/hf_to_checkpoint.cpp"], to_checkpoint, headers)
         subprocess.run([to_checkpoint, folder, run], check=True)
         subprocess.run([export_hf, "--checkpoint", os.path.join(run, "three"), "--output", exported], check=True, stdout=subprocess.DEVNULL)
         again = type(model).from_pretrained(exported, dtype=torch.float64)

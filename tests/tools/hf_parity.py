@@ -64,8 +64,8 @@ def make(which):
     return model
 
 
-def build(source, output, *folders):
-    command = [given.compiler, "-std=c++20", *given.flags.split(), f"-I{given.include}", *[f"-I{f}" for f in folders], os.path.join(given.root, source), "-o", output]
+def build(sources, output, *folders):
+    command = [given.compiler, "-std=c++20", *given.flags.split(), f"-I{given.include}", *[f"-I{f}" for f in folders], *[os.path.join(given.root, each) for each in sources], "-o", output]
     subprocess.run(command + ["-pthread"] + given.libraries.split(), check=True)
 
 
@@ -99,8 +99,8 @@ def compare(embed, folder, input_path, want, note, work):
 
 with tempfile.TemporaryDirectory() as work:
     import_hf, export_hf = os.path.join(work, "import_hf"), os.path.join(work, "export_hf")
-    build("examples/import_hf.cpp", import_hf)
-    build("examples/export_hf.cpp", export_hf)
+    build(["examples/import_hf.cpp"], import_hf)
+    build(["examples/export_hf.cpp"], export_hf)
     for which in range(given.first, given.shapes):
         model = make(which)
         folder, headers = os.path.join(work, f"model{which}"), os.path.join(work, f"headers{which}")
@@ -109,8 +109,8 @@ with tempfile.TemporaryDirectory() as work:
         with open(os.path.join(headers, "imported_model.hpp"), "wb") as header:
             header.write(subprocess.run([import_hf, folder], check=True, stdout=subprocess.PIPE).stdout)
         embed, to_checkpoint = os.path.join(work, f"embed{which}"), os.path.join(work, f"to_checkpoint{which}")
-        build("examples/embed.cpp", embed, headers)
-        build("tests/tools/hf_to_checkpoint.cpp", to_checkpoint, headers)
+        build(["examples/embed.cpp", "examples/embed/imported.cpp"], embed, headers)
+        build(["tests/tools/hf_to_checkpoint.cpp"], to_checkpoint, headers)
         input_path = os.path.join(work, "x.safetensors")
         want = inputs(model, input_path)
         compare(embed, folder, input_path, want, f"shape {which}", work)

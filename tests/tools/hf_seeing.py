@@ -61,8 +61,8 @@ def make(which):
     return model
 
 
-def build(source, output, *folders):
-    command = [given.compiler, "-std=c++20", *given.flags.split(), f"-I{given.include}", *[f"-I{f}" for f in folders], os.path.join(given.root, source), "-o", output]
+def build(sources, output, *folders):
+    command = [given.compiler, "-std=c++20", *given.flags.split(), f"-I{given.include}", *[f"-I{f}" for f in folders], *[os.path.join(given.root, each) for each in sources], "-o", output]
     subprocess.run(command + ["-pthread"] + given.libraries.split(), check=True)
 
 
@@ -91,8 +91,8 @@ def far(got, want, note, most):
 
 with tempfile.TemporaryDirectory() as work:
     import_hf, export_hf = os.path.join(work, "import_hf"), os.path.join(work, "export_hf")
-    build("examples/import_hf.cpp", import_hf)
-    build("examples/export_hf.cpp", export_hf)
+    build(["examples/import_hf.cpp"], import_hf)
+    build(["examples/export_hf.cpp"], export_hf)
     for which in range(given.first, given.shapes):
         model = make(which)
         config = model.config
@@ -102,7 +102,7 @@ with tempfile.TemporaryDirectory() as work:
         with open(os.path.join(headers, "imported_model.hpp"), "wb") as header:
             header.write(subprocess.run([import_hf, folder], check=True, stdout=subprocess.PIPE).stdout)
         embed = os.path.join(work, f"embed{which}")
-        build("examples/embed.cpp", embed, headers)
+        build(["examples/embed.cpp", "examples/embed/imported.cpp"], embed, headers)
         ids, pixels = samples(model)
         source, output = os.path.join(work, "x.safetensors"), os.path.join(work, "y.safetensors")
         save_file({"input_ids": ids, "pixel_values": pixels}, source)
@@ -119,7 +119,7 @@ with tempfile.TemporaryDirectory() as work:
         far(load_file(output)["logits"].double(), want, note, 1e-5)
         # Out again, from a checkpoint as training writes it. There the placeholder is a token of its own behind the vocabulary.
         to_checkpoint, run, exported = (os.path.join(work, f"{name}{which}") for name in ("to_checkpoint", "run", "exported"))
-        build("tests/tools/hf_to_checkpoint.cpp", to_checkpoint, headers)
+        build(["tests/tools/hf_to_checkpoint.cpp"], to_checkpoint, headers)
         subprocess.run([to_checkpoint, folder, run], check=True)
         said = subprocess.run([export_hf, "--checkpoint", os.path.join(run, "three"), "--output", exported], capture_output=True, text=True)
         if said.returncode != 0:

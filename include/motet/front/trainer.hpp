@@ -81,7 +81,8 @@ class trainer {
       same.add("pace of " + each.module, write_json(json(json::array{each.rate, each.decay})));
     pipeline_config config;
     config.batch = how.batch;
-    config.modules = choices_of(plan_);
+    recompute_ = how.recompute;
+    config.modules = choices();
     set_paces(config.modules, how.paces);
     config.seed = how.seed;
     config.optimizer = how.optimizer;
@@ -173,13 +174,18 @@ class trainer {
     return count_step(here_->model(), here_->model().nets[0]->of->samples(inputs[0]), inputs).flops();
   }
   // The work of each place of the plan, as the ranks will run it.
-  program_work work() const { return foretell(here_->model(), order(), choices_of(plan_), batch_); }
+  program_work work() const { return foretell(here_->model(), order(), choices(), batch_); }
   // Over all processes, which all call it: a sum; and that they have the same of what decides results, such
   // as settings and data, else none goes on and the error names what differs, where, and both values.
   double sum(double own) { return here_->sum(own); }
   void require_same(const run_identity& identity) { here_->require_same(identity); }
 
  private:
+  std::vector<module_choice> choices() const {
+    std::vector<module_choice> out = choices_of(plan_);
+    for (module_choice& each : out) each.recompute = recompute_;
+    return out;
+  }
   static void set_paces(std::vector<module_choice>& modules, const std::vector<named_pace>& paces) {
     modules.resize(Model::size);
     std::array<bool, Model::size> known{};
@@ -206,7 +212,7 @@ class trainer {
     return how;
   }
 
-  bool main_, prepared_ = false;
+  bool main_, prepared_ = false, recompute_ = false;
   index batch_;
   plan plan_;
   std::unique_ptr<ranks_here<Numbers, Device>> here_;

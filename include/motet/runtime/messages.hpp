@@ -16,17 +16,6 @@ inline constexpr message bad_training_option{"MT-R02", "a training option is out
 inline constexpr message step_too_large{"MT-R03", "a batch does not fit the trainer",
                                         "step() got other samples or longer ones than planned",
                                         "Give the largest batch when the trainer is made"};
-inline constexpr message vocabulary_mismatch{
-    "MT-R04", "the vocabulary does not fit the model",
-    "tokenizer.json has more tokens than the model, or differs from the one it was trained with",
-    "Use the data's own vocabulary with a model made for it"};
-inline constexpr message resume_mismatch{
-    "MT-R05", "the saved run does not fit this command line", "a setting that decides the result was changed",
-    "Give the saved run's settings, or start a new run in another --checkpoint folder"};
-inline constexpr message no_held_out{"MT-R06", "there is nothing to test on",
-                                     "no held-out picture has a class",
-                                     "Make the data again, or train without --eval-every"};
-
 inline constexpr message ranks_too_late{"MT-R07", "the ranks did not end their step in time",
                                         "one of them hangs or is much slower than planned",
                                         "See who waits for whom, or give a longer deadline"};
@@ -78,10 +67,9 @@ inline constexpr message fed_rows_differ{
     "Put both together from one list of pieces (pictured_text)"};
 
 inline constexpr message runtime_messages[] = {
-    not_finite,  bad_training_option, step_too_large,      vocabulary_mismatch,  resume_mismatch,
-    no_held_out, ranks_too_late,      ranks_failed_before, program_does_not_fit, reduction_misused,
-    join_misfit, gradients_not_owned, run_folder_in_use,   unknown_token,        text_does_not_fit,
-    bad_saying,  logits_not_finite,   fed_rows_differ};
+    not_finite,           bad_training_option, step_too_large, ranks_too_late,      ranks_failed_before,
+    program_does_not_fit, reduction_misused,   join_misfit,    gradients_not_owned, run_folder_in_use,
+    unknown_token,        text_does_not_fit,   bad_saying,     logits_not_finite,   fed_rows_differ};
 
 inline constexpr message launch_not_a_number{"MT-R20", "a launcher's variable is not a number in its range",
                                              "it was set by hand, or by a tool that means something else",

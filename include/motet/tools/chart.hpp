@@ -74,28 +74,40 @@ inline chart_points smoothed(const chart_points& from) {
 
 }  // namespace detail
 
+// Series have as many colours; more begin again.
+inline constexpr std::size_t chart_colours = 4;
+
 struct chart_config {
   std::string title;
   std::string y;                 // what the vertical axis shows
   double low = NAN, high = NAN;  // of the vertical axis; from the points when not given
-  bool smooth = false;           // a thick smoothed line over the thin one
-  bool dots = false;             // mark every point
   bool percent = false;          // values from 0 to 1 are shown as percentages
 };
 
-// One curve as inline SVG. Colours come from the page's style.
-inline std::string chart_svg(const chart_points& all, const chart_config& config) {
-  constexpr double width = 640, height = 280, left = 56, right = 14, top = 16, bottom = 38;
+// A curve of a chart.
+struct chart_series {
   chart_points points;
-  for (const auto& each : all)
-    if (std::isfinite(each.first) && std::isfinite(each.second)) points.push_back(each);
-  points = detail::thinned(points, 600);
+  std::string name = {};  // told where a chart has several
+  bool smooth = false;    // a thick smoothed line over the thin one
+  bool dots = false;      // mark every point
+};
+
+// Curves over the same axes as inline SVG. Colours come from the page's style, one after the other.
+inline std::string chart_svg(const std::vector<chart_series>& all, const chart_config& config) {
+  constexpr double width = 640, height = 280, left = 56, right = 14, top = 16, bottom = 38;
+  std::vector<chart_points> drawn;
+  double x0 = INFINITY, x1 = -INFINITY, y0 = INFINITY, y1 = -INFINITY;
+  for (const chart_series& each : all) {
+    chart_points finite;
+    for (const auto& at : each.points)
+      if (std::isfinite(at.first) && std::isfinite(at.second)) finite.push_back(at);
+    for (const auto& [x, y] : drawn.emplace_back(detail::thinned(finite, 600)))
+      x0 = std::min(x0, x), x1 = std::max(x1, x), y0 = std::min(y0, y), y1 = std::max(y1, y);
+  }
   std::string out =
       "<svg viewBox=\"0 0 640 280\" role=\"img\" aria-label=\"" + escape_html(config.title) + "\">";
-  if (points.empty())
+  if (x1 < x0)
     return out + "<text x=\"320\" y=\"140\" class=\"tick\" text-anchor=\"middle\">no values</text></svg>";
-  double x0 = points.front().first, x1 = points.back().first, y0 = points[0].second, y1 = y0;
-  for (const auto& [x, y] : points) y0 = std::min(y0, y), y1 = std::max(y1, y);
   if (std::isfinite(config.low)) y0 = config.low;
   if (std::isfinite(config.high)) y1 = config.high;
   if (x1 <= x0) x0 -= 1, x1 += 1;
@@ -128,25 +140,35 @@ inline std::string chart_svg(const chart_points& all, const chart_config& config
                 "<text class=\"tick\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">step</text>",
                 (left + width - right) / 2, height - 4);
   out += text;
-  const auto line = [&](const chart_points& of, const char* kind) {
-    out += std::string("<polyline class=\"") + kind + "\" points=\"";
+  const auto line = [&](const chart_points& of, const std::string& kind) {
+    out += "<polyline class=\"" + kind + "\" points=\"";
     for (const auto& [x, y] : of) {
       std::snprintf(text, sizeof text, "%.1f,%.1f ", at_x(x), at_y(y));
       out += text;
     }
     out += "\"/>";
   };
-  line(points, config.smooth ? "faint" : "curve");
-  if (config.smooth) line(detail::smoothed(points), "curve");
-  if (config.dots) {
-    for (const auto& [x, y] : points) {
-      std::snprintf(
-          text, sizeof text,
-          "<circle class=\"dot\" cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\"><title>step %s: %s%s</title></circle>",
-          at_x(x), at_y(y), detail::number_text(x).c_str(),
-          detail::number_text(config.percent ? 100 * y : y).c_str(), config.percent ? "%" : "");
+  double named = left + 8;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (drawn[i].empty()) continue;
+    const std::string which = i == 0 ? "" : " series" + std::to_string(i % chart_colours);
+    line(drawn[i], (all[i].smooth ? "faint" : "curve") + which);
+    if (all[i].smooth) line(detail::smoothed(drawn[i]), "curve" + which);
+    for (const auto& [x, y] : all[i].dots ? drawn[i] : chart_points{}) {
+      std::snprintf(text, sizeof text,
+                    "<circle class=\"dot%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\"><title>step %s: "
+                    "%s%s</title></circle>",
+                    which.c_str(), at_x(x), at_y(y), detail::number_text(x).c_str(),
+                    detail::number_text(config.percent ? 100 * y : y).c_str(), config.percent ? "%" : "");
       out += text;
     }
+    if (all.size() == 1) continue;
+    std::snprintf(text, sizeof text,
+                  "<circle class=\"dot%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/><text class=\"tick\" x=\"%.1f\" "
+                  "y=\"%.1f\">",
+                  which.c_str(), named, top - 6, named + 8, top - 2);
+    out += text + escape_html(all[i].name) + "</text>";
+    named += 30 + 7.0 * static_cast<double>(all[i].name.size());
   }
   return out + "</svg>";
 }

@@ -3,7 +3,7 @@
 
 #include <motet/meta/error.hpp>
 
-// What goes wrong in programs: sentences of the codes MT-X.
+// What goes wrong in programs: sentences of the codes MT-X, and of what they train and test on.
 namespace motet {
 
 inline constexpr message unknown_option{"MT-X01", "there is no such option",
@@ -21,7 +21,19 @@ inline constexpr message unexpected_word{"MT-X05", "a word on the command line b
                                          "a dash is missing, or a value has spaces",
                                          "Quote values with spaces; options begin with --"};
 
-inline constexpr message tools_messages[] = {unknown_option, option_without_value, bad_option_value,
-                                             option_missing, unexpected_word};
+inline constexpr message vocabulary_mismatch{
+    "MT-R04", "the vocabulary does not fit the model",
+    "tokenizer.json has more tokens than the model, or differs from the one it was trained with",
+    "Use the data's own vocabulary with a model made for it"};
+inline constexpr message resume_mismatch{
+    "MT-R05", "the saved run does not fit this command line", "a setting that decides the result was changed",
+    "Give the saved run's settings, or start a new run in another --checkpoint folder"};
+inline constexpr message no_held_out{"MT-R06", "there is nothing to test on",
+                                     "no held-out picture has a class",
+                                     "Make the data again, or train without --eval-every"};
+
+inline constexpr message tools_messages[] = {unknown_option,  option_without_value, bad_option_value,
+                                             option_missing,  unexpected_word,      vocabulary_mismatch,
+                                             resume_mismatch, no_held_out};
 
 }  // namespace motet

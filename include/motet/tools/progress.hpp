@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <ctime>
 #include <string>
 
 #include <sys/ioctl.h>
@@ -23,6 +24,16 @@ inline std::string clock_text(double seconds) {
     std::snprintf(out, sizeof out, "%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);
   else std::snprintf(out, sizeof out, "%ld:%02ld", whole / 60, whole % 60);
   return out;
+}
+
+// When what takes so long from `now` on is done: "0:45, at 14:32", "30:00:00, on Thu 3 Dec at 14:32".
+inline std::string finish_text(double seconds, std::time_t now) {
+  const std::time_t end = now + static_cast<std::time_t>(std::lround(std::clamp(seconds, 0.0, 1e9)));
+  std::tm parts{};
+  localtime_r(&end, &parts);
+  char at[48];
+  std::strftime(at, sizeof at, seconds < 12 * 3600 ? ", at %H:%M" : ", on %a %e %b at %H:%M", &parts);
+  return clock_text(seconds) + at;
 }
 
 // "1.25 GB", "312 MB": powers of ten.

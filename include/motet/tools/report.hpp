@@ -26,16 +26,16 @@ struct section_share {
   std::string name;
   double seconds = 0;
 };
-struct report_curve {
+struct report_chart {
   chart_config config;
-  chart_points points;
+  std::vector<chart_series> series;
 };
 
 // All of a run on one page.
 struct report_page {
   std::string title, subtitle;
   std::vector<report_number> headline;
-  std::vector<report_curve> curves;
+  std::vector<report_chart> charts;
   std::vector<section_share> sections;
   std::vector<report_picture> pictures;
   std::string pictures_title = "Held-out pictures and their best captions", pictures_note;
@@ -46,14 +46,16 @@ struct report_page {
 namespace detail {
 
 inline constexpr const char* report_style = R"(
-:root{color-scheme:light dark;--page:#f6f7f9;--card:#fff;--ink:#1c2430;--soft:#667085;--edge:#e4e7ec;--main:#2f6fed;--faint:#2f6fed55;--good:#12875a;--bad:#c4442f}
-@media(prefers-color-scheme:dark){:root{--page:#0f141b;--card:#171e27;--ink:#e8edf4;--soft:#93a1b3;--edge:#27313d;--main:#6ea2ff;--faint:#6ea2ff55;--good:#4cc38a;--bad:#ff8a75}}
+:root{color-scheme:light dark;--page:#f6f7f9;--card:#fff;--ink:#1c2430;--soft:#667085;--edge:#e4e7ec;--main:#2f6fed;--faint:#2f6fed55;--good:#12875a;--bad:#c4442f;--second:#c2611f;--third:#12875a;--fourth:#8a3ffc}
+@media(prefers-color-scheme:dark){:root{--page:#0f141b;--card:#171e27;--ink:#e8edf4;--soft:#93a1b3;--edge:#27313d;--main:#6ea2ff;--faint:#6ea2ff55;--good:#4cc38a;--bad:#ff8a75;--second:#f0a35e;--third:#4cc38a;--fourth:#be95ff}}
 *{box-sizing:border-box}body{margin:0;background:var(--page);color:var(--ink);font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
 main{max-width:1180px;margin:0 auto;padding:32px 20px 56px}h1{font-size:26px;margin:0}h2{font-size:17px;margin:0 0 12px}.sub{color:var(--soft);margin:4px 0 24px}
 .grid2{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(440px,100%),1fr));gap:16px}.card{background:var(--card);border:1px solid var(--edge);border-radius:12px;padding:18px 20px;margin-bottom:16px}
 .grid2 .card{margin:0}.grid2{margin-bottom:16px}.numbers{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:16px;margin-bottom:16px}.numbers .card{margin:0;padding:14px 18px}
 .value{font-size:24px;font-weight:650;font-variant-numeric:tabular-nums}.label{color:var(--soft);font-size:13px}svg{display:block;width:100%;height:auto}.gridline,.grid{stroke:var(--edge);stroke-width:1}
 .tick{fill:var(--soft);font-size:12px;font-variant-numeric:tabular-nums}.curve{fill:none;stroke:var(--main);stroke-width:2.2;stroke-linejoin:round}.faint{fill:none;stroke:var(--faint);stroke-width:1}.dot{fill:var(--main)}
+.curve.series1,.faint.series1{stroke:var(--second)}.curve.series2,.faint.series2{stroke:var(--third)}.curve.series3,.faint.series3{stroke:var(--fourth)}
+.faint.series1,.faint.series2,.faint.series3{opacity:.35}.dot.series1{fill:var(--second)}.dot.series2{fill:var(--third)}.dot.series3{fill:var(--fourth)}
 .bars{display:grid;grid-template-columns:max-content 1fr max-content;gap:8px 12px;align-items:center;font-variant-numeric:tabular-nums}.track{background:var(--edge);border-radius:4px;height:12px;overflow:hidden}
 .fill{background:var(--main);height:100%}.shots{display:grid;grid-template-columns:repeat(auto-fill,minmax(250px,1fr));gap:14px}.shot{display:flex;gap:12px;align-items:flex-start}
 .shot img{width:88px;height:88px;border-radius:8px;image-rendering:pixelated;flex:none;border:1px solid var(--edge)}.shot ol{list-style:none;margin:0;padding:0;font-size:13px;min-width:0}.shot li{overflow-wrap:anywhere}
@@ -80,9 +82,9 @@ inline std::string render_report(const report_page& page) {
     out += "</div>\n";
   }
   out += "<div class=\"grid2\">";
-  for (const report_curve& each : page.curves)
+  for (const report_chart& each : page.charts)
     out += "<section class=\"card\"><h2>" + escape_html(each.config.title) + "</h2>" +
-           chart_svg(each.points, each.config) + "</section>\n";
+           chart_svg(each.series, each.config) + "</section>\n";
   out += "</div>\n";
   if (!page.sections.empty()) {
     double sum = 0, most = 0;

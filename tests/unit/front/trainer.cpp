@@ -94,6 +94,28 @@ TEST_CASE("a batch in parts has the same loss and gradients, in less memory") {
                        doctest::Contains("a batch of 3 samples in 4 parts"), error);
 }
 
+TEST_CASE("blocks that are made again give the same numbers, from less memory and with more work") {
+  const launched_world world = alone();
+  const small_batch data(8);
+  for (const bool spread : {false, true}) {
+    INFO("spread " << spread);
+    const auto made = [&](bool recompute) {
+      const trainer_options how{.batch = 8, .recompute = recompute};
+      return spread ? trainer<small_model>(world, layout::value(), how) : trainer<small_model>(world, how);
+    };
+    trainer<small_model> kept = made(false), again = made(true);
+    const auto slots = [](const trainer<small_model>& of) {
+      motet::index sum = 0;
+      for (const rank_memory& each : of.memory()) sum += each.stages.slots;
+      return sum;
+    };
+    CHECK(slots(again) < slots(kept));
+    CHECK(again.work().places[0].backward_input > kept.work().places[0].backward_input);
+    for (int k = 0; k < 2; ++k) CHECK(again.step(data.get(), 1e-3).loss == kept.step(data.get(), 1e-3).loss);
+    CHECK(again.weights() == kept.weights());
+  }
+}
+
 TEST_CASE("a plan over three ranks trains and embeds as one rank does") {
   const launched_world world = alone();
   trainer<small_model> train(world, layout::value(), {.batch = 8});

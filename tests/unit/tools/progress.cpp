@@ -59,3 +59,14 @@ TEST_CASE("times, sizes and the process's memory") {
   CHECK(bytes_text(2e6) == "2 MB");
   CHECK(peak_memory() > 100000);
 }
+
+TEST_CASE("the end of a run is told as a time to wait and a time of day, of a long one with its day") {
+  const std::time_t noon = [] {
+    std::tm at{};
+    at.tm_year = 126, at.tm_mon = 11, at.tm_mday = 3, at.tm_hour = 12, at.tm_isdst = -1;
+    return std::mktime(&at);
+  }();
+  CHECK(finish_text(45, noon) == "0:45, at 12:00");
+  CHECK(finish_text(2 * 3600 + 61, noon) == "2:01:01, at 14:01");
+  CHECK(finish_text(26 * 3600, noon) == "26:00:00, on Fri  4 Dec at 14:00");
+}

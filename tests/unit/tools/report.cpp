@@ -14,7 +14,7 @@ TEST_CASE("a page is whole, closed and needs nothing from elsewhere") {
   report_page page;
   page.title = "A <run>";
   page.headline = {{"97 %", "accuracy"}};
-  page.curves = {{{"Loss", "loss"}, {{1, 2}, {2, 1}}}};
+  page.charts = {{{"Loss", "loss"}, {{{{1, 2}, {2, 1}}}}}};
   page.sections = {{"blocks", 3}, {"loss", 1}};
   page.pictures = {
       {"data:image/png;base64,AAAA", "a & b", {{"a photo", 0.75, true}, {"no photo", 0.25, false}}}};

@@ -115,10 +115,8 @@ inline std::string field_of(const std::filesystem::path& path) {
   return detail::lower_ascii(extension.empty() ? std::string_view() : std::string_view(extension).substr(1));
 }
 
-// Adds all pictures below a folder, in the order of their paths. A picture's caption is the text file of the same
-// name beside it. Where `classes`, a picture's class is the name of the folder that it lies in, which is then
-// not the top one.
-inline void list_folder(listing& into, const std::filesystem::path& folder, bool classes = false) {
+// All pictures below a folder by the endings of their names, in the order of their paths; there is one at least.
+inline std::vector<std::filesystem::path> pictures_below(const std::filesystem::path& folder) {
   namespace fs = std::filesystem;
   std::error_code problem;
   std::vector<fs::path> found;
@@ -138,7 +136,15 @@ inline void list_folder(listing& into, const std::filesystem::path& folder, bool
   if (found.empty())
     fail(no_samples, folder.string() + ": no .png, .jpg, .jpeg or .ppm lies in it, nor in a folder below");
   std::sort(found.begin(), found.end());
-  for (const fs::path& each : found) {
+  return found;
+}
+
+// Adds all pictures below a folder. A picture's caption is the text file of the same name beside it. Where
+// `classes`, a picture's class is the name of the folder that it lies in, which is then not the top one.
+inline void list_folder(listing& into, const std::filesystem::path& folder, bool classes = false) {
+  namespace fs = std::filesystem;
+  std::error_code problem;
+  for (const fs::path& each : pictures_below(folder)) {
     std::string caption;
     for (const char* extension : {".txt", ".text", ".caption"}) {
       fs::path beside = each;

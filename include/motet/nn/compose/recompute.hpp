@@ -5,9 +5,13 @@
 
 namespace motet {
 
+// Whether what backward reads is made again: in every run, or in those that ask for it, by a member of the
+// context that says so.
+enum class recomputed { always, when_asked };
+
 // Keeps only a layer's input and runs its forward again in backward: memory for time. Parameters and names
 // are the layer's own, so a net with and without it shares checkpoints.
-template <class L>
+template <class L, recomputed When = recomputed::always>
 struct recompute {
   static constexpr index in = L::in, out = L::out;
   static constexpr bool rounds_gradient = motet::rounds_gradient<L>;
@@ -17,19 +21,23 @@ struct recompute {
 
   template <class N>
   struct saved {
-    typename L::template saved<N> inner;  // its memory exists from the start of backward on
+    typename L::template saved<N> inner;  // recomputed, its memory exists from the start of backward on
   };
   template <class N, class C>
-  static void reserve(C&, const sequences&, saved<N>&, tensor_cut = {}) {}
+  static void reserve(C& ctx, const sequences& seq, saved<N>& s, tensor_cut cut = {}) {
+    if (!runs_again(ctx)) layer::reserve<L, N>(ctx, seq, s.inner, cut);
+  }
 
   template <class C, class N, class X, class Y>
-  static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<Y, out> y, saved<N>&) {
-    layer::infer<L>(ctx, layer::part<L>(w), seq, x, y);
+  static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<Y, out> y,
+                      saved<N>& s) {
+    if (runs_again(ctx)) layer::infer<L>(ctx, layer::part<L>(w), seq, x, y);
+    else L::forward(ctx, layer::part<L>(w), seq, x, y, s.inner);
   }
   template <class C, class N, class X, class DY, class DX>
   static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, DY dy, DX dx,
                              saved<N>& s) {
-    replay(ctx, w, seq, x, s);
+    if (runs_again(ctx)) replay(ctx, w, seq, x, s);
     L::backward_input(ctx, layer::part<L>(w), seq, x, dy, dx, s.inner);
   }
   template <class C, class N, class X, class DY>
@@ -41,12 +49,18 @@ struct recompute {
   static void backward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, DY dy, DX dx, saved<N>& s,
                        gradients<N> g) {
     const index mark = ctx.memory.mark();
-    replay(ctx, w, seq, x, s);
+    if (runs_again(ctx)) replay(ctx, w, seq, x, s);
     layer::backward<L>(ctx, layer::part<L>(w), seq, x, dy, dx, s.inner, layer::part<L>(g));
     release(ctx, mark);
   }
 
  private:
+  template <class C>
+  static constexpr bool runs_again(const C& ctx) {
+    if constexpr (When == recomputed::always) return true;
+    else if constexpr (requires { ctx.recompute; }) return ctx.recompute;
+    else return false;
+  }
   template <class C, class N, class X>
   static void replay(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, saved<N>& s) {
     layer::reserve<L, N>(ctx, seq, s.inner, w.cut);

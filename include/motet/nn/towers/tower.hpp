@@ -27,7 +27,7 @@ struct tower_config {
   index embedding = 0;  // width of the features
   norm_kind norm = norm_kind::layer;
   bool gated = false;      // SwiGLU instead of act
-  bool recompute = false;  // keep only the input of each block
+  bool recompute = false;  // keep only the input of each block, in every run
   // experts in the place of each mlp; width and, where not given, hidden, act and gated are the tower's
   mixture_config mix{};
   bool mlp_bias = true;
@@ -139,8 +139,8 @@ struct tower {
       picks && !Config.has_experts() && Config.attention.rotary == 0 &&
       (Config.pool == pool_kind::last || Config.attention.mask == mask_kind::full);
   static constexpr pick which = Config.pool == pool_kind::last ? pick::last : pick::first;
-  using body =
-      repeat<std::conditional_t<Config.recompute, recompute<block>, block>, layers - (picks_block ? 1 : 0)>;
+  using body = repeat<recompute<block, Config.recompute ? recomputed::always : recomputed::when_asked>,
+                      layers - (picks_block ? 1 : 0)>;
   static constexpr auto choose_head() {
     if constexpr (picks_block)
       return std::type_identity<

@@ -18,6 +18,7 @@ struct stage_position {
   index targets = 1;                     // of a last stage that gives rows: the modules that it feeds
   bool splits = false;                   // backward comes in two parts
   bool remade = false;                   // backward makes again what it needs, from the rows that came in
+  bool recompute = false;                // towers keep only the input of each block
   bool sums_each = false;                // gradients are kept elsewhere
   tensor_cut cut;                        // which part of its parameters is here
   index parameters = 0, moments = 0;     // elements here, and of each moment of them
@@ -128,6 +129,7 @@ stage_needs measure_stage(const net_table<Context, Numbers>& net, const stage_po
     for (int t = 0; t < threads; ++t) {
       Context ctx = dry_context<Context>(t, threads, fp8);
       ctx.memory = before;
+      if constexpr (requires { ctx.recompute; }) ctx.recompute = at.recompute;
       ctx.shared = parts.shared(largest);
       body(ctx);
       widest(found.scratch, ctx.scratch.peak());

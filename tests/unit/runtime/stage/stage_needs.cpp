@@ -64,6 +64,11 @@ TEST_CASE("a split backward needs more room in its slot, recomputed blocks less"
   CHECK(split.own.slots == 3 * split.slot);
   CHECK(light.slot < whole.slot / 2);
   CHECK(light.own.weights == whole.own.weights);
+  where.splits = false;
+  where.recompute = true;
+  const stage_needs asked = needs<ear>(where);
+  CHECK(asked.slot == light.slot);
+  CHECK(asked.work == light.work);
 }
 
 TEST_CASE("a stage that makes again what backward needs has no slots, and works in more room") {

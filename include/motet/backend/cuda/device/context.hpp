@@ -55,7 +55,8 @@ struct context {
   draw_key draws;
   const spread* shared = nullptr;
   double sample_share = 1;
-  bool fp8 = false;  // products of linear layers that would be in bf16: see fp8.hpp
+  bool fp8 = false;        // products of linear layers that would be in bf16: see fp8.hpp
+  bool recompute = false;  // towers keep only the input of each block, and make the rest again
   gradient_sink sink;
 
   // A dry run: operations take memory and note their work, and begin nothing.

@@ -1,16 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "feed.hpp"
-
 #include <motet/format/checksum.hpp>
 #include <motet/tools/caption_test.hpp>
+#include <motet/tools/data_uri.hpp>
+#include <motet/tools/feed.hpp>
+#include <motet/tools/messages.hpp>
+#include <motet/tools/report.hpp>
 #include <motet/tools/retrieval.hpp>
 #include <motet/tools/zero_shot.hpp>
 
+#include <cmath>
 #include <numeric>
+#include <unordered_map>
 
-namespace motet::train_clip {
+namespace motet {
+
+// A model as tests see it.
+class tested_model {
+ public:
+  tested_model() = default;
+  tested_model(const tested_model&) = delete;
+  tested_model& operator=(const tested_model&) = delete;
+  virtual ~tested_model() = default;
+
+  // Features of any number of samples, rows of length one.
+  virtual void embed(const pictures& batch, float* features) = 0;
+  virtual void embed(const tokens& batch, float* features) = 0;
+  // Of a model that speaks, in the place of features: what it says after one sample, until `end`.
+  virtual std::vector<std::int32_t> say(const pictured_tokens& sample, std::int32_t end, index most) = 0;
+  // The loss of samples that it is not trained on, and what that multiplies similarities by (NaN: it compares
+  // none).
+  virtual double loss_of(const step_input& batch) = 0;
+  virtual double logit_scale() const = 0;
+};
 
 // How well the model recognises what it never saw: by classes, where there are any, and by captions; or what
 // it says about it.
@@ -19,6 +42,10 @@ struct test_result {
   retrieval_result pairs;
   caption_result captions;        // of a model that speaks, in the place of the others
   caption_result several, texts;  // likewise, of samples with more pictures than one, and with none
+
+  bool any() const {
+    return classes.pictures + pairs.samples + captions.pictures + several.pictures + texts.pictures > 0;
+  }
 };
 
 // What training never sees, with classes where there are any.
@@ -31,12 +58,21 @@ class held_out {
 
   const class_list& classes() const { return classes_; }
   virtual index size() const = 0;
-  virtual test_result test(session& model) = 0;
-  // The picture of a sample as it was stored, and its own caption.
-  virtual bitmap shot(index at) const = 0;
-  virtual std::string caption(index at) const = 0;
+  virtual test_result test(tested_model& model) = 0;
+  // Some of the samples with what the last test found about them, and a sentence about all of those.
+  virtual std::vector<report_picture> pictures_told(double logit_scale) const = 0;
+  virtual std::string note() const = 0;
 
  protected:
+  static constexpr index most_shown = 60;
+  // So many of all, evenly.
+  template <class Make>
+  static std::vector<report_picture> some_of(index all, Make&& make) {
+    std::vector<report_picture> out;
+    const index shown = std::min(most_shown, all);
+    for (index i = 0; i < shown; ++i) out.push_back(make(all * i / shown));
+    return out;
+  }
   void read_classes_of(const data_folder& from) {
     if (from.has_classes()) classes_ = read_classes((from.folder() / "classes.json").string());
   }
@@ -64,8 +100,9 @@ inline std::vector<std::string> held_out_files(const data_folder& from) {
 // Pictures with their captions.
 class held_out_pairs final : public held_out {
  public:
-  held_out_pairs(data_folder& from, const model_facts& facts)
-      : from_(from), source_(held_out_files(from), from.skips()), width_(facts.picture.embedding) {
+  // width: of features.
+  held_out_pairs(data_folder& from, index width)
+      : from_(from), source_(held_out_files(from), from.skips()), width_(width) {
     read_classes_of(from);
     for (index i = 0; i < source_.size(); ++i) {
       const index which = classes_.class_of(source_.key(i));
@@ -94,7 +131,7 @@ class held_out_pairs final : public held_out {
            group_[static_cast<std::size_t>(at)] == group_[static_cast<std::size_t>(which)];
   }
 
-  test_result test(session& model) override {
+  test_result test(tested_model& model) override {
     embed_classes(model);
     embed_samples(model);
     const index found = retrieved();
@@ -109,24 +146,62 @@ class held_out_pairs final : public held_out {
     return out;
   }
 
-  bitmap shot(index at) const override {
+  // The picture of a sample as it was stored, and its own caption.
+  bitmap shot(index at) const {
     std::vector<std::uint8_t> bytes;
     bitmap out;
     source_.read_picture(samples_[static_cast<std::size_t>(at)], bytes);
     decode_picture(bytes, out);
     return out;
   }
-  std::string caption(index at) const override {
+  std::string caption(index at) const {
     std::vector<std::uint8_t> bytes;
     source_.read_caption(samples_[static_cast<std::size_t>(at)], bytes);
     return {bytes.begin(), bytes.end()};
+  }
+
+  std::vector<report_picture> pictures_told(double logit_scale) const override {
+    return some_of(size(), [&](index at) {
+      return report_picture{data_uri(shot(at)), caption(at), best_captions(at, logit_scale, 3)};
+    });
+  }
+  std::string note() const override {
+    return sentence({std::min(most_shown, size()), " of ", size(),
+                     " pictures that training never saw, each with the three nearest of ", answers(),
+                     classes_.size() > 0
+                         ? " captions, one for each class. Green is the picture's class. Below, in grey, "
+                           "what the picture was drawn from."
+                         : " held-out captions. Green is its own. Below, in grey, its own caption."});
+  }
+  // The likeliest captions of a picture, with their probabilities as the loss sees them.
+  std::vector<report_guess> best_captions(index at, double logit_scale, std::size_t count) const {
+    const float* const own = picture_features(at);
+    std::vector<std::pair<double, index>> all;
+    double most = -1e30, sum = 0;
+    for (index c = 0; c < answers(); ++c) {
+      const float* const other = answer_features(c);
+      double product = 0;
+      for (index k = 0; k < width(); ++k)
+        product += static_cast<double>(own[k]) * static_cast<double>(other[k]);
+      all.emplace_back(logit_scale * product, c);
+      most = std::max(most, logit_scale * product);
+    }
+    for (auto& [score, which] : all) sum += std::exp(score - most);
+    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+      return a.first != b.first ? a.first > b.first : a.second < b.second;
+    });
+    std::vector<report_guess> out;
+    for (std::size_t i = 0; i < std::min(count, all.size()); ++i)
+      out.push_back(
+          {answer(all[i].second), std::exp(all[i].first - most) / sum, is_right(at, all[i].second)});
+    return out;
   }
 
  private:
   // Pictures and captions that are looked for among each other: all pairs of them are compared.
   index retrieved() const { return std::min(size(), most_retrieved); }
 
-  void embed_classes(session& model) {
+  void embed_classes(tested_model& model) {
     const index most = at_once;
     class_features_.resize(static_cast<std::size_t>(classes_.size() * width_));
     tokenizer::scratch work;
@@ -144,7 +219,7 @@ class held_out_pairs final : public held_out {
     }
   }
   // Damaged held-out pictures drop out of the test, and are counted with the other skips.
-  void embed_samples(session& model) {
+  void embed_samples(tested_model& model) {
     const index most = at_once, image = from_.config().example.image, pixels = 3 * image * image;
     example_reader reader(source_, from_.words(), from_.config().example, nullptr);
     std::vector<float> shots(static_cast<std::size_t>(most * pixels));
@@ -214,4 +289,4 @@ class held_out_pairs final : public held_out {
   std::vector<float> picture_features_, class_features_, caption_features_;
 };
 
-}  // namespace motet::train_clip
+}  // namespace motet

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "evaluate.hpp"
+#include <motet/nn/layers/pictured_text.hpp>
+#include <motet/tools/held_out.hpp>
 
-namespace motet::train_clip {
+namespace motet {
 
 // Samples that end with a text that is asked for: what the model says there, after all that stands before it.
 class held_out_samples final : public held_out {
  public:
-  held_out_samples(data_folder& from, const model_facts& facts)
+  explicit held_out_samples(data_folder& from)
       : from_(from),
         source_(held_out_files(from), from.skips()),
         reader_(source_, from.words(), from.config().example, from.sample_config().sample),
-        text_(facts.rows_of_picture, facts.lead) {
+        text_(from.sample_config().sample.rows_of_picture, from.sample_config().sample.lead) {
     read_classes_of(from);
     index named = 0;
     for (index i = 0; i < source_.size(); ++i) {
@@ -35,7 +36,7 @@ class held_out_samples final : public held_out {
   const std::string& said(index at) const { return told_[as_size(at)].said; }
   bool is_told_right(index at) const { return told_[as_size(at)].right; }
 
-  test_result test(session& model) override {
+  test_result test(tested_model& model) override {
     test_result out;
     told_.clear();
     listen(model, single_, most_told, out.captions);
@@ -46,7 +47,7 @@ class held_out_samples final : public held_out {
   }
 
   // All pictures of a sample, beside each other.
-  bitmap shot(index at) const override {
+  bitmap shot(index at) const {
     bitmap out;
     std::vector<std::uint8_t> bytes;
     for (const sample_piece& each : source_.pieces(told_[as_size(at)].sample)) {
@@ -59,7 +60,20 @@ class held_out_samples final : public held_out {
     if (out.pixels.empty()) out = {1, 1, {255, 255, 255}};
     return out;
   }
-  std::string caption(index at) const override { return told_[as_size(at)].caption; }
+  std::string caption(index at) const { return told_[as_size(at)].caption; }
+
+  std::vector<report_picture> pictures_told(double) const override {
+    return some_of(told(), [&](index at) {
+      return report_picture{
+          data_uri(shot(at)), caption(at), {{said(at), report_guess::alone, is_told_right(at)}}};
+    });
+  }
+  std::string note() const override {
+    return sentence({std::min(most_shown, told()), " of ", told(),
+                     " samples that training never saw, each with what the model says about it. Green "
+                     "where that names what there is, or where there are several pictures or none, is right "
+                     "to the word. Below, in grey, its own caption."});
+  }
 
  private:
   struct told_sample {
@@ -68,7 +82,7 @@ class held_out_samples final : public held_out {
     bool right = false;
   };
 
-  void listen(session& model, const std::vector<index>& of, index most, caption_result& result) {
+  void listen(tested_model& model, const std::vector<index>& of, index most, caption_result& result) {
     const index pixels = 3 * from_.config().example.image * from_.config().example.image;
     const tokenizer& words = from_.words();
     const auto& ends = from_.sample_config().sample.marks.after_asked;
@@ -128,11 +142,11 @@ class held_out_samples final : public held_out {
   std::vector<told_sample> told_;
 };
 
-// Null where nothing is held out.
-inline std::unique_ptr<held_out> open_held_out(data_folder& from, const model_facts& facts) {
+// Null where nothing is held out. width: of the model's features, where it makes some.
+inline std::unique_ptr<held_out> open_held_out(data_folder& from, index width) {
   if (held_out_files(from).empty()) return nullptr;
-  if (from.has_pieces()) return std::make_unique<held_out_samples>(from, facts);
-  return std::make_unique<held_out_pairs>(from, facts);
+  if (from.has_pieces()) return std::make_unique<held_out_samples>(from);
+  return std::make_unique<held_out_pairs>(from, width);
 }
 
-}  // namespace motet::train_clip
+}  // namespace motet

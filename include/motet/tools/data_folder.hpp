@@ -1,49 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "settings.hpp"
-
 #include <motet/data/classes.hpp>
 #include <motet/data/sample_loader.hpp>
 #include <motet/data/shards.hpp>
 #include <motet/data/tokenizer_file.hpp>
 #include <motet/data/tokenizer_train.hpp>
+#include <motet/tools/messages.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <vector>
 
-namespace motet::train_clip {
+namespace motet {
 
-// What lies in a folder to train on: pairs, or where the model speaks samples of any pieces; the vocabulary and
-// the classes.
+// What data must know of a model.
+struct sample_shape {
+  std::string model;                  // its name
+  index image = 0;                    // pixels of a picture's side
+  index vocabulary = 0, context = 0;  // of a caption, or of all rows of a sample that has pieces
+  bool pieces = false;                // reads samples of any number of pieces, instead of pairs
+  // Of one that does: rows that a picture is made, of which the first `lead` are not shown; the most pictures of
+  // a sample.
+  index rows_of_picture = 0, lead = 0, most_pictures = 1;
+};
+
+// What is asked of data.
+struct data_wishes {
+  std::string data;            // a folder, or a pattern of files
+  index batch = 64, rows = 0;  // see sample_loader_config
+  index threads = 1;           // that prepare batches
+  std::uint64_t seed = 1;
+  double smallest_crop = 0.6;
+  bool flip = true, strict = false;  // strict: damaged samples are errors
+  picture_form form = picture_form::floats;
+};
+
+// What lies in a folder to train on: pairs, or samples of any pieces; the vocabulary and the classes.
 class data_folder {
  public:
-  data_folder(const settings& s, const model_facts& facts) : skips_(s.strict) {
+  data_folder(const data_wishes& s, const sample_shape& shape) : skips_(s.strict) {
     const std::vector<std::string> files =
-        facts.speaks ? list_sample_files(s.data, "train") : list_shards(s.data, "train");
+        shape.pieces ? list_sample_files(s.data, "train") : list_shards(s.data, "train");
     std::error_code ignored;
     folder_ = std::filesystem::is_directory(s.data, ignored)
                   ? std::filesystem::path(s.data)
                   : std::filesystem::path(files.front()).parent_path();
-    if (!facts.speaks) words_.emplace(read_tokenizer(vocabulary()));
-    if (facts.speaks) samples_.emplace(files, skips_);
+    if (!shape.pieces) words_.emplace(read_tokenizer(vocabulary()));
+    if (shape.pieces) samples_.emplace(files, skips_);
     else pairs_.emplace(files, skips_);
-    if (facts.speaks) words_.emplace(read_or_learn(facts.caption.vocabulary));
-    if (words_->size() > facts.caption.vocabulary)
+    if (shape.pieces) words_.emplace(read_or_learn(shape.vocabulary));
+    if (words_->size() > shape.vocabulary)
       fail(vocabulary_mismatch, vocabulary() + " has " + std::to_string(words_->size()) +
-                                    " tokens, model \"" + facts.name + "\" holds " +
-                                    std::to_string(facts.caption.vocabulary));
+                                    " tokens, model \"" + shape.model + "\" holds " +
+                                    std::to_string(shape.vocabulary));
     config_.batch = s.batch;
     config_.seed = s.seed;
-    config_.threads = static_cast<int>(s.loader_threads);
-    config_.form = s.form();
+    config_.threads = static_cast<int>(s.threads);
+    config_.form = s.form;
     config_.augment->smallest = static_cast<float>(s.smallest_crop);
-    config_.augment->flip = !s.no_flip;
-    config_.example.image = facts.picture.image;
-    config_.example.context = facts.speaks ? facts.rows : facts.caption.context;
+    config_.augment->flip = s.flip;
+    config_.example.image = shape.image;
+    config_.example.context = shape.context;
     config_.rows = s.rows;
-    if (facts.speaks)
-      config_.sample = {facts.rows_of_picture, facts.lead, facts.most_pictures, marks_of(*words_)};
+    if (shape.pieces)
+      config_.sample = {shape.rows_of_picture, shape.lead, shape.most_pictures, marks_of(*words_)};
     if (s.batch > size())
       fail(batch_too_large, "--batch " + std::to_string(s.batch) + ", " + s.data + " has " +
                                 std::to_string(size()) + " samples to train on");
@@ -58,7 +81,6 @@ class data_folder {
   const pair_source& pairs() const { return *pairs_; }
   const sample_source& samples() const { return *samples_; }
   index size() const { return has_pieces() ? samples_->size() : pairs_->size(); }
-  std::uint64_t fingerprint() const { return has_pieces() ? samples_->fingerprint() : pairs_->fingerprint(); }
   const loader_config& config() const { return config_; }
   const sample_loader_config& sample_config() const { return config_; }
   skip_log& skips() { return skips_; }
@@ -133,4 +155,4 @@ class data_folder {
   bool learned_ = false;
 };
 
-}  // namespace motet::train_clip
+}  // namespace motet

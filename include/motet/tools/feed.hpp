@@ -1,12 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "data_folder.hpp"
+#include <motet/format/json.hpp>
+#include <motet/nn/layers/pictured_tokens.hpp>
+#include <motet/tensor/random.hpp>
+#include <motet/tools/data_folder.hpp>
 
+#include <algorithm>
+#include <memory>
 #include <optional>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <variant>
 
 // Where batches come from: shards on disk, or one random batch for benchmarks.
-namespace motet::train_clip {
+namespace motet {
+
+using pair_input = std::tuple<pictures, tokens>;
+// A step's samples: pairs, or of any number of pieces each.
+using step_input = std::variant<pair_input, pictured_tokens>;
 
 class feed {
  public:
@@ -18,33 +31,31 @@ class feed {
   virtual step_input next() = 0;  // valid until the next call
   // what next() will give, where it is there already
   virtual std::optional<step_input> ahead() { return {}; }
-  virtual void pin_for(session& model) = 0;     // its memory, until its end
-  virtual double waited() const { return 0; }   // seconds, since the start
-  virtual json position() const { return {}; }  // behind the last batch
-  virtual index samples() const = 0;            // of the last batch
+  virtual std::span<const std::byte> memory() const = 0;  // where all its batches lie
+  virtual double waited() const { return 0; }             // seconds, since the start
+  virtual json position() const { return {}; }            // behind the last batch
+  virtual index samples() const = 0;                      // of the last batch
   virtual std::string describe() const = 0;
 };
 
 // As the peer of the benchmarks: normal pixels, captions of full length, the same batch each step.
 class random_feed final : public feed {
  public:
-  random_feed(const settings& s, const model_facts& facts)
-      : batch_(s.batch),
-        context_(facts.caption.context),
-        pixels_(s.batch * pixels_of(facts)),
-        tokens_(s.batch * facts.caption.context) {
-    const random_stream normal(s.seed, "pixels"), uniform(s.seed, "tokens");
+  random_feed(index batch, std::uint64_t seed, const sample_shape& shape)
+      : batch_(batch),
+        context_(shape.context),
+        pixels_(batch * pixels_of(shape)),
+        tokens_(batch * shape.context) {
+    const random_stream normal(seed, "pixels"), uniform(seed, "tokens");
     for (index i = 0; i < pixels_.size(); ++i)
       pixels_[i] = static_cast<float>(normal.normal(static_cast<std::uint64_t>(i)));
     for (index i = 0; i < tokens_.size(); ++i)
       tokens_[i] = static_cast<std::int32_t>(
-          uniform.below(static_cast<std::uint64_t>(i), static_cast<std::uint32_t>(facts.caption.vocabulary)));
+          uniform.below(static_cast<std::uint64_t>(i), static_cast<std::uint32_t>(shape.vocabulary)));
   }
-  static index pixels_of(const model_facts& facts) {
-    return facts.picture.channels * facts.picture.image * facts.picture.image;
-  }
-  static index bytes(const settings& s, const model_facts& facts) {
-    return s.batch * (pixels_of(facts) + facts.caption.context) * 4;
+  static index pixels_of(const sample_shape& shape) { return 3 * shape.image * shape.image; }
+  static index bytes(index batch, const sample_shape& shape) {
+    return batch * (pixels_of(shape) + shape.context) * 4;
   }
 
   step_input next() override {
@@ -52,8 +63,8 @@ class random_feed final : public feed {
   }
   std::optional<step_input> ahead() override { return next(); }
   index samples() const override { return batch_; }
-  void pin_for(session& model) override {
-    pinned_ = model.pin(pixels_.data(), static_cast<std::size_t>(pixels_.size()) * sizeof(float));
+  std::span<const std::byte> memory() const override {
+    return std::as_bytes(std::span(pixels_.data(), as_size(pixels_.size())));
   }
   std::string describe() const override { return "random pixels and tokens, the same in each step"; }
 
@@ -61,24 +72,23 @@ class random_feed final : public feed {
   index batch_, context_;
   buffer<float> pixels_;
   buffer<std::int32_t> tokens_;
-  std::shared_ptr<void> pinned_;  // last: it ends first
 };
 
 // What feeds from a folder have in common, whatever their batches are.
 template <class Loader>
-class loaded_feed : public feed {
+class loaded_feed final : public feed {
  public:
   template <class Source, class Config>
   loaded_feed(const data_folder& from, const Source& source, const Config& config, const json* saved)
-      : from_(from), loader_(source, from.words(), config, place(from, saved)) {}
+      : from_(from), loader_(source, from.words(), config, place(source, config.seed, saved)) {}
 
   step_input next() override { return input_of(taken(loader_.next())); }
   std::optional<step_input> ahead() override {
     const auto* const made = loader_.ahead();
     return made != nullptr ? std::optional<step_input>(input_of(*made)) : std::nullopt;
   }
-  void pin_for(session& model) override {
-    pinned_ = model.pin(loader_.memory().data(), static_cast<std::size_t>(loader_.memory().size()));
+  std::span<const std::byte> memory() const override {
+    return {loader_.memory().data(), as_size(loader_.memory().size())};
   }
   double waited() const override { return loader_.statistics().wait_seconds; }
   json position() const override {
@@ -112,8 +122,9 @@ class loaded_feed : public feed {
     samples_ = std::count_if(batch.samples.begin(), batch.samples.end(), [](index i) { return i >= 0; });
     return batch;
   }
-  static data_position place(const data_folder& from, const json* saved) {
-    if (saved == nullptr) return {from.config().seed, from.fingerprint(), from.size(), 0};
+  template <class Source>
+  static data_position place(const Source& source, std::uint64_t seed, const json* saved) {
+    if (saved == nullptr) return {seed, source.fingerprint(), source.size(), 0};
     data_position out{saved->at("seed").unsigned_integer(), saved->at("fingerprint").unsigned_integer(),
                       static_cast<index>(saved->at("samples").integer()),
                       static_cast<index>(saved->at("next").integer())};
@@ -124,7 +135,6 @@ class loaded_feed : public feed {
   const data_folder& from_;
   Loader loader_;
   index samples_ = 0;
-  std::shared_ptr<void> pinned_;  // last: it ends first
 };
 
 inline std::unique_ptr<feed> open_data(const data_folder& from, const json* saved) {
@@ -133,4 +143,4 @@ inline std::unique_ptr<feed> open_data(const data_folder& from, const json* save
   return std::make_unique<loaded_feed<pair_loader>>(from, from.pairs(), from.config(), saved);
 }
 
-}  // namespace motet::train_clip
+}  // namespace motet

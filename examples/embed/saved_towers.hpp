@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/format/checkpoint.hpp>
+
+#include <memory>
+
+// The picture tower of a run of train_clip, whatever its type. Each is compiled in the unit that trains it.
+namespace motet::embed {
+
+class saved_tower {
+ public:
+  saved_tower() = default;
+  saved_tower(const saved_tower&) = delete;
+  saved_tower& operator=(const saved_tower&) = delete;
+  virtual ~saved_tower() = default;
+  virtual index side() const = 0;   // of a picture, in pixels
+  virtual index width() const = 0;  // of its features
+  // Of pictures (samples, 3, side, side) to rows (samples, width) of length one.
+  virtual void embed(const float* pixels, index samples, float* features) = 0;
+};
+
+// Null where the program was linked without one.
+[[gnu::weak]] std::unique_ptr<saved_tower> open_quick(const checkpoint& from, int threads);
+[[gnu::weak]] std::unique_ptr<saved_tower> open_tiny(const checkpoint& from, int threads);
+[[gnu::weak]] std::unique_ptr<saved_tower> open_small(const checkpoint& from, int threads);
+[[gnu::weak]] std::unique_ptr<saved_tower> open_b16(const checkpoint& from, int threads);
+[[gnu::weak]] std::unique_ptr<saved_tower> open_l14(const checkpoint& from, int threads);
+
+}  // namespace motet::embed

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/plan/describe/model_facts.hpp>
+#include <motet/plan/describe/plan.hpp>
+#include <motet/runtime/stage/foretell.hpp>
+#include <motet/runtime/stage/layer_split.hpp>
+#include <motet/runtime/train/placed_model.hpp>
+#include <motet/schedule/core/message_shares.hpp>
+#include <motet/schedule/simulate/analyse.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+// What a plan means for every rank, found without training.
+namespace motet {
+
+// What a rank computes and exchanges in a step.
+struct rank_traffic {
+  double flops = 0;
+  index messages = 0;
+  double message_bytes = 0;    // sent to other stages
+  double group_bytes = 0;      // about, from ranks that hold the same stage
+  double reduction_bytes = 0;  // gradients, to the ranks that sum them
+};
+inline std::vector<rank_traffic> traffic_of(const program& of, const program_work& work) {
+  std::vector<rank_traffic> all(static_cast<std::size_t>(of.ranks()));
+  const message_shares brings(of);
+  for (std::int32_t r = 0; r < of.ranks(); ++r) {
+    rank_traffic& own = all[static_cast<std::size_t>(r)];
+    for (const instruction& it : of.role(r)) {
+      if (it.what == op::join) {
+        own.flops += work.join_flops;
+        continue;
+      }
+      const auto place = static_cast<std::size_t>(of.voices[it.voice].first_place + it.stage);
+      const stage_work& does = work.places[place];
+      if (is_forward(it.what)) own.flops += does.forward, own.group_bytes += does.forward_group_bytes;
+      if (it.what == op::backward || it.what == op::backward_input)
+        own.flops += does.backward_input, own.group_bytes += does.backward_group_bytes;
+      if (it.what == op::backward || it.what == op::backward_weight) own.flops += does.backward_weight;
+      if (is_send(it.what))
+        ++own.messages,
+            own.message_bytes +=
+            brings.share(it) * (it.what == op::send_backward ? does.returned_bytes : does.boundary_bytes);
+      if (it.what == op::reduce_gradient)
+        own.reduction_bytes += 4.0 * static_cast<double>(work.parameters[place]);
+    }
+  }
+  return all;
+}
+
+namespace detail {
+
+// "2-3", "0, 4-6".
+inline std::string row_of(const std::vector<index>& numbers) {
+  std::string out;
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t last = i;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    out += (out.empty() ? "" : ", ") + std::to_string(numbers[i]) +
+           (last > i ? "-" + std::to_string(numbers[last]) : "");
+    i = last + 1;
+  }
+  return out;
+}
+
+}  // namespace detail
+
+// Of each rank, "picture stage 1 (layers 2-3) replica 0 tensor 1 of 2".
+inline std::vector<std::string> held_by_ranks(const program& of, const plan& from,
+                                              const list<motet::module_facts>& facts) {
+  std::vector<std::string> all(static_cast<std::size_t>(of.ranks()));
+  for (const voice& each : of.voices) {
+    const module_plan& own = from.modules[each.module];
+    const std::vector<index> layers = split_layers(own.name.view(), facts[each.module].layers, each.stages,
+                                                   std::vector<index>(own.layers.begin(), own.layers.end()));
+    const degrees& split = own.on.split();
+    index first = 0;
+    for (std::int32_t s = 0; s < each.stages; first += layers[static_cast<std::size_t>(s++)]) {
+      std::string& out = all[static_cast<std::size_t>(of.place(each, s))];
+      out += (out.empty() ? "" : "; ") + std::string(own.name.view());
+      std::vector<index> numbers;
+      for (index k = first; k < first + layers[static_cast<std::size_t>(s)]; ++k) numbers.push_back(k);
+      if (each.stages > 1) out += " stage " + std::to_string(s);
+      out += " layers " + detail::row_of(numbers);
+      const auto part = [&](const char* what, std::int32_t which, std::int32_t ways) {
+        if (ways > 1)
+          out += std::string(", ") + what + " " + std::to_string(which) + " of " + std::to_string(ways);
+      };
+      part("replica", each.replica, split.data);
+      part("context", each.shard / split.tensor, split.context);
+      part("tensor", each.shard % split.tensor, split.tensor);
+    }
+  }
+  for (std::string& each : all)
+    if (each.empty()) each = "nothing: an idle rank";
+  return all;
+}
+
+// How a plan spreads the modules, a line for each, and their losses.
+inline void print_plan(std::FILE* out, const plan& of, index batch) {
+  for (const module_plan& each : of.modules) {
+    const degrees& split = each.on.split();
+    const std::vector<index> ranks(each.on.ranks().begin(), each.on.ranks().end());
+    std::fprintf(out,
+                 "%-9s stages %d x data %d x context %d x tensor %d on ranks %s; %d %s, %d for each loss",
+                 std::string(each.name.view()).c_str(), each.stages(), split.data, split.context,
+                 split.tensor, detail::row_of(ranks).c_str(), each.microbatches,
+                 each.microbatches == 1 ? "microbatch" : "microbatches", each.whole_group());
+    if (each.stash >= 0) std::fprintf(out, ", %d of them kept", each.stash);
+    if (each.zero > 0)
+      std::fprintf(out, each.zero > 1 ? ", optimizer and gradients shared" : ", optimizer shared");
+    if (!each.remade.empty()) std::fprintf(out, ", remade");
+    if (each.fills) std::fprintf(out, ", in the gaps of the others");
+    std::fprintf(out, "\n");
+  }
+  const int losses = of.modules[0].groups();
+  std::fprintf(out, "schedule  %s, %d %s in a step, of %td pairs each\n",
+               std::string(of.schedule.view()).c_str(), losses, losses == 1 ? "loss" : "losses",
+               batch / losses);
+}
+
+// What a trainer says of its plan before anything is started: order(), memory() and work(); and what a thread of
+// this machine does in a second.
+struct plan_meaning {
+  const plan& from;
+  const list<module_facts>& facts;
+  const program& of;
+  std::vector<rank_memory> memory;
+  program_work work;
+  machine_rates rates;
+};
+
+// Who holds what, and what a step takes on so many processors.
+inline void print_meaning(std::FILE* out, const plan_meaning& what, int processors) {
+  const program& of = what.of;
+  const std::vector<rank_memory>& memory = what.memory;
+  const machine_rates& rates = what.rates;
+  const std::vector<rank_traffic> traffic = traffic_of(of, what.work);
+  const cost_table costs = what.work.costs(of, rates);
+  timeline when;
+  simulate(of, costs, when);
+  const analysis times = analyse(of, costs, when);
+  std::fprintf(out, "\nholds\n");
+  const std::vector<std::string> held = held_by_ranks(of, what.from, what.facts);
+  for (std::size_t r = 0; r < held.size(); ++r) std::fprintf(out, "  rank %-3zu %s\n", r, held[r].c_str());
+
+  std::fprintf(
+      out,
+      "\nmemory, MB\n  rank       weights gradients optimizer     slots boundaries  features      work     "
+      "total\n");
+  const auto mb = [](index bytes) { return static_cast<double>(bytes) / 1e6; };
+  for (std::size_t r = 0; r < memory.size(); ++r) {
+    const rank_memory& own = memory[r];
+    std::fprintf(out, "  rank %-3zu %9.3f %9.3f %9.3f %9.3f %10.3f %9.3f %9.3f %9.3f\n", r,
+                 mb(own.stages.weights), mb(own.stages.gradients), mb(own.stages.optimizer),
+                 mb(own.stages.slots), mb(own.stages.boundaries), mb(own.features),
+                 mb(own.packing + own.work + own.scratch), mb(own.total()));
+  }
+
+  std::fprintf(out,
+               "\na step\n  rank         GFLOP  messages   sent MB  group MB  sums MB  busy ms  idle ms\n");
+  double flops = 0, sent = 0, busy = 0;
+  index messages = 0;
+  for (std::size_t r = 0; r < traffic.size(); ++r) {
+    const rank_traffic& own = traffic[r];
+    const rank_time& spends = times.ranks[static_cast<index>(r)];
+    std::fprintf(out, "  rank %-3zu %9.3f %9td %9.3f %9.3f %8.3f %8.2f %8.2f\n", r, own.flops / 1e9,
+                 own.messages, own.message_bytes / 1e6, own.group_bytes / 1e6, own.reduction_bytes / 1e6,
+                 spends.busy * 1e3, spends.idle() * 1e3);
+    flops += own.flops;
+    sent += own.message_bytes + own.group_bytes + own.reduction_bytes;
+    busy += spends.busy;
+    messages += own.messages;
+  }
+  std::fprintf(out, "all       %.3f GFLOP, %td messages, %.3f MB between ranks, %td instructions\n",
+               flops / 1e9, messages, sent / 1e6, of.instructions.size());
+  std::fprintf(out, "measured  %.1f GFLOP/s and %.1f GB/s on one of %d threads\n", rates.flops / 1e9,
+               rates.bytes / 1e9, processors);
+  std::fprintf(
+      out,
+      "predicted %.2f ms a step with a processor for each rank, %.1f %% of it bubbles; %.2f ms at least on "
+      "%d\n",
+      when.makespan * 1e3, 100 * times.bubble_rate,
+      std::max(when.makespan, busy / std::max(1, processors)) * 1e3, processors);
+}
+
+}  // namespace motet

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <motet/front/explain_plan.hpp>
+
+#include <motet/front/trainer.hpp>
+#include <motet/plan/prove/plan_for.hpp>
+
+#include <unit/runtime/small_model.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace motet;
+using namespace motet::strategy;
+
+namespace {
+
+// Pictures in two stages, captions twice, of which one shares a rank with a stage; and a rank without work.
+using layout = plan_for<small_model, on<"picture", ranks<0, 2>, stages<2>>,
+                        on<"caption", ranks<1, 3>, data<2>>, by<batch_sync, strategy::microbatches<2>>>;
+
+template <class Print>
+std::string printed(Print&& print) {
+  std::FILE* const file = std::tmpfile();
+  print(file);
+  std::string text(1 << 16, '\0');
+  std::rewind(file);
+  text.resize(std::fread(text.data(), 1, text.size(), file));
+  std::fclose(file);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("who holds what, what it takes, and what travels") {
+  const char* const words[] = {"program", "--threads", "1"};
+  const launched_world world = launch(3, words);
+  plan of = layout::value();
+  of.cluster.ranks = 4;
+  const trainer<small_model> train(world, of, {.batch = 8});
+  const auto facts = facts_of<small_model>();
+  const plan_meaning meaning{train.of(), facts, train.order(), train.memory(), train.work(), {1e9, 1e9}};
+  const std::vector<std::string> held = held_by_ranks(meaning.of, meaning.from, facts);
+  REQUIRE(held.size() == 4);
+  CHECK(held[0] == "picture stage 0 layers 0");
+  CHECK(held[1] == "picture stage 1 layers 1; caption layers 0-1, replica 0 of 2");
+  CHECK(held[2] == "caption layers 0-1, replica 1 of 2");
+  CHECK(held[3] == "nothing: an idle rank");
+
+  const auto traffic = traffic_of(meaning.of, meaning.work);
+  REQUIRE(traffic.size() == 4);
+  CHECK(traffic[0].flops > 0);
+  CHECK(traffic[0].messages > 0);
+  CHECK(traffic[0].reduction_bytes == 0);
+  // Both replicas of the captions give all their gradients to be summed.
+  CHECK(traffic[2].reduction_bytes == 4.0 * static_cast<double>(small_caption::net::parameter_size));
+  CHECK(traffic[3].flops == 0);
+  CHECK(traffic[3].messages == 0);
+
+  const std::string text = printed([&](std::FILE* out) {
+    print_plan(out, meaning.from, 8);
+    print_meaning(out, meaning, 2);
+  });
+  for (const char* part :
+       {"picture   stages 2 x data 1 x context 1 x tensor 1 on ranks 0-1; ", "caption   stages 1 x data 2",
+        "batch_sync, 1 loss in a step, of 8 pairs each", "rank 3   nothing: an idle rank", "memory, MB",
+        "1.0 GFLOP/s and 1.0 GB/s on one of 2 threads", "% of it bubbles"}) {
+    CAPTURE(part);
+    CHECK(text.find(part) != std::string::npos);
+  }
+}
