@@ -137,9 +137,24 @@ def entries(text):
 # What the comment of a header's main declaration says after what it does, each beginning a line, in this order. An example is a program's text, set in by two.
 FORM = ("Asks for", "Memory", "Errors", "Example")
 LABEL = re.compile(rf"^({'|'.join(FORM)}):(?: |$)")
-# Headers that have it already; the others follow.
-LAYERS = ("activation", "attention", "dropout", "gated_mlp", "linear", "mixture", "mlp", "norm", "patch_embedding", "projection", "token_embedding")
-FORMED = ("front/check_gradients", "front/trainer", "front/launched_world", *(f"nn/layers/{name}" for name in LAYERS))
+# Headers that users and those who write plans and schedules include: each has it.
+FORMED_BY_FOLDER = {
+    "model": "describe edge graph join model module",
+    "nn/compose": "frozen recompute repeat residual sequential stage",
+    "nn/layers": "activation attention dropout gated_mlp linear mixture mlp norm patch_embedding pictured_text projection token_embedding",
+    "nn/towers": "attention_pool decoder fed_decoder last_logits picture_rows rows_through seeing_decoder text tower vit vit_rows vocabulary_tail",
+    "schedule/core": "compile compose score shape",
+    "schedule/write": "batch_sync dualpipe_v gpipe interleaved one_f_one_b schedules through v_pattern zb_auto zb_v zero_bubble",
+    "schedule/check": "check explain prove proven",
+    "schedule/simulate": "analyse simulate",
+    "schedule/place": "fill placed replicate",
+    "schedule/draw": "draw_svg draw_text draw_trace",
+    "schedule/csv": "csv_read csv_write",
+    "backend/cpu/device": "continued_context",
+    "data": "sample_loader sample_source",
+    "front": "check_gradients continuation launched_world picture_speaker sampling speaker trainer",
+}
+FORMED = tuple(f"{folder}/{name}" for folder, names in FORMED_BY_FOLDER.items() for name in names.split())
 
 
 def form(comment):

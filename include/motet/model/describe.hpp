@@ -172,8 +172,15 @@ json describe_model(std::index_sequence<I...>) {
 
 }  // namespace detail
 
-// The modules of a model and their nets. A net of the user's own appears by its module's name alone unless
-// describe() knows its config.
+// The modules of a model and their nets, as data: what a checkpoint says of its model and planners read. A
+// net of the user's own appears by its module's name alone unless describe() knows its config.
+// Asks for: a model. A config of one's own is known by a describe(config) beside it.
+// Memory: the text that it returns.
+// Errors: none of its own.
+// Example:
+//   using eye = vit<vit_config{.image = 16, .patch = 4, .width = 32, .layers = 1, .heads = 2}>;
+//   using pair = model<join<info_nce, module<"left", eye>, module<"right", eye>>>;
+//   const json said = describe<pair>();
 template <class Model>
 json describe() {
   return detail::describe_model<Model>(std::make_index_sequence<Model::size>{});

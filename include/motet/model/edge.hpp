@@ -13,7 +13,13 @@ namespace motet {
 template <class... Modules>
 struct modules {};
 
-// The rows that one module ends with enter another.
+// The rows that one module ends with enter another module of the same model, and their gradients come back.
+// Asks for: names of modules of the model; the first module gives rows, the second takes rows of that width.
+// Memory: none; whoever runs the modules holds the rows.
+// Errors: none of its own.
+// Example:
+//   using into = edge<"glue", "talk">;
+//   static_assert(into::from == "glue" && into::to == "talk");
 template <fixed_string From, fixed_string To>
 struct edge {
   static constexpr std::string_view from = From.view(), to = To.view();
@@ -26,8 +32,8 @@ struct loss {
   static constexpr std::string_view of = Of.view();
 };
 
-// The same edge among the modules' numbers, and its own number among those into the second module, and among those
-// out of the first.
+// The same edge among the modules' numbers, and its own number among those into the second module, and among
+// those out of the first.
 struct edge_ends {
   std::size_t from = 0, to = 0;
   std::size_t into = 0, out_of = 0;

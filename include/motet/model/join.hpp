@@ -101,8 +101,8 @@ struct pairwise_sigmoid {
   }
 };
 
-// What a decoder's samples lost at their targets (next_token_tail says how much): the mean over all targets of
-// the step, whatever ranks and microbatches they are in.
+// What a decoder's samples lost at their targets (next_token_tail says how much): the mean over all targets
+// of the step, whatever ranks and microbatches they are in.
 struct next_token {
   static constexpr bool own = true;
   static constexpr bool tells = false;
@@ -133,6 +133,14 @@ concept spread_loss = requires(C& ctx, const M* w, M* g, const pair_part<S>& of,
 
 // Where modules meet in a loss over all samples of the step: the mean over all pairs of modules. Or the one
 // module whose samples each have a loss of their own.
+// Asks for: two modules or more whose features are equally wide; or one module with a loss of its own.
+// Memory: none; the trainer keeps the features of all samples of a step.
+// Errors: none of its own.
+// Example:
+//   #include <motet/nn/towers/vit.hpp>
+//   using eye = vit<vit_config{.image = 16, .patch = 4, .width = 32, .layers = 1, .heads = 2}>;
+//   using three = join<info_nce, module<"left", eye>, module<"middle", eye>, module<"right", eye>>;
+//   static_assert(three::pairs == 3);
 template <class Loss, class... Modules>
 struct join {
   using loss = Loss;

@@ -64,9 +64,9 @@ struct join_text<join<Loss, Modules...>> {
 
 }  // namespace detail
 
-// Modules, and where they meet. One flat buffer holds all parameters: modules that learn in their order, then the
-// numbers of the loss, then frozen modules; gradients and optimizer state cover the first `trainable_size`
-// elements only.
+// Modules, and where they meet. One flat buffer holds all parameters: modules that learn in their order, then
+// the numbers of the loss, then frozen modules; gradients and optimizer state cover the first
+// `trainable_size` elements only.
 template <class Loss, class... Modules>
 struct model_parts {
   using loss = Loss;
@@ -133,7 +133,16 @@ struct model_parts {
   }
 };
 
-// A join, or modules with edges and a loss (model/graph.hpp).
+// A model is a join of modules, or modules with edges and a loss (model/graph.hpp). Its batch has the input
+// of each module.
+// Asks for: modules of unlike names, which the loss can compare.
+// Memory: none; a model is a type, and its parameters are one flat buffer that the trainer holds.
+// Errors: MT-M01, MT-M02, MT-M03, MT-M04, MT-M05, MT-M06, MT-M07, MT-M08
+// Example:
+//   #include <motet/nn/towers/vit.hpp>
+//   using eye = vit<vit_config{.image = 16, .patch = 4, .width = 32, .layers = 1, .heads = 2}>;
+//   using pair = model<join<info_nce, module<"left", eye>, module<"right", frozen<eye>>>>;
+//   static_assert(pair::position<"right">() == 1 && pair::trainable_size < pair::parameter_size);
 template <class... Parts>
 struct model;
 

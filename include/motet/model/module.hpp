@@ -46,6 +46,14 @@ struct net_of<Net> {
 }  // namespace detail
 
 // A named submodule: a net, or a layer that rows of another module pass through, and whether it learns.
+// Asks for: a net with `input`, or a layer; a name that no other module of the model has.
+// Memory: none; the net says what it keeps.
+// Errors: none of its own.
+// Example:
+//   #include <motet/nn/towers/vit.hpp>
+//   using eye = vit<vit_config{.image = 16, .patch = 4, .width = 32, .layers = 1, .heads = 2}>;
+//   using still = module<"picture", frozen<eye>>;
+//   static_assert(still::frozen && still::embedding == eye::embedding);
 template <fixed_string Name, class Net>
 struct module {
   static constexpr std::string_view name = Name.view();

@@ -11,6 +11,13 @@ enum class recomputed { always, when_asked };
 
 // Keeps only a layer's input and runs its forward again in backward: memory for time. Parameters and names
 // are the layer's own, so a net with and without it shares checkpoints.
+// Asks for: a layer; its rows come in again for backward.
+// Memory: nothing between forward and backward; in backward what the layer keeps, for this layer alone.
+// Errors: none of its own.
+// Example:
+//   #include <motet/nn/layers/mlp.hpp>
+//   using lean = recompute<mlp<192, 768, activation::gelu>>;
+//   static_assert(lean::parameter_size == mlp<192, 768, activation::gelu>::parameter_size);
 template <class L, recomputed When = recomputed::always>
 struct recompute {
   static constexpr index in = L::in, out = L::out;

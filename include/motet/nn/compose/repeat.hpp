@@ -14,6 +14,13 @@ namespace motet {
 // [part.begin, part.end), numbers that may come at run time: a pipeline stage is such a part. Layers keep
 // their numbers in `saved`, whatever the part; w and g point at the parameters of layer part.begin; x and y
 // (dy, dx) are the rows at the ends of the part. An empty part copies.
+// Asks for: a layer as wide at its end as at its beginning.
+// Memory: what each layer keeps, and the rows (rows, width) between layers.
+// Errors: MT-N04, MT-N05
+// Example:
+//   #include <motet/nn/layers/linear.hpp>
+//   using deep = repeat<linear<64, 64>, 12>;
+//   static_assert(deep::parameter_size == 12 * linear<64, 64>::parameter_size);
 template <class L, index Count>
 struct repeat {
   static_assert(L::in == L::out, "motet: a repeated layer must keep the width [MT-N05]");

@@ -9,6 +9,13 @@ namespace motet {
 // y = x + inner(norm(x)): the pre-norm branch that transformers are made of. The skip costs no pass of its
 // own in either direction, and the norm's output is made again in backward instead of being kept: together
 // with dx, so inner's input part gets an empty x.
+// Asks for: a norm and a layer, both as wide at their end as at their beginning.
+// Memory: what both keep; in backward twice (rows, width) more.
+// Errors: MT-N05
+// Example:
+//   #include <motet/nn/layers/mlp.hpp>
+//   using branch = residual<norm<192>, mlp<192, 768, activation::gelu>>;
+//   static_assert(branch::in == 192 && branch::out == 192);
 template <class Norm, class Inner>
 struct residual {
   static_assert(Norm::out == Inner::in && Inner::in == Inner::out,

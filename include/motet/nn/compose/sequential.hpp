@@ -24,7 +24,14 @@ auto enter_part(C& ctx) {
 }
 }  // namespace detail
 
-// Layers one after the other.
+// Layers one after the other. Parameters are called by position, or by the name that `named` gives a part.
+// Asks for: layers each of which takes rows as wide as the one before it makes.
+// Memory: what each layer keeps, and the rows between them.
+// Errors: MT-N05
+// Example:
+//   #include <motet/nn/layers/linear.hpp>
+//   using two = sequential<named<"up", linear<64, 256>>, named<"down", linear<256, 64>>>;
+//   static_assert(two::in == 64 && two::out == 64);
 template <class First, class... Rest>
 struct sequential {
   using rest = sequential<Rest...>;

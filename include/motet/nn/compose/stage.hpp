@@ -27,6 +27,13 @@ struct stage_range {
 // Where context parallelism cuts samples, `batch` and the features are of the samples that this rank has
 // whole, which embedding and tail work on. Rows change hands behind the embedding and before the tail: those
 // of the blocks, and at both ends of a stage, are rows_of_blocks(ctx).
+// Asks for: a range of blocks that check() accepts, and rows of the stage before it.
+// Memory: what the blocks, the embedding and the tail keep, and (rows, width) at their entry and top.
+// Errors: MT-N08
+// Example:
+//   #include <motet/nn/towers/vit.hpp>
+//   using eye = vit<vit_config{.image = 32, .patch = 8, .width = 64, .layers = 4, .heads = 2}>;
+//   static_assert(eye::stage::check({2, 4}).ok() && !eye::stage::check({2, 5}).ok());
 template <class Tower>
 struct tower_stage {
   using input = typename Tower::input;

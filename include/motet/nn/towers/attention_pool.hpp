@@ -7,6 +7,12 @@ namespace motet {
 
 // One learned query for all samples looks over the rows of each: y = out(attention(query, keys(x),
 // values(x))).
+// Asks for: samples of one row or more; heads that divide the width.
+// Memory: (rows, keys | values), twice (samples, queries), and a number for each sample and head; no scores.
+// Errors: MT-N01, MT-N03, MT-N04, MT-N06
+// Example:
+//   using look = attention_pool<attention_config{.width = 64, .heads = 4}>;
+//   static_assert(look::in == 64 && look::out == 64);
 template <attention_config Config>
 struct attention_pool {
   static_assert(require<check(Config)>);

@@ -7,8 +7,15 @@
 
 namespace motet {
 
-// A layer as a module of its own: rows of another module enter it, and what it makes of them goes on. One stage
-// holds it. `Rows`: the most of a sample, which a model with edges finds by itself.
+// A layer as a module of its own: rows of another module enter it, and what it makes of them goes on. One
+// stage holds it. `Rows`: the most of a sample, which a model with edges finds by itself.
+// Asks for: a layer, and an edge of the model that brings rows as wide as it takes.
+// Memory: what the layer keeps.
+// Errors: MT-N08
+// Example:
+//   #include <motet/nn/layers/linear.hpp>
+//   using glue = rows_through<linear<32, 64>>;
+//   static_assert(glue::takes_rows == 32 && glue::embedding == 64 && glue::gives_rows);
 template <class Layer, index Rows = 0>
 struct rows_through {
   using input = through_rows;

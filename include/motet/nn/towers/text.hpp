@@ -6,8 +6,7 @@
 
 namespace motet {
 
-// A causal text transformer read at its last token, as CLIP's (Radford et al., ICML'21). Samples end at their
-// end token, so nothing after it is computed.
+// A causal text transformer by its numbers, which are those of CLIP's where none is given.
 struct text_config {
   index vocabulary = 49408;
   index context = 77;
@@ -41,6 +40,15 @@ constexpr verdict check(const text_config& c) {
   return check(c.tower());
 }
 
+// A causal text transformer that is read at its last token, as CLIP's (Radford et al., ICML'21). Samples end
+// at their end token, so nothing after it is computed.
+// Asks for: samples of one to `context` tokens below `vocabulary`; lengths differ, nothing is padded.
+// Memory: of each block what its layers keep and (rows, width) between the blocks; with .recompute the latter
+// alone.
+// Errors: MT-N01, MT-N03, MT-N04, MT-N06, MT-N09, MT-N10
+// Example:
+//   using words = text_tower<text_config{.vocabulary = 512, .context = 32, .width = 64, .heads = 2}>;
+//   static_assert(words::layers == 12 && words::embedding == 512);
 template <text_config Config>
 struct text_tower : tower<token_embedding<Config.tokens()>, Config.tower()> {
   static_assert(require<check(Config)>);

@@ -16,6 +16,7 @@
 
 namespace motet {
 
+// Blocks and the tail of a tower by their numbers, whatever its embedding.
 struct tower_config {
   index width = 0;
   index layers = 0;
@@ -100,6 +101,16 @@ consteval bool has_members_of_embedding() {
 // Pre-norm transformer blocks between an embedding, which says what the input is, and a tail, which makes one
 // row of features for each sample: without one of its own, pooling and a projection to unit rows, as an
 // encoder has it. How it runs, whole or in pipeline stages, is said once, in stage.hpp.
+// Asks for: an embedding with the members that docs/your_tower.md lists, as wide as the config says.
+// Memory: of each block what its layers keep and (rows, width) between the blocks; with .recompute the latter
+// alone.
+// Errors: MT-N01, MT-N03, MT-N04, MT-N05, MT-N06, MT-N09, MT-N10, MT-N11
+// Example:
+//   #include <motet/nn/layers/token_embedding.hpp>
+//   constexpr tower_config shape{
+//       .width = 64, .layers = 2, .attention = {.width = 64, .heads = 2}, .hidden = 256, .embedding = 32};
+//   using words = tower<token_embedding<token_config{.vocabulary = 300, .context = 16, .width = 64}>, shape>;
+//   static_assert(words::embedding == 32 && words::layers == 2);
 template <class Embed, tower_config Config, class Tail = void>
 struct tower {
   static_assert(require<check(Config)>);

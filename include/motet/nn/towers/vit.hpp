@@ -6,7 +6,7 @@
 
 namespace motet {
 
-// A vision transformer over pictures (Dosovitskiy et al., ICLR'21), as CLIP uses it.
+// A vision transformer by its numbers, which are those of CLIP's base size where none is given.
 struct vit_config {
   index image = 224;
   index patch = 16;
@@ -42,6 +42,15 @@ constexpr verdict check(const vit_config& c) {
   return check(c.tower());
 }
 
+// A vision transformer over pictures (Dosovitskiy et al., ICLR'21), as CLIP uses it: patches, blocks of
+// attention and an MLP, one row of features for each picture.
+// Asks for: pictures of one size as numbers, or of any size as bytes; a patch that divides the side.
+// Memory: of each block what its layers keep and (rows, width) between the blocks; with .recompute the latter
+// alone.
+// Errors: MT-N01, MT-N02, MT-N03, MT-N04, MT-N07, MT-N09, MT-N10
+// Example:
+//   using eye = vit<vit_config{.image = 64, .patch = 8, .width = 192, .layers = 4, .heads = 3}>;
+//   static_assert(eye::width == 192 && eye::embedding == 512);
 template <vit_config Config>
 struct vit : tower<patch_embedding<Config.patches()>, Config.tower()> {
   static_assert(require<check(Config)>);

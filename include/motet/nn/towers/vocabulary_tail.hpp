@@ -36,6 +36,13 @@ struct vocabulary_product {
 // -log(probability), times the share of one target. So features of all samples sum to the loss of the step.
 // Logits exist for some rows at a time: forward keeps no more than the normed rows, and backward makes logits
 // again.
+// Asks for: rows with targets below Vocabulary; a negative target asks for nothing.
+// Memory: what the norm keeps, and (rows, width) behind it; logits of some rows at a time.
+// Errors: MT-N04
+// Example:
+//   #include <motet/nn/layers/norm.hpp>
+//   using end = next_token_tail<norm<64>, 1024>;
+//   static_assert(end::out == 1 && end::in == 64);
 template <class Norm, index Vocabulary>
 struct next_token_tail {
   static_assert(Vocabulary > 0, "motet: sizes of a net must be positive [MT-N04]");

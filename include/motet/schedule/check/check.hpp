@@ -62,6 +62,15 @@ constexpr list<blocked> find_cycle(const program& of, const program_graph& graph
 // Proves a program: every list complete and in a possible order, messages matched, meetings in one order,
 // slots kept, updates last, and no rank ever waiting for itself by way of others. Rendezvous is the stricter
 // delivery: what passes it hangs on no transport.
+// Asks for: a program, from compile(), a file or by hand.
+// Memory: some numbers for each instruction, given back at the end.
+// Errors: MT-P01, MT-P04, MT-P06, MT-P11, MT-P20, MT-P21, MT-P22, MT-P23, MT-P24, MT-P25, MT-P26, MT-P28,
+// MT-P29, MT-P30, MT-P31, MT-P32, MT-P33, MT-P34, MT-P35, MT-P36, MT-P37, MT-P38
+// Example:
+//   #include <motet/schedule/core/compile.hpp>
+//   bool hangs_with_one_queue(const score& order) {
+//     return !check(compile(order, {.carried = messages::in_compute})).ok();
+//   }
 constexpr check_result check(const program& of, delivery how = delivery::rendezvous) {
   program_graph graph;
   check_result result{build_graph(of, how, graph), {}};

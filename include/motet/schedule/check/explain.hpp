@@ -65,6 +65,12 @@ inline std::string explain(const program& of, const check_result& result) {
 }
 
 // Stops with a sentence when a program is not legal.
+// Asks for: a program, from compile(), a file or by hand.
+// Memory: what check() takes, and the sentence.
+// Errors: MT-P01, MT-P04, MT-P06, MT-P11, MT-P20, MT-P21, MT-P22, MT-P23, MT-P24, MT-P25, MT-P26, MT-P28,
+// MT-P29, MT-P30, MT-P31, MT-P32, MT-P33, MT-P34, MT-P35, MT-P36, MT-P37, MT-P38
+// Example:
+//   std::string why_not(const program& steps) { return explain(steps, check(steps)); }
 inline void require_legal(const program& of, delivery how = delivery::rendezvous) {
   const check_result result = check(of, how);
   if (!result.ok()) fail(*result.found.why, detail_of(of, result.found) + cycle_of(of, result));

@@ -378,6 +378,13 @@ class rehearsal {
 // what is proven here holds for the compiled program, with rendezvous as with buffered messages: a channel's
 // k-th send and k-th receive wait for nothing but their own ranks' progress up to them.
 // `where` is the rank, `got` the position in its order.
+// Asks for: a score, whoever wrote it.
+// Memory: some numbers for each computation, given back at the end.
+// Errors: MT-P01, MT-P04, MT-P06, MT-P20, MT-P21, MT-P22, MT-P23, MT-P24, MT-P25, MT-P26, MT-P27, MT-P28,
+// MT-P30, MT-P36, MT-P37
+// Example:
+//   #include <motet/schedule/write/gpipe.hpp>
+//   static_assert(prove(gpipe::write({.stages = 2, .microbatches = 2})).ok());
 constexpr verdict prove(const score& from) { return detail::rehearsal(from).run(); }
 
 }  // namespace motet

@@ -36,6 +36,13 @@ inline constexpr proof proof_of = prove_schedule<Schedule, Shape>();
 }  // namespace detail
 
 // static_assert(proven<one_f_one_b, shape>): the numbers fit the schedule, and its order is legal.
+// Asks for: a schedule with the members that schedule/core/shape.hpp lists, and its numbers as a constant.
+// Memory: none at run time.
+// Errors: MT-P01, MT-P02, MT-P03, MT-P04, MT-P05, MT-P06, MT-P07, MT-P10, MT-P11, MT-P20, MT-P21, MT-P22,
+// MT-P23, MT-P24, MT-P25, MT-P26, MT-P27, MT-P28, MT-P30, MT-P36, MT-P37
+// Example:
+//   #include <motet/schedule/write/one_f_one_b.hpp>
+//   static_assert(proven<one_f_one_b, pipeline_shape{.stages = 2, .microbatches = 4}>);
 template <class Schedule, auto Shape>
 inline constexpr bool proven = require<detail::proof_of<Schedule, Shape>.found>;
 

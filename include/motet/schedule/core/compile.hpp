@@ -33,8 +33,8 @@ class message_writer {
   constexpr std::int32_t rank_of(const cell_seat& at) const {
     return from_.place(from_.voices()[at.voice], at.stage);
   }
-  // visit(cell, part, their part): of those on other ranks that get what this cue makes. A stage that kept its
-  // microbatch at once asks for no replay.
+  // visit(cell, part, their part): of those on other ranks that get what this cue makes. A stage that kept
+  // its microbatch at once asks for no replay.
   template <class Visit>
   constexpr void each_sent(const cue& made, std::int32_t rank, Visit&& visit) const {
     const int kind = message_kind(made.what);
@@ -189,6 +189,12 @@ class update_writer {
 };
 
 // A score that prove() passes, with its messages, its updates, and the slots that it needs.
+// Asks for: a score that prove() passes.
+// Memory: the program: an instruction for each computation, message and update.
+// Errors: none of its own.
+// Example:
+//   #include <motet/schedule/write/one_f_one_b.hpp>
+//   const program steps = compile(one_f_one_b::write({.stages = 4, .microbatches = 8}));
 constexpr program compile(const score& from, compile_config config = {}) {
   program made;
   made.voices = from.voices();

@@ -7,6 +7,13 @@
 namespace motet {
 
 // The voices of two scores as different modules, the second one's ranks behind the first one's.
+// Asks for: two scores; prove() says whether what comes out can be played.
+// Memory: a new score, as long as both.
+// Errors: none of its own.
+// Example:
+//   #include <motet/schedule/write/gpipe.hpp>
+//   const score one = gpipe::write({.stages = 2, .microbatches = 4});
+//   const score both = joined(beside(one, one), 1);
 constexpr score beside(const score& first, const score& second) {
   score out;
   std::int32_t modules = 0;

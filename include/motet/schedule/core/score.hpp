@@ -38,6 +38,18 @@ struct cue {
 //     out.rank();
 //     out.play(op::forward, tower, stage, microbatch);
 //     ...
+// Asks for: voices first, then the order of one rank after the other.
+// Memory: one number of 64 bits for each computation.
+// Errors: none of its own.
+// Example:
+//   score one_rank() {
+//     score out;
+//     const int tower = out.add(voice{}, [](int) { return 0; });
+//     out.rank();
+//     out.play(op::forward, tower, 0, 0);
+//     out.play(op::backward, tower, 0, 0);
+//     return out;
+//   }
 class score {
  public:
   // Returns the voice's number.

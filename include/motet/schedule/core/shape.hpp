@@ -25,6 +25,12 @@
 namespace motet {
 
 // One module on a row of devices.
+// Asks for: one stage and one microbatch, or more; check_counts() says so.
+// Memory: four numbers.
+// Errors: MT-P01, MT-P07, MT-P09, MT-P11
+// Example:
+//   constexpr pipeline_shape four{.stages = 4, .microbatches = 8};
+//   static_assert(check_counts(four).ok() && !check_layers(four, 3).ok());
 struct pipeline_shape {
   int stages = 1;  // devices
   int microbatches = 1;

@@ -219,6 +219,11 @@ class csv_reader {
 // The program in a file in the CSV form of torch.distributed.pipelining, or in the same form with a header of
 // ours. Where it holds computations alone, messages and updates are added as compile() does. What cannot be a
 // program is refused with row and column (MT-P50..); whether the program is legal is for check() to say.
+// Asks for: the text of a file, a line for each rank.
+// Memory: the program.
+// Errors: MT-P50, MT-P51, MT-P52, MT-P53, MT-P54, MT-P55, MT-P56, MT-P57
+// Example:
+//   const program two = read_csv("0F0,,0B0\n1F0,1B0\n");
 inline program read_csv(std::string_view text) { return detail::csv_reader(text).read(); }
 
 }  // namespace motet

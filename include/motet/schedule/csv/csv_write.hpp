@@ -181,6 +181,12 @@ class csv_writer {
 // The CSV form of a program: as torch.distributed.pipelining writes it where that says it all, else with a
 // header that torch refuses and read_csv() reads. Every legal program is read back as it was. Form
 // `computations` leaves out what compile() would not add.
+// Asks for: a program.
+// Memory: the text.
+// Errors: none of its own.
+// Example:
+//   #include <motet/schedule/write/one_f_one_b.hpp>
+//   const std::string text = write_csv(compile(one_f_one_b::write({.stages = 4, .microbatches = 8})));
 inline std::string write_csv(const program& of, csv_config config = {}) {
   if (config.form == csv_form::shortest)
     config.form = of == compile(score_of(of)) ? csv_form::computations : csv_form::everything;

@@ -367,6 +367,13 @@ class svg_picture {
 
 // A picture of a program in time, complete in itself: a row of bars for each rank, thin lines below for its
 // messages, its idle share on the right. Bars tell on hover what they are. What takes no time is not drawn.
+// Asks for: a program, and when its instructions ran: from simulate(), or measured.
+// Memory: the picture's text; for more than .most_bars computations without hover texts.
+// Errors: none of its own.
+// Example:
+//   std::string picture(const program& steps, const timeline& when) {
+//     return draw_svg(steps, when, {.title = "1F1B", .unit = "ms"});
+//   }
 inline std::string draw_svg(const program& of, const timeline& when, const svg_style& style = {}) {
   return detail::svg_picture(of, when, nullptr, style).draw();
 }

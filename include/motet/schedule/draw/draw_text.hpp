@@ -161,6 +161,13 @@ class text_picture {
 }  // namespace detail
 
 // A picture for a terminal: a line for each rank, time from left to right, dots where it is idle.
+// Asks for: a program, and when its instructions ran: from simulate(), or measured.
+// Memory: a line for each rank.
+// Errors: none of its own.
+// Example:
+//   std::string picture(const program& steps, const timeline& when) {
+//     return draw_text(steps, when, {.width = 80});
+//   }
 inline std::string draw_text(const program& of, const timeline& when, const text_style& style = {}) {
   return detail::text_picture(of, when, style).draw();
 }

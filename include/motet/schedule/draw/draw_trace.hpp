@@ -193,6 +193,13 @@ class trace_writer {
 // A trace in the event format of Chrome, for Perfetto (ui.perfetto.dev) and chrome://tracing: a process for
 // each rank, a thread for each lane, arrows from sends to receives. Stages and microbatches are counted from
 // 0, as in the program.
+// Asks for: a program, and when its instructions ran: from simulate(), or measured.
+// Memory: the trace's text: an event for each instruction.
+// Errors: none of its own.
+// Example:
+//   std::string in_milliseconds(const program& steps, const timeline& when) {
+//     return draw_trace(steps, when, {.seconds = 1e-3});
+//   }
 inline std::string draw_trace(const program& of, const timeline& when, const trace_style& style = {}) {
   detail::trace_writer out(of);
   out.put_names(0, 1, "");

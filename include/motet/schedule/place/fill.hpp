@@ -33,7 +33,8 @@ class gap_filler : score_turns {
     double longest = 0;
     for (const double each : filler_seconds_of_ranks()) longest = each > longest ? each : longest;
     out.filler_seconds = longest;
-    // The others may be late by some of what the fillers take, so that those come first: by how much is tried.
+    // The others may be late by some of what the fillers take, so that those come first: by how much is
+    // tried.
     constexpr int steps = 8;
     bool found = false;
     for (int k = 0; k <= steps; ++k)
@@ -213,7 +214,8 @@ class gap_filler : score_turns {
     found.there = true;
     return found;
   }
-  // Whether no rank of a filler is late with what comes next for it; those that wait for a filler anyway are not.
+  // Whether no rank of a filler is late with what comes next for it; those that wait for a filler anyway are
+  // not.
   constexpr bool fits(const filler_seat& of, double end, double target) const {
     for (const std::int32_t v : of.voices) {
       const std::int32_t r = rank_of(v, of.stage);
@@ -236,8 +238,9 @@ class gap_filler : score_turns {
     return found;
   }
 
-  // Plays all in time: whoever can start first does. `target`: until when the whole should be done, which says
-  // how late the others may be; eager: fillers come first wherever that makes nobody late. False: some wait for ever.
+  // Plays all in time: whoever can start first does. `target`: until when the whole should be done, which
+  // says how late the others may be; eager: fillers come first wherever that makes nobody late. False: some
+  // wait for ever.
   constexpr bool play(bool alone, double target, bool eager) {
     total_ = static_cast<index>(groups_.size());
     if (!alone)
@@ -345,11 +348,19 @@ class gap_filler : score_turns {
 
 }  // namespace detail
 
-// Another order of the same score: the modules that fill go where their ranks would wait for others. Each rank plays
-// the others in the order that they have; forwards of those that fill come early enough for whom they feed, backwards
-// behind those that feed them gradients, and both where they make nobody late, if there is such a place. What the score
-// says of the fillers' own order is not looked at, they may be without any. Times decide the order and nothing else:
-// whoever is late at run time delays those alone that wait for it.
+// Another order of the same score: the modules that fill go where their ranks would wait for others. Each
+// rank plays the others in the order that they have; forwards of those that fill come early enough for whom
+// they feed, backwards behind those that feed them gradients, and both where they make nobody late, if there
+// is such a place. What the score says of the fillers' own order is not looked at, they may be without any.
+// Times decide the order and nothing else: whoever is late at run time delays those alone that wait for it.
+// Asks for: modules that fill and lead to one that leaves gaps; times of all stages.
+// Memory: some numbers for each computation, and the new score.
+// Errors: MT-P10, MT-P28, MT-S21
+// Example:
+//   double saved(const score& from, const filling& how) {
+//     filled_score out;
+//     return fill_gaps(from, how, out).ok() ? out.alone_seconds + out.filler_seconds - out.seconds : 0;
+//   }
 constexpr verdict fill_gaps(const score& from, const filling& how, filled_score& out) {
   return detail::gap_filler(from, how).run(out);
 }

@@ -189,6 +189,14 @@ class placer {
 // every rank follows, so that none waits for ever. Ranks that compute together wait for each other within a
 // computation and look at nothing else meanwhile: with shards all ranks keep to the order of time, and joins
 // are part of it. `together` asks for that order without shards.
+// Asks for: a score that prove() passes, and a rank below `ranks` for each (voice, replica, shard, stage).
+// Memory: the new score, and once the times of the first one's computations.
+// Errors: none of its own.
+// Example:
+//   score on_two_replicas(const score& from) {
+//     return placed(from, {{.replicas = 2}}, 2 * from.ranks(),
+//                   [&](int, int replica, int, int stage) { return replica * from.ranks() + stage; });
+//   }
 template <class Where>
 constexpr score placed(const score& from, const list<voice_spread>& spreads, std::int32_t ranks, Where where,
                        bool together = false) {

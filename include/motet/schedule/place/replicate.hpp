@@ -8,6 +8,12 @@ namespace motet {
 // Data parallelism: every module `replicas` times, each copy of the whole score on ranks of its own, the
 // first on ranks 0, 1, ... Copies share their gradients, so compile() adds a reduction before each update.
 // They also meet in the same joins: a loss over all samples of all copies.
+// Asks for: a score, and one replica or more.
+// Memory: the new score: as many times longer.
+// Errors: none of its own.
+// Example:
+//   #include <motet/schedule/write/gpipe.hpp>
+//   const score order = replicate(gpipe::write({.stages = 2, .microbatches = 4}), 3);
 constexpr score replicate(const score& from, int replicas) {
   score out;
   for (int r = 0; r < replicas; ++r) {

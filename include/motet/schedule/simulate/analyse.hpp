@@ -49,6 +49,16 @@ constexpr void file_gap(const program& of, const timeline& when, std::int32_t i,
 
 }  // namespace detail
 
+// Where the time of each rank goes and how much it keeps, and the instructions that the whole step waits for.
+// Asks for: a program, its costs, and when its instructions ran: from simulate(), or measured.
+// Memory: some numbers for each rank, and the path's instructions.
+// Errors: none of its own.
+// Example:
+//   double bubbles(const program& steps, const cost_table& costs) {
+//     timeline when;
+//     simulate(steps, costs, when);
+//     return analyse(steps, costs, when).bubble_rate;
+//   }
 constexpr analysis analyse(const program& of, const cost_table& costs, const timeline& when) {
   analysis out;
   const std::int32_t ranks = of.ranks();

@@ -123,6 +123,19 @@ class virtual_clock {
 
 // Plays a program in virtual time. A program that check() refuses is refused here too, and the timeline is
 // then empty.
+// Asks for: a program that check() passes, and the costs of its stages.
+// Memory: start, end and cause of each instruction.
+// Errors: MT-P01, MT-P04, MT-P06, MT-P11, MT-P20, MT-P21, MT-P22, MT-P23, MT-P24, MT-P25, MT-P26, MT-P28,
+// MT-P29, MT-P30, MT-P31, MT-P32, MT-P33, MT-P34, MT-P35, MT-P36, MT-P37, MT-P38
+// Example:
+//   #include <motet/schedule/core/compile.hpp>
+//   #include <motet/schedule/write/one_f_one_b.hpp>
+//   double seconds() {
+//     const program steps = compile(one_f_one_b::write({.stages = 4, .microbatches = 8}));
+//     timeline when;
+//     simulate(steps, even_costs(steps, {.forward = 2, .backward_input = 2, .backward_weight = 1}), when);
+//     return when.makespan;
+//   }
 constexpr finding simulate(const program& of, const cost_table& costs, timeline& out,
                            delivery how = delivery::buffered) {
   out = {};

@@ -26,6 +26,15 @@ struct tower_shape {
 // backward runs through one group, forward runs through the next, so the pipeline does not drain for the
 // loss; G is 1 in 1F1B. With a stash below the group, memory no longer grows with the group: what was not
 // kept runs forward again shortly before its backward. The last of a group are the ones to keep.
+// Asks for: one tower or more, of one stage and one microbatch or more each; a group that divides the
+// microbatches, and a stash of at most a group.
+// Memory: a stage keeps at most the stash of its group, and those on their way to the end and back.
+// Errors: MT-P01, MT-P04, MT-P05, MT-P06, MT-P11
+// Example:
+//   constexpr batch_sync::shape towers{
+//       .towers = {{.stages = 2, .microbatches = 8, .group = 4}, {.microbatches = 8, .group = 4}}, .count = 2};
+//   static_assert(batch_sync::check(towers).ok());
+//   const score order = batch_sync::write(towers);
 struct batch_sync {
   static constexpr const char* name = "batch_sync";
   static constexpr int most_towers = 8;

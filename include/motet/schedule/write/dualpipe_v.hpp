@@ -8,6 +8,13 @@ namespace motet {
 
 // DualPipe (DeepSeek-AI, 2024) cut in half to a V: in the steady part each device overlaps the forward of one
 // of its two chunks with the backward of the other, so that one computes while the other communicates.
+// Asks for: two chunks on each device, and at least twice as many microbatches as devices.
+// Memory: on each device as many microbatches as there are devices, and one chunk more.
+// Errors: MT-P01, MT-P02, MT-P07, MT-P10, MT-P11
+// Example:
+//   constexpr pipeline_shape four{.stages = 4, .microbatches = 8};
+//   static_assert(dualpipe_v::check(four).ok());
+//   const score order = dualpipe_v::write(four);
 struct dualpipe_v {
   static constexpr const char* name = "dualpipe_v";
   using shape = pipeline_shape;

@@ -6,6 +6,13 @@
 namespace motet {
 
 // All forwards, then all backwards (Huang et al., NeurIPS'19): simple, and every microbatch is kept.
+// Asks for: one stage and one microbatch, or more.
+// Memory: every device keeps all microbatches.
+// Errors: MT-P01, MT-P07, MT-P11
+// Example:
+//   constexpr pipeline_shape four{.stages = 4, .microbatches = 8};
+//   static_assert(gpipe::check(four).ok());
+//   const score order = gpipe::write(four);
 struct gpipe {
   static constexpr const char* name = "gpipe";
   using shape = pipeline_shape;

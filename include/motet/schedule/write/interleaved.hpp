@@ -8,6 +8,13 @@ namespace motet {
 
 // 1F1B over several chunks a device (Narayanan et al., SC'21): the bubble shrinks by the number of chunks,
 // and messages grow by it.
+// Asks for: chunks on each device, two where none are said, and microbatches that the devices divide.
+// Memory: more than 1F1B: a device runs ahead through all of its chunks.
+// Errors: MT-P01, MT-P03, MT-P07, MT-P11
+// Example:
+//   constexpr pipeline_shape four{.stages = 4, .microbatches = 8, .chunks = 3};
+//   static_assert(interleaved::check(four).ok());
+//   const score order = interleaved::write(four);
 struct interleaved {
   static constexpr const char* name = "interleaved";
   using shape = pipeline_shape;

@@ -7,6 +7,13 @@ namespace motet {
 
 // One forward, one backward (Harlap et al., SOSP'19; Megatron-LM): as long as GPipe, but a device keeps at
 // most as many microbatches as there are stages from it to the end.
+// Asks for: one stage and one microbatch, or more.
+// Memory: device d of p keeps at most p - d microbatches.
+// Errors: MT-P01, MT-P07, MT-P11
+// Example:
+//   constexpr pipeline_shape four{.stages = 4, .microbatches = 8};
+//   static_assert(one_f_one_b::check(four).ok());
+//   const score order = one_f_one_b::write(four);
 struct one_f_one_b {
   static constexpr const char* name = "1f1b";
   using shape = pipeline_shape;

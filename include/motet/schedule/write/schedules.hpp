@@ -135,6 +135,12 @@ inline verdict write_schedule(std::string_view name, const schedule_options& fro
   }
   return found;
 }
+// Writes the order of the schedule that is called so; numbers that do not fit it are an error.
+// Asks for: a name that schedule_names() tells, and no option that this schedule lacks.
+// Memory: the score: a number for each computation.
+// Errors: MT-P01, MT-P02, MT-P03, MT-P04, MT-P05, MT-P06, MT-P07, MT-P10, MT-P11, MT-P60, MT-P61
+// Example:
+//   const score order = write_schedule("zb_v", {.stages = 4, .microbatches = 8});
 inline score write_schedule(std::string_view name, const schedule_options& from) {
   score out;
   enforce(write_schedule(name, from, out), std::string(name));

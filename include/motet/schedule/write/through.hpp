@@ -107,8 +107,8 @@ class through_writer {
               feeds_.push({source, static_cast<std::int32_t>(at / from.replicas), k, n});
       }
   }
-  // Stages on one rank, behind as many changes of ranks, are one seat, where microbatches go on as they are. A rank to
-  // which rows come back has several.
+  // Stages on one rank, behind as many changes of ranks, are one seat, where microbatches go on as they are.
+  // A rank to which rows come back has several.
   constexpr void seat_all() {
     struct place {
       std::int32_t rank = 0, depth = 0, module = 0;
@@ -218,9 +218,10 @@ class through_writer {
 
 // Modules that feed one another as one pipeline: each microbatch goes through all of them and its gradient
 // back, and a device is as many microbatches ahead as rows still change ranks behind it. Of stages one
-// behind the other on one rank, which are one device of the score, each microbatch passes all before the next. Each
-// microbatch has a loss of its own. Modules may have replicas and microbatches in other numbers than those that
-// they feed: a microbatch then feeds all that have samples of its own, and waits for all of their gradients.
+// behind the other on one rank, which are one device of the score, each microbatch passes all before the
+// next. Each microbatch has a loss of its own. Modules may have replicas and microbatches in other numbers
+// than those that they feed: a microbatch then feeds all that have samples of its own, and waits for all of
+// their gradients.
 constexpr verdict check_through(const through_shape& of) {
   for (index k = 0; k < of.modules.size(); ++k) {
     if (of.modules[k].microbatches < 1) return {reason::no_stages, k, of.modules[k].microbatches, 1};
@@ -229,6 +230,17 @@ constexpr verdict check_through(const through_shape& of) {
   if (!detail::through_writer(of).sorted()) return {reason::feeds_in_a_circle, 0, of.modules.size(), 0};
   return {};
 }
+// The order of a shape that check_through() accepts.
+// Asks for: one stage or more of each module, and feeds that make no circle; check_through() says so.
+// Memory: the score; a device keeps as many microbatches as are between it and their loss.
+// Errors: MT-M11, MT-P01
+// Example:
+//   score of_two() {
+//     through_shape all;
+//     all.modules.push({.ranks = {0}, .microbatches = 4});
+//     all.modules.push({.ranks = {1}, .from = {0}, .meets = true, .microbatches = 4});
+//     return write_through(all);
+//   }
 constexpr score write_through(const through_shape& of) { return detail::through_writer(of).write(); }
 
 }  // namespace motet

@@ -83,6 +83,13 @@ constexpr verdict check_pattern(const pipeline_shape& p, int memory) {
 
 // Half the memory of 1F1B and half its bubble (Qi et al., NeurIPS'24): zb_v's placement with forwards further
 // apart.
+// Asks for: two chunks on each device; with `memory`, at least what keeps() says.
+// Memory: keeps() microbatches on each device: half of the stages, and one.
+// Errors: MT-P01, MT-P07, MT-P10, MT-P11
+// Example:
+//   constexpr pipeline_shape four{.stages = 4, .microbatches = 8};
+//   static_assert(v_half::keeps(four) == 3 && v_min::keeps(four) == 2);
+//   const score order = v_half::write(four);
 struct v_half {
   static constexpr const char* name = "v_half";
   using shape = pipeline_shape;

@@ -10,6 +10,13 @@ namespace motet {
 // Zero bubble within a memory limit and for given times (Qi et al., ICLR'24): as many forwards as fit before
 // the first backward returns, then whatever keeps devices busy. The shortest of several orders, never longer
 // than zb_h1 or zb_h2 where these fit.
+// Asks for: one chunk on each device; times of the three parts and of a transfer as whole numbers, equal ones
+// where none are given.
+// Memory: at most `memory` microbatches on each device; with 0, as many as the first device can use.
+// Errors: MT-P01, MT-P07, MT-P10, MT-P11
+// Example:
+//   constexpr pipeline_shape four{.stages = 4, .microbatches = 8, .memory = 6};
+//   const score order = zb_auto::write(four, {.forward = 10, .backward_input = 12, .backward_weight = 8});
 struct zb_auto {
   static constexpr const char* name = "zb_auto";
   using shape = pipeline_shape;

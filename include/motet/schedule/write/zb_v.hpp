@@ -11,6 +11,14 @@ namespace motet {
 // way back up, so the last device that a forward reaches is the first to get memory back. With as much memory
 // as 1F1B and from 2 * stages - 1 microbatches on, no device waits when the three parts take equal time. For
 // other times the shortest of several orders, within less memory also of v_half and v_min.
+// Asks for: two chunks on each device; times of the three parts as whole numbers, equal ones where none are
+// given.
+// Memory: as many microbatches on each device as 1F1B keeps on its first, or `memory` where that is less.
+// Errors: MT-P01, MT-P07, MT-P10, MT-P11
+// Example:
+//   constexpr pipeline_shape four{.stages = 4, .microbatches = 8};
+//   static_assert(zb_v::check(four).ok());
+//   const score order = zb_v::write(four);
 struct zb_v {
   static constexpr const char* name = "zb_v";
   using shape = pipeline_shape;

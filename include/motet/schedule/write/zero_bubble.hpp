@@ -32,6 +32,12 @@ constexpr score write_zero_bubble(const pipeline_shape& p, int depth_of_warm_up,
 }  // namespace detail
 
 // As much memory as 1F1B on its first device, a third of its bubble.
+// Asks for: one chunk on each device, and any number of microbatches.
+// Memory: zb_h1 keeps as many microbatches as 1F1B does on its first device; zb_h2 nearly twice as many.
+// Errors: MT-P01, MT-P07, MT-P11
+// Example:
+//   constexpr pipeline_shape four{.stages = 4, .microbatches = 8};
+//   const score lean = zb_h1::write(four), quick = zb_h2::write(four);
 struct zb_h1 {
   static constexpr const char* name = "zb_h1";
   using shape = pipeline_shape;
