@@ -3,26 +3,27 @@
 
 #include <motet/backend/cpu/device.hpp>
 #include <motet/backend/transport/local/local_group.hpp>
-#include <motet/runtime/train/pipeline_trainer.hpp>
+#include <motet/front/ranks_here.hpp>
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
 #include <motet/backend/transport/mpi/mpi_group.hpp>
 #include <motet/runtime/ranks/process_rank.hpp>
 #endif
 
-// What trains any model on ranks that are threads, or processes of MPI, by number type: MOTET_RANKS(extern,
-// fp32) says that another file has it, MOTET_RANKS(, fp32) makes this file have it. It knows nothing of a
-// model's type, so a program of several files, or one that is built often, defines MOTET_COMPILED_RANKS
-// everywhere and compiles the two files of compiled/ once (with CMake: link motet::compiled_ranks). Nothing
-// else changes.
+// What trains any model on ranks that are threads, or processes of MPI, makes features with it and writes its
+// checkpoints, by number type: MOTET_RANKS(extern, fp32) says that another file has it, MOTET_RANKS(, fp32)
+// makes this file have it. It knows nothing of a model's type, so a program of several files, or one that is
+// built often, defines MOTET_COMPILED_RANKS everywhere and compiles the two files of compiled/ once (with
+// CMake: link motet::compiled_ranks). Nothing else changes.
 
-#define MOTET_THREAD_RANKS(KEYWORD, NUMBERS)   \
-  KEYWORD template class motet::model_trainer< \
-      motet::cpu::device, motet::NUMBERS, motet::thread_ranks<motet::local::world, motet::local::endpoint>>;
+#define MOTET_RANKS_OF(KEYWORD, NUMBERS, ...)                                                   \
+  KEYWORD template class motet::model_trainer<motet::cpu::device, motet::NUMBERS, __VA_ARGS__>; \
+  KEYWORD template class motet::hosted_ranks<motet::NUMBERS, motet::cpu::device, __VA_ARGS__>;
+#define MOTET_THREAD_RANKS(KEYWORD, NUMBERS) \
+  MOTET_RANKS_OF(KEYWORD, NUMBERS, motet::thread_ranks<motet::local::world, motet::local::endpoint>)
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
-#define MOTET_RANKS(KEYWORD, NUMBERS)                                             \
-  MOTET_THREAD_RANKS(KEYWORD, NUMBERS)                                            \
-  KEYWORD template class motet::model_trainer<motet::cpu::device, motet::NUMBERS, \
-                                              motet::process_rank<motet::mpi::world, motet::mpi::endpoint>>;
+#define MOTET_RANKS(KEYWORD, NUMBERS)  \
+  MOTET_THREAD_RANKS(KEYWORD, NUMBERS) \
+  MOTET_RANKS_OF(KEYWORD, NUMBERS, motet::process_rank<motet::mpi::world, motet::mpi::endpoint>)
 #else
 #define MOTET_RANKS(KEYWORD, NUMBERS) MOTET_THREAD_RANKS(KEYWORD, NUMBERS)
 #endif
