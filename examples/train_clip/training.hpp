@@ -147,9 +147,12 @@ class training {
     for (const auto& [name, value] : settings.members()) same.add("setting " + name, write_json(value));
     same.add("setting save_every", std::to_string(run_.s.checkpoint.empty() ? -1 : run_.s.save_every));
     same.add("setting eval_every", std::to_string(run_.test ? run_.s.eval_every : -1));
+    same.add("setting checkpoint", run_.s.checkpoint);
     same.add("first step", std::to_string(run_.model->updates()));
     same.add("data", write_json(source.position()));
-    if (run_.folder) same.add("vocabulary", std::to_string(run_.folder->vocabulary_fingerprint()));
+    if (!run_.folder) return same;
+    same.add("vocabulary", std::to_string(run_.folder->vocabulary_fingerprint()));
+    same.add("content of the samples looked at", std::to_string(run_.folder->content_fingerprint()));
     return same;
   }
   // By one of the processes, with the weights of all.
