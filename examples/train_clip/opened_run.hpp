@@ -61,6 +61,7 @@ struct opened_run {
   // Takes all memory and makes the model as it was saved.
   void prepare() {
     model->prepare();
+    require_same_checkpoint();
     if (!saved) return;
     if (folder) {
       const json* then = saved->state().find("vocabulary");
@@ -103,6 +104,16 @@ struct opened_run {
   }
 
  private:
+  // Ranks load together, so a rank that goes on from something else is to be known before. The index has the checksums of
+  // all that a checkpoint holds.
+  void require_same_checkpoint() {
+    run_identity same;
+    same.add("checkpoint gone on from",
+             saved ? sentence({"step ", saved->step(), ", checksum ",
+                               checksum(mapped_file(saved->path() / "index.json").bytes())})
+                   : "none");
+    model->require_same(same);
+  }
   // A checkpoint may be whole and its weights ruined all the same; an older one tells nothing.
   loss_course tell_trend() const {
     if (!saved || trend.steps == 0) return loss_course::falls;

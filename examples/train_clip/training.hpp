@@ -152,9 +152,12 @@ class training {
     same.add("setting save_every", std::to_string(run_.s.checkpoint.empty() ? -1 : run_.s.save_every));
     same.add("setting eval_every", std::to_string(run_.test ? run_.s.eval_every : -1));
     same.add("setting validate_every", std::to_string(run_.test ? run_.s.validation_steps() : -1));
+    same.add("setting checkpoint", run_.s.checkpoint);
     same.add("first step", std::to_string(run_.model->updates()));
     same.add("data", write_json(source_->position()));
-    if (run_.folder) same.add("vocabulary", std::to_string(run_.folder->vocabulary_fingerprint()));
+    if (!run_.folder) return same;
+    same.add("vocabulary", std::to_string(run_.folder->vocabulary_fingerprint()));
+    same.add("content of the samples looked at", std::to_string(run_.folder->content_fingerprint()));
     return same;
   }
 

@@ -123,20 +123,42 @@ if command -v mpirun >/dev/null 2>&1; then
     same two.jsonl zero-1.jsonl
     mpi 3 --data shapes --steps 4 --plan gpipe --checkpoint processes --resume --no-report --metrics zero-1.jsonl || fail "status $? over three processes"
     same one.jsonl zero-1.jsonl
-    # Processes that would go different ways are told what differs, where, and both values.
-    differs() { # sentence, what the second rank has beside
-      sentence=$1
-      shift
+    # Processes that would go different ways are told what differs, where, and both values: of each case the sentence, what both ranks have
+    # beside, and what the second one has; $around: what env does for the second.
+    cp -r shapes alike
+    cp others/train-000.tar alike/
+    differs() { # sentence, words of both, words of the second; $around: what env does for the second
       OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout -k 5 100 \
-        mpirun -n 1 "$train" $run --steps 2 --plan data-2 : -n 1 "$train" $run --steps 2 --plan data-2 "$@" >out 2>err
+        mpirun -n 1 "$train" $run --steps 2 --plan data-2 $2 : -n 1 env $around "$train" $run --steps 2 --plan data-2 $2 $3 \
+        </dev/null >out 2>err
       status=$?
-      [ $status -eq 3 ] || fail "status $status where ranks differ: $*"
-      grep -q -e "$sentence.*MT-R" err || fail "no \"$sentence\" where ranks differ: $*"
+      [ $status -eq 3 ] || fail "status $status where ranks differ: $3"
+      grep -q -e "$1.*MT-R26" err || fail "no \"$1\" where ranks differ: $3"
     }
-    differs 'the setting learning_rate is 0.001 on rank 0; 0.002 on rank 1' --lr 2e-3
-    differs 'the setting steps is 2 on rank 0; 3 on rank 1' --steps 3
-    differs 'the optimizer is .*0.1,.* on rank 0; .*0.2,.* on rank 1' --weight-decay 0.2
-    differs 'the vocabulary is .* on rank 0; .* on rank 1' --data others
+    around=
+    while IFS='|' read -r sentence both second; do
+      differs "$sentence" "$both" "$second"
+    done <<'END'
+the setting learning_rate is 0.001 on rank 0; 0.002 on rank 1||--lr 2e-3
+the setting steps is 2 on rank 0; 3 on rank 1||--steps 3
+the optimizer's decay is 0.1 on rank 0; 0.2 on rank 1||--weight-decay 0.2
+the optimizer's clip is 1.0 on rank 0; 0.5 on rank 1||--clip 0.5
+the type of numbers is F32, F32, F32 on rank 0; BF16, F32, F32 on rank 1||--precision bf16
+the setting smallest_crop is [0-9.]* on rank 0; 0.75 on rank 1||--smallest-crop 0.75
+the setting flip is true on rank 0; false on rank 1||--no-flip
+the setting save_every is 1 on rank 0; 2 on rank 1|--checkpoint often --save-every 1|--save-every 2
+the setting checkpoint is here on rank 0; there on rank 1|--checkpoint here|--checkpoint there
+the vocabulary is [0-9]* on rank 0; [0-9]* on rank 1||--data others
+the content of the samples looked at is [0-9]* on rank 0; [0-9]* on rank 1||--data alike
+the checkpoint gone on from is none on rank 0; step 4, checksum [0-9]* on rank 1|--steps 6 --checkpoint processes|--resume
+END
+    # The same run by other ranks rounds unlike, and so has another checkpoint under the same name.
+    mkdir elsewhere
+    (cd elsewhere && timeout 100 "$train" $run --data ../shapes --steps 4 --checkpoint processes >out 2>err) || fail "no run elsewhere"
+    around='-C elsewhere'
+    differs 'the checkpoint gone on from is step 4, checksum [0-9]* on rank 0; step 4, checksum [0-9]* on rank 1' "--data $PWD/shapes --steps 6 --checkpoint processes --resume" ''
+    around=MOTET_KERNELS=portable
+    differs 'the choice of kernels (MOTET_KERNELS) is [a-z0-9_]* on rank 0; portable on rank 1.*set MOTET_KERNELS to kernels that all' '' ''
     mpi 2 $run --steps 2 --plan gpipe
     status=$?
     [ $status -eq 3 ] || fail "status $status of two processes with a plan for three"

@@ -25,7 +25,7 @@ struct ranks_on<cpu::device> {
   template <class Model, class Numbers>
   static std::unique_ptr<ranks_here<Numbers, cpu::device>> make(const launched_world& world,
                                                                 const score& order, pipeline_config config,
-                                                                const run_identity& same,
+                                                                run_identity same,
                                                                 const trainer_options& how) {
     if (how.fp8) fail(bad_training_option, "fp8 on processors: GPUs from sm_89 on multiply it");
     const auto& model = table_of_model<Model, cpu::context, Numbers>;
@@ -35,6 +35,8 @@ struct ranks_on<cpu::device> {
           hosted_ranks<Numbers, cpu::device, thread_ranks<local::world, local::endpoint>>>(
           model, order, std::move(config), same);
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
+    // Kernels round unlike, and each rank updates its own copy of what several hold: copies would part.
+    same.add("choice of kernels (MOTET_KERNELS)", cpu::kernel_name(cpu::current_kernel()));
     if (world.has_mpi())
       return std::make_unique<hosted_ranks<Numbers, cpu::device, process_rank<mpi::world, mpi::endpoint>>>(
           model, order, std::move(config), same);

@@ -73,9 +73,18 @@ class trainer {
     same.add("plan", write_json(plan_json(plan_)));
     same.add("batch", std::to_string(how.batch));
     same.add("seed", std::to_string(how.seed));
+    std::string kinds;
+    for (const dtype each :
+         {dtype_of<typename Numbers::value>, dtype_of<typename Numbers::stream>, dtype_of<master>})
+      kinds += (kinds.empty() ? "" : ", ") + std::string(name_of(each));
+    same.add("type of numbers", kinds + (how.fp8 ? ", products in fp8" : ""));
     const adamw_settings& moved = how.optimizer;
-    same.add("optimizer",
-             write_json(json(json::array{moved.beta1, moved.beta2, moved.epsilon, moved.decay, moved.clip})));
+    for (const auto& [what, is] : {std::pair("beta1", moved.beta1),
+                                   {"beta2", moved.beta2},
+                                   {"epsilon", moved.epsilon},
+                                   {"decay", moved.decay},
+                                   {"clip", moved.clip}})
+      same.add(std::string("optimizer's ") + what, write_json(json(is)));
     same.add("limit of the loss's number", how.clamp_scale ? "kept" : "none");
     for (const named_pace& each : how.paces)
       same.add("pace of " + each.module, write_json(json(json::array{each.rate, each.decay})));
@@ -108,8 +117,8 @@ class trainer {
     if (!prepared_) here_->prepare();
     prepared_ = true;
   }
-  // Forward, backward, clipping and one update at this learning rate. When a number is not finite: MT-R01,
-  // and the weights are as before.
+  // Forward, backward, clipping and one update at this learning rate, which is the same in all processes: that of
+  // the first step is compared. When a number is not finite: MT-R01, and the weights are as before.
   step_result step(const batch& whole, double rate, timeline* record = nullptr) {
     prepare();
     return here_->step(inputs_of<Model>(whole), rate, record);

@@ -95,8 +95,10 @@ inline constexpr message rank_waits_in_vain{
     "a process is dead, stopped or cut off from the network, or the ranks do not run the same program",
     "Start again from the last checkpoint; where ranks only are slow to answer, give a larger bound"};
 inline constexpr message ranks_do_not_match{
-    "MT-R26", "the ranks do not run the same thing", "other files, options or builds on some machines",
-    "Start all ranks from the same program, with the same options and the same files"};
+    "MT-R26", "the ranks do not run the same thing",
+    "other files, options, builds or processors on some machines",
+    "Start all ranks from the same program, with the same options and the same files; on unlike processors, "
+    "set MOTET_KERNELS to kernels that all of them have"};
 inline constexpr message rank_elsewhere{"MT-R27", "a rank does not live in this process",
                                         "a process has the memory of its own rank alone",
                                         "Ask for local_ranks() only"};

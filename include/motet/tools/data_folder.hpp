@@ -9,6 +9,7 @@
 #include <motet/tools/messages.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -81,6 +82,21 @@ class data_folder {
   const pair_source& pairs() const { return *pairs_; }
   const sample_source& samples() const { return *samples_; }
   index size() const { return has_pieces() ? samples_->size() : pairs_->size(); }
+  // Of what some samples hold: other data under the same names has another one. Names of files are none of it.
+  std::uint64_t content_fingerprint() const {
+    constexpr index looked_at = 16;
+    std::string all;
+    std::vector<std::uint8_t> bytes;
+    std::vector<std::string> texts;
+    for (index k = 0; k < std::min(looked_at, size()); ++k) {
+      const index i = k * size() / std::min(looked_at, size());
+      if (read_picture(i, bytes)) all.append(bytes.begin(), bytes.end());
+      if (has_pieces() && samples_->read_texts(i, texts))
+        for (const std::string& each : texts) all += each;
+      if (!has_pieces() && pairs_->read_caption(i, bytes)) all.append(bytes.begin(), bytes.end());
+    }
+    return random_stream::hash(all);
+  }
   const loader_config& config() const { return config_; }
   const sample_loader_config& sample_config() const { return config_; }
   skip_log& skips() { return skips_; }

@@ -38,11 +38,11 @@ struct small_seen_text {
   std::vector<float> pixels;
   motet::index asked = 0;
 
-  explicit small_seen_text(motet::index samples, std::uint64_t seed = 1) {
+  explicit small_seen_text(motet::index all, std::uint64_t seed = 1) {
     const motet::random_stream shape(seed, "shape"), words(seed, "words"), shades(seed, "shades");
     std::uint64_t draw = 0;
     motet::index seen = 0;
-    for (motet::index s = 0; s < samples; ++s) {
+    for (motet::index s = 0; s < all; ++s) {
       const auto length = 1 + shape.below(draw++, 6), shown = shape.below(draw++, 3);
       for (std::uint32_t k = 0, drawn = 0; k < length; ++k) {
         while (drawn < shown && shape.below(draw++, length) <= k) {
@@ -62,8 +62,8 @@ struct small_seen_text {
       pixels.push_back(static_cast<float>(shades.normal(static_cast<std::uint64_t>(i))));
   }
   motet::pictured_tokens get() const {
-    const auto samples = static_cast<motet::index>(offsets.size()) - 1;
-    return {{{ids.data(), {samples, 0, offsets.data()}}, targets.data(), 1 / static_cast<double>(asked)},
+    const auto all = static_cast<motet::index>(offsets.size()) - 1;
+    return {{{ids.data(), {all, 0, offsets.data()}}, targets.data(), 1 / static_cast<double>(asked)},
             {pixels.data(), picture_offsets.back()},
             picture_offsets.data(),
             places.data()};

@@ -3,7 +3,9 @@
 
 #include <motet/backend/core/in_parallel.hpp>
 #include <motet/backend/core/step_costs.hpp>
+#include <motet/format/json_write.hpp>
 #include <motet/runtime/gradients/rank_update.hpp>
+#include <motet/runtime/ranks/run_identity.hpp>
 #include <motet/runtime/ranks/thread_ranks.hpp>
 #include <motet/runtime/stage/program_fit.hpp>
 #include <motet/runtime/state/initialise.hpp>
@@ -14,6 +16,7 @@
 #include <motet/runtime/train/step_shares.hpp>
 
 #include <map>
+#include <utility>
 
 namespace motet {
 
@@ -119,11 +122,13 @@ class model_trainer {
   // The inputs of the step after the next one, which stay as they are until it has returned: ranks that have
   // room for them (rank_options) take them during the next one.
   void expect(std::span<const void* const> inputs) { placed_.expect(inputs); }
-  // One step, of inputs that lie there, module after module. The loss is the mean over the program's groups.
-  // When a number is not finite: MT-R01, and the weights are as before.
+  // One step, of inputs that lie there, module after module, at a rate that is the same in all processes: that of the
+  // first step is compared. The loss is the mean over the program's groups. When a number is not finite: MT-R01, and
+  // the weights are as before.
   step_result step(std::span<const void* const> inputs, double rate, timeline* record = nullptr) {
     const auto started = std::chrono::steady_clock::now();
     if (!prepared_) fail(bad_training_option, "step() before prepare()");
+    if (!std::exchange(begun_, true)) require_same_rate(rate);
     placed_.cut(inputs);
     ranks_.run([&](std::int32_t rank) { begin(rank, rate); }, record);
     step_result result;
@@ -329,6 +334,11 @@ class model_trainer {
     if (auto& own = updates_[static_cast<std::size_t>(rank)]) own->begin_step(steps_, rate);
     else placed_.begin_sums(rank);
   }
+  void require_same_rate(double rate) {
+    run_identity same;
+    same.add("learning rate of the first step", write_json(json(rate)));
+    ranks_.require_same(same);
+  }
   static bool update(void* self, const instruction& it, std::int32_t) {
     auto& all = *static_cast<model_trainer*>(self);
     const std::int32_t rank = all.of().place(all.of().voices[it.voice], it.stage);
@@ -390,6 +400,7 @@ class model_trainer {
   index steps_ = 0;
   bool clean_ = false;  // gradients are zero
   bool prepared_ = false;
+  bool begun_ = false;
 };
 
 // The same for a model by its type.
