@@ -72,9 +72,9 @@ struct settings {
     return {data, batch, rows, loader_threads, seed, smallest_crop, !no_flip, strict, form()};
   }
   index warmup_steps() const { return warmup >= 0 ? warmup : std::min<index>(100, steps / 10); }
-  // Steps between losses of held-out samples; 0: never. They cost a few hundredths of a run's time.
+  // Steps between losses of held-out samples; 0: never. They cost about a fiftieth of a run.
   index validation_steps() const {
-    return validate_every >= 0 ? validate_every : std::max<index>(10, steps / 40);
+    return validate_every >= 0 ? validate_every : std::max<index>(10, steps / 20);
   }
   rate_schedule rates() const {
     return {schedule == "constant" ? rate_kind::constant : rate_kind::cosine, rate, warmup_steps(), steps,
@@ -179,7 +179,7 @@ inline options command_line(settings& s) {
   line.count("--eval-every", s.eval_every, 0, "steps between tests by held-out pictures; 0: at the end only");
   line.count(
       "--validate-every", s.validate_every, -1,
-      "steps between losses of held-out samples, and looks at the temperature; 0: never, -1: forty times in "
+      "steps between losses of held-out samples, and looks at the temperature; 0: never, -1: twenty times in "
       "a run, and after ten steps at least");
   line.count("--line-every", s.line_every, 1, "steps between lines");
   line.count("--loader-threads", s.loader_threads, 1, most_threads, "that prepare data beside the step");
