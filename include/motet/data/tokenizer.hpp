@@ -27,12 +27,16 @@ struct added_token {
   bool left = false, right = false;  // takes the white space before it, or behind it, along
 };
 
-// Byte-pair encoding: of bytes, so that there is no unknown text, or of characters with tokens for the bytes of
-// those that the vocabulary lacks, as SentencePiece has it. In vocabularies for captions (rules spaced and
-// clip) the last two tokens are the begin and the end of a caption, and the end has the highest number of all,
-// as CLIP's pooling wants it; those of language models say what stands before and after a text. A constant
-// tokenizer serves any number of threads.
-// Training: tokenizer_train.hpp. Files: tokenizer_file.hpp.
+// Byte-pair encoding: of bytes, so that there is no unknown text, or of characters with tokens for the bytes
+// of those that the vocabulary lacks, as SentencePiece has it. In vocabularies for captions (rules spaced and
+// clip) the last two tokens are the begin and the end of a caption, and the end has the highest number of
+// all, as CLIP's pooling wants it; those of language models say what stands before and after a text. A
+// constant tokenizer serves any number of threads. Training: tokenizer_train.hpp. Files: tokenizer_file.hpp.
+// Asks for: texts in UTF-8; a context of two at least for captions.
+// Memory: the vocabulary; encoding takes a scratch that calls may share.
+// Errors: MT-D09, MT-D13
+// Example:
+//   std::string again(const tokenizer& words) { return words.decode(words.encode("a red circle")); }
 class tokenizer {
  public:
   using token = std::int32_t;

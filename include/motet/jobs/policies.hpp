@@ -57,6 +57,14 @@ inline void require_policy(const policy_question& of) {
 
 // Plays a trace by the named policy. Changes cost what the evaluation of Crius charges: policies that know
 // the plan beforehand 10 s a device and 40 at most, others 150 and 600.
+// Asks for: times of every model of the trace on the cluster's kinds.
+// Memory: the state of each job; with .record, who had which devices in each round.
+// Errors: MT-J09, MT-J11
+// Example:
+//   policy_answer of_sia(const job_cluster& lab, const job_trace& jobs, const iteration_times& times,
+//                        const data_parallel_memory& memory) {
+//     return play_policy({.policy = "sia"}, lab, jobs, times, memory);
+//   }
 inline policy_answer play_policy(const policy_question& of, const job_cluster& cluster,
                                  const job_trace& trace, const iteration_times& times,
                                  const data_parallel_memory& memory) {

@@ -9,6 +9,11 @@ namespace motet {
 // Samples of a step belong to the replicas and microbatches of a module: groups come first (one for each
 // join), each over the replicas, each part over the microbatches of a group. Uneven counts are fine, and a
 // part may be empty.
+// Asks for: one group, replica and microbatch at least.
+// Memory: a few numbers; two more for each replica where parts are not even.
+// Errors: none of its own.
+// Example:
+//   static_assert(sample_split{.samples = 10, .replicas = 3}.of(0, 0, 0).size() == 4);
 struct sample_split {
   index samples = 0;
   index groups = 1;

@@ -49,8 +49,8 @@ inline constexpr cluster_facts known_clusters[] = {
      {3.4e-6, 370e9},
      {14e-6, 384e9},
      48e9},
-    // DistTrain's: nodes of 8 Ampere devices with links of 300 GB/s, and four ports of 200 Gb/s out of each. Products
-    // reach what makes such devices train language models at half of their peak.
+    // DistTrain's: nodes of 8 Ampere devices with links of 300 GB/s, and four ports of 200 Gb/s out of each.
+    // Products reach what makes such devices train language models at half of their peak.
     {"a800-96",
      {"A800-SXM4-80GB", 312e12, 19.5e12, 78 * gib, 2039e9, {0.72, 0, 220}},
      12,
@@ -93,6 +93,11 @@ constexpr const cluster_facts* find_cluster(std::string_view name) {
 
 // Throws MT-P75 or MT-P76. `text` is NAME, NAME:NODES or NAME:NODESxDEVICES; the way out of a node stays the
 // same when it has fewer devices.
+// Asks for: a name that is listed here, with one node and one device at least.
+// Memory: a cluster's numbers.
+// Errors: MT-P75, MT-P76
+// Example:
+//   const cluster_facts two_nodes = cluster_named("h100:2");
 inline cluster_facts cluster_named(std::string_view text) {
   const std::size_t colon = std::min(text.find(':'), text.size());
   const std::string name(text.substr(0, colon));

@@ -111,6 +111,11 @@ inline cluster_facts load_cluster(const std::filesystem::path& path) {
   return parse_cluster(mapped_file(path).text(), path.string());
 }
 // What --cluster is given: a file that ends with .json, or NAME, NAME:NODES, NAME:NODESxDEVICES.
+// Asks for: a name that is listed in docs/plan/cluster.md, or a file with the fields listed there.
+// Memory: the file's text while it is read, and the cluster.
+// Errors: MT-F01, MT-F04, MT-P70, MT-P71, MT-P72, MT-P75, MT-P76, MT-P77
+// Example:
+//   const cluster_facts on = choose_cluster("a100:4x2");
 inline cluster_facts choose_cluster(const std::string& text) {
   return text.ends_with(".json") ? load_cluster(text) : cluster_named(text);
 }

@@ -282,6 +282,11 @@ inline model_shape load_model(const std::filesystem::path& path) {
   return parse_model(mapped_file(path).text(), path.string());
 }
 // What --model is given: a file that ends with .json, or a name.
+// Asks for: a name that is listed in docs/plan/model_file.md, or a file with the fields listed there.
+// Memory: the file's text while it is read, and the model.
+// Errors: MT-F01, MT-F04, MT-P70, MT-P71, MT-P72, MT-P78, MT-P79, MT-P80, MT-P82
+// Example:
+//   const model_shape clip = choose_model("b16");
 inline model_shape choose_model(const std::string& text) {
   if (text.ends_with(".json")) return load_model(text);
   if (const known_model* const found = find_model(text)) return found->make();

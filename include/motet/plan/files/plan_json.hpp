@@ -176,6 +176,12 @@ inline plan parse_plan(std::string_view text, const std::string& origin) {
     throw error(problem, origin);
   }
 }
+// Reads a plan from a file: one plan, or the best of a search's result.
+// Asks for: JSON with the fields that docs/plan/plan.md lists, or what plan_cluster --json wrote.
+// Memory: the file's text while it is read, and the plan.
+// Errors: MT-F01, MT-F04, MT-P70, MT-P71, MT-P72, MT-P84
+// Example:
+//   std::string lines_of(const std::string& file) { return format_plan(load_plan(file)); }
 inline plan load_plan(const std::filesystem::path& path) {
   return parse_plan(mapped_file(path).text(), path.string());
 }
