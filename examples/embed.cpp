@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Features of a Hugging Face CLIP model, or logits of a language model, which may see. The model's header is made when this
-// program is built (-DMOTET_EMBED_HF=DIR); its weights are read at run time.
+// Features of a Hugging Face CLIP model, or logits of a language model, which may see. The model's header is
+// made when this program is built (-DMOTET_EMBED_HF=DIR); its weights are read at run time.
 #include "embed/language.hpp"
 #include "embed/pairs.hpp"
 #include "embed/seeing.hpp"

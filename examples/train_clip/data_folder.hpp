@@ -14,8 +14,8 @@
 
 namespace motet::train_clip {
 
-// What lies in a folder to train on: pairs, or where the model speaks samples of any pieces; the vocabulary and
-// the classes.
+// What lies in a folder to train on: pairs, or where the model speaks samples of any pieces; the vocabulary
+// and the classes.
 class data_folder {
  public:
   data_folder(const settings& s, const model_facts& facts) : skips_(s.strict) {
@@ -101,7 +101,8 @@ class data_folder {
 
  private:
   std::string vocabulary() const { return (folder_ / "tokenizer.json").string(); }
-  // Conversations and plain texts come without a vocabulary; one that is learned of them is the same each time.
+  // Conversations and plain texts come without a vocabulary; one that is learned of them is the same each
+  // time.
   tokenizer read_or_learn(index most) {
     if (std::filesystem::exists(vocabulary())) return read_tokenizer(vocabulary());
     learned_ = true;

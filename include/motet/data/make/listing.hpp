@@ -115,9 +115,9 @@ inline std::string field_of(const std::filesystem::path& path) {
   return detail::lower_ascii(extension.empty() ? std::string_view() : std::string_view(extension).substr(1));
 }
 
-// Adds all pictures below a folder, in the order of their paths. A picture's caption is the text file of the same
-// name beside it. Where `classes`, a picture's class is the name of the folder that it lies in, which is then
-// not the top one.
+// Adds all pictures below a folder, in the order of their paths. A picture's caption is the text file of the
+// same name beside it. Where `classes`, a picture's class is the name of the folder that it lies in, which is
+// then not the top one.
 inline void list_folder(listing& into, const std::filesystem::path& folder, bool classes = false) {
   namespace fs = std::filesystem;
   std::error_code problem;

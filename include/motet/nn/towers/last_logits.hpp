@@ -75,8 +75,8 @@ struct continued_of<tower<E, Config, logits_tail<Norm, Vocabulary>>> {
 }  // namespace detail
 
 // Of a tower that makes the logits of all rows, such as decoder<...>::logits, the two with the same weights
-// that make those of the last row: `first` of its own input, `later` of tokens that follow. An embedding whose
-// input is more than tokens names a `text_embedding` of the same parameters, which takes tokens.
+// that make those of the last row: `first` of its own input, `later` of tokens that follow. An embedding
+// whose input is more than tokens names a `text_embedding` of the same parameters, which takes tokens.
 // Asks for: a causal tower; to go on row by row, experts whose capacity has no limit.
 // Memory: one row for each sample besides its blocks'.
 // Errors: MT-N11, MT-N13, MT-N14

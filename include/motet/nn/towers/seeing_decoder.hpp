@@ -190,14 +190,15 @@ struct pictured_embedding {
   }
 };
 
-// What takes rows of pictures to the width of text: two products with an activation between them, as LLaVA has
-// it.
+// What takes rows of pictures to the width of text: two products with an activation between them, as LLaVA
+// has it.
 template <index In, index Out, index Hidden = Out, activation Act = activation::gelu>
 using projector = sequential<named<"up", linear<In, Hidden, true, Act>>, named<"down", linear<Hidden, Out>>>;
 
-// A language model that sees: a decoder whose samples have pictures among their tokens. Eye and glue learn with
-// it; they are held by whoever holds its first stage.
-// Asks for: samples of at most `context` rows with those of their pictures, and of at most `Pictures` pictures.
+// A language model that sees: a decoder whose samples have pictures among their tokens. Eye and glue learn
+// with it; they are held by whoever holds its first stage.
+// Asks for: samples of at most `context` rows with those of their pictures, and of at most `Pictures`
+// pictures.
 // Memory: that of the decoder, of the eye, and two rows for each row of a picture.
 // Errors: MT-N01, MT-N02, MT-N03, MT-N04, MT-N05, MT-N06
 // Example:
