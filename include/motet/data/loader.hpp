@@ -99,8 +99,8 @@ class pair_loader {
     const slot* const found = made_.ahead();
     return found != nullptr ? &found->batch : nullptr;
   }
-  // Behind the batch that `next` gave last: saved with the weights of that step, it resumes with the batch
-  // after it.
+  // The position lies behind the batch that `next` gave last: saved with the weights of that step, it resumes
+  // with the batch after it.
   data_position position() const {
     return {config_.seed, source_.fingerprint(), source_.size(), start_ + made_.given() * config_.batch};
   }

@@ -97,8 +97,8 @@ class sample_loader {
     const slot* const found = made_.ahead();
     return found != nullptr ? &found->batch : nullptr;
   }
-  // Behind the batch that `next` gave last: saved with the weights of that step, it resumes with the batch
-  // after it.
+  // The position lies behind the batch that `next` gave last: saved with the weights of that step, it resumes
+  // with the batch after it.
   const data_position& position() const { return position_; }
   loader_statistics statistics() const { return made_.statistics(); }
   const sample_loader_config& config() const { return config_; }

@@ -69,7 +69,7 @@ class sample_source {
     return std::count_if(own.begin(), own.end(),
                          [](const sample_piece& each) { return each.kind == piece_kind::picture; });
   }
-  // Of any sample.
+  // No sample has more pictures.
   index most_pictures() const { return most_pictures_; }
   // Changes with names, order, kinds of pieces and their sizes.
   std::uint64_t fingerprint() const { return fingerprint_; }

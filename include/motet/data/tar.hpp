@@ -161,7 +161,7 @@ class tar_reader {
     size = number(124, 12);
     return size >= 0 && (stored == sum || stored == signed_sum);
   }
-  // To the next header behind the damage.
+  // The walk goes to the next header behind the damage.
   bool recover(const std::string& why) {
     report(why);
     long_name_.clear();

@@ -52,7 +52,7 @@ class tokenizer {
     piece_rule rule = piece_rule::spaced;
     bool lower = true;
 
-    // Of language models alone.
+    // Only language models have these.
     std::vector<added_token> added{};
     std::vector<token> before{}, after{};  // what stands around a text
     bool compose = false;                  // equal letters become equal bytes first
@@ -194,7 +194,7 @@ class tokenizer {
            static_cast<std::uint32_t>(p.second);
   }
 
-  // Where the white space before a place begins.
+  // The white space before a place begins here.
   static std::size_t blank_before(std::string_view text, std::size_t from, std::size_t at) {
     std::size_t begin = at;
     while (from < at) {
@@ -214,7 +214,7 @@ class tokenizer {
       at = found + from.size();
     }
   }
-  // Of a token such as <0x0A>, or -1.
+  // The byte of a token such as <0x0A>, or -1.
   static int byte_of(std::string_view text) {
     if (text.size() != 6 || !text.starts_with("<0x") || text[5] != '>') return -1;
     int value = 0;

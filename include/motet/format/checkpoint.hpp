@@ -21,7 +21,7 @@ namespace motet {
 //   model-00001-of-00004.safetensors, and the index says which part has which rectangle of each tensor. This
 //   header reads; checkpoint_write.hpp and checkpoint_parts.hpp write.
 
-// Where a caller wants a tensor to go.
+// A caller wants a tensor to go here.
 struct loaded_tensor {
   std::string name;
   std::vector<index> shape;

@@ -55,7 +55,7 @@ class json {
     iterator end() const { return {this, size()}; }
     inline const json* find(std::string_view name) const;
     inline json* find(std::string_view name);
-    // False when the name is there already; the value is then unchanged.
+    // The result is false when the name is there already; the value is then unchanged.
     inline bool insert(std::string name, json value);
     inline bool operator==(const object& other) const;
 

@@ -84,7 +84,7 @@ class safetensors_writer {
     file_.write_at(data_begin_ + as_size(where.begin), bytes);
     where.written = true;
   }
-  // From elements of the declared type.
+  // The elements are of the declared type.
   template <class T>
   void write(std::string_view name, const T* elements) {
     const auto found = by_name_.find(std::string(name));

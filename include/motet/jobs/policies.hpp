@@ -41,7 +41,7 @@ struct policy_answer {
   double mean_gap = 0, worst_gap = 0;  // of what it solved, to the bound
 };
 
-// Throws MT-J09 where there is no such policy or part.
+// A policy or a part that there is not is refused (MT-J09).
 inline void require_policy(const policy_question& of) {
   const auto among = [](std::string_view name, std::span<const std::string_view> names) {
     if (std::find(names.begin(), names.end(), name) == names.end())

@@ -47,7 +47,7 @@ class interrupt {
   }
 
   bool asked() const { return asked_by() != 0; }
-  // By hand, or by who starts the run again.
+  // A run is stopped by hand, or by who starts it again.
   int exit_code() const { return (asked_by() == SIGINT ? exit_by_hand : exit_restart).status; }
 
  private:

@@ -76,7 +76,7 @@ class options {
     add(std::move(made));
   }
 
-  // False when --help was asked for; `help()` is then to be printed.
+  // The result is false when --help was asked for; `help()` is then to be printed.
   bool parse(int count, const char* const* words) {
     for (int i = 1; i < count; ++i) {
       const std::string_view word = words[i];

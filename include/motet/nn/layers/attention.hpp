@@ -194,7 +194,7 @@ struct self_attention {
   }
 
  private:
-  // Of weights or gradients.
+  // The matrices are those of weights, or of gradients.
   template <class W>
   static auto in_weight(W w) {
     return project_in::weight(w.data, in, packed_of(w.cut));

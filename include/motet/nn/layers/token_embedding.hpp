@@ -109,7 +109,7 @@ struct token_embedding {
 
  private:
   static constexpr bool cut_here(tensor_cut cut) { return Config.cut_vocabulary && !cut.whole(); }
-  // Of weights or gradients.
+  // The table is that of weights, or of gradients.
   template <class W>
   static auto table(W w) {
     // (tokens held, width)

@@ -66,7 +66,7 @@ struct continued_of<tower<E, Config, logits_tail<Norm, Vocabulary>>> {
   static constexpr index vocabulary = Vocabulary, layers = Config.layers,
                          key_heads = Config.attention.keyed_heads(),
                          head_width = Config.attention.columns_of_head();
-  // Whether `later` may run rows that follow others.
+  // `later` may run rows that follow others where this holds.
   static constexpr verdict check_rows() {
     return Config.has_experts() && Config.mix.capacity != 0 ? verdict{reason::capacity_of_rows} : verdict{};
   }

@@ -39,7 +39,7 @@ struct pictured_embedding {
   static constexpr index parameter_size = words_at + words::parameter_size;
   static constexpr index size(tensor_cut cut) { return words_at + words::size(cut); }
 
-  // Of the same parameters; reads the tokens that follow pictures and words.
+  // It has the same parameters, and reads the tokens that follow pictures and words.
   struct text_embedding {
     using input = tokens;
     static constexpr index out = words::out, parameter_size = pictured_embedding::parameter_size;

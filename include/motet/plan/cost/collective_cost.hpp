@@ -67,7 +67,7 @@ constexpr collective_cost reduce_scatter_cost(double bytes, const group_layout& 
                                               const cluster_facts& on) {
   return all_gather_cost(bytes, group, on);
 }
-// Down a tree of nodes and trees in them, whole messages: the best for few bytes.
+// Whole messages go down a tree of nodes and trees in them: the best for few bytes.
 constexpr collective_cost tree_broadcast_cost(double bytes, const group_layout& group,
                                               const cluster_facts& on) {
   const double outside = detail::rounds_of_tree(group.nodes), inside = detail::rounds_of_tree(group.per_node);
@@ -89,7 +89,7 @@ constexpr collective_cost all_reduce_cost(double bytes, const group_layout& grou
                          detail::twice(tree_broadcast_cost(bytes, group, on)));
 }
 
-// From one rank to all along a chain, node after node, in as many pieces as are best.
+// One rank sends to all along a chain, node after node, in as many pieces as are best.
 inline collective_cost chain_broadcast_cost(double bytes, const group_layout& group,
                                             const cluster_facts& on) {
   const double outside = group.nodes - 1, inside = group.ranks() - group.nodes;

@@ -84,15 +84,15 @@ inline void require_size(const cluster_facts& of, std::string_view what) {
     fail(cluster_of_no_size, sentence({what, " are ", devices, " devices, wanted at most ", most_devices}));
 }
 
-// Null when there is none of that name.
+// The cluster of this name; null when there is none.
 constexpr const cluster_facts* find_cluster(std::string_view name) {
   for (const cluster_facts& each : known_clusters)
     if (each.name.view() == name) return &each;
   return nullptr;
 }
 
-// Throws MT-P75 or MT-P76. `text` is NAME, NAME:NODES or NAME:NODESxDEVICES; the way out of a node stays the
-// same when it has fewer devices.
+// What is no cluster is refused (MT-P75, MT-P76). `text` is NAME, NAME:NODES or NAME:NODESxDEVICES; the way
+// out of a node stays the same when it has fewer devices.
 // Asks for: a name that is listed here, with one node and one device at least.
 // Memory: a cluster's numbers.
 // Errors: MT-P75, MT-P76

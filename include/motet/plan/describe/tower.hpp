@@ -62,8 +62,8 @@ struct tower_outline {
   constexpr index whole_blocks() const { return end == tower_end::block_of_row ? layers - 1 : layers; }
 };
 
-// Whether the numbers fit each other, as check() of a net's configuration asks; found.where is 0 for sizes, 1
-// for heads, 2 for key heads, 3 for experts.
+// The numbers of a tower fit each other, as check() of a net's configuration asks; found.where is 0 for
+// sizes, 1 for heads, 2 for key heads, 3 for experts.
 constexpr verdict check(const tower_outline& of) {
   for (const index each : {of.layers, of.width, of.heads, of.tokens})
     if (each < 1) return {reason::not_positive, 0, each, 1};

@@ -75,7 +75,7 @@ inline void read_training_bytes(const plan_fields& cluster, training_bytes& into
 
 }  // namespace detail
 
-// Throws MT-P70 to MT-P72 and MT-P75 to MT-P77, with the path of what is wrong, for what is no cluster.
+// What is no cluster is refused with the path of what is wrong (MT-P70 to MT-P72, MT-P75 to MT-P77).
 inline cluster_facts read_cluster(const json& from) {
   if (!from.is_object())
     fail(plan_wrong_kind, std::string("the cluster is ") + from.kind() + ", wanted an object");

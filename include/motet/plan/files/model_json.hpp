@@ -235,7 +235,7 @@ class joins_reader {
 
 }  // namespace detail
 
-// Throws MT-P70 to MT-P72 and MT-P78 to MT-P80, with the path of what is wrong, for what is no model.
+// What is no model is refused with the path of what is wrong (MT-P70 to MT-P72, MT-P78 to MT-P80).
 inline model_shape read_model(const json& from) {
   if (!from.is_object())
     fail(plan_wrong_kind, std::string("the model is ") + from.kind() + ", wanted an object");

@@ -19,11 +19,11 @@ namespace motet {
 // alike, and none has to tell another.
 using hands = list<list<std::int32_t>>;
 
-// Whether each replica gets as many samples as any other, or one more where they do not come out even. Ranks
-// that run the same number of microbatches need that.
+// Hands are equal where each replica gets as many samples as any other, or one more if they do not come out
+// even. Ranks that run the same number of microbatches need that.
 enum class hand_sizes { equal, any };
 
-// Of each hand the sum of its costs.
+// The load of a hand is the sum of its costs.
 inline list<double> loads_of(const hands& dealt, const list<double>& costs) {
   list<double> loads;
   for (const list<std::int32_t>& hand : dealt)

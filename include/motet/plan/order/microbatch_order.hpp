@@ -17,7 +17,7 @@
 
 namespace motet {
 
-// In which order the microbatches of a replica run: of each turn the microbatch that has it.
+// The microbatches of a replica run in this order: of each turn the microbatch that has it.
 using microbatch_order = list<std::int32_t>;
 
 // What microbatches of unequal size take on the stages of a pipeline, in any one unit of time.

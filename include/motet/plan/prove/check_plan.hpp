@@ -46,8 +46,8 @@ constexpr verdict check_module_plan(const module_plan& own, const module_facts& 
 
 }  // namespace detail
 
-// Whether a plan fits a model and a batch: every rule that does not need the schedule's order. `where` is the
-// module, in the model's order. The same function serves static_assert and plans from files.
+// A plan fits a model and a batch by these rules: every one that does not need the schedule's order. `where`
+// is the module, in the model's order. The same function serves static_assert and plans from files.
 constexpr verdict check_plan(const plan& of, const list<module_facts>& facts, index samples) {
   // First what is misspelt: the module that was meant then seems to have no ranks.
   for (index k = 0; k < of.modules.size(); ++k) {
@@ -101,8 +101,8 @@ constexpr verdict prove_plan(const plan& of, const list<module_facts>& facts, in
   return prove(order);
 }
 
-// For plans that are functions without arguments: static_assert(require<prove_plan<my_model, my_plan,
-// 512>()>);
+// Plans that are functions without arguments are proven by static_assert(require<prove_plan<my_model,
+// my_plan, 512>()>);
 template <class Model, auto Plan, index Samples>
 constexpr verdict prove_plan() {
   return prove_plan(Plan(), facts_of<Model>(), Samples);

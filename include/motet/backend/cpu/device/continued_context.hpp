@@ -68,7 +68,7 @@ struct continued_context : context {
   rounded_weights rounded;
   index layer = 0;  // attention layers of this pass so far
 
-  // For rows that follow none, such as those of a picture.
+  // This one is for rows that follow none, such as those of a picture.
   context& apart() { return *this; }
 
   // Rows before those of this pass. A dry run is of the longest pass that the cache has room for.
