@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Training steps of a language model that sees: an eye of width 384 and 6 blocks on pictures of 64 by 64 pixels
-// in patches of 8, two products, and the language model of language.cpp. Samples of 64 to 600 rows with no
-// picture to three, each of 64 rows, then words of which the last half is asked for; the same as its peer's
-// (bench/peers/language_torch.py). How it is called: paced.hpp.
+// Training steps of a language model that sees: an eye of width 384 and 6 blocks on pictures of 64 by 64
+// pixels in patches of 8, two products, and the language model of language.cpp. Samples of 64 to 600 rows
+// with no picture to three, each of 64 rows, then words of which the last half is asked for; the same as its
+// peer's (bench/peers/language_torch.py). How it is called: paced.hpp.
 #include "paced.hpp"
 
 #include <motet/nn/layers/pictured_text.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Prints a Hugging Face model, CLIP, a language model, or one that sees, as a C++ header: its configurations and module types.
-// The weights stay where they are; embed loads them.
+// Prints a Hugging Face model, CLIP, a language model, or one that sees, as a C++ header: its configurations
+// and module types. The weights stay where they are; embed loads them.
 #include <motet/format/hf_clip_header.hpp>
 #include <motet/format/hf_llava_header.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Pictures with captions as they lie on a disk become a data set to train on: shards, a vocabulary, a held-out
-// split, classes, and a page that shows what is in it.
+// Pictures with captions as they lie on a disk become a data set to train on: shards, a vocabulary, a
+// held-out split, classes, and a page that shows what is in it.
 #include "pack/preview.hpp"
 #include "pack/settings.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// From what samples of a step cost to an order of them: who gets which, which share a microbatch, and in which turn
-// they run, with the times of the order, of orders by chance, and of none that can be less.
+// From what samples of a step cost to an order of them: who gets which, which share a microbatch, and in
+// which turn they run, with the times of the order, of orders by chance, and of none that can be less.
 #include "reorder/settings.hpp"
 
 #include <motet/format/atomic_file.hpp>
@@ -50,8 +50,8 @@ step read_headers(const settings& given) {
     costs[2].push_back(given.generator * cost(generator, 0));
     out.names.push_back(rows.text(sample).empty() ? std::to_string(out.names.size()) : rows.text(sample));
   }
-  // Stages between the encoder's and the generator's are the language model's; what has no stage of its own is on
-  // the nearest.
+  // Stages between the encoder's and the generator's are the language model's; what has no stage of its own
+  // is on the nearest.
   const bool draws = rows.has(generator), sees = rows.has(eye);
   const auto all = static_cast<std::int32_t>(given.stages * given.chunks);
   const std::int32_t first = sees && all > 1 ? 1 : 0, last = draws && all - first > 1 ? all - 1 : all;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Which job gets which devices: plays a trace on a cluster of several kinds of devices by one of nine policies,
-// and tells how long jobs took, as text, as JSON or as a page.
+// Which job gets which devices: plays a trace on a cluster of several kinds of devices by one of nine
+// policies, and tells how long jobs took, as text, as JSON or as a page.
 #include "schedule_jobs/answer.hpp"
 #include "schedule_jobs/page.hpp"
 #include "schedule_jobs/settings.hpp"
@@ -19,8 +19,8 @@ double seconds_since(std::chrono::steady_clock::time_point then) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
 }
 
-// As published: jobs that Crius finishes and this policy does not count with the longest time of this policy, of
-// Crius and of first come, first served.
+// As published: jobs that Crius finishes and this policy does not count with the longest time of this policy,
+// of Crius and of first come, first served.
 double padded(const answer& of, const iteration_times& times, const data_parallel_memory& memory) {
   const job_outcome& own = of.played.outcome;
   double longest = largest_of(own.finished);

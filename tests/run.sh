@@ -78,7 +78,10 @@ without_aslr=
 jobs=$(nproc 2>/dev/null || echo 2)
 
 say "packages"
-motet_packages required optional mpi checks || { fail "required packages are missing"; finish; }
+browser=browser
+[ "${1:-}" != --quick ] || browser= # 98 MB for a test that reads the whole tree
+# shellcheck disable=SC2086
+motet_packages required optional mpi checks $browser || { fail "required packages are missing"; finish; }
 python=${MOTET_PYTHON:-$(command -v python3)}
 if ! "$python" -c 'import numpy, safetensors' 2>/dev/null && [ -z "${MOTET_NO_INSTALL:-}" ]; then
   if [ -x build/python/bin/python ] || python3 -m venv build/python >build/python.log 2>&1; then

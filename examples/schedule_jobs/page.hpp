@@ -52,8 +52,8 @@ inline std::string curve_svg(const std::string& title, const std::vector<double>
   return out + "\"/></svg>";
 }
 
-// Devices downwards, time to the right: a rectangle for each job and time, on the devices of one node that lie
-// side by side.
+// Devices downwards, time to the right: a rectangle for each job and time, on the devices of one node that
+// lie side by side.
 inline std::string gantt_svg(const answer& of) {
   const job_outcome& outcome = of.played.outcome;
   const double seconds = std::max(outcome.lasted, 1.0);

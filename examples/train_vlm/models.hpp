@@ -27,7 +27,8 @@ constexpr text_config facts_of_words(const decoder_config& c, index rows_of_pict
 template <vit_config Eye, decoder_config Words>
 inline constexpr index pictures_with =
     std::max<index>(1, (Words.context - 32) / ((Eye.image / Eye.patch) * (Eye.image / Eye.patch)));
-// What trains: an eye, a projector and a language model, modules that each have a place of their own in a plan.
+// What trains: an eye, a projector and a language model, modules that each have a place of their own in a
+// plan.
 template <vit_config Eye, decoder_config Words>
 using say_model =
     model<modules<module<"eye", vit_rows<Eye, false, pictures_with<Eye, Words>>>,

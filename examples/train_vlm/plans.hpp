@@ -3,9 +3,9 @@
 
 #include "../train_clip/named_plan.hpp"
 
-// Plans for an eye, its glue and a language model, by name: what --plan chooses from, and what a plan of one's own
-// may begin with (--explain prints each as JSON). They fit every model here: at most four stages of the eye and two
-// of the language model, at most four parts of a layer.
+// Plans for an eye, its glue and a language model, by name: what --plan chooses from, and what a plan of
+// one's own may begin with (--explain prints each as JSON). They fit every model here: at most four stages of
+// the eye and two of the language model, at most four parts of a layer.
 namespace motet::train_clip {
 
 namespace seeing_plans {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Everything about jobs that share a cluster. It stands beside motet.hpp: who trains one model needs none of it.
+// Everything about jobs that share a cluster. It stands beside motet.hpp: who trains one model needs none of
+// it.
 #include <motet/jobs/cluster_file.hpp>
 #include <motet/jobs/policies.hpp>
 #include <motet/jobs/resample.hpp>

@@ -11,8 +11,8 @@
 namespace motet::laws {
 
 // Runs body() once with each variant of the kernels that this machine can run, and puts the choice back, also
-// when a check throws. MOTET_TEST_KERNELS=chosen: with that alone which the machine chose, where what is asked
-// is how threads share the work; all variants share it in one way.
+// when a check throws. MOTET_TEST_KERNELS=chosen: with that alone which the machine chose, where what is
+// asked is how threads share the work; all variants share it in one way.
 template <class Body>
 void with_each_kernel(Body&& body) {
   struct restore {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# To be sourced: motet_packages <required|optional|mpi|checks>... looks for what is needed and installs what is missing with apt-get, as root or by sudo.
+# To be sourced: motet_packages <required|optional|mpi|checks|browser>... looks for what is needed and installs what is missing with apt-get, as root or by sudo.
 # Status 1 when something required is missing in the end. MOTET_NO_INSTALL=1 forbids installing.
 
 motet_has_header() { printf '#include <%s>\n' "$1" | c++ -std=c++20 -E -x c++ - >/dev/null 2>&1; }
@@ -44,6 +44,12 @@ motet_missing() {
       motet_has_program clang-format-16 || echo clang-format-16
       motet_has_program clang-tidy-16 || echo clang-tidy-16
       ;;
+    browser) # what opens the docs' site; a run without one skips that
+      for motet_candidate in chromium-headless-shell chromium chromium-browser google-chrome; do
+        if motet_has_program "$motet_candidate"; then return; fi
+      done
+      echo chromium-headless-shell
+      ;;
   esac
 }
 
@@ -66,7 +72,7 @@ motet_packages() {
       done
     fi
   fi
-  motet_wanted=$(for motet_group in "$@"; do [ "$motet_group" = optional ] || [ "$motet_group" = mpi ] || motet_missing "$motet_group"; done | grep -v -e '^clang' -e '^cmark' -e '^libclang' -e '^python3-venv' | tr '\n' ' ')
+  motet_wanted=$(for motet_group in "$@"; do case $motet_group in optional | mpi | browser) ;; *) motet_missing "$motet_group" ;; esac; done | grep -v -e '^clang' -e '^cmark' -e '^libclang' -e '^python3-venv' | tr '\n' ' ')
   if [ -n "$motet_wanted" ]; then
     echo "missing: $motet_wanted"
     return 1

@@ -51,6 +51,13 @@ inline crop_box centre_crop(index width, index height) {
 
 // A box of random area and shape inside the picture, from the draws of this one sample in this one place of
 // the run.
+// Asks for: shares of the area from 0 to 1, and an aspect of 1 at least; check() says so.
+// Memory: none.
+// Errors: MT-D13
+// Example:
+//   crop_box of_sample(const random_stream& draws) {
+//     return random_crop({.smallest = 0.5f}, 640, 480, true, draws);
+//   }
 inline crop_box random_crop(const augment_config& config, index width, index height, bool may_flip,
                             const random_stream& draws) {
   crop_box box = centre_crop(width, height);

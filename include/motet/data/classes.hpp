@@ -10,6 +10,12 @@ namespace motet {
 
 // The question of zero-shot classification: one caption for each class, and the class of each held-out
 // picture.
+// Asks for: JSON with the members named below.
+// Memory: the names, the captions, and a number for each listed sample.
+// Errors: MT-D01, MT-D14
+// Example:
+//   const class_list two = parse_classes(R"({"classes": [{"name": "cat", "caption": "a cat"},
+//     {"name": "dog", "caption": "a dog"}], "samples": {"000017": 1}})");
 struct class_list {
   std::vector<std::string> names;
   std::vector<std::string> captions;

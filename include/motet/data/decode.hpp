@@ -6,7 +6,17 @@
 
 namespace motet {
 
-// By what the bytes say, not by the name: wrong extensions are common.
+// Makes pixels of a picture file, PNG or JPEG, by what its bytes say and not by its name: wrong extensions
+// are common.
+// Asks for: all bytes of the file, of no more pixels than the limits allow; libspng or libjpeg-turbo.
+// Memory: three bytes for each pixel, in a bitmap that is used again.
+// Errors: MT-D05, MT-D06
+// Example:
+//   bitmap pixels_of(std::span<const std::uint8_t> file) {
+//     bitmap out;
+//     decode_picture(file, out);
+//     return out;
+//   }
 inline void decode_picture(std::span<const std::uint8_t> bytes, bitmap& into,
                            const picture_limits& limits = {}) {
   const auto starts = [&](std::string_view magic) {

@@ -59,6 +59,14 @@ struct pair_batch {
 // orders one after another, cut into batches, so a batch may reach over the end of an epoch and all are full.
 // What is in a batch depends on (seed, position) alone; a damaged sample is replaced by one drawn from (seed,
 // position), so even that does not depend on which thread found it, or when.
+// Asks for: a batch that is no larger than the source, which outlives the loader as the vocabulary does.
+// Memory: `ready` batches, and decoded pictures up to `cache_bytes`.
+// Errors: MT-D10, MT-D11, MT-D12, MT-D13
+// Example:
+//   std::ptrdiff_t words_of_first(const pair_source& source, const tokenizer& words) {
+//     pair_loader loader(source, words, {.batch = 64, .example = {.image = 64, .context = 32}});
+//     return loader.next().captions().rows();
+//   }
 class pair_loader {
  public:
   pair_loader(const pair_source& source, const tokenizer& words, const loader_config& config, index start = 0)
@@ -91,8 +99,8 @@ class pair_loader {
     const slot* const found = made_.ahead();
     return found != nullptr ? &found->batch : nullptr;
   }
-  // Behind the batch that `next` gave last: saved with the weights of that step, it resumes with the batch
-  // after it.
+  // The position lies behind the batch that `next` gave last: saved with the weights of that step, it resumes
+  // with the batch after it.
   data_position position() const {
     return {config_.seed, source_.fingerprint(), source_.size(), start_ + made_.given() * config_.batch};
   }

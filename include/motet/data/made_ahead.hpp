@@ -19,8 +19,8 @@ struct loader_statistics {
   double wait_seconds = 0;  // that `next` made the step wait
 };
 
-// Batches made ahead of time by threads, in slots that are there once and come back in turn. What is in a batch
-// is its maker's:
+// Batches made ahead of time by threads, in slots that are there once and come back in turn. What is in a
+// batch is its maker's:
 //   worker()                          what one thread works with
 //   begin(worker, slot, number)       one batch after the other; what is drawn in order is drawn here
 //   parts(slot)                       into how many it is cut

@@ -11,6 +11,12 @@ namespace motet {
 // An order of [0, count) that depends on (seed, epoch) alone and takes no memory: a Feistel network over the
 // next even power of two, walked until it lands inside. Position i of epoch e can be asked for directly,
 // which is what makes resuming exact and cheap.
+// Asks for: a count that is not negative, and positions below it.
+// Memory: a few numbers, whatever the count.
+// Errors: none of its own.
+// Example:
+//   const permutation order(1000, 1, 0);
+//   const std::ptrdiff_t first = order(0);
 class permutation {
  public:
   constexpr permutation(index count, std::uint64_t seed, std::uint64_t epoch)

@@ -66,8 +66,8 @@ inline random_stream draws_at(std::uint64_t seed, std::string_view what, index p
 }
 
 // The sample that stands for a damaged one: put(sample) of one that is not in `chosen` is true where that is
-// whole. A few random tries spread the replacements; then all samples in turn, so that one that is left is found.
-// -1: there is none.
+// whole. A few random tries spread the replacements; then all samples in turn, so that one that is left is
+// found. -1: there is none.
 template <class Put>
 index replacement(index count, std::uint64_t seed, index place, const std::vector<index>& chosen, Put&& put) {
   constexpr index tries = 16;

@@ -13,8 +13,9 @@ namespace motet {
 // `example.context` is the most rows of a sample, those of its pictures included.
 struct sample_loader_config : loader_config {
   sample_form sample{};
-  // Not 0: a batch has samples until their rows reach this many, then empty ones; `batch` is the most of them.
-  // One without room waits for the next batch; at most `window` wait, and whoever waits longest goes first.
+  // Not 0: a batch has samples until their rows reach this many, then empty ones; `batch` is the most of
+  // them. One without room waits for the next batch; at most `window` wait, and whoever waits longest goes
+  // first.
   index rows = 0, window = 64;
 };
 
@@ -33,8 +34,8 @@ struct sample_batch {
 };
 
 // Makes batches of samples of any number of pieces, as pair_loader does of pairs: ahead of time, on its own
-// threads, the same whatever their number. A damaged sample is replaced by one drawn from (seed, place); where
-// batches are filled to a number of rows it is left out, and all others are there once in each epoch.
+// threads, the same whatever their number. A damaged sample is replaced by one drawn from (seed, place);
+// where batches are filled to a number of rows it is left out, and all others are there once in each epoch.
 // Asks for: a source and a vocabulary that outlive it.
 // Memory: pictures of the batches made ahead, and decoded ones up to `cache_bytes`.
 // Errors: MT-D10, MT-D11, MT-D12, MT-D13
@@ -96,8 +97,8 @@ class sample_loader {
     const slot* const found = made_.ahead();
     return found != nullptr ? &found->batch : nullptr;
   }
-  // Behind the batch that `next` gave last: saved with the weights of that step, it resumes with the batch
-  // after it.
+  // The position lies behind the batch that `next` gave last: saved with the weights of that step, it resumes
+  // with the batch after it.
   const data_position& position() const { return position_; }
   loader_statistics statistics() const { return made_.statistics(); }
   const sample_loader_config& config() const { return config_; }
@@ -190,7 +191,8 @@ class sample_loader {
       waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(at));
     }
   }
-  // Texts alone decide, so that what a batch has does not depend on which pictures were found damaged by then.
+  // Texts alone decide, so that what a batch has does not depend on which pictures were found damaged by
+  // then.
   index rows_of(worker_type& by, index sample) {
     index& known = counted_[as_size(sample)];
     if (known == 0) known = by.reader.rows(sample);

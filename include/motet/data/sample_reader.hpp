@@ -9,16 +9,16 @@
 
 namespace motet {
 
-// Tokens that stand around the texts of a sample. What stands before an asked text is given, what stands behind
-// it is asked for: so a model learns where to end.
+// Tokens that stand around the texts of a sample. What stands before an asked text is given, what stands
+// behind it is asked for: so a model learns where to end.
 struct piece_marks {
   std::vector<tokenizer::token> sample;  // before all, pictures too
   std::vector<tokenizer::token> before_given, after_given, before_asked, after_asked;
 };
 
-// Of a vocabulary for captions, its begin and its end around what is asked for: so a sample of a picture and a
-// caption is what it always was. Of a language model, what it has before a text, and behind what is asked for
-// its end of a text or of a turn.
+// Of a vocabulary for captions, its begin and its end around what is asked for: so a sample of a picture and
+// a caption is what it always was. Of a language model, what it has before a text, and behind what is asked
+// for its end of a text or of a turn.
 inline piece_marks marks_of(const tokenizer& words) {
   const tokenizer::parts& own = words.description();
   if (!is_of_language_model(own.rule)) return {{}, {}, {}, own.before, own.after};
@@ -82,8 +82,8 @@ class sample_reader {
     check(form);
   }
 
-  // Sample i, or null when it is damaged or does not fit the model, which is then reported (or thrown, when the
-  // source's log is strict). Valid until the next call.
+  // Sample i, or null when it is damaged or does not fit the model, which is then reported (or thrown, when
+  // the source's log is strict). Valid until the next call.
   const read_sample* get(index i) {
     if (cache_ != nullptr) {
       if (const read_sample* found = cache_->find(i)) return found;
@@ -134,7 +134,8 @@ class sample_reader {
     if (shown > form_.most_pictures)
       return leave_out(i, skip::too_long,
                        sentence({"it has ", shown, " pictures, the model takes ", form_.most_pictures}));
-    // Tokens are at most this long, with room for white space that has none; so far longer texts need not be cut.
+    // Tokens are at most this long, with room for white space that has none; so far longer texts need not be
+    // cut.
     constexpr index longest = 512;
     if (text > longest * config_.context)
       return leave_out(

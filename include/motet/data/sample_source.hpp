@@ -27,8 +27,8 @@ struct sample_piece {
 //   .tar            WebDataset shards: pairs, and samples whose .json says their pieces (written_pieces.hpp)
 //   .json, .jsonl   an array, or lines, of samples with their pictures in files beside: conversations, pieces
 //   .txt            plain text, each line a document that is asked for; .md and .text, the whole a document
-// One walk at the start notes where everything lies, how large it is, and what is wrong; from then on any sample
-// can be read at any time by any thread.
+// One walk at the start notes where everything lies, how large it is, and what is wrong; from then on any
+// sample can be read at any time by any thread.
 // Asks for: files that stay as they are.
 // Memory: about 100 bytes for each sample and 40 for each piece; no text and no picture.
 // Errors: MT-D01, MT-D04, MT-D10
@@ -69,7 +69,7 @@ class sample_source {
     return std::count_if(own.begin(), own.end(),
                          [](const sample_piece& each) { return each.kind == piece_kind::picture; });
   }
-  // Of any sample.
+  // No sample has more pictures.
   index most_pictures() const { return most_pictures_; }
   // Changes with names, order, kinds of pieces and their sizes.
   std::uint64_t fingerprint() const { return fingerprint_; }

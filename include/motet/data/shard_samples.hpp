@@ -10,7 +10,8 @@
 
 namespace motet {
 
-// The members of a WebDataset shard by samples: those that share the name before the first dot of its last part.
+// The members of a WebDataset shard by samples: those that share the name before the first dot of its last
+// part.
 struct shard_member {
   std::string field;  // behind that dot, in small letters
   index offset = 0, size = 0;
@@ -35,8 +36,8 @@ inline std::string_view role_of(std::string_view field) {
 }
 
 // One walk over the headers of a shard. The members of a sample need not be neighbours; where they are not, a
-// field that `matters(field)` and that the sample has already is the begin of another one of that name. What is
-// damaged goes to damage(where), and the samples are given in their order to keep(sample).
+// field that `matters(field)` and that the sample has already is the begin of another one of that name. What
+// is damaged goes to damage(where), and the samples are given in their order to keep(sample).
 template <class Matters, class Keep, class Damage>
 void for_each_sample(const input_file& shard, Matters&& matters, Keep&& keep, Damage&& damage) {
   tar_reader reader(shard);

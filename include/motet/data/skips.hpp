@@ -26,6 +26,15 @@ inline constexpr std::size_t skip_kinds = 8;
 
 // Counts what was left out, by reason, with the names of the first few; strict, it throws instead. Any thread
 // may report.
+// Asks for: the reason, and the sample's name. It outlives those who report to it.
+// Memory: the first few names of each reason.
+// Errors: MT-D04, MT-D05, MT-D07, MT-D17, MT-D18, MT-D19, MT-D20
+// Example:
+//   std::string told() {
+//     skip_log skips;
+//     skips.report(skip::no_caption, "shard.tar: 000017");
+//     return skips.summary();
+//   }
 class skip_log {
  public:
   explicit skip_log(bool strict = false) : strict_(strict) {}

@@ -16,6 +16,14 @@ namespace motet {
 // Pictures with captions in WebDataset shards. One walk over the headers at the start notes where every
 // member lies; from then on any sample can be read at any time by any thread, so a shuffle is nothing but an
 // order of numbers.
+// Asks for: shards that can be read, with one pair at least.
+// Memory: the place of each sample's picture and caption, and its name.
+// Errors: MT-D01, MT-D04, MT-D07, MT-D10
+// Example:
+//   std::ptrdiff_t pairs_in(const std::string& shard) {
+//     skip_log skips;
+//     return pair_source({shard}, skips).size();
+//   }
 class pair_source {
  public:
   // `skips` outlives the source and learns what is left out here.

@@ -29,6 +29,16 @@ struct memory_file {
 // Walks over the regular files and links of a tar: ustar, pax (path, size) and GNU long names. It reads
 // headers only. Nothing in the file can make it fail: what is damaged goes to `damage`, and the walk goes on
 // at the next header that holds its own checksum.
+// Asks for: a source with size() and read(offset, into), such as an input_file.
+// Memory: one header, and the first few sentences on damage.
+// Errors: none of its own.
+// Example:
+//   std::ptrdiff_t bytes_in(const memory_file& shard) {
+//     tar_reader<memory_file> reader(shard);
+//     std::ptrdiff_t sum = 0;
+//     for (tar_member each; reader.next(each);) sum += each.size;
+//     return sum;
+//   }
 template <class Source>
 class tar_reader {
  public:
@@ -151,7 +161,7 @@ class tar_reader {
     size = number(124, 12);
     return size >= 0 && (stored == sum || stored == signed_sum);
   }
-  // To the next header behind the damage.
+  // The walk goes to the next header behind the damage.
   bool recover(const std::string& why) {
     report(why);
     long_name_.clear();

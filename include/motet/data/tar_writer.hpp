@@ -12,6 +12,17 @@ namespace motet {
 
 // Writes ustar, with a pax header in front of members whose name or size does not fit. No dates, no owners:
 // equal members make equal files. The file appears with `commit`, complete; without it, nothing is left.
+// Asks for: a folder that can be written, and members one after the other.
+// Memory: some megabytes that are not written yet, and the largest member.
+// Errors: MT-F05, MT-F06
+// Example:
+//   void write_pair(const std::string& path, std::string_view png) {
+//     tar_writer shard(path);
+//     shard.add("000000.png", png);
+//     shard.add("000000.txt", "a red circle");
+//     shard.finish();
+//     shard.commit();
+//   }
 class tar_writer {
  public:
   explicit tar_writer(const std::string& path) : file_(path) { pending_.reserve(chunk + 4096); }

@@ -27,12 +27,16 @@ struct added_token {
   bool left = false, right = false;  // takes the white space before it, or behind it, along
 };
 
-// Byte-pair encoding: of bytes, so that there is no unknown text, or of characters with tokens for the bytes of
-// those that the vocabulary lacks, as SentencePiece has it. In vocabularies for captions (rules spaced and
-// clip) the last two tokens are the begin and the end of a caption, and the end has the highest number of all,
-// as CLIP's pooling wants it; those of language models say what stands before and after a text. A constant
-// tokenizer serves any number of threads.
-// Training: tokenizer_train.hpp. Files: tokenizer_file.hpp.
+// Byte-pair encoding: of bytes, so that there is no unknown text, or of characters with tokens for the bytes
+// of those that the vocabulary lacks, as SentencePiece has it. In vocabularies for captions (rules spaced and
+// clip) the last two tokens are the begin and the end of a caption, and the end has the highest number of
+// all, as CLIP's pooling wants it; those of language models say what stands before and after a text. A
+// constant tokenizer serves any number of threads. Training: tokenizer_train.hpp. Files: tokenizer_file.hpp.
+// Asks for: texts in UTF-8; a context of two at least for captions.
+// Memory: the vocabulary; encoding takes a scratch that calls may share.
+// Errors: MT-D09, MT-D13
+// Example:
+//   std::string again(const tokenizer& words) { return words.decode(words.encode("a red circle")); }
 class tokenizer {
  public:
   using token = std::int32_t;
@@ -48,7 +52,7 @@ class tokenizer {
     piece_rule rule = piece_rule::spaced;
     bool lower = true;
 
-    // Of language models alone.
+    // Only language models have these.
     std::vector<added_token> added{};
     std::vector<token> before{}, after{};  // what stands around a text
     bool compose = false;                  // equal letters become equal bytes first
@@ -190,7 +194,7 @@ class tokenizer {
            static_cast<std::uint32_t>(p.second);
   }
 
-  // Where the white space before a place begins.
+  // The white space before a place begins here.
   static std::size_t blank_before(std::string_view text, std::size_t from, std::size_t at) {
     std::size_t begin = at;
     while (from < at) {
@@ -210,7 +214,7 @@ class tokenizer {
       at = found + from.size();
     }
   }
-  // Of a token such as <0x0A>, or -1.
+  // The byte of a token such as <0x0A>, or -1.
   static int byte_of(std::string_view text) {
     if (text.size() != 6 || !text.starts_with("<0x") || text[5] != '>') return -1;
     int value = 0;

@@ -8,8 +8,9 @@
 #include <array>
 #include <limits>
 
-// tokenizer.json of language models, as the Hugging Face tokenizers package writes it: bytes cut as GPT-2, Llama 3
-// and Qwen2 cut them, and SentencePiece's characters. parse_tokenizer() reads these and those of captions.
+// tokenizer.json of language models, as the Hugging Face tokenizers package writes it: bytes cut as GPT-2,
+// Llama 3 and Qwen2 cut them, and SentencePiece's characters. parse_tokenizer() reads these and those of
+// captions.
 namespace motet {
 
 namespace detail {

@@ -12,6 +12,16 @@ namespace motet {
 // Counts the pieces of captions one after another, then merges the most frequent pair of neighbours until the
 // vocabulary is full or no pair occurs twice. Equal counts are decided by the smaller pair, so equal captions
 // in any order give equal vocabularies.
+// Asks for: captions in UTF-8.
+// Memory: each different piece of the captions once, with its count.
+// Errors: none of its own.
+// Example:
+//   tokenizer of_two() {
+//     tokenizer_trainer trainer;
+//     trainer.add("a red circle");
+//     trainer.add("a blue square");
+//     return trainer.train(300);
+//   }
 class tokenizer_trainer {
  public:
   explicit tokenizer_trainer(bool lower = true) : lower_(lower) {}

@@ -53,6 +53,15 @@ inline void sync_folder(const std::filesystem::path& folder) {
 // commit() syncs it, renames it over the target and syncs the folder. Without commit() the temporary file is
 // removed and an older target stays as it was.
 // Devices and pipes (/dev/stdout) are written directly.
+// Asks for: a folder that can be written, with room for the new file beside the old one.
+// Memory: none; what is written goes to the system.
+// Errors: MT-F05, MT-F06
+// Example:
+//   void replace(const std::string& path) {
+//     atomic_file file(path);
+//     file.write("all of it\n");
+//     file.commit();
+//   }
 class atomic_file {
  public:
   explicit atomic_file(std::filesystem::path target) : target_(std::move(target)) {

@@ -21,7 +21,7 @@ namespace motet {
 //   model-00001-of-00004.safetensors, and the index says which part has which rectangle of each tensor. This
 //   header reads; checkpoint_write.hpp and checkpoint_parts.hpp write.
 
-// Where a caller wants a tensor to go.
+// A caller wants a tensor to go here.
 struct loaded_tensor {
   std::string name;
   std::vector<index> shape;
@@ -35,6 +35,11 @@ struct expected_tensor {
 
 // An opened checkpoint, of one part or of many: version, index and sizes are checked on opening, bytes when
 // they are loaded.
+// Asks for: a checkpoint of this version, or a run with one.
+// Memory: the index; what is loaded goes where the caller says, block after block.
+// Errors: MT-R50, MT-R51, MT-R52, MT-R53
+// Example:
+//   std::int64_t newest_step(const std::string& run) { return checkpoint(run).step(); }
 class checkpoint {
  public:
   // `path` is one checkpoint, or a run of which the newest is taken.

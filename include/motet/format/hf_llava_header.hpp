@@ -6,8 +6,8 @@
 
 namespace motet {
 
-// A language model that sees as a C++ header: its configurations and module type in a namespace. What it holds
-// depends on config.json alone.
+// A language model that sees as a C++ header: its configurations and module type in a namespace. What it
+// holds depends on config.json alone.
 inline std::string hf_llava_header(const hf_llava_config& config, std::string_view name) {
   const hf_tower& t = config.eye;
   const char* const bias = config.bias ? "true" : "false";

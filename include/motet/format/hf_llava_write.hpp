@@ -8,9 +8,9 @@
 
 namespace motet {
 
-// A model's description (model/describe.hpp) of one language model that sees, its eye inside it or a module of
-// its own, as a Hugging Face configuration in LLaVA's form. What has no counterpart there is MT-F14; all of it is
-// named in one error.
+// A model's description (model/describe.hpp) of one language model that sees, its eye inside it or a module
+// of its own, as a Hugging Face configuration in LLaVA's form. What has no counterpart there is MT-F14; all
+// of it is named in one error.
 struct hf_described_llava {
   hf_llava_config config;
   hf_llava_names names = "talk";
@@ -150,9 +150,9 @@ inline std::string write_hf_llava_config(const hf_llava_config& config) {
   return write_json(whole, 2) + "\n";
 }
 
-// Writes a folder as from_pretrained of the transformers package reads it. What files have and nobody computes
-// is what changes nothing: a norm behind the eye's last layer, and a token of its own behind the vocabulary that
-// stands for a picture's rows, which generation is told not to say.
+// Writes a folder as from_pretrained of the transformers package reads it. What files have and nobody
+// computes is what changes nothing: a norm behind the eye's last layer, and a token of its own behind the
+// vocabulary that stands for a picture's rows, which generation is told not to say.
 inline void save_hf_llava(const std::filesystem::path& folder, hf_llava_config config,
                           std::span<const saved_tensor> from, const hf_llava_names& names = "talk") {
   std::vector<saved_tensor> all(from.begin(), from.end());

@@ -43,8 +43,8 @@ struct hf_tensor {
 };
 
 // Fills every tensor of `to` from a Hugging Face model, converting to float. All missing, unexpected and
-// differing tensors are named in one error (MT-R53) before anything is written to memory. What begins with one
-// of `unread` is no part of what is computed.
+// differing tensors are named in one error (MT-R53) before anything is written to memory. What begins with
+// one of `unread` is no part of what is computed.
 inline void load_hf_tensors(const tensor_set& from, const std::vector<hf_tensor>& map,
                             std::span<const loaded_tensor> to, const std::vector<std::string>& unread = {}) {
   std::unordered_map<std::string_view, const hf_tensor*> by_name;

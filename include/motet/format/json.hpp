@@ -16,6 +16,12 @@ namespace motet {
 
 // A JSON value. Integers stay integers (64 bit, signed or unsigned), objects keep the order of their members,
 // and a name occurs once in an object. Reading: json_read.hpp. Writing: json_write.hpp.
+// Asks for: nothing; a value is what it is made of.
+// Memory: its members, and a hash table for objects of many.
+// Errors: MT-F02
+// Example:
+//   const json plan{{"ranks", 4}, {"name", "pair"}};
+//   const std::int64_t ranks = plan.at("ranks").integer();
 class json {
  public:
   using array = std::vector<json>;
@@ -49,7 +55,7 @@ class json {
     iterator end() const { return {this, size()}; }
     inline const json* find(std::string_view name) const;
     inline json* find(std::string_view name);
-    // False when the name is there already; the value is then unchanged.
+    // The result is false when the name is there already; the value is then unchanged.
     inline bool insert(std::string name, json value);
     inline bool operator==(const object& other) const;
 

@@ -222,6 +222,11 @@ class json_reader {
 
 // Strict RFC 8259: UTF-8, no comments, no trailing comma, nothing after the value, no name twice in an
 // object. `origin` stands in the message (MT-F01), e.g. the file's path.
+// Asks for: one JSON value in UTF-8, nested no deeper than the limit.
+// Memory: the value.
+// Errors: MT-F01
+// Example:
+//   const json value = read_json(R"({"batch": 64})", "settings.json");
 inline json read_json(std::string_view text, std::string_view origin = "JSON text", json_limits limits = {}) {
   return detail::json_reader(text, origin, limits).whole();
 }

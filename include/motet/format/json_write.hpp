@@ -104,6 +104,11 @@ inline void append_json(std::string& out, const json& value, int indentation, in
 
 // On one line, or with `indentation` spaces for each level. Real numbers take the fewest digits that read
 // back to the same value; NaN and infinities, which JSON does not have, become null.
+// Asks for: texts in UTF-8.
+// Memory: the text.
+// Errors: MT-F03
+// Example:
+//   const std::string text = write_json({{"batch", 64}}, 2);
 inline std::string write_json(const json& value, int indentation = 0) {
   std::string out;
   detail::append_json(out, value, indentation, 0);

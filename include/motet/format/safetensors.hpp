@@ -182,6 +182,13 @@ inline safetensors_contents read_safetensors(std::span<const std::byte> file, co
 }
 
 // One file, mapped and checked when it is opened.
+// Asks for: a whole file, which stays as it is while it is open.
+// Memory: the header; bytes of tensors are mapped, not read.
+// Errors: MT-F04, MT-F07, MT-F08, MT-F09
+// Example:
+//   std::ptrdiff_t elements(const std::string& path, std::string_view name) {
+//     return safetensors_file(path).at(name).elements();
+//   }
 class safetensors_file {
  public:
   explicit safetensors_file(const std::filesystem::path& path)

@@ -16,6 +16,15 @@ struct declared_tensor {
 // Writes a safetensors file: declare all tensors, write each of them once in any order, commit(). Nothing is
 // kept in memory but the header, and the target appears only when it is complete (see atomic_file). Tensors
 // of wider elements come first in the file, so that all of them are aligned.
+// Asks for: all tensors declared, each by a name of its own, and written once.
+// Memory: the header.
+// Errors: MT-F05, MT-F06, MT-F12
+// Example:
+//   void write_one(const std::string& path, const std::vector<float>& numbers) {
+//     safetensors_writer out(path, {{"weight", dtype::f32, {static_cast<std::ptrdiff_t>(numbers.size())}}});
+//     out.write("weight", numbers.data());
+//     out.commit();
+//   }
 class safetensors_writer {
  public:
   using metadata = std::vector<std::pair<std::string, std::string>>;
@@ -75,7 +84,7 @@ class safetensors_writer {
     file_.write_at(data_begin_ + as_size(where.begin), bytes);
     where.written = true;
   }
-  // From elements of the declared type.
+  // The elements are of the declared type.
   template <class T>
   void write(std::string_view name, const T* elements) {
     const auto found = by_name_.find(std::string(name));

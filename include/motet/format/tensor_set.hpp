@@ -8,6 +8,11 @@ namespace motet {
 // All tensors of one safetensors file, or of a set of files behind an index. Opened on
 //   a file *.safetensors, an index *.json, or a directory that holds model.safetensors or
 //   model.safetensors.index.json.
+// Asks for: files that stay as they are while they are open.
+// Memory: headers and names; bytes of tensors are mapped, not read.
+// Errors: MT-F04, MT-F07, MT-F08, MT-F09, MT-F11
+// Example:
+//   bool holds(const std::string& folder, std::string_view name) { return tensor_set(folder).find(name); }
 class tensor_set {
  public:
   explicit tensor_set(const std::filesystem::path& path) : path_(path.string()) {

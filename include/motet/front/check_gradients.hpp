@@ -255,8 +255,8 @@ gradient_report check(const Subject& subject, const gradient_settings& how) {
   return differences.found();
 }
 
-// A loss of two sides, whole and as two ranks share it: each has some rows of both sides, and sees those of the
-// other side in the order of the ranks, the second one first.
+// A loss of two sides, whole and as two ranks share it: each has some rows of both sides, and sees those of
+// the other side in the order of the ranks, the second one first.
 template <class Loss>
 struct loss_subject {
   index samples, width;
@@ -355,8 +355,9 @@ gradient_report check_gradients(const sequences& rows, const gradient_settings& 
   return trial::check(trial::layer_subject<Layer>{rows, rows}, how);
 }
 
-// The same for a loss of a join, of `samples` rows of length one on both sides, "a" and "b": whole, and then as
-// two ranks share it, which must make the same loss, "shared loss", and the same gradients, "shared a" and so on.
+// The same for a loss of a join, of `samples` rows of length one on both sides, "a" and "b": whole, and then
+// as two ranks share it, which must make the same loss, "shared loss", and the same gradients, "shared a" and
+// so on.
 template <class Loss>
 gradient_report check_loss_gradients(index samples = 7, index width = 5, const gradient_settings& how = {}) {
   const auto list = layer::parameters_of<Loss>();

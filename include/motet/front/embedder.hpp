@@ -55,8 +55,8 @@ class embedder {
           no_draws);
     }
   }
-  // The same by a rank whose context this is, where `weights` lie; its temporaries are those of `most` samples
-  // at once.
+  // The same by a rank whose context this is, where `weights` lie; its temporaries are those of `most`
+  // samples at once.
   void embed_on(context ctx, index most, std::size_t module, const void* input, const master* weights,
                 master* out) {
     if (const auto parts = parts_of(module, input, std::min(most, at_once)))

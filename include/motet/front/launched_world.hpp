@@ -54,9 +54,9 @@ class launched_world {
 
   const launched& by() const { return by_; }
   bool is_one_of_many() const { return by_.ranks > by_.threads; }
-  // Whether it is this process that tells, tests and writes.
+  // One process of a run tells, tests and writes: this one where it is so.
   bool is_main() const { return by_.rank == 0; }
-  // Whether ranks in processes can talk to each other without a GPU.
+  // Ranks in processes can talk to each other without a GPU where this holds.
   bool has_mpi() const {
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
     return session_ != nullptr;
@@ -64,7 +64,7 @@ class launched_world {
     return false;
 #endif
   }
-  // Of each rank, when so many live here.
+  // Each rank has so many threads when so many ranks live here.
   int threads(std::int32_t ranks_here) const {
     if (threads_ > 0) return threads_;
     // Processes that were started side by side know nothing of each other's threads.

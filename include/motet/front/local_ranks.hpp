@@ -30,8 +30,8 @@ inline std::int32_t count_gpus() {
 
 namespace detail {
 
-// The processes of a machine's ranks, from the eyes of the one that started them: it passes on what it is asked
-// by signals, and when one rank fails, ends those that do not end by themselves.
+// The processes of a machine's ranks, from the eyes of the one that started them: it passes on what it is
+// asked by signals, and when one rank fails, ends those that do not end by themselves.
 class local_crew {
  public:
   explicit local_crew(double patience) : patience_(patience) {
@@ -43,8 +43,8 @@ class local_crew {
   local_crew& operator=(const local_crew&) = delete;
   ~local_crew() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
 
-  // Whether this is the new process. It ends when the one that started it is gone, and hears of the terminal's
-  // signals by that one alone.
+  // Whether this is the new process. It ends when the one that started it is gone, and hears of the
+  // terminal's signals by that one alone.
   bool start(std::int32_t rank) {
     const pid_t parent = ::getpid(), made = ::fork();
     if (made < 0) {
@@ -64,8 +64,9 @@ class local_crew {
     return true;
   }
 
-  // Until all have ended. The exit code is that of the first one that did not end well, 128 and its number for
-  // a signal. Who ends because it lost another says nothing of why: of two that end at once, the other counts.
+  // Until all have ended. The exit code is that of the first one that did not end well, 128 and its number
+  // for a signal. Who ends because it lost another says nothing of why: of two that end at once, the other
+  // counts.
   int wait() {
     using clock = std::chrono::steady_clock;
     clock::time_point failed;
@@ -111,10 +112,10 @@ class local_crew {
 
 }  // namespace detail
 
-// Starts the ranks of this machine where the launcher started one process alone (launched::to_start): each is a
-// copy of this process, made before it has threads, and finds itself by torchrun's variables. Empty: this is
-// such a rank, or there was nothing to start, and the program goes on. Else all ranks here have ended, and the
-// program ends with that exit code. patience: seconds that ranks have to end after one failed.
+// Starts the ranks of this machine where the launcher started one process alone (launched::to_start): each is
+// a copy of this process, made before it has threads, and finds itself by torchrun's variables. Empty: this
+// is such a rank, or there was nothing to start, and the program goes on. Else all ranks here have ended, and
+// the program ends with that exit code. patience: seconds that ranks have to end after one failed.
 inline std::optional<int> start_local_ranks(const launched& by, const environment& of, double patience = 30) {
   if (by.to_start < 1) return {};
   // Ranks of one machine meet by themselves.

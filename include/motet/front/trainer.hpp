@@ -108,7 +108,7 @@ class trainer {
   const plan& of() const { return plan_; }
   const program& order() const { return here_->of(); }
   std::vector<rank_memory> memory() const { return here_->memory(); }
-  // Whether it is this process that tells, tests and writes.
+  // One process of a run tells, tests and writes: this one where it is so.
   bool is_main() const { return main_; }
   int threads() const { return here_->threads(); }  // of each rank
 

@@ -35,8 +35,8 @@ struct assignment_answer {
 };
 
 // Solves it by Lagrangian relaxation: each resource has a price, each takes what is worth most after paying,
-// and prices follow what is asked for too much of. The relaxed answer bounds all answers from above; repaired,
-// it is one, which single changes then improve. The prices stay for the next problem.
+// and prices follow what is asked for too much of. The relaxed answer bounds all answers from above;
+// repaired, it is one, which single changes then improve. The prices stay for the next problem.
 class assignment_solver {
  public:
   struct rules {

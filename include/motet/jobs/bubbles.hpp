@@ -138,8 +138,8 @@ class bubble_placer {
     return true;
   }
 
-  // Rounds of moving until `there` says so: how many, or -1 after `bound` of them. Rounds that only bring back
-  // an arrangement that was there before are counted without being played.
+  // Rounds of moving until `there` says so: how many, or -1 after `bound` of them. Rounds that only bring
+  // back an arrangement that was there before are counted without being played.
   template <class There>
   std::int32_t move_together(std::int32_t kind, std::int32_t devices, std::int32_t bound, There there) {
     std::vector<std::uint64_t>& seen = seen_;

@@ -25,8 +25,8 @@ struct device_group {
   index devices() const { return nodes * per_node; }
 };
 
-// A cluster of several kinds of devices, as those who share it out see it. Its nodes are counted through, kind
-// after kind, and so are its devices.
+// A cluster of several kinds of devices, as those who share it out see it. Its nodes are counted through,
+// kind after kind, and so are its devices.
 struct job_cluster {
   std::string name;
   std::vector<device_group> kinds;

@@ -13,8 +13,14 @@
 
 namespace motet {
 
-// Reads {"name": "lab", "kinds": [{"kind": "a100", "nodes": 4, "per_node": 8, "memory_gb": 80}, ...]}; the name
-// may be left out. Throws MT-J07 and what JSON throws.
+// Reads {"name": "lab", "kinds": [{"kind": "a100", "nodes": 4, "per_node": 8, "memory_gb": 80}, ...]}; the
+// name may be left out. Throws MT-J07 and what JSON throws.
+// Asks for: one kind of devices at least.
+// Memory: some numbers for each kind.
+// Errors: MT-F01, MT-J07
+// Example:
+//   const job_cluster lab = read_job_cluster(R"({"kinds": [{"kind": "a100", "nodes": 4, "per_node": 8,
+//     "memory_gb": 80}]})", "lab.json");
 inline job_cluster read_job_cluster(std::string_view text, const std::string& origin) {
   const json file = read_json(text, origin);
   if (!file.is_object()) fail(jobs_bad_cluster, origin + ": got " + file.kind() + ", wanted an object");

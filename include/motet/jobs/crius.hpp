@@ -15,9 +15,9 @@
 namespace motet {
 
 // Crius: jobs start in the order of their submission, and make room by halving others or changing their kind
-// of device where all together then compute more. A job that finds no room waits; later ones may start all the
-// same, but are pushed out when it finds room among theirs. When devices are free, whoever gains most is given
-// more, or better ones.
+// of device where all together then compute more. A job that finds no room waits; later ones may start all
+// the same, but are pushed out when it finds room among theirs. When devices are free, whoever gains most is
+// given more, or better ones.
 class crius_policy {
  public:
   explicit crius_policy(const crius_rules& by = {}) : rules_(by) {}

@@ -10,8 +10,8 @@
 namespace motet {
 
 // First come, first served: each job gets the kind and the number of devices that it asked for, in the best
-// layout, or waits; who waits for a kind holds up all who come later for it. Jobs that run nowhere as they are
-// asked for are dropped.
+// layout, or waits; who waits for a kind holds up all who come later for it. Jobs that run nowhere as they
+// are asked for are dropped.
 class fcfs_policy {
  public:
   void on_events(job_world& world, const job_events& events) {

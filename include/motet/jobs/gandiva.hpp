@@ -11,9 +11,9 @@
 
 namespace motet {
 
-// Gandiva, by introspection: jobs get the kind and the number of devices that they asked for, spread over more
-// nodes where that is all there is; later they are moved together, and those on a part of a node grow into its
-// free devices until somebody else needs these.
+// Gandiva, by introspection: jobs get the kind and the number of devices that they asked for, spread over
+// more nodes where that is all there is; later they are moved together, and those on a part of a node grow
+// into its free devices until somebody else needs these.
 class gandiva_policy {
  public:
   void on_events(job_world& world, const job_events& events) {

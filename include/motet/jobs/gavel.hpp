@@ -16,9 +16,9 @@ struct gavel_rules {
   bool in_line = false;  // who finds no room holds up all who come later for the kind
 };
 
-// Gavel for the most throughput: each job keeps the number of devices that it asked for, and may have any kind.
-// One is admitted where all who are can be served with it, few of them on another kind than before; of all ways
-// to do so the one with the most samples a second is taken.
+// Gavel for the most throughput: each job keeps the number of devices that it asked for, and may have any
+// kind. One is admitted where all who are can be served with it, few of them on another kind than before; of
+// all ways to do so the one with the most samples a second is taken.
 class gavel_policy {
  public:
   explicit gavel_policy(const gavel_rules& by = {}) : rules_(by) {}

@@ -21,15 +21,15 @@ struct motet_policy_rules {
   std::int32_t largest = 16;  // devices of a job
 };
 
-// Shares devices out so that jobs end early: whenever something happened, each job's kind and number of devices
-// are chosen anew, all at once, by the share of what is left of it that a second would do. Short rests count
-// more, so the mean time to completion falls; what changes must be worth its cost. How far the choice is from
-// the best is known each time: no other one is worth more than the bound of its relaxation.
+// Shares devices out so that jobs end early: whenever something happened, each job's kind and number of
+// devices are chosen anew, all at once, by the share of what is left of it that a second would do. Short
+// rests count more, so the mean time to completion falls; what changes must be worth its cost. How far the
+// choice is from the best is known each time: no other one is worth more than the bound of its relaxation.
 //
-// A job that waited `patience` seconds in all is promised devices: oldest first, as far as the least that each
-// runs on fits into the cluster, those who are promised run from the next event to their end and are never
-// suspended. So the oldest job that waits starts at the first event behind its patience, and each of n such jobs
-// does while the n least numbers fit together.
+// A job that waited `patience` seconds in all is promised devices: oldest first, as far as the least that
+// each runs on fits into the cluster, those who are promised run from the next event to their end and are
+// never suspended. So the oldest job that waits starts at the first event behind its patience, and each of n
+// such jobs does while the n least numbers fit together.
 class motet_policy {
  public:
   explicit motet_policy(const motet_policy_rules& by = {}) : rules_(by) {}

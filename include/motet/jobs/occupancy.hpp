@@ -15,8 +15,8 @@ namespace motet {
 // the size of the cluster: what a search tries, it undoes. Nodes are found by how many of their devices are
 // free, in the order in which the cluster counts them.
 //
-// A device is free or not, and has an owner or none. Both are kept apart, as one may offer the devices of a job
-// that can be pushed out: free, but still known as its own.
+// A device is free or not, and has an owner or none. Both are kept apart, as one may offer the devices of a
+// job that can be pushed out: free, but still known as its own.
 class occupancy {
  public:
   using owner = std::int32_t;

@@ -43,9 +43,9 @@ inline double padded_completion(const job_outcome& of, std::size_t wanted, doubl
   return mean_of(all);
 }
 
-// The mean time to completion of all jobs, where those that are not finished are known to take longer than they
-// have: the area under the estimate of Kaplan and Meier, up to the longest time that was seen. A bound from
-// below, as nothing is known beyond it.
+// The mean time to completion of all jobs, where those that are not finished are known to take longer than
+// they have: the area under the estimate of Kaplan and Meier, up to the longest time that was seen. A bound
+// from below, as nothing is known beyond it.
 inline double censored_completion(const job_outcome& of) {
   struct seen {
     double time;

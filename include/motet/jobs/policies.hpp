@@ -41,7 +41,7 @@ struct policy_answer {
   double mean_gap = 0, worst_gap = 0;  // of what it solved, to the bound
 };
 
-// Throws MT-J09 where there is no such policy or part.
+// A policy or a part that there is not is refused (MT-J09).
 inline void require_policy(const policy_question& of) {
   const auto among = [](std::string_view name, std::span<const std::string_view> names) {
     if (std::find(names.begin(), names.end(), name) == names.end())
@@ -57,6 +57,14 @@ inline void require_policy(const policy_question& of) {
 
 // Plays a trace by the named policy. Changes cost what the evaluation of Crius charges: policies that know
 // the plan beforehand 10 s a device and 40 at most, others 150 and 600.
+// Asks for: times of every model of the trace on the cluster's kinds.
+// Memory: the state of each job; with .record, who had which devices in each round.
+// Errors: MT-J09, MT-J11
+// Example:
+//   policy_answer of_sia(const job_cluster& lab, const job_trace& jobs, const iteration_times& times,
+//                        const data_parallel_memory& memory) {
+//     return play_policy({.policy = "sia"}, lab, jobs, times, memory);
+//   }
 inline policy_answer play_policy(const policy_question& of, const job_cluster& cluster,
                                  const job_trace& trace, const iteration_times& times,
                                  const data_parallel_memory& memory) {

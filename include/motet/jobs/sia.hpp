@@ -22,9 +22,9 @@ struct sia_rules {
   std::int32_t largest = 16;
 };
 
-// Sia: all jobs get a kind and a number of devices together, so that the sum of their goodputs is largest, each
-// measured by the least that it could have and lowered by what restarts cost. What was not run is thought to
-// scale by the number of devices, from the least that runs. Who runs is not suspended.
+// Sia: all jobs get a kind and a number of devices together, so that the sum of their goodputs is largest,
+// each measured by the least that it could have and lowered by what restarts cost. What was not run is
+// thought to scale by the number of devices, from the least that runs. Who runs is not suspended.
 class sia_policy {
  public:
   explicit sia_policy(const sia_rules& by = {}) : rules_(by) {}

@@ -47,8 +47,8 @@ struct speed_rules {
 };
 
 // How fast each model runs on so many devices of a kind and layout, as a table: looking it up costs nothing.
-// What was not measured is estimated: a spread over more nodes from the best layout, a size from the next larger
-// one.
+// What was not measured is estimated: a spread over more nodes from the best layout, a size from the next
+// larger one.
 class speed_table {
  public:
   struct job_shape {

@@ -17,9 +17,9 @@ struct tiresias_rules {
   double promote = 8;  // a job that waited so many times as long as it ran is put into the first queue again
 };
 
-// Tiresias: least attained service, in few queues. Nothing is known of how long a job takes; who had the fewest
-// device-seconds runs first, within a queue who was submitted first, on the kind and number asked for. Others
-// are suspended for them.
+// Tiresias: least attained service, in few queues. Nothing is known of how long a job takes; who had the
+// fewest device-seconds runs first, within a queue who was submitted first, on the kind and number asked for.
+// Others are suspended for them.
 class tiresias_policy {
  public:
   explicit tiresias_policy(tiresias_rules by = {}) : rules_(std::move(by)) {}

@@ -33,9 +33,16 @@ struct job_trace {
   index first_out_of_order = 0;  // line of the first of them
 };
 
-// Reads jobs with the columns job_id, submission_time, num_iteration, model_name, deadline, batch_size, num_gpu
-// and gpu_type, in any order. Jobs are sorted by the time of their submission, those of one time as they
-// stand. Throws MT-J01 to MT-J04 and MT-J06, each with line and column.
+// Reads jobs with the columns job_id, submission_time, num_iteration, model_name, deadline, batch_size,
+// num_gpu and gpu_type, in any order. Jobs are sorted by the time of their submission, those of one time as
+// they stand. Throws MT-J01 to MT-J04 and MT-J06, each with line and column.
+// Asks for: one job at least, of kinds that the cluster has.
+// Memory: the jobs.
+// Errors: MT-J01, MT-J02, MT-J03, MT-J04, MT-J06
+// Example:
+//   std::size_t jobs_in(std::string_view text, const job_cluster& lab) {
+//     return read_job_trace(text, "jobs.csv", lab).jobs.size();
+//   }
 inline job_trace read_job_trace(std::string_view text, const std::string& origin,
                                 const job_cluster& cluster) {
   enum column : std::size_t { id, time, iterations, model, deadline, batch, devices, kind };

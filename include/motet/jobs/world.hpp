@@ -41,8 +41,8 @@ struct job_events {
   std::vector<std::int32_t> ended, arrived;
 };
 
-// What a policy sees and changes: devices, jobs and queues. It gives devices by `places`, and says who runs by
-// start() and suspend(). Who runs, and who waits, stand in the order in which they began to.
+// What a policy sees and changes: devices, jobs and queues. It gives devices by `places`, and says who runs
+// by start() and suspend(). Who runs, and who waits, stand in the order in which they began to.
 class job_world {
  public:
   job_world(const job_cluster& of, const job_trace& from, const iteration_times& times,

@@ -39,8 +39,8 @@ struct message {
   const char* remedy;    // what to do
 };
 
-// The whole of what is said of a broken rule, by an error and by the compiler alike. `detail` says what, where,
-// got and wanted.
+// The whole of what is said of a broken rule, by an error and by the compiler alike. `detail` says what,
+// where, got and wanted.
 template <class Text>
 constexpr void put_message(Text& to, const message& row, std::string_view detail) {
   for (const std::string_view part :

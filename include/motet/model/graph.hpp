@@ -202,9 +202,9 @@ struct graph<Loss, modules<Modules...>, edges_of<Edges...>> {
 
 // Modules that feed one another, and the loss at the end of them. The batch has an input for each module that
 // reads data, in their order; what only passes rows on needs none.
-// Asks for: edges by the modules' names, which make no circle, and one loss. A module that takes rows has an edge into
-// it, or several where it has a place for each (fed_decoder); one that gives them feeds one or several, whose
-// gradients add up.
+// Asks for: edges by the modules' names, which make no circle, and one loss. A module that takes rows has an
+// edge into it, or several where it has a place for each (fed_decoder); one that gives them feeds one or
+// several, whose gradients add up.
 // Memory: nothing; the trainer's, where rows between modules are rows between stages.
 // Errors: MT-M03, MT-M04, MT-M06, MT-M07, MT-M09, MT-M10, MT-M11, MT-M12, MT-M13, MT-M14, MT-M15
 // Example:

@@ -39,7 +39,7 @@ struct number_limit {
   index number = -1;
   double most = 0;
 };
-// Of the logarithm of a scale, as CLIP has it: ln 100.
+// The logarithm of a scale grows to this at most, as CLIP has it: ln 100.
 inline constexpr double largest_log_scale = 4.60517018598809;
 
 template <class Loss>
@@ -131,8 +131,8 @@ concept spread_loss = requires(C& ctx, const M* w, M* g, const pair_part<S>& of,
   { Loss::pair(ctx, w, g, rows, rows, share, rows, rows) } -> std::same_as<typename C::real>;
 };
 
-// Where modules meet in a loss over all samples of the step: the mean over all pairs of modules. Or the one
-// module whose samples each have a loss of their own.
+// Modules meet here in a loss over all samples of the step: the mean over all pairs of modules. Or it has the
+// one module whose samples each have a loss of their own.
 // Asks for: two modules or more whose features are equally wide; or one module with a loss of its own.
 // Memory: none; the trainer keeps the features of all samples of a step.
 // Errors: none of its own.

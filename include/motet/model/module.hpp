@@ -7,14 +7,14 @@
 
 namespace motet {
 
-// Whether the features of a net are what each of its samples lost, one number.
+// A net may have a loss of its own: its features are then what each of its samples lost, one number.
 template <class Net>
 inline constexpr bool has_own_loss = [] {
   if constexpr (requires { Net::own_loss; }) return Net::own_loss;
   else return false;
 }();
 
-// Whether a net ends with rows for another module, and the width of those that it takes; 0: it takes none.
+// A net may end with rows for another module, and take rows of so many columns; 0: it takes none.
 template <class Net>
 inline constexpr bool gives_rows = [] {
   if constexpr (requires { Net::gives_rows; }) return Net::gives_rows;
@@ -26,7 +26,7 @@ inline constexpr index takes_rows = [] {
   else return index{0};
 }();
 
-// From how many modules a net can take them; it says so by `with_sources`.
+// A net that can take them from several modules says so by `with_sources`.
 template <class Net>
 inline constexpr bool takes_rows_of_several = requires { typename Net::template with_sources<2>; };
 

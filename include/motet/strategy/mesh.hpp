@@ -28,6 +28,11 @@ enum class axis : std::uint8_t { stage, data, context, tensor };
 
 // The ranks of one module, in the order stage, replica, context, tensor: neighbours in the list share a
 // tensor group, which talks most.
+// Asks for: degrees whose product is the number of ranks; check() says whether they fit a cluster.
+// Memory: a number for each rank.
+// Errors: MT-S01, MT-S02, MT-S03, MT-S04, MT-S05
+// Example:
+//   static_assert(check(mesh::from(0, {.stages = 2, .data = 2, .tensor = 2}), {.ranks = 8}).ok());
 class mesh {
  public:
   constexpr mesh() = default;

@@ -37,6 +37,14 @@ struct share_place {
 // busiest of its ranks would be through first, where a rank's other work counts too. Moves and shares are
 // bounded. Everything follows from the options and the seconds alone, so that ranks that know the same do the
 // same.
+// Asks for: the seconds of every place after each step, the same on all ranks.
+// Memory: some numbers for each place.
+// Errors: none of its own.
+// Example:
+//   bool moved(share_balancer& shares, const double* seconds) {
+//     shares.note(seconds);
+//     return shares.move();
+//   }
 class share_balancer {
  public:
   share_balancer() = default;

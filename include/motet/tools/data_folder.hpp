@@ -139,7 +139,8 @@ class data_folder {
 
  private:
   std::string vocabulary() const { return (folder_ / "tokenizer.json").string(); }
-  // Conversations and plain texts come without a vocabulary; one that is learned of them is the same each time.
+  // Conversations and plain texts come without a vocabulary; one that is learned of them is the same each
+  // time.
   tokenizer read_or_learn(index most) {
     if (std::filesystem::exists(vocabulary())) return read_tokenizer(vocabulary());
     learned_ = true;

@@ -20,9 +20,20 @@
 namespace motet {
 
 // The command line of a program: declare each option with the variable that it sets, then parse(). What is
-// not understood is an error (MT-X..) that names the nearest option. --help is known to all, and so is --config:
-// a file whose members are options without their dashes, {"batch": 64, "no-flip": true}; the command line counts
-// where both say something.
+// not understood is an error (MT-X..) that names the nearest option. --help is known to all, and so is
+// --config: a file whose members are options without their dashes, {"batch": 64, "no-flip": true}; the
+// command line counts where both say something.
+// Asks for: variables that outlive it, each with the value that counts where nothing is said.
+// Memory: what the options are called, and what helps.
+// Errors: MT-D01, MT-F01, MT-X01, MT-X02, MT-X03, MT-X04, MT-X05
+// Example:
+//   #include <cstdio>
+//   int main(int count, char** words) {
+//     std::ptrdiff_t batch = 64;
+//     options asked("train", "Trains a pair of towers.");
+//     asked.count("batch", batch, 1, "samples of a step");
+//     if (!asked.parse(count, words)) std::puts(asked.help().c_str());
+//   }
 class options {
  public:
   options(std::string program, std::string about) : program_(std::move(program)), about_(std::move(about)) {}
@@ -65,7 +76,7 @@ class options {
     add(std::move(made));
   }
 
-  // False when --help was asked for; `help()` is then to be printed.
+  // The result is false when --help was asked for; `help()` is then to be printed.
   bool parse(int count, const char* const* words) {
     for (int i = 1; i < count; ++i) {
       const std::string_view word = words[i];

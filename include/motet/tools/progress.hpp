@@ -82,6 +82,15 @@ inline std::string text_of(const step_line& line) {
 }
 
 // Lines in a pipe or a file; on a terminal one line with a bar that is drawn anew.
+// Asks for: a file that is open; a line for each step, or for some.
+// Memory: none beyond a line.
+// Errors: none of its own.
+// Example:
+//   void told() {
+//     progress lines;
+//     lines.show({.step = 1, .steps = 500, .loss = 4.2});
+//     lines.say("done");
+//   }
 class progress {
  public:
   explicit progress(std::FILE* out = stdout) : out_(out), live_(isatty(fileno(out)) != 0) {}

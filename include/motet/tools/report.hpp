@@ -129,6 +129,17 @@ inline std::string render_report(const report_page& page) {
   return out + "</main></body></html>\n";
 }
 
+// Writes the page of a run into a file, which appears complete or not at all.
+// Asks for: a folder that can be written; pictures as data URIs.
+// Memory: the page's text.
+// Errors: MT-F05, MT-F06
+// Example:
+//   void tell(const std::string& folder) {
+//     report_page page;
+//     page.title = "A pair of towers";
+//     page.headline.push_back({"94.9 %", "right"});
+//     write_report(folder + "/index.html", page);
+//   }
 inline void write_report(const std::filesystem::path& path, const report_page& page) {
   std::error_code ignored;
   if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), ignored);

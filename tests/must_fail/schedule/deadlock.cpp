@@ -4,7 +4,8 @@
 
 using namespace motet;
 
-// A schedule of somebody's own: 1F1B, but when it is broken, the first device wants its last microbatch back first.
+// A schedule of somebody's own: 1F1B, but when it is broken, the first device wants its last microbatch back
+// first.
 struct mine {
   using shape = pipeline_shape;
   static constexpr const char* name = "mine";

@@ -12,7 +12,8 @@ using namespace motet;
 
 namespace {
 
-// Each batch is numbers that follow those of the batch before it: one more each time, so some have several parts.
+// Each batch is numbers that follow those of the batch before it: one more each time, so some have several
+// parts.
 struct counter {
   struct slot {
     std::vector<motet::index> numbers;

@@ -15,8 +15,9 @@ inline std::string write_lines(const scratch& folder, const std::string& name, c
   return path;
 }
 
-// Of every five samples: a pair, two pictures with a question between them, text alone, a pair, a picture after
-// its text. `change` may alter the JSON before it is written, `damaged` tells whose last picture is cut.
+// Of every five samples: a pair, two pictures with a question between them, text alone, a pair, a picture
+// after its text. `change` may alter the JSON before it is written, `damaged` tells whose last picture is
+// cut.
 inline std::string write_mixed(const scratch& folder, const std::string& name, motet::index first,
                                motet::index count,
                                const std::function<void(motet::index, std::string&)>& change = {},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // labels: threads
-// Modules that feed one another learn by any plan what they learn on one rank, and on one rank what they learn
-// inside one module.
+// Modules that feed one another learn by any plan what they learn on one rank, and on one rank what they
+// learn inside one module.
 #include <motet/front/trainer.hpp>
 
 #include "deviation.hpp"
@@ -145,7 +145,8 @@ plan drawn_unlike(std::uint64_t seed) {
   }
   return out;
 }
-// What feeds the language model goes into its gaps: any order of it by itself, replicas and parts on the same ranks.
+// What feeds the language model goes into its gaps: any order of it by itself, replicas and parts on the same
+// ranks.
 template <class Model>
 plan drawn_filling(std::uint64_t seed) {
   const random_stream draw(seed, "fillings");

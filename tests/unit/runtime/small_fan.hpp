@@ -28,8 +28,8 @@ using small_fan =
                  motet::edge<"eye", "lens">, motet::edge<"lens", "talk">,
                  motet::loss<motet::next_token, "talk">>;
 
-// The samples of small_seen_text. Each row of a picture takes its place by way of the glue or of the lens, and before
-// some samples four rows of the ear's stand, where there is one.
+// The samples of small_seen_text. Each row of a picture takes its place by way of the glue or of the lens,
+// and before some samples four rows of the ear's stand, where there is one.
 struct small_fan_text {
   small_seen_text data;
   std::vector<std::int32_t> ids, targets, places;

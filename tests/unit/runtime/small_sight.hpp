@@ -30,8 +30,8 @@ using small_sight = motet::seeing_decoder<motet::picture_rows<small_sight_eye>, 
                                           small_sight_words, 2>;
 using small_seen_speech = motet::model<motet::join<motet::next_token, motet::module<"talk", small_sight>>>;
 
-// Samples of one to six tokens and none to two pictures of four rows, somewhere among them. Class tokens' rows
-// have no place.
+// Samples of one to six tokens and none to two pictures of four rows, somewhere among them. Class tokens'
+// rows have no place.
 struct small_seen_text {
   std::vector<std::int32_t> ids, targets, places;
   std::vector<motet::index> offsets{0}, picture_offsets{0};

@@ -12,8 +12,8 @@
 namespace motet {
 
 // Makes threads by begin(t), a std::thread each, t from `first` on and below `all`. Where the system refuses
-// one, end() has to let those go that were made; they are joined, and the error says whose there were how many,
-// those below `first` with them.
+// one, end() has to let those go that were made; they are joined, and the error says whose there were how
+// many, those below `first` with them.
 template <class Begin, class End>
 void make_threads(std::vector<std::thread>& threads, std::string_view whose, int first, int all,
                   Begin&& begin, End&& end) {

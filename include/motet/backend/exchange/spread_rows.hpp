@@ -12,8 +12,8 @@ struct spread_seat {
   bool balanced = false;  // rows are cut for a causal mask
 };
 
-// Where each sample begins among sequences, where it has none, one or several of them, such as pictures. None:
-// each is one.
+// Where each sample begins among sequences, where it has none, one or several of them, such as pictures.
+// None: each is one.
 struct sample_bounds {
   index samples = 0;
   const index* first = nullptr;  // samples + 1 entries

@@ -202,9 +202,9 @@ class listing_reader {
 
 }  // namespace detail
 
-// Adds what a file of rows lists: .csv or .tsv with names in its first line, .jsonl with an object in each line,
-// .json with an array of such objects or with captions as COCO has them. A member with several captions gives
-// as many pairs of one picture. `path` says how to read, and is named in refusals.
+// Adds what a file of rows lists: .csv or .tsv with names in its first line, .jsonl with an object in each
+// line, .json with an array of such objects or with captions as COCO has them. A member with several captions
+// gives as many pairs of one picture. `path` says how to read, and is named in refusals.
 inline void list_rows(listing& into, std::string_view text, const std::string& path,
                       const listing_columns& by = {}) {
   detail::listing_reader rows(into, path, by);

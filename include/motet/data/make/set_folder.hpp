@@ -17,7 +17,8 @@
 namespace motet {
 
 // A folder of files that are made together: none of them has its name before all are written, and those of an
-// older making that were not made again are then removed. about.json says who made it and which files are its own.
+// older making that were not made again are then removed. about.json says who made it and which files are its
+// own.
 class set_folder {
  public:
   // Makes the folder where there is none. Throws MT-D16 where it holds what `maker` did not write.

@@ -84,8 +84,8 @@ inline looked_at look_at_pictures(const listing& from, const sift_options& by,
 }
 
 // Chooses pictures by their content and the seed alone, so that it matters neither in which order they were
-// listed nor what they are called, and the same picture never stands on both sides. Of each class there is the
-// same share, and one at least where it has two; in all there is the share that was asked for.
+// listed nor what they are called, and the same picture never stands on both sides. Of each class there is
+// the same share, and one at least where it has two; in all there is the share that was asked for.
 inline std::set<std::uint64_t> choose_held_out(const std::map<std::uint64_t, std::string>& label_of,
                                                const sift_options& by) {
   std::set<std::uint64_t> out;
@@ -115,9 +115,9 @@ inline std::set<std::uint64_t> choose_held_out(const std::map<std::uint64_t, std
 
 }  // namespace detail
 
-// Looks at every picture of a listing and takes what can be learnt from: a picture that decodes, with a caption
-// in UTF-8, once. `tell`, if given, hears how many pictures were looked at. Throws MT-D05 or MT-D07 where strict,
-// MT-D06 for pictures that this build cannot read, MT-D10 where nothing is left.
+// Looks at every picture of a listing and takes what can be learnt from: a picture that decodes, with a
+// caption in UTF-8, once. `tell`, if given, hears how many pictures were looked at. Throws MT-D05 or MT-D07
+// where strict, MT-D06 for pictures that this build cannot read, MT-D10 where nothing is left.
 inline sifted sift(const listing& from, const sift_options& by = {},
                    const std::function<void(index)>& tell = {}) {
   if (!(by.held_out >= 0 && by.held_out < 1) || by.threads < 1)

@@ -31,8 +31,8 @@ inline std::string readable(std::string text) {
   return text;
 }
 
-// Writes these pairs as shards of `each` samples: picture, caption, and where they come from. Pictures are copied
-// as they are, to the byte. `tell`, if given, hears how many samples were written.
+// Writes these pairs as shards of `each` samples: picture, caption, and where they come from. Pictures are
+// copied as they are, to the byte. `tell`, if given, hears how many samples were written.
 inline void write_pairs(set_folder& into, const listing& from, const std::vector<picture_facts>& facts,
                         std::span<const index> pairs, const std::string& split, index each,
                         const std::function<void(index)>& tell = {}) {

@@ -367,7 +367,7 @@ struct tower_stage {
     rows_to_samples(ctx, s.d_entry, s.d_embedded);
   }
 
-  // Where the blocks write, and what the tail reads of it.
+  // The blocks write here, and the tail reads it.
   template <class N, class C>
   static view<typename N::stream, width> out_of_blocks(C& ctx, stage_range r, const sequences& seq,
                                                        const ends<N>& e, const saved<N>& s) {

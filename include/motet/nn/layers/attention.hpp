@@ -122,8 +122,8 @@ struct self_attention {
     exchanged_heads<typename N::value, typename N::master> exchanged;
     // (rows, width) of all members, between the two parts of backward, where the layer is cut
     view<typename N::value, out> dy_all;
-    // Where heads have norms: (rows, queries | keys) before these, (rows, two for each head), and, between the
-    // two parts of backward, the gradient behind them and what sums of it the backend leaves.
+    // Where heads have norms: (rows, queries | keys) before these, (rows, two for each head), and, between
+    // the two parts of backward, the gradient behind them and what sums of it the backend leaves.
     matrix<typename N::value> plain, d_normed;
     matrix<typename N::master> stats;
     std::array<matrix<typename N::master>, Config.head_norm ? as_size(normed_heads(Config)) : 0> sums;
@@ -195,7 +195,7 @@ struct self_attention {
   }
 
  private:
-  // Of weights or gradients.
+  // The matrices are those of weights, or of gradients.
   template <class W>
   static auto in_weight(W w) {
     return project_in::weight(w.data, in, packed_of(w.cut));

@@ -6,8 +6,8 @@
 namespace motet {
 
 // Rows that come from other modules, where they lie, and where their gradients go: numbers of the type of
-// N::stream, one row behind the other, module after module. Whoever runs the module sets both; gradients are none where nobody
-// before it learns.
+// N::stream, one row behind the other, module after module. Whoever runs the module sets both; gradients are
+// none where nobody before it learns.
 struct entering_rows {
   const void* rows = nullptr;
   void* gradients = nullptr;
@@ -22,13 +22,13 @@ struct through_rows {
   index entering_count() const { return seq.rows(); }
 };
 
-// Text in which rows of other modules have places: those rows have a negative id here. A sample has as many of
-// them as were made for it, of each of the modules.
+// Text in which rows of other modules have places: those rows have a negative id here. A sample has as many
+// of them as were made for it, of each of the modules.
 struct placed_tokens : labelled_tokens {
   // Of each module samples + 1 entries, which of its rows are whose; none: there are none.
   const index* row_offsets = nullptr;
-  // The row of the text that each of them takes, module after module; negative for one that nobody reads, such as
-  // that of a class token.
+  // The row of the text that each of them takes, module after module; negative for one that nobody reads,
+  // such as that of a class token.
   const std::int32_t* places = nullptr;
   entering_rows entering{};
   index sources = 1;  // modules whose rows enter, in the order of the model's edges

@@ -90,7 +90,7 @@ class pictured_text {
   std::tuple<seen_pictures, placed_tokens> apart(const pictures& all) const {
     return {seen(0, all), placed_tokens{words(), shown_[0].row_offsets.data(), shown_[0].places.data()}};
   }
-  // For several that feed a language model: what each sees, and where all their rows have places.
+  // Several modules may feed a language model: this is what each sees, and where all their rows have places.
   seen_pictures seen(index which, const pictures& all) const {
     return {all, samples(), shown_[as_size(which)].picture_offsets.data()};
   }

@@ -21,8 +21,8 @@ constexpr verdict check(const token_config& c) {
   return {};
 }
 
-// A ragged batch of token ids: sample s holds ids[offsets[s] .. offsets[s + 1]). Nothing is padded. A negative
-// id is no token; its row is zero until somebody adds to it.
+// A ragged batch of token ids: sample s holds ids[offsets[s] .. offsets[s + 1]). Nothing is padded. A
+// negative id is no token; its row is zero until somebody adds to it.
 struct tokens {
   const std::int32_t* ids = nullptr;
   sequences seq;
@@ -31,12 +31,13 @@ struct tokens {
 // The same with what is to follow each token: targets[row], negative where nothing is asked.
 struct labelled_tokens : tokens {
   const std::int32_t* targets = nullptr;
-  // of one target in the loss: one over the targets of the whole step, however ranks and microbatches share it
+  // of one target in the loss: one over the targets of the whole step, however ranks and microbatches share
+  // it
   double share = 1;
 };
 
-// Token ids to rows: a row of a table for each, and learned positions on top. Tensor parallelism may share the
-// table.
+// Token ids to rows: a row of a table for each, and learned positions on top. Tensor parallelism may share
+// the table.
 // Asks for: samples of at most `context` tokens below `vocabulary`; lengths differ, nothing is padded.
 // Memory: nothing; the ids of all members where the table is cut.
 // Errors: MT-N04
@@ -109,7 +110,7 @@ struct token_embedding {
 
  private:
   static constexpr bool cut_here(tensor_cut cut) { return Config.cut_vocabulary && !cut.whole(); }
-  // Of weights or gradients.
+  // The table is that of weights, or of gradients.
   template <class W>
   static auto table(W w) {
     // (tokens held, width)

@@ -8,8 +8,8 @@ namespace motet {
 
 // A language model that other modules feed: rows of theirs have places among its tokens. Weights are those of
 // decoder. How many modules feed it, a model with edges finds by itself.
-// Asks for: samples of at most `context` rows with those that enter, which are at most `Rows` of a sample, and a
-// target for each row where something is asked.
+// Asks for: samples of at most `context` rows with those that enter, which are at most `Rows` of a sample,
+// and a target for each row where something is asked.
 // Memory: that of decoder.
 // Errors: MT-N01, MT-N03, MT-N04, MT-N06
 // Example:

@@ -67,7 +67,7 @@ struct continued_of<tower<E, Config, logits_tail<Norm, Vocabulary>>> {
   static constexpr index vocabulary = Vocabulary, layers = Config.layers,
                          key_heads = Config.attention.keyed_heads(),
                          head_width = Config.attention.columns_of_head();
-  // Whether `later` may run rows that follow others.
+  // `later` may run rows that follow others where this holds.
   static constexpr verdict check_rows() {
     return Config.has_experts() && Config.mix.capacity != 0 ? verdict{reason::capacity_of_rows} : verdict{};
   }
@@ -76,8 +76,8 @@ struct continued_of<tower<E, Config, logits_tail<Norm, Vocabulary>>> {
 }  // namespace detail
 
 // Of a tower that makes the logits of all rows, such as decoder<...>::logits, the two with the same weights
-// that make those of the last row: `first` of its own input, `later` of tokens that follow. An embedding whose
-// input is more than tokens names a `text_embedding` of the same parameters, which takes tokens.
+// that make those of the last row: `first` of its own input, `later` of tokens that follow. An embedding
+// whose input is more than tokens names a `text_embedding` of the same parameters, which takes tokens.
 // Asks for: a causal tower; to go on row by row, experts whose capacity has no limit.
 // Memory: one row for each sample besides its blocks'.
 // Errors: MT-N11, MT-N13, MT-N14

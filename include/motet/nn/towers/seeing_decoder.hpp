@@ -40,7 +40,7 @@ struct pictured_embedding {
   static constexpr index parameter_size = words_at + words::parameter_size;
   static constexpr index size(tensor_cut cut) { return words_at + words::size(cut); }
 
-  // Of the same parameters; reads the tokens that follow pictures and words.
+  // It has the same parameters, and reads the tokens that follow pictures and words.
   struct text_embedding {
     using input = tokens;
     static constexpr index out = words::out, parameter_size = pictured_embedding::parameter_size;
@@ -191,14 +191,15 @@ struct pictured_embedding {
   }
 };
 
-// What takes rows of pictures to the width of text: two products with an activation between them, as LLaVA has
-// it.
+// What takes rows of pictures to the width of text: two products with an activation between them, as LLaVA
+// has it.
 template <index In, index Out, index Hidden = Out, activation Act = activation::gelu>
 using projector = sequential<named<"up", linear<In, Hidden, true, Act>>, named<"down", linear<Hidden, Out>>>;
 
-// A language model that sees: a decoder whose samples have pictures among their tokens. Eye and glue learn with
-// it; they are held by whoever holds its first stage.
-// Asks for: samples of at most `context` rows with those of their pictures, and of at most `Pictures` pictures.
+// A language model that sees: a decoder whose samples have pictures among their tokens. Eye and glue learn
+// with it; they are held by whoever holds its first stage.
+// Asks for: samples of at most `context` rows with those of their pictures, and of at most `Pictures`
+// pictures.
 // Memory: that of the decoder, of the eye, and two rows for each row of a picture.
 // Errors: MT-N01, MT-N02, MT-N03, MT-N04, MT-N05, MT-N06
 // Example:

@@ -27,11 +27,11 @@ using last_of_rows = std::conditional_t<Normed, norm<Config.width, norm_config{C
 
 }  // namespace detail
 
-// A vision transformer as a module that feeds another: all of its rows go on. A class token's row goes on with
-// the others, first of each picture; pool and embedding of the config do not matter otherwise. Weights are
-// those of picture_rows.
-// Asks for: pictures as patch_embedding has them, `Pictures` of a sample at most; `Normed`, whether the last norm
-// is there (LLaVA leaves it out, and the last block with it: then say one layer less).
+// A vision transformer as a module that feeds another: all of its rows go on. A class token's row goes on
+// with the others, first of each picture; pool and embedding of the config do not matter otherwise. Weights
+// are those of picture_rows.
+// Asks for: pictures as patch_embedding has them, `Pictures` of a sample at most; `Normed`, whether the last
+// norm is there (LLaVA leaves it out, and the last block with it: then say one layer less).
 // Memory: that of its blocks, and the rows that go on.
 // Errors: MT-N01, MT-N02, MT-N04
 // Example:

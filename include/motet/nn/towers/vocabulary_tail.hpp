@@ -25,7 +25,7 @@ struct vocabulary_product {
     list.child<Norm>("norm");
     list.child<product>("head");
   }
-  // Of weights or gradients.
+  // The matrix is that of weights, or of gradients.
   template <class W>
   static auto matrix_of(W w) {
     return product::weight(w.data + product_at);

@@ -41,6 +41,16 @@ inline module_forecast estimate_of_module(const plan_pricer& by, const program& 
 // `out.modules` has the model's. The verdict is that of check_plan() and of the schedule, or that the cluster
 // has no such rank. Whether everything fits in memory is left to the reader: out.memory_bytes beside
 // on.device.memory_bytes.
+// Asks for: a cluster with all ranks of the plan, and towers in the model's order.
+// Memory: the program of the ranks that differ, and its timeline, given back at the end.
+// Errors: MT-M03, MT-M04, MT-P01, MT-P02, MT-P03, MT-P04, MT-P05, MT-P06, MT-P07, MT-P09, MT-P10, MT-P11,
+// MT-P28, MT-P38, MT-S01, MT-S02, MT-S03, MT-S04, MT-S05, MT-S06, MT-S07, MT-S08, MT-S09, MT-S10, MT-S11,
+// MT-S12, MT-S13, MT-S14, MT-S15, MT-S16, MT-S17, MT-S18, MT-S19, MT-S20, MT-S21, MT-S22
+// Example:
+//   double step_seconds(const plan& of, const model_shape& model, const cluster_facts& on) {
+//     run_forecast out;
+//     return estimate(of, model, on, on.bytes, 4096, out).ok() ? out.step_seconds : -1;
+//   }
 inline verdict estimate(const plan& of, const model_shape& model, const cluster_facts& on,
                         const training_bytes& bytes, index samples, run_forecast& out,
                         const estimate_options& options = {}) {

@@ -160,8 +160,8 @@ class plan_folder {
     out.exact = exact(out);
     return out;
   }
-  // Whether neighbours of a rank in two modules are one rank wherever they are of one kind. In one module they
-  // hold other stages, and are of other kinds.
+  // Whether neighbours of a rank in two modules are one rank wherever they are of one kind. In one module
+  // they hold other stages, and are of other kinds.
   constexpr bool exact(const folded_plan& made) const {
     list<index> chains;
     for (index k = 0; k < of_.modules.size(); ++k)

@@ -38,6 +38,11 @@ struct device_facts {
 };
 
 // Equal devices in equal nodes. Ranks are devices, node after node.
+// Asks for: rates in FLOPs and bytes a second, sizes in bytes, times in seconds.
+// Memory: some numbers, however many devices there are.
+// Errors: none of its own.
+// Example:
+//   double peak_flops(const cluster_facts& on) { return on.devices() * on.device.half_flops; }
 struct cluster_facts {
   label name;
   device_facts device;

@@ -49,8 +49,8 @@ inline constexpr cluster_facts known_clusters[] = {
      {3.4e-6, 370e9},
      {14e-6, 384e9},
      48e9},
-    // DistTrain's: nodes of 8 Ampere devices with links of 300 GB/s, and four ports of 200 Gb/s out of each. Products
-    // reach what makes such devices train language models at half of their peak.
+    // DistTrain's: nodes of 8 Ampere devices with links of 300 GB/s, and four ports of 200 Gb/s out of each.
+    // Products reach what makes such devices train language models at half of their peak.
     {"a800-96",
      {"A800-SXM4-80GB", 312e12, 19.5e12, 78 * gib, 2039e9, {0.72, 0, 220}},
      12,
@@ -84,15 +84,20 @@ inline void require_size(const cluster_facts& of, std::string_view what) {
     fail(cluster_of_no_size, sentence({what, " are ", devices, " devices, wanted at most ", most_devices}));
 }
 
-// Null when there is none of that name.
+// The cluster of this name; null when there is none.
 constexpr const cluster_facts* find_cluster(std::string_view name) {
   for (const cluster_facts& each : known_clusters)
     if (each.name.view() == name) return &each;
   return nullptr;
 }
 
-// Throws MT-P75 or MT-P76. `text` is NAME, NAME:NODES or NAME:NODESxDEVICES; the way out of a node stays the
-// same when it has fewer devices.
+// What is no cluster is refused (MT-P75, MT-P76). `text` is NAME, NAME:NODES or NAME:NODESxDEVICES; the way
+// out of a node stays the same when it has fewer devices.
+// Asks for: a name that is listed here, with one node and one device at least.
+// Memory: a cluster's numbers.
+// Errors: MT-P75, MT-P76
+// Example:
+//   const cluster_facts two_nodes = cluster_named("h100:2");
 inline cluster_facts cluster_named(std::string_view text) {
   const std::size_t colon = std::min(text.find(':'), text.size());
   const std::string name(text.substr(0, colon));

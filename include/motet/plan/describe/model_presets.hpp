@@ -139,7 +139,12 @@ inline constexpr known_model known_models[] = {
      }},
 };
 
-// Null when there is none of that name.
+// The model of this name, to be made by make(); null when there is none.
+// Asks for: a name that is listed here.
+// Memory: none before make().
+// Errors: none of its own.
+// Example:
+//   static_assert(find_model("b16") != nullptr && find_model("b17") == nullptr);
 constexpr const known_model* find_model(std::string_view name) {
   for (const known_model& each : known_models)
     if (each.name == name) return &each;

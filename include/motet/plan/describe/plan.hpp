@@ -41,6 +41,16 @@ struct module_plan {
 
 // A strategy for every module and the schedule that plays them: a value. As a constant expression the
 // compiler proves it, read from a file the same function does (check_plan.hpp).
+// Asks for: a place for every module of the model; check_plan() and prove_plan() say whether it fits.
+// Memory: some numbers for each module, and one for each of its ranks.
+// Errors: none of its own.
+// Example:
+//   plan on_three_ranks() {
+//     plan out{.cluster = {.ranks = 3}, .modules = {}};
+//     out.modules.push(on_ranks("picture", 0, {.data = 2}, 4));
+//     out.modules.push(on_ranks("caption", 2, {}, 4));
+//     return out;
+//   }
 struct plan {
   cluster_shape cluster;
   label schedule = "batch_sync";

@@ -16,6 +16,12 @@ enum class tower_end : std::uint8_t {
 
 // What the costs of a module follow from: a stack of equal transformer blocks over the rows (patches, tokens)
 // of its samples, something before it that makes rows of a sample, and a projection to features.
+// Asks for: numbers that check() accepts, as check() of a net's configuration does.
+// Memory: some numbers.
+// Errors: MT-N01, MT-N03, MT-N04, MT-N09
+// Example:
+//   constexpr tower_outline eye{.name = "picture", .layers = 12, .width = 768, .heads = 12, .tokens = 196};
+//   static_assert(check(eye).ok() && eye.hidden_width() == 4 * 768);
 struct tower_outline {
   label name;
   index layers = 1;
@@ -57,8 +63,8 @@ struct tower_outline {
   constexpr index whole_blocks() const { return end == tower_end::block_of_row ? layers - 1 : layers; }
 };
 
-// Whether the numbers fit each other, as check() of a net's configuration asks; found.where is 0 for sizes, 1
-// for heads, 2 for key heads, 3 for experts.
+// The numbers of a tower fit each other, as check() of a net's configuration asks; found.where is 0 for
+// sizes, 1 for heads, 2 for key heads, 3 for experts.
 constexpr verdict check(const tower_outline& of) {
   for (const index each : {of.layers, of.width, of.heads, of.tokens})
     if (each < 1) return {reason::not_positive, 0, each, 1};

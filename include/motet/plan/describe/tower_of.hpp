@@ -79,6 +79,13 @@ constexpr tower_outline tower_of() {
 }
 
 // The towers of a typed model, in its order, with what check_plan() needs.
+// Asks for: a model of nets that outline_of() knows: vit and text_tower, frozen or not.
+// Memory: some numbers for each tower.
+// Errors: none of its own.
+// Example:
+//   using eye = vit<vit_config{.image = 16, .patch = 4, .width = 32, .layers = 1, .heads = 2}>;
+//   using pair = model<join<info_nce, module<"left", eye>, module<"right", eye>>>;
+//   const model_shape shape = model_shape_of<pair>("pair");
 template <class Model>
 constexpr model_shape model_shape_of(label name = "model") {
   model_shape out;

@@ -10,8 +10,8 @@
 
 namespace motet {
 
-// Pictures of each sample of a step, as headers tell them: log-normal about the model's mean, so that some samples have
-// several times as many as others.
+// Pictures of each sample of a step, as headers tell them: log-normal about the model's mean, so that some
+// samples have several times as many as others.
 struct header_draws {
   std::uint64_t seed = 1;
   double sigma = 0.6;
@@ -135,7 +135,8 @@ class chain_player {
     for (const std::int32_t each : samples) all += pictures_[each];
     return std::ceil(all / static_cast<double>(of_.parts[part].data / groups_));
   }
-  // Of parts that share the language model's ranks: P microbatches at a time, one of each rank's tensor group.
+  // Of parts that share the language model's ranks: P microbatches at a time, one of each rank's tensor
+  // group.
   double columns_of(index group) const {
     const index at_once = of_.middle().stages;
     double seconds = 0;

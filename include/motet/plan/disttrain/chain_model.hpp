@@ -11,8 +11,8 @@
 
 namespace motet {
 
-// One of the three parts of a chain: an encoder, a language model, a generator. Work is that of one unit forward: a
-// picture of the encoder's and the generator's, a sample of the language model's.
+// One of the three parts of a chain: an encoder, a language model, a generator. Work is that of one unit
+// forward: a picture of the encoder's and the generator's, a sample of the language model's.
 struct chain_part {
   label name;
   index layers = 1, width = 1;
@@ -25,9 +25,9 @@ struct chain_part {
   constexpr double bytes_of_state() const { return learns ? 12 : 0; }
 };
 
-// Encoder, language model and generator, in the order of the rows; projectors between them always learn. Samples are
-// packed to one length, so the language model's work is the same for each, and that of the others goes by the
-// pictures of a sample.
+// Encoder, language model and generator, in the order of the rows; projectors between them always learn.
+// Samples are packed to one length, so the language model's work is the same for each, and that of the others
+// goes by the pictures of a sample.
 struct chain_model {
   static constexpr index size = 3, middle = 1;
   label name;
@@ -39,8 +39,8 @@ struct chain_model {
   // Of a sample forward.
   constexpr double units(index part) const { return part == middle ? 1 : pictures; }
   constexpr double flops(index part) const { return parts[part].flops * units(part); }
-  // How many times the work of a forward the backward of a part is. Gradients of rows are wanted where something
-  // before learns, a projector too, and those of weights where the part does.
+  // How many times the work of a forward the backward of a part is. Gradients of rows are wanted where
+  // something before learns, a projector too, and those of weights where the part does.
   constexpr double backward(index part) const {
     const bool behind_a_projector = part > 0;
     return (behind_a_projector || parts[part].learns ? 1 : 0) + (parts[part].learns ? 1 : 0);
@@ -78,15 +78,16 @@ constexpr chain_part language_part(index layers, index width, index hidden, inde
           2 * (of_layers + table) * rows + 2 * rows * rows * w * l,
           34 * rows * w * l};
 }
-// Stable Diffusion 2.1: its U-Net and the encoder into its latent space. 2 TFLOP a picture of 512 x 512, 9.5 of
-// 1024 x 1024.
+// Stable Diffusion 2.1: its U-Net and the encoder into its latent space. 2 TFLOP a picture of 512 x 512, 9.5
+// of 1024 x 1024.
 constexpr chain_part diffusion_part(bool large) {
   return {"generator", 16, 1280, 0.95e9, large ? 9.5e12 : 2e12, large ? 8e9 : 2e9};
 }
 
 }  // namespace detail
 
-// Those of the paper on DistTrain: models of 7, 13 and 70 billion parameters between ViT-Huge and Stable Diffusion.
+// Those of the paper on DistTrain: models of 7, 13 and 70 billion parameters between ViT-Huge and Stable
+// Diffusion.
 inline constexpr chain_model known_chains[] = {
     {"mllm-9b",
      {detail::vit_huge(), detail::language_part(32, 4096, 11008, 4096), detail::diffusion_part(false)}},

@@ -13,8 +13,9 @@ struct part_place {
   friend constexpr bool operator==(const part_place&, const part_place&) = default;
 };
 
-// Who has what of a chain's step. Parts have ranks of their own, or share those of the language model: then every
-// rank holds the whole part, and between its microbatches a pipeline of P stages does the pictures of P of them.
+// Who has what of a chain's step. Parts have ranks of their own, or share those of the language model: then
+// every rank holds the whole part, and between its microbatches a pipeline of P stages does the pictures of P
+// of them.
 struct chain_plan {
   part_place parts[chain_model::size];
   bool shares[chain_model::size] = {};
@@ -34,8 +35,8 @@ struct chain_plan {
   }
 };
 
-// What the parts of a chain take on a cluster. Seconds of work are FLOPs over the share of a device's peak that
-// products of such a width reach.
+// What the parts of a chain take on a cluster. Seconds of work are FLOPs over the share of a device's peak
+// that products of such a width reach.
 class chain_costs {
  public:
   constexpr chain_costs(const chain_model& model, const cluster_facts& on, index samples)
@@ -54,8 +55,8 @@ class chain_costs {
     return own.flops /
            (static_cast<double>(tensor) * on_.device.half_flops * on_.device.products.of(0, columns));
   }
-  // Pictures that a lane of a part has in a microbatch of all replicas of the language model at once, if all samples
-  // have as many.
+  // Pictures that a lane of a part has in a microbatch of all replicas of the language model at once, if all
+  // samples have as many.
   constexpr double units_of_lane(index part, const part_place& own, index replicas) const {
     if (part == chain_model::middle) return 1;
     return whole(static_cast<double>(replicas) * model_.pictures / static_cast<double>(own.data));
@@ -65,15 +66,15 @@ class chain_costs {
     return units_of_lane(part, own, replicas) * unit_seconds(part, own.tensor) /
            static_cast<double>(own.stages);
   }
-  // Of a part that shares the language model's ranks: the pictures of as many microbatches as there are stages, a
-  // picture on each rank at once.
+  // Of a part that shares the language model's ranks: the pictures of as many microbatches as there are
+  // stages, a picture on each rank at once.
   constexpr double column_seconds(index part, const part_place& middle) const {
     const double lanes = static_cast<double>(middle.stages * middle.tensor);
     return whole(static_cast<double>(middle.stages) * model_.pictures / lanes) * unit_seconds(part, 1);
   }
 
-  // Bytes on each rank of a part. behind: stages of the pipeline from the part's first to the end, each of which holds
-  // a microbatch.
+  // Bytes on each rank of a part. behind: stages of the pipeline from the part's first to the end, each of
+  // which holds a microbatch.
   constexpr double bytes(index part, const part_place& own, index replicas, index behind) const {
     const chain_part& of = model_.parts[part];
     const double cut = static_cast<double>(own.tensor * own.stages),
@@ -83,8 +84,8 @@ class chain_costs {
                cut +
            (model_.backward(part) > 0 ? units * of.kept_bytes / cut : 0);
   }
-  // Of a part that shares all ranks: its weights whole, its state cut over all, and what backward needs of three
-  // columns of the encoder, or of one of the generator.
+  // Of a part that shares all ranks: its weights whole, its state cut over all, and what backward needs of
+  // three columns of the encoder, or of one of the generator.
   constexpr double shared_bytes(index part, const part_place& middle) const {
     const chain_part& of = model_.parts[part];
     const double columns = part == 0 ? 3 : 1,
@@ -109,8 +110,8 @@ class chain_costs {
     }
     return longest;
   }
-  // The stage-time model that DistTrain's search minimises: the first microbatch goes through all stages, the others
-  // come as fast as the slowest of them. Every sample has as many pictures.
+  // The stage-time model that DistTrain's search minimises: the first microbatch goes through all stages, the
+  // others come as fast as the slowest of them. Every sample has as many pictures.
   constexpr double model_seconds(const chain_plan& of) const {
     double through = 0, slowest = 0, columns = 0;
     for (index k = 0; k < chain_model::size; ++k) {

@@ -47,7 +47,8 @@ class chain_searcher {
     if (out.empty()) refuse();
     return out;
   }
-  // Tensor groups are nodes; the language model has the stages that it is known by, or as many more as memory asks.
+  // Tensor groups are nodes; the language model has the stages that it is known by, or as many more as memory
+  // asks.
   chain_plan megatron() {
     const index tensor = costs_.cluster().devices_per_node;
     chain_plan out;
@@ -61,8 +62,8 @@ class chain_searcher {
     }
     refuse();
   }
-  // Of the ranks each part gets its share of FLOPs, or what its memory asks; the language model tensor groups as large
-  // as a node, and as few stages as fit.
+  // Of the ranks each part gets its share of FLOPs, or what its memory asks; the language model tensor groups
+  // as large as a node, and as few stages as fit.
   chain_plan proportional() {
     double all = 0;
     for (index k = 0; k < chain_model::size; ++k) all += step_flops(k);
@@ -139,8 +140,8 @@ class chain_searcher {
         for (const index data : divisors_)
           if (tensor * stages * data <= devices()) visit(part_place{stages, data, tensor});
   }
-  // All ways to spread what the language model leaves. As a part is never slower for more lanes, the generator gets
-  // all that the encoder leaves, and of lanes that are alike as fast as few as will do.
+  // All ways to spread what the language model leaves. As a part is never slower for more lanes, the
+  // generator gets all that the encoder leaves, and of lanes that are alike as fast as few as will do.
   void spread_apart(const bool (&shares)[chain_model::size], const part_place& middle, std::size_t most) {
     chain_plan trial;
     trial.parts[chain_model::middle] = middle;
@@ -240,8 +241,8 @@ class chain_searcher {
 
 }  // namespace detail
 
-// The best plan by these rules for a chain on a cluster, and what it gives with the pictures that samples have: those
-// of one step. Throws MT-P85 where nothing fits.
+// The best plan by these rules for a chain on a cluster, and what it gives with the pictures that samples
+// have: those of one step. Throws MT-P85 where nothing fits.
 inline chain_answer search_chain(chain_search by, const chain_costs& costs, const list<double>& pictures) {
   detail::chain_searcher searcher(costs);
   chain_answer out;

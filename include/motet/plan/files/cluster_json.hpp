@@ -75,7 +75,7 @@ inline void read_training_bytes(const plan_fields& cluster, training_bytes& into
 
 }  // namespace detail
 
-// Throws MT-P70 to MT-P72 and MT-P75 to MT-P77, with the path of what is wrong, for what is no cluster.
+// What is no cluster is refused with the path of what is wrong (MT-P70 to MT-P72, MT-P75 to MT-P77).
 inline cluster_facts read_cluster(const json& from) {
   if (!from.is_object())
     fail(plan_wrong_kind, std::string("the cluster is ") + from.kind() + ", wanted an object");
@@ -111,6 +111,11 @@ inline cluster_facts load_cluster(const std::filesystem::path& path) {
   return parse_cluster(mapped_file(path).text(), path.string());
 }
 // What --cluster is given: a file that ends with .json, or NAME, NAME:NODES, NAME:NODESxDEVICES.
+// Asks for: a name that is listed in docs/plan/cluster.md, or a file with the fields listed there.
+// Memory: the file's text while it is read, and the cluster.
+// Errors: MT-F01, MT-F04, MT-P70, MT-P71, MT-P72, MT-P75, MT-P76, MT-P77
+// Example:
+//   const cluster_facts on = choose_cluster("a100:4x2");
 inline cluster_facts choose_cluster(const std::string& text) {
   return text.ends_with(".json") ? load_cluster(text) : cluster_named(text);
 }

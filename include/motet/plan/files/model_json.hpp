@@ -233,7 +233,7 @@ class joins_reader {
 
 }  // namespace detail
 
-// Throws MT-P70 to MT-P72 and MT-P78 to MT-P80, with the path of what is wrong, for what is no model.
+// What is no model is refused with the path of what is wrong (MT-P70 to MT-P72, MT-P78 to MT-P80).
 inline model_shape read_model(const json& from) {
   if (!from.is_object())
     fail(plan_wrong_kind, std::string("the model is ") + from.kind() + ", wanted an object");
@@ -280,6 +280,11 @@ inline model_shape load_model(const std::filesystem::path& path) {
   return parse_model(mapped_file(path).text(), path.string());
 }
 // What --model is given: a file that ends with .json, or a name.
+// Asks for: a name that is listed in docs/plan/model_file.md, or a file with the fields listed there.
+// Memory: the file's text while it is read, and the model.
+// Errors: MT-F01, MT-F04, MT-P70, MT-P71, MT-P72, MT-P78, MT-P79, MT-P80, MT-P82
+// Example:
+//   const model_shape clip = choose_model("b16");
 inline model_shape choose_model(const std::string& text) {
   if (text.ends_with(".json")) return load_model(text);
   if (const known_model* const found = find_model(text)) return found->make();

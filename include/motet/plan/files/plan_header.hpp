@@ -133,6 +133,13 @@ inline std::string function_name(std::string_view from) {
 // A whole header: include it, and prove what it returns by
 // static_assert(motet::require<motet::prove_plan<my_model, NAME, NAME_batch>()>). MT-P81: `words.name` cannot
 // name a function.
+// Asks for: a plan, and a name that a function can have; function_name() makes one of any text.
+// Memory: the text.
+// Errors: MT-P81
+// Example:
+//   std::string header(const plan& best) {
+//     return plan_header(best, {.name = function_name("clip on h100:2"), .samples = 512});
+//   }
 inline std::string plan_header(const plan& from, const header_words& words = {}) {
   if (!detail::may_name_a_function(words.name)) fail(no_function_name, "\"" + words.name + "\"");
   std::string out = "// ";

@@ -129,7 +129,7 @@ inline json plan_json(const plan& from) {
   return out;
 }
 
-// Throws MT-P70 to MT-P72, with the path of what is wrong, for what is no plan. Whether it fits a model is
+// What is no plan is refused with the path of what is wrong (MT-P70 to MT-P72). Whether it fits a model is
 // for require_plan() to say, modules may come in any order.
 inline plan read_plan(const json& from) {
   const detail::plan_fields fields(from, "", {"cluster", "schedule", "modules"});
@@ -176,6 +176,12 @@ inline plan parse_plan(std::string_view text, const std::string& origin) {
     throw error(problem, origin);
   }
 }
+// Reads a plan from a file: one plan, or the best of a search's result.
+// Asks for: JSON with the fields that docs/plan/plan.md lists, or what plan_cluster --json wrote.
+// Memory: the file's text while it is read, and the plan.
+// Errors: MT-F01, MT-F04, MT-P70, MT-P71, MT-P72, MT-P84
+// Example:
+//   std::string lines_of(const std::string& file) { return format_plan(load_plan(file)); }
 inline plan load_plan(const std::filesystem::path& path) {
   return parse_plan(mapped_file(path).text(), path.string());
 }

@@ -100,6 +100,12 @@ inline machine_profile parse_profile(std::string_view text, const std::string& o
     throw error(problem, origin);
   }
 }
+// A profile from a file, as the program profile writes it.
+// Asks for: JSON with the fields that docs/plan/profile.md lists.
+// Memory: the file's text while it is read, and the profile.
+// Errors: MT-F01, MT-F04, MT-P70, MT-P71, MT-P72, MT-P78, MT-P79, MT-P90, MT-P91
+// Example:
+//   std::string points_of(const std::string& file) { return format_profile(load_profile(file)); }
 inline machine_profile load_profile(const std::filesystem::path& path) {
   return parse_profile(mapped_file(path).text(), path.string());
 }

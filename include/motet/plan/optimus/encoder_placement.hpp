@@ -5,7 +5,8 @@
 
 namespace motet {
 
-// An encoder pipeline's work on each of its devices for a microbatch. Several encoders are one behind the other.
+// An encoder pipeline's work on each of its devices for a microbatch. Several encoders are one behind the
+// other.
 struct encoder_work {
   index stages = 1;
   double forward = 0, backward = 0;                       // of a stage, exchanges and all
@@ -158,7 +159,8 @@ class encoder_placer {
       for (const std::size_t device : of.devices) of.free.push_back(gaps_.inside[device]);
     return of.free;
   }
-  // Puts kernels one behind the other into gaps from `time` on; none: they do not fit. Returns when they are done.
+  // Puts kernels one behind the other into gaps from `time` on; none: they do not fit. Returns when they are
+  // done.
   static double put(std::vector<time_slot>& into, const std::vector<double>& kernels, double time,
                     double* began = nullptr) {
     auto at = std::lower_bound(into.begin(), into.end(), time,
@@ -225,8 +227,9 @@ class encoder_placer {
 
 }  // namespace detail
 
-// Encoder pipelines beside a language model's, on its devices: whole microbatches before its first work and behind its
-// last, then one by one, kernel by kernel, into what is idle between. `parts`: microbatches of each pipeline.
+// Encoder pipelines beside a language model's, on its devices: whole microbatches before its first work and
+// behind its last, then one by one, kernel by kernel, into what is idle between. `parts`: microbatches of
+// each pipeline.
 inline encoder_placement place_encoders(const pipeline_gaps& gaps, const encoder_work& work,
                                         std::vector<index> parts, placement_rules rules = {}) {
   return detail::encoder_placer(gaps, work, std::move(parts), rules).run();

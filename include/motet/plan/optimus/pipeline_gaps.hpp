@@ -19,7 +19,8 @@ struct time_slot {
   double length() const { return end - start; }
 };
 
-// What the language model's pipeline leaves of a step, in seconds from its start: the gathering of weights comes first.
+// What the language model's pipeline leaves of a step, in seconds from its start: the gathering of weights
+// comes first.
 struct pipeline_gaps {
   double seconds = 0;                          // of the step, with what comes before and behind
   std::vector<double> first, last;             // of each device, when its own work begins and ends
@@ -30,7 +31,8 @@ struct pipeline_gaps {
   double front = 0, behind = 0;       // gathering and summing
 };
 
-// The whole of each device's chunks takes these seconds, the same for all layers. `chunk_layers`: of each virtual stage.
+// The whole of each device's chunks takes these seconds, the same for all layers. `chunk_layers`: of each
+// virtual stage.
 struct pipeline_work {
   std::vector<double> forward, backward;  // of each virtual stage, with exchanges
   std::vector<index> exchanges_forward, exchanges_back;
@@ -39,7 +41,8 @@ struct pipeline_work {
 
 namespace detail {
 
-// What lies inside an instruction: the exchanges of its layers, evenly apart, of unlike lengths with their mean.
+// What lies inside an instruction: the exchanges of its layers, evenly apart, of unlike lengths with their
+// mean.
 inline void put_exchanges(std::vector<time_slot>& to, const time_slot& of, index count, double each,
                           double sigma, const random_stream& draw, std::uint64_t& at) {
   if (count == 0 || each <= 0) return;

@@ -111,8 +111,8 @@ class filled_searcher {
     }
     return out;
   }
-  // Of a layer forward: norm, three projections, attention, projection, norm, and the two products of the mlp; twice as
-  // many products backward.
+  // Of a layer forward: norm, three projections, attention, projection, norm, and the two products of the
+  // mlp; twice as many products backward.
   static void put_kernels(encoder_work& to, double forward, double backward, index layers) {
     constexpr double shares[] = {0.03, 0.22, 0.10, 0.09, 0.03, 0.265, 0.265};
     for (index l = 0; l < layers; ++l)
@@ -128,7 +128,8 @@ class filled_searcher {
           costs_.bytes(each, encoder) + costs_.kept(each, encoder) * static_cast<double>(most_microbatches);
     return sum;
   }
-  // All ways to deal microbatches that differ by two at most, the pipelines being alike but for where they lie.
+  // All ways to deal microbatches that differ by two at most, the pipelines being alike but for where they
+  // lie.
   template <class Visit>
   static void each_deal(index microbatches, index pipelines, Visit visit) {
     std::vector<index> parts(static_cast<std::size_t>(pipelines), microbatches / pipelines);
@@ -187,7 +188,8 @@ class filled_searcher {
         1 - to.idle.gather - to.idle.scatter - to.idle.exchange - gaps.busy_seconds / gaps.seconds;
     to.bubble_rate = 1 - gaps.busy_seconds / gaps.seconds;
   }
-  // One chain of layers, encoders first, over stages and chunks so that the slowest virtual stage is as fast as can be.
+  // One chain of layers, encoders first, over stages and chunks so that the slowest virtual stage is as fast
+  // as can be.
   filled_answer balanced_over(const grid_3d& on) {
     filled_answer best;
     const index most = microbatches(on) % on.stages == 0 && on.stages > 1 ? 12 : 1;
@@ -255,8 +257,8 @@ class filled_searcher {
   }
 
  public:
-  // Ends of the ranges into which a row of times falls so that the longest sum is as short as can be; each has one at
-  // least, where there are as many.
+  // Ends of the ranges into which a row of times falls so that the longest sum is as short as can be; each
+  // has one at least, where there are as many.
   static std::vector<index> split_evenly(const std::vector<double>& times, index parts) {
     const std::size_t n = times.size(), k = static_cast<std::size_t>(parts);
     std::vector<double> sums(n + 1, 0);
@@ -304,8 +306,8 @@ class filled_searcher {
 
 }  // namespace detail
 
-// The best plan by these rules for encoders and a language model on a cluster, and a batch of so many samples. Throws
-// MT-P85 where nothing fits.
+// The best plan by these rules for encoders and a language model on a cluster, and a batch of so many
+// samples. Throws MT-P85 where nothing fits.
 inline filled_answer search_filled(filled_search by, const filled_costs& costs, index samples) {
   detail::filled_searcher searcher(costs, samples);
   switch (by) {

@@ -14,16 +14,16 @@
 
 namespace motet {
 
-// Samples of a step are dealt to replicas: of each replica the samples that it gets. Each sample is dealt once,
-// so the sum of gradients over all replicas stays what it was. With the same costs every rank deals alike, and
-// none has to tell another.
+// Samples of a step are dealt to replicas: of each replica the samples that it gets. Each sample is dealt
+// once, so the sum of gradients over all replicas stays what it was. With the same costs every rank deals
+// alike, and none has to tell another.
 using hands = list<list<std::int32_t>>;
 
-// Whether each replica gets as many samples as any other, or one more where they do not come out even. Ranks
-// that run the same number of microbatches need that.
+// Hands are equal where each replica gets as many samples as any other, or one more if they do not come out
+// even. Ranks that run the same number of microbatches need that.
 enum class hand_sizes { equal, any };
 
-// Of each hand the sum of its costs.
+// The load of a hand is the sum of its costs.
 inline list<double> loads_of(const hands& dealt, const list<double>& costs) {
   list<double> loads;
   for (const list<std::int32_t>& hand : dealt)
@@ -45,9 +45,14 @@ inline list<std::int32_t> largest_first(const list<double>& costs) {
 
 }  // namespace detail
 
-// The most costly sample goes first, each to the replica that has the least to do (Graham's LPT, and DistTrain's
-// first algorithm). With hands of any size the largest load is at most 4/3 - 1/(3 * replicas) of the best.
-// There is at least one replica, and no cost is negative.
+// The most costly sample goes first, each to the replica that has the least to do (Graham's LPT, and
+// DistTrain's first algorithm). With hands of any size the largest load is at most 4/3 - 1/(3 * replicas) of
+// the best. There is at least one replica, and no cost is negative.
+// Asks for: one replica at least, and costs that are not negative.
+// Memory: a number for each sample.
+// Errors: none of its own.
+// Example:
+//   const hands two = deal_largest_first({5, 3, 3, 1}, 2);
 inline hands deal_largest_first(const list<double>& costs, std::int32_t replicas,
                                 hand_sizes sizes = hand_sizes::equal) {
   using waiting = std::pair<double, std::int32_t>;  // its load, which replica
@@ -85,11 +90,11 @@ struct half_dealt {
 
 }  // namespace detail
 
-// The two deals that are furthest from even are put together, the largest hand of one with the smallest of the
-// other, until one deal is left (Karmarkar and Karp's differences). More even than the largest first, in time that
-// grows with samples * replicas; hands differ in size. Hands of equal size by differences were tried: where
-// costs are skewed they are less even than deal_largest_first makes them.
-// There is at least one replica, and no cost is negative.
+// The two deals that are furthest from even are put together, the largest hand of one with the smallest of
+// the other, until one deal is left (Karmarkar and Karp's differences). More even than the largest first, in
+// time that grows with samples * replicas; hands differ in size. Hands of equal size by differences were
+// tried: where costs are skewed they are less even than deal_largest_first makes them. There is at least one
+// replica, and no cost is negative.
 inline hands deal_by_differences(const list<double>& costs, std::int32_t replicas) {
   using detail::half_dealt;
   hands dealt(replicas);

@@ -11,13 +11,19 @@ struct sample_sizes {
   list<double> rows, pictures;  // of each sample, none negative
 };
 
-// Which samples share a microbatch: the one with most picture work goes first, each to the microbatch with the
-// least picture work that still has room for its rows. A sample that finds room nowhere is left over, for the
-// caller to give to a later step. Microbatches may differ in their number of samples.
+// Which samples share a microbatch: the one with most picture work goes first, each to the microbatch with
+// the least picture work that still has room for its rows. A sample that finds room nowhere is left over, for
+// the caller to give to a later step. Microbatches may differ in their number of samples.
 struct filled_microbatches {
   hands microbatches;
   list<std::int32_t> left_over;
 };
+// Samples go into so many microbatches of at most so many rows, by the rule above.
+// Asks for: both sizes of each sample, none of them negative.
+// Memory: a number for each sample.
+// Errors: none of its own.
+// Example:
+//   const filled_microbatches made = fill_microbatches({{100, 80, 60}, {4, 0, 2}}, 2, 160);
 inline filled_microbatches fill_microbatches(const sample_sizes& sizes, std::int32_t microbatches,
                                              double most_rows) {
   filled_microbatches made{hands(microbatches), {}};

@@ -17,7 +17,7 @@
 
 namespace motet {
 
-// In which order the microbatches of a replica run: of each turn the microbatch that has it.
+// The microbatches of a replica run in this order: of each turn the microbatch that has it.
 using microbatch_order = list<std::int32_t>;
 
 // What microbatches of unequal size take on the stages of a pipeline, in any one unit of time.
@@ -102,8 +102,9 @@ inline double one_f_one_b_seconds(const microbatch_times& times, const microbatc
   return clock.finish();
 }
 
-// Less than this no order takes, in any schedule with one rank a stage: each stage does all its work, after some
-// microbatch has come to it and before the last has gone back from it; and each microbatch goes all the way.
+// Less than this no order takes, in any schedule with one rank a stage: each stage does all its work, after
+// some microbatch has come to it and before the last has gone back from it; and each microbatch goes all the
+// way.
 inline double least_seconds(const microbatch_times& times) {
   double least = 0;
   list<double> comes(times.microbatches, 0.0), leaves(times.microbatches, 0.0);
@@ -135,9 +136,16 @@ inline double simulated_seconds(const program& of, cost_table costs, const micro
   return simulate(of, costs, when).ok() ? when.makespan : std::numeric_limits<double>::infinity();
 }
 
-// DistTrain's second algorithm, for 1F1B: the smallest microbatch begins, so that every stage starts early; the
-// smallest of the rest end, larger ones first, as no forward hides their backwards; between them each turn goes
-// to the microbatch whose first forward comes closest to the time that the first stage would wait.
+// DistTrain's second algorithm, for 1F1B: the smallest microbatch begins, so that every stage starts early;
+// the smallest of the rest end, larger ones first, as no forward hides their backwards; between them each
+// turn goes to the microbatch whose first forward comes closest to the time that the first stage would wait.
+// Asks for: times of each microbatch on each stage.
+// Memory: some numbers for each stage and microbatch.
+// Errors: none of its own.
+// Example:
+//   double seconds(const microbatch_times& times) {
+//     return one_f_one_b_seconds(times, fill_intervals(times));
+//   }
 inline microbatch_order fill_intervals(const microbatch_times& times) {
   const std::int32_t count = times.microbatches, stages = times.stages;
   microbatch_order left = in_turn(count);

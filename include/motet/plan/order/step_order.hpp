@@ -6,8 +6,8 @@
 
 namespace motet {
 
-// What the samples of a step take forward on each stage of a pipeline, in any one unit of time, and of each stage how
-// many times as long its backward is.
+// What the samples of a step take forward on each stage of a pipeline, in any one unit of time, and of each
+// stage how many times as long its backward is.
 struct sample_times {
   std::int32_t stages = 0, samples = 0;
   list<double> forward;  // of each (stage, sample), all samples of stage 0 first
@@ -85,8 +85,9 @@ struct step_questions {
   bool slots = true;  // in which turn microbatches run
 };
 
-// Samples are dealt to hands of equal size, the most costly first, each to the hand whose busiest stage has least to do
-// with it. Where samples are dealt by the sum of their costs, one hand may have what is heavy on one stage.
+// Samples are dealt to hands of equal size, the most costly first, each to the hand whose busiest stage has
+// least to do with it. Where samples are dealt by the sum of their costs, one hand may have what is heavy on
+// one stage.
 inline hands deal_by_stages(const sample_times& of, const list<std::int32_t>& samples, std::int32_t count) {
   list<std::int32_t> order = samples;
   list<double> costs(of.samples, 0.0);
@@ -137,10 +138,10 @@ void order_slots(const sample_times& of, step_order& order, const Judge& judge, 
 
 }  // namespace detail
 
-// Samples are dealt to replicas, and by each of them to its microbatches; these fill the intervals of the first stage,
-// or stay in turn where that is shorter, and are then swapped. The same is done with samples as they are listed, so
-// that the order is never longer than theirs. All replicas have as many samples as any other:
-// shape.replicas * shape.microbatches divides them.
+// Samples are dealt to replicas, and by each of them to its microbatches; these fill the intervals of the
+// first stage, or stay in turn where that is shorter, and are then swapped. The same is done with samples as
+// they are listed, so that the order is never longer than theirs. All replicas have as many samples as any
+// other: shape.replicas * shape.microbatches divides them.
 template <class Judge>
 step_order order_step(const sample_times& of, const step_shape& shape, const Judge& judge,
                       const swap_limits& until = {}, const step_questions& asked = {}) {
@@ -160,8 +161,8 @@ step_order order_step(const sample_times& of, const step_shape& shape, const Jud
   return seconds_of_step(of, dealt, judge) <= seconds_of_step(of, listed, judge) ? dealt : listed;
 }
 
-// Less than this no deal and no order takes: some replica has the mean of a stage's work at least, after a sample has
-// come to it and before one has gone back; and each sample goes all the way.
+// Less than this no deal and no order takes: some replica has the mean of a stage's work at least, after a
+// sample has come to it and before one has gone back; and each sample goes all the way.
 inline double least_step_seconds(const sample_times& of, std::int32_t replicas) {
   double least = 0;
   list<double> comes(of.samples, 0.0), leaves(of.samples, 0.0);

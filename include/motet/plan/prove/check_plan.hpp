@@ -49,8 +49,8 @@ constexpr verdict check_module_plan(const module_plan& own, const module_facts& 
 
 }  // namespace detail
 
-// Whether a plan fits a model and a batch: every rule that does not need the schedule's order. `where` is the
-// module, in the model's order. The same function serves static_assert and plans from files.
+// A plan fits a model and a batch by these rules: every one that does not need the schedule's order. `where`
+// is the module, in the model's order. The same function serves static_assert and plans from files.
 constexpr verdict check_plan(const plan& of, const list<module_facts>& facts, index samples) {
   // First what is misspelt: the module that was meant then seems to have no ranks.
   for (index k = 0; k < of.modules.size(); ++k) {
@@ -90,6 +90,13 @@ constexpr verdict check_plan(const plan& of, const list<module_facts>& facts, in
 }
 
 // The same with the schedule: its numbers, and the order that comes of it.
+// Asks for: facts of all modules in the model's order; the plan may have them in any.
+// Memory: the order that the plan means, given back at the end.
+// Errors: MT-M03, MT-M04, MT-P01, MT-P02, MT-P03, MT-P04, MT-P05, MT-P06, MT-P07, MT-P09, MT-P10, MT-P11,
+// MT-P28, MT-P38, MT-S01, MT-S02, MT-S03, MT-S04, MT-S05, MT-S06, MT-S07, MT-S08, MT-S09, MT-S10, MT-S11,
+// MT-S12, MT-S13, MT-S14, MT-S15, MT-S16, MT-S17, MT-S18, MT-S19, MT-S20, MT-S21, MT-S22
+// Example:
+//   bool fits(const plan& of, const list<module_facts>& facts) { return prove_plan(of, facts, 512).ok(); }
 constexpr verdict prove_plan(const plan& of, const list<module_facts>& facts, index samples) {
   if (const verdict found = check_plan(of, facts, samples); !found.ok()) return found;
   score order;
@@ -97,8 +104,8 @@ constexpr verdict prove_plan(const plan& of, const list<module_facts>& facts, in
   return prove(order);
 }
 
-// For plans that are functions without arguments: static_assert(require<prove_plan<my_model, my_plan,
-// 512>()>);
+// Plans that are functions without arguments are proven by static_assert(require<prove_plan<my_model,
+// my_plan, 512>()>);
 template <class Model, auto Plan, index Samples>
 constexpr verdict prove_plan() {
   return prove_plan(Plan(), facts_of<Model>(), Samples);

@@ -201,6 +201,18 @@ constexpr bool prove_said() {
 
 // Proven when it is named, for the smallest batch that it can cut; a trainer checks the batch that it is
 // given.
+// Asks for: a model, on<> for each of its modules, and by<> where the schedule is not batch_sync.
+// Memory: none; value() makes the plan.
+// Errors: MT-M03, MT-M04, MT-P01, MT-P02, MT-P03, MT-P04, MT-P05, MT-P06, MT-P07, MT-P09, MT-P10, MT-P11,
+// MT-P28, MT-P38, MT-S01, MT-S02, MT-S03, MT-S04, MT-S05, MT-S06, MT-S07, MT-S08, MT-S09, MT-S10, MT-S11,
+// MT-S12, MT-S13, MT-S14, MT-S15, MT-S16, MT-S17, MT-S18, MT-S19, MT-S20, MT-S21, MT-S22
+// Example:
+//   #include <motet/nn/towers/vit.hpp>
+//   using namespace strategy;
+//   using eye = vit<vit_config{.image = 16, .patch = 4, .width = 32, .layers = 1, .heads = 2}>;
+//   using pair = model<join<info_nce, module<"left", eye>, module<"right", eye>>>;
+//   using layout = plan_for<pair, on<"left", ranks<0, 2>, data<2>>, on<"right", ranks<2, 3>>>;
+//   const plan three_ranks = layout::value();
 template <class Model, class... Parts>
 struct plan_for : detail::said_plan<Model, Parts...> {
   static_assert(detail::prove_said<Model, detail::said_plan<Model, Parts...>>());

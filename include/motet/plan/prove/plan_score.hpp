@@ -42,7 +42,8 @@ struct plan_seat {
   std::int32_t module = 0, replica = 0;
 };
 
-// Modules that feed one another as one pipeline: one replica of each, where all are cut alike; else all replicas.
+// Modules that feed one another as one pipeline: one replica of each, where all are cut alike; else all
+// replicas.
 template <class Schedule>
 constexpr verdict write_seats_through(const plan& from, const list<module_facts>& facts, score& out,
                                       list<plan_seat>& seats) {
@@ -86,8 +87,8 @@ constexpr verdict write_seats_through(const plan& from, const list<module_facts>
   return {};
 }
 
-// Who feeds whom where modules are cut unlike: of two that an edge joins, those with samples of each other. The
-// parts of a module lie in the order of microbatches, then replicas, then tensor ranks.
+// Who feeds whom where modules are cut unlike: of two that an edge joins, those with samples of each other.
+// The parts of a module lie in the order of microbatches, then replicas, then tensor ranks.
 constexpr void feed_by_samples(const plan& from, const list<module_facts>& facts, score& out) {
   list<fed_cell> feeds;
   list<std::int32_t> first(from.modules.size(), -1);  // voice of each module
@@ -148,7 +149,8 @@ constexpr bool some_fill(const plan& of) {
   return false;
 }
 
-// What each stage of a plan's order takes: as the plan says, or in proportion to the modules' work, or to their layers.
+// What each stage of a plan's order takes: as the plan says, or in proportion to the modules' work, or to
+// their layers.
 constexpr cost_table costs_of_plan(const plan& from, const list<module_facts>& facts, const score& order) {
   double most = 0;
   for (const module_facts& each : facts) most = each.work > most ? each.work : most;

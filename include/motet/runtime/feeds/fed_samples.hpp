@@ -42,8 +42,8 @@ class fed_samples {
       if (cut_[of_.voices[from.voice].module] == 0 && from.microbatch == 0) visit(from, to);
     });
   }
-  // visit(from, to, part, their part, samples): microbatches that have these samples of each other, where modules
-  // cut them unlike.
+  // visit(from, to, part, their part, samples): microbatches that have these samples of each other, where
+  // modules cut them unlike.
   template <class Visit>
   void each_piece(Visit&& visit) const {
     each([&](const cell_seat& from, const cell_seat& to, int part, int theirs) {

@@ -6,8 +6,8 @@
 
 namespace motet {
 
-// One stage of a module on its rank: parameters, slots and the rows at its ends, and what each operation does with
-// them. The same code for every net, cut, schedule and number of microbatches.
+// One stage of a module on its rank: parameters, slots and the rows at its ends, and what each operation does
+// with them. The same code for every net, cut, schedule and number of microbatches.
 template <class Context, class Numbers, class Endpoint>
 class held_stage {
  public:

@@ -204,8 +204,8 @@ struct input_traits<Net, labelled_tokens> : input_traits<Net, tokens> {
   static index ids_space(const labelled_tokens& all) { return round_up(text::staged_bytes(all), 64); }
 };
 
-// Pictures go with the text that they stand in. The net says how many a sample has at most, and which eye sees
-// them.
+// Pictures go with the text that they stand in. The net says how many a sample has at most, and which eye
+// sees them.
 template <class Net>
 struct input_traits<Net, pictured_tokens> {
   static_assert(

@@ -171,8 +171,8 @@ template <class Model, class Context, class Numbers>
 inline constexpr const model_table<Context, Numbers>& table_of_model =
     detail::model_tables<Model, Context, Numbers>::all;
 
-// Where a batch's inputs lie, module after module. What passes rows on has none in the batch: how many they are
-// says the module that they enter at last.
+// Where a batch's inputs lie, module after module. What passes rows on has none in the batch: how many they
+// are says the module that they enter at last.
 template <class Model>
 class batch_inputs {
  public:

@@ -40,8 +40,8 @@ struct net_outline {
   // Whether it ends with rows for another module, and the width of those that it takes from one; 0: none.
   bool gives_rows = false;
   index takes_rows = 0;
-  // How many rows it gives, and takes from one of those that feed it, before a sample of an input; none where it
-  // does not.
+  // How many rows it gives, and takes from one of those that feed it, before a sample of an input; none where
+  // it does not.
   index (*rows_given)(const void* input, index sample) = nullptr;
   index (*rows_taken)(const void* input, index source, index sample) = nullptr;
 
@@ -62,9 +62,10 @@ struct net_outline {
   }
 };
 
-// The rows at both ends of a stage, their widths known when it runs; tower_stage::ends says which are there. Rows
-// of another module come in as x, and rows for one go out as y; dx is none where nobody wants it. Where several are
-// fed, each brings gradients: dy is the first of the copies, which lie one behind the other, until add_gradients().
+// The rows at both ends of a stage, their widths known when it runs; tower_stage::ends says which are there.
+// Rows of another module come in as x, and rows for one go out as y; dx is none where nobody wants it. Where
+// several are fed, each brings gradients: dy is the first of the copies, which lie one behind the other,
+// until add_gradients().
 template <class Numbers>
 struct stage_ends {
   using stream = typename Numbers::stream;

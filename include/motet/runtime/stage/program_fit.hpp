@@ -31,8 +31,8 @@ inline void check_replays(const score& order) {
 }  // namespace detail
 
 // The program of a score for a model, with the names of its modules. The score's modules are the model's, in
-// their order; each has one voice, all meet in one join or feed those that do as the model's edges say, and those that are frozen go forward only
-// (schedule/compose.hpp: without_backward).
+// their order; each has one voice, all meet in one join or feed those that do as the model's edges say, and
+// those that are frozen go forward only (schedule/compose.hpp: without_backward).
 inline program program_for(const model_outline& model, const score& order, bool update) {
   const auto wrong = [](const std::string& what) { fail(program_does_not_fit, what); };
   const auto size = static_cast<std::int32_t>(model.size());

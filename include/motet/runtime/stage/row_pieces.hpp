@@ -7,8 +7,8 @@
 
 namespace motet {
 
-// A part of a microbatch's rows, those of these samples of the step: another module has it within a microbatch of
-// its own, at a stage on this rank or, for none, on another one.
+// A part of a microbatch's rows, those of these samples of the step: another module has it within a
+// microbatch of its own, at a stage on this rank or, for none, on another one.
 template <class Stage>
 struct row_piece {
   Stage* here = nullptr;
@@ -26,8 +26,8 @@ struct handed_rows {
   index count;
 };
 
-// The pieces in which rows enter a stage, or leave it, where a module beside it cuts samples unlike. Without any,
-// the rows of a microbatch stay together.
+// The pieces in which rows enter a stage, or leave it, where a module beside it cuts samples unlike. Without
+// any, the rows of a microbatch stay together.
 template <class Stage>
 class row_pieces {
  public:

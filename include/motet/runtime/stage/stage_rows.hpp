@@ -7,9 +7,9 @@
 
 namespace motet {
 
-// The rows that come to a stage and those that leave it, and their gradients: where they lie, who takes them on the
-// same rank, and the messages that carry them to another. Kinds are those of messages: forward, forward again,
-// backward.
+// The rows that come to a stage and those that leave it, and their gradients: where they lie, who takes them
+// on the same rank, and the messages that carry them to another. Kinds are those of messages: forward,
+// forward again, backward.
 template <class Context, class Numbers, class Endpoint>
 class stage_rows {
  public:
@@ -22,8 +22,8 @@ class stage_rows {
   stage_rows(const stage_rows&) = delete;
   stage_rows& operator=(const stage_rows&) = delete;
 
-  // The stage behind this one, of this module or of one that it feeds, is on the same rank: rows pass without a
-  // message.
+  // The stage behind this one, of this module or of one that it feeds, is on the same rank: rows pass without
+  // a message.
   void connect(stage_rows& after) {
     after_ = &after;
     after.before_ = this;
@@ -153,8 +153,8 @@ class stage_rows {
   // Rows and gradients come at one end and go at the other: behind, where this says 1.
   static constexpr int goes_at(int kind) { return kind == 2 ? 0 : 1; }
   static constexpr int comes_at(int kind) { return kind == 2 ? 1 : 0; }
-  // Of the numbers of a microbatch's rows, or of their gradients, those of a piece. Each module that was fed has
-  // a copy of its own of the gradients that come back.
+  // Of the numbers of a microbatch's rows, or of their gradients, those of a piece. Each module that was fed
+  // has a copy of its own of the gradients that come back.
   interval numbers(int kind, bool behind, std::int32_t m, interval samples, index door) const {
     if (!behind) return numbers_taken(net_, parts_, m, samples, door);
     const interval own = numbers_given(net_, parts_, m, samples);
@@ -162,8 +162,8 @@ class stage_rows {
     return {copy + own.begin, copy + own.end};
   }
 
-  // Where the outgoing rows of a microbatch in pieces go: to the one stage here that takes them, or to a buffer,
-  // from which messages take them and stages here are handed theirs.
+  // Where the outgoing rows of a microbatch in pieces go: to the one stage here that takes them, or to a
+  // buffer, from which messages take them and stages here are handed theirs.
   stream* outgoing_pieces(int kind, std::int32_t m, const typename row_pieces<stage_rows>::all& all) {
     std::size_t sent = 0, here = 0;
     const auto is_taken = [&](const row_piece<stage_rows>& each) { return kind != 2 || each.learns; };

@@ -9,10 +9,10 @@
 namespace motet {
 
 // The inputs of a rank's microbatches where its operations reach them. They are brought at the beginning of
-// each step, all at once; what the rank computes then waits for them. Where there is room for two steps, those
-// of the next one come while this one is computed, into a second room. From there a step moves them over to
-// the first one, as what is recorded of it reads that: on the device itself, a hundredth of the way from the
-// host.
+// each step, all at once; what the rank computes then waits for them. Where there is room for two steps,
+// those of the next one come while this one is computed, into a second room. From there a step moves them
+// over to the first one, as what is recorded of it reads that: on the device itself, a hundredth of the way
+// from the host.
 template <class Context>
 class staged_microbatches {
  public:

@@ -21,8 +21,8 @@ index boundary_bytes(index rows, index width) {
 template <class T, class Buffer = buffer<T>>
 class boundary_pool {
  public:
-  // turns: the order in which microbatches take buffers, where their rows may come in another; none: they come
-  // in that order.
+  // turns: the order in which microbatches take buffers, where their rows may come in another; none: they
+  // come in that order.
   void prepare(index count, index rows, index width, index microbatches,
                const list<std::int32_t>& turns = {}) {
     stride_ = boundary_bytes<T>(rows, width) / static_cast<index>(sizeof(T));
@@ -73,7 +73,8 @@ class boundary_pool {
   std::vector<index> turn_of_;  // likewise
 };
 
-// Buffers for rows that leave a stage, used in turn. One is free again when all messages with its rows were taken.
+// Buffers for rows that leave a stage, used in turn. One is free again when all messages with its rows were
+// taken.
 template <class T, class Buffer = buffer<T>>
 class boundary_ring {
  public:

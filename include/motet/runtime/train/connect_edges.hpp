@@ -9,12 +9,13 @@
 
 namespace motet {
 
-// Rows go on over the edges of a model, from the last stage of one module to the first of another, whole or in pieces.
-// voices: those with a stage here.
+// Rows go on over the edges of a model, from the last stage of one module to the first of another, whole or
+// in pieces; `voices` are those with a stage here.
 template <class Voice>
 void connect_edges(const model_outline& model, const fed_samples& fed, const program& of,
                    std::vector<Voice>& voices) {
-  // join(one, other, here): the stages at both ends, null where they live elsewhere, and whether they share a rank.
+  // join(one, other, here): the stages at both ends, null where they live elsewhere, and whether they share a
+  // rank.
   const auto visit = [&](const cell_seat& from, const cell_seat& to, auto&& join) {
     decltype(&voices[0].held[0].stage->rows()) one = nullptr, other = nullptr;
     std::int32_t one_at = -1, other_at = -2;

@@ -11,6 +11,12 @@ enum class rate_kind : std::uint8_t { constant, cosine };
 
 // The learning rate of each step: a straight warm-up to `peak`, then constant, or half a cosine that reaches
 // `floor` x peak with the last step.
+// Asks for: the steps of the whole run, where the rate falls.
+// Memory: a few numbers.
+// Errors: none of its own.
+// Example:
+//   const rate_schedule rate{.peak = 1e-3, .warmup = 50, .steps = 500};
+//   const double first = rate.at(0);
 struct rate_schedule {
   rate_kind kind = rate_kind::cosine;
   double peak = 1e-3;

@@ -13,8 +13,8 @@ struct buffer_counts {
   // Of each place; by kind of message: 0 first forwards, 1 replays, 2 backward.
   list<std::int32_t> in[3];
   list<std::int32_t> out[3];
-  // Of a place whose rows come from several ranks, which may overtake each other: the microbatches in the order in
-  // which they take buffers. Empty elsewhere, where rows come in one order.
+  // Of a place whose rows come from several ranks, which may overtake each other: the microbatches in the
+  // order in which they take buffers. Empty elsewhere, where rows come in one order.
   list<list<std::int32_t>> turns[3];
 };
 
@@ -136,8 +136,8 @@ class buffer_counter {
   // taken.
   constexpr bool rings(buffer_counts& found, list<wait>& waits, std::int32_t size) const {
     bool whole = true;
-    // Of each place, for each buffer in turn, the receives that take what lies there: from the begin of one to
-    // that of the next.
+    // Of each place, for each buffer in turn, the receives that take what lies there: from the begin of one
+    // to that of the next.
     struct uses {
       list<std::int32_t> begins, receives;
     };

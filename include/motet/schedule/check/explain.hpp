@@ -29,7 +29,7 @@ inline std::string locate(const program& of, std::int32_t i) {
       {"rank ", rank, ", instruction ", i - of.starts[rank], " (", describe(of, of.instructions[i]), ")"});
 }
 
-// Where a finding lies and what it counted: "rank 1, instruction 17 (...) (got 3, wanted 4)".
+// A finding lies here, and counted this: "rank 1, instruction 17 (...) (got 3, wanted 4)".
 inline std::string detail_of(const program& of, const finding& found) {
   std::string text;
   if (found.at >= 0) text = locate(of, found.at);

@@ -110,7 +110,7 @@ class rehearsal {
     index *const state = state_.data(), *const wants = wants_.data(), *const runnable = runnable_.data(),
                  *const at = at_.data();
     index top = runnable_.size();
-    // Of the voice whose turn it is, which seldom changes.
+    // These belong to the voice whose turn it is, which seldom changes.
     index voice = -1, first = 0, count = 0, last = -1;
     bool joined = false;
     const bool feeds = links_.has_feeds();
@@ -264,7 +264,7 @@ class rehearsal {
   }
   static constexpr std::int32_t narrow(index number) { return static_cast<std::int32_t>(number); }
   constexpr index place_of(const cell_seat& at) const { return places_[voice_place_[at.voice] + at.stage]; }
-  // Of the cells that feed a microbatch, one that has not come so far; nothing: all have.
+  // The result is one of the cells that feed a microbatch, which has not come so far; nothing: all have.
   constexpr index unfed(index v, index m, index wanted) const {
     index found = nothing;
     links_.each_previous(narrow(v), 0, narrow(m), [&](const cell_seat& at, int, int) {
@@ -279,7 +279,7 @@ class rehearsal {
     });
     return found;
   }
-  // Of those that it feeds, one whose gradient has not come.
+  // The result is one of those that it feeds, whose gradient has not come.
   constexpr index ungiven(index v, index s, index m) const {
     index found = nothing;
     links_.each_source(2, narrow(v), narrow(s), narrow(m), [&](const cell_seat& at, int, int) {
@@ -329,7 +329,7 @@ class rehearsal {
     if (++arrived == join_size_[j]) return outcome::complete;
     return aside ? outcome::go_on : outcome::wait;
   }
-  // Whether rank r waits for what no rank is going to play.
+  // The result is whether rank r waits for what no rank is going to play.
   constexpr verdict never_comes(index r) const {
     if (at_[r] == begins_[r + 1] || wants_[r] < 0) return {};
     index v = 0;

@@ -46,7 +46,7 @@ inline constexpr proof proof_of = prove_schedule<Schedule, Shape>();
 template <class Schedule, auto Shape>
 inline constexpr bool proven = require<detail::proof_of<Schedule, Shape>.found>;
 
-// Whether proven<> has played the order through, or left that to the start of the program.
+// The compiler has played the order through where this holds; else that is left to the start of the program.
 template <class Schedule, auto Shape>
 inline constexpr bool proven_by_compiler =
     proven<Schedule, Shape> && detail::proof_of<Schedule, Shape>.played;

@@ -7,7 +7,7 @@
 
 namespace motet {
 
-// In which lanes messages travel. A channel is one kind of message from one rank to another; with a lane of
+// Messages travel in these lanes. A channel is one kind of message from one rank to another; with a lane of
 // its own at both ends, no message waits for another channel's partner. One lane for all, or the compute lane
 // itself, is what a rank with a single queue does; check() says whether that can hang.
 enum class messages : std::uint8_t { in_channels, in_one_lane, in_compute };

@@ -29,8 +29,8 @@ struct linked_cell {
 };
 
 // Where the rows of each microbatch go from a stage, and where they come from: the next stage and the one
-// before, of its own voice or, at both ends, of those that it feeds or that feed it. Those of one microbatch are
-// numbered in the order of the feeds, from 0 on: they are the parts of its rows.
+// before, of its own voice or, at both ends, of those that it feeds or that feed it. Those of one microbatch
+// are numbered in the order of the feeds, from 0 on: they are the parts of its rows.
 class cell_links {
   // Visits those that go backward.
   template <class Visit>
@@ -94,8 +94,8 @@ class cell_links {
 
   // Whether some voice feeds another.
   constexpr bool has_feeds() const { return !first_.empty(); }
-  // visit(cell, part, their part): of each cell that the rows of this one go to, which part of this one's rows
-  // it takes, and which part of its own they are.
+  // visit(cell, part, their part): of each cell that the rows of this one go to, which part of this one's
+  // rows it takes, and which part of its own they are.
   template <class Visit>
   constexpr void each_next(std::int32_t v, std::int32_t stage, std::int32_t m, Visit&& visit) const {
     if (stage + 1 < (*voices_)[v].stages) visit(cell_seat{v, stage + 1, m}, 0, 0);
@@ -146,8 +146,8 @@ class cell_links {
   constexpr index cell(const cell_seat& at) const {
     return (*voices_)[at.voice].cell(at.stage, at.microbatch);
   }
-  // How many messages of a kind there are at most in a program of so many cells, and the number of the one that
-  // brings (v, stage, m) this part of its rows.
+  // How many messages of a kind there are at most in a program of so many cells, and the number of the one
+  // that brings (v, stage, m) this part of its rows.
   constexpr index messages(std::int32_t cells) const {
     return cells + next_.entries.size() + previous_.entries.size();
   }
@@ -167,8 +167,8 @@ class cell_links {
   ends next_, previous_;  // of the last stages, and of the first
 };
 
-// Two voices whose feeds do not fit together; none: all do. All microbatches of a voice feed others or none does,
-// and likewise are fed, each pair once, and whoever goes backward has a gradient to go from.
+// Two voices whose feeds do not fit together; none: all do. All microbatches of a voice feed others or none
+// does, and likewise are fed, each pair once, and whoever goes backward has a gradient to go from.
 struct misfed {
   std::int32_t from = -1, to = -1;
   constexpr bool ok() const { return from < 0; }

@@ -66,7 +66,7 @@ class score {
   }
   // Room for voices with so many cells in all, where they are known before they are added.
   constexpr void reserve(index cells) { codes_.reserve(3 * cells); }
-  // From here on, the order of the next rank.
+  // What is played from here on is the order of the next rank.
   constexpr void rank() { starts_.push(static_cast<std::int32_t>(codes_.size())); }
   constexpr void play(op what, int voice, int stage, int microbatch) {
     const std::int64_t v = voice, s = stage, m = microbatch;

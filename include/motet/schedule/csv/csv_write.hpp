@@ -41,7 +41,7 @@ class csv_writer {
  private:
   bool holds(const instruction& it) const { return everything_ || is_compute(it.what); }
 
-  // Whether a file without header says the same.
+  // A file without header may say the same.
   bool is_plain() const {
     if (of_.voices.size() != 1 || of_.joins > 0) return false;
     const voice& only = of_.voices[0];

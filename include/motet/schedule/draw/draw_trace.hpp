@@ -140,7 +140,8 @@ class trace_writer {
     out_ += "}}";
   }
 
-  // From each send to its receive. The start comes first in the file, because messages may take no time.
+  // An arrow leads from each send to its receive. The start comes first in the file, because messages may
+  // take no time.
   void put_flows(int group, const timeline& when, double scale) {
     list<std::int32_t> received(3 * index{of_.cells()}, -1), rank(of_.instructions.size(), 0);
     for (std::int32_t r = 0; r < of_.ranks(); ++r)

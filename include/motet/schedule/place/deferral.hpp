@@ -5,9 +5,9 @@
 
 namespace motet {
 
-// How late every forward of a program may start, and the messages with it, so that no backward is later than it is: the
-// same end, and whoever feeds it has time until then. Of all other instructions it is when they start. `times` are
-// those that simulate() found with these costs.
+// How late every forward of a program may start, and the messages with it, so that no backward is later than
+// it is: the same end, and whoever feeds it has time until then. Of all other instructions it is when they
+// start. `times` are those that simulate() found with these costs.
 constexpr list<double> defer_forwards(const program& of, const cost_table& costs, const timeline& times,
                                       delivery how = delivery::buffered) {
   list<double> latest = times.start;

@@ -214,7 +214,7 @@ class gap_filler : score_turns {
     found.there = true;
     return found;
   }
-  // Whether no rank of a filler is late with what comes next for it; those that wait for a filler anyway are
+  // No rank of a filler may be late with what comes next for it; those that wait for a filler anyway are
   // not.
   constexpr bool fits(const filler_seat& of, double end, double target) const {
     for (const std::int32_t v : of.voices) {

@@ -15,8 +15,8 @@ struct filling {
 
 namespace detail {
 
-// What the others of a score do, as turns of their ranks: what each takes, what starts together on several ranks, and how
-// late each may start.
+// What the others of a score do, as turns of their ranks: what each takes, what starts together on several
+// ranks, and how late each may start.
 class score_turns {
  public:
   constexpr score_turns(const score& from, const filling& how)
@@ -63,8 +63,8 @@ class score_turns {
     return way.latency + way.seconds(back ? own.backward_bytes : own.forward_bytes);
   }
 
-  // How late each group may start so that what comes behind it is not late. `sequence`: an order in which they can be
-  // played.
+  // How late each group may start so that what comes behind it is not late. `sequence`: an order in which
+  // they can be played.
   constexpr void find_latest(const list<std::int32_t>& sequence) {
     list<double> tails(groups_.size(), 0);  // from its start on
     for (index k = sequence.size(); k-- > 0;) {

@@ -6,7 +6,7 @@
 
 namespace motet {
 
-// Where a rank's time goes. All parts add up to the makespan.
+// A rank's time goes into these parts, which add up to the makespan.
 struct rank_time {
   double busy = 0;        // in the compute lane
   double warm_up = 0;     // before its first instruction
@@ -49,7 +49,8 @@ constexpr void file_gap(const program& of, const timeline& when, std::int32_t i,
 
 }  // namespace detail
 
-// Where the time of each rank goes and how much it keeps, and the instructions that the whole step waits for.
+// It is told where the time of each rank goes and how much it keeps, and for which instructions the step
+// waits.
 // Asks for: a program, its costs, and when its instructions ran: from simulate(), or measured.
 // Memory: some numbers for each rank, and the path's instructions.
 // Errors: none of its own.

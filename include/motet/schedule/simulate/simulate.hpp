@@ -35,7 +35,7 @@ class virtual_clock {
 
   constexpr bool shares(std::int32_t i) const {
     const instruction& it = of_.instructions[i];
-    // Of a rendezvous, whichever end comes last.
+    // A rendezvous waits for whichever end comes last.
     const bool moves = is_send(it.what) || (is_receive(it.what) && graph_.meetings[i] >= 0);
     return moves && costs_.wires.node(rank_[i]) != costs_.wires.node(it.peer) &&
            costs_.wires.between.bytes_per_second > 0;

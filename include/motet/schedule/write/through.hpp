@@ -41,7 +41,7 @@ class through_writer {
     feed_all();
     seat_all();
   }
-  // False: modules feed each other in a circle.
+  // The result is false where modules feed each other in a circle.
   constexpr bool sorted() const { return order_.size() == of_.modules.size(); }
 
   constexpr score write() {

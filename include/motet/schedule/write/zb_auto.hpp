@@ -34,7 +34,7 @@ struct zb_auto {
     return write(p, list<step_times>(p.stages, each),
                  list<int>(p.stages, p.memory > 0 ? p.memory : likes(p, each)));
   }
-  // For devices that differ: the times of each, and how many microbatches it may keep.
+  // Devices may differ: each has times of its own, and may keep so many microbatches.
   static constexpr score write(const shape& p, const list<step_times>& times, const list<int>& memory) {
     int smallest = memory[0];
     for (const int each : memory) smallest = least(smallest, each);

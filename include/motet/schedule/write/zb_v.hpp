@@ -39,7 +39,7 @@ struct zb_v {
     const int memory = p.memory > 0 ? least(p.memory, most(p.stages, p.microbatches)) : p.stages;
     const list<step_times> times(p.stages, each);
     const list<int> room(p.stages, 2 * memory);
-    // For equal times, in turn is known to be the best.
+    // With equal times, taking turns is known to be the best.
     score plain = write_greedy(p, 2, list<step_times>(p.stages), room, {.in_turn = true});
     if (each == step_times{} && memory >= p.stages) return plain;
     shortest_score best;

@@ -29,8 +29,8 @@ using say_placed = seeing_decoder<eye, linear<6, 8>, placed_words, 2>;
 
 static_assert(say::most_pictures == 2 && say::own_loss);
 
-// Samples of words and of pictures in them: 'p' is a picture, each digit a token, a space ends a sample. Rows of
-// class tokens have no place.
+// Samples of words and of pictures in them: 'p' is a picture, each digit a token, a space ends a sample. Rows
+// of class tokens have no place.
 struct spoken {
   std::vector<std::int32_t> ids, targets, places;
   std::vector<motet::index> offsets{0}, picture_offsets{0};

@@ -92,8 +92,8 @@ TEST_CASE("gains over one pipeline on 96 devices: 1.3 to 2.7, most for the small
             large = of(known_chains[2], "a800-96", 40);
   CHECK(in_band{1.3, 2.7}.holds(small.mfu_gain()));
   CHECK(in_band{1.3, 2.7}.holds(small.rate_gain()));
-  // By their shares of the peak these two gain less than the least that was published, by 4 %; samples a second
-  // gain as published, and so do both with the library's own search.
+  // By their shares of the peak these two gain less than the least that was published, by 4 %; samples a
+  // second gain as published, and so do both with the library's own search.
   for (const run* each : {&middle, &large}) {
     CHECK(in_band{1.2, 2.7}.holds(each->mfu_gain()));
     CHECK(in_band{1.2, 2.7}.holds(each->rate_gain()));

@@ -41,7 +41,8 @@ encoder_work work_of(motet::index stages, double forward, double backward, std::
 }  // namespace
 
 TEST_CASE("whole microbatches at both ends: what does not fit makes the step longer") {
-  // Four forwards of 3 for each of two pipelines: three fit into 10, the fourth is over by 2; backwards likewise.
+  // Four forwards of 3 for each of two pipelines: three fit into 10, the fourth is over by 2; backwards
+  // likewise.
   const encoder_placement found = place_encoders(two_devices(0), work_of(1, 3, 3, 1), {4, 4});
   CHECK(found.coarse_seconds == doctest::Approx(22 + 2 + 2));
   CHECK(found.filled_coarse == doctest::Approx(0.75));

@@ -14,7 +14,8 @@ filled_answer found_by(filled_search by, const char* model, const char* cluster,
   const filled_costs costs(*find_filled_model(model), cluster_named(cluster));
   return search_filled(by, costs, batch);
 }
-// The published layout: four encoder pipelines of two stages and tensor 8 beside each of the language model's.
+// The published layout: four encoder pipelines of two stages and tensor 8 beside each of the language
+// model's.
 encoder_placement published_layout(const char* cluster, placement_rules rules = {}) {
   const filled_costs costs(*find_filled_model("vit-22b+gpt-175b"), cluster_named(cluster));
   const motet::index replicas = costs.cluster().devices() / 64, count = 1536 / (2 * replicas);

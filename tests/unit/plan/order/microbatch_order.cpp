@@ -11,10 +11,10 @@ using namespace motet;
 
 namespace {
 
-// An encoder and a generator whose times are skewed, and stages of 1 between them. DistTrain's notes leave open
-// what the two have to do with each other. Of 16 readings (median or mean; drawn alike or apart; four means of
-// the generator) this one, drawn alike with a generator of mean 1, was taken because it came closest to their
-// table, on other draws than these; drawn apart, filled intervals come out up to 0.02 larger.
+// An encoder and a generator whose times are skewed, and stages of 1 between them. DistTrain's notes leave
+// open what the two have to do with each other. Of 16 readings (median or mean; drawn alike or apart; four
+// means of the generator) this one, drawn alike with a generator of mean 1, was taken because it came closest
+// to their table, on other draws than these; drawn apart, filled intervals come out up to 0.02 larger.
 microbatch_times skewed(std::int32_t stages, std::int32_t count, double mean, double sigma,
                         std::uint64_t seed) {
   const random_stream chance(seed, "times of microbatches");
@@ -136,7 +136,8 @@ TEST_CASE("times over those in turn, means over 200 draws, are near those of Dis
       swapped += judge(improve_by_swaps(order, judge)) / plain / draws;
     }
     CHECK(std::abs(filled - at.filled) < 0.01);
-    // Of 12 stages and 40 microbatches, 200 swaps leave 0.976 where the notes have 0.966; all else is within 0.01.
+    // Of 12 stages and 40 microbatches, 200 swaps leave 0.976 where the notes have 0.966; all else is within
+    // 0.01.
     CHECK(std::abs(swapped - at.swapped) < (at.count == 40 ? 0.012 : 0.01));
   }
 }

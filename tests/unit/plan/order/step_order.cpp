@@ -92,7 +92,8 @@ TEST_CASE(
   CHECK(lost / draws < 0.05);
 }
 
-// Where both the encoder's and the generator's work is skewed, hands with even sums may each be heavy on one stage.
+// Where both the encoder's and the generator's work is skewed, hands with even sums may each be heavy on one
+// stage.
 TEST_CASE("dealing by stages is more even on the busiest stage than dealing by sums") {
   double by_stages = 0, by_sums = 0;
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {

@@ -7,8 +7,8 @@
 
 namespace motet::cpu {
 
-// The keys and values of the rows that a net has seen of one sample, for each of its attention layers and their
-// heads. Rows of one head follow each other, as each token reads them all.
+// The keys and values of the rows that a net has seen of one sample, for each of its attention layers and
+// their heads. Rows of one head follow each other, as each token reads them all.
 // Asks for: the layers, their heads of keys and how wide these are, and the most rows that will ever be kept.
 // Memory: 2 x layers x heads x head width x rows numbers, taken when it is made.
 // Errors: none of its own.
@@ -68,7 +68,7 @@ struct continued_context : context {
   rounded_weights rounded;
   index layer = 0;  // attention layers of this pass so far
 
-  // For rows that follow none, such as those of a picture.
+  // This one is for rows that follow none, such as those of a picture.
   context& apart() { return *this; }
 
   // Rows before those of this pass. A dry run is of the longest pass that the cache has room for.

@@ -5,7 +5,8 @@
 #include <motet/backend/exchange/cut_rows.hpp>
 #include <motet/backend/exchange/rows_exchange.hpp>
 
-// Rows of a batch as they change places between whole samples and the parts of a context group, on processors.
+// Rows of a batch as they change places between whole samples and the parts of a context group, on
+// processors.
 namespace motet::cpu {
 
 using motet::on_whole_samples;

@@ -12,8 +12,8 @@
 // long: each thread reads its columns' weights once, from memory into the sums, and packs nothing.
 namespace motet::cpu {
 
-// Up to so many rows are multiplied straight from where the weights lie; for more of them packing pays (measured
-// with AVX2 and AVX-512: 9 rows take two thirds of the time that they take packed, 16 the same).
+// Up to so many rows are multiplied straight from where the weights lie; for more of them packing pays
+// (measured with AVX2 and AVX-512: 9 rows take two thirds of the time that they take packed, 16 the same).
 inline constexpr index most_few_rows = 16;
 
 namespace detail {

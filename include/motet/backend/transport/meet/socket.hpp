@@ -44,8 +44,8 @@ class deadline {
   double seconds_;
 };
 
-// An IPv4 address or a host's name, or the name of an interface of this machine. A host that begins later gets
-// its name later, as pods of a cluster do: it is asked for until then.
+// An IPv4 address or a host's name, or the name of an interface of this machine. A host that begins later
+// gets its name later, as pods of a cluster do: it is asked for until then.
 inline sockaddr_in address_of(const std::string& name, std::uint16_t port,
                               const deadline& until = deadline(0)) {
   sockaddr_in found{};

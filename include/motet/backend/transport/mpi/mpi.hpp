@@ -164,8 +164,8 @@ class world {
     for (MPI_Request& each : letters)
       if (each != MPI_REQUEST_NULL) MPI_Request_free(&each);
   }
-  // Gives up all that is under way. Before what was sent goes away, the ranks meet, within a bound: then nobody
-  // receives any more, and MPI reads the memory of nobody.
+  // Gives up all that is under way. Before what was sent goes away, the ranks meet, within a bound: then
+  // nobody receives any more, and MPI reads the memory of nobody.
   void let_go() noexcept {
     under_way_.drop_receives();
     if (is_stopped() && !std::exchange(met_others_, true)) {

@@ -123,8 +123,8 @@ class requests {
     return found;
   }
 
-  // Gives up all that is to come, or what of it counts down `also`. A message that has begun to come is waited
-  // for, within a bound: its memory will soon serve others.
+  // Gives up all that is to come, or what of it counts down `also`. A message that has begun to come is
+  // waited for, within a bound: its memory will soon serve others.
   void drop_receives(const std::int32_t* also = nullptr) noexcept {
     const auto begin = std::chrono::steady_clock::now();
     for (std::size_t r = under_way_.size(); r-- > 0;) {
