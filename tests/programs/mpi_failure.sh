@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # One rank of several fails, in every way: all ranks end soon, and say why. mpi_failure.sh PROGRAMS SCRATCH [KILLS], for so many ranks killed or stopped.
-# alone
 set -u
 
 program=$1/tests/mpi_failure
