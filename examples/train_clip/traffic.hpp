@@ -3,6 +3,7 @@
 
 #include "session.hpp"
 
+#include <motet/runtime/stage/foretell.hpp>
 #include <motet/schedule/core/message_shares.hpp>
 
 namespace motet::train_clip {

@@ -154,12 +154,15 @@ std::vector<std::string> list_files(std::string_view what, std::string_view spli
 // What --data may be: a pattern, a list of patterns with commas between them, a shard, or a folder, which
 // means its .tar files in order of their names. `split`, if given, keeps of a folder only the files that
 // begin with it, when there are any.
-inline std::vector<std::string> list_shards(std::string_view what, std::string_view split = {}) {
+std::vector<std::string> list_shards(std::string_view what, std::string_view split = {});
+#if !defined(MOTET_COMPILED_DATA)
+MOTET_BODY std::vector<std::string> list_shards(std::string_view what, std::string_view split) {
   auto shards = detail::list_files(
       what, split, [](const std::filesystem::path& path) { return path.extension() == ".tar"; });
   if (shards.empty()) fail(no_shards, "\"" + std::string(what) + "\"");
   return shards;
 }
+#endif
 
 // The same for all files that sample_source reads. Of a folder the shards, or where it has none, its listings,
 // or where there are none of these either, its plain texts.

@@ -84,7 +84,12 @@ inline tokenizer parse_tokenizer(std::string_view text, const std::string& origi
     fail(bad_vocabulary, origin + " (" + problem.what() + ")");
   }
 }
-inline tokenizer read_tokenizer(const std::string& path) { return parse_tokenizer(read_text(path), path); }
+tokenizer read_tokenizer(const std::string& path);
+#if !defined(MOTET_COMPILED_DATA)
+MOTET_BODY tokenizer read_tokenizer(const std::string& path) {
+  return parse_tokenizer(read_text(path), path);
+}
+#endif
 
 // The Hugging Face form, of a vocabulary of a language model as it was read: the `tokenizers` package reads it and gives the same tokens for any UTF-8 text.
 inline std::string format_tokenizer(const tokenizer& from) {

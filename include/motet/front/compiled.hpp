@@ -3,6 +3,7 @@
 
 #include <motet/backend/cpu/device.hpp>
 #include <motet/backend/transport/local/local_group.hpp>
+#include <motet/front/ranks_here.hpp>
 #include <motet/runtime/train/pipeline_trainer.hpp>
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
 #include <motet/backend/transport/mpi/mpi_group.hpp>
@@ -15,9 +16,13 @@
 // everywhere and compiles the two files of compiled/ once (with CMake: link motet::compiled_ranks). Nothing
 // else changes.
 
-#define MOTET_THREAD_RANKS(KEYWORD, NUMBERS)   \
-  KEYWORD template class motet::model_trainer< \
-      motet::cpu::device, motet::NUMBERS, motet::thread_ranks<motet::local::world, motet::local::endpoint>>;
+#define MOTET_THREAD_RANKS(KEYWORD, NUMBERS)                                                                 \
+  KEYWORD template class motet::model_trainer<                                                               \
+      motet::cpu::device, motet::NUMBERS, motet::thread_ranks<motet::local::world, motet::local::endpoint>>; \
+  KEYWORD template std::unique_ptr<motet::ranks_here<motet::NUMBERS, motet::cpu::device>>                    \
+  motet::ranks_here<motet::NUMBERS, motet::cpu::device>::make(                                               \
+      const motet::launched_world&, const motet::model_table<motet::cpu::context, motet::NUMBERS>&,          \
+      motet::ranks_wanted);
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
 #define MOTET_RANKS(KEYWORD, NUMBERS)                                             \
   MOTET_THREAD_RANKS(KEYWORD, NUMBERS)                                            \
