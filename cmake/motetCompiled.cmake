@@ -1,5 +1,6 @@
 # motet_add_compiled(<name> <include folder>): static libraries of what is compiled once for all files that link it: <name> has the kernels of towers,
-# <name>_ranks what trains a model on ranks, whatever the model. Each is made only when something links it.
+# <name>_ranks what trains a model on ranks, whatever the model, and what brings it data. Each is made only when something links it. motet::trainer links
+# both: what a program that trains says.
 function(motet_add_compiled name include)
   add_library(${name} STATIC EXCLUDE_FROM_ALL)
   foreach(part IN ITEMS float double bf16)
@@ -10,10 +11,14 @@ function(motet_add_compiled name include)
   add_library(motet::compiled ALIAS ${name})
 
   add_library(${name}_ranks STATIC EXCLUDE_FROM_ALL)
-  foreach(part IN ITEMS fp32 bf16)
-    target_sources(${name}_ranks PRIVATE ${include}/motet/front/compiled/ranks_${part}.cpp)
+  foreach(part IN ITEMS ranks_fp32 ranks_bf16 launch data)
+    target_sources(${name}_ranks PRIVATE ${include}/motet/front/compiled/${part}.cpp)
   endforeach()
   target_link_libraries(${name}_ranks PUBLIC motet::motet)
-  target_compile_definitions(${name}_ranks INTERFACE MOTET_COMPILED_RANKS=1)
+  target_compile_definitions(${name}_ranks INTERFACE MOTET_COMPILED_RANKS=1 MOTET_COMPILED_DATA=1)
   add_library(motet::compiled_ranks ALIAS ${name}_ranks)
+
+  add_library(${name}_trainer INTERFACE)
+  target_link_libraries(${name}_trainer INTERFACE ${name} ${name}_ranks)
+  add_library(motet::trainer ALIAS ${name}_trainer)
 endfunction()

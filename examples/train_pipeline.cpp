@@ -5,6 +5,7 @@
 #include "train_clip/quick_model.hpp"
 
 #include <motet/format/atomic_file.hpp>
+#include <motet/front/cpu_ranks.hpp>
 #include <motet/front/trainer.hpp>
 #include <motet/nn/towers/text.hpp>
 #include <motet/nn/towers/vit.hpp>

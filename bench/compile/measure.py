@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What compiling Motet costs. Prints Markdown tables: every public header alone, a schedule proven for growing numbers of microbatches, a model of two
-towers at growing depth, and the programs of examples/train_clip. `--check` exits 1 above a budget. Milliseconds are the best of a few runs; a busy machine inflates them, so the check
+"""What compiling Motet costs. Prints Markdown tables: README's first program and the front headers, every public header alone, a schedule proven for growing
+numbers of microbatches, a model of two towers at growing depth, and the programs of examples/train_clip. `--check` exits 1 above a budget. Milliseconds are the best of a few runs; a busy machine inflates them, so the check
 compares with the empty file of the same run where it can."""
 import argparse
 import os
@@ -19,6 +19,9 @@ INCLUDE = ROOT / "include"
 # Milliseconds above an empty file, for a header of the floor alone.
 BUDGET = {"meta": 160, "tensor": 300, "format": 500, "nn": 400, "model": 420, "schedule": 400, "backend": 900, "data": 700, "runtime": 900}
 MODEL_SECONDS = 30
+# User seconds and MB of memory, of README's first program as README says it is built (with motet::trainer's definitions), and of reading it.
+FRONT = {"-O2": (10, 400), "-fsyntax-only": (4, 400)}
+COMPILED = ["-DMOTET_COMPILED_KERNELS=1", "-DMOTET_COMPILED_RANKS=1", "-DMOTET_COMPILED_DATA=1"]
 GROWTH = 1.25  # of time and of code, from 2 layers to 24
 SCHEDULE_GROWTH = 1.7  # of time, from 4 stages x 8 microbatches to 16 x 128
 
@@ -38,7 +41,8 @@ using namespace motet;
 using picture = module<"picture", vit<vit_config{{.image = 64, .patch = 8, .width = 192, .layers = {layers}, .heads = 3, .embedding = 128}}>>;
 using caption = module<"caption", text_tower<text_config{{.vocabulary = 1024, .context = 32, .width = 128, .layers = {layers}, .heads = 2, .embedding = 128}}>>;
 using clip = model<join<info_nce, picture, caption>>;
-const auto* const made = &table_of_model<clip, cpu::context, fp32>;
+extern const model_table<cpu::context, fp32>& made;
+const model_table<cpu::context, fp32>& made = table_of_model<clip, cpu::context, fp32>;
 """
 
 
@@ -59,6 +63,37 @@ def run(command):
 
 def best(command, times):
     return min(run(command) for _ in range(times))
+
+
+def spent(command, times):
+    """Median user seconds, and the most memory in MB."""
+    seconds, memory = [], []
+    for _ in range(times):
+        started = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        _, status, used = os.wait4(started.pid, 0)
+        if status != 0:
+            raise Failed(" ".join(map(str, command)))
+        seconds.append(used.ru_utime)
+        memory.append(used.ru_maxrss / 1000)
+    return statistics.median(seconds), max(memory)
+
+
+def front(base, folder, times, failures):
+    program = re.search(r"^```cpp compile\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.S).group(1)
+    rows = [(f"#include <motet/{name}.hpp>", f"#include <motet/{name}.hpp>\n", ["-fsyntax-only"], definitions, None)
+            for name, definitions in (("motet", COMPILED), ("motet", []), ("plan", []), ("jobs", []))]
+    rows += [("README's first program", program, [mode, "-c", "-o", folder / "front.o"] if mode == "-O2" else [mode], COMPILED, limit)
+             for mode, limit in FRONT.items()]
+    rows.append(("README's first program", program, ["-O2", "-c", "-o", folder / "front.o"], [], None))
+    print("\n| front | flags | motet::trainer | user seconds | MB | budget |\n|---|---|---|---|---|---|")
+    for what, text, flags, definitions, limit in rows:
+        source = folder / "front.cpp"
+        source.write_text(text)
+        seconds, memory = spent([*base, *definitions, *flags, source], times)
+        linked = "yes" if definitions else "no"
+        print(f"| {what} | {flags[0]} | {linked} | {seconds:.1f} | {memory:.0f} | {f'{limit[0]} s, {limit[1]} MB' if limit else ''} |", flush=True)
+        if limit and (seconds > limit[0] or memory > limit[1]):
+            failures.append(f"{what} {flags[0]}: {seconds:.1f} s and {memory:.0f} MB, budget {limit[0]} s and {limit[1]} MB")
 
 
 def schedule_growth(commands, folder, times, failures):
@@ -85,6 +120,7 @@ def main():
     parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--headers-only", action="store_true", help="without models and programs")
+    parser.add_argument("--front-only", action="store_true", help="only README's first program and the front headers")
     parser.add_argument("--schedules-only", action="store_true", help="only the growth of schedules")
     arguments = parser.parse_args()
     failures = []
@@ -97,11 +133,16 @@ def main():
             source.write_text(text)
             return 1000 * best([*base, "-fsyntax-only", source], arguments.times)
 
+        if not arguments.schedules_only:
+            front(base, folder, arguments.times, failures)
+        if arguments.front_only:
+            arguments.schedules_only = True
         commands = [(arguments.compiler, [*base, "-fsyntax-only"], ".cpp")]
         nvcc = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
         if nvcc:
             commands.append(("nvcc", [nvcc, "-std=c++20", f"-I{INCLUDE}", "-c", "-o", folder / "schedule.o"], ".cu"))
-        schedule_growth(commands, folder, max(7, arguments.times), failures)
+        if not arguments.front_only:
+            schedule_growth(commands, folder, max(7, arguments.times), failures)
 
         if not arguments.schedules_only:
             empty = syntax("")

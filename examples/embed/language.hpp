@@ -5,6 +5,7 @@
 
 #include <motet/format/hf_decoder_tensors.hpp>
 #include <motet/format/safetensors_write.hpp>
+#include <motet/front/speaker.hpp>
 #include <motet/model/describe.hpp>
 #include <motet/motet.hpp>
 

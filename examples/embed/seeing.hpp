@@ -5,6 +5,7 @@
 
 #include <motet/format/hf_llava_write.hpp>
 #include <motet/format/safetensors_write.hpp>
+#include <motet/front/picture_speaker.hpp>
 #include <motet/model/describe.hpp>
 #include <motet/motet.hpp>
 

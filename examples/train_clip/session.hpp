@@ -3,9 +3,12 @@
 
 #include "named_plan.hpp"
 
+#include <motet/format/checkpoint.hpp>
 #include <motet/front/trainer.hpp>
 #include <motet/nn/towers/text.hpp>
 #include <motet/nn/towers/vit.hpp>
+#include <motet/runtime/ranks/run_identity.hpp>
+#include <motet/runtime/stage/foretell.hpp>
 #include <motet/tools/held_out.hpp>
 
 #include <memory>

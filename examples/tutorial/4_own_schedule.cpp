@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An order of one's own: proven by the compiler, simulated, and trained by.
-#include <motet/front/trainer.hpp>
+#include <motet/front/cpu_ranks.hpp>
 #include <motet/nn/towers/vit.hpp>
 #include <motet/schedule/check/proven.hpp>
 #include <motet/schedule/core/compose.hpp>

@@ -35,6 +35,9 @@ function(motet_package_tests)
   add_test(NAME package.plain.run COMMAND ${CMAKE_CURRENT_BINARY_DIR}/plain_consumer)
   set_tests_properties(package.plain.run PROPERTIES FIXTURES_REQUIRED plain)
 
+  add_test(NAME package.plain.pictures COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/package/plain.sh ${CMAKE_CXX_COMPILER} ${motet_include} ${prefix} ${flags})
+  set_tests_properties(package.plain.pictures PROPERTIES FIXTURES_REQUIRED installed SKIP_RETURN_CODE 77)
+
   set_tests_properties(package.install package.find package.relocatable package.no_such_component package.subdirectory package.plain.build
-    package.plain.run PROPERTIES LABELS package TIMEOUT 600)
+    package.plain.run package.plain.pictures PROPERTIES LABELS package TIMEOUT 600)
 endfunction()

@@ -44,10 +44,10 @@ HEAVY_BELOW = 4  # floors 0-3
 HEADER_LINES = 440
 # Tables are tested by the page made from them; a header that only gathers others has nothing of its own.
 # A file .inc is the body of the header that includes it, perhaps several times.
-NO_UNIT_TEST = re.compile(r"(^|/)(messages|fwd)\.hpp$|^(motet|cuda|jobs)\.hpp$|\.inc$")
-# Floors that motet.hpp leaves out, as who trains a model needs none of them: a header of that name brings them.
-BESIDE = {"jobs"}
-# Headers that cannot be read without CUDA's. cuda.hpp brings them all; motet.hpp must not.
+NO_UNIT_TEST = re.compile(r"(^|/)(messages|fwd)\.hpp$|^(motet|plan|cuda|jobs)\.hpp$|\.inc$")
+# Front headers that bring whole floors. motet.hpp brings what a program needs that trains, and no more.
+FRONTS = {"jobs.hpp": {"jobs"}, "plan.hpp": {"strategy", "schedule", "plan"}}
+# Headers that cannot be read without CUDA's. cuda.hpp brings them all; the other fronts must not.
 CUDA = re.compile(r"^cuda\.hpp$|^backend/cuda/|^backend/transport/(nccl|shared_gpu)|^front/cuda_")
 CUDA_INCLUDE = re.compile(r"^(cuda|cublas|cudnn|nccl|cub/|thrust/)")
 # What a kernel says to reach memory of one kind alone, where a plain access asks the address: inline assembly with an address, and intrinsics.
@@ -284,18 +284,16 @@ def check(repository, docs="notice"):
     cycle = find_cycle(graph)
     if cycle:
         errors.append("include cycle: " + " -> ".join(cycle))
-    for floor in sorted(BESIDE):
-        brought = reached_from(graph, f"{floor}.hpp") if f"{floor}.hpp" in graph else set()
-        errors += [f"{header}: {floor}.hpp does not bring it" for header in headers if folder(header) == floor and header not in brought]
-    for top, of_cuda in (("motet.hpp", False), ("cuda.hpp", True)):
-        if top not in graph:
+    for front in ("motet.hpp", "cuda.hpp", *FRONTS):
+        if front not in graph:
             continue
-        reached = reached_from(graph, top)
+        reached = reached_from(graph, front)
         for header in headers:
-            if header not in reached and header.endswith(".hpp") and folder(header) and folder(header) not in BESIDE and bool(CUDA.search(header)) == of_cuda:
-                errors.append(f"{header}: {top} does not bring it")
-            if header in reached and CUDA.search(header) and not of_cuda:
-                errors.append(f"{header}: {top} brings it, and so asks for CUDA")
+            wanted = bool(CUDA.search(header)) if front == "cuda.hpp" else folder(header) in FRONTS.get(front, ())
+            if wanted and header.endswith(".hpp") and header not in reached:
+                errors.append(f"{header}: {front} does not bring it")
+            if header in reached and CUDA.search(header) and front != "cuda.hpp":
+                errors.append(f"{header}: {front} brings it, and so asks for CUDA")
     # Equal file names make a port a diff.
     stems = {}
     for header in headers:

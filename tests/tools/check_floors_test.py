@@ -17,7 +17,8 @@ GOOD = {
     "backend/groups/concepts.hpp": "#include <motet/nn/layers/linear.hpp>\n",
     "backend/cpu/products/linear.hpp": "#include <motet/backend/groups/concepts.hpp>\n#include <thread>\n",
     "backend/count/products/linear.hpp": '#include "../../groups/concepts.hpp"\n',
-    "motet.hpp": "",  # brings all others, see findings()
+    "plan/describe/plan.hpp": "",
+    "plan.hpp": "",  # brings its floors, see findings()
 }
 
 
@@ -27,13 +28,13 @@ class Floors(unittest.TestCase):
             pathlib.Path(scratch, "examples").mkdir()
             pathlib.Path(scratch, "examples", "train.cpp").write_text(program)
             tree = {**GOOD, **dict(changes)}
-            tree["motet.hpp"] = "".join(f"#include <motet/{name}>\n" for name in tree if name not in ("motet.hpp", forgotten))
+            tree["plan.hpp"] = "".join(f"#include <motet/{name}>\n" for name in tree if name not in ("plan.hpp", forgotten))
             for header, body in tree.items():
                 path = pathlib.Path(scratch, "include", "motet", header)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text("// SPDX-License-Identifier: Apache-2.0\n#pragma once\n" + body + "\n" * lines)
                 unit = pathlib.Path(scratch, "tests", "unit", header).with_suffix(".cpp")
-                if header not in without_tests and "messages" not in header and header != "motet.hpp":
+                if header not in without_tests and "messages" not in header and header != "plan.hpp":
                     unit.parent.mkdir(parents=True, exist_ok=True)
                     unit.write_text("")
             return check_floors.check(scratch, "off")
@@ -50,7 +51,7 @@ class Floors(unittest.TestCase):
         self.fails("which is higher", {"tensor/arena.hpp": "#include <motet/nn/layers/linear.hpp>\n"})
 
     def test_upward_to_the_top(self):
-        errors, _ = self.findings({"runtime/trainer.hpp": "#  include <motet/motet.hpp>\n"})
+        errors, _ = self.findings({"runtime/trainer.hpp": "#  include <motet/plan.hpp>\n"})
         self.assertEqual(len(errors), 2, errors)  # a cycle, too
         self.assertIn("which is higher", errors[0])
 
@@ -154,8 +155,8 @@ inline int depth_of(int x) { return x; }
     def test_missing_header(self):
         self.fails("which does not exist", {"nn/layers/norm.hpp": "#include <motet/nn/no_such.hpp>\n"})
 
-    def test_forgotten_in_motet_hpp(self):
-        self.fails("motet.hpp does not bring it", forgotten="backend/count/products/linear.hpp")
+    def test_forgotten_in_plan_hpp(self):
+        self.fails("plan/describe/plan.hpp: plan.hpp does not bring it", forgotten="plan/describe/plan.hpp")
 
     def test_unknown_folder(self):
         errors, _ = self.findings({"stuff/norm.hpp": ""})

@@ -14,7 +14,9 @@ trap 'rm -rf "$made"' EXIT
 found="-I$PWD/include"
 if mpi=$(mpicxx --showme:compile 2>/dev/null); then found="$found -DMOTET_HAS_MPI=1 $(echo "$mpi" | sed 's/-I */-isystem /g')"; fi
 if [ $# -eq 0 ]; then
-  printf '#include <motet/motet.hpp>\n' >"$made/all.cpp"
+  # MPI's come with others where it is, CUDA's with cuda.hpp.
+  find include -name '*.hpp' | grep -Ev '^include/motet/(cuda\.hpp|backend/cuda/|backend/transport/(mpi|nccl|shared_gpu)|front/cuda_)' |
+    sort | sed 's|^include/\(.*\)$|#include <\1>|' >"$made/all.cpp"
   for folder in /usr/local/cuda/include /usr/include; do
     if [ -f $folder/cuda_runtime_api.h ] && [ -f $folder/cublasLt.h ]; then
       found="$found -isystem $folder"

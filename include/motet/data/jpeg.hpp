@@ -3,7 +3,16 @@
 
 #include <motet/data/bitmap.hpp>
 
-#ifdef MOTET_HAS_JPEG
+// Where nobody says 1 or 0: whether its header is here. What decodes or encodes then links it (-ljpeg).
+#if !defined(MOTET_HAS_JPEG)
+#if __has_include(<jpeglib.h>)
+#define MOTET_HAS_JPEG 1
+#else
+#define MOTET_HAS_JPEG 0
+#endif
+#endif
+
+#if MOTET_HAS_JPEG
 #include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
@@ -14,7 +23,7 @@
 // JPEG in and out by libjpeg-turbo, where it was found; else every call says that it is missing.
 namespace motet {
 
-#ifdef MOTET_HAS_JPEG
+#if MOTET_HAS_JPEG
 inline constexpr bool has_jpeg = true;
 
 namespace detail {

@@ -74,26 +74,16 @@ class pair_loader {
                     data_position{config.seed, source.fingerprint(), source.size(), start}) {}
   // Goes on where `from` was taken; refuses another data set or seed.
   pair_loader(const pair_source& source, const tokenizer& words, const loader_config& config,
-              const data_position& from)
-      : source_(source),
-        words_(words),
-        config_(config),
-        cache_(source.size(), config.cache_bytes),
-        start_(from.next),
-        bad_(as_size(source.size())),
-        made_(*this, check(config, source).ready + 1) {
-    check_position(source, config.seed, from);
-    const index each = picture_room::bytes(config.batch, config.example.image);
-    memory_ = buffer<std::byte>(made_.size() * each);
-    for (index s = 0; s < made_.size(); ++s) made_.slot(s).prepare(config, memory_.data() + s * each);
-    made_.start(config.threads);
-  }
+              const data_position& from);
+  pair_loader(const pair_loader&) = delete;
+  pair_loader& operator=(const pair_loader&) = delete;
+  ~pair_loader();
 
   // The pictures of all batches lie in this memory.
   const buffer<std::byte>& memory() const { return memory_; }
   // The next batch, valid until the next call. Throws what went wrong while it was made, again on every later
   // call.
-  const pair_batch& next() { return made_.next().batch; }
+  const pair_batch& next();
   // The one that next() will give, if it is made already, as valid as that one will be; else null.
   const pair_batch* ahead() const {
     const slot* const found = made_.ahead();
@@ -202,5 +192,25 @@ class pair_loader {
   std::vector<std::atomic<bool>> bad_;
   made_ahead<pair_loader, slot> made_;  // last: it ends first
 };
+
+#if !defined(MOTET_COMPILED_DATA)
+MOTET_BODY pair_loader::pair_loader(const pair_source& source, const tokenizer& words,
+                                    const loader_config& config, const data_position& from)
+    : source_(source),
+      words_(words),
+      config_(config),
+      cache_(source.size(), config.cache_bytes),
+      start_(from.next),
+      bad_(as_size(source.size())),
+      made_(*this, check(config, source).ready + 1) {
+  check_position(source, config.seed, from);
+  const index each = picture_room::bytes(config.batch, config.example.image);
+  memory_ = buffer<std::byte>(made_.size() * each);
+  for (index s = 0; s < made_.size(); ++s) made_.slot(s).prepare(config, memory_.data() + s * each);
+  made_.start(config.threads);
+}
+MOTET_BODY pair_loader::~pair_loader() = default;
+MOTET_BODY const pair_batch& pair_loader::next() { return made_.next().batch; }
+#endif
 
 }  // namespace motet

@@ -25,8 +25,9 @@ inline constexpr message damaged_picture{"MT-D05", "the picture cannot be decode
                                          "Replace the picture, or run without --strict to skip it"};
 inline constexpr message picture_library_missing{
     "MT-D06", "this build cannot handle this picture format",
-    "the library was not found when the program was configured",
-    "Install the library and configure again, or store the pictures as .ppm"};
+    "libspng (PNG) or libjpeg (JPEG) was not there when the program was compiled, or was turned off",
+    "Install libspng-dev or libjpeg-dev and configure again; without CMake compile again and link -lspng "
+    "-ljpeg (MOTET_HAS_SPNG and MOTET_HAS_JPEG, 1 or 0, force either way); or store the pictures as .ppm"};
 inline constexpr message missing_field{
     "MT-D07", "a sample lacks its picture or its caption",
     "its members do not share the name before the first dot, or one of them was not stored",

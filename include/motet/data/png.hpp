@@ -3,7 +3,16 @@
 
 #include <motet/data/bitmap.hpp>
 
-#ifdef MOTET_HAS_SPNG
+// Where nobody says 1 or 0: whether its header is here. What decodes or encodes then links it (-lspng).
+#if !defined(MOTET_HAS_SPNG)
+#if __has_include(<spng.h>)
+#define MOTET_HAS_SPNG 1
+#else
+#define MOTET_HAS_SPNG 0
+#endif
+#endif
+
+#if MOTET_HAS_SPNG
 #include <spng.h>
 
 #include <cstdlib>
@@ -13,7 +22,7 @@
 
 namespace motet {
 
-#ifdef MOTET_HAS_SPNG
+#if MOTET_HAS_SPNG
 inline constexpr bool has_png = true;
 
 namespace detail {

@@ -159,12 +159,15 @@ std::vector<std::string> list_files(std::string_view what, std::string_view spli
 // Errors: MT-D01, MT-D02, MT-D03
 // Example:
 //   const std::vector<std::string> four = expand_braces("shapes/train-{000..003}.tar");
-inline std::vector<std::string> list_shards(std::string_view what, std::string_view split = {}) {
+std::vector<std::string> list_shards(std::string_view what, std::string_view split = {});
+#if !defined(MOTET_COMPILED_DATA)
+MOTET_BODY std::vector<std::string> list_shards(std::string_view what, std::string_view split) {
   auto shards = detail::list_files(
       what, split, [](const std::filesystem::path& path) { return path.extension() == ".tar"; });
   if (shards.empty()) fail(no_shards, "\"" + std::string(what) + "\"");
   return shards;
 }
+#endif
 
 // The same for all files that sample_source reads. Of a folder the shards, or where it has none, its
 // listings, or where there are none of these either, its plain texts.

@@ -27,15 +27,7 @@ namespace motet {
 class pair_source {
  public:
   // `skips` outlives the source and learns what is left out here.
-  pair_source(const std::vector<std::string>& shards, skip_log& skips) : paths_(shards), skips_(skips) {
-    for (std::size_t s = 0; s < paths_.size(); ++s) scan(s);
-    if (samples_.empty()) {
-      const std::string left_out = skips_.summary();
-      fail(no_samples, sentence({paths_.size(), " shards from ", paths_.front(),
-                                 (left_out.empty() ? "" : "; skipped: " + left_out)}));
-    }
-    fingerprint_ = random_stream::hash(keys_) + static_cast<std::uint64_t>(size());
-  }
+  pair_source(const std::vector<std::string>& shards, skip_log& skips);
 
   index size() const { return static_cast<index>(samples_.size()); }
   // Samples that are no pairs but written pieces, which sample_source reads; they are no damage.
@@ -121,5 +113,18 @@ class pair_source {
   index of_pieces_ = 0;
   std::uint64_t fingerprint_ = 0;
 };
+
+#if !defined(MOTET_COMPILED_DATA)
+MOTET_BODY pair_source::pair_source(const std::vector<std::string>& shards, skip_log& skips)
+    : paths_(shards), skips_(skips) {
+  for (std::size_t s = 0; s < paths_.size(); ++s) scan(s);
+  if (samples_.empty()) {
+    const std::string left_out = skips_.summary();
+    fail(no_samples, sentence({paths_.size(), " shards from ", paths_.front(),
+                               (left_out.empty() ? "" : "; skipped: " + left_out)}));
+  }
+  fingerprint_ = random_stream::hash(keys_) + static_cast<std::uint64_t>(size());
+}
+#endif
 
 }  // namespace motet

@@ -90,7 +90,12 @@ inline tokenizer parse_tokenizer(std::string_view text, const std::string& origi
 // Errors: MT-D01, MT-D09
 // Example:
 //   std::ptrdiff_t size_of(const std::string& file) { return read_tokenizer(file).size(); }
-inline tokenizer read_tokenizer(const std::string& path) { return parse_tokenizer(read_text(path), path); }
+tokenizer read_tokenizer(const std::string& path);
+#if !defined(MOTET_COMPILED_DATA)
+MOTET_BODY tokenizer read_tokenizer(const std::string& path) {
+  return parse_tokenizer(read_text(path), path);
+}
+#endif
 
 // The Hugging Face form, of a vocabulary of a language model as it was read: the `tokenizers` package reads
 // it and gives the same tokens for any UTF-8 text.

@@ -4,6 +4,7 @@
 #include <motet/backend/cpu/device.hpp>
 #include <motet/backend/transport/local/local_group.hpp>
 #include <motet/front/ranks_here.hpp>
+#include <motet/runtime/train/pipeline_trainer.hpp>
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
 #include <motet/backend/transport/mpi/mpi_group.hpp>
 #include <motet/runtime/ranks/process_rank.hpp>
@@ -15,11 +16,13 @@
 // built often, defines MOTET_COMPILED_RANKS everywhere and compiles the two files of compiled/ once (with
 // CMake: link motet::compiled_ranks). Nothing else changes.
 
-#define MOTET_RANKS_OF(KEYWORD, NUMBERS, ...)                                                   \
-  KEYWORD template class motet::model_trainer<motet::cpu::device, motet::NUMBERS, __VA_ARGS__>; \
-  KEYWORD template class motet::hosted_ranks<motet::NUMBERS, motet::cpu::device, __VA_ARGS__>;
-#define MOTET_THREAD_RANKS(KEYWORD, NUMBERS) \
-  MOTET_RANKS_OF(KEYWORD, NUMBERS, motet::thread_ranks<motet::local::world, motet::local::endpoint>)
+#define MOTET_THREAD_RANKS(KEYWORD, NUMBERS)                                                                 \
+  KEYWORD template class motet::model_trainer<                                                               \
+      motet::cpu::device, motet::NUMBERS, motet::thread_ranks<motet::local::world, motet::local::endpoint>>; \
+  KEYWORD template std::unique_ptr<motet::ranks_here<motet::NUMBERS, motet::cpu::device>>                    \
+  motet::ranks_here<motet::NUMBERS, motet::cpu::device>::make(                                               \
+      const motet::launched_world&, const motet::model_table<motet::cpu::context, motet::NUMBERS>&,          \
+      motet::ranks_wanted);
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
 #define MOTET_RANKS(KEYWORD, NUMBERS)  \
   MOTET_THREAD_RANKS(KEYWORD, NUMBERS) \

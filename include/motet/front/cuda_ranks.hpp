@@ -3,7 +3,9 @@
 
 #include <motet/backend/cuda/device.hpp>
 #include <motet/backend/transport/shared_gpu/shared_gpu_group.hpp>
+#include <motet/front/hosted_ranks.hpp>
 #include <motet/front/trainer.hpp>
+#include <motet/runtime/ranks/process_rank.hpp>
 #if defined(MOTET_HAS_NCCL) && MOTET_HAS_NCCL
 #include <motet/backend/transport/nccl/nccl_group.hpp>
 #include <motet/runtime/ranks/rendezvous_of.hpp>
@@ -42,16 +44,14 @@ class nccl_rank : nccl_meeting, public process_rank<nccl::world, nccl::endpoint>
 // many processes with a GPU each, which talk by NCCL.
 template <>
 struct ranks_on<cuda::device> {
-  template <class Model, class Numbers>
-  static std::unique_ptr<ranks_here<Numbers, cuda::device>> make(const launched_world& world,
-                                                                 const score& order, pipeline_config config,
-                                                                 const run_identity& same,
-                                                                 const trainer_options& how) {
-    const auto& model = table_of_model<Model, cuda::context, Numbers>;
+  template <class Numbers>
+  static std::unique_ptr<ranks_here<Numbers, cuda::device>> make(
+      const launched_world& world, const model_table<cuda::context, Numbers>& model, proven_ranks wanted,
+      const trainer_options& how) {
     if (world.is_one_of_many()) {
 #if defined(MOTET_HAS_NCCL) && MOTET_HAS_NCCL
-      return std::make_unique<hosted_ranks<Numbers, cuda::device, detail::nccl_rank>>(
-          model, order, std::move(config), same);
+      return std::make_unique<hosted_ranks<Numbers, cuda::device, detail::nccl_rank>>(model,
+                                                                                      std::move(wanted));
 #else
       fail(
           gpu_library_missing,
@@ -59,11 +59,10 @@ struct ranks_on<cuda::device> {
           "share one (--ranks)");
 #endif
     }
-    if (const std::string advice = cuda::advise_connections(2 * order.ranks()); !advice.empty())
+    if (const std::string advice = cuda::advise_connections(2 * wanted.order.ranks()); !advice.empty())
       std::fprintf(stderr, "%s\n", advice.c_str());
     using host = thread_ranks<shared_gpu::world, shared_gpu::endpoint>;
-    auto made =
-        std::make_unique<hosted_ranks<Numbers, cuda::device, host>>(model, order, std::move(config), same);
+    auto made = std::make_unique<hosted_ranks<Numbers, cuda::device, host>>(model, std::move(wanted));
     made->host().world().share(how.processors);
     return made;
   }

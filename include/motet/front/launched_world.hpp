@@ -2,9 +2,12 @@
 #pragma once
 
 #include <motet/backend/core/kernel_loading.hpp>
-#include <motet/front/local_ranks.hpp>
 #include <motet/plan/describe/messages.hpp>
+#include <motet/runtime/ranks/launch.hpp>
+#if !defined(MOTET_COMPILED_RANKS)
+#include <motet/front/local_ranks.hpp>
 #include <motet/tools/messages.hpp>
+#endif
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
 #include <motet/backend/transport/mpi/mpi_session.hpp>
 #endif
@@ -94,6 +97,13 @@ class launched_world {
 #endif
 };
 
+// The first line of main: finds out who started this process, and as what. Of the command line it reads
+// --ranks N (ranks that are threads of this process) and --threads N (of each rank), and leaves the rest
+// alone. Where a launcher left the ranks of this machine to one process, it returns in each of them; the
+// process that started them ends here, after them.
+launched_world launch(int count, const char* const* words);
+
+#if !defined(MOTET_COMPILED_RANKS)
 namespace detail {
 
 // The number behind `--name N` or `--name=N` among words of which others may be somebody else's; 0 where it
@@ -117,11 +127,7 @@ inline std::int32_t number_among(int count, const char* const* words, std::strin
 
 }  // namespace detail
 
-// The first line of main: finds out who started this process, and as what. Of the command line it reads
-// --ranks N (ranks that are threads of this process) and --threads N (of each rank), and leaves the rest
-// alone. Where a launcher left the ranks of this machine to one process, it returns in each of them; the
-// process that started them ends here, after them.
-inline launched_world launch(int count, const char* const* words) {
+MOTET_BODY launched_world launch(int count, const char* const* words) {
   launch_wishes wishes;
   wishes.ranks = detail::number_among(count, words, "--ranks");
 #if !(defined(MOTET_HAS_MPI) && MOTET_HAS_MPI) && !(defined(MOTET_HAS_NCCL) && MOTET_HAS_NCCL)
@@ -140,4 +146,5 @@ inline launched_world launch(int count, const char* const* words) {
   return launched_world(std::move(by), detail::number_among(count, words, "--threads"), open);
 }
 
+#endif
 }  // namespace motet

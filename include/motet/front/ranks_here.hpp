@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/front/embedder.hpp>
-#include <motet/runtime/ranks/run_identity.hpp>
-#include <motet/runtime/save/pipeline_checkpoint.hpp>
+#include <motet/backend/core/step_costs.hpp>
+#include <motet/format/json.hpp>
+#include <motet/front/launched_world.hpp>
+#include <motet/plan/describe/plan.hpp>
+#include <motet/runtime/stage/model_table.hpp>
+#include <motet/runtime/state/optimizer.hpp>
+#include <motet/runtime/state/rank_memory.hpp>
+#include <motet/runtime/state/trained_state.hpp>
+#include <motet/strategy/resplit.hpp>
 
 #include <filesystem>
-#include <optional>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,24 +47,44 @@ struct trainer_options {
   std::vector<int> processors{};
 };
 
-// The ranks of a trainer that live in this process, wherever the others are and whatever they compute on.
+// What ranks are made for, whatever the type of the model.
+struct ranks_wanted {
+  const plan* of;  // null: all modules on one rank
+  list<module_facts> facts;
+  json description;  // of the model
+  const trainer_options& how;
+};
+
+class checkpoint;
+class run_identity;
+struct program;
+struct program_work;
+struct timeline;
+
+// The ranks of a trainer that live in this process, wherever the others are and whatever they compute on. A
+// program that trains sees no more of them than this; what they are made of is in hosted_ranks.hpp, which may be
+// compiled elsewhere (compiled.hpp).
 template <class Numbers, class Device>
 class ranks_here {
  public:
   using master = typename Numbers::master;
   using model_type = model_table<typename Device::context, Numbers>;
 
-  ranks_here(const model_type& model, int threads) : model_(model), threads_(threads) {}
+  // Proves the plan, and then makes what of its ranks belongs here. Defined in hosted_ranks.hpp.
+  static std::unique_ptr<ranks_here> make(const launched_world& world, const model_type& model,
+                                          ranks_wanted wanted);
+
+  ranks_here() = default;
   ranks_here(const ranks_here&) = delete;
   ranks_here& operator=(const ranks_here&) = delete;
   virtual ~ranks_here() = default;
 
-  const model_type& model() const { return model_; }
-  int threads() const { return threads_; }  // of each rank
+  virtual const plan& proven() const = 0;
+  virtual const program& of() const = 0;
+  virtual int threads() const = 0;  // of each rank
   // What tests and measures here beside the ranks; of a GPU what the first rank here has of it.
   virtual Device& device() = 0;
 
-  virtual const program& of() const = 0;
   virtual std::vector<rank_memory> memory() = 0;
   virtual void prepare() = 0;
   // The batch of the step after the next one, where there is room for it.
@@ -71,101 +98,20 @@ class ranks_here {
   virtual flat_state<master> state() = 0;
   virtual void set_state(const flat_state<master>& from) = 0;
   virtual std::filesystem::path save(const std::filesystem::path& run, const std::string& name, json state,
-                                     json description, std::size_t keep) = 0;
+                                     std::size_t keep) = 0;
   virtual void load(const checkpoint& from, const std::string& name) = 0;
   virtual step_costs costs() = 0;
   virtual void clear_costs() = 0;
+  // Counted over `samples` samples, of these inputs or, where there are none, as long as any can be.
+  virtual step_costs count(index samples, std::span<const void* const> inputs) const = 0;
+  virtual program_work work() const = 0;
   virtual double sum(double own) = 0;
   virtual void require_same(const run_identity&) = 0;
-
- private:
-  const model_type& model_;
-  int threads_;
 };
 
-// Ranks that a host runs.
-template <class Numbers, class Device, class Host>
-class hosted_ranks final : public ranks_here<Numbers, Device> {
- public:
-  using base = ranks_here<Numbers, Device>;
-  using typename base::master;
-  using typename base::model_type;
-
-  hosted_ranks(const model_type& model, const score& order, pipeline_config config, const run_identity& same)
-      : base(model, config.each.threads), fp8_(config.each.fp8), trained_(model, order, std::move(config)) {
-    trained_.ranks().require_same(same);
-  }
-  Host& host() { return trained_.ranks(); }
-
-  Device& device() override {
-    if (device_) return *device_;
-    if constexpr (Device::shares_memory) {
-      device_.emplace(this->threads());
-    } else {
-      device_.emplace([this]() -> auto& { return first_end().on(); });
-      device_->set_fp8(fp8_);
-    }
-    return *device_;
-  }
-  const program& of() const override { return trained_.of(); }
-  std::vector<rank_memory> memory() override { return trained_.forecast(); }
-  void prepare() override { trained_.prepare(); }
-  void expect(std::span<const void* const> next) override { trained_.expect(next); }
-  step_result step(std::span<const void* const> inputs, double rate, timeline* record) override {
-    gathered_.reset();
-    return trained_.step(inputs, rate, record);
-  }
-  index updates() const override { return trained_.updates(); }
-  void gather() override {
-    if (gathered_) return;
-    bool whole = true;
-    for (std::size_t k = 0; k < this->model().nets.size(); ++k)
-      whole = whole && trained_.find_whole(k).weights != nullptr;
-    if (!whole) gathered_ = trained_.weights();
-  }
-  void embed(std::size_t module, const void* input, master* out) override {
-    gather();
-    if (!embedder_) embedder_.emplace(this->model(), this->device());
-    const auto whole = trained_.find_whole(module);
-    if (gathered_) embedder_->embed(module, input, gathered_->data() + trained_.offset_of(module), out);
-    else if constexpr (Device::shares_memory) embedder_->embed(module, input, whole.weights, out);
-    else
-      embedder_->embed_on(trained_.between_steps(whole.rank), whole.samples, module, input, whole.weights,
-                          out);
-  }
-  std::vector<master> weights() override { return trained_.weights(); }
-  flat_state<master> state() override { return trained_.state(); }
-  void set_state(const flat_state<master>& from) override {
-    gathered_.reset();
-    trained_.set_state(from);
-  }
-  std::filesystem::path save(const std::filesystem::path& run, const std::string& name, json state,
-                             json description, std::size_t keep) override {
-    std::filesystem::path made =
-        motet::save(trained_, run, name, std::move(state), std::move(description), keep);
-    trained_.ranks().note_checkpoint(run.string() + ", step " + std::to_string(updates()));
-    return made;
-  }
-  void load(const checkpoint& from, const std::string& name) override {
-    gathered_.reset();
-    motet::load(trained_, from, name);
-  }
-  step_costs costs() override { return trained_.costs(); }
-  void clear_costs() override { trained_.clear_costs(); }
-  double sum(double own) override {
-    trained_.ranks().sum(&own, 1);
-    return own;
-  }
-  void require_same(const run_identity& identity) override { trained_.ranks().require_same(identity); }
-
- private:
-  auto& first_end() { return trained_.ranks().end(trained_.ranks().local_ranks().front()); }
-
-  bool fp8_;
-  model_trainer<Device, Numbers, Host> trained_;
-  std::optional<Device> device_;
-  std::optional<embedder<Numbers, Device>> embedder_;
-  std::optional<std::vector<master>> gathered_;  // weights, until they change
-};
+// Where the ranks of a trainer live, by what they compute on: see cpu_ranks.hpp and
+// cuda_ranks.hpp.
+template <class Device>
+struct ranks_on;
 
 }  // namespace motet

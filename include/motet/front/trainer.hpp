@@ -1,39 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/front/cpu_ranks.hpp>
+#include <motet/backend/cpu/compiled.hpp>
+#include <motet/backend/cpu/device.hpp>
+#include <motet/front/ranks_here.hpp>
 #include <motet/model/describe.hpp>
-#include <motet/plan/describe/model_facts.hpp>
-#include <motet/plan/files/plan_json.hpp>
-#include <motet/plan/prove/require_plan.hpp>
-#include <motet/runtime/stage/count_step.hpp>
-#include <motet/runtime/stage/foretell.hpp>
-#include <motet/runtime/stage/plan_choices.hpp>
+#include <motet/runtime/messages.hpp>
+#if !defined(MOTET_COMPILED_RANKS)
+#include <motet/front/cpu_ranks.hpp>
+#endif
 
-#include <cmath>
+#include <type_traits>
 #include <utility>
 
 namespace motet {
 
-namespace detail {
-
-// All modules on one rank; in parts, every part runs forward again before its backward, unless samples have
-// losses of their own: then each part is done with before the next one.
-inline plan plan_of_one(const list<module_facts>& facts, index parts, bool own_loss) {
-  plan one;
-  const bool through = has_edges(facts);
-  if (through) one.schedule = one_f_one_b::name;
-  for (const module_facts& each : facts) {
-    module_plan own = on_ranks(each.name, 0, {}, static_cast<int>(parts));
-    if (through || (parts > 1 && own_loss)) own.group = 1;
-    else if (parts > 1) own.stash = 0;
-    one.modules.push(own);
-  }
-  one.cluster.ranks = 1;
-  return one;
-}
-
-}  // namespace detail
+// Whether the files of front/compiled/ have what these need.
+template <class Numbers, class Device>
+inline constexpr bool has_compiled_ranks =
+    std::is_same_v<Device, cpu::device> &&
+    (std::is_same_v<Numbers, fp32> || std::is_same_v<Numbers, mixed_bf16>);
 
 // Trains a model on the ranks of a plan, wherever launch() found them: as threads of this process, or one in
 // each of many processes, of which all then make the same calls. Without a plan all modules are on one rank,
@@ -60,52 +46,12 @@ class trainer {
   using input = typename Model::template module_at<Model::template position<Name>()>::input;
 
   explicit trainer(const launched_world& world, const trainer_options& how = {})
-      : trainer(world,
-                detail::plan_of_one(facts_of<Model>(), checked(how).parts, is_own_loss<typename Model::loss>),
-                how) {}
+      : trainer(world, nullptr, how) {}
   trainer(const launched_world& world, const plan& from, const trainer_options& how)
-      : main_(world.is_main()), batch_(how.batch) {
-    proven_plan proven = require_proven(from, facts_of<Model>(), how.batch);
-    plan_ = std::move(proven.value);
-    world.require_ranks(plan_.cluster.ranks);
-    run_identity same;
-    same.add("model", write_json(describe<Model>()));
-    same.add("plan", write_json(plan_json(plan_)));
-    same.add("batch", std::to_string(how.batch));
-    same.add("seed", std::to_string(how.seed));
-    std::string kinds;
-    for (const dtype each :
-         {dtype_of<typename Numbers::value>, dtype_of<typename Numbers::stream>, dtype_of<master>})
-      kinds += (kinds.empty() ? "" : ", ") + std::string(name_of(each));
-    same.add("type of numbers", kinds + (how.fp8 ? ", products in fp8" : ""));
-    const adamw_settings& moved = how.optimizer;
-    for (const auto& [what, is] : {std::pair("beta1", moved.beta1),
-                                   {"beta2", moved.beta2},
-                                   {"epsilon", moved.epsilon},
-                                   {"decay", moved.decay},
-                                   {"clip", moved.clip}})
-      same.add(std::string("optimizer's ") + what, write_json(json(is)));
-    same.add("limit of the loss's number", how.clamp_scale ? "kept" : "none");
-    for (const named_pace& each : how.paces)
-      same.add("pace of " + each.module, write_json(json(json::array{each.rate, each.decay})));
-    pipeline_config config;
-    config.batch = how.batch;
-    recompute_ = how.recompute;
-    config.modules = choices();
-    set_paces(config.modules, how.paces);
-    config.seed = how.seed;
-    config.optimizer = how.optimizer;
-    config.clamp_scale = how.clamp_scale;
-    config.deadline = how.deadline;
-    config.resplit = how.resplit;
-    config.each.ahead = how.ahead;
-    config.each.fp8 = how.fp8;
-    here_ =
-        ranks_on<Device>::template make<Model, Numbers>(world, proven.order, std::move(config), same, how);
-  }
+      : trainer(world, &from, how) {}
 
   // What is proven, and what each rank that lives here will hold, before anything is allocated.
-  const plan& of() const { return plan_; }
+  const plan& of() const { return here_->proven(); }
   const program& order() const { return here_->of(); }
   std::vector<rank_memory> memory() const { return here_->memory(); }
   // One process of a run tells, tests and writes: this one where it is so.
@@ -164,7 +110,7 @@ class trainer {
   std::filesystem::path save(const std::filesystem::path& run, const std::string& name, json state = {},
                              std::size_t keep = 2) {
     prepare();
-    return here_->save(run, name, std::move(state), describe<Model>(), keep);
+    return here_->save(run, name, std::move(state), keep);
   }
   void load(const checkpoint& from, const std::string& name) {
     prepare();
@@ -177,53 +123,32 @@ class trainer {
   // section, counted; and the FLOPs of this batch, nothing computed twice, which utilisation is counted by.
   step_costs costs() { return here_->costs(); }
   void clear_costs() { here_->clear_costs(); }
-  step_costs foretold_costs() const { return count_step(here_->model(), batch_); }
+  step_costs foretold_costs() const { return here_->count(batch_, {}); }
   double flops(const batch& of) const {
     const batch_inputs<Model> inputs(of);
-    return count_step(here_->model(), here_->model().nets[0]->of->samples(inputs[0]), inputs).flops();
+    return here_->count(outline_of_model<Model>.nets[0]->samples(inputs[0]), inputs).flops();
   }
-  // The work of each place of the plan, as the ranks will run it.
-  program_work work() const { return foretell(here_->model(), order(), choices(), batch_); }
+  // The work of each place of the plan, as the ranks will run it: include <motet/runtime/stage/foretell.hpp>.
+  auto work() const { return here_->work(); }
   // Over all processes, which all call it: a sum; and that they have the same of what decides results, such
   // as settings and data, else none goes on and the error names what differs, where, and both values.
   double sum(double own) { return here_->sum(own); }
   void require_same(const run_identity& identity) { here_->require_same(identity); }
 
  private:
-  std::vector<module_choice> choices() const {
-    std::vector<module_choice> out = choices_of(plan_);
-    for (module_choice& each : out) each.recompute = recompute_;
-    return out;
-  }
-  static void set_paces(std::vector<module_choice>& modules, const std::vector<named_pace>& paces) {
-    modules.resize(Model::size);
-    std::array<bool, Model::size> known{};
-    for (const named_pace& each : paces) {
-      std::size_t k = 0;
-      while (k < Model::size && Model::names[k] != each.module) ++k;
-      if (k == Model::size)
-        fail(bad_training_option, "a pace of " + std::string(not_among(each.module, Model::names).view()));
-      const auto refuse = [&](const std::string& what) {
-        fail(bad_training_option, "the pace of " + each.module + " " + what);
-      };
-      if (std::exchange(known[k], true)) refuse("is given twice");
-      if (Model::frozen[k]) refuse("is of a frozen module, which does not learn");
-      for (const double number : {each.rate, each.decay})
-        if (!std::isfinite(number) || number < 0)
-          refuse(sentence({"is ", std::to_string(number), ", wanted 0 or more"}));
-      modules[k].pace = {each.rate, each.decay};
-    }
-  }
-  static const trainer_options& checked(const trainer_options& how) {
-    if (how.batch < 1 || how.parts < 1 || how.parts > how.batch)
-      fail(bad_training_option,
-           "a batch of " + std::to_string(how.batch) + " samples in " + std::to_string(how.parts) + " parts");
-    return how;
-  }
+  static_assert(
+      requires { sizeof(ranks_on<Device>); } || has_compiled_ranks<Numbers, Device>,
+      "motet: ranks of these numbers are not compiled elsewhere; include <motet/front/cpu_ranks.hpp>");
 
-  bool main_, prepared_ = false, recompute_ = false;
-  index batch_;
-  plan plan_;
+  trainer(const launched_world& world, const plan* from, const trainer_options& how)
+      : main_(world.is_main()),
+        batch_(how.batch),
+        here_(ranks_here<Numbers, Device>::make(world,
+                                                table_of_model<Model, typename Device::context, Numbers>,
+                                                {from, facts_of<Model>(), describe<Model>(), how})) {}
+
+  bool main_, prepared_ = false;
+  index batch_;  // samples of a step
   std::unique_ptr<ranks_here<Numbers, Device>> here_;
 };
 

@@ -30,6 +30,12 @@
 #define MOTET_RESTRICT
 #endif
 
+// Before a body outside of its class that files of compiled/ may have for all others, as docs/start.md says: they
+// define it as nothing.
+#if !defined(MOTET_BODY)
+#define MOTET_BODY inline
+#endif
+
 // Whether static_assert says a text that is computed (C++26).
 #if defined(__cpp_static_assert) && __cpp_static_assert >= 202306L
 #define MOTET_SAYS_COMPUTED_TEXT 1

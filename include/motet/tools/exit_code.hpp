@@ -3,6 +3,7 @@
 
 #include <motet/meta/error.hpp>
 
+#include <cstdio>
 #include <exception>
 #include <new>
 #include <string>
@@ -69,6 +70,12 @@ inline exit_code exit_code_of(const std::exception& problem) {
   for (const detail::exit_rule& each : detail::exit_rules)
     if (std::string_view(known->code()).starts_with(each.codes)) return each.how;
   return exit_failed;
+}
+
+// What main returns for what it caught; its sentence goes to the standard error.
+inline int report_failure(const std::exception& problem) {
+  std::fprintf(stderr, "%s\n", problem.what());
+  return exit_code_of(problem).status;
 }
 
 }  // namespace motet

@@ -3,6 +3,7 @@
 // Modules that feed one another learn by any plan what they learn on one rank, and on one rank what they
 // learn inside one module.
 #include <motet/front/trainer.hpp>
+#include <motet/plan/prove/require_plan.hpp>
 
 #include "deviation.hpp"
 #include "unit/runtime/allocations.hpp"

@@ -2,6 +2,7 @@
 // labels: threads
 #include <motet/front/trainer.hpp>
 
+#include <motet/format/checkpoint.hpp>
 #include <motet/plan/prove/plan_for.hpp>
 
 #include "deviation.hpp"

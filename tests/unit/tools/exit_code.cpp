@@ -41,6 +41,7 @@ TEST_CASE("each kind of error ends in its own way") {
   CHECK(status({"MT-S11", "", "", ""}) == 3);
   CHECK(status(gpu_memory_full) == 4);
   CHECK(exit_code_of(std::bad_alloc()).status == 4);
+  CHECK(report_failure(std::bad_alloc()) == 4);
   CHECK(status(rank_waits_in_vain) == 138);
   CHECK(status(checkpoint_failed_elsewhere) == 138);
   // Who was stopped by another rank ends as that one did.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cpu/attention/attention_softmax.hpp>
+#include <motet/backend/cpu/attention/attention.hpp>
 #include <motet/backend/cpu/products/gemm.hpp>
 #include <motet/backend/cpu/rows/norm.hpp>
 
@@ -54,10 +54,20 @@
   MOTET_KERNELS_NORM(KEYWORD, T, T, Y)     \
   MOTET_KERNELS_NORM(KEYWORD, T, const T, Y)
 
+// Attention of a net's own rows, with statistics of L.
+#define MOTET_KERNELS_ATTENTION(KEYWORD, T, L)                                                               \
+  KEYWORD template void attention_forward(context&, const sequences&, const sequences&,                      \
+                                          const attention_shape&, matrix<T>, matrix<T>, matrix<T>,           \
+                                          matrix<T>, matrix<L>);                                             \
+  KEYWORD template void attention_backward(                                                                  \
+      context&, const sequences&, const sequences&, const attention_shape&, matrix<T>, matrix<T>, matrix<T>, \
+      matrix<T>, matrix<L>, matrix<T>, matrix<T>, matrix<T>, matrix<T>);
+
 #define MOTET_KERNELS_REAL(KEYWORD, T)         \
   namespace motet::cpu {                       \
   MOTET_KERNELS_LINEAR(KEYWORD, T, T, T, T, T) \
   MOTET_KERNELS_NORMS(KEYWORD, T, T)           \
+  MOTET_KERNELS_ATTENTION(KEYWORD, T, T)       \
   namespace tiles {                            \
   MOTET_KERNELS_TILES(KEYWORD, T)              \
   }                                            \
@@ -72,6 +82,7 @@
   MOTET_KERNELS_GEMM(KEYWORD, bf16, float, bf16, float, gemm_epilogue<float>) \
   MOTET_KERNELS_GEMM(KEYWORD, bf16, bf16, bf16, float, gemm_epilogue<float>)  \
   MOTET_KERNELS_NORMS(KEYWORD, float, bf16)                                   \
+  MOTET_KERNELS_ATTENTION(KEYWORD, bf16, float)                               \
   namespace tiles {                                                           \
   MOTET_KERNELS_CONVERT(KEYWORD, float, bf16)                                 \
   }                                                                           \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #undef MOTET_COMPILED_RANKS
-#include <motet/front/compiled.hpp>
+#include <motet/front/cpu_ranks.hpp>
 
 MOTET_RANKS(, mixed_bf16)

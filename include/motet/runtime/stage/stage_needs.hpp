@@ -4,6 +4,7 @@
 #include <motet/runtime/stage/net_table.hpp>
 #include <motet/runtime/state/boundary.hpp>
 #include <motet/runtime/state/held_memory.hpp>
+#include <motet/runtime/state/rank_memory.hpp>
 
 namespace motet {
 
@@ -25,19 +26,6 @@ struct stage_position {
   std::int32_t slots = 0;                // microbatches kept at once
   std::int32_t in[3] = {}, out[3] = {};  // boundary buffers: forward, replay, backward
   list<std::int32_t> turns[3];           // of those for rows that come in, as buffer_counts has them
-};
-
-// What a stage keeps on its rank, in bytes.
-struct stage_memory {
-  index weights = 0, gradients = 0, optimizer = 0;
-  index slots = 0;       // what backward needs, of all microbatches that are kept at once
-  index boundaries = 0;  // rows that come in and go out
-  index total() const { return weights + gradients + optimizer + slots + boundaries; }
-  void add(const stage_memory& other) {
-    for (const auto field : {&stage_memory::weights, &stage_memory::gradients, &stage_memory::optimizer,
-                             &stage_memory::slots, &stage_memory::boundaries})
-      this->*field += other.*field;
-  }
 };
 
 struct stage_needs {

@@ -12,18 +12,6 @@
 
 namespace motet {
 
-// What a rank holds, in bytes, before anything is allocated.
-struct rank_memory {
-  stage_memory stages;
-  // of the whole step, their gradients, what a join gathers, and the numbers of the loss
-  index features = 0;
-  index packing = 0;            // where small gradients are put together to be summed
-  index inputs = 0;             // of all microbatches, where operations do not reach the host's memory
-  index work = 0, scratch = 0;  // temporaries, shared by all of its stages; scratch is of each thread
-  index threads = 1;
-  index total() const { return stages.total() + features + packing + inputs + work + scratch * threads; }
-};
-
 // How each rank computes.
 struct rank_options {
   int threads = 1;  // where threads of the host compute

@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
+#undef MOTET_COMPILED_RANKS
+#define MOTET_BODY
+#include <motet/front/launched_world.hpp>

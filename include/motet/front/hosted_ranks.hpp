@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/front/embedder.hpp>
+#include <motet/front/ranks_here.hpp>
+#include <motet/plan/files/plan_json.hpp>
+#include <motet/plan/prove/require_plan.hpp>
+#include <motet/runtime/ranks/run_identity.hpp>
+#include <motet/runtime/save/pipeline_checkpoint.hpp>
+#include <motet/runtime/stage/count_step.hpp>
+#include <motet/runtime/stage/foretell.hpp>
+#include <motet/runtime/stage/plan_choices.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+namespace motet {
+
+// What is known once a plan is proven, before any rank is made.
+struct proven_ranks {
+  motet::plan plan;
+  score order;
+  pipeline_config config;
+  run_identity same;
+  json description;
+  bool recompute;  // blocks of towers, in backward
+};
+
+namespace detail {
+
+inline std::vector<module_choice> choices_of(const plan& of, bool recompute) {
+  std::vector<module_choice> out = motet::choices_of(of);
+  for (module_choice& each : out) each.recompute = recompute;
+  return out;
+}
+
+}  // namespace detail
+
+// Ranks that a host runs.
+template <class Numbers, class Device, class Host>
+class hosted_ranks final : public ranks_here<Numbers, Device> {
+ public:
+  using base = ranks_here<Numbers, Device>;
+  using typename base::master;
+  using typename base::model_type;
+
+  hosted_ranks(const model_type& model, proven_ranks wanted)
+      : model_(model),
+        plan_(std::move(wanted.plan)),
+        description_(std::move(wanted.description)),
+        batch_(wanted.config.batch),
+        threads_(wanted.config.each.threads),
+        fp8_(wanted.config.each.fp8),
+        recompute_(wanted.recompute),
+        trained_(model, wanted.order, std::move(wanted.config)) {
+    trained_.ranks().require_same(wanted.same);
+  }
+  Host& host() { return trained_.ranks(); }
+
+  const motet::plan& proven() const override { return plan_; }
+  const program& of() const override { return trained_.of(); }
+  int threads() const override { return threads_; }
+
+  Device& device() override {
+    if (device_) return *device_;
+    if constexpr (Device::shares_memory) {
+      device_.emplace(threads_);
+    } else {
+      device_.emplace([this]() -> auto& { return first_end().on(); });
+      device_->set_fp8(fp8_);
+    }
+    return *device_;
+  }
+  std::vector<rank_memory> memory() override { return trained_.forecast(); }
+  void prepare() override { trained_.prepare(); }
+  void expect(std::span<const void* const> next) override { trained_.expect(next); }
+  step_result step(std::span<const void* const> inputs, double rate, timeline* record) override {
+    gathered_.reset();
+    return trained_.step(inputs, rate, record);
+  }
+  index updates() const override { return trained_.updates(); }
+  void gather() override {
+    if (gathered_) return;
+    bool whole = true;
+    for (std::size_t k = 0; k < model_.nets.size(); ++k)
+      whole = whole && trained_.find_whole(k).weights != nullptr;
+    if (!whole) gathered_ = trained_.weights();
+  }
+  void embed(std::size_t module, const void* input, master* out) override {
+    gather();
+    if (!embedder_) embedder_.emplace(model_, this->device());
+    const auto whole = trained_.find_whole(module);
+    if (gathered_) embedder_->embed(module, input, gathered_->data() + trained_.offset_of(module), out);
+    else if constexpr (Device::shares_memory) embedder_->embed(module, input, whole.weights, out);
+    else
+      embedder_->embed_on(trained_.between_steps(whole.rank), whole.samples, module, input, whole.weights,
+                          out);
+  }
+  std::vector<master> weights() override { return trained_.weights(); }
+  flat_state<master> state() override { return trained_.state(); }
+  void set_state(const flat_state<master>& from) override {
+    gathered_.reset();
+    trained_.set_state(from);
+  }
+  std::filesystem::path save(const std::filesystem::path& run, const std::string& name, json state,
+                             std::size_t keep) override {
+    std::filesystem::path made = motet::save(trained_, run, name, std::move(state), description_, keep);
+    trained_.ranks().note_checkpoint(run.string() + ", step " + std::to_string(updates()));
+    return made;
+  }
+  void load(const checkpoint& from, const std::string& name) override {
+    gathered_.reset();
+    motet::load(trained_, from, name);
+  }
+  step_costs costs() override { return trained_.costs(); }
+  void clear_costs() override { trained_.clear_costs(); }
+  step_costs count(index samples, std::span<const void* const> inputs) const override {
+    return count_step(model_, samples, inputs);
+  }
+  program_work work() const override {
+    return foretell(model_, of(), detail::choices_of(plan_, recompute_), batch_);
+  }
+  double sum(double own) override {
+    trained_.ranks().sum(&own, 1);
+    return own;
+  }
+  void require_same(const run_identity& identity) override { trained_.ranks().require_same(identity); }
+
+ private:
+  auto& first_end() { return trained_.ranks().end(trained_.ranks().local_ranks().front()); }
+
+  const model_type& model_;
+  motet::plan plan_;
+  json description_;
+  index batch_;
+  int threads_;
+  bool fp8_, recompute_;
+  model_trainer<Device, Numbers, Host> trained_;
+  std::optional<Device> device_;
+  std::optional<embedder<Numbers, Device>> embedder_;
+  std::optional<std::vector<master>> gathered_;  // weights, until they change
+};
+
+namespace detail {
+
+// All modules on one rank; in parts, every part runs forward again before its backward, unless samples have
+// losses of their own: then each part is done with before the next one.
+inline plan plan_of_one(const list<module_facts>& facts, const trainer_options& how, bool own_loss) {
+  const index parts = how.parts;
+  if (how.batch < 1 || parts < 1 || parts > how.batch)
+    fail(bad_training_option, sentence({"a batch of ", how.batch, " samples in ", parts, " parts"}));
+  plan one;
+  const bool through = has_edges(facts);
+  if (through) one.schedule = one_f_one_b::name;
+  for (const module_facts& each : facts) {
+    module_plan own = on_ranks(each.name, 0, {}, static_cast<int>(parts));
+    if (through || (parts > 1 && own_loss)) own.group = 1;
+    else if (parts > 1) own.stash = 0;
+    one.modules.push(own);
+  }
+  one.cluster.ranks = 1;
+  return one;
+}
+
+// The paces of modules, by name, put to what a plan leaves open of each.
+inline void set_paces(std::vector<module_choice>& modules, const std::vector<named_pace>& paces,
+                      const model_outline& of) {
+  modules.resize(of.size());
+  std::vector<bool> known(of.size());
+  for (const named_pace& each : paces) {
+    const auto found = std::find(of.names.begin(), of.names.end(), each.module);
+    if (found == of.names.end())
+      fail(bad_training_option, "a pace of " + std::string(not_among(each.module, of.names).view()));
+    const auto k = static_cast<std::size_t>(found - of.names.begin());
+    const auto refuse = [&](const std::string& what) {
+      fail(bad_training_option, "the pace of " + each.module + " " + what);
+    };
+    if (known[k]) refuse("is given twice");
+    known[k] = true;
+    if (of.frozen[k]) refuse("is of a frozen module, which does not learn");
+    for (const double number : {each.rate, each.decay})
+      if (!std::isfinite(number) || number < 0)
+        refuse(sentence({"is ", std::to_string(number), ", wanted 0 or more"}));
+    modules[k].pace = {each.rate, each.decay};
+  }
+}
+
+}  // namespace detail
+
+template <class Numbers, class Device>
+std::unique_ptr<ranks_here<Numbers, Device>> ranks_here<Numbers, Device>::make(const launched_world& world,
+                                                                               const model_type& model,
+                                                                               ranks_wanted wanted) {
+  const trainer_options& how = wanted.how;
+  auto [of, order] = require_proven(
+      wanted.of != nullptr ? *wanted.of : detail::plan_of_one(wanted.facts, how, model.loss.sum != nullptr),
+      wanted.facts, how.batch);
+  world.require_ranks(of.cluster.ranks);
+  proven_ranks ready{std::move(of), std::move(order), {}, {}, std::move(wanted.description), how.recompute};
+  run_identity& same = ready.same;
+  same.add("model", write_json(ready.description));
+  same.add("plan", write_json(plan_json(ready.plan)));
+  same.add("batch", std::to_string(how.batch));
+  same.add("seed", std::to_string(how.seed));
+  std::string kinds;
+  for (const dtype each :
+       {dtype_of<typename Numbers::value>, dtype_of<typename Numbers::stream>, dtype_of<master>})
+    kinds += (kinds.empty() ? "" : ", ") + std::string(name_of(each));
+  same.add("type of numbers", kinds + (how.fp8 ? ", products in fp8" : ""));
+  const adamw_settings& moved = how.optimizer;
+  for (const auto& [what, is] : {std::pair("beta1", moved.beta1),
+                                 {"beta2", moved.beta2},
+                                 {"epsilon", moved.epsilon},
+                                 {"decay", moved.decay},
+                                 {"clip", moved.clip}})
+    same.add(std::string("optimizer's ") + what, write_json(json(is)));
+  same.add("limit of the loss's number", how.clamp_scale ? "kept" : "none");
+  for (const named_pace& each : how.paces)
+    same.add("pace of " + each.module, write_json(json(json::array{each.rate, each.decay})));
+  pipeline_config& config = ready.config;
+  config.batch = how.batch;
+  config.modules = detail::choices_of(ready.plan, how.recompute);
+  detail::set_paces(config.modules, how.paces, *model.of);
+  config.seed = how.seed;
+  config.optimizer = how.optimizer;
+  config.clamp_scale = how.clamp_scale;
+  config.deadline = how.deadline;
+  config.resplit = how.resplit;
+  config.each.ahead = how.ahead;
+  config.each.fp8 = how.fp8;
+  return ranks_on<Device>::template make<Numbers>(world, model, std::move(ready), how);
+}
+
+}  // namespace motet

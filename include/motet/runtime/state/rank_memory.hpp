@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/meta/config.hpp>
+
+namespace motet {
+
+// What a stage keeps on its rank, in bytes.
+struct stage_memory {
+  index weights = 0, gradients = 0, optimizer = 0;
+  index slots = 0;       // what backward needs, of all microbatches that are kept at once
+  index boundaries = 0;  // rows that come in and go out
+  index total() const { return weights + gradients + optimizer + slots + boundaries; }
+  void add(const stage_memory& other) {
+    for (const auto field : {&stage_memory::weights, &stage_memory::gradients, &stage_memory::optimizer,
+                             &stage_memory::slots, &stage_memory::boundaries})
+      this->*field += other.*field;
+  }
+};
+
+// What a rank holds, in bytes, before anything is allocated.
+struct rank_memory {
+  stage_memory stages;
+  // of the whole step, their gradients, what a join gathers, and the numbers of the loss
+  index features = 0;
+  index packing = 0;            // where small gradients are put together to be summed
+  index inputs = 0;             // of all microbatches, where operations do not reach the host's memory
+  index work = 0, scratch = 0;  // temporaries, shared by all of its stages; scratch is of each thread
+  index threads = 1;
+  index total() const { return stages.total() + features + packing + inputs + work + scratch * threads; }
+};
+
+}  // namespace motet
