@@ -17,5 +17,5 @@
 #include <motet/nn/towers/text.hpp>
 #include <motet/nn/towers/vit.hpp>
 #include <motet/plan/prove/plan_for.hpp>
-#include <motet/runtime/train/rate.hpp>
+#include <motet/runtime/state/rate.hpp>
 #include <motet/tools/exit_code.hpp>

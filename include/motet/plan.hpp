@@ -42,7 +42,7 @@
 #include <motet/schedule/simulate/causes.hpp>
 #include <motet/schedule/simulate/measured_costs.hpp>
 #include <motet/schedule/write/schedules.hpp>
-#include <motet/strategy/sample_split.hpp>
 #include <motet/strategy/mesh.hpp>
 #include <motet/strategy/resplit.hpp>
+#include <motet/strategy/sample_split.hpp>
 #include <motet/strategy/weighted_shares.hpp>

@@ -54,6 +54,7 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
         threads_(wanted.config.each.threads),
         fp8_(wanted.config.each.fp8),
         recompute_(wanted.recompute),
+        learning_{wanted.config.optimizer, wanted.config.ema},
         trained_(model, wanted.order, std::move(wanted.config)) {
     trained_.ranks().require_same(wanted.same);
   }
@@ -81,15 +82,21 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
     return trained_.step(inputs, rate, record);
   }
   index updates() const override { return trained_.updates(); }
-  void gather() override {
-    if (gathered_) return;
+  void gather(weights_of which) override {
+    if (gathered_ && gathered_of_ == which) return;
+    gathered_.reset();
+    gathered_of_ = which;
+    if (which == weights_of::averages) {
+      gathered_ = trained_.averages();
+      return;
+    }
     bool whole = true;
     for (std::size_t k = 0; k < model_.nets.size(); ++k)
       whole = whole && trained_.find_whole(k).weights != nullptr;
     if (!whole) gathered_ = trained_.weights();
   }
   void embed(std::size_t module, const void* input, master* out) override {
-    gather();
+    if (!gathered_) gather(weights_of::last_step);
     if (!embedder_) embedder_.emplace(model_, this->device());
     const auto whole = trained_.find_whole(module);
     if (gathered_) embedder_->embed(module, input, gathered_->data() + trained_.offset_of(module), out);
@@ -99,6 +106,7 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
                           out);
   }
   std::vector<master> weights() override { return trained_.weights(); }
+  std::vector<master> averages() override { return trained_.averages(); }
   flat_state<master> state() override { return trained_.state(); }
   void set_state(const flat_state<master>& from) override {
     gathered_.reset();
@@ -117,7 +125,7 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
   step_costs costs() override { return trained_.costs(); }
   void clear_costs() override { trained_.clear_costs(); }
   step_costs count(index samples, std::span<const void* const> inputs) const override {
-    return count_step(model_, samples, inputs);
+    return count_step(model_, samples, inputs, false, learning_);
   }
   program_work work() const override {
     return foretell(model_, of(), detail::choices_of(plan_, recompute_), batch_);
@@ -137,10 +145,12 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
   index batch_;
   int threads_;
   bool fp8_, recompute_;
+  learning learning_;
   model_trainer<Device, Numbers, Host> trained_;
   std::optional<Device> device_;
   std::optional<embedder<Numbers, Device>> embedder_;
   std::optional<std::vector<master>> gathered_;  // weights, until they change
+  weights_of gathered_of_ = weights_of::last_step;
 };
 
 namespace detail {
@@ -164,12 +174,24 @@ inline plan plan_of_one(const list<module_facts>& facts, const trainer_options& 
   return one;
 }
 
+inline std::string text_of(const named_pace& pace) {
+  std::string out = write_json(json(pace.rate));
+  if (pace.decay) out += sentence({", decay ", write_json(json(*pace.decay))});
+  if (pace.layers) out += sentence({", from block to block ", write_json(json(*pace.layers))});
+  if (!pace.schedule) return out;
+  const rate_schedule& own = *pace.schedule;
+  return out + ", schedule " +
+         write_json(json(
+             json::array{static_cast<int>(own.kind), own.peak, own.warmup, own.steps, own.floor, own.delay}));
+}
+
 // The paces of modules, by name, put to what a plan leaves open of each.
-inline void set_paces(std::vector<module_choice>& modules, const std::vector<named_pace>& paces,
+inline void set_paces(std::vector<module_choice>& modules, const trainer_options& how,
                       const model_outline& of) {
   modules.resize(of.size());
+  for (module_choice& each : modules) each.pace.layers = how.layer_rate;
   std::vector<bool> known(of.size());
-  for (const named_pace& each : paces) {
+  for (const named_pace& each : how.paces) {
     const auto found = std::find(of.names.begin(), of.names.end(), each.module);
     if (found == of.names.end())
       fail(bad_training_option, "a pace of " + std::string(not_among(each.module, of.names).view()));
@@ -180,11 +202,27 @@ inline void set_paces(std::vector<module_choice>& modules, const std::vector<nam
     if (known[k]) refuse("is given twice");
     known[k] = true;
     if (of.frozen[k]) refuse("is of a frozen module, which does not learn");
-    for (const double number : {each.rate, each.decay})
+    const rate_schedule own = each.schedule.value_or(rate_schedule{});
+    for (const double number :
+         {each.rate, each.decay.value_or(0), each.layers.value_or(1), own.peak, own.floor})
       if (!std::isfinite(number) || number < 0)
         refuse(sentence({"is ", std::to_string(number), ", wanted 0 or more"}));
-    modules[k].pace = {each.rate, each.decay};
+    if (own.warmup < 0 || own.delay < 0)
+      refuse(sentence(
+          {"has a warm-up of ", own.warmup, " steps and a delay of ", own.delay, ", wanted 0 or more"}));
+    modules[k].pace = {each.rate, each.decay, each.schedule, each.layers.value_or(how.layer_rate)};
   }
+}
+
+inline void require_learning(const trainer_options& how) {
+  const optimizer_settings& by = how.optimizer;
+  for (const auto& [name, number] : {std::pair("ema", how.ema), std::pair("beta1", by.beta1),
+                                     std::pair("beta2", by.beta2), std::pair("momentum", by.momentum)})
+    if (!(number >= 0 && number < 1))
+      fail(bad_training_option,
+           sentence({name, " = ", std::to_string(number), ", wanted 0 or more, and less than 1"}));
+  if (!std::isfinite(how.layer_rate) || how.layer_rate < 0)
+    fail(bad_training_option, "layer_rate = " + std::to_string(how.layer_rate) + ", wanted 0 or more");
 }
 
 }  // namespace detail
@@ -194,6 +232,7 @@ std::unique_ptr<ranks_here<Numbers, Device>> ranks_here<Numbers, Device>::make(c
                                                                                const model_type& model,
                                                                                ranks_wanted wanted) {
   const trainer_options& how = wanted.how;
+  detail::require_learning(how);
   auto [of, order] = require_proven(
       wanted.of != nullptr ? *wanted.of : detail::plan_of_one(wanted.facts, how, model.loss.sum != nullptr),
       wanted.facts, how.batch);
@@ -209,22 +248,26 @@ std::unique_ptr<ranks_here<Numbers, Device>> ranks_here<Numbers, Device>::make(c
        {dtype_of<typename Numbers::value>, dtype_of<typename Numbers::stream>, dtype_of<master>})
     kinds += (kinds.empty() ? "" : ", ") + std::string(name_of(each));
   same.add("type of numbers", kinds + (how.fp8 ? ", products in fp8" : ""));
-  const adamw_settings& moved = how.optimizer;
+  const optimizer_settings& moved = how.optimizer;
+  same.add("optimizer", std::string(name_of(moved.kind)));
   for (const auto& [what, is] : {std::pair("beta1", moved.beta1),
                                  {"beta2", moved.beta2},
                                  {"epsilon", moved.epsilon},
                                  {"decay", moved.decay},
-                                 {"clip", moved.clip}})
+                                 {"clip", moved.clip},
+                                 {"momentum", moved.momentum}})
     same.add(std::string("optimizer's ") + what, write_json(json(is)));
+  same.add("average of weights", write_json(json(how.ema)));
+  same.add("rate from block to block", write_json(json(how.layer_rate)));
   same.add("limit of the loss's number", how.clamp_scale ? "kept" : "none");
-  for (const named_pace& each : how.paces)
-    same.add("pace of " + each.module, write_json(json(json::array{each.rate, each.decay})));
+  for (const named_pace& each : how.paces) same.add("pace of " + each.module, detail::text_of(each));
   pipeline_config& config = ready.config;
   config.batch = how.batch;
   config.modules = detail::choices_of(ready.plan, how.recompute);
-  detail::set_paces(config.modules, how.paces, *model.of);
+  detail::set_paces(config.modules, how, *model.of);
   config.seed = how.seed;
   config.optimizer = how.optimizer;
+  config.ema = how.ema;
   config.clamp_scale = how.clamp_scale;
   config.deadline = how.deadline;
   config.resplit = how.resplit;

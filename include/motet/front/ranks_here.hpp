@@ -3,6 +3,7 @@
 
 #include <motet/backend/core/step_costs.hpp>
 #include <motet/format/json.hpp>
+#include <motet/format/weights_of.hpp>
 #include <motet/front/launched_world.hpp>
 #include <motet/plan/describe/plan.hpp>
 #include <motet/runtime/stage/model_table.hpp>
@@ -13,16 +14,20 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace motet {
 
-// A module's own pace: shares of the learning rate and of the optimizer's decay.
+// A module's own pace: see module_pace.
 struct named_pace {
   std::string module;
-  double rate = 1, decay = 1;
+  double rate = 1;                          // share of the learning rate
+  std::optional<double> decay{};            // of its weights, in place of the optimizer's
+  std::optional<rate_schedule> schedule{};  // its own, in place of the rates that steps are given
+  std::optional<double> layers{};           // in place of layer_rate
 };
 
 struct trainer_options {
@@ -31,7 +36,9 @@ struct trainer_options {
   // from all
   index parts = 1;
   std::uint64_t seed = 1;
-  adamw_settings optimizer{};
+  optimizer_settings optimizer{};
+  double ema = 0;                   // decay of the moving average of the weights; 0: there is none
+  double layer_rate = 1;            // the rate of a block, as a share of that of the block above it
   std::vector<named_pace> paces{};  // of modules that learn at another pace than the others
   bool clamp_scale = true;  // keeps the loss's number at or below its limit, such as CLIP's scale below 100
   // Towers keep only the input of each block, and backward makes the rest again: less memory, a third more
@@ -92,9 +99,10 @@ class ranks_here {
   virtual step_result step(std::span<const void* const> inputs, double rate, timeline* record) = 0;
   virtual index updates() const = 0;
   // Brings weights together that embed() needs; called by all processes.
-  virtual void gather() = 0;
+  virtual void gather(weights_of which) = 0;
   virtual void embed(std::size_t module, const void* input, master* out) = 0;
   virtual std::vector<master> weights() = 0;
+  virtual std::vector<master> averages() = 0;
   virtual flat_state<master> state() = 0;
   virtual void set_state(const flat_state<master>& from) = 0;
   virtual std::filesystem::path save(const std::filesystem::path& run, const std::string& name, json state,

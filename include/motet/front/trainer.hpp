@@ -28,7 +28,7 @@ inline constexpr bool has_compiled_ranks =
 // Asks for: a world of as many ranks as the plan has, and batches of `batch` samples. All processes
 // make the same calls.
 // Memory: what memory() says, counted by a dry run; prepare(), or the first step, takes it all.
-// Errors: MT-P74, MT-R01, MT-R02, MT-R03, MT-R07, MT-R08, MT-R09
+// Errors: MT-P74, MT-R01, MT-R02, MT-R03, MT-R07, MT-R08, MT-R09, MT-R29
 // Example:
 //   #include <motet/nn/towers/vit.hpp>
 //   using eye = vit<vit_config{.image = 16, .patch = 4, .width = 32, .layers = 1, .heads = 2}>;
@@ -84,9 +84,10 @@ class trainer {
     prepare();
     here_->embed(Model::template position<Name>(), &samples, out);
   }
-  void gather() {
+  // Which weights embed() takes: until they change, those of the averages after gather(weights_of::averages).
+  void gather(weights_of which = weights_of::last_step) {
     prepare();
-    here_->gather();
+    here_->gather(which);
   }
 
   index updates() const { return here_->updates(); }
@@ -95,6 +96,11 @@ class trainer {
   std::vector<master> weights() {
     prepare();
     return here_->weights();
+  }
+  // The same of their moving averages, with what does not learn as it is; of a run with ema alone.
+  std::vector<master> averages() {
+    prepare();
+    return here_->averages();
   }
   flat_state<master> state() {
     prepare();

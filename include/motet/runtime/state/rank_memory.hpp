@@ -8,12 +8,13 @@ namespace motet {
 // What a stage keeps on its rank, in bytes.
 struct stage_memory {
   index weights = 0, gradients = 0, optimizer = 0;
+  index averages = 0;    // of weights, where they are followed
   index slots = 0;       // what backward needs, of all microbatches that are kept at once
   index boundaries = 0;  // rows that come in and go out
-  index total() const { return weights + gradients + optimizer + slots + boundaries; }
+  index total() const { return weights + gradients + optimizer + averages + slots + boundaries; }
   void add(const stage_memory& other) {
     for (const auto field : {&stage_memory::weights, &stage_memory::gradients, &stage_memory::optimizer,
-                             &stage_memory::slots, &stage_memory::boundaries})
+                             &stage_memory::averages, &stage_memory::slots, &stage_memory::boundaries})
       this->*field += other.*field;
   }
 };
