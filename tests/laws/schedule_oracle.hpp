@@ -33,7 +33,7 @@ class oracle {
     reduced,
     updated
   };
-  using fact = std::array<int, 4>;  // kind and, mostly, voice, stage, microbatch
+  using fact = std::array<int, 5>;  // kind and, mostly, voice, stage, microbatch, part of its rows
 
   oracle(const program& of, delivery how) : of_(of), how_(how) {
     legal_ = tables_fit() && read_lists() && complete();
@@ -129,31 +129,43 @@ class oracle {
       if (own.gathered >= 0) needs_[static_cast<std::size_t>(i)].insert(own.gathered);
       own.uses.push_back(i);
     }
-    const bool last = s + 1 == of.stages, next_here = !last && place(v, s + 1) == r,
-               previous_here = s > 0 && place(v, s - 1) == r;
+    const bool last = s + 1 == of.stages;
+    const std::vector<end> to = next_of(v, s, m), from = previous_of(v, s, m);
+    const auto need_rows = [&](fact_kind kind) {
+      bool there = true;
+      for (const end& each : from) there = need(i, {kind, v, s, m, each.part}) && there;
+      return there;
+    };
+    // For those at the other ends which are on this rank.
+    const auto give = [&](const std::vector<end>& ends, fact_kind kind) {
+      for (const end& each : ends)
+        if (place(each.voice, each.stage) == r)
+          make(i, {kind, each.voice, each.stage, each.microbatch, each.their_part});
+    };
     switch (it.what) {
       case op::forward:
       case op::forward_only:
-        if (s > 0 && !need(i, {input, v, s, m})) return false;
+        if (!need_rows(input)) return false;
         if (s == 0) need(i, {loaded, v, s, m});
         if (!make(i, {ran, v, s, m})) return false;
-        if (next_here) make(i, {input, v, s + 1, m});
+        give(to, input);
         return it.what == op::forward_only || keep(i, it);
       case op::re_forward:
         if (!need(i, {ran, v, s, m}) || has({kept, v, s, m})) return false;
-        if (s > 0 && !need(i, {replay_input, v, s, m})) return false;
+        if (!need_rows(replay_input)) return false;
         if (s == 0) need(i, {loaded, v, s, m});
         make(i, {replayed, v, s, m});
-        if (next_here) make(i, {replay_input, v, s + 1, m});
+        give(to, replay_input);
         return keep(i, it);
       case op::backward:
       case op::backward_input:
         if (!need(i, {kept, v, s, m})) return false;
-        if (!last && !need(i, {gradient, v, s, m})) return false;
+        for (const end& each : learning(to))
+          if (!need(i, {gradient, v, s, m, each.part})) return false;
         if (last && of.join >= 0 && !need(i, {met, of.join, 0, m / of.group})) return false;
         if (has({offloaded, v, s, m}) && !need(i, {fetched, v, s, m})) return false;
         if (!make(i, {gave_input, v, s, m})) return false;
-        if (previous_here) make(i, {gradient, v, s - 1, m});
+        give(learning(from), gradient);
         return it.what == op::backward_input || weigh(i, it);
       case op::backward_weight: return need(i, {gave_input, v, s, m}) && weigh(i, it);
       case op::load: return s == 0 && !has({ran, v, s, m}) && make(i, {loaded, v, s, m});
@@ -163,14 +175,13 @@ class oracle {
           if (of_.instructions[each].what == op::offload) needs_[static_cast<std::size_t>(i)].insert(each);
         return make(i, {offloaded, v, s, m});
       case op::fetch: return need(i, {offloaded, v, s, m}) && make(i, {fetched, v, s, m}) && take(i, it);
-      case op::send_forward: return send(r, i, it, 1, {ran, v, s, m}, 0);
-      case op::send_replay: return send(r, i, it, 1, {replayed, v, s, m}, 1);
-      case op::send_backward: return send(r, i, it, -1, {gave_input, v, s, m}, 2);
-      case op::receive_forward: return !has({ran, v, s, m}) && receive(r, i, it, -1, {input, v, s, m}, 0);
-      case op::receive_replay:
-        return !has({kept, v, s, m}) && receive(r, i, it, -1, {replay_input, v, s, m}, 1);
+      case op::send_forward: return send(r, i, it, to, {ran, v, s, m}, 0);
+      case op::send_replay: return send(r, i, it, to, {replayed, v, s, m}, 1);
+      case op::send_backward: return send(r, i, it, learning(from), {gave_input, v, s, m}, 2);
+      case op::receive_forward: return !has({ran, v, s, m}) && receive(r, i, it, from, input, 0);
+      case op::receive_replay: return !has({kept, v, s, m}) && receive(r, i, it, from, replay_input, 1);
       case op::receive_backward:
-        return !has({gave_input, v, s, m}) && receive(r, i, it, 1, {gradient, v, s, m}, 2);
+        return !has({gave_input, v, s, m}) && receive(r, i, it, learning(to), gradient, 2);
       default: return false;
     }
   }
@@ -201,20 +212,64 @@ class oracle {
     --own.live;
     own.left.push_back(i);
   }
-  bool send(int r, int i, const instruction& it, int step, const fact& what, int kind) {
-    const int other = it.stage + step;
-    if (other < 0 || other >= sings(it).stages || place(it.voice, other) == r ||
-        place(it.voice, other) != it.peer)
-      return false;
-    if (!need(i, what)) return false;
-    return sends_.insert({{kind, it.voice, other, it.microbatch}, i}).second;
+  // Who is at the other end of rows that a microbatch gives or takes, and which part of them that is, to this one and to
+  // the other.
+  struct end {
+    int voice, stage, microbatch, part, their_part;
+  };
+  std::vector<end> next_of(int v, int s, int m) const {
+    if (s + 1 < of_.voices[v].stages) return {{v, s + 1, m, 0, 0}};
+    std::vector<end> found;
+    for (index k = 0; k < of_.feeds.size(); ++k)
+      if (const fed_cell& each = of_.feeds[k]; each.from == v && each.from_microbatch == m)
+        found.push_back({each.to, 0, each.to_microbatch, static_cast<int>(found.size()), fed_before(k)});
+    return found;
   }
-  bool receive(int r, int i, const instruction& it, int step, const fact& what, int kind) {
-    const int other = it.stage + step;
-    if (other < 0 || other >= sings(it).stages || place(it.voice, other) == r ||
-        place(it.voice, other) != it.peer)
-      return false;
-    return make(i, what) && receives_.insert({{kind, it.voice, it.stage, it.microbatch}, i}).second;
+  std::vector<end> previous_of(int v, int s, int m) const {
+    if (s > 0) return {{v, s - 1, m, 0, 0}};
+    std::vector<end> found;
+    for (index k = 0; k < of_.feeds.size(); ++k)
+      if (const fed_cell& each = of_.feeds[k]; each.to == v && each.to_microbatch == m)
+        found.push_back({each.from, of_.voices[each.from].stages - 1, each.from_microbatch,
+                         static_cast<int>(found.size()), feeding_before(k)});
+    return found;
+  }
+  int fed_before(index k) const {
+    int count = 0;
+    for (index j = 0; j < k; ++j)
+      count += of_.feeds[j].to == of_.feeds[k].to && of_.feeds[j].to_microbatch == of_.feeds[k].to_microbatch;
+    return count;
+  }
+  int feeding_before(index k) const {
+    int count = 0;
+    for (index j = 0; j < k; ++j)
+      count += of_.feeds[j].from == of_.feeds[k].from &&
+               of_.feeds[j].from_microbatch == of_.feeds[k].from_microbatch;
+    return count;
+  }
+  // Gradients go between those that learn.
+  std::vector<end> learning(std::vector<end> of) const {
+    std::erase_if(of, [&](const end& each) { return !of_.voices[each.voice].learns; });
+    return of;
+  }
+  // The end that a message's part names; none where nobody, this rank or another than its peer is there.
+  const end* end_of(int r, const instruction& it, const std::vector<end>& ends) const {
+    for (const end& each : ends)
+      if (each.part == it.part && place(each.voice, each.stage) != r &&
+          place(each.voice, each.stage) == it.peer)
+        return &each;
+    return nullptr;
+  }
+  bool send(int r, int i, const instruction& it, const std::vector<end>& to, const fact& what, int kind) {
+    const end* const other = end_of(r, it, to);
+    if (other == nullptr || !need(i, what)) return false;
+    return sends_.insert({{kind, other->voice, other->stage, other->microbatch, other->their_part}, i})
+        .second;
+  }
+  bool receive(int r, int i, const instruction& it, const std::vector<end>& from, fact_kind what, int kind) {
+    if (end_of(r, it, from) == nullptr) return false;
+    return make(i, {what, it.voice, it.stage, it.microbatch, it.part}) &&
+           receives_.insert({{kind, it.voice, it.stage, it.microbatch, it.part}, i}).second;
   }
   bool at_home(int v, int r) const { return place(v, of_.voices[v].stages - 1) == r; }
   bool read_join(int r, int i, int j, int group) {
@@ -271,7 +326,7 @@ class oracle {
     for (int v = 0; v < of_.voices.size(); ++v) {
       const voice& of = of_.voices[v];
       for (int s = 0; s < of.stages; ++s) {
-        if (updates_ && of.learns && !happened({updated, v, s, 0})) return false;
+        if (updates_ && of.updates() && !happened({updated, v, s, 0})) return false;
         for (int m = 0; m < of.microbatches; ++m) {
           if (!happened({ran, v, s, m})) return false;
           if (of.learns && !(happened({kept, v, s, m}) && happened({gave_input, v, s, m}) &&

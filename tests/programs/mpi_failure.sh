@@ -104,9 +104,11 @@ reap() {
 
 harm() {
   how=$1 victim=$(random 3) good=true
+  # Two modules or three, in turn; the checkpoints are the same.
+  [ "$played" = chain ] && played=pair || played=chain
   rm -f out
   : >out
-  mpirun -n 3 "$program" run harmed 1000000 $bound >>out 2>&1 &
+  mpirun -n 3 "$program" run harmed 1000000 $bound $played >>out 2>&1 &
   launcher=$!
   tries=0
   while [ "$(grep -c '^rank [0-9] pid [0-9]* begins at step [0-9]*$' out)" -lt 3 ] && [ $tries -lt 200 ]; do sleep 0.1; tries=$((tries + 1)); done
@@ -147,12 +149,12 @@ harm() {
   # A checkpoint that nobody came to call the newest is whole as well, but it is from the one before that the next run goes on.
   newest=$(echo "$seen" | sed -n 's/^whole, step \([0-9]*\) of [0-9]*$/\1/p')
   [ -n "$newest" ] || { echo "FAILED: $how rank $victim: $seen"; good=false; newest=0; }
-  echo "$how rank $victim: $took ms, then step $newest"
+  echo "$how rank $victim of a $played: $took ms, then step $newest"
   $good || { sed 's/^/    /' out; failures=$((failures + 1)); }
 }
 of_harm() {
   mkdir harmed
-  newest=0 done=0
+  newest=0 done=0 played=pair
   while [ $done -lt "$kills" ]; do
     case $((done % 3)) in
       1) harm stop ;;

@@ -12,6 +12,7 @@
 #include <motet/runtime/ranks/process_rank.hpp>
 #include <motet/schedule/core/compile.hpp>
 #include <motet/schedule/write/batch_sync.hpp>
+#include <motet/schedule/write/through.hpp>
 #include <motet/tools/exit_code.hpp>
 
 #include <csignal>
@@ -68,7 +69,7 @@ int train(mpi::session& here, std::string_view how) {
 }
 
 // What runs in three processes: two stages of one module, one of another, which meet in a join and at the end
-// of the step. Each rank holds a third of the weights. What all ranks bring to the end of a step is added to
+// of the step; or, where HOW is chain, three modules of which each feeds the next. Each rank holds a third of the weights. What all ranks bring to the end of a step is added to
 // every weight, so a checkpoint of step s has but one right content.
 class player {
  public:
@@ -109,8 +110,22 @@ class player {
  private:
   using host = process_rank<mpi::world, mpi::endpoint>;
   static program score_for(const mpi::session& here, std::string_view how) {
+    if (how == "chain") return chain();
     const bool other = how == "program" && here.rank() == 1;
     return compile(batch_sync::write({{{2, 4, 2, 0}, {1, 4, 2, 0, other ? 2 : 1}}, 2}));
+  }
+  // The first cuts samples otherwise than those behind it.
+  static program chain() {
+    through_shape of;
+    for (std::int32_t k = 0; k < 3; ++k) {
+      through_module made;
+      made.ranks.push(k);
+      made.microbatches = k == 0 ? 2 : 4;
+      if (k > 0) made.from.push(k - 1);
+      made.meets = k == 2;
+      of.modules.push(made);
+    }
+    return compile(write_through(of));
   }
   static process_options options_for(const mpi::session& here, double bound, std::string_view how) {
     process_options out{.deadline = how == "late" ? bound : 600, .bound = bound};

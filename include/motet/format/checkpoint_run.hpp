@@ -29,14 +29,13 @@ inline std::optional<std::int64_t> folder_step(std::string_view name) {
 }  // namespace detail
 
 // The newest checkpoint of a run: what `latest` names, else the highest complete step. Nothing when there is
-// none.
+// none. What `latest` names was complete once, so without an index it is damaged, and is not passed over.
 inline std::optional<std::filesystem::path> latest_checkpoint(const std::filesystem::path& run) {
   std::error_code ignored;
   if (std::filesystem::exists(run / "latest", ignored)) {
     const mapped_file pointer(run / "latest");
     const std::string name(pointer.text().substr(0, pointer.text().find('\n')));
-    if (detail::folder_step(name) && std::filesystem::exists(run / name / "index.json", ignored))
-      return run / name;
+    if (detail::folder_step(name) && std::filesystem::exists(run / name, ignored)) return run / name;
   }
   std::optional<std::int64_t> best;
   std::filesystem::path found;

@@ -80,6 +80,9 @@ TEST_CASE("the newest complete checkpoint is found without the pointer") {
   std::filesystem::create_directory(folder / "step-000020");  // not complete
   std::filesystem::create_directory(folder / "step-old");
   CHECK(checkpoint(folder.path()).step() == 12);
+  // Nor is it passed over where it was the newest, and lost its index.
+  motet::write_file(folder / "latest", "step-000020\n");
+  CHECK_THROWS_WITH_AS(checkpoint(folder.path()), doctest::Contains("[MT-R52]"), motet::error);
 }
 
 TEST_CASE("every tensor that does not fit is named, and nothing is written") {
@@ -273,7 +276,7 @@ TEST_CASE("each damaged byte and each cut of each part is noticed") {
     std::filesystem::remove(path);
     room to;
     CHECK(contains(refusal(folder.path(), to),
-                   name == std::string_view("index.json") ? "[MT-R50]" : "is missing"));
+                   name == std::string_view("index.json") ? "[MT-R52]" : "is missing"));
     write_all(path, good);
   }
   CHECK(harmless < changes / 2);

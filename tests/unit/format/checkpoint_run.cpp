@@ -32,6 +32,11 @@ TEST_CASE("the newest is what the pointer names, else the highest that has an in
   CHECK(motet::latest_checkpoint(folder.path()) == folder / "step-000020");
   write("latest", "step-000010\n");
   CHECK(motet::latest_checkpoint(folder.path()) == folder / "step-000010");
+  // Gone as a whole, it is passed over; there without an index, it is damaged.
+  write("latest", "step-000040\n");
+  CHECK(motet::latest_checkpoint(folder.path()) == folder / "step-000020");
+  write("latest", "step-000030\n");
+  CHECK(motet::latest_checkpoint(folder.path()) == folder / "step-000030");
   write("latest", "../elsewhere\n");
   CHECK(motet::latest_checkpoint(folder.path()) == folder / "step-000020");
 }

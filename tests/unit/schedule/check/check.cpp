@@ -6,6 +6,7 @@
 #include <motet/schedule/write/gpipe.hpp>
 #include <motet/schedule/write/interleaved.hpp>
 #include <motet/schedule/write/one_f_one_b.hpp>
+#include <motet/schedule/write/through.hpp>
 #include <motet/schedule/write/zero_bubble.hpp>
 
 #include "broken_programs.hpp"
@@ -34,6 +35,40 @@ program random_program(int which, laws::dice& draw) {
     }
     default: return compile(replicate(one_f_one_b::write({draw.between(1, 2), draw.between(1, 3)}), 2));
   }
+}
+// Modules that feed one another, some by several and some several: replicas and microbatches of each its own, and some
+// that do not learn.
+program random_graph(laws::dice& draw) {
+  through_shape of;
+  list<std::int32_t> before;  // the modules so far, by the number of their first replica
+  const int modules = draw.between(2, 4);
+  for (int k = 0; k < modules; ++k) {
+    const bool last = k + 1 == modules;
+    through_module made;
+    made.module = k;
+    made.replicas = draw.between(1, 2);
+    made.microbatches = draw.between(1, 3);
+    made.meets = last;
+    list<std::int32_t> sources;
+    for (index j = 0; j < before.size(); ++j)
+      if (last || draw.below(2) == 0) sources.push(static_cast<std::int32_t>(j));
+    // What is fed by what learns learns as well.
+    made.learns = last || draw.below(4) > 0;
+    for (const std::int32_t j : sources)
+      for (std::int32_t r = before[j]; r < (j + 1 < before.size() ? before[j + 1] : of.modules.size()); ++r) {
+        made.from.push(r);
+        made.learns = made.learns || of.modules[r].learns;
+      }
+    before.push(static_cast<std::int32_t>(of.modules.size()));
+    const int stages = draw.between(1, 2), first = draw.below(3);
+    for (int r = 0; r < made.replicas; ++r) {
+      made.replica = r;
+      made.ranks = {};
+      for (int s = 0; s < stages; ++s) made.ranks.push(first + s);
+      of.modules.push(made);
+    }
+  }
+  return compile(write_through(of));
 }
 // Without an update there is nothing to leave out: a single stage that never updates is a program of its own.
 bool may_drop(const program& of) { return of.places.size() > 1; }
@@ -65,6 +100,28 @@ TEST_CASE("the same with loads, offloads and sharded parameters") {
     laws::check_broken(whole, static_cast<damage>(k / 8 % laws::damage_count), draw, refused, false);
   }
   CHECK(refused > 600);
+}
+
+TEST_CASE("broken programs of modules that feed one another") {
+  laws::dice draw(7);
+  int refused = 0, parts = 0;
+  for (int k = 0; k < 700; ++k) {
+    CAPTURE(k);
+    const program whole = random_graph(draw);
+    REQUIRE(laws::oracle(whole, delivery::buffered).legal());
+    REQUIRE(check(whole).ok());
+    bool sends = false;
+    for (const instruction& it : whole.instructions) {
+      parts += it.part > 0 ? 1 : 0;
+      sends = sends || laws::crosses_modules(whole, it);
+    }
+    laws::check_broken(whole, static_cast<damage>(k % laws::damage_count), draw, refused);
+    if (!sends) continue;  // all modules share a rank
+    laws::check_broken_feed(whole, static_cast<laws::feed_damage>(k % laws::feed_damage_count), draw,
+                            refused);
+  }
+  CHECK(parts > 700);
+  CHECK(refused > 700);
 }
 
 TEST_CASE("two pieces of damage") {
