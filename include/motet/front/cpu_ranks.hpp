@@ -14,7 +14,7 @@
 
 namespace motet {
 
-// Where the ranks of a trainer live, by what they compute on.
+// The ranks of a trainer live here, by what they compute on.
 template <class Device>
 struct ranks_on;
 

@@ -21,7 +21,7 @@ constexpr cost_table measured_costs(const program& of, const list<timeline>& ste
   for (auto& each : spent) each.resize(of.places.size(), {});
   list<double> reductions, gathers, loads, copies, arrivals;
   list<list<double>> meetings(of.joins, {});
-  // Where each receive finds its send.
+  // Each receive finds its send here.
   list<std::int32_t> sends(3 * of.cells(), -1);
   const auto message = [&of](const instruction& it, std::int32_t receiver) {
     return message_kind(it.what) * of.cells() + of.voices[it.voice].cell(receiver, it.microbatch);
