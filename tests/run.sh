@@ -119,7 +119,7 @@ if [ "${1:-}" = --quick ]; then
     if [ -n "$groups" ]; then tests="^($(echo "$affected" | sed -n 2p | sed 's/\./[.]/g; s/ /|/g'))\$"; else groups=unit_tests tests=; fi
     # shellcheck disable=SC2086
     build quick quick --target $groups errors_page
-    if [ -n "$tests" ]; then check quick quick -R "$tests|^tree[.](floors|format|errors)"; else check quick quick -L '^unit$|^tree$' -LE '^emulated$' -E 'docs_compile|tidy'; fi
+    if [ -n "$tests" ]; then check quick quick -R "$tests|^tree[.](floors|format|errors)"; else check quick quick -L '^unit$|^tree$' -LE '^emulated$' -E 'docs_compile|docs_run|tidy'; fi
   else
     tail -20 build/quick.configure.log
     fail "configure quick"

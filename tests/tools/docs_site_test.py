@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""docs_site.py on a small tree: what is whole is built, and each fault is told with its place. reference_pages.py on headers with faults."""
+"""docs_site.py on a small tree: what is whole is built, and each fault is told with its place. reference_pages.py on headers with faults; docs_run.py on blocks that are run and others."""
 import pathlib
 import shutil
 import subprocess
 import sys
 import tempfile
 
+import docs_run
+import printed
 import reference_pages
 
 HERE = pathlib.Path(__file__).parent
@@ -47,6 +49,19 @@ def form_faults(wrong):
         wrong += [] if (said in found if said else not found) else [f"{instead!r} for {what!r} gave {found!r}, wanted {said!r}"]
 
 
+def blocks_that_run(wrong, scratch):
+    """Of four blocks the one with a main() that its output follows at once; its page's line; and what is compared."""
+    page = pathlib.Path(scratch, "run", "docs", "page.md")
+    page.parent.mkdir(parents=True)
+    block = "```cpp compile\n#include <cstdio>\nint main() { std::puts(\"4\"); }\n```\n"
+    page.write_text(f"# Page\n\n{block}\n```sh\nls\n```\n\n{block}\nIt prints:\n\n```text\n5\n```\n\n{block.replace('int main()', 'int four()')}\n```text\n4\n```\n\n{block}\n```text\n4\n```\n")
+    found = list(docs_run.blocks(page.parent.parent))
+    wrong += [] if [(each[1], each[3]) for each in found] == [(33, "4\n")] else [f"the blocks to run were read as {found}"]
+    text = docs_run.program(found)
+    wrong += [] if text.startswith("#include <cstdio>\n") and 'int run() { std::puts("4");  return 0;' in text else [f"the blocks became {text}"]
+    wrong += [f"the comparison is wrong about {case}" for case in printed.wrong_cases()]
+
+
 def build(scratch, tree):
     root = pathlib.Path(scratch, "tree")
     shutil.rmtree(root, ignore_errors=True)
@@ -62,6 +77,7 @@ def main():
     wrong = []
     form_faults(wrong)
     with tempfile.TemporaryDirectory() as scratch:
+        blocks_that_run(wrong, scratch)
         done = build(scratch, WHOLE)
         wrong += [done.stderr] if done.returncode else []
         for place, said in (

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One rank of a program that a launcher started: meeting_rank HOW SECONDS. It finds out which rank it is,
 // meets the others by TCP, and says what it heard. Where a launcher started one process for a machine, it
-// starts that machine's ranks. HOW: `well`, or `die` (rank 1 goes away between two meetings), or `stay` (until
-// a signal asks to leave). `meeting_rank port` prints a port of this machine that is free, as is the next one.
+// starts that machine's ranks. HOW: `well`, or `die` (rank 1 goes away between two meetings), or `stay`
+// (until a signal asks to leave). `meeting_rank port` prints a port of this machine that is free, as is the
+// next one.
 #include <motet/backend/transport/meet/forum.hpp>
 #include <motet/front/local_ranks.hpp>
 #include <motet/tools/interrupt.hpp>
@@ -24,7 +25,8 @@ int bind_to(std::uint16_t port) {
   ::close(one);
   return -1;
 }
-// Below the ports that the system gives to connections, or one of another program could take it before it is used.
+// Below the ports that the system gives to connections, or one of another program could take it before it is
+// used.
 int free_port() {
   std::random_device any;
   for (int tries = 0; tries < 1000; ++tries) {

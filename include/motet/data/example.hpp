@@ -91,7 +91,7 @@ class example_reader {
     return pack_picture(from.shot, box_of(from.shot, from.may_flip, augment, draws), config_.image,
                         config_.colours, resize_, out, made);
   }
-  // For evaluation: false when the sample is damaged.
+  // Evaluation calls this; the result is false when the sample is damaged.
   bool read(index i, float* pixels_out, std::vector<tokenizer::token>& tokens_out) {
     const pair_example* found = get(i);
     if (found == nullptr) return false;

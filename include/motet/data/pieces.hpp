@@ -84,7 +84,7 @@ constexpr std::size_t ending_size(std::string_view text, std::size_t at, bool an
   return any_case && text.substr(at, 3) == "'\xc5\xbf" ? 3 : 0;
 }
 
-// Where the piece of a language model that begins at `at` ends: what its regular expression matches there.
+// The piece of a language model that begins at `at` ends here: what its regular expression matches there.
 constexpr std::size_t language_piece_end(std::string_view text, std::size_t at, piece_rule rule) {
   const bool old = rule == piece_rule::gpt2;
   if (text[at] == '\'')

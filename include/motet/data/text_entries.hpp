@@ -11,7 +11,7 @@
 
 namespace motet {
 
-// Where entries of a file of text lie: the file is walked in pieces, so it may be of any length.
+// Entries of a file of text lie here: the file is walked in pieces, so it may be of any length.
 struct text_entry {
   index offset = 0, size = 0;
   index number = 0;  // of its line, or in its array; the first is 1

@@ -160,7 +160,7 @@ inline written_sample read_written_sample(std::string_view text) {
 // The most that the JSON of one sample may take.
 inline constexpr index longest_written = index{1} << 24;
 
-// Whether a sample of a shard is written pieces, and no pair.
+// A sample of a shard may be written pieces, and no pair.
 inline bool tells_pieces(const input_file& shard, const shard_sample& from) {
   const shard_member* const told = from.find([](std::string_view field) { return field == "json"; });
   if (told == nullptr || told->link || told->size > longest_written) return false;

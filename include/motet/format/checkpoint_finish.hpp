@@ -151,9 +151,9 @@ inline std::filesystem::path publish_checkpoint(const std::filesystem::path& run
 
 }  // namespace detail
 
-// By one rank, when every part is written. Whatever does not fit together is an error (MT-R54, MT-R55), and
-// the parts are removed then. Keeps the newest `keep` checkpoints (0 keeps all) and the best one by its
-// trend; a checkpoint of the same step is replaced. Returns the new checkpoint's folder.
+// One rank calls this when every part is written. Whatever does not fit together is an error (MT-R54,
+// MT-R55), and the parts are removed then. Keeps the newest `keep` checkpoints (0 keeps all) and the best one
+// by its trend; a checkpoint of the same step is replaced. Returns the new checkpoint's folder.
 inline std::filesystem::path finish_checkpoint(const std::filesystem::path& run,
                                                const checkpoint_summary& summary, std::size_t keep = 2) {
   atomic_directory folder(run / detail::step_folder(summary.step), detail::shared_folder(run, summary.step));

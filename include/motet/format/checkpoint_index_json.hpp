@@ -42,7 +42,7 @@ inline std::string sealed(json whole) {
   whole.set("checksum", checksum_text(checksum(write_json(whole))));
   return write_json(whole, 1) + "\n";
 }
-// False when the contents are not those that were sealed.
+// The result is false when the contents are not those that were sealed.
 inline bool seal_holds(const json& whole) {
   json::object rest;
   for (const auto& [name, value] : whole.members()) {

@@ -21,10 +21,10 @@ struct checkpoint_contents {
   std::string moved_by = "adamw";  // the name of the optimizer
 };
 
-// By one program alone: writes RUN/step-000123, then RUN/latest, then removes all but the newest `keep`
-// checkpoints (0 keeps all) and the best one by its trend. An older checkpoint is touched only after the new
-// one is complete and on the disk; a checkpoint of the same step is replaced. Returns the new checkpoint's
-// folder.
+// One program alone calls this: it writes RUN/step-000123, then RUN/latest, then removes all but the newest
+// `keep` checkpoints (0 keeps all) and the best one by its trend. An older checkpoint is touched only after
+// the new one is complete and on the disk; a checkpoint of the same step is replaced. Returns the new
+// checkpoint's folder.
 inline std::filesystem::path save_checkpoint(const std::filesystem::path& run,
                                              const checkpoint_contents& contents, std::size_t keep = 2) {
   // One program writes to a run, so temporary folders there are left from one that was killed.

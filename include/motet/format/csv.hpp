@@ -37,7 +37,7 @@ class csv_rows {
     first_ = line_;
     return false;
   }
-  // Of the row that `next` gave: the line in which it begins, from 1.
+  // The row that `next` gave begins in this line, from 1.
   index line() const { return first_; }
   const std::string& origin() const { return origin_; }
 

@@ -119,7 +119,7 @@ inline hf_clip_config read_hf_clip_config(const std::filesystem::path& folder) {
   return read_hf_clip_config(file.text(), (folder / "config.json").string());
 }
 
-// Where a caption is pooled: the first end token; the first of the highest tokens when the configuration has
+// A caption is pooled here: the first end token; the first of the highest tokens when the configuration has
 // the end token 2, which stood there by mistake in older files; the first token of all when there is none.
 // The text tower is causal, so what follows that position has no influence and a caption may be cut behind
 // it.

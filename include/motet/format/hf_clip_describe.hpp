@@ -79,7 +79,7 @@ inline hf_described describe_as_hf_clip(const json& description) {
   return out;
 }
 
-// Whether two configurations describe the same function of pictures and tokens. Epsilons are compared as the
+// Two configurations may describe the same function of pictures and tokens. Epsilons are compared as the
 // nets hold them.
 inline bool same_net(const hf_clip_config& a, const hf_clip_config& b) {
   const auto same_tower = [](const hf_tower& x, const hf_tower& y) {

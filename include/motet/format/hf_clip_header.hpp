@@ -21,7 +21,7 @@ inline std::string float_literal(double value) {
 
 }  // namespace detail
 
-// Whether a namespace can be called so.
+// A namespace can be called so where this holds.
 constexpr bool is_identifier(std::string_view name) {
   if (name.empty() || (name[0] >= '0' && name[0] <= '9') || name[0] == '_' ||
       name.find("__") != std::string_view::npos || name == "motet" || name == "std")

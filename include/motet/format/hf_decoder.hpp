@@ -119,7 +119,7 @@ inline hf_decoder_config read_hf_decoder_config(const std::filesystem::path& fol
   return read_hf_decoder_config(file.text(), (folder / "config.json").string());
 }
 
-// Whether a net, as describe() tells it (model/describe.hpp), is the one that a configuration asks for.
+// A net, as describe() tells it (model/describe.hpp), may be the one that a configuration asks for.
 // Numbers that are no counts are compared as nets hold them.
 inline bool same_net(const hf_decoder_config& config, const json& net) {
   const auto count = [&](const char* name, index value) { return net.at(name).integer() == value; };

@@ -96,7 +96,7 @@ inline hf_described_llava describe_as_hf_llava(const json& description) {
   return out;
 }
 
-// Whether a net, as describe() tells it, is the one that a configuration asks for.
+// A net, as describe() tells it, may be the one that a configuration asks for.
 inline bool same_net(const hf_llava_config& config, const json& description) {
   const std::optional<described_sight> found = described_seeing_decoder(description);
   if (!found || !same_net(config.words, found->words)) return false;

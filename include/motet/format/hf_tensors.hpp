@@ -31,7 +31,7 @@ struct hf_tensor {
     for (const hf_part& part : theirs) count += part.elements();
     return count;
   }
-  // Of equal parts: "3 x [4, 4]".
+  // Equal parts are told together: "3 x [4, 4]".
   std::string parts_text() const {
     std::string out;
     for (std::size_t i = 0, same = 0; i < theirs.size(); i += same) {

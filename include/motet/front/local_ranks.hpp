@@ -43,8 +43,8 @@ class local_crew {
   local_crew& operator=(const local_crew&) = delete;
   ~local_crew() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
 
-  // Whether this is the new process. It ends when the one that started it is gone, and hears of the
-  // terminal's signals by that one alone.
+  // The result says whether this is the new process. It ends when the one that started it is gone, and hears
+  // of the terminal's signals by that one alone.
   bool start(std::int32_t rank) {
     const pid_t parent = ::getpid(), made = ::fork();
     if (made < 0) {

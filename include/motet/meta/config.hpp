@@ -36,7 +36,7 @@
 #define MOTET_BODY inline
 #endif
 
-// Whether static_assert says a text that is computed (C++26).
+// A static_assert may say a text that is computed (C++26).
 #if defined(__cpp_static_assert) && __cpp_static_assert >= 202306L
 #define MOTET_SAYS_COMPUTED_TEXT 1
 #else

@@ -85,7 +85,7 @@ class list {
   }
 
  private:
-  // By doubling, so that a list that grows in small steps is not copied in each.
+  // Room doubles, so that a list that grows in small steps is not copied in each.
   constexpr void grow(index count) {
     if (count <= capacity_) return;
     const index doubled = capacity_ == 0 ? 8 : 2 * capacity_;

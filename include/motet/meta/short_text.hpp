@@ -36,7 +36,7 @@ struct short_text {
   constexpr std::string_view view() const { return {text, length}; }
 };
 
-// Where the piece number `number` of a text begins: pieces are whole words of together `room` characters, as
+// The piece number `number` of a text begins here: pieces are whole words of together `room` characters, as
 // Clang shows no more of a template argument; a longer word is cut. The last one ends at the text's end.
 constexpr std::size_t piece_begin(std::string_view text, std::size_t number, std::size_t room = 32) {
   std::size_t at = 0;

@@ -36,7 +36,7 @@ struct packed_pictures {
     return round_up(channels * side * side * static_cast<index>(sizeof(float)), 16);
   }
   static constexpr index pitch_of(index width, index channels) { return round_up(width * channels, 16); }
-  // Whether a part of a picture may stay as it is: then it takes no more memory than floats.
+  // A part of a picture may stay as it is: then it takes no more memory than floats.
   static constexpr bool takes(index width, index height, index channels, index side) {
     return channels <= most_channels && resize_axis::takes(width, side) && resize_axis::takes(height, side) &&
            width * channels <= most_line && pitch_of(width, channels) * height <= most_bytes(channels, side);

@@ -19,7 +19,7 @@ MOTET_HOST_DEVICE constexpr index owner(index whole, index parts, index at) {
   return larger + (at - of_larger) / (least > 0 ? least : 1);
 }
 
-// Of two intervals what both hold; empty ones begin where the later one does.
+// Two intervals both hold this; empty ones begin where the later one does.
 MOTET_HOST_DEVICE constexpr interval intersection(interval a, interval b) {
   const index begin = a.begin > b.begin ? a.begin : b.begin, end = a.end < b.end ? a.end : b.end;
   return {begin, end > begin ? end : begin};

@@ -29,7 +29,7 @@ inline constexpr exit_code exit_restart{143, "asked to leave (SIGTERM, SIGHUP, S
 inline constexpr exit_code exit_codes[] = {exit_done,      exit_failed,  exit_usage,     exit_refused,
                                            exit_no_memory, exit_by_hand, exit_peer_lost, exit_restart};
 
-// For the end of --help.
+// The table stands at the end of --help.
 inline std::string exit_table() {
   std::string out = "\nexit codes:\n";
   for (const exit_code& each : exit_codes) {

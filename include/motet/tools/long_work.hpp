@@ -28,7 +28,7 @@ class long_work {
   double seconds() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
   }
-  // What it does from now on: "playing plans, 3 of 24".
+  // It says what it does from now on: "playing plans, 3 of 24".
   void at(std::string what) {
     const std::lock_guard<std::mutex> locked(mutex_);
     what_ = std::move(what);

@@ -8,7 +8,7 @@
 
 namespace motet {
 
-// Whether attention must look for rows on other ranks.
+// Attention must look for rows on other ranks where this holds.
 template <class Context>
 bool rows_are_cut(const Context& ctx) {
   return ctx.shared != nullptr && !ctx.shared->context.alone();

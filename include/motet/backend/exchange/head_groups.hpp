@@ -40,7 +40,7 @@ struct head_groups {
   constexpr bool even() const { return lead == 0 && heads == kv_heads * group; }
 };
 
-// Where a member of a group has its share of the heads in a row of all of them: queries | keys | values, or
+// A member of a group has its share of the heads here in a row of all of them: queries | keys | values, or
 // queries alone. Where members read the same key-value head, each has it.
 struct head_columns {
   head_groups all;

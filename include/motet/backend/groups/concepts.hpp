@@ -33,9 +33,9 @@ concept transport = requires(T& t, std::int32_t peer, std::int32_t tag, const st
   t.begin_step();
   // Begins it.
   t.send(tag, peer, from, bytes);
-  // Whether the rows were taken, by the other rank or by the transport.
+  // The result says whether the rows were taken, by the other rank or by the transport.
   { t.sent(tag) } -> std::convertible_to<bool>;
-  // False: not there yet, call again.
+  // The result is false where it is not there yet: call again.
   { t.receive(tag, peer, to, bytes) } -> std::convertible_to<bool>;
   // Always of the host's memory, on every transport. Of meeting `tag`, as its member number `peer`: the bytes
   // of all members, in their order, as many from each. False: some are not there yet.

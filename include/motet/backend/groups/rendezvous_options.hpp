@@ -6,7 +6,7 @@
 
 namespace motet {
 
-// Where the processes of a program meet, before or beside what carries their messages.
+// The processes of a program meet here, before or beside what carries their messages.
 struct rendezvous_options {
   std::int32_t rank = 0, ranks = 1;
   std::string address = "127.0.0.1";  // of rank 0: an address or a name of one of its interfaces

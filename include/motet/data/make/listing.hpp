@@ -35,7 +35,7 @@ class listing {
     if (anew) pictures_.push_back({at->first, nullptr, 0});
     return at->second;
   }
-  // For a row that names none: the rule why its pair is left out says where it stands.
+  // A row may name none: the reason why its pair is left out says where it stands.
   index no_picture(std::string where) {
     pictures_.push_back({std::move(where), nullptr, -1});
     return pictures() - 1;

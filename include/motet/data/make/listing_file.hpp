@@ -43,7 +43,7 @@ inline std::size_t find_column(const std::vector<std::string>& names, const std:
   return no_column;
 }
 
-// Where picture, caption and class stand among these names. Throws MT-D15 for those that were asked for, and
+// Picture, caption and class stand here among these names. Throws MT-D15 for those that were asked for, and
 // where there are no pictures.
 struct row_places {
   std::size_t picture = no_column, caption = no_column, label = no_column;

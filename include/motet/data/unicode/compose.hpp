@@ -36,7 +36,7 @@ struct hangul {
                                  vowels = 21, tails = 28, count = leads * vowels * tails;
 };
 
-// Where a mark stands among those of one letter; 0: it is none.
+// A mark stands in this place among those of one letter; 0: it is none.
 inline std::uint32_t order_of_mark(std::uint32_t point) {
   const auto* const above =
       std::upper_bound(std::begin(combining_ranges), std::end(combining_ranges), point,

@@ -34,7 +34,7 @@ constexpr bool is_within(const code_range (&ranges)[Count], std::uint32_t point)
 
 }  // namespace detail
 
-// Of a Unicode code point.
+// A Unicode code point is one of these kinds.
 constexpr letter_kind kind_of_letter(std::uint32_t point) {
   if (point < 0x80) {
     if (point == ' ' || (point >= '\t' && point <= '\r')) return letter_kind::space;

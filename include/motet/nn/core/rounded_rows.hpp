@@ -11,7 +11,7 @@
 
 namespace motet {
 
-// To whom asks for a view they are the rows alone.
+// Who asks for a view gets the rows alone.
 template <class T, class V, index Width>
 struct rounded_rows : view<T, Width> {
   view<V, Width> rounded;  // empty where nobody writes them
@@ -29,12 +29,12 @@ constexpr view<V, Width> rounded_of(const rounded_rows<T, V, Width>& rows) {
   return rows.rounded;
 }
 
-// Whether it spares a pass that rows of the stream are kept rounded.
+// Rows of the stream are kept rounded where that spares a pass.
 template <class C, class N>
 inline constexpr bool keeps_rounded =
     C::spares_passes && !std::is_same_v<typename N::value, typename N::stream>;
 
-// Whether a layer's input part fills dx.rounded; it says so in L::rounds_gradient.
+// A layer's input part may fill dx.rounded; it says so in L::rounds_gradient.
 template <class L>
 inline constexpr bool rounds_gradient = requires { requires L::rounds_gradient; };
 

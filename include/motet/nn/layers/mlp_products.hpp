@@ -28,7 +28,7 @@ struct mlp_products {
     list.child_rows<widen>(widening, std::move(rows));
     list.child_columns<narrow>(narrowing, held);
   }
-  // Of weights or gradients.
+  // The parts are those of weights, or of gradients.
   template <class W>
   static auto widen_weight(W w) {
     return widen::weight(w.data, in, Parts * hidden(w.cut));

@@ -160,7 +160,7 @@ class plan_folder {
     out.exact = exact(out);
     return out;
   }
-  // Whether neighbours of a rank in two modules are one rank wherever they are of one kind. In one module
+  // Neighbours of a rank in two modules may be one rank wherever they are of one kind. In one module
   // they hold other stages, and are of other kinds.
   constexpr bool exact(const folded_plan& made) const {
     list<index> chains;

@@ -7,7 +7,7 @@
 
 namespace motet {
 
-// Where the ranks of a group stand: `per_node` of them in each of `nodes`. As many groups as `sharers`, this
+// The ranks of a group stand so: `per_node` of them in each of `nodes`. As many groups as `sharers`, this
 // one among them, use each node's way out at the same time.
 struct group_layout {
   std::int32_t nodes = 1;

@@ -6,7 +6,7 @@
 
 namespace motet {
 
-// Where the groups of a plan stand in a cluster.
+// The groups of a plan stand so in a cluster.
 
 // One device of one replica's pipeline: a tensor and context group.
 struct device_layout {

@@ -121,7 +121,7 @@ constexpr part_times measured_times(const module_profile& from, tower_part which
   return out;
 }
 
-// Where estimates take their times from: a profile that has such a tower at such numbers, otherwise the
+// Estimates take their times from here: a profile that has such a tower at such numbers, otherwise the
 // formulas of tower_work.hpp.
 constexpr part_times times_of_layers(const tower_outline& of, index first, index last, double samples,
                                      degrees split, const device_facts& on, const training_bytes& bytes,

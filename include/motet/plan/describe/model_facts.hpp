@@ -14,8 +14,8 @@ struct module_facts {
   index key_heads = 0;  // that a tensor group shares; 0: unknown
   bool attends = true;
   bool frozen = false;
-  // Of a model with edges: the modules whose rows enter it, whether gradients go on through it though it is
-  // frozen, and whether it ends in the loss.
+  // A model with edges says more: the modules whose rows enter it, whether gradients go on through it though
+  // it is frozen, and whether it ends in the loss.
   list<std::int32_t> from{};
   bool passes = false;
   bool meets = true;
@@ -61,14 +61,14 @@ constexpr module_facts facts_of_module() {
 
 }  // namespace detail
 
-// Whether rows of some module enter another.
+// Some module's rows enter another where this holds.
 constexpr bool has_edges(const list<module_facts>& facts) {
   for (const module_facts& each : facts)
     if (!each.from.empty()) return true;
   return false;
 }
 
-// Of every module, in the model's order.
+// The facts of every module, in the model's order.
 template <class Model>
 constexpr list<module_facts> facts_of() {
   list<module_facts> out;

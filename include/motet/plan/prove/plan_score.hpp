@@ -24,7 +24,7 @@ constexpr batch_sync::shape towers_of(const plan& from) {
   return all;
 }
 
-// Whether all modules cut the samples of a step in the same parts.
+// All modules may cut the samples of a step in the same parts.
 constexpr bool cut_alike(const list<module_plan>& all) {
   for (const module_plan& each : all)
     if (each.on.split().data != all[0].on.split().data ||
@@ -158,7 +158,7 @@ constexpr cost_table costs_of_plan(const plan& from, const list<module_facts>& f
   for (const voice& each : order.voices()) {
     const module_plan& own = from.modules[each.module];
     const module_facts& of = facts[each.module];
-    // Of what hardly has any, a thousandth of the others'.
+    // What hardly has any counts a thousandth of the others'.
     const double work = most == 0     ? static_cast<double>(of.layers)
                         : of.work > 0 ? of.work / most
                                       : 1e-3,

@@ -35,7 +35,7 @@ struct program_graph {
     constexpr const std::int32_t* begin() const { return first; }
     constexpr const std::int32_t* end() const { return last; }
   };
-  // Of each instruction the one before it in its lane; -1: none.
+  // Each instruction has one before it in its lane; -1: none.
   constexpr list<std::int32_t> previous_in_lane() const {
     list<std::int32_t> previous(order.size(), -1);
     for (index l = 0; l + 1 < lane_starts.size(); ++l)

@@ -15,7 +15,7 @@ struct no_clock {
   constexpr void perform(const std::int32_t*, std::int32_t) {}
 };
 
-// Where a rank stands when nothing moves any more.
+// A rank stands here when nothing moves any more.
 struct stuck_lane {
   std::int32_t at = -1;         // the instruction that cannot begin
   std::int32_t waits_for = -1;  // one that it waits for; -1: for the other members of its meeting
@@ -30,7 +30,7 @@ class program_player {
   constexpr program_player(const program& of, const program_graph& graph, Clock& clock)
       : of_(of), graph_(graph), clock_(clock), lanes_(static_cast<std::int32_t>(graph.lane_ranks.size())) {}
 
-  // False when some lanes are stuck.
+  // The result is false when some lanes are stuck.
   constexpr bool run() {
     done_.resize(of_.instructions.size(), 0);
     waiters_.resize(of_.instructions.size(), -1);

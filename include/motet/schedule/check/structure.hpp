@@ -17,7 +17,8 @@ struct finding {
   constexpr bool ok() const { return why == reason::none; }
 };
 
-// Whether the tables of a program fit together. Behind it, their numbers may be followed without looking.
+// The tables of a program must fit together. Behind this check, their numbers may be followed without
+// looking.
 constexpr finding check_structure(const program& of) {
   const auto wrong = [](index got, index wanted) {
     return finding{reason::bad_structure, -1, -1, -1, got, wanted};

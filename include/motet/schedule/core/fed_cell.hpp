@@ -28,7 +28,7 @@ struct linked_cell {
   constexpr bool there() const { return part >= 0; }
 };
 
-// Where the rows of each microbatch go from a stage, and where they come from: the next stage and the one
+// The rows of each microbatch go so from a stage, and come so to it: the next stage and the one
 // before, of its own voice or, at both ends, of those that it feeds or that feed it. Those of one microbatch
 // are numbered in the order of the feeds, from 0 on: they are the parts of its rows.
 class cell_links {
@@ -92,7 +92,7 @@ class cell_links {
     }
   }
 
-  // Whether some voice feeds another.
+  // Some voice feeds another where this holds.
   constexpr bool has_feeds() const { return !first_.empty(); }
   // visit(cell, part, their part): of each cell that the rows of this one go to, which part of this one's
   // rows it takes, and which part of its own they are.

@@ -12,7 +12,7 @@ class message_shares {
   constexpr explicit message_shares(const program& of)
       : of_(of), links_(of.voices, of.feeds), replicas_(replicas_of_modules(of.voices)) {}
 
-  // Of the rows of the instruction's own microbatch.
+  // The share is of the rows of the instruction's own microbatch.
   constexpr double share(const instruction& it) const {
     if (!links_.has_feeds()) return 1;
     const linked_cell other =

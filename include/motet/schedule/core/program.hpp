@@ -18,7 +18,7 @@ constexpr list<std::int32_t> replicas_of_modules(const list<voice>& voices) {
   return replicas;
 }
 
-// For every rank an ordered list of instructions: a plain value, whatever built it. Four readers take it:
+// Every rank has an ordered list of instructions: a plain value, whatever built it. Four readers take it:
 // check, simulate, draw, run.
 struct program {
   list<voice> voices;

@@ -60,7 +60,7 @@ struct look {
     const shade own = shade_of(what);
     return hex_colour(own.light + 0.035 * level, own.chroma * (1 - 0.05 * level), angles[hue]);
   }
-  // Whether text on it is white.
+  // Text on it is white where this holds.
   constexpr bool dark() const { return what == op::join || shade_of(what).light + 0.035 * level < 0.6; }
 
  private:

@@ -12,7 +12,7 @@ namespace detail {
 // pixels of a letter and a line, at a size of 11
 inline constexpr double legend_letter = 6.7, legend_line = 18;
 
-// Whether voice v is the first of its module, and that module the first of its colour.
+// Voice v may be the first of its module, and that module the first of its colour.
 inline bool names_colour(const program& of, std::int32_t v) {
   if (of.voices[v].module >= look::hues) return false;
   for (std::int32_t u = 0; u < v; ++u)

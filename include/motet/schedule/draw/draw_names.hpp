@@ -140,7 +140,7 @@ class drawn_names {
   std::string number(const instruction& it) const {
     return it.microbatch < 0 ? "" : std::to_string(std::int64_t{it.microbatch} + first_);
   }
-  // Whether labels name voices, and how.
+  // Labels may name voices, in these ways.
   bool marked() const { return marked_; }
   static std::string voice_mark(std::int32_t number) {
     return number < 26 ? std::string(1, static_cast<char>('a' + number)) : std::to_string(number) + ":";

@@ -138,7 +138,7 @@ class through_writer {
     }
     seats_of_all_ = static_cast<std::int32_t>(seats.size());
   }
-  // Of each stage how many forwards there are before each backward: that many microbatches come to it before
+  // Each stage has so many forwards before each backward: that many microbatches come to it before
   // the gradient does. Behind a change of ranks there is always one more to go on with.
   constexpr void find_needs() {
     needs_.resize(of_.modules.size(), {});

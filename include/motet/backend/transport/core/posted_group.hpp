@@ -109,7 +109,7 @@ class posted_group : public group_calls<Group> {
   }
 
  protected:
-  // To be called by the destructor of Group.
+  // The destructor of Group calls this.
   void end_calls() {
     try {
       while (std::uncaught_exceptions() == exceptions_ && open_ < next_) this->wait(open_);

@@ -9,7 +9,7 @@
 
 namespace motet::transports {
 
-// Of the sum of `count` numbers the part that one member takes. Parts end where cache lines do, so that two
+// One member takes this part of the sum of `count` numbers. Parts end where cache lines do, so that two
 // threads never write to one.
 constexpr interval slice_of(index count, index element_bytes, index members, index member) {
   const index each = round_up((count + members - 1) / members, 64 / element_bytes);

@@ -13,7 +13,7 @@
 
 namespace motet::local {
 
-// Of local_group.hpp.
+// These two are in local_group.hpp.
 class group;
 class group_set;
 
@@ -47,7 +47,7 @@ class world {
     b.count.fetch_add(1, std::memory_order_seq_cst);
     if (b.asleep.load(std::memory_order_seq_cst)) b.count.notify_one();
   }
-  // For how many seconds a rank has slept, waiting for others; 0: it does not.
+  // A rank has slept for so many seconds, waiting for others; 0: it does not.
   double sleeps(std::int32_t rank) const {
     const std::int64_t since = bells_[as_size(rank)].since.load(std::memory_order_relaxed);
     return since == 0 ? 0 : static_cast<double>(now() - since) * 1e-9;

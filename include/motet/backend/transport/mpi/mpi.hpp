@@ -76,7 +76,7 @@ class world {
   // While the rank waits for others, watch(seconds) is called now and then on its own thread, with how long
   // nothing has come; watch(0) when something did. It may stop().
   void watch_waits(std::function<void(double seconds)> watch) { watch_ = std::move(watch); }
-  // For whom this rank waits; on its own thread.
+  // This rank waits for these; it asks on its own thread.
   std::vector<std::int32_t> lacking() const { return under_way_.lacking(); }
   bool is_stopped() const { return stopped_.load(std::memory_order_acquire); }
   std::string why() const {

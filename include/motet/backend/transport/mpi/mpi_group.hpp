@@ -105,7 +105,8 @@ class group : public transports::group_calls<group> {
     for (ticket t = open_; t < next_; ++t)
       if (advance(calls_[t % calls_.size()]) && t == open_) ++open_;
   }
-  // True when the call is done. A round begins when all messages of the one before have come and gone.
+  // The result is true when the call is done. A round begins when all messages of the one before have come
+  // and gone.
   bool advance(call_state& state) {
     while (state.round < rounds) {
       if (state.pending > 0 || world_.is_stopped()) return false;

@@ -8,7 +8,7 @@
 #error \
     "motet: the MPI transport needs mpi.h (Debian: libopenmpi-dev openmpi-bin); CMake looks for it unless MOTET_MPI=OFF"
 #endif
-// Not the C++ calls that MPI dropped.
+// The C++ calls that MPI dropped are left out.
 #ifndef OMPI_SKIP_MPICXX
 #define OMPI_SKIP_MPICXX 1
 #endif

@@ -113,7 +113,7 @@ class communicator {
   }
   // Until what was called is under way on the stream.
   void settle(const char* call, const waiting& patience) const { settle(handle_, call, patience); }
-  // Throws when this or another rank failed.
+  // An error is thrown when this or another rank failed.
   void look() const {
     ncclResult_t found = ncclSuccess;
     check(ncclCommGetAsyncError(handle_, &found), "ncclCommGetAsyncError");

@@ -44,7 +44,7 @@ class world : public local::world {
            sentence({processors.size(), " shares were given, there are ", ranks(), " ranks"}));
     wanted_ = std::move(processors);
   }
-  // For records: where the seconds of a step begin. Called on the host while no rank runs.
+  // Records need to know where the seconds of a step begin. It is called on the host while no rank runs.
   void mark_zero() {
     if (clock_ == nullptr) check_clock();
     zero_.mark(clock_);
