@@ -29,7 +29,7 @@ function(motet_package_tests)
 
   # No definition, no optional library, no build system: the portable paths alone.
   separate_arguments(flags UNIX_COMMAND "${CMAKE_CXX_FLAGS}")
-  add_test(NAME package.plain.build COMMAND ${CMAKE_CXX_COMPILER} ${flags} -std=c++20 -O1 -I ${motet_include} ${CMAKE_CURRENT_SOURCE_DIR}/package/main.cpp
+  add_test(NAME package.plain.build COMMAND ${CMAKE_CXX_COMPILER} ${flags} -std=c++20 -O0 -I ${motet_include} ${CMAKE_CURRENT_SOURCE_DIR}/package/main.cpp
     -o ${CMAKE_CURRENT_BINARY_DIR}/plain_consumer -pthread)
   set_tests_properties(package.plain.build PROPERTIES FIXTURES_SETUP plain)
   add_test(NAME package.plain.run COMMAND ${CMAKE_CURRENT_BINARY_DIR}/plain_consumer)

@@ -76,6 +76,49 @@ TEST_CASE("ranks of a plan that share a GPU") {
   compare(found, wanted);
 }
 
+TEST_CASE("features, and a state that goes from the GPU to the CPU and back") {
+  const small_batch data[2] = {small_batch(6, 10), small_batch(6, 11)};
+  const launched_world world = alone();
+  on_gpu one(world, {.batch = 6});
+  trainer<small_model> two(world, {.batch = 6, .seed = 9});
+  for (int k = 0; k < 3; ++k) one.step(data[k % 2].get(), 2e-3);
+  const flat_state<float> left = one.state();
+  CHECK(left.updates == 3);
+  CHECK(first_not_finite(left.weights.data(), small_model::parameter_size) < 0);
+  two.set_state(left);
+  CHECK(two.updates() == 3);
+
+  std::vector<float> here(6 * 8), there(6 * 8);
+  const auto same_features = [&] {
+    for (const small_batch& each : data) {
+      one.embed<"picture">(std::get<0>(each.get()), there.data());
+      two.embed<"picture">(std::get<0>(each.get()), here.data());
+      CHECK(laws::off_by(there, here, true) <= 1e-4);
+      one.embed<"caption">(std::get<1>(each.get()), there.data());
+      two.embed<"caption">(std::get<1>(each.get()), here.data());
+      CHECK(laws::off_by(there, here, true) <= 1e-4);
+    }
+  };
+  const auto same_steps = [&](on_gpu& gpu) {
+    for (int k = 0; k < 3; ++k) {
+      const double found = gpu.step(data[k % 2].get(), 2e-3).loss,
+                   wanted = two.step(data[k % 2].get(), 2e-3).loss;
+      CHECK(laws::off_by(found, wanted) < 1e-5 * (1 + wanted));
+    }
+  };
+  same_features();
+  same_steps(one);
+  same_features();
+
+  on_gpu three(world, {.batch = 6, .seed = 5});
+  three.set_state(two.state());
+  CHECK(three.updates() == 6);
+  same_steps(three);
+  flat_state<float> wrong = two.state();
+  wrong.weights.pop_back();
+  CHECK_THROWS_WITH_AS(three.set_state(wrong), doctest::Contains("MT-R02"), error);
+}
+
 TEST_CASE("a state and a checkpoint go from a GPU to processors, to ranks, and back") {
   const launched_world world = alone();
   const small_batch data(6);

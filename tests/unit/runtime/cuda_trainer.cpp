@@ -253,42 +253,6 @@ TEST_CASE("a step launches what its dry run lists, operation by operation, and m
 }
 #endif
 
-TEST_CASE("features, and a state that goes from the GPU to the CPU and back") {
-  const std::vector<small_batch> data = batches(6, 2, true);
-  const launched_world world = alone();
-  on_gpu<small_model> one(world, {.batch = 6});
-  trainer<small_model> two(world, {.batch = 6, .seed = 9});
-  follow(one, data, 3);
-  const flat_state<float> left = one.state();
-  CHECK(left.updates == 3);
-  CHECK(first_not_finite(left.weights.data(), small_model::parameter_size) < 0);
-  two.set_state(left);
-  CHECK(two.updates() == 3);
-
-  std::vector<float> here(6 * 8), there(6 * 8);
-  const auto same_features = [&] {
-    for (const small_batch& each : data) {
-      one.embed<"picture">(std::get<0>(each.get()), there.data());
-      two.embed<"picture">(std::get<0>(each.get()), here.data());
-      CHECK(laws::off_by(there, here, true) <= 1e-4);
-      one.embed<"caption">(std::get<1>(each.get()), there.data());
-      two.embed<"caption">(std::get<1>(each.get()), here.data());
-      CHECK(laws::off_by(there, here, true) <= 1e-4);
-    }
-  };
-  same_features();
-  CHECK(apart(follow(one, data, 3).losses, follow(two, data, 3).losses) < 1e-5);
-  same_features();
-
-  on_gpu<small_model> three(world, {.batch = 6, .seed = 5});
-  three.set_state(two.state());
-  CHECK(three.updates() == 6);
-  CHECK(apart(follow(three, data, 3).losses, follow(two, data, 3).losses) < 1e-5);
-  flat_state<float> wrong = two.state();
-  wrong.weights.pop_back();
-  CHECK_THROWS_WITH_AS(three.set_state(wrong), doctest::Contains("MT-R02"), error);
-}
-
 TEST_CASE("features are of the weights of now, whoever wrote them, in bf16, and records stay") {
   const std::vector<small_batch> data = batches(6, 1, true);
   const launched_world world = alone();
