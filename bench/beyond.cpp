@@ -45,7 +45,7 @@ std::string ways(const plan& of) {
   return out;
 }
 
-// Proven and simulated, or the rule why not.
+// Proven and simulated, or the reason why not.
 run_forecast play(const plan& of, const model_shape& model, const cluster_facts& on, index samples,
                   const estimate_options& options = {}) {
   run_forecast out;

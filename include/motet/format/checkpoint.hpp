@@ -4,7 +4,6 @@
 #include <motet/format/checkpoint_index_json.hpp>
 #include <motet/format/checkpoint_pieces.hpp>
 #include <motet/format/checkpoint_run.hpp>
-#include <motet/format/weights_of.hpp>
 
 #include <unordered_set>
 
@@ -34,6 +33,9 @@ struct expected_tensor {
   std::string name;
   std::vector<index> shape;
 };
+
+// Which weights a program takes: those of the last step, or the moving averages of those that learn.
+enum class weights_of : std::uint8_t { last_step, averages };
 
 // An opened checkpoint, of one part or of many: version, index and sizes are checked on opening, bytes when
 // they are loaded.

@@ -3,7 +3,6 @@
 
 #include <motet/backend/core/step_costs.hpp>
 #include <motet/format/json.hpp>
-#include <motet/format/weights_of.hpp>
 #include <motet/front/launched_world.hpp>
 #include <motet/plan/describe/plan.hpp>
 #include <motet/runtime/stage/model_table.hpp>
@@ -12,6 +11,7 @@
 #include <motet/runtime/state/trained_state.hpp>
 #include <motet/strategy/resplit.hpp>
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -63,6 +63,7 @@ struct ranks_wanted {
 };
 
 class checkpoint;
+enum class weights_of : std::uint8_t;
 class run_identity;
 struct program;
 struct program_work;

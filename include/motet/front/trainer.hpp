@@ -84,11 +84,13 @@ class trainer {
     prepare();
     here_->embed(Model::template position<Name>(), &samples, out);
   }
-  // Which weights embed() takes: until they change, those of the averages after gather(weights_of::averages).
-  void gather(weights_of which = weights_of::last_step) {
+  // Which weights embed() takes until they change: those of the last step, or after gather(weights_of::averages)
+  // their averages (include <motet/format/checkpoint.hpp>).
+  void gather(weights_of which) {
     prepare();
     here_->gather(which);
   }
+  void gather() { gather({}); }
 
   index updates() const { return here_->updates(); }
   // All weights in the model's flat order (Model::parameters()), and with them what a run needs to go on

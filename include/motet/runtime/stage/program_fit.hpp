@@ -3,10 +3,13 @@
 
 #include <motet/runtime/messages.hpp>
 #include <motet/runtime/stage/model_table.hpp>
+#include <motet/runtime/stage/module_choice.hpp>
 #include <motet/schedule/core/compile.hpp>
 #include <motet/schedule/core/compose.hpp>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 namespace motet {
 
@@ -85,6 +88,21 @@ inline program program_for(const model_outline& model, const score& order, bool 
 template <class Model>
 program program_for(const score& order, bool update) {
   return program_for(outline_of_model<Model>, order, update);
+}
+
+// The tensor degree of each of so many modules, which must divide the shards that the program gives it.
+inline std::vector<std::int32_t> tensor_degrees_of(const program& of,
+                                                   const std::vector<module_choice>& chosen,
+                                                   std::size_t modules) {
+  std::vector<std::int32_t> all(modules, 1);
+  for (std::size_t k = 0; k < std::min(modules, chosen.size()); ++k) all[k] = chosen[k].tensor;
+  for (const voice& each : of.voices)
+    if (const std::int32_t tensor = all[static_cast<std::size_t>(each.module)];
+        tensor < 1 || each.shards % tensor != 0)
+      fail(program_does_not_fit,
+           sentence({std::string(each.name.view()), " has ", each.shards,
+                     " shards in the program, tensor degree ", tensor, " must divide them"}));
+  return all;
 }
 
 }  // namespace motet

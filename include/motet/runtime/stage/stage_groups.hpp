@@ -56,6 +56,12 @@ class stage_groups {
 
   const std::vector<std::vector<std::int32_t>>& compute() const { return compute_; }
   const std::vector<std::vector<std::int32_t>>& reduce() const { return reduce_; }
+  // Both lists, the second behind the first.
+  std::vector<std::vector<std::int32_t>> all() const {
+    std::vector<std::vector<std::int32_t>> both = compute_;
+    both.insert(both.end(), reduce_.begin(), reduce_.end());
+    return both;
+  }
   const group_numbers& of(const voice& sings, std::int32_t stage) const {
     return numbers_[as_size(sings.first_place + stage)];
   }

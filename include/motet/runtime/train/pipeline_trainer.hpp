@@ -50,8 +50,8 @@ class model_trainer {
         config_(checked(std::move(config))),
         parameters_(model_.parameters()),
         ranks_(program_for(model_, order, config_.update), config_.deadline),
-        groups_(of(), tensor_degrees()),
-        group_set_(ranks_.world(), all_groups()),
+        groups_(of(), tensor_degrees_of(of(), config_.modules, model_.size())),
+        group_set_(ranks_.world(), groups_.all()),
         placed_(
             model, ranks_.sheet(), config_.batch, config_.modules, ranks_.local_ranks(), groups_,
             [this](std::int32_t rank) -> endpoint& { return ranks_.end(rank); },
@@ -300,23 +300,6 @@ class model_trainer {
       fail(bad_training_option, "ranks with " + std::to_string(config.each.threads) +
                                     " threads each, wanted 1 to " + std::to_string(most));
     return config;
-  }
-  std::vector<std::int32_t> tensor_degrees() const {
-    std::vector<std::int32_t> all(model_.size(), 1);
-    for (std::size_t k = 0; k < std::min(all.size(), config_.modules.size()); ++k)
-      all[k] = config_.modules[k].tensor;
-    for (const voice& each : of().voices)
-      if (const std::int32_t tensor = all[static_cast<std::size_t>(each.module)];
-          tensor < 1 || each.shards % tensor != 0)
-        fail(program_does_not_fit, std::string(each.name.view()) + " has " + std::to_string(each.shards) +
-                                       " shards in the program, tensor degree " + std::to_string(tensor) +
-                                       " must divide them");
-    return all;
-  }
-  std::vector<std::vector<std::int32_t>> all_groups() const {
-    std::vector<std::vector<std::int32_t>> all = groups_.compute();
-    all.insert(all.end(), groups_.reduce().begin(), groups_.reduce().end());
-    return all;
   }
   // A rank's end of a group, one for all that it does in it.
   group_type* group(int set, std::int32_t number, std::int32_t rank) {

@@ -110,7 +110,7 @@ class library_product {
   bool into(Out* out, index stride, const Epilogue& e, std::byte* room) {
     return tell(any(out, stride, e, room));
   }
-  // The rule why the library could not, or not in one call.
+  // The reason why the library could not, or not in one call.
   const detour& why() const { return why_; }
 
   // out += a b, sums += those of the rows of a. 2: both; 1: the product alone; 0: neither.
@@ -267,7 +267,7 @@ using library_number = std::conditional_t<
     std::conditional_t<std::is_same_v<Compute, float> && std::is_same_v<A, float> && std::is_same_v<B, float>,
                        float, void>>;
 
-// The rule why the library is not asked.
+// The reason why the library is not asked.
 inline detour without_library(index k) {
   if (k <= 0) return {"there is nothing to sum up"};
   if (MOTET_CUBLASLT == 0) return detour{"this program was built without cuBLASLt"}.with(product_off_library);
