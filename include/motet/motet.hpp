@@ -117,6 +117,8 @@
 #include <motet/tools/report.hpp>
 #include <motet/tools/retrieval.hpp>
 #include <motet/tools/run_charts.hpp>
+#include <motet/tools/run_logs.hpp>
+#include <motet/tools/test_result.hpp>
 #include <motet/tools/this_machine.hpp>
 #include <motet/tools/validation.hpp>
 #include <motet/tools/zero_shot.hpp>
