@@ -3,6 +3,7 @@
 
 #include "telling.hpp"
 
+#include <motet/tools/commit_of.hpp>
 #include <motet/tools/progress.hpp>
 #include <motet/tools/run_charts.hpp>
 

@@ -3,21 +3,12 @@
 
 #include "opened_run.hpp"
 
-#include <motet/meta/config.hpp>
-#include <motet/tools/commit_of.hpp>
 #include <motet/tools/validation.hpp>
 
 #include <cstdio>
 
-// What a run says on the terminal: what it is going to do, how its tests came out, and what may come next.
+// What a run says on the terminal: what it is going to do, how long that takes, and what may come next.
 namespace motet::train_clip {
-
-// "0.1.0", and the commit of the folder that it runs in, where that is one of a Git repository's.
-inline std::string version_of_run() {
-  const std::string commit = commit_of(std::filesystem::current_path());
-  return sentence({index{MOTET_VERSION_MAJOR}, ".", index{MOTET_VERSION_MINOR}, ".",
-                   index{MOTET_VERSION_PATCH}, commit.empty() ? "" : ", run at commit " + commit});
-}
 
 inline void tell_start(progress& out, const opened_run& run, const feed& source) {
   out.say(run.model->machine());
@@ -98,56 +89,6 @@ inline void tell_next(progress& out, const opened_run& run) {
     say("cmake --build " + std::filesystem::path(beside).parent_path().parent_path().string() + " --target" +
         absent);
   for (const auto& [name, rest] : commands) say(beside + name + rest);
-}
-
-// Shares of a test as members of a line.
-inline void add_shares(json& line, const test_result& found) {
-  if (found.classes.pictures > 0) line.set("zero_shot_accuracy", found.classes.accuracy());
-  if (found.captions.pictures > 0) {
-    line.set("caption_accuracy", found.captions.accuracy());
-    line.set("caption_exact", found.captions.exact_share());
-  }
-  if (found.several.pictures > 0) line.set("several_exact", found.several.exact_share());
-  if (found.texts.pictures > 0) line.set("text_exact", found.texts.exact_share());
-  for (std::size_t i = 0; found.pairs.samples > 0 && i < retrieval_result::within.size(); ++i) {
-    const std::string within = "_within_" + std::to_string(retrieval_result::within[i]);
-    line.set("caption" + within, found.pairs.picture_share(i));
-    line.set("picture" + within, found.pairs.caption_share(i));
-  }
-}
-inline void tell_test(progress& out, const test_result& found, index step, index classes) {
-  char text[200];
-  if (found.classes.pictures > 0) {
-    std::snprintf(text, sizeof text,
-                  "zero-shot accuracy %.2f %% after step %td (%td of %td held-out pictures, %td classes)",
-                  100 * found.classes.accuracy(), step, found.classes.right, found.classes.pictures, classes);
-    out.say(text);
-  }
-  if (found.captions.pictures > 0) {
-    std::snprintf(
-        text, sizeof text,
-        "caption accuracy %.2f %% after step %td (%td of %td held-out pictures are called what they "
-        "are, %td in the very words)",
-        100 * found.captions.accuracy(), step, found.captions.right, found.captions.pictures,
-        found.captions.exact);
-    out.say(text);
-  }
-  for (const auto& [of, what] :
-       {std::pair(&found.several, "with several pictures"), std::pair(&found.texts, "of text alone")}) {
-    if (of->pictures == 0) continue;
-    std::snprintf(text, sizeof text, "answers     %.2f %% of %td held-out samples %s, in the very words",
-                  100 * of->exact_share(), of->pictures, what);
-    out.say(text);
-  }
-  if (found.pairs.samples == 0) return;
-  std::snprintf(text, sizeof text,
-                "own caption among the first 1, 5, 10: %.1f, %.1f, %.1f %%; own picture: %.1f, %.1f, %.1f %% "
-                "(of %td, step %td)",
-                100 * found.pairs.picture_share(0), 100 * found.pairs.picture_share(1),
-                100 * found.pairs.picture_share(2), 100 * found.pairs.caption_share(0),
-                100 * found.pairs.caption_share(1), 100 * found.pairs.caption_share(2), found.pairs.samples,
-                step);
-  out.say(text);
 }
 
 }  // namespace motet::train_clip

@@ -3,12 +3,13 @@
 
 #include "explain.hpp"
 #include "pages.hpp"
-#include "run_logs.hpp"
 #include "saving.hpp"
 #include "telling.hpp"
 
+#include <motet/tools/commit_of.hpp>
 #include <motet/tools/interrupt.hpp>
 #include <motet/tools/peak_rate.hpp>
+#include <motet/tools/run_logs.hpp>
 
 #include <chrono>
 #include <cstdio>
@@ -31,7 +32,9 @@ class training {
     const bool main = run_.model->is_main();
     report_ = main && !run_.s.no_report && !run_.s.random_data();
     if (run_.saves()) hold_folder(run_);
-    if (main) logs_ = run_logs(run_, report_);
+    if (main)
+      logs_ = run_logs({report_ ? run_.s.report : "", run_.s.metrics, run_.s.tensorboard},
+                       run_.model->updates(), run_.saved.has_value());
     if (run_.test && run_.s.validation_steps() > 0)
       held_out_loss_.emplace(*run_.folder, run_.s.batch / run_.losses());
 
@@ -194,7 +197,8 @@ class training {
     line.set("step", run_.model->updates());
     add_shares(line, found);
     logs_.write(line);
-    train_clip::tell_test(out_, found, run_.model->updates(), run_.test->classes().size());
+    for (const std::string& each : sentences_of(found, run_.model->updates(), run_.test->classes().size()))
+      out_.say(each);
   }
   void tell_peak(const char* when) {
     char line[160];

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/meta/config.hpp>
+#include <motet/meta/error.hpp>
+
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -53,6 +56,15 @@ inline std::string commit_of(const std::filesystem::path& folder) {
       if (line.size() > 41 && line.substr(41) == name) head = line.substr(0, 40);
   }
   return is_commit(head) ? head : std::string();
+}
+
+// Which library a program was built with, and the commit of the folder that it runs in, where that is one of a
+// Git repository's: "0.1.0, run at commit 0123...".
+inline std::string version_of_run() {
+  std::error_code ignored;
+  const std::string commit = commit_of(std::filesystem::current_path(ignored));
+  return sentence({index{MOTET_VERSION_MAJOR}, ".", index{MOTET_VERSION_MINOR}, ".",
+                   index{MOTET_VERSION_PATCH}, commit.empty() ? "" : ", run at commit " + commit});
 }
 
 }  // namespace motet

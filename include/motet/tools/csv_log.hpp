@@ -6,7 +6,6 @@
 #include <motet/tools/side_log.hpp>
 
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace motet {
@@ -15,8 +14,13 @@ namespace motet {
 class csv_log {
  public:
   csv_log() = default;  // writes nothing
-  csv_log(const std::filesystem::path& path, std::vector<std::string> columns)
-      : columns_(std::move(columns)), log_(path, heading(columns_)) {}
+  // columns: their names, with commas between them, as the file's first line has them.
+  csv_log(const std::filesystem::path& path, const std::string& columns) : log_(path, columns + "\n") {
+    for (std::size_t at = 0, end = 0; end != std::string::npos; at = end + 1) {
+      end = columns.find(',', at);
+      columns_.push_back(columns.substr(at, end == std::string::npos ? end : end - at));
+    }
+  }
 
   // What a column has no number for stays empty; a line without any is left out.
   void write(const json& line) {
@@ -32,12 +36,6 @@ class csv_log {
   }
 
  private:
-  static std::string heading(const std::vector<std::string>& columns) {
-    std::string out;
-    for (const std::string& each : columns) out += (out.empty() ? "" : ",") + each;
-    return out + "\n";
-  }
-
   std::vector<std::string> columns_;
   side_log log_;
 };

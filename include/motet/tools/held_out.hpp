@@ -2,13 +2,11 @@
 #pragma once
 
 #include <motet/format/checksum.hpp>
-#include <motet/tools/caption_test.hpp>
 #include <motet/tools/data_uri.hpp>
 #include <motet/tools/feed.hpp>
 #include <motet/tools/messages.hpp>
 #include <motet/tools/report.hpp>
-#include <motet/tools/retrieval.hpp>
-#include <motet/tools/zero_shot.hpp>
+#include <motet/tools/test_result.hpp>
 
 #include <cmath>
 #include <numeric>
@@ -33,19 +31,6 @@ class tested_model {
   // none).
   virtual double loss_of(const step_input& batch) = 0;
   virtual double logit_scale() const = 0;
-};
-
-// How well the model recognises what it never saw: by classes, where there are any, and by captions; or what
-// it says about it.
-struct test_result {
-  zero_shot_result classes;
-  retrieval_result pairs;
-  caption_result captions;        // of a model that speaks, in the place of the others
-  caption_result several, texts;  // likewise, of samples with more pictures than one, and with none
-
-  bool any() const {
-    return classes.pictures + pairs.samples + captions.pictures + several.pictures + texts.pictures > 0;
-  }
 };
 
 // What training never sees, with classes where there are any.

@@ -52,3 +52,10 @@ TEST_CASE("what is no commit is none") {
   CHECK(commit_of(folder / "beside").empty());
   CHECK(commit_of("/").empty());
 }
+
+TEST_CASE("a run tells its library's version, with or without a repository") {
+  const std::string text = version_of_run(), version = std::to_string(MOTET_VERSION_MAJOR) + ".";
+  CHECK(text.starts_with(version));
+  const std::string commit = commit_of(std::filesystem::current_path());
+  CHECK(text.ends_with(commit.empty() ? std::to_string(MOTET_VERSION_PATCH) : commit));
+}

@@ -13,7 +13,7 @@ using namespace motet;
 TEST_CASE("numbers stand under their columns, and what a line does not say stays empty") {
   const scratch folder;
   const auto path = folder / "deep" / "metrics.csv";
-  csv_log log(path, {"step", "loss", "accuracy"});
+  csv_log log(path, "step,loss,accuracy");
   for (const char* each :
        {R"({"step": 1, "loss": 0.5, "name": "a,b"})", R"({"accuracy": 0.25, "step": 2})",
         R"({"name": 3, "loss": "none"})", R"({"step": 3, "loss": 1e-3, "accuracy": null})"})
