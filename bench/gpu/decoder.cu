@@ -44,7 +44,7 @@ class decoder {
       : on_(on),
         seq_{samples, length, nullptr},
         parameters_(layer::parameters_of<net>()),
-        runs_(decay_runs(parameters_, size)) {
+        runs_(update_runs(parameters_, size)) {
     needs_ = on.dry_run([&](cuda::context& ctx) { update(ctx, gradients_of(ctx)); });
   }
   decoder(const decoder&) = delete;
@@ -75,11 +75,11 @@ class decoder {
     x_ = on_.take<float>("inputs", rows() * width);
     dy_ = on_.take<float>("gradients of the outputs", rows() * width);
     on_.keep_weights<bf16>(weights_.data(), size);
-    std::vector<adamw_run<float>> moved;
+    std::vector<update_run<float>> moved;
     for (const parameter_run& own : runs_)
       moved.push_back({weights_.data() + own.offset, gradients_.data() + own.offset,
                        first_.data() + own.offset, second_.data() + own.offset, own.size, own.decay});
-    moved_ = cuda::adamw_list<float>(std::move(moved));
+    moved_ = cuda::update_list<float>(std::move(moved));
     on_.run([&](cuda::context& ctx) { moved_.prepare(ctx); });
     on_.run([&](cuda::context& ctx) {
       initialise(ctx, parameters_, 1, weights_.data(), size);
@@ -126,17 +126,17 @@ class decoder {
     return sum_of_squares(ctx, static_cast<const float*>(gradients_.data()), size);
   }
   void update(cuda::context& ctx, const cuda::real& squares) {
-    const adamw_settings settings;
+    const optimizer_settings settings;
     ++steps_;
-    adamw(ctx, moved_, adamw_step_for<cuda::adamw_step>(settings, steps_, 1e-5, 1, true), cuda::real{},
-          squares, settings.clip);
+    adamw(ctx, moved_, update_step_for(settings, steps_, 1e-5, 1, true), cuda::real{}, squares,
+          settings.clip);
   }
 
   cuda::device& on_;
   sequences seq_;
   std::vector<parameter> parameters_;
   std::vector<parameter_run> runs_;
-  cuda::adamw_list<float> moved_;
+  cuda::update_list<float> moved_;
   cuda::step_forecast needs_;
   cuda::buffer<float> weights_, gradients_, first_, second_, x_, dy_;
   index steps_ = 0;

@@ -106,21 +106,21 @@ void measure(cuda::device& on, const bench::settings& how) {
   const double all = static_cast<double>(parameters);
   tell("adamw, gradients cleared", all * 32, [&](cuda::context& ctx, index) {
     adamw(ctx, weights[0], gradients[0], first[0], second[0], parameters,
-          cuda::adamw_step{.rate = 1e-4, .decay = 0.1}, true);
+          cuda::update_step{.rate = 1e-4, .decay = 0.1}, true);
   });
   {
     // As of a model: many tensors, every other one small and without decay, and the copies that products in
     // bf16 take.
-    std::vector<adamw_run<float>> runs;
+    std::vector<update_run<float>> runs;
     for (index at = 0, count = 0; at < parameters; at += count) {
       count = std::min(parameters - at, runs.size() % 2 == 0 ? index{1} << 20 : index{1024});
       runs.push_back(
           {weights[0] + at, gradients[0] + at, first[0] + at, second[0] + at, count, runs.size() % 2 == 0});
     }
-    const cuda::adamw_list<float> list(std::move(runs));
+    const cuda::update_list<float> list(std::move(runs));
     on.keep_weights<bf16>(weights[0], parameters);
     tell("adamw, a list of runs, with copies in bf16", all * 34,
-         [&](cuda::context& ctx, index) { adamw(ctx, list, cuda::adamw_step{.rate = 1e-4, .decay = 0.1}); });
+         [&](cuda::context& ctx, index) { adamw(ctx, list, cuda::update_step{.rate = 1e-4, .decay = 0.1}); });
     on.drop_weights(static_cast<const float*>(weights[0]));
   }
   tell("sum of squares", all * 4, [&](cuda::context& ctx, index) {

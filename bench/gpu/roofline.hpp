@@ -91,6 +91,8 @@ inline constexpr operation_kind operation_kinds[] = {
     {"cast", family::copies, "finish_product<float|bf16|epilogue_mode)0"},
     {"copy", family::copies, "each_run<|unchanged"},
     {"adamw", family::update, "adamw_chunks<"},
+    {"lion", family::update, "lion_chunks<"},
+    {"average", family::update, "average_chunks<"},
     {"sum_of_squares", family::update, "squares_of_chunks<"},
     {"settle_sums", family::small, "settle_sums<"},
     {"add_number", family::small, "number_sum"},

@@ -5,7 +5,7 @@
 
 #include <motet/data/pack.hpp>
 #include <motet/format/json_write.hpp>
-#include <motet/runtime/train/rate.hpp>
+#include <motet/runtime/state/rate.hpp>
 #include <motet/tools/options.hpp>
 
 #include <charconv>

@@ -3,7 +3,7 @@
 #include <motet/front/trainer.hpp>
 #include <motet/nn/towers/text.hpp>
 #include <motet/nn/towers/vit.hpp>
-#include <motet/runtime/train/rate.hpp>
+#include <motet/runtime/state/rate.hpp>
 
 #include <cstdio>
 #include <numeric>

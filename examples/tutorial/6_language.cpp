@@ -2,7 +2,7 @@
 // A language model learns a rhyme by heart, letter by letter, and says it.
 #include <motet/front/speaker.hpp>
 #include <motet/front/trainer.hpp>
-#include <motet/runtime/train/rate.hpp>
+#include <motet/runtime/state/rate.hpp>
 
 #include <cstdio>
 

@@ -76,8 +76,8 @@
 #include <motet/runtime/stage/foretell.hpp>
 #include <motet/runtime/stage/plan_choices.hpp>
 #include <motet/runtime/stage/profile_module.hpp>
+#include <motet/runtime/state/rate.hpp>
 #include <motet/runtime/train/pipeline_trainer.hpp>
-#include <motet/runtime/train/rate.hpp>
 #include <motet/schedule/check/proven.hpp>
 #include <motet/schedule/core/compile.hpp>
 #include <motet/schedule/core/compose.hpp>

@@ -71,7 +71,7 @@ class single_rank {
  public:
   using master = typename Numbers::master;
 
-  single_rank(motet::index samples, motet::index groups, const adamw_settings& settings = {},
+  single_rank(motet::index samples, motet::index groups, const optimizer_settings& settings = {},
               std::uint64_t seed = 1)
       : groups_(groups),
         settings_(settings),
@@ -114,8 +114,8 @@ class single_rank {
     result.gradient_norm = std::sqrt(result.gradient_norm);
     const double scale = clip_scale(result.gradient_norm, settings_.clip);
     device_.run([&](auto& ctx) {
-      for (const parameter_run& run : decay_runs(parameters_, Model::trainable_size)) {
-        const auto own = adamw_step_for<cpu::adamw_step>(settings_, updates + 1, rate, scale, run.decay);
+      for (const parameter_run& run : update_runs(parameters_, Model::trainable_size)) {
+        const auto own = update_step_for(settings_, updates + 1, rate, scale, run.decay);
         adamw(ctx, weights.data() + run.offset, gradients.data() + run.offset, first.data() + run.offset,
               second.data() + run.offset, run.size, own, false);
       }
@@ -155,7 +155,7 @@ class single_rank {
   }
 
   motet::index groups_;
-  adamw_settings settings_;
+  optimizer_settings settings_;
   std::uint64_t seed_;
   batch_groups<Model> parts_;
   std::vector<parameter> parameters_;

@@ -37,7 +37,7 @@ MUST_MOVE = [
     (r"(convert_rows_kernel|map_rows_kernel|sum_rows_kernel|head_moves_kernel|collect_rows_kernel)<%s" % MOVES, "load store"),
     (r"finish_product<.*, true>$", "load store"),
     (r"multiply_matrix_tiles<", "store"),
-    (r"adamw\w*<", "load store"),
+    (r"(adamw|lion|average)\w*<", "load store"),
     (r"squares_of\w*<", "load"),
     (r"(sum_chunks|sum_token_parts)<[248],", "load"),
     (r"sum_tokens<[248],", "load store"),

@@ -16,7 +16,8 @@ namespace motet {
 //   model.safetensors
 //       weights under their global names, F32
 //   optimizer.safetensors
-//       its moments under the same names with .m and .v, F32; absent when nothing was
+//       its moments under the same names with .m and .v, and averages of weights with .ema, F32; absent
+//       when nothing was
 //   given and RUN/latest, a line with the name of the newest one. Of several parts each has files of its own,
 //   model-00001-of-00004.safetensors, and the index says which part has which rectangle of each tensor. This
 //   header reads; checkpoint_write.hpp and checkpoint_parts.hpp write.
@@ -32,6 +33,9 @@ struct expected_tensor {
   std::string name;
   std::vector<index> shape;
 };
+
+// Which weights a program takes: those of the last step, or the moving averages of those that learn.
+enum class weights_of : std::uint8_t { last_step, averages };
 
 // An opened checkpoint, of one part or of many: version, index and sizes are checked on opening, bytes when
 // they are loaded.
@@ -54,6 +58,7 @@ class checkpoint {
   std::int64_t step() const { return index_.step; }
   index parts() const { return index_.parts; }
   const std::string& model() const { return index_.model; }
+  const std::string& moved_by() const { return index_.optimizer; }  // the name of the optimizer
   const json& state() const { return index_.state; }
   const json& description() const { return index_.description; }  // of the nets; see model/describe.hpp
   const std::vector<checkpoint_tensor>& weights() const { return index_.of(tensor_use::weights).tensors; }
@@ -96,10 +101,28 @@ class checkpoint {
                       differences(tensor_use::optimizer, optimizer, true));
     load_slices(model, whole_slices(weights), whole_slices(optimizer));
   }
-  // The weights alone, for a program that does not train on.
-  void load_weights(std::string_view model, std::span<const loaded_tensor> weights) const {
+  bool has_averages() const { return !averages().empty(); }
+  // The weights alone, for a program that does not train on; with averages (MT-R57: there are none) those of
+  // the tensors that have them.
+  void load_weights(std::string_view model, std::span<const loaded_tensor> weights,
+                    weights_of which = weights_of::last_step) const {
     refuse(model, differences(tensor_use::weights, weights, true));
-    load_slices(model, whole_slices(weights), {});
+    std::vector<loaded_slice> last, followed;
+    if (which == weights_of::averages && !has_averages()) fail(checkpoint_without_averages, path_.string());
+    for (const loaded_tensor& each : weights) {
+      const std::string name = each.name + ".ema";
+      if (which == weights_of::averages && find(tensor_use::optimizer, name) != nullptr)
+        followed.push_back(whole_slice(name, each.shape, each.data));
+      else last.push_back(whole_slice(each.name, each.shape, each.data));
+    }
+    load_slices(model, last, followed);
+  }
+  // The names of the averages that are there.
+  std::vector<std::string> averages() const {
+    std::vector<std::string> out;
+    for (const checkpoint_tensor& each : optimizer())
+      if (each.name.ends_with(".ema")) out.push_back(each.name);
+    return out;
   }
 
  private:

@@ -88,7 +88,13 @@ inline checkpoint_index join_parts(const std::filesystem::path& folder, const ch
   std::unordered_map<std::string, std::size_t> known[2];
   for (index part = 0; part < wanted.parts; ++part) {
     checkpoint_index own = read_part_record(folder, wanted, part);
-    if (part == 0) out.step = own.step, out.model = own.model, out.parts = own.parts, out.block = own.block;
+    if (part == 0) {
+      out.step = own.step, out.model = own.model, out.optimizer = own.optimizer;
+      out.parts = own.parts, out.block = own.block;
+    }
+    if (own.optimizer != out.optimizer)
+      faults += sentence(
+          {"\n  part ", part + 1, " was moved by ", own.optimizer, ", one before by ", out.optimizer});
     for (const tensor_use use : tensor_uses) {
       auto& all = out.of(use);
       all.files.push_back(own.of(use).files[as_size(part)]);

@@ -37,6 +37,7 @@ struct checkpoint_tensor {
 struct checkpoint_index {
   std::int64_t step = 0;
   std::string model;
+  std::string optimizer = "adamw";  // that moved the weights
   json description, state;
   index parts = 1;
   index block = 0;  // bytes that one checksum covers; 0: a whole piece

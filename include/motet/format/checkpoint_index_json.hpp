@@ -155,6 +155,7 @@ inline std::string write_checkpoint_index(const checkpoint_index& from, std::opt
   }
   json out{{"version", whole ? 1 : checkpoint_version}, {"step", from.step},   {"model", from.model},
            {"description", from.description},           {"state", from.state}, {"files", std::move(files)}};
+  if (from.optimizer != "adamw") out.set("moved_by", from.optimizer);
   if (whole) {
     out.set("tensors", detail::checksums_json(from));
     return detail::sealed(std::move(out));
@@ -179,6 +180,7 @@ inline checkpoint_index read_checkpoint_index(const json& whole) {
   out.model = whole.at("model").string();
   out.state = whole.at("state");
   out.description = whole.at("description");
+  if (const json* by = whole.find("moved_by"); by != nullptr) out.optimizer = by->string();
   if (whole.at("version").integer() == 1) {
     out.checksums = whole.at("tensors");
     detail::read_files(whole.at("files"), out);

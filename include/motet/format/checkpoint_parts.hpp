@@ -19,6 +19,7 @@ struct checkpoint_part {
   std::string model;
   index part = 0, parts = 1;
   std::span<const saved_slice> weights, optimizer;
+  std::string moved_by = "adamw";  // the name of the optimizer
 };
 
 namespace detail {
@@ -102,6 +103,7 @@ inline checkpoint_index write_part_files(const std::filesystem::path& folder, co
   checkpoint_index out;
   out.step = part.step;
   out.model = part.model;
+  out.optimizer = part.moved_by;
   out.parts = part.parts;
   const auto whole = [](const saved_slice& slice) { return is_whole(slice.shape, slice.covers); };
   const bool alone = part.parts == 1 && std::ranges::all_of(part.weights, whole) &&

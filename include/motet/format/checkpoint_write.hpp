@@ -18,6 +18,7 @@ struct checkpoint_contents {
   std::span<const saved_tensor> weights, optimizer;
   // of the nets, as describe<Model>() says it (model/describe.hpp); converters read it
   json description = {};
+  std::string moved_by = "adamw";  // the name of the optimizer
 };
 
 // By one program alone: writes RUN/step-000123, then RUN/latest, then removes all but the newest `keep`
@@ -34,8 +35,8 @@ inline std::filesystem::path save_checkpoint(const std::filesystem::path& run,
   for (const saved_tensor& each : contents.optimizer)
     optimizer.push_back(whole_slice(each.name, each.shape, each.data));
   atomic_directory folder(run / detail::step_folder(contents.step));
-  checkpoint_index whole =
-      detail::write_part_files(folder.path(), {contents.step, contents.model, 0, 1, weights, optimizer});
+  checkpoint_index whole = detail::write_part_files(
+      folder.path(), {contents.step, contents.model, 0, 1, weights, optimizer, contents.moved_by});
   whole.state = contents.state;
   whole.description = contents.description;
   return detail::publish_checkpoint(run, folder, whole, keep);

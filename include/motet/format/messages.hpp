@@ -85,13 +85,38 @@ inline constexpr message checkpoint_part_absent{
     "MT-R55", "a part of a checkpoint was not written",
     "a rank stopped before it was done, its disk is not the one of the others, or nobody waited for it",
     "Put the checkpoints on a disk that all ranks share; nothing was replaced"};
+inline constexpr message checkpoint_of_another_optimizer{
+    "MT-R56", "a checkpoint was made by another optimizer", "its state would mean something else",
+    "Go on with the optimizer that made it, or begin a new run from its weights"};
+inline constexpr message checkpoint_without_averages{
+    "MT-R57", "a checkpoint has no averages of weights", "its run followed none",
+    "Take the weights themselves, or train with an average of them"};
 
-inline constexpr message format_messages[] = {
-    json_malformed,        json_wrong_kind,     json_not_text,           file_unreadable,
-    file_unwritable,       disk_full,           safetensors_malformed,   safetensors_cut,
-    tensor_missing,        tensor_mismatch,     tensor_set_incomplete,   safetensors_misuse,
-    hf_config_unsupported, hf_not_expressible,  csv_malformed,           hf_command_line,
-    embed_input,           embed_model,         checkpoint_absent,       checkpoint_of_another_version,
-    checkpoint_damaged,    checkpoint_mismatch, checkpoint_parts_differ, checkpoint_part_absent};
+inline constexpr message format_messages[] = {json_malformed,
+                                              json_wrong_kind,
+                                              json_not_text,
+                                              file_unreadable,
+                                              file_unwritable,
+                                              disk_full,
+                                              safetensors_malformed,
+                                              safetensors_cut,
+                                              tensor_missing,
+                                              tensor_mismatch,
+                                              tensor_set_incomplete,
+                                              safetensors_misuse,
+                                              hf_config_unsupported,
+                                              hf_not_expressible,
+                                              csv_malformed,
+                                              hf_command_line,
+                                              embed_input,
+                                              embed_model,
+                                              checkpoint_absent,
+                                              checkpoint_of_another_version,
+                                              checkpoint_damaged,
+                                              checkpoint_mismatch,
+                                              checkpoint_parts_differ,
+                                              checkpoint_part_absent,
+                                              checkpoint_of_another_optimizer,
+                                              checkpoint_without_averages};
 
 }  // namespace motet

@@ -12,10 +12,13 @@
 
 namespace motet {
 
-// A module's own pace: shares of the learning rate and of the optimizer's decay.
+// A module's own pace: see module_pace.
 struct named_pace {
   std::string module;
-  double rate = 1, decay = 1;
+  double rate = 1;                          // share of the learning rate
+  std::optional<double> decay{};            // of its weights, in place of the optimizer's
+  std::optional<rate_schedule> schedule{};  // its own, in place of the rates that steps are given
+  std::optional<double> layers{};           // in place of layer_rate
 };
 
 struct trainer_options {
@@ -24,7 +27,9 @@ struct trainer_options {
   // from all
   index parts = 1;
   std::uint64_t seed = 1;
-  adamw_settings optimizer{};
+  optimizer_settings optimizer{};
+  double ema = 0;                   // decay of the moving average of the weights; 0: there is none
+  double layer_rate = 1;            // the rate of a block, as a share of that of the block above it
   std::vector<named_pace> paces{};  // of modules that learn at another pace than the others
   bool clamp_scale = true;  // keeps the loss's number at or below its limit, such as CLIP's scale below 100
   // seconds for a step; then the ranks are stopped and who waits for whom is told. 0: none
@@ -62,9 +67,10 @@ class ranks_here {
   virtual step_result step(std::span<const void* const> inputs, double rate, timeline* record) = 0;
   virtual index updates() const = 0;
   // Brings weights together that embed() needs; called by all processes.
-  virtual void gather() = 0;
+  virtual void gather(weights_of which) = 0;
   virtual void embed(std::size_t module, const void* input, master* out) = 0;
   virtual std::vector<master> weights() = 0;
+  virtual std::vector<master> averages() = 0;
   virtual flat_state<master> state() = 0;
   virtual void set_state(const flat_state<master>& from) = 0;
   virtual std::filesystem::path save(const std::filesystem::path& run, const std::string& name, json state,
@@ -113,15 +119,21 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
     return trained_.step(inputs, rate, record);
   }
   index updates() const override { return trained_.updates(); }
-  void gather() override {
-    if (gathered_) return;
+  void gather(weights_of which) override {
+    if (gathered_ && gathered_of_ == which) return;
+    gathered_.reset();
+    gathered_of_ = which;
+    if (which == weights_of::averages) {
+      gathered_ = trained_.averages();
+      return;
+    }
     bool whole = true;
     for (std::size_t k = 0; k < this->model().nets.size(); ++k)
       whole = whole && trained_.find_whole(k).weights != nullptr;
     if (!whole) gathered_ = trained_.weights();
   }
   void embed(std::size_t module, const void* input, master* out) override {
-    gather();
+    if (!gathered_) gather(weights_of::last_step);
     if (!embedder_) embedder_.emplace(this->model(), this->device());
     const auto whole = trained_.find_whole(module);
     if (gathered_) embedder_->embed(module, input, gathered_->data() + trained_.offset_of(module), out);
@@ -131,6 +143,7 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
                           out);
   }
   std::vector<master> weights() override { return trained_.weights(); }
+  std::vector<master> averages() override { return trained_.averages(); }
   flat_state<master> state() override { return trained_.state(); }
   void set_state(const flat_state<master>& from) override {
     gathered_.reset();
@@ -163,6 +176,7 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
   std::optional<Device> device_;
   std::optional<embedder<Numbers, Device>> embedder_;
   std::optional<std::vector<master>> gathered_;  // weights, until they change
+  weights_of gathered_of_ = weights_of::last_step;
 };
 
 }  // namespace motet

@@ -42,7 +42,7 @@ inline plan plan_of_one(const list<module_facts>& facts, index parts, bool own_l
 // Asks for: a world of as many ranks as the plan has, and batches of `batch` samples. All processes
 // make the same calls.
 // Memory: what memory() says, counted by a dry run; prepare(), or the first step, takes it all.
-// Errors: MT-P74, MT-R01, MT-R02, MT-R03, MT-R07, MT-R08, MT-R09
+// Errors: MT-P74, MT-R01, MT-R02, MT-R03, MT-R07, MT-R08, MT-R09, MT-R29
 // Example:
 //   #include <motet/nn/towers/vit.hpp>
 //   using eye = vit<vit_config{.image = 16, .patch = 4, .width = 32, .layers = 1, .heads = 2}>;
@@ -64,7 +64,7 @@ class trainer {
                 detail::plan_of_one(facts_of<Model>(), checked(how).parts, is_own_loss<typename Model::loss>),
                 how) {}
   trainer(const launched_world& world, const plan& from, const trainer_options& how)
-      : main_(world.is_main()), batch_(how.batch) {
+      : main_(world.is_main()), batch_(how.batch), learning_(learning_of(how)) {
     proven_plan proven = require_proven(from, facts_of<Model>(), how.batch);
     plan_ = std::move(proven.value);
     world.require_ranks(plan_.cluster.ranks);
@@ -73,18 +73,21 @@ class trainer {
     same.add("plan", write_json(plan_json(plan_)));
     same.add("batch", std::to_string(how.batch));
     same.add("seed", std::to_string(how.seed));
-    const adamw_settings& moved = how.optimizer;
-    same.add("optimizer",
-             write_json(json(json::array{moved.beta1, moved.beta2, moved.epsilon, moved.decay, moved.clip})));
+    const optimizer_settings& moved = how.optimizer;
+    same.add("optimizer", std::string(name_of(moved.kind)) + " " +
+                              write_json(json(json::array{moved.beta1, moved.beta2, moved.epsilon,
+                                                          moved.decay, moved.clip, moved.momentum})));
+    same.add("average of weights", write_json(json(how.ema)));
+    same.add("rate from block to block", write_json(json(how.layer_rate)));
     same.add("limit of the loss's number", how.clamp_scale ? "kept" : "none");
-    for (const named_pace& each : how.paces)
-      same.add("pace of " + each.module, write_json(json(json::array{each.rate, each.decay})));
+    for (const named_pace& each : how.paces) same.add("pace of " + each.module, text_of(each));
     pipeline_config config;
     config.batch = how.batch;
     config.modules = choices_of(plan_);
-    set_paces(config.modules, how.paces);
+    set_paces(config.modules, how);
     config.seed = how.seed;
     config.optimizer = how.optimizer;
+    config.ema = how.ema;
     config.clamp_scale = how.clamp_scale;
     config.deadline = how.deadline;
     config.resplit = how.resplit;
@@ -128,9 +131,10 @@ class trainer {
     prepare();
     here_->embed(Model::template position<Name>(), &samples, out);
   }
-  void gather() {
+  // Which weights embed() takes: until they change, those of the averages after gather(weights_of::averages).
+  void gather(weights_of which = weights_of::last_step) {
     prepare();
-    here_->gather();
+    here_->gather(which);
   }
 
   index updates() const { return here_->updates(); }
@@ -139,6 +143,11 @@ class trainer {
   std::vector<master> weights() {
     prepare();
     return here_->weights();
+  }
+  // The same of their moving averages, with what does not learn as it is; of a run with ema alone.
+  std::vector<master> averages() {
+    prepare();
+    return here_->averages();
   }
   flat_state<master> state() {
     prepare();
@@ -167,10 +176,12 @@ class trainer {
   // section, counted; and the FLOPs of this batch, nothing computed twice, which utilisation is counted by.
   step_costs costs() { return here_->costs(); }
   void clear_costs() { here_->clear_costs(); }
-  step_costs foretold_costs() const { return count_step(here_->model(), batch_); }
+  step_costs foretold_costs() const { return count_step(here_->model(), batch_, {}, false, learning_); }
   double flops(const batch& of) const {
     const batch_inputs<Model> inputs(of);
-    return count_step(here_->model(), here_->model().nets[0]->of->samples(inputs[0]), inputs).flops();
+    return count_step(here_->model(), here_->model().nets[0]->of->samples(inputs[0]), inputs, false,
+                      learning_)
+        .flops();
   }
   // The work of each place of the plan, as the ranks will run it.
   program_work work() const { return foretell(here_->model(), order(), choices_of(plan_), batch_); }
@@ -180,10 +191,21 @@ class trainer {
   void require_same(const run_identity& identity) { here_->require_same(identity); }
 
  private:
-  static void set_paces(std::vector<module_choice>& modules, const std::vector<named_pace>& paces) {
+  static std::string text_of(const named_pace& pace) {
+    std::string out = write_json(json(pace.rate));
+    if (pace.decay) out += sentence({", decay ", write_json(json(*pace.decay))});
+    if (pace.layers) out += sentence({", from block to block ", write_json(json(*pace.layers))});
+    if (!pace.schedule) return out;
+    const rate_schedule& own = *pace.schedule;
+    return out + ", schedule " +
+           write_json(json(json::array{static_cast<int>(own.kind), own.peak, own.warmup, own.steps, own.floor,
+                                       own.delay}));
+  }
+  static void set_paces(std::vector<module_choice>& modules, const trainer_options& how) {
     modules.resize(Model::size);
+    for (module_choice& each : modules) each.pace.layers = how.layer_rate;
     std::array<bool, Model::size> known{};
-    for (const named_pace& each : paces) {
+    for (const named_pace& each : how.paces) {
       std::size_t k = 0;
       while (k < Model::size && Model::names[k] != each.module) ++k;
       if (k == Model::size)
@@ -193,11 +215,27 @@ class trainer {
       };
       if (std::exchange(known[k], true)) refuse("is given twice");
       if (Model::frozen[k]) refuse("is of a frozen module, which does not learn");
-      for (const double number : {each.rate, each.decay})
+      const rate_schedule own = each.schedule.value_or(rate_schedule{});
+      for (const double number :
+           {each.rate, each.decay.value_or(0), each.layers.value_or(1), own.peak, own.floor})
         if (!std::isfinite(number) || number < 0)
           refuse(sentence({"is ", std::to_string(number), ", wanted 0 or more"}));
-      modules[k].pace = {each.rate, each.decay};
+      if (own.warmup < 0 || own.delay < 0)
+        refuse(sentence(
+            {"has a warm-up of ", own.warmup, " steps and a delay of ", own.delay, ", wanted 0 or more"}));
+      modules[k].pace = {each.rate, each.decay, each.schedule, each.layers.value_or(how.layer_rate)};
     }
+  }
+  static learning learning_of(const trainer_options& how) {
+    const optimizer_settings& by = how.optimizer;
+    for (const auto& [name, number] : {std::pair("ema", how.ema), std::pair("beta1", by.beta1),
+                                       std::pair("beta2", by.beta2), std::pair("momentum", by.momentum)})
+      if (!(number >= 0 && number < 1))
+        fail(bad_training_option,
+             sentence({name, " = ", std::to_string(number), ", wanted 0 or more, and less than 1"}));
+    if (!std::isfinite(how.layer_rate) || how.layer_rate < 0)
+      fail(bad_training_option, "layer_rate = " + std::to_string(how.layer_rate) + ", wanted 0 or more");
+    return {how.optimizer, how.ema};
   }
   static const trainer_options& checked(const trainer_options& how) {
     if (how.batch < 1 || how.parts < 1 || how.parts > how.batch)
@@ -208,6 +246,7 @@ class trainer {
 
   bool main_, prepared_ = false;
   index batch_;
+  learning learning_;
   plan plan_;
   std::unique_ptr<ranks_here<Numbers, Device>> here_;
 };

@@ -82,11 +82,17 @@ inline constexpr message fed_rows_differ{
     "the pictures of a sample and the places of their rows were put together from different data",
     "Put both together from one list of pieces (pictured_text)"};
 
+inline constexpr message optimizer_does_not_fit{
+    "MT-R29", "this optimizer does not go with this plan or device",
+    "it needs whole matrices where a plan cuts them, or operations that the device does not have",
+    "Take tensor = 1 and zero = 0 for the module, train on CPUs, or take another optimizer"};
+
 inline constexpr message runtime_messages[] = {
-    not_finite,        bad_training_option, step_too_large,      vocabulary_mismatch,  resume_mismatch,
-    no_held_out,       ranks_too_late,      ranks_failed_before, program_does_not_fit, reduction_misused,
-    join_misfit,       gradients_not_owned, feed_misfit,         run_folder_in_use,    unknown_token,
-    text_does_not_fit, bad_saying,          logits_not_finite,   fed_rows_differ};
+    not_finite,           bad_training_option, step_too_large,  vocabulary_mismatch,
+    resume_mismatch,      no_held_out,         ranks_too_late,  ranks_failed_before,
+    program_does_not_fit, reduction_misused,   join_misfit,     gradients_not_owned,
+    feed_misfit,          run_folder_in_use,   unknown_token,   text_does_not_fit,
+    bad_saying,           logits_not_finite,   fed_rows_differ, optimizer_does_not_fit};
 
 inline constexpr message launch_not_a_number{"MT-R20", "a launcher's variable is not a number in its range",
                                              "it was set by hand, or by a tool that means something else",

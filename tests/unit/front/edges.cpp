@@ -354,7 +354,7 @@ TEST_CASE("what is frozen stays, keeps nothing and costs no backward") {
 TEST_CASE("a module learns at its own pace, whatever the plan") {
   const launched_world world = alone("1");
   trainer_options how{.batch = samples};
-  how.paces = {{"eye", 0, 0}, {"talk", 0.25, 2}};
+  how.paces = {{"eye", 0, 0}, {"talk", 0.25, 2 * optimizer_settings{}.decay}};
   trainer<all_learn> one(world, how), usual(world, {.batch = samples});
   trainer<all_learn> spread(world, apart(), how);
   const fed_text data(1);
@@ -365,7 +365,7 @@ TEST_CASE("a module learns at its own pace, whatever the plan") {
   const auto own = one.weights(), others = usual.weights();
   CHECK(laws::off_by(spread.weights(), own) <= 1e-4);
   // An AdamW step moves a number by rate x (its direction + decay x the number), the same direction in both.
-  const auto decay = static_cast<float>(adamw_settings{}.decay);
+  const auto decay = static_cast<float>(optimizer_settings{}.decay);
   for (const parameter& each : all_learn::parameters()) {
     CAPTURE(each.name);
     const auto at = static_cast<std::size_t>(each.offset);

@@ -5,6 +5,7 @@
 #include <motet/plan/prove/plan_for.hpp>
 
 #include "deviation.hpp"
+#include "plain_muon.hpp"
 #include "single_rank.hpp"
 #include "unit/runtime/allocations.hpp"
 #include "unit/runtime/small_model.hpp"
@@ -193,4 +194,267 @@ TEST_CASE("training lowers the loss of a batch that it sees again and again") {
   CHECK(train.updates() == 31);
   CHECK_THROWS_WITH_AS(train.step(small_batch(8).get(), 1e-3),
                        doctest::Contains("has 8 samples, planned for exactly 7"), error);
+}
+
+namespace {
+
+// Optimizers by themselves: gradients of one rank, and updates in loops over doubles that know parameters by
+// their names alone. The caption has a pace of its own.
+trainer_options learns_by(optimizer_kind kind) {
+  trainer_options how{.batch = 8};
+  how.optimizer.kind = kind;
+  how.optimizer.beta2 = 0.99;
+  how.ema = 0.8;
+  how.layer_rate = 0.7;
+  how.paces = {{"caption", 0.5, 0.05, rate_schedule{rate_kind::linear, 2e-3, 1, 5, 0.1, 1}, 0.9}};
+  return how;
+}
+struct plain_run {
+  std::vector<double> weights, average, first, second;
+};
+plain_run plainly(optimizer_kind kind, int steps) {
+  single_rank<small_model, fp32> from(8, 1);
+  const small_batch data(8);
+  const auto size = static_cast<std::size_t>(small_model::trainable_size);
+  plain_run out{
+      {from.weights.begin(), from.weights.end()}, {}, std::vector<double>(size), std::vector<double>(size)};
+  out.average = out.weights;
+  for (int step = 0; step < steps; ++step) {
+    from.differentiate(data.get());
+    double squares = 0;
+    for (const float g : from.gradients) squares += static_cast<double>(g) * static_cast<double>(g);
+    const double clip = std::sqrt(squares) > 1 ? 1 / (std::sqrt(squares) + 1e-6) : 1;
+    for (const parameter& each : small_model::parameters()) {
+      const bool caption = each.name.starts_with("caption.");
+      const std::size_t block = each.name.find(".blocks.");
+      const double falls = caption ? 0.9 : 0.7;
+      double rate =
+          caption ? 0.5 * (step == 0 ? 0 : 2e-3 * (0.1 + 0.9 * (1 - (step - 1.0 - (step > 1 ? 1 : 0)) / 3)))
+                  : 1e-3;
+      if (caption && step == 1) rate = 0.5 * 2e-3;
+      if (block != std::string::npos) rate *= std::pow(falls, '2' - each.name[block + 8]);
+      else if (each.name.find(".embed.") != std::string::npos) rate *= std::pow(falls, 3);
+      const double decay = each.decay ? caption ? 0.05 : 0.2 : 0;
+      const auto begin = static_cast<std::size_t>(each.offset), count = static_cast<std::size_t>(each.size());
+      const auto part = [&](const std::vector<double>& of) {
+        return std::vector<double>(&of[begin], &of[begin] + count);
+      };
+      if (kind == optimizer_kind::muon && block != std::string::npos && each.rows > 1) {
+        std::vector<double> w = part(out.weights), m = part(out.first), g;
+        for (std::size_t i = 0; i < count; ++i)
+          g.push_back(clip * static_cast<double>(from.gradients[begin + i]));
+        laws::plain_muon(w, g, m, each.rows, each.width, rate, decay, 0.95);
+        std::copy(w.begin(), w.end(), &out.weights[begin]);
+        std::copy(m.begin(), m.end(), &out.first[begin]);
+        continue;
+      }
+      for (std::size_t i = begin; i < begin + count; ++i) {
+        const double g = clip * static_cast<double>(from.gradients[i]);
+        double &w = out.weights[i], &m = out.first[i], &v = out.second[i];
+        if (kind == optimizer_kind::lion) {
+          const double toward = 0.9 * m + 0.1 * g;
+          w -= rate * ((toward > 0) - (toward < 0) + decay * w);
+          m = 0.99 * m + 0.01 * g;
+        } else {
+          m = 0.9 * m + 0.1 * g;
+          v = 0.99 * v + 0.01 * g * g;
+          const double t = step + 1;
+          w -= rate *
+               (m / (1 - std::pow(0.9, t)) / (std::sqrt(v / (1 - std::pow(0.99, t))) + 1e-6) + decay * w);
+        }
+      }
+    }
+    for (std::size_t i = 0; i < size; ++i) out.average[i] = 0.8 * out.average[i] + 0.2 * out.weights[i];
+    std::copy(out.weights.begin(), out.weights.end(), from.weights.begin());
+    ++from.updates;
+  }
+  return out;
+}
+// Where a gradient is zero but for rounding its sign is anything: under Lion some elements may move otherwise.
+double share_off(const std::vector<float>& got, const std::vector<double>& wanted, double tolerance) {
+  double off = 0;
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    off += !(std::abs(static_cast<double>(got[i]) - wanted[i]) <= tolerance);
+  return off / static_cast<double>(wanted.size());
+}
+
+using replicas = plan_for<small_model, on<"picture", ranks<0, 2>, data<2>>,
+                          on<"caption", ranks<0, 2>, data<2>>, by<batch_sync, strategy::microbatches<1>>>;
+using parts_of_layers = plan_for<small_model, on<"picture", ranks<0, 2>, tensor<2>>,
+                                 on<"caption", ranks<2, 3>>, by<batch_sync, strategy::microbatches<1>>>;
+plan with_zero(plan of, int level) {
+  for (module_plan& each : of.modules)
+    if (each.on.split().data > 1) each.zero = level;
+  return of;
+}
+
+}  // namespace
+
+TEST_CASE("every optimizer, average and pace is as it is defined, on one rank and under plans") {
+  const launched_world world = alone();
+  const small_batch data(8);
+  for (const optimizer_kind kind : {optimizer_kind::adamw, optimizer_kind::lion, optimizer_kind::muon}) {
+    CAPTURE(std::string(name_of(kind)));
+    const plain_run wanted = plainly(kind, 4);
+    const trainer_options how = learns_by(kind);
+    const auto right = [&](trainer<small_model>& train) {
+      for (int k = 0; k < 4; ++k) train.step(data.get(), 1e-3);
+      const double most = kind == optimizer_kind::lion ? 0.03 : 0;
+      CHECK(share_off(train.weights(), wanted.weights, 5e-5) <= most);
+      CHECK(share_off(train.averages(), wanted.average, 5e-5) <= most);
+    };
+    trainer<small_model> one(world, how), spread(world, layout::value(), how);
+    right(one);
+    right(spread);
+    for (const int level : {1, 2})
+      if (kind == optimizer_kind::muon) {
+        CHECK(refusal(with_zero(replicas::value(), level), how).find("cut by zero") != std::string::npos);
+        CHECK(refusal(with_zero(replicas::value(), level), how).find("MT-R29") != std::string::npos);
+      } else {
+        trainer<small_model> shared(world, with_zero(replicas::value(), level), how);
+        right(shared);
+        const stage_memory held = shared.memory()[0].stages;
+        CHECK(held.optimizer == (kind == optimizer_kind::lion ? 1 : 2) * held.averages);
+      }
+    if (kind == optimizer_kind::muon) {
+      CHECK(refusal(parts_of_layers::value(), how).find("picture are cut by tensor = 2") !=
+            std::string::npos);
+    } else {
+      trainer<small_model> cut(world, parts_of_layers::value(), how);
+      right(cut);
+    }
+  }
+}
+
+TEST_CASE("memory is foretold by moments and averages, and a refused step moves none") {
+  const launched_world world = alone();
+  const auto of = [&](optimizer_kind kind, double ema) {
+    trainer_options how{.batch = 8, .ema = ema};
+    how.optimizer.kind = kind;
+    return trainer<small_model>(world, how).memory()[0].stages;
+  };
+  const stage_memory usual = of(optimizer_kind::adamw, 0), lion = of(optimizer_kind::lion, 0.9);
+  CHECK(usual.averages == 0);
+  CHECK(usual.optimizer == 2 * usual.gradients);
+  CHECK(lion.optimizer == lion.gradients);
+  CHECK(lion.averages == lion.gradients);
+  motet::index matrices = 0;
+  for (const parameter& each : small_model::parameters())
+    if (moves_as_matrix(each, optimizer_kind::muon)) matrices += parameter_space(each.size());
+  CHECK(matrices > 0);
+  CHECK(of(optimizer_kind::muon, 0).optimizer == usual.optimizer - 4 * matrices);
+
+  trainer<small_model> train(world, learns_by(optimizer_kind::lion));
+  small_batch data(8);
+  train.step(data.get(), 1e-3);
+  const flat_state<float> before = train.state();
+  data.pixels[5] = std::numeric_limits<float>::quiet_NaN();
+  CHECK_THROWS_WITH_AS(train.step(data.get(), 1e-3), doctest::Contains("MT-R01"), error);
+  const flat_state<float> after = train.state();
+  CHECK(after.weights == before.weights);
+  CHECK(after.first == before.first);
+  CHECK(after.average == before.average);
+  CHECK(after.second.empty());
+}
+
+TEST_CASE("steps of any optimizer with averages allocate nothing") {
+  const launched_world world = alone();
+  const small_batch data(8);
+  for (const optimizer_kind kind : {optimizer_kind::lion, optimizer_kind::muon}) {
+    trainer<small_model> train(world, learns_by(kind));
+    train.step(data.get(), 1e-3);
+    const long before = allocations.load();
+    train.step(data.get(), 1e-3);
+    CHECK(allocations.load() == before);
+  }
+}
+
+TEST_CASE("runs with other optimizers and averages go on exactly, and a checkpoint tells whose it is") {
+  const launched_world world = alone();
+  const std::filesystem::path base =
+      std::filesystem::temp_directory_path() / ("motet-learning-" + std::to_string(::getpid()));
+  const small_batch data(8);
+  for (const optimizer_kind kind : {optimizer_kind::lion, optimizer_kind::muon}) {
+    CAPTURE(std::string(name_of(kind)));
+    const std::filesystem::path run = base / std::string(name_of(kind));
+    const plan how = kind == optimizer_kind::lion ? with_zero(replicas::value(), 2) : layout::value();
+    trainer<small_model> first(world, how, learns_by(kind)), second(world, how, learns_by(kind));
+    first.step(data.get(), 1e-3);
+    first.step(data.get(), 1e-3);
+    first.save(run, "small");
+    const auto averages = first.averages();
+    first.step(data.get(), 1e-3);
+    const checkpoint from(run);
+    CHECK(from.moved_by() == name_of(kind));
+    second.load(from, "small");
+    CHECK(second.averages() == averages);
+    second.step(data.get(), 1e-3);
+    const flat_state<float> one = first.state(), other = second.state();
+    CHECK(one.weights == other.weights);
+    CHECK(one.first == other.first);
+    CHECK(one.second == other.second);
+    CHECK(one.average == other.average);
+    // Another plan goes on within rounding.
+    trainer<small_model> alone_now(world, learns_by(kind));
+    alone_now.load(from, "small");
+    alone_now.step(data.get(), 1e-3);
+    CHECK(share_off(alone_now.weights(), {one.weights.begin(), one.weights.end()}, 5e-5) <= 0.03);
+    // Its averages, for who does not train on.
+    std::vector<float> read(averages.size());
+    std::vector<loaded_tensor> wanted;
+    for (const parameter& each : small_model::parameters())
+      wanted.push_back({each.name, shape_of(each), read.data() + each.offset});
+    from.load_weights("small", wanted, weights_of::averages);
+    CHECK(read == averages);
+    // Features by averages, until weights change.
+    const small_batch few(2);
+    std::vector<float> by_averages(8 * 8), wanted_features(8 * 8), by_weights(8 * 8);
+    alone_now.load(from, "small");
+    alone_now.embed<"picture">(std::get<0>(few.get()), by_weights.data());
+    alone_now.gather(weights_of::averages);
+    alone_now.embed<"picture">(std::get<0>(few.get()), by_averages.data());
+    flat_state<float> averaged = alone_now.state();
+    averaged.weights = averages;
+    alone_now.set_state(averaged);
+    alone_now.embed<"picture">(std::get<0>(few.get()), wanted_features.data());
+    CHECK(by_averages == wanted_features);
+    CHECK(by_averages != by_weights);
+    // Of another optimizer.
+    trainer<small_model> usual(world, {.batch = 8});
+    const std::string both =
+        "made by " + std::string(name_of(kind)) + ", and this run moves weights by adamw";
+    CHECK_THROWS_WITH_AS(usual.load(from, "small"), doctest::Contains(both.c_str()), error);
+    CHECK_THROWS_WITH_AS(usual.load(from, "small"), doctest::Contains("MT-R56"), error);
+    CHECK_THROWS_WITH_AS(usual.averages(), doctest::Contains("ema = 0"), error);
+  }
+  // Of a run without averages they begin with its weights.
+  trainer<small_model> usual(world, {.batch = 8}), followed(world, {.batch = 8, .seed = 5, .ema = 0.9});
+  usual.step(data.get(), 1e-3);
+  usual.save(base / "usual", "small");
+  const checkpoint plain(base / "usual");
+  followed.load(plain, "small");
+  CHECK(followed.averages() == usual.weights());
+  std::vector<float> one(8);
+  CHECK_THROWS_WITH_AS(plain.load_weights("small", {}, weights_of::averages), doctest::Contains("MT-R5"),
+                       error);
+  std::filesystem::remove_all(base);
+}
+
+TEST_CASE("how a run learns is in its range") {
+  const launched_world world = alone();
+  const auto refused = [&](trainer_options how) {
+    how.batch = 8;
+    try {
+      trainer<small_model> train(world, how);
+    } catch (const error& problem) {
+      return std::string(problem.what());
+    }
+    return std::string();
+  };
+  CHECK(refused({.ema = 1}).find("ema = 1") != std::string::npos);
+  CHECK(refused({.optimizer = {.beta1 = -0.5}}).find("beta1 = -0.5") != std::string::npos);
+  CHECK(refused({.layer_rate = -1}).find("layer_rate = -1") != std::string::npos);
+  CHECK(refused({.paces = {{"picture", 1, {}, rate_schedule{.warmup = -2}}}}).find("warm-up of -2") !=
+        std::string::npos);
+  CHECK(refused({.paces = {{"picture", 1, -0.1}}}).find("wanted 0 or more") != std::string::npos);
 }

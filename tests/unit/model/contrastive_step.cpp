@@ -120,14 +120,14 @@ void check_training(const std::string& name, double tolerance) {
       }
       synchronize(ctx);
       for (const parameter& p : list) {
-        const cpu::adamw_step settings{5e-4,
-                                       0.9,
-                                       0.98,
-                                       1e-6,
-                                       p.decay ? 0.2 : 0.0,
-                                       std::min(1.0, 1 / (length + 1e-6)),
-                                       1 - std::pow(0.9, t),
-                                       1 - std::pow(0.98, t)};
+        const cpu::update_step settings{5e-4,
+                                        0.9,
+                                        0.98,
+                                        1e-6,
+                                        p.decay ? 0.2 : 0.0,
+                                        std::min(1.0, 1 / (length + 1e-6)),
+                                        1 - std::pow(0.9, t),
+                                        1 - std::pow(0.98, t)};
         adamw(ctx, weight.data() + p.offset, gradient.data() + p.offset, first.data() + p.offset,
               second.data() + p.offset, p.size(), settings, true);
       }

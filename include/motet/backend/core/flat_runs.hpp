@@ -7,17 +7,33 @@
 
 namespace motet {
 
-// Neighbours that AdamW treats alike.
+// Neighbours that an optimizer treats alike. Lion has no second moment.
 template <class T>
-struct adamw_run {
+struct update_run {
   T *weight = nullptr, *gradient = nullptr, *first = nullptr, *second = nullptr;
   index count = 0;
   bool decays = false;
   bool only_clears = false;  // others update these: here their gradients are left zero, and that is all
   // products read copies of these weights, which the update writes as well: for a dry run, which finds none
   bool copied = false;
-  // its own shares of the step's rate and decay
-  double rate = 1, decay = 1;
+  double rate = 1;  // its own share of the step's
+};
+
+// Matrices of equal size, one behind the other, that Muon moves, each by itself.
+template <class T>
+struct matrix_run {
+  T *weight = nullptr, *gradient = nullptr, *first = nullptr;
+  index rows = 0, width = 0, count = 1;
+  bool decays = true;
+  double rate = 1;  // its own share of the step's
+};
+
+// Weights and the moving average that follows them.
+template <class T>
+struct average_run {
+  const T* weight = nullptr;
+  T* average = nullptr;
+  index count = 0;
 };
 
 template <class T>

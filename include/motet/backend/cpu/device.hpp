@@ -20,7 +20,6 @@ class device {
  public:
   using context = cpu::context;
   using step_forecast = cpu::step_forecast;
-  using adamw_step = cpu::adamw_step;
   using profile = cpu::profile;
   template <class T>
   using buffer = motet::buffer<T>;

@@ -19,6 +19,8 @@
 #include <motet/backend/cpu/losses/info_nce_part.hpp>
 #include <motet/backend/cpu/losses/sigmoid.hpp>
 #include <motet/backend/cpu/losses/token_losses.hpp>
+#include <motet/backend/cpu/parameters/average.hpp>
+#include <motet/backend/cpu/parameters/muon.hpp>
 #include <motet/backend/cpu/parameters/normal_draws.hpp>
 #include <motet/backend/cpu/parameters/optimizer.hpp>
 #include <motet/backend/cpu/products/linear.hpp>

@@ -21,7 +21,6 @@ class device {
  public:
   using context = cuda::context;
   using step_forecast = cuda::step_forecast;
-  using adamw_step = cuda::adamw_step;
   using profile = cuda::profile;
   template <class T>
   using buffer = cuda::buffer<T>;

@@ -20,6 +20,7 @@
 #include <motet/backend/cuda/losses/info_nce_part.hpp>
 #include <motet/backend/cuda/losses/sigmoid.hpp>
 #include <motet/backend/cuda/losses/token_losses.hpp>
+#include <motet/backend/cuda/parameters/average.hpp>
 #include <motet/backend/cuda/parameters/normal_draws.hpp>
 #include <motet/backend/cuda/parameters/optimizer.hpp>
 #include <motet/backend/cuda/products/linear.hpp>

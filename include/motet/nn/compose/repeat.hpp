@@ -25,7 +25,8 @@ struct repeat {
   static constexpr interval all{0, Count};
 
   static void parameters(parameter_list& list, interval part = all) {
-    for (index i = part.begin; i < part.end; ++i) list.template child<L>(std::to_string(i));
+    for (index i = part.begin; i < part.end; ++i)
+      list.in_block(i, [&] { list.template child<L>(std::to_string(i)); });
   }
 
   template <class N, class T = typename N::stream>

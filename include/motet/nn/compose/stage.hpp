@@ -71,7 +71,7 @@ struct tower_stage {
   static std::vector<parameter> parameters_of(std::string_view prefix, stage_range r, tensor_cut cut = {}) {
     parameter_list list(cut);
     const auto write = [&] {
-      if (is_first(r)) list.child<embed>("embed");
+      if (is_first(r)) list.in_block(parameter::before_blocks, [&] { list.child<embed>("embed"); });
       list.child("blocks", [&] { body::parameters(list, blocks(r)); });
       if (is_last(r)) list.part<tail>();
     };

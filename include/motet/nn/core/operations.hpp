@@ -224,13 +224,17 @@
 //       [all]
 //   clamp_to(ctx, pointer, most)
 //       [all] the number there is no larger afterwards
-//   Of many runs at once (backend/core/flat_runs.hpp), in lists that C::adamw_list and C::flat_list keep
+//   Of many runs at once (backend/core/flat_runs.hpp), in lists that C::update_list and C::flat_list keep
 //   where operations read them:
 //   sum_of_squares(ctx, list)
 //       -> double [all] of all runs
-//   adamw(ctx, list, numbers), adamw(ctx, list, numbers, loss, squares, clip)
+//   adamw(ctx, list, numbers), adamw(ctx, list, numbers, loss, squares, clip), lion(...) likewise
 //       [all] clips by the sums of the step; where they are not finite nothing changes. clamp_to(ctx,
 //       pointer, most, loss, squares) does as it does
+//   average(ctx, list, decay), average(ctx, list, decay, loss, squares)
+//       [all] C::average_list: numbers that follow weights
+//   muon(ctx, runs, numbers), muon(ctx, runs, numbers, loss, squares, clip)
+//       [all] of matrices, which takes ctx.memory; may be missing
 //   begin_numbers(ctx, first, second) -> coming, numbers_of(ctx, coming)
 //       [all] what two sums came to; work may begin in between
 //   weights_changed(ctx, pointer, count)

@@ -51,6 +51,11 @@ struct parameter {
   // one after the other; those of a vector are columns
   std::vector<interval> held_rows{{0, rows}}, held_columns{{0, width}};
   bool shared = true;  // tensor parallelism leaves it whole: every member of the group holds all of it
+  // The block of its net that it is in, or on which side of the blocks it stands: an embedding before them, a
+  // head behind them. All of a net without blocks is behind.
+  static constexpr index before_blocks = -1, behind_blocks = -2;
+  index block = behind_blocks;
+  index stacked = 1;  // matrices of equal size, one below the other, as the weights of experts are
 
   index size() const { return rows * width; }  // of the global tensor
   index held() const {
@@ -127,6 +132,22 @@ class parameter_list {
     write();
     by_rows_ = false;
   }
+  // What a function lists belongs to this block (parameter::block). Of one within another the outer one
+  // counts.
+  template <class Write>
+  void in_block(index number, Write&& write) {
+    const index outer = block_;
+    if (outer == parameter::behind_blocks) block_ = number;
+    write();
+    block_ = outer;
+  }
+  // Its matrices are so many, one below the other.
+  template <class Write>
+  void stacked(index count, Write&& write) {
+    stacked_ = count;
+    write();
+    stacked_ = 1;
+  }
   // A product cut along its outputs.
   template <class Layer>
   void child_rows(std::string_view name, std::vector<interval> rows) {
@@ -147,6 +168,8 @@ class parameter_list {
   void push(parameter item) {
     if (by_rows_) keep(item.vector ? item.held_columns : item.held_rows);
     if (by_columns_ && !item.vector) keep(item.held_columns);
+    item.block = block_;
+    item.stacked = item.vector ? 1 : stacked_;
     item.shared = whole_ || (!by_rows_ && (!by_columns_ || item.vector));
     used_ += parameter_space(item.held());
     items_.push_back(std::move(item));
@@ -164,7 +187,8 @@ class parameter_list {
   tensor_cut cut_;
   bool whole_ = false;                         // within a layer that is never cut
   bool by_rows_ = false, by_columns_ = false;  // within a product that is cut
-  std::vector<interval> held_;                 // of its outputs or inputs
+  index block_ = parameter::behind_blocks, stacked_ = 1;
+  std::vector<interval> held_;  // of its outputs or inputs
   std::vector<parameter> items_;
   index used_ = 0;
 };

@@ -34,8 +34,10 @@ struct experts {
 
   static void parameters(parameter_list& list) {
     const interval held = list.cut().share(count);
-    list.child_rows<widen>(Config.gated ? "gate_up" : "up", {{held.begin * wide, held.end * wide}});
-    list.child_rows<narrow>("down", {{held.begin * out, held.end * out}});
+    list.stacked(count, [&] {
+      list.child_rows<widen>(Config.gated ? "gate_up" : "up", {{held.begin * wide, held.end * wide}});
+      list.child_rows<narrow>("down", {{held.begin * out, held.end * out}});
+    });
   }
 
   template <class N>

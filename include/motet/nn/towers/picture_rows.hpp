@@ -37,7 +37,7 @@ struct picture_rows {
   static constexpr index parameter_size = norm_at + norm_size;
 
   static void parameters(parameter_list& list) {
-    list.child<embed>("embed");
+    list.in_block(parameter::before_blocks, [&] { list.child<embed>("embed"); });
     list.child<body>("blocks");
     if constexpr (Normed) list.child<norm_layer>("norm");
   }

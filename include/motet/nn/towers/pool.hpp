@@ -24,8 +24,10 @@ struct picked_block_head {
   // The names are those of the block that it stands for.
   static void parameters(parameter_list& list) {
     const std::string block = "blocks." + std::to_string(Position);
-    list.child<attend>(block + ".attention");
-    list.child<mix>(block + ".mlp");
+    list.in_block(Position, [&] {
+      list.child<attend>(block + ".attention");
+      list.child<mix>(block + ".mlp");
+    });
     list.child<Norm>("norm");
   }
 

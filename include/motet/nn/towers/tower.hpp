@@ -169,7 +169,7 @@ struct tower {
   static constexpr index size(tensor_cut cut) { return stage::parameter_end(whole, cut); }
 
   static void parameters(parameter_list& list) {
-    list.child<embed>("embed");
+    list.in_block(parameter::before_blocks, [&] { list.child<embed>("embed"); });
     list.child<body>("blocks");
     list.part<tail>();
   }

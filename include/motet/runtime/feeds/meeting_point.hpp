@@ -65,14 +65,14 @@ class meeting_point {
 
   // Whether the numbers of the loss live here: with the first member of the first module that learns.
   bool is_owner() const { return me_ == shares_.owner(); }
-  // This rank's parts of the loss and of the gradients of its numbers; nothing where nothing learns. Both lie
-  // where operations work.
+  // This rank's parts of the loss and of its numbers' gradients, where operations work; none: nothing learns.
   double* loss() const { return loss_.data(); }
   master* gradients() const { return gradients_.data(); }
   // Only with the owner.
   master* weights() const { return weights_.data(); }
   master* first() const { return first_.data(); }
   master* second() const { return second_.data(); }
+  master* average() const { return average_.data(); }
 
   struct needs {
     index own = 0, told = 0, received = 0, heard = 0, gradients = 0;
@@ -90,7 +90,7 @@ class meeting_point {
     found.heard = told_.received_bytes();
     found.gradients = groups_ * gradient_bytes_;
     found.features = found.own + found.told + found.received + found.heard + found.gradients +
-                     (is_owner() ? 4 : 1) * loss_bytes_ + static_cast<index>(sizeof(double));
+                     (is_owner() ? 5 : 1) * loss_bytes_ + static_cast<index>(sizeof(double));
     std::byte* const any = nowhere<std::byte>();
     const group_memory at{any, any, any, any, any};
     double* const loss = nowhere<double>();
@@ -128,7 +128,7 @@ class meeting_point {
     gradients_ = zeros();
     if (!loss_of_.tells) numbers_ = zeros();
     if (!is_owner()) return;
-    for (buffer_type* each : {&weights_, &first_, &second_}) *each = zeros();
+    for (buffer_type* each : {&weights_, &first_, &second_, &average_}) *each = zeros();
   }
   // Where the last stage of a voice puts its features of a microbatch of a group, and finds their gradient;
   // none for a frozen module.
@@ -433,7 +433,7 @@ class meeting_point {
   bool here_[2] = {};                  // whether the rows of the next two came
   bytes_type own_, own_told_, received_, received_told_, d_features_;
   // of the loss; the last are those of the group under way
-  buffer_type weights_, gradients_, first_, second_, numbers_;
+  buffer_type weights_, gradients_, first_, second_, average_, numbers_;
   buffer_for<Context, double> loss_;  // one number
 };
 

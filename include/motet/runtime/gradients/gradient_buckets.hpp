@@ -87,6 +87,7 @@ inline std::vector<interval> shared_runs(std::span<const parameter> parameters) 
 struct owned_elements {
   interval at;
   index moments = 0;
+  index seconds = 0;  // likewise, of the second of both; below 0: they have none
 };
 
 // What a rank does for a stage besides its own gradients.
@@ -94,7 +95,8 @@ struct update_share {
   std::vector<owned_elements> owned;  // ascend
   // whose squares it tells, so that each element of the model is counted once; ascend
   std::vector<interval> counted;
-  index moments = 0;  // elements of each of the two
+  index moments = 0;  // elements of the first of both
+  index seconds = 0;  // and of the second
 };
 
 // This rank among those that hold the same elements.
@@ -175,9 +177,10 @@ inline reduction_layout lay_out_reduction(index size, std::span<const interval> 
   join(found.share.counted);
   join(owned);
   for (const interval each : owned) {
-    found.share.owned.push_back({each, found.share.moments});
+    found.share.owned.push_back({each, found.share.moments, found.share.moments});
     found.share.moments += round_up(each.size(), 16);
   }
+  found.share.seconds = found.share.moments;
   return found;
 }
 

@@ -22,10 +22,45 @@ struct parameter_piece {
   bool sums_only = false;
   // which elements this rank updates and which it counts as its own; null: all
   const update_share* share = nullptr;
+  module_pace pace{};         // its decay and schedule; runs have the rest
+  Master* average = nullptr;  // that follows the weights, where moments are; null: none does
 };
 
 // Every element, updated and counted here.
-inline update_share whole_share(index size) { return {{{{0, size}, 0}}, {{0, size}}, size}; }
+inline update_share whole_share(index size) { return {{{{0, size}, 0, 0}}, {{0, size}}, size, size}; }
+
+// What of a share has a second moment under an optimizer: the others are set apart, and take no room.
+inline update_share with_moments_of(update_share share, std::span<const parameter> parameters,
+                                    optimizer_kind by) {
+  if (by == optimizer_kind::adamw) return share;
+  std::vector<owned_elements> owned;
+  share.seconds = 0;
+  for (const owned_elements& each : share.owned) {
+    const auto push = [&](interval at, bool second) {
+      if (at.size() <= 0) return;
+      if (!owned.empty() && owned.back().at.end == at.begin && at.begin > each.at.begin &&
+          (owned.back().seconds >= 0) == second)
+        owned.back().at.end = at.end;
+      else owned.push_back({at, each.moments + at.begin - each.at.begin, second ? share.seconds : -1});
+      if (second) share.seconds = owned.back().seconds + round_up(owned.back().at.size(), 16);
+    };
+    if (by == optimizer_kind::lion) {
+      push(each.at, false);
+      continue;
+    }
+    // Gaps go with the parameter before them.
+    index at = each.at.begin;
+    for (const parameter& one : parameters) {
+      const interval own = intersection(each.at, {at, one.offset + parameter_space(one.held())});
+      if (own.size() <= 0) continue;
+      push(own, has_second_moment(one, by));
+      at = own.end;
+    }
+    push({at, each.at.end}, true);
+  }
+  share.owned = std::move(owned);
+  return share;
+}
 
 // Calls visit(parameter, offset in the buffer, offset within the whole tensor, count) for what a rank counts
 // as its own, so that over all ranks each element of the model comes once.
@@ -41,13 +76,26 @@ void each_own_run(const parameter_piece<Master>& piece, Visit&& visit) {
           visit(each, both.begin, element + both.begin - at, both.size());
     });
 }
-// Where the moments of an element are that this rank updates.
+// Where the moments of an element are that this rank updates; below 0: it has none.
 template <class Master>
-index moments_of(const parameter_piece<Master>& piece, index at) {
+index moments_of(const parameter_piece<Master>& piece, index at,
+                 index owned_elements::*which = &owned_elements::moments) {
   if (piece.share == nullptr) return at;
   for (const owned_elements& each : piece.share->owned)
-    if (at >= each.at.begin && at < each.at.end) return each.moments + at - each.at.begin;
+    if (at >= each.at.begin && at < each.at.end)
+      return each.*which < 0 ? -1 : each.*which + at - each.at.begin;
   return -1;
+}
+
+// The average, where there is one, is as the weights are now. Waits for that.
+template <class Context, class Master>
+void begin_average(Context& ctx, const parameter_piece<Master>& piece) {
+  if (piece.average == nullptr) return;
+  const update_share share = piece.share != nullptr ? *piece.share : whole_share(piece.size);
+  for (const owned_elements& each : share.owned)
+    copy(ctx, static_cast<const Master*>(piece.weights + each.at.begin), piece.average + each.moments,
+         each.at.size());
+  finish(ctx);
 }
 
 }  // namespace motet

@@ -57,6 +57,30 @@ inline gradient_ownership ownership_of(const model_outline& model, const program
   }
   return all;
 }
+// Muon's matrices are whole, with their gradients, wherever they are updated; else MT-R29. All ranks find the
+// same.
+inline void require_whole_matrices(const model_outline& model, const program& of, const stage_groups& groups,
+                                   const std::vector<module_choice>& choices, optimizer_kind by) {
+  if (by != optimizer_kind::muon) return;
+  for (const voice& sings : of.voices) {
+    if (!sings.updates()) continue;
+    const auto module = as_size(sings.module);
+    const net_outline& net = *model.nets[module];
+    bool any = false;
+    for (const parameter& each : net.parameters_of(model.names[module], {0, net.layers}, {}))
+      any = any || moves_as_matrix(each, by);
+    if (!any) continue;
+    const auto refuse = [&](const std::string& what) {
+      fail(optimizer_does_not_fit,
+           sentence({"Muon moves whole matrices, and those of ", model.names[module], " are cut by ", what}));
+    };
+    if (const std::int32_t tensor = groups.tensor_of(sings); tensor > 1)
+      refuse(sentence({"tensor = ", tensor}));
+    for (std::int32_t s = 0; module < choices.size() && choices[module].shard_optimizer && s < sings.stages;
+         ++s)
+      if (groups.of(sings, s).cut >= 0) refuse("zero, as ranks share the optimizer");
+  }
+}
 template <class Model>
 gradient_ownership ownership_of(const program& of, const stage_groups& groups,
                                 const std::vector<module_choice>& choices) {

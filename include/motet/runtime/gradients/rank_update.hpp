@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <span>
 #include <vector>
 
 namespace motet {
@@ -16,18 +18,19 @@ namespace motet {
 // their gradients, their part of the loss and of the gradients of the loss's numbers. So all clip by the norm
 // of the whole gradient and take one decision: update, or leave all as it is. A rank that is the only one of
 // its program asks nobody: the update reads both sums where operations left them, and nothing waits.
-template <class Home, class Step>
+template <class Home>
 class rank_update {
  public:
   using master = typename Home::master;
-  using adamw_list = typename Home::context::template adamw_list<master>;
+  using update_list = typename Home::context::template update_list<master>;
+  using average_list = typename Home::context::template average_list<master>;
   using flat_list = typename Home::context::template flat_list<master>;
 
   // The meeting of all ranks that update, and this one's number among them.
-  rank_update(Home& home, const adamw_settings& settings, index loss_numbers, std::int32_t meeting,
-              std::int32_t member, std::int32_t members)
+  rank_update(Home& home, const learning& how, index loss_numbers, std::int32_t meeting, std::int32_t member,
+              std::int32_t members)
       : home_(home),
-        settings_(settings),
+        how_(how),
         meeting_(meeting),
         member_(member),
         told_(as_size(2 + loss_numbers)),
@@ -40,7 +43,7 @@ class rank_update {
   template <class Reduction>
   void hold(parameter_piece<master> piece, Reduction& by) {
     constexpr bool sums_only = requires { by.sums(); };
-    piece.share = &by.layout().share;
+    if (piece.share == nullptr) piece.share = &by.layout().share;
     if constexpr (sums_only) piece.gradients = by.sums();
     pieces_.emplace_back(std::move(piece), sums_only);
     sums_.push_back({&by, [](void* self) { static_cast<Reduction*>(self)->begin_step(); },
@@ -54,21 +57,28 @@ class rank_update {
   }
   // When all is held: a list of what is moved, and one of what is counted. Else the first step does it.
   void prepare() {
-    std::vector<adamw_run<master>> moved;
     std::vector<flat_run<master>> counted;
+    std::vector<average_run<master>> followed;
+    moved_.clear();
     for (const held& each : pieces_) {
-      each.list(moved);
+      each.list(moved_at(each.piece.pace));
+      each.list(followed);
       for (const interval part : each.counted)
         counted.push_back({each.piece.gradients + part.begin, part.size()});
     }
-    loss_.list(moved);
+    loss_.list(moved_at({}));
+    loss_.list(followed);
     alone_ = home_.end->ranks() == 1 && sums_.empty();
     // Of several ranks the loss's numbers are counted when all parts are there.
     if (alone_ && loss_.piece.size > 0) counted.push_back({loss_.piece.gradients, loss_.piece.size});
-    moved_ = adamw_list(std::move(moved));
     counted_ = flat_list(std::move(counted));
-    moved_.prepare(home_.ctx);
+    followed_ = average_list(std::move(followed));
+    for (moved_alike& each : moved_) {
+      each.list = update_list(std::move(each.runs));
+      each.list.prepare(home_.ctx);
+    }
     counted_.prepare(home_.ctx);
+    followed_.prepare(home_.ctx);
     prepared_ = true;
   }
   void begin_step(index update, double rate) {
@@ -115,7 +125,16 @@ class rank_update {
   // A run that this rank updates, and where its gradients and moments are.
   struct own_run {
     parameter_run run;
-    index gradients = 0, moments = 0;
+    index gradients = 0, moments = 0, seconds = 0;
+  };
+  // What moves at one rate, but for shares of it, and with one decay: all, where no module has its own. Their
+  // numbers change from step to step, and the lists stay.
+  struct moved_alike {
+    std::optional<double> decay;
+    std::optional<rate_schedule> schedule;
+    std::vector<update_run<master>> runs;
+    std::vector<matrix_run<master>> matrices;  // that Muon moves
+    update_list list;
   };
   struct held {
     parameter_piece<master> piece;
@@ -129,14 +148,15 @@ class rank_update {
       std::vector<interval> own;
       for (const owned_elements& each : share.owned) {
         own.push_back(each.at);
-        const index moved = each.moments - each.at.begin;
+        const index moved = each.moments - each.at.begin, second = each.seconds - each.at.begin;
         for (const parameter_run& run : piece.runs) {
           const interval both = intersection(each.at, {run.offset, run.offset + run.size});
           parameter_run part = run;
           part.offset = both.begin;
           part.size = both.size();
           if (both.size() > 0)
-            runs.push_back({part, both.begin + (sums_only ? moved : 0), both.begin + moved});
+            runs.push_back({part, both.begin + (sums_only ? moved : 0), both.begin + moved,
+                            each.seconds < 0 ? -1 : both.begin + second});
         }
         for (const interval part : share.counted) {
           const interval both = intersection(each.at, part);
@@ -148,13 +168,25 @@ class rank_update {
       shared = !rest.empty();
       if (sums_only) rest.clear();
     }
-    void list(std::vector<adamw_run<master>>& into) const {
-      for (const auto& [run, gradients, moments] : runs)
-        into.push_back({piece.weights + run.offset, piece.gradients + gradients, piece.first + moments,
-                        piece.second + moments, run.size, run.decay, false, false, run.rate_share,
-                        run.decay_share});
+    void list(moved_alike& into) const {
+      for (const auto& [run, gradients, moments, seconds] : runs) {
+        master *const weight = piece.weights + run.offset, *const gradient = piece.gradients + gradients;
+        if (run.rows > 0)
+          into.matrices.push_back({weight, gradient, piece.first + moments, run.rows / run.stacked,
+                                   run.size / run.rows, run.stacked, run.decay, run.rate});
+        else
+          into.runs.push_back({weight, gradient, piece.first + moments,
+                               piece.second != nullptr && seconds >= 0 ? piece.second + seconds : nullptr,
+                               run.size, run.decay, false, false, run.rate});
+      }
       for (const interval each : rest)
-        into.push_back({nullptr, piece.gradients + each.begin, nullptr, nullptr, each.size(), false, true});
+        into.runs.push_back(
+            {nullptr, piece.gradients + each.begin, nullptr, nullptr, each.size(), false, true});
+    }
+    void list(std::vector<average_run<master>>& into) const {
+      for (const own_run& each : runs)
+        if (piece.average != nullptr)
+          into.push_back({piece.weights + each.run.offset, piece.average + each.moments, each.run.size});
     }
   };
   struct reduction {
@@ -169,8 +201,29 @@ class rank_update {
     for (const reduction& each : sums_) done = (each.*what)(each.self) && done;
     return done;
   }
-  Step step_for(double clip_scale) const {
-    return adamw_step_for<Step>(settings_, update_ + 1, rate_, clip_scale, true);
+  moved_alike& moved_at(const module_pace& pace) {
+    for (moved_alike& each : moved_)
+      if (each.decay == pace.decay && each.schedule == pace.schedule) return each;
+    return moved_.emplace_back(moved_alike{pace.decay, pace.schedule, {}, {}, {}});
+  }
+  update_step step_for(const moved_alike& of, double clip_scale) const {
+    update_step step = update_step_for(how_.optimizer, update_ + 1,
+                                       of.schedule ? of.schedule->at(update_) : rate_, clip_scale, true);
+    if (of.decay) step.decay = *of.decay;
+    return step;
+  }
+  // sums: that operations look at; none where they allowed it already.
+  template <class... Sums>
+  void move(typename Home::context& ctx, const moved_alike& all, double clip_scale, const Sums&... sums) {
+    const update_step step = step_for(all, clip_scale);
+    if (how_.optimizer.kind == optimizer_kind::lion) lion(ctx, all.list, step, sums...);
+    else adamw(ctx, all.list, step, sums...);
+    const std::span<const matrix_run<master>> matrices(all.matrices);
+    if constexpr (moves_matrices<typename Home::context, master>) {
+      if (matrices.empty()) return;
+      ctx.memory = home_.work;
+      muon(ctx, matrices, step, sums...);
+    }
   }
   bool limits_loss() const { return loss_.piece.size > 0 && limit_.number >= 0; }
   // Where the sums do not allow it, all stays as it is.
@@ -180,9 +233,10 @@ class rank_update {
       const auto squares = sum_of_squares(ctx, counted_);
       const auto whole = real_at(ctx, loss);
       const auto coming = begin_numbers(ctx, whole, squares);
-      adamw(ctx, moved_, step_for(1), whole, squares, settings_.clip);
+      for (const moved_alike& each : moved_) move(ctx, each, 1, whole, squares, how_.optimizer.clip);
       if (limits_loss())
         clamp_to(ctx, loss_.piece.weights + limit_.number, static_cast<master>(limit_.most), whole, squares);
+      if (how_.ema > 0) average(ctx, followed_, how_.ema, whole, squares);
       if (thread == 0) coming_ = coming;
     });
   }
@@ -215,12 +269,13 @@ class rank_update {
       upload(home_.ctx, static_cast<const master*>(of_loss_.data()), loss.gradients, loss.size);
     }
     // Leaves all gradients zero.
-    const Step step = step_for(clip_scale(norm_, settings_.clip));
+    const double clip = clip_scale(norm_, how_.optimizer.clip);
     home_.together([&](typename Home::context& ctx, int) {
       const auto section = enter(ctx, "optimizer");
-      adamw(ctx, moved_, step);
+      for (const moved_alike& each : moved_) move(ctx, each, clip);
+      if (limits_loss()) clamp_to(ctx, loss.weights + limit_.number, static_cast<master>(limit_.most));
+      if (how_.ema > 0) average(ctx, followed_, how_.ema);
     });
-    if (limits_loss()) clamp_to(home_.ctx, loss.weights + limit_.number, static_cast<master>(limit_.most));
     // Those of others come when weights are gathered.
     for (const held& each : pieces_)
       if (each.shared)
@@ -228,13 +283,14 @@ class rank_update {
   }
 
   Home& home_;
-  adamw_settings settings_;
+  learning how_;
   std::int32_t meeting_, member_;
   std::vector<double> told_, heard_, sum_;
   std::vector<master> of_loss_;  // gradients of its numbers
   std::vector<held> pieces_;
-  adamw_list moved_;   // of all pieces and the loss
-  flat_list counted_;  // of all pieces
+  std::vector<moved_alike> moved_;  // of all pieces and the loss
+  average_list followed_;           // likewise
+  flat_list counted_;               // of all pieces
   std::vector<reduction> sums_;
   held loss_;
   number_limit limit_;

@@ -12,6 +12,7 @@ struct checkpoint_writer {
   std::string name;   // of the model
   index updates = 0;  // done so far
   index rank = 0, ranks = 1;
+  optimizer_kind optimizer = optimizer_kind::adamw;
 };
 
 // By every rank, with all its pieces; one that holds nothing says so too. When all have returned, one of them
@@ -19,7 +20,8 @@ struct checkpoint_writer {
 inline void save_part(const checkpoint_writer& by, std::span<const parameter_piece<float>> pieces) {
   held_tensors<const float> own;
   for (const auto& piece : pieces) append_written(own, piece);
-  write_checkpoint_part(by.run, {by.updates, by.name, by.rank, by.ranks, own.weights, own.moments});
+  write_checkpoint_part(by.run, {by.updates, by.name, by.rank, by.ranks, own.weights, own.moments,
+                                 std::string(name_of(by.optimizer))});
 }
 inline std::filesystem::path finish(const checkpoint_writer& by, json state, json description,
                                     std::size_t keep = 2) {
@@ -29,19 +31,29 @@ inline std::filesystem::path finish(const checkpoint_writer& by, json state, jso
 
 // Fills one rank's pieces from a checkpoint of any ranks. `model` lists all parameters of the model, whole,
 // of which those before `trainable` learn: so every rank finds out whether the checkpoint fits the model, and
-// all find the same. Nothing is changed when something is wrong. Returns the updates.
+// all find the same. Nothing is changed when something is wrong: another optimizer is MT-R56. Averages of
+// weights are filled where both have them. Returns the updates.
 inline index load(std::span<const parameter_piece<float>> pieces, std::span<const parameter> model,
-                  index trainable, const checkpoint& from, const std::string& name) {
+                  index trainable, const checkpoint& from, const std::string& name,
+                  optimizer_kind by = optimizer_kind::adamw) {
+  if (from.has_optimizer() && from.moved_by() != name_of(by))
+    fail(checkpoint_of_another_optimizer, sentence({from.path().string(), " was made by ", from.moved_by(),
+                                                    ", and this run moves weights by ", name_of(by)}));
+  const bool averages = from.has_averages();
   std::vector<expected_tensor> weights, moments;
   for (const parameter& each : model) {
     weights.push_back({each.name, shape_of(each)});
     if (each.offset >= trainable) continue;
     moments.push_back({each.name + ".m", shape_of(each)});
-    moments.push_back({each.name + ".v", shape_of(each)});
+    if (has_second_moment(each, by)) moments.push_back({each.name + ".v", shape_of(each)});
+    if (averages) moments.push_back({each.name + ".ema", shape_of(each)});
   }
   from.expect(name, weights, moments);
   held_tensors<float> own;
-  for (const auto& piece : pieces) append_held(own, piece);
+  for (parameter_piece<float> piece : pieces) {
+    if (!averages) piece.average = nullptr;
+    append_held(own, piece);
+  }
   from.load_slices(name, own.weights, own.moments);
   return static_cast<index>(from.step());
 }

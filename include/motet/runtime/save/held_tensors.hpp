@@ -6,7 +6,8 @@
 
 namespace motet {
 
-// Slices of tensors that a rank reads or writes. The moments of a tensor have its name with .m and .v.
+// Slices of tensors that a rank reads or writes. The moments of a tensor have its name with .m and .v, its
+// average with .ema.
 template <class Number>
 struct held_tensors {
   std::vector<tensor_slice<Number>> weights, moments;
@@ -32,16 +33,28 @@ void append_held(std::vector<tensor_slice<Number>>& out, std::span<const paramet
   }
 }
 
+// What a rank keeps for the updates of the elements `which`, which it updates together.
+template <class Number>
+void append_state(std::vector<tensor_slice<Number>>& out, const parameter_piece<float>& piece,
+                  const owned_elements& own, interval which) {
+  const index from = which.begin - own.at.begin;
+  const auto append = [&](Number* data, index at, const char* suffix) {
+    if (data != nullptr && at >= 0)
+      append_held<Number>(out, piece.parameters, which, data + at + from, suffix);
+  };
+  append(piece.first, own.moments, ".m");
+  append(piece.second, own.seconds, ".v");
+  append(piece.average, own.moments, ".ema");
+}
+
 // All that a rank holds of a piece, for reading.
 inline void append_held(held_tensors<float>& out, const parameter_piece<float>& piece) {
   append_held(out.weights, piece.parameters, {0, piece.size}, piece.weights);
   if (piece.first == nullptr) return;
-  const owned_elements all{{0, piece.size}, 0};
+  const owned_elements all{{0, piece.size}, 0, 0};
   for (const owned_elements& own :
-       piece.share != nullptr ? std::span(piece.share->owned) : std::span(&all, 1)) {
-    append_held(out.moments, piece.parameters, own.at, piece.first + own.moments, ".m");
-    append_held(out.moments, piece.parameters, own.at, piece.second + own.moments, ".v");
-  }
+       piece.share != nullptr ? std::span(piece.share->owned) : std::span(&all, 1))
+    append_state(out.moments, piece, own, own.at);
 }
 
 // What a rank writes of a piece: what it counts as its own, so that all ranks together write each element
@@ -53,14 +66,11 @@ inline void append_written(held_tensors<const float>& out, const parameter_piece
     append_held<const float>(out.weights, piece.parameters, counted, piece.weights + counted.begin);
     if (piece.first == nullptr) continue;
     // Runs that are updated next to each other may be counted together, and their moments lie apart.
-    const owned_elements whole{all, 0};
+    const owned_elements whole{all, 0, 0};
     for (const owned_elements& own :
          piece.share != nullptr ? std::span(piece.share->owned) : std::span(&whole, 1)) {
       const interval both = intersection(own.at, counted);
-      if (both.size() == 0) continue;
-      const index at = own.moments + both.begin - own.at.begin;
-      append_held<const float>(out.moments, piece.parameters, both, piece.first + at, ".m");
-      append_held<const float>(out.moments, piece.parameters, both, piece.second + at, ".v");
+      if (both.size() > 0) append_state<const float>(out.moments, piece, own, both);
     }
   }
 }

@@ -38,7 +38,7 @@ std::filesystem::path save(model_trainer<Device, Numbers, Host>& from, const std
   const auto clear = [&] { remove_unfinished_checkpoints(run, from.updates()); };
   const auto write = [&] {
     for (const std::int32_t rank : from.ranks().local_ranks())
-      save_part({run, name, from.updates(), rank, ranks}, from.pieces(rank).all());
+      save_part({run, name, from.updates(), rank, ranks, from.optimizer()}, from.pieces(rank).all());
   };
   detail::all_or_none(from.ranks(), "writing a part", write, clear);
   std::filesystem::path folder;
@@ -57,9 +57,11 @@ void load(model_trainer<Device, Numbers, Host>& into, const checkpoint& from, co
   const auto read = [&] {
     for (const std::int32_t rank : into.ranks().local_ranks()) {
       auto own = into.pieces(rank);
-      into.set_updates(load(own.all(), into.parameters(), into.model().trainable_size, from, name));
+      into.set_updates(
+          load(own.all(), into.parameters(), into.model().trainable_size, from, name, into.optimizer()));
       own.write_back();
     }
+    if (into.has_averages() && !from.has_averages()) into.begin_averages();
   };
   detail::all_or_none(into.ranks(), "reading a part", read, [] {});
 }

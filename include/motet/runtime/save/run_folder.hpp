@@ -21,10 +21,11 @@
 
 namespace motet {
 
-// What a checkpoint of a model takes on the disk: weights and both moments in fp32, and what names them.
+// What a checkpoint of a model takes on the disk at most: weights, both moments and averages in fp32, and
+// what names them.
 inline index checkpoint_bytes(std::span<const parameter> model) {
   index bytes = 4096;
-  for (const parameter& each : model) bytes += 3 * (4 * each.size() + 256);
+  for (const parameter& each : model) bytes += 4 * (4 * each.size() + 256);
   return bytes;
 }
 

@@ -18,7 +18,7 @@ namespace motet {
 // memory for rows.
 template <class Context, class Numbers>
 auto count_step(const model_table<Context, Numbers>& model, index samples,
-                std::span<const void* const> inputs = {}, bool ahead = false) {
+                std::span<const void* const> inputs = {}, bool ahead = false, const learning& how = {}) {
   using master = typename Numbers::master;
   using rows = matrix<master>;
   std::remove_pointer_t<decltype(Context{}.costs)> costs;
@@ -96,10 +96,17 @@ auto count_step(const model_table<Context, Numbers>& model, index samples,
   bool copied = false;  // weights, in the precision of products
   if constexpr (requires { weight_copy_bytes<typename Numbers::value, master>(ctx, index{1}); })
     copied = weight_copy_bytes<typename Numbers::value, master>(ctx, index{1}) > 0;
-  std::vector<adamw_run<master>> moved;
+  std::vector<update_run<master>> moved;
+  std::vector<matrix_run<master>> matrices;
+  std::vector<average_run<master>> followed;
   // The loss's numbers are no weights of products.
   const interval of_loss{of.loss_at, of.loss_at + of.loss_numbers};
-  for (const parameter_run& each : decay_runs(of.parameters(), of.trainable_size)) {
+  for (const parameter_run& each : update_runs(of.parameters(), of.trainable_size, how.optimizer.kind)) {
+    if (how.ema > 0) followed.push_back({any, any, each.size});
+    if (each.rows > 0) {
+      matrices.push_back({any, any, any, each.rows / each.stacked, each.size / each.rows, each.stacked});
+      continue;
+    }
     const index own = intersection({each.offset, each.offset + each.size}, of_loss).size();
     for (const auto& [size, copies] : {std::pair(each.size - own, copied), std::pair(own, false)})
       if (size > 0) moved.push_back({any, any, any, any, size, each.decay, false, copies});
@@ -107,8 +114,15 @@ auto count_step(const model_table<Context, Numbers>& model, index samples,
   const typename Context::real whole{};
   const auto squares = sum_of_squares(ctx, any, of.trainable_size);
   begin_numbers(ctx, whole, squares);
-  adamw(ctx, typename Context::template adamw_list<master>(std::move(moved)), {}, whole, squares, 0);
+  const typename Context::template update_list<master> list(std::move(moved));
+  if (how.optimizer.kind == optimizer_kind::lion) lion(ctx, list, {}, whole, squares, 0);
+  else adamw(ctx, list, {}, whole, squares, 0);
+  if constexpr (moves_matrices<Context, master>)
+    if (!matrices.empty()) muon(ctx, std::span<const matrix_run<master>>(matrices), {}, whole, squares, 0);
   if (of.limit.number >= 0) clamp_to(ctx, any, master(1), whole, squares);
+  if (how.ema > 0)
+    average(ctx, typename Context::template average_list<master>(std::move(followed)), how.ema, whole,
+            squares);
   return costs;
 }
 

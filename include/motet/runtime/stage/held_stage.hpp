@@ -45,6 +45,7 @@ class held_stage {
   master* gradients_data() const { return gradients_.data(); }
   master* first() const { return first_.data(); }
   master* second() const { return second_.data(); }
+  master* average() const { return average_.data(); }
 
   stage_needs measure() const { return measure_stage(net_, at_, parts_, home_.threads, home_.fp8); }
   // Takes all memory; moments begin at zero.
@@ -62,8 +63,11 @@ class held_stage {
     slots_.clear();
     if (at_.learns) {
       gradients_ = buffer_type(at_.sums_each || at_.fixed ? 0 : at_.parameters);
-      for (buffer_type* each : {&first_, &second_}) *each = buffer_type(at_.moments);
-      for (buffer_type* each : {&gradients_, &first_, &second_}) zero(home_.ctx, each->data(), each->size());
+      first_ = buffer_type(at_.moments);
+      second_ = buffer_type(at_.seconds);
+      average_ = buffer_type(at_.averages);
+      for (buffer_type* each : {&gradients_, &first_, &second_, &average_})
+        zero(home_.ctx, each->data(), each->size());
       slots_.resize(as_size(at_.remade ? 0 : at_.slots));
       for (slot& each : slots_) {
         each.memory = buffer_for<Context, std::byte>(measured.slot);
@@ -295,7 +299,7 @@ class held_stage {
   all_views passing_;  // of an operation that leaves none behind
   std::vector<matrix<master>> features_;
   std::vector<matrix<const master>> d_features_;
-  buffer_type weights_, gradients_, first_, second_;
+  buffer_type weights_, gradients_, first_, second_, average_;
 };
 
 }  // namespace motet

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/meta/config.hpp>
+#include <motet/runtime/state/optimizer.hpp>
 
 #include <vector>
 
 namespace motet {
-
-// How fast a module learns: shares of the step's learning rate and of its decay.
-struct module_pace {
-  double rate = 1, decay = 1;
-};
 
 // What a program leaves open about a module.
 struct module_choice {

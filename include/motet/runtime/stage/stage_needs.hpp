@@ -4,6 +4,7 @@
 #include <motet/runtime/stage/net_table.hpp>
 #include <motet/runtime/state/boundary.hpp>
 #include <motet/runtime/state/held_memory.hpp>
+#include <motet/runtime/state/optimizer.hpp>
 
 namespace motet {
 
@@ -12,29 +13,31 @@ struct stage_position {
   const char* name = "";  // of its module
   std::int32_t rank = 0;
   stage_range range;
-  bool learns = true;                    // backward goes through it
-  bool fixed = false;                    // its weights stay as they are all the same
-  bool feeds_back = true;                // of a first stage that is fed: gradients are wanted there
-  index targets = 1;                     // of a last stage that gives rows: the modules that it feeds
-  bool splits = false;                   // backward comes in two parts
-  bool remade = false;                   // backward makes again what it needs, from the rows that came in
-  bool sums_each = false;                // gradients are kept elsewhere
-  tensor_cut cut;                        // which part of its parameters is here
-  index parameters = 0, moments = 0;     // elements here, and of each moment of them
-  std::int32_t slots = 0;                // microbatches kept at once
-  std::int32_t in[3] = {}, out[3] = {};  // boundary buffers: forward, replay, backward
-  list<std::int32_t> turns[3];           // of those for rows that come in, as buffer_counts has them
+  bool learns = true;      // backward goes through it
+  bool fixed = false;      // its weights stay as they are all the same
+  bool feeds_back = true;  // of a first stage that is fed: gradients are wanted there
+  index targets = 1;       // of a last stage that gives rows: the modules that it feeds
+  bool splits = false;     // backward comes in two parts
+  bool remade = false;     // backward makes again what it needs, from the rows that came in
+  bool sums_each = false;  // gradients are kept elsewhere
+  tensor_cut cut;          // which part of its parameters is here
+  index parameters = 0;    // elements here
+  index moments = 0, seconds = 0, averages = 0;  // of both moments, and of averages of weights
+  std::int32_t slots = 0;                        // microbatches kept at once
+  std::int32_t in[3] = {}, out[3] = {};          // boundary buffers: forward, replay, backward
+  list<std::int32_t> turns[3];                   // of those for rows that come in, as buffer_counts has them
 };
 
 // What a stage keeps on its rank, in bytes.
 struct stage_memory {
   index weights = 0, gradients = 0, optimizer = 0;
+  index averages = 0;    // of weights, where they are followed
   index slots = 0;       // what backward needs, of all microbatches that are kept at once
   index boundaries = 0;  // rows that come in and go out
-  index total() const { return weights + gradients + optimizer + slots + boundaries; }
+  index total() const { return weights + gradients + optimizer + averages + slots + boundaries; }
   void add(const stage_memory& other) {
     for (const auto field : {&stage_memory::weights, &stage_memory::gradients, &stage_memory::optimizer,
-                             &stage_memory::slots, &stage_memory::boundaries})
+                             &stage_memory::averages, &stage_memory::slots, &stage_memory::boundaries})
       this->*field += other.*field;
   }
 };
@@ -110,6 +113,23 @@ void run_backward(Context& ctx, const net_table<Context, Numbers>& net, const st
   else net.backward(ctx, at.range, w, parts, m, ends, kept, g);
 }
 
+// What the matrices of these runs take while Muon moves them, one after the other.
+template <class Context, class Master>
+stage_needs update_needs(std::span<const parameter_run> runs, int threads) {
+  stage_needs found;
+  for (const parameter_run& each : runs)
+    if constexpr (moves_matrices<Context, Master>)
+      for (int t = 0; each.rows > 0 && t < threads; ++t) {
+        Context ctx = dry_context<Context>(t, threads);
+        const matrix_run<Master> one{nowhere<Master>(), nowhere<Master>(), nowhere<Master>(),
+                                     each.rows / each.stacked, each.size / each.rows};
+        muon(ctx, std::span(&one, 1), update_step{});
+        found.work = std::max(found.work, ctx.memory.peak());
+        found.scratch = std::max(found.scratch, ctx.scratch.peak());
+      }
+  return found;
+}
+
 // Counted by dry runs of every operation over the largest microbatch, for each of so many threads, as shares
 // are not always equal; with linear layers in fp8, where the context has that.
 template <class Context, class Numbers>
@@ -158,7 +178,8 @@ stage_needs measure_stage(const net_table<Context, Numbers>& net, const stage_po
   if (!at.learns) return found;
 
   found.own.gradients = at.sums_each || at.fixed ? 0 : of_parameters;
-  found.own.optimizer = 2 * at.moments * static_cast<index>(sizeof(master));
+  found.own.optimizer = (at.moments + at.seconds) * static_cast<index>(sizeof(master));
+  found.own.averages = at.averages * static_cast<index>(sizeof(master));
   const gradients<Numbers> g{nowhere<master>(), at.cut};
   kept_views kept = net.views();
   const auto backward = [&](Context& ctx) { run_backward(ctx, net, at, w, parts, largest, ends, kept, g); };

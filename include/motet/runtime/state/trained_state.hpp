@@ -15,12 +15,14 @@ struct step_result {
   double seconds = 0;
 };
 
-// What training makes, in the model's flat order, whatever made it. The moments are of what learns, which
-// comes first.
+// What training makes, in the model's flat order, whatever made it. The moments and averages are of what
+// learns, which comes first; an optimizer without a second moment leaves it empty, and so does a run without
+// averages.
 template <class Master>
 struct flat_state {
   std::vector<Master> weights, first, second;
   index updates = 0;
+  std::vector<Master> average{};
 };
 
 }  // namespace motet

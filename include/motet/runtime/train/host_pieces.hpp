@@ -14,11 +14,13 @@ template <class Context, class Master>
 class host_pieces {
  public:
   void add(Context& ctx, std::int32_t rank, parameter_piece<Master> piece) {
-    const index moments = piece.share != nullptr ? piece.share->moments : piece.size;
+    const index moments = piece.share != nullptr ? piece.share->moments : piece.size,
+                seconds = piece.share != nullptr ? piece.share->seconds : piece.size;
     see(ctx, piece.weights, piece.size);
     see(ctx, piece.gradients, piece.sums_only ? moments : piece.size);
     see(ctx, piece.first, moments);
-    see(ctx, piece.second, moments);
+    see(ctx, piece.second, seconds);
+    see(ctx, piece.average, moments);
     ranks_.push_back(rank);
     pieces_.push_back(std::move(piece));
   }

@@ -22,7 +22,8 @@ struct pipeline_config {
   index batch = 64;
   std::vector<module_choice> modules{};  // of each module, what the program leaves open
   std::uint64_t seed = 1;
-  adamw_settings optimizer{};
+  optimizer_settings optimizer{};
+  double ema = 0;           // decay of the moving average of the weights; 0: there is none
   bool clamp_scale = true;  // keeps the loss's number at or below its limit, such as CLIP's scale below 100
   bool update = true;       // false: gradients are left for the caller
   rank_options each{};      // rank that lives here
@@ -52,13 +53,17 @@ class model_trainer {
             model, ranks_.sheet(), config_.batch, config_.modules, ranks_.local_ranks(), groups_,
             [this](std::int32_t rank) -> endpoint& { return ranks_.end(rank); },
             [this](int set, std::int32_t number, std::int32_t rank) { return group(set, number, rank); },
-            step_shares::checked(config_.resplit), config_.each),
+            step_shares::checked(config_.resplit), config_.each, learning{config_.optimizer, config_.ema}),
         shares_(of(), placed_.splits(), model_.names, config_.resplit) {
     if (!model_.edges.empty() && config_.resplit.most > 1)
       fail(bad_training_option,
            "samples cannot move between replicas of modules that feed one another: both "
            "ends of an edge have the same ones");
     if (config_.resplit.most > 1) ranks_.require_same(step_shares::identity_of(config_.resplit));
+    const optimizer_kind by = config_.optimizer.kind;
+    if (by == optimizer_kind::muon && !moves_matrices<typename Device::context, master>)
+      fail(optimizer_does_not_fit, "Muon's products of matrices are there on CPUs alone, and this is a GPU");
+    require_whole_matrices(model_, of(), groups_, config_.modules, by);
     require_owned_once(ownership_of(model_, of(), groups_, config_.modules));
     for (const parameter& each : parameters_) offsets_.emplace(each.name, each.offset);
     for (const std::int32_t rank : ranks_.local_ranks())
@@ -92,13 +97,15 @@ class model_trainer {
     updates_.clear();
     updates_.resize(static_cast<std::size_t>(of().ranks()));
     draw_weights();
+    begin_averages();
     placed_.each_piece([&](std::int32_t rank, piece_type piece, const auto& sums) {
       if (piece.gradients == nullptr || !config_.update) return;
       auto& there = updates_[static_cast<std::size_t>(rank)];
       const std::int32_t all = ranks_.updaters();
       if (!there)
-        there = std::make_unique<update_type>(placed_.home(rank), config_.optimizer, model_.loss_numbers, all,
-                                              ranks_.member(all, rank), ranks_.members(all));
+        there = std::make_unique<update_type>(placed_.home(rank), learning{config_.optimizer, config_.ema},
+                                              model_.loss_numbers, all, ranks_.member(all, rank),
+                                              ranks_.members(all));
       if (piece.parameters.data() == placed_.loss_parameters().data())
         there->hold_loss(std::move(piece), config_.clamp_scale ? model_.limit : number_limit{});
       else if (sums.ring != nullptr) there->hold(std::move(piece), *sums.ring);
@@ -225,28 +232,44 @@ class model_trainer {
     ranks_.sum(flat.data(), static_cast<index>(flat.size()));
     return flat;
   }
+  // The moving averages of weights, and what does not learn as it is; where there are none, MT-R02.
+  std::vector<master> averages() {
+    if (!has_averages()) fail(bad_training_option, "averages of weights, of a run with ema = 0");
+    std::vector<master> flat = weights(), learns = moments(&piece_type::average);
+    std::copy(learns.begin(), learns.end(), flat.begin());
+    return flat;
+  }
+  bool has_averages() const { return config_.ema > 0; }
+  optimizer_kind optimizer() const { return config_.optimizer.kind; }
+  // They are the weights from now on.
+  void begin_averages() {
+    placed_.each_piece([&](std::int32_t rank, const piece_type& piece, const auto&) {
+      begin_average(placed_.home(rank).ctx, piece);
+    });
+  }
   flat_state<master> state() {
-    const auto moments = [&](master* piece_type::*what) {
-      return gathered(model_.trainable_size, [what](const piece_type& piece, index at) {
-        return piece.*what != nullptr && moments_of(piece, at) >= 0 ? piece.*what + moments_of(piece, at)
-                                                                    : nullptr;
-      });
-    };
-    return {weights(), moments(&piece_type::first), moments(&piece_type::second), steps_};
+    flat_state<master> all{weights(), moments(&piece_type::first), {}, steps_};
+    if (config_.optimizer.kind != optimizer_kind::lion)
+      all.second = moments(&piece_type::second, &owned_elements::seconds);
+    if (has_averages()) all.average = moments(&piece_type::average);
+    return all;
   }
   // What another run left, by whatever program; after prepare().
   void set_state(const flat_state<master>& from) {
     set_weights(from.weights);
-    const auto set = [&](std::span<const master> flat, master* piece_type::*what) {
+    const auto set = [&](std::span<const master> flat, master* piece_type::*what,
+                         index owned_elements::*where = &owned_elements::moments) {
       scatter(flat, model_.trainable_size,
-              [what](const piece_type& piece, index at, const master* data, index count) {
+              [what, where](const piece_type& piece, index at, const master* data, index count) {
                 if (piece.*what == nullptr) return;
                 for (index i = 0; i < count; ++i)
-                  if (const index to = moments_of(piece, at + i); to >= 0) (piece.*what)[to] = data[i];
+                  if (const index to = moments_of(piece, at + i, where); to >= 0) (piece.*what)[to] = data[i];
               });
     };
     set(from.first, &piece_type::first);
-    set(from.second, &piece_type::second);
+    if (config_.optimizer.kind != optimizer_kind::lion || !from.second.empty())
+      set(from.second, &piece_type::second, &owned_elements::seconds);
+    if (has_averages() && !from.average.empty()) set(from.average, &piece_type::average);
     steps_ = from.updates;
   }
   void set_weights(std::span<const master> from) {
@@ -254,6 +277,7 @@ class model_trainer {
             [](const piece_type& piece, index at, const master* data, index count) {
               std::copy_n(data, count, piece.weights + at);
             });
+    begin_averages();
   }
 
  private:
@@ -262,7 +286,7 @@ class model_trainer {
   using group_set = typename world::group_set;
   using group_type = typename world::group;
   using placed_type = placed_model<typename Device::context, Numbers, endpoint, group_type>;
-  using update_type = rank_update<typename placed_type::home_type, typename Device::adamw_step>;
+  using update_type = rank_update<typename placed_type::home_type>;
   using piece_type = parameter_piece<master>;
 
   static pipeline_config checked(pipeline_config config) {
@@ -356,6 +380,13 @@ class model_trainer {
     collect(flat, address);
     ranks_.sum(flat.data(), size);
     return flat;
+  }
+  std::vector<master> moments(master* piece_type::*what,
+                              index owned_elements::*where = &owned_elements::moments) {
+    return gathered(model_.trainable_size, [what, where](const piece_type& piece, index at) -> master* {
+      const index own = piece.*what != nullptr ? moments_of(piece, at, where) : -1;
+      return own >= 0 ? piece.*what + own : nullptr;
+    });
   }
   template <class Write>
   void scatter(std::span<const master> from, index size, Write&& write) {

@@ -53,17 +53,18 @@ class placed_model {
 
   // ranks: those that live here. end(rank) is that rank's end of the transport; group(set, number, rank) its
   // end of a group, set 0 for those that compute together and 1 for those that sum gradients. choices: of
-  // each module. room: for which shares of the replicas memory is planned.
+  // each module, how: all of them learn. room: for which shares of the replicas memory is planned.
   template <class End, class Groups>
   placed_model(const model_type& model, const score_sheet& sheet, index samples,
                const std::vector<module_choice>& choices, std::span<const std::int32_t> ranks,
                const stage_groups& groups, End end, Groups group, const resplit_options& room = {},
-               const rank_options& each_rank = {})
+               const rank_options& each_rank = {}, const learning& how = {})
       : model_(model),
         sheet_(sheet),
         samples_(samples),
         groups_(groups_of_join(of())),
         stage_groups_(groups),
+        how_(how),
         ahead_(each_rank.ahead),
         splits_(splits_of(of(), samples)),
         most_(most_of(splits_, room)) {
@@ -116,6 +117,7 @@ class placed_model {
       own.stages.add(needs.own);
       own.packing += each.sums_bytes();
       cover(own, needs);
+      cover(own, update_needs<Context, master>(each.runs, homes_[as_size(each.stage->at().rank)]->threads));
     });
     each_staged([&](std::int32_t rank, std::int32_t, const auto& parts, const auto& staged) {
       found[as_size(rank)].inputs += staged.bytes(parts);
@@ -198,7 +200,9 @@ class placed_model {
       const auto& own = *points_[r];
       piece_type piece{model_.of->loss_numbers, loss_parameters_, own.weights(),
                        own.gradients(),         own.first(),      own.second()};
-      piece.runs = decay_runs(loss_parameters_, piece.size);
+      piece.runs = update_runs(loss_parameters_, piece.size);
+      if (how_.optimizer.kind == optimizer_kind::lion) piece.second = nullptr;
+      if (how_.ema > 0) piece.average = own.average();
       visit(static_cast<std::int32_t>(r), std::move(piece), stage_sums{});
     }
   }
@@ -361,7 +365,7 @@ class placed_model {
       auto& to = own.held[as_size(s)];
       to.parameters = net.parameters_of(name, at.range, at.cut);
       at.parameters = net.span_of(at.range, at.cut).size();
-      to.join(net, stage_groups_, sings, s, choice, at, group);
+      to.join(net, stage_groups_, sings, s, choice, how_, at, group);
       spread_seat seat = seat_of(sings, stage_groups_);
       seat.balanced = choice.balanced;
       const auto make_parts = [&] {
@@ -402,6 +406,7 @@ class placed_model {
   const score_sheet& sheet_;
   index samples_, groups_;
   const stage_groups& stage_groups_;
+  learning how_;
   bool ahead_;
   std::vector<std::unique_ptr<home_type>> homes_;    // of the ranks that live here
   std::vector<std::unique_ptr<point_type>> points_;  // of those with a last stage

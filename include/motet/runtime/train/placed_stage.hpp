@@ -28,6 +28,7 @@ struct placed_stage {
   std::unique_ptr<held_stage<Context, Numbers, Endpoint>> stage;  // null: on a rank elsewhere
   std::vector<parameter> parameters;
   update_share share;
+  std::vector<parameter_run> runs;  // that an update treats alike
   module_pace pace;
   Group* groups[4] = {};                      // tensor, context, and of the sums: cut, shared; null: alone
   std::unique_ptr<reduction_type> reduction;  // one of these two; neither where it is alone
@@ -38,23 +39,30 @@ struct placed_stage {
   // together, 1 for those that sum.
   template <class Groups>
   void join(const net_outline& net, const stage_groups& all, const voice& sings, std::int32_t s,
-            const module_choice& choice, stage_position& at, Groups& group) {
+            const module_choice& choice, const learning& how, stage_position& at, Groups& group) {
     const stage_groups::group_numbers& own = all.of(sings, s);
     const std::int32_t numbers[4] = {own.tensor, own.context, own.cut, own.shared};
     for (int g = 0; g < 4; ++g)
       if (numbers[g] >= 0) groups[g] = group(g < 2 ? 0 : 1, numbers[g], at.rank);
-    share = whole_share(at.parameters);
     pace = choice.pace;
-    at.moments = at.parameters;
+    runs = update_runs(parameters, at.parameters, how.optimizer.kind, pace, net.layers);
+    const auto take = [&](const update_share& own) {
+      share = with_moments_of(own, parameters, how.optimizer.kind);
+      at.moments = share.moments;
+      at.seconds = share.seconds;
+      at.averages = how.ema > 0 ? share.moments : 0;
+    };
+    take(whole_share(at.parameters));
     at.sums_each = false;
     if (!sings.updates()) {
       // Of equal copies the first one counts.
       share = {};
+      runs.clear();
       for (const parameter& each : parameters)
         if (sings.replica == 0 && all.context_member(sings) == 0 &&
             (!each.shared || all.tensor_member(sings) == 0))
           share.counted.push_back({each.offset, each.offset + each.held()});
-      at.moments = 0;
+      at.moments = at.seconds = at.averages = 0;
       return;
     }
     if (groups[2] == nullptr && groups[3] == nullptr) return;
@@ -65,8 +73,7 @@ struct placed_stage {
         at.sums_each ? net.gradient_parts(at.range, at.cut) : std::vector<interval>{};
     reduction_layout planned =
         reduction_of_stage(parameters, at.parameters, all, sings, s, at.rank, options, layers);
-    share = planned.share;
-    at.moments = planned.share.moments;
+    take(planned.share);
     if (at.sums_each) ring = std::make_unique<ring_type>(std::move(planned), layers, groups[2], groups[3]);
     else reduction = std::make_unique<reduction_type>(std::move(planned), groups[2], groups[3]);
   }
@@ -103,8 +110,9 @@ struct placed_stage {
     found.first = stage->first();
     found.second = stage->second();
     found.share = &share;
-    found.runs = decay_runs(parameters, found.size);
-    for (parameter_run& each : found.runs) each.rate_share = pace.rate, each.decay_share = pace.decay;
+    found.average = stage->average();
+    found.runs = runs;
+    found.pace = pace;
     return found;
   }
 

@@ -4,7 +4,7 @@
 #include <motet/backend/core/flat_runs.hpp>
 
 TEST_CASE("a run that nobody set has nothing to move") {
-  const motet::adamw_run<float> run;
+  const motet::update_run<float> run;
   CHECK(run.count == 0);
   CHECK(!run.decays);
   CHECK(!run.only_clears);

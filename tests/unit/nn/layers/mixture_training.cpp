@@ -67,7 +67,7 @@ trained train(int threads, int steps) {
                     view<stream, 16>(dx.data(), rows), s, gradients<N>{g.data()});
       const auto t = static_cast<double>(step + 1);
       adamw(ctx, w.data(), g.data(), first.data(), second.data(), size,
-            cpu::adamw_step{
+            cpu::update_step{
                 .rate = 3e-3, .correction1 = 1 - std::pow(0.9, t), .correction2 = 1 - std::pow(0.999, t)},
             true);
       release(ctx, mark);

@@ -34,7 +34,7 @@ TEST_CASE("what a rank counts as its own comes once, with its place in the tenso
   CHECK(moments_of(piece, 33) == 33);
 
   // The first half counts elsewhere; moments are there for what is updated.
-  update_share share{{{{40, list.used()}, 0}}, {{40, list.used()}}, list.used() - 40};
+  update_share share{{{{40, list.used()}, 0, 0}}, {{40, list.used()}}, list.used() - 40, list.used() - 40};
   piece.share = &share;
   seen.assign(seen.size(), 0);
   each_own_run(piece, count);
@@ -42,4 +42,34 @@ TEST_CASE("what a rank counts as its own comes once, with its place in the tenso
   CHECK(seen[50] == 1);
   CHECK(moments_of(piece, 41) == 1);
   CHECK(moments_of(piece, 39) == -1);
+}
+
+TEST_CASE("second moments take room for what has them") {
+  parameter_list list;
+  list.vector("before", 5, {});
+  list.in_block(0, [&] { list.matrix("one", 4, 4, {}); });
+  list.in_block(1, [&] {
+    list.vector("bias", 3, {});
+    list.matrix("two", 4, 8, {});
+  });
+  list.matrix("head", 2, 9, {});
+  const update_share whole = whole_share(list.used());
+  CHECK(with_moments_of(whole, list.items(), optimizer_kind::adamw).seconds == list.used());
+  const update_share lion = with_moments_of(whole, list.items(), optimizer_kind::lion),
+                     muon = with_moments_of(whole, list.items(), optimizer_kind::muon);
+  CHECK(lion.seconds == 0);
+  CHECK(lion.moments == list.used());
+  CHECK(muon.moments == list.used());
+  CHECK(muon.seconds == 16 + 16 + 32);  // before, bias, head
+  parameter_piece<float> piece{list.used(), list.items()};
+  piece.share = &muon;
+  const auto second = [&](motet::index at) { return moments_of(piece, at, &owned_elements::seconds); };
+  for (motet::index at = 0; at < list.used(); ++at) CHECK(moments_of(piece, at) == at);
+  CHECK(second(4) == 4);
+  CHECK(second(16) == -1);
+  CHECK(second(32) == 16);
+  CHECK(second(48) == -1);
+  CHECK(second(80 + 17) == 32 + 17);
+  piece.share = &lion;
+  CHECK(second(80) == -1);
 }

@@ -22,7 +22,7 @@ using namespace motet;
 namespace {
 
 using home_type = rank_state<cpu::context, fp32, local::endpoint>;
-using update_type = rank_update<home_type, cpu::adamw_step>;
+using update_type = rank_update<home_type>;
 
 struct tensor {
   std::vector<float> weights, gradients, first, second;
@@ -47,10 +47,10 @@ struct two_ranks {
   tensor a{40, 1}, b{16, 2}, c{24, 3}, loss{16, 4.59f};
   std::unique_ptr<update_type> updates[2];
 
-  explicit two_ranks(const adamw_settings& settings, const number_limit& limit = {}) {
+  explicit two_ranks(const optimizer_settings& settings, const number_limit& limit = {}) {
     for (int r = 0; r < 2; ++r) {
       homes[r].end = &ends[r];
-      updates[r] = std::make_unique<update_type>(homes[r], settings, 16, 0, r, 2);
+      updates[r] = std::make_unique<update_type>(homes[r], learning{settings}, 16, 0, r, 2);
     }
     updates[0]->hold(a.piece({{0, 16, true}, {16, 24, false}}));
     updates[0]->hold(b.piece());
@@ -81,7 +81,7 @@ struct two_ranks {
 }  // namespace
 
 TEST_CASE("all ranks clip by the norm of the whole gradient, and update as AdamW does") {
-  adamw_settings settings;
+  optimizer_settings settings;
   settings.clip = 0.5;
   two_ranks all(settings);
   const double norm = std::sqrt(all.squares());
@@ -93,8 +93,7 @@ TEST_CASE("all ranks clip by the norm of the whole gradient, and update as AdamW
   static std::byte some[64];
   ctx.memory = arena(some, 64);
   const auto wanted = [&](tensor& of, motet::index at, motet::index size, bool decay) {
-    const auto step =
-        adamw_step_for<cpu::adamw_step>(settings, 3, 1e-2, clip_scale(norm, settings.clip), decay);
+    const auto step = update_step_for(settings, 3, 1e-2, clip_scale(norm, settings.clip), decay);
     adamw(ctx, of.weights.data() + at, of.gradients.data() + at, of.first.data() + at, of.second.data() + at,
           size, step, true);
   };
@@ -142,7 +141,7 @@ TEST_CASE("what is not finite anywhere keeps every rank from updating") {
 
 TEST_CASE("the number that is clamped stays at or below ln 100, the others do not") {
   static std::byte some[64];
-  adamw_settings settings;
+  optimizer_settings settings;
   settings.decay = 0;
   for (const motet::index clamped : {motet::index{-1}, motet::index{2}}) {
     two_ranks all(settings, {clamped, largest_log_scale});
@@ -163,13 +162,16 @@ namespace {
 // update.
 struct trained {
   std::vector<float> weights[2];           // of each stage, of rank 0
+  std::vector<float> average[2];           // likewise, where this rank updates it; else 0
   std::vector<double> norms;               // of all steps
   motet::index moments = 0, elements = 0;  // of rank 0
   int differ = 0;                          // elements in which another holder's weights are not the same
 };
-trained train(const laws::made_ranks& ranks, int level, double bad_at = -1) {
+trained train(const laws::made_ranks& ranks, int level, double bad_at = -1,
+              optimizer_kind kind = optimizer_kind::adamw) {
   trained result;
-  adamw_settings settings;
+  optimizer_settings settings;
+  settings.kind = kind;
   settings.clip = 2;
   const std::vector<laws::made_parameter> parameters[2] = {
       {{40, false}, {3, ranks.tensor > 1}, {100, ranks.tensor > 1}, {20, false}},
@@ -190,12 +192,13 @@ trained train(const laws::made_ranks& ranks, int level, double bad_at = -1) {
     home.end = &end;
     std::byte some[64];
     home.ctx.memory = arena(some, 64);
-    update_type update(home, settings, 0, 0, rank, ranks.size());
+    update_type update(home, learning{settings, 0.75}, 0, 0, rank, ranks.size());
     std::unique_ptr<local::group> groups[4];
     std::unique_ptr<gradient_reduction<float, local::group, cpu::context>> sums[2];
     std::unique_ptr<gradient_ring<float, local::group, cpu::context>> rings[2];
     std::vector<interval> layers[2];
-    std::vector<float> weights[2], gradients[2], first[2], second[2];
+    std::vector<float> weights[2], gradients[2], first[2], second[2], average[2];
+    update_share shares[2];
     laws::made_stage stages[2];
     for (std::size_t s = 0; s < 2; ++s) {
       stages[s] = laws::stage_of(parameters[s], ranks.tensor, rank % ranks.tensor);
@@ -223,10 +226,13 @@ trained train(const laws::made_ranks& ranks, int level, double bad_at = -1) {
       gradients[s].resize(size);
       first[s].resize(kept);
       second[s].resize(kept);
+      average[s].resize(kept);
+      shares[s] = layout.share;
       if (level < 2) sums[s]->prepare(home.ctx, gradients[s].data(), weights[s].data());
       else rings[s]->prepare(home.ctx, gradients[s].data(), weights[s].data());
       parameter_piece<float> piece{
           stages[s].size, {}, weights[s].data(), gradients[s].data(), first[s].data(), second[s].data()};
+      piece.average = average[s].data();
       for (const auto& part : stages[s].parts) {
         piece.runs.push_back({part.at.begin, part.at.size(), part.parameter % 2 == 0});
         for (motet::index e = 0; e < part.at.size(); ++e)
@@ -273,6 +279,12 @@ trained train(const laws::made_ranks& ranks, int level, double bad_at = -1) {
     }
     step_begins.arrive_and_wait();  // others may still read what this one told
     for (std::size_t s = 0; s < 2; ++s) all[2 * static_cast<std::size_t>(rank) + s] = weights[s];
+    for (std::size_t s = 0; rank == 0 && s < 2; ++s) {
+      result.average[s].assign(weights[s].size(), 0.0f);
+      for (const owned_elements& own : shares[s].owned)
+        std::copy_n(average[s].begin() + own.moments, own.at.size(),
+                    result.average[s].begin() + own.at.begin);
+    }
   };
   std::vector<std::thread> threads;
   for (std::int32_t r = 0; r < ranks.size(); ++r) threads.emplace_back(work, r);
@@ -319,6 +331,25 @@ TEST_CASE("members that share the update find the bits that each finds alone, wi
   }
 }
 
+TEST_CASE("under Lion too, and averages are where their numbers are updated") {
+  const laws::made_ranks ranks{2, 2};
+  const trained alike = train(ranks, 0, -1, optimizer_kind::lion), usual = train(ranks, 0);
+  CHECK(alike.weights[0] != usual.weights[0]);
+  for (const int level : {1, 2}) {
+    const trained shared = train(ranks, level, -1, optimizer_kind::lion);
+    CHECK(shared.differ == 0);
+    for (std::size_t s = 0; s < 2; ++s) {
+      CHECK(shared.weights[s] == alike.weights[s]);
+      std::size_t here = 0;
+      for (std::size_t i = 0; i < shared.average[s].size(); ++i) {
+        here += shared.average[s][i] != 0;
+        CHECK((shared.average[s][i] == 0 || shared.average[s][i] == alike.average[s][i]));
+      }
+      CHECK(here > 0);
+    }
+  }
+}
+
 TEST_CASE("one number that is not finite keeps all from a step, and the next ones go on") {
   for (const int level : {0, 1, 2}) {
     const trained good = train({2, 2}, level), bad = train({2, 2}, level, 3);
@@ -331,7 +362,7 @@ TEST_CASE("one number that is not finite keeps all from a step, and the next one
 }
 
 TEST_CASE("a rank that is alone takes the same step, and knows loss and norm afterwards") {
-  adamw_settings settings;
+  optimizer_settings settings;
   settings.clip = 0.5;
   static std::byte some[64];
   local::world world{1, 0, std::vector<std::vector<std::int32_t>>{{0}}};
@@ -340,7 +371,7 @@ TEST_CASE("a rank that is alone takes the same step, and knows loss and norm aft
   home.end = &end;
   home.ctx.memory = arena(some, 64);
   tensor a{40, 1}, b{16, 2}, loss{16, 4.59f};
-  update_type update(home, settings, 16, 0, 0, 1);
+  update_type update(home, learning{settings}, 16, 0, 0, 1);
   update.hold(a.piece({{0, 16, true}, {16, 24, false}}));
   update.hold(b.piece());
   update.hold_loss(loss.piece(), {3, 4.6});
@@ -354,8 +385,7 @@ TEST_CASE("a rank that is alone takes the same step, and knows loss and norm aft
   cpu::context ctx;
   ctx.memory = arena(some, 64);
   const auto move = [&](tensor& of, motet::index at, motet::index size, bool decay) {
-    const auto step =
-        adamw_step_for<cpu::adamw_step>(settings, 1, 1e-2, clip_scale(norm, settings.clip), decay);
+    const auto step = update_step_for(settings, 1, 1e-2, clip_scale(norm, settings.clip), decay);
     adamw(ctx, of.weights.data() + at, of.gradients.data() + at, of.first.data() + at, of.second.data() + at,
           size, step, true);
   };

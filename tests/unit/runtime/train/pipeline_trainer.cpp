@@ -136,7 +136,7 @@ TEST_CASE(
 
 TEST_CASE("several steps with clipping leave the weights of the single rank") {
   const test_data first(8, 1), second(8, 2);
-  adamw_settings settings;
+  optimizer_settings settings;
   settings.clip = 0.5;
   single_rank<towers, fp32> one(8, 1, settings, 7);
   pipeline_config config = quick(8);

@@ -72,7 +72,7 @@ struct all_ranks {
       own.at.parameters = net::stage::parameter_end(own.at.range, own.at.cut) -
                           net::stage::parameter_begin(own.at.range, own.at.cut);
       own.stage.parameters = net::stage::parameters_of("ear", own.at.range, own.at.cut);
-      own.stage.join(outline_of_net<net>, groups, own.sings, 0, choice, own.at, find);
+      own.stage.join(outline_of_net<net>, groups, own.sings, 0, choice, {}, own.at, find);
     }
   }
 };

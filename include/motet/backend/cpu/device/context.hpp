@@ -26,9 +26,11 @@ using motet::section_cost;
 using real = double;
 
 template <class T>
-class adamw_list;
+class update_list;
 template <class T>
 class flat_list;
+template <class T>
+class average_list;
 
 // Operations of the CPU run on a context. Each thread of a team has its own; all threads take the same steps
 // on `memory`, so their copies agree.
@@ -38,9 +40,11 @@ struct context {
   template <class T>
   using buffer = motet::buffer<T>;
   template <class T>
-  using adamw_list = cpu::adamw_list<T>;
+  using update_list = cpu::update_list<T>;
   template <class T>
   using flat_list = cpu::flat_list<T>;
+  template <class T>
+  using average_list = cpu::average_list<T>;
 
   // memory is what a step is short of, and the caches have what comes again
   static constexpr bool spares_passes = false;

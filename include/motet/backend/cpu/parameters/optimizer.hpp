@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/core/adamw_step.hpp>
 #include <motet/backend/core/flat_runs.hpp>
+#include <motet/backend/core/update_step.hpp>
 #include <motet/backend/cpu/kernels/row_kernels.hpp>
 
 #include <cmath>
@@ -62,12 +62,12 @@ double sum_of_squares(context& ctx, const flat_list<T>& list) {
   return sum;
 }
 
-using motet::adamw_step, motet::update_sums;
+using motet::update_step, motet::update_sums;
 
 // AdamW (Loshchilov and Hutter), with decoupled decay and epsilon outside the root. With `clear` the gradient
 // is left zero for the next step.
 template <class T>
-void adamw(context& ctx, T* weight, T* gradient, T* first, T* second, index count, const adamw_step& step,
+void adamw(context& ctx, T* weight, T* gradient, T* first, T* second, index count, const update_step& step,
            bool clear) {
   ctx.note("adamw", 12 * static_cast<double>(count),
            (clear ? 8 : 7) * static_cast<double>(count) * bytes_of<T>);
@@ -82,37 +82,78 @@ void adamw(context& ctx, T* weight, T* gradient, T* first, T* second, index coun
   synchronize(ctx);
 }
 
+// Lion (Chen and others, 2023): each number moves by the rate, in the direction of the sign of a mean of its
+// gradient and the moment; the moment then follows the gradient more slowly. Decay is decoupled.
+template <class T>
+void lion(context& ctx, T* weight, T* gradient, T* first, index count, const update_step& step, bool clear) {
+  ctx.note("lion", 10 * static_cast<double>(count),
+           (clear ? 6 : 5) * static_cast<double>(count) * bytes_of<T>);
+  if (ctx.measuring()) return;
+  synchronize(ctx);
+  const interval own = ctx.own(count);
+  MOTET_SIMD_DISPATCH(, lion_values(weight + own.begin, gradient + own.begin, first + own.begin, own.size(),
+                                    T(1 - step.rate * step.decay), T(step.rate), T(step.clip_scale),
+                                    T(1 - step.beta1), T(1 - step.beta2), clear));
+  synchronize(ctx);
+}
+
 // What one update moves; memory of its runs may be there only when it is first used.
 template <class T>
-class adamw_list {
+class update_list {
  public:
-  adamw_list() = default;
-  explicit adamw_list(std::vector<adamw_run<T>> runs) : all_(std::move(runs)) {}
+  update_list() = default;
+  explicit update_list(std::vector<update_run<T>> runs) : all_(std::move(runs)) {}
   void prepare(context&) const {}
-  const std::vector<adamw_run<T>>& all() const { return all_; }
+  const std::vector<update_run<T>>& all() const { return all_; }
 
  private:
-  std::vector<adamw_run<T>> all_;
+  std::vector<update_run<T>> all_;
 };
+namespace detail {
+
+// move(run, its own step) of each run that is moved here.
+template <class T, class Move>
+void move_each(context& ctx, const update_list<T>& list, const update_step& step, Move&& move) {
+  for (const update_run<T>& each : list.all()) {
+    update_step own = step;
+    own.rate *= each.rate;
+    if (!each.decays) own.decay = 0;
+    if (each.only_clears) zero(ctx, each.gradient, each.count);
+    else move(each, own);
+  }
+}
+
+}  // namespace detail
+
 // Leaves all gradients zero. step.decay is that of the runs that decay.
 template <class T>
-void adamw(context& ctx, const adamw_list<T>& list, const adamw_step& step) {
-  for (const adamw_run<T>& each : list.all()) {
-    adamw_step own = step;
-    own.rate *= each.rate;
-    own.decay = each.decays ? step.decay * each.decay : 0;
-    if (each.only_clears) zero(ctx, each.gradient, each.count);
-    else adamw(ctx, each.weight, each.gradient, each.first, each.second, each.count, own, true);
-  }
+void adamw(context& ctx, const update_list<T>& list, const update_step& step) {
+  detail::move_each(ctx, list, step, [&](const update_run<T>& run, const update_step& own) {
+    adamw(ctx, run.weight, run.gradient, run.first, run.second, run.count, own, true);
+  });
 }
 // Clips by these sums. Where they do not allow it, weights, moments and gradients stay as they are.
 template <class T>
-void adamw(context& ctx, const adamw_list<T>& list, adamw_step step, const real& loss, const real& squares,
+void adamw(context& ctx, const update_list<T>& list, update_step step, const real& loss, const real& squares,
            double clip) {
   const update_sums by{loss, squares, clip};
   if (!by.allow()) return;
   step.clip_scale = by.scale();
   adamw(ctx, list, step);
+}
+template <class T>
+void lion(context& ctx, const update_list<T>& list, const update_step& step) {
+  detail::move_each(ctx, list, step, [&](const update_run<T>& run, const update_step& own) {
+    lion(ctx, run.weight, run.gradient, run.first, run.count, own, true);
+  });
+}
+template <class T>
+void lion(context& ctx, const update_list<T>& list, update_step step, const real& loss, const real& squares,
+          double clip) {
+  const update_sums by{loss, squares, clip};
+  if (!by.allow()) return;
+  step.clip_scale = by.scale();
+  lion(ctx, list, step);
 }
 
 // The number there is no larger than this afterwards.

@@ -23,9 +23,11 @@ using motet::draw_key;
 using motet::scratch_scope;
 
 template <class T>
-class adamw_list;
+class update_list;
 template <class T>
 class flat_list;
+template <class T>
+class average_list;
 
 // Operations of a GPU run on a context: they begin work on the engine's stream, in order, and return. There
 // is one thread, which the team of a contract is.
@@ -34,9 +36,11 @@ struct context {
   template <class T>
   using buffer = cuda::buffer<T>;
   template <class T>
-  using adamw_list = cuda::adamw_list<T>;
+  using update_list = cuda::update_list<T>;
   template <class T>
   using flat_list = cuda::flat_list<T>;
+  template <class T>
+  using average_list = cuda::average_list<T>;
 
   static constexpr bool spares_passes = true;  // the time of a pass is that of its bytes
   static constexpr int thread = 0, threads = 1;

@@ -43,7 +43,7 @@ TEST_CASE_TEMPLATE("adamw follows its definition", T, float, double) {
           auto first = grid<T>(1, count).fill(0), second = grid<T>(1, count).fill(0);
           grid<double> w(1, count), m(1, count), v(1, count);
           for (index c = 0; c < count; ++c) w.at(0, c) = weight(0, c), m.at(0, c) = v.at(0, c) = 0;
-          cpu::adamw_step step{1e-2, 0.9, 0.98, 1e-6, 0.1, 0.5, 1, 1};
+          cpu::update_step step{1e-2, 0.9, 0.98, 1e-6, 0.1, 0.5, 1, 1};
           for (int t = 1; t <= 4; ++t) {
             gradient.random(static_cast<std::uint64_t>(t), 2);
             const auto drawn = gradient;
@@ -77,7 +77,7 @@ TEST_CASE("a gradient of zero moves a weight by its decay alone") {
   auto weight = grid<float>(1, 40).random(1), gradient = grid<float>(1, 40).fill(0), first = gradient,
        second = gradient;
   const auto before = weight;
-  const cpu::adamw_step step{0.1, 0.9, 0.999, 1e-8, 0.5, 1, 0.1, 0.001};
+  const cpu::update_step step{0.1, 0.9, 0.999, 1e-8, 0.5, 1, 0.1, 0.001};
   cpu_run_foretold(1, [&](cpu::context& ctx) {
     adamw(ctx, weight.data.data(), gradient.data.data(), first.data.data(), second.data.data(), 40, step,
           true);
@@ -98,20 +98,20 @@ TEST_CASE_TEMPLATE("a list of runs is what its runs are one by one", T, float, d
                   grid<T>(1, all).random(4, 0.5, 0.5)};
       buffers other = one, kept = one;
       const auto runs_of = [&](buffers& of) {
-        std::vector<adamw_run<T>> runs;
+        std::vector<update_run<T>> runs;
         index at = 0;
         for (std::size_t r = 0; r < counts.size(); at += counts[r], ++r) {
           const auto from = [&](grid<T>& x) { return x.data.data() + at; };
           if (r == 3) runs.push_back({nullptr, from(of.g), nullptr, nullptr, counts[r], false, true});
           else
             runs.push_back({from(of.w), from(of.g), from(of.m), from(of.v), counts[r], r % 2 == 0, false,
-                            false, r == 2 ? 0.25 : 1, r == 2 ? 2.0 : 1});
+                            false, r == 2 ? 0.25 : 1});
         }
         return runs;
       };
-      adamw_step step{1e-2, 0.9, 0.98, 1e-6, 0.1, 1, 0.271, 0.0588};
+      update_step step{1e-2, 0.9, 0.98, 1e-6, 0.1, 1, 0.271, 0.0588};
       std::vector<double> squares(static_cast<std::size_t>(threads)), want(squares);
-      const cpu::adamw_list<T> list(runs_of(one));
+      const cpu::update_list<T> list(runs_of(one));
       std::vector<flat_run<T>> parts;
       for (const auto& run : list.all()) parts.push_back({run.gradient, run.count});
       const cpu::flat_list<T> counted(parts);
@@ -126,11 +126,11 @@ TEST_CASE_TEMPLATE("a list of runs is what its runs are one by one", T, float, d
         double sum = 0;
         for (const auto& run : runs_of(other)) sum += sum_of_squares(ctx, run.gradient, run.count);
         want[static_cast<std::size_t>(ctx.thread)] = sum;
-        adamw_step own = step;
+        update_step own = step;
         if (clip > 0 && std::sqrt(sum) > clip) own.clip_scale = clip / (std::sqrt(sum) + 1e-6);
         for (const auto& run : runs_of(other)) {
           own.rate = step.rate * run.rate;
-          own.decay = run.decays ? step.decay * run.decay : 0;
+          own.decay = run.decays ? step.decay : 0;
           if (run.only_clears) zero(ctx, run.gradient, run.count);
           else adamw(ctx, run.weight, run.gradient, run.first, run.second, run.count, own, true);
         }

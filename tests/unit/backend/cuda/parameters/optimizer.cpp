@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/cuda/emulate.hpp"
 
+#include <motet/backend/cuda/parameters/average.hpp>
 #include <motet/backend/cuda/parameters/optimizer.hpp>
 
 #include <doctest/doctest.h>
 
-#include <motet/backend/cpu/parameters/optimizer.hpp>
+#include <motet/backend/cpu/parameters/average.hpp>
 
 #include <cpu_run.hpp>
 #include <cuda_run.hpp>
@@ -22,37 +23,6 @@ std::vector<T> drawn(index count, std::uint64_t seed, double scale = 1, double s
 }
 }  // namespace
 
-TEST_CASE_TEMPLATE("zero and the sum of squares of a part of a flat buffer on a GPU", T, float, double) {
-  for (const index count : {0, 1, 3, 15, 16, 100, 4099, 40000})
-    for (const index first : {0, 1, 3}) {
-      const auto x = drawn<T>(count + 8, 1);
-      const flat_on_gpu<T> on(x);
-      double want = 0, got = -1, again = -1, after = -1;
-      for (index i = first; i < first + count; ++i)
-        want += static_cast<double>(x[static_cast<std::size_t>(i)]) *
-                static_cast<double>(x[static_cast<std::size_t>(i)]);
-      const auto noted = gpu_run_foretold([&](motet::cuda::context& ctx) {
-        const auto one = sum_of_squares(ctx, on.data() + first, count),
-                   two = sum_of_squares(ctx, on.data() + first, count);
-        zero(ctx, on.data() + first, count);
-        const auto three = sum_of_squares(ctx, on.data() + first, count);
-        if (ctx.measuring()) return;
-        got = number_of(ctx, one);
-        again = number_of(ctx, two);
-        after = number_of(ctx, three);
-      });
-      CHECK(laws::off_by(got, want) <= 1e-12 * (1 + want));
-      CHECK(again == got);
-      CHECK(after == 0);
-      CHECK(noted.flops() == 6 * static_cast<double>(count));
-      const auto left = on.back();
-      for (std::size_t i = 0; i < left.size(); ++i) {
-        const bool inside = static_cast<index>(i) >= first && static_cast<index>(i) < first + count;
-        CHECK(left[i] == (inside ? T(0) : x[i]));
-      }
-    }
-}
-
 TEST_CASE_TEMPLATE("adamw on a GPU is that of the CPU", T, float, double) {
   for (const index count : {0, 1, 3, 100, 4099})
     // Buffers that begin alike, from a multiple of 16 bytes on or not; and such that do not.
@@ -65,7 +35,7 @@ TEST_CASE_TEMPLATE("adamw on a GPU is that of the CPU", T, float, double) {
                  v = drawn<T>(all, 4, 0.5, 0.5);
             const flat_on_gpu<T> on_w(w), on_g(g), on_m(m), on_v(v);
             const flat_on_gpu<bf16> on_copy(std::vector<bf16>(static_cast<std::size_t>(all), bf16(-7.0f)));
-            const adamw_step step{1e-2, 0.9, 0.98, 1e-6, 0.1, 0.5, 0.271, 0.0588};
+            const update_step step{1e-2, 0.9, 0.98, 1e-6, 0.1, 0.5, 0.271, 0.0588};
             const auto noted = gpu_run_foretold([&](motet::cuda::context& ctx) {
               adamw(ctx, on_w.data() + first, on_g.data() + other, on_m.data() + first, on_v.data() + first,
                     count, step, clear, copied ? on_copy.data() + first : nullptr);
@@ -105,8 +75,8 @@ struct many_runs {
     v = drawn<T>(all, seed + 3, 0.5, 0.5);
   }
   // In these buffers.
-  std::vector<adamw_run<T>> at(T* weight, T* gradient, T* first, T* second) const {
-    std::vector<adamw_run<T>> runs;
+  std::vector<update_run<T>> at(T* weight, T* gradient, T* first, T* second) const {
+    std::vector<update_run<T>> runs;
     index from = 0;
     for (std::size_t r = 0; r < counts.size(); ++r) {
       const index shift = r % 5 == 4   ? 1
@@ -127,17 +97,17 @@ struct many_runs {
 
 TEST_CASE_TEMPLATE("a list of runs is one launch that does what its runs do one by one, to the last bit", T,
                    float, double) {
-  const adamw_step step{1e-2, 0.9, 0.98, 1e-6, 0.1, 0.5, 0.271, 0.0588};
+  const update_step step{1e-2, 0.9, 0.98, 1e-6, 0.1, 0.5, 0.271, 0.0588};
   const many_runs<T> all(3);
   const flat_on_gpu<T> w(all.w), g(all.g), m(all.m), v(all.v), w1(all.w), g1(all.g), m1(all.m), v1(all.v);
   auto& copies = laws::gpu().part<motet::cuda::weight_copies>();
-  motet::cuda::adamw_list<T> list(all.at(w.data(), g.data(), m.data(), v.data()));
-  const auto one_by_one = [&](motet::cuda::context& ctx, const std::vector<adamw_run<T>>& runs,
-                              const adamw_step& by) {
-    for (const adamw_run<T>& each : runs) {
-      adamw_step own = by;
+  motet::cuda::update_list<T> list(all.at(w.data(), g.data(), m.data(), v.data()));
+  const auto one_by_one = [&](motet::cuda::context& ctx, const std::vector<update_run<T>>& runs,
+                              const update_step& by) {
+    for (const update_run<T>& each : runs) {
+      update_step own = by;
       own.rate = by.rate * each.rate;
-      own.decay = each.decays ? by.decay * each.decay : 0;
+      own.decay = each.decays ? by.decay : 0;
       if (each.only_clears) zero(ctx, each.gradient, each.count);
       else adamw(ctx, each.weight, each.gradient, each.first, each.second, each.count, own, true);
     }
@@ -161,7 +131,7 @@ TEST_CASE_TEMPLATE("a list of runs is one launch that does what its runs do one 
   auto on_host = all;
   cpu_run_foretold(1, [&](cpu::context& ctx) {
     adamw(ctx,
-          cpu::adamw_list<T>(all.at(on_host.w.data(), on_host.g.data(), on_host.m.data(), on_host.v.data())),
+          cpu::update_list<T>(all.at(on_host.w.data(), on_host.g.data(), on_host.m.data(), on_host.v.data())),
           step);
   });
   const double tolerance = sizeof(T) == 4 ? 5e-7 : 1e-14;
@@ -170,15 +140,67 @@ TEST_CASE_TEMPLATE("a list of runs is one launch that does what its runs do one 
   CHECK(laws::off_by(m.back(), on_host.m, true) < tolerance);
   CHECK(laws::off_by(v.back(), on_host.v, true) < tolerance);
 
+  // Lion, which has no second moment, and averages that follow; a refused step changes neither.
+  {
+    const many_runs<T> begun(11);
+    auto host = begun;
+    const flat_on_gpu<T> weight(begun.w), gradient(begun.g), first(begun.m), followed(begun.v);
+    const auto runs_in = [&](T* a, T* b, T* c) {
+      auto runs = begun.at(a, b, c, c);
+      for (auto& each : runs) each.second = nullptr;
+      return runs;
+    };
+    const auto averages_in = [](const std::vector<update_run<T>>& runs, T* a, T* average) {
+      std::vector<average_run<T>> out;
+      for (const auto& each : runs)
+        if (!each.only_clears) out.push_back({each.weight, average + (each.weight - a), each.count});
+      return out;
+    };
+    const auto runs = runs_in(weight.data(), gradient.data(), first.data()),
+               on_host_runs = runs_in(host.w.data(), host.g.data(), host.m.data());
+    const motet::cuda::update_list<T> moved(runs);
+    const motet::cuda::average_list<T> averages(averages_in(runs, weight.data(), followed.data()));
+    const flat_on_gpu<double> sums{1.5, 1e4, NAN};
+    const auto counted = gpu_run_foretold([&](motet::cuda::context& ctx) {
+      lion(ctx, moved, step);
+      average(ctx, averages, 0.7);
+      motet::cuda::real loss, squares, bad;
+      if (!ctx.measuring()) {
+        loss = {*ctx.on, sums.data()}, squares = {*ctx.on, sums.data() + 1}, bad = {*ctx.on, sums.data() + 2};
+        gradient.put(begun.g);
+      }
+      lion(ctx, moved, step, loss, bad, 3);
+      average(ctx, averages, 0.7, bad, squares);
+      lion(ctx, moved, step, loss, squares, 3);
+      average(ctx, averages, 0.7, loss, squares);
+    });
+    cpu_run_foretold(1, [&](cpu::context& ctx) {
+      const cpu::update_list<T> own(on_host_runs);
+      const cpu::average_list<T> own_averages(averages_in(on_host_runs, host.w.data(), host.v.data()));
+      lion(ctx, own, step);
+      average(ctx, own_averages, 0.7);
+      if (!ctx.measuring()) host.g = begun.g;
+      lion(ctx, own, step, 1.5, 1e4, 3);
+      average(ctx, own_averages, 0.7, 1.5, 1e4);
+    });
+    CHECK(counted.flops() > 0);
+    CHECK(laws::off_by(weight.back(), host.w, true) < tolerance);
+    CHECK(laws::off_by(gradient.back(), host.g, true) == 0);
+    CHECK(laws::off_by(first.back(), host.m, true) < tolerance);
+    CHECK(laws::off_by(followed.back(), host.v, true) < tolerance);
+    CHECK(weight.back() != begun.w);
+    CHECK(followed.back() != begun.v);
+  }
+
   // Its clip factor comes of sums, to the bit of what the host makes of them; and so does the refusal.
   for (const double clip : {0.0, 0.3, 1e9}) {
     g.put(all.g);
     g1.put(all.g);
     double squares = 0, known = 0;
     std::vector<flat_run<T>> counted;
-    for (const adamw_run<T>& each : list.all()) counted.push_back({each.gradient, each.count});
+    for (const update_run<T>& each : list.all()) counted.push_back({each.gradient, each.count});
     const motet::cuda::flat_list<T> parts(counted);
-    for (const adamw_run<T>& each : all.at(nullptr, const_cast<T*>(all.g.data()), nullptr, nullptr))
+    for (const update_run<T>& each : all.at(nullptr, const_cast<T*>(all.g.data()), nullptr, nullptr))
       for (index i = 0; i < each.count; ++i)
         squares += static_cast<double>(each.gradient[i]) * static_cast<double>(each.gradient[i]);
     const flat_on_gpu<double> bad{1.5, INFINITY, NAN};
@@ -193,7 +215,7 @@ TEST_CASE_TEMPLATE("a list of runs is one launch that does what its runs do one 
         known = number_of(ctx, found);
         CHECK(number_of(ctx, again) == known);
       }
-      adamw_step by = step;
+      update_step by = step;
       by.clip_scale = clip_scale(std::sqrt(known), clip);
       one_by_one(ctx, all.at(w1.data(), g1.data(), m1.data(), v1.data()), by);
     });
@@ -203,7 +225,7 @@ TEST_CASE_TEMPLATE("a list of runs is one launch that does what its runs do one 
 
   // A list of nothing.
   gpu_run_foretold([&](motet::cuda::context& ctx) {
-    adamw(ctx, motet::cuda::adamw_list<T>(), step);
+    adamw(ctx, motet::cuda::update_list<T>(), step);
     CHECK(number_of(ctx, sum_of_squares(ctx, motet::cuda::flat_list<T>())) == 0);
   });
   same();

@@ -7,8 +7,9 @@
 
 namespace motet {
 
-// The numbers of one update, the same for all elements of a run of parameters.
-struct adamw_step {
+// The numbers of one update, the same for all elements of a run of parameters. What an optimizer has no use
+// for it does not read.
+struct update_step {
   double rate = 0;
   double beta1 = 0.9;
   double beta2 = 0.999;
@@ -17,6 +18,7 @@ struct adamw_step {
   double clip_scale = 1;   // the gradient is multiplied by this first
   double correction1 = 1;  // 1 - beta1^t
   double correction2 = 1;  // 1 - beta2^t
+  double momentum = 0.95;  // of matrices that Muon moves
 };
 
 // What every gradient is multiplied by, so that the whole gradient has at most the norm `clip`.

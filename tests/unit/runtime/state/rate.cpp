@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <motet/runtime/train/rate.hpp>
+#include <motet/runtime/state/rate.hpp>
 
 #include <doctest/doctest.h>
 
@@ -24,4 +24,17 @@ TEST_CASE("a constant rate and runs without steps") {
   CHECK(all_warmup.at(9) == doctest::Approx(1));
   const rate_schedule none{rate_kind::cosine, 1.0, 0, 0};
   CHECK(std::isfinite(none.at(0)));
+}
+
+TEST_CASE("a line falls evenly, and a delay comes before the warm-up") {
+  const rate_schedule line{rate_kind::linear, 2.0, 2, 22, 0.5, 10};
+  CHECK(line.at(0) == 0);
+  CHECK(line.at(9) == 0);
+  CHECK(line.at(10) == doctest::Approx(1));
+  CHECK(line.at(11) == doctest::Approx(2));
+  CHECK(line.at(12) == doctest::Approx(2));
+  CHECK(line.at(17) == doctest::Approx(1.5));
+  CHECK(line.at(22) == doctest::Approx(1));
+  CHECK(line == line);
+  CHECK(line != rate_schedule{});
 }

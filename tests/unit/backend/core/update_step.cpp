@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
-#include <motet/backend/core/adamw_step.hpp>
+#include <motet/backend/core/update_step.hpp>
 
 #include <initializer_list>
 #include <limits>
@@ -23,7 +23,7 @@ TEST_CASE("what is not finite allows no update, and clipping scales to the norm 
 }
 
 TEST_CASE("an update that nobody set changes nothing") {
-  const motet::adamw_step step;
+  const motet::update_step step;
   CHECK(step.rate == 0);
   CHECK(step.decay == 0);
   CHECK(step.clip_scale == 1);
