@@ -79,11 +79,12 @@ class trainer {
       kinds += (kinds.empty() ? "" : ", ") + std::string(name_of(each));
     same.add("type of numbers", kinds + (how.fp8 ? ", products in fp8" : ""));
     const adamw_settings& moved = how.optimizer;
-    for (const auto& [what, is] : {std::pair("beta1", moved.beta1),
-                                   {"beta2", moved.beta2},
-                                   {"epsilon", moved.epsilon},
-                                   {"decay", moved.decay},
-                                   {"clip", moved.clip}})
+    const std::pair<const char*, double> numbers_of_optimizer[] = {{"beta1", moved.beta1},
+                                                                   {"beta2", moved.beta2},
+                                                                   {"epsilon", moved.epsilon},
+                                                                   {"decay", moved.decay},
+                                                                   {"clip", moved.clip}};
+    for (const auto& [what, is] : numbers_of_optimizer)
       same.add(std::string("optimizer's ") + what, write_json(json(is)));
     same.add("limit of the loss's number", how.clamp_scale ? "kept" : "none");
     for (const named_pace& each : how.paces)
@@ -116,8 +117,8 @@ class trainer {
     if (!prepared_) here_->prepare();
     prepared_ = true;
   }
-  // Forward, backward, clipping and one update at this learning rate, which is the same in all processes: that of
-  // the first step is compared. When a number is not finite: MT-R01, and the weights are as before.
+  // Forward, backward, clipping and one update at this learning rate, which is the same in all processes:
+  // that of the first step is compared. When a number is not finite: MT-R01, and the weights are as before.
   step_result step(const batch& whole, double rate, timeline* record = nullptr) {
     prepare();
     return here_->step(inputs_of<Model>(whole), rate, record);
