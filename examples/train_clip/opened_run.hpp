@@ -104,8 +104,8 @@ struct opened_run {
   }
 
  private:
-  // Ranks load together, so a rank that goes on from something else is to be known before. The index has the checksums of
-  // all that a checkpoint holds.
+  // Ranks load together, so a rank that goes on from something else is to be known before. The index has the
+  // checksums of all that a checkpoint holds.
   void require_same_checkpoint() {
     run_identity same;
     same.add("checkpoint gone on from",

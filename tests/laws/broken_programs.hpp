@@ -75,8 +75,8 @@ inline bool crosses_modules(const program& of, const instruction& it) {
   const bool at_end = is_send(it.what) != (message_kind(it.what) == 2);
   return it.stage == (at_end ? of.voices[it.voice].stages - 1 : 0);
 }
-// One message between modules is wrong: it comes behind all that its rank does, or leaves before it, is missing or there
-// twice, has changed places with another one, or both have taken the other's name.
+// One message between modules is wrong: it comes behind all that its rank does, or leaves before it, is
+// missing or there twice, has changed places with another one, or both have taken the other's name.
 inline program break_feed(program of, feed_damage how, dice& draw) {
   std::vector<int> all;
   for (int i = 0; i < of.instructions.size(); ++i)

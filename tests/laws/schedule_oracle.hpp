@@ -212,8 +212,8 @@ class oracle {
     --own.live;
     own.left.push_back(i);
   }
-  // Who is at the other end of rows that a microbatch gives or takes, and which part of them that is, to this one and to
-  // the other.
+  // Who is at the other end of rows that a microbatch gives or takes, and which part of them that is, to this
+  // one and to the other.
   struct end {
     int voice, stage, microbatch, part, their_part;
   };

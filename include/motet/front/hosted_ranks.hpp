@@ -250,12 +250,10 @@ std::unique_ptr<ranks_here<Numbers, Device>> ranks_here<Numbers, Device>::make(c
   same.add("type of numbers", kinds + (how.fp8 ? ", products in fp8" : ""));
   const optimizer_settings& moved = how.optimizer;
   same.add("optimizer", std::string(name_of(moved.kind)));
-  for (const auto& [what, is] : {std::pair("beta1", moved.beta1),
-                                 {"beta2", moved.beta2},
-                                 {"epsilon", moved.epsilon},
-                                 {"decay", moved.decay},
-                                 {"clip", moved.clip},
-                                 {"momentum", moved.momentum}})
+  const std::pair<const char*, double> numbers_of_optimizer[] = {
+      {"beta1", moved.beta1}, {"beta2", moved.beta2}, {"epsilon", moved.epsilon},
+      {"decay", moved.decay}, {"clip", moved.clip},   {"momentum", moved.momentum}};
+  for (const auto& [what, is] : numbers_of_optimizer)
     same.add(std::string("optimizer's ") + what, write_json(json(is)));
   same.add("average of weights", write_json(json(how.ema)));
   same.add("rate from block to block", write_json(json(how.layer_rate)));

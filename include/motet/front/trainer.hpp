@@ -63,8 +63,8 @@ class trainer {
     if (!prepared_) here_->prepare();
     prepared_ = true;
   }
-  // Forward, backward, clipping and one update at this learning rate, which is the same in all processes: that of
-  // the first step is compared. When a number is not finite: MT-R01, and the weights are as before.
+  // Forward, backward, clipping and one update at this learning rate, which is the same in all processes:
+  // that of the first step is compared. When a number is not finite: MT-R01, and the weights are as before.
   step_result step(const batch& whole, double rate, timeline* record = nullptr) {
     prepare();
     return here_->step(inputs_of<Model>(whole), rate, record);

@@ -82,7 +82,7 @@ class data_folder {
   const pair_source& pairs() const { return *pairs_; }
   const sample_source& samples() const { return *samples_; }
   index size() const { return has_pieces() ? samples_->size() : pairs_->size(); }
-  // Of what some samples hold: other data under the same names has another one. Names of files are none of it.
+  // Of what some samples hold, whatever their files are called: other data of the same names has another one.
   std::uint64_t content_fingerprint() const {
     constexpr index looked_at = 16;
     std::string all;

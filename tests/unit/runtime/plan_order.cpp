@@ -81,8 +81,9 @@ program program_of(const plan& of) {
   return compile(order);
 }
 
-// An eye, its glue and a language model on 64 ranks: on ranks of their own, in numbers that cut samples unlike, or all on
-// the same ones, where the eye and the glue go into the gaps of the language model's pipeline.
+// An eye, its glue and a language model on 64 ranks: on ranks of their own, in numbers that cut samples
+// unlike, or all on the same ones, where the eye and the glue go into the gaps of the language model's
+// pipeline.
 program of_64_ranks(bool fills) {
   module_facts eye, glue, talk;
   eye.name = "eye";

@@ -129,9 +129,9 @@ class model_trainer {
   // The inputs of the step after the next one, which stay as they are until it has returned: ranks that have
   // room for them (rank_options) take them during the next one.
   void expect(std::span<const void* const> inputs) { placed_.expect(inputs); }
-  // One step, of inputs that lie there, module after module, at a rate that is the same in all processes: that of the
-  // first step is compared. The loss is the mean over the program's groups. When a number is not finite: MT-R01, and
-  // the weights are as before.
+  // One step, of inputs that lie there, module after module, at a rate that is the same in all processes:
+  // that of the first step is compared. The loss is the mean over the program's groups. When a number is not
+  // finite: MT-R01, and the weights are as before.
   step_result step(std::span<const void* const> inputs, double rate, timeline* record = nullptr) {
     const auto started = std::chrono::steady_clock::now();
     if (!prepared_) fail(bad_training_option, "step() before prepare()");

@@ -41,8 +41,8 @@ std::vector<double> learned(const plan& of) {
   for (const float each : by.weights()) out.push_back(each);
   return out;
 }
-// The eye and its glue on replicas that cut samples unlike the language model, whose stages have ranks of their own or,
-// where the others fill, the same ones.
+// The eye and its glue on replicas that cut samples unlike the language model, whose stages have ranks of
+// their own or, where the others fill, the same ones.
 plan seen_by(bool fills, std::int32_t ranks) {
   plan out;
   out.cluster.ranks = ranks;

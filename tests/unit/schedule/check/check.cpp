@@ -36,8 +36,8 @@ program random_program(int which, laws::dice& draw) {
     default: return compile(replicate(one_f_one_b::write({draw.between(1, 2), draw.between(1, 3)}), 2));
   }
 }
-// Modules that feed one another, some by several and some several: replicas and microbatches of each its own, and some
-// that do not learn.
+// Modules that feed one another, some by several and some several: replicas and microbatches of each its own,
+// and some that do not learn.
 program random_graph(laws::dice& draw) {
   through_shape of;
   list<std::int32_t> before;  // the modules so far, by the number of their first replica

@@ -30,8 +30,8 @@ cost_table uneven(const program& of, double join = 0) {
   return made;
 }
 
-// An eye feeds two modules, and a language model with two replicas is fed by three, one of which stays as it is. All
-// cut the samples of a step unlike.
+// An eye feeds two modules, and a language model with two replicas is fed by three, one of which stays as it
+// is. All cut the samples of a step unlike.
 program fan() {
   through_shape of;
   const auto add = [&](std::initializer_list<std::int32_t> ranks, std::int32_t microbatches,
@@ -140,7 +140,8 @@ TEST_CASE("between modules, too, a receive finds its own send") {
   const program of = fan();
   program_graph graph;
   REQUIRE(build_graph(of, delivery::buffered, graph).ok());
-  // Each send begins at a time of its own, and a receive that took another for it would end before that one began.
+  // Each send begins at a time of its own, and a receive that took another for it would end before that one
+  // began.
   timeline when;
   when.start.resize(of.instructions.size(), 0);
   when.finish.resize(of.instructions.size(), 0);
