@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What compiling Motet costs. Prints Markdown tables: README's first program and the front headers, every public header alone, a schedule proven for growing
-numbers of microbatches, a model of two towers at growing depth, and the programs of examples/train_clip. `--check` exits 1 above a budget. Milliseconds are the best of a few runs; a busy machine inflates them, so the check
+numbers of microbatches, a model of two towers at growing depth, the programs of examples/train_clip, and with `--second-only` what a second plan and a second
+model add. `--check` exits 1 above a budget. Milliseconds are the best of a few runs; a busy machine inflates them, so the check
 compares with the empty file of the same run where it can."""
 import argparse
 import os
 import pathlib
 import re
+import resource
 import shutil
 import statistics
 import subprocess
@@ -44,6 +46,38 @@ using clip = model<join<info_nce, picture, caption>>;
 extern const model_table<cpu::context, fp32>& made;
 const model_table<cpu::context, fp32>& made = table_of_model<clip, cpu::context, fp32>;
 """
+
+
+SECOND_PLAN_SECONDS = 0.2
+SECOND_MODEL_SHARE = 0.5  # of the first
+TRAINED = """
+#include <motet/front/trainer.hpp>
+#include <motet/nn/towers/text.hpp>
+#include <motet/nn/towers/vit.hpp>
+#include <motet/plan/prove/plan_for.hpp>
+using namespace motet;
+using namespace motet::strategy;
+"""
+# {n}: so wide that no two models share a net.
+TRAINED_MODEL = """
+using picture{n} = module<"picture", vit<vit_config{{.image = 64, .patch = 8, .width = 64 * {n}, .layers = 4, .heads = 2, .embedding = 32}}>>;
+using caption{n} = module<"caption", text_tower<text_config{{.vocabulary = 512, .context = 32, .width = 32 * {n}, .layers = 2, .heads = 2, .embedding = 32}}>>;
+using clip{n} = model<join<info_nce, picture{n}, caption{n}>>;
+double first_loss{n}(const launched_world& world, const plan& by, const clip{n}::batch& batch) {{
+  trainer<clip{n}> train(world, by, {{.batch = 64}});
+  return train.step(batch, 1e-3).loss;
+}}
+"""
+# Each has another split or another number of microbatches.
+TRAINED_PLAN = """
+using plan{n} = plan_for<clip1, on<"picture", ranks<0, 4>, stages<2>, {split}<2>, microbatches<{microbatches}>>, on<"caption", ranks<4, 6>, data<2>, microbatches<1>>>;
+double by{n}(const launched_world& world, const clip1::batch& batch) {{ return first_loss1(world, plan{n}::value(), batch); }}
+"""
+MORE_PLANS = 8  # as one is less than what two runs of a compiler differ by
+
+
+def trained_plans(numbers):
+    return "".join(TRAINED_PLAN.format(n=n, split=("data", "tensor")[n % 2], microbatches=2 ** (1 + n // 2)) for n in numbers)
 
 
 MISSING = re.compile(r'#error "motet: ([^"(;]*)')  # an optional library that is not there
@@ -114,6 +148,42 @@ def schedule_growth(commands, folder, times, failures):
             failures.append(f"{name}: proving 16 x 128 takes {large / small:.2f} times as long as 4 x 8, budget {SCHEDULE_GROWTH}")
 
 
+def user_seconds(command):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    run(command)
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+
+
+def second_plan_and_model(base, folder, times, failures):
+    """What one more plan, and one more model, add to a program that trains a model by a plan: medians of alternated runs, in seconds of a processor."""
+    first = TRAINED_MODEL.format(n=1)
+    texts = {
+        "headers": TRAINED,
+        "a model": TRAINED + first,
+        "a model and a plan": TRAINED + first + trained_plans([0]),
+        f"with {MORE_PLANS} plans more": TRAINED + first + trained_plans(range(1 + MORE_PLANS)),
+        "with a model more": TRAINED + first + trained_plans([0]) + TRAINED_MODEL.format(n=2),
+    }
+    taken = {name: [] for name in texts}
+    for _ in range(times):
+        for name, text in texts.items():
+            source = folder / "trained.cpp"
+            source.write_text(text)
+            flags = ["-O0", "-DMOTET_COMPILED_KERNELS=1", "-DMOTET_COMPILED_RANKS=1"]
+            taken[name].append(user_seconds([*base, *flags, "-c", source, "-o", folder / "trained.o"]))
+    medians = {name: statistics.median(all_of) for name, all_of in taken.items()}
+    print("\n| kernels and ranks compiled elsewhere, -O0 | user seconds, median | all |\n|---|---|---|")
+    for name, seconds in medians.items():
+        print(f"| {name} | {seconds:.2f} | {', '.join(f'{each:.2f}' for each in taken[name])} |")
+    whole = medians["a model and a plan"]
+    plan, model = (medians[f"with {MORE_PLANS} plans more"] - whole) / MORE_PLANS, medians["with a model more"] - whole
+    print(f"\nA plan more takes {plan:.2f} s (budget {SECOND_PLAN_SECONDS}); a model more takes {model:.2f} s, {model / medians['a model']:.2f} of the first (budget {SECOND_MODEL_SHARE}).")
+    if plan > SECOND_PLAN_SECONDS:
+        failures.append(f"a second plan takes {plan:.2f} s, budget {SECOND_PLAN_SECONDS}")
+    if model > SECOND_MODEL_SHARE * medians["a model"]:
+        failures.append(f"a second model takes {model:.2f} s, the first {medians['a model']:.2f} s, budget {SECOND_MODEL_SHARE} of it")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--compiler", default=os.environ.get("CXX", "g++"))
@@ -122,6 +192,7 @@ def main():
     parser.add_argument("--headers-only", action="store_true", help="without models and programs")
     parser.add_argument("--front-only", action="store_true", help="only README's first program and the front headers")
     parser.add_argument("--schedules-only", action="store_true", help="only the growth of schedules")
+    parser.add_argument("--second-only", action="store_true", help="only what a second plan and a second model add")
     arguments = parser.parse_args()
     failures = []
     base = [arguments.compiler, "-std=c++20", f"-I{INCLUDE}", "-x", "c++"]
@@ -132,6 +203,12 @@ def main():
             source = folder / "one.cpp"
             source.write_text(text)
             return 1000 * best([*base, "-fsyntax-only", source], arguments.times)
+
+        if arguments.second_only:
+            second_plan_and_model(base, folder, arguments.times, failures)
+            for failure in failures:
+                print(f"over budget: {failure}", file=sys.stderr)
+            return 1 if arguments.check and failures else 0
 
         if not arguments.schedules_only:
             front(base, folder, arguments.times, failures)

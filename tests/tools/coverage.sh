@@ -1,0 +1,26 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# coverage.sh [PROGRAM...]: which lines of include/ the unit tests run, all of them or those of these test programs, such as tests.schedule.1. The table goes
+# to build/coverage/lines.txt, its last line to stdout. Status 77 without clang 16 and its tools. Emulated GPUs are left out, as they need g++.
+set -u
+cd "$(dirname "$0")/../.." || exit 2
+. tests/tools/packages.sh
+clang=$(motet_llvm_16 clang++)
+cov=$(motet_llvm_16 llvm-cov)
+if [ -z "$clang" ] || [ -z "$cov" ]; then
+  echo "no clang 16 or no llvm-cov 16 here (Debian: clang-16 llvm-16); skipped"
+  exit 77
+fi
+rm -rf build/coverage/counts
+CXX=$clang cmake --preset coverage >build/coverage.configure.log 2>&1 || { tail -20 build/coverage.configure.log; exit 1; }
+if [ $# -eq 0 ]; then set -- unit_tests; fi
+# Where some were built, the tests of the others are not found.
+cmake --build --preset coverage --parallel "${MOTET_JOBS:-$(nproc)}" --target "$@" >build/coverage.log 2>&1 || { tail -20 build/coverage.log; exit 1; }
+chosen=$(awk -v wanted=" $* " 'wanted == " unit_tests " || index(wanted, " " $2 " ") { gsub("[.]", "[.]", $1); printf "%s%s", separator, $1; separator = "|" }' build/coverage/tests/unit_tests.txt)
+ctest --preset coverage --parallel "${MOTET_JOBS:-$(nproc)}" -R "^($chosen)\$" >build/coverage.tests.log 2>&1 || { tail -20 build/coverage.tests.log; exit 1; }
+$(echo "$cov" | sed 's/llvm-cov/llvm-profdata/') merge --sparse -o build/coverage/counts/all.profdata build/coverage/counts/*.profraw || exit 1
+programs=$(awk -v wanted=" $* " 'wanted == " unit_tests " || index(wanted, " " $2 " ") { print "build/coverage/bin/tests/" $2 }' build/coverage/tests/unit_tests.txt | sort -u | sed '2,$s/^/-object /')
+# shellcheck disable=SC2086
+$cov report $programs --instr-profile=build/coverage/counts/all.profdata --show-branch-summary=false --show-region-summary=false \
+  "$PWD/include" >build/coverage/lines.txt 2>build/coverage/lines.log || { tail build/coverage/lines.log; exit 1; }
+tail -1 build/coverage/lines.txt
