@@ -38,6 +38,9 @@
 #include <motet/nn/towers/fed_decoder.hpp>
 #include <motet/nn/towers/text.hpp>
 #include <motet/nn/towers/vit.hpp>
+#include <motet/plan/cells/encoder_home.hpp>
+#include <motet/plan/cells/measured_scale.hpp>
+#include <motet/plan/cells/search_cells.hpp>
 #include <motet/plan/cost/collective_cost.hpp>
 #include <motet/plan/cost/efficiency_fit.hpp>
 #include <motet/plan/cost/estimate_plan.hpp>
