@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a search for a plan takes on one core, from 8 to 4096 devices.
+// What a search for a plan takes on one core, from 8 to 4096 devices, and what planning a cell of a job takes.
 //
 //   bench_search [--finalists 24] [flags of Google Benchmark]        plans that are simulated, about
 #include "suite.hpp"
 
+#include <motet/plan/cells/search_cells.hpp>
 #include <motet/plan/describe/cluster_presets.hpp>
 #include <motet/plan/describe/model_presets.hpp>
 #include <motet/plan/search/search.hpp>
@@ -47,6 +48,23 @@ void search(benchmark::State& state, const question& asked, search_options optio
   row["step_seconds"] = found.plans[0].gives.step_seconds;
 }
 
+// Cells of a job, by the rule that chooses the plan that stands for one.
+void plan_of_cell(benchmark::State& state, const char* name, const job_cell& cell, cell_choice by) {
+  const model_shape model = find_model(name)->make();
+  const cluster_facts kind = cluster_named("v100");
+  cell_options options;
+  options.by = by;
+  options.bytes = kind.bytes;
+  const comm_table wires = modelled_table(kind, cell.devices, options.bars.wires);
+  cell_row found;
+  bench::series took;
+  for (auto _ : state)
+    state.SetIterationTime(took.take([&] { found = price_cell(model, kind, 512, cell, wires, options); }));
+  state.counters["seconds"] = took.median();
+  state.counters["considered"] = static_cast<double>(found.considered);
+  state.counters["step_seconds"] = found.gives.step_seconds.value;
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -54,6 +72,13 @@ int main(int count, char** words) {
   motet::options line("bench_search", "what a search for a plan takes");
   line.count("--finalists", wanted.finalists, 1, "plans that are simulated, about");
   return bench::run(count, words, line, [&] {
+    for (const char* const model : {"clip-1.1b", "clip-9.3b"})
+      for (const job_cell& cell : {job_cell{0, 16, 1}, job_cell{0, 16, 4}, job_cell{0, 16, 8}})
+        for (const auto& [rule, by] :
+             {std::pair{"published", cell_choice::published}, std::pair{"estimated", cell_choice::estimated}})
+          bench::add(
+              "cell/" + std::string(model) + "/v100/stages:" + std::to_string(cell.stages) + "/" + rule,
+              plan_of_cell, model, cell, by);
     for (const question& each : questions)
       bench::add(
           "search/" + std::string(each.model) + "/" + each.cluster + "/batch:" + std::to_string(each.samples),

@@ -4,6 +4,7 @@
 // best one as a picture, as JSON that train_clip follows, or as a C++ header that the compiler proves.
 #include "plan_cluster/answer_json.hpp"
 #include "plan_cluster/answer_text.hpp"
+#include "plan_cluster/cells_answer.hpp"
 #include "plan_cluster/chain_answer.hpp"
 #include "plan_cluster/filled_answer.hpp"
 #include "plan_cluster/here.hpp"
@@ -97,6 +98,10 @@ std::string answer_to(const settings& given) {
     training_bytes& bytes = of.wishes.bytes;
     double* const fields[] = {&bytes.weight, &bytes.gradient, &bytes.state, &bytes.activation};
     for (std::size_t i = 0; i < 4; ++i) *fields[i] = (*given.bytes)[i];
+  }
+  if (given.search == "crius" || given.search == "cells") {
+    const cells_reply found = answer_cells(given, of);
+    return given.emit == "json" ? write_cells(found, given) : tell_cells(found, given);
   }
   long_work waits("plan_cluster");
   waits.at("searching");

@@ -7,6 +7,7 @@
 #include "schedule_jobs/settings.hpp"
 
 #include <motet/format/atomic_file.hpp>
+#include <motet/jobs/cell_times.hpp>
 
 #include <chrono>
 #include <exception>
@@ -39,6 +40,12 @@ double padded(const answer& of, const iteration_times& times, const data_paralle
   return padded_completion(own, wanted, longest);
 }
 
+iteration_times times_for(const settings& given, const answer& of) {
+  if (given.times != "cells") return read_iteration_times(read_text(given.times), given.times);
+  const std::vector<job_model> models = read_job_models(read_text(given.models), given.models);
+  return cell_times(of.cluster, of.trace, models).times();
+}
+
 answer find(const settings& given) {
   const auto began = std::chrono::steady_clock::now();
   answer of{given, choose_cluster(given.cluster), {}, {}};
@@ -48,7 +55,7 @@ answer find(const settings& given) {
                  "schedule_jobs: %s: %td jobs stand behind later ones, the first in line %td; sorted by "
                  "submission_time\n",
                  given.trace.c_str(), of.trace.out_of_order, of.trace.first_out_of_order);
-  const iteration_times times = read_iteration_times(read_text(given.times), given.times);
+  const iteration_times times = times_for(given, of);
   data_parallel_memory memory;
   if (!given.memory.empty()) memory = read_data_parallel_memory(read_text(given.memory), given.memory);
   of.played = play_policy(given.asked, of.cluster, of.trace, times, memory);

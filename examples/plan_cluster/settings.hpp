@@ -66,11 +66,14 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
              "samples that one loss sees together; 0: all of a step");
   line.choice(
       "--search", to.search,
-      {"motet", "distmm", "megatron", "disttrain", "proportional", "optimus", "megatron-balanced"},
+      {"motet", "distmm", "megatron", "disttrain", "proportional", "optimus", "megatron-balanced", "crius",
+       "cells"},
       "all plans; the rules published for DistMM; one tensor degree for all on all ranks; for chains also "
       "those published for DistTrain, and ranks in proportion to FLOPs; for encoders with a language model "
       "also those "
-      "published for Optimus, and all layers as even as possible in one pipeline");
+      "published for Optimus, and all layers as even as possible in one pipeline; crius: a plan for each "
+      "number "
+      "of devices and stages of a job by the rules published for Crius, cells: by our costs");
   line.count("--top", to.wishes.top, 1, "plans to tell, best first");
   line.texts("--pin", to.pins, "TOWER:FIELD=VALUE,...",
              "what is settled before the search: stages, data, context, tensor, ranks, microbatches, stash, "
@@ -109,12 +112,12 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   if (together && apart) refuse("--apart wants no --together beside it, got both");
   if (!to.name.empty() && to.emit != "header")
     refuse("--name wants --emit header beside it, got --emit " + to.emit);
-  const bool chain = find_chain(to.model) != nullptr;
+  const bool chain = find_chain(to.model) != nullptr, of_cells = to.search == "crius" || to.search == "cells";
   if (chain) {
-    if (to.search == "distmm" || to.search == "optimus" || to.search == "megatron-balanced")
+    if (to.search == "distmm" || to.search == "optimus" || to.search == "megatron-balanced" || of_cells)
       refuse("--search " + to.search + " wants " +
-             (to.search == "distmm" ? "towers" : "encoders and a language model") + ", got the chain " +
-             to.model);
+             (to.search == "distmm" || of_cells ? "towers" : "encoders and a language model") +
+             ", got the chain " + to.model);
     if (to.emit != "text" && to.emit != "json") refuse("--emit of a chain is text or json, got " + to.emit);
     for (const char* const other : {"--contrastive", "--top", "--pin", "--together", "--apart", "--bytes",
                                     "--profile", "--seconds", "--name"})
@@ -122,7 +125,7 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
     return true;
   }
   if (find_filled_model(to.model)) {
-    if (to.search == "distmm" || to.search == "disttrain" || to.search == "proportional")
+    if (to.search == "distmm" || to.search == "disttrain" || to.search == "proportional" || of_cells)
       refuse("--search " + to.search + " of " + to.model +
              " wants one of motet, optimus, megatron, megatron-balanced");
     if (to.emit != "text" && to.emit != "json")
@@ -144,6 +147,11 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
     if (!to.pins.empty()) refuse("--pin wants --search motet, got " + to.search);
     if (together || apart)
       refuse(std::string(together ? "--together" : "--apart") + " wants --search motet, got " + to.search);
+  }
+  if (of_cells) {
+    if (to.emit != "text" && to.emit != "json") refuse("--emit of cells is text or json, got " + to.emit);
+    for (const char* const other : {"--contrastive", "--top"})
+      if (line.given(other)) refuse(std::string(other) + " is not for --search " + to.search);
   }
   to.wishes.apart = !together;
   to.wishes.together = !apart;

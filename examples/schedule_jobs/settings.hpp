@@ -15,7 +15,7 @@ namespace motet::schedule_jobs {
 
 // The command line of schedule_jobs.
 struct settings {
-  std::string trace, cluster, times, memory, emit = "text", output;
+  std::string trace, cluster, times, models, memory, emit = "text", output;
   policy_question asked;
   index resamples = 0;
   bool list_clusters = false, list_policies = false;
@@ -43,8 +43,10 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   line.text("--trace", to.trace, "FILE.csv",
             "jobs: when each was submitted, what it trains, what it asks for");
   line.text("--cluster", to.cluster, "NAME|FILE.json", "nodes and kinds of devices; --list-clusters");
-  line.text("--times", to.times, "FILE.csv",
-            "seconds of an iteration of each model, by kind and number of devices");
+  line.text("--times", to.times, "FILE.csv|cells",
+            "seconds of an iteration of each model, by kind and number of devices; cells: as the library "
+            "estimates them");
+  line.text("--models", to.models, "FILE.json", "what the names of models stand for, for --times cells");
   line.text("--memory", to.memory, "FILE.json",
             "gigabytes of a device under data parallelism, by model; without it all is thought to fit");
   line.choice("--policy", to.asked.policy, names, "who decides");
@@ -67,6 +69,9 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   }
   if (to.list_clusters || to.list_policies) return true;
   for (const char* needed : {"--trace", "--cluster", "--times"}) line.require(needed);
+  if (to.times == "cells") line.require("--models");
+  else if (!to.models.empty())
+    fail(bad_option_value, "--models wants --times cells, got --times " + to.times);
   to.asked.count = mode == "artifact" ? progress_count::artifact : progress_count::correct;
   to.asked.depth = static_cast<std::int32_t>(depth);
   to.asked.record = to.emit == "html";

@@ -3,6 +3,7 @@
 
 // Everything about jobs that share a cluster. It stands beside motet.hpp: who trains one model needs none of
 // it.
+#include <motet/jobs/cell_times.hpp>
 #include <motet/jobs/cluster_file.hpp>
 #include <motet/jobs/policies.hpp>
 #include <motet/jobs/resample.hpp>

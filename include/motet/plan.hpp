@@ -3,6 +3,9 @@
 
 // Schedules and plans alone, without nets that compute: to write, prove, simulate, draw, read and write them, and
 // to search for the best.
+#include <motet/plan/cells/encoder_home.hpp>
+#include <motet/plan/cells/measured_scale.hpp>
+#include <motet/plan/cells/search_cells.hpp>
 #include <motet/plan/cost/collective_cost.hpp>
 #include <motet/plan/cost/efficiency_fit.hpp>
 #include <motet/plan/cost/estimate_plan.hpp>

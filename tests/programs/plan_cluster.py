@@ -143,6 +143,23 @@ told = find(*FILLED, "--search", "optimus").stdout
 wanted("filled: text", "language model: 48 data x 8 stages x 8 tensor, 12 chunks, 16 microbatches" in told and "exchanges of tensor groups" in told, told)
 wanted("two encoders", json.loads(find("--model", "vit-11b+vit-5b+gpt-175b", "--cluster", "hopper-512", "--batch", "256", "--emit", "json").stdout)["step_seconds"] > 0)
 
+# ---- cells: a plan for each number of devices and stages of a job
+for search in ["crius", "cells"]:
+    said = json.loads(find("--model", "clip-1.1b", "--cluster", "h100:2", "--batch", 256, "--search", search, "--emit", "json").stdout)
+    runs = [each for each in said["cells"] if each["runs"]]
+    wanted(f"{search}: cells", len(said["cells"]) == 15 and len(runs) > 8, said["cells"])
+    wanted(f"{search}: numbers", all(0 < each["step_seconds_bar"] < each["step_seconds"] and each["provenance"] == "modelled" and each["plan"]["cluster"]["ranks"] == each["devices"]
+                                     and math.isclose(each["samples_per_second"] * each["step_seconds"], 256, rel_tol=1e-9) for each in runs), runs)
+    wanted(f"{search}: the best first", [each["step_seconds"] for each in said["plans"]] == [min(each["step_seconds"] for each in runs)], said["plans"])
+told = find("--model", "clip-1.1b", "--cluster", "v100", "--batch", 256, "--search", "crius").stdout
+wanted("cells: text", "15 cells, times modelled" in told and "does not fit" in told and re.search(r"^best +\d+ +\d+ ", told, re.M), told)
+for words, says in [(["--emit", "svg"], "--emit of cells"), (["--top", 2], "--top is not for"), (["--pin", "vision:tensor=1"], "--pin wants --search motet")]:
+    refused = find("--model", "clip-1.1b", "--cluster", "h100", "--batch", 256, "--search", "crius", *words)
+    wanted(f"cells refuse {words}", refused.returncode == 2 and says in refused.stderr, refused.stderr)
+refused = find("--model", "clip-19.7b", "--cluster", "laptop", "--batch", 256, "--search", "cells")
+wanted("cells that fit nowhere", refused.returncode == 2 and "[MT-P85]" in refused.stderr, refused.stderr)
+wanted("cells of a chain", "wants towers" in find("--model", "mllm-9b", "--cluster", "a800-96", "--batch", 128, "--search", "crius").stderr)
+
 # ---- forms: one answer in four of them
 begun = time.monotonic()
 whole = answer(*LAPTOP)

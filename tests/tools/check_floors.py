@@ -22,7 +22,7 @@ ROOMS = {
     "data": ["unicode", "", "make"],
     "nn": ["core", "layers", "compose", "towers"],
     "schedule": ["core", "write", "check", "simulate", "place", "draw", "csv"],
-    "plan": ["order", "describe", "prove", "cost", "search", "distmm", "disttrain", "optimus", "files"],
+    "plan": ["order", "describe", "prove", "cost", "search", "distmm", "disttrain", "optimus", "cells", "files"],
     "runtime": ["", "state", "ranks", "stage", "feeds", "gradients", "train", "save"],
     "backend": ["core", "groups", "exchange"],
     "backend/cpu": BACK_END,

@@ -21,6 +21,7 @@ struct device_group {
   index nodes = 0;
   index per_node = 0;
   double memory_gb = 0;
+  std::string like = {};  // a cluster with a name whose devices and wires it has; empty: that of its own name
 
   index devices() const { return nodes * per_node; }
 };

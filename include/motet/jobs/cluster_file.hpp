@@ -49,8 +49,13 @@ inline job_cluster read_job_cluster(std::string_view text, const std::string& or
           made.kind = text_of(field.value, at);
           continue;
         }
+        if (field.name == "like") {
+          made.like = text_of(field.value, at);
+          continue;
+        }
         if (field.name != "nodes" && field.name != "per_node" && field.name != "memory_gb")
-          fail(jobs_bad_cluster, at + ": there is no such field, wanted kind, nodes, per_node and memory_gb");
+          fail(jobs_bad_cluster,
+               at + ": there is no such field, wanted kind, nodes, per_node, memory_gb and like");
         if (!field.value.is_number())
           fail(jobs_bad_cluster, at + ": got " + field.value.kind() + ", wanted a number");
         const double value = field.value.number();

@@ -47,9 +47,18 @@ inline constexpr message jobs_policy_broke{
     "the policy has an error: it lost the devices of a job, or left some behind",
     "Report the trace and the policy, with the time that is named"};
 
-inline constexpr message jobs_messages[] = {jobs_columns_differ, jobs_bad_cell,       jobs_row_twice,
-                                            jobs_unknown_kind,   jobs_unknown_model,  jobs_too_large,
-                                            jobs_bad_cluster,    no_such_job_cluster, no_such_policy,
-                                            jobs_bad_memory,     jobs_policy_broke};
+inline constexpr message jobs_bad_models{
+    "MT-J20", "a file of models has a model for each name and size that traces have",
+    "a name has no size behind two underscores, or the file is of another kind",
+    "docs/jobs/jobs.md shows the file; each model is one of docs/plan/model_file.md"};
+inline constexpr message jobs_unknown_device{
+    "MT-J21", "the kind of a device whose times are estimated is one that has facts",
+    "it has a name of its own, or is not among those that docs/plan/cluster.md describes",
+    "Say \"like\" in the cluster's file, with the name of a cluster of such devices"};
+
+inline constexpr message jobs_messages[] = {
+    jobs_columns_differ, jobs_bad_cell,    jobs_row_twice,      jobs_unknown_kind, jobs_unknown_model,
+    jobs_too_large,      jobs_bad_cluster, no_such_job_cluster, no_such_policy,    jobs_bad_memory,
+    jobs_policy_broke,   jobs_bad_models,  jobs_unknown_device};
 
 }  // namespace motet

@@ -87,7 +87,7 @@ class motet_policy {
           const allotment as = world.speeds.packed(kind, devices);
           if (!world.speeds.best(job.shape, as).runs) continue;
           const bool same = runs && job.has.kind == kind && job.has.devices == devices;
-          const double left = std::max(job.left, 1.0) * world.speeds.best_seconds(job.shape, as);
+          const double left = std::max(job.left, 1.0) * world.speeds.cautious_seconds(job.shape, as);
           const double value = std::pow(1 / (left + (same ? 0 : rules_.change)), rules_.power);
           problem_.choices[i].push_back(
               {(same ? rules_.keep : 1) * 1e3 * value, kind, static_cast<double>(devices)});

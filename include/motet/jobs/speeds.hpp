@@ -6,6 +6,7 @@
 #include <motet/jobs/times.hpp>
 #include <motet/jobs/trace.hpp>
 #include <motet/meta/config.hpp>
+#include <motet/plan/cells/measured_scale.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -36,6 +37,7 @@ struct allotment {
 struct job_speed {
   bool runs = false;
   double samples = 0;
+  double bar = 0;  // of an estimate; 0: measured
 };
 
 struct speed_rules {
@@ -94,10 +96,33 @@ class speed_table {
   }
   // Seconds of an iteration; endless where nothing runs.
   double seconds(index shape, const job_speed& at) const {
-    return at.runs ? to_thousandths(static_cast<double>(shapes_[as_size(shape)].batch) / at.samples) : 1e9;
+    return at.runs ? to_thousandths(static_cast<double>(shapes_[as_size(shape)].batch) / at.samples) : never;
   }
   // Seconds of an iteration of the best plan.
   double best_seconds(index shape, const allotment& on) const { return entry_of(shape, on).seconds; }
+
+  // The same as long as it can well be: by the lower bound of an estimate, which a measured time then raises.
+  double cautious_seconds(index shape, const allotment& on) const {
+    const entry& of = entry_of(shape, on);
+    return of.seconds >= never ? never : of.seconds + of.took.bar;
+  }
+  // A job ran so, and an iteration of it took so long: all estimates of its model on the kind are corrected.
+  // Measured times stay as they are.
+  void learn(index shape, const allotment& on, double seconds) {
+    const std::size_t group = as_size(shape) * cluster_->kinds.size() + as_size(on.kind);
+    if (const uncertain& guessed = entry_of(shape, on).guessed; guessed.bar > 0)
+      scales_[group].learn(guessed.value, seconds);
+    if (scales_[group].measured() == 0) return;
+    for (std::size_t n = 0; n < as_size(job_sizes); ++n) {
+      double& most = bounds_[group * as_size(job_sizes) + n] = 0;
+      for (std::size_t p = 0; p < as_size(node_sizes); ++p) {
+        entry& each = entries_[(group * as_size(job_sizes) + n) * as_size(node_sizes) + p];
+        if (each.guessed.bar > 0)
+          take(each, scales_[group].correct(each.guessed), shapes_[as_size(shape)].batch);
+        most = std::max(most, each.best.runs ? each.best.samples : 0.0);
+      }
+    }
+  }
 
   // Whole nodes, or within one.
   allotment packed(index kind, index devices) const {
@@ -114,8 +139,17 @@ class speed_table {
                          node_sizes = std::bit_width(as_size(most_devices_of_node));
   struct entry {
     job_speed best, fitting;
-    double seconds = 1e9;
+    double seconds = never;
+    uncertain guessed, took;  // as it was estimated, and by what was measured since
   };
+  static constexpr double never = 1e9;
+  static void take(entry& to, const uncertain& seconds, index batch) {
+    to.took = seconds;
+    to.seconds = to_thousandths(seconds.value);
+    to.best.samples = static_cast<double>(batch) / seconds.value;
+    to.best.bar = to.best.samples - static_cast<double>(batch) / seconds.upper();
+    if (to.fitting.runs) to.fitting = to.best;
+  }
   struct found_time {
     const measured_time* time = nullptr;
     double factor = 1;
@@ -148,10 +182,12 @@ class speed_table {
     const std::string name = of.model + "_" + of.size + "_" + std::to_string(of.batch);
     for (std::size_t k = 0; k < cluster_->kinds.size(); ++k) {
       const device_group& kind = cluster_->kinds[k];
+      scales_.emplace_back();
       for (index n = 0; n < job_sizes; ++n) {
         double most = 0;
         for (index p = 0; p < node_sizes; ++p) {
           entry made;
+          double relative_bar = 0;
           const index devices = index{1} << n, per_node = index{1} << p;
           if (per_node <= std::min(devices, kind.per_node)) {
             const found_time at = look_up(of, kind.kind, devices, per_node, kind.per_node);
@@ -159,6 +195,7 @@ class speed_table {
                                    : at.time->whole != 0 ? at.time->whole * (rules_.sum_of_five ? 5 : 1)
                                                          : at.time->seconds;
             if (seconds > 0 && seconds <= rules_.longest) {
+              relative_bar = at.time->bar / seconds;
               const double samples = to_thousandths(static_cast<double>(of.batch) / seconds);
               made.best = {samples > 0, at.factor == 1 ? samples : samples * at.factor};
               if (memory_->fits(name, devices, kind.memory_gb * rules_.usable_memory))
@@ -168,6 +205,10 @@ class speed_table {
           if (made.best.runs) {
             most = std::max(most, made.best.samples);
             made.seconds = to_thousandths(static_cast<double>(of.batch) / made.best.samples);
+            if (relative_bar > 0) {
+              made.guessed = {made.seconds, made.seconds * relative_bar, provenance::modelled};
+              take(made, made.guessed, of.batch);
+            }
           }
           entries_.push_back(made);
         }
@@ -183,6 +224,7 @@ class speed_table {
   std::vector<job_shape> shapes_;
   std::vector<entry> entries_;
   std::vector<double> bounds_;
+  std::vector<measured_scale> scales_;  // of each shape on each kind
 };
 
 }  // namespace motet

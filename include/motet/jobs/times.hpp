@@ -20,6 +20,7 @@ namespace motet {
 struct measured_time {
   double seconds = 0;  // the best plan's; not positive where none runs
   double whole = 0;    // end to end, where it was measured apart; else 0
+  double bar = 0;      // of seconds, where they are estimated
 };
 
 // Times of iterations, by model, size, batch, kind of device and layout.

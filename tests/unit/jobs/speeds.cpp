@@ -46,3 +46,31 @@ TEST_CASE("more devices of our own table are never slower for the best layout") 
       CHECK(speeds.best(shape, speeds.packed(kind, 2 * devices)).samples >
             speeds.best(shape, speeds.packed(kind, devices)).samples);
 }
+
+TEST_CASE(
+    "estimated times have bars, and what was measured of a model on a kind corrects all of them there") {
+  const job_cluster cluster{"c", {{"a", 8, 4, 40}, {"b", 8, 4, 40}}};
+  iteration_times times;
+  for (const char* const kind : {"a", "b"}) {
+    times.add({"m", "1B", 100, kind, 1, 1}, {20, 0, 8});
+    times.add({"m", "1B", 100, kind, 1, 2}, {10, 0, 4});
+  }
+  times.add({"m", "1B", 100, "a", 1, 4}, {5, 0, 0});  // measured
+  const data_parallel_memory memory;
+  speed_table speeds(cluster, times, memory);
+  const motet::index one = speeds.shape_of("m__1B", 100);
+  CHECK(speeds.best(one, {0, 1, 1}).bar == doctest::Approx(5 - 100.0 / 28));
+  CHECK(speeds.best_seconds(one, {0, 1, 1}) == 20);
+  CHECK(speeds.cautious_seconds(one, {0, 1, 1}) == doctest::Approx(28));
+  CHECK(speeds.cautious_seconds(one, {0, 4, 4}) == speeds.best_seconds(one, {0, 4, 4}));
+  CHECK(speeds.cautious_seconds(one, {0, 8, 4}) == 1e9);
+  speeds.learn(one, {0, 1, 1}, 30);
+  CHECK(speeds.best_seconds(one, {0, 1, 1}) == doctest::Approx(29.8).epsilon(0.02));
+  CHECK(speeds.best_seconds(one, {0, 2, 2}) == doctest::Approx(14.9).epsilon(0.02));
+  CHECK(speeds.best(one, {0, 2, 2}).bar < 0.5);
+  CHECK(speeds.bound(one, 0, 2) == speeds.best(one, {0, 2, 2}).samples);
+  CHECK(speeds.best(one, {0, 4, 4}).samples == 20);
+  CHECK(speeds.best_seconds(one, {1, 1, 1}) == 20);  // another kind
+  speeds.learn(one, {0, 4, 4}, 50);                  // what is measured teaches nothing
+  CHECK(speeds.best_seconds(one, {0, 4, 4}) == 5);
+}

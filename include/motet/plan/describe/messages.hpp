@@ -84,11 +84,16 @@ inline constexpr message profile_out_of_range{
     "a unit is wrong (all are seconds, FLOPs and bytes)",
     "Write it anew with the program profile, or correct the number"};
 
+inline constexpr message comm_group_unknown{
+    "MT-P92", "a table of communication has points of every group that a plan asks for",
+    "it was measured on fewer devices or nodes than the plan has",
+    "Measure the group that is named, or a larger one, or plan for fewer devices"};
+
 inline constexpr message plan_messages[] = {
     plan_unknown_field, plan_wrong_kind,       plan_out_of_range,    no_such_plan,       plan_of_other_ranks,
     no_such_cluster,    cluster_of_no_size,    cluster_out_of_range, model_not_planned,  tower_does_not_fit,
     tower_names_differ, no_function_name,      no_such_model,        pin_not_understood, result_without_plan,
     model_fits_nowhere, batch_does_not_divide, pins_contradict,      no_devices,         no_plan_left,
-    profile_misfit,     profile_out_of_range};
+    profile_misfit,     profile_out_of_range,  comm_group_unknown};
 
 }  // namespace motet
