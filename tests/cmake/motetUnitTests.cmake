@@ -7,6 +7,9 @@
 # what they instantiate is most of their cost. Within a group each file stands in a namespace of its own, and each test runs its file's cases alone, so
 # that a crash ends no other test. A file that defines macros is a group by itself.
 set(MOTET_GROUP_SIZE 10 CACHE STRING "The most files of unit tests that are compiled as one")
+# Traces and times of the evaluation of Crius, which are not ours to give away: the test that plays them is left out where they are not.
+find_path(MOTET_JOBS_DATA arena_simulate_trace_philly.csv PATHS ${PROJECT_SOURCE_DIR}/../shared/data/crius NO_DEFAULT_PATH
+  DOC "Folder with the trace, the times and the memory of the evaluation of Crius")
 set(MOTET_TEST_OPTIONS DOCTEST_CONFIG_SUPER_FAST_ASSERTS "MOTET_TEST_DATA=\"${CMAKE_CURRENT_SOURCE_DIR}/data\"")
 
 function(motet_unit_name source variable)
@@ -174,6 +177,9 @@ function(motet_unit_test group kind source)
   set(chosen --source-file=*/unit/${source})
   add_test(NAME ${name} COMMAND ${group} ${chosen})
   set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT 400 SKIP_RETURN_CODE 77)
+  if(MOTET_JOBS_DATA AND name MATCHES "^unit\\.jobs\\.")
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT MOTET_JOBS_DATA=${MOTET_JOBS_DATA})
+  endif()
   if(lines MATCHES "// alone")
     set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
   endif()
