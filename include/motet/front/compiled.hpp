@@ -24,9 +24,10 @@
       const motet::launched_world&, const motet::model_table<motet::cpu::context, motet::NUMBERS>&,          \
       motet::ranks_wanted);
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
-#define MOTET_RANKS(KEYWORD, NUMBERS)  \
-  MOTET_THREAD_RANKS(KEYWORD, NUMBERS) \
-  MOTET_RANKS_OF(KEYWORD, NUMBERS, motet::process_rank<motet::mpi::world, motet::mpi::endpoint>)
+#define MOTET_RANKS(KEYWORD, NUMBERS)                                             \
+  MOTET_THREAD_RANKS(KEYWORD, NUMBERS)                                            \
+  KEYWORD template class motet::model_trainer<motet::cpu::device, motet::NUMBERS, \
+                                              motet::process_rank<motet::mpi::world, motet::mpi::endpoint>>;
 #else
 #define MOTET_RANKS(KEYWORD, NUMBERS) MOTET_THREAD_RANKS(KEYWORD, NUMBERS)
 #endif
