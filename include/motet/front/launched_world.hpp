@@ -91,7 +91,7 @@ class launched_world {
   launched by_;
   int threads_;
   bool open_;
-  int exceptions_ = std::uncaught_exceptions();
+  [[maybe_unused]] int exceptions_ = std::uncaught_exceptions();
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
   std::unique_ptr<mpi::session> session_;
 #endif
