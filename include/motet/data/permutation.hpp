@@ -15,8 +15,7 @@ namespace motet {
 // Memory: a few numbers, whatever the count.
 // Errors: none of its own.
 // Example:
-//   const permutation order(1000, 1, 0);
-//   const std::ptrdiff_t first = order(0);
+//   std::ptrdiff_t first_of(std::uint64_t epoch) { return permutation(1000, 1, epoch)(0); }
 class permutation {
  public:
   constexpr permutation(index count, std::uint64_t seed, std::uint64_t epoch)
