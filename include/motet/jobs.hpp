@@ -3,5 +3,5 @@
 
 // Everything about jobs that share a cluster. It stands beside motet.hpp: who trains one model needs none of it.
 #include <motet/jobs/cluster_file.hpp>
+#include <motet/jobs/measures.hpp>
 #include <motet/jobs/policies.hpp>
-#include <motet/jobs/resample.hpp>
