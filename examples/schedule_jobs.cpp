@@ -48,7 +48,9 @@ iteration_times times_for(const settings& given, const answer& of) {
 
 answer find(const settings& given) {
   const auto began = std::chrono::steady_clock::now();
-  answer of{given, choose_cluster(given.cluster), {}, {}};
+  answer of;
+  of.asked = given;
+  of.cluster = choose_cluster(given.cluster);
   of.trace = read_job_trace(read_text(given.trace), given.trace, of.cluster);
   if (of.trace.out_of_order > 0)
     std::fprintf(stderr,
@@ -58,24 +60,24 @@ answer find(const settings& given) {
   const iteration_times times = times_for(given, of);
   data_parallel_memory memory;
   if (!given.memory.empty()) memory = read_data_parallel_memory(read_text(given.memory), given.memory);
-  of.played = play_policy(given.asked, of.cluster, of.trace, times, memory);
+  if (!given.failures.empty())
+    of.asked.asked.failures = read_failures(read_text(given.failures), given.failures, of.cluster);
+  of.played = play_policy(of.asked.asked, of.cluster, of.trace, times, memory);
   of.seconds = seconds_since(began);
   of.padded = padded(of, times, memory);
-  std::vector<double> finished, completion, censored, throughput;
+  of.others.resize(given.against.size());
   for (index n = 0; n < given.resamples; ++n) {
-    policy_question asked = given.asked;
+    policy_question asked = of.asked.asked;
     asked.record = false;
     const job_trace drawn = resample(of.trace, static_cast<std::uint64_t>(n + 1));
-    const job_outcome got = play_policy(asked, of.cluster, drawn, times, memory).outcome;
-    finished.push_back(static_cast<double>(got.finished.size()));
-    completion.push_back(mean_of(got.finished));
-    censored.push_back(censored_completion(got));
-    throughput.push_back(mean_of(got.throughput));
+    of.drawn.add(play_policy(asked, of.cluster, drawn, times, memory).outcome);
+    asked.without.clear();
+    asked.depth = 0;
+    for (std::size_t o = 0; o < of.others.size(); ++o) {
+      asked.policy = given.against[o];
+      of.others[o].add(play_policy(asked, of.cluster, drawn, times, memory).outcome);
+    }
   }
-  of.finished = interval_of(finished);
-  of.completion = interval_of(completion);
-  of.censored = interval_of(censored);
-  of.throughput = interval_of(throughput);
   return of;
 }
 

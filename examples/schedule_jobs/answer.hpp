@@ -20,8 +20,8 @@ struct answer {
   policy_answer played;
   double padded = 0;   // mean completion time, as the evaluation of Crius counts jobs that did not finish
   double seconds = 0;  // that the program took for the policy
-  // Of traces that were drawn from this one.
-  mean_interval finished{}, completion{}, censored{}, throughput{};
+  measured_outcomes drawn;                // of traces that were drawn from this one
+  std::vector<measured_outcomes> others;  // of the same traces, of each policy to compare with
 };
 
 inline json json_of(const answer& of) {
@@ -29,19 +29,21 @@ inline json json_of(const answer& of) {
   json made;
   made.set("policy", of.asked.asked.policy);
   made.set("cluster", of.cluster.name);
-  made.set("mode", of.asked.asked.count == progress_count::artifact ? "artifact" : "correct");
-  made.set("rounds", static_cast<index>(out.throughput.size()));
+  constexpr const char* modes[] = {"correct", "uncharged", "artifact"};
+  made.set("mode", modes[static_cast<int>(of.asked.asked.count)]);
+  made.set("rounds", of.asked.asked.in_rounds() ? static_cast<index>(out.throughput.size()) : 0);
+  made.set("lasted", out.lasted);
   made.set("submitted", out.submitted);
-  made.set("finished", static_cast<index>(out.finished.size()));
-  made.set("jct_finished", mean_of(out.finished));
+  for (const job_measure& each : job_measures) {
+    const double is = each.of(out);
+    made.set(std::string(each.name), each.counts ? json(std::llround(is)) : json(is));
+  }
   made.set("jct_padded", of.padded);
-  made.set("jct_censored", censored_completion(out));
-  made.set("queue", mean_of(out.waited));
-  made.set("throughput_mean", mean_of(out.throughput));
-  made.set("throughput_peak", largest_of(out.throughput));
-  made.set("utilisation", mean_of(out.busy));
-  made.set("reschedules", out.reschedules);
-  made.set("in_time", out.in_time);
+  if (out.failures > 0) {
+    made.set("failures", out.failures);
+    made.set("lost", out.lost);
+    made.set("redone", out.redone);
+  }
   if (of.played.chooses) {
     made.set("gap_mean", of.played.mean_gap);
     made.set("gap_worst", of.played.worst_gap);
@@ -49,13 +51,19 @@ inline json json_of(const answer& of) {
   if (of.asked.resamples > 0) {
     json drawn;
     drawn.set("traces", of.asked.resamples);
-    const auto put = [&](const char* name, const mean_interval& is) {
-      drawn.set(name, json{{"mean", is.mean}, {"low", is.low}, {"high", is.high}});
+    const auto put = [](json& to, std::size_t measure, const mean_interval& is) {
+      to.set(std::string(job_measures[measure].name),
+             json{{"mean", is.mean}, {"low", is.low}, {"high", is.high}});
     };
-    put("finished", of.finished);
-    put("jct_finished", of.completion);
-    put("jct_censored", of.censored);
-    put("throughput_mean", of.throughput);
+    for (std::size_t m = 0; m < std::size(job_measures); ++m) put(drawn, m, of.drawn.interval(m));
+    json against;
+    for (std::size_t o = 0; o < of.others.size(); ++o) {
+      json more;
+      for (std::size_t m = 0; m < std::size(job_measures); ++m)
+        put(more, m, of.drawn.difference(m, of.others[o]));
+      against.set(of.asked.against[o], std::move(more));
+    }
+    if (!of.others.empty()) drawn.set("more_than", std::move(against));
     made.set("resampled", std::move(drawn));
   }
   made.set("out_of_order", of.trace.out_of_order);
@@ -96,19 +104,36 @@ inline std::vector<line_of> lines_of(const answer& of) {
   if (of.played.chooses)
     made.push_back({"gap to the best choice, at most",
                     percent(of.played.mean_gap) + " in the mean, " + percent(of.played.worst_gap) + " once"});
-  const auto interval = [&](const char* what, const mean_interval& is, const char* unit) {
-    if (of.asked.resamples > 0)
-      made.push_back({what, whole(is.mean, unit) + ", " + whole(is.low, "") + " to " + whole(is.high, "")});
+  if (out.failures > 0) {
+    made.push_back({"failures of nodes", whole(static_cast<double>(out.failures), "")});
+    made.push_back({"jobs that lost devices", whole(static_cast<double>(out.lost), "times") + ", " +
+                                                  whole(out.redone, "s") + " done again"});
+  }
+  if (!out.unfairness.empty()) {
+    char text[96];
+    std::snprintf(text, sizeof text, "%.2f in the mean, %.1f at most; Jain's index of speeds %.3f",
+                  mean_of(out.unfairness), largest_of(out.unfairness), jain_index(out));
+    made.push_back({"time for that of a fair share", text});
+  }
+  if (of.asked.resamples == 0) return made;
+  const auto interval = [](const mean_interval& is) {
+    char text[96];
+    std::snprintf(text, sizeof text, "%.6g, %.6g to %.6g", is.mean, is.low, is.high);
+    return std::string(text);
   };
-  interval("drawn traces: finished", of.finished, "jobs");
-  interval("drawn traces: completion time, finished", of.completion, "s");
-  interval("drawn traces: with censored jobs", of.censored, "s");
-  interval("drawn traces: throughput", of.throughput, "samples/s");
+  for (std::size_t m = 0; m < std::size(job_measures); ++m) {
+    const std::string name(job_measures[m].name);
+    made.push_back({"drawn traces: " + name, interval(of.drawn.interval(m))});
+    for (std::size_t o = 0; o < of.others.size(); ++o)
+      made.push_back({"  more than " + of.asked.against[o], interval(of.drawn.difference(m, of.others[o]))});
+  }
   return made;
 }
 inline std::string heading(const answer& of) {
   return of.asked.asked.policy + " on " + of.cluster.name + ", " + std::to_string(of.cluster.devices()) +
-         " devices, " + std::to_string(of.played.outcome.throughput.size()) + " rounds";
+         " devices, " +
+         (of.asked.asked.in_rounds() ? std::to_string(of.played.outcome.throughput.size()) + " rounds"
+                                     : whole(of.played.outcome.lasted / 3600, "hours"));
 }
 inline std::string text_of(const answer& of) {
   std::string out = heading(of) + "\n\n";

@@ -108,9 +108,9 @@ inline std::string page_of(const answer& of) {
     out += "<tr><td>" + escape_html(each.what) + "</td><td>" + escape_html(each.is) + "</td></tr>\n";
   const job_outcome& outcome = of.played.outcome;
   out += "</table></section>\n<section class=\"card\"><h2>Samples a second</h2>" +
-         detail::curve_svg("Samples a second", outcome.throughput, 300) +
+         detail::curve_svg("Samples a second", outcome.throughput, outcome.bin) +
          "</section>\n<section class=\"card\"><h2>Jobs in the queue</h2>" +
-         detail::curve_svg("Jobs in the queue", outcome.queue, 300) +
+         detail::curve_svg("Jobs in the queue", outcome.queue, outcome.bin) +
          "</section>\n<section class=\"card\"><h2>Who had which devices</h2>" + detail::gantt_svg(of) +
          "</section>\n";
   return out + "</main></body></html>\n";

@@ -3,8 +3,8 @@
 
 #include <motet/data/file.hpp>
 #include <motet/jobs/cluster_file.hpp>
+#include <motet/jobs/measures.hpp>
 #include <motet/jobs/policies.hpp>
-#include <motet/jobs/resample.hpp>
 #include <motet/tools/options.hpp>
 
 #include <cstdio>
@@ -15,7 +15,8 @@ namespace motet::schedule_jobs {
 
 // The command line of schedule_jobs.
 struct settings {
-  std::string trace, cluster, times, models, memory, emit = "text", output;
+  std::string trace, cluster, times, models, memory, failures, emit = "text", output;
+  std::vector<std::string> against;
   policy_question asked;
   index resamples = 0;
   bool list_clusters = false, list_policies = false;
@@ -33,8 +34,10 @@ inline job_cluster choose_cluster(const std::string& name) {
 
 // False when --help was asked for and printed.
 inline bool read_settings(int count, const char* const* words, settings& to) {
-  std::string mode = "correct";
+  std::string mode = "correct", changes = "state";
   index depth = 0;
+  std::uint64_t seed = 1;
+  double between_devices = 0, between_nodes = 0, repair = 2, checkpoint = 0.5, hours = 0;
   std::vector<std::string> names(std::begin(policy_names), std::end(policy_names));
   options line(
       "schedule_jobs",
@@ -50,14 +53,31 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   line.text("--memory", to.memory, "FILE.json",
             "gigabytes of a device under data parallelism, by model; without it all is thought to fit");
   line.choice("--policy", to.asked.policy, names, "who decides");
-  line.choice("--mode", mode, {"correct", "artifact"},
-              "how progress is counted: the integral of a job's speed, or as the artifact of Crius does");
-  line.count("--rounds", to.asked.rounds, 0, "rounds of 300 s to play; 0: until all is done");
+  line.choice(
+      "--mode", mode, {"correct", "uncharged", "artifact"},
+      "how progress is counted: the integral of a job's speed, the same without what changes take, or as "
+      "the artifact of Crius does; the last two in rounds");
+  line.count(
+      "--rounds", to.asked.rounds, 0,
+      "rounds of 300 s to play, in which policies are asked; 0: when something happens, until all is done");
+  line.real("--hours", hours, 0, 1e9, "to play, without rounds; 0: until all is done");
+  line.choice("--changes", changes, {"state", "published"},
+              "what a change takes, without rounds: by the state that moves, or by devices as published");
+  line.real("--device-hours", between_devices, 0, 1e9,
+            "between two failures of one device, in the mean; 0: none");
+  line.real("--node-hours", between_nodes, 0, 1e9, "between two failures of one node, in the mean; 0: none");
+  line.real("--repair-hours", repair, 0, 1e9, "until a node is repaired, in the mean");
+  line.count("--seed", seed, "by which failures are drawn");
+  line.text("--failures", to.failures, "FILE.csv", "which nodes fail when, instead of drawn failures");
+  line.real("--checkpoint-hours", checkpoint, 0, 1e9, "from one checkpoint of a job to the next");
   line.count("--depth", depth, 0, 6, "steps of making room for one job, of crius; 0: as published");
   line.texts("--without", to.asked.without, "PART",
              "of crius: types, scaling, pruning or planner; may be given several times");
   line.count("--resample", to.resamples, 0, 1000,
              "traces that are drawn from this one and played as well, for intervals of the means");
+  line.texts(
+      "--against", to.against, "POLICY",
+      "plays the drawn traces by this one, too, and tells the differences; may be given several times");
   line.choice("--emit", to.emit, {"text", "json", "html"},
               "numbers, numbers with names, or a page with who had which devices, queue and throughput");
   line.text("--output", to.output, "FILE", "write there instead of standard output");
@@ -72,10 +92,24 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   if (to.times == "cells") line.require("--models");
   else if (!to.models.empty())
     fail(bad_option_value, "--models wants --times cells, got --times " + to.times);
-  to.asked.count = mode == "artifact" ? progress_count::artifact : progress_count::correct;
+  to.asked.count = mode == "artifact"    ? progress_count::artifact
+                   : mode == "uncharged" ? progress_count::uncharged
+                                         : progress_count::correct;
+  to.asked.until = 3600 * hours;
+  to.asked.published_costs = changes == "published";
+  to.asked.checkpoint = 3600 * checkpoint;
+  to.asked.drawn_failures = {3600 * between_devices, 3600 * between_nodes, 3600 * repair, seed};
   to.asked.depth = static_cast<std::int32_t>(depth);
   to.asked.record = to.emit == "html";
   require_policy(to.asked);
+  for (const std::string& each : to.against) require_policy({.policy = each});
+  const bool fails = between_devices > 0 || between_nodes > 0 || !to.failures.empty();
+  if (to.asked.in_rounds() && (hours > 0 || fails || to.asked.published_costs))
+    fail(bad_option_value,
+         "rounds have no --hours, no failures and only published costs; leave out --rounds, and take --mode "
+         "correct");
+  if (!to.against.empty() && to.resamples == 0)
+    fail(bad_option_value, "--against wants --resample with 3 traces at least, got none");
   if (to.resamples == 1 || to.resamples == 2)
     fail(bad_option_value, "--resample wants 3 traces at least, or 0, got " + std::to_string(to.resamples));
   if (depth > 0 && to.asked.policy != "crius")

@@ -5,5 +5,5 @@
 // it.
 #include <motet/jobs/cell_times.hpp>
 #include <motet/jobs/cluster_file.hpp>
+#include <motet/jobs/measures.hpp>
 #include <motet/jobs/policies.hpp>
-#include <motet/jobs/resample.hpp>

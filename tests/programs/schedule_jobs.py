@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""schedule_jobs.py PROGRAMS SCRATCH: every policy in both ways of counting, the page, traces out of order and resampled, and every refusal with its place and code."""
+"""schedule_jobs.py PROGRAMS SCRATCH: every policy in all ways of counting, with failures and against others, the page, traces out of order and resampled, and every refusal with its place and code."""
 import json
 import os
 import pathlib
@@ -46,7 +46,7 @@ if len(policies) != 9:
     wrong(f"policies {policies}")
 seen = {}
 for policy in policies:
-    for mode in ("correct", "artifact"):
+    for mode in ("correct", "uncharged", "artifact"):
         got, _ = play(policy=policy, mode=mode)
         seen[policy, mode] = got
         if not wanted <= set(got):
@@ -84,6 +84,24 @@ if play(policy="crius", depth=1)[0]["reschedules"] == play(policy="crius", depth
     wrong("--depth changes nothing")
 if play(rounds=100)[0]["rounds"] != 100:
     wrong("--rounds 100 plays another number")
+half = play(hours=20)[0]
+if half["lasted"] != 72000 or half["finished"] >= again["finished"] or half["rounds"] != 0:
+    wrong(f"--hours 20: {half}")
+if play(changes="published")[0]["jct_finished"] == again["jct_finished"]:
+    wrong("--changes changes nothing")
+failing = {"device-hours": 300, "node-hours": 200}
+failed, _ = play(**failing)
+if failed["failures"] < 3 or failed["finished"] != again["finished"] or failed["jct_finished"] <= again["jct_finished"]:
+    wrong(f"failures: {failed}")
+if play(**failing)[0]["jct_finished"] != failed["jct_finished"] or play(**failing, seed=2)[0]["failures"] == failed["failures"]:
+    wrong("failures are not drawn by the seed")
+(scratch / "failures.csv").write_text("seconds,node,device,repair_seconds\n90000,1,,7200\n90000,0,2,60\n")
+if play(failures="failures.csv")[0]["failures"] != 2:
+    wrong("listed failures")
+against, _ = play(resample=4, against="fcfs")
+less = against["resampled"]["more_than"]["fcfs"]["jct_censored"]
+if not less["low"] < less["mean"] < less["high"] < 0:
+    wrong(f"motet against fcfs: {less}")
 drawn, _ = play(resample=4)
 if not drawn["resampled"]["jct_finished"]["low"] < drawn["resampled"]["jct_finished"]["mean"] < drawn["resampled"]["jct_finished"]["high"]:
     wrong(f"interval {drawn['resampled']}")
@@ -117,7 +135,7 @@ refused("MT-J04", 'got "tpu", the cluster three-kinds has fast, wide, slow', *us
 (scratch / "large.csv").write_text(lines[0] + "\nx,1,5,tower__2B,9,128,64,slow\n")
 refused("MT-J06", "the largest job that three-kinds fits has 32 of its 32 slow", *usual(trace="large.csv"))
 (scratch / "model.csv").write_text(lines[0] + "\nx,1,5,singer__2B,9,128,4,slow\n")
-refused("MT-J05", "the times have the models tower, writer", *usual(trace="model.csv"))
+refused("MT-J05", 'model.csv, line 2, column model_name: got "singer__2B", the times have the models tower, writer', *usual(trace="model.csv"))
 refused("MT-J08", "arena-sim-1280", *usual(cluster="nowhere"))
 (scratch / "cluster.json").write_text('{"kinds": [{"kind": "a", "nodes": 2, "per_node": 3, "memory_gb": 8}]}')
 refused("MT-J07", "per_node is 3", *usual(cluster="cluster.json"))
@@ -127,6 +145,11 @@ refused("MT-J09", "did you mean types", *usual(policy="crius", without="type"))
 refused("MT-X03", "--policy", *usual(policy="best"))
 refused("MT-X03", "--depth wants --policy crius", *usual(policy="fcfs", depth=2))
 refused("MT-X03", "--resample wants 3", *usual(resample=2))
+refused("MT-X03", "--against wants --resample", *usual(against="fcfs"))
+refused("MT-J09", "did you mean crius", *usual(against="crios", resample=3))
+refused("MT-X03", "rounds have no --hours", *usual(rounds=10, hours=3))
+(scratch / "failures.csv").write_text("seconds,node,repair_seconds\n90000,99,7200\n")
+refused("MT-J02", "failures.csv, line 2, column node", *usual(failures="failures.csv"))
 refused("MT-X04", "--times", *usual(times=None))
 if "arena-sim-1280: a100 80x4" not in start("--list-clusters").stdout:
     wrong("--list-clusters")

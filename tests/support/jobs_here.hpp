@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -63,9 +64,14 @@ struct watched_policy {
     for (std::int32_t device = 0; device < world.places.devices(); ++device) {
       const occupancy::owner who = world.places.owner_of(device);
       held += who != occupancy::nobody ? 1 : 0;
+      if (who == occupancy::broken) {
+        --held;
+        continue;
+      }
       if (world.places.is_free(device) != (who == occupancy::nobody))
         wrong.push_back("a free device has an owner");
-      if (who != occupancy::nobody && (!world.is_job(who) || world.of(who).status != job_status::running))
+      if (who != occupancy::nobody &&
+          (!job_world::is_job(who) || world.of(who).status != job_status::running))
         wrong.push_back("a device belongs to somebody who does not run");
     }
     index given = 0;
@@ -82,6 +88,10 @@ struct watched_policy {
     for (const job_state& job : world.jobs) known += job.status != job_status::unknown ? 1 : 0;
     seen += static_cast<index>(events.arrived.size());
     if (known != seen) wrong.push_back("a job is lost");
+  }
+  double wakes(const job_world& world) const {
+    if constexpr (requires { policy.wakes(world); }) return policy.wakes(world);
+    return std::numeric_limits<double>::infinity();
   }
   index seen = 0;
 };

@@ -240,7 +240,7 @@ class assignment_solver {
     }
   }
 
-  static constexpr std::size_t most_to_exchange = 64;
+  static constexpr std::size_t most_to_exchange = 256;
   rules rules_;
   const assignment_problem* problem_ = nullptr;
   std::vector<double> prices_, limits_, used_;

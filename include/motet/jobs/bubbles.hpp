@@ -205,7 +205,7 @@ class bubble_placer {
     const std::int32_t from = a.free >= b.free ? a.node : b.node, to = a.free >= b.free ? b.node : a.node;
     take(from);
     for (const moved& each : taken_) {
-      if (has_on(each.job, to) && world_.is_job(each.job)) return false;
+      if (has_on(each.job, to) && job_world::is_job(each.job)) return false;
       if (!places_.give(each.job, to, each.devices)) return false;
     }
     return true;
@@ -221,7 +221,7 @@ class bubble_placer {
     std::int32_t rest = 0;
     for (const moved& each : taken_) rest += each.devices;
     for (const moved& each : taken_) {
-      if (each.nodes == 2 && !places_.pieces(each.job).empty() && world_.is_job(each.job)) return false;
+      if (each.nodes == 2 && !places_.pieces(each.job).empty() && job_world::is_job(each.job)) return false;
       if (each.devices > size) return false;
       rest -= each.devices;
       const bool fills = rest >= places_.free_in(first);

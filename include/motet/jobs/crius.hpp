@@ -26,9 +26,10 @@ class crius_policy {
     if (!fitter_) fitter_.emplace(world, rules_);
     flags_.resize(world.jobs.size());
     world_ = &world;
-    if (!events.ended.empty()) {
+    if (events.frees()) {
       remember();
       for (const std::int32_t job : events.ended) leave_line(job);
+      for (const std::int32_t job : events.lost) line_up_again(job);
       gather();
       restart();
       if (events.arrived.empty()) grow();
@@ -85,6 +86,16 @@ class crius_policy {
     if (at < 0) return;
     if (flag(job).passed) unblock(at);
     line_.erase(line_.begin() + at);
+  }
+  // Who lost its devices waits where it would stand if it had not started.
+  void line_up_again(std::int32_t job) {
+    std::ptrdiff_t at = place_in_line(job);
+    if (at < 0) {
+      at = std::lower_bound(line_.begin(), line_.end(), job) - line_.begin();
+      line_.insert(line_.begin() + at, job);
+    }
+    flag(job).passed = false;
+    flag(job).blocks = unblock(at);
   }
   void push_out(std::int32_t job) {
     flag(job).passed = false;
@@ -266,7 +277,7 @@ class crius_policy {
   double gather_one(std::int32_t job, std::int32_t& moves) {
     occupancy& places = world_->places;
     const job_state& state = world_->of(job);
-    const std::int32_t kind = state.has.kind, holder = world_->nobody_of(kind);
+    const std::int32_t kind = state.has.kind, holder = occupancy::holder_of(kind);
     if (state.has == world_->speeds.packed(kind, state.has.devices)) return 0;
     const std::int32_t last = places.last_node(kind) - 1,
                        first = places.first_device(places.first_node(kind)),

@@ -182,6 +182,7 @@ class crius_fitter {
     for (std::int32_t d = places.first_device(places.first_node(kind)); d < end; ++d) {
       if (places.is_free(d)) continue;
       const occupancy::owner job = places.owner_of(d);
+      if (!job_world::is_job(job)) continue;
       if (seen_[as_size(job)] == round_) continue;
       seen_[as_size(job)] = round_;
       holders_.push_back(job);

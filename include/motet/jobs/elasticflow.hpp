@@ -27,7 +27,7 @@ class elasticflow_policy {
     late_.resize(world.jobs.size());
     for (const std::int32_t job : world.waiting)
       if (world.of(job).deadline <= world.now) late_[as_size(job)] = 1;
-    if (!events.ended.empty()) restart(world);
+    if (events.frees()) restart(world);
     for (const std::int32_t job : events.arrived) {
       if (fit(world, job)) admit(world, job);
       else world.wait(job);
@@ -85,7 +85,7 @@ class elasticflow_policy {
     sharing_.push_back({target, 0});
     for (const std::int32_t job : world.running)
       if (world.of(job).has.kind == kind) sharing_.push_back({job, 0});
-    std::int32_t left = static_cast<std::int32_t>(world.speeds.cluster().kinds[as_size(kind)].devices());
+    std::int32_t left = world.places.usable_of(kind);
     for (share& each : sharing_) {
       each.devices = least(world, world.of(each.job));
       if (each.devices == 0 || each.devices > left) return false;
@@ -117,8 +117,8 @@ class elasticflow_policy {
     std::int32_t node = world.places.first_node(kind);
     std::size_t first = 0;
     for (; first < sharing_.size() && sharing_[first].devices > size; ++first)
-      for (std::int32_t n = 0; n < sharing_[first].devices / size; ++n)
-        world.places.give(sharing_[first].job, node++, size);
+      for (std::int32_t n = 0; n < sharing_[first].devices / size; ++node)
+        n += world.places.give(sharing_[first].job, node, size) ? 1 : 0;
     for (; node < world.places.last_node(kind); ++node)
       for (std::size_t i = first; i < sharing_.size() && world.places.free_in(node) > 0; ++i) {
         share& each = sharing_[i];

@@ -15,7 +15,7 @@ namespace motet {
 class fcfs_policy {
  public:
   void on_events(job_world& world, const job_events& events) {
-    if (!events.ended.empty()) restart(world);
+    if (events.frees()) restart(world);
     for (const std::int32_t job : events.arrived) {
       const allotment& asked = world.of(job).asked;
       if (!world.speeds.best(world.of(job).shape, asked).runs) {

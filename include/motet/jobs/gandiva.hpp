@@ -19,8 +19,9 @@ class gandiva_policy {
   void on_events(job_world& world, const job_events& events) {
     world_ = &world;
     init_.resize(world.jobs.size());
-    for (const std::int32_t job : events.ended) init_[as_size(job)].clear();
-    if (!events.ended.empty()) {
+    for (const auto* gone : {&events.ended, &events.lost})
+      for (const std::int32_t job : *gone) init_[as_size(job)].clear();
+    if (events.frees()) {
       move_together();
       restart();
       grow();

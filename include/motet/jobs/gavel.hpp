@@ -24,9 +24,10 @@ class gavel_policy {
   explicit gavel_policy(const gavel_rules& by = {}) : rules_(by) {}
 
   void on_events(job_world& world, const job_events& events) {
-    for (const std::int32_t job : events.ended)
-      std::erase_if(admitted_, [&](const member& each) { return each.job == job; });
-    if (!events.ended.empty()) {
+    for (const auto* gone : {&events.ended, &events.lost})
+      for (const std::int32_t job : *gone)
+        std::erase_if(admitted_, [&](const member& each) { return each.job == job; });
+    if (events.frees()) {
       std::vector<std::uint8_t> blocked(as_size(world.places.kinds()));
       const std::vector<std::int32_t> queue = world.waiting;
       for (const std::int32_t job : queue) {
@@ -96,8 +97,8 @@ class gavel_policy {
   // Choices of all who are admitted; false where somebody has none.
   bool ask(const job_world& world) {
     problem_.limits.clear();
-    for (const device_group& each : world.speeds.cluster().kinds)
-      problem_.limits.push_back(static_cast<double>(each.devices()));
+    for (std::int32_t kind = 0; kind < world.places.kinds(); ++kind)
+      problem_.limits.push_back(world.places.usable_of(kind));
     problem_.most_changes = rules_.changes;
     problem_.choices.assign(admitted_.size(), {});
     problem_.needed.assign(admitted_.size(), 1);

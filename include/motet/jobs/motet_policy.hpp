@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -26,10 +27,13 @@ struct motet_policy_rules {
 // rests count more, so the mean time to completion falls; what changes must be worth its cost. How far the
 // choice is from the best is known each time: no other one is worth more than the bound of its relaxation.
 //
-// A job that waited `patience` seconds in all is promised devices: oldest first, as far as the least that
-// each runs on fits into the cluster, those who are promised run from the next event to their end and are
-// never suspended. So the oldest job that waits starts at the first event behind its patience, and each of n
-// such jobs does while the n least numbers fit together.
+// A job that waited `patience` seconds in all is promised the least that it runs on, and no younger one before an
+// older one that waits. What is promised is set aside for it until it ends: it runs from that event on, with as
+// much or more, and is not suspended again. Only what was promised before stands in the way of a promise, and
+// who has one runs to its end. So the oldest job that waits starts at the first event behind its patience at
+// which its devices are not set aside for others: at the latest when the longest run on the least devices has
+// passed, and the n-th oldest after n times that. While nodes fail, promises are kept in the order in which they
+// were made, as far as the devices that are left suffice.
 class motet_policy {
  public:
   explicit motet_policy(const motet_policy_rules& by = {}) : rules_(by) {}
@@ -39,7 +43,8 @@ class motet_policy {
       world.wait(job);
       if (!runs_somewhere(world, job)) world.drop(job);
     }
-    if (events.arrived.empty() && events.ended.empty() && !patience_ends(world)) return;
+    const bool late = patience_ends(world);
+    if (events.arrived.empty() && !events.frees() && !late) return;
     who_ = world.running;
     who_.insert(who_.end(), world.waiting.begin(), world.waiting.end());
     ask(world);
@@ -50,6 +55,22 @@ class motet_policy {
     ++solved_;
     carry_out(world, got.chosen);
   }
+
+  // When it wants to be asked though nothing happens: a patience ends.
+  double wakes(const job_world& world) const {
+    double out = std::numeric_limits<double>::infinity();
+    for (const std::int32_t job : world.waiting)
+      if (static_cast<std::size_t>(job) >= late_.size() || late_[as_size(job)] == 0)
+        out = std::min(out, world.now + std::max(0.0, rules_.patience - world.of(job).waited));
+    return out;
+  }
+
+  // What is set aside for whom, in the order in which it was promised.
+  struct pledge {
+    std::int32_t job = 0;
+    allotment least;
+  };
+  const std::vector<pledge>& pledges() const { return pledges_; }
 
   // Of all choices that were made: how far below their bounds they were worth, as a share.
   double mean_gap() const { return solved_ > 0 ? mean_gap_ / static_cast<double>(solved_) : 0; }
@@ -66,17 +87,20 @@ class motet_policy {
   std::int32_t largest(const job_world& world, std::int32_t kind) const {
     return std::min(rules_.largest, static_cast<std::int32_t>(world.speeds.cluster().largest(kind)));
   }
-  bool patience_ends(const job_world& world) const {
-    return std::any_of(world.waiting.begin(), world.waiting.end(), [&](std::int32_t job) {
-      const double waited = world.of(job).waited;
-      return waited >= rules_.patience && waited - world.round < rules_.patience;
-    });
+  // Whether anybody has waited long enough of whom this was not known.
+  bool patience_ends(const job_world& world) {
+    bool out = false;
+    late_.resize(world.jobs.size());
+    for (const std::int32_t job : world.waiting)
+      if (late_[as_size(job)] == 0 && world.of(job).waited >= rules_.patience)
+        late_[as_size(job)] = 1, out = true;
+    return out;
   }
 
   void ask(const job_world& world) {
     problem_.limits.clear();
-    for (const device_group& each : world.speeds.cluster().kinds)
-      problem_.limits.push_back(static_cast<double>(each.devices()));
+    for (std::int32_t kind = 0; kind < world.places.kinds(); ++kind)
+      problem_.limits.push_back(world.places.usable_of(kind));
     problem_.choices.assign(who_.size(), {});
     wishes_.assign(who_.size(), {});
     for (std::size_t i = 0; i < who_.size(); ++i) {
@@ -96,27 +120,53 @@ class motet_policy {
     }
   }
 
-  // Reserves the least for those who waited too long, oldest first; from this the choice starts.
+  // Keeps what was promised, and promises more; from the least that this takes, the choice starts.
   void promise(const job_world& world) {
     problem_.needed.assign(who_.size(), 0);
     start_.assign(who_.size(), -1);
-    std::vector<std::size_t> old;
-    for (std::size_t i = 0; i < who_.size(); ++i)
-      if (world.of(who_[i]).waited >= rules_.patience) old.push_back(i);
-    std::sort(old.begin(), old.end(), [&](std::size_t a, std::size_t b) { return who_[a] < who_[b]; });
-    std::vector<double> room = problem_.limits;
-    for (const std::size_t i : old) {
-      const std::vector<assignment_choice>& own = problem_.choices[i];
-      std::int32_t best = -1;
-      for (std::size_t c = 0; c < own.size(); ++c)
-        if (own[c].amount <= room[as_size(own[c].resource)] &&
-            (best < 0 || own[c].amount < own[as_size(best)].amount))
-          best = static_cast<std::int32_t>(c);
-      if (best < 0) continue;
-      room[as_size(own[as_size(best)].resource)] -= own[as_size(best)].amount;
-      problem_.needed[i] = 1;
-      start_[i] = best;
+    place_.resize(world.jobs.size());
+    for (std::size_t i = 0; i < who_.size(); ++i) place_[as_size(who_[i])] = i;
+    std::erase_if(pledges_,
+                  [&](const pledge& each) { return world.of(each.job).status == job_status::finished; });
+    room_ = problem_.limits;
+    bool kept = true;
+    for (pledge& each : pledges_)
+      if (!set_aside(each) && !find_least(each)) kept = false;
+    if (!kept) return;
+    for (const std::int32_t job : old_ones(world)) {
+      pledge made{job, {}};
+      if (find_least(made)) pledges_.push_back(made);
+      else if (world.of(job).status == job_status::waiting) return;  // the younger ones wait for it
     }
+  }
+  // Who waited long enough and was promised nothing, the oldest first.
+  std::vector<std::int32_t> old_ones(const job_world& world) const {
+    std::vector<std::int32_t> out;
+    for (const std::int32_t job : who_)
+      if (world.of(job).waited >= rules_.patience &&
+          std::none_of(pledges_.begin(), pledges_.end(), [&](const pledge& each) { return each.job == job; }))
+        out.push_back(job);
+    std::sort(out.begin(), out.end());
+    return out;
+  }
+  bool set_aside(const pledge& of) {
+    const std::size_t i = place_[as_size(of.job)];
+    double& room = room_[as_size(of.least.kind)];
+    if (of.least.devices > room) return false;
+    room -= of.least.devices;
+    problem_.needed[i] = 1;
+    start_[i] = static_cast<std::int32_t>(std::find(wishes_[i].begin(), wishes_[i].end(), of.least) -
+                                          wishes_[i].begin());
+    return true;
+  }
+  bool find_least(pledge& of) {
+    const allotment* best = nullptr;
+    for (const allotment& wish : wishes_[place_[as_size(of.job)]])
+      if (wish.devices <= room_[as_size(wish.kind)] && (best == nullptr || wish.devices < best->devices))
+        best = &wish;
+    if (best == nullptr) return false;
+    of.least = *best;
+    return set_aside(of);
   }
 
   void carry_out(job_world& world, const std::vector<std::int32_t>& chosen) {
@@ -178,6 +228,10 @@ class motet_policy {
   assignment_problem problem_;
   std::vector<std::int32_t> who_, start_;
   std::vector<std::vector<allotment>> wishes_;
+  std::vector<pledge> pledges_;
+  std::vector<std::uint8_t> late_;  // who waited long enough, as far as it was noticed
+  std::vector<double> room_;        // of each kind, what is not set aside
+  std::vector<std::size_t> place_;  // of a job, in who_
   double mean_gap_ = 0, worst_gap_ = 0;
   index solved_ = 0;
 };

@@ -15,12 +15,13 @@ namespace motet {
 // the size of the cluster: what a search tries, it undoes. Nodes are found by how many of their devices are
 // free, in the order in which the cluster counts them.
 //
-// A device is free or not, and has an owner or none. Both are kept apart, as one may offer the devices of a
-// job that can be pushed out: free, but still known as its own.
+// A device is free or not, and has an owner or none. Both are kept apart, as one may offer the devices of a job
+// that can be pushed out: free, but still known as its own. Owners that are no jobs have numbers below zero.
 class occupancy {
  public:
   using owner = std::int32_t;
   static constexpr owner nobody = -1;
+  static constexpr owner broken = -2;  // has the devices of nodes that failed
 
   struct piece {
     std::int32_t node, devices;
@@ -31,8 +32,9 @@ class occupancy {
     bool was_free;
   };
 
-  // `owners` counts those who may have devices: jobs, and whoever else.
-  occupancy(const job_cluster& of, index owners) : pieces_(as_size(owners)), held_(as_size(owners)) {
+  // `jobs` counts those who may have devices; others are added later.
+  occupancy(const job_cluster& of, index jobs) : others_(2 + of.kinds.size()) {
+    add_jobs(jobs + static_cast<index>(others_));
     std::int32_t node = 0, device = 0;
     for (const device_group& each : of.kinds) {
       kind_info made{node,
@@ -40,6 +42,7 @@ class occupancy {
                      static_cast<std::int32_t>(each.per_node),
                      levels_.size(),
                      (as_size(each.nodes) + 63) / 64,
+                     static_cast<std::int32_t>(each.devices()),
                      static_cast<std::int32_t>(each.devices())};
       levels_.resize(levels_.size() + made.words * as_size(each.per_node + 1));
       for (index n = 0; n < each.nodes; ++n, ++node) {
@@ -55,11 +58,12 @@ class occupancy {
     seen_.assign(as_size(device), 0);
   }
 
-  void add_owners(index count) {
+  void add_jobs(index count) {
     pieces_.resize(pieces_.size() + as_size(count));
     held_.resize(pieces_.size());
   }
-  index owners() const { return static_cast<index>(pieces_.size()); }
+  // An owner who holds the free devices of a kind while a search must not see them.
+  static constexpr owner holder_of(index kind) { return broken - 1 - static_cast<owner>(kind); }
 
   std::int32_t devices() const { return static_cast<std::int32_t>(owner_.size()); }
   std::int32_t nodes() const { return static_cast<std::int32_t>(nodes_.size()); }
@@ -75,10 +79,13 @@ class occupancy {
   bool is_free(std::int32_t device) const { return free_[as_size(device)] != 0; }
   std::int32_t free_in(std::int32_t node) const { return nodes_[as_size(node)].free; }
   std::int32_t free_of(index kind) const { return kinds_[as_size(kind)].free; }
+  // The devices of a kind whose nodes have not failed.
+  std::int32_t usable_of(index kind) const { return kinds_[as_size(kind)].usable; }
+  bool is_broken(std::int32_t node) const { return owner_of(first_device(node)) == broken; }
 
   // The nodes on which somebody has devices, and how many, in order.
-  const std::vector<piece>& pieces(owner who) const { return pieces_[as_size(who)]; }
-  std::int32_t devices_of(owner who) const { return held_[as_size(who)]; }
+  const std::vector<piece>& pieces(owner who) const { return pieces_[place_of(who)]; }
+  std::int32_t devices_of(owner who) const { return held_[place_of(who)]; }
 
   // Calls `what(node)` for the nodes of a kind with exactly so many free devices, until it says false.
   template <class What>
@@ -128,6 +135,10 @@ class occupancy {
     for (std::int32_t d = first; d < first + size; ++d)
       if (owner_of(d) == who) set(d, nobody, true);
   }
+  // A node fails, and is there again. A whole one, as what is left of it would leave gaps that no layout of
+  // powers of two fills. Nobody has a device of it when it fails.
+  void take_out(std::int32_t node) { give_all(node, broken); }
+  void bring_back(std::int32_t node) { give_all(node, nobody); }
 
   // A place in the history of changes: those behind it can be taken back, or be told.
   std::size_t mark() const { return done_.size(); }
@@ -162,9 +173,18 @@ class occupancy {
   struct kind_info {
     std::int32_t first, last, per_node;
     std::size_t at, words;
-    std::int32_t free;
+    std::int32_t free, usable;
     std::size_t level(index free_devices) const { return at + words * as_size(free_devices); }
   };
+
+  // Places of owners who are no jobs come first.
+  std::size_t place_of(owner who) const {
+    return static_cast<std::size_t>(who + static_cast<owner>(others_));
+  }
+  void give_all(std::int32_t node, owner who) {
+    const std::int32_t first = first_device(node), size = per_node(kind_of(node));
+    for (std::int32_t d = first; d < first + size; ++d) set(d, who, who == nobody);
+  }
 
   void apply(std::int32_t device, owner who, bool free) {
     owner& had = owner_[as_size(device)];
@@ -172,6 +192,8 @@ class occupancy {
     if (had != who) {
       if (had != nobody) count(had, node, -1);
       if (who != nobody) count(who, node, 1);
+      if (had == broken) ++kinds_[as_size(kind_of(node))].usable;
+      if (who == broken) --kinds_[as_size(kind_of(node))].usable;
       had = who;
     }
     if (is_free(device) == free) return;
@@ -186,8 +208,8 @@ class occupancy {
     levels_[of.level(in.free) + bit / 64] ^= flag;
   }
   void count(owner who, std::int32_t node, std::int32_t more) {
-    held_[as_size(who)] += more;
-    std::vector<piece>& all = pieces_[as_size(who)];
+    held_[place_of(who)] += more;
+    std::vector<piece>& all = pieces_[place_of(who)];
     const auto at =
         std::lower_bound(all.begin(), all.end(), node,
                          [](const piece& each, std::int32_t wanted) { return each.node < wanted; });
@@ -198,6 +220,7 @@ class occupancy {
     }
   }
 
+  std::size_t others_;  // owners who are no jobs
   std::vector<kind_info> kinds_;
   std::vector<node_info> nodes_;
   std::vector<std::int32_t> node_of_;

@@ -18,11 +18,15 @@ struct device_span {
 // What a policy made of a trace. Times are seconds, throughput is samples a second, summed over all jobs.
 struct job_outcome {
   index submitted = 0, reschedules = 0, in_time = 0;
+  index failures = 0, lost = 0;  // of nodes, and how often a job ran on one
+  double redone = 0;             // seconds of jobs that were done since the last checkpoint, and lost
   double began = 0, lasted = 0;
-  std::vector<double> finished;                 // from the submission to the end, in the order of their ends
-  std::vector<double> unfinished;               // from the submission until the simulation stopped
-  std::vector<double> waited;                   // of the finished, then of the others
-  std::vector<double> throughput, queue, busy;  // round by round
+  double bin = 300;                // seconds of which each number of the curves is the mean
+  std::vector<double> finished;    // from the submission to the end, in the order of their ends
+  std::vector<double> unfinished;  // from the submission until the simulation stopped
+  std::vector<double> waited;      // of the finished, then of the others
+  std::vector<double> unfairness;  // of the finished: the time that it took for that of a fair share
+  std::vector<double> throughput, queue, busy;  // bin by bin
   std::vector<device_span> spans;               // where they were asked for
 };
 
@@ -33,6 +37,14 @@ inline double mean_of(const std::vector<double>& of) {
 }
 inline double largest_of(const std::vector<double>& of) {
   return of.empty() ? 0 : *std::max_element(of.begin(), of.end());
+}
+
+// How equally something is shared, by Jain: 1 where all have the same, 1/n where one of n has all. Here of the
+// speeds of jobs, each as a share of what a fair share would give.
+inline double jain_index(const job_outcome& of) {
+  double sum = 0, squares = 0;
+  for (const double each : of.unfairness) sum += 1 / each, squares += 1 / (each * each);
+  return squares > 0 ? sum * sum / (static_cast<double>(of.unfairness.size()) * squares) : 0;
 }
 
 // The mean time to completion as the evaluation of Crius counts it: jobs that `wanted` says another policy

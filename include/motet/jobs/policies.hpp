@@ -3,6 +3,7 @@
 
 #include <motet/jobs/crius.hpp>
 #include <motet/jobs/elasticflow.hpp>
+#include <motet/jobs/events.hpp>
 #include <motet/jobs/fcfs.hpp>
 #include <motet/jobs/gandiva.hpp>
 #include <motet/jobs/gavel.hpp>
@@ -31,8 +32,16 @@ struct policy_question {
   std::vector<std::string> without{};  // parts of crius
   std::int32_t depth = 0;              // of its search; 0: as published
   progress_count count = progress_count::correct;
-  index rounds = 0;     // 0: until all is done
-  bool record = false;  // who had which devices, and when
+  index rounds = 0;              // 0: no rounds where progress is counted correctly, else until all is done
+  double until = 0;              // seconds, without rounds; 0: until all is done
+  bool published_costs = false;  // of changes, without rounds: by devices and by policy, not by what moves
+  state_costs state{};           // else
+  double checkpoint = 1800;      // seconds from one to the next
+  failure_rules drawn_failures{};
+  std::vector<machine_failure> failures{};  // where there are any, instead of drawn ones
+  bool record = false;                      // who had which devices, and when
+
+  bool in_rounds() const { return rounds > 0 || count != progress_count::correct; }
 };
 
 struct policy_answer {
@@ -55,8 +64,9 @@ inline void require_policy(const policy_question& of) {
   }
 }
 
-// Plays a trace by the named policy. Changes cost what the evaluation of Crius charges: policies that know
-// the plan beforehand 10 s a device and 40 at most, others 150 and 600.
+// Plays a trace by the named policy. In rounds, or where it is asked for, changes cost what the evaluation of
+// Crius charges: policies that know the plan beforehand 10 s a device and 40 at most, others 150 and 600. Else
+// all pay the same, by what has to move.
 // Asks for: times of every model of the trace on the cluster's kinds.
 // Memory: the state of each job; with .record, who had which devices in each round.
 // Errors: MT-J09, MT-J11
@@ -75,17 +85,33 @@ inline policy_answer play_policy(const policy_question& of, const job_cluster& c
   speed_rules speeds;
   speeds.sum_of_five = of.count == progress_count::artifact;
   job_world world(cluster, trace, times, memory, speeds);
-  round_rules rules;
-  rules.count = of.count;
-  rules.rounds = of.rounds;
-  rules.record = of.record;
-  if (of.policy == "elasticflow-ls") rules.far_deadline = 1e9;
+  change_costs costs;
   if (of.policy == "crius" || of.policy == "motet")
-    rules.costs = leaves_out("pruning") ? change_costs{300, 1200} : change_costs{10, 40};
-  round_player player(world, rules);
+    costs = leaves_out("pruning") ? change_costs{300, 1200} : change_costs{10, 40};
+  const double far_deadline = of.policy == "elasticflow-ls" ? 1e9 : 0;
   policy_answer out;
   const auto play = [&](auto policy) {
-    out.outcome = player.play(policy);
+    if (of.in_rounds()) {
+      round_rules rules;
+      rules.count = of.count;
+      rules.rounds = of.rounds;
+      rules.record = of.record;
+      rules.far_deadline = far_deadline;
+      rules.costs = costs;
+      out.outcome = round_player(world, rules).play(policy);
+    } else {
+      event_rules rules;
+      rules.until = of.until;
+      rules.record = of.record;
+      rules.far_deadline = far_deadline;
+      rules.state = of.state;
+      rules.checkpoint = of.checkpoint;
+      if (of.published_costs) rules.flat = costs;
+      out.outcome = event_player(world, rules)
+                        .play(policy, of.failures.empty() ? failure_stream(of.drawn_failures,
+                                                                           cluster.devices(), cluster.nodes())
+                                                          : failure_stream(of.failures));
+    }
     if constexpr (requires { policy.mean_gap(); }) {
       out.chooses = true;
       out.mean_gap = policy.mean_gap();

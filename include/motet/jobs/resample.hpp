@@ -17,6 +17,7 @@ namespace motet {
 inline job_trace resample(const job_trace& from, std::uint64_t seed) {
   const random_stream chance(seed, "resampled jobs");
   job_trace out;
+  out.origin = from.origin;
   out.jobs.reserve(from.jobs.size());
   for (std::size_t j = 0; j < from.jobs.size(); ++j) {
     const traced_job& when = from.jobs[j];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/jobs/messages.hpp>
+#include <motet/jobs/change_cost.hpp>
 #include <motet/jobs/outcome.hpp>
 #include <motet/jobs/world.hpp>
 #include <motet/meta/config.hpp>
@@ -14,12 +14,10 @@
 namespace motet {
 
 // How progress is counted. `artifact`: all time that a job ever ran at its speed of now, whole iterations, as
-// the artifact of Crius does, so that its numbers come out. `correct`: the integral of its speed.
-enum class progress_count : std::uint8_t { correct, artifact };
-
-struct change_costs {
-  double per_device = 150, most = 600;  // seconds that a started, moved or resized job loses
-};
+// the artifact of Crius does, so that its numbers come out. `uncharged`: the integral of its speed, but changes
+// that take less than a round cost throughput alone, as there. `correct`: the integral, with all that changes
+// take.
+enum class progress_count : std::uint8_t { correct, uncharged, artifact };
 
 struct round_rules {
   progress_count count = progress_count::correct;
@@ -48,7 +46,7 @@ class round_player {
  public:
   round_player(job_world& world, const round_rules& rules) : world_(world), rules_(rules) {
     world_.round = rules.seconds;
-    world_.now = world_.trace->jobs.empty() ? 0 : world_.trace->jobs[0].submitted;
+    world_.now = world_.traced.empty() ? 0 : world_.traced[0].submitted;
     begin_ = world_.now;
     outcome_.began = begin_;
   }
@@ -73,16 +71,16 @@ class round_player {
       return world_.speeds.best(world_.of(job).shape, world_.of(job).has).runs;
     });
   }
-  bool arrives(const job_state& of) const {
-    const double since = world_.trace->jobs[as_size(of.traced)].submitted - begin_;
+  bool arrives(std::size_t job) const {
+    const double since = world_.traced[job].submitted - begin_;
     return std::max(0.0, std::ceil(since / rules_.seconds) - 1) <= static_cast<double>(round_);
   }
 
   job_events begin() {
     job_events out;
-    for (; next_ < world_.jobs.size() && arrives(world_.jobs[next_]); ++next_) {
+    for (; next_ < world_.jobs.size() && arrives(next_); ++next_) {
       job_state& job = world_.jobs[next_];
-      const traced_job& from = world_.trace->jobs[as_size(job.traced)];
+      const traced_job& from = world_.traced[next_];
       job.submitted = world_.now;
       job.deadline =
           world_.now + (rules_.far_deadline > 0 ? rules_.far_deadline
@@ -107,8 +105,15 @@ class round_player {
   }
   // Whether it is done.
   bool progress(job_state& job) const {
-    if (job.paused) return false;
     const double seconds = world_.speeds.best_seconds(job.shape, job.has);
+    if (rules_.count == progress_count::correct) {
+      const double lost = std::min(job.pause, rules_.seconds);
+      job.ran += rules_.seconds;
+      job.pause -= lost;
+      job.left -= (rules_.seconds - lost) / seconds;
+      return job.left <= 1e-9;
+    }
+    if (job.paused) return false;
     job.ran += rules_.seconds;
     if (rules_.count == progress_count::artifact) {
       job.left = job.work - detail::whole_quotient(job.ran, seconds);
@@ -120,14 +125,14 @@ class round_player {
   }
 
   void end() {
-    require_places();
+    world_.require_places(begin_);
     world_.now += rules_.seconds;
     for (const std::int32_t job : world_.waiting) world_.of(job).waited += rules_.seconds;
     touched_.resize(world_.jobs.size(), -1);
     for (const occupancy::change& each : world_.places.changes(mark_)) {
       const occupancy::owner who = world_.places.owner_of(each.device);
       if (rules_.record) record(each.device, who);
-      if (who == occupancy::nobody || touched_[as_size(who)] == round_) continue;
+      if (!job_world::is_job(who) || touched_[as_size(who)] == round_) continue;
       touched_[as_size(who)] = round_;
       ++world_.of(who).changes;
       ++outcome_.reschedules;
@@ -160,8 +165,13 @@ class round_player {
     job_state& job = world_.of(number);
     double samples =
         world_.speeds.best(job.shape, job.has).runs ? world_.speeds.best(job.shape, job.has).samples : 0;
-    if (touched_[as_size(number)] == round_) {
-      const double cost = std::min(rules_.costs.per_device * job.has.devices, rules_.costs.most);
+    const double cost = touched_[as_size(number)] == round_ ? rules_.costs.seconds(job.has.devices) : 0;
+    if (rules_.count == progress_count::correct) {
+      if (cost > 0) job.pause = cost;
+      job.paused = job.pause > 0;
+      return samples * (1 - std::min(job.pause, rules_.seconds) / rules_.seconds);
+    }
+    if (cost > 0) {
       if (cost <= rules_.seconds) {
         samples *= (rules_.seconds - cost) / rules_.seconds;
         job.paused = false;
@@ -180,18 +190,6 @@ class round_player {
     return 0;
   }
 
-  void require_places() const {
-    for (const std::int32_t job : world_.running)
-      if (world_.places.pieces(job).empty() || world_.placed(job) != world_.of(job).has) broken(job, "runs");
-    for (const std::int32_t job : world_.waiting)
-      if (!world_.places.pieces(job).empty()) broken(job, "waits");
-  }
-  [[noreturn]] void broken(std::int32_t job, const char* does) const {
-    fail(jobs_policy_broke,
-         sentence({"at second ", world_.now - begin_, " the job ", world_.trace->jobs[as_size(job)].id, " ",
-                   does, " with ", world_.places.devices_of(job), " devices"}));
-  }
-
   job_outcome finish() {
     for (const auto* queue : {&world_.running, &world_.waiting})
       for (const std::int32_t job : *queue) {
@@ -199,6 +197,7 @@ class round_player {
         outcome_.unfinished.push_back(world_.now - world_.of(job).submitted);
       }
     outcome_.lasted = world_.now - begin_;
+    outcome_.bin = rules_.seconds;
     for (device_span& each : outcome_.spans)
       if (each.to < 0) each.to = outcome_.lasted;
     return outcome_;

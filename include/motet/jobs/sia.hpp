@@ -31,7 +31,7 @@ class sia_policy {
 
   void on_events(job_world& world, const job_events& events) {
     for (const std::int32_t job : events.arrived) world.wait(job);
-    if (events.arrived.empty() && events.ended.empty()) return;
+    if (events.arrived.empty() && !events.frees()) return;
     known_.resize(world.speeds.shapes().size());
     for (const std::int32_t job : world.running) learn(world.of(job));
     who_ = world.running;
@@ -64,8 +64,8 @@ class sia_policy {
   }
   void ask(const job_world& world) {
     problem_.limits.clear();
-    for (const device_group& each : world.speeds.cluster().kinds)
-      problem_.limits.push_back(static_cast<double>(each.devices()));
+    for (std::int32_t kind = 0; kind < world.places.kinds(); ++kind)
+      problem_.limits.push_back(world.places.usable_of(kind));
     problem_.most_changes = rules_.changes;
     problem_.choices.assign(who_.size(), {});
     problem_.needed.assign(who_.size(), 0);

@@ -62,8 +62,11 @@ class speed_table {
               const speed_rules& rules = {})
       : cluster_(&cluster), times_(&times), memory_(&memory), rules_(rules) {}
 
-  // The number of a model, its size and its batch; throws MT-J05 where the times know neither.
-  index shape_of(const std::string& name, index batch) {
+  // The number of a job's model, its size and its batch; throws MT-J05, with the place in `origin` where the job
+  // stands, where the times do not know them.
+  index shape_of(const traced_job& job, const std::string& origin) {
+    const std::string& name = job.model;
+    const index batch = job.batch;
     const std::size_t bar = name.find("__");
     const std::string model = name.substr(0, bar), size = bar == name.npos ? "" : name.substr(bar + 2);
     for (std::size_t s = 0; s < shapes_.size(); ++s)
@@ -73,9 +76,10 @@ class speed_table {
     if (std::find(sizes.begin(), sizes.end(), size) == sizes.end()) {
       std::string has;
       for (const std::string& each : sizes) has += (has.empty() ? "" : ", ") + each;
-      fail(jobs_unknown_model,
-           "got \"" + name + "\", the times have " +
-               (sizes.empty() ? "the models " + times_->models() : "of " + model + " the sizes " + has));
+      fail(
+          jobs_unknown_model,
+          sentence({origin, ", line ", job.line, ", column model_name: got \"", name, "\", the times have ",
+                    sizes.empty() ? "the models " + times_->models() : "of " + model + " the sizes " + has}));
     }
     shapes_.push_back({model, size, batch});
     fill();

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@ namespace motet {
 struct tiresias_rules {
   // Device-seconds after which a job falls to the next queue.
   std::vector<double> limits{2 * 3600.0 * 8, 24 * 3600.0 * 8};
+  double look = 300;   // seconds after which it looks again at the earliest, where nothing happens
   double promote = 8;  // a job that waited so many times as long as it ran is put into the first queue again
 };
 
@@ -31,6 +33,23 @@ class tiresias_policy {
     }
     for (std::int32_t kind = 0; kind < world.places.kinds(); ++kind) share(world, kind);
   }
+  // When it wants to be asked though nothing happens: a job goes to another queue. It is not in a hurry, or two
+  // jobs of a border would change places all the time.
+  double wakes(const job_world& world) const {
+    double out = std::numeric_limits<double>::infinity();
+    for (const std::int32_t number : world.running) {
+      const job_state& job = world.of(number);
+      for (const double limit : rules_.limits)
+        if (const double more = limit / job.asked.devices - job.ran; more > 0)
+          out = std::min(out, world.now + more);
+    }
+    for (const std::int32_t number : world.waiting) {
+      const job_state& job = world.of(number);
+      if (const double more = rules_.promote * std::max(job.ran, 300.0) - job.waited; more > 0)
+        out = std::min(out, world.now + more);
+    }
+    return std::max(out, world.now + rules_.look);
+  }
 
  private:
   std::size_t queue_of(const job_state& job) const {
@@ -45,7 +64,7 @@ class tiresias_policy {
       for (const std::int32_t job : *from)
         if (world.of(job).asked.kind == kind) order.emplace_back(queue_of(world.of(job)), job);
     std::sort(order.begin(), order.end());
-    auto left = static_cast<std::int32_t>(world.speeds.cluster().kinds[as_size(kind)].devices());
+    std::int32_t left = world.places.usable_of(kind);
     std::vector<kind_layout::wish> chosen;
     std::vector<std::int32_t> fresh;
     for (const auto& [queue, job] : order) {

@@ -25,10 +25,12 @@ struct traced_job {
   index batch = 0;
   index devices = 0;
   index kind = 0;  // in the cluster
+  index line = 0;  // in which it stood
 };
 
 struct job_trace {
   std::vector<traced_job> jobs;  // by the time of their submission
+  std::string origin;            // named in refusals
   index out_of_order = 0;        // jobs that stood behind a later one in the file
   index first_out_of_order = 0;  // line of the first of them
 };
@@ -51,6 +53,7 @@ inline job_trace read_job_trace(std::string_view text, const std::string& origin
                       "num_gpu", "gpu_type"});
   constexpr double most = 1e15;
   job_trace out;
+  out.origin = origin;
   std::unordered_set<std::string> known;
   double latest = -most;
   while (rows.next()) {
@@ -80,6 +83,7 @@ inline job_trace read_job_trace(std::string_view text, const std::string& origin
                      " of its ", cluster.kinds[as_size(made.kind)].devices(), " ", rows.text(kind)}));
     if (made.submitted < latest && out.out_of_order++ == 0) out.first_out_of_order = rows.line();
     latest = std::max(latest, made.submitted);
+    made.line = rows.line();
     out.jobs.push_back(std::move(made));
   }
   if (out.jobs.empty())

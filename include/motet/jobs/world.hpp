@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/jobs/cluster.hpp>
+#include <motet/jobs/messages.hpp>
 #include <motet/jobs/occupancy.hpp>
 #include <motet/jobs/speeds.hpp>
 #include <motet/jobs/trace.hpp>
@@ -19,14 +20,14 @@ enum class job_status : std::uint8_t { unknown, waiting, running, finished, drop
 
 // A job as policies and the simulator see it.
 struct job_state {
-  index traced = 0;  // in the trace
-  index shape = 0;   // in the table of speeds: model, size and batch
+  index shape = 0;  // in the table of speeds: model, size and batch
   double submitted = 0, deadline = 0;
-  double work = 0;    // iterations in all, or what was left when it was last suspended
-  double left = 0;    // iterations
-  double ran = 0;     // seconds on devices
-  double waited = 0;  // seconds
-  double pause = 0;   // seconds of a change that is not over
+  double work = 0;     // iterations in all, or what was left when it was last suspended
+  double left = 0;     // iterations
+  double ran = 0;      // seconds on devices
+  double waited = 0;   // seconds
+  double pause = 0;    // seconds of a change that is not over
+  double resumes = 0;  // when the last change is over
   double ended = 0;
   double first_started = -1;
   allotment asked;  // by its owner
@@ -38,41 +39,48 @@ struct job_state {
 
 // What happened since a policy was asked last.
 struct job_events {
-  std::vector<std::int32_t> ended, arrived;
+  std::vector<std::int32_t> ended{}, arrived{};
+  std::vector<std::int32_t> lost{};  // ran on a node that failed; they wait, before all others
+  bool repaired = false;             // a node is there again
+  // Whether anybody may find room who found none before.
+  bool frees() const { return !ended.empty() || !lost.empty() || repaired; }
 };
 
-// What a policy sees and changes: devices, jobs and queues. It gives devices by `places`, and says who runs
-// by start() and suspend(). Who runs, and who waits, stand in the order in which they began to.
+// What a policy sees and changes: devices, jobs and queues. It gives devices by `places`, and says who runs by
+// start() and suspend(). Who runs, and who waits, stand in the order in which they began to. It grows by jobs
+// one at a time, whose numbers rise by the time of their submission.
 class job_world {
  public:
+  job_world(const job_cluster& of, const iteration_times& times, const data_parallel_memory& memory,
+            const speed_rules& rules)
+      : places(of, 0), speeds(of, times, memory, rules) {}
+  // With all jobs of a trace from the beginning.
   job_world(const job_cluster& of, const job_trace& from, const iteration_times& times,
             const data_parallel_memory& memory, const speed_rules& rules)
-      : places(of, static_cast<index>(from.jobs.size() + of.kinds.size())),
-        speeds(of, times, memory, rules),
-        trace(&from) {
-    for (std::size_t j = 0; j < from.jobs.size(); ++j) {
-      const traced_job& each = from.jobs[j];
-      job_state made;
-      made.traced = static_cast<index>(j);
-      made.shape = speeds.shape_of(each.model, each.batch);
-      made.asked = made.has = speeds.packed(each.kind, each.devices);
-      jobs.push_back(made);
-    }
+      : job_world(of, times, memory, rules) {
+    for (const traced_job& each : from.jobs) add(each, from.origin);
   }
 
   occupancy places;
   speed_table speeds;
-  const job_trace* trace;
+  std::vector<traced_job> traced;  // of each job, how it was submitted
   std::vector<job_state> jobs;
   std::vector<std::int32_t> running, waiting;
   double now = 0;
-  double round = 300;  // seconds
+  double round =
+      300;  // seconds after which a policy is asked at the latest; 0 where it is asked at each event
 
-  // An owner who holds the free devices of a kind while a search must not see them.
-  occupancy::owner nobody_of(index kind) const {
-    return static_cast<occupancy::owner>(trace->jobs.size()) + static_cast<occupancy::owner>(kind);
+  // The number of a job that nobody knew before. Throws MT-J05 with the place in `origin` where it stands.
+  std::int32_t add(const traced_job& from, const std::string& origin) {
+    job_state made;
+    made.shape = speeds.shape_of(from, origin);
+    made.asked = made.has = speeds.packed(from.kind, from.devices);
+    jobs.push_back(made);
+    traced.push_back(from);
+    places.add_jobs(1);
+    return static_cast<std::int32_t>(jobs.size()) - 1;
   }
-  bool is_job(occupancy::owner who) const { return who < static_cast<occupancy::owner>(trace->jobs.size()); }
+  static bool is_job(occupancy::owner who) { return who >= 0; }
 
   job_state& of(std::int32_t job) { return jobs[as_size(job)]; }
   const job_state& of(std::int32_t job) const { return jobs[as_size(job)]; }
@@ -104,6 +112,13 @@ class job_world {
     wait(job);
     of(job).work = of(job).left;
   }
+  // What it ran on failed.
+  void lose(std::int32_t job) {
+    leave(running, job);
+    waiting.insert(waiting.begin(), job);
+    of(job).status = job_status::waiting;
+    of(job).work = of(job).left;
+  }
   // A job that no policy will ever run.
   void drop(std::int32_t job) {
     leave(waiting, job);
@@ -118,8 +133,27 @@ class job_world {
   void read_places() {
     for (const std::int32_t job : running) of(job).has = placed(job);
   }
+  // Throws MT-J11 where devices and queues differ: `begin` is when time began.
+  void require_places(double begin) const {
+    std::int32_t held = 0, used = 0;
+    for (const std::int32_t job : running) {
+      if (places.pieces(job).empty() || placed(job) != of(job).has) broken(job, "runs", begin);
+      held += places.devices_of(job);
+    }
+    for (std::int32_t kind = 0; kind < places.kinds(); ++kind)
+      used += places.usable_of(kind) - places.free_of(kind);
+    if (held == used) return;
+    for (const std::int32_t job : waiting)
+      if (!places.pieces(job).empty()) broken(job, "waits", begin);
+    fail(jobs_policy_broke, sentence({"at second ", now - begin, " ", used,
+                                      " devices are in use, and those who run have ", held}));
+  }
 
  private:
+  [[noreturn]] void broken(std::int32_t job, const char* does, double begin) const {
+    fail(jobs_policy_broke, sentence({"at second ", now - begin, " the job ", traced[as_size(job)].id, " ",
+                                      does, " with ", places.devices_of(job), " devices"}));
+  }
   static void leave(std::vector<std::int32_t>& queue, std::int32_t job) {
     const auto at = std::find(queue.begin(), queue.end(), job);
     if (at != queue.end()) queue.erase(at);

@@ -54,6 +54,8 @@ TEST_CASE("progress is the integral of speed, or all time at the speed of now") 
   // 12 iterations in the first round, 30 in each other one.
   CHECK(ends(progress_count::correct, 42) == 600);
   CHECK(ends(progress_count::correct, 43) == 900);
+  CHECK(ends(progress_count::uncharged, 42) == 600);
+  CHECK(ends(progress_count::uncharged, 43) == 900);
   // The artifact counts the first round again, at the later speed.
   CHECK(ends(progress_count::artifact, 43) == 600);
   CHECK(ends(progress_count::artifact, 60) == 600);
@@ -66,13 +68,14 @@ TEST_CASE("a quotient is whole as Python has it") {
   CHECK(motet::detail::whole_quotient(899, 4.5) == 199);
 }
 
-TEST_CASE("a change costs throughput, and a long one whole rounds of progress") {
+TEST_CASE("a change costs all of its seconds, or throughput alone and whole rounds, as published") {
   const jobs_here on = lone_job(60);
   job_world world(on.cluster, on.trace, on.times, on.memory, {});
   round_rules rules;
   rules.work_scale = 1;
   rules.costs = {400, 1000};
   rules.record = true;
+  rules.count = progress_count::uncharged;
   round_player player(world, rules);
   fcfs_policy policy;
   const job_outcome got = player.play(policy);
@@ -87,6 +90,10 @@ TEST_CASE("a change costs throughput, and a long one whole rounds of progress") 
   REQUIRE(got.spans.size() == 2);
   CHECK(got.spans[1].from == 0);
   CHECK(got.spans[1].to == 1200);
+  // 800 s and 600 of work end within the fifth round.
+  job_world again(on.cluster, on.trace, on.times, on.memory, {});
+  rules.count = progress_count::correct;
+  CHECK(round_player(again, rules).play(policy).finished == std::vector<double>{1500});
 }
 
 TEST_CASE("a policy that loses devices is told so") {

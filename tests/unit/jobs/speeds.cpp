@@ -7,6 +7,16 @@
 
 using namespace motet;
 
+namespace {
+motet::index shape_of(speed_table& speeds, const char* model, motet::index batch) {
+  traced_job job;
+  job.model = model;
+  job.batch = batch;
+  job.line = 7;
+  return speeds.shape_of(job, "trace.csv");
+}
+}  // namespace
+
 TEST_CASE("speeds are measured, or estimated from the best layout or the next larger size") {
   const job_cluster cluster{"c", {{"a", 8, 4, 40}}};
   const iteration_times times = read_iteration_times(
@@ -16,8 +26,8 @@ TEST_CASE("speeds are measured, or estimated from the best layout or the next la
   data_parallel_memory memory;
   memory.set("m_1B_100", {-1, -1, 20});
   speed_table speeds(cluster, times, memory);
-  const motet::index one = speeds.shape_of("m__1B", 100), two = speeds.shape_of("m__2B", 100);
-  CHECK(speeds.shape_of("m__1B", 100) == one);
+  const motet::index one = shape_of(speeds, "m__1B", 100), two = shape_of(speeds, "m__2B", 100);
+  CHECK(shape_of(speeds, "m__1B", 100) == one);
   CHECK(speeds.best(one, {0, 4, 4}).samples == 10);
   CHECK(speeds.best(one, {0, 4, 2}).samples == doctest::Approx(9));
   CHECK(speeds.best(one, {0, 4, 1}).samples == doctest::Approx(8.1));
@@ -31,8 +41,15 @@ TEST_CASE("speeds are measured, or estimated from the best layout or the next la
   CHECK(speeds.bound(one, 0, 4) == 10);
   CHECK(speeds.packed(0, 16) == allotment{0, 16, 4});
   CHECK(speeds.packed(0, 2) == allotment{0, 2, 2});
-  CHECK_THROWS_AS(speeds.shape_of("m__3B", 100), error);
-  CHECK_THROWS_AS(speeds.shape_of("x__1B", 100), error);
+  CHECK_THROWS_AS(shape_of(speeds, "m__3B", 100), error);
+  try {
+    shape_of(speeds, "x__1B", 100);
+    FAIL("was known");
+  } catch (const error& problem) {
+    CHECK(std::string(problem.what()).find("trace.csv, line 7, column model_name: got \"x__1B\"") !=
+          std::string::npos);
+    CHECK(std::string_view(problem.code()) == "MT-J05");
+  }
   CHECK(to_thousandths(0.0625) == 0.062);
   CHECK(to_thousandths(1.2345678) == 1.235);
 }
@@ -40,7 +57,7 @@ TEST_CASE("speeds are measured, or estimated from the best layout or the next la
 TEST_CASE("more devices of our own table are never slower for the best layout") {
   const jobs_here here = small_jobs();
   speed_table speeds(here.cluster, here.times, here.memory);
-  const motet::index shape = speeds.shape_of("tower__500M", 128);
+  const motet::index shape = shape_of(speeds, "tower__500M", 128);
   for (std::int32_t kind = 0; kind < 3; ++kind)
     for (std::int32_t devices = 1; devices < 16; devices *= 2)
       CHECK(speeds.best(shape, speeds.packed(kind, 2 * devices)).samples >

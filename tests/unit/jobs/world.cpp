@@ -32,6 +32,6 @@ TEST_CASE("jobs go from queue to queue, and have what their devices say") {
   CHECK(world.of(1).status == job_status::dropped);
   world.finish(0, 77);
   CHECK(world.of(0).ended == 77);
-  CHECK(world.is_job(159));
-  CHECK_FALSE(world.is_job(world.nobody_of(0)));
+  CHECK(job_world::is_job(159));
+  CHECK_FALSE(job_world::is_job(occupancy::holder_of(0)));
 }
