@@ -2,6 +2,7 @@
 #pragma once
 
 #include "choose_plan.hpp"
+#include "explain_learning.hpp"
 #include "traffic.hpp"
 
 #include <motet/schedule/simulate/analyse.hpp>
@@ -101,6 +102,7 @@ inline void explain_plan(const chosen_plan& chosen, const settings& s, session& 
 
   waits.finish();
   print_head(chosen, s);
+  explain_learning(s);
   std::printf("\nholds\n");
   const std::vector<std::string> held =
       held_by_ranks(of, chosen.value, this_program.facts(find_model(s.model)));
@@ -113,9 +115,9 @@ inline void explain_plan(const chosen_plan& chosen, const settings& s, session& 
   for (std::size_t r = 0; r < memory.size(); ++r) {
     const rank_memory& own = memory[r];
     std::printf("  rank %-3zu %9.3f %9.3f %9.3f %9.3f %10.3f %9.3f %9.3f %9.3f\n", r, mb(own.stages.weights),
-                mb(own.stages.gradients), mb(own.stages.optimizer), mb(own.stages.slots),
-                mb(own.stages.boundaries), mb(own.features), mb(own.packing + own.work + own.scratch),
-                mb(own.total()));
+                mb(own.stages.gradients), mb(own.stages.optimizer + own.stages.averages),
+                mb(own.stages.slots), mb(own.stages.boundaries), mb(own.features),
+                mb(own.packing + own.work + own.scratch), mb(own.total()));
   }
 
   std::printf("\na step\n  rank         GFLOP  messages   sent MB  group MB  sums MB  busy ms  idle ms\n");
