@@ -15,15 +15,17 @@ namespace motet::export_hf {
 namespace {
 
 constexpr const char* usage =
-    "export_hf --checkpoint DIR --output DIR\n"
+    "export_hf --checkpoint DIR --output DIR [--ema]\n"
     "\n"
     "  --checkpoint DIR   one checkpoint, or a run of which the newest is taken\n"
     "  --output DIR       gets config.json, model.safetensors and the run's tokenizer.json; other files "
     "there "
-    "stay\n";
+    "stay\n"
+    "  --ema              the moving averages of the weights, in place of those of the last step\n";
 
 struct options {
   std::string checkpoint, output;
+  weights_of which = weights_of::last_step;
 };
 
 options read_options(int count, char** words) {
@@ -31,6 +33,7 @@ options read_options(int count, char** words) {
   read_hf_flags(count, words, [&](const std::string& flag, auto&& value) {
     if (flag == "--checkpoint") out.checkpoint = value();
     else if (flag == "--output") out.output = value();
+    else if (flag == "--ema") out.which = weights_of::averages;
     else return false;
     return true;
   });
@@ -57,7 +60,7 @@ void run(const options& given) {
     loaded.push_back({tensor.name, tensor.shape, own.data()});
     weights.push_back({tensor.name, tensor.shape, own.data()});
   }
-  from.load_weights(from.model(), loaded);
+  from.load_weights(from.model(), loaded, given.which);
   if (described_seeing_decoder(from.description())) {
     const hf_described_llava described = describe_as_hf_llava(from.description());
     save_hf_llava(given.output, described.config, weights, described.names);

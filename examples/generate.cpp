@@ -21,7 +21,7 @@ struct settings {
   index most = 256, top_k = 0, threads = 0;
   double temperature = 0, top_p = 1;
   std::uint64_t seed = 1;
-  bool quiet = false;
+  bool quiet = false, ema = false;
 };
 
 options command_line(settings& s) {
@@ -41,6 +41,8 @@ options command_line(settings& s) {
   line.choice("--precision", s.precision, {"fp32", "bf16"}, "of products; bf16 reads half as much");
   line.count("--threads", s.threads, 0, 65536, "0: all cores");
   line.text("--tokenizer", s.tokenizer, "FILE", "default: tokenizer.json beside the weights, or in the run");
+  line.flag("--ema", s.ema,
+            "of a checkpoint: the moving averages of the weights, not those of the last step");
   line.flag("--quiet", s.quiet, "the text alone");
   return line;
 }
@@ -70,6 +72,7 @@ void run(const settings& s) {
   wanted.threads = s.threads > 0 ? static_cast<int>(s.threads)
                                  : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   wanted.rounded = s.precision == "bf16";
+  if (s.ema) wanted.which = weights_of::averages;
   std::optional<checkpoint> saved;
   std::unique_ptr<spoken_model> model;
   std::filesystem::path vocabulary = s.tokenizer;

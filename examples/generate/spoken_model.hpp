@@ -45,7 +45,8 @@ struct model_request {
   std::filesystem::path folder;       // of weights, where there is no checkpoint
   const checkpoint* saved = nullptr;  // else of a run
   int threads = 0;
-  bool rounded = false;  // products in bf16
+  bool rounded = false;                      // products in bf16
+  weights_of which = weights_of::last_step;  // of a checkpoint
 };
 
 // Null where the program was linked without one.

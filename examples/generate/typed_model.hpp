@@ -70,7 +70,7 @@ std::unique_ptr<spoken_model> make_saved(index lead, const model_request& wanted
   buffer<float> weights(Model::parameter_size);
   std::fill_n(weights.data(), weights.size(), 0.0f);
   const checkpoint& from = *wanted.saved;
-  from.load_weights(from.model(), embed::tensors_of<Model>(weights));
+  from.load_weights(from.model(), embed::tensors_of<Model>(weights), wanted.which);
   spoken_facts facts;
   facts.name = from.model();
   static_assert(Model::parameter_size == Net::parameter_size);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "explain_learning.hpp"
 #include "settings.hpp"
 
 #include <motet/front/explain_plan.hpp>
@@ -70,6 +71,7 @@ inline void explain(session& model, const settings& s, const data_folder* folder
       "step      %td samples in %td %s, %td steps, learning rate up to %g after %td steps of warm-up, %s\n",
       s.batch, s.accumulate, s.accumulate == 1 ? "part" : "parts", s.steps, s.rate, s.warmup_steps(),
       s.schedule.c_str());
+  explain_learning(s);
 
   const memory_forecast memory = forecast(model, s, folder);
   const rank_memory& own = memory.training;
@@ -77,6 +79,7 @@ inline void explain(session& model, const settings& s, const data_folder* folder
   print_row("weights", static_cast<double>(own.stages.weights));
   print_row("gradients", static_cast<double>(own.stages.gradients));
   print_row("optimizer", static_cast<double>(own.stages.optimizer));
+  if (own.stages.averages > 0) print_row("averages", static_cast<double>(own.stages.averages));
   print_row("kept", static_cast<double>(own.stages.slots + own.stages.boundaries));
   print_row("features", static_cast<double>(own.features));
   print_row("work", static_cast<double>(own.work + own.packing));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "choose_plan.hpp"
+#include "explain_learning.hpp"
 
 #include <motet/front/explain_plan.hpp>
 #include <motet/tools/long_work.hpp>
@@ -36,6 +37,7 @@ inline void explain_plan(const chosen_plan& chosen, const settings& s, session& 
       chosen.value, facts, of, memory, model.work(), {model.measure_peak() / model.threads(), copy_rate()}};
   waits.finish();
   print_head(chosen, s);
+  explain_learning(s);
   print_meaning(stdout, meaning, processors);
   std::printf("\n%s", format_plan(chosen.value).c_str());
 }

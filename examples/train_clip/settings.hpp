@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "read_paces.hpp"
 #include "session.hpp"
 
 #include <motet/data/pack.hpp>
@@ -15,13 +16,13 @@ namespace motet::train_clip {
 struct settings {
   std::string data, model = "quick", device = "cpu", precision = "fp32", loss = "infonce", checkpoint,
                     metrics, tensorboard, report = "report", schedule = "cosine", plan, pictures = "auto",
-                    sm_share = "0", rates_of;
+                    sm_share = "0", rates_of, optimizer = "adamw";
   index batch = 64, steps = 1000, threads = 0, accumulate = 1, save_every = 0, keep = 2, warmup = -1,
         eval_every = 0, validate_every = -1, loader_threads = 1, line_every = 1, ranks = 0, resplit = 0,
         rows = 0;
   std::uint64_t seed = 1;
-  double rate = 1e-3, weight_decay = 0.1, clip = 1, beta1 = 0.9, beta2 = 0.98, smallest_crop = 0.6,
-         resplit_most = 1.25;
+  double rate = 1e-3, weight_decay = 0.1, clip = 1, beta1 = 0.9, beta2 = -1, smallest_crop = 0.6,
+         resplit_most = 1.25, ema = 0, layer_rate = 1, momentum = 0.95;
   bool resume = false, explain = false, check = false, strict = false, paced = false, no_report = false,
        no_flip = false, list_plans = false, one_batch = false, recompute = false;
   std::string command;    // line, as it was given
@@ -49,24 +50,13 @@ struct settings {
       at = stop;
     }
   }
-  // "eye=0.1,talk=0.5".
-  std::vector<named_pace> paces() const {
-    std::vector<named_pace> out;
-    for (std::string_view left = rates_of; !left.empty();) {
-      const std::string_view one = left.substr(0, left.find(','));
-      left.remove_prefix(std::min(left.size(), one.size() + 1));
-      const std::size_t equals = one.find('=');
-      double share = -1;
-      const char* const end = one.data() + one.size();
-      const bool read =
-          equals != std::string_view::npos &&
-          std::from_chars(one.data() + equals + 1, end, share) == std::from_chars_result{end, std::errc{}};
-      if (!read || equals == 0 || !(share >= 0))
-        fail(bad_option_value,
-             "--rates wants MODULE=SHARE, several with commas between, got \"" + rates_of + "\"");
-      out.push_back({std::string(one.substr(0, equals)), share});
-    }
-    return out;
+  std::vector<named_pace> paces() const { return read_paces(rates_of, rates()); }
+  double second_beta() const { return beta2 >= 0 ? beta2 : optimizer == "lion" ? 0.99 : 0.98; }
+  optimizer_settings moved_by() const {
+    const auto kind = std::find(optimizer_names.begin(), optimizer_names.end(), optimizer);
+    return {beta1,        second_beta(), 1e-6,
+            weight_decay, clip,          static_cast<optimizer_kind>(kind - optimizer_names.begin()),
+            momentum};
   }
   data_wishes wishes() const {
     return {data, batch, rows, loader_threads, seed, smallest_crop, !no_flip, strict, form()};
@@ -77,8 +67,7 @@ struct settings {
     return validate_every >= 0 ? validate_every : std::max<index>(10, steps / 20);
   }
   rate_schedule rates() const {
-    return {schedule == "constant" ? rate_kind::constant : rate_kind::cosine, rate, warmup_steps(), steps,
-            0.0};
+    return {read_rate_kind(schedule).value_or(rate_kind::cosine), rate, warmup_steps(), steps, 0.0};
   }
   session_request request() const {
     session_request out;
@@ -88,7 +77,9 @@ struct settings {
     out.options.batch = batch;
     out.options.parts = accumulate;
     out.options.seed = seed;
-    out.options.optimizer = {beta1, beta2, 1e-6, weight_decay, clip};
+    out.options.optimizer = moved_by();
+    out.options.ema = ema;
+    out.options.layer_rate = layer_rate;
     out.options.clamp_scale = loss == "infonce";
     out.options.paces = paces();
     out.options.recompute = recompute;
@@ -133,16 +124,25 @@ inline options command_line(settings& s) {
     line.choice("--loss", s.loss, {"infonce", "sigmoid"},
                 "softmax over all pairs, or a yes or no for each pair");
   line.real("--lr", s.rate, 0, 1e6, "peak learning rate");
-  line.choice("--schedule", s.schedule, {"cosine", "constant"}, "of the learning rate after the warm-up");
+  line.choice("--optimizer", s.optimizer, {"adamw", "lion", "muon"},
+              "what moves weights; muon: the matrices of blocks, and adamw the rest");
+  line.choice("--schedule", s.schedule, {"cosine", "linear", "constant"},
+              "of the learning rate after the warm-up");
   line.count("--warmup", s.warmup, -1,
              "steps with rising learning rate; -1: a tenth of the run, at most 100");
-  line.text("--rates", s.rates_of, "MODULE=SHARE,...",
-            "of the learning rate, of modules that have another one than the rest: eye=0.1");
+  line.text("--rates", s.rates_of, "MODULE=SHARE[:WORD=VALUE...],...",
+            "of the learning rate, of modules that have another one than the rest: eye=0.1. Words: decay, "
+            "layer-rate, schedule, warmup, delay");
+  line.real("--layer-rate", s.layer_rate, 0, 1e6,
+            "learning rate of a block, as a share of that of the block above it");
+  line.real("--ema", s.ema, 0, 1,
+            "decay of a moving average of the weights, which tests take and checkpoints keep; 0: none");
   line.real("--weight-decay", s.weight_decay, 0, 1e6,
             "of matrices; norms, biases and single numbers have none");
   line.real("--clip", s.clip, 0, 1e30, "largest norm of the gradient; 0: no limit");
-  line.real("--beta1", s.beta1, 0, 1, "of AdamW");
-  line.real("--beta2", s.beta2, 0, 1, "of AdamW");
+  line.real("--beta1", s.beta1, 0, 1, "of AdamW and Lion");
+  line.real("--beta2", s.beta2, -1, 1, "of AdamW and Lion; -1: 0.98, of Lion 0.99");
+  line.real("--momentum", s.momentum, 0, 1, "of the matrices that Muon moves");
   line.count("--seed", s.seed, "of weights, order and augmentation");
   line.count("--accumulate", s.accumulate, 1,
              "parts of a step's batch, for less memory; the result is the same");
@@ -214,7 +214,11 @@ inline json saved_settings(const settings& s) {
   out.set("weight_decay", s.weight_decay);
   out.set("clip", s.clip);
   out.set("beta1", s.beta1);
-  out.set("beta2", s.beta2);
+  out.set("beta2", s.second_beta());
+  out.set("optimizer", s.optimizer);
+  out.set("momentum", s.momentum);
+  out.set("ema", s.ema);
+  out.set("layer_rate", s.layer_rate);
   out.set("seed", s.seed);
   out.set("smallest_crop", s.smallest_crop);
   out.set("flip", !s.no_flip);
@@ -248,7 +252,11 @@ inline void adopt_settings(settings& s, const options& line, const json& saved) 
   take("--weight-decay", "weight_decay", s.weight_decay);
   take("--clip", "clip", s.clip);
   take("--beta1", "beta1", s.beta1);
+  take("--optimizer", "optimizer", s.optimizer);
   take("--beta2", "beta2", s.beta2);
+  take("--momentum", "momentum", s.momentum);
+  take("--ema", "ema", s.ema);
+  take("--layer-rate", "layer_rate", s.layer_rate);
   take("--smallest-crop", "smallest_crop", s.smallest_crop);
   if (const json* flip = saved.find("flip"); flip != nullptr && !line.given("--no-flip"))
     s.no_flip = !flip->boolean();

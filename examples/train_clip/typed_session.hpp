@@ -17,6 +17,7 @@ class trained_session : public session {
  public:
   trained_session(model_facts facts, const session_request& wanted)
       : world_(wanted.by, wanted.threads),
+        averages_(wanted.options.ema > 0),
         train_(wanted.how ? trainer_type(world_, *wanted.how, wanted.options)
                           : trainer_type(world_, wanted.options)),
         facts_(std::move(facts)) {
@@ -58,7 +59,7 @@ class trained_session : public session {
   step_costs costs() override { return train_.costs(); }
   void clear_costs() override { train_.clear_costs(); }
 
-  void gather() override { train_.gather(); }
+  void gather() override { train_.gather(tests_averages() ? weights_of::averages : weights_of::last_step); }
   const std::vector<parameter>& parameters() const override { return parameters_; }
   std::vector<float> weights() override { return train_.weights(); }
   std::filesystem::path save(const std::filesystem::path& run, const std::string& name, json state,
@@ -80,11 +81,13 @@ class trained_session : public session {
  protected:
   using trainer_type = trainer<Net, Numbers, Device>;
   trainer_type& trained() { return train_; }
+  bool tests_averages() const { return averages_; }
 
  private:
   Own& own() { return static_cast<Own&>(*this); }
 
   launched_world world_;
+  bool averages_;  // are what is tested
   trainer_type train_;
   model_facts facts_;
   std::vector<parameter> parameters_ = Net::parameters();

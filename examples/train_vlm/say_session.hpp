@@ -71,7 +71,7 @@ class say_session final : public trained_session<say_session<Device, Eye, Words,
     return said;
   }
   void gather() override {
-    weights_ = this->trained().weights();
+    weights_ = this->tests_averages() ? this->trained().averages() : this->trained().weights();
     speaker_.reset();
   }
   double logit_scale() const override { return std::numeric_limits<double>::quiet_NaN(); }

@@ -62,12 +62,18 @@ succeed $run --data shapes --steps 4 --checkpoint run --save-every 2 --metrics m
 tail -n 1 metrics.jsonl | grep -q '"zero_shot_accuracy"' || fail "the last line of the metrics has no zero_shot_accuracy"
 tail -n 1 metrics.jsonl | grep -q '"caption_within_1".*"picture_within_10"' || fail "the last line of the metrics has no captions found"
 [ -f run/step-000004/model.safetensors ] && [ -f run/step-000002/model.safetensors ] || fail "checkpoints are missing"
-succeed $run --data shapes --steps 2 --checkpoint half --schedule constant --warmup 0
+learns="--schedule constant --warmup 0 --optimizer lion --ema 0.9 --layer-rate 0.9 --rates caption=0.5:decay=0.01:delay=1:schedule=linear"
+succeed $run --data shapes --steps 2 --checkpoint half $learns
 succeed --data shapes --steps 4 --checkpoint half --resume --no-report --threads 2
-succeed $run --data shapes --steps 4 --checkpoint straight --schedule constant --warmup 0
+succeed $run --data shapes --steps 4 --checkpoint straight $learns
 for file in model optimizer; do
   cmp half/step-000004/$file.safetensors straight/step-000004/$file.safetensors >out 2>err || fail "a resumed run differs from a straight one in $file"
 done
+expect 3 'made by lion, and this run moves weights by adamw.*MT-R56' --data shapes --checkpoint half --resume --optimizer adamw
+succeed $run --data shapes --explain $learns
+grep -q 'optimizer lion' out && grep -q 'averages  of the weights, decay 0.9' out || fail "--explain does not tell how weights are moved"
+grep -q 'caption *0.5 of the learning rate, weight decay 0.01, a schedule of its own: 1 steps of delay' out || fail "--explain does not tell a module's pace"
+expect 2 'MODULE=SHARE.*MT-X03' --data random --rates caption=0.5:hurry=1
 succeed $run --data shapes --steps 2 --checkpoint half
 [ -f half.old-1/step-000004/index.json ] || fail "an earlier run was not kept"
 succeed --data shapes --checkpoint run --resume --check

@@ -156,9 +156,10 @@ inline void print_meaning(std::FILE* out, const plan_meaning& what, int processo
   for (std::size_t r = 0; r < memory.size(); ++r) {
     const rank_memory& own = memory[r];
     std::fprintf(out, "  rank %-3zu %9.3f %9.3f %9.3f %9.3f %10.3f %9.3f %9.3f %9.3f\n", r,
-                 mb(own.stages.weights), mb(own.stages.gradients), mb(own.stages.optimizer),
-                 mb(own.stages.slots), mb(own.stages.boundaries), mb(own.features),
-                 mb(own.packing + own.work + own.scratch), mb(own.total()));
+                 mb(own.stages.weights), mb(own.stages.gradients),
+                 mb(own.stages.optimizer + own.stages.averages), mb(own.stages.slots),
+                 mb(own.stages.boundaries), mb(own.features), mb(own.packing + own.work + own.scratch),
+                 mb(own.total()));
   }
 
   std::fprintf(out,

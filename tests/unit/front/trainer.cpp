@@ -4,6 +4,8 @@
 
 #include <motet/format/checkpoint.hpp>
 #include <motet/plan/prove/plan_for.hpp>
+#include <motet/runtime/save/held_tensors.hpp>
+#include <motet/runtime/stage/foretell.hpp>
 
 #include "deviation.hpp"
 #include "plain_muon.hpp"
