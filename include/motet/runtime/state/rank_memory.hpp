@@ -3,6 +3,8 @@
 
 #include <motet/meta/config.hpp>
 
+#include <initializer_list>
+
 namespace motet {
 
 // What a stage keeps on its rank, in bytes.
