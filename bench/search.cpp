@@ -57,7 +57,7 @@ void plan_of_cell(benchmark::State& state, const char* name, const job_cell& cel
   options.bytes = kind.bytes;
   const comm_table wires = modelled_table(kind, cell.devices, options.bars.wires);
   cell_row found;
-  bench::series took;
+  bench::series took(bench::thread_seconds);
   for (auto _ : state)
     state.SetIterationTime(took.take([&] { found = price_cell(model, kind, 512, cell, wires, options); }));
   state.counters["seconds"] = took.median();

@@ -9,8 +9,10 @@ using namespace motet;
 namespace {
 
 constexpr const char* models_text = R"({
-  "gpt__1B": {"towers": [{"name": "gpt", "layers": 24, "width": 2048, "heads": 16, "tokens": 512, "vocabulary": 50000}]},
-  "gpt__100M": {"towers": [{"name": "gpt", "layers": 12, "width": 768, "heads": 12, "tokens": 512, "vocabulary": 50000}]}
+  "gpt__1B": {"towers": [{"name": "gpt", "layers": 24, "width": 2048, "heads": 16, "tokens": 512,
+    "vocabulary": 50000}]},
+  "gpt__100M": {"towers": [{"name": "gpt", "layers": 12, "width": 768, "heads": 12, "tokens": 512,
+    "vocabulary": 50000}]}
 })";
 job_trace some_jobs(const job_cluster& cluster) {
   return read_job_trace(
