@@ -215,8 +215,9 @@ class occupancy {
                          [](const piece& each, std::int32_t wanted) { return each.node < wanted; });
     if (at == all.end() || at->node != node) {
       all.insert(at, {node, more});
-    } else if ((at->devices += more) == 0) {
-      all.erase(at);
+    } else {
+      at->devices += more;
+      if (at->devices == 0) all.erase(at);
     }
   }
 

@@ -64,6 +64,7 @@ inline double censored_completion(const job_outcome& of) {
     bool ended;
   };
   std::vector<seen> all;
+  all.reserve(of.finished.size() + of.unfinished.size());
   for (const double each : of.finished) all.push_back({each, true});
   for (const double each : of.unfinished) all.push_back({each, false});
   std::sort(all.begin(), all.end(), [](const seen& a, const seen& b) {
