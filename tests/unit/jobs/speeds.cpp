@@ -75,7 +75,7 @@ TEST_CASE(
   times.add({"m", "1B", 100, "a", 1, 4}, {5, 0, 0});  // measured
   const data_parallel_memory memory;
   speed_table speeds(cluster, times, memory);
-  const motet::index one = speeds.shape_of("m__1B", 100);
+  const motet::index one = shape_of(speeds, "m__1B", 100);
   CHECK(speeds.best(one, {0, 1, 1}).bar == doctest::Approx(5 - 100.0 / 28));
   CHECK(speeds.best_seconds(one, {0, 1, 1}) == 20);
   CHECK(speeds.cautious_seconds(one, {0, 1, 1}) == doctest::Approx(28));
