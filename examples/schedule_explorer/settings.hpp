@@ -96,7 +96,7 @@ inline void read_filling(const std::string& text, settings& to) {
   const std::string by = " for " + of.schedule + " on " + std::to_string(of.numbers.stages) + " stages";
   const std::string tower =
       of.towers.empty() ? "" : " in tower " + std::to_string(found.where + 1) + " of --towers";
-  const auto is = [&](rule why) { return found.why == why; };
+  const auto is = [&](broken_rule why) { return found.why == why; };
   if (is(reason::too_few_microbatches)) refuse("--microbatches", "at least " + wanted + by, got);
   if (is(reason::microbatches_do_not_divide)) refuse("--microbatches", "a multiple of " + wanted + by, got);
   if (is(reason::group_does_not_divide))

@@ -13,16 +13,16 @@
 // what it holds for. The same rows make the compiler's sentences, the run-time errors and docs/errors.md.
 namespace motet {
 
-using rule = const message*;
+using broken_rule = const message*;
 
 namespace reason {
 
-inline constexpr rule none = nullptr;
+inline constexpr broken_rule none = nullptr;
 
 }
 
 // What the compiler says of a broken rule. MOTET_RULES_OF makes one for each.
-template <rule Why>
+template <broken_rule Why>
 struct said_of;
 
 namespace detail {
@@ -39,7 +39,7 @@ inline constexpr bool is_kept = false;
   inline constexpr message name{code, sentence, cause, remedy};                                     \
   }                                                                                                 \
   namespace motet::reason {                                                                         \
-  inline constexpr rule name = &rules::name;                                                        \
+  inline constexpr broken_rule name = &rules::name;                                                 \
   }                                                                                                 \
   template <>                                                                                       \
   struct motet::said_of<&motet::rules::name> {                                                      \
@@ -63,7 +63,7 @@ namespace motet {
 
 // The answer of a rule. `where` is the position (layer, module, field) that broke it.
 struct verdict {
-  rule why = reason::none;
+  broken_rule why = reason::none;
   index where = 0;
   index got = 0;
   index wanted = 0;
@@ -84,7 +84,7 @@ constexpr short_text numbers_of(const verdict& found, std::string_view name = {}
 }
 
 // The whole message of a rule, the same words as an error's.
-constexpr short_text message_of(rule why, std::string_view detail) {
+constexpr short_text message_of(broken_rule why, std::string_view detail) {
   short_text out;
   put_message(out, *why, detail);
   return out;
@@ -92,7 +92,7 @@ constexpr short_text message_of(rule why, std::string_view detail) {
 
 namespace detail {
 
-template <rule Why, class Text, std::size_t... Piece>
+template <broken_rule Why, class Text, std::size_t... Piece>
 constexpr bool is_broken(std::index_sequence<Piece...>) {
   return said_of<Why>::template the_rule_is_broken<piece_of<Text, Piece>()...>::value;
 }
@@ -106,7 +106,7 @@ struct numbers_text {
 
 // One funnel for typed code that has words of its own for what is wrong: Text::value is what an error would
 // have as its detail.
-template <rule Why, class Text>
+template <broken_rule Why, class Text>
 constexpr bool require_said() {
   if constexpr (Why == reason::none) return true;
   else {

@@ -38,7 +38,7 @@ template <class Facts, std::size_t Edges>
 constexpr graph_finding check_graph(const std::array<std::array<std::string_view, 2>, Edges>& edges,
                                     std::string_view loses, bool own_loss) {
   constexpr std::size_t size = Facts::size;
-  const auto at = [](rule why, std::size_t k, index got, index wanted) {
+  const auto at = [](broken_rule why, std::size_t k, index got, index wanted) {
     return graph_finding{{why, static_cast<index>(k), got, wanted}, Facts::names[k]};
   };
   for (std::size_t k = 0; k < size; ++k)

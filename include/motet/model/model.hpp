@@ -112,7 +112,7 @@ struct model_parts {
       while (i < size && names[i] != Name.view()) ++i;
       return i;
     }();
-    constexpr rule why = found < size ? reason::none : reason::unknown_module;
+    constexpr broken_rule why = found < size ? reason::none : reason::unknown_module;
     static_assert(require_said<why, unknown<Name>>());
     return found < size ? found : 0;
   }

@@ -33,7 +33,7 @@ inline std::string detail_of_module(const verdict& found, const plan& of, const 
     return "got " + got + ", wanted " + wanted;
   };
   const std::string got = std::to_string(found.got), wanted = std::to_string(found.wanted);
-  const auto is = [&](rule why) { return found.why == why; };
+  const auto is = [&](broken_rule why) { return found.why == why; };
   if (is(reason::degree_not_positive)) return "degrees " + product_of(own.on.split());
   if (is(reason::degrees_do_not_multiply))
     return pair(counted(found.got, "rank"), product_of(own.on.split()));

@@ -46,8 +46,8 @@ struct placed_stage {
       if (numbers[g] >= 0) groups[g] = group(g < 2 ? 0 : 1, numbers[g], at.rank);
     pace = choice.pace;
     runs = update_runs(parameters, at.parameters, how.optimizer.kind, pace, net.layers);
-    const auto take = [&](const update_share& own) {
-      share = with_moments_of(own, parameters, how.optimizer.kind);
+    const auto take = [&](const update_share& part) {
+      share = with_moments_of(part, parameters, how.optimizer.kind);
       at.moments = share.moments;
       at.seconds = share.seconds;
       at.averages = how.ema > 0 ? share.moments : 0;

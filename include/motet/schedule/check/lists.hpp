@@ -71,7 +71,7 @@ class list_reader {
     std::int32_t groups = 0, last = -1;
   };
 
-  constexpr void refuse(rule why, std::int32_t other = -1, index got = 0, index wanted = 0) {
+  constexpr void refuse(broken_rule why, std::int32_t other = -1, index got = 0, index wanted = 0) {
     found_ = {why, rank_, at_, other, got, wanted};
   }
   // What came from there; -1: it did not come.

@@ -209,7 +209,9 @@ class rehearsal {
       wants[r] = missing;
     }
   }
-  constexpr void refuse(rule why, index r, index i, index what) { broken_ = {why, r, i - begins_[r], what}; }
+  constexpr void refuse(broken_rule why, index r, index i, index what) {
+    broken_ = {why, r, i - begins_[r], what};
+  }
 
   // What overlaps starts together, so all that each needs must be there before the first.
   constexpr index overlap(index r, index i, index end, index& pair_end) {
@@ -305,7 +307,7 @@ class rehearsal {
   }
 
   constexpr outcome meet(index r, index position, index j, index group, bool aside) {
-    const auto wrong = [&](rule why, index got) {
+    const auto wrong = [&](broken_rule why, index got) {
       broken_ = {why, r, position, got};
       return outcome::wrong;
     };

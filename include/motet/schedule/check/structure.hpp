@@ -9,7 +9,7 @@ namespace motet {
 
 // What is wrong with a program, and where.
 struct finding {
-  rule why = reason::none;
+  broken_rule why = reason::none;
   std::int32_t rank = -1;
   std::int32_t at = -1;     // instruction, counted over the whole program; -1: none
   std::int32_t other = -1;  // a second one that it conflicts with

@@ -39,7 +39,8 @@ verdict after(const change& make, index samples = 64) {
   make(of, facts);
   return prove_plan(of, facts, samples);
 }
-void check_refused(rule why, index where, index got, index wanted, const change& make, index samples = 64) {
+void check_refused(broken_rule why, index where, index got, index wanted, const change& make,
+                   index samples = 64) {
   const verdict found = after(make, samples);
   CAPTURE(why->sentence);
   CAPTURE(found.why->sentence);

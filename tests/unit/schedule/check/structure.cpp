@@ -16,7 +16,7 @@ finding changed(Change change) {
   change(made);
   return check_structure(made);
 }
-void refused(const finding& found, rule why, index got, index wanted) {
+void refused(const finding& found, broken_rule why, index got, index wanted) {
   CHECK(std::string(found.why->code) == why->code);
   CHECK(found.got == got);
   CHECK(found.wanted == wanted);
@@ -29,7 +29,7 @@ TEST_CASE("tables of compiled programs fit") {
 }
 
 TEST_CASE("what does not fit is refused, with its numbers") {
-  constexpr rule bad = reason::bad_structure;
+  constexpr broken_rule bad = reason::bad_structure;
   refused(changed([](program& p) { p.voices[0].stages = 0; }), reason::no_stages, 0, 1);
   refused(changed([](program& p) { p.voices[1].microbatches = -1; }), reason::no_stages, 1, 1);
   refused(changed([](program& p) { p.voices[0].chunks = 0; }), reason::no_stages, 2, 1);

@@ -286,7 +286,7 @@ TEST_CASE("a tower with losses of its own waits for nobody") {
 }
 
 TEST_CASE("numbers that make no towers") {
-  const auto told = [](batch_sync::shape shape, rule why, motet::index where, motet::index got,
+  const auto told = [](batch_sync::shape shape, broken_rule why, motet::index where, motet::index got,
                        motet::index wanted) {
     const verdict found = batch_sync::check(shape);
     CHECK((found.why == why && found.where == where && found.got == got && found.wanted == wanted));
