@@ -105,6 +105,7 @@ watched_play watch(const jobs_here& on, Policy policy, index rounds = 0) {
   job_world world(on.cluster, on.trace, on.times, on.memory, {});
   round_rules rules;
   rules.rounds = rounds;
+  rules.costs = {10, 40};  // less than a round, or who is moved in each one never ends
   round_player player(world, rules);
   watched_policy<Policy> watched{std::move(policy)};
   watched_play out;
