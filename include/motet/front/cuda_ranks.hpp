@@ -3,12 +3,16 @@
 
 #include <motet/backend/cuda/device.hpp>
 #include <motet/backend/transport/shared_gpu/shared_gpu_group.hpp>
+#include <motet/front/compiled.hpp>
 #include <motet/front/hosted_ranks.hpp>
 #include <motet/front/trainer.hpp>
 #include <motet/runtime/ranks/process_rank.hpp>
 #if defined(MOTET_HAS_NCCL) && MOTET_HAS_NCCL
 #include <motet/backend/transport/nccl/nccl_group.hpp>
 #include <motet/runtime/ranks/rendezvous_of.hpp>
+#if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
+#include <motet/backend/transport/mpi/mpi_forum.hpp>
+#endif
 #endif
 
 #include <cstdio>
