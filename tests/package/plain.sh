@@ -20,7 +20,7 @@ grep -q 'MOTET_HAS_SPNG.*\[MT-D06\]' "$made/said" || fails "said $(cat "$made/sa
 for program in "$prefix"/bin/*; do
   [ -x "$program" ] || continue
   "$program" --help >"$made/help" || fails "$program --help"
-  grep -qi 'usage' "$made/help" || fails "$program --help says $(cat "$made/help")"
+  grep -q "${program##*/}" "$made/help" || fails "$program --help says $(cat "$made/help")"
 done
 
 printf '#include <cstdio>\n#include <spng.h>\n#include <jpeglib.h>\n' | "$compiler" -x c++ -fsyntax-only - 2>/dev/null || exit 77

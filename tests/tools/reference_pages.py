@@ -150,7 +150,7 @@ FORMED_BY_FOLDER = {
     "schedule/place": "fill placed replicate",
     "schedule/draw": "draw_svg draw_text draw_trace",
     "schedule/csv": "csv_read csv_write",
-    "strategy": "feed mesh resplit",
+    "strategy": "mesh resplit",
     "plan/describe": "cluster cluster_presets model_presets plan tower tower_of",
     "plan/prove": "check_plan plan_for require_plan",
     "plan/files": "cluster_json model_json plan_header plan_json profile_json",
@@ -161,7 +161,7 @@ FORMED_BY_FOLDER = {
     "backend/cpu/device": "continued_context",
     "data": "augment classes decode loader permutation sample_loader sample_source shards skips source tar tar_writer tokenizer tokenizer_file tokenizer_train",
     "format": "atomic_file checkpoint json json_read json_write safetensors safetensors_write tensor_set",
-    "runtime/train": "rate",
+    "runtime/state": "rate",
     "tools": "interrupt options progress report",
     "front": "check_gradients continuation launched_world picture_speaker sampling speaker trainer",
 }

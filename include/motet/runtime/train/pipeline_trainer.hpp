@@ -135,7 +135,9 @@ class model_trainer {
   step_result step(std::span<const void* const> inputs, double rate, timeline* record = nullptr) {
     const auto started = std::chrono::steady_clock::now();
     if (!prepared_) fail(bad_training_option, "step() before prepare()");
-    if (!std::exchange(begun_, true)) require_same_rate(rate);
+    // Ranks elsewhere may have been told another one; those that live here were not.
+    const bool all_here = static_cast<std::int32_t>(ranks_.local_ranks().size()) == of().ranks();
+    if (!std::exchange(begun_, true) && !all_here) require_same_rate(rate);
     placed_.cut(inputs);
     ranks_.run([&](std::int32_t rank) { begin(rank, rate); }, record);
     step_result result;
