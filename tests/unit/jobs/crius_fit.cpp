@@ -15,7 +15,7 @@ struct full_kind {
       "model,params,global_batch,gpu_type,hosts,gpus_per_host,iter_s\n"
       "m,1B,100,a,1,4,10\nm,1B,100,a,1,2,18\nm,1B,100,a,1,1,40\nm,1B,100,b,1,2,20\nm,1B,100,b,1,4,16\n",
       "t");
-  job_trace trace{{{"x", 0, 100, "m__1B", 9, 100, 4, 0}, {"y", 0, 100, "m__1B", 9, 100, 2, 0}}};
+  job_trace trace{{{"x", 0, 100, "m__1B", 9, 100, 4, 0}, {"y", 0, 100, "m__1B", 9, 100, 2, 0}}, "trace.csv"};
   data_parallel_memory memory;
   job_world world{cluster, trace, times, memory, {}};
 

@@ -27,7 +27,7 @@ stage_position at(stage_range range) {
 template <class Net, class N = fp32>
 stage_needs needs(stage_position where) {
   where.parameters = Net::stage::parameter_end(where.range) - Net::stage::parameter_begin(where.range);
-  where.moments = where.learns ? where.parameters : 0;
+  where.moments = where.seconds = where.learns ? where.parameters : 0;
   return measure_stage(table_of_net<Net, cpu::context, N>, where, replica_microbatches<Net>(5, 1, 1));
 }
 }  // namespace

@@ -154,14 +154,14 @@ TEST_CASE("drawn fillings keep the others' order, are proven, and take the time 
     const verdict found = write_plan(of, facts, order);
     if (!found.ok()) {
       refused_room += found.why == reason::too_little_memory ? 1 : 0;
-      CHECK_MESSAGE((found.why == reason::too_little_memory || eye.room == 0), static_cast<int>(found.why));
+      CHECK_MESSAGE((found.why == reason::too_little_memory || eye.room == 0), found.why->sentence);
       CHECK(found.why != reason::deadlock);
       continue;
     }
     ++legal;
     seen.insert(schedule);
     const verdict proof = prove(order);
-    REQUIRE_MESSAGE(proof.ok(), static_cast<int>(proof.why));
+    REQUIRE_MESSAGE(proof.ok(), proof.why->sentence);
     const program made = compile(order);
     const check_result checked = check(made);
     REQUIRE_MESSAGE(checked.ok(), explain(made, checked));
