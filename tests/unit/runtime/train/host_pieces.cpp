@@ -50,7 +50,7 @@ TEST_CASE("what it does not reach is copied, as much of moments as this rank upd
   const laws::flat_on_gpu<float> weights(count_from(1, 6)), sums(count_from(10, 4)), first(count_from(20, 4)),
       second(count_from(30, 4)), frozen(count_from(40, 3));
   update_share share = whole_share(6);
-  share.moments = 4;
+  share.moments = share.seconds = 4;
   host_pieces<cuda::context, float> pieces;
   pieces.add(ctx, 0,
              {.size = 6,
