@@ -5,8 +5,8 @@
 namespace motet::generate {
 
 std::unique_ptr<spoken_model> make_say_quick(const model_request& wanted) {
-  return make_saved<train_clip::say_quick_model, train_clip::say_quick_net>(
-      train_clip::lead_of(train_clip::say_quick_eye), wanted);
+  return make_saved<train_vlm::say_quick_model, train_vlm::say_quick_net>(
+      train_vlm::lead_of(train_vlm::say_quick_eye), wanted);
 }
 
 }  // namespace motet::generate

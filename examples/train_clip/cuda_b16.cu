@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models.hpp"
-#include "typed_session.hpp"
+
+#include <motet/run/pair_session.hpp>
 
 #include <motet/front/cuda_ranks.hpp>
 
 namespace motet::train_clip {
 
 std::unique_ptr<session> cuda_b16(const session_request& wanted) {
-  return make_session<cuda::device, b16_picture, b16_caption>("b16", wanted);
+  return make_pair_session<cuda::device, b16_picture, b16_caption>("b16", wanted);
 }
 
 }  // namespace motet::train_clip

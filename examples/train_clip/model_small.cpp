@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models.hpp"
-#include "typed_session.hpp"
+
+#include <motet/run/pair_session.hpp>
 
 #include "../embed/typed_tower.hpp"
 
 namespace motet::train_clip {
 
 std::unique_ptr<session> make_small(const session_request& wanted) {
-  return make_session<cpu::device, small_picture, small_caption>("small", wanted);
+  return make_pair_session<cpu::device, small_picture, small_caption>("small", wanted);
 }
 
 }  // namespace motet::train_clip
@@ -15,7 +16,7 @@ std::unique_ptr<session> make_small(const session_request& wanted) {
 namespace motet::embed {
 
 template <class Loss>
-using small_pair = train_clip::pair_model<train_clip::small_picture, train_clip::small_caption, Loss>;
+using small_pair = pair_model<train_clip::small_picture, train_clip::small_caption, Loss>;
 
 std::unique_ptr<saved_tower> open_small(const checkpoint& from, int threads) {
   return open_tower<small_pair>(from, threads);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models.hpp"
-#include "typed_session.hpp"
+
+#include <motet/run/pair_session.hpp>
 
 #include "../embed/typed_tower.hpp"
 
 namespace motet::train_clip {
 
 std::unique_ptr<session> make_tiny(const session_request& wanted) {
-  return make_session<cpu::device, tiny_picture, tiny_caption>("tiny", wanted);
+  return make_pair_session<cpu::device, tiny_picture, tiny_caption>("tiny", wanted);
 }
 
 }  // namespace motet::train_clip
@@ -15,7 +16,7 @@ std::unique_ptr<session> make_tiny(const session_request& wanted) {
 namespace motet::embed {
 
 template <class Loss>
-using tiny_pair = train_clip::pair_model<train_clip::tiny_picture, train_clip::tiny_caption, Loss>;
+using tiny_pair = pair_model<train_clip::tiny_picture, train_clip::tiny_caption, Loss>;
 
 std::unique_ptr<saved_tower> open_tiny(const checkpoint& from, int threads) {
   return open_tower<tiny_pair>(from, threads);

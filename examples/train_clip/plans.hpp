@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "named_plan.hpp"
+#include <motet/front/plan_of.hpp>
 
 // Plans for two towers, "picture" and "caption", by name: what --plan chooses from, and what a plan of one's
 // own may begin with (--explain prints each as JSON). They fit every model here: at most four stages of

@@ -4,24 +4,13 @@
 #include <motet/model/graph.hpp>
 #include <motet/nn/towers/fed_decoder.hpp>
 #include <motet/nn/towers/seeing_decoder.hpp>
-#include <motet/nn/towers/text.hpp>
 #include <motet/nn/towers/vit_rows.hpp>
 
 #include <algorithm>
 
 // Eyes and language models by name. Eyes are CLIP's with the class token
 // left out and no norm at their end, so the whole is a model of LLaVA's form: export_hf writes it.
-namespace motet::train_clip {
-
-// What programs know of a language model is what they know of a text tower.
-constexpr text_config facts_of_words(const decoder_config& c, index rows_of_picture) {
-  return {.vocabulary = c.vocabulary,
-          .context = c.context - rows_of_picture,
-          .width = c.width,
-          .layers = c.layers,
-          .heads = c.heads,
-          .kv_heads = c.kv_heads};
-}
+namespace motet::train_vlm {
 
 // As many pictures in a sample as there is room for beside 32 rows of text.
 template <vit_config Eye, decoder_config Words>
@@ -55,7 +44,6 @@ inline constexpr decoder_config say_quick_words{
     .vocabulary = 1024, .context = 2 * 64 + 32, .width = 128, .layers = 2, .heads = 4, .hidden = 384};
 using say_quick_model = say_model<say_quick_eye, say_quick_words>;
 using say_quick_net = say_net<say_quick_eye, say_quick_words>;
-inline constexpr text_config say_quick_caption = facts_of_words(say_quick_words, 2 * 64);
 
 // The model that is compared with others.
 inline constexpr vit_config say_small_eye{.image = 64,
@@ -69,6 +57,5 @@ inline constexpr decoder_config say_small_words{
     .vocabulary = 8192, .context = 64 + 32, .width = 512, .layers = 8, .heads = 8, .hidden = 1408};
 using say_small_model = say_model<say_small_eye, say_small_words>;
 using say_small_net = say_net<say_small_eye, say_small_words>;
-inline constexpr text_config say_small_caption = facts_of_words(say_small_words, 64);
 
-}  // namespace motet::train_clip
+}  // namespace motet::train_vlm

@@ -9,7 +9,7 @@
 
 // The compiler proves every plan of the catalogue for the quickstart's model and the usual batch. For other
 // models and batches the same function does so when the program starts.
-namespace motet::train_clip {
+namespace motet::train_vlm {
 namespace {
 
 template <std::size_t I>
@@ -21,4 +21,4 @@ consteval bool prove_all(std::index_sequence<I...>) {
 static_assert(prove_all(std::make_index_sequence<std::size(plans)>{}));
 
 }  // namespace
-}  // namespace motet::train_clip
+}  // namespace motet::train_vlm

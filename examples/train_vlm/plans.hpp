@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "../train_clip/named_plan.hpp"
+#include <motet/front/plan_of.hpp>
 
 // Plans for an eye, its glue and a language model, by name: what --plan chooses from, and what a plan of
 // one's own may begin with (--explain prints each as JSON). They fit every model here: at most four stages of
 // the eye and two of the language model, at most four parts of a layer.
-namespace motet::train_clip {
+namespace motet::train_vlm {
 
 namespace seeing_plans {
 
@@ -233,4 +233,4 @@ inline constexpr named_plan plans[] = {
     {"idle", "apart, on the first and the last of four ranks", seeing_plans::idle_4},
 };
 
-}  // namespace motet::train_clip
+}  // namespace motet::train_vlm

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "../train_clip/typed_session.hpp"
 #include "models.hpp"
 
 #include <motet/front/speaker.hpp>
 #include <motet/nn/layers/pictured_text.hpp>
+#include <motet/run/tower_words.hpp>
+#include <motet/run/trained_session.hpp>
 
 #include <algorithm>
 #include <numeric>
 #include <optional>
 
-namespace motet::train_clip {
+namespace motet::train_vlm {
 
 // A language model that sees: of each sample it is given some pieces, and asked for others. Of a pair, as
 // benchmarks have them, it is given the picture, and asked for the caption.
@@ -24,18 +25,7 @@ class say_session final : public trained_session<say_session<Device, Eye, Words,
                          rows_shown = rows_of_picture - lead, most_pictures = net::most_pictures;
 
   say_session(const char* name, const session_request& wanted)
-      : say_session::trained_session({name,
-                                      {},
-                                      {},
-                                      Eye,
-                                      facts_of_words(Words, most_pictures * rows_shown),
-                                      0,
-                                      /*speaks=*/true,
-                                      rows_of_picture,
-                                      lead,
-                                      most_pictures,
-                                      Words.context},
-                                     wanted) {}
+      : say_session::trained_session(facts(name), wanted) {}
 
   // Valid until the next call.
   typename say_model<Eye, Words>::batch inputs(const step_input& batch) {
@@ -60,9 +50,6 @@ class say_session final : public trained_session<say_session<Device, Eye, Words,
     }
     return text_.apart(shown);
   }
-  void expect(const step_input&) override {}
-  void embed(const pictures&, float*) override {}
-  void embed(const tokens&, float*) override {}
   std::vector<std::int32_t> say(const pictured_tokens& sample, std::int32_t end, index most) override {
     // All numbers are there since gather().
     if (!speaker_) speaker_.emplace(this->trained().device(), weights_.data());
@@ -74,7 +61,6 @@ class say_session final : public trained_session<say_session<Device, Eye, Words,
     weights_ = this->tests_averages() ? this->trained().averages() : this->trained().weights();
     speaker_.reset();
   }
-  double logit_scale() const override { return std::numeric_limits<double>::quiet_NaN(); }
   double loss_of(const step_input& batch) override {
     pictured_tokens whole = std::get<pictured_tokens>(batch);
     const std::span<const std::int32_t> targets(whole.targets, as_size(whole.seq.rows()));
@@ -93,6 +79,22 @@ class say_session final : public trained_session<say_session<Device, Eye, Words,
   }
 
  private:
+  static session_facts facts(const char* name) {
+    // What is known of a language model is what is known of a text tower.
+    constexpr text_config words{.vocabulary = Words.vocabulary,
+                                .context = Words.context - most_pictures * rows_shown,
+                                .width = Words.width,
+                                .layers = Words.layers,
+                                .heads = Words.heads};
+    session_facts out{.name = name, .loss = {}, .precision = {}, .shape = {}};
+    out.shape = {name, Eye.image,    Words.vocabulary, Words.context, /*pieces=*/true, rows_of_picture,
+                 lead, most_pictures};
+    out.caption = words.context;
+    out.outline = {outline_of(Eye), outline_of(words)};
+    out.parts = {{"eye", words_of(Eye)}, {"language model", words_of(words)}};
+    return out;
+  }
+
   pictured_text text_{rows_of_picture, lead};
   std::vector<index> row_offsets_;
   std::vector<float> weights_;
@@ -106,4 +108,4 @@ std::unique_ptr<session> make_say_session(const char* name, const session_reques
   return std::make_unique<say_session<Device, Eye, Words, fp32>>(name, wanted);
 }
 
-}  // namespace motet::train_clip
+}  // namespace motet::train_vlm

@@ -15,7 +15,7 @@ import sys
 import std_includes
 
 # A folder includes its own floor and lower ones.
-FLOORS = {"meta": 0, "tensor": 1, "format": 1, "nn": 2, "model": 3, "strategy": 4, "schedule": 5, "plan": 6, "jobs": 7, "backend": 7, "data": 8, "runtime": 9, "tools": 9, "front": 10, "": 11}
+FLOORS = {"meta": 0, "tensor": 1, "format": 1, "nn": 2, "model": 3, "strategy": 4, "schedule": 5, "plan": 6, "jobs": 7, "backend": 7, "data": 8, "runtime": 9, "tools": 9, "front": 10, "run": 11, "": 12}
 # Rooms of a floor, or of a back end, the lowest first: one includes itself and those before it. "" is the place of what lies in no room.
 BACK_END = ["device", "kernels", "rows", "exchange", "products", "attention", "losses", "experts", "parameters", ""]
 ROOMS = {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/meta/error.hpp>
 #include <motet/model/module.hpp>
 #include <motet/tensor/pair_part.hpp>
 
 #include <concepts>
+#include <string>
+#include <string_view>
 
 namespace motet {
 
@@ -48,13 +51,18 @@ inline constexpr number_limit limit_of = [] {
   else return number_limit{};
 }();
 
+// What a model calls the numbers of its loss: this, a dot, and what the loss calls them.
+inline constexpr const char* loss_name = "join";
+inline std::string name_in_model(std::string_view number) { return sentence({loss_name, ".", number}); }
+
 // Softmax over all pairs in both directions, with a learned temperature (van den Oord et al. 2018; CLIP). A
 // row tells the logarithm of the sum of the exponentials of its logits.
 struct info_nce {
   static constexpr index parameter_size = parameter_space(1);
   static constexpr number_limit limit{0, largest_log_scale};
+  static constexpr const char* scale_name = "log_scale";
   // ln(1 / 0.07)
-  static void parameters(parameter_list& list) { list.vector("log_scale", 1, {fill::constant, 2.6592601f}); }
+  static void parameters(parameter_list& list) { list.vector(scale_name, 1, {fill::constant, 2.6592601f}); }
 
   template <class C, class M, class S>
   static typename C::real pair(C& ctx, const M* w, M* g, matrix<S> a, matrix<S> b, double share, matrix<S> da,
@@ -81,9 +89,10 @@ struct pairwise_sigmoid {
   static constexpr index bias_at = parameter_space(1);
   static constexpr index parameter_size = 2 * bias_at;
   static constexpr number_limit limit{0, largest_log_scale};
+  static constexpr const char *scale_name = "log_scale", *bias_name = "bias";
   static void parameters(parameter_list& list) {
-    list.vector("log_scale", 1, {fill::constant, 2.3025851f});  // ln 10
-    list.vector("bias", 1, {fill::constant, -10});
+    list.vector(scale_name, 1, {fill::constant, 2.3025851f});  // ln 10
+    list.vector(bias_name, 1, {fill::constant, -10});
   }
 
   template <class C, class M, class S>

@@ -128,7 +128,7 @@ struct model_parts {
     };
     std::size_t i = 0;
     (append(layer::parameters_of<typename Modules::net>(Modules::name), offsets[i++]), ...);
-    append(layer::parameters_of<Loss>("join"), loss_at);
+    append(layer::parameters_of<Loss>(loss_name), loss_at);
     return all;
   }
 };

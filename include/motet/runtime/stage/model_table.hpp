@@ -118,7 +118,7 @@ struct model_outlines<Model, std::index_sequence<I...>> {
                                      Model::share,
                                      limit_of<typename Model::loss>,
                                      [] { return Model::parameters(); },
-                                     [] { return layer::parameters_of<typename Model::loss>("join"); }};
+                                     [] { return layer::parameters_of<typename Model::loss>(loss_name); }};
 };
 
 template <class Loss, class Context, class Numbers>

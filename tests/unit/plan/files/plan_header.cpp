@@ -133,8 +133,7 @@ TEST_CASE("any plan, read back from its text") {
     CAPTURE(text);
     CHECK(read_back(text) == of);
   }
-  for (const train_clip::named_plan& each : train_clip::plans)
-    CHECK(read_back(plan_header(each.make())) == each.make());
+  for (const named_plan& each : train_clip::plans) CHECK(read_back(plan_header(each.make())) == each.make());
 }
 
 TEST_CASE("names") {

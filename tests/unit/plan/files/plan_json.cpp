@@ -104,7 +104,7 @@ TEST_CASE("what is written is read again, and short") {
     const plan of = random_plan(roll, tower_facts());
     REQUIRE(parse_plan(format_plan(of), "again") == of);
   }
-  for (const train_clip::named_plan& each : train_clip::plans)
+  for (const named_plan& each : train_clip::plans)
     CHECK(parse_plan(format_plan(each.make()), "again") == each.make());
 }
 

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "settings.hpp"
-
 #include <motet/front/local_ranks.hpp>
-#include <motet/plan/files/plan_json.hpp>
 #include <motet/plan/prove/require_plan.hpp>
+#include <motet/run/run_settings.hpp>
 
+#include <algorithm>
 #include <cstdio>
+#include <memory>
+#include <string>
 
-// Which plan a run follows, and what starts its ranks.
-namespace motet::train_clip {
+namespace motet {
 
+// Which plan a run follows, and what started its ranks.
 struct chosen_plan {
   std::string name;   // of the catalogue, or a file
   std::string about;  // empty: a file
@@ -20,25 +21,16 @@ struct chosen_plan {
 };
 
 // Proven for the model and the batch; nothing is started yet.
-inline chosen_plan read_choice(const settings& s) {
-  chosen_plan out{s.plan, {}, {}, {}};
-  if (const named_plan* const known = find_plan(this_program.plans, s.plan)) {
-    out.about = known->about;
-    out.value = known->make();
-  } else if (s.plan.ends_with(".json")) {
-    out.value = load_plan(s.plan);
-  } else {
-    std::string all;
-    for (const named_plan& each : this_program.plans)
-      all += (all.empty() ? "" : ", ") + std::string(each.name);
-    fail(no_such_plan, "\"" + s.plan + "\"; there are " + all);
-  }
-  out.value = require_plan(out.value, this_program.facts(find_model(s.model)), s.batch);
+inline chosen_plan choose_plan(const run_settings& s) {
+  const list<module_facts> facts = s.trained().facts();
+  chosen_plan out{s.plan, {}, plan_of(s.plan, facts, s.program->plans), {}};
+  if (const named_plan* const known = find_plan(s.program->plans, s.plan)) out.about = known->about;
+  out.value = require_plan(out.value, facts, s.batch);
   return out;
 }
 
 // Whether a run is spread by a plan. One rank on the threads of one process, the usual case, is not.
-inline bool is_spread(const settings& s, const launched& by) {
+inline bool is_spread(const run_settings& s, const launched& by) {
   if (s.resplit > 0 && (s.plan.empty() || s.plan == "one"))
     fail(option_missing, "--plan with replicas, between which --resplit moves samples");
   if (!s.plan.empty() && s.plan != "one") return true;
@@ -49,7 +41,7 @@ inline bool is_spread(const settings& s, const launched& by) {
   return true;
 }
 
-inline launch_wishes wishes_of(const settings& s) {
+inline launch_wishes wishes_of(const run_settings& s) {
   launch_wishes wishes;
   wishes.ranks = static_cast<std::int32_t>(s.ranks);
 #if !defined(MOTET_HAS_MPI)
@@ -61,7 +53,7 @@ inline launch_wishes wishes_of(const settings& s) {
 }
 
 // Who started the ranks, as many as the plan is for. Without a launcher they are threads.
-inline void find_ranks(chosen_plan& of, const settings& s) {
+inline void find_ranks(chosen_plan& of, const run_settings& s) {
   launch_wishes wishes = wishes_of(s);
   of.by = find_launch(read_environment(), wishes);
   if (of.by.by == launcher::none && s.ranks == 0) {
@@ -75,19 +67,19 @@ inline void find_ranks(chosen_plan& of, const settings& s) {
   // Machines that the plan does not speak of, but the launcher does: ranks fill one after the other.
   if (of.by.nodes > 1 && of.value.cluster.ranks_per_node == 0) {
     of.value.cluster.ranks_per_node = (of.by.ranks + of.by.nodes - 1) / of.by.nodes;
-    of.value = require_plan(of.value, this_program.facts(find_model(s.model)), s.batch);
+    of.value = require_plan(of.value, s.trained().facts(), s.batch);
   }
 }
 // The same question without starting anything: only what the command line says counts.
-inline void check_ranks(const chosen_plan& of, const settings& s) {
+inline void check_ranks(const chosen_plan& of, const run_settings& s) {
   if (s.ranks != 0 && s.ranks != of.value.cluster.ranks)
     fail(plan_of_other_ranks, "plan " + of.name + " is for " + std::to_string(of.value.cluster.ranks) +
                                   " ranks, the command line says --ranks " + std::to_string(s.ranks));
 }
 
 // The model of the command line, on its device; nothing is taken yet.
-inline std::unique_ptr<session> open_session(const settings& s, const chosen_plan* by) {
-  const model_entry& entry = find_model(s.model);
+inline std::unique_ptr<session> open_session(const run_settings& s, const chosen_plan* by) {
+  const trained_model& entry = s.trained();
   session_request wanted = s.request();
   if (by != nullptr) {
     if (s.accumulate != 1)
@@ -97,21 +89,19 @@ inline std::unique_ptr<session> open_session(const settings& s, const chosen_pla
   }
   if (s.device == "cuda") return entry.on_gpu(wanted);  // looked for when the command line was read
   if (entry.make == nullptr)
-    // Those that speak have the word for their size.
-    fail(bad_option_value,
-         "--model " + s.model +
-             ", in a program that was compiled without this model; configure with -DMOTET_MODELS=" +
-             s.model.substr(s.model.starts_with("say-") ? 4 : 0) +
-             " or the whole list, quick;tiny;small;b16;l14, and build again");
+    fail(bad_option_value, "--model " + s.model + ", in a program that was compiled without this model" +
+                               (s.program->rebuild != nullptr ? "; " + s.program->rebuild(s.model) : ""));
   return entry.make(wanted);
 }
 
-inline void list_plans() {
-  for (const named_plan& each : this_program.plans) {
+// The catalogue, a line for each.
+inline void print_catalogue(std::span<const named_plan> plans) {
+  if (plans.empty()) std::printf("%s\n", std::string(plans_of_any_model).c_str());
+  for (const named_plan& each : plans) {
     const plan of = each.make();
     std::printf("%-10s %2d %s  %s\n", std::string(each.name).c_str(), of.cluster.ranks,
                 of.cluster.ranks == 1 ? "rank " : "ranks", std::string(each.about).c_str());
   }
 }
 
-}  // namespace motet::train_clip
+}  // namespace motet

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "explain.hpp"
-#include "opened_run.hpp"
-
 #include <motet/format/json_write.hpp>
+#include <motet/run/opened_run.hpp>
+#include <motet/run/run_memory.hpp>
 
 #include <algorithm>
 #include <chrono>
-#include <iostream>
+#include <cstdio>
+#include <istream>
+#include <string>
+#include <vector>
 
-namespace motet::train_clip {
+namespace motet {
 
-// As the benchmarks' peers: warm up, say so, then a step for each line.
-inline int paced(opened_run& run) {
+// As the peers of benchmarks: warm up, say so, then a step for each line of `lines`.
+inline int run_paced(opened_run& run, std::istream& lines) {
   run.prepare();
   const auto source = run.open_feed();
   const rate_schedule rates = run.s.rates();
@@ -22,7 +24,7 @@ inline int paced(opened_run& run) {
   std::fflush(stdout);
   std::vector<double> seconds;
   step_result last;
-  for (std::string line; std::getline(std::cin, line);) {
+  for (std::string line; std::getline(lines, line);) {
     const step_input batch = source->next();
     const auto began = std::chrono::steady_clock::now();
     last = run.model->step(batch, rates.at(run.model->updates()));
@@ -45,11 +47,11 @@ inline int paced(opened_run& run) {
   out.set("tflops", median > 0 ? run.model->flops(batch) / median / 1e12 : 0.0);
   out.set("peak_bytes", peak_memory());
   out.set("idle_bytes", run.idle);
-  out.set("predicted_bytes", forecast(*run.model, run.s, run.folder.get()).total());
+  out.set("predicted_bytes", memory_of_run(*run.model, run.s, run.folder.get()).total());
   out.set("loss", last.loss);
   out.set("machine", run.model->machine());
   std::printf("%s\n", write_json(out).c_str());
   return 0;
 }
 
-}  // namespace motet::train_clip
+}  // namespace motet

@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "telling.hpp"
-
+#include <motet/run/opened_run.hpp>
 #include <motet/tools/commit_of.hpp>
 #include <motet/tools/progress.hpp>
 #include <motet/tools/run_charts.hpp>
 
-// What goes onto the report's page.
-namespace motet::train_clip {
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
 
-inline std::vector<section_share> shares(const step_costs& costs) {
+namespace motet {
+
+// Where a step's time goes, the longest first.
+inline std::vector<section_share> shares_of(const step_costs& costs) {
   std::vector<section_share> out;
   for (const section_cost& each : costs)
     if (each.seconds > 0) out.push_back({costs.path(each), each.seconds});
@@ -18,16 +25,17 @@ inline std::vector<section_share> shares(const step_costs& costs) {
   return out;
 }
 
-// `told` is what the run wrote so far; without a result the page has no pictures.
-inline void write_report(const std::filesystem::path& path, const opened_run& run, const test_result& found,
-                         const std::vector<section_share>& split, const told_run& told) {
-  const settings& s = run.s;
+// What goes onto the report's page. `told` is what the run wrote so far; without a result the page has no
+// pictures.
+inline report_page page_of(const opened_run& run, const test_result& found,
+                           const std::vector<section_share>& split, const told_run& told) {
+  const run_settings& s = run.s;
   session& model = *run.model;
-  const model_facts& facts = model.facts();
+  const session_facts& facts = model.facts();
   report_page page;
   page.title = "Training " + facts.name;
   page.subtitle = std::to_string(model.updates()) + " steps of " + std::to_string(s.batch) +
-                  (facts.speaks ? " samples, loss " : " pairs, loss ") + facts.loss + ", precision " +
+                  (facts.shape.pieces ? " samples, loss " : " pairs, loss ") + facts.loss + ", precision " +
                   facts.precision;
   page.charts = charts_of({&told, 1});
   double seconds = 0, steps = 0;
@@ -62,21 +70,11 @@ inline void write_report(const std::filesystem::path& path, const opened_run& ru
   };
   fact("machine", model.machine());
   fact("data", s.data);
-  fact(facts.speaks ? "eye" : "picture tower",
-       std::to_string(facts.picture.layers) + " layers of width " + std::to_string(facts.picture.width) +
-           ", " + std::to_string(facts.picture.heads) + " heads, pictures of " +
-           std::to_string(facts.picture.image) + " x " + std::to_string(facts.picture.image) +
-           " in patches of " + std::to_string(facts.picture.patch));
-  fact(facts.speaks ? "language model" : "caption tower",
-       std::to_string(facts.caption.layers) + " layers of width " + std::to_string(facts.caption.width) +
-           ", " + std::to_string(facts.caption.heads) + " heads, at most " +
-           std::to_string(facts.caption.context) + " of " + std::to_string(facts.caption.vocabulary) +
-           " tokens");
-  if (!facts.speaks) fact("embedding", std::to_string(facts.picture.embedding));
+  for (const auto& [part, words] : facts.parts) fact(part.c_str(), words);
   fact("motet", version_of_run());
   fact("command", s.command);
   fact("settings", write_json(saved_settings(s)));
-  motet::write_report(path, page);
+  return page;
 }
 
-}  // namespace motet::train_clip
+}  // namespace motet

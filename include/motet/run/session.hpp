@@ -1,70 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "named_plan.hpp"
-
 #include <motet/format/checkpoint.hpp>
-#include <motet/front/trainer.hpp>
-#include <motet/nn/towers/text.hpp>
-#include <motet/nn/towers/vit.hpp>
+#include <motet/front/ranks_here.hpp>
+#include <motet/nn/core/parameter.hpp>
 #include <motet/runtime/ranks/run_identity.hpp>
 #include <motet/runtime/stage/foretell.hpp>
 #include <motet/tools/held_out.hpp>
 
+#include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
-// What the program sees of a model. Each model is compiled in a translation unit of its own, as an instance
-// of typed_session; the program is compiled once, whatever the models.
-namespace motet::train_clip {
+namespace motet {
 
-struct model_facts {
-  std::string name;       // "tiny"
-  std::string loss;       // "infonce", "sigmoid" or "next_token"
+// What a run tells of the model that it trains.
+struct session_facts {
+  std::string name;       // of the model
+  std::string loss;       // as --loss has it
   std::string precision;  // "fp32", "bf16" or "fp8"
-  vit_config picture;
-  text_config caption;
-  index parameters = 0;  // numbers, without the gaps between tensors
-  bool speaks = false;   // says captions, instead of comparing them
-  // Of one that speaks: rows that a picture is made, of which the first are not shown; the most pictures and
-  // rows of a sample.
-  index rows_of_picture = 0, lead = 0, most_pictures = 0, rows = 0;
+  sample_shape shape;     // of samples that it reads
+  index caption = 0;      // tokens of a text alone, at most
+  index embedding = 0;    // width of its features; 0: it has none
+  index parameters = 0;   // numbers, without the gaps between tensors
+  // Its parts in words: for --explain, and for the page.
+  std::vector<std::pair<std::string, std::string>> outline{}, parts{};
 
-  sample_shape shape() const {
-    return {name,
-            picture.image,
-            caption.vocabulary,
-            speaks ? rows : caption.context,
-            speaks,
-            rows_of_picture,
-            lead,
-            speaks ? most_pictures : 1};
-  }
   // Of random captions, which are as long as any.
   sample_shape random_shape() const {
-    sample_shape out = shape();
-    out.context = caption.context;
+    sample_shape out = shape;
+    out.context = caption;
     return out;
   }
 };
 
 // Which session is wanted, and where its ranks live.
 struct session_request {
-  std::string loss = "infonce";
+  std::string loss;
   std::string precision = "fp32";
   trainer_options options;
-  bool on_gpu = false;
   int threads = 0;          // of each rank on a CPU; 0: all processors, shared by the ranks here
   std::optional<plan> how;  // proven; none: one rank
   launched by;
 };
 
+// A model in training, as a run sees it, whatever its type: each model is compiled in a translation unit of
+// its own, as a trained_session, and what is told, saved and tested on the way is compiled once.
 class session : public tested_model {
  public:
-  virtual const model_facts& facts() const = 0;
+  virtual const session_facts& facts() const = 0;
   virtual std::string machine() = 0;
   virtual int threads() const = 0;  // of each rank
   // Of all ranks, which measure at the same time where they are processes; and which product that was.
@@ -111,29 +99,4 @@ class session : public tested_model {
 
 using session_maker = std::unique_ptr<session> (*)(const session_request&);
 
-// A model is compiled in units of its own, as many as one asks for (MOTET_MODELS, MOTET_CUDA_MODELS).
-struct model_entry {
-  const char* name;
-  session_maker make, on_gpu;  // null: not compiled
-  const vit_config* picture;
-  const text_config* caption;
-};
-
-// What makes a program of all this: each has a file this_program.cpp.
-struct program_entry {
-  const char *name, *about;
-  bool speaks;  // its models do
-  std::span<const model_entry> models;
-  std::span<const named_plan> plans;
-  // What plans must know of a model, without making one.
-  list<motet::module_facts> (*facts)(const model_entry&);
-};
-extern const program_entry this_program;
-
-inline const model_entry& find_model(std::string_view name) {
-  for (const model_entry& each : this_program.models)
-    if (name == each.name) return each;
-  return this_program.models[0];  // the command line allows no other
-}
-
-}  // namespace motet::train_clip
+}  // namespace motet

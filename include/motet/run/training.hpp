@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "explain.hpp"
-#include "pages.hpp"
-#include "saving.hpp"
-#include "telling.hpp"
-
-#include <motet/tools/commit_of.hpp>
+#include <motet/run/run_memory.hpp>
+#include <motet/run/run_page.hpp>
+#include <motet/run/save_run.hpp>
+#include <motet/run/tell_run.hpp>
 #include <motet/tools/interrupt.hpp>
 #include <motet/tools/peak_rate.hpp>
 #include <motet/tools/run_logs.hpp>
 
 #include <chrono>
+#include <cmath>
 #include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
 
-namespace motet::train_clip {
+namespace motet {
 
 // All steps of a run, what is told and saved on the way, and the report.
 class training {
@@ -143,7 +147,7 @@ class training {
     line_samples_ = 0;
   }
   void save() {
-    train_clip::save(run_, *source_, out_);
+    save_run(run_, *source_, out_);
     saved_now_ = true;
   }
 
@@ -220,7 +224,7 @@ class training {
     if (!run_.model->any(problem != nullptr)) return;
     if (run_.model->updates() > 0) {
       if (!run_.s.checkpoint.empty() && !saved_now_) save();
-      if (report_) tell_report({}, shares(run_.model->costs()));
+      if (report_) tell_report({}, shares_of(run_.model->costs()));
     }
     if (problem) std::rethrow_exception(problem);
     fail(data_unreadable, "by another process; see what that one says");
@@ -230,24 +234,24 @@ class training {
     const std::filesystem::path path = std::filesystem::path(run_.s.report) / "config.json";
     try {
       write_file(path, run_.s.effective);
-      out_.say("settings " + path.string() + "; the same again: " + this_program.name + " --config " +
+      out_.say("settings " + path.string() + "; the same again: " + run_.s.program->name + " --config " +
                path.string());
     } catch (const error& problem) {
-      std::fprintf(stderr, "%s: no settings: %s\n", this_program.name, problem.what());
+      std::fprintf(stderr, "%s: no settings: %s\n", run_.s.program->name, problem.what());
     }
   }
   void tell_report(const test_result& found, const std::vector<section_share>& split) {
     const std::filesystem::path path = std::filesystem::path(run_.s.report) / "index.html";
     // All is trained and saved by now.
     try {
-      write_report(path, run_, found, split, read_run(run_.s.report));
+      write_report(path, page_of(run_, found, split, read_run(run_.s.report)));
       out_.say("report " + path.string());
     } catch (const error& problem) {
-      std::fprintf(stderr, "%s: no report: %s\n", this_program.name, problem.what());
+      std::fprintf(stderr, "%s: no report: %s\n", run_.s.program->name, problem.what());
     }
   }
   void finish() {
-    const std::vector<section_share> split = shares(run_.model->costs());
+    const std::vector<section_share> split = shares_of(run_.model->costs());
     test_result found;
     if (run_.test) {
       together([&] { found = test(); });
@@ -269,7 +273,7 @@ class training {
     last.set("peak_flops", peak_.best());
     last.set("peak_bytes", peak_memory());
     last.set("idle_bytes", run_.idle);
-    last.set("predicted_bytes", forecast(*run_.model, run_.s, run_.folder.get()).total());
+    last.set("predicted_bytes", memory_of_run(*run_.model, run_.s, run_.folder.get()).total());
     last.set("machine", run_.model->machine());
     last.set("version", version_of_run());
     logs_.sum_up(last);
@@ -290,4 +294,4 @@ class training {
   clock_type::time_point began_, began_line_;
 };
 
-}  // namespace motet::train_clip
+}  // namespace motet

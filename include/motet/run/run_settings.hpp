@@ -1,22 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "read_paces.hpp"
-#include "session.hpp"
-
 #include <motet/data/pack.hpp>
 #include <motet/format/json_write.hpp>
+#include <motet/run/read_paces.hpp>
+#include <motet/run/training_program.hpp>
 #include <motet/runtime/state/rate.hpp>
 #include <motet/tools/options.hpp>
 
+#include <algorithm>
 #include <charconv>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <vector>
 
-namespace motet::train_clip {
+namespace motet {
 
-struct settings {
-  std::string data, model = "quick", device = "cpu", precision = "fp32", loss = "infonce", checkpoint,
-                    metrics, tensorboard, report = "report", schedule = "cosine", plan, pictures = "auto",
-                    sm_share = "0", rates_of, optimizer = "adamw";
+// What the command line of a training program says.
+struct run_settings {
+  explicit run_settings(const training_program& of)
+      : program(&of), model(of.models.front().name), loss(of.losses.front()) {}
+
+  const training_program* program;
+  std::string data, model, device = "cpu", precision = "fp32", loss, checkpoint, metrics, tensorboard,
+                           report = "report", schedule = "cosine", plan, pictures = "auto", sm_share = "0",
+                           rates_of, optimizer = "adamw";
   index batch = 64, steps = 1000, threads = 0, accumulate = 1, save_every = 0, keep = 2, warmup = -1,
         eval_every = 0, validate_every = -1, loader_threads = 1, line_every = 1, ranks = 0, resplit = 0,
         rows = 0;
@@ -28,6 +37,7 @@ struct settings {
   std::string command;    // line, as it was given
   std::string effective;  // all of these, as a file for --config
 
+  const trained_model& trained() const { return find_model(*program, model); }
   bool random_data() const { return data == "random"; }
   // A GPU gets bytes, which it resizes: fewer on the way than floats, and less work for the loader. For the
   // CPU that work is the same wherever it is done, and the loader does it beside the step, once.
@@ -94,23 +104,17 @@ struct settings {
 // More than any machine has processors; each has a stack.
 inline constexpr index most_threads = 4096;
 
-inline options command_line(settings& s) {
-  options line(this_program.name, this_program.about);
+// Its options; what is parsed goes into the settings.
+inline options command_line(run_settings& s) {
+  const training_program& of = *s.program;
+  options line(of.name, of.about);
   std::vector<std::string> names;
-  for (const model_entry& each : this_program.models) names.emplace_back(each.name);
-  s.model = names.front();
-  line.text(
-      "--data", s.data, "FOLDER",
-      this_program.speaks
-          ? "shards, conversations (.json, .jsonl) or plain text (.txt, .md), with tokenizer.json; a "
-            "pattern of such files, or: random"
-          : "shards with tokenizer.json and classes.json (see make_shapes), a pattern of shards, or: random");
-  line.choice("--model", s.model, names,
-              this_program.speaks ? "which eye and language model" : "which towers");
+  for (const trained_model& each : of.models) names.emplace_back(each.name);
+  line.text("--data", s.data, "FOLDER", std::string(of.data_help));
+  line.choice("--model", s.model, names, std::string(of.models_help));
   line.choice("--device", s.device, {"cpu", "cuda"}, "what trains: the processors, or a GPU");
-  line.count("--batch", s.batch, 1,
-             this_program.speaks ? "samples in a step" : "pairs in a step; the loss compares all with all");
-  if (this_program.speaks)
+  line.count("--batch", s.batch, 1, std::string(of.batch_help));
+  if (of.speaks)
     line.count(
         "--rows", s.rows, 0,
         "fill a step with samples until they have so many rows of pictures and text, --batch samples at "
@@ -119,10 +123,8 @@ inline options command_line(settings& s) {
   line.choice("--precision", s.precision, {"fp32", "bf16", "fp8"},
               "of products; weights, sums and the optimizer are fp32 always. fp8: linear layers of a GPU, "
               "from sm_89 on");
-  if (this_program.speaks) s.loss = "next_token";
-  else
-    line.choice("--loss", s.loss, {"infonce", "sigmoid"},
-                "softmax over all pairs, or a yes or no for each pair");
+  if (of.losses.size() > 1)
+    line.choice("--loss", s.loss, {of.losses.begin(), of.losses.end()}, std::string(of.losses_help));
   line.real("--lr", s.rate, 0, 1e6, "peak learning rate");
   line.choice("--optimizer", s.optimizer, {"adamw", "lion", "muon"},
               "what moves weights; muon: the matrices of blocks, and adamw the rest");
@@ -199,7 +201,7 @@ inline options command_line(settings& s) {
 }
 
 // What decides a run's result, as a checkpoint stores it.
-inline json saved_settings(const settings& s) {
+inline json saved_settings(const run_settings& s) {
   json out;
   out.set("model", s.model);
   out.set("loss", s.loss);
@@ -222,12 +224,12 @@ inline json saved_settings(const settings& s) {
   out.set("seed", s.seed);
   out.set("smallest_crop", s.smallest_crop);
   out.set("flip", !s.no_flip);
-  if (this_program.speaks) out.set("rows", s.rows);
+  if (s.program->speaks) out.set("rows", s.rows);
   return out;
 }
 
 // A resumed run has the saved run's settings, except for what its own command line gives.
-inline void adopt_settings(settings& s, const options& line, const json& saved) {
+inline void adopt_settings(run_settings& s, const options& line, const json& saved) {
   const auto take = [&](const char* option, const char* name, auto& value) {
     if (line.given(option)) return;
     const json* found = saved.find(name);
@@ -239,11 +241,11 @@ inline void adopt_settings(settings& s, const options& line, const json& saved) 
     else value = found->unsigned_integer();
   };
   take("--model", "model", s.model);
-  if (!this_program.speaks) take("--loss", "loss", s.loss);
+  if (s.program->losses.size() > 1) take("--loss", "loss", s.loss);
   take("--precision", "precision", s.precision);
   take("--batch", "batch", s.batch);
   take("--steps", "steps", s.steps);
-  if (this_program.speaks) take("--rows", "rows", s.rows);
+  if (s.program->speaks) take("--rows", "rows", s.rows);
   take("--accumulate", "accumulate", s.accumulate);
   take("--lr", "learning_rate", s.rate);
   take("--rates", "rates", s.rates_of);
@@ -269,4 +271,4 @@ inline void adopt_settings(settings& s, const options& line, const json& saved) 
   }
 }
 
-}  // namespace motet::train_clip
+}  // namespace motet

@@ -4,11 +4,17 @@
 #include <motet/front/ranks_here.hpp>
 #include <motet/tools/messages.hpp>
 
+#include <algorithm>
 #include <charconv>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
-// What --rates says.
-namespace motet::train_clip {
+namespace motet {
 
+// The kind of a schedule by its name; nothing where there is none of that name.
 inline std::optional<rate_kind> read_rate_kind(std::string_view word) {
   if (word == "cosine") return rate_kind::cosine;
   if (word == "linear") return rate_kind::linear;
@@ -16,8 +22,8 @@ inline std::optional<rate_kind> read_rate_kind(std::string_view word) {
   return {};
 }
 
-// "eye=0.1,talk=0.5:decay=0.01:warmup=200". A module that says anything of a schedule has one of its own; what
-// it leaves out is as `all` has it.
+// What --rates says: "eye=0.1,talk=0.5:decay=0.01:warmup=200". A module that says anything of a schedule has
+// one of its own; what it leaves out is as `all` has it.
 inline std::vector<named_pace> read_paces(std::string_view words, const rate_schedule& all) {
   const auto refuse = [&] {
     fail(bad_option_value,
@@ -61,4 +67,4 @@ inline std::vector<named_pace> read_paces(std::string_view words, const rate_sch
   return out;
 }
 
-}  // namespace motet::train_clip
+}  // namespace motet

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "opened_run.hpp"
-
+#include <motet/run/opened_run.hpp>
 #include <motet/tools/validation.hpp>
 
 #include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
 
 // What a run says on the terminal: what it is going to do, how long that takes, and what may come next.
-namespace motet::train_clip {
+namespace motet {
 
 inline void tell_start(progress& out, const opened_run& run, const feed& source) {
   out.say(run.model->machine());
@@ -37,7 +41,7 @@ inline void tell_start(progress& out, const opened_run& run, const feed& source)
 // "1500 steps of 64 samples, each about 4.8 times; 2000 held-out pictures are asked every 200 and at the end;
 // saved at the end in report/checkpoint".
 inline void tell_intent(progress& out, const opened_run& run, const validation* held_out_loss) {
-  const settings& s = run.s;
+  const run_settings& s = run.s;
   const index left = s.steps - run.model->updates();
   char often[64] = "";
   if (run.folder && run.folder->size() > 0)
@@ -67,18 +71,16 @@ inline void tell_outlook(progress& out, double seconds, index left) {
 
 // What may come next, as commands of the programs beside this one. Those that were not built yet are, first.
 inline void tell_next(progress& out, const opened_run& run) {
-  const settings& s = run.s;
+  const run_settings& s = run.s;
   if (s.checkpoint.empty())
     return out.say("next: the weights end with this run; --checkpoint FOLDER keeps them");
   const std::string program = s.command.substr(0, s.command.find(' ')),
                     beside = program.substr(0, program.find_last_of('/') + 1),
-                    saved = " --checkpoint " + s.checkpoint + " ";
-  std::vector<std::pair<std::string, std::string>> commands{
-      {this_program.speaks ? "generate" : "embed",
-       saved + (this_program.speaks ? "--picture FILE" : "--images FOLDER --output features.safetensors")},
-      {"export_hf", saved + "--output FOLDER"}};
-  if (!s.no_report && !s.random_data())
-    commands.emplace_back("compare_runs", " --run " + s.report + " --run ANOTHER --output compared.html");
+                    saved = " --checkpoint " + s.checkpoint + " ", reported = " --run " + s.report + " ";
+  std::vector<std::pair<std::string, std::string>> commands;
+  for (const next_program& each : s.program->next)
+    if (!each.reads_report || (!s.no_report && !s.random_data()))
+      commands.emplace_back(each.name, (each.reads_report ? reported : saved) + std::string(each.arguments));
   std::string absent;
   for (const auto& [name, rest] : commands)
     if (std::error_code ignored; !beside.empty() && !std::filesystem::exists(beside + name, ignored))
@@ -91,4 +93,4 @@ inline void tell_next(progress& out, const opened_run& run) {
   for (const auto& [name, rest] : commands) say(beside + name + rest);
 }
 
-}  // namespace motet::train_clip
+}  // namespace motet

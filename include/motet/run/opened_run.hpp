@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "choose_plan.hpp"
-
 #include <motet/format/checkpoint_trend.hpp>
+#include <motet/run/chosen_plan.hpp>
 #include <motet/runtime/save/checkpoint.hpp>
 #include <motet/runtime/save/run_folder.hpp>
 #include <motet/tools/exit_code.hpp>
@@ -11,8 +10,12 @@
 #include <motet/tools/progress.hpp>
 
 #include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
 
-namespace motet::train_clip {
+namespace motet {
 
 // Where batches come from, while the device knows where they lie.
 struct pinned_feed {
@@ -25,7 +28,7 @@ struct pinned_feed {
 
 // The model, the data and the saved run that a command line asks for.
 struct opened_run {
-  settings s;
+  run_settings s;
   index idle = peak_memory();
   std::optional<checkpoint> saved;    // what to go on from
   std::optional<chosen_plan> chosen;  // if ranks share the work
@@ -35,7 +38,7 @@ struct opened_run {
   loss_trend trend;  // of its steps so far
   run_folder held;   // of --checkpoint, while it trains
 
-  opened_run(settings given, std::optional<checkpoint> from, std::optional<chosen_plan> by)
+  opened_run(run_settings given, std::optional<checkpoint> from, std::optional<chosen_plan> by)
       : s(std::move(given)), saved(std::move(from)), chosen(std::move(by)) {
     if (s.accumulate > s.batch)
       fail(bad_option_value, "--accumulate " + std::to_string(s.accumulate) + " parts of a batch of " +
@@ -44,8 +47,8 @@ struct opened_run {
       fail(bad_option_value, "--pictures bytes with --data random, which has numbers and no pictures");
     model = open_session(s, chosen ? &*chosen : nullptr);
     if (!s.random_data()) {
-      folder = std::make_unique<data_folder>(s.wishes(), model->facts().shape());
-      test = open_held_out(*folder, model->facts().picture.embedding);
+      folder = std::make_unique<data_folder>(s.wishes(), model->facts().shape);
+      test = open_held_out(*folder, model->facts().embedding);
     }
   }
 
@@ -138,4 +141,4 @@ struct opened_run {
   }
 };
 
-}  // namespace motet::train_clip
+}  // namespace motet

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "opened_run.hpp"
-
 #include <motet/plan/files/plan_json.hpp>
+#include <motet/run/opened_run.hpp>
 
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <string>
+#include <string_view>
 
-// Checkpoints of a run.
-namespace motet::train_clip {
+namespace motet {
 
-inline void save(opened_run& run, const feed& source, progress& out) {
+// A checkpoint of a run, with all that it goes on from.
+inline void save_run(opened_run& run, const feed& source, progress& out) {
   json state;
-  state.set("program", this_program.name);
+  state.set("program", run.s.program->name);
   state.set("settings", saved_settings(run.s));
   state.set("data", source.position());
   state.set("losses", run.losses());
@@ -59,8 +60,8 @@ inline void save(opened_run& run, const feed& source, progress& out) {
                format_tokenizer(run.folder->words()));
   out.say("saved " + path.string());
 }
-// An earlier run in the same folder is kept under another name.
-inline void step_aside(const std::filesystem::path& run) {
+// An earlier run in the same folder is kept under another name; `program` says so.
+inline void step_aside(const std::filesystem::path& run, const char* program) {
   if (!latest_checkpoint(run)) return;
   for (int i = 1;; ++i) {
     std::filesystem::path aside = run.has_filename() ? run : run.parent_path();
@@ -70,7 +71,7 @@ inline void step_aside(const std::filesystem::path& run) {
     std::filesystem::rename(run, aside, problem);
     if (problem) fail(file_unwritable, run.string() + ": " + problem.message());
     std::fprintf(stderr, "%s: %s held an earlier run, which is now %s (--resume would go on with it)\n",
-                 this_program.name, run.c_str(), aside.c_str());
+                 program, run.c_str(), aside.c_str());
     return;
   }
 }
@@ -79,8 +80,8 @@ inline void step_aside(const std::filesystem::path& run) {
 inline void hold_folder(opened_run& run) {
   run.held = run_folder(run.s.checkpoint);
   if (run.s.resume) return;
-  step_aside(run.s.checkpoint);
+  step_aside(run.s.checkpoint, run.s.program->name);
   run.held.hold();
 }
 
-}  // namespace motet::train_clip
+}  // namespace motet

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Trains an eye and a language model to say what captioned pictures show, on one rank or spread over many by
+// a plan, and tells how often they say it of held-out ones.
+#include "train_vlm/models.hpp"
+#include "train_vlm/plans.hpp"
+
+#include <motet/plan/describe/model_facts.hpp>
+#include <motet/run/run_program.hpp>
+
+namespace motet::train_vlm {
+
+// Null where the program was linked without one.
+[[gnu::weak]] std::unique_ptr<session> make_say_quick(const session_request& wanted);
+[[gnu::weak]] std::unique_ptr<session> make_say_small(const session_request& wanted);
+
+namespace {
+
+const trained_model models[] = {{"say-quick", make_say_quick, nullptr, facts_of<say_quick_model>},
+                                {"say-small", make_say_small, nullptr, facts_of<say_small_model>}};
+constexpr std::string_view losses[] = {"next_token"};
+constexpr next_program next[] = {{"generate", "--picture FILE"},
+                                 {"export_hf", "--output FOLDER"},
+                                 {"compare_runs", "--run ANOTHER --output compared.html", true}};
+
+const training_program program{
+    .name = "train_vlm",
+    .about = "trains an eye and a language model to say what captioned pictures show",
+    .models = models,
+    .plans = plans,
+    .losses = losses,
+    .next = next,
+    .speaks = true,
+    .models_help = "which eye and language model",
+    .data_help =
+        "shards, conversations (.json, .jsonl) or plain text (.txt, .md), with tokenizer.json; a pattern of "
+        "such files, or: random",
+    .rebuild =
+        [](std::string_view model) {
+          // Sizes are those of all programs.
+          model.remove_prefix(std::string_view("say-").size());
+          return sentence({"configure with -DMOTET_MODELS=", model,
+                           " or the whole list, quick;tiny;small;b16;l14, and build again"});
+        },
+};
+
+}  // namespace
+}  // namespace motet::train_vlm
+
+int main(int count, char** words) { return motet::run_program(motet::train_vlm::program, count, words); }

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/run/run_settings.hpp>
+#include <motet/tools/feed.hpp>
+
+#include <algorithm>
+
+namespace motet {
+
+// What a run takes above the idle process, counted before any of it is taken.
+struct run_memory {
+  rank_memory training;  // of all ranks here; work is what they take besides
+  index data = 0;
+  index total() const { return training.total() + data; }
+};
+
+// Decoded pictures stay in memory up to the cache's limit; a short run does not fill it.
+inline run_memory memory_of_run(session& model, const run_settings& s, const data_folder* folder) {
+  run_memory out;
+  for (const rank_memory& each : model.memory()) {
+    out.training.stages.add(each.stages);
+    out.training.features += each.features;
+    out.training.packing += each.packing;
+    out.training.inputs += each.inputs;
+    out.training.work += each.work;
+    out.training.scratch += each.scratch * each.threads;
+  }
+  if (folder == nullptr) {
+    out.data = random_feed::bytes(s.batch, model.facts().random_shape());
+    return out;
+  }
+  const loader_config& loader = folder->config();
+  const index tokens = model.facts().caption * static_cast<index>(sizeof(tokenizer::token));
+  const bitmap shot = folder->some_picture();
+  const index seen = std::min(folder->size(), (s.steps + loader.ready) * s.batch),
+              pictures = folder->pictures() * seen / folder->size();
+  const index cached =
+      std::min(loader.cache_bytes, pictures * static_cast<index>(shot.pixels.size()) + seen * (tokens + 100));
+  out.data = (loader.ready + 1) * s.batch *
+                 (folder->most_pictures() * packed_room(model.facts().shape.image) + 2 * tokens) +
+             cached;
+  return out;
+}
+
+}  // namespace motet

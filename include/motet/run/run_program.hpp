@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/run/training_program.hpp>
+#if !defined(MOTET_COMPILED_RUN)
+#include <motet/plan/prove/check_plan.hpp>
+#include <motet/run/explain_run.hpp>
+#include <motet/run/run_paced.hpp>
+#include <motet/run/training.hpp>
+#include <motet/tools/exit_code.hpp>
+
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <iostream>
+#include <new>
+#include <optional>
+#include <string>
+#include <utility>
+#endif
+
+namespace motet {
+
+// The main of a program that trains: options and a file of them, plans by name or file, data, steps and what
+// is told of them, tests, checkpoints and going on from them, the report, signals and exit codes; --explain
+// and --check. What it returns is the exit code.
+// Asks for: models that are sessions, compiled here or elsewhere. It is compiled once for all programs that
+// link motet::run.
+// Memory: that of the model's trainer and of the data that are on their way.
+// Errors: MT-P73, MT-P74, MT-R04, MT-R05, MT-R20, MT-R21, MT-R22, MT-X01, MT-X02, MT-X03, MT-X04, MT-X05
+// Example:
+//   #include <motet/run/pair_session.hpp>
+//   constexpr vit_config seen{
+//       .image = 32, .patch = 8, .width = 64, .layers = 2, .heads = 2, .embedding = 32};
+//   constexpr text_config said{
+//       .vocabulary = 300, .context = 16, .width = 64, .layers = 2, .heads = 2, .embedding = 32};
+//   std::unique_ptr<session> make_own(const session_request& wanted) {
+//     return make_pair_session<cpu::device, seen, said>("own", wanted);
+//   }
+//   int main(int count, char** words) {
+//     using own = pair_model<seen, said, info_nce>;
+//     const trained_model models[] = {{"own", make_own, nullptr, facts_of<own>}};
+//     const std::string_view losses[] = {"infonce", "sigmoid"};
+//     return run_program({"own", "trains two towers", models, {}, losses}, count, words);
+//   }
+int run_program(const training_program& of, int count, const char* const* words);
+
+#if !defined(MOTET_COMPILED_RUN)
+namespace detail {
+
+// The saved run that --resume goes on from; its settings count where the command line says nothing.
+inline std::optional<checkpoint> reopen(run_settings& s, const options& line) {
+  if (!s.resume) return {};
+  if (s.checkpoint.empty()) fail(option_missing, "--checkpoint, the folder to --resume from");
+  checkpoint saved(s.checkpoint);
+  // One checkpoint of a run may be named too; the run goes on beside it.
+  if (std::filesystem::exists(std::filesystem::path(s.checkpoint) / "index.json"))
+    s.checkpoint = (saved.path() / "..").lexically_normal().string();
+  if (const json* settings_then = saved.state().find("settings")) adopt_settings(s, line, *settings_then);
+  return saved;
+}
+
+// Whether this program has what --device asks for. A GPU itself is looked for when it is needed.
+inline void check_device(const run_settings& s) {
+  if (s.precision == "fp8" && s.device == "cpu")
+    fail(bad_option_value,
+         "--precision fp8 with --device cpu: GPUs from sm_89 on multiply fp8; take --device cuda, or "
+         "--precision bf16");
+  if (s.device == "cpu") return;
+  if (s.trained().on_gpu == nullptr)
+    fail(bad_option_value, "--device cuda with --model " + s.model +
+                               ", in a program that was compiled without CUDA, or without this model for it "
+                               "(MOTET_CUDA_MODELS); build with cmake --workflow "
+                               "--preset cuda, which needs nvcc");
+}
+
+inline int run_one(run_settings s, std::optional<checkpoint> saved, std::optional<chosen_plan> chosen) {
+  opened_run run(std::move(s), std::move(saved), std::move(chosen));
+  if (run.s.explain) {
+    explain_run(*run.model, run.s, run.folder.get());
+    if (run.s.device == "cuda") probe_paths(run);
+    return 0;
+  }
+  if (run.s.check) return run.check();
+  return run.s.paced ? run_paced(run, std::cin) : training(run).run();
+}
+
+// What a plan means, without data, ranks or memory.
+inline void tell_plan(const run_settings& s) {
+  chosen_plan chosen = choose_plan(s);
+  check_ranks(chosen, s);
+  chosen.by.ranks = chosen.by.threads = chosen.value.cluster.ranks;
+  if (s.explain) {
+    long_work waits(s.program->name);
+    waits.at(sentence({"finding what ", chosen.value.cluster.ranks, " ranks hold"}));
+    explain_chosen(chosen, s, *open_session(s, &chosen), waits);
+    return;
+  }
+  print_head(chosen, s);
+  score order;
+  enforce(write_plan(chosen.value, s.trained().facts(), order), chosen.name);
+  std::printf(
+      "proven    %td computations on %d ranks: complete, in a possible order, no rank waits for ever\n",
+      order.codes().size(), order.ranks());
+}
+
+// `line` is what wrote the settings.
+inline int run_settled(run_settings& s, const options& line) {
+  std::optional<checkpoint> saved = reopen(s, line);
+  check_device(s);
+  s.effective = write_json(line.settings({"--resume", "--paced", "--explain", "--check"}), 1) + "\n";
+  const bool tells = s.explain || s.check;
+  if (!s.plan.empty() && tells && (s.plan != "one" || s.ranks > 0 || s.data.empty())) {
+    tell_plan(s);
+    // Data and checkpoints are the same whatever the plan.
+    if (s.explain || s.data.empty()) return 0;
+    return run_one(std::move(s), std::move(saved), {});
+  }
+  if (s.data.empty()) fail(option_missing, "--data");
+  const launched by = find_launch(read_environment(), wishes_of(s));
+  if (!is_spread(s, by)) return run_one(std::move(s), std::move(saved), {});
+  if (const std::optional<int> ended = start_local_ranks(by, read_environment())) return *ended;
+  chosen_plan chosen = choose_plan(s);
+  find_ranks(chosen, s);
+  // One process speaks for all.
+  if (chosen.by.ranks > chosen.by.threads && chosen.by.rank != 0 &&
+      std::freopen("/dev/null", "w", stdout) == nullptr)
+    fail(file_unwritable, "/dev/null");
+  return run_one(std::move(s), std::move(saved), std::move(chosen));
+}
+
+}  // namespace detail
+
+MOTET_BODY int run_program(const training_program& of, int count, const char* const* words) {
+  // A limit on the size of files is to be an error of writing, which is told, and not the end of the process.
+  std::signal(SIGXFSZ, SIG_IGN);
+  try {
+    run_settings s(of);
+    options line = command_line(s);
+    if (!line.parse(count, words)) {
+      std::fputs((line.help() + exit_table()).c_str(), stdout);
+      return 0;
+    }
+    if (s.list_plans) {
+      print_catalogue(of.plans);
+      return 0;
+    }
+    for (int i = 0; i < count; ++i) s.command += (i == 0 ? "" : " ") + std::string(words[i]);
+    return detail::run_settled(s, line);
+  } catch (const std::bad_alloc& problem) {
+    std::fprintf(
+        stderr,
+        "%s: there is not enough memory; --explain tells how much is needed, --accumulate needs less\n",
+        of.name);
+    return exit_code_of(problem).status;
+  } catch (const std::exception& problem) {
+    std::fprintf(stderr, "%s: %s\n", of.name, problem.what());
+    return exit_code_of(problem).status;
+  }
+}
+
+#endif
+}  // namespace motet

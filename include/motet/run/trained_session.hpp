@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/front/trainer.hpp>
+#include <motet/run/session.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace motet {
+
+// The session of a model by its type, whatever it makes of a batch: Own::inputs(batch) are the inputs of its
+// modules, and Own says what is tested of it (tested_model). Device: on what it trains.
+// Asks for: a class Own derived from it, and what Own tells of the model in words.
+// Memory: that of trainer<Net>.
+// Errors: MT-P74, MT-R01, MT-R02, MT-R03, MT-R07, MT-R08, MT-R09, MT-R29
+// Example:
+//   #include <motet/nn/towers/vit.hpp>
+//   using eye = vit<vit_config{.image = 16, .patch = 4, .width = 32, .layers = 1, .heads = 2}>;
+//   using twins = model<join<info_nce, module<"left", eye>, module<"right", eye>>>;
+//   // Both eyes see the same picture. It is trained, and nothing is tested.
+//   class twin_session final : public trained_session<twin_session, cpu::device, twins, fp32> {
+//    public:
+//     explicit twin_session(const session_request& wanted) : trained_session({"twins"}, wanted) {}
+//     twins::batch inputs(const step_input& batch) const {
+//       const pictures& shown = std::get<0>(std::get<pair_input>(batch));
+//       return {shown, shown};
+//     }
+//   };
+template <class Own, class Device, class Net, class Numbers>
+class trained_session : public session {
+ public:
+  trained_session(session_facts facts, const session_request& wanted)
+      : world_(wanted.by, wanted.threads),
+        averages_(wanted.options.ema > 0),
+        train_(wanted.how ? trainer_type(world_, *wanted.how, wanted.options)
+                          : trainer_type(world_, wanted.options)),
+        facts_(std::move(facts)) {
+    facts_.loss = wanted.loss;
+    facts_.precision = wanted.precision;
+    for (const parameter& each : parameters_) facts_.parameters += each.size();
+  }
+
+  const session_facts& facts() const override { return facts_; }
+  std::string machine() override { return train_.device().describe(); }
+  int threads() const override { return train_.threads(); }
+  double measure_peak() override {
+    return train_.sum(train_.device().template measure_peak<typename Numbers::value>());
+  }
+  std::string peak_product() const override { return Device::peak_product; }
+  const program& of() const override { return train_.order(); }
+  std::vector<rank_memory> memory() override { return train_.memory(); }
+  program_work work() override { return train_.work(); }
+  step_costs foretold_costs() override { return train_.foretold_costs(); }
+  double flops(const step_input& batch) override { return train_.flops(own().inputs(batch)); }
+
+  void prepare() override { train_.prepare(); }
+  std::shared_ptr<void> pin(const void* at, std::size_t bytes) override {
+    return train_.device().pin(at, bytes);
+  }
+  std::vector<std::string> paths() override {
+    std::vector<std::string> told;
+    if constexpr (requires { train_.device().paths(); })
+      for (const auto& each : train_.device().paths()) told.push_back(each.sentence());
+    return told;
+  }
+  step_result step(const step_input& batch, double rate) override {
+    return train_.step(own().inputs(batch), rate);
+  }
+  // Inputs that another call makes anew cannot wait: Own overrides this where its inputs stay.
+  void expect(const step_input&) override {}
+  index updates() const override { return train_.updates(); }
+  void finish() override {
+    if constexpr (!Device::shares_memory) train_.device().finish();
+  }
+  step_costs costs() override { return train_.costs(); }
+  void clear_costs() override { train_.clear_costs(); }
+
+  void gather() override { train_.gather(tests_averages() ? weights_of::averages : weights_of::last_step); }
+  const std::vector<parameter>& parameters() const override { return parameters_; }
+  std::vector<float> weights() override { return train_.weights(); }
+  std::filesystem::path save(const std::filesystem::path& run, const std::string& name, json state,
+                             std::size_t keep) override {
+    return train_.save(run, name, std::move(state), keep);
+  }
+  void load(const checkpoint& from, const std::string& name) override { train_.load(from, name); }
+
+  // Of what it has not, Own says nothing.
+  void embed(const pictures&, float*) override {}
+  void embed(const tokens&, float*) override {}
+  std::vector<std::int32_t> say(const pictured_tokens&, std::int32_t, index) override { return {}; }
+  double loss_of(const step_input&) override { return std::numeric_limits<double>::quiet_NaN(); }
+  double logit_scale() const override { return std::numeric_limits<double>::quiet_NaN(); }
+
+  bool is_main() const override { return train_.is_main(); }
+  void require_same(const run_identity& identity) override { train_.require_same(identity); }
+  bool any(bool here) override { return any(here, false).first; }
+  std::pair<bool, bool> any(bool first, bool second) override {
+    // Both in one sum, as processes are fewer than that.
+    constexpr double many = 1 << 26;
+    const double all = train_.sum((first ? 1 : 0) + (second ? many : 0));
+    return {std::fmod(all, many) > 0, all >= many};
+  }
+
+ protected:
+  using trainer_type = trainer<Net, Numbers, Device>;
+  trainer_type& trained() { return train_; }
+  bool tests_averages() const { return averages_; }
+
+ private:
+  Own& own() { return static_cast<Own&>(*this); }
+
+  launched_world world_;
+  bool averages_;  // are what is tested
+  trainer_type train_;
+  session_facts facts_;
+  std::vector<parameter> parameters_ = Net::parameters();
+};
+
+}  // namespace motet
