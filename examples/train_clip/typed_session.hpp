@@ -140,18 +140,29 @@ class typed_session final : public trained_session<typed_session<Device, Picture
   double log_scale_ = std::numeric_limits<double>::quiet_NaN(), bias_ = 0;  // of the last gather()
 };
 
+// A program may be compiled for fp32 alone, in half of the time; on a GPU it has both.
+template <class Device>
+inline constexpr bool trains_in_bf16 =
+    !std::is_same_v<Device, cpu::device> || has_compiled_ranks<mixed_bf16, cpu::device>;
+[[noreturn]] inline void refuse_precision(const std::string& asked) {
+  fail(bad_option_value, "--precision " + asked +
+                             ", in a program that was compiled without bf16 (MOTET_NUMBERS); build it with "
+                             "-DMOTET_NUMBERS=\"fp32;bf16\"");
+}
+
 // The nets do not depend on the loss, so both losses share their code.
+template <class Device, vit_config Picture, text_config Caption, class Numbers>
+std::unique_ptr<session> make_session_of(const char* name, const session_request& wanted) {
+  if (wanted.loss == "sigmoid")
+    return std::make_unique<typed_session<Device, Picture, Caption, pairwise_sigmoid, Numbers>>(name, wanted);
+  return std::make_unique<typed_session<Device, Picture, Caption, info_nce, Numbers>>(name, wanted);
+}
 template <class Device, vit_config Picture, text_config Caption>
 std::unique_ptr<session> make_session(const char* name, const session_request& wanted) {
-  const bool sigmoid = wanted.loss == "sigmoid", half = wanted.precision != "fp32";
-  if (sigmoid && half)
-    return std::make_unique<typed_session<Device, Picture, Caption, pairwise_sigmoid, mixed_bf16>>(name,
-                                                                                                   wanted);
-  if (sigmoid)
-    return std::make_unique<typed_session<Device, Picture, Caption, pairwise_sigmoid, fp32>>(name, wanted);
-  if (half)
-    return std::make_unique<typed_session<Device, Picture, Caption, info_nce, mixed_bf16>>(name, wanted);
-  return std::make_unique<typed_session<Device, Picture, Caption, info_nce, fp32>>(name, wanted);
+  if (wanted.precision == "fp32") return make_session_of<Device, Picture, Caption, fp32>(name, wanted);
+  if constexpr (trains_in_bf16<Device>)
+    return make_session_of<Device, Picture, Caption, mixed_bf16>(name, wanted);
+  else refuse_precision(wanted.precision);
 }
 
 }  // namespace motet::train_clip
