@@ -1,31 +1,52 @@
+set(MOTET_NUMBERS fp32 bf16 fp64 CACHE STRING "Numbers that motet::trainer is compiled for: fp32, and any of bf16 (mixed_bf16) and fp64")
+
 # motet_add_compiled(<name> <include folder>): static libraries of what is compiled once for all files that link it: <name> has the kernels of towers,
-# <name>_ranks what trains a model on ranks, whatever the model, and what brings it data. Each is made only when something links it. motet::trainer links
+# <name>_ranks what trains a model on ranks, whatever the model, and what brings it data. Each is made only when something links it. motet::trainer is
 # both: what a program that trains says. <name>_run, motet::run, has the program around it as well (run_program).
 function(motet_add_compiled name include)
-  add_library(${name} STATIC EXCLUDE_FROM_ALL)
-  foreach(part IN ITEMS float double bf16)
-    target_sources(${name} PRIVATE ${include}/motet/backend/cpu/compiled/${part}.cpp)
+  foreach(each IN LISTS MOTET_NUMBERS)
+    if(NOT each MATCHES "^(fp32|bf16|fp64)$")
+      message(FATAL_ERROR "motet: MOTET_NUMBERS has ${each}: it wants fp32, and any of bf16 and fp64")
+    endif()
   endforeach()
+  # What is left out is compiled by whoever uses it, as without this library.
+  set(kernels float)
+  set(ranks ranks_fp32 programs launch data)
+  set(left_out)
+  if("bf16" IN_LIST MOTET_NUMBERS)
+    list(APPEND kernels bf16)
+    list(PREPEND ranks ranks_bf16)
+  else()
+    list(APPEND left_out MOTET_COMPILED_WITHOUT_BF16=1)
+  endif()
+  if("fp64" IN_LIST MOTET_NUMBERS)
+    list(APPEND kernels double)
+  else()
+    list(APPEND left_out MOTET_COMPILED_WITHOUT_FP64=1)
+  endif()
+
+  add_library(${name} STATIC EXCLUDE_FROM_ALL)
+  list(TRANSFORM kernels REPLACE "(.+)" "${include}/motet/backend/cpu/compiled/\\1.cpp")
+  target_sources(${name} PRIVATE ${kernels})
   target_link_libraries(${name} PUBLIC motet::motet)
-  target_compile_definitions(${name} INTERFACE MOTET_COMPILED_KERNELS=1)
+  target_compile_definitions(${name} INTERFACE MOTET_COMPILED_KERNELS=1 ${left_out})
   add_library(motet::compiled ALIAS ${name})
 
   add_library(${name}_ranks STATIC EXCLUDE_FROM_ALL)
-  foreach(part IN ITEMS ranks_fp32 ranks_bf16 launch data)
-    target_sources(${name}_ranks PRIVATE ${include}/motet/front/compiled/${part}.cpp)
-  endforeach()
-  target_link_libraries(${name}_ranks PUBLIC motet::motet)
+  list(TRANSFORM ranks REPLACE "(.+)" "${include}/motet/front/compiled/\\1.cpp")
+  target_sources(${name}_ranks PRIVATE ${ranks})
+  # What is done once, before a run starts, is compiled in half of the time.
+  set_property(SOURCE ${include}/motet/front/compiled/programs.cpp ${include}/motet/front/compiled/launch.cpp PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
+  # Their products of matrices, which Muon has, are among the kernels.
+  target_link_libraries(${name}_ranks PUBLIC ${name})
   target_compile_definitions(${name}_ranks INTERFACE MOTET_COMPILED_RANKS=1 MOTET_COMPILED_DATA=1)
   add_library(motet::compiled_ranks ALIAS ${name}_ranks)
-
-  add_library(${name}_trainer INTERFACE)
-  target_link_libraries(${name}_trainer INTERFACE ${name} ${name}_ranks)
-  add_library(motet::trainer ALIAS ${name}_trainer)
+  add_library(motet::trainer ALIAS ${name}_ranks)
 
   add_library(${name}_run STATIC EXCLUDE_FROM_ALL ${include}/motet/run/compiled/run_program.cpp)
   # It steers; what computes for long is in the others.
   target_compile_options(${name}_run PRIVATE -O1)
-  target_link_libraries(${name}_run PUBLIC ${name}_trainer)
+  target_link_libraries(${name}_run PUBLIC ${name}_ranks)
   target_compile_definitions(${name}_run INTERFACE MOTET_COMPILED_RUN=1)
   add_library(motet::run ALIAS ${name}_run)
 endfunction()

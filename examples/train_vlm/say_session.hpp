@@ -103,9 +103,11 @@ class say_session final : public trained_session<say_session<Device, Eye, Words,
 
 template <class Device, vit_config Eye, decoder_config Words>
 std::unique_ptr<session> make_say_session(const char* name, const session_request& wanted) {
-  if (wanted.precision != "fp32")
+  if (wanted.precision == "fp32")
+    return std::make_unique<say_session<Device, Eye, Words, fp32>>(name, wanted);
+  if constexpr (trains_in_bf16<Device>)
     return std::make_unique<say_session<Device, Eye, Words, mixed_bf16>>(name, wanted);
-  return std::make_unique<say_session<Device, Eye, Words, fp32>>(name, wanted);
+  else refuse_precision(wanted.precision);
 }
 
 }  // namespace motet::train_vlm

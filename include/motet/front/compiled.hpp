@@ -13,7 +13,7 @@
 // What trains any model on ranks that are threads, or processes of MPI, makes features with it and writes its
 // checkpoints, by number type: MOTET_RANKS(extern, fp32) says that another file has it, MOTET_RANKS(, fp32)
 // makes this file have it. It knows nothing of a model's type, so a program of several files, or one that is
-// built often, defines MOTET_COMPILED_RANKS everywhere and compiles the two files of compiled/ once (with
+// built often, defines MOTET_COMPILED_RANKS everywhere and compiles the files of compiled/ once (with
 // CMake: link motet::compiled_ranks). Nothing else changes.
 
 #define MOTET_THREAD_RANKS(KEYWORD, NUMBERS)                                                                 \
@@ -34,5 +34,7 @@
 
 #if defined(MOTET_COMPILED_RANKS)
 MOTET_RANKS(extern, fp32)
+#if !defined(MOTET_COMPILED_WITHOUT_BF16)
 MOTET_RANKS(extern, mixed_bf16)
+#endif
 #endif

@@ -17,9 +17,13 @@ namespace motet {
 
 // Whether the files of front/compiled/ have what these need.
 template <class Numbers, class Device>
-inline constexpr bool has_compiled_ranks =
-    std::is_same_v<Device, cpu::device> &&
-    (std::is_same_v<Numbers, fp32> || std::is_same_v<Numbers, mixed_bf16>);
+inline constexpr bool has_compiled_ranks = false;
+template <>
+inline constexpr bool has_compiled_ranks<fp32, cpu::device> = true;
+#if !defined(MOTET_COMPILED_WITHOUT_BF16)
+template <>
+inline constexpr bool has_compiled_ranks<mixed_bf16, cpu::device> = true;
+#endif
 
 // Trains a model on the ranks of a plan, wherever launch() found them: as threads of this process, or one in
 // each of many processes, of which all then make the same calls. Without a plan all modules are on one rank,

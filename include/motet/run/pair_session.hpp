@@ -88,6 +88,7 @@ std::unique_ptr<session> make_pair_session_of(const char* name, const session_re
     return std::make_unique<pair_session<Device, Picture, Caption, pairwise_sigmoid, Numbers>>(name, wanted);
   return std::make_unique<pair_session<Device, Picture, Caption, info_nce, Numbers>>(name, wanted);
 }
+
 // The session of two towers as a command line asks for it: loss "infonce" or "sigmoid", products in fp32 or
 // less.
 // Asks for: towers whose embeddings are equally wide.
@@ -104,7 +105,9 @@ std::unique_ptr<session> make_pair_session_of(const char* name, const session_re
 template <class Device, vit_config Picture, text_config Caption>
 std::unique_ptr<session> make_pair_session(const char* name, const session_request& wanted) {
   if (wanted.precision == "fp32") return make_pair_session_of<Device, Picture, Caption, fp32>(name, wanted);
-  return make_pair_session_of<Device, Picture, Caption, mixed_bf16>(name, wanted);
+  if constexpr (trains_in_bf16<Device>)
+    return make_pair_session_of<Device, Picture, Caption, mixed_bf16>(name, wanted);
+  else refuse_precision(wanted.precision);
 }
 
 }  // namespace motet

@@ -3,6 +3,7 @@
 
 #include <motet/front/trainer.hpp>
 #include <motet/run/session.hpp>
+#include <motet/tools/messages.hpp>
 
 #include <cmath>
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -122,5 +124,15 @@ class trained_session : public session {
   session_facts facts_;
   std::vector<parameter> parameters_ = Net::parameters();
 };
+
+// A program may be compiled for fp32 alone, in half of the time; on a GPU it has both.
+template <class Device>
+inline constexpr bool trains_in_bf16 =
+    !std::is_same_v<Device, cpu::device> || has_compiled_ranks<mixed_bf16, cpu::device>;
+[[noreturn]] inline void refuse_precision(const std::string& asked) {
+  fail(bad_option_value, "--precision " + asked +
+                             ", in a program that was compiled without bf16 (MOTET_NUMBERS); build it with "
+                             "-DMOTET_NUMBERS=\"fp32;bf16\"");
+}
 
 }  // namespace motet

@@ -8,7 +8,7 @@
 // The kernels that every tower needs, by number type: MOTET_KERNELS_FLOAT(extern) says that another file has
 // them, MOTET_KERNELS_FLOAT() makes this file have them. They are most of what a program of towers compiles,
 // so a program of several files, or one that is built often, defines MOTET_COMPILED_KERNELS everywhere and
-// compiles the three files of compiled/ once (with CMake: link motet::compiled). Nothing else changes.
+// compiles the files of compiled/ once (with CMake: link motet::compiled). Nothing else changes.
 
 #define MOTET_KERNELS_GEMM(KEYWORD, COMPUTE, A, B, OUT, EPILOGUE) \
   KEYWORD template void gemm<COMPUTE, A, B, OUT, EPILOGUE>(       \
@@ -101,6 +101,10 @@ using backward_epilogue = gemm_epilogue<Sum, Out, Out, epilogue_mode::backward>;
 
 #if defined(MOTET_COMPILED_KERNELS)
 MOTET_KERNELS_FLOAT(extern)
+#if !defined(MOTET_COMPILED_WITHOUT_FP64)
 MOTET_KERNELS_DOUBLE(extern)
+#endif
+#if !defined(MOTET_COMPILED_WITHOUT_BF16)
 MOTET_KERNELS_BF16(extern)
+#endif
 #endif

@@ -14,6 +14,18 @@
 
 namespace motet {
 
+// A plan with its modules in the model's order, and the order of computations on every rank that it means.
+struct proven_plan {
+  plan value;
+  score order;
+};
+
+// What is wrong with a plan for a model and a batch, naming the module or the rank; `row` is then the rule.
+// Empty: nothing is, and `made` has its order.
+std::string explain_plan(const plan& given, const list<module_facts>& facts, index samples,
+                         const message** row = nullptr, proven_plan* made = nullptr);
+
+#if !defined(MOTET_COMPILED_RANKS)
 namespace detail {
 
 inline std::string counted(index count, const char* what) {
@@ -93,16 +105,8 @@ inline std::string detail_of_module(const verdict& found, const plan& of, const 
 
 }  // namespace detail
 
-// A plan with its modules in the model's order, and the order of computations on every rank that it means.
-struct proven_plan {
-  plan value;
-  score order;
-};
-
-// What is wrong with a plan for a model and a batch, naming the module or the rank; `row` is then the rule.
-// Empty: nothing is, and `made` has its order.
-inline std::string explain_plan(const plan& given, const list<module_facts>& facts, index samples,
-                                const message** row = nullptr, proven_plan* made = nullptr) {
+MOTET_BODY std::string explain_plan(const plan& given, const list<module_facts>& facts, index samples,
+                                    const message** row, proven_plan* made) {
   const plan of = arranged(given, facts);
   const auto say = [&](const verdict& found, std::string text) {
     if (row != nullptr) *row = found.why;
@@ -141,6 +145,7 @@ inline std::string explain_plan(const plan& given, const list<module_facts>& fac
   if (made != nullptr) *made = {of, std::move(order)};
   return {};
 }
+#endif
 
 // The plan in the model's order and what it means, or an error that names the module, the rule and the
 // remedy: before any rank starts.

@@ -211,8 +211,12 @@ class gradient_ownership {
   std::map<std::pair<std::int32_t, std::int32_t>, std::vector<std::vector<summed>>> calls_;
 };
 
-inline void require_owned_once(const gradient_ownership& of) {
+void require_owned_once(const gradient_ownership& of);
+
+#if !defined(MOTET_COMPILED_RANKS)
+MOTET_BODY void require_owned_once(const gradient_ownership& of) {
   if (const ownership_finding found = of.check(); !found.ok()) fail(gradients_not_owned, found.what);
 }
+#endif
 
 }  // namespace motet

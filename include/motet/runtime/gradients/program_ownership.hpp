@@ -28,35 +28,8 @@ inline reduction_layout reduction_of_stage(std::span<const parameter> parameters
 
 // All stages that learn, of all ranks of a program, for check(). Nothing is allocated for weights, and no
 // rank is asked.
-inline gradient_ownership ownership_of(const model_outline& model, const program& of,
-                                       const stage_groups& groups,
-                                       const std::vector<module_choice>& choices) {
-  gradient_ownership all;
-  for (const auto& members : groups.reduce()) all.add_group(members);
-  for (const voice& sings : of.voices) {
-    if (!sings.updates()) continue;
-    const auto module = as_size(sings.module);
-    const net_outline& net = *model.nets[module];
-    const module_choice choice = module < choices.size() ? choices[module] : module_choice{};
-    const tensor_cut cut{groups.tensor_of(sings), groups.tensor_member(sings)};
-    const std::vector<index> layers =
-        split_layers(model.names[module], net.layers, sings.stages, choice.layers);
-    stage_range range;
-    for (std::int32_t s = 0; s < sings.stages; ++s) {
-      range = {range.last, range.last + layers[as_size(s)]};
-      const std::vector<parameter> own = net.parameters_of(model.names[module], range, cut);
-      const index size = net.span_of(range, cut).size();
-      bucket_options options;
-      options.shards = choice.shard_optimizer;
-      const std::int32_t rank = of.place(sings, s);
-      const std::vector<interval> layers_of =
-          choice.shard_gradients ? net.gradient_parts(range, cut) : std::vector<interval>{};
-      all.add_stage(rank, own, reduction_of_stage(own, size, groups, sings, s, rank, options, layers_of),
-                    groups.of(sings, s).cut, groups.of(sings, s).shared);
-    }
-  }
-  return all;
-}
+gradient_ownership ownership_of(const model_outline& model, const program& of, const stage_groups& groups,
+                                const std::vector<module_choice>& choices);
 // Muon's matrices are whole, with their gradients, wherever they are updated; else MT-R29. All ranks find the
 // same.
 inline void require_whole_matrices(const model_outline& model, const program& of, const stage_groups& groups,
@@ -86,5 +59,37 @@ gradient_ownership ownership_of(const program& of, const stage_groups& groups,
                                 const std::vector<module_choice>& choices) {
   return ownership_of(outline_of_model<Model>, of, groups, choices);
 }
+
+#if !defined(MOTET_COMPILED_RANKS)
+MOTET_BODY gradient_ownership ownership_of(const model_outline& model, const program& of,
+                                           const stage_groups& groups,
+                                           const std::vector<module_choice>& choices) {
+  gradient_ownership all;
+  for (const auto& members : groups.reduce()) all.add_group(members);
+  for (const voice& sings : of.voices) {
+    if (!sings.updates()) continue;
+    const auto module = as_size(sings.module);
+    const net_outline& net = *model.nets[module];
+    const module_choice choice = module < choices.size() ? choices[module] : module_choice{};
+    const tensor_cut cut{groups.tensor_of(sings), groups.tensor_member(sings)};
+    const std::vector<index> layers =
+        split_layers(model.names[module], net.layers, sings.stages, choice.layers);
+    stage_range range;
+    for (std::int32_t s = 0; s < sings.stages; ++s) {
+      range = {range.last, range.last + layers[as_size(s)]};
+      const std::vector<parameter> own = net.parameters_of(model.names[module], range, cut);
+      const index size = net.span_of(range, cut).size();
+      bucket_options options;
+      options.shards = choice.shard_optimizer;
+      const std::int32_t rank = of.place(sings, s);
+      const std::vector<interval> layers_of =
+          choice.shard_gradients ? net.gradient_parts(range, cut) : std::vector<interval>{};
+      all.add_stage(rank, own, reduction_of_stage(own, size, groups, sings, s, rank, options, layers_of),
+                    groups.of(sings, s).cut, groups.of(sings, s).shared);
+    }
+  }
+  return all;
+}
+#endif
 
 }  // namespace motet

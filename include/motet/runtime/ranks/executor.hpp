@@ -35,21 +35,25 @@ struct score_sheet {
   std::int32_t join_meetings() const { return graph.first_meetings[of.joins]; }
   std::int32_t second(std::int32_t meeting) const { return graph.computations + meeting; }
 
-  explicit score_sheet(program from) : of(std::move(from)) {
-    require_legal(of);  // by the stricter delivery, which passes on every transport
-    build_graph(of, delivery::buffered, graph);
-    tags.resize(of.instructions.size(), -1);
-    for (index i = 0; i < of.instructions.size(); ++i) {
-      if (is_send(of.instructions[i].what)) tags[i] = messages++;
-      if (graph.meetings[i] >= 0) tags[i] = graph.meetings[i];
-    }
-    for (std::int32_t i = 0; i < of.instructions.size(); ++i) {
-      if (!is_receive(of.instructions[i].what)) continue;
-      for (const std::int32_t each : graph.waits_of(i))
-        if (each >= 0 && is_send(of.instructions[each].what)) tags[i] = tags[each];
-    }
-  }
+  explicit score_sheet(program from);
 };
+
+#if !defined(MOTET_COMPILED_RANKS)
+MOTET_BODY score_sheet::score_sheet(program from) : of(std::move(from)) {
+  require_legal(of);  // by the stricter delivery, which passes on every transport
+  build_graph(of, delivery::buffered, graph);
+  tags.resize(of.instructions.size(), -1);
+  for (index i = 0; i < of.instructions.size(); ++i) {
+    if (is_send(of.instructions[i].what)) tags[i] = messages++;
+    if (graph.meetings[i] >= 0) tags[i] = graph.meetings[i];
+  }
+  for (std::int32_t i = 0; i < of.instructions.size(); ++i) {
+    if (!is_receive(of.instructions[i].what)) continue;
+    for (const std::int32_t each : graph.waits_of(i))
+      if (each >= 0 && is_send(of.instructions[each].what)) tags[i] = tags[each];
+  }
+}
+#endif
 
 // Runs one rank's part of a program: each lane in its order, an instruction when all that it waits for on
 // this rank is done. Nothing is allocated.

@@ -17,25 +17,30 @@ struct checkpoint_writer {
 
 // By every rank, with all its pieces; one that holds nothing says so too. When all have returned, one of them
 // calls finish().
-inline void save_part(const checkpoint_writer& by, std::span<const parameter_piece<float>> pieces) {
-  held_tensors<const float> own;
-  for (const auto& piece : pieces) append_written(own, piece);
-  write_checkpoint_part(by.run, {by.updates, by.name, by.rank, by.ranks, own.weights, own.moments,
-                                 std::string(name_of(by.optimizer))});
-}
-inline std::filesystem::path finish(const checkpoint_writer& by, json state, json description,
-                                    std::size_t keep = 2) {
-  return finish_checkpoint(by.run, {by.updates, by.name, by.ranks, std::move(state), std::move(description)},
-                           keep);
-}
+void save_part(const checkpoint_writer& by, std::span<const parameter_piece<float>> pieces);
+std::filesystem::path finish(const checkpoint_writer& by, json state, json description, std::size_t keep = 2);
 
 // Fills one rank's pieces from a checkpoint of any ranks. `model` lists all parameters of the model, whole,
 // of which those before `trainable` learn: so every rank finds out whether the checkpoint fits the model, and
 // all find the same. Nothing is changed when something is wrong: another optimizer is MT-R56. Averages of
 // weights are filled where both have them. Returns the updates.
-inline index load(std::span<const parameter_piece<float>> pieces, std::span<const parameter> model,
-                  index trainable, const checkpoint& from, const std::string& name,
-                  optimizer_kind by = optimizer_kind::adamw) {
+index load(std::span<const parameter_piece<float>> pieces, std::span<const parameter> model, index trainable,
+           const checkpoint& from, const std::string& name, optimizer_kind by = optimizer_kind::adamw);
+
+#if !defined(MOTET_COMPILED_RANKS)
+MOTET_BODY void save_part(const checkpoint_writer& by, std::span<const parameter_piece<float>> pieces) {
+  held_tensors<const float> own;
+  for (const auto& piece : pieces) append_written(own, piece);
+  write_checkpoint_part(by.run, {by.updates, by.name, by.rank, by.ranks, own.weights, own.moments,
+                                 std::string(name_of(by.optimizer))});
+}
+MOTET_BODY std::filesystem::path finish(const checkpoint_writer& by, json state, json description,
+                                        std::size_t keep) {
+  return finish_checkpoint(by.run, {by.updates, by.name, by.ranks, std::move(state), std::move(description)},
+                           keep);
+}
+MOTET_BODY index load(std::span<const parameter_piece<float>> pieces, std::span<const parameter> model,
+                      index trainable, const checkpoint& from, const std::string& name, optimizer_kind by) {
   if (from.has_optimizer() && from.moved_by() != name_of(by))
     fail(checkpoint_of_another_optimizer, sentence({from.path().string(), " was made by ", from.moved_by(),
                                                     ", and this run moves weights by ", name_of(by)}));
@@ -57,5 +62,6 @@ inline index load(std::span<const parameter_piece<float>> pieces, std::span<cons
   from.load_slices(name, own.weights, own.moments);
   return static_cast<index>(from.step());
 }
+#endif
 
 }  // namespace motet

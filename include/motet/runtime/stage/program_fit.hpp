@@ -13,6 +13,31 @@
 
 namespace motet {
 
+// The program of a score for a model, with the names of its modules. The score's modules are the model's, in
+// their order; each has one voice, all meet in one join or feed those that do as the model's edges say, and
+// those that are frozen go forward only (schedule/compose.hpp: without_backward).
+program program_for(const model_outline& model, const score& order, bool update);
+template <class Model>
+program program_for(const score& order, bool update) {
+  return program_for(outline_of_model<Model>, order, update);
+}
+
+// The tensor degree of each of so many modules, which must divide the shards that the program gives it.
+inline std::vector<std::int32_t> tensor_degrees_of(const program& of,
+                                                   const std::vector<module_choice>& chosen,
+                                                   std::size_t modules) {
+  std::vector<std::int32_t> all(modules, 1);
+  for (std::size_t k = 0; k < std::min(modules, chosen.size()); ++k) all[k] = chosen[k].tensor;
+  for (const voice& each : of.voices)
+    if (const std::int32_t tensor = all[static_cast<std::size_t>(each.module)];
+        tensor < 1 || each.shards % tensor != 0)
+      fail(program_does_not_fit,
+           sentence({std::string(each.name.view()), " has ", each.shards,
+                     " shards in the program, tensor degree ", tensor, " must divide them"}));
+  return all;
+}
+
+#if !defined(MOTET_COMPILED_RANKS)
 namespace detail {
 
 // Rows that a microbatch brings again meet stages that wait for them only if all stages of its module run it
@@ -33,10 +58,7 @@ inline void check_replays(const score& order) {
 
 }  // namespace detail
 
-// The program of a score for a model, with the names of its modules. The score's modules are the model's, in
-// their order; each has one voice, all meet in one join or feed those that do as the model's edges say, and
-// those that are frozen go forward only (schedule/compose.hpp: without_backward).
-inline program program_for(const model_outline& model, const score& order, bool update) {
+MOTET_BODY program program_for(const model_outline& model, const score& order, bool update) {
   const auto wrong = [](const std::string& what) { fail(program_does_not_fit, what); };
   const auto size = static_cast<std::int32_t>(model.size());
   list<std::int32_t> voices(size, 0);
@@ -85,24 +107,6 @@ inline program program_for(const model_outline& model, const score& order, bool 
   detail::check_replays(order);
   return named_voices(compile(order, {messages::in_channels, update, true}), names);
 }
-template <class Model>
-program program_for(const score& order, bool update) {
-  return program_for(outline_of_model<Model>, order, update);
-}
-
-// The tensor degree of each of so many modules, which must divide the shards that the program gives it.
-inline std::vector<std::int32_t> tensor_degrees_of(const program& of,
-                                                   const std::vector<module_choice>& chosen,
-                                                   std::size_t modules) {
-  std::vector<std::int32_t> all(modules, 1);
-  for (std::size_t k = 0; k < std::min(modules, chosen.size()); ++k) all[k] = chosen[k].tensor;
-  for (const voice& each : of.voices)
-    if (const std::int32_t tensor = all[static_cast<std::size_t>(each.module)];
-        tensor < 1 || each.shards % tensor != 0)
-      fail(program_does_not_fit,
-           sentence({std::string(each.name.view()), " has ", each.shards,
-                     " shards in the program, tensor degree ", tensor, " must divide them"}));
-  return all;
-}
+#endif
 
 }  // namespace motet

@@ -62,9 +62,7 @@ class placed_model {
       fail(bad_training_option, sentence({"a batch of ", samples, " samples in ", each.joins(), " groups of ",
                                           parts, " microbatches for ", each.name.view()}));
     }
-    buffer_counts buffers;
-    if (const finding found = count_buffers(of(), buffers); !found.ok())
-      fail(*found.why, detail_of(of(), found));
+    const buffer_counts buffers = require_buffers(of());
     homes_.resize(as_size(of().ranks()));
     points_.resize(homes_.size());
     for (const std::int32_t r : ranks) {

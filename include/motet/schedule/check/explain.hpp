@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/schedule/check/buffers.hpp>
 #include <motet/schedule/check/check.hpp>
 #include <motet/schedule/core/rules.hpp>
 
@@ -71,9 +72,21 @@ inline std::string explain(const program& of, const check_result& result) {
 // MT-P29, MT-P30, MT-P31, MT-P32, MT-P33, MT-P34, MT-P35, MT-P36, MT-P37, MT-P38
 // Example:
 //   std::string why_not(const program& steps) { return explain(steps, check(steps)); }
-inline void require_legal(const program& of, delivery how = delivery::rendezvous) {
+void require_legal(const program& of, delivery how = delivery::rendezvous);
+
+// The buffers that each stage needs; a program for which no number is enough is refused as by require_legal().
+buffer_counts require_buffers(const program& of);
+
+#if !defined(MOTET_COMPILED_RANKS)
+MOTET_BODY void require_legal(const program& of, delivery how) {
   const check_result result = check(of, how);
   if (!result.ok()) fail(*result.found.why, detail_of(of, result.found) + cycle_of(of, result));
 }
+MOTET_BODY buffer_counts require_buffers(const program& of) {
+  buffer_counts counts;
+  if (const finding found = count_buffers(of, counts); !found.ok()) fail(*found.why, detail_of(of, found));
+  return counts;
+}
+#endif
 
 }  // namespace motet
