@@ -47,5 +47,6 @@
 #include <motet/schedule/write/schedules.hpp>
 #include <motet/strategy/mesh.hpp>
 #include <motet/strategy/resplit.hpp>
+#include <motet/strategy/sample_parts.hpp>
 #include <motet/strategy/sample_split.hpp>
 #include <motet/strategy/weighted_shares.hpp>

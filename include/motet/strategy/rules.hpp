@@ -56,9 +56,6 @@
   X(fed_apart, "MT-S19", "modules of an edge have context 1",                                                \
     "rows of one sample would have to change ranks between the modules, which is not there yet",             \
     "give the module context 1")                                                                             \
-  X(fed_unevenly, "MT-S20", "modules of an edge that are cut unlike cut the batch in equal parts",           \
-    "data x tensor x microbatches does not divide the batch, so a sample could lie between two parts",       \
-    "take a batch that it divides, for both modules, or cut both alike")                                     \
   X(nothing_to_fill, "MT-S21", "a module that fills gaps leads to one that leaves them",                     \
     "it ends in the loss itself, so that nobody waits while it computes",                                    \
     "let those that feed others fill, and leave the one with the loss as it is")                             \

@@ -230,7 +230,7 @@ constexpr folded_plan unfolded_plan(const plan& of) {
 constexpr verdict write_program(const folded_plan& from, const list<module_facts>& facts, program& out,
                                 std::uint8_t summing = lane::reduce) {
   score order;
-  if (const verdict found = write_plan(from.small, facts, order, from.together); !found.ok()) return found;
+  if (const verdict found = write_plan(from.small, facts, order, 0, from.together); !found.ok()) return found;
   out = compile(order, {.reduce = false});
   program summed;
   summed.instructions.reserve(out.instructions.size() + out.places.size());

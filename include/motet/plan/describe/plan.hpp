@@ -3,6 +3,7 @@
 
 #include <motet/plan/describe/model_facts.hpp>
 #include <motet/strategy/mesh.hpp>
+#include <motet/strategy/sample_parts.hpp>
 #include <motet/strategy/sample_split.hpp>
 
 namespace motet {
@@ -35,6 +36,10 @@ struct module_plan {
   // The samples of a step go to replicas and microbatches by this split.
   constexpr sample_split split(index samples) const {
     return {samples, groups(), on.split().data, whole_group()};
+  }
+  // And to its ranks by this one, where modules feed one another.
+  constexpr sample_parts parts(index samples) const {
+    return {samples, microbatches, on.split().data, on.split().tensor, on.split().context};
   }
   friend constexpr bool operator==(const module_plan&, const module_plan&) = default;
 };

@@ -10,6 +10,8 @@
 #include <motet/schedule/write/through.hpp>
 #include <motet/strategy/rules.hpp>
 
+#include <numeric>
+
 namespace motet {
 
 namespace detail {
@@ -24,17 +26,20 @@ constexpr batch_sync::shape towers_of(const plan& from) {
   return all;
 }
 
-// All modules may cut the samples of a step in the same parts.
+// All modules cut the samples of a step in the same parts.
 constexpr bool cut_alike(const list<module_plan>& all) {
   for (const module_plan& each : all)
     if (each.on.split().data != all[0].on.split().data ||
-        each.on.split().tensor != all[0].on.split().tensor || each.microbatches != all[0].microbatches)
+        each.on.split().tensor != all[0].on.split().tensor ||
+        each.on.split().context != all[0].on.split().context || each.microbatches != all[0].microbatches)
       return false;
   return true;
 }
-// In how many parts a module cuts them: its ranks have whole samples, microbatch for microbatch.
-constexpr index sample_parts(const module_plan& own) {
-  return index{own.microbatches} * own.on.split().data * own.on.split().tensor;
+// As many samples as a step has where nobody said: all modules cut them evenly.
+constexpr index even_samples(const plan& of) {
+  index all = 1;
+  for (const module_plan& each : of.modules) all = std::lcm(all, each.parts(1).count());
+  return all;
 }
 
 // A voice of the seats of a plan.
@@ -45,12 +50,13 @@ struct plan_seat {
 // Modules that feed one another as one pipeline: one replica of each, where all are cut alike; else all
 // replicas.
 template <class Schedule>
-constexpr verdict write_seats_through(const plan& from, const list<module_facts>& facts, score& out,
-                                      list<plan_seat>& seats) {
+constexpr verdict write_seats_through(const plan& from, const list<module_facts>& facts, index samples,
+                                      score& out, list<plan_seat>& seats) {
   constexpr bool all_first = std::is_same_v<Schedule, gpipe>;
   if (!all_first && !std::is_same_v<Schedule, one_f_one_b>) return {reason::schedule_without_edges, 0, 0, 0};
   through_shape shape;
   shape.all_first = all_first;
+  shape.samples = samples;
   const bool alike = cut_alike(from.modules);
   list<std::int32_t> first;  // voice of each module
   std::int32_t voices = 0;
@@ -87,26 +93,32 @@ constexpr verdict write_seats_through(const plan& from, const list<module_facts>
   return {};
 }
 
-// Who feeds whom where modules are cut unlike: of two that an edge joins, those with samples of each other.
-// The parts of a module lie in the order of microbatches, then replicas, then tensor ranks.
-constexpr void feed_by_samples(const plan& from, const list<module_facts>& facts, score& out) {
+// Who feeds whom where modules are cut unlike: of two that an edge joins, those with samples of each other. A
+// part without samples stays with the one at its place, with which it exchanges no rows.
+constexpr void feed_by_samples(const plan& from, const list<module_facts>& facts, index samples, score& out) {
   list<fed_cell> feeds;
   list<std::int32_t> first(from.modules.size(), -1);  // voice of each module
   for (std::int32_t v = static_cast<std::int32_t>(out.voices().size()); v-- > 0;)
     first[out.voices()[v].module] = v;
-  for (std::int32_t w = 0; w < out.voices().size(); ++w) {
-    const voice& to = out.voices()[w];
-    const degrees& split = from.modules[to.module].on.split();
-    const index parts = sample_parts(from.modules[to.module]);
-    for (const std::int32_t source : facts[to.module].from) {
-      const degrees& other = from.modules[source].on.split();
-      const index others = sample_parts(from.modules[source]), ranks = index{other.data} * other.tensor;
-      for (std::int32_t m = 0; m < to.microbatches; ++m) {
-        const index part = (index{m} * split.data + to.replica) * split.tensor + to.shard;
-        for (index at = part * others / parts; at * parts < (part + 1) * others; ++at)
-          feeds.push({static_cast<std::int32_t>(first[source] + at % ranks),
-                      static_cast<std::int32_t>(at / ranks), w, m});
-      }
+  const auto voice_of = [&](index module, std::int32_t replica, std::int32_t shard) {
+    return first[module] + replica * from.modules[module].shards() + shard;
+  };
+  for (index k = 0; k < from.modules.size(); ++k) {
+    const sample_parts own = from.modules[k].parts(samples);
+    for (const std::int32_t source : facts[k].from) {
+      const sample_parts others = from.modules[source].parts(samples);
+      own.each([&](std::int32_t m, std::int32_t r, std::int32_t part, interval has) {
+        others.each_with(has, [&](std::int32_t n, std::int32_t replica, std::int32_t shard) {
+          feeds.push({voice_of(source, replica, shard), n, voice_of(k, r, part), m});
+        });
+      });
+      if (samples >= others.count()) continue;
+      others.each([&](std::int32_t n, std::int32_t replica, std::int32_t shard, interval has) {
+        if (has.size() > 0) return;
+        own.each_with(has, [&](std::int32_t m, std::int32_t r, std::int32_t part) {
+          feeds.push({voice_of(source, replica, shard), n, voice_of(k, r, part), m});
+        });
+      });
     }
   }
   out.feed_as(feeds);
@@ -177,13 +189,14 @@ constexpr cost_table costs_of_plan(const plan& from, const list<module_facts>& f
 
 }  // namespace detail
 
-constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, score& out,
+constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, score& out, index samples = 0,
                              bool together = false);
 
 namespace detail {
 
 // The others' own plan, and those that fill go into its gaps.
-constexpr verdict write_filled(const plan& from, const list<module_facts>& facts, score& out, bool together) {
+constexpr verdict write_filled(const plan& from, const list<module_facts>& facts, score& out, index samples,
+                               bool together) {
   plan others{from.cluster, from.schedule, {}};
   list<module_facts> facts_of_others;
   list<std::int32_t> place;  // of each module among the others
@@ -210,7 +223,7 @@ constexpr verdict write_filled(const plan& from, const list<module_facts>& facts
     facts_of_others.push(made);
   }
   score alone;
-  if (verdict found = write_plan(others, facts_of_others, alone, together); !found.ok()) {
+  if (verdict found = write_plan(others, facts_of_others, alone, samples, together); !found.ok()) {
     for (index k = 0; k < place.size(); ++k)
       if (place[k] == found.where) return {found.why, k, found.got, found.wanted};
     return found;
@@ -257,7 +270,7 @@ constexpr verdict write_filled(const plan& from, const list<module_facts>& facts
       if (each.paired) all.pair_with_next();
     }
   }
-  feed_by_samples(from, facts, all);
+  feed_by_samples(from, facts, samples, all);
   how.costs = costs_of_plan(from, facts, all);
   filled_score found;
   verdict filled = fill_gaps(all, how, found);
@@ -269,16 +282,19 @@ constexpr verdict write_filled(const plan& from, const list<module_facts>& facts
 }  // namespace detail
 
 // The order that a plan means: its schedule's, with every replica and shard of every module on the ranks that
-// it has. For plans that check() passes. `together`: as if several ranks computed some stage, for one rank
-// that stands for them.
-constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, score& out, bool together) {
-  if (detail::some_fill(from)) return detail::write_filled(from, facts, out, together);
+// it has. For plans that check() passes. `samples`: those of a step, of which it depends who feeds whom; 0: as
+// many as all modules cut evenly. `together`: as if several ranks computed some stage, for one rank that
+// stands for them.
+constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, score& out, index samples,
+                             bool together) {
+  if (samples == 0 && has_edges(facts)) samples = detail::even_samples(from);
+  if (detail::some_fill(from)) return detail::write_filled(from, facts, out, samples, together);
   verdict found;
   score seats;
   const bool through = has_edges(facts), alike = !through || detail::cut_alike(from.modules);
   list<detail::plan_seat> seat_of;
   const bool known = all_schedules::visit(from.schedule.view(), [&]<class Schedule>(Schedule) {
-    found = through ? detail::write_seats_through<Schedule>(from, facts, seats, seat_of)
+    found = through ? detail::write_seats_through<Schedule>(from, facts, samples, seats, seat_of)
                     : detail::write_seats<Schedule>(from, facts, seats);
   });
   if (!known) return {reason::unknown_schedule, 0, 0, 0};
@@ -302,7 +318,7 @@ constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, 
         return own.on.rank({device, seat_of[v].replica + replica, shard / tensor, shard % tensor});
       },
       together);
-  if (!alike) detail::feed_by_samples(from, facts, out);
+  if (!alike) detail::feed_by_samples(from, facts, samples, out);
   // What backward makes again is gone before a later weight part could read it.
   list<std::uint8_t> splits(from.modules.size(), 0);
   for (const std::int64_t code : seats.codes())

@@ -68,8 +68,7 @@ class meeting_point {
   // This rank's parts of the loss and of its numbers' gradients, where operations work; none: nothing learns.
   double* loss() const { return loss_.data(); }
   master* gradients() const { return gradients_.data(); }
-  // Only with the owner.
-  master* weights() const { return weights_.data(); }
+  master* weights() const { return weights_.data(); }  // only with the owner, as the next three
   master* first() const { return first_.data(); }
   master* second() const { return second_.data(); }
   master* average() const { return average_.data(); }
@@ -119,6 +118,9 @@ class meeting_point {
     lay_out();
     for (auto& each : pieces_) each.reserve(as_size(layout_.size()));
     own_ = bytes_type(most.own);
+    // Losses of samples that a smaller group lacks are zero, and nobody writes them.
+    if (loss_of_.sum != nullptr)
+      zero(home_.ctx, reinterpret_cast<master*>(own_.data()), most.own / static_cast<index>(sizeof(master)));
     own_told_ = bytes_type(most.told);
     received_ = bytes_type(most.received);
     received_told_ = bytes_type(most.heard);
@@ -131,7 +133,7 @@ class meeting_point {
     for (buffer_type* each : {&weights_, &first_, &second_, &average_}) *each = zeros();
   }
   // Where the last stage of a voice puts its features of a microbatch of a group, and finds their gradient;
-  // none for a frozen module.
+  // none for a frozen module. There is room for those of the largest group.
   matrix<master> features_of(std::size_t module, std::int32_t voice, index group, index microbatch) const {
     const join_part& part = part_of(module, voice, microbatch);
     std::byte* const from =
@@ -148,9 +150,8 @@ class meeting_point {
     return features_in(from, part.samples.size());
   }
   void begin_step() {
-    compared_ = false;
+    compared_ = here_[0] = here_[1] = false;
     passed_ = 0;
-    here_[0] = here_[1] = false;
     zero(home_.ctx, loss_.data(), 1);
     zero(home_.ctx, gradients_.data(), loss_size_);
     for (index group = 0; is_owner() && group < groups_; ++group)
@@ -164,8 +165,7 @@ class meeting_point {
   }
 
  private:
-  using pieces_type = std::vector<matrix<const master>>;
-  using all_pieces = std::vector<pieces_type>;  // of each module
+  using all_pieces = std::vector<std::vector<matrix<const master>>>;  // of each module
   using bytes_type = buffer_for<Context, std::byte>;
   using buffer_type = buffer_for<Context, master>;
 

@@ -72,10 +72,10 @@ std::vector<join_seat> seats_of(const program& of, const stage_groups& groups, S
   }
   return all;
 }
-// How many samples meet at once.
+// How many samples meet at once, in the largest group, which is the first.
 inline index samples_of_join(const program& of, const list<sample_split>& splits) {
   const sample_split& any = splits[joined_modules(of)[0]];
-  return any.samples / any.groups;
+  return share(any.samples, any.groups, 0).size();
 }
 // With these samples; and with as many as replicas ever have, to count memory by.
 inline join_layout layout_of(const program& of, const stage_groups& groups,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/backend/exchange/spread_rows.hpp>
+#include <motet/strategy/sample_parts.hpp>
 #include <motet/strategy/sample_split.hpp>
 
 #include <algorithm>
@@ -12,9 +13,7 @@ namespace motet {
 
 // Of a microbatch's samples those that the rank at this place embeds.
 inline interval mine_of(interval all, const spread_seat& at) {
-  const interval members = share(all.size(), at.tensor, at.tensor_member),
-                 own = share(members.size(), at.context, at.context_member);
-  return {all.begin + members.begin + own.begin, all.begin + members.begin + own.end};
+  return samples_of_rank(all, at.tensor, at.tensor_member, at.context, at.context_member);
 }
 
 // Brings bytes to where a context's operations read them.

@@ -58,7 +58,9 @@ class placed_model {
         most_(most_of(splits_, room)) {
     for (const voice& each : of().voices) {
       const index parts = splits_[each.module].replicas * each.group;
-      if (samples % each.joins() == 0 && samples / each.joins() >= parts) continue;
+      // Samples with losses of their own are compared with no others.
+      const bool even = samples % each.joins() == 0 || model.loss.sum != nullptr;
+      if (even && samples / each.joins() >= parts) continue;
       fail(bad_training_option, sentence({"a batch of ", samples, " samples in ", each.joins(), " groups of ",
                                           parts, " microbatches for ", each.name.view()}));
     }
@@ -384,6 +386,7 @@ class placed_model {
       for (index m = 0; m < sings.microbatches; ++m) {
         features.push_back(point.features_of(module, each.voice, m / sings.group, m % sings.group));
         gradients.push_back(point.gradients_of(module, each.voice, m / sings.group, m % sings.group));
+        features.back().rows = gradients.back().rows = each.parts.at(last.at().rank)->mine(m).size();
       }
       last.set_features(std::move(features), std::move(gradients));
     }

@@ -3,6 +3,9 @@
 
 #include <motet/schedule/core/rules.hpp>
 #include <motet/schedule/core/shape.hpp>
+#include <motet/strategy/sample_parts.hpp>
+
+#include <numeric>
 
 namespace motet {
 
@@ -18,21 +21,27 @@ struct through_module {
   std::int32_t module = -1;  // which one it is a replica of; -1: of one of its own
   std::int32_t replica = 0, replicas = 1;
 
-  // Which of how many equal parts of a step's samples a microbatch has: replicas share each in turn.
-  constexpr index part_of(std::int32_t m) const { return index{m} * replicas + replica; }
-  constexpr index parts() const { return index{microbatches} * replicas; }
+  constexpr sample_parts parts(index samples) const { return {samples, microbatches, replicas}; }
 };
 
 struct through_shape {
   list<through_module> modules;
   bool all_first = false;  // all forwards before all backwards, as gpipe has it; else as 1F1B
+  index samples = 0;       // of a step; 0: as many as all modules cut evenly
+
+  constexpr index whole() const {
+    index all = samples > 0 ? samples : 1;
+    for (const through_module& each : modules)
+      if (samples == 0) all = std::lcm(all, each.parts(0).count());
+    return all;
+  }
 };
 
 namespace detail {
 
 class through_writer {
  public:
-  constexpr explicit through_writer(const through_shape& of) : of_(of) {
+  constexpr explicit through_writer(const through_shape& of) : of_(of), samples_(of.whole()) {
     to_.resize(of.modules.size(), {});
     for (index k = 0; k < of.modules.size(); ++k)
       for (const std::int32_t source : of.modules[k].from) to_[source].push(static_cast<std::int32_t>(k));
@@ -100,11 +109,11 @@ class through_writer {
     for (std::int32_t k = 0; k < of_.modules.size(); ++k)
       for (const std::int32_t source : of_.modules[k].from) {
         const through_module &from = of_.modules[source], &to = of_.modules[k];
-        const index parts = to.parts(), others = from.parts();
         for (std::int32_t n = 0; n < to.microbatches; ++n)
-          for (index at = to.part_of(n) * others / parts; at * parts < (to.part_of(n) + 1) * others; ++at)
-            if (at % from.replicas == from.replica)
-              feeds_.push({source, static_cast<std::int32_t>(at / from.replicas), k, n});
+          from.parts(samples_).each_with(to.parts(samples_).of(n, to.replica),
+                                         [&](std::int32_t m, std::int32_t replica, std::int32_t) {
+                                           if (replica == from.replica) feeds_.push({source, m, k, n});
+                                         });
       }
   }
   // Stages on one rank, behind as many changes of ranks, are one seat, where microbatches go on as they are.
@@ -166,13 +175,14 @@ class through_writer {
     list<std::int32_t>& own = needs_[k].back();
     const list<std::int32_t>& theirs = needs_[target][0];
     const bool same = seats_[k].back() == seats_[target][0];
-    const index all = own.size(), others = theirs.size();
-    for (index m = 0; m < all; ++m) {
+    const sample_parts all = of_.modules[k].parts(samples_), others = of_.modules[target].parts(samples_);
+    for (std::int32_t m = 0; m < all.microbatches; ++m) {
       // The last of the other's microbatches with samples of this one, and the forwards before its backward.
-      const index last = ((m + 1) * others + all - 1) / all - 1, further = theirs[last];
+      const std::int32_t further = theirs[others.microbatch_with(all.microbatch(m).end - 1)];
       // With the next behind them, how many of this module's they take.
-      const index next = further < others ? further + 1 : others, taken = (next * all + others - 1) / others;
-      const auto found = static_cast<std::int32_t>(same ? further : taken);
+      const std::int32_t next = least(further, others.microbatches - 1),
+                         taken = all.microbatch_with(others.microbatch(next).end - 1) + 1,
+                         found = same ? further : taken;
       if (found > own[m]) own[m] = found;
     }
   }
@@ -206,6 +216,7 @@ class through_writer {
   }
 
   const through_shape& of_;
+  index samples_;                   // of a step
   list<list<std::int32_t>> to_;     // of each module those that it feeds
   list<std::int32_t> order_;        // of modules
   list<list<std::int32_t>> seats_;  // of each stage: the devices of the score

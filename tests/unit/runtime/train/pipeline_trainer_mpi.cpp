@@ -21,7 +21,7 @@ using processes = process_rank<mpi::world, mpi::endpoint>;
 template <class Trainer>
 std::vector<double> learned(const plan& of) {
   score order;
-  REQUIRE(write_plan(of, facts_of<fed_speech>(), order).ok());
+  REQUIRE(write_plan(of, facts_of<fed_speech>(), order, seen_samples).ok());
   pipeline_config config;
   config.batch = seen_samples;
   config.modules = choices_of(of);
@@ -41,8 +41,8 @@ std::vector<double> learned(const plan& of) {
   for (const float each : by.weights()) out.push_back(each);
   return out;
 }
-// The eye and its glue on replicas that cut samples unlike the language model, whose stages have ranks of
-// their own or, where the others fill, the same ones.
+// The eye and its glue on replicas that cut samples unlike the language model, which cuts them unevenly. Its
+// stages have ranks of their own or, where the others fill, the same ones.
 plan seen_by(bool fills, std::int32_t ranks) {
   plan out;
   out.cluster.ranks = ranks;
@@ -52,7 +52,7 @@ plan seen_by(bool fills, std::int32_t ranks) {
     const bool last = name[0] == 't';
     module_plan own =
         on_ranks(name, last && !fills && ranks > 2 ? 2 : 0,
-                 last ? degrees{.stages = fills || ranks > 2 ? 2 : 1} : degrees{.data = two}, last ? 4 : 3);
+                 last ? degrees{.stages = fills || ranks > 2 ? 2 : 1} : degrees{.data = two}, last ? 5 : 3);
     own.group = 1;
     own.fills = fills && !last;
     out.modules.push(own);
