@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Which job gets which devices: plays a trace on a cluster of several kinds of devices by one of nine
-// policies, and tells how long jobs took, as text, as JSON or as a page.
+// policies, and tells how long jobs took, as text, as JSON or as a page, or writes for Slurm, Kueue or Fluxion
+// what is decided at one time.
 #include "schedule_jobs/answer.hpp"
+#include "schedule_jobs/emit.hpp"
+#include "schedule_jobs/inputs.hpp"
 #include "schedule_jobs/page.hpp"
 #include "schedule_jobs/settings.hpp"
 
 #include <motet/format/atomic_file.hpp>
-#include <motet/jobs/cell_times.hpp>
 
 #include <chrono>
 #include <exception>
@@ -40,28 +42,16 @@ double padded(const answer& of, const iteration_times& times, const data_paralle
   return padded_completion(own, wanted, longest);
 }
 
-iteration_times times_for(const settings& given, const answer& of) {
-  if (given.times != "cells") return read_iteration_times(read_text(given.times), given.times);
-  const std::vector<job_model> models = read_job_models(read_text(given.models), given.models);
-  return cell_times(of.cluster, of.trace, models).times();
-}
-
 answer find(const settings& given) {
   const auto began = std::chrono::steady_clock::now();
   answer of;
+  const inputs from = read_inputs(given);
   of.asked = given;
-  of.cluster = choose_cluster(given.cluster);
-  of.trace = read_job_trace(read_text(given.trace), given.trace, of.cluster);
-  if (of.trace.out_of_order > 0)
-    std::fprintf(stderr,
-                 "schedule_jobs: %s: %td jobs stand behind later ones, the first in line %td; sorted by "
-                 "submission_time\n",
-                 given.trace.c_str(), of.trace.out_of_order, of.trace.first_out_of_order);
-  const iteration_times times = times_for(given, of);
-  data_parallel_memory memory;
-  if (!given.memory.empty()) memory = read_data_parallel_memory(read_text(given.memory), given.memory);
-  if (!given.failures.empty())
-    of.asked.asked.failures = read_failures(read_text(given.failures), given.failures, of.cluster);
+  of.asked.asked = from.asked;
+  of.cluster = from.cluster;
+  of.trace = from.trace;
+  const iteration_times& times = from.times;
+  const data_parallel_memory& memory = from.memory;
   of.played = play_policy(of.asked.asked, of.cluster, of.trace, times, memory);
   of.seconds = seconds_since(began);
   of.padded = padded(of, times, memory);
@@ -114,15 +104,18 @@ int run(int count, const char* const* words) {
   try {
     settings given;
     std::string text;
+    std::vector<emitted_file> files;
     try {
       if (!read_settings(count, words, given)) return 0;
-      text = text_for(given);
+      if (given.for_cluster()) files = files_for(given, read_inputs(given));
+      else text = text_for(given);
     } catch (const error& problem) {
       // What was asked cannot be answered.
       std::fprintf(stderr, "schedule_jobs: %s\n", problem.what());
       return 2;
     }
-    put(given, text);
+    if (given.for_cluster()) put_files(given.output, files);
+    else put(given, text);
     return 0;
   } catch (const std::bad_alloc&) {
     std::fprintf(stderr, "schedule_jobs: there is not enough memory for a trace of this size\n");

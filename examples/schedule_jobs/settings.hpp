@@ -15,11 +15,14 @@ namespace motet::schedule_jobs {
 
 // The command line of schedule_jobs.
 struct settings {
-  std::string trace, cluster, times, models, memory, failures, emit = "text", output;
+  std::string trace, cluster, times, models, memory, failures, emit = "text", output, site;
   std::vector<std::string> against;
   policy_question asked;
   index resamples = 0;
   bool list_clusters = false, list_policies = false;
+
+  // Whether files for a real cluster are asked for.
+  bool for_cluster() const { return emit == "slurm" || emit == "kueue" || emit == "fluxion"; }
 };
 
 inline job_cluster choose_cluster(const std::string& name) {
@@ -78,9 +81,12 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   line.texts(
       "--against", to.against, "POLICY",
       "plays the drawn traces by this one, too, and tells the differences; may be given several times");
-  line.choice("--emit", to.emit, {"text", "json", "html"},
-              "numbers, numbers with names, or a page with who had which devices, queue and throughput");
-  line.text("--output", to.output, "FILE", "write there instead of standard output");
+  line.choice(
+      "--emit", to.emit, {"text", "json", "html", "slurm", "kueue", "fluxion"},
+      "numbers, numbers with names, a page with who had which devices, queue and throughput, or files "
+      "by which a cluster runs what is decided after --hours");
+  line.text("--output", to.output, "FILE|FOLDER", "write there instead of standard output");
+  line.text("--site", to.site, "FILE.json", "how that cluster calls kinds, nodes, queues and programs");
   line.flag("--list-clusters", to.list_clusters, "print the clusters that have names, and stop");
   line.flag("--list-policies", to.list_policies, "print the policies, and stop");
   if (!line.parse(count, words)) {
@@ -108,6 +114,12 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
     fail(bad_option_value,
          "rounds have no --hours, no failures and only published costs; leave out --rounds, and take --mode "
          "correct");
+  if (to.for_cluster() && (to.output.empty() || hours == 0 || to.asked.in_rounds()))
+    fail(bad_option_value,
+         "--emit " + to.emit +
+             " wants --output FOLDER and --hours, behind which somebody runs, and no rounds");
+  if (!to.site.empty() && !to.for_cluster())
+    fail(bad_option_value, "--site wants --emit slurm, kueue or fluxion, got --emit " + to.emit);
   if (!to.against.empty() && to.resamples == 0)
     fail(bad_option_value, "--against wants --resample with 3 traces at least, got none");
   if (to.resamples == 1 || to.resamples == 2)

@@ -5,5 +5,8 @@
 // it.
 #include <motet/jobs/cell_times.hpp>
 #include <motet/jobs/cluster_file.hpp>
+#include <motet/jobs/emit/fluxion.hpp>
+#include <motet/jobs/emit/kueue.hpp>
+#include <motet/jobs/emit/slurm.hpp>
 #include <motet/jobs/measures.hpp>
 #include <motet/jobs/policies.hpp>

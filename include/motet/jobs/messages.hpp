@@ -56,9 +56,18 @@ inline constexpr message jobs_unknown_device{
     "it has a name of its own, or is not among those that docs/plan/cluster.md describes",
     "Say \"like\" in the cluster's file, with the name of a cluster of such devices"};
 
+inline constexpr message jobs_bad_site{
+    "MT-J30", "a file of a site says how a cluster calls what jobs get",
+    "a field is misspelt or of another kind, or a name is none that the cluster could have",
+    "docs/jobs/emit.md lists the fields and their usual values"};
+inline constexpr message jobs_bad_name{
+    "MT-J31", "a name of a job or a kind can be written in files that other programs read",
+    "it has control characters, is too long, or the kind is called as no node can be",
+    "Give the job another name, or say in the site's file how the cluster calls the kind"};
+
 inline constexpr message jobs_messages[] = {
     jobs_columns_differ, jobs_bad_cell,    jobs_row_twice,      jobs_unknown_kind, jobs_unknown_model,
     jobs_too_large,      jobs_bad_cluster, no_such_job_cluster, no_such_policy,    jobs_bad_memory,
-    jobs_policy_broke,   jobs_bad_models,  jobs_unknown_device};
+    jobs_policy_broke,   jobs_bad_models,  jobs_unknown_device, jobs_bad_site,     jobs_bad_name};
 
 }  // namespace motet

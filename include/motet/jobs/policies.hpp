@@ -64,33 +64,47 @@ inline void require_policy(const policy_question& of) {
   }
 }
 
-// Plays a trace by the named policy. In rounds, or where it is asked for, changes cost what the evaluation of
-// Crius charges: policies that know the plan beforehand 10 s a device and 40 at most, others 150 and 600. Else
-// all pay the same, by what has to move.
-// Asks for: times of every model of the trace on the cluster's kinds.
-// Memory: the state of each job; with .record, who had which devices in each round.
-// Errors: MT-J09, MT-J11
-// Example:
-//   policy_answer of_sia(const job_cluster& lab, const job_trace& jobs, const iteration_times& times,
-//                        const data_parallel_memory& memory) {
-//     return play_policy({.policy = "sia"}, lab, jobs, times, memory);
-//   }
-inline policy_answer play_policy(const policy_question& of, const job_cluster& cluster,
-                                 const job_trace& trace, const iteration_times& times,
-                                 const data_parallel_memory& memory) {
+// What the artifact reads of a table of times, where it is asked for.
+inline speed_rules speeds_for(const policy_question& of) {
+  speed_rules out;
+  out.sum_of_five = of.count == progress_count::artifact;
+  return out;
+}
+
+// Calls `use(policy)` with the named policy, as it is asked for.
+template <class Use>
+void with_policy(const policy_question& of, Use use) {
   require_policy(of);
   const auto leaves_out = [&](std::string_view part) {
     return std::find(of.without.begin(), of.without.end(), part) != of.without.end();
   };
-  speed_rules speeds;
-  speeds.sum_of_five = of.count == progress_count::artifact;
-  job_world world(cluster, trace, times, memory, speeds);
+  if (of.policy == "fcfs") use(fcfs_policy{});
+  else if (of.policy == "gandiva") use(gandiva_policy{});
+  else if (of.policy == "tiresias") use(tiresias_policy{});
+  else if (of.policy == "gavel") use(gavel_policy{});
+  else if (of.policy == "sia") use(sia_policy{});
+  else if (of.policy == "motet") use(motet_policy{});
+  else if (of.policy == "crius")
+    use(crius_policy({.types = !leaves_out("types"),
+                      .scaling = !leaves_out("scaling"),
+                      .planner = !leaves_out("planner"),
+                      .depth = of.depth}));
+  else use(elasticflow_policy({.deadlines = of.policy == "elasticflow"}));
+}
+
+// Plays the jobs of a world by the named policy; the world is left as it is at the end.
+inline policy_answer play_policy(const policy_question& of, job_world& world) {
+  require_policy(of);
+  const auto leaves_out = [&](std::string_view part) {
+    return std::find(of.without.begin(), of.without.end(), part) != of.without.end();
+  };
+  const job_cluster& cluster = world.speeds.cluster();
   change_costs costs;
   if (of.policy == "crius" || of.policy == "motet")
     costs = leaves_out("pruning") ? change_costs{300, 1200} : change_costs{10, 40};
   const double far_deadline = of.policy == "elasticflow-ls" ? 1e9 : 0;
   policy_answer out;
-  const auto play = [&](auto policy) {
+  with_policy(of, [&](auto policy) {
     if (of.in_rounds()) {
       round_rules rules;
       rules.count = of.count;
@@ -117,20 +131,26 @@ inline policy_answer play_policy(const policy_question& of, const job_cluster& c
       out.mean_gap = policy.mean_gap();
       out.worst_gap = policy.worst_gap();
     }
-  };
-  if (of.policy == "fcfs") play(fcfs_policy{});
-  else if (of.policy == "gandiva") play(gandiva_policy{});
-  else if (of.policy == "tiresias") play(tiresias_policy{});
-  else if (of.policy == "gavel") play(gavel_policy{});
-  else if (of.policy == "sia") play(sia_policy{});
-  else if (of.policy == "motet") play(motet_policy{});
-  else if (of.policy == "crius")
-    play(crius_policy({.types = !leaves_out("types"),
-                       .scaling = !leaves_out("scaling"),
-                       .planner = !leaves_out("planner"),
-                       .depth = of.depth}));
-  else play(elasticflow_policy({.deadlines = of.policy == "elasticflow"}));
+  });
   return out;
+}
+
+// Plays a trace by the named policy. In rounds, or where it is asked for, changes cost what the evaluation of
+// Crius charges: policies that know the plan beforehand 10 s a device and 40 at most, others 150 and 600. Else
+// all pay the same, by what has to move.
+// Asks for: times of every model of the trace on the cluster's kinds.
+// Memory: the state of each job; with .record, who had which devices in each round.
+// Errors: MT-J09, MT-J11
+// Example:
+//   policy_answer of_sia(const job_cluster& lab, const job_trace& jobs, const iteration_times& times,
+//                        const data_parallel_memory& memory) {
+//     return play_policy({.policy = "sia"}, lab, jobs, times, memory);
+//   }
+inline policy_answer play_policy(const policy_question& of, const job_cluster& cluster,
+                                 const job_trace& trace, const iteration_times& times,
+                                 const data_parallel_memory& memory) {
+  job_world world(cluster, trace, times, memory, speeds_for(of));
+  return play_policy(of, world);
 }
 
 }  // namespace motet
