@@ -257,7 +257,6 @@ std::unique_ptr<ranks_here<Numbers, Device>> ranks_here<Numbers, Device>::make(c
     same.add(std::string("optimizer's ") + what, write_json(json(is)));
   same.add("average of weights", write_json(json(how.ema)));
   same.add("rate from block to block", write_json(json(how.layer_rate)));
-  same.add("limit of the loss's number", how.clamp_scale ? "kept" : "none");
   for (const named_pace& each : how.paces) same.add("pace of " + each.module, detail::text_of(each));
   pipeline_config& config = ready.config;
   config.batch = how.batch;
@@ -266,7 +265,6 @@ std::unique_ptr<ranks_here<Numbers, Device>> ranks_here<Numbers, Device>::make(c
   config.seed = how.seed;
   config.optimizer = how.optimizer;
   config.ema = how.ema;
-  config.clamp_scale = how.clamp_scale;
   config.deadline = how.deadline;
   config.resplit = how.resplit;
   config.each.ahead = how.ahead;

@@ -40,7 +40,6 @@ struct trainer_options {
   double ema = 0;                   // decay of the moving average of the weights; 0: there is none
   double layer_rate = 1;            // the rate of a block, as a share of that of the block above it
   std::vector<named_pace> paces{};  // of modules that learn at another pace than the others
-  bool clamp_scale = true;  // keeps the loss's number at or below its limit, such as CLIP's scale below 100
   // Towers keep only the input of each block, and backward makes the rest again: less memory, a third more
   // work, the same numbers.
   bool recompute = false;

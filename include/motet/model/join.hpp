@@ -84,11 +84,10 @@ struct info_nce {
 };
 
 // An independent yes or no for each pair, with a learned scale and bias (Zhai et al., ICCV'23). No pair needs
-// to know of another.
+// to know of another. Its scale has no limit.
 struct pairwise_sigmoid {
   static constexpr index bias_at = parameter_space(1);
   static constexpr index parameter_size = 2 * bias_at;
-  static constexpr number_limit limit{0, largest_log_scale};
   static constexpr const char *scale_name = "log_scale", *bias_name = "bias";
   static void parameters(parameter_list& list) {
     list.vector(scale_name, 1, {fill::constant, 2.3025851f});  // ln 10

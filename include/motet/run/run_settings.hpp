@@ -90,7 +90,6 @@ struct run_settings {
     out.options.optimizer = moved_by();
     out.options.ema = ema;
     out.options.layer_rate = layer_rate;
-    out.options.clamp_scale = loss == "infonce";
     out.options.paces = paces();
     out.options.recompute = recompute;
     if (resplit > 0) out.options.resplit = {.every = resplit, .most = resplit_most};

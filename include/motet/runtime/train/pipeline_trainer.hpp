@@ -26,10 +26,9 @@ struct pipeline_config {
   std::vector<module_choice> modules{};  // of each module, what the program leaves open
   std::uint64_t seed = 1;
   optimizer_settings optimizer{};
-  double ema = 0;           // decay of the moving average of the weights; 0: there is none
-  bool clamp_scale = true;  // keeps the loss's number at or below its limit, such as CLIP's scale below 100
-  bool update = true;       // false: gradients are left for the caller
-  rank_options each{};      // rank that lives here
+  double ema = 0;       // decay of the moving average of the weights; 0: there is none
+  bool update = true;   // false: gradients are left for the caller
+  rank_options each{};  // rank that lives here
   // seconds for a step; then the ranks are stopped and who waits for whom is told. 0: none
   double deadline = 600;
   resplit_options resplit{};  // whether samples move between replicas by the time that they take, and how far
@@ -110,7 +109,7 @@ class model_trainer {
                                               model_.loss_numbers, all, ranks_.member(all, rank),
                                               ranks_.members(all));
       if (piece.parameters.data() == placed_.loss_parameters().data())
-        there->hold_loss(std::move(piece), config_.clamp_scale ? model_.limit : number_limit{});
+        there->hold_loss(std::move(piece), model_.limit);
       else if (sums.ring != nullptr) there->hold(std::move(piece), *sums.ring);
       else if (sums.reduction != nullptr) there->hold(std::move(piece), *sums.reduction);
       else there->hold(std::move(piece));
