@@ -5,6 +5,8 @@
 #include <motet/plan/describe/plan.hpp>
 #if !defined(MOTET_COMPILED_RANKS)
 #include <motet/plan/files/plan_json.hpp>
+#include <motet/schedule/write/batch_sync.hpp>
+#include <motet/schedule/write/gpipe.hpp>
 #include <motet/schedule/write/one_f_one_b.hpp>
 #endif
 
@@ -33,11 +35,13 @@ constexpr const named_plan* find_plan(std::span<const named_plan> among, std::st
 
 // Those of a model without a catalogue of its own, for messages.
 inline constexpr std::string_view plans_of_any_model =
-    "one, apart, data-N, context-N, tensor-N, pipe-N, with a number for N";
+    "one, apart, data-N, context-N, tensor-N, and batch_sync-N, 1f1b-N and gpipe-N, pipelines, with a number "
+    "for N";
 
 // Plans that any model has, by name: "one"; "data-N", "context-N" and "tensor-N", all modules on the same N
-// ranks; "apart", each module on a rank of its own; "pipe-N", the module of the most layers in N stages, what
-// comes before it on the first one's rank and the others on the last one's. Nothing is proven yet.
+// ranks; "apart", each module on a rank of its own; and by the name of a schedule, such as "batch_sync-N",
+// the module of the most layers in N stages, what comes before it on the first one's rank and the others on
+// the last one's. Nothing is proven yet.
 std::optional<plan> plan_of_name(std::string_view name, const list<module_facts>& model);
 
 // A plan by its name in the catalogue, or, where that is empty, by one of those that any model has; or a file
@@ -88,31 +92,35 @@ MOTET_BODY std::optional<plan> plan_of_name(std::string_view name, const list<mo
   if (dash != std::string_view::npos) {
     const std::string_view number = name.substr(dash + 1);
     const char* const end = number.data() + number.size();
-    if (std::from_chars(number.data(), end, ranks) != std::from_chars_result{end, std::errc{}} || ranks < 1)
+    if (std::from_chars(number.data(), end, ranks) != std::from_chars_result{end, std::errc{}} || ranks < 1 ||
+        2 * std::int64_t{ranks} >= most_of_plan)
       return {};
   }
   const std::string_view kind = name.substr(0, dash);
   if ((dash == std::string_view::npos) != (kind == "one" || kind == "apart")) return {};
+  const bool pipeline = kind == batch_sync::name || kind == one_f_one_b::name || kind == gpipe::name;
   degrees all{}, heavy{};
   if (kind == "data") all.data = ranks;
   else if (kind == "context") all.context = ranks;
   else if (kind == "tensor") all.tensor = ranks;
-  else if (kind == "pipe") heavy.stages = ranks;
+  else if (pipeline) heavy.stages = ranks;
   else if (kind != "one" && kind != "apart") return {};
 
   const auto layers = [](const module_facts& a, const module_facts& b) { return a.layers < b.layers; };
   const index most = std::max_element(model.begin(), model.end(), layers) - model.begin();
-  const bool through = has_edges(model), flows = kind == "pipe" || (kind == "apart" && through);
+  const bool through = has_edges(model), flows = pipeline || (kind == "apart" && through);
   plan out;
   out.cluster.ranks = ranks;
-  if (through) out.schedule = one_f_one_b::name;
+  if (pipeline) out.schedule = label(kind);
+  else if (through) out.schedule = one_f_one_b::name;
   for (index k = 0; k < model.size(); ++k) {
-    const std::int32_t first = kind == "apart"              ? static_cast<std::int32_t>(k)
-                               : kind == "pipe" && k > most ? ranks - 1
-                                                            : 0;
+    const std::int32_t first = kind == "apart"        ? static_cast<std::int32_t>(k)
+                               : pipeline && k > most ? ranks - 1
+                                                      : 0;
     module_plan own =
-        on_ranks(model[k].name, first, kind == "pipe" && k == most ? heavy : all, flows ? 2 * ranks : 1);
-    if (through) own.group = 1;
+        on_ranks(model[k].name, first, pipeline && k == most ? heavy : all, flows ? 2 * ranks : 1);
+    // One forward one backward cannot wait for a loss of all microbatches.
+    if (through || kind == one_f_one_b::name) own.group = 1;
     out.modules.push(own);
   }
   return out;

@@ -3,6 +3,7 @@
 
 #include <motet/backend/cpu/compiled.hpp>
 #include <motet/backend/cpu/device.hpp>
+#include <motet/front/plan_of.hpp>
 #include <motet/front/ranks_here.hpp>
 #include <motet/model/describe.hpp>
 #include <motet/runtime/messages.hpp>
@@ -10,6 +11,7 @@
 #include <motet/front/cpu_ranks.hpp>
 #endif
 
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -32,7 +34,7 @@ inline constexpr bool has_compiled_ranks<mixed_bf16, cpu::device> = true;
 // Asks for: a world of as many ranks as the plan has, and batches of `batch` samples. All processes
 // make the same calls.
 // Memory: what memory() says, counted by a dry run; prepare(), or the first step, takes it all.
-// Errors: MT-P74, MT-R01, MT-R02, MT-R03, MT-R07, MT-R08, MT-R09, MT-R29
+// Errors: MT-P73, MT-P74, MT-R01, MT-R02, MT-R03, MT-R07, MT-R08, MT-R09, MT-R29
 // Example:
 //   #include <motet/nn/towers/vit.hpp>
 //   using eye = vit<vit_config{.image = 16, .patch = 4, .width = 32, .layers = 1, .heads = 2}>;
@@ -53,6 +55,9 @@ class trainer {
       : trainer(world, nullptr, how) {}
   trainer(const launched_world& world, const plan& from, const trainer_options& how)
       : trainer(world, &from, how) {}
+  // The plan of this name, of those that any model has, or in this file: see plan_of().
+  trainer(const launched_world& world, std::string_view name, const trainer_options& how)
+      : trainer(world, plan_of(name, facts_of<Model>()), how) {}
 
   // What is proven, and what each rank that lives here will hold, before anything is allocated.
   const plan& of() const { return here_->proven(); }

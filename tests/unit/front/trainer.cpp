@@ -128,6 +128,16 @@ TEST_CASE("a plan over three ranks trains and embeds as one rank does") {
   compare(train, wanted(), 1e-4);
 }
 
+TEST_CASE("a plan has a name, or the message says which there are") {
+  const launched_world world = alone();
+  trainer<small_model> train(world, "batch_sync-2", {.batch = 8});
+  CHECK(train.order().ranks() == 2);
+  CHECK(train.of() == plan_of("batch_sync-2", facts_of<small_model>()));
+  compare(train, wanted(), 1e-4);
+  CHECK_THROWS_WITH_AS(trainer<small_model>(world, "all-2", {.batch = 8}),
+                       doctest::Contains("\"all-2\"; there are one, apart"), error);
+}
+
 TEST_CASE("what one plan saved another goes on from") {
   const launched_world world = alone();
   const std::filesystem::path run =

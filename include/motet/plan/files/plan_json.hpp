@@ -11,9 +11,10 @@
 
 namespace motet {
 
-namespace detail {
-
+// The most ranks, stages, microbatches or layers that a plan is read to have.
 inline constexpr std::int64_t most_of_plan = 1 << 20;
+
+namespace detail {
 
 inline mesh read_mesh(const plan_fields& from) {
   degrees split;
@@ -137,8 +138,8 @@ inline plan read_plan(const json& from) {
   const detail::plan_fields cluster(fields.at("cluster"), "cluster",
                                     {"ranks", "ranks_per_node", "tensor_may_cross_nodes"});
   out.cluster.ranks = static_cast<std::int32_t>(
-      detail::plan_fields::number(cluster.at("ranks"), "cluster.ranks", 1, detail::most_of_plan));
-  cluster.read("ranks_per_node", out.cluster.ranks_per_node, 0, detail::most_of_plan);
+      detail::plan_fields::number(cluster.at("ranks"), "cluster.ranks", 1, most_of_plan));
+  cluster.read("ranks_per_node", out.cluster.ranks_per_node, 0, most_of_plan);
   cluster.read("tensor_may_cross_nodes", out.cluster.tensor_may_cross_nodes);
   if (const json* const schedule = fields.find("schedule")) {
     if (!schedule->is_string())
