@@ -163,7 +163,8 @@ FORMED_BY_FOLDER = {
     "format": "atomic_file checkpoint json json_read json_write safetensors safetensors_write tensor_set",
     "runtime/state": "rate",
     "tools": "interrupt options progress report",
-    "front": "check_gradients continuation launched_world picture_speaker sampling speaker trainer",
+    "run": "pair_session run_program trained_session",
+    "front": "check_gradients continuation launched_world picture_speaker plan_of sampling speaker trainer",
 }
 FORMED = tuple(f"{folder}/{name}" for folder, names in FORMED_BY_FOLDER.items() for name in names.split())
 

@@ -93,7 +93,7 @@ std::unique_ptr<session> make_pair_session_of(const char* name, const session_re
 // less.
 // Asks for: towers whose embeddings are equally wide.
 // Memory: that of trainer<pair_model<...>>.
-// Errors: MT-P74, MT-R01, MT-R02, MT-R03, MT-R07, MT-R08, MT-R09, MT-R29
+// Errors: MT-P74, MT-R01, MT-R02, MT-R03, MT-R07, MT-R08, MT-R09, MT-R29, MT-X03
 // Example:
 //   constexpr vit_config picture{
 //       .image = 32, .patch = 8, .width = 64, .layers = 2, .heads = 2, .embedding = 32};

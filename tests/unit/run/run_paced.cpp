@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <motet/run/run_paced.hpp>
+
+#include <motet/format/json_read.hpp>
+
+#include "run_parts.hpp"
+
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+using namespace motet;
+
+TEST_CASE("a step for each line, behind three that warm up") {
+  opened_run run = run_of({"--data", "random", "--batch", "4"});
+  std::istringstream lines("one\ntwo\n");
+  int status = -1;
+  const std::string said = printed_by([&] { status = run_paced(run, lines); });
+  CHECK(status == 0);
+  CHECK(scripted(run).rates.size() == 5);
+  CHECK(said.starts_with("ready\n"));
+  const json told = read_json(said.substr(said.find('{')));
+  CHECK(told.at("program").string() == "motet");
+  CHECK(told.at("batch").integer() == 4);
+  CHECK(told.at("loss").number() == 8.0 / 32);
+  CHECK(told.at("samples_per_second").number() > 0);
+  CHECK(told.at("predicted_bytes").integer() == memory_of_run(*run.model, run.s, nullptr).total());
+}
+
+TEST_CASE("without a line there is no step to be measured") {
+  opened_run run = run_of({"--data", "random", "--batch", "4"});
+  std::istringstream none;
+  const std::string said = printed_by([&] { run_paced(run, none); });
+  CHECK(read_json(said.substr(said.find('{'))).at("seconds").number() == 0);
+  CHECK(scripted(run).rates.size() == 3);
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <motet/run/run_settings.hpp>
+
+#include "run_parts.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace motet;
+
+TEST_CASE("the words of a command line are what a session is asked for") {
+  const run_settings bare = settings_of({});
+  CHECK(bare.model == "scripted");
+  CHECK(bare.loss == "infonce");
+  CHECK(bare.warmup_steps() == 100);
+  CHECK(bare.validation_steps() == 50);
+  CHECK(bare.second_beta() == 0.98);
+
+  const run_settings s = settings_of({"--model=absent", "--loss", "sigmoid", "--batch", "24", "--steps", "50",
+                                      "--optimizer", "lion", "--ema", "0.5", "--rates", "left=0.5",
+                                      "--accumulate", "3", "--recompute", "--sm-share", "4,8"});
+  const session_request wanted = s.request();
+  CHECK(s.trained().name == "absent");
+  CHECK(wanted.loss == "sigmoid");
+  CHECK(wanted.options.batch == 24);
+  CHECK(wanted.options.parts == 3);
+  CHECK(wanted.options.ema == 0.5);
+  CHECK(wanted.options.recompute);
+  CHECK(wanted.options.optimizer.kind == optimizer_kind::lion);
+  CHECK(wanted.options.optimizer.beta2 == 0.99);
+  REQUIRE(wanted.options.paces.size() == 1);
+  CHECK(wanted.options.paces[0].module == "left");
+  CHECK(wanted.options.processors == std::vector<int>{4, 8});
+  CHECK(s.warmup_steps() == 5);
+  CHECK(s.rates().steps == 50);
+  for (const char* share : {"4,", "x", "-1", "4,x"})
+    CHECK_THROWS_WITH_AS(settings_of({"--sm-share", share}).shares(), doctest::Contains("--sm-share wants"),
+                         error);
+}
+
+TEST_CASE("pictures go as bytes to a GPU, unless they are numbers without any") {
+  CHECK(settings_of({"--data", "there"}).form() == picture_form::floats);
+  CHECK(settings_of({"--data", "there", "--device", "cuda"}).form() == picture_form::bytes);
+  CHECK(settings_of({"--data", "random", "--device", "cuda"}).form() == picture_form::floats);
+  CHECK(settings_of({"--data", "there", "--pictures", "bytes"}).form() == picture_form::bytes);
+}
+
+TEST_CASE("a program has the options that its models can use") {
+  training_program speaks = scripted_program;
+  speaks.losses = std::span(scripted_losses).first(1);
+  speaks.speaks = true;
+  CHECK(settings_of({"--rows", "99"}, speaks).rows == 99);
+  CHECK_THROWS_AS(settings_of({"--loss", "infonce"}, speaks), error);
+  CHECK_THROWS_AS(settings_of({"--rows", "99"}), error);
+  CHECK(saved_settings(settings_of({}, speaks)).find("rows") != nullptr);
+  CHECK(saved_settings(settings_of({})).find("rows") == nullptr);
+}
+
+TEST_CASE("what is saved is taken up again where the command line says nothing") {
+  const json saved = saved_settings(settings_of({"--batch", "24", "--lr", "0.5", "--seed", "9", "--no-flip",
+                                                 "--loss", "sigmoid", "--warmup", "3", "--ema", "0.25"}));
+  run_settings s(scripted_program);
+  options line = command_line(s);
+  const char* const words[] = {"program", "--lr", "0.125"};
+  line.parse(3, words);
+  adopt_settings(s, line, saved);
+  CHECK(s.batch == 24);
+  CHECK(s.rate == 0.125);
+  CHECK(s.seed == 9);
+  CHECK(s.no_flip);
+  CHECK(s.loss == "sigmoid");
+  CHECK(s.warmup == 3);
+  CHECK(s.ema == 0.25);
+
+  run_settings other(scripted_program);
+  options seeded = command_line(other);
+  const char* const with_seed[] = {"program", "--seed", "7"};
+  seeded.parse(3, with_seed);
+  CHECK_THROWS_WITH_AS(adopt_settings(other, seeded, saved),
+                       doctest::Contains("--seed 7, the saved run has seed 9"), error);
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <motet/run/tell_run.hpp>
+
+#include "run_parts.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace motet;
+
+namespace {
+
+template <class Tell>
+std::string told(Tell&& tell) {
+  return printed_by([&] {
+    progress out(stdout, false);
+    tell(out);
+  });
+}
+
+}  // namespace
+
+TEST_CASE("a run says what it trains, what it is going to do and how long that takes") {
+  opened_run run = run_of({"--data", "random", "--batch", "6", "--steps", "40", "--recompute"});
+  const auto source = run.open_feed();
+  const std::string start = told([&](progress& out) { tell_start(out, run, *source); });
+  CHECK(start.starts_with("a machine of paper\n"));
+  CHECK(holds(start, "model scripted/infonce, 40 parameters, precision fp32, blocks recomputed; random"));
+  const std::string intent = told([&](progress& out) { tell_intent(out, run, nullptr); });
+  CHECK(intent == "40 steps of 6 samples; nothing is saved without --checkpoint\n");
+  const std::string outlook = told([](progress& out) { tell_outlook(out, 2, 30); });
+  CHECK(outlook.starts_with("a step takes 2 s: 30 more, without tests, are done in 1:00, at "));
+}
+
+TEST_CASE("the end names the programs that may come next, those that can read what there is") {
+  const auto end = [](std::vector<const char*> words) {
+    opened_run run = run_of(std::move(words));
+    run.s.command = "train_scripted";
+    return told([&](progress& out) { tell_next(out, run); });
+  };
+  CHECK(holds(end({"--data", "random"}), "--checkpoint FOLDER keeps them"));
+  // Random data have no report to compare.
+  CHECK(end({"--data", "random", "--checkpoint", "kept"}) ==
+        "next: embed --checkpoint kept --images FOLDER\n");
+  opened_run reported = run_of({"--data", "random", "--checkpoint", "kept"});
+  reported.s.command = "/no/such/bin/train_scripted";
+  reported.s.data = "there";
+  CHECK(told([&](progress& out) { tell_next(out, reported); }) ==
+        "next: cmake --build /no/such --target embed compare_runs\n"
+        "      /no/such/bin/embed --checkpoint kept --images FOLDER\n"
+        "      /no/such/bin/compare_runs --run report --run ANOTHER\n");
+}

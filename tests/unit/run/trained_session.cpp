@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <motet/run/trained_session.hpp>
+
+#include "tiny_pair.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace motet;
+
+namespace {
+
+// Two towers that are trained, and of which nothing is tested.
+class silent_session final : public trained_session<silent_session, cpu::device, tiny_pair, fp32> {
+ public:
+  explicit silent_session(const session_request& wanted)
+      : trained_session({.name = "silent", .loss = {}, .precision = {}, .shape = {}}, wanted) {}
+  const pair_input& inputs(const step_input& batch) const { return std::get<pair_input>(batch); }
+};
+
+}  // namespace
+
+TEST_CASE("a session is its trainer, whatever the model") {
+  silent_session made(tiny_request());
+  session& model = made;
+  CHECK(model.facts().name == "silent");
+  CHECK(model.facts().loss == "infonce");
+  CHECK(model.facts().parameters > 1000);
+  CHECK(model.is_main());
+  CHECK(model.of().ranks() == 1);
+  REQUIRE(model.memory().size() == 1);
+  CHECK(model.memory()[0].total() > 0);
+  CHECK(model.foretold_costs().flops() > 0);
+  model.prepare();
+  random_feed source(6, 1, {.model = "tiny", .image = 8, .vocabulary = 300, .context = 16});
+  const step_input batch = source.next();
+  CHECK(model.flops(batch) > 0);
+  const double first = model.step(batch, 1e-3).loss;
+  for (int k = 0; k < 5; ++k) model.step(batch, 1e-3);
+  CHECK(model.step(batch, 1e-3).loss < first);
+  CHECK(model.updates() == 7);
+  CHECK(model.weights().size() == as_size(tiny_pair::parameter_size));
+  // Of what it has not, it says nothing.
+  CHECK(std::isnan(model.logit_scale()));
+  CHECK(std::isnan(model.loss_of(batch)));
+  CHECK(model.say({}, 0, 9).empty());
+}
+
+TEST_CASE("two questions at once, of one process") {
+  silent_session model(tiny_request());
+  for (const bool first : {false, true}) {
+    CHECK(model.any(first) == first);
+    for (const bool second : {false, true}) CHECK(model.any(first, second) == std::pair(first, second));
+  }
+}
+
+TEST_CASE("a plan is that of the request") {
+  session_request wanted = tiny_request();
+  wanted.how = plan_of("data-2", facts_of<tiny_pair>());
+  wanted.by = find_launch({}, {.ranks = 2});
+  silent_session model(wanted);
+  CHECK(model.of().ranks() == 2);
+  CHECK(model.memory().size() == 2);
+}

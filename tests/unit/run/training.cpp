@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <motet/run/training.hpp>
+
+#include "run_parts.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace motet;
+
+TEST_CASE("a run trains, tests, saves and reports, and its lines tell all of it") {
+  const scratch folder;
+  write_pairs(folder, "train-000.tar", 0, 10);
+  write_pairs(folder, "test-000.tar", 10, 6);
+  write_vocabulary(folder);
+  const std::string data = folder.path().string(), to = (folder / "kept").string(),
+                    report = (folder / "report").string();
+  opened_run run =
+      run_of({"--data", data.c_str(), "--batch", "4", "--steps", "6", "--checkpoint", to.c_str(), "--report",
+              report.c_str(), "--save-every", "2", "--validate-every", "3", "--warmup", "2", "--lr", "1"});
+  run.s.effective = "{\"steps\": 6}\n";  // what the command line comes to
+  int status = -1;
+  const std::string said = printed_by([&] { status = training(run).run(); });
+  CHECK(status == 0);
+  const scripted_session& model = scripted(run);
+  CHECK(model.rates.size() == 6);
+  CHECK(model.rates[0] == 0.5);
+  CHECK(model.rates[1] == 1);
+  // After steps 2, 4 and 6.
+  CHECK(model.saves == 3);
+  CHECK(holds(said, "step 6/6 100%  loss 0.1250"));
+  const told_run told = read_run(report);
+  CHECK(last_number_of(told, "validation_loss") == 1.5);
+  CHECK(last_number_of(told, "loss") == 0.125);
+  CHECK(std::filesystem::exists(folder / "report" / "index.html"));
+  CHECK(told.settings.at("steps").integer() == 6);
+}
+
+TEST_CASE("what cannot be read ends a run, saved") {
+  const scratch folder;
+  write_pairs(folder, "train-000.tar", 0, 10, [](motet::index i, made_sample& made) {
+    if (i == 7) made.picture.resize(40);
+  });
+  write_vocabulary(folder);
+  const std::string data = folder.path().string(), to = (folder / "kept").string();
+  opened_run run = run_of({"--data", data.c_str(), "--batch", "2", "--steps", "40", "--checkpoint",
+                           to.c_str(), "--strict", "--no-report"});
+  printed_by([&] { CHECK_THROWS_AS(training(run).run(), error); });
+  CHECK(scripted(run).rates.size() < 40);
+  CHECK(scripted(run).saves == (scripted(run).rates.empty() ? 0 : 1));
+}
