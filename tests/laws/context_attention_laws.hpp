@@ -48,7 +48,7 @@ struct attention_problem {
 
 // The rows of all samples that a context part has.
 template <class T>
-grid<T> rows_of_part(const grid<T>& all, const spread& is, index part, index gap = 0) {
+grid<T> rows_of_part(const grid<T>& all, const microbatch_spread& is, index part, index gap = 0) {
   grid<T> out(is.part.rows(), all.width, gap);
   for (index s = 0; s < is.part.samples; ++s)
     for (index r = 0; r < is.part.rows_of(s); ++r)
@@ -62,8 +62,8 @@ grid<T> rows_of_part(const grid<T>& all, const spread& is, index part, index gap
 // Returns the largest distance to a rank that has all; lse is compared where `logs`. Everything happens twice
 // and must have the same bits.
 template <class T, class Master, class Run>
-deviation error_on_rank(const attention_problem<T, Master>& p, const spread& is, int threads, bool logs,
-                        Run&& run) {
+deviation error_on_rank(const attention_problem<T, Master>& p, const microbatch_spread& is, int threads,
+                        bool logs, Run&& run) {
   const index part = is.context.member();
   const auto dy = rows_of_part(p.dy, is, part);
   const auto once = [&](grid<T>& qkv, grid<T>& y, grid<Master>& lse) {
@@ -101,8 +101,8 @@ deviation context_attention_error(const attention_problem<T, Master>& p, const s
                                   Run&& run) {
   std::mutex mutex;
   deviation worst;
-  const std::string thrown =
-      run_shards(how.tensor, how.context, how.balanced, p.whole, [&](spread& is, const spread_seat&) {
+  const std::string thrown = run_shards(
+      how.tensor, how.context, how.balanced, p.whole, [&](microbatch_spread& is, const spread_seat&) {
         const deviation found = error_on_rank(p, is, how.threads, logs, run);
         const std::lock_guard lock(mutex);
         worst.add(found, "member " + std::to_string(is.context.member()));

@@ -26,8 +26,8 @@ whole_outcome run_places(const tower_part<Net>& subject, way how, index tensor, 
                             index count, index width) {
     if (!to.empty()) std::copy_n(from.begin() + row * width, count * width, to.begin() + to_row * width);
   };
-  const std::string thrown =
-      run_shards(tensor, context, Net::balanced_rows, subject.whole, [&](spread& is, const spread_seat& at) {
+  const std::string thrown = run_shards(
+      tensor, context, Net::balanced_rows, subject.whole, [&](microbatch_spread& is, const spread_seat& at) {
         const tensor_cut cut{static_cast<std::int32_t>(tensor), static_cast<std::int32_t>(at.tensor_member)};
         const auto held = subject.parameters(cut);
         std::vector<master> w, g(static_cast<std::size_t>(subject.size(cut)), master(0));

@@ -22,14 +22,15 @@ problem random_problem(const sequences& seq) {
 template <class L>
 struct cut_layer {
   using N = fp64;
-  const spread& is;
+  const microbatch_spread& is;
   tensor_cut cut;
   std::vector<parameter> list = layer::parameters_of<L>(), held;
   std::vector<index> rows;  // of the batch
   reals w, g, x, dy, y, dx;
   double flops = 0;  // that the dry run of the last step counted
 
-  cut_layer(const spread& shared, const spread_seat& seat, const sequences& whole, const problem& given)
+  cut_layer(const microbatch_spread& shared, const spread_seat& seat, const sequences& whole,
+            const problem& given)
       : is(shared),
         cut{static_cast<std::int32_t>(seat.tensor), static_cast<std::int32_t>(seat.tensor_member)},
         held(layer::parameters_of<L>({}, cut)) {

@@ -17,7 +17,8 @@ deviation gpu_context_attention_error(const attention_problem<T, Master>& p, con
   std::mutex mutex;
   deviation worst;
   const std::string thrown = run_gpu_shards(
-      how.tensor, how.context, how.balanced, p.whole, [&](cuda::engine& on, spread& is, const spread_seat&) {
+      how.tensor, how.context, how.balanced, p.whole,
+      [&](cuda::engine& on, microbatch_spread& is, const spread_seat&) {
         const index part = is.context.member(), gap = is.context.size() % 2 == 0 ? 16 : 3;
         const on_gpu<T> qkv(rows_of_part(p.qkv, is, part, gap)), dy(rows_of_part(p.dy, is, part)),
             y(is.part.rows(), p.query(), p.query() + gap);

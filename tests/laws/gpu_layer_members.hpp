@@ -21,8 +21,8 @@ whole_outcome run_on_gpu_ranks(const sequences& whole, way how, std::int32_t mem
   std::map<std::string, reals> holders;
   std::mutex mutex;
   std::vector<std::function<void()>> sums(static_cast<std::size_t>(members));
-  const std::string thrown =
-      run_gpu_shards(members, 1, false, whole, [&](cuda::engine& on, spread& is, const spread_seat& at) {
+  const std::string thrown = run_gpu_shards(
+      members, 1, false, whole, [&](cuda::engine& on, microbatch_spread& is, const spread_seat& at) {
         const tensor_cut cut =
             members > 1 ? tensor_cut{members, static_cast<std::int32_t>(at.tensor_member)} : tensor_cut{};
         const interval samples = share(whole.samples, members, at.tensor_member);

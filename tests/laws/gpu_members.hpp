@@ -160,7 +160,7 @@ static_assert(collective_group<gpu_group>);
 
 // As gpu_run_foretold, on any engine.
 template <class Body>
-void gpu_run_foretold_on(cuda::engine& on, const spread& is, Body&& body) {
+void gpu_run_foretold_on(cuda::engine& on, const microbatch_spread& is, Body&& body) {
   cuda::context dry;
   dry.shared = &is;
   body(dry);
@@ -205,7 +205,7 @@ std::string run_gpu_shards(index tensor, index context, bool balanced, const seq
         gpu_group context_group(*of_context[static_cast<std::size_t>(t)], static_cast<std::int32_t>(c), on);
         const spread_seat seat{tensor, t, context, c, balanced};
         spread_rows rows(seat, whole.samples);
-        spread is;
+        microbatch_spread is;
         is.tensor = any_group(tensor_group);
         is.context = any_group(context_group);
         rows.fill(whole, is);

@@ -35,7 +35,7 @@ std::string run_shards(index tensor, index context, bool balanced, const sequenc
         of_context(set, static_cast<std::int32_t>(context + t), end);
     const spread_seat seat{tensor, t, context, c, balanced};
     spread_rows rows(seat, whole.samples);
-    spread is;
+    microbatch_spread is;
     is.tensor = any_group(of_tensor);
     is.context = any_group(of_context);
     rows.fill(whole, is);

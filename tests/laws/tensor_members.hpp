@@ -244,7 +244,7 @@ whole_outcome run_spread(const Subject& subject, way how, std::int32_t members, 
     }();
     std::vector<master> g(w.size(), master(0));
     spread_rows places({.tensor = cut.shards, .tensor_member = cut.shard}, subject.whole.samples);
-    spread shared;
+    microbatch_spread shared;
     places.fill(subject.whole, shared);
     shared.tensor = group;
     const auto body = [&](cpu::context& ctx) {

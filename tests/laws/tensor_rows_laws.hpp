@@ -14,7 +14,7 @@ namespace motet::laws {
 template <class From, class To>
 index wrong_rows(const any_group& group, const sequences& whole, index width, int threads = 1) {
   spread_rows places({.tensor = group.size(), .tensor_member = group.member()}, whole.samples);
-  spread shared;
+  microbatch_spread shared;
   places.fill(whole, shared);
   shared.tensor = group;
   const interval samples = share(whole.samples, group.size(), group.member());

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <motet/data/augment.hpp>
+#include <motet/data/decode.hpp>
 #include <motet/data/decoded_cache.hpp>
+#include <motet/data/loader_config.hpp>
 #include <motet/data/pack.hpp>
 #include <motet/data/source.hpp>
 #include <motet/data/tokenizer.hpp>
@@ -21,22 +23,6 @@ struct pair_example {
 };
 
 using example_cache = decoded_cache<pair_example>;
-
-struct example_config {
-  index image = 64;    // side of the square that the model sees
-  index context = 77;  // most tokens of a caption, begin and end included
-  resampler::colours colours{};
-  picture_limits limits{};
-};
-
-inline void check(const example_config& config) {
-  bool good = config.image > 0 && config.image <= 16384 && config.context >= 2;
-  for (const float each : config.colours.deviation) good = good && each > 0;
-  if (!good)
-    fail(bad_data_option,
-         sentence({"picture side ", config.image, ", context ", config.context,
-                   "; wanted a positive side, a context of at least 2 and positive deviations"}));
-}
 
 // What is looked at of a picture: without augmentation the square in the middle.
 inline crop_box box_of(const bitmap& shot, bool may_flip, const augment_config* augment,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/backend/core/make_threads.hpp>
+#include <motet/data/loader_config.hpp>
 #include <motet/meta/config.hpp>
 
 #include <algorithm>
@@ -13,11 +14,6 @@
 #include <vector>
 
 namespace motet {
-
-struct loader_statistics {
-  index batches = 0;
-  double wait_seconds = 0;  // that `next` made the step wait
-};
 
 // Batches made ahead of time by threads, in slots that are there once and come back in turn. What is in a
 // batch is its maker's:

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <motet/data/loader.hpp>
+#include <motet/data/made_ahead.hpp>
+#include <motet/data/picture_room.hpp>
 #include <motet/data/sample_reader.hpp>
 #include <motet/nn/layers/pictured_text.hpp>
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/data/shard_samples.hpp>
+#include <motet/data/file.hpp>
 #include <motet/data/shards.hpp>
 #include <motet/data/skips.hpp>
+#if !defined(MOTET_COMPILED_DATA)
+#include <motet/data/shard_samples.hpp>
 #include <motet/data/written_pieces.hpp>
+#endif
 #include <motet/tensor/random.hpp>
 
 #include <memory>
@@ -12,6 +15,8 @@
 #include <vector>
 
 namespace motet {
+
+struct shard_sample;
 
 // Pictures with captions in WebDataset shards. One walk over the headers at the start notes where every
 // member lies; from then on any sample can be read at any time by any thread, so a shuffle is nothing but an
@@ -60,45 +65,8 @@ class pair_source {
   };
   const sample& at(index i) const { return samples_[as_size(i)]; }
 
-  static bool is_pair_field(std::string_view field) {
-    return is_picture_field(field) || is_caption_field(field);
-  }
-  void scan(std::size_t shard) {
-    input_file file(paths_[shard]);
-    for_each_sample(
-        file, [](std::string_view field) { return is_pair_field(field) || field == "json"; },
-        [&](const shard_sample& each) { keep(shard, file, each); },
-        [&](const std::string& where) { skips_.report(skip::bad_shard, paths_[shard], where); });
-    if (paths_.size() <= most_open) open_.push_back(std::move(file));
-  }
-
-  void keep(std::size_t shard, const input_file& file, const shard_sample& from) {
-    // A field that is a link is absent, and the sample is counted as skipped.
-    std::string link;
-    for (const shard_member& each : from.members)
-      if (each.link && is_pair_field(each.field)) link = each.field + " is a link";
-    sample made{shard, keys_.size(), from.key.size(), extent_of(from, is_picture_field),
-                extent_of(from, is_caption_field)};
-    const std::string where = paths_[shard] + ": " + from.key;
-    if ((made.picture.size <= 0 || made.caption.size <= 0) && tells_pieces(file, from)) {
-      ++of_pieces_;
-      return;
-    }
-    if (made.picture.size <= 0) return skips_.report(skip::no_picture, where, link);
-    if (made.caption.size <= 0) return skips_.report(skip::no_caption, where, link);
-    if (made.picture.size > largest_picture)
-      return skips_.report(skip::bad_picture, where, std::to_string(made.picture.size) + " bytes");
-    made.caption.size = std::min(made.caption.size, longest_caption);
-    keys_ += from.key;
-    samples_.push_back(made);
-  }
-  template <class Is>
-  static extent extent_of(const shard_sample& from, Is&& is) {
-    for (const shard_member& each : from.members)
-      if (!each.link && is(each.field)) return {each.offset, each.size};
-    return {};
-  }
-
+  void scan(std::size_t shard);
+  void keep(std::size_t shard, const input_file& file, const shard_sample& from);
   bool read(const sample& from, const extent& part, std::vector<std::uint8_t>& into) const {
     into.resize(as_size(part.size));
     if (!open_.empty()) return open_[from.shard].read(part.offset, into) == part.size;
@@ -115,6 +83,46 @@ class pair_source {
 };
 
 #if !defined(MOTET_COMPILED_DATA)
+namespace detail {
+inline bool is_pair_field(std::string_view field) {
+  return is_picture_field(field) || is_caption_field(field);
+}
+}  // namespace detail
+
+MOTET_BODY void pair_source::scan(std::size_t shard) {
+  input_file file(paths_[shard]);
+  for_each_sample(
+      file, [](std::string_view field) { return detail::is_pair_field(field) || field == "json"; },
+      [&](const shard_sample& each) { keep(shard, file, each); },
+      [&](const std::string& where) { skips_.report(skip::bad_shard, paths_[shard], where); });
+  if (paths_.size() <= most_open) open_.push_back(std::move(file));
+}
+
+MOTET_BODY void pair_source::keep(std::size_t shard, const input_file& file, const shard_sample& from) {
+  const auto extent_of = [&](auto&& is) {
+    for (const shard_member& each : from.members)
+      if (!each.link && is(each.field)) return extent{each.offset, each.size};
+    return extent{};
+  };
+  // A field that is a link is absent, and the sample is counted as skipped.
+  std::string link;
+  for (const shard_member& each : from.members)
+    if (each.link && detail::is_pair_field(each.field)) link = each.field + " is a link";
+  sample made{shard, keys_.size(), from.key.size(), extent_of(is_picture_field), extent_of(is_caption_field)};
+  const std::string where = paths_[shard] + ": " + from.key;
+  if ((made.picture.size <= 0 || made.caption.size <= 0) && tells_pieces(file, from)) {
+    ++of_pieces_;
+    return;
+  }
+  if (made.picture.size <= 0) return skips_.report(skip::no_picture, where, link);
+  if (made.caption.size <= 0) return skips_.report(skip::no_caption, where, link);
+  if (made.picture.size > largest_picture)
+    return skips_.report(skip::bad_picture, where, std::to_string(made.picture.size) + " bytes");
+  made.caption.size = std::min(made.caption.size, longest_caption);
+  keys_ += from.key;
+  samples_.push_back(made);
+}
+
 MOTET_BODY pair_source::pair_source(const std::vector<std::string>& shards, skip_log& skips)
     : paths_(shards), skips_(skips) {
   for (std::size_t s = 0; s < paths_.size(); ++s) scan(s);

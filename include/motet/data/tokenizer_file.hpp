@@ -1,6 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/data/tokenizer.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace motet {
+
+// Reads the Hugging Face form: that of captions, CLIP's, and those of language models: bytes cut as GPT-2,
+// Llama 3 and Qwen2 cut them, and SentencePiece's. `origin` stands in messages.
+tokenizer parse_tokenizer(std::string_view text, const std::string& origin = "tokenizer.json");
+
+// Reads a vocabulary from a file.
+// Asks for: a tokenizer.json of the Hugging Face form, with rules that are known here.
+// Memory: the file while it is read, and the vocabulary.
+// Errors: MT-D01, MT-D09
+// Example:
+//   std::ptrdiff_t size_of(const std::string& file) { return read_tokenizer(file).size(); }
+tokenizer read_tokenizer(const std::string& path);
+
+// The Hugging Face form, of a vocabulary of a language model as it was read: the `tokenizers` package reads
+// it and gives the same tokens for any UTF-8 text.
+std::string format_tokenizer(const tokenizer& from);
+
+}  // namespace motet
+
+#if !defined(MOTET_COMPILED_DATA)
 #include <motet/data/file.hpp>
 #include <motet/data/tokenizer_language.hpp>
 #include <motet/format/json_read.hpp>
@@ -74,9 +100,7 @@ inline tokenizer tokenizer_of(const json& file, std::string_view source) {
 
 }  // namespace detail
 
-// Reads the Hugging Face form: that of captions, CLIP's, and those of language models: bytes cut as GPT-2,
-// Llama 3 and Qwen2 cut them, and SentencePiece's. `origin` stands in messages.
-inline tokenizer parse_tokenizer(std::string_view text, const std::string& origin = "tokenizer.json") {
+MOTET_BODY tokenizer parse_tokenizer(std::string_view text, const std::string& origin) {
   try {
     return detail::tokenizer_of(read_json(text, origin), text);
   } catch (const error& problem) {
@@ -84,22 +108,12 @@ inline tokenizer parse_tokenizer(std::string_view text, const std::string& origi
     fail(bad_vocabulary, origin + " (" + problem.what() + ")");
   }
 }
-// Reads a vocabulary from a file.
-// Asks for: a tokenizer.json of the Hugging Face form, with rules that are known here.
-// Memory: the file while it is read, and the vocabulary.
-// Errors: MT-D01, MT-D09
-// Example:
-//   std::ptrdiff_t size_of(const std::string& file) { return read_tokenizer(file).size(); }
-tokenizer read_tokenizer(const std::string& path);
-#if !defined(MOTET_COMPILED_DATA)
+
 MOTET_BODY tokenizer read_tokenizer(const std::string& path) {
   return parse_tokenizer(read_text(path), path);
 }
-#endif
 
-// The Hugging Face form, of a vocabulary of a language model as it was read: the `tokenizers` package reads
-// it and gives the same tokens for any UTF-8 text.
-inline std::string format_tokenizer(const tokenizer& from) {
+MOTET_BODY std::string format_tokenizer(const tokenizer& from) {
   const tokenizer::parts& own = from.description();
   if (!own.source.empty()) return own.source;
   const bool clip = own.rule == piece_rule::clip;
@@ -171,3 +185,4 @@ inline std::string format_tokenizer(const tokenizer& from) {
 }
 
 }  // namespace motet
+#endif

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/data/pieces.hpp>
 #include <motet/data/tokenizer.hpp>
 #include <motet/format/json.hpp>
+#include <motet/format/utf8.hpp>
 
 #include <algorithm>
 #include <array>

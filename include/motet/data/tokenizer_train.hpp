@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/data/lower_case.hpp>
+#include <motet/data/pieces.hpp>
 #include <motet/data/tokenizer.hpp>
 
 #include <map>

@@ -12,9 +12,9 @@
 
 // What trains any model on ranks that are threads, or processes of MPI, makes features with it and writes its
 // checkpoints, by number type: MOTET_RANKS(extern, fp32) says that another file has it, MOTET_RANKS(, fp32)
-// makes this file have it. It knows nothing of a model's type, so a program of several files, or one that is
-// built often, defines MOTET_COMPILED_RANKS everywhere and compiles the files of compiled/ once (with
-// CMake: link motet::compiled_ranks). Nothing else changes.
+// makes this file have it. It knows nothing of a model's type but the two losses that most have, so a program
+// of several files, or one that is built often, defines MOTET_COMPILED_RANKS everywhere and compiles the files
+// of compiled/ once (with CMake: link motet::compiled_ranks). Nothing else changes.
 
 #define MOTET_THREAD_RANKS(KEYWORD, NUMBERS)                                                                 \
   KEYWORD template class motet::model_trainer<                                                               \
@@ -22,7 +22,8 @@
   KEYWORD template std::unique_ptr<motet::ranks_here<motet::NUMBERS, motet::cpu::device>>                    \
   motet::ranks_here<motet::NUMBERS, motet::cpu::device>::make(                                               \
       const motet::launched_world&, const motet::model_table<motet::cpu::context, motet::NUMBERS>&,          \
-      motet::ranks_wanted);
+      motet::ranks_wanted);                                                                                  \
+  MOTET_PAIR_LOSSES(KEYWORD, cpu::context, NUMBERS)
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
 #define MOTET_RANKS(KEYWORD, NUMBERS)                                             \
   MOTET_THREAD_RANKS(KEYWORD, NUMBERS)                                            \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/groups/spread.hpp>
+#include <motet/backend/groups/microbatch_spread.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -14,10 +14,11 @@
 namespace motet {
 
 struct context_ring {
-  const spread& is;
+  const microbatch_spread& is;
   index members, me;
 
-  explicit context_ring(const spread& of) : is(of), members(of.context.size()), me(of.context.member()) {}
+  explicit context_ring(const microbatch_spread& of)
+      : is(of), members(of.context.size()), me(of.context.member()) {}
 
   // Whose keys this member sees in a step.
   index part_at(index step) const { return (me - step + 2 * members) % members; }
@@ -41,7 +42,7 @@ struct context_ring {
 template <class Context>
 class ring_shift {
  public:
-  ring_shift(Context& ctx, const spread& is)
+  ring_shift(Context& ctx, const microbatch_spread& is)
       : group_(is.context), room_(host_numbers(ctx, 2 * is.context.size())) {}
   ring_shift(const ring_shift&) = delete;
   ring_shift& operator=(const ring_shift&) = delete;

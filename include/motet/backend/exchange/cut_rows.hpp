@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/groups/spread.hpp>
+#include <motet/backend/groups/microbatch_spread.hpp>
 
 // What a back end knows of rows that are cut, by the spread of its context alone. Back ends bring these names
 // into their own namespaces, where layers look for them.
@@ -36,7 +36,7 @@ class whole_samples_scope {
 
  private:
   Context& ctx_;
-  const spread* outer_;
+  const microbatch_spread* outer_;
 };
 template <class Context>
 whole_samples_scope<Context> on_whole_samples(Context& ctx) {

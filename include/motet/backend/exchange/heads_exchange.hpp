@@ -17,7 +17,7 @@ namespace motet {
 // The memory of an exchange between (rows of the part, all heads) and (all rows, heads of a member).
 template <class T>
 struct heads_transfer {
-  const spread& is;
+  const microbatch_spread& is;
   head_columns cut;
   index width;            // of this member's heads
   matrix<T> part, whole;  // what goes over the wire: by member (each has its own width), and by part
@@ -40,7 +40,7 @@ struct heads_counts {
   template <class T>
   heads_counts(const heads_transfer<T>& wire, std::span<index> room)
       : part(room.first(as_size(wire.cut.members))), whole(room.subspan(part.size())) {
-    const spread& is = wire.is;
+    const microbatch_spread& is = wire.is;
     for (std::size_t m = 0; m < part.size(); ++m) {
       part[m] = is.part.rows() * wire.cut.width(static_cast<index>(m)) * static_cast<index>(sizeof(T));
       whole[m] = is.cut.rows_of(is.whole, static_cast<index>(m)) * wire.width * static_cast<index>(sizeof(T));
@@ -124,7 +124,7 @@ struct even_heads {
 
 template <class Context, class V, class L>
 void reserve_exchanged(Context& ctx, const attention_shape& shape, exchanged_heads<V, L>& kept) {
-  const spread& is = *ctx.shared;
+  const microbatch_spread& is = *ctx.shared;
   const head_columns cut{head_groups(shape), shape.head_width, is.context.size(), true};
   const index rows = is.whole.rows(), width = cut.width(is.context.member()),
               heads = share(shape.heads, cut.members, is.context.member()).size();
@@ -138,7 +138,7 @@ void reserve_exchanged(Context& ctx, const attention_shape& shape, exchanged_hea
 template <class Context, class X, class V, class L, class Y>
 void heads_attention_forward(Context& ctx, const attention_shape& shape, matrix<X> qkv,
                              exchanged_heads<V, L>& kept, matrix<Y> y) {
-  const spread& is = *ctx.shared;
+  const microbatch_spread& is = *ctx.shared;
   const head_groups all(shape);
   const index members = is.context.size();
   detail::rows_to_heads(ctx, {all, shape.head_width, members, true}, qkv, kept.qkv);
@@ -154,7 +154,7 @@ void heads_attention_forward(Context& ctx, const attention_shape& shape, matrix<
 template <class Context, class V, class L, class G, class D>
 void heads_attention_backward(Context& ctx, const attention_shape& shape, exchanged_heads<V, L>& kept,
                               matrix<G> dy, matrix<D> dqkv) {
-  const spread& is = *ctx.shared;
+  const microbatch_spread& is = *ctx.shared;
   const head_groups all(shape);
   const index members = is.context.size(), mark = ctx.memory.mark();
   const head_groups mine = all.part(share(all.heads, members, is.context.member()));

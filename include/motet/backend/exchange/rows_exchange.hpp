@@ -3,7 +3,7 @@
 
 #include <motet/backend/core/amounts.hpp>
 #include <motet/backend/core/scratch_scope.hpp>
-#include <motet/backend/groups/spread.hpp>
+#include <motet/backend/groups/microbatch_spread.hpp>
 
 #include <cassert>
 #include <cstddef>
@@ -27,7 +27,7 @@ namespace detail {
 struct exchange_counts {
   std::span<index> by_part, by_owner;
   // `room` is for two numbers of each member.
-  exchange_counts(const spread& is, index row_bytes, std::span<index> room)
+  exchange_counts(const microbatch_spread& is, index row_bytes, std::span<index> room)
       : by_part(room.first(as_size(is.context.size()))), by_owner(room.subspan(by_part.size())) {
     for (std::size_t m = 0; m < by_part.size(); ++m) {
       const interval theirs = share(is.own.samples, is.context.size(), static_cast<index>(m));
@@ -55,7 +55,7 @@ void rows_to_parts(Context& ctx, matrix<X> x, matrix<Y> y) {
   static_assert(std::is_same_v<std::remove_const_t<X>, Y>, "motet: an exchange of rows keeps their type");
   const auto section = enter(ctx, "exchange rows");
   ctx.note("rows_to_parts", 0, bytes_in(x) + bytes_in(y));
-  const spread& is = *ctx.shared;
+  const microbatch_spread& is = *ctx.shared;
   const index mark = ctx.memory.mark();
   const scratch_scope scope(ctx);
   const matrix<Y> packed{ctx.memory.template take<Y>(x.rows * x.width), x.rows, x.width, x.width};  // by part
@@ -76,7 +76,7 @@ void rows_to_samples(Context& ctx, matrix<X> x, matrix<Y> y) {
   static_assert(std::is_same_v<std::remove_const_t<X>, Y>, "motet: an exchange of rows keeps their type");
   const auto section = enter(ctx, "exchange rows");
   ctx.note("rows_to_samples", 0, bytes_in(x) + bytes_in(y));
-  const spread& is = *ctx.shared;
+  const microbatch_spread& is = *ctx.shared;
   const index mark = ctx.memory.mark();
   const scratch_scope scope(ctx);
   const matrix<Y> packed{ctx.memory.template take<Y>(y.rows * y.width), y.rows, y.width, y.width};  // by part

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/groups/spread.hpp>
+#include <motet/backend/groups/microbatch_spread.hpp>
 
 namespace motet {
 
@@ -41,9 +41,9 @@ class spread_rows {
 
   // Everything in `to` but its groups, which are the caller's; holds until the next call, while whole.offsets
   // stays. Allocates nothing, once `to` was filled before.
-  void fill(const sequences& whole, spread& to) { fill(whole, {whole.samples, nullptr}, to); }
+  void fill(const sequences& whole, microbatch_spread& to) { fill(whole, {whole.samples, nullptr}, to); }
   // The same where samples, which ranks share, are several sequences each.
-  void fill(const sequences& whole, const sample_bounds& bounds, spread& to) {
+  void fill(const sequences& whole, const sample_bounds& bounds, microbatch_spread& to) {
     const row_parts cut{at_.context, at_.balanced};
     const interval sharing = share(bounds.samples, at_.tensor, at_.tensor_member),
                    own = share(sharing.size(), at_.context, at_.context_member), members = bounds.of(sharing),
@@ -81,7 +81,7 @@ class spread_rows {
     return {samples.size(), 1, offsets.data()};
   }
   // What the tensor members with this context part have whole, gathered.
-  void fill_ends(const sequences& whole, const sample_bounds& bounds, spread& to) {
+  void fill_ends(const sequences& whole, const sample_bounds& bounds, microbatch_spread& to) {
     auto& offsets = offsets_[ends_part];
     offsets.assign(1, 0);
     ends_.tensor_rows.clear();
@@ -110,7 +110,7 @@ class spread_rows {
   spread_seat at_;
   index most_ = 0;
   std::vector<index> offsets_[kinds];
-  spread ends_;
+  microbatch_spread ends_;
 };
 
 }  // namespace motet

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/data/decode.hpp>
 #include <motet/data/file.hpp>
 #include <motet/data/source.hpp>
 

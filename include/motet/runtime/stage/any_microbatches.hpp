@@ -42,7 +42,7 @@ class any_microbatches {
   interval of(index m) const { return split_.of(m / split_.microbatches, replica_, m % split_.microbatches); }
   interval mine(index m) const { return mine_of(of(m), at_); }
   // How it is shared; null: this rank has it alone.
-  const spread* shared(index m) const {
+  const microbatch_spread* shared(index m) const {
     return alone() ? nullptr : m == largest ? &shared_.back() : &shared_[as_size(m)];
   }
   // The rows of its samples, and those that this rank's blocks work on.
@@ -86,7 +86,7 @@ class any_microbatches {
   void share_rows(const any_group& tensor, const any_group& context, const sequences& rows,
                   const sample_bounds& bounds) {
     shared_.resize(as_size(count()) + 1);
-    for (spread& each : shared_) {
+    for (microbatch_spread& each : shared_) {
       each.tensor = tensor;
       each.context = context;
       rows_.push_back(std::make_unique<spread_rows>(at_, std::max(rows.samples, most_)));
@@ -114,7 +114,7 @@ class any_microbatches {
 
  private:
   std::vector<index> first_rows_;
-  std::vector<spread> shared_;
+  std::vector<microbatch_spread> shared_;
   std::vector<std::unique_ptr<spread_rows>> rows_;
 };
 

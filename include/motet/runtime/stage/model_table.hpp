@@ -71,6 +71,48 @@ struct loss_table {
                const master* own, const master* others, matrix<master> d_rows) = nullptr;
 };
 
+// The calls of a loss that ranks share, none of them inline: they may be compiled elsewhere.
+template <class Loss, class Context, class Numbers>
+struct pair_loss_calls {
+  using master = typename Numbers::master;
+  using real = typename Context::real;
+  static_assert(spread_loss<Loss, Context, master, master>,
+                "motet: a loss that ranks share lacks pair(), part(), or tell() where it tells [MT-M08]");
+
+  static real pair(Context& ctx, const master* w, master* g, matrix<master> a, matrix<master> b, double share,
+                   matrix<master> da, matrix<master> db);
+  static real tell(Context& ctx, const master* w, master* g, const pair_part<master>& of, double share,
+                   master* numbers);
+  static real part(Context& ctx, const master* w, master* g, const pair_part<master>& of, double share,
+                   const master* own, const master* others, matrix<master> d_rows);
+};
+template <class Loss, class Context, class Numbers>
+typename Context::real pair_loss_calls<Loss, Context, Numbers>::pair(Context& ctx, const master* w, master* g,
+                                                                     matrix<master> a, matrix<master> b,
+                                                                     double share, matrix<master> da,
+                                                                     matrix<master> db) {
+  return Loss::pair(ctx, w, g, a, b, share, da, db);
+}
+template <class Loss, class Context, class Numbers>
+typename Context::real pair_loss_calls<Loss, Context, Numbers>::tell(Context& ctx, const master* w, master* g,
+                                                                     const pair_part<master>& of,
+                                                                     double share, master* numbers) {
+  if constexpr (Loss::tells) return Loss::tell(ctx, w, g, of, share, numbers);
+  else return {};
+}
+template <class Loss, class Context, class Numbers>
+typename Context::real pair_loss_calls<Loss, Context, Numbers>::part(Context& ctx, const master* w, master* g,
+                                                                     const pair_part<master>& of,
+                                                                     double share, const master* own,
+                                                                     const master* others,
+                                                                     matrix<master> d_rows) {
+  return Loss::part(ctx, w, g, of, share, own, others, d_rows);
+}
+
+#define MOTET_PAIR_LOSSES(KEYWORD, CONTEXT, NUMBERS)                                               \
+  KEYWORD template struct motet::pair_loss_calls<motet::info_nce, motet::CONTEXT, motet::NUMBERS>; \
+  KEYWORD template struct motet::pair_loss_calls<motet::pairwise_sigmoid, motet::CONTEXT, motet::NUMBERS>;
+
 template <class Context, class Numbers>
 struct model_table {
   const model_outline* of = nullptr;
@@ -123,19 +165,12 @@ struct model_outlines<Model, std::index_sequence<I...>> {
 
 template <class Loss, class Context, class Numbers>
 constexpr loss_table<Context, Numbers> make_pair_loss() {
-  using master = typename Numbers::master;
-  static_assert(spread_loss<Loss, Context, master, master>,
-                "motet: a loss that ranks share lacks pair(), part(), or tell() where it tells [MT-M08]");
+  using calls = pair_loss_calls<Loss, Context, Numbers>;
   loss_table<Context, Numbers> made;
   made.tells = Loss::tells;
-  made.pair = [](Context& ctx, const master* w, master* g, matrix<master> a, matrix<master> b, double share,
-                 matrix<master> da, matrix<master> db) { return Loss::pair(ctx, w, g, a, b, share, da, db); };
-  if constexpr (Loss::tells)
-    made.tell = [](Context& ctx, const master* w, master* g, const pair_part<master>& of, double share,
-                   master* numbers) { return Loss::tell(ctx, w, g, of, share, numbers); };
-  made.part = [](Context& ctx, const master* w, master* g, const pair_part<master>& of, double share,
-                 const master* own, const master* others,
-                 matrix<master> d_rows) { return Loss::part(ctx, w, g, of, share, own, others, d_rows); };
+  made.pair = calls::pair;
+  if constexpr (Loss::tells) made.tell = calls::tell;
+  made.part = calls::part;
   return made;
 }
 

@@ -23,7 +23,7 @@ TEST_CASE("in each step members see different parts, and in the end all have see
                                          std::vector<int>(static_cast<std::size_t>(members)));
       for (index me = 0; me < members; ++me) {
         spread_rows rows({1, 0, members, me, balanced}, whole.samples);
-        spread is;
+        microbatch_spread is;
         is.context = any_group(static_cast<std::int32_t>(members), static_cast<std::int32_t>(me));
         rows.fill(whole, is);
         const context_ring ring(is);
@@ -58,26 +58,27 @@ std::vector<index> host_numbers(host&, index count) {
 
 TEST_CASE("what each has goes round once, and thread 0 alone sends it") {
   std::atomic<int> wrong{0};
-  const std::string thrown = laws::run_shards(1, 4, true, whole, [&](spread& is, const spread_seat&) {
-    const context_ring ring(is);
-    std::vector<int> here(static_cast<std::size_t>(ring.most_rows()), static_cast<int>(ring.me)),
-        next(here.size(), -1);
-    host ctx, other{1};
-    ring_shift shift(ctx, is);
-    shift.finish();
-    for (index step = 0; step < ring.members; ++step) {
-      const index rows = ring.rows_of(ring.part_at(step));
-      for (index r = 0; r < rows; ++r) wrong += here[static_cast<std::size_t>(r)] != ring.part_at(step);
-      const index coming = ring.rows_of(ring.part_at(step + 1));
-      shift.begin(other, here.data(), rows, next.data(), coming);
-      shift.begin(ctx, here.data(), rows, next.data(), coming);
-      shift.poll();
-      shift.finish();
-      shift.finish();
-      std::swap(here, next);
-    }
-    for (index r = 0; r < is.part.rows(); ++r) wrong += here[static_cast<std::size_t>(r)] != ring.me;
-  });
+  const std::string thrown =
+      laws::run_shards(1, 4, true, whole, [&](microbatch_spread& is, const spread_seat&) {
+        const context_ring ring(is);
+        std::vector<int> here(static_cast<std::size_t>(ring.most_rows()), static_cast<int>(ring.me)),
+            next(here.size(), -1);
+        host ctx, other{1};
+        ring_shift shift(ctx, is);
+        shift.finish();
+        for (index step = 0; step < ring.members; ++step) {
+          const index rows = ring.rows_of(ring.part_at(step));
+          for (index r = 0; r < rows; ++r) wrong += here[static_cast<std::size_t>(r)] != ring.part_at(step);
+          const index coming = ring.rows_of(ring.part_at(step + 1));
+          shift.begin(other, here.data(), rows, next.data(), coming);
+          shift.begin(ctx, here.data(), rows, next.data(), coming);
+          shift.poll();
+          shift.finish();
+          shift.finish();
+          std::swap(here, next);
+        }
+        for (index r = 0; r < is.part.rows(); ++r) wrong += here[static_cast<std::size_t>(r)] != ring.me;
+      });
   CHECK(thrown == "");
   CHECK(wrong == 0);
 }

@@ -8,7 +8,7 @@ namespace motet {
 namespace {
 
 struct any_context {
-  const spread* shared = nullptr;
+  const microbatch_spread* shared = nullptr;
 };
 
 TEST_CASE("a rank by itself has no rows elsewhere") {
@@ -16,7 +16,7 @@ TEST_CASE("a rank by itself has no rows elsewhere") {
   CHECK_FALSE(rows_are_cut(ctx));
   { const auto scope = on_whole_samples(ctx); }
   CHECK(ctx.shared == nullptr);
-  spread alone;
+  microbatch_spread alone;
   ctx.shared = &alone;
   CHECK_FALSE(rows_are_cut(ctx));
   {
@@ -27,7 +27,7 @@ TEST_CASE("a rank by itself has no rows elsewhere") {
 
 TEST_CASE("between blocks and ends other rows are a rank's") {
   spread_rows rows({1, 0, 2, 1, false}, 3);
-  spread is;
+  microbatch_spread is;
   is.context = any_group(2, 1);
   rows.fill({3, 5, nullptr}, is);
   any_context ctx{&is};

@@ -12,7 +12,7 @@ namespace {
 
 struct dry {
   arena memory;
-  const spread* shared = nullptr;
+  const microbatch_spread* shared = nullptr;
 };
 
 TEST_CASE("what a member sends is what the other one expects, and all of it moves") {
@@ -27,7 +27,7 @@ TEST_CASE("what a member sends is what the other one expects, and all of it move
         const head_columns cut{head_groups(attention_shape{heads, heads / 2, 8, mask_kind::causal, 0}), 8,
                                members, keys};
         std::deque<spread_rows> rows;
-        std::vector<spread> all(count);
+        std::vector<microbatch_spread> all(count);
         std::vector<std::vector<index>> room(count, std::vector<index>(2 * count));
         std::vector<heads_transfer<bf16>> wires;
         std::vector<detail::heads_counts> counts;
@@ -87,7 +87,7 @@ TEST_CASE("heads that read unevenly are computed one key-value head after the ot
 
 TEST_CASE("a rank keeps its share of the heads, of all rows") {
   spread_rows rows({1, 0, 4, 1, false}, 2);
-  spread is;
+  microbatch_spread is;
   is.context = any_group(4, 1);
   rows.fill({2, 10, nullptr}, is);
   dry ctx{{}, &is};

@@ -19,7 +19,7 @@ TEST_CASE("what a member sends is what the other one expects, and all of it move
       CAPTURE(balanced);
       const auto count = static_cast<std::size_t>(members);
       std::deque<spread_rows> rows;
-      std::vector<spread> all(count);
+      std::vector<microbatch_spread> all(count);
       std::vector<std::vector<index>> room(count, std::vector<index>(2 * count));
       std::vector<detail::exchange_counts> counts;
       for (std::size_t m = 0; m < count; ++m) {
@@ -44,7 +44,7 @@ TEST_CASE("what a member sends is what the other one expects, and all of it move
 // A back end that does nothing but say what it was asked.
 struct told {
   arena memory, scratch;
-  const spread* shared = nullptr;
+  const microbatch_spread* shared = nullptr;
   int thread = 0, orders = 0, copies = 0, open = 0;
   double bytes = 0;
   bool measuring() const { return memory.measuring(); }
@@ -79,7 +79,7 @@ told_order order_of_parts(told& ctx, const sequences&) {
 TEST_CASE("a dry run takes the memory, notes the work and moves nothing") {
   const std::vector<index> offsets = {0, 6, 12};
   spread_rows rows({1, 0, 2, 0, false}, 2);
-  spread is;
+  microbatch_spread is;
   is.context = any_group(2, 0);
   rows.fill({2, 1, offsets.data()}, is);
   told ctx;

@@ -52,7 +52,7 @@ void check_all(const sequences& whole, index tensor, index context, bool balance
   for (index t = 0; t < tensor; ++t)
     for (index c = 0; c < context; ++c) {
       spread_rows rows({tensor, t, context, c, balanced}, whole.samples);
-      spread is;
+      microbatch_spread is;
       rows.fill(whole, is);
       const interval members = share(whole.samples, tensor, t), few = share(members.size(), context, c);
       const auto of_mine = list({members.begin + few.begin, members.begin + few.end});
@@ -121,7 +121,7 @@ TEST_CASE("every row has its ranks, whatever the degrees") {
 
 TEST_CASE("samples of equal length keep no offsets") {
   spread_rows rows({2, 1, 2, 0, true}, 8);
-  spread is;
+  microbatch_spread is;
   rows.fill({8, 10, nullptr}, is);
   for (const sequences& each : {is.whole, is.part, is.own, is.full, is.mine, is.ends->part})
     CHECK(each.offsets == nullptr);
@@ -134,7 +134,7 @@ TEST_CASE("one object serves many microbatches and allocates for none of them") 
   std::vector<std::vector<index>> batches;
   for (index samples = 0; samples <= 9; ++samples)
     batches.push_back(ragged(samples, static_cast<std::uint64_t>(samples)));
-  spread is;
+  microbatch_spread is;
   rows.fill({0, 1, nullptr}, is);
   std::vector<index> part_rows;
   part_rows.reserve(batches.size());

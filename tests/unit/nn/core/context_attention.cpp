@@ -59,7 +59,7 @@ constexpr motet::index ragged[] = {0, 3, 3, 8, 9, 22};
 
 TEST_CASE("a backend offers what context parallelism needs, and a dry run of it touches no data") {
   spread_rows places({.context = 2, .context_member = 1}, 5);
-  spread shared;
+  microbatch_spread shared;
   shared.context = any_group(2, 1);
   places.fill({5, 1, ragged}, shared);
   cpu::profile noted;
@@ -76,7 +76,7 @@ TEST_CASE("a backend offers what context parallelism needs, and a dry run of it 
 
 TEST_CASE("exchanged heads keep no more than a rank by itself would of its rows") {
   using layer_type = self_attention<attention_config{.width = 64, .heads = 4}>;
-  const auto kept = [](const spread* shared, const sequences& seq) {
+  const auto kept = [](const microbatch_spread* shared, const sequences& seq) {
     cpu::context ctx;
     ctx.shared = shared;
     layer_type::saved<fp32> s;
@@ -84,7 +84,7 @@ TEST_CASE("exchanged heads keep no more than a rank by itself would of its rows"
     return ctx.memory.mark();
   };
   spread_rows places({.context = 4, .context_member = 0}, 2);
-  spread shared;
+  microbatch_spread shared;
   shared.context = any_group(4, 0);
   places.fill({2, 256, nullptr}, shared);
   // And the own rows of what attention gives, which the product after it needs.

@@ -97,7 +97,7 @@ TEST_CASE("no more bytes move than are said to") {
     using N = decltype(numbers);
     const tensor_cut cut{2, group.member()};
     spread_rows places({.tensor = 2, .tensor_member = cut.shard}, whole.samples);
-    spread shared;
+    microbatch_spread shared;
     places.fill(whole, shared);
     shared.tensor = any_group(group);
     std::vector<float> w(static_cast<std::size_t>(block::size(cut))), g(w.size()),

@@ -4,7 +4,7 @@
 #include <motet/nn/core/operations.hpp>
 
 #include <motet/backend/cpu/operations.hpp>
-#include <motet/backend/groups/spread.hpp>
+#include <motet/backend/groups/microbatch_spread.hpp>
 #include <motet/nn/core/routing.hpp>
 
 #include <doctest/doctest.h>
@@ -109,7 +109,7 @@ TEST_CASE("a backend offers every operation that nets call, and a dry run of eac
   cpu::profile noted;
   cpu::context ctx;
   ctx.costs = &noted;
-  spread shared;
+  microbatch_spread shared;
   shared.part = {2, 3, nullptr};
   shared.tensor_rows = {6};
   ctx.shared = &shared;

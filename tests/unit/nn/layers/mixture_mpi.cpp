@@ -29,7 +29,7 @@ TEST_CASE("experts of many processes give what one process gives") {
                                           given.x, given.dy, laws::reals(given.w.size(), 0.0));
     const spread_seat seat{here.ranks(), here.rank(), 1, 0, false};
     spread_rows rows(seat, whole.samples);
-    spread is;
+    microbatch_spread is;
     is.tensor = any_group(group);
     rows.fill(whole, is);
     laws::cut_layer<L> own(is, seat, whole, given);

@@ -74,7 +74,7 @@ spread_outcome run(const spread_case& how, const sequences& whole, laws::way way
   std::mutex mutex;
   std::atomic<index> bytes{0};
   const std::string thrown = laws::run_shards(
-      how.tensor, how.context, how.balanced, whole, [&](spread& is, const spread_seat& seat) {
+      how.tensor, how.context, how.balanced, whole, [&](microbatch_spread& is, const spread_seat& seat) {
         counted_group counted(is.tensor, bytes);
         is.tensor = any_group(counted);
         laws::cut_layer<L> own(is, seat, whole, given);

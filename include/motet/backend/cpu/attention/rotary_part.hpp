@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/backend/cpu/attention/rotary.hpp>
-#include <motet/backend/groups/spread.hpp>
+#include <motet/backend/groups/microbatch_spread.hpp>
 
 namespace motet::cpu {
 
@@ -14,7 +14,7 @@ void rotary_of_part(context& ctx, index head_width, const rotary_angles& angles,
   const scratch_scope scope(ctx);
   detail::rotary_turns<X> turns(ctx, head_width, angles, direction);
   if (ctx.measuring()) return;
-  const spread& is = *ctx.shared;
+  const microbatch_spread& is = *ctx.shared;
   const interval own = ctx.own_samples(is.part);
   for (index s = own.begin; s < own.end; ++s) {
     index row = is.part.begin(s);

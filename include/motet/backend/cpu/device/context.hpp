@@ -12,7 +12,7 @@
 #include <chrono>
 
 namespace motet {
-struct spread;
+struct microbatch_spread;
 }
 
 namespace motet::cpu {
@@ -61,7 +61,7 @@ struct context {
   int section = -1;                             // number in costs
   std::chrono::steady_clock::time_point since;  // when the open section was last settled
   draw_key draws;
-  const spread* shared = nullptr;  // with whom this rank computes; none: alone
+  const microbatch_spread* shared = nullptr;  // with whom this rank computes; none: alone
   // of one sample in the losses that layers add themselves: 1 / samples of the step
   double sample_share = 1;
   bool recompute = false;  // towers keep only the input of each block, and make the rest again

@@ -38,7 +38,7 @@ void each_piece(const row_parts& cut, index part, const sequences& whole, interv
 
 // Between rows of whole samples and the same sorted by part; each thread moves those of its samples.
 struct part_order {
-  const spread& is;
+  const microbatch_spread& is;
   const sequences& whole;
 
   template <class X, class Y>

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <motet/backend/cpu/device/context.hpp>
-#include <motet/backend/groups/spread.hpp>
+#include <motet/backend/groups/microbatch_spread.hpp>
 
 namespace motet::cpu {
 
 // The pieces that the rows of a sample are cut into, in the order of rows, and which of them this rank has.
 struct sample_pieces {
-  const spread* shared = nullptr;
+  const microbatch_spread* shared = nullptr;
   explicit sample_pieces(const context& ctx)
       : shared(ctx.shared != nullptr && !ctx.shared->context.alone() ? ctx.shared : nullptr) {}
   index all() const { return shared ? shared->cut.parts * shared->cut.pieces() : 1; }

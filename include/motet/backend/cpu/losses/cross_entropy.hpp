@@ -4,7 +4,7 @@
 #include <motet/backend/core/amounts.hpp>
 #include <motet/backend/core/messages.hpp>
 #include <motet/backend/cpu/losses/pair_tiles.hpp>
-#include <motet/backend/groups/spread.hpp>
+#include <motet/backend/groups/microbatch_spread.hpp>
 #include <motet/nn/core/operations.hpp>
 
 #include <cmath>

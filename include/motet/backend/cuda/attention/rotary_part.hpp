@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/backend/cuda/attention/rotary.hpp>
-#include <motet/backend/groups/spread.hpp>
+#include <motet/backend/groups/microbatch_spread.hpp>
 
 namespace motet::cuda {
 
@@ -12,7 +12,7 @@ template <class X>
 void rotary_of_part(context& ctx, index head_width, const rotary_angles& angles, int direction, matrix<X> x) {
   ctx.note("rotary_of_part", 3 * elements_in(x), 2 * bytes_in(x));
   if (ctx.measuring()) return;
-  const spread& is = *ctx.shared;
+  const microbatch_spread& is = *ctx.shared;
   detail::turn_heads<true>(ctx, is.part, is.whole, is.cut, is.context.member(), head_width, angles, direction,
                            x);
 }

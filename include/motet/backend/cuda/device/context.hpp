@@ -13,7 +13,7 @@
 #include <type_traits>
 
 namespace motet {
-struct spread;
+struct microbatch_spread;
 }
 
 namespace motet::cuda {
@@ -57,7 +57,7 @@ struct context {
   int section = -1;  // number in costs
   // but for the step, which kernels read from engine::step(): a recorded graph is replayed in other steps
   draw_key draws;
-  const spread* shared = nullptr;
+  const microbatch_spread* shared = nullptr;
   double sample_share = 1;
   bool fp8 = false;        // products of linear layers that would be in bf16: see fp8.hpp
   bool recompute = false;  // towers keep only the input of each block, and make the rest again

@@ -4,7 +4,7 @@
 #include <motet/backend/cuda/device/context.hpp>
 #include <motet/backend/cuda/device/graphs.hpp>
 #include <motet/backend/cuda/device/taken_paths.hpp>
-#include <motet/backend/groups/spread.hpp>
+#include <motet/backend/groups/microbatch_spread.hpp>
 
 #include <bit>
 #include <cstdlib>
@@ -72,7 +72,7 @@ class recorded_group {
 // A spread whose groups are recorded.
 class recorded_spread {
  public:
-  recorded_spread(const spread& of, recorded_work& into)
+  recorded_spread(const microbatch_spread& of, recorded_work& into)
       : tensor_(of.tensor, into), context_(of.context, into), all_(of) {
     if (!of.tensor.alone()) all_.tensor = any_group(tensor_);
     if (!of.context.alone()) all_.context = any_group(context_);
@@ -83,11 +83,11 @@ class recorded_spread {
   }
   recorded_spread(const recorded_spread&) = delete;
   recorded_spread& operator=(const recorded_spread&) = delete;
-  const spread& all() const { return all_; }
+  const microbatch_spread& all() const { return all_; }
 
  private:
   recorded_group tensor_, context_;
-  spread all_, ends_;
+  microbatch_spread all_, ends_;
 };
 
 }  // namespace detail
@@ -202,7 +202,7 @@ class recorder {
                    address(ctx.memory), address(ctx.scratch), std::bit_cast<index>(ctx.sample_share),
                    ctx.sink ? 1 : 0, reinterpret_cast<index>(ctx.sink.self), ctx.shared != nullptr ? 1 : 0});
     if (ctx.shared == nullptr) return;
-    const spread& of = *ctx.shared;
+    const microbatch_spread& of = *ctx.shared;
     shape_.insert(shape_.end(), {of.tensor.size(), of.tensor.member(), of.context.size(), of.context.member(),
                                  of.cut.parts, of.cut.balanced ? 1 : 0});
     // All else follows from these.

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/backend/cuda/device/context.hpp>
-#include <motet/backend/groups/spread.hpp>
+#include <motet/backend/groups/microbatch_spread.hpp>
 
 namespace motet::cuda {
 

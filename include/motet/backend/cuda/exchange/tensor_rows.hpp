@@ -3,7 +3,7 @@
 
 #include <motet/backend/core/messages.hpp>
 #include <motet/backend/cuda/kernels/row_moves.hpp>
-#include <motet/backend/groups/spread.hpp>
+#include <motet/backend/groups/microbatch_spread.hpp>
 
 #include <vector>
 

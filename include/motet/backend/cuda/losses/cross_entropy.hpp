@@ -5,7 +5,7 @@
 #include <motet/backend/core/messages.hpp>
 #include <motet/backend/cuda/kernels/runs.hpp>
 #include <motet/backend/cuda/kernels/sums.hpp>
-#include <motet/backend/groups/spread.hpp>
+#include <motet/backend/groups/microbatch_spread.hpp>
 #include <motet/nn/core/operations.hpp>
 
 #include <cmath>

@@ -25,7 +25,7 @@ void check(const attention_shape& shape, const sequences& whole, bool balanced, 
   mpi::group_set set(world, all);
   mpi::group group(set, 0, end);
   spread_rows rows({1, 0, here.ranks(), here.rank(), balanced}, whole.samples);
-  spread is;
+  microbatch_spread is;
   is.context = any_group(group);
   rows.fill(whole, is);
   const laws::attention_problem<T, T> p(shape, whole);

@@ -37,7 +37,7 @@ TEST_CASE("beside tensor parallelism, with several threads, and with nothing to 
 
 TEST_CASE("each rank keeps its share of the heads and no more") {
   spread_rows rows({1, 0, 4, 3, false}, 2);
-  spread is;
+  microbatch_spread is;
   is.context = any_group(4, 3);
   rows.fill({2, 10, nullptr}, is);
   cpu::context ctx;

@@ -20,7 +20,7 @@ std::map<std::tuple<index, index, index>, int> meetings(index members, bool bala
   std::map<std::tuple<index, index, index>, int> met;
   for (index me = 0; me < members; ++me) {
     spread_rows rows({1, 0, members, me, balanced}, whole.samples);
-    spread is;
+    microbatch_spread is;
     is.context = any_group(static_cast<std::int32_t>(members), static_cast<std::int32_t>(me));
     rows.fill(whole, is);
     std::vector<bool> seen(static_cast<std::size_t>(members), false);
@@ -77,32 +77,34 @@ TEST_CASE("every query meets every key that it may see, once") {
 
 TEST_CASE("keys and values go round") {
   std::atomic<int> wrong{0};
-  const std::string thrown = laws::run_shards(1, 3, true, whole, [&](spread& is, const spread_seat& at) {
-    const attention_shape shape{2, 1, 4, mask_kind::full, 0};
-    std::vector<float> k(static_cast<std::size_t>(is.part.rows() * 4), static_cast<float>(at.context_member)),
-        v = k;
-    for (float& each : v) each += 100;
-    laws::cpu_run_foretold(1, [&](cpu::context& ctx) {
-      ctx.shared = &is;
-      const cpu::detail::attention_ring<float> ring(ctx, shape);
-      cpu::detail::key_ring<float> around(ctx, ring);
-      if (ctx.measuring()) return;
-      around.fill(ctx, matrix<float>{k.data(), is.part.rows(), 4, 4},
-                  matrix<float>{v.data(), is.part.rows(), 4, 4});
-      for (index step = 0; step < 3; ++step) {
-        around.begin(ctx, ring, step);
-        const auto keys = around.keys(), values = around.values();
-        wrong += keys.rows != ring.rows_of(ring.part_at(step));
-        for (index r = 0; r < keys.rows; ++r)
-          for (index c = 0; c < 4; ++c) {
-            wrong += keys.row(r)[c] != static_cast<float>(ring.part_at(step));
-            wrong += values.row(r)[c] != static_cast<float>(100 + ring.part_at(step));
+  const std::string thrown =
+      laws::run_shards(1, 3, true, whole, [&](microbatch_spread& is, const spread_seat& at) {
+        const attention_shape shape{2, 1, 4, mask_kind::full, 0};
+        std::vector<float> k(static_cast<std::size_t>(is.part.rows() * 4),
+                             static_cast<float>(at.context_member)),
+            v = k;
+        for (float& each : v) each += 100;
+        laws::cpu_run_foretold(1, [&](cpu::context& ctx) {
+          ctx.shared = &is;
+          const cpu::detail::attention_ring<float> ring(ctx, shape);
+          cpu::detail::key_ring<float> around(ctx, ring);
+          if (ctx.measuring()) return;
+          around.fill(ctx, matrix<float>{k.data(), is.part.rows(), 4, 4},
+                      matrix<float>{v.data(), is.part.rows(), 4, 4});
+          for (index step = 0; step < 3; ++step) {
+            around.begin(ctx, ring, step);
+            const auto keys = around.keys(), values = around.values();
+            wrong += keys.rows != ring.rows_of(ring.part_at(step));
+            for (index r = 0; r < keys.rows; ++r)
+              for (index c = 0; c < 4; ++c) {
+                wrong += keys.row(r)[c] != static_cast<float>(ring.part_at(step));
+                wrong += values.row(r)[c] != static_cast<float>(100 + ring.part_at(step));
+              }
+            around.poll();
+            around.finish();
           }
-        around.poll();
-        around.finish();
-      }
-    });
-  });
+        });
+      });
   CHECK(thrown == "");
   CHECK(wrong == 0);
 }

@@ -17,7 +17,7 @@ laws::deviation error_of(const sequences& whole, index context, bool balanced, i
   laws::deviation worst;
   for (index part = 0; part < context; ++part) {
     spread_rows rows({1, 0, context, part, balanced}, whole.samples);
-    spread is;
+    microbatch_spread is;
     is.context = any_group(static_cast<std::int32_t>(context), static_cast<std::int32_t>(part));
     rows.fill(whole, is);
     auto x = laws::rows_of_part(before, is, part, 2);

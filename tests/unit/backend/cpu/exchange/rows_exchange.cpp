@@ -29,7 +29,7 @@ template <class T>
 int wrong_after_exchange(const sequences& whole, index tensor, index context, bool balanced, int threads) {
   std::atomic<int> wrong{0};
   const std::string thrown =
-      laws::run_shards(tensor, context, balanced, whole, [&](spread& is, const spread_seat& at) {
+      laws::run_shards(tensor, context, balanced, whole, [&](microbatch_spread& is, const spread_seat& at) {
         laws::grid<T> mine(is.mine.rows(), width, 2), back(is.mine.rows(), width, 2),
             own(is.own.rows(), width);
         const index first_mine = first_of_mine(at, whole.samples),
@@ -83,7 +83,7 @@ TEST_CASE("a rank may have several threads, and a batch no rows") {
 TEST_CASE("what moves is noted") {
   const std::vector<index> offsets = {0, 6, 12};
   spread_rows rows({1, 0, 2, 0, false}, 2);
-  spread is;
+  microbatch_spread is;
   is.context = any_group(2, 0);
   rows.fill({2, 1, offsets.data()}, is);
   cpu::profile noted;

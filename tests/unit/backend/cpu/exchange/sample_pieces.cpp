@@ -32,27 +32,28 @@ TEST_CASE("the pieces of all ranks, by number, are the rows of a sample in order
         index sample, number, rows, first;
       };
       std::vector<part> found;
-      CHECK(laws::run_shards(1, context, balanced, whole, [&](spread& is, const spread_seat& seat) {
-              cpu::context ctx;
-              ctx.shared = &is;
-              const cpu::sample_pieces pieces(ctx);
-              const std::lock_guard lock(mutex);
-              CHECK(pieces.all() == context * (balanced ? 2 : 1));
-              for (index s = 0; s < whole.samples; ++s) {
-                CHECK(pieces.rows(is.own, s) == whole.rows_of(s));
-                index at = is.own.begin(s);
-                for (index p = 0; p < pieces.own(); ++p) {
-                  const interval rows = pieces.piece(is.own, s, p);
-                  CHECK(rows.begin == at);
-                  at = rows.end;
-                  if (rows.size() == 0) continue;
-                  const index first =
-                      is.cut.position(whole.rows_of(s), seat.context_member, rows.begin - is.own.begin(s));
-                  found.push_back({s, pieces.number(p), rows.size(), first});
-                }
-                CHECK(at == is.own.end(s));
+      CHECK(
+          laws::run_shards(1, context, balanced, whole, [&](microbatch_spread& is, const spread_seat& seat) {
+            cpu::context ctx;
+            ctx.shared = &is;
+            const cpu::sample_pieces pieces(ctx);
+            const std::lock_guard lock(mutex);
+            CHECK(pieces.all() == context * (balanced ? 2 : 1));
+            for (index s = 0; s < whole.samples; ++s) {
+              CHECK(pieces.rows(is.own, s) == whole.rows_of(s));
+              index at = is.own.begin(s);
+              for (index p = 0; p < pieces.own(); ++p) {
+                const interval rows = pieces.piece(is.own, s, p);
+                CHECK(rows.begin == at);
+                at = rows.end;
+                if (rows.size() == 0) continue;
+                const index first =
+                    is.cut.position(whole.rows_of(s), seat.context_member, rows.begin - is.own.begin(s));
+                found.push_back({s, pieces.number(p), rows.size(), first});
               }
-            }) == "");
+              CHECK(at == is.own.end(s));
+            }
+          }) == "");
       std::sort(found.begin(), found.end(), [](const part& a, const part& b) {
         return a.sample != b.sample ? a.sample < b.sample : a.number < b.number;
       });

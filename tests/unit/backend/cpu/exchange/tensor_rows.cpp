@@ -31,7 +31,7 @@ TEST_CASE("the first thread of a team speaks for its rank") {
 TEST_CASE("ids of tokens are gathered as they are") {
   std::atomic<motet::index> wrong{0};
   laws::run_members(3, [&](std::int32_t member, const any_group& group) {
-    spread shared;
+    microbatch_spread shared;
     shared.tensor = group;
     shared.tensor_rows = {2, 0, 3};
     shared.part = {1, 5, nullptr};
@@ -49,7 +49,7 @@ TEST_CASE("ids of tokens are gathered as they are") {
 }
 
 TEST_CASE("rows of all are those of the context's spread, and without one there are none") {
-  spread shared;
+  microbatch_spread shared;
   shared.part = {3, 4, nullptr};
   cpu::context ctx;
   CHECK_THROWS_WITH_AS(rows_of_all(ctx), doctest::Contains("MT-B05"), error);

@@ -28,7 +28,7 @@ TEST_CASE("each rank gets the rows that have a kept choice for it, once, in the 
     for (int threads = 1; threads <= 2; ++threads) {
       CAPTURE(ranks);
       std::atomic<int> wrong{0};
-      CHECK(laws::run_shards(ranks, 1, false, whole, [&](spread& is, const spread_seat& seat) {
+      CHECK(laws::run_shards(ranks, 1, false, whole, [&](microbatch_spread& is, const spread_seat& seat) {
               const tensor_cut cut{static_cast<std::int32_t>(ranks),
                                    static_cast<std::int32_t>(seat.tensor_member)};
               const index first = whole.begin(share(whole.samples, ranks, seat.tensor_member).begin),
@@ -80,7 +80,7 @@ TEST_CASE("a dry run counts an even load, in the memory of the worst one") {
   index even = 0;
   for (index member = 0; member < 2; ++member) {
     spread_rows rows({2, member, 1, 0, false}, 4);
-    spread is;
+    microbatch_spread is;
     rows.fill(whole, is);
     cpu::context dry;
     dry.shared = &is;

@@ -31,7 +31,7 @@ TEST_CASE(
       CAPTURE(ranks);
       std::atomic<int> wrong{0};
       std::atomic<index> sorted_in_all{0};
-      CHECK(laws::run_shards(ranks, 1, false, whole, [&](spread& is, const spread_seat& seat) {
+      CHECK(laws::run_shards(ranks, 1, false, whole, [&](microbatch_spread& is, const spread_seat& seat) {
               const interval samples = share(whole.samples, ranks, seat.tensor_member);
               const index first = whole.begin(samples.begin), rows = is.own.rows();
               const tensor_cut cut{static_cast<std::int32_t>(ranks),

@@ -150,7 +150,7 @@ TEST_CASE("members of a tensor group that have some classes each find what one f
       const double want = by_definition(p, logits, wanted);
       std::atomic<int> wrong{0};
       laws::run_members(members, [&](std::int32_t member, const any_group& group) {
-        spread shared;
+        microbatch_spread shared;
         shared.tensor = group;
         const interval own{p.classes * member / members, p.classes * (member + 1) / members};
         auto shape = p.shape();

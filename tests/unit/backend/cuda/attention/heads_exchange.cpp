@@ -45,7 +45,7 @@ TEST_CASE("beside tensor parallelism, and with nothing to do") {
 
 TEST_CASE("each rank keeps its share of the heads and no more") {
   spread_rows rows({1, 0, 4, 3, false}, 2);
-  spread is;
+  microbatch_spread is;
   is.context = any_group(4, 3);
   rows.fill({2, 10, nullptr}, is);
   motet::cuda::context ctx;

@@ -50,7 +50,7 @@ TEST_CASE("large scores do not overflow") {
 
 TEST_CASE("what is done is noted once") {
   spread_rows rows({1, 0, 2, 1, true}, 2);
-  spread is;
+  microbatch_spread is;
   is.context = any_group(2, 1);
   rows.fill({2, 10, nullptr}, is);
   motet::cuda::profile noted;

@@ -38,7 +38,7 @@ TEST_CASE("every query meets every key that it may see, once") {
           std::map<std::tuple<index, index, index>, int> met;
           for (index me = 0; me < members; ++me) {
             spread_rows rows({1, 0, members, me, balanced}, whole.samples);
-            spread is;
+            microbatch_spread is;
             is.context = any_group(static_cast<std::int32_t>(members), static_cast<std::int32_t>(me));
             rows.fill(whole, is);
             motet::cuda::context ctx;
@@ -82,7 +82,7 @@ TEST_CASE("rows of pieces are found on the GPU") {
   for (const sequences& whole : {ragged, sequences{2, 9, nullptr}})
     for (const ring_rows which : {ring_rows::first, ring_rows::second}) {
       spread_rows rows({1, 0, 3, 1, true}, whole.samples);
-      spread is;
+      microbatch_spread is;
       is.context = any_group(3, 1);
       rows.fill(whole, is);
       const laws::flat_on_gpu<std::int32_t> positions(whole.rows());

@@ -137,10 +137,10 @@ TEST_CASE_FIXTURE(fixture, "what a record reads of the host is there when it is 
 TEST_CASE_FIXTURE(fixture,
                   "calls on other ranks, and what the sink is told, come between parts of a replay") {
   noting_group tensor, context;
-  spread all;
+  microbatch_spread all;
   all.tensor = any_group(tensor);
   all.context = any_group(context);
-  spread ends;
+  microbatch_spread ends;
   ends.tensor = all.tensor;
   all.ends = &ends;
   std::vector<idx> offsets{0, 2, 5};

@@ -31,7 +31,8 @@ laws::deviation off_after_exchange(const sequences& whole, index tensor, index c
   std::mutex mutex;
   laws::deviation worst;
   const std::string thrown = laws::run_gpu_shards(
-      tensor, context, balanced, whole, [&](motet::cuda::engine& on, spread& is, const spread_seat& at) {
+      tensor, context, balanced, whole,
+      [&](motet::cuda::engine& on, microbatch_spread& is, const spread_seat& at) {
         laws::grid<T> mine(is.mine.rows(), width, gap);
         const index first_mine = first_of_mine(at, whole.samples),
                     first_own = share(whole.samples, tensor, at.tensor_member).begin;
@@ -93,7 +94,7 @@ TEST_CASE("many samples, and a batch without rows") {
 TEST_CASE("what moves is noted") {
   const std::vector<index> offsets = {0, 6, 12};
   spread_rows rows({1, 0, 2, 0, false}, 2);
-  spread is;
+  microbatch_spread is;
   is.context = any_group(2, 0);
   rows.fill({2, 1, offsets.data()}, is);
   motet::cuda::profile noted;

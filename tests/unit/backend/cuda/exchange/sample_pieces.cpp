@@ -35,7 +35,7 @@ TEST_CASE("the pieces of all ranks, by number, are the rows of a sample in order
       std::vector<part> found;
       for (index member = 0; member < context; ++member) {
         spread_rows rows({1, 0, context, member, balanced}, whole.samples);
-        spread is;
+        microbatch_spread is;
         is.context = any_group(static_cast<std::int32_t>(context), static_cast<std::int32_t>(member));
         rows.fill(whole, is);
         motet::cuda::context ctx;

@@ -16,7 +16,8 @@ namespace {
 // As laws::wrong_rows, on the GPU: how far they are off. Sums are taken in the order of members, so results
 // are known to the bit.
 template <class From, class To>
-laws::deviation rows_off(motet::cuda::engine& on, const spread& is, const sequences& whole, index width) {
+laws::deviation rows_off(motet::cuda::engine& on, const microbatch_spread& is, const sequences& whole,
+                         index width) {
   const std::int32_t members = is.tensor.size(), me = is.tensor.member();
   const index first = whole.begin(share(whole.samples, members, me).begin), rows = is.own.rows();
   const auto every = laws::grid<From>(whole.rows(), width).random(1);
@@ -68,7 +69,7 @@ laws::deviation off_on(index members, const sequences& whole, Body&& body) {
   std::mutex mutex;
   laws::deviation worst;
   CHECK_EQ(laws::run_gpu_shards(members, 1, false, whole,
-                                [&](motet::cuda::engine& on, spread& is, const spread_seat& at) {
+                                [&](motet::cuda::engine& on, microbatch_spread& is, const spread_seat& at) {
                                   const laws::deviation found = body(on, is);
                                   const std::lock_guard lock(mutex);
                                   worst.add(found, "member " + std::to_string(at.tensor_member));
@@ -85,43 +86,47 @@ TEST_CASE("rows of all members are gathered, and sums go back to their owners") 
     for (const sequences& seq : {sequences{6, 1, ragged}, sequences{7, 2, nullptr}, sequences{1, 5, nullptr},
                                  sequences{0, 4, nullptr}}) {
       CAPTURE(members);
-      CHECK_EQ(
-          off_on(members, seq,
-                 [&](motet::cuda::engine& on, spread& is) { return rows_off<float, float>(on, is, seq, 8); }),
-          0);
       CHECK_EQ(off_on(members, seq,
-                      [&](motet::cuda::engine& on, spread& is) {
+                      [&](motet::cuda::engine& on, microbatch_spread& is) {
+                        return rows_off<float, float>(on, is, seq, 8);
+                      }),
+               0);
+      CHECK_EQ(off_on(members, seq,
+                      [&](motet::cuda::engine& on, microbatch_spread& is) {
                         return rows_off<double, double>(on, is, seq, 33);
                       }),
                0);
-      CHECK_EQ(
-          off_on(members, seq,
-                 [&](motet::cuda::engine& on, spread& is) { return rows_off<float, bf16>(on, is, seq, 16); }),
-          0);
-      CHECK_EQ(
-          off_on(members, seq,
-                 [&](motet::cuda::engine& on, spread& is) { return rows_off<bf16, float>(on, is, seq, 5); }),
-          0);
+      CHECK_EQ(off_on(members, seq,
+                      [&](motet::cuda::engine& on, microbatch_spread& is) {
+                        return rows_off<float, bf16>(on, is, seq, 16);
+                      }),
+               0);
+      CHECK_EQ(off_on(members, seq,
+                      [&](motet::cuda::engine& on, microbatch_spread& is) {
+                        return rows_off<bf16, float>(on, is, seq, 5);
+                      }),
+               0);
     }
 }
 
 TEST_CASE("ids of tokens are gathered as they are") {
   const std::vector<std::int32_t> ids = {1 << 30, 7, -1, (1 << 30) + 1, 5};
   constexpr index offsets[] = {0, 2, 2, 5};
-  const laws::deviation found = off_on(3, {3, 1, offsets}, [&](motet::cuda::engine& on, spread& is) {
-    const laws::flat_on_gpu<std::int32_t> from(ids), to(5);
-    const index first = offsets[is.tensor.member()];
-    laws::gpu_run_foretold_on(on, is, [&](motet::cuda::context& ctx) {
-      gather_rows(ctx, matrix<const std::int32_t>{from.data() + first, is.own.rows(), 1, 1},
-                  matrix<std::int32_t>{to.data(), 5, 1, 1});
-    });
-    return laws::off_by(to.back(), ids);
-  });
+  const laws::deviation found =
+      off_on(3, {3, 1, offsets}, [&](motet::cuda::engine& on, microbatch_spread& is) {
+        const laws::flat_on_gpu<std::int32_t> from(ids), to(5);
+        const index first = offsets[is.tensor.member()];
+        laws::gpu_run_foretold_on(on, is, [&](motet::cuda::context& ctx) {
+          gather_rows(ctx, matrix<const std::int32_t>{from.data() + first, is.own.rows(), 1, 1},
+                      matrix<std::int32_t>{to.data(), 5, 1, 1});
+        });
+        return laws::off_by(to.back(), ids);
+      });
   CHECK_EQ(found, 0);
 }
 
 TEST_CASE("rows of all are those of the context's spread, and without one there are none") {
-  spread shared;
+  microbatch_spread shared;
   shared.part = {3, 4, nullptr};
   motet::cuda::context ctx;
   CHECK_THROWS_WITH_AS(rows_of_all(ctx), doctest::Contains("MT-B05"), error);

@@ -27,7 +27,8 @@ TEST_CASE(
     std::mutex mutex;
     laws::deviation worst;
     CHECK(laws::run_gpu_shards(
-              ranks, 1, false, whole, [&](motet::cuda::engine& on, spread& is, const spread_seat& seat) {
+              ranks, 1, false, whole,
+              [&](motet::cuda::engine& on, microbatch_spread& is, const spread_seat& seat) {
                 const tensor_cut cut{static_cast<std::int32_t>(ranks),
                                      static_cast<std::int32_t>(seat.tensor_member)};
                 const index first = whole.begin(share(whole.samples, ranks, seat.tensor_member).begin),
@@ -82,7 +83,7 @@ TEST_CASE("a dry run counts an even load, in the memory of the worst one") {
   index even = 0;
   for (index member = 0; member < 2; ++member) {
     spread_rows rows({2, member, 1, 0, false}, 4);
-    spread is;
+    microbatch_spread is;
     is.tensor = any_group(2, static_cast<std::int32_t>(member));
     rows.fill(whole, is);
     motet::cuda::context dry;

@@ -44,7 +44,8 @@ laws::deviation off_on(index ranks, const sequences& whole, bool of_samples, ind
   std::atomic<index> sorted_in_all{0};
   const index rows_in_all = of_samples ? whole.samples : whole.rows();
   CHECK(laws::run_gpu_shards(
-            ranks, 1, false, whole, [&](motet::cuda::engine& on, spread& is, const spread_seat& seat) {
+            ranks, 1, false, whole,
+            [&](motet::cuda::engine& on, microbatch_spread& is, const spread_seat& seat) {
               const interval samples = share(whole.samples, ranks, seat.tensor_member);
               const sequences seq = of_samples ? is.own.pooled() : is.own;
               const index first = of_samples ? samples.begin : whole.begin(samples.begin), rows = seq.rows();

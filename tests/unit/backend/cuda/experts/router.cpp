@@ -171,7 +171,8 @@ TEST_CASE("rows of a sample that lie on several ranks are routed as on one") {
       std::mutex mutex;
       std::vector<double> losses(want.losses.size());
       CHECK(laws::run_gpu_shards(
-                1, 3, balanced, whole, [&](motet::cuda::engine& on, spread& is, const spread_seat& at) {
+                1, 3, balanced, whole,
+                [&](motet::cuda::engine& on, microbatch_spread& is, const spread_seat& at) {
                   std::vector<std::size_t> rows;
                   for (index s = 0; s < whole.samples; ++s)
                     for (index r = 0; r < is.own.rows_of(s); ++r)

@@ -153,7 +153,7 @@ TEST_CASE_TEMPLATE("members that have some classes each find what one finds that
       for (const bool rehearsal : {true, false})
         for (std::int32_t member = 0; member < members; ++member) {
           rehearsed_group group{members, member, &kept, laws::gpu().stream()};
-          spread shared;
+          microbatch_spread shared;
           shared.tensor = any_group(group);
           const interval own{p.classes * member / members, p.classes * (member + 1) / members};
           auto shape = p.shape();

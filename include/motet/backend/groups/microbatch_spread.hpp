@@ -12,7 +12,7 @@ namespace motet {
 // its members, and each layer's columns inside attention and mlp; the context group cuts the rows of each
 // sample between the blocks. Embedding, head and loss run on whole samples, each on one rank. A context
 // without a spread is a rank by itself. Filled anew for each microbatch, by spread_rows.
-struct spread {
+struct microbatch_spread {
   any_group tensor, context;
   row_parts cut;    // how the context group cuts the rows of a sample
   sequences whole;  // all samples of the microbatch, with all their rows
@@ -28,7 +28,7 @@ struct spread {
   std::vector<index> tensor_samples;  // likewise, samples
   // Where rows are cut, what embedding and head see instead: the same tensor group, alone with its `mine`.
   // Else none.
-  const spread* ends = nullptr;
+  const microbatch_spread* ends = nullptr;
 };
 
 }  // namespace motet

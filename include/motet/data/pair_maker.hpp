@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/data/example.hpp>
+#include <motet/data/loader_config.hpp>
+#include <motet/data/made_ahead.hpp>
+#include <motet/data/picture_room.hpp>
+#include <motet/data/run_order.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <vector>
+
+namespace motet {
+
+// The threads and the slots behind a pair_loader, which knows them by name alone: who trains need not read
+// how pictures are decoded, and may have it compiled elsewhere.
+class pair_maker {
+ public:
+  pair_maker(const pair_source& source, const tokenizer& words, const loader_config& config, index start)
+      : source_(source),
+        words_(words),
+        config_(config),
+        cache_(source.size(), config.cache_bytes),
+        start_(start),
+        bad_(as_size(source.size())),
+        made_(*this, config.ready + 1) {
+    const index each = picture_room::bytes(config.batch, config.example.image);
+    memory_ = buffer<std::byte>(made_.size() * each);
+    for (index s = 0; s < made_.size(); ++s) made_.slot(s).prepare(config, memory_.data() + s * each);
+    made_.start(config.threads);
+  }
+  pair_maker(const pair_maker&) = delete;
+  pair_maker& operator=(const pair_maker&) = delete;
+
+  const buffer<std::byte>& memory() const { return memory_; }
+  const pair_batch& next() { return made_.next().batch; }
+  const pair_batch* ahead() const {
+    const slot* const found = made_.ahead();
+    return found != nullptr ? &found->batch : nullptr;
+  }
+  index given() const { return made_.given(); }
+  loader_statistics statistics() const { return made_.statistics(); }
+
+ private:
+  static constexpr index chunk = 8;  // samples that a thread takes at a time
+
+  struct slot {
+    pair_batch batch;
+    std::vector<tokenizer::token> tokens;  // (batch, context), before the gaps are closed
+    std::vector<index> lengths;            // (batch); -1 for a damaged sample
+    picture_room shown;
+
+    void prepare(const loader_config& config, std::byte* memory) {
+      const auto count = as_size(config.batch), context = as_size(config.example.context);
+      shown.prepare(memory, config.batch, config.example.image, config.form, config.example.colours);
+      batch.count = config.batch;
+      batch.pixels = shown.pixels(config.batch);
+      batch.packed = shown.packed();
+      batch.tokens.reserve(count * context);
+      batch.offsets.resize(count + 1);
+      batch.samples.resize(count);
+      tokens.resize(count * context);
+      lengths.resize(count);
+    }
+  };
+  friend class made_ahead<pair_maker, slot>;
+
+  struct worker_type {
+    example_reader reader;
+    run_order order;
+  };
+  worker_type worker() {
+    return {example_reader(source_, words_, config_.example, &cache_),
+            run_order(source_.size(), config_.seed, config_.shuffle)};
+  }
+  void begin(worker_type&, slot& own, index number) { own.batch.first = start_ + number * config_.batch; }
+  index parts(const slot&) const { return (config_.batch + chunk - 1) / chunk; }
+  void fill(worker_type& by, slot& own, index part, index& at) {
+    const index end = std::min(config_.batch, (part + 1) * chunk);
+    for (at = part * chunk; at < end; ++at) {
+      const index sample = by.order(own.batch.first + at);
+      own.batch.samples[as_size(at)] = sample;
+      put(by.reader, own, at, sample);
+    }
+  }
+
+  // The result is false, and the length -1, when the sample is damaged.
+  bool put(example_reader& reader, slot& own, index at, index sample) {
+    index& length = own.lengths[as_size(at)];
+    length = -1;
+    if (bad_[as_size(sample)].load(std::memory_order_relaxed)) return false;
+    const pair_example* const found = reader.get(sample);
+    if (found == nullptr) {
+      bad_[as_size(sample)].store(true, std::memory_order_relaxed);
+      return false;
+    }
+    const random_stream draws = draws_at(config_.seed, "augment", own.batch.first + at);
+    const augment_config* const augment = config_.augment ? &*config_.augment : nullptr;
+    own.shown.put(
+        at, [&](float* to) { reader.pixels(*found, augment, draws, to); },
+        [&](std::uint8_t* to, packed_picture& made) {
+          return reader.pack(*found, augment, draws, to, made);
+        });
+    length = static_cast<index>(found->tokens.size());
+    std::copy(found->tokens.begin(), found->tokens.end(), own.tokens.begin() + at * config_.example.context);
+    return true;
+  }
+
+  // Replaces what was damaged, in order, then closes the gaps between the captions, and between packed
+  // pictures.
+  void complete(worker_type& by, slot& own) {
+    pair_batch& batch = own.batch;
+    for (index at = 0; at < config_.batch; ++at) {
+      if (own.lengths[as_size(at)] >= 0) continue;
+      const index instead = replacement(source_.size(), config_.seed, batch.first + at, batch.samples,
+                                        [&](index sample) { return put(by.reader, own, at, sample); });
+      if (instead < 0) fail_few(config_.batch, source_.skips());
+      batch.samples[as_size(at)] = instead;
+    }
+    batch.tokens.clear();
+    batch.offsets[0] = 0;
+    for (index at = 0; at < config_.batch; ++at) {
+      const auto from = own.tokens.begin() + at * config_.example.context;
+      batch.tokens.insert(batch.tokens.end(), from, from + own.lengths[as_size(at)]);
+      batch.offsets[as_size(at) + 1] = static_cast<index>(batch.tokens.size());
+    }
+    own.shown.close();
+  }
+
+  const pair_source& source_;
+  const tokenizer& words_;
+  loader_config config_;
+  example_cache cache_;
+  index start_;
+  buffer<std::byte> memory_;
+  std::vector<std::atomic<bool>> bad_;
+  made_ahead<pair_maker, slot> made_;  // last: it ends first
+};
+
+}  // namespace motet
