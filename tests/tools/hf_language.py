@@ -120,6 +120,15 @@ with tempfile.TemporaryDirectory() as work:
         print(f"shape {which} exported: relative error {error:.2e}", flush=True)
         if not error <= 1e-9:
             sys.exit("too far")
+        # In half precisions and several files, over what was there: rounded as PyTorch rounds, and loaded as such without being asked to.
+        for precision, kind in (("bf16", torch.bfloat16), ("fp16", torch.float16)):
+            subprocess.run([export_hf, "--checkpoint", os.path.join(run, "three"), "--output", exported, "--precision", precision, "--file-bytes", "15000"], check=True, stdout=subprocess.DEVNULL)
+            stored = type(model).from_pretrained(exported, dtype="auto")
+            wanted = again.state_dict()
+            for name, parameter in stored.state_dict().items():
+                if parameter.dtype != kind or not torch.equal(parameter, wanted[name].float().to(kind)):
+                    sys.exit(f"{name} is not what was exported, in {precision}")
+            print(f"shape {which} exported in {precision}: {len([each for each in os.listdir(exported) if each.startswith('model-')])} files", flush=True)
         # Another model's folder, an id beyond the vocabulary.
         with open(os.path.join(half, "config.json")) as file:
             config = json.load(file)
