@@ -15,7 +15,8 @@ namespace {
 
 constexpr const char* usage =
     "embed --checkpoint RUN --images DIR --output Y.safetensors [--threads N] [--batch N]\n"
-    "embed --weights DIR --input X.safetensors --output Y.safetensors [--threads N] [--batch N]\n"
+    "embed --weights DIR [--adapters DIR] --input X.safetensors --output Y.safetensors [--threads N] "
+    "[--batch N]\n"
     "\n"
     "Of a run of train_clip Y gets image_embeds, rows of length one for the PNG, JPEG and PPM files below "
     "DIR in the "
@@ -31,6 +32,7 @@ constexpr const char* usage =
     "  --images DIR    pictures in this folder and below\n"
     "  --weights DIR   the model that this program was built for: config.json and model.safetensors, in one "
     "file or several\n"
+    "  --adapters DIR  LoRA adapters that the weights get, as the peft package saves them\n"
     "  --threads N     default: all cores\n"
     "  --batch N       samples computed at once (default 32)\n";
 
@@ -48,6 +50,7 @@ options read_options(int count, char** words) {
     if (flag == "--checkpoint") out.checkpoint = value();
     else if (flag == "--images") out.images = value();
     else if (flag == "--weights") out.weights = value();
+    else if (flag == "--adapters") out.adapters = value();
     else if (flag == "--input") out.input = value();
     else if (flag == "--output") out.output = value();
     else if (flag == "--threads") out.threads = number();
@@ -56,8 +59,9 @@ options read_options(int count, char** words) {
     return true;
   });
   const bool saved = !out.checkpoint.empty() || !out.images.empty();
-  if (saved && !(out.weights.empty() && out.input.empty()))
-    fail(hf_command_line, "--checkpoint and --images go together, --weights and --input do, and not both");
+  if (saved && !(out.weights.empty() && out.input.empty() && out.adapters.empty()))
+    fail(hf_command_line,
+         "--checkpoint and --images go together, --weights, --adapters and --input do, and not both");
   const auto demand = [](const char* flag, const std::string& given) {
     if (given.empty()) fail(hf_command_line, std::string(flag) + " is missing");
   };

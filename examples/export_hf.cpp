@@ -12,22 +12,41 @@
 #include <motet/format/hf_llava_write.hpp>
 #include <motet/model/join.hpp>
 
+#include <charconv>
+
 namespace motet::export_hf {
 namespace {
 
 constexpr const char* usage =
-    "export_hf --checkpoint DIR --output DIR [--ema]\n"
+    "export_hf --checkpoint DIR --output DIR [--ema] [--precision fp32|bf16|fp16] [--file-bytes N]\n"
     "\n"
     "  --checkpoint DIR   one checkpoint, or a run of which the newest is taken\n"
     "  --output DIR       gets config.json, model.safetensors and the run's tokenizer.json; other files "
     "there "
     "stay\n"
-    "  --ema              the moving averages of the weights, in place of those of the last step\n";
+    "  --ema              the moving averages of the weights, in place of those of the last step\n"
+    "  --precision P      how weights are stored: fp32 (default), bf16 or fp16, rounded to the nearest\n"
+    "  --file-bytes N     larger models become several files with an index (5000000000)\n";
 
 struct options {
   std::string checkpoint, output;
   weights_of which = weights_of::last_step;
+  tensor_storage as;
 };
+
+dtype read_precision(const std::string& word) {
+  if (word == "fp32") return dtype::f32;
+  if (word == "bf16") return dtype::bf16;
+  if (word == "fp16") return dtype::f16;
+  fail(hf_command_line, "--precision is fp32, bf16 or fp16, got " + word);
+}
+std::uint64_t read_file_bytes(const std::string& word) {
+  std::uint64_t bytes = 0;
+  const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), bytes);
+  if (problem != std::errc{} || end != word.data() + word.size() || bytes == 0)
+    fail(hf_command_line, "--file-bytes is a count of one or more, got " + word);
+  return bytes;
+}
 
 options read_options(int count, char** words) {
   options out;
@@ -35,6 +54,8 @@ options read_options(int count, char** words) {
     if (flag == "--checkpoint") out.checkpoint = value();
     else if (flag == "--output") out.output = value();
     else if (flag == "--ema") out.which = weights_of::averages;
+    else if (flag == "--precision") out.as.kind = read_precision(value());
+    else if (flag == "--file-bytes") out.as.most_bytes = read_file_bytes(value());
     else return false;
     return true;
   });
@@ -48,7 +69,7 @@ void save_pairs(const options& given, hf_described described, const std::vector<
     if (tensor.name == name_in_model(info_nce::scale_name) && tensor.shape == std::vector<index>{1})
       described.config.logit_scale = static_cast<double>(tensor.data[0]);
   }
-  save_hf_clip(given.output, described.config, weights, described.picture, described.caption);
+  save_hf_clip(given.output, described.config, weights, described.picture, described.caption, given.as);
 }
 
 void run(const options& given) {
@@ -64,10 +85,10 @@ void run(const options& given) {
   from.load_weights(from.model(), loaded, given.which);
   if (described_seeing_decoder(from.description())) {
     const hf_described_llava described = describe_as_hf_llava(from.description());
-    save_hf_llava(given.output, described.config, weights, described.names);
+    save_hf_llava(given.output, described.config, weights, described.names, given.as);
   } else if (is_described_decoder(from.description())) {
     const hf_described_decoder described = describe_as_hf_decoder(from.description());
-    save_hf_decoder(given.output, described.config, weights, described.module);
+    save_hf_decoder(given.output, described.config, weights, described.module, given.as);
   } else {
     save_pairs(given, describe_as_hf_clip(from.description()), weights);
   }

@@ -16,7 +16,7 @@ namespace motet::generate {
 namespace {
 
 struct settings {
-  std::string checkpoint, weights, tokenizer, prompt, precision = "fp32";
+  std::string checkpoint, weights, adapters, tokenizer, prompt, precision = "fp32";
   std::vector<std::string> pictures;
   index most = 256, top_k = 0, threads = 0;
   double temperature = 0, top_p = 1;
@@ -30,6 +30,8 @@ options command_line(settings& s) {
             "a run of train_vlm, of which the newest checkpoint is taken, or one checkpoint");
   line.text("--weights", s.weights, "DIR",
             "or the Hugging Face folder that this program was built for (-DMOTET_EMBED_HF=DIR)");
+  line.text("--adapters", s.adapters, "DIR",
+            "with --weights: LoRA adapters that they get, as the peft package saves them");
   line.texts("--picture", s.pictures, "FILE", "PNG, JPEG or PPM; several times for several pictures");
   line.text("--prompt", s.prompt, "TEXT", "what is gone on with");
   line.count("--most", s.most, 1, "tokens to say, unless one ends the text before");
@@ -68,6 +70,7 @@ std::unique_ptr<spoken_model> open_saved(const model_request& wanted) {
 void run(const settings& s) {
   if (s.checkpoint.empty() == s.weights.empty())
     fail(s.weights.empty() ? option_missing : bad_option_value, "one of --checkpoint and --weights");
+  if (!s.adapters.empty() && s.weights.empty()) fail(option_missing, "--adapters needs --weights");
   model_request wanted;
   wanted.threads = s.threads > 0 ? static_cast<int>(s.threads)
                                  : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
@@ -88,6 +91,7 @@ void run(const settings& s) {
                                  "-DMOTET_EMBED_HF=" +
                                  s.weights);
     wanted.folder = s.weights;
+    wanted.adapters = s.adapters;
     if (vocabulary.empty()) vocabulary = wanted.folder / "tokenizer.json";
     model = make_imported(wanted);
   }

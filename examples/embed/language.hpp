@@ -4,6 +4,7 @@
 #include "model_files.hpp"
 
 #include <motet/format/hf_decoder_tensors.hpp>
+#include <motet/format/peft_lora.hpp>
 #include <motet/format/safetensors_write.hpp>
 #include <motet/front/speaker.hpp>
 #include <motet/model/describe.hpp>
@@ -14,13 +15,17 @@
 // Logits of a language model.
 namespace motet::embed {
 
-// Fills the parameters of a model from the folder that it was imported from.
+// Fills the parameters of a model from the folder that it was imported from, with adapters where a folder of
+// them is named.
 template <class Model>
-hf_decoder_config load_language(const std::string& folder, const buffer<float>& parameters) {
+hf_decoder_config load_language(const std::string& folder, const std::string& adapters,
+                                const buffer<float>& parameters) {
   const hf_decoder_config config = read_hf_decoder_config(std::filesystem::path(folder));
   if (!same_net(config, describe(Model::template module_at<0>::net::config))) fail(embed_model, folder);
   std::fill_n(parameters.data(), parameters.size(), 0.0f);
-  load_hf_tensors(tensor_set(folder), hf_decoder_tensors(config), tensors_of<Model>(parameters));
+  const std::vector<hf_tensor> map = hf_decoder_tensors(config);
+  load_hf_tensors(tensor_set(folder), map, tensors_of<Model>(parameters));
+  if (!adapters.empty()) merge_peft_lora(adapters, map, tensors_of<Model>(parameters));
   return config;
 }
 
@@ -29,7 +34,7 @@ void speak(const options& given) {
   using net = typename Model::template module_at<0>::net;
   constexpr index vocabulary = net::config.vocabulary;
   const buffer<float> parameters(Model::parameter_size);
-  const hf_decoder_config config = load_language<Model>(given.weights, parameters);
+  const hf_decoder_config config = load_language<Model>(given.weights, given.adapters, parameters);
   const safetensors_file input(given.input);
   const stored_tensor* const ids = input.find("input_ids");
   if (ids == nullptr) fail(embed_input, given.input + " holds no input_ids");

@@ -16,6 +16,7 @@ namespace motet::embed {
 struct options {
   std::string checkpoint, images;  // of a run, or
   std::string weights, input;      // of the folder that the program was built for
+  std::string adapters;            // that the folder's weights get, or none
   std::string output;
   int threads = 0;
   index batch = 32;

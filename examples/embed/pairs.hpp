@@ -5,6 +5,7 @@
 
 #include <motet/format/hf_clip_describe.hpp>
 #include <motet/format/hf_clip_tensors.hpp>
+#include <motet/format/peft_lora.hpp>
 #include <motet/format/safetensors_write.hpp>
 #include <motet/model/describe.hpp>
 #include <motet/motet.hpp>
@@ -102,7 +103,9 @@ void embed_pairs(const options& given) {
 
   const buffer<float> parameters(Model::parameter_size);
   std::fill_n(parameters.data(), parameters.size(), 0.0f);
-  load_hf_tensors(tensor_set(given.weights), hf_clip_tensors(config), tensors_of<Model>(parameters));
+  const std::vector<hf_tensor> map = hf_clip_tensors(config);
+  load_hf_tensors(tensor_set(given.weights), map, tensors_of<Model>(parameters));
+  if (!given.adapters.empty()) merge_peft_lora(given.adapters, map, tensors_of<Model>(parameters));
 
   cpu::device device(given.threads);
   computer by(table_of_model<Model, cpu::context, fp32>, device);

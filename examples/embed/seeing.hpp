@@ -4,6 +4,7 @@
 #include "model_files.hpp"
 
 #include <motet/format/hf_llava_write.hpp>
+#include <motet/format/peft_lora.hpp>
 #include <motet/format/safetensors_write.hpp>
 #include <motet/front/picture_speaker.hpp>
 #include <motet/model/describe.hpp>
@@ -14,16 +15,20 @@
 // Logits of a language model that sees.
 namespace motet::embed {
 
-// Fills the parameters of a model from the folder that it was imported from.
+// Fills the parameters of a model from the folder that it was imported from, with adapters where a folder of
+// them is named.
 template <class Model>
-hf_llava_config load_seeing(const std::string& folder, const buffer<float>& parameters) {
+hf_llava_config load_seeing(const std::string& folder, const std::string& adapters,
+                            const buffer<float>& parameters) {
   const hf_llava_config config = read_hf_llava_config(std::filesystem::path(folder));
   if (!same_net(config, describe<Model>())) fail(embed_model, folder);
   std::fill_n(parameters.data(), parameters.size(), 0.0f);
   const tensor_set files(folder);
   const std::string theirs = hf_llava_eye(files);
-  load_hf_tensors(files, hf_llava_tensors(config, "talk", theirs), tensors_of<Model>(parameters),
-                  hf_llava_unread(config, theirs));
+  const std::vector<hf_tensor> map = hf_llava_tensors(config, "talk", theirs);
+  const std::vector<std::string> unread = hf_llava_unread(config, theirs);
+  load_hf_tensors(files, map, tensors_of<Model>(parameters), unread);
+  if (!adapters.empty()) merge_peft_lora(adapters, map, tensors_of<Model>(parameters), unread);
   return config;
 }
 
@@ -34,7 +39,7 @@ void speak_of_pictures(const options& given) {
   constexpr index vocabulary = net::config.vocabulary, side = eye::config.image,
                   channels = eye::config.channels;
   const buffer<float> parameters(Model::parameter_size);
-  const hf_llava_config config = load_seeing<Model>(given.weights, parameters);
+  const hf_llava_config config = load_seeing<Model>(given.weights, given.adapters, parameters);
   const safetensors_file input(given.input);
   const stored_tensor* const ids = input.find("input_ids");
   if (ids == nullptr) fail(embed_input, given.input + " holds no input_ids");

@@ -59,13 +59,13 @@ std::unique_ptr<spoken_model> make(const model_request& wanted) {
   buffer<float> weights(Model::parameter_size);
   index lead = 0;
   if constexpr (seeing<net>) {
-    const hf_llava_config config = embed::load_seeing<Model>(folder, weights);
+    const hf_llava_config config = embed::load_seeing<Model>(folder, wanted.adapters, weights);
     facts.side = config.image;
     facts.colours = colours_of(folder, config.siglip);
     facts.picture_token = static_cast<std::int32_t>(config.picture_token);
     lead = config.lead;
   } else if constexpr (is_own_loss<typename Model::loss>) {
-    embed::load_language<Model>(folder, weights);
+    embed::load_language<Model>(folder, wanted.adapters, weights);
   }
   return make_typed<net>(std::move(facts), lead, std::move(weights), wanted);
 }

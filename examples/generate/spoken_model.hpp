@@ -43,6 +43,7 @@ class spoken_model {
 
 struct model_request {
   std::filesystem::path folder;       // of weights, where there is no checkpoint
+  std::string adapters;               // that such weights get, or none
   const checkpoint* saved = nullptr;  // else of a run
   int threads = 0;
   bool rounded = false;                      // products in bf16

@@ -34,6 +34,8 @@ wanted 1 'model_type is "siglip"' "$bin/import_hf" "$scratch/other"
 wanted 1 'line 1 column 24' "$bin/import_hf" "$scratch/broken"
 wanted 2 '--output is missing' "$bin/export_hf" --checkpoint "$scratch"
 wanted 2 'unknown flag --bogus' "$bin/export_hf" --bogus
+wanted 2 'fp32, bf16 or fp16, got fp8' "$bin/export_hf" --checkpoint "$scratch" --output "$scratch/out" --precision fp8
+wanted 2 'a count of one or more, got 5GB' "$bin/export_hf" --checkpoint "$scratch" --output "$scratch/out" --file-bytes 5GB
 wanted 1 'MT-R50' "$bin/export_hf" --checkpoint "$scratch" --output "$scratch/out"
 [ ! -e "$scratch/out" ] || { echo "a failed export left $scratch/out"; failed=1; }
 exit $failed

@@ -18,6 +18,10 @@ try:
 except ImportError as absent:
     print(f"skipped: {absent}")
     sys.exit(77)
+try:
+    import peft
+except ImportError:
+    peft = None
 
 arguments = argparse.ArgumentParser()
 arguments.add_argument("--compiler", default="c++")
@@ -67,9 +71,9 @@ def build(sources, output, *folders):
     subprocess.run(command + ["-pthread"] + given.libraries.split(), check=True)
 
 
-def compare(embed, folder, source, want, note, work):
+def compare(embed, folder, source, want, note, work, *more):
     output = os.path.join(work, "y.safetensors")
-    subprocess.run([embed, "--weights", folder, "--input", source, "--output", output, "--threads", "2", "--batch", "3"], check=True)
+    subprocess.run([embed, "--weights", folder, "--input", source, "--output", output, "--threads", "2", "--batch", "3", *more], check=True)
     got = load_file(output)["logits"].double()
     error = ((got - want).norm() / want.norm()).item()
     print(f"{note:24s} {tuple(want.shape)} relative error {error:.2e}", flush=True)
@@ -109,6 +113,20 @@ with tempfile.TemporaryDirectory() as work:
         with torch.no_grad():  # loaded again, as the angles of turns were rounded, too
             rounded = type(model).from_pretrained(half, dtype=torch.float64)(input_ids=ids).logits.reshape(-1, model.config.vocab_size)
         compare(embed, half, source, rounded, f"shape {which} in bf16", work)
+        if peft is not None:  # adapters, and norms that were trained beside them
+            adapted = peft.get_peft_model(type(model).from_pretrained(folder), peft.LoraConfig(
+                r=3, lora_alpha=5, use_rslora=which % 2 == 1, init_lora_weights=False, modules_to_save=["norm"],
+                target_modules=["q_proj", "v_proj", "o_proj", "gate_proj", "down_proj"] + ([] if model.config.tie_word_embeddings else ["lm_head"])))
+            for parameter in adapted.parameters():
+                if parameter.requires_grad:
+                    torch.nn.init.normal_(parameter, 0.0, 0.3)
+            adapters = os.path.join(work, f"adapters{which}")
+            adapted.save_pretrained(adapters)
+            with torch.no_grad():
+                changed = adapted.double()(input_ids=ids).logits.reshape(-1, model.config.vocab_size)
+            if (changed - want).norm() < 0.1 * want.norm():
+                sys.exit("adapters that change nothing show nothing")
+            compare(embed, folder, source, changed, f"shape {which} adapted", work, "--adapters", adapters)
         # Out again, from a checkpoint as training writes it.
         to_checkpoint, run, exported = (os.path.join(work, f"{name}{which}") for name in ("to_checkpoint", "run", "exported"))
         build(["tests/tools/hf_to_checkpoint.cpp"], to_checkpoint, headers)
@@ -120,6 +138,15 @@ with tempfile.TemporaryDirectory() as work:
         print(f"shape {which} exported: relative error {error:.2e}", flush=True)
         if not error <= 1e-9:
             sys.exit("too far")
+        # In half precisions and several files, over what was there: rounded as PyTorch rounds, and loaded as such without being asked to.
+        for precision, kind in (("bf16", torch.bfloat16), ("fp16", torch.float16)):
+            subprocess.run([export_hf, "--checkpoint", os.path.join(run, "three"), "--output", exported, "--precision", precision, "--file-bytes", "15000"], check=True, stdout=subprocess.DEVNULL)
+            stored = type(model).from_pretrained(exported, dtype="auto")
+            wanted = again.state_dict()
+            for name, parameter in stored.state_dict().items():
+                if parameter.dtype != kind or not torch.equal(parameter, wanted[name].float().to(kind)):
+                    sys.exit(f"{name} is not what was exported, in {precision}")
+            print(f"shape {which} exported in {precision}: {len([each for each in os.listdir(exported) if each.startswith('model-')])} files", flush=True)
         # Another model's folder, an id beyond the vocabulary.
         with open(os.path.join(half, "config.json")) as file:
             config = json.load(file)

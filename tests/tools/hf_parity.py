@@ -19,6 +19,10 @@ try:
 except ImportError as absent:
     print(f"skipped: {absent}")
     sys.exit(77)
+try:
+    import peft
+except ImportError:
+    peft = None
 
 arguments = argparse.ArgumentParser()
 arguments.add_argument("--compiler", default="c++")
@@ -86,9 +90,9 @@ def inputs(model, path):
     return {"image_embeds": want.image_embeds, "text_embeds": want.text_embeds}
 
 
-def compare(embed, folder, input_path, want, note, work):
+def compare(embed, folder, input_path, want, note, work, *more):
     output = os.path.join(work, "y.safetensors")
-    subprocess.run([embed, "--weights", folder, "--input", input_path, "--output", output, "--threads", "2", "--batch", "3"], check=True)
+    subprocess.run([embed, "--weights", folder, "--input", input_path, "--output", output, "--threads", "2", "--batch", "3", *more], check=True)
     got = load_file(output)
     for name, values in want.items():
         error = ((got[name].double() - values).norm() / values.norm()).item()
@@ -125,6 +129,14 @@ with tempfile.TemporaryDirectory() as work:
         halved = copy.deepcopy(model).half()
         halved.save_pretrained(half)
         compare(embed, half, input_path, inputs(halved.double(), input_path), f"shape {which}, from half precision", work)
+
+        if peft is not None:
+            adapted = peft.get_peft_model(CLIPModel.from_pretrained(folder), peft.LoraConfig(
+                r=2, lora_alpha=3, init_lora_weights=False, target_modules=["q_proj", "out_proj", "fc2", "visual_projection"]))
+            adapters = os.path.join(work, f"adapters{which}")
+            adapted.save_pretrained(adapters)
+            changed = inputs(adapted, input_path)
+            compare(embed, folder, input_path, changed, f"shape {which}, adapted", work, "--adapters", adapters)
 
         run, exported = os.path.join(work, f"run{which}"), os.path.join(work, f"exported{which}")
         subprocess.run([to_checkpoint, folder, run], check=True)

@@ -17,6 +17,10 @@ try:
 except ImportError as absent:
     print(f"skipped: {absent}")
     sys.exit(77)
+try:
+    import peft
+except ImportError:
+    peft = None
 
 arguments = argparse.ArgumentParser()
 arguments.add_argument("--compiler", default="c++")
@@ -117,6 +121,16 @@ with tempfile.TemporaryDirectory() as work:
         note = f"shape {which} {config.vision_config.model_type} {config.text_config.model_type} {config.vision_feature_select_strategy}"
         subprocess.run([embed, "--weights", folder, "--input", source, "--output", output, "--threads", "2", "--batch", "2"], check=True)
         far(load_file(output)["logits"].double(), want, note, 1e-5)
+        if peft is not None:  # adapters of all its parts, also of layers of the eye that nobody sees
+            adapted = peft.get_peft_model(LlavaForConditionalGeneration.from_pretrained(folder), peft.LoraConfig(
+                r=2, lora_alpha=3, init_lora_weights=False, target_modules=["q_proj", "fc1", "linear_1", "up_proj", "lm_head"]))
+            adapters = os.path.join(work, f"adapters{which}")
+            adapted.save_pretrained(adapters)
+            subprocess.run([embed, "--weights", folder, "--adapters", adapters, "--input", source, "--output", output, "--threads", "2"], check=True)
+            changed = logits_of(adapted)
+            if (changed - want).norm() < 0.1 * want.norm():
+                sys.exit("adapters that change nothing show nothing")
+            far(load_file(output)["logits"].double(), changed, note + " adapted", 1e-5)
         # Out again, from a checkpoint as training writes it. There the placeholder is a token of its own behind the vocabulary.
         to_checkpoint, run, exported = (os.path.join(work, f"{name}{which}") for name in ("to_checkpoint", "run", "exported"))
         build(["tests/tools/hf_to_checkpoint.cpp"], to_checkpoint, headers)

@@ -160,7 +160,7 @@ FORMED_BY_FOLDER = {
     "jobs": "cluster_file policies trace",
     "backend/cpu/device": "continued_context",
     "data": "augment classes decode loader permutation sample_loader sample_source shards skips source tar tar_writer tokenizer tokenizer_file tokenizer_train",
-    "format": "atomic_file checkpoint json json_read json_write safetensors safetensors_write tensor_set",
+    "format": "atomic_file checkpoint json json_read json_write safetensors safetensors_write tensor_set tensor_set_write peft_lora",
     "runtime/state": "rate",
     "tools": "interrupt options progress report",
     "run": "pair_session run_program trained_session",

@@ -4,6 +4,7 @@
 #include <motet/format/safetensors.hpp>
 
 #include <bit>
+#include <cmath>
 #include <concepts>
 #include <cstring>
 
@@ -17,6 +18,25 @@ constexpr float float_of_f16(std::uint16_t bits) {
   if (exponent != 0) return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (fraction << 13));
   const float small = static_cast<float>(fraction) * 0x1p-24f;
   return sign != 0 ? -small : small;
+}
+
+// The nearest half, the even one of two. What is beyond the largest becomes infinite, a NaN stays one.
+constexpr std::uint16_t f16_of_float(float value) {
+  const auto raw = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t sign = (raw >> 16) & 0x8000u, size = raw & 0x7fffffffu;
+  const auto signed_half = [&](std::uint32_t half) { return static_cast<std::uint16_t>(sign | half); };
+  if (size > 0x7f800000u) return signed_half(0x7e00u);
+  if (size >= 0x47800000u) return signed_half(0x7c00u);
+  // Half of what the last bit that is kept is worth, and one more where that bit is set: a carry may reach the
+  // exponent, up to infinity.
+  const auto rounded = [](std::uint32_t bits, std::uint32_t dropped) {
+    return (bits + (1u << (dropped - 1)) - 1 + ((bits >> dropped) & 1u)) >> dropped;
+  };
+  if (size >= 0x38800000u) return signed_half(rounded(size - (112u << 23), 13));
+  // Halves below 2^-14 have one exponent; below a quarter of their last bit all is zero.
+  const std::uint32_t exponent = size >> 23;
+  if (exponent < 101) return signed_half(0);
+  return signed_half(rounded((size & 0x7fffffu) | 0x800000u, 126 - exponent));
 }
 
 namespace detail {
@@ -92,6 +112,44 @@ void copy_elements(const stored_tensor& from, std::span<const index> wanted, To*
          "\"" + from.name + "\" has the shape " + shape_text(from.shape) + ", wanted " + shape_text(wanted));
   }
   copy_elements(from, to);
+}
+
+// Floats as bytes of F32, BF16 or F16, rounded to the nearest. A finite one that is infinite there is MT-F16:
+// halves end at 65504.
+inline std::vector<std::byte> rounded_bytes(dtype kind, std::span<const float> from, std::string_view name) {
+  std::vector<std::byte> bytes(from.size() * as_size(dtype_bytes(kind)));
+  const auto store = [&](auto convert) {
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      const std::uint16_t bits = convert(from[i]);
+      std::memcpy(bytes.data() + 2 * i, &bits, sizeof bits);
+    }
+  };
+  const auto refuse_infinite = [&](std::uint16_t infinity) {
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      std::uint16_t bits = 0;
+      std::memcpy(&bits, bytes.data() + 2 * i, sizeof bits);
+      if ((bits & 0x7fffu) == infinity && std::isfinite(from[i]))
+        fail(number_too_large, sentence({"\"", name, "\" holds ", from[i], " at ", i, ", and ", name_of(kind),
+                                         " has no number of that size"}));
+    }
+  };
+  switch (kind) {
+    case dtype::f32:
+      if (!bytes.empty()) std::memcpy(bytes.data(), from.data(), bytes.size());
+      break;
+    case dtype::bf16:
+      store([](float value) { return bf16(value).bits; });
+      refuse_infinite(0x7f80u);
+      break;
+    case dtype::f16:
+      store(f16_of_float);
+      refuse_infinite(0x7c00u);
+      break;
+    default:
+      fail(safetensors_misuse, sentence({"\"", name, "\" was declared as ", name_of(kind),
+                                         ", and weights are stored as F32, BF16 or F16"}));
+  }
+  return bytes;
 }
 
 }  // namespace motet

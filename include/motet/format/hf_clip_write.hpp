@@ -24,7 +24,7 @@ inline json hf_tower_json(const hf_tower& t, index projection, const char* type)
 }  // namespace detail
 
 // The text of config.json; read_hf_clip_config is its inverse.
-inline std::string write_hf_clip_config(const hf_clip_config& config) {
+inline std::string write_hf_clip_config(const hf_clip_config& config, dtype kind = dtype::f32) {
   json vision = detail::hf_tower_json(config.vision, config.projection, "clip_vision_model");
   vision.set("image_size", config.image).set("patch_size", config.patch).set("num_channels", config.channels);
   json text = detail::hf_tower_json(config.text, config.projection, "clip_text_model");
@@ -36,7 +36,7 @@ inline std::string write_hf_clip_config(const hf_clip_config& config) {
                    {"model_type", "clip"},
                    {"projection_dim", config.projection},
                    {"logit_scale_init_value", config.logit_scale},
-                   {"torch_dtype", "float32"},
+                   {"torch_dtype", hf_name_of(kind)},
                    {"vision_config", std::move(vision)},
                    {"text_config", std::move(text)}};
   return write_json(whole, 2) + "\n";
@@ -46,9 +46,9 @@ inline std::string write_hf_clip_config(const hf_clip_config& config) {
 // the format does not know, e.g. a learned bias, are left out.
 inline void save_hf_clip(const std::filesystem::path& folder, const hf_clip_config& config,
                          std::span<const saved_tensor> from, const std::string& picture = "picture",
-                         const std::string& caption = "caption") {
-  save_hf_tensors(folder, hf_clip_tensors(config, picture, caption), from, write_hf_clip_config(config),
-                  "join.");
+                         const std::string& caption = "caption", const tensor_storage& as = {}) {
+  save_hf_tensors(folder, hf_clip_tensors(config, picture, caption), from,
+                  write_hf_clip_config(config, as.kind), "join.", as);
 }
 
 }  // namespace motet

@@ -66,7 +66,7 @@ inline hf_described_decoder describe_as_hf_decoder(const json& description) {
 }
 
 // The text of config.json; read_hf_decoder_config is its inverse.
-inline std::string write_hf_decoder_config(const hf_decoder_config& config) {
+inline std::string write_hf_decoder_config(const hf_decoder_config& config, dtype kind = dtype::f32) {
   const char* const name = config.family == "llama"   ? "LlamaForCausalLM"
                            : config.family == "qwen2" ? "Qwen2ForCausalLM"
                                                       : "Qwen3ForCausalLM";
@@ -79,7 +79,7 @@ inline std::string write_hf_decoder_config(const hf_decoder_config& config) {
         .set("original_max_position_embeddings", config.trained);
   json whole{{"architectures", json::array{name}},
              {"model_type", config.family},
-             {"dtype", "float32"},
+             {"dtype", hf_name_of(kind)},
              {"vocab_size", config.vocabulary},
              {"max_position_embeddings", config.context},
              {"hidden_size", config.width},
@@ -99,8 +99,10 @@ inline std::string write_hf_decoder_config(const hf_decoder_config& config) {
 
 // Writes a folder as from_pretrained of the transformers package reads it.
 inline void save_hf_decoder(const std::filesystem::path& folder, const hf_decoder_config& config,
-                            std::span<const saved_tensor> from, const std::string& module = "text") {
-  save_hf_tensors(folder, hf_decoder_tensors(config, module), from, write_hf_decoder_config(config), "");
+                            std::span<const saved_tensor> from, const std::string& module = "text",
+                            const tensor_storage& as = {}) {
+  save_hf_tensors(folder, hf_decoder_tensors(config, module), from, write_hf_decoder_config(config, as.kind),
+                  "", as);
 }
 
 }  // namespace motet

@@ -122,8 +122,8 @@ inline std::string hf_activation_name(const std::string& ours) {
 }  // namespace detail
 
 // The text of config.json; read_hf_llava_config is its inverse.
-inline std::string write_hf_llava_config(const hf_llava_config& config) {
-  json words = read_json(write_hf_decoder_config(config.words), "text_config");
+inline std::string write_hf_llava_config(const hf_llava_config& config, dtype kind = dtype::f32) {
+  json words = read_json(write_hf_decoder_config(config.words, kind), "text_config");
   json vision{{"model_type", config.siglip ? "siglip_vision_model" : "clip_vision_model"},
               {"hidden_size", config.eye.width},
               {"intermediate_size", config.eye.hidden},
@@ -137,7 +137,7 @@ inline std::string write_hf_llava_config(const hf_llava_config& config) {
   if (config.siglip) vision.set("vision_use_head", false);
   const json whole{{"architectures", json::array{"LlavaForConditionalGeneration"}},
                    {"model_type", "llava"},
-                   {"dtype", "float32"},
+                   {"dtype", hf_name_of(kind)},
                    {"vision_config", std::move(vision)},
                    {"text_config", std::move(words)},
                    {"image_token_index", config.picture_token},
@@ -154,7 +154,8 @@ inline std::string write_hf_llava_config(const hf_llava_config& config) {
 // computes is what changes nothing: a norm behind the eye's last layer, and a token of its own behind the
 // vocabulary that stands for a picture's rows, which generation is told not to say.
 inline void save_hf_llava(const std::filesystem::path& folder, hf_llava_config config,
-                          std::span<const saved_tensor> from, const hf_llava_names& names = "talk") {
+                          std::span<const saved_tensor> from, const hf_llava_names& names = "talk",
+                          const tensor_storage& as = {}) {
   std::vector<saved_tensor> all(from.begin(), from.end());
   config.picture_token = config.words.vocabulary++;
   std::vector<std::vector<float>> longer;
@@ -174,7 +175,7 @@ inline void save_hf_llava(const std::filesystem::path& folder, hf_llava_config c
   const std::vector<float> ones(as_size(config.eye.width), 1), zeros(as_size(config.eye.width), 0);
   all.push_back({name + ".weight", {config.eye.width}, ones.data()});
   all.push_back({name + ".bias", {config.eye.width}, zeros.data()});
-  save_hf_tensors(folder, map, all, write_hf_llava_config(config), "");
+  save_hf_tensors(folder, map, all, write_hf_llava_config(config, as.kind), "", as);
   write_file(folder / "generation_config.json",
              write_json(json{{"suppress_tokens", json::array{config.picture_token}}}, 2) + "\n");
 }

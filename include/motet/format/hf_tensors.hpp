@@ -5,6 +5,7 @@
 #include <motet/format/checkpoint_write.hpp>
 #include <motet/format/convert.hpp>
 #include <motet/format/tensor_set.hpp>
+#include <motet/format/tensor_set_write.hpp>
 
 #include <algorithm>
 
@@ -96,12 +97,17 @@ inline void load_hf_tensors(const tensor_set& from, const std::vector<hf_tensor>
   }
 }
 
-// Writes FOLDER/model.safetensors, and FOLDER/config.json with this text, as from_pretrained of the
-// transformers package reads them. `from` must hold every tensor of the map (MT-R53 names what lacks); what
+// What config.json calls the type of the weights.
+constexpr std::string_view hf_name_of(dtype kind) {
+  return kind == dtype::f16 ? "float16" : kind == dtype::bf16 ? "bfloat16" : "float32";
+}
+
+// Writes the tensors into FOLDER (tensor_set_write.hpp), and FOLDER/config.json with this text, as
+// from_pretrained of the transformers package reads them. `from` must hold every tensor of the map (MT-R53 names what lacks); what
 // the format has no name for is refused, but for tensors whose names begin with `left_out`.
 inline void save_hf_tensors(const std::filesystem::path& folder, const std::vector<hf_tensor>& map,
                             std::span<const saved_tensor> from, const std::string& config,
-                            std::string_view left_out) {
+                            std::string_view left_out, const tensor_storage& as = {}) {
   std::unordered_map<std::string_view, const saved_tensor*> by_name;
   for (const saved_tensor& tensor : from) by_name.emplace(tensor.name, &tensor);
   std::string differences;
@@ -119,7 +125,7 @@ inline void save_hf_tensors(const std::filesystem::path& folder, const std::vect
       }
       by_name.erase(found);
     }
-    for (const hf_part& part : row.theirs) declared.push_back({part.name, dtype::f32, part.shape});
+    for (const hf_part& part : row.theirs) declared.push_back({part.name, as.kind, part.shape});
   }
   for (const auto& [name, tensor] : by_name) {
     if (left_out.empty() || !name.starts_with(left_out))
@@ -131,12 +137,14 @@ inline void save_hf_tensors(const std::filesystem::path& folder, const std::vect
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   if (failed) fail(file_unwritable, folder.string() + ": " + failed.message());
-  safetensors_writer writer(folder / "model.safetensors", std::move(declared), {{"format", "pt"}});
+  tensor_set_writer writer(folder, std::move(declared), as.most_bytes);
   for (const saved_tensor& tensor : from) by_name.emplace(tensor.name, &tensor);
   for (const hf_tensor& row : map) {
     const float* at = by_name.at(row.ours)->data;
     for (const hf_part& part : row.theirs) {
-      writer.write(part.name, at);
+      const std::span<const float> numbers(at, as_size(part.elements()));
+      if (as.kind == dtype::f32) writer.write(part.name, std::as_bytes(numbers));
+      else writer.write(part.name, rounded_bytes(as.kind, numbers, part.name));
       at += part.elements();
     }
   }

@@ -56,6 +56,14 @@ inline constexpr message csv_malformed{
     "MT-F15", "a table of separated values cannot be read",
     "a quote is not closed, or rows have unequal numbers of cells",
     "Repair the line named; text with the separator in it stands in quotes"};
+inline constexpr message number_too_large{
+    "MT-F16", "a number does not fit the type that it is to be stored as",
+    "half precision ends at 65504, and weights that diverged or were made in bf16 go beyond",
+    "Store them as bf16, which ends where floats do, or as fp32"};
+inline constexpr message adapters_unsupported{
+    "MT-F17", "adapters ask for what is not offered here",
+    "they are of another kind than LoRA, or a variant that does more than add a product to weights",
+    "Merge them by the package that made them (merge_and_unload), and read the model that it saves"};
 inline constexpr message hf_command_line{"MT-X30", "the command line is not understood",
                                          "an option is misspelt or its value is missing",
                                          "Run the program with --help"};
@@ -107,6 +115,8 @@ inline constexpr message format_messages[] = {json_malformed,
                                               hf_config_unsupported,
                                               hf_not_expressible,
                                               csv_malformed,
+                                              number_too_large,
+                                              adapters_unsupported,
                                               hf_command_line,
                                               embed_input,
                                               embed_model,

@@ -58,6 +58,44 @@ TEST_CASE("real types become float and double") {
                        doctest::Contains("\"t\" holds I32"), motet::error);
 }
 
+TEST_CASE("floats are stored as the nearest half, the even one of two") {
+  for (std::uint32_t bits = 0; bits < 0x7c00; ++bits) {
+    const auto half = static_cast<std::uint16_t>(bits), next = static_cast<std::uint16_t>(bits + 1);
+    const float here = motet::float_of_f16(half);
+    // Behind the largest comes what would be next, were exponents larger.
+    const float there = next == 0x7c00 ? 65536.0f : motet::float_of_f16(next), middle = (here + there) / 2;
+    const auto even = static_cast<std::uint16_t>(bits + (bits & 1));
+    if (motet::f16_of_float(here) != half || motet::f16_of_float(-here) != (half | 0x8000) ||
+        motet::f16_of_float(middle) != even || motet::f16_of_float(std::nextafter(middle, 0.0f)) != half ||
+        motet::f16_of_float(std::nextafter(middle, 1e9f)) != next)
+      FAIL("bits " << bits);
+  }
+  CHECK(motet::f16_of_float(1e-30f) == 0);
+  CHECK(motet::f16_of_float(-1e30f) == 0xfc00);
+  CHECK(motet::f16_of_float(INFINITY) == 0x7c00);
+  CHECK((motet::f16_of_float(NAN) & 0x7fff) == 0x7e00);
+}
+
+TEST_CASE("numbers are stored as floats or halves, and what does not fit is named") {
+  const std::vector<float> numbers{1, -0.1f, 65519, INFINITY};
+  for (const motet::dtype kind : {motet::dtype::f32, motet::dtype::bf16, motet::dtype::f16}) {
+    const auto bytes = motet::rounded_bytes(kind, numbers, "t");
+    std::vector<float> back(4);
+    motet::copy_elements(motet::stored_tensor{"t", kind, {4}, bytes}, back.data());
+    const float most = kind == motet::dtype::f32 ? 0 : kind == motet::dtype::f16 ? 0x1p-11f : 0x1p-8f;
+    for (std::size_t i = 0; i < 3; ++i) CHECK(std::abs(back[i] - numbers[i]) <= most * std::abs(numbers[i]));
+    CHECK(back[3] == INFINITY);
+  }
+  const std::vector<float> large{1, -65520};
+  CHECK_THROWS_WITH_AS(motet::rounded_bytes(motet::dtype::f16, large, "t"), doctest::Contains("[MT-F16]"),
+                       motet::error);
+  CHECK_NOTHROW(motet::rounded_bytes(motet::dtype::bf16, large, "t"));
+  CHECK_THROWS_WITH_AS(motet::rounded_bytes(motet::dtype::bf16, std::vector<float>{3.4e38f}, "t"),
+                       doctest::Contains("at 0, and BF16"), motet::error);
+  CHECK_THROWS_WITH_AS(motet::rounded_bytes(motet::dtype::i64, large, "t"), doctest::Contains("[MT-F12]"),
+                       motet::error);
+}
+
 TEST_CASE("integers are read when they fit") {
   std::vector<std::int32_t> out(2);
   motet::copy_elements(stored<std::int64_t>(motet::dtype::i64, {1, -7}), out.data());

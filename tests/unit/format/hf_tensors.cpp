@@ -23,4 +23,20 @@ TEST_CASE("what is saved by a map is loaded by it; what lacks is named, and noth
   CHECK_THROWS_WITH_AS(motet::save_hf_tensors(folder / "other", map, from, "{}", ""),
                        doctest::Contains("unexpected  loss.c [1]"), motet::error);
   CHECK_FALSE(std::filesystem::exists(folder / "other"));
+
+  // In halves, in several files: rounded, and found again in the place of the older file.
+  std::vector<float> rounded(9);
+  motet::save_hf_tensors(folder / "made", map, from, "{}\n", "loss.", {motet::dtype::bf16, 12});
+  const motet::tensor_set halves(folder / "made");
+  CHECK(halves.files().size() == 2);
+  CHECK(halves.at("x").kind == motet::dtype::bf16);
+  motet::load_hf_tensors(
+      halves, map, std::vector<motet::loaded_tensor>{{"a", {3, 3}, rounded.data()}, {"b", {1}, one.data()}});
+  CHECK(rounded == a);
+  b[0] = 65520;
+  CHECK_THROWS_WITH_AS(
+      motet::save_hf_tensors(folder / "made", map, from, "{}", "loss.", {motet::dtype::f16, 12}),
+      doctest::Contains("\"z\" holds 65520"), motet::error);
+  CHECK(motet::tensor_set(folder / "made").at("x").kind == motet::dtype::bf16);
+  CHECK(motet::hf_name_of(motet::dtype::f16) == "float16");
 }
