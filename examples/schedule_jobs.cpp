@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Which job gets which devices: plays a trace on a cluster of several kinds of devices by one of nine
+// Which job gets which devices: plays a trace on a cluster of several kinds of devices by one of eleven
 // policies, and tells how long jobs took, as text, as JSON or as a page, or writes for Slurm, Kueue or Fluxion
 // what is decided at one time.
 #include "schedule_jobs/answer.hpp"

@@ -17,6 +17,7 @@ namespace motet::schedule_jobs {
 struct settings {
   std::string trace, cluster, times, models, memory, failures, emit = "text", output, site;
   std::vector<std::string> against;
+  std::vector<kind_name> stand_in;
   policy_question asked;
   index resamples = 0;
   bool list_clusters = false, list_policies = false;
@@ -39,6 +40,7 @@ inline job_cluster choose_cluster(const std::string& name) {
 inline bool read_settings(int count, const char* const* words, settings& to) {
   std::string mode = "correct", changes = "state";
   index depth = 0;
+  std::vector<std::string> kinds_as;
   std::uint64_t seed = 1;
   double between_devices = 0, between_nodes = 0, repair = 2, checkpoint = 0.5, hours = 0;
   std::vector<std::string> names(std::begin(policy_names), std::end(policy_names));
@@ -49,6 +51,9 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   line.text("--trace", to.trace, "FILE.csv",
             "jobs: when each was submitted, what it trains, what it asks for");
   line.text("--cluster", to.cluster, "NAME|FILE.json", "nodes and kinds of devices; --list-clusters");
+  line.texts(
+      "--kind-as", kinds_as, "KIND=KIND",
+      "a kind of device in the trace, and the cluster's that stands for it; may be given several times");
   line.text("--times", to.times, "FILE.csv|cells",
             "seconds of an iteration of each model, by kind and number of devices; cells: as the library "
             "estimates them");
@@ -70,7 +75,9 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
             "between two failures of one device, in the mean; 0: none");
   line.real("--node-hours", between_nodes, 0, 1e9, "between two failures of one node, in the mean; 0: none");
   line.real("--repair-hours", repair, 0, 1e9, "until a node is repaired, in the mean");
-  line.count("--seed", seed, "by which failures are drawn");
+  line.count("--seed", seed, "by which failures and errors of estimates are drawn");
+  line.real("--noise", to.asked.noise, 0, 1,
+            "by which estimates of speed are wrong, as deviation of their logarithm, until a job ran so");
   line.text("--failures", to.failures, "FILE.csv", "which nodes fail when, instead of drawn failures");
   line.real("--checkpoint-hours", checkpoint, 0, 1e9, "from one checkpoint of a job to the next");
   line.count("--depth", depth, 0, 6, "steps of making room for one job, of crius; 0: as published");
@@ -101,6 +108,13 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   to.asked.count = mode == "artifact"    ? progress_count::artifact
                    : mode == "uncharged" ? progress_count::uncharged
                                          : progress_count::correct;
+  for (const std::string& each : kinds_as) {
+    const std::size_t at = each.find('=');
+    if (at == 0 || at == each.npos || at + 1 == each.size())
+      fail(bad_option_value, "--kind-as wants KIND=KIND, got " + each);
+    to.stand_in.push_back({each.substr(0, at), each.substr(at + 1)});
+  }
+  to.asked.noise_seed = seed;
   to.asked.until = 3600 * hours;
   to.asked.published_costs = changes == "published";
   to.asked.checkpoint = 3600 * checkpoint;

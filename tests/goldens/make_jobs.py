@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""make_jobs.py FOLDER: a small trace of jobs, times of their iterations, their memory under data parallelism and a cluster, all of our own making: times follow from
-work, speed and a cost of being spread out, the trace is drawn with a fixed seed."""
+"""make_jobs.py FOLDER [COUNT]: a small trace of jobs, times of their iterations, their memory under data parallelism and a cluster, all of our own making: times follow from
+work, speed and a cost of being spread out, the trace is drawn with a fixed seed. COUNT jobs, 160 where it is not given."""
 import json
 import math
 import pathlib
@@ -19,7 +19,7 @@ def seconds(work, batch, speed, nodes, per_node):
     return 10 * work * batch / 128 / speed / devices * (1 + shared * devices ** 0.5)
 
 
-def main(folder):
+def main(folder, count):
     folder.mkdir(parents=True, exist_ok=True)
     rows, memory = ["model,params,global_batch,gpu_type,hosts,gpus_per_host,gpus,iter_s"], {}
     for model, sizes in MODELS.items():
@@ -39,7 +39,7 @@ def main(folder):
         {"kind": kind, "nodes": nodes, "per_node": per_node, "memory_gb": room} for kind, (nodes, per_node, room, _) in KINDS.items()]}, indent=1) + "\n")
     draw = random.Random(19)
     now, lines = 1000, ["job_id,submission_time,num_iteration,model_name,deadline,batch_size,num_gpu,gpu_type"]
-    for number in range(160):
+    for number in range(count):
         now += int(draw.expovariate(1 / 420))
         model = draw.choice(sorted(MODELS))
         size = draw.choices(sorted(MODELS[model]), (2, 1))[0]
@@ -51,4 +51,4 @@ def main(folder):
 
 
 if __name__ == "__main__":
-    main(pathlib.Path(sys.argv[1]))
+    main(pathlib.Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 160)

@@ -42,7 +42,7 @@ def refused(code, says, *words):
 
 wanted = {"submitted", "finished", "jct_finished", "jct_padded", "jct_censored", "queue", "throughput_mean", "throughput_peak", "reschedules", "seconds"}
 policies = start("--list-policies").stdout.split()
-if len(policies) != 9:
+if len(policies) != 11:
     wrong(f"policies {policies}")
 seen = {}
 for policy in policies:
@@ -84,6 +84,14 @@ if play(policy="crius", depth=1)[0]["reschedules"] == play(policy="crius", depth
     wrong("--depth changes nothing")
 if play(rounds=100)[0]["rounds"] != 100:
     wrong("--rounds 100 plays another number")
+if play(noise=0.3)[0]["jct_finished"] == again["jct_finished"] or play(noise=0.3)[0]["jct_finished"] != play(noise=0.3)[0]["jct_finished"]:
+    wrong("--noise changes nothing, or is not drawn by the seed")
+named = (data / "trace.csv").read_text().replace(",wide", ",broad")
+(scratch / "named.csv").write_text(named)
+if play(trace="named.csv", **{"kind-as": "broad=wide"})[0]["jct_finished"] != again["jct_finished"]:
+    wrong("--kind-as")
+refused("MT-J04", 'got "broad"', *usual(trace="named.csv"))
+refused("MT-X03", "--kind-as wants KIND=KIND, got broad", *usual(trace="named.csv", **{"kind-as": "broad"}))
 half = play(hours=20)[0]
 if half["lasted"] != 72000 or half["finished"] >= again["finished"] or half["rounds"] != 0:
     wrong(f"--hours 20: {half}")

@@ -115,7 +115,7 @@ class crius_policy {
         if (hopeless != 0 || flag(job).passed) continue;
         found = restart_one(i);
         if (found) first = i;
-        else hopeless = 1;
+        else hopeless = rules_.deadlines ? 0 : 1;  // its like may have more time
       }
       if (!found) return;
     }
@@ -185,8 +185,7 @@ class crius_policy {
   }
 
   auto runner(std::int32_t job) const {
-    return
-        [this, shape = world_->of(job).shape](const allotment& as) { return fitter_->speed(shape, as).runs; };
+    return [this, job](const allotment& as) { return fitter_->runs(job, as); };
   }
 
   // Gives more or better devices, one job after the other, to whom it helps most.
@@ -218,7 +217,7 @@ class crius_policy {
   }
   void consider(std::int32_t job, const bubble_answer& got, growth& best) const {
     const job_state& state = world_->of(job);
-    const double gain = fitter_->gain(state.shape, got.as, state.has);
+    const double gain = fitter_->gain(job, got.as, state.has);
     if (gain > best.gain) best = {job, got.as.kind, got.as.devices, gain};
   }
   void other_kinds(std::int32_t job, growth& best) {
@@ -291,7 +290,7 @@ class crius_policy {
     const bool whole = places.free_of(kind) == 0;
     for (std::int32_t d = first; d < end; ++d)
       if (places.owner_of(d) == holder) places.set(d, occupancy::nobody, true);
-    return got.fits && whole ? fitter_->gain(state.shape, got.as, state.has) : 0;
+    return got.fits && whole ? fitter_->gain(job, got.as, state.has) : 0;
   }
 
   void remember() {

@@ -16,6 +16,7 @@ namespace motet {
 struct crius_rules {
   bool types = true;          // jobs may change their kind of device
   bool scaling = true;        // jobs may be halved and doubled
+  bool deadlines = false;     // jobs run only where they end in time, by what is known when that is chosen
   bool planner = true;        // decisions by the best plans' times; else where data parallelism fits
   std::int32_t depth = 0;     // steps of scaling down for one job; 0: 3, and 2 where more than 150 jobs run
   std::int32_t largest = 16;  // devices of a job
@@ -59,10 +60,18 @@ class crius_fitter {
   const job_speed& speed(index shape, const allotment& as) const {
     return rules_.planner ? world_.speeds.best(shape, as) : world_.speeds.data_parallel(shape, as);
   }
-  // What a job gains by another allotment; `none` where it does not run so.
-  double gain(index shape, const allotment& to, const allotment& from) const {
+  // Whether a job may be run so.
+  bool runs(std::int32_t job, const allotment& as) const {
+    const job_state& of = world_.of(job);
+    if (!speed(of.shape, as).runs) return false;
+    return !rules_.deadlines ||
+           world_.now + of.left * world_.speeds.best_seconds(of.shape, as) <= of.deadline;
+  }
+  // What a job gains by another allotment; `none` where it may not run so.
+  double gain(std::int32_t job, const allotment& to, const allotment& from) const {
+    const index shape = world_.of(job).shape;
     const job_speed &then = speed(shape, to), &now = speed(shape, from);
-    if (!then.runs) return none;
+    if (!runs(job, to)) return none;
     return then.samples - (now.runs ? now.samples : none);
   }
   bubble_placer& placer() { return placer_; }
@@ -110,8 +119,8 @@ class crius_fitter {
   }
 
   // Places a job that may have devices, which it gives up before; the gain over what it had.
-  placed_target place_anew(std::int32_t job, index shape, std::int32_t kind, std::int32_t devices,
-                           std::int32_t& moves) {
+  placed_target place_anew(std::int32_t job, std::int32_t kind, std::int32_t devices, std::int32_t& moves) {
+    const index shape = world_.of(job).shape;
     double before = 0;
     if (!world_.places.pieces(job).empty()) {
       const job_speed& had = speed(shape, world_.placed(job));
@@ -119,12 +128,12 @@ class crius_fitter {
     }
     world_.places.release(job);
     const bubble_answer got =
-        placer_.place(job, kind, devices, moves, [&](const allotment& as) { return speed(shape, as).runs; });
+        placer_.place(job, kind, devices, moves, [&](const allotment& as) { return runs(job, as); });
     moves = got.moves_left;
     return {got.fits, got.relaxed, (got.fits ? speed(shape, got.as).samples : none) - before};
   }
   placed_target place_target(const allotment& wish, std::int32_t& moves) {
-    return place_anew(target_, world_.of(target_).shape, wish.kind, wish.devices, moves);
+    return place_anew(target_, wish.kind, wish.devices, moves);
   }
 
   void search(std::size_t base, std::int32_t moves) {
@@ -166,7 +175,7 @@ class crius_fitter {
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const bool last = std::none_of(steps.begin() + static_cast<std::ptrdiff_t>(i) + 1, steps.end(),
                                      [&](const step& later) { return later.job == steps[i].job; });
-      if (last && !speed(world_.of(steps[i].job).shape, steps[i].as).runs) return false;
+      if (last && !runs(steps[i].job, steps[i].as)) return false;
     }
     return true;
   }
@@ -206,7 +215,7 @@ class crius_fitter {
       const allotment as = layout(job);
       if (as.devices < most / 2 || as.devices == 1) continue;
       const allotment half{as.kind, as.devices / 2, as.nodes() > 2 ? as.per_node : as.devices / 2};
-      const double gained = gain(world_.of(job).shape, half, as);
+      const double gained = gain(job, half, as);
       if (gained > best) best = gained, chosen = job, to = half, had = as;
     }
     if (chosen < 0) return;
@@ -248,7 +257,7 @@ class crius_fitter {
       const allotment as = job == target_ ? world_.placed(job, asked) : world_.placed(job);
       for (std::int32_t kind = 0; kind < places.kinds(); ++kind) {
         if (kind == from.wish.kind || places.free_of(kind) < as.devices) continue;
-        const double gained = gain(shape, world_.speeds.packed(kind, as.devices), as);
+        const double gained = gain(job, world_.speeds.packed(kind, as.devices), as);
         if (gained <= none) continue;
         const job_speed& had = speed(shape, as);
         const double before = job == target_ ? 0 : had.runs ? had.samples : none;
@@ -256,7 +265,7 @@ class crius_fitter {
         if (job == target_ ? gained <= best_target : most <= best) continue;
         const bubble_answer got =
             placer_.answer(seen(kind, as.devices, from.moves), kind, as.devices, from.moves,
-                           [&](const allotment& to) { return speed(shape, to).runs; });
+                           [&](const allotment& to) { return runs(job, to); });
         if (!got.fits) continue;
         const double with = gained + speed(shape, got.as).samples - before;
         if (job == target_ ? gained <= best_target : with <= best) continue;
@@ -271,7 +280,7 @@ class crius_fitter {
       made.gain += best_target;
     } else {
       std::int32_t moves = from.moves;
-      if (!place_anew(chosen, world_.of(chosen).shape, chosen_kind, chosen_devices, moves).fits) return;
+      if (!place_anew(chosen, chosen_kind, chosen_devices, moves).fits) return;
       made.gain += best;
       made.moves = left;
     }

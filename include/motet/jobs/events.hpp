@@ -60,7 +60,10 @@ class event_player {
   void move_to(double time) {
     present_seconds_ += static_cast<double>(world_.running.size() + world_.waiting.size()) * (time - seen_);
     world_.now = seen_ = time;
-    for (const std::int32_t job : world_.running) settle(job);
+    for (const std::int32_t job : world_.running) {
+      settle(job);
+      learn(job);
+    }
     for (const std::int32_t job : world_.waiting) settle_waiting(job);
     while (ends() <= time) end(ends_.top().job);
   }
@@ -171,7 +174,7 @@ class event_player {
     double seconds = 0;                    // of an iteration
     double waits_since = 0;
     double present = 0;  // jobs that were there, times seconds, when it was submitted
-    bool placed = false, started = false;
+    bool placed = false, started = false, told = false;
     std::int32_t devices = 0;
     std::uint32_t version = 0;
   };
@@ -206,6 +209,13 @@ class event_player {
     job.ran = own.ran + (world_.now - own.since);
     job.pause = std::max(0.0, job.resumes - world_.now);
     job.paused = job.pause > 0;
+  }
+  // Whoever did an iteration with what it has tells how long it took.
+  void learn(std::int32_t number) {
+    job_progress& own = progress_[as_size(number)];
+    if (own.told || world_.now - world_.of(number).resumes < own.seconds) return;
+    own.told = true;
+    world_.learn(world_.of(number));
   }
   void settle_waiting(std::int32_t number) {
     const job_progress& own = progress_[as_size(number)];
@@ -265,7 +275,7 @@ class event_player {
     const double there = (present_seconds_ - progress_[as_size(number)].present) / std::max(took, 1e-9);
     const double share = static_cast<double>(world_.places.devices()) / std::max(there, 1.0);
     const double alone =
-        from.iterations / rules_.work_scale * world_.speeds.best_seconds(job.shape, job.asked);
+        from.iterations / rules_.work_scale * world_.actual().best_seconds(job.shape, job.asked);
     return alone * std::max(1.0, static_cast<double>(from.devices) / share);
   }
 
@@ -302,9 +312,10 @@ class event_player {
     job_progress& own = progress_[as_size(number)];
     job_state& job = world_.of(number);
     own.placed = own.started = true;
+    own.told = false;
     own.since = world_.now;
     own.devices = job.has.devices;
-    own.seconds = world_.speeds.best_seconds(job.shape, job.has);
+    own.seconds = world_.actual().best_seconds(job.shape, job.has);
     job.resumes = world_.now + cost;
     settle(number);
     ++job.changes;

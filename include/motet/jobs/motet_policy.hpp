@@ -19,6 +19,7 @@ struct motet_policy_rules {
   double keep = 1.05;       // what a job has is worth that much more than the same anew
   double change = 40;       // seconds that a change costs a job
   double patience = 43200;  // seconds after which a job that waits is promised devices
+  double late = 1;          // what a choice is worth with which a job ends behind its deadline, as a share
   std::int32_t largest = 16;  // devices of a job
 };
 
@@ -101,9 +102,11 @@ class motet_policy {
     problem_.limits.clear();
     for (std::int32_t kind = 0; kind < world.places.kinds(); ++kind)
       problem_.limits.push_back(world.places.usable_of(kind));
-    problem_.choices.assign(who_.size(), {});
-    wishes_.assign(who_.size(), {});
+    problem_.choices.resize(who_.size());
+    wishes_.resize(who_.size());
     for (std::size_t i = 0; i < who_.size(); ++i) {
+      problem_.choices[i].clear();
+      wishes_[i].clear();
       const job_state& job = world.of(who_[i]);
       const bool runs = job.status == job_status::running;
       for (std::int32_t kind = 0; kind < world.places.kinds(); ++kind)
@@ -112,7 +115,9 @@ class motet_policy {
           if (!world.speeds.best(job.shape, as).runs) continue;
           const bool same = runs && job.has.kind == kind && job.has.devices == devices;
           const double left = std::max(job.left, 1.0) * world.speeds.cautious_seconds(job.shape, as);
-          const double value = std::pow(1 / (left + (same ? 0 : rules_.change)), rules_.power);
+          const double rest = left + (same ? 0 : rules_.change);
+          const double value =
+              std::pow(rest, -rules_.power) * (world.now + rest > job.deadline ? rules_.late : 1);
           problem_.choices[i].push_back(
               {(same ? rules_.keep : 1) * 1e3 * value, kind, static_cast<double>(devices)});
           wishes_[i].push_back(as);

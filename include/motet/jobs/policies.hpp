@@ -15,6 +15,7 @@
 #include <motet/meta/nearest.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,7 +24,8 @@
 namespace motet {
 
 inline constexpr std::string_view policy_names[] = {
-    "fcfs", "gandiva", "tiresias", "elasticflow", "elasticflow-ls", "gavel", "sia", "crius", "motet"};
+    "fcfs", "gandiva", "tiresias",        "elasticflow", "elasticflow-ls", "gavel",
+    "sia",  "crius",   "crius-deadlines", "motet",       "motet-deadlines"};
 inline constexpr std::string_view crius_parts[] = {"types", "scaling", "pruning", "planner"};
 
 // What is asked of a simulation.
@@ -37,6 +39,8 @@ struct policy_question {
   bool published_costs = false;  // of changes, without rounds: by devices and by policy, not by what moves
   state_costs state{};           // else
   double checkpoint = 1800;      // seconds from one to the next
+  double noise = 0;              // by which speeds are wrong for policies, until a job ran at them
+  std::uint64_t noise_seed = 1;
   failure_rules drawn_failures{};
   std::vector<machine_failure> failures{};  // where there are any, instead of drawn ones
   bool record = false;                      // who had which devices, and when
@@ -59,15 +63,17 @@ inline void require_policy(const policy_question& of) {
   among(of.policy, policy_names);
   for (const std::string& each : of.without) {
     among(each, crius_parts);
-    if (of.policy != "crius")
+    if (!of.policy.starts_with("crius"))
       fail(no_such_policy, "the policy " + of.policy + " has no part " + each + "; crius has");
   }
 }
 
-// What the artifact reads of a table of times, where it is asked for.
+// How a table of times is read: as the artifact does, or with errors, where that is asked for.
 inline speed_rules speeds_for(const policy_question& of) {
   speed_rules out;
   out.sum_of_five = of.count == progress_count::artifact;
+  out.noise = of.noise;
+  out.noise_seed = of.noise_seed;
   return out;
 }
 
@@ -84,9 +90,11 @@ void with_policy(const policy_question& of, Use use) {
   else if (of.policy == "gavel") use(gavel_policy{});
   else if (of.policy == "sia") use(sia_policy{});
   else if (of.policy == "motet") use(motet_policy{});
-  else if (of.policy == "crius")
+  else if (of.policy == "motet-deadlines") use(motet_policy({.late = 0.01}));
+  else if (of.policy.starts_with("crius"))
     use(crius_policy({.types = !leaves_out("types"),
                       .scaling = !leaves_out("scaling"),
+                      .deadlines = of.policy == "crius-deadlines",
                       .planner = !leaves_out("planner"),
                       .depth = of.depth}));
   else use(elasticflow_policy({.deadlines = of.policy == "elasticflow"}));
@@ -100,7 +108,7 @@ inline policy_answer play_policy(const policy_question& of, job_world& world) {
   };
   const job_cluster& cluster = world.speeds.cluster();
   change_costs costs;
-  if (of.policy == "crius" || of.policy == "motet")
+  if (of.policy.starts_with("crius") || of.policy.starts_with("motet"))
     costs = leaves_out("pruning") ? change_costs{300, 1200} : change_costs{10, 40};
   const double far_deadline = of.policy == "elasticflow-ls" ? 1e9 : 0;
   policy_answer out;

@@ -68,7 +68,7 @@ class round_player {
       return next_ < world_.jobs.size() || !world_.running.empty() || !world_.waiting.empty();
     // What waits then waits for ever, and so does what runs nowhere.
     return std::any_of(world_.running.begin(), world_.running.end(), [&](std::int32_t job) {
-      return world_.speeds.best(world_.of(job).shape, world_.of(job).has).runs;
+      return world_.actual().best(world_.of(job).shape, world_.of(job).has).runs;
     });
   }
   bool arrives(std::size_t job) const {
@@ -90,8 +90,10 @@ class round_player {
       ++outcome_.submitted;
     }
     mark_ = world_.places.mark();
-    for (const std::int32_t job : world_.running)
+    for (const std::int32_t job : world_.running) {
       if (progress(world_.of(job))) out.ended.push_back(job);
+      if (!world_.of(job).paused) world_.learn(world_.of(job));
+    }
     for (const std::int32_t job : out.ended) {
       const job_state& of = world_.of(job);
       world_.finish(job, world_.now);
@@ -105,7 +107,7 @@ class round_player {
   }
   // Whether it is done.
   bool progress(job_state& job) const {
-    const double seconds = world_.speeds.best_seconds(job.shape, job.has);
+    const double seconds = world_.actual().best_seconds(job.shape, job.has);
     if (rules_.count == progress_count::correct) {
       const double lost = std::min(job.pause, rules_.seconds);
       job.ran += rules_.seconds;
@@ -164,7 +166,7 @@ class round_player {
   double speed_of(std::int32_t number) {
     job_state& job = world_.of(number);
     double samples =
-        world_.speeds.best(job.shape, job.has).runs ? world_.speeds.best(job.shape, job.has).samples : 0;
+        world_.actual().best(job.shape, job.has).runs ? world_.actual().best(job.shape, job.has).samples : 0;
     const double cost = touched_[as_size(number)] == round_ ? rules_.costs.seconds(job.has.devices) : 0;
     if (rules_.count == progress_count::correct) {
       if (cost > 0) job.pause = cost;

@@ -7,10 +7,12 @@
 #include <motet/jobs/trace.hpp>
 #include <motet/meta/config.hpp>
 #include <motet/plan/cells/measured_scale.hpp>
+#include <motet/tensor/random.hpp>
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -45,6 +47,8 @@ struct speed_rules {
   double smaller = 1.8;        // times the speed of the next larger size that was measured, for each step
   double longest = 300;        // seconds of an iteration: what takes longer does not run
   double usable_memory = 0.8;  // of a device's, for who trains by data parallelism
+  double noise = 0;            // deviation of the logarithm by which estimates are wrong; 0: none is
+  std::uint64_t noise_seed = 1;
   bool sum_of_five = false;  // as the artifact reads times with an end-to-end column: five iterations for one
 };
 
@@ -110,13 +114,15 @@ class speed_table {
     const entry& of = entry_of(shape, on);
     return of.seconds >= never ? never : of.seconds + of.took.bar;
   }
-  // A job ran so, and an iteration of it took so long: all estimates of its model on the kind are corrected.
-  // Measured times stay as they are.
+  // A job ran so, and an iteration of it took so long: this is measured from now on, and all estimates of its
+  // model on the kind are corrected. Measured times stay as they are.
   void learn(index shape, const allotment& on, double seconds) {
     const std::size_t group = as_size(shape) * cluster_->kinds.size() + as_size(on.kind);
-    if (const uncertain& guessed = entry_of(shape, on).guessed; guessed.bar > 0)
-      scales_[group].learn(guessed.value, seconds);
-    if (scales_[group].measured() == 0) return;
+    entry& ran = entries_[place_of(shape, on)];
+    if (!(ran.guessed.bar > 0)) return;
+    scales_[group].learn(ran.guessed.value, seconds);
+    ran.guessed = {seconds, 0, provenance::measured};
+    take(ran, ran.guessed, shapes_[as_size(shape)].batch);
     for (std::size_t n = 0; n < as_size(job_sizes); ++n) {
       double& most = bounds_[group * as_size(job_sizes) + n] = 0;
       for (std::size_t p = 0; p < as_size(node_sizes); ++p) {
@@ -160,11 +166,20 @@ class speed_table {
   };
 
   static std::size_t bits(index of) { return static_cast<std::size_t>(std::bit_width(as_size(of)) - 1); }
-  const entry& entry_of(index shape, const allotment& on) const {
-    return entries_[((as_size(shape) * cluster_->kinds.size() + as_size(on.kind)) * as_size(job_sizes) +
-                     bits(on.devices)) *
-                        as_size(node_sizes) +
-                    bits(on.per_node)];
+  const entry& entry_of(index shape, const allotment& on) const { return entries_[place_of(shape, on)]; }
+  std::size_t place_of(index shape, const allotment& on) const {
+    return ((as_size(shape) * cluster_->kinds.size() + as_size(on.kind)) * as_size(job_sizes) +
+            bits(on.devices)) *
+               as_size(node_sizes) +
+           bits(on.per_node);
+  }
+  // By what the estimate in the last place so far is wrong: half of it is common to its model on its kind.
+  double drawn_error() const {
+    const random_stream chance(rules_.noise_seed, "errors of estimates");
+    const std::size_t group = entries_.size() / as_size(job_sizes * node_sizes);
+    return std::exp(rules_.noise * std::sqrt(0.5) *
+                    (static_cast<double>(chance.normal(2 * group)) +
+                     static_cast<double>(chance.normal(2 * entries_.size() + 1))));
   }
   found_time look_up(const job_shape& of, const std::string& kind, index devices, index per_node,
                      index size) const {
@@ -207,12 +222,16 @@ class speed_table {
             }
           }
           if (made.best.runs) {
-            most = std::max(most, made.best.samples);
             made.seconds = to_thousandths(static_cast<double>(of.batch) / made.best.samples);
+            if (rules_.noise > 0) {
+              relative_bar = std::hypot(relative_bar, rules_.noise);
+              made.seconds *= drawn_error();
+            }
             if (relative_bar > 0) {
               made.guessed = {made.seconds, made.seconds * relative_bar, provenance::modelled};
               take(made, made.guessed, of.batch);
             }
+            most = std::max(most, made.best.samples);
           }
           entries_.push_back(made);
         }

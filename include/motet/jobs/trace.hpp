@@ -28,6 +28,11 @@ struct traced_job {
   index line = 0;  // in which it stood
 };
 
+// A kind of device that traces name, and the kind of a cluster that stands for it.
+struct kind_name {
+  std::string in_trace, in_cluster;
+};
+
 struct job_trace {
   std::vector<traced_job> jobs;  // by the time of their submission
   std::string origin;            // named in refusals
@@ -37,7 +42,8 @@ struct job_trace {
 
 // Reads jobs with the columns job_id, submission_time, num_iteration, model_name, deadline, batch_size,
 // num_gpu and gpu_type, in any order. Jobs are sorted by the time of their submission, those of one time as
-// they stand. Throws MT-J01 to MT-J04 and MT-J06, each with line and column.
+// they stand. Kinds of devices that `stand_in` names are taken as those of the cluster that it says. Throws MT-J01
+// to MT-J04 and MT-J06, each with line and column.
 // Asks for: one job at least, of kinds that the cluster has.
 // Memory: the jobs.
 // Errors: MT-J01, MT-J02, MT-J03, MT-J04, MT-J06
@@ -45,8 +51,8 @@ struct job_trace {
 //   std::size_t jobs_in(std::string_view text, const job_cluster& lab) {
 //     return read_job_trace(text, "jobs.csv", lab).jobs.size();
 //   }
-inline job_trace read_job_trace(std::string_view text, const std::string& origin,
-                                const job_cluster& cluster) {
+inline job_trace read_job_trace(std::string_view text, const std::string& origin, const job_cluster& cluster,
+                                const std::vector<kind_name>& stand_in = {}) {
   enum column : std::size_t { id, time, iterations, model, deadline, batch, devices, kind };
   named_columns rows(text, origin,
                      {"job_id", "submission_time", "num_iteration", "model_name", "deadline", "batch_size",
@@ -70,7 +76,10 @@ inline job_trace read_job_trace(std::string_view text, const std::string& origin
       rows.refuse(model, "a model and its size with two underscores between them, as in moe__2.4B");
     made.deadline = rows.real(deadline, 0, most, "seconds, not negative");
     made.batch = rows.whole(batch, 1, index{1} << 40, "a whole number of samples, at least 1");
-    made.kind = cluster.find(rows.name(kind, "a kind of device"));
+    const std::string& named = rows.name(kind, "a kind of device");
+    const auto other = std::find_if(stand_in.begin(), stand_in.end(),
+                                    [&](const kind_name& each) { return each.in_trace == named; });
+    made.kind = cluster.find(other == stand_in.end() ? named : other->in_cluster);
     if (made.kind < 0)
       fail(jobs_unknown_kind, rows.where(kind) + ": got \"" + rows.text(kind) + "\", the cluster " +
                                   cluster.name + " has " + cluster.names());

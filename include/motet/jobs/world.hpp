@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,7 +54,12 @@ class job_world {
  public:
   job_world(const job_cluster& of, const iteration_times& times, const data_parallel_memory& memory,
             const speed_rules& rules)
-      : places(of, 0), speeds(of, times, memory, rules) {}
+      : places(of, 0), speeds(of, times, memory, rules) {
+    if (!(rules.noise > 0)) return;
+    speed_rules exact = rules;
+    exact.noise = 0;
+    actual_.emplace(of, times, memory, exact);
+  }
   // With all jobs of a trace from the beginning.
   job_world(const job_cluster& of, const job_trace& from, const iteration_times& times,
             const data_parallel_memory& memory, const speed_rules& rules)
@@ -62,7 +68,7 @@ class job_world {
   }
 
   occupancy places;
-  speed_table speeds;
+  speed_table speeds;              // as policies know them
   std::vector<traced_job> traced;  // of each job, how it was submitted
   std::vector<job_state> jobs;
   std::vector<std::int32_t> running, waiting;
@@ -74,12 +80,17 @@ class job_world {
   std::int32_t add(const traced_job& from, const std::string& origin) {
     job_state made;
     made.shape = speeds.shape_of(from, origin);
+    if (actual_) actual_->shape_of(from, origin);
     made.asked = made.has = speeds.packed(from.kind, from.devices);
     jobs.push_back(made);
     traced.push_back(from);
     places.add_jobs(1);
     return static_cast<std::int32_t>(jobs.size()) - 1;
   }
+  // How fast jobs are: other than policies know it where estimates are wrong.
+  const speed_table& actual() const { return actual_ ? *actual_ : speeds; }
+  // A job did an iteration with what it has: how long one takes is known from now on.
+  void learn(const job_state& of) { speeds.learn(of.shape, of.has, actual().best_seconds(of.shape, of.has)); }
   static bool is_job(occupancy::owner who) { return who >= 0; }
 
   job_state& of(std::int32_t job) { return jobs[as_size(job)]; }
@@ -150,6 +161,7 @@ class job_world {
   }
 
  private:
+  std::optional<speed_table> actual_;
   [[noreturn]] void broken(std::int32_t job, const char* does, double begin) const {
     fail(jobs_policy_broke, sentence({"at second ", now - begin, " the job ", traced[as_size(job)].id, " ",
                                       does, " with ", places.devices_of(job), " devices"}));

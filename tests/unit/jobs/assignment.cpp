@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <functional>
 
 using namespace motet;
@@ -72,6 +73,24 @@ TEST_CASE("answers keep all limits, and lie between the best answer and the boun
     found += got.value, most += best;
   }
   CHECK(found > 0.95 * most);
+}
+
+TEST_CASE("gaps are small where many are alike, and smaller where the prices are known already") {
+  assignment_problem of;
+  of.limits = {160, 160, 40};
+  const random_stream chance(3, "alike");
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    std::vector<assignment_choice> own;
+    for (std::int32_t r = 0; r < 3; ++r)
+      for (const double amount : {1.0, 2.0, 4.0, 8.0})
+        own.push_back({(1 + chance.below(i, 3)) * std::sqrt(amount) * (1 + 0.5 * r), r, amount});
+    of.choices.push_back(own);
+  }
+  assignment_solver solver;
+  const assignment_answer first = solver.solve(of), again = solver.solve(of, first.chosen);
+  CHECK(first.gap() < 0.01);
+  CHECK(again.gap() <= first.gap());
+  CHECK(again.value >= first.value);
 }
 
 TEST_CASE("what cannot be is said, and a start is kept where nothing better is found") {

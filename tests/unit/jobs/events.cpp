@@ -131,6 +131,55 @@ TEST_CASE("whoever hears of jobs one at a time gets what the trace gives") {
     CHECK(got.finished[i] == doctest::Approx(wanted.finished[i]).epsilon(1e-9));
 }
 
+namespace {
+// By how much policies are wrong about speeds, as the mean of logarithms, each time that one is asked.
+struct errors_of_estimates {
+  motet_policy policy{};
+  std::vector<double> seen{};
+  bool measured_are_known = true;
+
+  static double error_of(const job_world& world, motet::index shape, const allotment& as) {
+    return std::abs(std::log(world.speeds.best_seconds(shape, as) / world.actual().best_seconds(shape, as)));
+  }
+  void on_events(job_world& world, const job_events& events) {
+    double sum = 0, count = 0;
+    for (std::size_t shape = 0; shape < world.speeds.shapes().size(); ++shape)
+      for (std::int32_t kind = 0; kind < world.places.kinds(); ++kind)
+        for (std::int32_t devices = 1; devices <= 16; devices *= 2)
+          if (const allotment as = world.speeds.packed(kind, devices);
+              world.speeds.best(static_cast<motet::index>(shape), as).runs)
+            sum += error_of(world, static_cast<motet::index>(shape), as), ++count;
+    seen.push_back(sum / count);
+    for (const std::int32_t job : world.running)
+      if (world.now - world.of(job).resumes > 300 &&
+          error_of(world, world.of(job).shape, world.of(job).has) > 1e-3)
+        measured_are_known = false;
+    policy.on_events(world, events);
+  }
+};
+}  // namespace
+
+TEST_CASE("estimates that are wrong become right by what runs, and progress goes by what is right") {
+  const jobs_here here = drawn_jobs(6, 60);
+  const auto play = [&](double noise, errors_of_estimates& policy) {
+    job_world world(here.cluster, here.trace, here.times, here.memory, {.noise = noise});
+    return event_player(world, {}).play(policy);
+  };
+  errors_of_estimates wrong, right;
+  const job_outcome got = play(0.3, wrong), exact = play(0, right);
+  CHECK(got.finished.size() == exact.finished.size());
+  CHECK(largest_of(right.seen) == 0);
+  CHECK(wrong.measured_are_known);
+  CHECK(wrong.seen.front() > 0.15);
+  CHECK(wrong.seen[wrong.seen.size() / 4] < 0.9 * wrong.seen.front());
+  CHECK(wrong.seen.back() < 0.6 * wrong.seen.front());
+  // A lone job takes as long as it does, whatever was thought.
+  const jobs_here lone = lone_job(60);
+  job_world world(lone.cluster, lone.trace, lone.times, lone.memory, {.noise = 0.5});
+  fcfs_policy first;
+  CHECK(event_player(world, plain()).play(first).finished == std::vector<double>{600});
+}
+
 TEST_CASE(
     "under every policy a job's progress is the integral of its speed, and nothing is lost or held twice") {
   for (std::uint64_t seed = 1; seed < 2; ++seed) {

@@ -18,6 +18,14 @@ std::string said(const std::string& rows) {
 }
 }  // namespace
 
+TEST_CASE("a kind of the cluster stands for one of the trace") {
+  const job_cluster cluster = known_job_clusters()[3];
+  const std::string text = head + "one,0,10,moe__1B,90,256,16,v100\n";
+  CHECK_THROWS_AS(read_job_trace(text, "t.csv", cluster), error);
+  CHECK(read_job_trace(text, "t.csv", cluster, {{"a40", "l20"}, {"v100", "h100"}}).jobs[0].kind == 0);
+  CHECK_THROWS_AS(read_job_trace(text, "t.csv", cluster, {{"v100", "v100"}}), error);
+}
+
 TEST_CASE("jobs are sorted by their submission, and it is told that they were not") {
   const job_trace got = read_job_trace(head +
                                            "a,30,100,moe__2.4B,900,256,4,h100\n"
