@@ -57,16 +57,20 @@ answer find(const settings& given) {
   of.seconds = seconds_since(began);
   of.padded = padded(of, times, memory);
   of.others.resize(given.against.size());
+  of.longer.resize(given.against.size());
   for (index n = 0; n < given.resamples; ++n) {
     policy_question asked = of.asked.asked;
     asked.record = false;
     const job_trace drawn = resample(of.trace, static_cast<std::uint64_t>(n + 1));
-    of.drawn.add(play_policy(asked, of.cluster, drawn, times, memory).outcome);
+    const job_outcome own = play_policy(asked, of.cluster, drawn, times, memory).outcome;
+    of.drawn.add(own);
     asked.without.clear();
     asked.depth = 0;
     for (std::size_t o = 0; o < of.others.size(); ++o) {
       asked.policy = given.against[o];
-      of.others[o].add(play_policy(asked, of.cluster, drawn, times, memory).outcome);
+      const job_outcome other = play_policy(asked, of.cluster, drawn, times, memory).outcome;
+      of.others[o].add(other);
+      of.longer[o].push_back(longer_than(own, other));
     }
   }
   return of;

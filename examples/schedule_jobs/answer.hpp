@@ -20,8 +20,9 @@ struct answer {
   policy_answer played;
   double padded = 0;   // mean completion time, as the evaluation of Crius counts jobs that did not finish
   double seconds = 0;  // that the program took for the policy
-  measured_outcomes drawn;                // of traces that were drawn from this one
-  std::vector<measured_outcomes> others;  // of the same traces, of each policy to compare with
+  measured_outcomes drawn;                  // of traces that were drawn from this one
+  std::vector<measured_outcomes> others;    // of the same traces, of each policy to compare with
+  std::vector<std::vector<double>> longer;  // of each of them and trace: on jobs that both policies finish
 };
 
 inline json json_of(const answer& of) {
@@ -61,6 +62,8 @@ inline json json_of(const answer& of) {
       json more;
       for (std::size_t m = 0; m < std::size(job_measures); ++m)
         put(more, m, of.drawn.difference(m, of.others[o]));
+      const mean_interval both = interval_of(of.longer[o]);
+      more.set("jct_both", json{{"mean", both.mean}, {"low", both.low}, {"high", both.high}});
       against.set(of.asked.against[o], std::move(more));
     }
     if (!of.others.empty()) drawn.set("more_than", std::move(against));
@@ -121,6 +124,9 @@ inline std::vector<line_of> lines_of(const answer& of) {
     std::snprintf(text, sizeof text, "%.6g, %.6g to %.6g", is.mean, is.low, is.high);
     return std::string(text);
   };
+  for (std::size_t o = 0; o < of.others.size(); ++o)
+    made.push_back({"drawn traces: jct of jobs that " + of.asked.against[o] + " finishes, too, more by",
+                    interval(interval_of(of.longer[o]))});
   for (std::size_t m = 0; m < std::size(job_measures); ++m) {
     const std::string name(job_measures[m].name);
     made.push_back({"drawn traces: " + name, interval(of.drawn.interval(m))});

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""make_jobs.py FOLDER [COUNT]: a small trace of jobs, times of their iterations, their memory under data parallelism and a cluster, all of our own making: times follow from
-work, speed and a cost of being spread out, the trace is drawn with a fixed seed. COUNT jobs, 160 where it is not given."""
+"""make_jobs.py FOLDER [COUNT [SECONDS]]: a small trace of jobs, times of their iterations, their memory under data parallelism and a cluster, all of our own making: times follow from
+work, speed and a cost of being spread out, the trace is drawn with a fixed seed. COUNT jobs, SECONDS from one to the next in the mean: 160 and 420 where they are not given."""
 import json
 import math
 import pathlib
@@ -19,7 +19,7 @@ def seconds(work, batch, speed, nodes, per_node):
     return 10 * work * batch / 128 / speed / devices * (1 + shared * devices ** 0.5)
 
 
-def main(folder, count):
+def main(folder, count=160, between=420):
     folder.mkdir(parents=True, exist_ok=True)
     rows, memory = ["model,params,global_batch,gpu_type,hosts,gpus_per_host,gpus,iter_s"], {}
     for model, sizes in MODELS.items():
@@ -40,7 +40,7 @@ def main(folder, count):
     draw = random.Random(19)
     now, lines = 1000, ["job_id,submission_time,num_iteration,model_name,deadline,batch_size,num_gpu,gpu_type"]
     for number in range(count):
-        now += int(draw.expovariate(1 / 420))
+        now += int(draw.expovariate(1 / between))
         model = draw.choice(sorted(MODELS))
         size = draw.choices(sorted(MODELS[model]), (2, 1))[0]
         kind = draw.choice(sorted(KINDS))
@@ -51,4 +51,4 @@ def main(folder, count):
 
 
 if __name__ == "__main__":
-    main(pathlib.Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 160)
+    main(pathlib.Path(sys.argv[1]), *map(int, sys.argv[2:]))

@@ -110,6 +110,9 @@ against, _ = play(resample=4, against="fcfs")
 less = against["resampled"]["more_than"]["fcfs"]["jct_censored"]
 if not less["low"] < less["mean"] < less["high"] < 0:
     wrong(f"motet against fcfs: {less}")
+both = against["resampled"]["more_than"]["fcfs"]["jct_both"]
+if not both["low"] < both["mean"] < both["high"] < 0:
+    wrong(f"motet against fcfs, on jobs that both finish: {both}")
 drawn, _ = play(resample=4)
 if not drawn["resampled"]["jct_finished"]["low"] < drawn["resampled"]["jct_finished"]["mean"] < drawn["resampled"]["jct_finished"]["high"]:
     wrong(f"interval {drawn['resampled']}")

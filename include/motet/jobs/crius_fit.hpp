@@ -64,8 +64,7 @@ class crius_fitter {
   bool runs(std::int32_t job, const allotment& as) const {
     const job_state& of = world_.of(job);
     if (!speed(of.shape, as).runs) return false;
-    return !rules_.deadlines ||
-           world_.now + of.left * world_.speeds.best_seconds(of.shape, as) <= of.deadline;
+    return !rules_.deadlines || world_.ends_in_time(of, as);
   }
   // What a job gains by another allotment; `none` where it may not run so.
   double gain(std::int32_t job, const allotment& to, const allotment& from) const {

@@ -68,15 +68,10 @@ class elasticflow_policy {
       return world.speeds.best(job.shape, world.speeds.packed(job.has.kind, of));
     };
     const job_speed more = speed(2 * devices), now = speed(devices);
-    if (rules_.deadlines && !ends_in_time(world, job, 2 * devices)) return none;
+    if (rules_.deadlines && !world.ends_in_time(job, world.speeds.packed(job.has.kind, 2 * devices)))
+      return none;
     if (!more.runs) return none;
     return now.runs ? more.samples - now.samples : more.samples - none;
-  }
-  static bool ends_in_time(const job_world& world, const job_state& job, std::int32_t devices) {
-    const double seconds = world.speeds.best_seconds(job.shape, world.speeds.packed(job.has.kind, devices));
-    const bool fresh = world.now - job.submitted <= world.round;
-    const double change = fresh ? std::min(10.0 * job.has.devices, 40.0) : job.paused ? job.pause : 0;
-    return seconds < 1e9 && world.now + change + world.round + std::trunc(job.left * seconds) <= job.deadline;
   }
 
   bool fit(job_world& world, std::int32_t target) {

@@ -264,6 +264,7 @@ class event_player {
     events_.ended.push_back(number);
     const double took = world_.now - job.submitted;
     outcome_.finished.push_back(took);
+    outcome_.ended.push_back(number);
     outcome_.waited.push_back(job.waited);
     outcome_.in_time += world_.now <= job.deadline ? 1 : 0;
     outcome_.unfairness.push_back(took / std::max(fair_seconds(number, took), 1e-9));

@@ -21,11 +21,12 @@ struct job_outcome {
   index failures = 0, lost = 0;  // of nodes, and how often a job ran on one
   double redone = 0;             // seconds of jobs that were done since the last checkpoint, and lost
   double began = 0, lasted = 0;
-  double bin = 300;                // seconds of which each number of the curves is the mean
-  std::vector<double> finished;    // from the submission to the end, in the order of their ends
-  std::vector<double> unfinished;  // from the submission until the simulation stopped
-  std::vector<double> waited;      // of the finished, then of the others
-  std::vector<double> unfairness;  // of the finished: the time that it took for that of a fair share
+  double bin = 300;                 // seconds of which each number of the curves is the mean
+  std::vector<double> finished;     // from the submission to the end, in the order of their ends
+  std::vector<std::int32_t> ended;  // which jobs those are
+  std::vector<double> unfinished;   // from the submission until the simulation stopped
+  std::vector<double> waited;       // of the finished, then of the others
+  std::vector<double> unfairness;   // of the finished: the time that it took for that of a fair share
   std::vector<double> throughput, queue, busy;  // bin by bin
   std::vector<device_span> spans;               // where they were asked for
 };
@@ -37,6 +38,21 @@ inline double mean_of(const std::vector<double>& of) {
 }
 inline double largest_of(const std::vector<double>& of) {
   return of.empty() ? 0 : *std::max_element(of.begin(), of.end());
+}
+
+// How much longer jobs took than under another policy, in the mean over those that both finished: no means of
+// different jobs.
+inline double longer_than(const job_outcome& of, const job_outcome& other) {
+  std::vector<double> took;  // under the other, by job
+  for (std::size_t i = 0; i < other.ended.size(); ++i) {
+    took.resize(std::max(took.size(), as_size(other.ended[i]) + 1), -1);
+    took[as_size(other.ended[i])] = other.finished[i];
+  }
+  double more = 0, count = 0;
+  for (std::size_t i = 0; i < of.ended.size(); ++i)
+    if (const std::size_t job = as_size(of.ended[i]); job < took.size() && took[job] >= 0)
+      more += of.finished[i] - took[job], ++count;
+  return count > 0 ? more / count : 0;
 }
 
 // How equally something is shared, by Jain: 1 where all have the same, 1/n where one of n has all. Here of the

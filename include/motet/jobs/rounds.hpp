@@ -98,6 +98,7 @@ class round_player {
       const job_state& of = world_.of(job);
       world_.finish(job, world_.now);
       outcome_.finished.push_back(world_.now - of.submitted);
+      outcome_.ended.push_back(job);
       outcome_.waited.push_back(of.waited);
       outcome_.in_time += world_.now <= of.deadline ? 1 : 0;
       world_.places.release(job);

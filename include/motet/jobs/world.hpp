@@ -91,6 +91,13 @@ class job_world {
   const speed_table& actual() const { return actual_ ? *actual_ : speeds; }
   // A job did an iteration with what it has: how long one takes is known from now on.
   void learn(const job_state& of) { speeds.learn(of.shape, of.has, actual().best_seconds(of.shape, of.has)); }
+  // Whether a job ends before its deadline with such devices, as far as it is known.
+  bool ends_in_time(const job_state& job, const allotment& as) const {
+    const double seconds = speeds.best_seconds(job.shape, as);
+    const bool fresh = now - job.submitted <= round;
+    const double change = fresh ? std::min(10.0 * job.has.devices, 40.0) : job.paused ? job.pause : 0;
+    return seconds < 1e9 && now + change + round + std::trunc(job.left * seconds) <= job.deadline;
+  }
   static bool is_job(occupancy::owner who) { return who >= 0; }
 
   job_state& of(std::int32_t job) { return jobs[as_size(job)]; }

@@ -20,3 +20,14 @@ TEST_CASE("completion times with and without jobs that did not finish") {
   CHECK(mean_of({}) == 0);
   CHECK(censored_completion({}) == 0);
 }
+
+TEST_CASE("jobs that only one policy finishes say nothing of how much longer the others took") {
+  job_outcome one, other;
+  one.finished = {10, 500, 40}, one.ended = {4, 0, 2};
+  other.finished = {30, 20, 7}, other.ended = {2, 4, 9};
+  CHECK(longer_than(one, other) == ((10 - 20) + (40 - 30)) / 2.0);
+  other.finished[1] = 26;
+  CHECK(longer_than(one, other) == -3);
+  CHECK(longer_than(other, one) == 3);
+  CHECK(longer_than(one, {}) == 0);
+}
