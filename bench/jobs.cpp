@@ -75,7 +75,7 @@ void event(benchmark::State& state, std::size_t jobs, bool alike) {
 
 int main(int count, char** words) {
   return bench::run(count, words, motet::options("bench_jobs", "what an event takes motet's policy"), [] {
-    for (const std::size_t jobs : {600, 1000})
+    for (const std::size_t jobs : {std::size_t{600}, std::size_t{1000}})
       for (const bool alike : {true, false})
         bench::add("event/jobs:" + std::to_string(jobs) + (alike ? "/alike" : "/drawn"), event, jobs, alike)
             ->Iterations(200)
