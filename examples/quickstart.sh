@@ -21,7 +21,7 @@ else
   PROGRAM=train_clip
   DATA=${DATA:-shapes}
   OUTPUT=${OUTPUT:-report}
-  TRAIN_FLAGS="--model quick --steps 1500 --lr 0.003 $TRAIN_FLAGS"
+  TRAIN_FLAGS="--model quick --steps 1200 --lr 0.003 $TRAIN_FLAGS"
 fi
 # -----------------
 

@@ -41,7 +41,7 @@ class example_reader {
   }
 
   // Sample i, or null when it is damaged, which is then reported (or thrown, when the source's log is
-  // strict). Valid until the next call.
+  // strict). It is valid until the next call.
   const pair_example* get(index i) {
     if (cache_ != nullptr) {
       if (const pair_example* found = cache_->find(i)) return found;
@@ -66,7 +66,7 @@ class example_reader {
     return &made_;
   }
 
-  // Pixels as planes (3, image, image). Without augmentation: the square in the middle.
+  // Writes pixels as planes (3, image, image); without augmentation these are the square in the middle.
   void pixels(const pair_example& from, const augment_config* augment, const random_stream& draws,
               float* out) {
     resize_(from.shot, box_of(from.shot, from.may_flip, augment, draws), config_.image, config_.colours, out);

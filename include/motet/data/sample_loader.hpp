@@ -21,7 +21,7 @@ struct sample_loader_config : loader_config {
   index rows = 0, window = 64;
 };
 
-// One step's samples, as a model that sees reads them: input(). Valid as long as the batch is.
+// One step's samples, as a model that sees reads them: input(), which is valid as long as the batch.
 struct sample_batch {
   index first = 0;             // plain batches: its first sample's place in the run
   index count = 0;             // of samples, those without a row included

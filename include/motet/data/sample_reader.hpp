@@ -83,7 +83,7 @@ class sample_reader {
   }
 
   // Sample i, or null when it is damaged or does not fit the model, which is then reported (or thrown, when
-  // the source's log is strict). Valid until the next call.
+  // the source's log is strict). It is valid until the next call.
   const read_sample* get(index i) {
     if (cache_ != nullptr) {
       if (const read_sample* found = cache_->find(i)) return found;
@@ -100,7 +100,8 @@ class sample_reader {
     return say(i) ? rows_of(made_) : -1;
   }
 
-  // Picture `which` of a sample as planes (3, image, image). Without augmentation: the square in the middle.
+  // Writes picture `which` of a sample as planes (3, image, image); without augmentation this is the square in
+  // the middle.
   void pixels(const read_sample& from, index which, const augment_config* augment, const random_stream& draws,
               float* out) {
     const bitmap& shot = from.shots[as_size(which)];

@@ -142,7 +142,7 @@ class held_out_samples final : public held_out {
   std::vector<told_sample> told_;
 };
 
-// Null where nothing is held out. width: of the model's features, where it makes some.
+// The result is null where nothing is held out. `width` is that of the model's features, where it makes some.
 inline std::unique_ptr<held_out> open_held_out(data_folder& from, index width) {
   if (held_out_files(from).empty()) return nullptr;
   if (from.has_pieces()) return std::make_unique<held_out_samples>(from);

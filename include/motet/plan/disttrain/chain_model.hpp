@@ -99,7 +99,7 @@ inline constexpr chain_model known_chains[] = {
      10},
 };
 
-// Null when there is none of that name.
+// The result is null when there is none of that name.
 constexpr const chain_model* find_chain(std::string_view name) {
   for (const chain_model& each : known_chains)
     if (each.name.view() == name) return &each;

@@ -87,7 +87,7 @@ class plan_fields {
                      const message& row = plan_out_of_range) {
     if (!from.is_number()) fail(plan_wrong_kind, path + " is " + from.kind() + ", wanted a number");
     const double value = from.number();
-    // Also what is no number is out of every range.
+    // What is no number is out of every range, too.
     if (!(value >= least && value <= most))
       fail(row, path + " is " + write_json(from) + ", wanted " + write_json(json(least)) + " to " +
                     write_json(json(most)));

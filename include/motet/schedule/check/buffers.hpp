@@ -13,8 +13,8 @@ struct buffer_counts {
   // Of each place; by kind of message: 0 first forwards, 1 replays, 2 backward.
   list<std::int32_t> in[3];
   list<std::int32_t> out[3];
-  // Of a place whose rows come from several ranks, which may overtake each other: the microbatches in the
-  // order in which they take buffers. Empty elsewhere, where rows come in one order.
+  // Rows of a place that come from several ranks may overtake each other: these are its microbatches in the
+  // order in which they take buffers. The list is empty where rows come in one order.
   list<list<std::int32_t>> turns[3];
 };
 

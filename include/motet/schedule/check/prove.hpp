@@ -13,7 +13,7 @@ namespace detail {
 enum cell_state : index { ran = 1, kept = 2, kept_nothing = 4, gave_input = 8, gave_weight = 16 };
 
 // Plays a score without time: every rank in its order, a cue as soon as what it needs from other ranks is
-// there. Written for compilers, which interpret it: one function over arrays of numbers.
+// there. It is one function over arrays of numbers, since compilers interpret it.
 class rehearsal {
  public:
   constexpr explicit rehearsal(const score& from) : score_(from), links_(from.voices()) {}

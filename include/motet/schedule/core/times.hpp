@@ -45,8 +45,8 @@ struct shortest_score {
 };
 
 // Plays a score in time, with `times` of each device. A microbatch of a device is divided evenly over its
-// chunks, and the result is in the unit of `times` divided by the number of chunks. Written for compilers, as
-// prove() is.
+// chunks, and the result is in the unit of `times` divided by the number of chunks. Compilers interpret it,
+// as they do prove().
 constexpr score_length measure(const score& of, const list<step_times>& times) {
   constexpr index never = index{1} << 60, is_weight = static_cast<index>(op::backward_weight),
                   is_input = static_cast<index>(op::backward_input),
