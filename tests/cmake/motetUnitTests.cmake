@@ -61,7 +61,7 @@ endfunction()
 
 # Searches try thousands of plans, and their tests thousands more to find none that is better: they are optimised and run without the address sanitizer.
 # What a search is made of, and search_every, run with it.
-set(motet_bare "plan/(search/search|distmm/search_(distmm|megatron)|published_table|beyond_paper|cost/folded_plan)")
+set(motet_bare "plan/(search/search|distmm/search_(distmm|megatron)|disttrain/search_chain|optimus/search_filled|order/(deal|microbatch_order)|published_table|beyond_paper|cost/folded_plan)")
 
 # What the address sanitizer sees as well, or a processor of our kind does not mind, is looked for where bytes from outside are read, and not elsewhere:
 # of kernels, it is most of what clang takes.
@@ -210,6 +210,14 @@ function(motet_unit_tests)
   elseif(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT MOTET_HAS_CUDA)
     # As they ship, whatever is asked of programs.
     target_compile_options(motet_compiled PRIVATE -O3)
+  endif()
+  # What steers takes longer to compile than it runs.
+  if(MOTET_UNIT_TESTS STREQUAL "OPTIMISED")
+    foreach(steers IN ITEMS motet_compiled_ranks train_clip_models train_clip)
+      if(TARGET ${steers})
+        target_compile_options(${steers} PRIVATE -O0)
+      endif()
+    endforeach()
   endif()
   add_custom_target(unit_tests)
   add_custom_target(emulated_tests)
