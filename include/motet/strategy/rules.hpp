@@ -53,9 +53,6 @@
     "take a schedule with whole backwards (gpipe, 1f1b, batch_sync), or keep what backward needs")           \
   X(schedule_without_edges, "MT-S18", "this schedule has no order for modules that feed others",             \
     "it plays modules beside one another", "choose 1f1b or gpipe, which lead through all modules")           \
-  X(fed_apart, "MT-S19", "modules of an edge have context 1",                                                \
-    "rows of one sample would have to change ranks between the modules, which is not there yet",             \
-    "give the module context 1")                                                                             \
   X(nothing_to_fill, "MT-S21", "a module that fills gaps leads to one that leaves them",                     \
     "it ends in the loss itself, so that nobody waits while it computes",                                    \
     "let those that feed others fill, and leave the one with the loss as it is")                             \

@@ -128,22 +128,32 @@ plan drawn_unlike(std::uint64_t seed) {
   plan out;
   out.cluster.ranks = 4;
   out.schedule = below(3) == 0 ? "gpipe" : "1f1b";
-  constexpr int cuts[][3] = {{1, 1, 1}, {1, 1, 2}, {1, 1, 3}, {1, 1, 4}, {1, 1, 5}, {1, 1, 7}, {1, 1, 12},
-                             {2, 1, 1}, {2, 1, 2}, {2, 1, 3}, {2, 1, 5}, {3, 1, 1}, {3, 1, 2}, {3, 1, 3},
-                             {4, 1, 1}, {4, 1, 2}, {1, 2, 1}, {1, 2, 3}, {1, 2, 5}, {2, 2, 1}, {2, 2, 4}};
+  struct cut {
+    int data, tensor, context, parts;
+  };
+  constexpr cut cuts[] = {{1, 1, 1, 1}, {1, 1, 1, 2},  {1, 1, 1, 3}, {1, 1, 1, 4}, {1, 1, 1, 5}, {1, 1, 1, 7},
+                          {1, 1, 1, 9}, {1, 1, 1, 12}, {2, 1, 1, 1}, {2, 1, 1, 3}, {2, 1, 1, 5}, {3, 1, 1, 1},
+                          {3, 1, 1, 2}, {3, 1, 1, 3},  {4, 1, 1, 1}, {4, 1, 1, 2}, {1, 2, 1, 1}, {1, 2, 1, 3},
+                          {1, 2, 1, 5}, {2, 2, 1, 1},  {2, 2, 1, 4}, {1, 1, 2, 1}, {1, 1, 2, 3}, {1, 1, 2, 5},
+                          {1, 1, 3, 2}, {1, 1, 4, 1},  {1, 1, 4, 5}, {2, 1, 2, 2}, {2, 1, 2, 5}, {1, 2, 2, 1},
+                          {1, 2, 2, 3}, {1, 2, 2, 7}};
   for (std::size_t k = 0; k < Model::size; ++k) {
-    const auto [data, tensor, parts] = cuts[below(std::size(cuts))];
-    const int copies = data * tensor, most = Model::through[k] ? 1 : std::min(2, 4 / copies),
+    cut of = cuts[below(std::size(cuts))];
+    // Rows pass through a layer one by one.
+    if (Model::through[k]) of.context = 1;
+    const int copies = of.data * of.tensor * of.context,
+              most = Model::through[k] ? 1 : std::min(2, 4 / copies),
               stages = 1 + below(static_cast<std::uint32_t>(most)),
               first = below(static_cast<std::uint32_t>(4 - copies * stages + 1));
     list<std::int32_t> ranks;
     for (int r = 0; r < copies * stages; ++r) ranks.push(first + r);
     module_plan own;
     own.name = label(Model::names[k]);
-    own.on = mesh({.stages = stages, .data = data, .tensor = tensor}, ranks);
-    own.microbatches = parts;
+    own.on = mesh({.stages = stages, .data = of.data, .context = of.context, .tensor = of.tensor}, ranks);
+    own.microbatches = of.parts;
+    own.balanced = below(2) == 0;
     own.group = 1;
-    if (data > 1 && !Model::frozen[k]) own.zero = below(3);
+    if (of.data > 1 && !Model::frozen[k]) own.zero = below(3);
     out.modules.push(own);
   }
   return out;

@@ -30,9 +30,8 @@ struct exchange_counts {
   exchange_counts(const microbatch_spread& is, index row_bytes, std::span<index> room)
       : by_part(room.first(as_size(is.context.size()))), by_owner(room.subspan(by_part.size())) {
     for (std::size_t m = 0; m < by_part.size(); ++m) {
-      const interval theirs = share(is.own.samples, is.context.size(), static_cast<index>(m));
       by_part[m] = is.cut.rows_of(is.mine, static_cast<index>(m)) * row_bytes;
-      by_owner[m] = (is.own.begin(theirs.end) - is.own.begin(theirs.begin)) * row_bytes;
+      by_owner[m] = is.owned_rows[m] * row_bytes;
     }
   }
 };

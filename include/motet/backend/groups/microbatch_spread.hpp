@@ -26,6 +26,8 @@ struct microbatch_spread {
   // rows of `part` that each tensor member owns, in order of members and of samples
   std::vector<index> tensor_rows;
   std::vector<index> tensor_samples;  // likewise, samples
+  // rows of `own` of the samples that each context member has whole
+  std::vector<index> owned_rows;
   // Where rows are cut, what embedding and head see instead: the same tensor group, alone with its `mine`.
   // Else none.
   const microbatch_spread* ends = nullptr;

@@ -74,7 +74,6 @@ constexpr verdict check_plan(const plan& of, const list<module_facts>& facts, in
     if (voices > most_voices) return {reason::too_large, k, voices, most_voices};
     if (cells > most_cells) return {reason::too_large, k, cells, most_cells};
     if (has_edges(facts)) {
-      if (own.on.split().context != 1) return {reason::fed_apart, k, own.on.split().context, 1};
       if (own.whole_group() != 1) return {reason::before_join, k, own.whole_group(), 1};
     } else if (own.groups() != of.modules[0].groups()) {
       return {reason::joins_differ, k, own.groups(), of.modules[0].groups()};
@@ -92,7 +91,7 @@ constexpr verdict check_plan(const plan& of, const list<module_facts>& facts, in
 // Memory: the order that the plan means, given back at the end.
 // Errors: MT-M03, MT-M04, MT-P01, MT-P02, MT-P03, MT-P04, MT-P05, MT-P06, MT-P07, MT-P09, MT-P10, MT-P11,
 // MT-P28, MT-P38, MT-S01, MT-S02, MT-S03, MT-S04, MT-S05, MT-S06, MT-S07, MT-S08, MT-S09, MT-S10, MT-S11,
-// MT-S12, MT-S13, MT-S14, MT-S15, MT-S16, MT-S17, MT-S18, MT-S19, MT-S21, MT-S22
+// MT-S12, MT-S13, MT-S14, MT-S15, MT-S16, MT-S17, MT-S18, MT-S21, MT-S22
 // Example:
 //   bool fits(const plan& of, const list<module_facts>& facts) { return prove_plan(of, facts, 512).ok(); }
 constexpr verdict prove_plan(const plan& of, const list<module_facts>& facts, index samples) {

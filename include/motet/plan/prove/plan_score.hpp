@@ -247,18 +247,18 @@ constexpr verdict write_filled(const plan& from, const list<module_facts>& facts
     const module_plan& own = from.modules[k];
     const degrees& split = own.on.split();
     for (std::int32_t r = 0; r < split.data; ++r)
-      for (std::int32_t t = 0; t < split.tensor; ++t) {
+      for (std::int32_t t = 0; t < own.shards(); ++t) {
         voice made;
         made.module = static_cast<std::int32_t>(k);
         made.replica = r;
         made.shard = t;
-        made.shards = split.tensor;
+        made.shards = own.shards();
         made.stages = split.stages;
         made.microbatches = own.microbatches;
         made.learns = !facts[k].frozen || facts[k].passes;
         made.fixed = made.learns && facts[k].frozen;
         made.sums_each = own.zero > 1 && split.data > 1 && made.updates();
-        all.add(made, [&](int stage) { return own.on.rank({stage, r, 0, t}); });
+        all.add(made, [&](int stage) { return own.on.rank({stage, r, t / split.tensor, t % split.tensor}); });
       }
   }
   for (std::int32_t r = 0; r < alone.ranks(); ++r) {

@@ -9,10 +9,10 @@
 
 namespace motet {
 
-// Bytes of one buffer.
+// Bytes of one buffer. One that never has rows has an address all the same, as none means that it is taken.
 template <class T>
 index boundary_bytes(index rows, index width) {
-  return round_up(rows * width * static_cast<index>(sizeof(T)), arena::alignment);
+  return round_up(std::max(rows * width, index{1}) * static_cast<index>(sizeof(T)), arena::alignment);
 }
 
 // Buffers for rows that come into a stage. A microbatch has one from the moment that its rows may come until

@@ -40,6 +40,7 @@ class buffer_counter {
           static_cast<std::int32_t>(i);
     }
     pools(found);
+    wait_for_groups();
     for (std::int32_t ring = 2;; ring *= 2) {
       list<wait> all = pool_waits_;
       const bool whole = rings(found, all, ring);
@@ -132,6 +133,20 @@ class buffer_counter {
       }
     }
   }
+  // A rank that computes together with others waits for them within the computation and takes no message
+  // meanwhile. What its list has behind that computation may come no sooner.
+  constexpr void wait_for_groups() {
+    for (std::int32_t r = 0; r < of_.ranks(); ++r) {
+      std::int32_t together = -1;
+      for (std::int32_t i = of_.starts[r]; i < of_.starts[r + 1]; ++i) {
+        const instruction& it = of_.instructions[i];
+        if (is_receive(it.what) && together >= 0) pool_waits_.push({i, together});
+        if (!is_compute(it.what) || it.what == op::join) continue;
+        const voice& sings = of_.voices[it.voice];
+        if (sings.shards > 1 || (sings.sums_each && is_backward(it.what))) together = i;
+      }
+    }
+  }
   // What leaves is written to one of `size` buffers in turn, once the message before it in that buffer was
   // taken.
   constexpr bool rings(buffer_counts& found, list<wait>& waits, std::int32_t size) const {
@@ -196,7 +211,7 @@ class buffer_counter {
   const program& of_;
   cell_links links_;
   program_graph graph_;
-  list<wait> pool_waits_;
+  list<wait> pool_waits_;        // of receives, whatever the rings
   list<std::int32_t> taken_[3];  // of each message the receive that takes it
 };
 

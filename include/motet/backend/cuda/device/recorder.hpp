@@ -205,8 +205,10 @@ class recorder {
     const microbatch_spread& of = *ctx.shared;
     shape_.insert(shape_.end(), {of.tensor.size(), of.tensor.member(), of.context.size(), of.context.member(),
                                  of.cut.parts, of.cut.balanced ? 1 : 0});
-    // All else follows from these.
-    for (const sequences* each : {&of.whole, &of.own}) {
+    // All else follows from these; where samples are several sequences, from these alone.
+    for (const auto* each : {&of.tensor_rows, &of.owned_rows})
+      shape_.insert(shape_.end(), each->begin(), each->end());
+    for (const sequences* each : {&of.whole, &of.own, &of.mine}) {
       shape_.insert(shape_.end(), {each->samples, each->offsets == nullptr ? each->length : -1});
       if (each->offsets != nullptr)
         shape_.insert(shape_.end(), each->offsets, each->offsets + each->samples + 1);
