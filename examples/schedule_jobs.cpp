@@ -2,12 +2,13 @@
 
 // Which job gets which devices: plays a trace on a cluster of several kinds of devices by one of nine
 // policies, and tells how long jobs took, as text, as JSON or as a page, or writes for Slurm, Kueue or Fluxion
-// what is decided at one time.
+// what is decided at one time, or decides by what it is told as things happen.
 #include "schedule_jobs/answer.hpp"
 #include "schedule_jobs/emit.hpp"
 #include "schedule_jobs/inputs.hpp"
 #include "schedule_jobs/page.hpp"
 #include "schedule_jobs/settings.hpp"
+#include "schedule_jobs/watch.hpp"
 
 #include <motet/format/atomic_file.hpp>
 
@@ -107,6 +108,7 @@ int run(int count, const char* const* words) {
     std::vector<emitted_file> files;
     try {
       if (!read_settings(count, words, given)) return 0;
+      if (!given.watch.empty()) return watch(given, read_inputs(given));
       if (given.for_cluster()) files = files_for(given, read_inputs(given));
       else text = text_for(given);
     } catch (const error& problem) {

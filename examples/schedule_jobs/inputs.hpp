@@ -26,7 +26,7 @@ inline inputs read_inputs(const settings& given) {
   inputs out;
   out.asked = given.asked;
   out.cluster = choose_cluster(given.cluster);
-  out.trace = read_job_trace(read_text(given.trace), given.trace, out.cluster);
+  if (!given.trace.empty()) out.trace = read_job_trace(read_text(given.trace), given.trace, out.cluster);
   if (out.trace.out_of_order > 0)
     std::fprintf(stderr,
                  "schedule_jobs: %s: %td jobs stand behind later ones, the first in line %td; sorted by "

@@ -15,7 +15,8 @@ namespace motet::schedule_jobs {
 
 // The command line of schedule_jobs.
 struct settings {
-  std::string trace, cluster, times, models, memory, failures, emit = "text", output, site;
+  std::string trace, cluster, times, models, memory, failures, emit = "text", output, site, watch, socket,
+                                                               clock = "wall";
   std::vector<std::string> against;
   policy_question asked;
   index resamples = 0;
@@ -87,6 +88,13 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
       "by which a cluster runs what is decided after --hours");
   line.text("--output", to.output, "FILE|FOLDER", "write there instead of standard output");
   line.text("--site", to.site, "FILE.json", "how that cluster calls kinds, nodes, queues and programs");
+  line.text(
+      "--watch", to.watch, "DIR",
+      "instead of a trace: takes lines of what happens from DIR/*.events as they come, and writes changes");
+  line.text("--socket", to.socket, "PATH",
+            "with --watch: also takes lines from a socket that it makes there");
+  line.choice("--clock", to.clock, {"wall", "lines"},
+              "with --watch: when things happen is now, or told by lines");
   line.flag("--list-clusters", to.list_clusters, "print the clusters that have names, and stop");
   line.flag("--list-policies", to.list_policies, "print the policies, and stop");
   if (!line.parse(count, words)) {
@@ -94,7 +102,8 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
     return false;
   }
   if (to.list_clusters || to.list_policies) return true;
-  for (const char* needed : {"--trace", "--cluster", "--times"}) line.require(needed);
+  if (to.watch.empty() || to.times == "cells") line.require("--trace");
+  for (const char* needed : {"--cluster", "--times"}) line.require(needed);
   if (to.times == "cells") line.require("--models");
   else if (!to.models.empty())
     fail(bad_option_value, "--models wants --times cells, got --times " + to.times);
@@ -118,8 +127,12 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
     fail(bad_option_value,
          "--emit " + to.emit +
              " wants --output FOLDER and --hours, behind which somebody runs, and no rounds");
-  if (!to.site.empty() && !to.for_cluster())
-    fail(bad_option_value, "--site wants --emit slurm, kueue or fluxion, got --emit " + to.emit);
+  if (!to.site.empty() && !to.for_cluster() && to.watch.empty())
+    fail(bad_option_value, "--site wants --watch, or --emit slurm, kueue or fluxion, got --emit " + to.emit);
+  if (to.watch.empty() ? !to.socket.empty() || to.clock != "wall"
+                       : to.for_cluster() || fails || to.asked.in_rounds())
+    fail(bad_option_value,
+         "--socket and --clock want --watch, which wants no --emit, no rounds and no failures");
   if (!to.against.empty() && to.resamples == 0)
     fail(bad_option_value, "--against wants --resample with 3 traces at least, got none");
   if (to.resamples == 1 || to.resamples == 2)

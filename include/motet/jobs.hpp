@@ -10,3 +10,5 @@
 #include <motet/jobs/emit/slurm.hpp>
 #include <motet/jobs/measures.hpp>
 #include <motet/jobs/policies.hpp>
+#include <motet/jobs/watch/job_watch.hpp>
+#include <motet/jobs/watch/line_socket.hpp>

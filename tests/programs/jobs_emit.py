@@ -332,7 +332,7 @@ def refused(code, says, *words):
 refused("MT-X03", "is there and has no decisions.json", *MEASURED, "--emit", "slurm", "--output", "mine")
 refused("MT-X03", "wants --output FOLDER and --hours", *MEASURED, "--emit", "kueue")
 refused("MT-X03", "wants --output FOLDER and --hours", *MEASURED[:-2], "--emit", "fluxion", "--output", "o")
-refused("MT-X03", "--site wants --emit", *MEASURED, "--site", "site.json")
+refused("MT-X03", "--site wants --watch, or --emit", *MEASURED, "--site", "site.json")
 (scratch / "bad.json").write_text('{"kinds": {"fast": {"hosts": ["a"]}}}')
 refused("MT-J30", "bad.json, kinds.fast.hosts: got 1 names, wanted one for each of the 8 nodes", *MEASURED, "--emit", "slurm", "--output", "o", "--site", "bad.json")
 (scratch / "bad.csv").write_text("\n".join([lines[0], '"two\nlines"' + lines[1][lines[1].index(","):]]) + "\n")

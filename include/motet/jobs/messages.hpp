@@ -65,9 +65,29 @@ inline constexpr message jobs_bad_name{
     "it has control characters, is too long, or the kind is called as no node can be",
     "Give the job another name, or say in the site's file how the cluster calls the kind"};
 
+inline constexpr message jobs_bad_line{
+    "MT-J40", "a line tells one thing of a job or a node, as JSON",
+    "it was cut, a field is missing or misspelt, or something else was sent",
+    "docs/jobs/watch.md shows the lines; nothing else was lost, send it again"};
+inline constexpr message jobs_line_untrue{
+    "MT-J41", "a line tells what can have happened", "it was sent twice, or another line was not sent",
+    "Nothing was changed; where it was sent again to be sure, it was taken the first time"};
+inline constexpr message jobs_journal_damaged{
+    "MT-J42", "a journal is what was written", "the disk or somebody changed it before its end",
+    "Put the folder back from a copy, or begin with an empty one and submit the jobs that are there"};
+inline constexpr message jobs_journal_differs{
+    "MT-J43", "a journal goes on with what it began with",
+    "the policy, the cluster, the times or the program changed since",
+    "Start it as before, or begin with an empty folder and submit the jobs that are there"};
+inline constexpr message jobs_no_socket{
+    "MT-J44", "a socket can be made where it is asked for",
+    "its path is longer than 107 bytes, its folder is not there, or somebody listens there",
+    "Take another path for --socket"};
+
 inline constexpr message jobs_messages[] = {
-    jobs_columns_differ, jobs_bad_cell,    jobs_row_twice,      jobs_unknown_kind, jobs_unknown_model,
-    jobs_too_large,      jobs_bad_cluster, no_such_job_cluster, no_such_policy,    jobs_bad_memory,
-    jobs_policy_broke,   jobs_bad_models,  jobs_unknown_device, jobs_bad_site,     jobs_bad_name};
+    jobs_columns_differ, jobs_bad_cell,    jobs_row_twice,       jobs_unknown_kind,    jobs_unknown_model,
+    jobs_too_large,      jobs_bad_cluster, no_such_job_cluster,  no_such_policy,       jobs_bad_memory,
+    jobs_policy_broke,   jobs_bad_models,  jobs_unknown_device,  jobs_bad_site,        jobs_bad_name,
+    jobs_bad_line,       jobs_line_untrue, jobs_journal_damaged, jobs_journal_differs, jobs_no_socket};
 
 }  // namespace motet

@@ -16,7 +16,7 @@ inline json fluxion_graph(const job_cluster& cluster, const job_site& site) {
   index count = 0;
   const auto vertex = [&](const char* type, const std::string& name, index number, index rank,
                           const std::string& path, const std::string& parent, json properties) {
-    const std::string id = std::to_string(count);
+    std::string id = std::to_string(count);
     json facts{{"type", type},       {"basename", type},
                {"name", name},       {"id", number},
                {"uniq_id", count},   {"rank", rank},

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/jobs_here.hpp"
+
+#include <motet/jobs/watch/job_watch.hpp>
+
+#include <doctest/doctest.h>
+
+#include <memory>
+
+using namespace motet;
+
+namespace {
+// A watch as a program has it, which may end at any line.
+struct watching {
+  job_world world;
+  job_watch watch;
+  watching(const std::filesystem::path& folder, const jobs_here& on, const job_site& site)
+      : world(on.cluster, on.times, on.memory, {}),
+        watch(folder, world, site, live_policy_of({.policy = "motet"}), json{{"policy", "motet"}},
+              watch_clock::lines) {}
+};
+std::vector<std::string> lines_of(const jobs_here& on) {
+  std::vector<std::string> out;
+  for (std::size_t j = 0; j < 24; ++j) {
+    const traced_job& of = on.trace.jobs[j];
+    out.push_back(write_json(json{{"event", "submit"},
+                                  {"time", of.submitted},
+                                  {"job", of.id},
+                                  {"model", of.model},
+                                  {"batch", of.batch},
+                                  {"iterations", static_cast<motet::index>(of.iterations)},
+                                  {"kind", on.cluster.kinds[as_size(of.kind)].kind},
+                                  {"devices", of.devices}}));
+    if (j % 3 == 2)
+      out.push_back(write_json(
+          json{{"event", "finish"}, {"time", of.submitted + 1}, {"job", on.trace.jobs[j / 2].id}}));
+    if (j % 8 == 5)
+      out.push_back(write_json(
+          json{{"event", "lost"}, {"time", of.submitted + 2}, {"node", "fast-" + std::to_string(j / 8)}}));
+    if (j % 5 == 4) out.push_back("nonsense");
+  }
+  return out;
+}
+}  // namespace
+
+TEST_CASE("who is begun anew behind any line goes on as if nothing had been") {
+  const jobs_here on = small_jobs();
+  const job_site site = usual_site(on.cluster);
+  const std::vector<std::string> lines = lines_of(on);
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("motet-watch-" + std::to_string(::getpid()));
+  const auto play = [&](bool disturbed) {
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directories(folder);
+    auto own = std::make_unique<watching>(folder, on, site);
+    std::size_t refused = 0;
+    for (std::size_t n = 0; n < lines.size(); ++n) {
+      refused += own->watch.take({lines[n], "a.events", static_cast<motet::index>(n + 1), n + 1, false}, 0)
+                         .refused.empty()
+                     ? 0
+                     : 1;
+      // What was not committed was never taken.
+      if (disturbed && n % 4 == 1) {
+        own = std::make_unique<watching>(folder, on, site);
+        const auto at = own->watch.taken_from().find("a.events");
+        n = at == own->watch.taken_from().end() ? static_cast<std::size_t>(-1) : at->second.bytes - 1;
+        own->watch.take({lines[n + 1], "a.events", static_cast<motet::index>(n + 2), n + 2, false}, 0);
+        own->watch.commit();
+        ++n;
+      } else {
+        own->watch.commit();
+      }
+    }
+    CHECK((disturbed || refused == 4));
+    return std::string(mapped_file(folder / "changes.jsonl").text());
+  };
+  const std::string calm = play(false);
+  CHECK(std::count(calm.begin(), calm.end(), '\n') > 20);
+  CHECK(play(true) == calm);
+  // Changes that never reached their file are written again.
+  write_file(folder / "changes.jsonl", calm.substr(0, calm.size() / 2));
+  watching(folder, on, site);
+  CHECK(mapped_file(folder / "changes.jsonl").text() == calm);
+  write_file(folder / "changes.jsonl", "other\n");
+  CHECK_THROWS_WITH_AS(watching(folder, on, site), doctest::Contains("[MT-J43]"), error);
+  std::filesystem::remove_all(folder);
+}
