@@ -74,7 +74,7 @@ def leave(run, how=signal.SIGTERM, code=143):
 rows = [line.split(",") for line in (data / "trace.csv").read_text().splitlines()[1:61]]
 lines, there, lost, now = [], [], [], 0.0
 nonsense = ['{"event": "submit"', "", "null", '{"event": "dance"}', '{"event": "finish", "job": "nobody", "time": 3}', '{"event": "finish", "job": "nobody"}', '{"event": "submit", "job": "x", "model": "poem__1B", "batch": 128, "iterations": 9, "kind": "fast", "devices": 4, "time": 1}',
-            '{"event": "lost", "node": "moon-1", "time": 5}', '{"event": "progress", "job": 7}', "\x00\x01", "x" * 70000, '{"event": "submit", "job": "y", "model": "tower__2B", "batch": 128, "iterations": 9, "kind": "fast", "devices": 3, "time": 1}', "ünïcödé"]
+            '{"event": "lost", "node": "moon-1", "time": 5}', '{"event": "progress", "job": 7}', "\x00\x01", "x" * 70000, '{"event": "x' + "ü" * 900 + '"}', '{"event": "submit", "job": "y", "model": "tower__2B", "batch": 128, "iterations": 9, "kind": "fast", "devices": 3, "time": 1}', "ünïcödé"]
 for row in rows:
     now += draw.expovariate(1 / 400)
     lines.append({"event": "submit", "time": now, "job": row[0], "model": row[3], "iterations": int(row[2]), "batch": int(row[5]), "devices": int(row[6]), "kind": row[7], "deadline": 90000})
@@ -250,7 +250,7 @@ if (scratch / "asked.socket").exists():
     wrong("the socket was left")
 # Each policy can be talked to.
 few = text[:text.index(b"\n", len(text) // 3) + 1]
-for policy in ("fcfs", "gandiva", "tiresias", "elasticflow", "elasticflow-ls", "gavel", "sia", "crius"):
+for policy in subprocess.run([programs / "schedule_jobs", "--list-policies"], capture_output=True, text=True, check=True).stdout.split():
     (scratch / policy).mkdir()
     (scratch / policy / "a.events").write_bytes(few)
     runs = [start(policy, policy=policy)]

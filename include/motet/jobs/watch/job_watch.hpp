@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/format/file.hpp>
+#include <motet/format/utf8.hpp>
 #include <motet/jobs/watch/journal.hpp>
 #include <motet/jobs/watch/line_feed.hpp>
 #include <motet/jobs/watch/live_cluster.hpp>
@@ -64,6 +65,9 @@ class job_watch {
     } catch (const error& problem) {
       if (std::string_view(problem.code()) == jobs_policy_broke.code) throw;
       out.refused = problem.what();
+      // Long words are cut, perhaps within a letter.
+      for (std::size_t bad = 0; (bad = utf8_first_bad(out.refused)) != std::string::npos;)
+        out.refused[bad] = '?';
       if (record.find("text") == nullptr) record.set("refused", true);
     }
     const std::string_view made = std::string_view(unwritten_).substr(before);

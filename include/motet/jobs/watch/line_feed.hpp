@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/format/atomic_file.hpp>
+#include <motet/format/utf8.hpp>
 #include <motet/meta/config.hpp>
 
 #include <algorithm>
@@ -48,7 +48,7 @@ class line_splitter {
       ++bytes_;
       ++lines_;
       if (open_.ends_with('\r')) open_.pop_back();
-      if (length_ > 0) to.push_back({open_, origin_, lines_, bytes_, length_ > longest_line});
+      if (!open_.empty()) to.push_back({open_, origin_, lines_, bytes_, length_ > longest_line});
       open_.clear();
       length_ = 0;
     }
@@ -64,7 +64,7 @@ class line_splitter {
   std::size_t bytes_;
 };
 
-// The lines of all files of a folder whose names end in ".events", as they grow. Files are read in the order of
+// The lines of all files of a folder whose names are UTF-8 and end in ".events", as they grow. Files are read in the order of
 // their names, each from where it was read up to.
 class line_feed {
  public:
@@ -79,7 +79,8 @@ class line_feed {
     std::vector<std::string> names;
     std::error_code ignored;
     for (std::filesystem::directory_iterator it(folder_, ignored), end; it != end; it.increment(ignored))
-      if (std::string name = it->path().filename().string(); name.ends_with(".events") && name.front() != '.')
+      if (std::string name = it->path().filename().string();
+          name.ends_with(".events") && name.front() != '.' && utf8_first_bad(name) == name.npos)
         names.push_back(std::move(name));
     std::sort(names.begin(), names.end());
     std::vector<fed_line> out;
