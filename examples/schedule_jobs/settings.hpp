@@ -144,9 +144,9 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   if (!to.site.empty() && !to.for_cluster() && to.watch.empty())
     fail(bad_option_value, "--site wants --watch, or --emit slurm, kueue or fluxion, got --emit " + to.emit);
   if (to.watch.empty() ? !to.socket.empty() || to.clock != "wall"
-                       : to.for_cluster() || fails || to.asked.in_rounds())
+                       : to.for_cluster() || fails || to.asked.in_rounds() || to.asked.noise > 0)
     fail(bad_option_value,
-         "--socket and --clock want --watch, which wants no --emit, no rounds and no failures");
+         "--socket and --clock want --watch, which wants no --emit, no rounds, no failures and no --noise");
   if (!to.against.empty() && to.resamples == 0)
     fail(bad_option_value, "--against wants --resample with 3 traces at least, got none");
   if (to.resamples == 1 || to.resamples == 2)

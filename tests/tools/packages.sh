@@ -38,6 +38,7 @@ motet_missing() {
       python3 -c 'import yaml' 2>/dev/null || echo python3-yaml
       python3 -c 'import ensurepip' 2>/dev/null || echo python3-venv
       motet_has_program cmark-gfm || echo cmark-gfm
+      motet_has_program lua5.4 || echo lua5.4 # in which Slurm's plug-ins are written
       motet_has_program clang++-16 || echo clang-16
       # What programs under its sanitizers are linked with.
       [ -f /usr/lib/llvm-16/lib/clang/16/lib/linux/libclang_rt.asan-x86_64.a ] || [ "$(uname -m)" != x86_64 ] || echo libclang-rt-16-dev

@@ -54,7 +54,7 @@ class job_line_reader {
     const fields of{from, where};
     job_line out;
     out.job.line = number;
-    const std::string event = of.text("event");
+    const std::string& event = of.text("event");
     const auto* const found = std::find(std::begin(job_event_names), std::end(job_event_names), event);
     if (found == std::end(job_event_names))
       fail(jobs_bad_line, where + ", event: " + std::string(not_among(event, job_event_names).view()));
