@@ -52,7 +52,8 @@
     "a stage is remade, and its schedule splits backward",                                                   \
     "take a schedule with whole backwards (gpipe, 1f1b, batch_sync), or keep what backward needs")           \
   X(schedule_without_edges, "MT-S18", "this schedule has no order for modules that feed others",             \
-    "it plays modules beside one another", "choose 1f1b or gpipe, which lead through all modules")           \
+    "it plays modules beside one another until they meet",                                                   \
+    "choose another one, which all lead through them")                                                       \
   X(nothing_to_fill, "MT-S21", "a module that fills gaps leads to one that leaves them",                     \
     "it ends in the loss itself, so that nobody waits while it computes",                                    \
     "let those that feed others fill, and leave the one with the loss as it is")                             \

@@ -10,9 +10,9 @@ constexpr verdict prove_chain() {
   facts.push({.name = "talk"});
   facts[1].from.push(0);
 #ifdef MOTET_BREAK
-  plan of{{.ranks = 2}, "zb_h1", {}};
+  plan of{{.ranks = 2}, "batch_sync", {}};
 #else
-  plan of{{.ranks = 2}, "1f1b", {}};
+  plan of{{.ranks = 2}, "zb_h1", {}};
 #endif
   of.modules.push(on_ranks("eye", 0, {}));
   of.modules.push(on_ranks("talk", 1, {}));

@@ -45,15 +45,27 @@ constexpr index even_samples(const plan& of) {
 // A voice of the seats of a plan.
 struct plan_seat {
   std::int32_t module = 0, replica = 0;
+  std::int32_t first = -1;  // of the seats that are its devices; -1: each stage is one
 };
+
+// The order of the module that meets by itself, where a schedule is not that of all modules at once.
+template <class Schedule>
+constexpr verdict write_last(const module_plan& own, index k, score& out) {
+  const pipeline_shape shape{
+      .stages = own.on.split().stages, .microbatches = own.microbatches, .chunks = own.chunks};
+  if (const verdict found = Schedule::check(shape); !found.ok())
+    return {found.why, k, found.got, found.wanted};
+  out = joined(Schedule::write(shape), own.groups());
+  return {};
+}
 
 // Modules that feed one another as one pipeline: one replica of each, where all are cut alike; else all
 // replicas.
 template <class Schedule>
 constexpr verdict write_seats_through(const plan& from, const list<module_facts>& facts, index samples,
                                       score& out, list<plan_seat>& seats) {
-  constexpr bool all_first = std::is_same_v<Schedule, gpipe>;
-  if (!all_first && !std::is_same_v<Schedule, one_f_one_b>) return {reason::schedule_without_edges, 0, 0, 0};
+  constexpr bool all_first = std::is_same_v<Schedule, gpipe>,
+                 of_all = all_first || std::is_same_v<Schedule, one_f_one_b>;
   through_shape shape;
   shape.all_first = all_first;
   shape.samples = samples;
@@ -66,7 +78,14 @@ constexpr verdict write_seats_through(const plan& from, const list<module_facts>
   }
   for (index k = 0; k < from.modules.size(); ++k) {
     const module_plan& own = from.modules[k];
-    if (own.chunks != 1) return {reason::chunks_are_fixed, k, own.chunks, 1};
+    const bool by_itself = !of_all && facts[k].meets;
+    if constexpr (std::is_same_v<Schedule, batch_sync>) {
+      return {reason::schedule_without_edges, 0, 0, 0};
+    } else if (by_itself) {
+      if (const verdict found = write_last<Schedule>(own, k, shape.last); !found.ok()) return found;
+    } else if (own.chunks != 1) {
+      return {reason::chunks_are_fixed, k, own.chunks, 1};
+    }
     if (own.stash != -1 || own.ahead != 0)
       return {reason::only_batch_sync_keeps, k, own.stash != -1 ? own.stash : own.ahead, 0};
     const std::int32_t replicas = alike ? 1 : own.on.split().data;
@@ -83,13 +102,21 @@ constexpr verdict write_seats_through(const plan& from, const list<module_facts>
       made.learns = !facts[k].frozen || facts[k].passes;
       made.fixed = facts[k].frozen;
       made.meets = facts[k].meets;
-      for (std::int32_t s = 0; s < own.on.split().stages; ++s) made.ranks.push(own.on.rank({s, r, 0, 0}));
+      for (std::int32_t s = 0; s < own.stages(); ++s) {
+        const std::int32_t device = by_itself ? shape.last.place(shape.last.voices()[0], s) : s;
+        made.ranks.push(own.on.rank({device, r, 0, 0}));
+      }
       shape.modules.push(made);
       seats.push({made.module, r});
     }
   }
   if (const verdict found = check_through(shape); !found.ok()) return found;
   out = write_through(shape);
+  for (index v = 0; v < seats.size(); ++v)
+    if (shape.has_order(shape.modules[v])) {
+      const voice& own = out.voices()[v];
+      seats[v].first = out.place(own, 0) - shape.last.place(shape.last.voices()[0], 0);
+    }
   return {};
 }
 
@@ -300,20 +327,19 @@ constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, 
   if (!known) return {reason::unknown_schedule, 0, 0, 0};
   if (!found.ok()) return found;
   list<voice_spread> spreads;
-  list<std::int32_t> first_seats;
   std::int32_t first = 0;
   for (index v = 0; v < seats.voices().size(); ++v) {
-    if (!through) seat_of.push({static_cast<std::int32_t>(v), 0});
+    if (!through) seat_of.push({static_cast<std::int32_t>(v), 0, first});
     const module_plan& own = from.modules[seat_of[v].module];
     spreads.push({alike ? own.on.split().data : 1, own.shards(), own.zero > 1});
-    first_seats.push(first);
     first += own.on.split().stages;
   }
   out = placed(
       seats, spreads, from.cluster.ranks,
       [&](std::int32_t v, std::int32_t replica, std::int32_t shard, std::int32_t stage) {
         const module_plan& own = from.modules[seat_of[v].module];
-        const std::int32_t device = through ? stage : seats.place(seats.voices()[v], stage) - first_seats[v],
+        const std::int32_t begin = seat_of[v].first,
+                           device = begin < 0 ? stage : seats.place(seats.voices()[v], stage) - begin,
                            tensor = own.on.split().tensor;
         return own.on.rank({device, seat_of[v].replica + replica, shard / tensor, shard % tensor});
       },

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/schedule/core/rules.hpp>
+#include <motet/schedule/core/score.hpp>
 #include <motet/schedule/core/shape.hpp>
 #include <motet/strategy/sample_parts.hpp>
 
@@ -28,7 +29,11 @@ struct through_shape {
   list<through_module> modules;
   bool all_first = false;  // all forwards before all backwards, as gpipe has it; else as 1F1B
   index samples = 0;       // of a step; 0: as many as all modules cut evenly
+  // Where the module that meets has an order of its own: one voice and its joins. Those before it run as far
+  // ahead as its first stage asks.
+  score last{};
 
+  constexpr bool has_order(const through_module& of) const { return of.meets && last.ranks() > 0; }
   constexpr index whole() const {
     index all = samples > 0 ? samples : 1;
     for (const through_module& each : modules)
@@ -61,6 +66,7 @@ class through_writer {
       made.module = each.module < 0 ? number : each.module;
       made.replica = each.replica;
       made.stages = static_cast<std::int32_t>(each.ranks.size());
+      if (of_.has_order(each)) made.chunks = of_.last.voices()[0].chunks;
       made.microbatches = each.microbatches;
       made.join = each.meets ? 0 : -1;
       made.learns = each.learns;
@@ -72,6 +78,7 @@ class through_writer {
     find_needs();
     for (std::int32_t seat = 0; seat < seats_of_all_; ++seat) {
       out.rank();
+      if (play_own_order(out, seat)) continue;
       const list<std::int32_t> needs = needs_of(seat);
       const auto all = static_cast<std::int32_t>(needs.size());
       std::int32_t ran = 0;
@@ -116,6 +123,21 @@ class through_writer {
                                          });
       }
   }
+  // The devices of a module's own order are seats of nobody else; false: the seat is none of them.
+  constexpr bool play_own_order(score& out, std::int32_t seat) const {
+    for (std::int32_t k = 0; k < of_.modules.size(); ++k) {
+      const std::int32_t device = seat - first_seats_[k];
+      if (first_seats_[k] < 0 || device < 0 || device >= of_.last.ranks()) continue;
+      for (std::int32_t i = of_.last.begin_of(device); i < of_.last.end_of(device); ++i) {
+        const cue each = of_.last[i];
+        if (each.what == op::join) out.join(0, each.microbatch, each.aside);
+        else out.play(each.what, k, each.stage, each.microbatch);
+        if (each.paired) out.pair_with_next();
+      }
+      return true;
+    }
+    return false;
+  }
   // Stages on one rank, behind as many changes of ranks, are one seat, where microbatches go on as they are.
   // A rank to which rows come back has several.
   constexpr void seat_all() {
@@ -125,8 +147,16 @@ class through_writer {
     list<place> seats;
     list<std::int32_t> depths(of_.modules.size(), 0);  // of the last stage of each
     seats_.resize(of_.modules.size(), {});
+    first_seats_.resize(of_.modules.size(), -1);
     for (const std::int32_t k : order_) {
       const through_module& own = of_.modules[k];
+      if (of_.has_order(own)) {
+        first_seats_[k] = static_cast<std::int32_t>(seats.size());
+        for (std::int32_t d = 0; d < of_.last.ranks(); ++d) seats.push({-1, -1, k});
+        for (std::int32_t s = 0; s < own.ranks.size(); ++s)
+          seats_[k].push(first_seats_[k] + of_.last.place(of_.last.voices()[0], s));
+        continue;
+      }
       std::int32_t depth = 0;
       for (const std::int32_t source : own.from) {
         const through_module& feeds = of_.modules[source];
@@ -156,6 +186,10 @@ class through_writer {
       const std::int32_t all = of_.modules[k].microbatches;
       const list<std::int32_t>& seats = seats_[k];
       needs_[k].resize(seats.size(), {});
+      if (of_.has_order(of_.modules[k])) {
+        needs_[k][0] = needs_of_own_order();
+        continue;
+      }
       for (index s = seats.size(); s-- > 0;) {
         list<std::int32_t>& own = needs_[k][s];
         for (std::int32_t m = 0; m < all; ++m) own.push(m + 1);
@@ -168,6 +202,24 @@ class through_writer {
           own[m] = seats[s + 1] == seats[s] ? next[m] : least(all, next[m] + 1);
       }
     }
+  }
+  // Of its first stage: what overlaps starts together, so that all forwards of it come before.
+  constexpr list<std::int32_t> needs_of_own_order() const {
+    const voice& only = of_.last.voices()[0];
+    const std::int32_t device = of_.last.place(only, 0);
+    list<std::int32_t> own(only.microbatches, 0);
+    std::int32_t ran = 0;
+    for (std::int32_t i = of_.last.begin_of(device), end = i; i < of_.last.end_of(device); i = end) {
+      do {
+        const cue each = of_.last[end];
+        if (each.what == op::forward && each.stage == 0) ++ran;
+      } while (of_.last[end++].paired);
+      for (std::int32_t c = i; c < end; ++c)
+        if (const cue each = of_.last[c];
+            (each.what == op::backward || each.what == op::backward_input) && each.stage == 0)
+          own[each.microbatch] = ran;
+    }
+    return own;
   }
   // What the last stage of a module needs so that one that it feeds gets on. All replicas of a module get on
   // together, as the loss waits for all of them, so that counts of microbatches alone decide.
@@ -220,6 +272,7 @@ class through_writer {
   list<list<std::int32_t>> to_;     // of each module those that it feeds
   list<std::int32_t> order_;        // of modules
   list<list<std::int32_t>> seats_;  // of each stage: the devices of the score
+  list<std::int32_t> first_seats_;  // of each module with an order of its own; -1: it has none
   std::int32_t seats_of_all_ = 0;
   list<fed_cell> feeds_;
   list<list<list<std::int32_t>>> needs_;  // of each stage and microbatch
@@ -232,7 +285,8 @@ class through_writer {
 // behind the other on one rank, which are one device of the score, each microbatch passes all before the
 // next. Each microbatch has a loss of its own. Modules may have replicas and microbatches in other numbers
 // than those that they feed: a microbatch then feeds all that have samples of its own, and waits for all of
-// their gradients.
+// their gradients. The module that meets may have an order of its own, such as an interleaved one; then the
+// others alone are written here, each as far ahead as its first stage asks.
 constexpr verdict check_through(const through_shape& of) {
   for (index k = 0; k < of.modules.size(); ++k) {
     if (of.modules[k].microbatches < 1) return {reason::no_stages, k, of.modules[k].microbatches, 1};

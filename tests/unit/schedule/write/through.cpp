@@ -3,12 +3,13 @@
 
 #include <motet/schedule/check/buffers.hpp>
 #include <motet/schedule/check/prove.hpp>
+#include <motet/schedule/core/compose.hpp>
 #include <motet/schedule/csv/csv_read.hpp>
 #include <motet/schedule/csv/csv_write.hpp>
 #include <motet/schedule/place/placed.hpp>
 #include <motet/schedule/simulate/simulate.hpp>
 #include <motet/schedule/write/gpipe.hpp>
-#include <motet/schedule/write/one_f_one_b.hpp>
+#include <motet/schedule/write/schedules.hpp>
 #include <motet/tensor/random.hpp>
 
 #include <doctest/doctest.h>
@@ -231,6 +232,76 @@ TEST_CASE("modules cut unlike feed all that have samples of their own") {
         CHECK_EQ(covered, to.parts(samples).of(n, to.replica).size());
       }
   }
+}
+
+TEST_CASE("those before a module with an order of its own are ahead as far as its first stage asks") {
+  const random_stream draw(13, "orders");
+  std::uint64_t at = 0;
+  const auto below = [&](std::uint32_t most) { return static_cast<std::int32_t>(draw.below(at++, most)); };
+  struct numbers {
+    const char* name;
+    int devices, chunks;
+  };
+  for (const auto& [name, devices, chunks] : {numbers{"interleaved", 2, 2},
+                                              {"interleaved", 4, 3},
+                                              {"zb_h1", 4, 1},
+                                              {"zb_h2", 3, 1},
+                                              {"zb_v", 3, 2},
+                                              {"v_half", 3, 2},
+                                              {"v_min", 4, 2},
+                                              {"zb_auto", 3, 1},
+                                              {"dualpipe_v", 3, 2},
+                                              {"1f1b", 3, 1}})
+    for (int round = 0; round < 12; ++round) {
+      CAPTURE(name);
+      CAPTURE(round);
+      const int microbatches = devices * (2 + below(3));
+      through_shape of;
+      of.last =
+          joined(write_schedule(name, {.stages = devices, .microbatches = microbatches, .chunks = chunks}),
+                 microbatches);
+      // An eye in replicas, its glue, and as many replicas of what has the order.
+      const std::int32_t eyes = 1 + below(3), talks = 1 + below(2);
+      of.samples = 2 * microbatches + below(9);
+      for (std::int32_t r = 0; r < eyes; ++r) {
+        of.modules.push(on({r}, 2));
+        of.modules[r].module = 0;
+        of.modules[r].replica = r;
+        of.modules[r].replicas = eyes;
+        of.modules[r].learns = false;
+      }
+      const std::int32_t parts = 1 + below(9), glue = eyes;
+      of.modules.push(on({eyes - 1}, parts));
+      of.modules[glue].module = 1;
+      for (std::int32_t r = 0; r < eyes; ++r) of.modules[glue].from.push(r);
+      for (std::int32_t r = 0; r < talks; ++r) {
+        through_module made = on({}, microbatches, {glue});
+        for (int s = 0; s < devices * chunks; ++s)
+          made.ranks.push(eyes + r * devices + of.last.place(of.last.voices()[0], s));
+        made.module = 2;
+        made.replica = r;
+        made.replicas = talks;
+        made.meets = true;
+        of.modules.push(made);
+      }
+      REQUIRE(check_through(of).ok());
+      const score order = write_through(of);
+      REQUIRE(prove(order).ok());
+      // Each device of it plays what its schedule says.
+      const voice& talk = order.voices().back();
+      for (std::int32_t d = 0; d < devices; ++d) {
+        const std::int32_t seat = order.place(talk, 0) - of.last.place(of.last.voices()[0], 0) + d;
+        REQUIRE_EQ(order.end_of(seat) - order.begin_of(seat), of.last.end_of(d) - of.last.begin_of(d));
+      }
+      const program made = compile(on_ranks_of(of, eyes + talks * devices));
+      for (const delivery how : {delivery::buffered, delivery::rendezvous}) CHECK(check(made, how).ok());
+      buffer_counts buffers;
+      CHECK(count_buffers(made, buffers).ok());
+      timeline times;
+      CHECK(simulate(made, even_costs(made, {1, 2, 1}, 1), times).ok());
+      // What goes before keeps no more of its microbatches than there are.
+      CHECK(live_of_stages(made)[glue] <= parts);
+    }
 }
 
 TEST_CASE("an encoder's microbatch for four of the language model's is one forward and one backward") {
