@@ -15,13 +15,6 @@
 #include <type_traits>
 #include <utility>
 
-#if defined(MOTET_COMPILED_RANKS)
-MOTET_PAIR_LOSSES(extern, cpu::context, fp32)
-#if !defined(MOTET_COMPILED_WITHOUT_BF16)
-MOTET_PAIR_LOSSES(extern, cpu::context, mixed_bf16)
-#endif
-#endif
-
 namespace motet {
 
 // Whether the files of front/compiled/ have what these need.
@@ -177,3 +170,10 @@ class trainer {
 };
 
 }  // namespace motet
+
+#if defined(MOTET_COMPILED_RANKS)
+MOTET_PAIR_LOSSES(extern, cpu::context, fp32)
+#if !defined(MOTET_COMPILED_WITHOUT_BF16)
+MOTET_PAIR_LOSSES(extern, cpu::context, mixed_bf16)
+#endif
+#endif
