@@ -52,7 +52,10 @@ def source_of(program, root):
         source = root / folder / f"{name}.cpp"
         if source.is_file():
             others = sorted((root / folder / name).glob("*.hpp")) + sorted((root / folder).glob("*.hpp"))
-            return "".join(each.read_text(encoding="utf-8") for each in [source, *others])
+            text = "".join(each.read_text(encoding="utf-8") for each in [source, *others])
+            if "<motet/run/" in text:  # the options of a training program are the library's
+                text += "".join(each.read_text(encoding="utf-8") for each in sorted((root / "include" / "motet" / "run").glob("*.hpp")))
+            return text
     return ""
 
 

@@ -33,6 +33,8 @@ def faults_of(card=CARD, page=PAGE):
             ("docs/results.md", page),
             ("bench/step.cpp", 'line.choice("--model", model, models, "which");'),
             ("bench/results/speed.jsonl", "{}"),
+            ("examples/train.cpp", "#include <motet/run/run_program.hpp>"),
+            ("include/motet/run/run_settings.hpp", 'line.count("--batch", batch, 1, "how many");'),
         ):
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_text(text, encoding="utf-8")
@@ -63,6 +65,10 @@ class Cards(unittest.TestCase):
         self.says("there is no program or script bench/none.sh", card=CARD.replace("bench_step --model tiny", "sh bench/none.sh"))
         self.says("bench_step does not know --speed", card=CARD.replace("--model tiny", "--speed 3"))
         self.says("bench_step does not know --speed", card=CARD.replace("bench_step --model tiny", "mpirun -n 2 bench_step --speed=3"))
+
+    def test_options_of_training_programs_are_the_librarys(self):
+        self.assertEqual(faults_of(card=CARD.replace("bench_step --model tiny", "train --batch 8")), [])
+        self.says("train does not know --speed", card=CARD.replace("bench_step --model tiny", "train --speed 3"))
 
     def test_bars(self):
         self.says("1 of 1 bars are missed", card=CARD.replace(">= 1.1", ">= 1.5"))
