@@ -26,6 +26,10 @@
 #include <motet/plan/order/deal.hpp>
 #include <motet/plan/order/fill_microbatches.hpp>
 #include <motet/plan/order/microbatch_order.hpp>
+#include <motet/plan/order/place_clock.hpp>
+#include <motet/plan/order/program_order.hpp>
+#include <motet/plan/order/program_samples.hpp>
+#include <motet/plan/order/step_headers.hpp>
 #include <motet/plan/order/step_order.hpp>
 #include <motet/plan/prove/plan_for.hpp>
 #include <motet/plan/prove/require_plan.hpp>

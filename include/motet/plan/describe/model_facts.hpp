@@ -35,6 +35,17 @@ constexpr double work_of_sample(const Tower& of, index rows, index vocabulary) {
           static_cast<double>(of.width) * static_cast<double>(vocabulary));
 }
 
+// Of a head over a vocabulary, where the net ends in one.
+template <class Net>
+constexpr index vocabulary_of_head() {
+  if constexpr (requires {
+                  Net::config.vocabulary;
+                  Net::config.tied;
+                })
+    return Net::config.vocabulary;
+  else return 0;
+}
+
 template <class Module>
 constexpr module_facts facts_of_module() {
   using net = typename Module::net;
@@ -46,20 +57,30 @@ constexpr module_facts facts_of_module() {
     out.key_heads = net::config.tower().attention.shape().kv_heads;
   else out.attends = false;
   if constexpr (requires { net::config.tower(); }) {
-    index rows = 0, vocabulary = 0;
+    index rows = 0;
     if constexpr (requires { net::config.patches(); }) rows = net::config.patches().rows();
     else if constexpr (requires { net::config.context; }) rows = net::config.context;
-    if constexpr (requires {
-                    net::config.vocabulary;
-                    net::config.tied;
-                  })
-      vocabulary = net::config.vocabulary;
-    out.work = work_of_sample(net::config.tower(), rows, vocabulary);
+    out.work = work_of_sample(net::config.tower(), rows, vocabulary_of_head<net>());
   }
   return out;
 }
 
 }  // namespace detail
+
+// About what a sample of so many rows takes forward, in multiplications; of a net without a tower, its rows.
+// Rows of an eye are those of whole pictures, which do not look at each other.
+template <class Net>
+constexpr double work_of_rows(index rows) {
+  if constexpr (requires { Net::config.patches(); }) {
+    const index each = Net::config.patches().rows();
+    return static_cast<double>(rows) / static_cast<double>(each) *
+           detail::work_of_sample(Net::config.tower(), each, 0);
+  } else if constexpr (requires { Net::config.tower(); }) {
+    return detail::work_of_sample(Net::config.tower(), rows, detail::vocabulary_of_head<Net>());
+  } else {
+    return static_cast<double>(rows);
+  }
+}
 
 // Some module's rows enter another where this holds.
 constexpr bool has_edges(const list<module_facts>& facts) {

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/plan/order/step_headers.hpp>
+#include <motet/schedule/core/program.hpp>
+#include <motet/strategy/sample_split.hpp>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+namespace motet {
+
+// Where a program takes the samples of a step, by their places in its list. Modules may cut the list unlike:
+// a block is an interval that no module cuts any more, and a hand is all blocks that the same replicas have.
+// Where a loss compares samples, each group that meets has hands of its own. The program outlives it.
+// Asks for: a program, and of each of its modules how it cuts the samples of a step; whether its loss compares
+// samples with each other.
+// Memory: some numbers for each microbatch.
+// Errors: none of its own.
+// Example:
+//   #include <motet/schedule/core/compile.hpp>
+//   #include <motet/schedule/write/one_f_one_b.hpp>
+//   bool four_blocks() {
+//     const program of = compile(one_f_one_b::write({.stages = 2, .microbatches = 4}));
+//     return program_samples(of, {sample_split{.samples = 8, .groups = 4}}).blocks().size() == 4;
+//   }
+class program_samples {
+ public:
+  struct block {
+    interval places;
+    std::int32_t hand = 0;
+    list<std::int32_t> cells{};  // of each module, which of its microbatches has it
+  };
+  struct hand {
+    list<std::int32_t> blocks{};
+    list<std::int32_t> replicas{};  // of each module
+    index places = 0;
+  };
+
+  program_samples(const program& of, const list<sample_split>& splits, bool compares = false)
+      : of_(&of), splits_(splits) {
+    list<index> cuts;
+    for (const sample_split& each : splits_) {
+      first_cell_.push(cells_);
+      for_each_cell(each, [&](std::int32_t, std::int32_t, const interval& own) {
+        cuts.push(own.begin);
+        cuts.push(own.end);
+        ++cells_;
+      });
+    }
+    std::sort(cuts.begin(), cuts.end());
+    for (index c = 0; c + 1 < cuts.size(); ++c)
+      if (cuts[c] < cuts[c + 1]) blocks_.push({{cuts[c], cuts[c + 1]}, 0, {}});
+    list<std::uint8_t> joined(splits_.size(), 0);
+    for (const voice& each : of.voices)
+      if (compares && each.join >= 0) joined[each.module] = 1;
+    std::map<std::vector<std::int32_t>, std::int32_t> known;
+    std::vector<std::vector<std::int32_t>> keys(static_cast<std::size_t>(blocks_.size()));
+    for (index k = 0; k < splits_.size(); ++k) {
+      std::int32_t at = first_cell_[k];
+      index b = 0;
+      // Groups, their replicas and the microbatches of these are one behind the other.
+      for_each_cell(splits_[k], [&](std::int32_t group, std::int32_t replica, const interval& own) {
+        for (; b < blocks_.size() && blocks_[b].places.end <= own.end; ++b) {
+          blocks_[b].cells.push(at);
+          auto& key = keys[static_cast<std::size_t>(b)];
+          key.push_back(replica);
+          key.push_back(joined[k] != 0 ? group : 0);
+        }
+        ++at;
+      });
+    }
+    for (index b = 0; b < blocks_.size(); ++b) {
+      const auto& key = keys[static_cast<std::size_t>(b)];
+      const auto [found, fresh] = known.emplace(key, static_cast<std::int32_t>(hands_.size()));
+      if (fresh) {
+        hands_.push({});
+        for (std::size_t k = 0; k < key.size(); k += 2) hands_.back().replicas.push(key[k]);
+      }
+      blocks_[b].hand = found->second;
+      hands_[found->second].blocks.push(static_cast<std::int32_t>(b));
+      hands_[found->second].places += blocks_[b].places.size();
+    }
+    meets_.resize(blocks_.size(), 0);
+    for (index b = 0; b < blocks_.size(); ++b)
+      for (std::size_t k = 1; k < keys[static_cast<std::size_t>(b)].size(); k += 2)
+        meets_[b] = std::max(meets_[b], keys[static_cast<std::size_t>(b)][k]);
+  }
+
+  const program& of() const { return *of_; }
+  const list<block>& blocks() const { return blocks_; }
+  const list<hand>& hands() const { return hands_; }
+  index modules() const { return splits_.size(); }
+  // Microbatches of all replicas of all modules.
+  std::int32_t cells() const { return cells_; }
+  std::int32_t cell_of(const voice& sings, std::int32_t microbatch) const {
+    const sample_split& split = splits_[sings.module];
+    const index group = microbatch / split.microbatches, within = microbatch % split.microbatches;
+    return first_cell_[sings.module] +
+           static_cast<std::int32_t>((group * split.replicas + sings.replica) * split.microbatches + within);
+  }
+  // The group of samples that a block's samples meet in.
+  std::int32_t meets(index block) const { return meets_[block]; }
+  // The work of each cell with samples in this order.
+  void add_work(const step_headers& of, const sample_order& order, list<double>& work) const {
+    work.clear();
+    work.resize(cells_, 0.0);
+    for (const block& each : blocks_)
+      for (index k = 0; k < modules(); ++k) {
+        double& sum = work[each.cells[k]];
+        for (index p = each.places.begin; p < each.places.end; ++p)
+          sum += of.work_of(static_cast<std::int32_t>(k), order[p]);
+      }
+  }
+
+ private:
+  template <class Visit>
+  static void for_each_cell(const sample_split& of, Visit&& visit) {
+    for (index g = 0; g < of.groups; ++g)
+      for (index r = 0; r < of.replicas; ++r)
+        for (index m = 0; m < of.microbatches; ++m)
+          visit(static_cast<std::int32_t>(g), static_cast<std::int32_t>(r), of.of(g, r, m));
+  }
+
+  const program* of_;
+  list<sample_split> splits_;
+  list<std::int32_t> first_cell_;  // of each module
+  std::int32_t cells_ = 0;
+  list<block> blocks_;
+  list<hand> hands_;
+  list<std::int32_t> meets_;  // of each block
+};
+
+}  // namespace motet

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <motet/plan/order/program_order.hpp>
+
+#include <motet/plan/prove/require_plan.hpp>
+#include <motet/schedule/core/compile.hpp>
+#include <motet/tensor/random.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+using namespace motet;
+
+namespace {
+
+// Of each module: its first rank, stages, replicas and microbatches.
+struct placed {
+  int first, stages, data, parts;
+};
+// A chain of modules whose places all take as much for a unit of work.
+struct chain {
+  program of;
+  program_samples samples;
+  place_clock clock;
+  program_order orders;
+  chain(const chain&) = delete;
+  chain(std::int32_t ranks, std::initializer_list<placed> modules, motet::index count)
+      : of(written(ranks, modules, count)),
+        samples(of, splits_of(modules, count)),
+        clock(samples, list<stage_cost>(of.places.size(), stage_cost{1, 1, 1})),
+        orders(samples, clock) {}
+
+  static program written(std::int32_t ranks, std::initializer_list<placed> modules, motet::index count) {
+    plan how;
+    how.cluster.ranks = ranks;
+    how.schedule = "1f1b";
+    list<module_facts> facts;
+    std::string name = "a";
+    for (const placed& each : modules) {
+      module_plan own =
+          on_ranks(label(name), each.first, {.stages = each.stages, .data = each.data}, each.parts);
+      own.group = 1;
+      how.modules.push(own);
+      module_facts known;
+      known.name = label(name);
+      known.layers = 8;
+      known.meets = &each + 1 == modules.end();
+      if (name[0] > 'a') known.from.push(static_cast<std::int32_t>(name[0] - 'b'));
+      facts.push(known);
+      ++name[0];
+    }
+    return compile(require_proven(how, facts, count).order);
+  }
+  static list<sample_split> splits_of(std::initializer_list<placed> modules, motet::index count) {
+    list<sample_split> out;
+    for (const placed& each : modules) out.push({count, each.parts, each.data, 1, {}});
+    return out;
+  }
+};
+// Modules' work is drawn apart, log-normal.
+step_headers drawn(std::int32_t modules, motet::index count, std::uint64_t seed, double sigma = 0.6) {
+  const random_stream draw(seed, "samples");
+  step_headers out;
+  out.samples = static_cast<std::int32_t>(count);
+  for (std::int32_t m = 0; m < modules; ++m)
+    out.modules.push(label(std::string(1, static_cast<char>('a' + m))));
+  for (motet::index k = 0; k < modules * count; ++k) {
+    out.work.push(std::exp(sigma * draw.normal(static_cast<std::uint64_t>(k))));
+    out.rows.push(out.work.back());
+  }
+  return out;
+}
+bool is_permutation(const sample_order& order, motet::index count) {
+  sample_order sorted = order;
+  std::sort(sorted.begin(), sorted.end());
+  return sorted == in_turn(static_cast<std::int32_t>(count));
+}
+const step_questions ranks_alone{true, false}, slots_alone{false, true};
+
+}  // namespace
+
+TEST_CASE("each sample is there once, and no order is longer than as listed, in any plan") {
+  const chain chains[] = {{1, {{0, 1, 1, 1}}, 6},
+                          {4, {{0, 1, 4, 1}}, 30},
+                          {2, {{0, 2, 1, 6}}, 12},
+                          {4, {{0, 1, 2, 4}, {2, 1, 2, 4}}, 16},
+                          {4, {{0, 1, 3, 2}, {3, 1, 1, 4}}, 24},
+                          {3, {{0, 1, 1, 2}, {1, 2, 1, 4}}, 16},
+                          {2, {{0, 1, 2, 1}, {0, 2, 1, 5}}, 10}};
+  for (const chain& each : chains) {
+    CAPTURE(&each - chains);
+    const auto modules = static_cast<std::int32_t>(each.samples.modules());
+    const motet::index count = each.samples.blocks().back().places.end;
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+      const step_headers of = drawn(modules, count, seed);
+      const ordered_step listed = each.orders.as_listed(of);
+      CHECK_EQ(listed.order, in_turn(static_cast<std::int32_t>(count)));
+      for (const step_questions& asked : {step_questions{}, ranks_alone, slots_alone}) {
+        const ordered_step found = each.orders.find(of, asked);
+        CHECK(is_permutation(found.order, count));
+        CHECK(found.seconds <= listed.seconds);
+        CHECK_EQ(found.seconds, each.orders.judged(of, found.order).seconds);
+        CHECK(found.uneven >= 1 - 1e-12);
+      }
+      const ordered_step none = each.orders.find(of, {false, false});
+      CHECK_EQ(none.order, listed.order);
+    }
+  }
+}
+
+TEST_CASE("turns alone leave together what is listed together") {
+  const chain of(2, {{0, 2, 1, 6}}, 12);
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    const ordered_step found = of.orders.find(drawn(1, 12, seed), slots_alone);
+    for (motet::index k = 0; k < 12; k += 2) {
+      CHECK_EQ(found.order[k] % 2, 0);
+      CHECK_EQ(found.order[k + 1], found.order[k] + 1);
+    }
+  }
+}
+
+TEST_CASE("on replicas and pipelines most of what unlike samples cost is gained back") {
+  struct row {
+    chain of;
+    double most;  // of the time as listed, mean of draws
+  };
+  const row rows[] = {{{4, {{0, 1, 4, 1}}, 32}, 0.88},
+                      {{4, {{0, 1, 2, 6}, {2, 1, 2, 6}}, 24}, 0.88},
+                      {{4, {{0, 1, 3, 2}, {3, 1, 1, 6}}, 24}, 0.95}};
+  for (const row& each : rows) {
+    CAPTURE(&each - rows);
+    const motet::index count = each.of.samples.blocks().back().places.end;
+    double share = 0;
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      const step_headers of = drawn(static_cast<std::int32_t>(each.of.samples.modules()), count, seed);
+      share += each.of.orders.find(of).seconds / each.of.orders.as_listed(of).seconds / 20;
+    }
+    CHECK(share < each.most);
+  }
+}
+
+TEST_CASE("on replicas alone the order found is within a fiftieth of the best there is") {
+  const chain of(2, {{0, 1, 2, 1}}, 8);
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    const step_headers each = drawn(1, 8, seed);
+    double best = 1e9;
+    for (unsigned chosen = 0; chosen < 256; ++chosen) {
+      if (__builtin_popcount(chosen) != 4) continue;
+      double own = 0, rest = 0;
+      for (std::int32_t s = 0; s < 8; ++s) ((chosen >> s & 1) != 0 ? own : rest) += each.work_of(0, s);
+      best = std::min(best, 3 * std::max(own, rest));
+    }
+    const double found = of.orders.find(each).seconds;
+    CHECK(found >= best * (1 - 1e-12));
+    CHECK(found <= best * 1.02);
+  }
+}
+
+TEST_CASE("samples stay in the group that a loss compares") {
+  plan how;
+  how.cluster.ranks = 2;
+  list<module_facts> facts;
+  for (const char* const name : {"left", "right"}) {
+    module_plan own = on_ranks(name, 0, {.data = 2}, 4);
+    own.group = 2;
+    how.modules.push(own);
+    module_facts known;
+    known.name = name;
+    facts.push(known);
+  }
+  const program of = compile(require_proven(how, facts, 16).order);
+  const program_samples samples(of, {sample_split{16, 2, 2, 2, {}}, sample_split{16, 2, 2, 2, {}}}, true);
+  const place_clock clock(samples, list<stage_cost>(of.places.size(), stage_cost{1, 1, 1}));
+  const program_order orders(samples, clock);
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    const ordered_step found = orders.find(drawn(2, 16, seed));
+    CHECK(is_permutation(found.order, 16));
+    for (motet::index k = 0; k < 16; ++k) CHECK_EQ(found.order[k] / 8, k / 8);
+  }
+}
