@@ -25,8 +25,8 @@ struct reorder_options {
   step_sorter by{};
   // How long better orders are looked for. Where ranks live in several processes, `seconds` is not for this.
   swap_limits until{.tries = 100};
-  // Steps between two that are recorded, from which costs are corrected, and three at the start; 0: costs stay
-  // as they were counted.
+  // Steps between two that are recorded, from which costs are corrected, and three at the start; 0: costs
+  // stay as they were counted.
   index every = 8;
 };
 

@@ -16,7 +16,7 @@ namespace motet {
 // Errors: none of its own.
 // Example:
 //   #include <motet/nn/towers/text.hpp>
-//   using words = text_tower<text_config{.vocabulary = 64, .context = 8, .width = 16, .layers = 1, .heads = 2}>;
+//   using words = text_tower<text_config{.vocabulary = 64, .context = 8, .width = 16, .heads = 2}>;
 //   tokens backwards(arranged_input<words>& room, const tokens& two) { return room.of(two, {1, 0}); }
 template <class Net, class Input = typename Net::input>
 class arranged_input;
