@@ -101,13 +101,13 @@ inline json kueue_job(const decided_job& of, const job_site& site, const std::st
     out.set("annotations", json{{"motet/job", of.id}});
     return out;
   };
-  json environment =
+  json variables =
       json_list(json{{"name", "PET_NNODES"}, {"value", std::to_string(nodes)}},
                 json{{"name", "PET_NPROC_PER_NODE"}, {"value", std::to_string(of.has.per_node)}});
   if (nodes > 1) {
-    environment.push_back(json{{"name", "PET_MASTER_ADDR"}, {"value", name + "-node-0-0." + name}});
-    environment.push_back(json{{"name", "PET_MASTER_PORT"}, {"value", "29500"}});
-    environment.push_back(
+    variables.push_back(json{{"name", "PET_MASTER_ADDR"}, {"value", name + "-node-0-0." + name}});
+    variables.push_back(json{{"name", "PET_MASTER_PORT"}, {"value", "29500"}});
+    variables.push_back(
         json{{"name", "MOTET_TOKEN"},
              {"valueFrom", json{{"secretKeyRef", json{{"name", "motet-token"}, {"key", "token"}}}}}});
   }
@@ -129,7 +129,7 @@ inline json kueue_job(const decided_job& of, const job_site& site, const std::st
       {"command", json_list(json("sh"), json("-c"))},
       {"args", json_list(json("set -u\n" +
                               start_script(of, site, plan_text.empty() ? "" : "/motet/plan.json", "exec")))},
-      {"env", std::move(environment)},
+      {"env", std::move(variables)},
       {"resources", json{{"limits", std::move(limits)}}},
       {"volumeMounts", std::move(mounts)}};
   json pod{{"restartPolicy", "Never"},

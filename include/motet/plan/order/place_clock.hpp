@@ -36,10 +36,10 @@ class place_clock {
   }
 
   // A microbatch with so much work, forward and back.
-  double seconds(index place, double work) const {
-    return places_[place].fixed + places_[place].slope * work;
+  double seconds(index at, double work) const {
+    return places_[at].fixed + places_[at].slope * work;
   }
-  double slope(index place) const { return places_[place].slope; }
+  double slope(index at) const { return places_[at].slope; }
   bool measured() const { return steps_ > 0; }
 
   // A step that was recorded, with the work of its cells (program_samples::add_work).

@@ -101,7 +101,7 @@ class program_samples {
            static_cast<std::int32_t>((group * split.replicas + sings.replica) * split.microbatches + within);
   }
   // The group of samples that a block's samples meet in.
-  std::int32_t meets(index block) const { return meets_[block]; }
+  std::int32_t meets(index which) const { return meets_[which]; }
   // The work of each cell with samples in this order.
   void add_work(const step_headers& of, const sample_order& order, list<double>& work) const {
     work.clear();
