@@ -36,9 +36,7 @@ class place_clock {
   }
 
   // A microbatch with so much work, forward and back.
-  double seconds(index at, double work) const {
-    return places_[at].fixed + places_[at].slope * work;
-  }
+  double seconds(index at, double work) const { return places_[at].fixed + places_[at].slope * work; }
   double slope(index at) const { return places_[at].slope; }
   bool measured() const { return steps_ > 0; }
 
