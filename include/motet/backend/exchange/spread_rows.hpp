@@ -65,14 +65,13 @@ class spread_rows {
     }
     to.ends = nullptr;
     to.owned_rows.clear();
-    if (at_.context == 1) return;
     for (index c = 0; c < at_.context; ++c) {
       const interval theirs = share(sharing.size(), at_.context, c);
       const index begin = bounds.at(sharing.begin + theirs.begin) - members.begin,
                   end = bounds.at(sharing.begin + theirs.end) - members.begin;
       to.owned_rows.push_back(to.own.begin(end) - to.own.begin(begin));
     }
-    fill_ends(whole, bounds, to);
+    if (at_.context > 1) fill_ends(whole, bounds, to);
   }
 
  private:
