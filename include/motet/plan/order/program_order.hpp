@@ -205,7 +205,7 @@ class program_order {
         if (!merged.empty() && merged.back().at == load.at && merged.back().module == load.module)
           merged.back().weight += load.weight;
         else merged.push(load);
-      made.loads = std::move(merged);
+      made.loads = merged;
       out.push(std::move(made));
     }
     return out;
