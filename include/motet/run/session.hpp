@@ -20,13 +20,13 @@ namespace motet {
 
 // What a run tells of the model that it trains.
 struct session_facts {
-  std::string name;       // of the model
-  std::string loss;       // as --loss has it
-  std::string precision;  // "fp32", "bf16" or "fp8"
-  sample_shape shape;     // of samples that it reads
-  index caption = 0;      // tokens of a text alone, at most
-  index embedding = 0;    // width of its features; 0: it has none
-  index parameters = 0;   // numbers, without the gaps between tensors
+  std::string name;         // of the model
+  std::string loss{};       // as --loss has it
+  std::string precision{};  // "fp32", "bf16" or "fp8"
+  sample_shape shape{};     // of samples that it reads
+  index caption = 0;        // tokens of a text alone, at most
+  index embedding = 0;      // width of its features; 0: it has none
+  index parameters = 0;     // numbers, without the gaps between tensors
   // Its parts in words: for --explain, and for the page.
   std::vector<std::pair<std::string, std::string>> outline{}, parts{};
 
