@@ -4,7 +4,11 @@
 #include <motet/model/model.hpp>
 #include <motet/nn/towers/text.hpp>
 #include <motet/nn/towers/vit.hpp>
+#include <motet/tensor/arena.hpp>
 #include <motet/tensor/random.hpp>
+
+#include <cstdint>
+#include <vector>
 
 // Towers that train in milliseconds, and a batch for them with captions of unequal length.
 
