@@ -34,6 +34,6 @@ TEST_CASE("a job has a slot for each device, on its hosts or on any of its kind"
   CHECK(where.items()[1].at("hostlist").items().size() == of.hosts.size());
   const json held = fluxion_job(got.one(false), got.site);
   CHECK(held.at("attributes").at("system").at("constraints").find("properties") != nullptr);
-  const std::string& submit = text_of(fluxion_files(got.decided, on.cluster, got.site), "submit.sh");
+  const std::string submit = text_of(fluxion_files(got.decided, on.cluster, got.site), "submit.sh");
   CHECK(submit.find("--urgency=0 'jobs/" + got.one(false).id) != submit.npos);
 }
