@@ -205,8 +205,8 @@ class program_order {
         if (!merged.empty() && merged.back().at == load.at && merged.back().module == load.module)
           merged.back().weight += load.weight;
         else merged.push(load);
-      made.loads = merged;
-      out.push(std::move(made));
+      made.loads = std::move(merged);
+      out.push(made);
     }
     return out;
   }
