@@ -99,7 +99,7 @@ inline void tell_plan(const run_settings& s) {
   }
   print_head(chosen, s);
   score order;
-  enforce(write_plan(chosen.value, s.trained().facts(), order), chosen.name);
+  enforce(write_plan(chosen.value, s.trained().facts(), order, s.batch), chosen.name);
   std::printf(
       "proven    %td computations on %d ranks: complete, in a possible order, no rank waits for ever\n",
       order.codes().size(), order.ranks());

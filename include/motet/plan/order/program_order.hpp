@@ -4,8 +4,6 @@
 #include <motet/plan/order/place_clock.hpp>
 #include <motet/plan/order/step_order.hpp>
 
-#include <functional>
-#include <optional>
 #include <utility>
 
 namespace motet {
@@ -97,7 +95,7 @@ class program_order {
     if (!asked.ranks && !asked.slots) return best;
     for (const bool deal : {false, true}) {
       if (deal && !asked.ranks) continue;
-      detail::filled_blocks made = deal ? dealt(of) : listed(of);
+      detail::filled_blocks made = deal ? dealt(of) : listed();
       if (asked.slots) fill(of, made);
       ordered_step found = improved(of, std::move(made), asked, until);
       if (found.seconds < best.seconds) best = std::move(found);
@@ -108,7 +106,7 @@ class program_order {
  private:
   using part = detail::dealt_part;
 
-  detail::filled_blocks listed(const step_headers&) const {
+  detail::filled_blocks listed() const {
     detail::filled_blocks out(samples_.blocks().size());
     for (index b = 0; b < out.size(); ++b)
       for (index p = samples_.blocks()[b].places.begin; p < samples_.blocks()[b].places.end; ++p)
