@@ -3,6 +3,7 @@
 
 #include <motet/front/trainer.hpp>
 #include <motet/run/session.hpp>
+#include <motet/run/session_inputs.hpp>
 #include <motet/tools/messages.hpp>
 
 #include <cmath>
@@ -21,7 +22,7 @@ namespace motet {
 // modules, and Own says what is tested of it (tested_model). Device: on what it trains.
 // Asks for: a class Own derived from it, and what Own tells of the model in words.
 // Memory: that of trainer<Net>.
-// Errors: MT-P74, MT-R01, MT-R02, MT-R03, MT-R07, MT-R08, MT-R09, MT-R29
+// Errors: MT-P74, MT-R01, MT-R02, MT-R03, MT-R07, MT-R08, MT-R09, MT-R29, MT-R30
 // Example:
 //   #include <motet/nn/towers/vit.hpp>
 //   using eye = vit<vit_config{.image = 16, .patch = 4, .width = 32, .layers = 1, .heads = 2}>;
@@ -116,7 +117,10 @@ class trained_session : public session {
   bool tests_averages() const { return averages_; }
 
  private:
-  Own& own() { return static_cast<Own&>(*this); }
+  Own& own() {
+    static_assert(detail::says_inputs<Own, step_input, typename Net::batch>());
+    return static_cast<Own&>(*this);
+  }
 
   launched_world world_;
   bool averages_;  // are what is tested

@@ -71,17 +71,34 @@ inline constexpr message optimizer_does_not_fit{
     "it needs whole matrices where a plan cuts them, or operations that the device does not have",
     "Take tensor = 1 and zero = 0 for the module, train on CPUs, or take another optimizer"};
 
+inline constexpr message session_without_inputs{
+    "MT-R30", "a session does not say what its modules get of a batch",
+    "inputs(batch) is missing or not public, or returns something else than the model's batch",
+    "Write `net::batch inputs(const step_input& batch) const`, with one input for each module in its order"};
+
 inline constexpr message bad_sample_order{
     "MT-R37", "an order of samples does not fit its step",
     "it leaves samples out, names one twice, or takes one out of its group of the loss",
     "Return each sample's number once (in_turn(of.samples) is where to begin), as many as the batch has"};
 
-inline constexpr message runtime_messages[] = {
-    not_finite,          bad_training_option,  step_too_large,    ranks_too_late,
-    ranks_failed_before, program_does_not_fit, reduction_misused, join_misfit,
-    gradients_not_owned, run_folder_in_use,    unknown_token,     text_does_not_fit,
-    bad_saying,          logits_not_finite,    fed_rows_differ,   optimizer_does_not_fit,
-    bad_sample_order};
+inline constexpr message runtime_messages[] = {not_finite,
+                                               bad_training_option,
+                                               step_too_large,
+                                               ranks_too_late,
+                                               ranks_failed_before,
+                                               program_does_not_fit,
+                                               reduction_misused,
+                                               join_misfit,
+                                               gradients_not_owned,
+                                               run_folder_in_use,
+                                               unknown_token,
+                                               text_does_not_fit,
+                                               bad_saying,
+                                               logits_not_finite,
+                                               fed_rows_differ,
+                                               optimizer_does_not_fit,
+                                               session_without_inputs,
+                                               bad_sample_order};
 
 inline constexpr message launch_not_a_number{"MT-R20", "a launcher's variable is not a number in its range",
                                              "it was set by hand, or by a tool that means something else",
