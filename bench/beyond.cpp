@@ -82,7 +82,7 @@ void contrastive_batch() {
         auto& row = state.counters;
         row["activation_gigabytes"] = gigabytes(gives.modules[0].bytes.activations);
         row["memory_gigabytes"] = gigabytes(gives.memory_bytes);
-        row["fits"] = gives.memory_bytes <= on.device.memory_bytes;
+        row["fits"] = fits(gives, on);
         row["samples_per_second"] = gives.samples_per_second;
       });
 }
@@ -118,7 +118,7 @@ void hidden_sync() {
             row["step_seconds"] = gives.step_seconds;
             row["shorter_milliseconds"] = 1e3 * (plain.step_seconds - gives.step_seconds);
             row["memory_gigabytes"] = gigabytes(gives.memory_bytes);
-            row["fits"] = gives.memory_bytes <= on.device.memory_bytes;
+            row["fits"] = fits(gives, on);
           });
 }
 

@@ -157,6 +157,7 @@ std::string names_of_clusters() {
     rows.push_back({std::string(each.name.view()), std::string(each.device.name.view()),
                     std::to_string(each.nodes) + " x " + std::to_string(each.devices_per_node),
                     with_unit(each.device.half_flops, "FLOP/s"), with_unit(each.device.memory_bytes, "B")});
+  rows.push_back({"h100:2+a100:4", "both, one behind the other", "2 x 8 and 4 x 8", "", ""});
   rows.push_back({"here", "processor core", "measured when asked for", "", ""});
   return detail::table_of(rows, 2);
 }

@@ -30,7 +30,7 @@ inline cells_reply answer_cells(const settings& given, const answer& asked) {
   if (fastest(out.rows) == nullptr)
     fail(model_fits_nowhere, sentence({given.model, " in none of the ", out.rows.size(), " cells of at most ",
                                        options.limits.devices, " devices with ",
-                                       in_words(out.kind.device.memory_bytes), " each"}));
+                                       in_words(as_one_kind(out.kind).device.memory_bytes), " each"}));
   return out;
 }
 
@@ -52,8 +52,10 @@ inline std::string stages_text(const cell_row& of) {
 }  // namespace detail
 
 inline std::string tell_cells(const cells_reply& of, const settings& given) {
+  const bool unlike = of.kind.kinds() > 1;
   std::vector<detail::row> rows{
       {"", "devices", "stages", "step", "give or take", "samples/s", "memory", "microbatches", "plan"}};
+  if (unlike) rows[0].push_back("kind");
   const cell_row* const best = fastest(of.rows);
   for (const cell_row& each : of.rows) {
     detail::row made{&each == best ? "best" : "", std::to_string(each.cell.devices),
@@ -67,6 +69,7 @@ inline std::string tell_cells(const cells_reply& of, const settings& given) {
     } else {
       made.insert(made.end(), {"-", "-", "-", "-", "-", "does not fit"});
     }
+    if (unlike) made.emplace_back(of.kind.of_kind(each.cell.kind).device.name.view());
     rows.push_back(std::move(made));
   }
   const std::string from(name_of(best->gives.step_seconds.from));
@@ -83,6 +86,7 @@ inline std::string write_cells(const cells_reply& of, const settings& given) {
     json one;
     one.set("devices", each.cell.devices).set("stages", each.cell.stages).set("runs", each.runs);
     one.set("considered", each.considered);
+    if (of.kind.kinds() > 1) one.set("kind", of.kind.of_kind(each.cell.kind).device.name.view());
     if (each.runs) {
       const uncertain& step = each.gives.step_seconds;
       one.set("step_seconds", step.value).set("step_seconds_bar", step.bar);
@@ -93,7 +97,8 @@ inline std::string write_cells(const cells_reply& of, const settings& given) {
       one.set("imbalance", each.proxy.imbalance).set("communication_seconds", each.proxy.communication);
       one.set("layout", detail::stages_text(each));
       one.set("plan",
-              motet::plan_json(plan_of(each.proxy, each.layers, of.model, cluster_of(each.cell, of.kind))));
+              motet::plan_json(plan_of(each.proxy, each.layers, of.model,
+                                       cluster_of(each.cell, of_kinds(of.kind, 1u << each.cell.kind)))));
       if (&each == best) plans.push_back(one);
     }
     cells.push_back(std::move(one));

@@ -59,8 +59,10 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
                "finds how to spread the towers of a model over a cluster: the best plans by simulation, "
                "their pictures, and the plan that runs");
   line.text("--model", to.model, "NAME|FILE.json", "towers and where they meet; --list-models");
-  line.text("--cluster", to.cluster, "NAME[:NODES[xDEVICES]]|FILE.json|here[:RANKS]",
-            "nodes, devices and wires; --list-clusters; here: this machine, measured");
+  line.text(
+      "--cluster", to.cluster, "NAME[:NODES[xDEVICES]][+...]|FILE.json|here[:RANKS]",
+      "nodes, devices and wires, several kinds with + between them; --list-clusters; here: this machine, "
+      "measured");
   line.count("--batch", to.batch, 1, "samples of a step");
   line.count("--contrastive", to.wishes.contrastive_batch, 1,
              "samples that one loss sees together; 0: all of a step");

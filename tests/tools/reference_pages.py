@@ -151,7 +151,7 @@ FORMED_BY_FOLDER = {
     "schedule/draw": "draw_svg draw_text draw_trace",
     "schedule/csv": "csv_read csv_write",
     "strategy": "mesh resplit",
-    "plan/describe": "cluster cluster_presets model_presets plan tower tower_of",
+    "plan/describe": "cluster cluster_kinds cluster_presets model_presets plan tower tower_of",
     "plan/prove": "check_plan plan_for require_plan",
     "plan/files": "cluster_json model_json plan_header plan_json profile_json",
     "plan/cost": "collective_cost estimate_plan",

@@ -33,6 +33,19 @@ inline motet::cluster_facts wired_cluster(std::int32_t nodes, std::int32_t devic
   return on;
 }
 
+// The same, and behind it so many nodes of devices that are half as fast, with a third of the room.
+inline motet::cluster_facts with_slower_nodes(motet::cluster_facts on, std::int32_t nodes) {
+  motet::node_run slower = on.run(0);
+  slower.device.half_flops /= 2;
+  slower.device.single_flops /= 2;
+  slower.device.bytes_per_second /= 2;
+  slower.device.memory_bytes /= 3;
+  slower.inside.bytes_per_second /= 4;
+  slower.between = {2 * slower.between.latency, slower.between.bytes_per_second / 2};
+  REQUIRE(on.add(nodes, slower));
+  return on;
+}
+
 inline motet::tower_outline tower_of_layers(const char* name, motet::index layers, motet::index width,
                                             motet::index tokens) {
   motet::tower_outline of;

@@ -30,7 +30,7 @@ struct home_row {
 namespace detail {
 
 inline cluster_facts whole_nodes(const cluster_facts& kind, std::int32_t devices) {
-  cluster_facts out = kind;
+  cluster_facts out = as_one_kind(kind);
   out.devices_per_node = std::min(devices, kind.devices_per_node);
   out.nodes = devices / out.devices_per_node;
   return out;

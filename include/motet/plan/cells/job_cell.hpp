@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/plan/describe/cluster.hpp>
+#include <motet/plan/describe/cluster_kinds.hpp>
 #include <motet/plan/describe/tower.hpp>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct cell_limits {
 
 // As many nodes of a kind as a cell fills, and of a node as many devices as it has there: a power of two.
 constexpr cluster_facts cluster_of(const job_cell& of, const cluster_facts& kind) {
-  cluster_facts out = kind;
+  cluster_facts out = as_one_kind(kind);
   const auto node = static_cast<std::int32_t>(std::bit_floor(as_size(kind.devices_per_node)));
   out.devices_per_node = std::min(of.devices, node);
   out.nodes = of.devices / out.devices_per_node;

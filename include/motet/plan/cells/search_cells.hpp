@@ -20,8 +20,8 @@ struct cell_options {
   cell_rules rules = {};
   cell_bars bars = {};
   training_bytes bytes = {};
-  const machine_profile* measured = nullptr;  // of one device
-  const comm_table* wires = nullptr;          // null: modelled from the cluster's
+  const machine_profile* measured = nullptr;  // of one device, of the cluster's first kind
+  const comm_table* wires = nullptr;          // likewise; null: modelled from the cluster's
 };
 
 // A cell with the plan that stands for it.
@@ -54,15 +54,20 @@ inline cell_row price_cell(const model_shape& model, const cluster_facts& kind, 
   return out;
 }
 
-// All cells of a job on a kind of device, by devices, then by stages.
-inline std::vector<cell_row> search_cells(const model_shape& model, const cluster_facts& kind, index samples,
+// All cells of a job on a cluster, by kinds of its devices, then by devices, then by stages.
+inline std::vector<cell_row> search_cells(const model_shape& model, const cluster_facts& on, index samples,
                                           const cell_options& options = {}) {
   std::vector<cell_row> out;
-  comm_table modelled;
-  if (options.wires == nullptr) modelled = modelled_table(kind, options.limits.devices, options.bars.wires);
-  for (const job_cell& each : job_cells(model, kind, 0, options.limits))
-    out.push_back(price_cell(model, kind, samples, each, options.wires != nullptr ? *options.wires : modelled,
-                             options));
+  for (std::int32_t number = 0; number < on.kinds(); ++number) {
+    const cluster_facts kind = of_kinds(on, 1u << number);
+    cell_options own = options;
+    if (number > 0) own.measured = nullptr, own.wires = nullptr;
+    comm_table modelled;
+    if (own.wires == nullptr) modelled = modelled_table(kind, own.limits.devices, own.bars.wires);
+    for (const job_cell& each : job_cells(model, kind, number, own.limits))
+      out.push_back(
+          price_cell(model, kind, samples, each, own.wires != nullptr ? *own.wires : modelled, own));
+  }
   return out;
 }
 

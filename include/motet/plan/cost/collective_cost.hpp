@@ -6,8 +6,8 @@
 #include <cmath>
 
 // What collective operations take in a cluster: as many rounds as the algorithm has, each as long as its
-// slowest message. Ranks have wires of their own in a node and share its way out. docs/plan/cluster.md lists
-// the formulas.
+// slowest message. Ranks have wires of their own in a node and share its way out; a group of several kinds has
+// the slowest wires of them. docs/plan/cluster.md lists the formulas.
 
 namespace motet {
 
@@ -44,6 +44,7 @@ constexpr collective_cost twice(collective_cost of) { return {2 * of.seconds, 2 
 // Rings through all ranks, node after node: each part of the result passes every rank, and goes out of each
 // node but one once.
 constexpr collective_cost ring_gather_cost(double bytes, const group_layout& group, const cluster_facts& on) {
+  if (on.more_runs > 0) return ring_gather_cost(bytes, group, of_kinds(on, group.kinds));
   const double rounds = group.ranks() - 1, part = bytes / group.ranks();
   if (group.nodes == 1) return {rounds * detail::step_inside(part, on), 0};
   const double inside = group.per_node > 1 ? detail::step_inside(part, on) : 0;
@@ -52,6 +53,7 @@ constexpr collective_cost ring_gather_cost(double bytes, const group_layout& gro
 // A ring through the nodes for each place in them, all of which share the way out; then a ring in every node.
 constexpr collective_cost hierarchical_gather_cost(double bytes, const group_layout& group,
                                                    const cluster_facts& on) {
+  if (on.more_runs > 0) return hierarchical_gather_cost(bytes, group, of_kinds(on, group.kinds));
   const double outside = group.nodes - 1, inside = group.per_node - 1, of_node = bytes / group.nodes;
   const double between = outside > 0 ? outside * detail::step_between(of_node, group, on) : 0;
   return {between + inside * detail::step_inside(bytes / group.per_node, on), outside * of_node};
@@ -59,6 +61,7 @@ constexpr collective_cost hierarchical_gather_cost(double bytes, const group_lay
 
 // All parts of `bytes` to every rank of the group that holds them.
 constexpr collective_cost all_gather_cost(double bytes, const group_layout& group, const cluster_facts& on) {
+  if (on.more_runs > 0) return all_gather_cost(bytes, group, of_kinds(on, group.kinds));
   if (group.ranks() <= 1) return {};
   return detail::cheaper(ring_gather_cost(bytes, group, on), hierarchical_gather_cost(bytes, group, on));
 }
@@ -70,6 +73,7 @@ constexpr collective_cost reduce_scatter_cost(double bytes, const group_layout& 
 // Whole messages go down a tree of nodes and trees in them: the best for few bytes.
 constexpr collective_cost tree_broadcast_cost(double bytes, const group_layout& group,
                                               const cluster_facts& on) {
+  if (on.more_runs > 0) return tree_broadcast_cost(bytes, group, of_kinds(on, group.kinds));
   const double outside = detail::rounds_of_tree(group.nodes), inside = detail::rounds_of_tree(group.per_node);
   const group_layout heads{group.nodes, 1, group.sharers};
   return {outside * detail::step_between(bytes, heads, on) + inside * detail::step_inside(bytes, on),
@@ -84,6 +88,7 @@ constexpr collective_cost tree_broadcast_cost(double bytes, const group_layout& 
 //     return all_reduce_cost(1e9, {.nodes = 2, .per_node = 8}, on).seconds;
 //   }
 constexpr collective_cost all_reduce_cost(double bytes, const group_layout& group, const cluster_facts& on) {
+  if (on.more_runs > 0) return all_reduce_cost(bytes, group, of_kinds(on, group.kinds));
   if (group.ranks() <= 1) return {};
   return detail::cheaper(detail::twice(all_gather_cost(bytes, group, on)),
                          detail::twice(tree_broadcast_cost(bytes, group, on)));
@@ -92,6 +97,7 @@ constexpr collective_cost all_reduce_cost(double bytes, const group_layout& grou
 // One rank sends to all along a chain, node after node, in as many pieces as are best.
 inline collective_cost chain_broadcast_cost(double bytes, const group_layout& group,
                                             const cluster_facts& on) {
+  if (on.more_runs > 0) return chain_broadcast_cost(bytes, group, of_kinds(on, group.kinds));
   const double outside = group.nodes - 1, inside = group.ranks() - group.nodes;
   const double within = inside > 0 ? on.inside.seconds(bytes) : 0,
                across = outside > 0 ? detail::crossing(bytes, 1, group.sharers, on) : 0;
@@ -108,6 +114,7 @@ inline collective_cost chain_broadcast_cost(double bytes, const group_layout& gr
 }
 // `bytes` of one rank to all of its group.
 inline collective_cost broadcast_cost(double bytes, const group_layout& group, const cluster_facts& on) {
+  if (on.more_runs > 0) return broadcast_cost(bytes, group, of_kinds(on, group.kinds));
   if (group.ranks() <= 1) return {};
   return detail::cheaper(chain_broadcast_cost(bytes, group, on), tree_broadcast_cost(bytes, group, on));
 }
@@ -115,6 +122,7 @@ inline collective_cost broadcast_cost(double bytes, const group_layout& group, c
 // Every rank holds `bytes`, an equal part for each rank of the group: a message for each pair, or between
 // nodes only of ranks with equal places.
 constexpr collective_cost all_to_all_cost(double bytes, const group_layout& group, const cluster_facts& on) {
+  if (on.more_runs > 0) return all_to_all_cost(bytes, group, of_kinds(on, group.kinds));
   if (group.ranks() <= 1) return {};
   const double outside = group.nodes - 1, inside = group.per_node - 1, part = bytes / group.ranks();
   const double pairs = outside * group.per_node, of_ranks = part * group.per_node,
@@ -130,6 +138,7 @@ constexpr collective_cost all_to_all_cost(double bytes, const group_layout& grou
 // each fetches its own copy.
 constexpr collective_cost fetched_cost(double bytes, const group_layout& from, const group_layout& to,
                                        const cluster_facts& on) {
+  if (on.more_runs > 0) return fetched_cost(bytes, from, to, of_kinds(on, from.kinds | to.kinds));
   const double out = bytes / from.nodes * to.ranks(), in = bytes * to.per_node;
   return {on.between.latency * std::max(from.ranks(), to.ranks()) +
               std::max(detail::crossing(out, from.per_node, from.sharers, on),
@@ -140,6 +149,7 @@ constexpr collective_cost fetched_cost(double bytes, const group_layout& from, c
 // gather, or one of each node fetches all.
 inline collective_cost deliver_cost(double bytes, const group_layout& from, const group_layout& to,
                                     const cluster_facts& on) {
+  if (on.more_runs > 0) return deliver_cost(bytes, from, to, of_kinds(on, from.kinds | to.kinds));
   const double out = bytes / from.nodes, in = bytes / to.nodes,
                messages = std::max(1.0, static_cast<double>(from.ranks()) / to.ranks());
   const double scatter =

@@ -29,13 +29,13 @@ struct run_forecast {
   double bubble_rate = 0;  // idle time of the ranks that hold something, over their time
   // of a step, that it would be shorter were joins' exchanges and sums of gradients free
   double communication_share = 0;
-  double memory_bytes = 0;        // of the fullest rank, of all modules on it
+  double memory_bytes = 0;        // of the rank with least room beside it, of all modules on it
   double node_traffic_bytes = 0;  // that leave the busiest node in a step
   list<module_forecast> modules;  // in the model's order
   // of features and what goes with them, that come to the busiest member of the joins in a step
   double exchange_bytes = 0;
   double join_seconds = 0;        // of all joins of a step, were everybody there
-  std::int32_t fullest_rank = 0;  // of the plan
+  std::int32_t fullest_rank = 0;  // of the plan: this one
 };
 
 struct machine_profile;

@@ -28,19 +28,40 @@ inline module_forecast estimate_of_module(const plan_pricer& by, const program& 
   const part_work whole = work_of_layers(net, 0, net.layers);
   out.flops =
       (whole.forward_flops + whole.input_flops + whole.weight_flops) * by.samples_of_group(k) * own.groups();
-  const device_facts& device = by.cluster().device;
-  const double peak = by.bytes().activation <= 2 ? device.half_flops : device.single_flops;
-  if (step > 0) out.utilisation = out.flops / (peak * static_cast<double>(own.on.ranks().size()) * step);
+  const cluster_facts& on = by.cluster();
+  list<double> held(on.kinds(), 0);  // ranks of each kind
+  for (const std::int32_t rank : own.on.ranks()) held[on.kind(on.node(rank))] += 1;
+  double peak = 0;
+  for (std::int32_t kind = 0; kind < on.kinds(); ++kind) {
+    const device_facts device = on.of_kind(kind).device;
+    peak += held[kind] * (by.bytes().activation <= 2 ? device.half_flops : device.single_flops);
+  }
+  if (step > 0) out.utilisation = out.flops / (peak * step);
   return out;
 }
+
+// What each rank of a folded plan may fill: of the ranks that it stands for, the one with least; and which
+// that is.
+struct folded_rooms {
+  list<double> bytes;
+  list<std::int32_t> ranks;
+  folded_rooms(const folded_plan& of, const cluster_facts& on) : ranks(of.first) {
+    for (const std::int32_t rank : ranks) bytes.push(room_of(rank, on));
+    for (std::int32_t rank = 0; on.more_runs > 0 && rank < of.kinds.size(); ++rank) {
+      const std::int32_t seat = of.kinds[rank];
+      if (seat < 0 || room_of(rank, on) >= bytes[seat]) continue;
+      bytes[seat] = room_of(rank, on);
+      ranks[seat] = rank;
+    }
+  }
+};
 
 }  // namespace detail
 
 // The forecast of a step of `samples` samples: the plan is compiled to its program, which is played on the
 // costs that follow from the model's towers and the cluster. The plan's modules may come in any order;
 // `out.modules` has the model's. The verdict is that of check_plan() and of the schedule, or that the cluster
-// has no such rank. Whether everything fits in memory is left to the reader: out.memory_bytes beside
-// on.device.memory_bytes.
+// has no such rank. Whether everything fits in memory is left to the reader: fits().
 // Asks for: a cluster with all ranks of the plan, and towers in the model's order.
 // Memory: the program of the ranks that differ, and its timeline, given back at the end.
 // Errors: MT-M03, MT-M04, MT-P01, MT-P02, MT-P03, MT-P04, MT-P05, MT-P06, MT-P07, MT-P09, MT-P10, MT-P11,
@@ -99,9 +120,14 @@ inline verdict estimate(const plan& of, const model_shape& model, const cluster_
 
   const analysis found = analyse(made, priced.costs, when);
   const double groups = whole.modules[0].groups();
-  out.node_traffic_bytes = node_traffic(by) + groups * priced.join.node_bytes;
   // No step is shorter than what its busiest node sends takes.
-  out.step_seconds = std::max(when.makespan, on.between.seconds(out.node_traffic_bytes));
+  out.step_seconds = when.makespan;
+  const list<double> traffic = node_traffic_of_kinds(by);
+  for (std::int32_t kind = 0; kind < traffic.size(); ++kind) {
+    const double own = traffic[kind] + groups * (made.joins > 0 ? priced.join.kind_bytes[kind] : 0);
+    out.node_traffic_bytes = std::max(out.node_traffic_bytes, own);
+    out.step_seconds = std::max(out.step_seconds, on.of_kind(kind).between.seconds(own));
+  }
   out.samples_per_second = out.step_seconds > 0 ? static_cast<double>(samples) / out.step_seconds : 0;
   double busy = 0, held = 0;
   for (std::int32_t rank = 0; rank < made.ranks(); ++rank) {
@@ -121,16 +147,27 @@ inline verdict estimate(const plan& of, const model_shape& model, const cluster_
   out.join_seconds = groups * (priced.join.compute + priced.join.exchange);
 
   const memory_forecast memory = memory_of(by, made, priced);
+  const detail::folded_rooms rooms(folded, on);
+  double most_room = rooms.bytes.size() > 0 ? rooms.bytes[0] : 0;  // of the fullest rank
   for (std::int32_t rank = 0; rank < made.ranks(); ++rank) {
-    if (folded.members[rank] == 0 || memory.ranks[rank].total() <= out.memory_bytes) continue;
-    out.memory_bytes = memory.ranks[rank].total();
-    out.fullest_rank = folded.first[rank];
+    const double own = memory.ranks[rank].total(), room = rooms.bytes[rank];
+    const bool fuller =
+        room == most_room ? own > out.memory_bytes : own * most_room > out.memory_bytes * room;
+    if (folded.members[rank] == 0 || !fuller) continue;
+    out.memory_bytes = own;
+    out.fullest_rank = rooms.ranks[rank];
+    most_room = room;
   }
   for (index k = 0; k < facts.size(); ++k) {
     out.modules.push(detail::estimate_of_module(by, made, priced, k, out.step_seconds));
     out.modules.back().bytes = memory.modules[k];
   }
   return {};
+}
+
+// Whether every rank has room for what a forecast of a plan says. The fullest one tells.
+inline bool fits(const run_forecast& gives, const cluster_facts& on) {
+  return gives.memory_bytes <= room_of(gives.fullest_rank, on);
 }
 
 }  // namespace motet

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/plan/describe/cluster.hpp>
+#include <motet/plan/describe/cluster_kinds.hpp>
 
 #include <algorithm>
 
 namespace motet {
 
 // The ranks of a group stand so: `per_node` of them in each of `nodes`. As many groups as `sharers`, this
-// one among them, use each node's way out at the same time.
+// one among them, use each node's way out at the same time. They are of these kinds of devices, of which the
+// slowest counts.
 struct group_layout {
   std::int32_t nodes = 1;
   std::int32_t per_node = 1;
   std::int32_t sharers = 1;
+  std::uint32_t kinds = 1;
   constexpr std::int32_t ranks() const { return nodes * per_node; }
   friend constexpr bool operator==(const group_layout&, const group_layout&) = default;
 };
@@ -39,7 +41,7 @@ inline group_layout layout_of(const list<std::int32_t>& ranks, const cluster_fac
   std::int32_t nodes = 0, most = 1;
   detail::each_node(ranks, on,
                     [&](std::int32_t, std::int32_t held) { ++nodes, most = std::max(most, held); });
-  return {std::max(nodes, 1), most, 1};
+  return {std::max(nodes, 1), most, 1, std::max(kinds_of(ranks, on), 1u)};
 }
 
 }  // namespace motet

@@ -106,8 +106,9 @@ class plan_pricer {
     for (std::int32_t d = 0; d < of_.modules[k].on.split().stages; ++d) {
       const device_layout& at = layouts_[k].at(d, replica);
       for (const group_layout& each : {at.tensor, at.context})
-        put(each.nodes), put(each.per_node), put(each.sharers);
+        put(each.nodes), put(each.per_node), put(each.sharers), put(each.kinds);
       put(at.crossing);
+      put(at.kinds);
     }
     if (sizes_[k].even) return made;
     const sample_split split = of_.modules[k].split(samples_);
@@ -129,36 +130,59 @@ class plan_pricer {
     const tower_outline& net = model_.towers[k];
     const double samples = largest_microbatch(k);
     const interval layers = layers_of_stage(own, net.layers, stage);
+    const device_layout& at = layouts_[k].at(device, replica);
     stage_seconds out;
     if (net.cached) {
-      out.compute.forward =
-          samples * static_cast<double>(net.embedding) * bytes_.feature / on_.device.bytes_per_second;
+      out.compute.forward = samples * static_cast<double>(net.embedding) * bytes_.feature /
+                            of_kinds(on_, at.kinds).device.bytes_per_second;
       return out;
     }
-    out.compute =
-        times_of_layers(net, layers.begin, layers.end, samples, split, on_.device, bytes_, options_.measured);
+    out.compute = compute_of(net, layers, samples, split, at.kinds);
     const part_work work = work_of_layers(net, layers.begin, layers.end, split);
-    const device_layout& at = layouts_[k].at(device, replica);
     out.forward_group =
         group_seconds(k, work.group_numbers, work.context_numbers, layers.size(), at, out.compute.forward);
     out.remade = !own.remade.empty() && own.remade[stage] != 0 && learns(k);
     if (next >= 0 && next != device) {
       // Both directions of a pair are alike; of a chain that turns round, the pair's first device knows.
-      const std::int32_t crossing =
-          layouts_[k].at(next == (device + 1) % split.stages ? device : next, replica).crossing;
-      const wire& way = crossing > 0 ? on_.between : on_.inside;
+      const device_layout& there = layouts_[k].at(next, replica);
+      const std::int32_t crossing = next == (device + 1) % split.stages ? at.crossing : there.crossing;
+      const cluster_facts both = of_kinds(on_, at.kinds | there.kinds);
+      const wire& way = crossing > 0 ? both.between : both.inside;
       out.message = way.latency + way.seconds(boundary_bytes(k) * std::max(crossing, 1));
     }
     if (!learns(k)) return out;
     out.backward_group = group_seconds(k, work.backward_group_numbers, work.backward_context_numbers,
                                        layers.size(), at, out.compute.backward());
-    sums(k, own, work.parameters, layouts_[k].sums[device], out);
+    sums(k, own, work.parameters, layouts_[k].sums[device], at.kinds, out);
     return out;
   }
 
   join_cost join() const { return join_of(of_, model_, on_, bytes_, samples_, options_); }
 
  private:
+  // A group of unlike devices waits for the slowest. What was measured is of the cluster's first kind, and of
+  // the others in proportion.
+  part_times compute_of(const tower_outline& net, interval layers, double samples, degrees split,
+                        std::uint32_t kinds) const {
+    const auto modelled = [&](const device_facts& device) {
+      return times_of_layers(net, layers.begin, layers.end, samples, split, device, bytes_);
+    };
+    const part_times measured =
+        times_of_layers(net, layers.begin, layers.end, samples, split, on_.device, bytes_, options_.measured);
+    if (on_.more_runs == 0 || kinds == 1) return measured;
+    const part_times first = modelled(on_.device);
+    part_times out;
+    for (std::int32_t kind = 0; kind < on_.kinds(); ++kind) {
+      if ((kinds & 1u << kind) == 0) continue;
+      const part_times own = kind > 0 ? modelled(on_.of_kind(kind).device) : first;
+      for (const auto time :
+           {&part_times::forward, &part_times::backward_input, &part_times::backward_weight}) {
+        const double ratio = first.*time > 0 ? own.*time / first.*time : 1;
+        out.*time = std::max(out.*time, options_.measured == nullptr ? own.*time : ratio * (measured.*time));
+      }
+    }
+    return out;
+  }
   // Blocks wait for what their group gathers and sums: four calls forward, six backward, which are told from
   // the numbers.
   double group_seconds(index k, double tensor_numbers, double context_numbers, index blocks,
@@ -185,8 +209,9 @@ class plan_pricer {
     return out;
   }
   void sums(index k, const module_plan& own, double parameters, const group_layout& group,
-            stage_seconds& out) const {
-    const double shared = own.zero > 0 ? summing(k) : 1, memory = on_.device.bytes_per_second;
+            std::uint32_t kinds, stage_seconds& out) const {
+    const double shared = own.zero > 0 ? summing(k) : 1,
+                 memory = of_kinds(on_, kinds).device.bytes_per_second;
     // Weights and state are read and written, gradients are read.
     out.update = parameters / shared * (2 * bytes_.weight + bytes_.gradient + 2 * bytes_.state) / memory;
     if (summing(k) < 2) return;

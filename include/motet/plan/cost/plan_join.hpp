@@ -12,6 +12,7 @@ struct join_cost {
   double compute = 0, exchange = 0;  // seconds
   double bytes = 0;                  // that come to its busiest member
   double node_bytes = 0;             // and into its busiest node
+  list<double> kind_bytes = {};      // and into the busiest one of each kind
 };
 
 namespace detail {
@@ -62,18 +63,26 @@ inline join_cost join_of(const plan& of, const model_shape& model, const cluster
       held[k][on.node(rank)] += 1 / static_cast<double>(homes[k].size());
     }
   }
-  const double peak = bytes.feature <= 2 ? on.device.half_flops : on.device.single_flops;
+  list<node_run> kinds;
+  for (std::int32_t kind = 0; kind < on.kinds(); ++kind) kinds.push(on.of_kind(kind));
+  const auto rate = [&](std::int32_t rank, double own) {
+    const device_facts& device = kinds[on.kind(on.node(rank))].device;
+    return (bytes.feature <= 2 ? device.half_flops : device.single_flops) * device.products.of(own, group);
+  };
   // A rank wants all modules but one that it has alone, and of each what it does not have.
   const auto wants = [&](std::int32_t rank, index k) {
     return seats[rank].modules > 1 || seats[rank].last != k;
   };
   join_cost out;
+  out.kind_bytes.resize(kinds.size(), 0);
+  list<double> come(kinds.size(), 0);  // to the busiest member of each kind
+  std::uint32_t meet = 0;              // kinds
   for (index k = 0; k < modules; ++k) {
     const double own = group / static_cast<double>(homes[k].size());
     const double flops = (sigmoid ? 4 : 6) * static_cast<double>(modules - 1) * own * group *
                          static_cast<double>(model.towers[k].embedding);
     for (const std::int32_t rank : homes[k]) {
-      seats[rank].compute += flops / (peak * on.device.products.of(own, group));
+      seats[rank].compute += flops / rate(rank, own);
       if (seats[rank].modules > 1) seats[rank].comes -= rows[k] / static_cast<double>(homes[k].size());
     }
   }
@@ -87,6 +96,8 @@ inline join_cost join_of(const plan& of, const model_shape& model, const cluster
     }
     out.compute = std::max(out.compute, own.compute);
     out.bytes = std::max(out.bytes, own.comes);
+    double& most = come[on.kind(on.node(rank))];
+    most = std::max(most, own.comes);
   }
   std::int32_t nodes = 0;
   for (index n = 0; n < on.nodes; ++n) {
@@ -95,18 +106,29 @@ inline join_cost join_of(const plan& of, const model_shape& model, const cluster
       in += wanted[k][n] != 0 ? rows[k] * (1 - held[k][n]) : 0;
       all += held[k][n];
     }
-    nodes += all > 0 ? 1 : 0;
     out.node_bytes = std::max(out.node_bytes, in);
+    if (all <= 0) continue;
+    ++nodes;
+    const std::int32_t kind = on.kind(static_cast<std::int32_t>(n));
+    meet |= 1u << kind;
+    out.kind_bytes[kind] = std::max(out.kind_bytes[kind], in);
   }
-  if (out.node_bytes < 1e-9 * out.bytes || nodes < 2) out.node_bytes = 0;
+  if (out.node_bytes < 1e-9 * out.bytes || nodes < 2) {
+    out.node_bytes = 0;
+    out.kind_bytes = list<double>(kinds.size(), 0);
+  }
+  double inside = 0, between = 0;  // seconds of the slowest
+  for (index kind = 0; kind < kinds.size(); ++kind) {
+    inside = std::max(inside, kinds[kind].inside.seconds(come[kind]));
+    between = std::max(between, kinds[kind].between.seconds(out.kind_bytes[kind]));
+  }
+  const cluster_facts seen = of_kinds(on, meet);
   // a softmax exchanges numbers of rows behind the rows
   const double calls = sigmoid || options.exchange_gradients ? 1 : 2;
   if (out.node_bytes > 0)
-    out.exchange =
-        calls * detail::rounds_of_tree(nodes) * on.between.latency + on.between.seconds(out.node_bytes);
+    out.exchange = calls * detail::rounds_of_tree(nodes) * seen.between.latency + between;
   if (out.bytes > 0 && on.devices_per_node > 1)
-    out.exchange += calls * detail::rounds_of_tree(on.devices_per_node) * on.inside.latency +
-                    on.inside.seconds(out.bytes);
+    out.exchange += calls * detail::rounds_of_tree(on.devices_per_node) * seen.inside.latency + inside;
   return out;
 }
 

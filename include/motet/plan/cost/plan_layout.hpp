@@ -13,6 +13,7 @@ struct device_layout {
   group_layout tensor, context;
   // messages to the next device that leave or enter a node together; 0: it is in the same node
   std::int32_t crossing = 0;
+  std::uint32_t kinds = 1;  // of its ranks' devices
   friend constexpr bool operator==(const device_layout&, const device_layout&) = default;
 };
 
@@ -20,7 +21,7 @@ struct module_layout {
   std::int32_t data = 1;
   list<device_layout> devices;  // of each (device of the pipeline, replica)
   // of each device of the pipeline, of those who sum a gradient: of several such groups the one that is
-  // spread most
+  // spread most, with the kinds of them all
   list<group_layout> sums;
   constexpr const device_layout& at(std::int32_t device, std::int32_t replica) const {
     return devices[index{device} * data + replica];
@@ -58,21 +59,33 @@ inline void share_way_out(group_layout& group, const list<std::int32_t>& ranks, 
     group.sharers = std::max(group.sharers, divided_up(busy[rank], group.per_node));
 }
 
-// Of the groups along an axis of one device of one replica, the one that is spread most. All ranks of the
-// module in a node use its way out together.
+// The kinds of all ranks of a (device, replica).
+inline std::uint32_t kinds_of_device(const mesh& on, index at, const cluster_facts& in) {
+  if (in.more_runs == 0) return 1;
+  const index shards = index{on.split().context} * on.split().tensor;
+  std::uint32_t out = 0;
+  for (index i = 0; i < shards; ++i) out |= in.kind_bit(in.node(on.ranks()[at * shards + i]));
+  return out;
+}
+
+// Of the groups along an axis of one device of one replica, the one that is spread most, with the kinds of
+// them all. All ranks of the module in a node use its way out together.
 inline group_layout layout_of_axis(const mesh& on, axis along, std::int32_t device, std::int32_t replica,
                                    const cluster_facts& in, const node_counts& own) {
   const degrees& split = on.split();
   group_layout found;
   const std::int32_t groups = along == axis::tensor ? split.context : split.tensor;
   if ((along == axis::tensor ? split.tensor : split.context) == 1) return found;
+  std::uint32_t kinds = 0;
   for (std::int32_t g = 0; g < groups; ++g) {
     const list<std::int32_t> ranks =
         on.group(along, {device, replica, along == axis::tensor ? g : 0, along == axis::tensor ? 0 : g});
     group_layout one = layout_of(ranks, in);
     share_way_out(one, ranks, own);
+    kinds |= one.kinds;
     if (one.nodes > found.nodes || (one.nodes == found.nodes && one.per_node > found.per_node)) found = one;
   }
+  found.kinds = kinds;
   return found;
 }
 
@@ -130,9 +143,10 @@ inline list<module_layout> plan_layouts(const plan& of, const cluster_facts& in)
     for (const std::int32_t rank : own.on.ranks()) ranks.add(rank);
     for (std::int32_t d = 0; d < split.stages; ++d) {
       for (std::int32_t r = 0; r < split.data; ++r) {
-        made.devices[index{d} * split.data + r] = {
-            detail::layout_of_axis(own.on, axis::tensor, d, r, in, ranks),
-            detail::layout_of_axis(own.on, axis::context, d, r, in, ranks)};
+        const index at = index{d} * split.data + r;
+        made.devices[at] = {detail::layout_of_axis(own.on, axis::tensor, d, r, in, ranks),
+                            detail::layout_of_axis(own.on, axis::context, d, r, in, ranks), 0,
+                            detail::kinds_of_device(own.on, at, in)};
       }
       for (std::int32_t t = 0; split.data * split.context > 1 && t < split.tensor; ++t) {
         const list<std::int32_t> group = summing(own, d, t);
@@ -150,6 +164,7 @@ inline list<module_layout> plan_layouts(const plan& of, const cluster_facts& in)
     const module_plan& own = of.modules[k];
     for (std::int32_t d = 0; d < own.on.split().stages; ++d) {
       group_layout most;
+      std::uint32_t kinds = 0;
       for (std::int32_t t = 0; t < own.on.split().tensor; ++t) {
         const list<std::int32_t> group = summing(own, d, t);
         group_layout one = layout_of(group, in);
@@ -158,7 +173,9 @@ inline list<module_layout> plan_layouts(const plan& of, const cluster_facts& in)
           return index{g.nodes} * 65536 + index{g.sharers} * g.per_node;
         };
         if (spread(one) > spread(most)) most = one;
+        kinds |= one.kinds;
       }
+      most.kinds = kinds;
       out[k].sums.push(most);
     }
   }

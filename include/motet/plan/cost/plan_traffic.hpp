@@ -7,21 +7,24 @@ namespace motet {
 
 namespace detail {
 
-// What leaves each node in a step.
+// What leaves each node in a step, but for joins: of the busiest node of each kind.
 class traffic_counter {
  public:
   explicit traffic_counter(const plan_pricer& by)
       : by_(by), on_(by.cluster()), out_(on_.nodes, 0), known_(on_.nodes, 0) {}
 
-  double busiest() {
+  list<double> busiest() {
     for (index k = 0; k < by_.whole().modules.size(); ++k) {
       if (by_.model().towers[k].cached) continue;
       boundaries(k);
       groups(k);
       sums(k);
     }
-    double most = 0;
-    for (const double each : out_) most = std::max(most, each);
+    list<double> most(on_.kinds(), 0);
+    for (index n = 0; n < out_.size(); ++n) {
+      double& own = most[on_.kind(static_cast<std::int32_t>(n))];
+      own = std::max(own, out_[n]);
+    }
     return most;
   }
 
@@ -109,7 +112,13 @@ class traffic_counter {
 
 }  // namespace detail
 
-// Bytes that leave the busiest node in a step, but for those of joins.
-inline double node_traffic(const plan_pricer& by) { return detail::traffic_counter(by).busiest(); }
+// Bytes that leave the busiest node of each kind in a step, and of them all, but for those of joins.
+inline list<double> node_traffic_of_kinds(const plan_pricer& by) {
+  return detail::traffic_counter(by).busiest();
+}
+inline double node_traffic(const plan_pricer& by) {
+  const list<double> kinds = node_traffic_of_kinds(by);
+  return *std::max_element(kinds.begin(), kinds.end());
+}
 
 }  // namespace motet

@@ -37,26 +37,104 @@ struct device_facts {
   friend constexpr bool operator==(const device_facts&, const device_facts&) = default;
 };
 
-// Equal devices in equal nodes. Ranks are devices, node after node.
+// Nodes that are alike, from one of a cluster on: to the next such run, or to the cluster's last.
+struct node_run {
+  std::int32_t first = 0;  // node
+  std::int32_t kind = 0;   // 0: like the cluster's first nodes; equal runs are of one kind
+  device_facts device;
+  wire inside, between;
+  double of_device = 0;
+  constexpr bool alike(const node_run& other) const {
+    return device == other.device && inside == other.inside && between == other.between &&
+           of_device == other.of_device;
+  }
+  friend constexpr bool operator==(const node_run&, const node_run&) = default;
+};
+
+// Nodes with equally many devices. Ranks are devices, node after node. Devices are equal, or of several
+// kinds, each with runs of nodes: then what stands here is of the first run, and `others` has those behind.
 // Asks for: rates in FLOPs and bytes a second, sizes in bytes, times in seconds.
 // Memory: some numbers, however many devices there are.
 // Errors: none of its own.
 // Example:
-//   double peak_flops(const cluster_facts& on) { return on.devices() * on.device.half_flops; }
+//   double peak_flops(const cluster_facts& on) {
+//     double sum = 0;
+//     for (std::int32_t rank = 0; rank < on.devices(); ++rank)
+//       sum += on.run(on.node(rank)).device.half_flops;
+//     return sum;
+//   }
 struct cluster_facts {
+  static constexpr index most_runs = 8;
+
   label name;
   device_facts device;
-  std::int32_t nodes = 1;
+  std::int32_t nodes = 1;  // of all kinds
   std::int32_t devices_per_node = 1;
   wire inside;                // of each device to another of its node, each way
   wire between;               // of each node to all others, each way: its devices share it
   double of_device = 0;       // bytes a second of `between` that one device can have; 0: all of them
   training_bytes bytes = {};  // how training there keeps its numbers where nobody says otherwise
+  std::int32_t more_runs = 0;
+  node_run others[most_runs - 1] = {};
 
   constexpr std::int32_t devices() const { return nodes * devices_per_node; }
   constexpr std::int32_t node(std::int32_t rank) const { return rank / devices_per_node; }
   constexpr network wires() const { return {inside, between, devices_per_node}; }
+
+  constexpr index runs() const { return index{more_runs} + 1; }
+  struct node_span {
+    std::int32_t first, end;
+  };
+  constexpr node_span nodes_of_run(index r) const {
+    return {r > 0 ? others[r - 1].first : 0, r < more_runs ? others[r].first : nodes};
+  }
+  // The run that a node is in.
+  constexpr node_run run(std::int32_t node) const {
+    const index r = run_of(node);
+    return r > 0 ? others[r - 1] : node_run{0, 0, device, inside, between, of_device};
+  }
+  // What tells kinds of devices apart: numbers from 0 on, and sets of them with a bit for each.
+  constexpr std::int32_t kind(std::int32_t node) const {
+    const index r = run_of(node);
+    return r > 0 ? others[r - 1].kind : 0;
+  }
+  constexpr node_run of_kind(std::int32_t kind) const {
+    for (index r = 0; r < more_runs; ++r)
+      if (kind > 0 && others[r].kind == kind) return others[r];
+    return run(0);
+  }
+  constexpr std::uint32_t kind_bit(std::int32_t node) const { return 1u << kind(node); }
+  constexpr std::int32_t kinds() const {
+    std::int32_t most = 0;
+    for (index r = 0; r < more_runs; ++r) most = others[r].kind > most ? others[r].kind : most;
+    return most + 1;
+  }
+  constexpr std::uint32_t all_kinds() const { return (1u << kinds()) - 1; }
+
+  // Nodes behind the last one; false where there is no room for another run. Such as the last ones make its
+  // run longer, so a cluster does not tell in how many pieces it was written.
+  constexpr bool add(std::int32_t count, node_run like) {
+    if (like.alike(run(nodes - 1))) {
+      nodes += count;
+      return true;
+    }
+    if (runs() == most_runs) return false;
+    like.first = nodes;
+    like.kind = kinds();
+    for (index r = more_runs - 1; r >= -1; --r)
+      if (const node_run known = run(r >= 0 ? others[r].first : 0); like.alike(known)) like.kind = known.kind;
+    others[more_runs++] = like;
+    nodes += count;
+    return true;
+  }
   friend constexpr bool operator==(const cluster_facts&, const cluster_facts&) = default;
+
+ private:
+  constexpr index run_of(std::int32_t node) const {
+    index r = more_runs;
+    while (r > 0 && node < others[r - 1].first) --r;
+    return r;
+  }
 };
 
 }  // namespace motet

@@ -78,10 +78,13 @@ inline constexpr cluster_facts known_clusters[] = {
 inline constexpr std::int64_t most_devices = 1 << 20;
 
 // `what` names the numbers that are refused with MT-P76.
-inline void require_size(const cluster_facts& of, std::string_view what) {
-  const std::int64_t devices = std::int64_t{of.nodes} * of.devices_per_node;
+inline void require_size(std::int64_t nodes, std::int32_t devices_per_node, std::string_view what) {
+  const std::int64_t devices = nodes * devices_per_node;
   if (devices > most_devices)
     fail(cluster_of_no_size, sentence({what, " are ", devices, " devices, wanted at most ", most_devices}));
+}
+inline void require_size(const cluster_facts& of, std::string_view what) {
+  require_size(of.nodes, of.devices_per_node, what);
 }
 
 // The cluster of this name; null when there is none.
@@ -91,14 +94,44 @@ constexpr const cluster_facts* find_cluster(std::string_view name) {
   return nullptr;
 }
 
+// Nodes of another cluster behind those of `to`. `what` names them where they are refused (MT-P76).
+inline void add_nodes(cluster_facts& to, const cluster_facts& more, std::string_view what) {
+  if (more.devices_per_node != to.devices_per_node)
+    fail(cluster_of_no_size,
+         sentence({what, " has nodes of ", more.devices_per_node,
+                   " devices, wanted as many as the nodes before it, ", to.devices_per_node}));
+  for (index r = 0; r < more.runs(); ++r) {
+    const auto [first, end] = more.nodes_of_run(r);
+    require_size(std::int64_t{to.nodes} + end - first, to.devices_per_node,
+                 sentence({what, " and the nodes before it"}));
+    if (!to.add(end - first, more.run(first)))
+      fail(cluster_of_no_size, sentence({what, " makes one run of like nodes more than ",
+                                         cluster_facts::most_runs, ", the most that a cluster has"}));
+  }
+}
+
 // What is no cluster is refused (MT-P75, MT-P76). `text` is NAME, NAME:NODES or NAME:NODESxDEVICES; the way
-// out of a node stays the same when it has fewer devices.
+// out of a node stays the same when it has fewer devices. Several with + between them are one cluster of
+// several kinds, whose training keeps its numbers as on the first.
 // Asks for: a name that is listed here, with one node and one device at least.
 // Memory: a cluster's numbers.
 // Errors: MT-P75, MT-P76
 // Example:
-//   const cluster_facts two_nodes = cluster_named("h100:2");
+//   const cluster_facts two_nodes = cluster_named("h100:2"), old_and_new = cluster_named("h100:2+a100:4");
 inline cluster_facts cluster_named(std::string_view text) {
+  // A sign of a number is none between names.
+  const bool of_number = text.find(":+") != text.npos || text.find("x+") != text.npos;
+  if (const std::size_t plus = text.find('+'); plus != text.npos && !of_number) {
+    cluster_facts out = cluster_named(text.substr(0, plus));
+    for (std::size_t at = plus; at < text.size();) {
+      const std::size_t next = std::min(text.find('+', at + 1), text.size());
+      const std::string_view part = text.substr(at + 1, next - at - 1);
+      add_nodes(out, cluster_named(part), part);
+      at = next;
+    }
+    out.name = text;
+    return out;
+  }
   const std::size_t colon = std::min(text.find(':'), text.size());
   const std::string name(text.substr(0, colon));
   // "hopper-512": as many devices of such nodes.

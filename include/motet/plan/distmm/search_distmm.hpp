@@ -246,13 +246,15 @@ inline index offer_rungs(plan_ranking<>& ranking, const published_question& aske
 
 }  // namespace detail
 
-// Throws MT-P85 where nothing fits, MT-P86 to MT-P88 for what cannot be asked.
+// Of unlike devices it chooses as if all were the slowest; plans are played on what there is. Throws MT-P85
+// where nothing fits, MT-P86 to MT-P88 for what cannot be asked.
 inline search_result search_distmm(const model_shape& model, const cluster_facts& on, index samples,
                                    const search_options& options = {}) {
   const published_question asked(model, on, samples, options);
   plan_ranking ranking(asked.model, on, samples, asked.options);
-  const index considered = detail::offer_rungs(ranking, asked, on, samples);
-  if (ranking.empty()) detail::refuse_apart(asked, on, samples);
+  const cluster_facts alike = as_one_kind(on);
+  const index considered = detail::offer_rungs(ranking, asked, alike, samples);
+  if (ranking.empty()) detail::refuse_apart(asked, alike, samples);
   return ranking.result(considered);
 }
 

@@ -94,14 +94,16 @@ inline index offer_all_monoliths(plan_ranking<>& ranking, const published_questi
 
 // The baseline of the paper on DistMM, Megatron-LM without a pipeline, which would change the loss: all
 // towers on all ranks, one tensor degree for them all, the smallest that fits their sum, over several nodes
-// if need be; replicas on the rest. Forwards run again for what does not fit. Throws MT-P85 where nothing
-// fits, MT-P86 to MT-P88 for what cannot be asked.
+// if need be; replicas on the rest. Forwards run again for what does not fit. Of unlike devices it chooses as
+// if all were the slowest; plans are played on what there is. Throws MT-P85 where nothing fits, MT-P86 to
+// MT-P88 for what cannot be asked.
 inline search_result search_megatron(const model_shape& model, const cluster_facts& on, index samples,
                                      const search_options& options = {}) {
   const published_question asked(model, on, samples, options);
   plan_ranking ranking(asked.model, on, samples, asked.options);
-  const index considered = detail::offer_all_monoliths(ranking, asked, on, samples);
-  if (ranking.empty()) detail::refuse_monolith(asked, on, samples);
+  const cluster_facts alike = as_one_kind(on);
+  const index considered = detail::offer_all_monoliths(ranking, asked, alike, samples);
+  if (ranking.empty()) detail::refuse_monolith(asked, alike, samples);
   return ranking.result(considered);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/plan/describe/cluster.hpp>
+#include <motet/plan/describe/cluster_kinds.hpp>
 #include <motet/plan/disttrain/chain_model.hpp>
 
 namespace motet {
@@ -40,7 +40,7 @@ struct chain_plan {
 class chain_costs {
  public:
   constexpr chain_costs(const chain_model& model, const cluster_facts& on, index samples)
-      : model_(model), on_(on), samples_(samples) {}
+      : model_(model), on_(as_one_kind(on)), samples_(samples) {}
 
   constexpr const chain_model& model() const { return model_; }
   constexpr const cluster_facts& cluster() const { return on_; }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/meta/list.hpp>
-#include <motet/plan/describe/cluster.hpp>
+#include <motet/plan/describe/cluster_kinds.hpp>
 #include <motet/plan/describe/messages.hpp>
 #include <motet/schedule/core/voice.hpp>
 
@@ -98,7 +98,7 @@ class filled_costs {
   static constexpr index exchanges = 4;  // of a layer forward, each of which leaves a gap
 
   filled_costs(const filled_model& model, const cluster_facts& on, filled_rates rates = {})
-      : model_(model), on_(on), rates_(rates) {}
+      : model_(model), on_(as_one_kind(on)), rates_(rates) {}
 
   const filled_model& model() const { return model_; }
   const cluster_facts& cluster() const { return on_; }

@@ -30,7 +30,7 @@ void each_seat(const list<seating>& towers, const cluster_facts& on, index k, se
   if (k == towers.size()) return visit(made);
   const std::int32_t size = towers[k].split.tensor;
   for (std::int32_t n = 0; n < on.nodes; ++n) {
-    if (used[n] + size > on.devices_per_node) continue;
+    if (used[n] + size > on.devices_per_node || (towers[k].kinds & on.kind_bit(n)) == 0) continue;
     seat_layout more = made;
     list<std::int32_t> taken = used;
     if (more.ranks.size() == k) more.ranks.push({});

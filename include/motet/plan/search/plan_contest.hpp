@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/plan/cost/layers_by_speed.hpp>
 #include <motet/plan/search/plan_ranking.hpp>
 #include <motet/plan/search/plan_sketch.hpp>
 
@@ -32,11 +33,8 @@ class plan_contest {
         const join_cost join = join_of(made, model_, on_, options_.bytes, samples_, options_.play);
         if (hopeless(step_seconds(of.seconds, joins_, join.compute + join.exchange), of.ranks())) continue;
       }
-      const index before = simulated();
-      ranking_.offer(made, {of});
-      if (simulated() == before) continue;
-      played_ += least_played;
-      for (const module_plan& each : made.modules) played_ += index{each.stages()} * each.microbatches;
+      play(made, of);
+      if (plan cut = made; cut_by_speed(cut, model_, on_, options_.bytes)) play(cut, of);
     }
   }
   // A plan that takes at least so long on so many ranks cannot be the best.
@@ -60,6 +58,17 @@ class plan_contest {
   }
 
  private:
+  void play(const plan& made, const plan_sketch& of) {
+    const index before = simulated();
+    by_structure own{of};
+    for (index k = 0; k < made.modules.size(); ++k)
+      own.sketch.points[k].kinds = kinds_of(made.modules[k].on.ranks(), on_);
+    ranking_.offer(made, own);
+    if (simulated() == before) return;
+    played_ += least_played;
+    for (const module_plan& each : made.modules) played_ += index{each.stages()} * each.microbatches;
+  }
+
   static constexpr index least_played = 100;  // what a plan costs beside its microbatches
   static constexpr double nearly = 1e-9;      // times that differ by less are equal
   // Of equally fast plans the one on fewer ranks is better, then the simpler one.

@@ -31,7 +31,7 @@ class plan_ranking {
     if (!estimate(of, model_, on_, options_.bytes, samples_, made.found.gives, options_.play).ok())
       return false;
     ++simulated_;
-    if (made.found.gives.memory_bytes > on_.device.memory_bytes) return false;
+    if (!fits(made.found.gives, on_)) return false;
     keep(made);
     return true;
   }

@@ -19,10 +19,12 @@ struct plan_sketch {
     for (index k = 0; k < points.size(); ++k) sum += hosts[k] < 0 ? points[k].ranks() : 0;
     return sum;
   }
-  // A list of the best tells plans apart by degrees, and by who shares ranks.
+  // A list of the best tells plans apart by degrees, by kinds of devices, and by who shares ranks.
   bool same_structure(const plan_sketch& other) const {
     for (index k = 0; k < points.size(); ++k)
-      if (hosts[k] != other.hosts[k] || !(points[k].split == other.points[k].split)) return false;
+      if (hosts[k] != other.hosts[k] || !(points[k].split == other.points[k].split) ||
+          points[k].kinds != other.points[k].kinds)
+        return false;
     return true;
   }
   bool simpler(const plan_sketch& other) const {
@@ -54,7 +56,7 @@ inline list<seating> seatings_of(const plan_sketch& of, const model_shape& model
   for (index k = 0; k < of.points.size(); ++k) {
     const double features = static_cast<double>(samples) * bytes_of_sample(model, k, bytes, play);
     out.push({of.points[k].split, of.points[k].boundary_bytes, of.points[k].gradient_bytes, of.hosts[k],
-              features});
+              features, of.points[k].kinds});
   }
   return out;
 }

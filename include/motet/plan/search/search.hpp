@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/plan/search/balance_kinds.hpp>
 #include <motet/plan/search/search_every.hpp>
 #include <motet/plan/search/shared_ranks.hpp>
 
@@ -22,7 +23,7 @@ class plan_searcher {
         small_(on.devices() <= every_plan::most_devices && model.towers.size() <= every_plan::most_towers),
         contest_(model, on, samples, options, joins_),
         limit_(options, contest_),
-        library_(std::in_place, model, on, samples / joins_, joins_, options, small_) {}
+        library_(std::in_place, model, on, samples / joins_, joins_, options, small_, 1, false) {}
 
   search_result run() {
     look();
@@ -40,12 +41,12 @@ class plan_searcher {
     // Bytes of shared ranks and of uneven microbatches are known better when a plan is played.
     for (const double room : {0.95, 0.8}) {
       if (!contest_.empty() || limit_.over()) break;
-      library_.emplace(model_, on_, samples_ / joins_, joins_, options_, small_, room);
+      library_.emplace(model_, on_, samples_ / joins_, joins_, options_, small_, room, false);
       guided(rank_steps(), options_.finalists);
     }
     if (contest_.empty() && limit_.over()) {
       limit_.lift();
-      library_.emplace(model_, on_, samples_ / joins_, joins_, options_, small_);
+      library_.emplace(model_, on_, samples_ / joins_, joins_, options_, small_, 1, false);
       return look();
     }
     if (!contest_.empty() && step_nodes() > 1) {
@@ -71,8 +72,12 @@ class plan_searcher {
     list<index> out;
     const index devices = on_.devices(), node = on_.devices_per_node;
     for (index n = 1; n <= devices; ++n)
-      if (devices <= 64 || n <= node || n % (node * step_nodes()) == 0 || n == devices) out.push(n);
+      if (devices <= 64 || n <= node || n % (node * step_nodes()) == 0 || fills_place(n)) out.push(n);
     return out;
+  }
+  bool fills_place(index devices) const {
+    return std::any_of(library_->places().begin(), library_->places().end(),
+                       [&](const device_place& each) { return each.devices() == devices; });
   }
   list<index> steps_around(const plan_sketch& found) const {
     list<index> out;
@@ -85,6 +90,15 @@ class plan_searcher {
     }
     return out;
   }
+
+  // What some towers can do that share ranks in a place, or one by itself: on every number of ranks what
+  // nothing on as many or fewer ranks beats. Hosts are numbers of all towers, points come in the order of the
+  // members. Groupings have most groups in common.
+  struct group {
+    list<plan_sketch> choices;
+    index considered = 0;
+  };
+  using known_groups = std::map<std::pair<index, std::vector<index>>, group>;
 
   // Balances every grouping of the towers, and plays what comes out best.
   void guided(const list<index>& steps, index finalists) {
@@ -100,38 +114,17 @@ class plan_searcher {
         limit_.leave(ways.size() - number, ways.size(), "ways to share ranks");
         break;
       }
-      list<list<tower_choice>> choices;
-      std::vector<const list<plan_sketch>*> meant;
-      const index count = 1 + *std::max_element(groups.begin(), groups.end());
-      for (index g = 0; g < count; ++g) {
-        list<index> members;
-        for (index k = 0; k < towers; ++k)
-          if (groups[k] == g) members.push(k);
-        meant.push_back(&group_choices(members, steps, known));
-        list<tower_choice> own;
-        for (const plan_sketch& each : *meant.back()) own.push({each.ranks(), each.seconds});
-        choices.push(own);
-      }
-      list<balanced> found = balance(choices, on_.devices(), joins_);
-      for (index i = 0; i < std::min(found.size(), finalists); ++i) {
-        plan_sketch made{list<tower_point>(towers), list<index>(towers, -1), found[i].seconds};
-        for (index g = 0; g < count; ++g) {
-          const plan_sketch& part = (*meant[as_size(g)])[found[i].choices[g]];
-          for (index k = 0, m = 0; k < towers; ++k) {
-            if (groups[k] != g) continue;
-            made.points[k] = part.points[m];
-            made.hosts[k] = part.hosts[m];
-            ++m;
-          }
-        }
-        all.push(made);
-      }
+      each_placing(groups, [&](const list<index>& places) {
+        balance_group(groups, places, steps, finalists, known, all);
+      });
     }
     if (cut_) limit_.leave("some combinations on shared ranks");
     limit_.leave(skipped_, sizes_, "numbers of ranks");
     list<plan_sketch> played;
+    finalists *= on_.kinds();
     constexpr index most_alike = 3;
-    const index most_seats = step_nodes() > 1 ? 1 : 2;
+    // Seats are sorted by what leaves nodes; how fast their devices are shows when they are played.
+    const index most_seats = on_.kinds() > 1 ? 8 : step_nodes() > 1 ? 1 : 2;
     for (const plan_sketch* const next : by_time(all, joins_)) {
       const plan_sketch& each = *next;
       if (played.size() >= finalists || contest_.played() > most_played) break;
@@ -147,38 +140,87 @@ class plan_searcher {
     }
   }
 
-  // What some towers can do that share ranks, or one by itself: on every number of ranks what nothing on as
-  // many or fewer ranks beats. Hosts are numbers of all towers, points come in the order of the members.
-  // Groupings have most groups in common.
-  struct group {
-    list<plan_sketch> choices;
-    index considered = 0;
-  };
-  using known_groups = std::map<std::vector<index>, group>;
-  const list<plan_sketch>& group_choices(const list<index>& members, const list<index>& steps,
+  // Calls visit(places) for ways to put groups of towers into places, a number for each group: all of them in
+  // one with any devices, and all other ways where these are few, else those where each group is on one kind.
+  template <class Visit>
+  void each_placing(const list<index>& groups, Visit visit) {
+    constexpr index most_placings = 256, most_tried = 4096;
+    const index count = 1 + *std::max_element(groups.begin(), groups.end()),
+                places = std::ssize(library_->places()), kinds = on_.kinds();
+    for (index place = places == 1 ? 0 : kinds; place < places; ++place) visit(list<index>(count, place));
+    if (places == 1) return;
+    index ways = 1;
+    for (index g = 0; g < count; ++g) ways = std::min(ways * places, 2 * most_placings);
+    const index choices = ways <= most_placings ? places : kinds;
+    list<index> own(count, 0);
+    for (index g = 0, tried = 0; g < count && tried < most_tried; ++tried) {
+      if (own[0] < kinds || std::any_of(own.begin(), own.end(), [&](index p) { return p != own[0]; }))
+        visit(own);
+      for (g = 0; g < count && ++own[g] == choices; ++g) own[g] = 0;
+    }
+  }
+  // The best numbers of ranks of groups that are in these places.
+  void balance_group(const list<index>& groups, const list<index>& places, const list<index>& steps,
+                     index finalists, known_groups& known, list<plan_sketch>& all) {
+    const index towers = groups.size(), kinds = on_.kinds();
+    list<list<tower_choice>> choices;
+    std::vector<const list<plan_sketch>*> meant;
+    list<index> kind_of, devices;
+    for (index kind = 0; kind < kinds; ++kind) devices.push(library_->places()[as_size(kind)].devices());
+    for (index g = 0; g < places.size(); ++g) {
+      list<index> members;
+      for (index k = 0; k < towers; ++k)
+        if (groups[k] == g) members.push(k);
+      meant.push_back(&group_choices(members, places[g], steps, known));
+      list<tower_choice> own;
+      for (const plan_sketch& each : *meant.back()) own.push({each.ranks(), each.seconds});
+      choices.push(own);
+      kind_of.push(places[g] < kinds ? places[g] : -1);
+    }
+    const list<balanced> found = balance_kinds(choices, kind_of, devices, joins_);
+    for (index i = 0; i < std::min(found.size(), finalists); ++i) {
+      plan_sketch made{list<tower_point>(towers), list<index>(towers, -1), found[i].seconds};
+      for (index g = 0; g < places.size(); ++g) {
+        const plan_sketch& part = (*meant[as_size(g)])[found[i].choices[g]];
+        for (index k = 0, m = 0; k < towers; ++k) {
+          if (groups[k] != g) continue;
+          made.points[k] = part.points[m];
+          made.hosts[k] = part.hosts[m];
+          ++m;
+        }
+      }
+      all.push(made);
+    }
+  }
+
+  const list<plan_sketch>& group_choices(const list<index>& members, index place, const list<index>& steps,
                                          known_groups& known) {
-    const auto [at, anew] = known.try_emplace(std::vector<index>(members.begin(), members.end()));
-    if (anew) find_choices(members, steps, at->second);
+    const auto [at, anew] =
+        known.try_emplace(std::pair(place, std::vector<index>(members.begin(), members.end())));
+    if (anew) find_choices(members, place, steps, at->second);
     considered_ += at->second.considered;
     return at->second.choices;
   }
-  void find_choices(const list<index>& members, const list<index>& steps, group& out) {
+  void find_choices(const list<index>& members, index place, const list<index>& steps, group& out) {
     index last = 0;
+    const index most = library_->places()[as_size(place)].devices();
     for (const index ranks : steps) {
+      if (ranks > most) break;
       ++sizes_;
       // When it is over, numbers from twice the last one on are enough to have a plan for all ranks.
-      if (limit_.over("finding what towers take", sizes_, 0) && ranks < 2 * last && ranks != steps.back()) {
+      if (limit_.over("finding what towers take", sizes_, 0) && ranks < 2 * last && ranks != steps.back() &&
+          ranks != most) {
         ++skipped_;
         continue;
       }
       last = ranks;
       list<plan_sketch> here;
       if (members.size() == 1) {
-        for (const tower_point& each : library_->best(members[0], ranks, false))
+        for (const tower_point& each : library_->best(members[0], ranks, false, place))
           here.push({{each}, {-1}, each.seconds});
-        out.considered += library_->count(members[0], ranks);
+        out.considered += library_->count(members[0], ranks, place);
       } else {
-        share(members, ranks, out, here);
+        share(members, place, ranks, out, here);
       }
       for (const plan_sketch* const next : by_time(here, joins_)) {
         const auto covered = [&](const plan_sketch& by) { return covers(by.seconds, next->seconds, joins_); };
@@ -186,13 +228,13 @@ class plan_searcher {
       }
     }
   }
-  void share(const list<index>& members, index ranks, group& known, list<plan_sketch>& out) {
+  void share(const list<index>& members, index place, index ranks, group& known, list<plan_sketch>& out) {
     std::vector<phase_seconds> met;
     for (const plan_sketch& each : known.choices) met.push_back(each.seconds);
     for (index host = 0; host < members.size(); ++host) {
       std::vector<shared_ranks::chosen> ways;
-      for (index m = 0; m < members.size(); ++m) ways.push_back(ways_beside(members, host, ranks, m));
-      shared_ranks all(ways, on_.device.memory_bytes, joins_);
+      for (index m = 0; m < members.size(); ++m) ways.push_back(ways_beside(members, host, place, ranks, m));
+      shared_ranks all(ways, library_->places()[as_size(place)].as_one.device.memory_bytes, joins_);
       known.considered += all.size();
       all.each(
           std::move(met),
@@ -211,13 +253,14 @@ class plan_searcher {
     }
   }
   // The points of a tower that shares its host's ranks, or a part of them.
-  shared_ranks::chosen ways_beside(const list<index>& members, index host, index ranks, index m) {
+  shared_ranks::chosen ways_beside(const list<index>& members, index host, index place, index ranks,
+                                   index m) {
     constexpr index fewest_ways = 16, most_ways = 4;
     shared_ranks::chosen out;
     for (index part = 1; part <= (m == host ? 1 : most_ways); part *= 2) {
       // equal numbers are met with the other one as host
       if (ranks % part != 0 || (part == 1 && m < host)) continue;
-      const list<tower_point>& own = library_->best(members[m], ranks / part, true);
+      const list<tower_point>& own = library_->best(members[m], ranks / part, true, place);
       for (index i = 0; i < std::min(own.size(), fewest_ways / (members.size() - 1)); ++i)
         out.push_back(&own[i]);
     }
@@ -228,7 +271,22 @@ class plan_searcher {
     look();
     return !contest_.empty();
   }
+  // Of several kinds it is told what the thriftiest plan of each tower has on a rank, beside each kind's room.
+  [[noreturn]] void refuse_kinds() {
+    list<double> least(model_.towers.size(), 1e300);
+    for (index i = 0; i < std::ssize(library_->questions()); ++i) {
+      tower_question asked = library_->questions()[as_size(i)];
+      asked.thorough = false;
+      tower_point_finder here(asked);
+      for (const index n : rank_steps())
+        if (n <= asked.on.devices()) static_cast<void>(here.on(n));
+      double& own = least[i % model_.towers.size()];
+      own = std::min(own, here.least_bytes());
+    }
+    refuse_on_kinds(model_, on_, least);
+  }
   [[noreturn]] void refuse() {
+    if (on_.kinds() > 1) refuse_kinds();
     list<tower_need> needs;
     index most = 0, sum = 0;
     for (tower_question asked : library_->questions()) {

@@ -29,7 +29,8 @@ class every_plan {
     for (index k = 0; k < towers_; ++k) {
       std::vector<const tower_point*> own;
       for (index n = 1; n <= on_.devices(); ++n)
-        for (const tower_point& each : library_.points(k, n)) own.push_back(&each);
+        for (index place = 0; place < std::ssize(library_.places()); ++place)
+          for (const tower_point& each : library_.points(k, n, place)) own.push_back(&each);
       std::stable_sort(own.begin(), own.end(), [&](const tower_point* a, const tower_point* b) {
         return least_of(*a) < least_of(*b);
       });
@@ -93,19 +94,27 @@ class every_plan {
       if (possible(hosts, k, made)) combine(hosts, k + 1, made);
     }
   }
-  // Whether there are ranks for the first towers.
+  // Whether there are ranks for the first towers: of each kind, and of all.
   bool possible(const list<index>& hosts, index k, const chosen& made) const {
-    index own = 0;
     for (index i = 0; i <= k; ++i) {
-      const index mine = at(made, i).ranks();
-      if (hosts[i] < 0) {
-        own += mine;
-      } else if (hosts[i] <= k) {
-        const index host = at(made, hosts[i]).ranks();
-        if (mine > host || (mine == host && i < hosts[i])) return false;
-      }
+      if (hosts[i] < 0 || hosts[i] > k) continue;
+      const index mine = at(made, i).ranks(), host = at(made, hosts[i]).ranks();
+      if (mine > host || (mine == host && i < hosts[i])) return false;
+      if (at(made, i).kinds != at(made, hosts[i]).kinds) return false;
     }
-    return own <= on_.devices();
+    for (const device_place& place : library_.places()) {
+      index own = 0;
+      for (index i = 0; i <= k; ++i)
+        if (hosts[i] < 0 && (at(made, i).kinds & ~place.kinds) == 0) own += at(made, i).ranks();
+      if (own > place.devices()) return false;
+    }
+    return true;
+  }
+  double room(std::uint32_t kinds) const {
+    double most = 0;
+    for (const device_place& place : library_.places())
+      if (place.kinds == kinds) most = std::max(most, place.as_one.device.memory_bytes);
+    return most;
   }
   void close(const list<index>& hosts, const chosen& made) {
     leaf out{0, 0, {}, made, hosts_.size() - 1};
@@ -123,7 +132,7 @@ class every_plan {
         bytes += at(made, k).least_bytes;
         busy = std::max(busy, at(made, k).busy);
       }
-      if (bytes > on_.device.memory_bytes) return;
+      if (bytes > room(at(made, h).kinds)) return;
       ranks += at(made, h).ranks();
       out.phases = slower(out.phases, least_together({group.data(), count}));
       usual = slower(usual, together({group.data(), count}));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/plan/describe/cluster.hpp>
+#include <motet/plan/describe/cluster_kinds.hpp>
 #include <motet/plan/describe/messages.hpp>
 #include <motet/plan/describe/tower.hpp>
 #include <motet/plan/search/search_result.hpp>
@@ -199,6 +199,38 @@ struct tower_need {
     wanted += ", and " + named(worst) + " with the others on the same ones is " + in_words(all - memory) +
               " short" + has;
   fail(model_fits_nowhere, wanted + "; " + remedy);
+}
+
+// The same on devices of several kinds; `least` has each tower's bytes on the fullest rank of its thriftiest
+// plan there.
+[[noreturn]] inline void refuse_on_kinds(const model_shape& model, const cluster_facts& on,
+                                         const list<double>& least) {
+  std::string rooms;
+  double most = 0;
+  for (std::int32_t kind = 0; kind < on.kinds(); ++kind) {
+    const cluster_facts own = of_kinds(on, 1u << kind);
+    most = std::max(most, own.device.memory_bytes);
+    rooms += sentence({(kind == 0               ? ""
+                        : kind + 1 < on.kinds() ? ", "
+                                                : " and "),
+                       own.devices(), (own.devices() == 1 ? " device" : " devices"), " with ",
+                       in_words(own.device.memory_bytes)});
+  }
+  std::string wants;
+  index worst = 0;
+  for (index k = 0; k < least.size(); ++k) {
+    const std::string who(model.towers[k].name.view());
+    if (least[k] > 1e200)
+      fail(no_plan_left,
+           "no plan of " + who + " has what is pinned, and one sample for each replica, on " + rooms);
+    if (least[k] > least[worst]) worst = k;
+    wants += sentence({(k == 0 ? "" : ", "), who, " ", in_words(least[k])});
+  }
+  if (least[worst] > most)
+    fail(model_fits_nowhere, sentence({model.towers[worst].name.view(), " is ", in_words(least[worst] - most),
+                                       " short of the roomiest of ", rooms, ", however it is cut"}));
+  fail(model_fits_nowhere, sentence({"the fullest ranks of the thriftiest plans have ", wants,
+                                     ", which fits alone but not together on ", rooms}));
 }
 
 }  // namespace motet

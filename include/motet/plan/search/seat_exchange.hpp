@@ -46,6 +46,10 @@ class seat_exchange {
       if (taken[r] == 0) idle_[on_.node(r)].push(r);
   }
   std::int32_t* ranks_of(const group& each) { return of_.ranks[each.tower].data() + each.first; }
+  bool allows(const group& each, index node) const {
+    return on_.more_runs == 0 ||
+           (towers_[each.tower].kinds & on_.kind_bit(static_cast<std::int32_t>(node))) != 0;
+  }
   std::int32_t size_of(const group& each) const { return towers_[each.tower].split.tensor; }
   bool lighter() {
     const double bytes = busiest_node(towers_, of_.ranks, on_);
@@ -57,7 +61,7 @@ class seat_exchange {
     const std::int32_t size = size_of(a);
     list<std::int32_t>& there = idle_[node];
     std::int32_t* const own = ranks_of(a);
-    if (there.size() < size || on_.node(own[0]) == node) return false;
+    if (there.size() < size || on_.node(own[0]) == node || !allows(a, node)) return false;
     std::int32_t* const free = there.end() - size;
     std::swap_ranges(own, own + size, free);
     if (lighter()) {
@@ -73,6 +77,7 @@ class seat_exchange {
     const std::int32_t size = size_of(a);
     std::int32_t *const x = ranks_of(a), *const y = ranks_of(b);
     if (size != size_of(b) || on_.node(*x) == on_.node(*y)) return false;
+    if (!allows(a, on_.node(*y)) || !allows(b, on_.node(*x))) return false;
     std::swap_ranges(x, x + size, y);
     if (lighter()) return true;
     std::swap_ranges(x, x + size, y);

@@ -16,7 +16,8 @@ struct seating {
   double gradient_bytes = 0;  // of one rank
   // the tower whose ranks it shares, the last of them, if it has fewer; -1: it has its own
   index with = -1;
-  double feature_bytes = 0;  // of all its samples, that whoever meets it in joins gets in a step
+  double feature_bytes = 0;   // of all its samples, that whoever meets it in joins gets in a step
+  std::uint32_t kinds = ~0u;  // of devices, which it may take
 };
 
 struct seat_layout {
@@ -40,7 +41,7 @@ namespace detail {
 class free_ranks {
  public:
   free_ranks(const cluster_facts& on, const list<std::int32_t>& ranks)
-      : left_(on.nodes, 0), begins_(on.nodes, 0), ranks_(ranks.size()), total_(ranks.size()) {
+      : on_(on), left_(on.nodes, 0), begins_(on.nodes, 0), ranks_(ranks.size()), total_(ranks.size()) {
     for (const std::int32_t each : ranks) ++left_[on.node(each)];
     index end = 0;
     for (index n = 0; n < left_.size(); ++n) begins_[n] = end += left_[n];
@@ -51,22 +52,26 @@ class free_ranks {
     }
     begin();
   }
-  void begin() { begin_at(0); }
+  // Only ranks of these kinds of devices are taken from now on.
+  void begin(std::uint32_t kinds = ~0u) { begin_at(0, kinds); }
   // Ranks are taken from the fullest node that has room for all `count`, else from the emptiest.
-  void begin_anew(index count) {
+  void begin_anew(index count, std::uint32_t kinds = ~0u) {
+    kinds_ = kinds;
     index first = 0;
-    for (index n = 1; n < left_.size(); ++n) {
+    while (first + 1 < left_.size() && !allows(first)) ++first;
+    for (index n = first + 1; n < left_.size(); ++n) {
       const index here = left_[n], there = left_[first];
+      if (!allows(n)) continue;
       if (here >= count ? there < count || here < there : here > there) first = n;
     }
-    begin_at(first);
+    begin_at(first, kinds);
   }
   bool take(std::int32_t count, list<std::int32_t>& out) {
     if (total_ < count) return false;
     while (passed_.size() <= count) passed_.push(0);
     // Nodes only get emptier: those that had no room for so many never will.
     index& from = passed_[count];
-    while (from < left_.size() && left_[node(from)] < count) ++from;
+    while (from < left_.size() && (left_[node(from)] < count || !allows(node(from)))) ++from;
     if (from == left_.size()) return false;
     const index n = node(from);
     for (std::int32_t i = 0; i < count; ++i) out.push(ranks_[begins_[n] + --left_[n]]);
@@ -75,7 +80,11 @@ class free_ranks {
   }
 
  private:
-  void begin_at(index first) {
+  bool allows(index node) const {
+    return on_.more_runs == 0 || (kinds_ & on_.kind_bit(static_cast<std::int32_t>(node))) != 0;
+  }
+  void begin_at(index first, std::uint32_t kinds) {
+    kinds_ = kinds;
     first_ = first;
     passed_.clear();
   }
@@ -84,6 +93,8 @@ class free_ranks {
     return first_ + passed < left_.size() ? first_ + passed : first_ + passed - left_.size();
   }
 
+  const cluster_facts& on_;
+  std::uint32_t kinds_ = ~0u;
   list<std::int32_t> left_;   // how many of each node
   list<index> begins_;        // of each node in `ranks_`, where the last one comes first
   list<std::int32_t> ranks_;  // node after node
@@ -93,9 +104,10 @@ class free_ranks {
 
 // The ranks of a mesh; empty where its tensor groups do not fit into the nodes. A context group stays in a
 // node where there is room for it.
-inline list<std::int32_t> seat(const degrees& split, seat_order order, free_ranks& from) {
-  if (order.anew) from.begin_anew(split.size());
-  else from.begin();
+inline list<std::int32_t> seat(const seating& of, seat_order order, free_ranks& from) {
+  const degrees& split = of.split;
+  if (order.anew) from.begin_anew(split.size(), of.kinds);
+  else from.begin(of.kinds);
   const std::int32_t outer = order.stages_together ? split.data : split.stages,
                      inner = order.stages_together ? split.stages : split.data;
   const std::int32_t shards = split.context * split.tensor;
@@ -181,7 +193,7 @@ inline bool seat_all(const list<seating>& towers, const list<index>& turns, cons
   out.ranks.resize(towers.size());
   for (const index k : turns) {
     if (towers[k].with >= 0) continue;
-    out.ranks[k] = seat(towers[k].split, orders[k], left);
+    out.ranks[k] = seat(towers[k], orders[k], left);
     if (out.ranks[k].empty()) return false;
   }
   for (const index k : turns) {
@@ -192,14 +204,15 @@ inline bool seat_all(const list<seating>& towers, const list<index>& turns, cons
     list<std::int32_t> own;
     own.append(host.data() + (host.size() - wanted), wanted);
     free_ranks shared(on, own);
-    out.ranks[k] = seat(towers[k].split, orders[k], shared);
+    out.ranks[k] = seat(towers[k], orders[k], shared);
     if (out.ranks[k].empty()) return false;
   }
   out.node_bytes = busiest_node(towers, out.ranks, on);
   return true;
 }
 
-// Layouts have one pattern when the same positions share nodes and ranks, whatever these are called.
+// Layouts have one pattern when the same positions share nodes and ranks, whatever these are called, and are
+// of the same kinds.
 inline list<std::int32_t> pattern_of(const seat_layout& of, const cluster_facts& on) {
   list<std::int32_t> nodes(on.nodes, -1), ranks(on.devices(), -1), out;
   std::int32_t next_node = 0, next_rank = 0;
@@ -208,6 +221,7 @@ inline list<std::int32_t> pattern_of(const seat_layout& of, const cluster_facts&
       if (nodes[on.node(rank)] < 0) nodes[on.node(rank)] = next_node++;
       if (ranks[rank] < 0) ranks[rank] = next_rank++;
       out.push(nodes[on.node(rank)]);
+      if (on.more_runs > 0) out.push(on.kind(on.node(rank)));
       out.push(ranks[rank]);
     }
   }

@@ -6,33 +6,64 @@
 
 namespace motet {
 
-// The points of all towers of a model, found once for each number of ranks.
+// Towers are placed on devices of one kind, or on any.
+struct device_place {
+  std::uint32_t kinds = 1;
+  cluster_facts as_one;                      // as a tower there sees it
+  std::int32_t stages = 1, most_stages = 0;  // that a tower there has; 0: any number
+  constexpr index devices() const { return as_one.devices(); }
+  constexpr bool has(const tower_point& of) const {
+    return of.split.stages >= stages && (most_stages == 0 || of.split.stages <= most_stages);
+  }
+};
+// Replicas on any devices wait for the slowest, stages get layers by speed; or, for bounds, all are as fast
+// as the fastest.
+inline std::vector<device_place> device_places(const cluster_facts& on, bool bounds) {
+  std::vector<device_place> out;
+  for (std::int32_t kind = 0; kind < on.kinds(); ++kind)
+    out.push_back({1u << kind, of_kinds(on, 1u << kind)});
+  if (on.kinds() == 1) return out;
+  const std::uint32_t all = on.all_kinds();
+  if (bounds) {
+    out.push_back({all, of_kinds(on, all, of_unlike::fastest)});
+  } else {
+    out.push_back({all, of_kinds(on, all, of_unlike::slowest), 1, 1});
+    out.push_back({all, of_kinds(on, all, of_unlike::mean), 2, 0});
+  }
+  return out;
+}
+
+// The points of all towers of a model in all places, found once for each number of ranks.
 class tower_library {
  public:
-  // `samples` of each loss, `room` the share of a device's memory that may be filled. Keeps the addresses of
-  // what questions have of them.
+  // `samples` of each loss, `room` the share of a device's memory that may be filled, `bounds` as
+  // device_places() has it. Keeps the addresses of what questions have of them.
   tower_library(const model_shape& model, const cluster_facts& on, index samples, index joins,
-                const search_options& options, bool thorough, double room = 1)
-      : joins_(joins), thorough_(thorough) {
-    for (index k = 0; k < model.towers.size(); ++k) {
-      questions_.push_back(question_of(model, on, k, samples, options, thorough));
-      questions_.back().room = room;
+                const search_options& options, bool thorough, double room = 1, bool bounds = true)
+      : joins_(joins), towers_(model.towers.size()), thorough_(thorough), places_(device_places(on, bounds)) {
+    for (const device_place& each : places_) {
+      for (index k = 0; k < towers_; ++k) {
+        questions_.push_back(question_of(model, each.as_one, k, samples, options, thorough));
+        questions_.back().room = room;
+        questions_.back().kinds = each.kinds;
+      }
     }
     for (const tower_question& each : questions_) finders_.emplace_back(each);
   }
 
+  // Of each place, of each tower.
   const std::vector<tower_question>& questions() const { return questions_; }
-  const list<tower_point>& points(index k, index ranks) {
-    const auto key = std::pair(k, ranks);
+  const std::vector<device_place>& places() const { return places_; }
+  const list<tower_point>& points(index k, index ranks, index place = 0) {
+    const auto key = std::tuple(k, ranks, place);
     const auto known = points_.find(key);
-    return known != points_.end() ? known->second
-                                  : points_.emplace(key, finders_[as_size(k)].on(ranks)).first->second;
+    return known != points_.end() ? known->second : points_.emplace(key, find(k, ranks, place)).first->second;
   }
   // How many there are, and those that no other one beats. Of all the others nothing stays in memory but in a
   // thorough search, which asks for them.
-  index count(index k, index ranks) { return summary_of(k, ranks).count; }
-  const list<tower_point>& best(index k, index ranks, bool shared) {
-    summary& known = summary_of(k, ranks);
+  index count(index k, index ranks, index place = 0) { return summary_of(k, ranks, place).count; }
+  const list<tower_point>& best(index k, index ranks, bool shared, index place = 0) {
+    summary& known = summary_of(k, ranks, place);
     return shared ? known.best_shared : known.best;
   }
 
@@ -41,13 +72,24 @@ class tower_library {
     index count = 0;
     list<tower_point> best, best_shared;
   };
-  summary& summary_of(index k, index ranks) {
-    const auto [at, anew] = summaries_.try_emplace(std::pair(k, ranks));
+  list<tower_point> find(index k, index ranks, index place) {
+    const device_place& where = places_[as_size(place)];
+    if (ranks > where.devices()) return {};
+    list<tower_point> found = finders_[as_size(place * towers_ + k)].on(ranks);
+    if ((where.kinds & (where.kinds - 1)) == 0) return found;
+    // What has one tensor group is on one kind, whatever it may take.
+    list<tower_point> out;
+    for (const tower_point& each : found)
+      if (each.ranks() > each.split.tensor && where.has(each)) out.push(each);
+    return out;
+  }
+  summary& summary_of(index k, index ranks, index place) {
+    const auto [at, anew] = summaries_.try_emplace(std::tuple(k, ranks, place));
     summary& known = at->second;
     if (!anew) return known;
     list<tower_point> found;
-    if (!thorough_) found = finders_[as_size(k)].on(ranks);
-    const list<tower_point>& all = thorough_ ? points(k, ranks) : found;
+    if (!thorough_) found = find(k, ranks, place);
+    const list<tower_point>& all = thorough_ ? points(k, ranks, place) : found;
     known = {all.size(), best_points(all, joins_), best_points(all, joins_, true)};
     return known;
   }
@@ -63,12 +105,13 @@ class tower_library {
     return out;
   }
 
-  index joins_;
+  index joins_, towers_;
   bool thorough_;
+  std::vector<device_place> places_;
   std::vector<tower_question> questions_;
   std::vector<tower_point_finder> finders_;
-  std::map<std::pair<index, index>, list<tower_point>> points_;
-  std::map<std::pair<index, index>, summary> summaries_;
+  std::map<std::tuple<index, index, index>, list<tower_point>> points_;
+  std::map<std::tuple<index, index, index>, summary> summaries_;
 };
 
 }  // namespace motet

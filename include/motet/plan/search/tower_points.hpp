@@ -20,6 +20,7 @@ struct tower_point {
   int stash = -1;        // of them
   int zero = 0;
   bool remade = false;
+  std::uint32_t kinds = 1;  // of devices, which it may take
 
   phase_seconds seconds = {};  // with the sum of its gradients and its update, were it alone on its ranks
   double last_steady = 0;      // of its last stage from one join to the next
@@ -83,8 +84,9 @@ struct tower_question {
   index samples = 1;  // of each join
   index joins = 1;    // of a step
   tower_pin pin = {};
-  double room = 1;      // the share of a device's memory that may be filled
-  double features = 0;  // bytes that a rank with its last stage has for a join, of the other towers
+  std::uint32_t kinds = 1;  // of devices, which `on` has as one
+  double room = 1;          // the share of a device's memory that may be filled
+  double features = 0;      // bytes that a rank with its last stage has for a join, of the other towers
   // false: only the most that can be kept, zero 2 where 1 does not do, contexts where nothing else does
   bool thorough = true;
   estimate_options play = {};
@@ -167,7 +169,7 @@ class tower_point_finder {
     const int most_zero = learns_ && split.data * split.context > 1 ? 2 : 0;
     for (int zero = 0; zero <= most_zero; ++zero) {
       if (pin.zero >= 0 && pin.zero != zero) continue;
-      tower_point made{.split = split, .microbatches = group, .zero = zero};
+      tower_point made{.split = split, .microbatches = group, .zero = zero, .kinds = asked_.kinds};
       bool fits = false;
       const list<int> stashes =
           pin.stash > -2 ? list<int>{pin.stash < group ? pin.stash : -1} : stash_counts(group);

@@ -101,7 +101,7 @@ TEST_CASE("neighbours of one kind that are two ranks are told") {
 TEST_CASE("the program of a folded plan takes the time of the whole one") {
   list<module_facts> facts = tower_facts();
   laws::dice roll(5);
-  int compared = 0, smaller = 0, nodes = 0, zero = 0, uneven = 0, shared = 0;
+  int compared = 0, smaller = 0, nodes = 0, zero = 0, uneven = 0, shared = 0, unlike = 0;
   for (int n = 0; n < 6000 && compared < 500; ++n) {
     CAPTURE(n);
     facts[2].frozen = roll.below(2) == 0;
@@ -109,8 +109,13 @@ TEST_CASE("the program of a folded plan takes the time of the whole one") {
     const index samples = roll.below(2) == 0 ? 72 : 72 + 24 * roll.below(9);
     if (!prove_plan(of, facts, samples).ok()) continue;
     const model_shape model = model_of(facts);
-    const cluster_facts on = wired_cluster(of.cluster.ranks, roll.below(2) == 0 ? 4 : 64);
+    cluster_facts on = wired_cluster(of.cluster.ranks, roll.below(2) == 0 ? 4 : 64);
     const bool overlap = roll.below(4) != 0;
+    // A third of the plans begin on a few nodes of one kind, and go on on another.
+    if (roll.below(3) == 0) {
+      on = with_slower_nodes(wired_cluster(roll.between(1, 3), roll.between(1, 4)), of.cluster.ranks);
+      ++unlike;
+    }
     run_forecast whole, part;
     REQUIRE(estimate(of, model, on, {}, samples, whole, {.sums_overlap = overlap, .fold = false}).ok());
     REQUIRE(estimate(of, model, on, {}, samples, part, {.sums_overlap = overlap}).ok());
@@ -130,6 +135,8 @@ TEST_CASE("the program of a folded plan takes the time of the whole one") {
     REQUIRE(std::abs(part.communication_share - whole.communication_share) < 1e-9);
     REQUIRE(same(part.memory_bytes, whole.memory_bytes));
     REQUIRE(part.fullest_rank < of.cluster.ranks);
+    REQUIRE(room_of(part.fullest_rank, on) == room_of(whole.fullest_rank, on));
+    REQUIRE(fits(part, on) == fits(whole, on));
     for (index k = 0; k < 3; ++k) {
       REQUIRE(same(part.modules[k].backward_seconds, whole.modules[k].backward_seconds));
       REQUIRE(same(part.modules[k].bytes.total(), whole.modules[k].bytes.total()));
@@ -137,7 +144,7 @@ TEST_CASE("the program of a folded plan takes the time of the whole one") {
   }
   MESSAGE(compared << " plans, " << smaller << " smaller, " << nodes << " over nodes, " << zero
                    << " modules sum in each backward, " << uneven << " uneven, " << shared
-                   << " with several kinds of replicas");
+                   << " with several kinds of replicas, " << unlike << " drawn on unlike devices");
   CHECK(compared == 500);
   CHECK((smaller > 200 && nodes > 150 && zero > 60 && uneven > 60 && shared > 60));
 }

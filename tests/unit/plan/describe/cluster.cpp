@@ -83,3 +83,46 @@ TEST_CASE("a longer side is never less efficient, and a product cut in two never
     }
   }
 }
+
+namespace {
+
+constexpr node_run slower() {
+  node_run of = boxes.run(0);
+  of.device.name = "old gpu";
+  of.between.latency = 2e-5;
+  return of;
+}
+constexpr cluster_facts added(std::initializer_list<node_run> runs) {
+  cluster_facts of = boxes;
+  for (const node_run& each : runs)
+    if (!of.add(2, each)) return cluster_facts();
+  return of;
+}
+constexpr cluster_facts mixed = added({slower(), boxes.run(0), slower()});
+
+}  // namespace
+
+// Nodes 0 to 2, 5 and 6 are of one kind, the others of another.
+static_assert(mixed.nodes == 9 && mixed.devices() == 36 && mixed.runs() == 4 && mixed.kinds() == 2);
+static_assert(mixed.kind(0) == 0 && mixed.kind(2) == 0 && mixed.kind(3) == 1 && mixed.kind(5) == 0 &&
+              mixed.kind(8) == 1);
+static_assert(mixed.run(4).device == slower().device && mixed.run(6).device == boxes.device);
+static_assert(mixed.of_kind(1).between == slower().between && mixed.of_kind(0).between == boxes.between);
+static_assert(mixed.nodes_of_run(1).first == 3 && mixed.nodes_of_run(3).end == 9);
+static_assert(mixed.all_kinds() == 3 && mixed.kind_bit(3) == 2 && boxes.all_kinds() == 1);
+
+TEST_CASE("nodes that are like the last ones make its run longer, so one kind is one kind however written") {
+  cluster_facts longer = boxes;
+  longer.nodes = 7;
+  CHECK(added({boxes.run(0), boxes.run(0)}) == longer);
+  CHECK(added({slower(), slower()}).runs() == 2);
+}
+
+TEST_CASE("a cluster has room for so many runs of unlike nodes") {
+  cluster_facts of = boxes;
+  for (index r = 1; r < cluster_facts::most_runs; ++r) CHECK(of.add(1, r % 2 == 1 ? slower() : boxes.run(0)));
+  const cluster_facts full = of;
+  CHECK_FALSE(of.add(1, of.run(of.nodes - 2)));
+  CHECK(of == full);
+  CHECK(of.add(1, of.run(of.nodes - 1)));
+}

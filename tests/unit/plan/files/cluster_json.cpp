@@ -113,6 +113,45 @@ TEST_CASE("what is written is read again, and short") {
   }
 }
 
+TEST_CASE("runs of nodes that are not alike, and of those that are") {
+  const std::string runs = R"({"name": "old and new", "runs": [{"like": "h100:2"}, {"like": "a100:3"}, )"
+                           R"({"like": "h100:1", "device": {"memory_bytes": 40e9}}, {"like": "a100:1"}],
+                               "bytes": {"state": 0}})";
+  cluster_facts wanted = cluster_named("h100:2+a100:3");
+  wanted.name = "old and new";
+  wanted.bytes.state = 0;
+  node_run smaller = wanted.run(0);
+  smaller.device.memory_bytes = 40e9;
+  REQUIRE(wanted.add(1, smaller));
+  REQUIRE(wanted.add(1, wanted.run(2)));
+  CHECK(parse_cluster(runs, "") == wanted);
+  CHECK(wanted.kinds() == 3);
+  CHECK(parse_cluster(format_cluster(wanted), "again") == wanted);
+  CHECK(parse_cluster(R"({"runs": [{"like": "h100:2"}, {"like": "h100:3"}]})", "").runs() == 1);
+  CHECK(parse_cluster(R"({"like": "h100:2+a100", "name": "both"})", "").nodes == 10);
+
+  check_refused(R"({"runs": []})", "MT-P71", "runs is an empty array, wanted a run at least");
+  check_refused(R"({"runs": {}})", "MT-P71", "runs is an object, wanted an array");
+  check_refused(R"({"nodes": 2, "runs": []})", "MT-P70", "nodes; wanted one of name, runs, bytes");
+  check_refused(with(runs, "\"like\": \"a100:3\"", "\"like\": \"a100:3\", \"bytes\": {}"), "MT-P70",
+                "runs[1].bytes; wanted one of like, nodes, devices_per_node, device, inside, between");
+  check_refused(with(runs, "40e9", "0"), "MT-P77", "runs[2].device.memory_bytes is 0");
+  check_refused(with(runs, "a100:3", "a100:3x4"), "MT-P76",
+                "runs[1] has nodes of 4 devices, wanted as many as the nodes before it, 8");
+  check_refused(with(runs, "a100:3", "a100:131072"), "MT-P76",
+                "runs[1] and the nodes before it are 1048592 devices, wanted at most 1048576");
+  check_refused(R"({"runs": [{"device": {"single_flops": 1, "memory_bytes": 1, "bytes_per_second": 1}}]})",
+                "MT-P71", "runs[0].between is missing");
+  check_refused(R"({"like": "h100+a100", "nodes": 3})", "MT-P71",
+                "nodes is told of h100+a100, whose nodes are not alike; wanted runs, each with its own");
+  CHECK_THROWS_WITH_AS(cluster_named("h100+a100+h100+a100+h100+a100+h100+a100+v100"),
+                       doctest::Contains("v100 makes one run of like nodes more than 8, the most that a "
+                                         "cluster has"),
+                       error);
+  CHECK_THROWS_WITH_AS(cluster_named("h100+"), doctest::Contains("MT-P75"), error);
+  CHECK(cluster_named("h100:1+a100:2").name == label("h100:1+a100:2"));
+}
+
 TEST_CASE("from a file, whose name is told, or by name") {
   const auto path =
       std::filesystem::temp_directory_path() / ("motet_cluster_" + std::to_string(::getpid()) + ".json");
@@ -201,7 +240,8 @@ TEST_CASE("numbers that no machine has are refused with their range") {
 }
 
 TEST_CASE("damaged clusters are refused or read, never worse") {
-  const std::vector<std::string> seeds{everything, alone, like};
+  const std::vector<std::string> seeds{everything, alone, like,
+                                       R"({"runs": [{"like": "h100:2"}, {"like": "a100:3"}]})"};
   int counts[2] = {};
   for (std::uint64_t n = 0; n < 4000; ++n) ++counts[fuzz_cluster_json(mutated(seeds, n))];
   CHECK(counts[0] > 1000);

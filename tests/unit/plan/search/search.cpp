@@ -94,10 +94,14 @@ class brute_force {
     plan of;
     of.cluster = {on_.devices(), on_.devices_per_node};
     of.modules = all;
+    play(of);
+    if (cut_by_speed(of, model_, on_, options_.bytes)) play(of);
+  }
+  void play(const plan& of) {
     run_forecast found;
     ++tried;
     REQUIRE(estimate(of, model_, on_, options_.bytes, samples_, found).ok());
-    if (found.memory_bytes > on_.device.memory_bytes) return;
+    if (!fits(found, on_)) return;
     const motet::index used = ranks_used(of);
     if (found.step_seconds < best * (1 - 1e-9) || (found.step_seconds < best * (1 + 1e-9) && used < ranks)) {
       best = std::min(best, found.step_seconds);
@@ -247,6 +251,36 @@ TEST_CASE("two nodes: as good as all ranks that each position could have") {
     CAPTURE(round);
     same_as_brute_force(model, on, 8, options);
   }
+}
+
+TEST_CASE("two kinds of devices: as good as all ranks that each position could have") {
+  laws::dice roll(47);
+  int unlike = 0, across = 0;
+  for (int round = 0; round < 3; ++round) {
+    cluster_facts on = small_cluster(1, 2);
+    node_run other = on.run(0);
+    const double speed = 1.0 / roll.between(2, 4);
+    other.device.half_flops *= speed;
+    other.device.single_flops *= speed;
+    other.device.memory_bytes = round < 2 ? 1e9 : 3e5;
+    other.between.bytes_per_second *= 0.5;
+    REQUIRE(on.add(1, other));
+    const model_shape model{"two", {drawn_tower(roll, "one"), drawn_tower(roll, "other")}};
+    search_options options;
+    options.together = false;
+    for (const tower_outline& each : model.towers)
+      options.pins.push({.name = each.name, .context = 1, .stash = -1, .recompute = 0, .zero = 0});
+    CAPTURE(round);
+    same_as_brute_force(model, on, 8, options);
+    std::uint32_t kinds[2];
+    const plan best = search_plans(model, on, 8, options).plans[0].how;
+    for (motet::index k = 0; k < 2; ++k) kinds[k] = kinds_of(best.modules[k].on.ranks(), on);
+    unlike += kinds[0] != kinds[1] ? 1 : 0;
+    across += kinds[0] == 3 || kinds[1] == 3 ? 1 : 0;
+  }
+  MESSAGE("of 3 best plans " << unlike << " have towers on unlike devices, " << across
+                             << " a tower on both kinds");
+  CHECK(unlike > 0);
 }
 
 TEST_CASE("three towers, one of them frozen") {
@@ -439,4 +473,88 @@ TEST_CASE("a model that fits nowhere: the tower, what it lacks, and what would d
     CHECK(search_plans(model, enough, 8, options).plans.size() > 0);
     CHECK_THROWS_AS(search_plans(model, less, 8, options), error);
   }
+}
+
+namespace {
+
+// A vision tower of a third of the work.
+model_shape pictures_beside_words() {
+  return {"two",
+          {{.name = "vision", .layers = 4, .width = 128, .heads = 4, .tokens = 64, .embedding = 16},
+           {.name = "words", .layers = 8, .width = 160, .heads = 4, .tokens = 64, .embedding = 16}}};
+}
+// Neither contexts nor anything that saves memory.
+search_options plain_plans(const model_shape& of) {
+  search_options out;
+  for (const tower_outline& each : of.towers)
+    out.pins.push({.name = each.name, .context = 1, .stash = -1, .recompute = 0, .zero = 0});
+  return out;
+}
+node_run slower_than(const cluster_facts& on) {
+  node_run out = on.run(0);
+  out.device.name = "slow";
+  out.device.half_flops /= 2;
+  out.device.single_flops /= 2;
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a vision tower goes to slower devices, and that is faster than either kind alone") {
+  const cluster_facts fast = small_cluster(1, 2);
+  cluster_facts both = fast, slow = of_kinds(fast, 1);
+  REQUIRE(both.add(1, slower_than(fast)));
+  slow.device = slower_than(fast).device;
+  const model_shape model = pictures_beside_words();
+  const search_options plain = plain_plans(model);
+  const auto seconds_on = [&](const cluster_facts& on) {
+    return search_plans(model, on, 16, plain).plans[0].gives.step_seconds;
+  };
+  const search_result found = search_plans(model, both, 16, plain);
+  const plan& how = found.plans[0].how;
+  CHECK(kinds_of(how.modules[0].on.ranks(), both) == 2);
+  CHECK(kinds_of(how.modules[1].on.ranks(), both) == 1);
+  CHECK(prove_plan(how, facts_of(model), 16).ok());
+  const double seconds = found.plans[0].gives.step_seconds;
+  for (const cluster_facts& alone : {fast, slow}) CHECK(seconds < 0.95 * seconds_on(alone));
+  // And faster than as if all were of the slower kind, yet never than as if all were of the faster one.
+  CHECK(seconds < seconds_on(as_one_kind(both)));
+  CHECK(seconds > seconds_on(of_kinds(both, 3, of_unlike::fastest)));
+}
+
+TEST_CASE("one kind that is written as two runs gives exactly what one kind gives") {
+  const cluster_facts one = small_cluster(2, 2);
+  cluster_facts two = small_cluster(1, 2);
+  REQUIRE(two.add(1, two.run(0)));
+  const model_shape model = pictures_beside_words();
+  const search_options plain = plain_plans(model);
+  const search_result a = search_plans(model, one, 16, plain), b = search_plans(model, two, 16, plain);
+  REQUIRE(a.plans.size() == b.plans.size());
+  CHECK(a.considered == b.considered);
+  CHECK(a.simulated == b.simulated);
+  for (motet::index i = 0; i < a.plans.size(); ++i) {
+    CHECK(a.plans[i].how == b.plans[i].how);
+    CHECK(a.plans[i].gives.step_seconds == b.plans[i].gives.step_seconds);
+    CHECK(a.plans[i].gives.memory_bytes == b.plans[i].gives.memory_bytes);
+  }
+}
+
+TEST_CASE("each rank has the room of its own kind, and what fits on no kind is told beside all") {
+  cluster_facts on = small_cluster(1, 2);
+  node_run roomy = slower_than(on);
+  on.device.memory_bytes = 6e5;
+  REQUIRE(on.add(1, roomy));
+  const model_shape model = pictures_beside_words();
+  const search_result found = search_plans(model, on, 4);
+  CHECK(kinds_of(found.plans[0].how.modules[1].on.ranks(), on) == 2);
+  for (const ranked_plan& each : found.plans) CHECK(fits(each.gives, on));
+  cluster_facts small = on;
+  small.others[0].device.memory_bytes = 9e5;
+  CHECK_THROWS_WITH_AS(
+      search_plans(model, small, 4),
+      doctest::Contains(
+          "bytes short of the roomiest of 2 devices with 600000 bytes and 2 devices with 900000 "
+          "bytes, however it is cut"),
+      error);
+  CHECK_THROWS_WITH_AS(search_plans(model, small, 4), doctest::Contains("MT-P85"), error);
 }

@@ -41,9 +41,9 @@ TEST_CASE("stages or replicas lie side by side") {
   const cluster_facts on = two_nodes();
   const degrees split{.stages = 2, .data = 2, .tensor = 2};
   detail::free_ranks left(on, all_ranks(on)), again(on, all_ranks(on)), third(on, all_ranks(on));
-  CHECK(detail::seat(split, {false, false}, left) == list<std::int32_t>{0, 1, 2, 3, 4, 5, 6, 7});
-  CHECK(detail::seat(split, {true, false}, again) == list<std::int32_t>{0, 1, 4, 5, 2, 3, 6, 7});
-  CHECK(detail::seat({.data = 2, .tensor = 5}, {}, third).empty());
+  CHECK(detail::seat({split}, {false, false}, left) == list<std::int32_t>{0, 1, 2, 3, 4, 5, 6, 7});
+  CHECK(detail::seat({split}, {true, false}, again) == list<std::int32_t>{0, 1, 4, 5, 2, 3, 6, 7});
+  CHECK(detail::seat({{.data = 2, .tensor = 5}}, {}, third).empty());
 }
 
 TEST_CASE("what leaves a node: rows of stages that lie apart, sums over nodes, and features once") {
