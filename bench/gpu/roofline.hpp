@@ -213,9 +213,7 @@ struct step_roofline {
         row.expected = std::max(0.0, inputs - work_of_step) * row.all_bytes() / (inputs * on.link);
   }
 
-  std::string choice() const {
-    return "streams in " + streams + (keeps_outputs ? ", outputs kept" : "");
-  }
+  std::string choice() const { return "streams in " + streams + (keeps_outputs ? ", outputs kept" : ""); }
 
   template <class Of>
   double sum(Of&& of) const {

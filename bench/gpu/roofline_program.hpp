@@ -53,7 +53,8 @@ struct roofline_request {
     all.count("--batch", batch, 1, "samples of a step");
     all.choice("--streams", streams, {"fp32", "bf16"},
                "type of rows between blocks: of mixed_bf16 or of bf16_streams");
-    all.flag("--keep-outputs", keep_outputs, "keep what norms and activations made, instead of making it again");
+    all.flag("--keep-outputs", keep_outputs,
+             "keep what norms and activations made, instead of making it again");
     all.real("--gemm", gemm, 1, 1e6, "TFLOP/s of a large product in bf16");
     all.real("--bandwidth", bandwidth, 0.01, 1e3, "TB/s of a copy, read and written");
     all.real("--link", link, 0.01, 1e4, "GB/s from the host");
@@ -84,8 +85,9 @@ struct roofline_request {
     using namespace train_clip;
     const chip on{.gemm = gemm * 1e12, .bandwidth = bandwidth * 1e12, .link = link * 1e9};
     const counted_step of = model == "l14" ? counted<l14_picture, l14_caption, Numbers>(batch, keep)
-                                            : counted<b16_picture, b16_caption, Numbers>(batch, keep);
-    return {model, batch, std::is_same_v<Numbers, bf16_streams> ? "bf16" : "fp32", keep, of.kept, on, of.costs};
+                                           : counted<b16_picture, b16_caption, Numbers>(batch, keep);
+    return {model, batch,   std::is_same_v<Numbers, bf16_streams> ? "bf16" : "fp32", keep, of.kept,
+            on,    of.costs};
   }
 };
 

@@ -239,8 +239,8 @@ std::unique_ptr<ranks_here<Numbers, Device>> ranks_here<Numbers, Device>::make(c
       wanted.of != nullptr ? *wanted.of : detail::plan_of_one(wanted.facts, how, model.loss.sum != nullptr),
       wanted.facts, how.batch);
   world.require_ranks(of.cluster.ranks);
-  proven_ranks ready{
-      std::move(of), std::move(order), {}, {}, std::move(wanted.description), how.recompute, how.keep_outputs};
+  proven_ranks ready{std::move(of), std::move(order), {}, {}, std::move(wanted.description),
+                     how.recompute, how.keep_outputs};
   run_identity& same = ready.same;
   same.add("model", write_json(ready.description));
   same.add("plan", write_json(plan_json(ready.plan)));

@@ -33,8 +33,7 @@ struct run_settings {
   double rate = 1e-3, weight_decay = 0.1, clip = 1, beta1 = 0.9, beta2 = -1, smallest_crop = 0.6,
          resplit_most = 1.25, ema = 0, layer_rate = 1, momentum = 0.95;
   bool resume = false, explain = false, check = false, strict = false, paced = false, no_report = false,
-       no_flip = false, list_plans = false, one_batch = false, recompute = false,
-       keep_outputs = false;
+       no_flip = false, list_plans = false, one_batch = false, recompute = false, keep_outputs = false;
   std::string command;    // line, as it was given
   std::string effective;  // all of these, as a file for --config
 

@@ -37,7 +37,7 @@ struct residual {
   struct saved {
     typename Norm::template saved<N> norm;
     typename Inner::template saved<N> inner;
-    view<typename N::value, in> normed;    // (rows, width), from forward on or from the input part of backward
+    view<typename N::value, in> normed;  // (rows, width), from forward on or from the input part of backward
     view<typename N::value, in> d_normed;  // (rows, width), between the two parts of backward
     // (rows, width), likewise: rounded, where that spares passes
     view<typename N::value, out> dy;
@@ -76,8 +76,7 @@ struct residual {
     }
     Inner::backward_input(ctx, layer::part<Inner>(w, inner_at), seq, view<const typename N::value, in>{},
                           read_by_products<C>(dy, s), s.d_normed, s.inner);
-    Norm::backward_rows(ctx, w, seq, x, s.d_normed, dy, dx, again, rounded_of<typename N::value>(dx),
-                        s.norm);
+    Norm::backward_rows(ctx, w, seq, x, s.d_normed, dy, dx, again, rounded_of<typename N::value>(dx), s.norm);
   }
   template <class C, class N, class X, class DY>
   static void backward_weight(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, DY dy, saved<N>& s,

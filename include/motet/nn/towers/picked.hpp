@@ -38,10 +38,10 @@ struct residual_picked {
   template <class N>
   struct saved {
     typename Norm::template saved<N> norm;
-    view<typename N::value, 2 * key> kv;           // (rows, keys | values)
-    view<typename N::value, query> q, mixed;       // (samples, query)
-    view<typename N::master, Config.heads> lse;    // (samples, heads)
-    view<typename N::value, in> normed;         // (rows, width), from forward on or from backward's input part
+    view<typename N::value, 2 * key> kv;         // (rows, keys | values)
+    view<typename N::value, query> q, mixed;     // (samples, query)
+    view<typename N::master, Config.heads> lse;  // (samples, heads)
+    view<typename N::value, in> normed;  // (rows, width), from forward on or from backward's input part
     view<typename N::value, in> normed_picked;  // (samples, width), likewise
     view<typename N::value, in> d_normed;       // (rows, width), between the two parts of backward
     matrix<typename N::value> d_kv, d_q;        // of kv and q, likewise; they may be their memory
