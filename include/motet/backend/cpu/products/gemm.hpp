@@ -8,14 +8,14 @@ namespace motet::cpu {
 
 namespace detail {
 
-// Sizes of the blocks, in bytes. The block of B is meant for the second-level cache, next to the rows of A
-// and C that stream past it.
+// Sizes of the blocks, in bytes.
 inline constexpr index gemm_block_bytes = 1280 * 1024;
 inline constexpr index gemm_depth_bytes = 2048;  // most k in one block
 inline constexpr index gemm_sum_rows = 512;      // rows of sums kept aside when k needs several blocks
 inline constexpr index gemm_sum_bytes = 2 << 20;
 inline constexpr index gemm_rows_bytes = 512 * 1024;
 
+// A block of B that stays in the second-level cache, next to the rows of A and C that stream past it.
 inline index gemm_block_budget() {
   const index budget = features().l2_bytes * 58 / 100;
   return budget < 96 * 1024 ? 96 * 1024 : budget > gemm_block_bytes ? gemm_block_bytes : budget;
