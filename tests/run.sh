@@ -116,7 +116,7 @@ instrumenting() {
 if [ "${1:-}" = --quick ]; then
   say "quick: unit tests, without sanitizers"
   base=$(git merge-base HEAD main 2>/dev/null || git rev-parse HEAD)
-  if cmake --preset quick -DCMAKE_CXX_COMPILER="${clang:-c++}" -DMOTET_PYTHON="$python" >build/quick.configure.log 2>&1; then
+  if cmake --preset quick -DCMAKE_CXX_COMPILER="${clang:-c++}" -DMOTET_GROUP_SIZE=20 -DMOTET_PYTHON="$python" >build/quick.configure.log 2>&1; then
     affected=$("$python" tests/tools/affected.py "$base" <build/quick/tests/unit_tests.txt)
     groups=$(echo "$affected" | sed -n 1p)
     if [ -n "$groups" ]; then tests="^($(echo "$affected" | sed -n 2p | sed 's/\./[.]/g; s/ /|/g'))\$"; else groups=unit_tests tests=; fi
@@ -206,7 +206,7 @@ say "sanitize: unit tests under the address and undefined-behaviour sanitizers"
 if [ -z "$sanitizing" ]; then
   echo "programs under these sanitizers do not start here: unit tests ran without them"
   skipped=$((skipped + 1))
-elif cmake --preset sanitize -DCMAKE_CXX_COMPILER="$sanitizing" -DMOTET_UNIT_TESTS=INSTRUMENTED -DMOTET_GROUP_SIZE=40 \
+elif cmake --preset sanitize -DCMAKE_CXX_COMPILER="$sanitizing" -DMOTET_UNIT_TESTS=INSTRUMENTED -DMOTET_GROUP_SIZE=60 \
   -DMOTET_WARNINGS_AS_ERRORS=ON -DMOTET_PYTHON="$python" >build/sanitize.configure.log 2>&1; then
   build sanitize sanitize --target unit_tests
   check sanitize sanitize -L '^unit$'
@@ -215,12 +215,13 @@ else
   fail "configure sanitize"
 fi
 
+# What warns here warned before.
 say "tsan: tests with threads under the thread sanitizer"
 racing=$(instrumenting thread)
 if [ -z "$racing" ]; then
   echo "programs under the thread sanitizer do not start here: skipped"
   skipped=$((skipped + 1))
-elif cmake --preset tsan -DCMAKE_CXX_COMPILER="$racing" -DMOTET_GROUP_SIZE=40 -DMOTET_WARNINGS_AS_ERRORS=OFF -DMOTET_PYTHON="$python" >build/tsan.configure.log 2>&1; then
+elif cmake --preset tsan -DCMAKE_CXX_COMPILER="$racing" -DCMAKE_CXX_FLAGS_DEBUG="-O0 -g0 -w" -DMOTET_GROUP_SIZE=60 -DMOTET_PYTHON="$python" >build/tsan.configure.log 2>&1; then
   # Some kernels place memory where this sanitizer does not expect it, unless addresses are not randomised.
   $racing -fsanitize=thread build/probe.cpp -o build/probe
   if ! build/probe 2>/dev/null; then without_aslr="setarch $(uname -m) -R"; fi

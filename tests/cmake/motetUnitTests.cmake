@@ -26,7 +26,7 @@ function(motet_unit_kind source variable)
   if(lines MATCHES "#include \"support/cuda/emulate.hpp\"")
     set(kind emulated)
   elseif(source MATCHES "^backend/cpu/" AND source MATCHES "/(gemm|tile_|norm\\.|attention_softmax)")
-    # Kernels are tested as they ship, each by itself. What stands on them takes them compiled; there, time to compile matters more.
+    # Kernels are tested as they ship: those of compiled.hpp as the library has them, others optimised as it is.
     set(kind kernels)
   elseif(source MATCHES "^backend/cpu/")
     set(kind cpu)
@@ -34,9 +34,10 @@ function(motet_unit_kind source variable)
   if(CMAKE_CXX_FLAGS MATCHES "address" AND source MATCHES "^${motet_bare}\\.cpp$")
     set(kind plain.bare)
   endif()
-  # Under the thread sanitizer runs what has threads. Kernels do only if they ask to, by their labels: on CPUs, all share their work in one way; and the
-  # fakes of GPUs are not instrumented.
-  if(lines MATCHES "// labels: [^;]*threads" OR (kind MATCHES "^plain" AND lines MATCHES "threads|std::j?thread|std::atomic|team"))
+  # Under the thread sanitizer runs what has threads. Kernels, and nets, which leave threads to them, do only if they ask to, by their labels: on CPUs, all
+  # share their work in one way; and the fakes of GPUs are not instrumented.
+  if(lines MATCHES "// labels: [^;]*threads" OR
+     (kind MATCHES "^plain" AND NOT source MATCHES "^nn/" AND lines MATCHES "threads|std::j?thread|std::atomic|team"))
     string(APPEND kind .threads)
   endif()
   if(lines MATCHES "#include [<\"]([^;]*/)?mpi_ranks.hpp")
@@ -59,9 +60,26 @@ function(motet_unit_kind source variable)
   set(${variable} ${kind} PARENT_SCOPE)
 endfunction()
 
+# motet_group_kind(<kind> <variable>): files whose kinds differ in nothing that this word tells are compiled as one. What has threads stands apart where that
+# alone is built, MPI's where leaks are looked for, which it turns off, and own operators new where a sanitizer has others.
+function(motet_group_kind kind variable)
+  string(REPLACE ".whole" "" kind ${kind})
+  if(NOT kind MATCHES "^emulated" AND NOT CMAKE_CXX_FLAGS MATCHES "thread")
+    string(REPLACE ".threads" "" kind ${kind})
+  endif()
+  if(NOT CMAKE_CXX_FLAGS MATCHES "address")
+    string(REPLACE ".mpi" "" kind ${kind})
+  endif()
+  if(NOT CMAKE_CXX_FLAGS MATCHES "address|thread")
+    string(REPLACE ".counted" "" kind ${kind})
+  endif()
+  string(REPLACE ".nccl" "" kind ${kind})
+  set(${variable} ${kind} PARENT_SCOPE)
+endfunction()
+
 # Searches try thousands of plans, and their tests thousands more to find none that is better: they are optimised and run without the address sanitizer.
-# What a search is made of, and search_every, run with it. So do the tests of each policy, but not the one that plays whole traces by all of them.
-set(motet_bare "(jobs/policies|plan/(search/search|distmm/search_(distmm|megatron)|disttrain/search_chain|optimus/search_filled|order/(deal|microbatch_order)|published_table|beyond_paper|cost/folded_plan))")
+# What a search is made of, and search_every, run with it. So do all policies, from event to event and beside failures, but not the tests that play whole traces.
+set(motet_bare "(jobs/(policies|motet_policy|crius)|plan/(search/search|distmm/search_(distmm|megatron)|disttrain/search_chain|optimus/search_filled|order/(deal|microbatch_order)|published_table|beyond_paper|cost/folded_plan))")
 
 # What the address sanitizer sees as well, or a processor of our kind does not mind, is looked for where bytes from outside are read, and not elsewhere:
 # of kernels, it is most of what clang takes.
@@ -119,7 +137,8 @@ function(motet_test_group name kind)
     set_property(SOURCE ${made} APPEND PROPERTY COMPILE_OPTIONS -Wno-error)  # behind -Werror
   endif()
   target_link_libraries(${name} PRIVATE motet::motet motet_warnings motet_test_main)
-  if(NOT kind MATCHES "^kernels")
+  # What defines macros reads the parts of kernels; all others call them as they ship.
+  if(NOT kind MATCHES "^kernels\\.")
     target_link_libraries(${name} PRIVATE motet::compiled)
     if("${ARGN}" MATCHES "^(runtime|front|run)/" AND NOT kind MATCHES "^emulated.*\\.threads")
       target_link_libraries(${name} PRIVATE motet::compiled_ranks)
@@ -152,13 +171,14 @@ function(motet_test_group name kind)
     add_dependencies(thread_tests ${name})
   endif()
   foreach(source IN LISTS ARGN)
-    motet_unit_test(${name} ${kind} ${source})
+    motet_unit_test(${name} ${source})
   endforeach()
 endfunction()
 
-# motet_unit_test(<group> <kind> <source>): one file's cases.
-function(motet_unit_test group kind source)
+# motet_unit_test(<group> <source>): one file's cases.
+function(motet_unit_test group source)
   motet_unit_name(${source} name)
+  motet_unit_kind(${source} kind)
   set(labels unit)
   foreach(word IN ITEMS emulated threads)
     if(kind MATCHES "(^|\\.)${word}")
@@ -194,7 +214,8 @@ function(motet_unit_test group kind source)
 endfunction()
 
 # motet_unit_tests(): all of them; or those that no other build has, where the unit tests are built twice. Optimised: kernels as they ship, emulated GPUs,
-# whole plans and processes of MPI. Instrumented: all others, and whole plans once more.
+# whole plans and processes of MPI. Instrumented: all others, and whole plans and the transport of MPI once more; plans on ranks that are processes are the
+# same laws.
 set(MOTET_UNIT_TESTS ALL CACHE STRING "Unit tests that are built: ALL, OPTIMISED or INSTRUMENTED ones")
 option(MOTET_INSTRUMENT_EMULATED "Build the tests of kernels on emulated GPUs with the address and undefined-behaviour sanitizers" OFF)
 function(motet_unit_tests)
@@ -213,7 +234,7 @@ function(motet_unit_tests)
   endif()
   # What steers takes longer to compile than it runs.
   if(MOTET_UNIT_TESTS STREQUAL "OPTIMISED")
-    foreach(steers IN ITEMS motet_compiled_ranks train_clip_models train_clip)
+    foreach(steers IN ITEMS motet_compiled_ranks motet_compiled_run train_clip_models train_clip train_pipeline embed export_hf import_hf compare_runs)
       if(TARGET ${steers})
         target_compile_options(${steers} PRIVATE -O0)
       endif()
@@ -235,7 +256,7 @@ function(motet_unit_tests)
       list(PREPEND gpu_tests ${source})
     endif()
     if((MOTET_UNIT_TESTS STREQUAL "OPTIMISED" AND NOT kind MATCHES "^kernels|^emulated|\\.whole") OR
-       (MOTET_UNIT_TESTS STREQUAL "INSTRUMENTED" AND kind MATCHES "^kernels|^emulated"))
+       (MOTET_UNIT_TESTS STREQUAL "INSTRUMENTED" AND (kind MATCHES "^kernels|^emulated" OR "${source} ${kind}" MATCHES "^(nn|runtime)/.*\\.mpi\\.whole")))
       continue()
     endif()
     # The emulator looks at every byte of a kernel's arguments; of those between members, only g++ can say that they are nothing.
@@ -254,9 +275,12 @@ function(motet_unit_tests)
     string(REGEX REPLACE "^(nn|runtime|backend/[a-z]+)/.*" "\\1" folder ${folder})
     # So do the rooms of other floors, and a whole run does not build only some of them.
     if(MOTET_GROUP_SIZE GREATER_EQUAL 40)
-      string(REGEX REPLACE "^(plan|schedule)/.*" "\\1" folder ${folder})
+      string(REGEX REPLACE "^(plan|schedule|jobs|data)/.*" "\\1" folder ${folder})
+      string(REGEX REPLACE "^backend/(core|exchange|groups|transport)$" "backend" folder ${folder})
       string(REGEX REPLACE "^(meta|strategy|model|tools|support)(/.*)?$" "model" folder ${folder})
+      string(REGEX REPLACE "^run$" "front" folder ${folder})
     endif()
+    motet_group_kind(${kind} kind)
     string(REPLACE "/" "." group tests.${folder}.${kind})
     string(REGEX REPLACE "\\.plain$" "" group ${group})
     string(REPLACE ".plain." "." group ${group})

@@ -242,7 +242,6 @@ int check_fitting(std::uint64_t seed, int count, Drawn drawn) {
     // Room for fewer than the schedule needs, or numbers that it does not have.
     const std::set<std::string_view> expected{"", "MT-P02", "MT-P03", "MT-P10"};
     CHECK_MESSAGE(expected.count(row == nullptr ? "" : row->code) == 1, why);
-    if (why.empty()) check_plan_is_one_rank<Model>(of);
     fitting += why.empty() ? 1 : 0;
   }
   return fitting;

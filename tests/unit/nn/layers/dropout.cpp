@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// labels: threads
 #include <motet/nn/layers/dropout.hpp>
 
 #include <motet/nn/compose/recompute.hpp>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// labels: threads
 #include <motet/nn/towers/decoder.hpp>
 
 #include "layer_laws.hpp"
