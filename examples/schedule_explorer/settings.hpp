@@ -3,6 +3,7 @@
 
 #include <motet/schedule/core/costs.hpp>
 #include <motet/schedule/write/schedules.hpp>
+#include <motet/strategy/rules.hpp>
 #include <motet/tools/options.hpp>
 
 namespace motet::explorer {
@@ -108,6 +109,12 @@ inline void read_filling(const std::string& text, settings& to) {
   if (is(reason::chunks_are_fixed)) refuse("--chunks", wanted + by, got);
   if (is(reason::too_little_memory))
     refuse(of.fill.room > 0 ? "--room" : "--memory", "at least " + wanted + by, got);
+  if (is(reason::no_gaps))
+    refuse("--fill", "devices that wait for each other",
+           of.schedule + " on " + std::to_string(of.numbers.stages) +
+               (of.numbers.stages == 1 ? " stage" : " stages") +
+               ", which keeps all busy; the encoder takes " + wanted +
+               " % of its step, of which nothing would be hidden");
   if (is(reason::no_stages) && !of.towers.empty())
     refuse("--towers", "1 to " + std::to_string(batch_sync::most_towers) + " towers",
            std::to_string(of.towers.size()));
