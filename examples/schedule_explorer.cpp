@@ -46,7 +46,7 @@ std::string read_all(const std::string& path) {
 
 cost_table costs_of(const program& of, const settings& given) {
   cost_table made = even_costs(of, given.times, given.sync);
-  if (given.fill.stages > 0) put_encoder_costs(made, of, given);
+  if (!given.fills.empty()) put_encoder_costs(made, of, given);
   for (std::size_t v = 0; v < given.towers.size(); ++v)
     for (std::int32_t s = 0; s < of.voices[static_cast<index>(v)].stages; ++s)
       made.stages[of.voices[static_cast<index>(v)].first_place + s] = given.towers[v];
@@ -75,9 +75,9 @@ int explore(const settings& given) {
     if (const verdict found = write_schedule(given.schedule, given.numbers, order); !found.ok())
       refuse_numbers(given, found);
     about.insert("schedule", given.schedule);
-    if (given.fill.stages > 0) {
+    if (!given.fills.empty()) {
       waits.at("filling gaps");
-      order = with_encoder(order, given);
+      order = with_encoders(order, given);
       const filled_score found = filled(order, costs_of(compile(order), given), given);
       order = found.order;
       about.insert("fill", told(found));

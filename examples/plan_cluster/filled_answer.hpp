@@ -34,6 +34,7 @@ inline std::string grid_text(const grid_3d& of) {
 
 inline filled_reply answer_filled(const settings& given) {
   filled_reply out{*find_filled_model(given.model), cluster_of(given.cluster), {}};
+  out.model.frozen = !given.frozen.empty();
   const filled_costs costs(out.model, out.machine);
   out.found = search_filled(detail::filled_search_of(given.search), costs, given.batch);
   return out;
@@ -48,13 +49,18 @@ inline std::string write_filled(const filled_reply& of, const settings& given) {
     one.set("tensor", from.tensor);
     return one;
   };
-  json idle, out;
+  json idle, memory, out;
   idle.set("gather", found.idle.gather);
   idle.set("scatter", found.idle.scatter);
-  idle.set("pipeline", found.idle.pipeline);
+  idle.set("warm_up", found.idle.warm_up);
+  idle.set("cool_down", found.idle.cool_down);
+  idle.set("dependency", found.idle.dependency);
   idle.set("exchange", found.idle.exchange);
+  memory.set("worst", found.memory_bytes.worst);
+  memory.set("mean", found.memory_bytes.mean);
   out.set("search", given.search);
   out.set("model", given.model);
+  out.set("frozen", of.model.frozen);
   out.set("cluster", given.cluster);
   out.set("devices", of.machine.devices());
   out.set("batch", given.batch);
@@ -72,7 +78,7 @@ inline std::string write_filled(const filled_reply& of, const settings& given) {
   out.set("idle", std::move(idle));
   out.set("filled_coarse", found.filled_coarse);
   out.set("filled_fine", found.filled_fine);
-  out.set("memory_bytes", found.memory_bytes);
+  out.set("memory_bytes", std::move(memory));
   return write_json(out, 2) + "\n";
 }
 
@@ -80,8 +86,8 @@ inline std::string tell_filled(const filled_reply& of, const settings& given) {
   const filled_answer& found = of.found;
   std::string out = given.model + " on " + given.cluster + ", " + std::to_string(given.batch) +
                     " samples a step: " + with_unit(found.step_seconds, "s") + ", " + percent(found.mfu) +
-                    " of the peak with forwards counted twice, " + with_unit(found.memory_bytes, "B") +
-                    " on a device\n";
+                    " of the peak with forwards counted twice, " + with_unit(found.memory_bytes.worst, "B") +
+                    " on a device at most, " + with_unit(found.memory_bytes.mean, "B") + " in the mean\n";
   out += "  language model: " + detail::grid_text(found.language) + ", " + std::to_string(found.chunks) +
          " chunks, " + std::to_string(found.microbatches) + " microbatches\n";
   if (found.fills)
@@ -90,11 +96,11 @@ inline std::string tell_filled(const filled_reply& of, const settings& given) {
            percent(found.filled_coarse) + " of their work in the gaps at both ends, " +
            percent(found.filled_fine) + " with those between\n";
   else out += "  encoders in the same pipeline\n";
-  if (found.bubble_rate > 0)
-    out += "  idle without encoders " + percent(found.bubble_rate) + ": gathering weights " +
-           percent(found.idle.gather) + ", summing gradients " + percent(found.idle.scatter) +
-           ", the pipeline " + percent(found.idle.pipeline) + ", exchanges of tensor groups " +
-           percent(found.idle.exchange) + "\n";
+  out += std::string("  idle") + (found.fills ? " without encoders " : " ") + percent(found.bubble_rate) +
+         ": gathering weights " + percent(found.idle.gather) + ", summing gradients " +
+         percent(found.idle.scatter) + ", warm-up " + percent(found.idle.warm_up) + ", cool-down " +
+         percent(found.idle.cool_down) + ", waiting for others " + percent(found.idle.dependency) +
+         ", exchanges of tensor groups " + percent(found.idle.exchange) + "\n";
   return out + "  " + std::to_string(found.considered) + " plans considered\n";
 }
 

@@ -88,7 +88,9 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   line.text("--profile", to.profile, "FILE.json",
             "times that the program profile measured, for the towers that it has, instead of those that "
             "follow from FLOPs");
-  line.text("--frozen", to.frozen, "PART,...", "of a chain: encoder, language, generator do not learn");
+  line.text(
+      "--frozen", to.frozen, "PART,...",
+      "of a chain: encoder, language, generator do not learn; of encoders with a language model: encoder");
   line.real("--sigma", to.sigma, 0, 3, "of a chain: the deviation of the logarithm of a sample's pictures");
   line.real("--seconds", to.seconds, 0.001, 1e9,
             "for the search; then the best plan so far is told, and what was not tried");
@@ -133,8 +135,10 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
     if (to.emit != "text" && to.emit != "json")
       refuse("--emit of " + to.model + " is text or json, got " + to.emit);
     for (const char* const other : {"--contrastive", "--top", "--pin", "--together", "--apart", "--bytes",
-                                    "--profile", "--seconds", "--name", "--frozen", "--sigma"})
+                                    "--profile", "--seconds", "--name", "--sigma"})
       if (line.given(other)) refuse(std::string(other) + " wants towers or a chain, got " + to.model);
+    if (!to.frozen.empty() && to.frozen != "encoder")
+      refuse("--frozen of " + to.model + " is encoder, got " + to.frozen);
     return true;
   }
   if (to.search == "optimus" || to.search == "megatron-balanced")

@@ -6,31 +6,35 @@
 #include <motet/format/json_write.hpp>
 #include <motet/schedule/place/fill.hpp>
 
-// A schedule with an encoder in its gaps.
+// A schedule with encoders in its gaps.
 namespace motet::explorer {
 
-// The same score, with an encoder whose copies lie behind one another on the devices and feed its
-// microbatches in turn.
-inline score with_encoder(const score& from, const settings& given) {
+// The same score, with encoders whose copies lie behind one another on the devices and feed its microbatches
+// in turn.
+inline score with_encoders(const score& from, const settings& given) {
   score out;
   for (voice made : from.voices()) {
     const voice old = made;
     made.name = "model";
     out.add(made, [&](int s) { return from.place(old, s); });
   }
-  const int copies = given.numbers.stages / given.fill.stages;
-  const auto first = static_cast<std::int32_t>(out.voices().size());
-  for (int copy = 0; copy < copies; ++copy) {
-    voice made;
-    made.name = "encoder";
-    made.module = 1;
-    made.replica = copy;
-    made.stages = given.fill.stages;
-    made.microbatches = given.numbers.microbatches / copies;
-    out.add(made, [&](int s) { return copy * given.fill.stages + s; });
+  std::int32_t module = 0;
+  for (const gap_encoder& each : given.fills) {
+    const int copies = given.numbers.stages / each.stages;
+    const auto first = static_cast<std::int32_t>(out.voices().size());
+    ++module;
+    for (int copy = 0; copy < copies; ++copy) {
+      voice made;
+      made.name = label(given.fills.size() > 1 ? "encoder " + std::to_string(module) : "encoder");
+      made.module = module;
+      made.replica = copy;
+      made.stages = each.stages;
+      made.microbatches = given.numbers.microbatches / copies;
+      out.add(made, [&](int s) { return copy * each.stages + s; });
+    }
+    for (std::int32_t m = 0; m < given.numbers.microbatches; ++m)
+      out.feed({first + m % copies, m / copies, 0, m});
   }
-  for (std::int32_t m = 0; m < given.numbers.microbatches; ++m)
-    out.feed({first + m % copies, m / copies, 0, m});
   for (std::int32_t r = 0; r < from.ranks(); ++r) {
     out.rank();
     for (std::int32_t i = from.begin_of(r); i < from.end_of(r); ++i) {
@@ -43,17 +47,20 @@ inline score with_encoder(const score& from, const settings& given) {
 }
 
 inline void put_encoder_costs(cost_table& to, const program& of, const settings& given) {
-  const double stages = given.fill.stages;
-  for (const voice& each : of.voices)
-    for (std::int32_t s = 0; each.module == 1 && s < each.stages; ++s)
-      to.stages[each.first_place + s] = {given.fill.forward / stages, given.fill.backward / stages, 0};
+  for (const voice& each : of.voices) {
+    if (each.module == 0) continue;
+    const gap_encoder& own = given.fills[static_cast<std::size_t>(each.module - 1)];
+    for (std::int32_t s = 0; s < each.stages; ++s)
+      to.stages[each.first_place + s] = {own.forward / own.stages, own.backward / own.stages, 0};
+  }
 }
 
 inline filled_score filled(const score& order, const cost_table& costs, const settings& given) {
   filling how;
-  how.modules = {0, 1};
+  how.modules.resize(1 + static_cast<index>(given.fills.size()), 1);
+  how.modules[0] = 0;
   how.costs = costs;
-  how.room = given.fill.room;
+  how.room = given.room;
   filled_score found;
   if (const verdict broken = fill_gaps(order, how, found); !broken.ok()) refuse_numbers(given, broken);
   return found;

@@ -3,9 +3,16 @@
 
 #include <motet/schedule/core/costs.hpp>
 #include <motet/schedule/write/schedules.hpp>
+#include <motet/strategy/rules.hpp>
 #include <motet/tools/options.hpp>
 
 namespace motet::explorer {
+
+// An encoder whose copies lie on all devices and compute in the gaps, with its times of a microbatch.
+struct gap_encoder {
+  int stages = 1;
+  double forward = 0, backward = 0;
+};
 
 // The command line of schedule_explorer, understood and checked.
 struct settings {
@@ -16,12 +23,8 @@ struct settings {
   double sync = 0, transfer = 0, overlap = 0;
   std::string format = "summary", import, output;
   bool run = false;
-  // An encoder whose copies lie on all devices and compute in the gaps; no stages: there is none.
-  struct {
-    int stages = 0;
-    double forward = 0, backward = 0;
-    int room = 0;
-  } fill;
+  std::vector<gap_encoder> fills;
+  int room = 0;  // microbatches that a stage of theirs keeps at once; 0: any number
 };
 
 // Sizes for which tables fit into a few gigabytes.
@@ -82,10 +85,8 @@ inline void read_filling(const std::string& text, settings& to) {
     wrong("STAGES that divide the " + std::to_string(to.numbers.stages) + " devices");
   if (!(numbers[1] >= 1e-9 && numbers[1] <= 1e9) || !(numbers[2] >= 1e-9 && numbers[2] <= 1e9))
     wrong("times from 1e-09 to 1e+09");
-  to.fill.stages = static_cast<int>(numbers[0]);
-  to.fill.forward = numbers[1];
-  to.fill.backward = numbers[2];
-  if (const int copies = to.numbers.stages / to.fill.stages; to.numbers.microbatches % copies != 0)
+  to.fills.push_back({static_cast<int>(numbers[0]), numbers[1], numbers[2]});
+  if (const int copies = to.numbers.stages / to.fills.back().stages; to.numbers.microbatches % copies != 0)
     wrong("as many copies of the encoder as divide the " + std::to_string(to.numbers.microbatches) +
           " microbatches, not " + std::to_string(copies));
 }
@@ -107,7 +108,12 @@ inline void read_filling(const std::string& text, settings& to) {
            got + tower);
   if (is(reason::chunks_are_fixed)) refuse("--chunks", wanted + by, got);
   if (is(reason::too_little_memory))
-    refuse(of.fill.room > 0 ? "--room" : "--memory", "at least " + wanted + by, got);
+    refuse(of.room > 0 ? "--room" : "--memory", "at least " + wanted + by, got);
+  if (is(reason::no_gaps))
+    refuse("--fill", "devices that wait for each other",
+           of.schedule + " on " + std::to_string(of.numbers.stages) +
+               (of.numbers.stages == 1 ? " stage" : " stages") + ", which keeps all busy; what fills takes " +
+               wanted + " % of its step, of which nothing would be hidden");
   if (is(reason::no_stages) && !of.towers.empty())
     refuse("--towers", "1 to " + std::to_string(batch_sync::most_towers) + " towers",
            std::to_string(of.towers.size()));
@@ -119,7 +125,8 @@ inline void read_filling(const std::string& text, settings& to) {
 inline bool read_settings(int count, const char* const* words, settings& to) {
   index stages = to.numbers.stages, microbatches = to.numbers.microbatches, chunks = 0, group = 0, stash = -1,
         hide = 0, memory = 0;
-  std::string towers, fill;
+  std::string towers;
+  std::vector<std::string> fills;
   index room = 0;
   const double shortest = 1e-9, longest = 1e9;
   options line("schedule_explorer",
@@ -149,12 +156,12 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
             "time of an overlapped pair; 0: the sum of its parts");
   line.text("--towers", towers, "\"P,M,G,tF,tB;...\"",
             "batch_sync: stages, microbatches, group and times of each tower, tB being the whole backward");
-  line.text("--fill", fill, "STAGES,FORWARD,BACKWARD",
-            "an encoder that feeds the first device: copies of so many stages lie on all devices and compute "
-            "in the "
-            "gaps, with these times of a microbatch through all stages");
+  line.texts(
+      "--fill", fills, "STAGES,FORWARD,BACKWARD",
+      "an encoder that feeds the first device: copies of so many stages lie on all devices and compute "
+      "in the gaps, with these times of a microbatch through all stages; may be given for several");
   line.count("--room", room, 1,
-             "--fill: microbatches that a stage of the encoder keeps at once; 0: any number");
+             "--fill: microbatches that a stage of an encoder keeps at once; 0: any number");
   line.choice("--format", to.format, {"summary", "csv", "text", "svg", "trace"}, "what to print");
   line.text("--import", to.import, "FILE",
             "a schedule from a file instead, in the CSV form of torch.distributed.pipelining");
@@ -207,10 +214,10 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   } else {
     read_towers(towers, to, number(stash), number(hide));
   }
-  if (room > 0 && fill.empty()) refuse("--room", "--fill beside it", std::to_string(room));
-  if (!fill.empty()) read_filling(fill, to);
-  to.fill.room = number(room);
-  if (!fill.empty() && to.schedule == batch_sync::name)
+  if (room > 0 && fills.empty()) refuse("--room", "--fill beside it", std::to_string(room));
+  for (const std::string& each : fills) read_filling(each, to);
+  to.room = number(room);
+  if (!fills.empty() && to.schedule == batch_sync::name)
     refuse("--fill", "a --schedule without losses over groups", to.schedule);
   if (!is_schedule(to.schedule))
     refuse("--schedule", "one of " + schedule_names(), "\"" + to.schedule + "\"");

@@ -5,7 +5,8 @@
 
 // Plans for an eye, its glue and a language model, by name: what --plan chooses from, and what a plan of
 // one's own may begin with (--explain prints each as JSON). They fit every model here: at most four stages of
-// the eye and two of the language model, at most four parts of a layer.
+// the eye and two of the language model, at most four parts of a layer. Two chunks on each of two ranks want
+// four layers of the language model, which say-quick has not.
 namespace motet::train_vlm {
 
 namespace seeing_plans {
@@ -164,6 +165,12 @@ constexpr plan filled_zero_bubble() {
   out.schedule = "zb_h1";
   return out;
 }
+constexpr plan filled_interleaved() {
+  plan out = filled_2();
+  out.schedule = "interleaved";
+  out.modules[2].chunks = 2;
+  return out;
+}
 constexpr plan filled_room() {
   plan out = filled_2();
   out.modules[0].room = out.modules[1].room = 1;
@@ -225,6 +232,9 @@ inline constexpr named_plan plans[] = {
     {"filled", "beside, and the eye computes where the language model would wait", seeing_plans::filled_2},
     {"filled-zero-bubble", "the same, and the language model's weight gradients fill what is left",
      seeing_plans::filled_zero_bubble},
+    {"filled-interleaved",
+     "filled, and each rank has two chunks of the language model, which needs four layers (say-small)",
+     seeing_plans::filled_interleaved},
     {"filled-room", "filled, and the eye keeps one microbatch at a time", seeing_plans::filled_room},
     {"filled-tensor", "nested, and the eye computes where the language model would wait",
      seeing_plans::filled_4},

@@ -141,6 +141,16 @@ wanted("filled: order", filled["motet"]["step_seconds"] <= filled["optimus"]["st
 wanted("filled: shares", filled["motet"]["filled_fine"] > 0.9 > filled["optimus"]["filled_coarse"] > 0.5, filled)
 told = find(*FILLED, "--search", "optimus").stdout
 wanted("filled: text", "language model: 48 data x 8 stages x 8 tensor, 12 chunks, 16 microbatches" in told and "exchanges of tensor groups" in told, told)
+# Every model on every cluster that it fits, by each search in turn.
+searches, clusters = ["megatron", "megatron-balanced", "optimus", "motet"], [64, 128, 256, 512, 1024, 1536, 2048, 3072]
+pairs = [(encoder, language) for encoder in ["vit-3b", "vit-5b", "vit-11b", "vit-22b"] for language in ["gpt-11b", "llama-70b", "gpt-175b"]]
+for i, (encoder, language) in enumerate(pairs + [("vit-22b+vit-11b", "gpt-175b"), ("vit-11b+vit-5b", "llama-70b")]):
+    devices = clusters[i % 8] if language != "gpt-175b" else max(clusters[i % 8], 256)
+    said = json.loads(find("--model", f"{encoder}+{language}", "--cluster", f"hopper-{devices}", "--batch", devices, "--search", searches[i % 4], "--emit", "json").stdout)
+    wanted(f"{encoder}+{language} on {devices}", said["step_seconds"] > 0 and 0 < said["memory_bytes"]["mean"] <= said["memory_bytes"]["worst"] and 0 < said["bubble_rate"] < 1, said)
+    wanted(f"{encoder}+{language}: shares", 0 <= said["filled_coarse"] <= said["filled_fine"] <= 1 and all(0 <= each < 1 for each in said["idle"].values()), said)
+frozen = json.loads(find(*FILLED, "--search", "optimus", "--frozen", "encoder", "--emit", "json").stdout)
+wanted("a frozen encoder", frozen["frozen"] and frozen["step_seconds"] <= filled["optimus"]["step_seconds"] and frozen["memory_bytes"]["worst"] < filled["optimus"]["memory_bytes"]["worst"], frozen)
 wanted("two encoders", json.loads(find("--model", "vit-11b+vit-5b+gpt-175b", "--cluster", "hopper-512", "--batch", "256", "--emit", "json").stdout)["step_seconds"] > 0)
 
 # ---- cells: a plan for each number of devices and stages of a job
@@ -365,6 +375,8 @@ REFUSED = [
     ("--model vit-22b+gpt-175b --cluster hopper-512 --batch 256 --search distmm", r"--search distmm of vit-22b\+gpt-175b wants one of motet, optimus"),
     ("--model vit-22b+gpt-175b --cluster hopper-512 --batch 256 --emit svg", r"--emit of vit-22b\+gpt-175b is text or json, got svg"),
     ("--model vit-22b+gpt-175b --cluster hopper-512 --batch 256 --pin eye:data=1", r"--pin wants towers or a chain, got vit-22b\+gpt-175b"),
+    ("--model vit-22b+gpt-175b --cluster hopper-512 --batch 256 --frozen language", r"--frozen of vit-22b\+gpt-175b is encoder, got language"),
+    ("--model vit-22b+vit-22b+vit-22b+llama-70b --cluster hopper-32 --batch 16", r"a device would hold 108 GB at least, 68 of them the encoders', and has 84.*MT-P85"),
     ("--model vit-22b+gpt-175b --cluster hopper-512 --batch 250 --search optimus", r"gpt-175b on 512 devices with a batch of 250: nodes x 8 stages.*MT-P85"),
     ("--model vit-22b+gpt-175b --cluster hopper-12 --batch 256", r'got "hopper-12", wanted a multiple of 8 devices'),
     ("--model quick --cluster laptop --batch 64 --search optimus", r"--search optimus wants encoders and a language model such as vit-22b\+gpt-175b, got quick"),

@@ -26,6 +26,7 @@ esac
 succeed --list-plans
 grep -q "^on-last " out || fail "--list-plans lacks on-last"
 expect 3 "there are one, parts, remade" $run --steps 1 --plan 1f1b
+expect 3 'talk: got 4 stages, wanted at most 2 for as many layers' $run --steps 1 --plan filled-interleaved
 
 # ---- stopped and gone on with: the same numbers ----
 succeed $run --steps 6 --no-report --metrics half.jsonl --checkpoint half --save-every 3 --line-every 3

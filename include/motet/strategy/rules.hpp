@@ -59,6 +59,9 @@
     "let those that feed others fill, and leave the one with the loss as it is")                             \
   X(filled_and_cut, "MT-S22", "a module that fills gaps has one chunk on each rank, and a room if it likes", \
     "a number was given that only other modules have",                                                       \
-    "leave chunks, stash and ahead out, and give room only to modules that fill")
+    "leave chunks, stash and ahead out, and give room only to modules that fill")                            \
+  X(no_gaps, "MT-S23", "a module fills gaps on ranks that wait for others",                                  \
+    "the others keep every rank that it has busy from the start of a step to its end",                       \
+    "leave fills out, or cut the others into stages that wait for each other")
 
 MOTET_RULES_OF(MOTET_STRATEGY_RULES, strategy_rules)

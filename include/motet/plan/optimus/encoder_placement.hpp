@@ -13,6 +13,24 @@ struct encoder_work {
   std::vector<double> forward_kernels, backward_kernels;  // of a stage, arithmetic alone
 };
 
+// The even deal of microbatches to pipelines, and where those are few all that differ from it by one more here
+// and one less there. The pipelines are alike but for where they lie.
+template <class Visit>
+void each_even_deal(index microbatches, index pipelines, Visit visit) {
+  std::vector<index> parts(static_cast<std::size_t>(pipelines), microbatches / pipelines);
+  for (index k = 0; k < microbatches % pipelines; ++k) ++parts[static_cast<std::size_t>(k)];
+  visit(parts);
+  if (pipelines > 4 || parts.back() < 2) return;
+  for (std::size_t a = 0; a < parts.size(); ++a)
+    for (std::size_t b = 0; b < parts.size(); ++b) {
+      if (a == b) continue;
+      std::vector<index> other = parts;
+      ++other[a];
+      --other[b];
+      visit(other);
+    }
+}
+
 // What is allowed where encoder work goes into gaps.
 struct placement_rules {
   bool slices = false;        // kernels are cut until they are shorter than four of five gaps

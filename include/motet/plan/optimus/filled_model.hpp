@@ -41,13 +41,15 @@ struct filled_model {
   layered_model language;
   double rows = 2048;  // of a sample, in each of them
   index microbatch = 2;
+  bool frozen = false;  // encoders stay as they are
 
+  constexpr bool learns(const layered_model& of) const { return !(of.encodes && frozen); }
   // Of a step, forward and back with all forwards made again, as those count who publish it.
   constexpr double step_flops(index samples) const {
-    double sum = language.layer_flops(rows, rows) * static_cast<double>(language.layers);
+    double sum = 4 * language.layer_flops(rows, rows) * static_cast<double>(language.layers);
     for (const layered_model& each : encoders)
-      sum += each.layer_flops(rows, rows) * static_cast<double>(each.layers);
-    return 4 * sum * static_cast<double>(samples);
+      sum += (learns(each) ? 4 : 1) * each.layer_flops(rows, rows) * static_cast<double>(each.layers);
+    return sum * static_cast<double>(samples);
   }
 };
 
@@ -80,6 +82,17 @@ struct grid_3d {
   friend constexpr bool operator==(const grid_3d&, const grid_3d&) = default;
 };
 
+// Those that encoders may have on the devices of a language model: their stages and their tensor degree divide
+// its own, so that so many pipelines of theirs lie beside each of its own as they have more data.
+inline list<grid_3d> encoder_grids(const grid_3d& language) {
+  list<grid_3d> out;
+  for (index stages = 1; stages <= language.stages; ++stages)
+    for (index tensor = 1; tensor <= language.tensor; ++tensor)
+      if (language.stages % stages == 0 && language.tensor % tensor == 0)
+        out.push({language.devices() / (stages * tensor), stages, tensor});
+  return out;
+}
+
 // How fast devices are with these models, and what keeps their arithmetic waiting.
 struct filled_rates {
   double language = 0.435, encoder = 0.354;               // of the peak that products reach
@@ -111,6 +124,7 @@ class filled_costs {
            (on_.device.half_flops * (of.encodes ? rates_.encoder : rates_.language));
   }
   double backward(const layered_model& of, index tensor) const {
+    if (!model_.learns(of)) return 0;
     return forward(of, tensor) * (of.encodes ? rates_.encoder_backward : rates_.language_backward);
   }
   // One exchange in a tensor group.
@@ -119,13 +133,13 @@ class filled_costs {
     return 2 * model_.rows * static_cast<double>(model_.microbatch) * static_cast<double>(of.width) *
            (ways - 1) / ways / rates_.group_bytes;
   }
-  static constexpr index exchanges_back =
-      2 * exchanges;  // those of the forward that is made again among them
+  // Of a layer backward, those of the forward that is made again among them.
+  index exchanges_back(const layered_model& of) const { return model_.learns(of) ? 2 * exchanges : 0; }
   double whole_forward(const layered_model& of, index tensor) const {
     return forward(of, tensor) + static_cast<double>(exchanges) * exchange(of, tensor);
   }
   double whole_backward(const layered_model& of, index tensor) const {
-    return backward(of, tensor) + static_cast<double>(exchanges_back) * exchange(of, tensor);
+    return backward(of, tensor) + static_cast<double>(exchanges_back(of)) * exchange(of, tensor);
   }
   // Weights that are gathered before the step, and gradients that are summed behind it.
   double gather(const grid_3d& of) const { return of.data > 1 ? 2 * held(of) / rates_.gather_bytes : 0; }
@@ -133,10 +147,11 @@ class filled_costs {
   // Bytes of weights and gradients, and of state shared over replicas, on a device.
   double bytes(const layered_model& of, const grid_3d& on) const {
     return of.parameters / static_cast<double>(on.stages * on.tensor) *
-           (6 + 12.0 / static_cast<double>(on.data));
+           (model_.learns(of) ? 6 + 12.0 / static_cast<double>(on.data) : 2);
   }
   // That backward needs of a microbatch on a device, where its layers' inputs alone are kept, or all.
   double kept(const layered_model& of, const grid_3d& on) const {
+    if (!model_.learns(of)) return 0;
     const double rows = model_.rows * static_cast<double>(model_.microbatch),
                  layers = static_cast<double>(of.layers);
     return rows * static_cast<double>(of.width) * layers * (of.encodes ? 34.0 : 2.0) /

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 namespace motet {
@@ -26,18 +27,43 @@ struct pipeline_gaps {
   std::vector<double> first, last;             // of each device, when its own work begins and ends
   std::vector<std::vector<time_slot>> inside;  // of each device, between those
   std::vector<double> needed, given;  // of each microbatch, when it must be there, and when its gradients are
-  double exchange_seconds = 0;        // of them inside, on each device, in exchanges of its tensor group
-  double busy_seconds = 0;            // arithmetic of each device
-  double front = 0, behind = 0;       // gathering and summing
+  std::vector<double> busy, exchanging;  // of each device, in arithmetic and in exchanges of its tensor group
+  std::vector<double> bytes;     // of each device, at most: of its weights and of what it keeps for backward
+  double front = 0, behind = 0;  // gathering and summing
 };
 
-// The whole of each device's chunks takes these seconds, the same for all layers. `chunk_layers`: of each
-// virtual stage.
-struct pipeline_work {
-  std::vector<double> forward, backward;  // of each virtual stage, with exchanges
-  std::vector<index> exchanges_forward, exchanges_back;
-  double exchange = 0;
+// A stage of a pipeline, and what a microbatch takes of it.
+struct pipeline_stage {
+  double forward = 0, backward = 0;  // seconds, with exchanges
+  index exchanges_forward = 0, exchanges_back = 0;
+  double exchange = 0;         // seconds of each, in the mean
+  double bytes = 0, kept = 0;  // on each of its devices: always, and of a microbatch until its backward
+
+  // So many layers of a part, all of which is on these devices but for their stages.
+  void add(const filled_costs& costs, const layered_model& of, index layers, const grid_3d& on) {
+    const grid_3d whole{on.data, 1, on.tensor};
+    const auto count = static_cast<double>(layers), share = count / static_cast<double>(of.layers);
+    forward += count * costs.whole_forward(of, on.tensor);
+    backward += count * costs.whole_backward(of, on.tensor);
+    const index more = layers * filled_costs::exchanges;
+    if (more > 0)
+      exchange = (exchange * static_cast<double>(exchanges_forward) +
+                  costs.exchange(of, on.tensor) * static_cast<double>(more)) /
+                 static_cast<double>(exchanges_forward + more);
+    exchanges_forward += more;
+    exchanges_back += layers * costs.exchanges_back(of);
+    bytes += share * costs.bytes(of, whole);
+    kept += share * costs.kept(of, whole);
+  }
 };
+
+// A part by itself, its layers evenly over so many stages for each of the grid's.
+inline std::vector<pipeline_stage> even_stages(const filled_costs& costs, const layered_model& of,
+                                               const grid_3d& on, index chunks) {
+  pipeline_stage each;
+  each.add(costs, of, of.layers / (on.stages * chunks), on);
+  return std::vector<pipeline_stage>(static_cast<std::size_t>(on.stages * chunks), each);
+}
 
 namespace detail {
 
@@ -62,21 +88,20 @@ inline void put_exchanges(std::vector<time_slot>& to, const time_slot& of, index
 
 }  // namespace detail
 
-// Plays an interleaved pipeline of these stages and microbatches.
-inline pipeline_gaps find_gaps(const pipeline_work& work, index stages, index microbatches, double gather,
-                               double scatter, double sigma, std::uint64_t seed = 1) {
-  const auto virtual_stages = static_cast<index>(work.forward.size());
-  const index chunks = virtual_stages / stages;
+// Plays an interleaved pipeline of these stages, in chunks on so many devices, and microbatches. `sigma`: how
+// unlike gaps of exchanges are, by the deviation of their logarithm; none: exchanges are counted, and no gaps.
+inline pipeline_gaps find_gaps(const std::vector<pipeline_stage>& work, index devices, index microbatches,
+                               double gather, double scatter, std::optional<double> sigma = {},
+                               std::uint64_t seed = 1) {
+  const index chunks = static_cast<index>(work.size()) / devices;
   const program of = compile(
-      write_schedule(chunks > 1 ? "interleaved" : "1f1b", {.stages = static_cast<int>(stages),
+      write_schedule(chunks > 1 ? "interleaved" : "1f1b", {.stages = static_cast<int>(devices),
                                                            .microbatches = static_cast<int>(microbatches),
                                                            .chunks = static_cast<int>(chunks)}),
       {messages::in_channels, false, false});
   cost_table costs;
-  for (index s = 0; s < virtual_stages; ++s) {
-    const auto k = static_cast<std::size_t>(s);
-    costs.stages.push({work.forward[k], work.backward[k] / 2, work.backward[k] / 2});
-  }
+  for (const pipeline_stage& each : work)
+    costs.stages.push({each.forward, each.backward / 2, each.backward / 2});
   costs.wires.inside.latency = 20e-6;
   timeline times;
   if (!simulate(of, costs, times).ok()) fail(model_fits_nowhere, "the pipeline does not run");
@@ -92,29 +117,55 @@ inline pipeline_gaps find_gaps(const pipeline_work& work, index stages, index mi
   std::uint64_t at = 0;
   for (std::int32_t r = 0; r < of.ranks(); ++r) {
     std::vector<time_slot> found;
-    double end = -1, first = 0, busy = 0, waits = 0;
+    double end = -1, first = 0, busy = 0, exchanging = 0, kept = 0, most = 0, bytes = 0;
+    for (std::size_t s = static_cast<std::size_t>(r); s < work.size(); s += static_cast<std::size_t>(devices))
+      bytes += work[s].bytes;
     for (std::int32_t i = of.starts[r]; i < of.starts[r + 1]; ++i) {
       const instruction& it = of.instructions[i];
       if (!is_compute(it.what)) continue;
       const time_slot own{gather + times.start[i], gather + times.finish[i]};
       if (end < 0) first = own.start;
       else if (own.start > end + 1e-9) found.push_back({end, own.start});
-      const auto s = static_cast<std::size_t>(it.stage);
-      const index count = is_forward(it.what) ? work.exchanges_forward[s] : work.exchanges_back[s];
-      detail::put_exchanges(found, own, count, work.exchange, sigma, draw, at);
-      waits += static_cast<double>(count) * work.exchange;
-      busy += own.length() - static_cast<double>(count) * work.exchange;
+      const pipeline_stage& of_it = work[static_cast<std::size_t>(it.stage)];
+      const bool forward = is_forward(it.what);
+      const index count = forward ? of_it.exchanges_forward : of_it.exchanges_back;
+      if (sigma) detail::put_exchanges(found, own, count, of_it.exchange, *sigma, draw, at);
+      const double waits = static_cast<double>(count) * of_it.exchange;
+      exchanging += waits;
+      busy += own.length() - waits;
+      kept += forward ? of_it.kept : -of_it.kept;
+      most = std::max(most, kept);
       end = own.end;
       if (it.stage != 0) continue;
       const auto m = static_cast<std::size_t>(it.microbatch);
-      if (is_forward(it.what)) out.needed[m] = gather + latest[i];
+      if (forward) out.needed[m] = gather + latest[i];
       else out.given[m] = own.end;
     }
     out.first.push_back(first);
     out.last.push_back(end);
     out.inside.push_back(std::move(found));
-    out.busy_seconds = std::max(out.busy_seconds, busy);
-    out.exchange_seconds = std::max(out.exchange_seconds, waits);
+    out.busy.push_back(busy);
+    out.exchanging.push_back(exchanging);
+    out.bytes.push_back(bytes + most);
+  }
+  return out;
+}
+
+// Shares of a step in which devices do no arithmetic, in their mean: until weights are there and behind the
+// last gradients, until a device's first work and behind its last, between its works, and in exchanges of its
+// tensor group.
+struct idle_shares {
+  double gather = 0, scatter = 0, warm_up = 0, cool_down = 0, dependency = 0, exchange = 0;
+  double sum() const { return gather + scatter + warm_up + cool_down + dependency + exchange; }
+};
+inline idle_shares idle_of(const pipeline_gaps& of) {
+  const double all = of.seconds * static_cast<double>(of.busy.size());
+  idle_shares out{of.front / of.seconds, of.behind / of.seconds};
+  for (std::size_t d = 0; d < of.busy.size(); ++d) {
+    out.warm_up += (of.first[d] - of.front) / all;
+    out.cool_down += (of.seconds - of.behind - of.last[d]) / all;
+    out.exchange += of.exchanging[d] / all;
+    out.dependency += (of.last[d] - of.first[d] - of.busy[d] - of.exchanging[d]) / all;
   }
   return out;
 }

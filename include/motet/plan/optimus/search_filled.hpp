@@ -18,12 +18,12 @@ struct filled_answer {
   index chunks = 1, microbatches = 0,
         pipelines = 0;  // of the language model; encoder pipelines beside each of its own
   bool fills = true;
-  double step_seconds = 0, mfu = 0, memory_bytes = 0, bubble_rate = 0;
+  double step_seconds = 0, mfu = 0, bubble_rate = 0;
   double filled_coarse = 0, filled_fine = 0;  // shares of the encoder's work in gaps
   struct {
-    double gather = 0, scatter = 0, pipeline = 0,
-           exchange = 0;  // shares of the step of one device, without encoders
-  } idle;
+    double worst = 0, mean = 0;  // of the devices
+  } memory_bytes;
+  idle_shares idle;  // before encoders fill it
   index considered = 0;
 };
 
@@ -44,7 +44,8 @@ class filled_searcher {
       const std::optional<grid_3d> on = language_on(stages);
       if (!on) continue;
       fill_over(*on, {.slices = true, .goes_on = true}, best);
-      offer(balanced_over(*on), best);
+      const filled_answer chain = balanced_over(*on);
+      if (!too_much(chain.memory_bytes.worst, 0)) offer(chain, best);
     }
     return finish(best);
   }
@@ -71,23 +72,23 @@ class filled_searcher {
   index devices() const { return costs_.cluster().devices(); }
   double memory() const { return costs_.cluster().device.memory_bytes; }
 
-  std::optional<grid_3d> language_on(index stages) const {
+  std::optional<grid_3d> language_on(index stages) {
     const index tensor = costs_.cluster().devices_per_node;
     if (devices() % (tensor * stages) != 0) return {};
     const grid_3d on{devices() / (tensor * stages), stages, tensor};
     if (samples_ % (on.data * model().microbatch) != 0 || language().layers % stages != 0) return {};
-    if (costs_.bytes(language(), on) + costs_.kept(language(), on) * static_cast<double>(stages) > memory())
+    if (too_much(costs_.bytes(language(), on) + costs_.kept(language(), on) * static_cast<double>(stages), 0))
       return {};
     return on;
   }
   // Tensor groups are nodes; 8 stages for models beyond 100 billion parameters, 4 below.
-  grid_3d usual_language() const {
+  grid_3d usual_language() {
     const std::optional<grid_3d> on = language_on(language().parameters > 1e11 ? 8 : 4);
     if (!on)
       fail(model_fits_nowhere,
            sentence({language().name.view(), " on ", devices(), " devices with a batch of ", samples_,
                      ": nodes x ", language().parameters > 1e11 ? 8 : 4, " stages, and microbatches of ",
-                     model().microbatch, ", must divide them, and memory must hold it"}));
+                     model().microbatch, ", must divide them, and memory must hold it", too_full()}));
     return *on;
   }
   index microbatches(const grid_3d& on) const { return samples_ / (on.data * model().microbatch); }
@@ -97,19 +98,6 @@ class filled_searcher {
     for (index k = 1; k <= 12; ++k)
       if (layers_of_device % k == 0) best = k;
     return best;
-  }
-  pipeline_work work_of_language(const grid_3d& on, index chunks) const {
-    const index layers = language().layers / (on.stages * chunks);
-    pipeline_work out;
-    out.exchange = costs_.exchange(language(), on.tensor);
-    for (index s = 0; s < on.stages * chunks; ++s) {
-      const auto each = static_cast<double>(layers);
-      out.forward.push_back(each * costs_.whole_forward(language(), on.tensor));
-      out.backward.push_back(each * costs_.whole_backward(language(), on.tensor));
-      out.exchanges_forward.push_back(layers * filled_costs::exchanges);
-      out.exchanges_back.push_back(layers * filled_costs::exchanges_back);
-    }
-    return out;
   }
   // Of a layer forward: norm, three projections, attention, projection, norm, and the two products of the
   // mlp; twice as many products backward.
@@ -121,72 +109,68 @@ class filled_searcher {
         for (int half = 0; half < 2; ++half) to.backward_kernels.push_back(each * backward / 2);
       }
   }
-  double bytes_with(const grid_3d& on, const grid_3d& encoder, index most_microbatches) const {
-    double sum = costs_.bytes(language(), on) + costs_.kept(language(), on) * static_cast<double>(on.stages);
+  // On a device that so many microbatches of encoders meet.
+  double bytes_of_encoders(const grid_3d& encoder, index microbatches) const {
+    double sum = 0;
     for (const layered_model& each : model().encoders)
-      sum +=
-          costs_.bytes(each, encoder) + costs_.kept(each, encoder) * static_cast<double>(most_microbatches);
+      sum += costs_.bytes(each, encoder) + costs_.kept(each, encoder) * static_cast<double>(microbatches);
     return sum;
   }
-  // All ways to deal microbatches that differ by two at most, the pipelines being alike but for where they
-  // lie.
-  template <class Visit>
-  static void each_deal(index microbatches, index pipelines, Visit visit) {
-    std::vector<index> parts(static_cast<std::size_t>(pipelines), microbatches / pipelines);
-    for (index k = 0; k < microbatches % pipelines; ++k) ++parts[static_cast<std::size_t>(k)];
-    visit(parts);
-    if (pipelines > 4 || parts.back() < 2) return;
-    for (std::size_t a = 0; a < parts.size(); ++a)
-      for (std::size_t b = 0; b < parts.size(); ++b) {
-        if (a == b) continue;
-        std::vector<index> other = parts;
-        ++other[a];
-        --other[b];
-        visit(other);
-      }
+  // Whether a device does not hold so many bytes.
+  bool too_much(double bytes, double of_encoders) {
+    if (bytes <= memory()) return false;
+    if (least_bytes_ == 0 || bytes < least_bytes_) least_bytes_ = bytes, least_of_encoders_ = of_encoders;
+    return true;
   }
-
+  // Of the language model's devices with those of encoder pipelines; false: they do not hold both.
+  bool put_memory(const pipeline_gaps& gaps, const std::vector<index>& parts, filled_answer& to) {
+    const auto stages = static_cast<std::size_t>(to.encoder.stages);
+    const std::size_t rows = gaps.bytes.size() / stages;
+    double sum = 0, of_encoders = 0;
+    to.memory_bytes = {};
+    for (std::size_t j = 0; j < parts.size(); ++j) {
+      const double more = bytes_of_encoders(to.encoder, parts[j]);
+      for (std::size_t e = 0; e < stages; ++e) {
+        const double own = gaps.bytes[j % rows * stages + e] + more;
+        sum += own;
+        if (own <= to.memory_bytes.worst) continue;
+        to.memory_bytes.worst = own;
+        of_encoders = more;
+      }
+    }
+    to.memory_bytes.mean = sum / static_cast<double>(parts.size() * stages);
+    return !too_much(to.memory_bytes.worst, of_encoders);
+  }
   void fill_over(const grid_3d& on, placement_rules rules, filled_answer& best) {
     const index count = microbatches(on), chunks = chunks_of(language().layers / on.stages, on.stages, count);
-    const pipeline_gaps gaps = find_gaps(work_of_language(on, chunks), on.stages, count, costs_.gather(on),
-                                         costs_.scatter(on), costs_.rates().gap_sigma);
-    for (index stages = 1; stages <= on.stages; ++stages) {
-      if (on.stages % stages != 0) continue;
-      for (index tensor = 1; tensor <= on.tensor; tensor *= 2) {
-        if (on.tensor % tensor != 0) continue;
-        const grid_3d encoder{devices() / (stages * tensor), stages, tensor};
-        const index pipelines = encoder.data / on.data;
-        if (pipelines > count) continue;
-        const std::optional<encoder_work> work = work_of_encoders(stages, tensor);
-        if (!work) continue;
-        const double bytes = bytes_with(on, encoder, (count + pipelines - 1) / pipelines);
-        if (bytes > memory()) continue;
-        each_deal(count, pipelines, [&](const std::vector<index>& parts) {
-          ++considered_;
-          const encoder_placement found = place_encoders(gaps, *work, parts, rules);
-          filled_answer made;
-          made.language = on;
-          made.encoder = encoder;
-          made.chunks = chunks;
-          made.microbatches = count;
-          made.pipelines = pipelines;
-          made.step_seconds = found.seconds;
-          made.filled_coarse = found.filled_coarse;
-          made.filled_fine = found.filled_fine;
-          made.memory_bytes = bytes;
-          put_idle(gaps, made);
-          offer(made, best);
-        });
-      }
+    const pipeline_gaps gaps = find_gaps(even_stages(costs_, language(), on, chunks), on.stages, count,
+                                         costs_.gather(on), costs_.scatter(on), costs_.rates().gap_sigma);
+    for (const grid_3d& encoder : encoder_grids(on)) {
+      const index pipelines = encoder.data / on.data;
+      if (pipelines > count) continue;
+      const std::optional<encoder_work> work = work_of_encoders(encoder.stages, encoder.tensor);
+      if (!work) continue;
+      each_even_deal(count, pipelines, [&](const std::vector<index>& parts) {
+        filled_answer made;
+        made.language = on;
+        made.encoder = encoder;
+        made.chunks = chunks;
+        made.microbatches = count;
+        made.pipelines = pipelines;
+        if (!put_memory(gaps, parts, made)) return;
+        ++considered_;
+        const encoder_placement found = place_encoders(gaps, *work, parts, rules);
+        made.step_seconds = found.seconds;
+        made.filled_coarse = found.filled_coarse;
+        made.filled_fine = found.filled_fine;
+        put_idle(gaps, made);
+        offer(made, best);
+      });
     }
   }
   void put_idle(const pipeline_gaps& gaps, filled_answer& to) const {
-    to.idle.gather = gaps.front / gaps.seconds;
-    to.idle.scatter = gaps.behind / gaps.seconds;
-    to.idle.exchange = gaps.exchange_seconds / gaps.seconds;
-    to.idle.pipeline =
-        1 - to.idle.gather - to.idle.scatter - to.idle.exchange - gaps.busy_seconds / gaps.seconds;
-    to.bubble_rate = 1 - gaps.busy_seconds / gaps.seconds;
+    to.idle = idle_of(gaps);
+    to.bubble_rate = to.idle.sum();
   }
   // One chain of layers, encoders first, over stages and chunks so that the slowest virtual stage is as fast
   // as can be.
@@ -199,36 +183,32 @@ class filled_searcher {
   filled_answer balanced_over(const grid_3d& on, index chunks) {
     ++considered_;
     const index count = microbatches(on);
-    std::vector<double> forward, backward;
+    std::vector<const layered_model*> layers;
+    std::vector<double> seconds;
     const auto add = [&](const layered_model& of) {
-      for (index l = 0; l < of.layers; ++l) {
-        forward.push_back(costs_.whole_forward(of, on.tensor));
-        backward.push_back(costs_.whole_backward(of, on.tensor));
-      }
+      layers.insert(layers.end(), static_cast<std::size_t>(of.layers), &of);
+      seconds.resize(layers.size(),
+                     costs_.whole_forward(of, on.tensor) + costs_.whole_backward(of, on.tensor));
     };
     for (const layered_model& each : model().encoders) add(each);
     add(language());
-    std::vector<double> both(forward.size());
-    for (std::size_t l = 0; l < both.size(); ++l) both[l] = forward[l] + backward[l];
-    const std::vector<index> ends = split_evenly(both, on.stages * chunks);
-    pipeline_work work;
+    std::vector<pipeline_stage> work;
     std::size_t at = 0;
-    for (const index end : ends) {
-      double f = 0, b = 0;
-      for (; at < static_cast<std::size_t>(end); ++at) f += forward[at], b += backward[at];
-      work.forward.push_back(f);
-      work.backward.push_back(b);
-      work.exchanges_forward.push_back(0);
-      work.exchanges_back.push_back(0);
+    for (const index end : split_evenly(seconds, on.stages * chunks)) {
+      work.emplace_back();
+      for (; at < static_cast<std::size_t>(end); ++at) work.back().add(costs_, *layers[at], 1, on);
     }
     filled_answer out;
-    const pipeline_gaps gaps = find_gaps(work, on.stages, count, costs_.gather(on), costs_.scatter(on), 0);
+    const pipeline_gaps gaps = find_gaps(work, on.stages, count, costs_.gather(on), costs_.scatter(on));
     out.language = out.encoder = on;
     out.chunks = chunks;
     out.microbatches = count;
     out.fills = false;
     out.step_seconds = gaps.seconds;
-    out.memory_bytes = bytes_with(on, on, on.stages);
+    for (const double each : gaps.bytes) {
+      out.memory_bytes.worst = std::max(out.memory_bytes.worst, each);
+      out.memory_bytes.mean += each / static_cast<double>(gaps.bytes.size());
+    }
     put_idle(gaps, out);
     return out;
   }
@@ -237,23 +217,39 @@ class filled_searcher {
     ++considered_;
     const index others = std::max<index>(1, on.stages - 1),
                 layers = (language().layers + others - 1) / others;
-    double forward = 0, backward = 0;
-    for (const layered_model& each : model().encoders) {
-      forward += static_cast<double>(each.layers) * costs_.whole_forward(each, on.tensor);
-      backward += static_cast<double>(each.layers) * costs_.whole_backward(each, on.tensor);
-    }
-    const double each = static_cast<double>(layers) * (costs_.whole_forward(language(), on.tensor) +
-                                                       costs_.whole_backward(language(), on.tensor));
+    pipeline_stage first, other;
+    for (const layered_model& each : model().encoders) first.add(costs_, each, each.layers, on);
+    other.add(costs_, language(), layers, on);
     filled_answer out;
     out.language = out.encoder = on;
     out.microbatches = microbatches(on);
     out.chunks = layers;
     out.fills = false;
-    out.step_seconds = costs_.gather(on) + costs_.scatter(on) + forward + backward +
-                       std::max(each, forward + backward) * static_cast<double>(out.microbatches) +
-                       each * static_cast<double>(others - 1) / static_cast<double>(layers);
-    out.memory_bytes = bytes_with(on, {on.data, 1, on.tensor}, on.stages);
+    const auto count = static_cast<double>(out.microbatches), stages = static_cast<double>(others);
+    const double takes = first.forward + first.backward, each = other.forward + other.backward;
+    out.step_seconds = costs_.gather(on) + costs_.scatter(on) + takes + std::max(each, takes) * count +
+                       each * (stages - 1) / static_cast<double>(layers);
+    // Every stage keeps as many microbatches as come before its first gradient.
+    out.memory_bytes.worst = first.bytes + first.kept * stages;
+    out.memory_bytes.mean = out.memory_bytes.worst / (stages + 1);
+    for (index s = 0; s < others; ++s) {
+      const double own = other.bytes + other.kept * static_cast<double>(others - s);
+      out.memory_bytes.worst = std::max(out.memory_bytes.worst, own);
+      out.memory_bytes.mean += own / (stages + 1);
+    }
+    // By the same mean of all stages; which part of the pipeline's wait is warm-up is not known.
+    const double waits = exchanging(first) + stages * exchanging(other),
+                 all = out.step_seconds * (stages + 1);
+    out.idle.gather = costs_.gather(on) / out.step_seconds;
+    out.idle.scatter = costs_.scatter(on) / out.step_seconds;
+    out.idle.exchange = waits * count / all;
+    out.bubble_rate = 1 - ((takes + stages * each) - waits) * count / all;
+    out.idle.dependency = out.bubble_rate - out.idle.gather - out.idle.scatter - out.idle.exchange;
     return out;
+  }
+  // Seconds of a stage's exchanges for a microbatch.
+  static double exchanging(const pipeline_stage& of) {
+    return static_cast<double>(of.exchanges_forward + of.exchanges_back) * of.exchange;
   }
 
  public:
@@ -292,16 +288,27 @@ class filled_searcher {
     if (found.step_seconds == 0)
       fail(model_fits_nowhere,
            sentence({model().name, " on ", devices(),
-                     " devices: encoders and language model do not fit beside each other"}));
+                     " devices: encoders and language model do not fit beside each other", too_full()}));
     found.mfu = model().step_flops(samples_) / found.step_seconds / static_cast<double>(devices()) /
                 costs_.cluster().device.half_flops;
     found.considered = considered_;
     return found;
   }
 
+  // "; a device would hold 95 GB at least, 20 of them the encoders', and has 80".
+  std::string too_full() const {
+    if (least_bytes_ == 0) return "";
+    const auto gb = [](double bytes) { return static_cast<index>(bytes / 1e9 + 0.5); };
+    return sentence(
+        {"; a device would hold ", gb(least_bytes_), " GB at least",
+         least_of_encoders_ > 0 ? sentence({", ", gb(least_of_encoders_), " of them the encoders',"}) : "",
+         " and has ", gb(memory())});
+  }
+
   const filled_costs& costs_;
   index samples_;
   index considered_ = 0;
+  double least_bytes_ = 0, least_of_encoders_ = 0;  // of what is too much for a device
 };
 
 }  // namespace detail

@@ -81,6 +81,9 @@ inline std::string detail_of_module(const verdict& found, const plan& of, const 
   if (is(reason::too_little_memory) && own.room > 0)
     return sentence({"room ", own.room, ", and the others wait for a microbatch that comes behind those"});
   if (is(reason::nothing_to_fill)) return "it fills, and ends in the loss";
+  if (is(reason::no_gaps))
+    return sentence({"none of its ranks waits for others in ", of.schedule.view(), "; what fills would take ",
+                     found.wanted, " % of their step and hide none of it"});
   if (is(reason::filled_and_cut))
     return own.fills ? sentence({"it fills, with chunks ", own.chunks, ", stash ", own.stash, ", ahead ",
                                  own.ahead})
@@ -146,7 +149,7 @@ MOTET_BODY std::string explain_plan(const plan& given, const list<module_facts>&
 // Memory: the plan, and its order.
 // Errors: MT-M03, MT-M04, MT-P01, MT-P02, MT-P03, MT-P04, MT-P05, MT-P06, MT-P07, MT-P09, MT-P10, MT-P11,
 // MT-P28, MT-P38, MT-S01, MT-S02, MT-S03, MT-S04, MT-S05, MT-S06, MT-S07, MT-S08, MT-S09, MT-S10, MT-S11,
-// MT-S12, MT-S13, MT-S14, MT-S15, MT-S16, MT-S17, MT-S18, MT-S21, MT-S22
+// MT-S12, MT-S13, MT-S14, MT-S15, MT-S16, MT-S17, MT-S18, MT-S21, MT-S22, MT-S23
 // Example:
 //   score order_of(const plan& of, const list<module_facts>& facts) {
 //     return require_proven(of, facts, 512).order;

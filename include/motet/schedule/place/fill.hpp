@@ -33,6 +33,10 @@ class gap_filler : score_turns {
     double longest = 0;
     for (const double each : filler_seconds_of_ranks()) longest = each > longest ? each : longest;
     out.filler_seconds = longest;
+    // Of what would fill, in per cent of a step of the others, nothing can be hidden.
+    if (!finds_gaps())
+      return {reason::no_gaps, sings(seats_[0].voice).module, 0,
+              static_cast<index>(100 * longest / alone + 0.5)};
     // The others may be late by some of what the fillers take, so that those come first: by how much is
     // tried.
     constexpr int steps = 8;
@@ -104,6 +108,17 @@ class gap_filler : score_turns {
           all[rank_of(v, each.stage)] +=
               seconds(each.backward ? op::backward : op::forward, v, each.stage, m);
     return all;
+  }
+
+  // Whether some rank of a filler waits while the others play alone.
+  constexpr bool finds_gaps() const {
+    list<double> idle(from_.ranks(), makespan_);
+    for (const turn& each : turns_)
+      if (!from_[each.begin].aside) idle[each.rank] -= groups_[each.group].seconds;
+    for (const filler_seat& each : seats_)
+      for (const std::int32_t v : each.voices)
+        if (idle[rank_of(v, each.stage)] > slack * makespan_) return true;
+    return false;
   }
 
   constexpr void start_over() {
@@ -355,7 +370,7 @@ class gap_filler : score_turns {
 // Times decide the order and nothing else: whoever is late at run time delays those alone that wait for it.
 // Asks for: modules that fill and lead to one that leaves gaps; times of all stages.
 // Memory: some numbers for each computation, and the new score.
-// Errors: MT-P10, MT-P28, MT-S21
+// Errors: MT-P10, MT-P28, MT-S21, MT-S23
 // Example:
 //   double saved(const score& from, const filling& how) {
 //     filled_score out;

@@ -67,16 +67,8 @@ TEST_CASE(
     "longer") {
   const filled_costs costs(*find_filled_model("vit-22b+gpt-175b"), cluster_named("hopper-512"));
   for (const motet::index stages : {1, 2, 4}) {
-    detail::filled_searcher searcher(costs, 256);
-    pipeline_work language;
-    language.exchange = costs.exchange(costs.model().language, 8);
-    for (int s = 0; s < 96; ++s) {
-      language.forward.push_back(costs.whole_forward(costs.model().language, 8));
-      language.backward.push_back(costs.whole_backward(costs.model().language, 8));
-      language.exchanges_forward.push_back(4);
-      language.exchanges_back.push_back(8);
-    }
-    const pipeline_gaps gaps = find_gaps(language, 8, 16, 0.115, 0.31, 0.3);
+    const pipeline_gaps gaps =
+        find_gaps(even_stages(costs, costs.model().language, {8, 8, 8}, 12), 8, 16, 0.115, 0.31, 0.3);
     const encoder_work work =
         work_of(stages, 0.095 / static_cast<double>(stages), 0.15 / static_cast<double>(stages), 300);
     const auto pipelines = static_cast<std::size_t>(8 / stages);

@@ -7,17 +7,9 @@ using namespace motet;
 
 namespace {
 
-pipeline_work even_work(motet::index virtual_stages, double forward, double backward, motet::index exchanges,
-                        double each) {
-  pipeline_work out;
-  out.exchange = each;
-  for (motet::index s = 0; s < virtual_stages; ++s) {
-    out.forward.push_back(forward);
-    out.backward.push_back(backward);
-    out.exchanges_forward.push_back(exchanges);
-    out.exchanges_back.push_back(2 * exchanges);
-  }
-  return out;
+std::vector<pipeline_stage> even_work(std::size_t stages, double forward, double backward,
+                                      motet::index exchanges, double each) {
+  return {stages, {forward, backward, exchanges, 2 * exchanges, each, 10, 3}};
 }
 
 }  // namespace
@@ -27,12 +19,12 @@ TEST_CASE("gaps, work and what stands at both ends are the whole step, on every 
     for (const motet::index count : {4, 8}) {
       CAPTURE(chunks);
       CAPTURE(count);
-      const pipeline_gaps found =
-          find_gaps(even_work(4 * chunks, 1.0, 2.0, 3, 0.05), 4, count, 0.5, 0.7, 0.4);
+      const pipeline_gaps found = find_gaps(
+          even_work(static_cast<std::size_t>(4 * chunks), 1.0, 2.0, 3, 0.05), 4, count, 0.5, 0.7, 0.4);
       const double per_device = static_cast<double>(chunks * count);
-      CHECK(found.busy_seconds == doctest::Approx(per_device * (3.0 - 9 * 0.05)));
-      CHECK(found.exchange_seconds == doctest::Approx(per_device * 9 * 0.05));
       for (std::size_t d = 0; d < 4; ++d) {
+        CHECK(found.busy[d] == doctest::Approx(per_device * (3.0 - 9 * 0.05)));
+        CHECK(found.exchanging[d] == doctest::Approx(per_device * 9 * 0.05));
         double inside = 0, before = found.first[d];
         for (const time_slot& each : found.inside[d]) {
           REQUIRE(each.length() > 0);
@@ -41,10 +33,18 @@ TEST_CASE("gaps, work and what stands at both ends are the whole step, on every 
           inside += each.length();
         }
         CHECK(before <= found.last[d] + 1e-9);
-        CHECK(found.last[d] - found.first[d] == doctest::Approx(found.busy_seconds + inside));
+        CHECK(found.last[d] - found.first[d] == doctest::Approx(found.busy[d] + inside));
         CHECK(found.first[d] >= 0.5);
         CHECK(found.last[d] <= found.seconds - 0.7 + 1e-9);
       }
+      // 1F1B keeps as many microbatches as there are stages from here on; chunks run ahead.
+      for (std::size_t d = 0; d < 4; ++d)
+        CHECK(found.bytes[d] ==
+              doctest::Approx(10.0 * static_cast<double>(chunks) +
+                              3 * (chunks == 1  ? static_cast<double>(4 - d)
+                                   : count == 4 ? per_device
+                                                : static_cast<double>(2 * (3 - d) + 1) +
+                                                      4.0 * static_cast<double>(chunks - 1))));
       // Microbatches are needed in turn, and gradients come behind.
       for (std::size_t m = 0; m < found.needed.size(); ++m) {
         if (m > 0) CHECK((found.needed[m] > found.needed[m - 1] && found.given[m] > found.given[m - 1]));

@@ -7,6 +7,9 @@
 
 #include <doctest/doctest.h>
 
+#include <set>
+#include <string>
+
 using namespace motet;
 
 namespace {
@@ -66,13 +69,16 @@ TEST_CASE("8 stages of 12 chunks: the second half of 16 is deferred") {
 }
 TEST_CASE("deferred forwards leave every schedule as long as it is") {
   laws::dice roll(5);
+  std::set<std::string> seen;
   for (int n = 0; n < 200; ++n) {
     CAPTURE(n);
-    const char* const names[] = {"gpipe", "1f1b", "interleaved", "zb_h1", "zb_v", "v_half", "dualpipe_v"};
+    const char* const names[] = {"gpipe",  "1f1b",  "interleaved", "zb_h1",      "zb_h2",     "zb_v",
+                                 "v_half", "v_min", "zb_auto",     "dualpipe_v", "batch_sync"};
+    const char* const name = names[n % 11];
     const int stages = 1 << roll.below(4), microbatches = 2 * stages * (1 + roll.below(3));
     score order;
-    if (!write_schedule(names[roll.below(7)], {.stages = stages, .microbatches = microbatches}, order).ok())
-      continue;
+    if (!write_schedule(name, {.stages = stages, .microbatches = microbatches}, order).ok()) continue;
+    seen.insert(name);
     const program of = compile(order, {messages::in_channels, false, false});
     cost_table costs = even_costs(of, {1.0 + roll.below(9), 1.0 + roll.below(9), 1.0 + roll.below(9)});
     costs.wires.inside.latency = roll.below(3) * 0.1;
@@ -94,4 +100,5 @@ TEST_CASE("deferred forwards leave every schedule as long as it is") {
       if (is_backward(of.instructions[i].what)) REQUIRE(latest[i] == times.start[i]);
     }
   }
+  CHECK(seen.size() == 11);
 }

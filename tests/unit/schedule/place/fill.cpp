@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include <ranges>
 #include <set>
 
 using namespace motet;
@@ -110,13 +111,127 @@ double shortest_by_trying_all(const score& filled, const cost_table& costs) {
   return best;
 }
 
+// A pipeline alone, and what lies beside it on one rank: a forward, which one microbatch waits for and no
+// gradient comes back to. What feeds the others takes no time and stands where they begin.
+struct one_filler {
+  score order;
+  filling how;
+  one_filler(const score& alone, std::int32_t rank, double seconds, std::int32_t fed, stage_cost each,
+             double wire) {
+    const voice talk = alone.voices()[0];
+    voice eye;
+    eye.module = 1;
+    eye.learns = false;
+    order.add(talk, [&](int s) { return alone.place(talk, s); });
+    order.add(eye, [&](int) { return rank; });
+    eye.replica = 1;
+    eye.microbatches = talk.microbatches - 1;
+    order.add(eye, [&](int) { return alone.place(talk, 0); });
+    for (std::int32_t m = 0; m < talk.microbatches; ++m)
+      order.feed(m == fed ? fed_cell{1, 0, 0, m} : fed_cell{2, m < fed ? m : m - 1, 0, m});
+    for (std::int32_t r = 0; r < alone.ranks(); ++r) {
+      order.rank();
+      for (std::int32_t i = alone.begin_of(r); i < alone.end_of(r); ++i) {
+        const cue it = alone[i];
+        order.play(it.what, it.voice, it.stage, it.microbatch);
+        if (it.paired) order.pair_with_next();
+      }
+    }
+    how.modules = {0, 1};
+    how.costs.stages.resize(alone.places().size(), each);
+    how.costs.stages.push({seconds, 0, 0});
+    how.costs.stages.push({0, 0, 0});
+    how.costs.wires.inside.latency = wire;
+  }
+  double longer() const {
+    filled_score found;
+    REQUIRE(fill_gaps(order, how, found).ok());
+    const verdict proof = prove(found.order);
+    REQUIRE_MESSAGE(proof.ok(), proof.why->sentence);
+    REQUIRE(seconds_of(found.order, how.costs) == doctest::Approx(found.seconds));
+    return found.seconds - found.alone_seconds;
+  }
+};
+
 }  // namespace
 
+TEST_CASE("what fits into a gap makes nobody late, what is a little longer waits for another gap") {
+  const struct {
+    double seconds;
+    std::int32_t fed;  // the microbatch
+    double wire, longer;
+  } rows[] = {
+      // On the second of three ranks: a gap until the first rows come, and one until the first gradients.
+      {4, 1, 0, 0}, {4.01, 3, 0, 0}, {8, 3, 0, 0},  {8.01, 3, 0, 0.01},
+      {5, 3, 1, 0}, {5.01, 3, 1, 0}, {10, 3, 1, 0}, {10.01, 3, 1, 0.01},
+  };
+  const score alone = one_f_one_b::write({.stages = 3, .microbatches = 6});
+  for (const auto& each : rows) {
+    CAPTURE(each.seconds);
+    CAPTURE(each.wire);
+    CHECK(one_filler(alone, 1, each.seconds, each.fed, {4, 4, 4}, each.wire).longer() ==
+          doctest::Approx(each.longer));
+  }
+}
+TEST_CASE("a filler as long as a gap makes no schedule longer") {
+  laws::dice roll(11);
+  std::set<std::string> seen;
+  int tried = 0;
+  for (int n = 0; n < 200; ++n) {
+    CAPTURE(n);
+    const char* const names[] = {"gpipe", "1f1b",   "interleaved", "zb_h1",   "zb_h2",
+                                 "zb_v",  "v_half", "v_min",       "zb_auto", "dualpipe_v"};
+    const char* const name = names[n % 10];
+    const int stages = 2 + roll.below(3), microbatches = stages * (2 + roll.below(2));
+    const double wire = roll.below(2) * 0.25;
+    const stage_cost each{1.0 + roll.below(9), 1.0 + roll.below(9), 1.0 + roll.below(9)};
+    score alone;
+    if (!write_schedule(name, {.stages = stages, .microbatches = microbatches}, alone).ok()) continue;
+    const program of = compile(alone, {messages::in_channels, false, false});
+    cost_table costs = even_costs(of, each);
+    costs.stages.clear();
+    costs.stages.resize(of.places.size(), each);
+    costs.wires.inside.latency = wire;
+    timeline times;
+    REQUIRE(simulate(of, costs, times).ok());
+    // One of the gaps of a rank, and the first microbatch that begins behind it. Not of the first rank, where
+    // a filler may go before what waits for another one.
+    const std::int32_t rank = 1 + roll.below(stages - 1);
+    struct slot {
+      double start, end;
+    };
+    std::vector<slot> gaps;
+    double end = 0;
+    for (const std::int32_t i : std::views::iota(of.starts[rank], of.starts[rank + 1])) {
+      if (!is_compute(of.instructions[i].what)) continue;
+      if (times.start[i] > end + 1e-9) gaps.push_back({end, times.start[i]});
+      end = times.finish[i];
+    }
+    if (gaps.empty()) continue;
+    const slot gap = gaps[static_cast<std::size_t>(roll.below(static_cast<int>(gaps.size())))];
+    std::int32_t fed = -1;
+    double begins = 1e300;
+    for (motet::index i = 0; i < of.instructions.size(); ++i) {
+      const instruction& it = of.instructions[i];
+      if (it.what != op::forward || it.stage != 0 || times.start[i] < gap.end + wire - 1e-9) continue;
+      if (times.start[i] < begins) begins = times.start[i], fed = it.microbatch;
+    }
+    if (fed < 0) continue;
+    CAPTURE(name);
+    CHECK(one_filler(alone, rank, gap.end - gap.start, fed, each, wire).longer() ==
+          doctest::Approx(0).scale(1));
+    seen.insert(name);
+    ++tried;
+  }
+  MESSAGE(tried, " gaps");
+  CHECK(tried > 40);
+  CHECK(seen.size() == 10);
+}
 TEST_CASE("drawn fillings keep the others' order, are proven, and take the time that they say") {
   laws::dice roll(7);
   const char* const schedules[] = {"1f1b",  "gpipe", "interleaved", "zb_h1",
                                    "zb_h2", "zb_v",  "v_half",      "dualpipe_v"};
-  int legal = 0, refused_room = 0;
+  int legal = 0, refused_room = 0, refused_gaps = 0;
   std::set<std::string> seen;
   int compared = 0, slower = 0;
   double gained = 0;
@@ -155,8 +270,12 @@ TEST_CASE("drawn fillings keep the others' order, are proven, and take the time 
     const verdict found = write_plan(of, facts, order);
     if (!found.ok()) {
       refused_room += found.why == reason::too_little_memory ? 1 : 0;
-      CHECK_MESSAGE((found.why == reason::too_little_memory || eye.room == 0), found.why->sentence);
+      CHECK_MESSAGE((found.why == reason::too_little_memory || found.why == reason::no_gaps || eye.room == 0),
+                    found.why->sentence);
       CHECK(found.why != reason::deadlock);
+      refused_gaps += found.why == reason::no_gaps ? 1 : 0;
+      // One stage never waits.
+      CHECK((found.why != reason::no_gaps || (stages == 1 && found.wanted > 0)));
       continue;
     }
     ++legal;
@@ -214,6 +333,7 @@ TEST_CASE("drawn fillings keep the others' order, are proven, and take the time 
   CHECK(legal == wanted);
   CHECK(seen.size() == 8);
   CHECK(refused_room > 2);
+  CHECK(refused_gaps > 2);
   CHECK(compared > 10);
   MESSAGE("of ", compared, " on the same ranks ", slower, " are slower than without filling; on average ",
           gained / compared, " of the time");
@@ -251,7 +371,7 @@ TEST_CASE("small cases: against all orders that there are") {
   MESSAGE(best, " of ", count, " are shortest, on average ", sum / count, " of the shortest, at worst ",
           worst);
   CHECK(count > 10);
-  CHECK(worst < 1.2);
+  CHECK(best == count);
 }
 
 TEST_CASE("modules come in any order") {
