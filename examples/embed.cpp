@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Features of a folder's pictures by a run of train_clip; or of a Hugging Face CLIP model, or logits of a language
-// model, which may see. Such a model's header is made when this program is built (-DMOTET_EMBED_HF=DIR); weights are
+// Features of a folder's pictures by a run of train_clip; or of a Hugging Face CLIP model, logits of a language
+// model, which may see, or rows of Whisper's encoder. Such a model's header is made when this program is built (-DMOTET_EMBED_HF=DIR); weights are
 // read at run time.
 #include "embed/picture_folder.hpp"
 #include "hf_program.hpp"
@@ -17,6 +17,7 @@ constexpr const char* usage =
     "embed --checkpoint RUN --images DIR --output Y.safetensors [--threads N] [--batch N]\n"
     "embed --weights DIR [--adapters DIR] --input X.safetensors --output Y.safetensors [--threads N] "
     "[--batch N]\n"
+    "embed --weights DIR [--adapters DIR] --sounds DIR --output Y.safetensors [--threads N] [--batch N]\n"
     "\n"
     "Of a run of train_clip Y gets image_embeds, rows of length one for the PNG, JPEG and PPM files below "
     "DIR in the "
@@ -27,11 +28,14 @@ constexpr const char* usage =
     "(captions, tokens), or both; Y gets image_embeds and text_embeds, rows of length one.\n"
     "For a language model X holds input_ids (samples, tokens), and pixel_values where it sees, with a "
     "placeholder for each row of each picture; Y gets logits (samples x tokens, vocabulary).\n"
+    "For Whisper's encoder X holds input_features (sounds, bins, frames); Y gets last_hidden_state (sounds, "
+    "rows, width). Or DIR holds WAV and FLAC files, whose paths then stand in the metadata of Y (files).\n"
     "\n"
     "  --checkpoint RUN   a run of which the newest checkpoint is taken, or one checkpoint\n"
     "  --images DIR    pictures in this folder and below\n"
     "  --weights DIR   the model that this program was built for: config.json and model.safetensors, in one "
     "file or several\n"
+    "  --sounds DIR    sounds in this folder and below\n"
     "  --adapters DIR  LoRA adapters that the weights get, as the peft package saves them\n"
     "  --threads N     default: all cores\n"
     "  --batch N       samples computed at once (default 32)\n";
@@ -52,6 +56,7 @@ options read_options(int count, char** words) {
     else if (flag == "--weights") out.weights = value();
     else if (flag == "--adapters") out.adapters = value();
     else if (flag == "--input") out.input = value();
+    else if (flag == "--sounds") out.sounds = value();
     else if (flag == "--output") out.output = value();
     else if (flag == "--threads") out.threads = number();
     else if (flag == "--batch") out.batch = number();
@@ -59,14 +64,17 @@ options read_options(int count, char** words) {
     return true;
   });
   const bool saved = !out.checkpoint.empty() || !out.images.empty();
-  if (saved && !(out.weights.empty() && out.input.empty() && out.adapters.empty()))
+  if (saved && !(out.weights.empty() && out.input.empty() && out.sounds.empty() && out.adapters.empty()))
     fail(hf_command_line,
-         "--checkpoint and --images go together, --weights, --adapters and --input do, and not both");
+         "--checkpoint and --images go together, --weights, --adapters and --input or --sounds do, and not "
+         "both");
+  if (!out.sounds.empty() && !out.input.empty())
+    fail(hf_command_line, "--input and --sounds say both what is read");
   const auto demand = [](const char* flag, const std::string& given) {
     if (given.empty()) fail(hf_command_line, std::string(flag) + " is missing");
   };
   demand(saved ? "--checkpoint" : "--weights", saved ? out.checkpoint : out.weights);
-  demand(saved ? "--images" : "--input", saved ? out.images : out.input);
+  demand(saved ? "--images" : "--input", saved ? out.images : out.sounds.empty() ? out.input : out.sounds);
   demand("--output", out.output);
   if (out.threads == 0) out.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   return out;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Prints a Hugging Face model, CLIP, a language model, or one that sees, as a C++ header: its configurations
-// and module types. The weights stay where they are; embed loads them.
+// Prints a Hugging Face model, CLIP, a language model, one that sees, or Whisper's encoder, as a C++ header: its
+// configurations and module types. The weights stay where they are; embed loads them.
 #include <motet/format/hf_clip_header.hpp>
 #include <motet/format/hf_llava_header.hpp>
+#include <motet/format/hf_whisper_header.hpp>
 
 #include <cstdio>
 #include <string>
@@ -47,6 +48,7 @@ int main(int count, char** words) {
     const std::string type = motet::read_hf_model_type(from);
     const std::string header =
         type == "llava"              ? motet::hf_llava_header(motet::read_hf_llava_config(from), name)
+        : type == "whisper"          ? motet::hf_whisper_header(motet::read_hf_whisper_config(from), name)
         : motet::is_hf_decoder(type) ? motet::hf_decoder_header(motet::read_hf_decoder_config(from), name)
                                      : motet::hf_clip_header(motet::read_hf_clip_config(from), name);
     if (std::fwrite(header.data(), 1, header.size(), stdout) != header.size() || std::fflush(stdout) != 0) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The model of the folder that this program was built for (-DMOTET_EMBED_HF=DIR).
+#include "hearing.hpp"
 #include "language.hpp"
 #include "pairs.hpp"
 #include "seeing.hpp"
@@ -11,11 +12,18 @@ namespace motet::embed {
 namespace {
 
 template <class Model>
-void run(const options& given) {
+void run_model(const options& given) {
   using net = typename Model::template module_at<0>::net;
+  if (!given.sounds.empty()) fail(embed_input, "--sounds " + given.sounds + ", and this model hears nothing");
   if constexpr (requires { net::most_pictures; }) speak_of_pictures<Model>(given);
   else if constexpr (is_own_loss<typename Model::loss>) speak<Model>(given);
   else embed_pairs<Model>(given);
+}
+// An encoder alone is a module.
+template <class Imported>
+void run(const options& given) {
+  if constexpr (requires { typename Imported::net; }) hear<Imported>(given);
+  else run_model<Imported>(given);
 }
 
 }  // namespace

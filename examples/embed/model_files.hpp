@@ -16,6 +16,7 @@ namespace motet::embed {
 struct options {
   std::string checkpoint, images;  // of a run, or
   std::string weights, input;      // of the folder that the program was built for
+  std::string sounds;              // a folder of them, instead of an input
   std::string adapters;            // that the folder's weights get, or none
   std::string output;
   int threads = 0;
@@ -25,14 +26,17 @@ struct options {
 // Null where the program was built for no folder.
 [[gnu::weak]] void embed_imported(const options& given);
 
-template <class Model>
-std::vector<loaded_tensor> tensors_of(const buffer<float>& parameters) {
+inline std::vector<loaded_tensor> loaded_tensors(const std::vector<parameter>& list, float* to) {
   std::vector<loaded_tensor> out;
-  for (const parameter& p : Model::parameters()) {
+  for (const parameter& p : list) {
     out.push_back({p.name, p.vector ? std::vector<index>{p.width} : std::vector<index>{p.rows, p.width},
-                   parameters.data() + p.offset});
+                   to + p.offset});
   }
   return out;
+}
+template <class Model>
+std::vector<loaded_tensor> tensors_of(const buffer<float>& parameters) {
+  return loaded_tensors(Model::parameters(), parameters.data());
 }
 
 // (samples, tokens), all of the vocabulary. `what` a sample is called.

@@ -70,11 +70,18 @@ std::unique_ptr<spoken_model> make(const model_request& wanted) {
   return make_typed<net>(std::move(facts), lead, std::move(weights), wanted);
 }
 
+// An encoder alone is a module, without a loss.
+template <class Imported>
+inline constexpr bool speaks = [] {
+  if constexpr (requires { typename Imported::loss; }) return is_own_loss<typename Imported::loss>;
+  else return false;
+}();
+
 }  // namespace
 
 std::unique_ptr<spoken_model> make_imported(const model_request& wanted) {
   using model = imported_model::model;
-  if constexpr (is_own_loss<typename model::loss>) return make<model>(wanted);
+  if constexpr (speaks<model>) return make<model>(wanted);
   else fail(embed_model, wanted.folder.string() + " has towers, and no model that speaks");
 }
 

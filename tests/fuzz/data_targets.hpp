@@ -5,9 +5,11 @@
 #include <motet/data/decode.hpp>
 #include <motet/data/make/listing_file.hpp>
 #include <motet/data/shards.hpp>
+#include <motet/data/sound/decode_sound.hpp>
 #include <motet/data/tar.hpp>
 #include <motet/data/tokenizer_file.hpp>
 
+#include <cmath>
 #include <cstdlib>
 
 // What must hold for any bytes whatever: no crash, no hang, no memory out of proportion, and refusals only as
@@ -78,6 +80,20 @@ inline bool fuzz_picture(std::string_view bytes) {
   if (shot.width < 1 || shot.height < 1 ||
       shot.pixels.size() != static_cast<std::size_t>(shot.width * shot.height * 3))
     std::abort();
+  return true;
+}
+
+inline bool fuzz_sound(std::string_view bytes) {
+  motet::waveform heard;
+  try {
+    motet::decode_sound({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, heard,
+                        {.values = motet::index{1} << 20});
+  } catch (const motet::error&) {
+    return false;
+  }
+  if (heard.rate < 1000 || heard.values.size() > std::size_t{1} << 20) std::abort();
+  for (const float each : heard.values)
+    if (!std::isfinite(each)) std::abort();
   return true;
 }
 

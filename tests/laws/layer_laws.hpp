@@ -3,6 +3,7 @@
 
 #include <motet/front/check_gradients.hpp>
 #include <motet/nn/layers/patch_embedding.hpp>
+#include <motet/nn/layers/sound_embedding.hpp>
 #include <motet/nn/layers/token_embedding.hpp>
 
 #include "cpu_run.hpp"
@@ -245,7 +246,7 @@ void check_equal_layers(double tolerance = 1e-12) {
   }
 }
 
-// Pictures and tokens for tests.
+// Pictures, sounds and tokens for tests.
 struct picture_batch {
   std::vector<float> pixels;
   pictures input;
@@ -254,6 +255,16 @@ struct picture_batch {
     const random_stream draw(23, "pixels");
     for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<float>(draw.normal(i));
     input = {pixels.data(), samples};
+  }
+};
+struct sound_batch {
+  std::vector<float> features;
+  sounds input;
+  sound_batch(index samples, const frame_config& of)
+      : features(static_cast<std::size_t>(samples * of.frames * of.bins)) {
+    const random_stream draw(31, "features");
+    for (std::size_t i = 0; i < features.size(); ++i) features[i] = static_cast<float>(draw.normal(i));
+    input = {features.data(), samples};
   }
 };
 struct token_batch {

@@ -141,8 +141,8 @@ LABEL = re.compile(rf"^({'|'.join(FORM)}):(?: |$)")
 FORMED_BY_FOLDER = {
     "model": "describe edge graph join model module",
     "nn/compose": "frozen recompute repeat residual sequential stage",
-    "nn/layers": "activation attention dropout gated_mlp linear mixture mlp norm patch_embedding pictured_text projection token_embedding",
-    "nn/towers": "attention_pool decoder fed_decoder last_logits picture_rows rows_through seeing_decoder text tower vit vit_rows vocabulary_tail",
+    "nn/layers": "activation attention dropout gated_mlp linear mixture mlp norm patch_embedding pictured_text projection sound_embedding token_embedding",
+    "nn/towers": "attention_pool decoder fed_decoder last_logits picture_rows rows_through seeing_decoder sound_rows sound_tower text tower vit vit_rows vocabulary_tail",
     "schedule/core": "compile compose score shape",
     "schedule/write": "batch_sync dualpipe_v gpipe interleaved one_f_one_b schedules through v_pattern zb_auto zb_v zero_bubble",
     "schedule/check": "check explain prove proven",
@@ -160,6 +160,7 @@ FORMED_BY_FOLDER = {
     "jobs": "cluster_file policies trace",
     "backend/cpu/device": "continued_context",
     "data": "augment classes decode loader permutation sample_loader sample_source shards skips source tar tar_writer tokenizer tokenizer_file tokenizer_train",
+    "data/sound": "decode_sound log_mel",
     "format": "atomic_file checkpoint json json_read json_write safetensors safetensors_write tensor_set tensor_set_write peft_lora",
     "runtime/state": "rate",
     "tools": "interrupt options progress report",

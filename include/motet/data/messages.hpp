@@ -77,10 +77,15 @@ inline constexpr message sample_too_long{
     "MT-D20", "a sample is longer than the model takes",
     "its pictures and its text have more rows than the model's context, or there are more pictures",
     "Cut it into several samples, take a model with a longer context, or run without --strict to skip it"};
-inline constexpr message data_messages[] = {
-    data_unreadable,         no_shards,      bad_shard_pattern,   damaged_tar,         damaged_picture,
-    picture_library_missing, missing_field,  picture_not_encoded, bad_vocabulary,      no_samples,
-    batch_too_large,         bad_data_state, bad_data_option,     bad_classes,         bad_listing,
-    set_folder_taken,        text_not_utf8,  bad_sample_pieces,   sample_asks_nothing, sample_too_long};
+inline constexpr message damaged_sound{"MT-D21", "the sound cannot be decoded",
+                                       "the file is cut short, is no sound, or is longer than the limit",
+                                       "Replace the sound, or leave it out"};
+inline constexpr message data_messages[] = {data_unreadable,     no_shards,           bad_shard_pattern,
+                                            damaged_tar,         damaged_picture,     picture_library_missing,
+                                            missing_field,       picture_not_encoded, bad_vocabulary,
+                                            no_samples,          batch_too_large,     bad_data_state,
+                                            bad_data_option,     bad_classes,         bad_listing,
+                                            set_folder_taken,    text_not_utf8,       bad_sample_pieces,
+                                            sample_asks_nothing, sample_too_long,     damaged_sound};
 
 }  // namespace motet

@@ -81,7 +81,7 @@ inline hf_clip_config read_hf_clip_config(std::string_view text, const std::stri
   const json whole = read_json(text, where);
   const hf_fields top(&whole, where);
   if (const std::string type = top.text("model_type", "clip"); type != "clip")
-    top.refuse("model_type", "is \"" + type + "\"; offered are clip, llama, qwen2, qwen3 and llava");
+    top.refuse("model_type", "is \"" + type + "\"; offered are clip, llama, qwen2, qwen3, llava and whisper");
   // Older files repeat the parts as *_config_dict; that package lets these win, with its defaults for what
   // they leave out.
   const auto part = [&](const std::string& name) {

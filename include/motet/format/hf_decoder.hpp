@@ -73,7 +73,8 @@ inline hf_decoder_config read_hf_decoder_config(const hf_fields& top, const std:
   hf_decoder_config config;
   config.family = top.text("model_type", otherwise);
   if (!is_hf_decoder(config.family))
-    top.refuse("model_type", "is \"" + config.family + "\"; offered are clip, llama, qwen2, qwen3 and llava");
+    top.refuse("model_type",
+               "is \"" + config.family + "\"; offered are clip, llama, qwen2, qwen3, llava and whisper");
   const bool llama = config.family == "llama", qwen3 = config.family == "qwen3";
   config.vocabulary = top.size("vocab_size", llama ? 32000 : 151936);
   config.context = top.size("max_position_embeddings", llama ? 2048 : 32768);

@@ -14,7 +14,7 @@ namespace motet {
 // One of our tensors and the Hugging Face tensors that it holds one after the other: queries, keys and values
 // are one tensor here.
 struct hf_part {
-  std::string name;
+  std::string name;  // none: the format has no such tensor, and zeros stand for it
   std::vector<index> shape;
 
   index elements() const {
@@ -66,6 +66,7 @@ inline void load_hf_tensors(const tensor_set& from, const std::vector<hf_tensor>
                                " is not made of ", row.parts_text()});
     }
     for (const hf_part& part : row.theirs) {
+      if (part.name.empty()) continue;
       const stored_tensor* stored = from.find(part.name);
       used.emplace(part.name, true);
       if (stored == nullptr) {
@@ -90,9 +91,9 @@ inline void load_hf_tensors(const tensor_set& from, const std::vector<hf_tensor>
   for (const loaded_tensor& tensor : to) {
     float* at = tensor.data;
     for (const hf_part& part : by_name.at(tensor.name)->theirs) {
-      const stored_tensor& stored = from.at(part.name);
-      copy_elements(stored, at);
-      at += stored.elements();
+      if (part.name.empty()) std::fill_n(at, part.elements(), 0.0f);
+      else copy_elements(from.at(part.name), at);
+      at += part.elements();
     }
   }
 }

@@ -186,14 +186,17 @@ struct embedding_subject {
   }
 };
 
-// A net from its input to its features.
+// A net from its input to its features, or to the rows that it gives.
 template <class Net>
 struct tower_subject {
   using layer_type = Net;
   typename Net::input batch;
   static constexpr index width = Net::embedding;
   index x_size() const { return 0; }
-  index y_rows() const { return Net::rows(batch).samples; }
+  index y_rows() const {
+    if constexpr (requires { Net::gives_rows; }) return Net::rows(batch).rows();
+    else return Net::rows(batch).samples;
+  }
 
   template <class C, class N, class T = typename N::stream>
   void run(C& ctx, way how, weights<N> w, const T*, T* y_data, const T* dy_data, T*, gradients<N> g) const {

@@ -5,6 +5,7 @@
 #include <motet/model/graph.hpp>
 #include <motet/model/model.hpp>
 #include <motet/nn/towers/seeing_decoder.hpp>
+#include <motet/nn/towers/sound_rows.hpp>
 #include <motet/nn/towers/text.hpp>
 #include <motet/nn/towers/vit.hpp>
 
@@ -55,6 +56,25 @@ inline json describe(const vit_config& c) {
            {"position", c.position == position_kind::learned ? "learned" : "sine"},
            {"patch_bias", c.patch_bias},
            {"pre_norm", c.pre_norm},
+           {"norm", name_of(c.norm)},
+           {"gated", c.gated}};
+  detail::add_experts(out, c);
+  return out;
+}
+inline json describe(const sound_config& c) {
+  json out{{"net", "sound_tower"},
+           {"bins", c.bins},
+           {"frames", c.frames},
+           {"width", c.width},
+           {"layers", c.layers},
+           {"heads", c.heads},
+           {"kv_heads", c.tower().attention.shape().kv_heads},
+           {"head_width", c.tower().attention.columns_of_head()},
+           {"hidden", c.tower().hidden},
+           {"embedding", c.embedding},
+           {"act", name_of(c.act)},
+           {"epsilon", c.epsilon},
+           {"pool", name_of(c.pool)},
            {"norm", name_of(c.norm)},
            {"gated", c.gated}};
   detail::add_experts(out, c);
@@ -147,7 +167,10 @@ json describe_module() {
   } else if constexpr (requires { describe(net::config); }) {
     json own = describe(net::config);
     // What goes on from it to another module, and what comes to it from one.
-    if constexpr (gives_rows<net>) {
+    if constexpr (requires { net::most_sounds; }) {
+      own.set("net", "sound_rows");
+      own.set("sounds", net::most_sounds);
+    } else if constexpr (gives_rows<net>) {
       own.set("net", "vit_rows");
       own.set("normed", net::normed);
       own.set("pictures", net::most_pictures);

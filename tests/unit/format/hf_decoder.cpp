@@ -64,7 +64,7 @@ TEST_CASE("turns are read from newer files and from older ones") {
 TEST_CASE("what no net here computes is refused by name") {
   for (const auto& [text, part] : {
            std::pair(R"({"model_type": "gemma"})",
-                     R"(c.model_type is "gemma"; offered are clip, llama, qwen2, qwen3 and llava)"),
+                     R"(c.model_type is "gemma"; offered are clip, llama, qwen2, qwen3, llava and whisper)"),
            std::pair(R"({"model_type": "llama", "hidden_act": "gelu"})",
                      R"(c.hidden_act is "gelu"; offered is silu)"),
            std::pair(R"({"model_type": "llama", "num_attention_heads": 3})",

@@ -60,7 +60,7 @@ TEST_CASE("an edge knows its number at both ends") {
   CHECK(found == std::vector<std::array<std::size_t, 2>>{{0, 0}, {0, 0}, {1, 0}, {0, 1}, {2, 0}});
   static_assert(small_fan::module_at<4>::net::sources == 3);
   static_assert(small_fan::module_at<1>::net::most_rows == 24);
-  static_assert(std::is_same_v<small_fan::batch, std::tuple<seen_pictures, seen_pictures, placed_tokens>>);
+  static_assert(std::is_same_v<small_fan::batch, std::tuple<seen_pictures, heard_sounds, placed_tokens>>);
   const list<module_facts> facts = facts_of<small_fan>();
   REQUIRE_EQ(facts[4].from.size(), 3);
   CHECK_EQ(facts[4].from[1], 3);

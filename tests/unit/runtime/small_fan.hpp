@@ -3,16 +3,12 @@
 
 #include "small_edges.hpp"
 
-// An eye that feeds two modules, and a language model that three feed, one of which stays as it is.
+#include <motet/nn/towers/sound_rows.hpp>
 
-inline constexpr motet::vit_config small_fan_ear{.image = 4,
-                                                 .patch = 2,
-                                                 .channels = 1,
-                                                 .width = 16,
-                                                 .layers = 2,
-                                                 .heads = 2,
-                                                 .hidden = 12,
-                                                 .pool = motet::pool_kind::mean};
+// An eye that feeds two modules, and a language model that three feed, one of which, an ear, stays as it is.
+
+inline constexpr motet::sound_config small_fan_ear{
+    .bins = 2, .frames = 8, .width = 16, .layers = 2, .heads = 2, .hidden = 12};
 inline constexpr motet::decoder_config small_fan_words = [] {
   motet::decoder_config words = small_sight_words;
   words.context = 18;
@@ -22,7 +18,7 @@ using small_fan =
     motet::model<motet::modules<motet::module<"eye", motet::vit_rows<small_sight_eye, true, 2>>,
                                 motet::module<"glue", motet::projector<8, 16, 12>>,
                                 motet::module<"lens", motet::projector<8, 16, 12>>,
-                                motet::module<"ear", motet::frozen<motet::vit_rows<small_fan_ear, true, 1>>>,
+                                motet::module<"ear", motet::frozen<motet::sound_rows<small_fan_ear>>>,
                                 motet::module<"talk", motet::fed_decoder<small_fan_words, 24>>>,
                  motet::edge<"eye", "glue">, motet::edge<"glue", "talk">, motet::edge<"ear", "talk">,
                  motet::edge<"eye", "lens">, motet::edge<"lens", "talk">,
@@ -72,7 +68,7 @@ struct small_fan_text {
     const auto samples = static_cast<motet::index>(offsets.size()) - 1;
     const motet::pictured_tokens seen = data.get();
     return {motet::seen_pictures{seen.seen, samples, data.picture_offsets.data()},
-            motet::seen_pictures{{heard.data(), heard_offsets.back()}, samples, heard_offsets.data()},
+            motet::heard_sounds{{heard.data(), heard_offsets.back()}, samples, heard_offsets.data()},
             motet::placed_tokens{{{ids.data(), {samples, 0, offsets.data()}}, targets.data(), seen.share},
                                  rows.data(),
                                  places.data(),

@@ -35,3 +35,4 @@
 #include <motet/backend/cpu/rows/position.hpp>
 #include <motet/backend/cpu/rows/sine_position.hpp>
 #include <motet/backend/cpu/rows/swiglu.hpp>
+#include <motet/backend/cpu/rows/windows.hpp>

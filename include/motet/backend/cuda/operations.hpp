@@ -36,3 +36,4 @@
 #include <motet/backend/cuda/rows/position.hpp>
 #include <motet/backend/cuda/rows/sine_position.hpp>
 #include <motet/backend/cuda/rows/swiglu.hpp>
+#include <motet/backend/cuda/rows/windows.hpp>

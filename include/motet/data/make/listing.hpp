@@ -116,8 +116,10 @@ inline std::string field_of(const std::filesystem::path& path) {
   return detail::lower_ascii(extension.empty() ? std::string_view() : std::string_view(extension).substr(1));
 }
 
-// All pictures below a folder by the endings of their names, in the order of their paths; there is one at least.
-inline std::vector<std::filesystem::path> pictures_below(const std::filesystem::path& folder) {
+// All files below a folder that the endings of their names are wanted of, in the order of their paths; there
+// is one at least. `endings`: what the message calls them.
+inline std::vector<std::filesystem::path> files_below(const std::filesystem::path& folder,
+                                                      bool (*wanted)(std::string_view), const char* endings) {
   namespace fs = std::filesystem;
   std::error_code problem;
   std::vector<fs::path> found;
@@ -132,12 +134,15 @@ inline std::vector<std::filesystem::path> pictures_below(const std::filesystem::
       if (at->is_directory(problem)) at.disable_recursion_pending();
       continue;
     }
-    if (is_picture_field(field_of(at->path())) && !at->is_directory(problem)) found.push_back(at->path());
+    if (wanted(field_of(at->path())) && !at->is_directory(problem)) found.push_back(at->path());
   }
   if (found.empty())
-    fail(no_samples, folder.string() + ": no .png, .jpg, .jpeg or .ppm lies in it, nor in a folder below");
+    fail(no_samples, folder.string() + ": no " + endings + " lies in it, nor in a folder below");
   std::sort(found.begin(), found.end());
   return found;
+}
+inline std::vector<std::filesystem::path> pictures_below(const std::filesystem::path& folder) {
+  return files_below(folder, is_picture_field, ".png, .jpg, .jpeg or .ppm");
 }
 
 // Adds all pictures below a folder. A picture's caption is the text file of the same name beside it. Where

@@ -109,6 +109,15 @@
 //   sample
 //   sine_position_forward(ctx, seq, geometry, x)
 //       [rows] x += fixed 2-D sine position of each patch (lead rows unchanged)
+//   time_position_forward(ctx, seq, x)
+//       [rows] x += fixed sine position of each row within its sample, as Whisper has them: the first half of
+//       the columns sines, the second cosines
+//   windows_forward(ctx, seq, windows, x, y)
+//       [rows] what a convolution of three neighbours along time reads: row t of a sample of y has rows
+//       t stride - 1, t stride, t stride + 1 of the sample of x, number by number (column 3 c + k is number c
+//       of row k of them), zeros where the sample ends; further columns of y become zero
+//   windows_backward(ctx, seq, windows, dy, dx)
+//       [rows] of dx, which seq tells: each row gets the sum of what was made of it
 //   token_forward(ctx, seq, ids, first, table, y)
 //       [rows] the table begins with row `first` of a larger one; ids outside it give zeros
 //   token_backward_weight(ctx, ids, first, dy, dtable)
@@ -307,6 +316,21 @@ struct patch_geometry {
   index side = 0;   // of the square picture
   index patch = 0;  // side of a patch
   index lead = 0;   // rows left zero before a sample's patches (class token)
+};
+
+// How fast column i of `half` turns with the position in time, rounded as the tables are that models of
+// Whisper's form were trained with: the angle is their product in single precision.
+MOTET_HOST_DEVICE inline float time_speed(index i, index half) {
+  const auto step = static_cast<float>(-9.210340371976184 / static_cast<double>(half - 1));  // - log 10000
+  return static_cast<float>(std::exp(static_cast<double>(step * static_cast<float>(i))));
+}
+
+// Three neighbours along time, in samples of `length` rows each, one such window every `stride` rows.
+struct row_windows {
+  index length = 0;
+  index stride = 1;
+  static constexpr index taps = 3;
+  MOTET_HOST_DEVICE constexpr index rows() const { return length == 0 ? 0 : (length - 1) / stride + 1; }
 };
 
 // Classes that rows of logits choose from, such as the tokens of a vocabulary; the columns of logits may be

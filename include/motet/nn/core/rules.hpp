@@ -45,6 +45,9 @@
     "set .mask = mask_kind::causal and train it so, or run all rows each time")                             \
   X(capacity_of_rows, "MT-N14", "experts of limited capacity do not go on row by row",                      \
     "which rows an expert takes depends on all rows of the sample, also those to come",                     \
-    "set .mix.capacity = 0, which needs no other weights, or run all rows each time")
+    "set .mix.capacity = 0, which needs no other weights, or run all rows each time")                       \
+  X(time_width, "MT-N15", "sine positions in time need an even width of 4 or more",                         \
+    "sines take one half of the columns, cosines the other, and their speeds fall from first to last",      \
+    "choose such a width")
 
 MOTET_RULES_OF(MOTET_NN_RULES, nn_rules)

@@ -2,17 +2,12 @@
 #pragma once
 
 #include <motet/nn/layers/patch_embedding.hpp>
+#include <motet/nn/layers/several.hpp>
 #include <motet/nn/layers/token_embedding.hpp>
 
 namespace motet {
 
-// Pictures by sample: none, one or many of each, in their order. `samples` of pictures counts pictures.
-struct seen_pictures : pictures {
-  index of_samples = 0;
-  const index* offsets = nullptr;  // of_samples + 1 entries, which pictures are whose; none: one each
-
-  index before(index sample) const { return offsets == nullptr ? sample : offsets[sample]; }
-};
+using seen_pictures = several<pictures>;
 
 // Text with pictures in it: samples of tokens, some of whose rows have a negative id and belong to a picture.
 // A sample has none, one or many pictures, in their order.

@@ -59,6 +59,7 @@ constexpr module_facts facts_of_module() {
   if constexpr (requires { net::config.tower(); }) {
     index rows = 0;
     if constexpr (requires { net::config.patches(); }) rows = net::config.patches().rows();
+    else if constexpr (requires { net::config.heard(); }) rows = net::config.heard().rows();
     else if constexpr (requires { net::config.context; }) rows = net::config.context;
     out.work = work_of_sample(net::config.tower(), rows, vocabulary_of_head<net>());
   }
@@ -68,13 +69,17 @@ constexpr module_facts facts_of_module() {
 }  // namespace detail
 
 // About what a sample of so many rows takes forward, in multiplications; of a net without a tower, its rows.
-// Rows of an eye are those of whole pictures, which do not look at each other.
+// Rows of an eye or an ear are those of whole pictures or sounds, which do not look at each other.
 template <class Net>
 constexpr double work_of_rows(index rows) {
-  if constexpr (requires { Net::config.patches(); }) {
-    const index each = Net::config.patches().rows();
+  const auto of_whole = [&](index each) {
     return static_cast<double>(rows) / static_cast<double>(each) *
            detail::work_of_sample(Net::config.tower(), each, 0);
+  };
+  if constexpr (requires { Net::config.patches(); }) {
+    return of_whole(Net::config.patches().rows());
+  } else if constexpr (requires { Net::config.heard(); }) {
+    return of_whole(Net::config.heard().rows());
   } else if constexpr (requires { Net::config.tower(); }) {
     return detail::work_of_sample(Net::config.tower(), rows, detail::vocabulary_of_head<Net>());
   } else {

@@ -59,6 +59,23 @@ class arranged_input<Net, pictures> {
 };
 
 template <class Net>
+class arranged_input<Net, sounds> {
+ public:
+  const sounds& of(const sounds& all, const sample_order& order) {
+    constexpr index each = input_traits<Net, sounds>::numbers;
+    features_.clear();
+    for (const std::int32_t s : order)
+      features_.insert(features_.end(), all.features + s * each, all.features + (s + 1) * each);
+    out_ = {features_.data(), all.samples};
+    return out_;
+  }
+
+ private:
+  sounds out_;
+  std::vector<float> features_;
+};
+
+template <class Net>
 class arranged_input<Net, tokens> {
  public:
   const tokens& of(const tokens& all, const sample_order& order) {
@@ -129,18 +146,18 @@ inline void move_places(const std::int32_t* from, index count, index by, std::ve
 
 }  // namespace detail
 
-template <class Net>
-class arranged_input<Net, seen_pictures> {
+template <class Net, class Each>
+class arranged_input<Net, several<Each>> {
  public:
-  const seen_pictures& of(const seen_pictures& all, const sample_order& order) {
+  const several<Each>& of(const several<Each>& all, const sample_order& order) {
     whose_.arrange(order, [&](index s) { return all.before(s); });
     out_ = {shown_.of(all, whose_.order()), all.of_samples, whose_.offsets()};
     return out_;
   }
 
  private:
-  seen_pictures out_;
-  arranged_input<Net, pictures> shown_;
+  several<Each> out_;
+  arranged_input<Net, Each> shown_;
   detail::pictures_of_samples whose_;
 };
 

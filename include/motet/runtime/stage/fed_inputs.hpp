@@ -26,56 +26,68 @@ inline const index* even_offsets(index samples, index each) {
   return found.data();
 }
 
+// Of what a sample may have several: how many at most, and the rows of one.
+template <class Net>
+inline constexpr index most_of_sample = [] {
+  if constexpr (requires { Net::most_sounds; }) return Net::most_sounds;
+  else return Net::most_pictures;
+}();
+template <class Net>
+inline constexpr index rows_of_one = [] {
+  if constexpr (requires { Net::rows_of_sound; }) return Net::rows_of_sound;
+  else return Net::rows_of_picture;
+}();
+
 }  // namespace detail
 
-// Pictures of samples that have none, one or many of them. The net says how many a sample has at most.
-template <class Net>
-struct input_traits<Net, seen_pictures> {
-  using shown = input_traits<Net, pictures>;
+// Pictures or sounds of samples that have none, one or many of them. The net says how many a sample has at
+// most.
+template <class Net, class Each>
+struct input_traits<Net, several<Each>> {
+  using shown = input_traits<Net, Each>;
+  static constexpr index most = detail::most_of_sample<Net>, rows_of_each = detail::rows_of_one<Net>;
   using storage = std::vector<index>;  // rebased offsets
   static storage room(index samples) { return storage(as_size(samples) + 1); }
-  static index samples(const seen_pictures& all) { return all.of_samples; }
-  static index longest() { return Net::most_pictures; }
-  // Offsets of as many pictures as a sample may have.
-  static seen_pictures largest(index samples) {
-    return {shown::largest(samples * Net::most_pictures), samples,
-            detail::even_offsets(samples, Net::most_pictures)};
+  static index samples(const several<Each>& all) { return all.of_samples; }
+  static index longest() { return most; }
+  // Offsets of as many as a sample may have.
+  static several<Each> largest(index samples) {
+    return {shown::largest(samples * most), samples, detail::even_offsets(samples, most)};
   }
-  static bool fits(const seen_pictures& all, index samples) {
+  static bool fits(const several<Each>& all, index samples) {
     if (all.of_samples > samples || !shown::fits(all, all.samples)) return false;
     for (index s = 0; s < all.of_samples; ++s)
-      if (all.before(s + 1) - all.before(s) > Net::most_pictures) return false;
+      if (all.before(s + 1) - all.before(s) > most) return false;
     return true;
   }
-  static std::string unknown(const seen_pictures& all) {
+  static std::string unknown(const several<Each>& all) {
     if (all.before(0) == 0 && all.before(all.of_samples) == all.samples) return {};
-    return sentence({all.samples, " pictures came, the samples have ", all.before(all.of_samples)});
+    return sentence(
+        {all.samples, " ", shown::called, " came, the samples have ", all.before(all.of_samples)});
   }
-  static index first_bad_sample(const seen_pictures& all) {
-    const index picture = shown::first_bad_sample(all);
-    for (index s = 0; picture >= 0 && s < all.of_samples; ++s)
-      if (all.before(s + 1) > picture) return s;
+  static index first_bad_sample(const several<Each>& all) {
+    const index found = shown::first_bad_sample(all);
+    for (index s = 0; found >= 0 && s < all.of_samples; ++s)
+      if (all.before(s + 1) > found) return s;
     return -1;
   }
-  static sample_bounds bounds(const seen_pictures& all) { return {all.of_samples, all.offsets}; }
-  static index first_row(const seen_pictures& all, index sample) {
-    return all.before(sample) * Net::rows_of_picture;
-  }
-  static seen_pictures slice(const seen_pictures& all, index first, index count, storage& room) {
+  static sample_bounds bounds(const several<Each>& all) { return {all.of_samples, all.offsets}; }
+  static index first_row(const several<Each>& all, index sample) { return all.before(sample) * rows_of_each; }
+  static several<Each> slice(const several<Each>& all, index first, index count, storage& room) {
     const index begin = all.before(first), end = all.before(first + count);
     for (index s = 0; s <= count; ++s) room[as_size(s)] = all.before(first + s) - begin;
     typename shown::storage none;
     return {shown::slice(all, begin, end - begin, none), count, room.data()};
   }
-  static index staged_bytes(const seen_pictures& all) { return shown::staged_bytes(all); }
+  static index staged_bytes(const several<Each>& all) { return shown::staged_bytes(all); }
   template <class Bring>
-  static seen_pictures stage(const seen_pictures& all, std::byte* to, Bring&& bring) {
+  static several<Each> stage(const several<Each>& all, std::byte* to, Bring&& bring) {
     return {shown::stage(all, to, bring), all.of_samples, all.offsets};
   }
-  static bool same(const seen_pictures& a, const seen_pictures& b) {
+  static bool same(const several<Each>& a, const several<Each>& b) {
     return shown::same(a, b) && a.of_samples == b.of_samples && a.offsets == b.offsets;
   }
-  static void shape(const seen_pictures& all, std::vector<index>& into) { shown::shape(all, into); }
+  static void shape(const several<Each>& all, std::vector<index>& into) { shown::shape(all, into); }
 };
 
 // Rows of another module, and nothing of the step's data.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/nn/layers/pictured_tokens.hpp>
+#include <motet/nn/layers/sound_embedding.hpp>
 #include <motet/runtime/messages.hpp>
 
 #include <bit>
@@ -38,6 +39,7 @@ struct input_traits<Net, pictures> {
         index{Net::config.image};
       }, "motet: a net that reads pictures needs config.channels and config.image, their side [MT-N12]");
   static constexpr index pixels = Net::config.channels * Net::config.image * Net::config.image;
+  static constexpr const char* called = "pictures";
   struct storage {};
   static storage room(index) { return {}; }
   static index samples(const pictures& all) { return all.samples; }
@@ -104,6 +106,43 @@ struct input_traits<Net, pictures> {
   static index packed_list(index samples) {
     return round_up(samples * static_cast<index>(sizeof(packed_picture)), 64);
   }
+};
+
+template <class Net>
+struct input_traits<Net, sounds> {
+  static_assert(
+      requires {
+        index{Net::config.bins};
+        index{Net::config.frames};
+      }, "motet: a net that reads sounds needs config.bins and config.frames [MT-N12]");
+  static constexpr index numbers = Net::config.bins * Net::config.frames;  // of a sound
+  static constexpr const char* called = "sounds";
+  struct storage {};
+  static storage room(index) { return {}; }
+  static index samples(const sounds& all) { return all.samples; }
+  static index longest() { return 1; }
+  static sounds largest(index samples) { return {nullptr, samples}; }
+  static bool fits(const sounds& all, index samples) { return all.samples <= samples; }
+  static sounds slice(const sounds& all, index first, index count, storage&) {
+    return {all.features + first * numbers, count};
+  }
+  static index staged_bytes(const sounds& all) {
+    return all.samples * numbers * static_cast<index>(sizeof(float));
+  }
+  template <class Bring>
+  static sounds stage(const sounds& all, std::byte* to, Bring&& bring) {
+    auto* const there = reinterpret_cast<float*>(to);
+    bring(all.features, there, all.samples * numbers);
+    return {there, all.samples};
+  }
+  static bool same(const sounds& a, const sounds& b) {
+    return a.features == b.features && a.samples == b.samples;
+  }
+  static index first_bad_sample(const sounds& all) {
+    const index at = first_not_finite(all.features, all.samples * numbers);
+    return at < 0 ? -1 : at / numbers;
+  }
+  static void shape(const sounds& all, std::vector<index>& into) { into.push_back(all.samples); }
 };
 
 template <class Net>

@@ -29,6 +29,22 @@ class random_input<Net, pictures> {
 };
 
 template <class Net>
+class random_input<Net, sounds> {
+ public:
+  explicit random_input(index samples, std::uint64_t seed = 0)
+      : samples_(samples), features_(samples * input_traits<Net>::numbers) {
+    const random_stream draws(seed, "features");
+    for (index i = 0; i < features_.size(); ++i)
+      features_[i] = static_cast<float>(draws.normal(static_cast<std::uint64_t>(i)));
+  }
+  sounds all() const { return {features_.data(), samples_}; }
+
+ private:
+  index samples_;
+  buffer<float> features_;
+};
+
+template <class Net>
 class random_input<Net, tokens> {
  public:
   explicit random_input(index samples, std::uint64_t seed = 0)

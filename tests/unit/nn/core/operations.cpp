@@ -57,6 +57,9 @@ bool offers_all(Context& ctx) {
   class_token_backward_weight(ctx, seq, x, vector);
   class_token_backward_bias(ctx, seq, x, vector);
   sine_position_forward(ctx, seq, geometry, x);
+  time_position_forward(ctx, seq, x);
+  windows_forward(ctx, seq, row_windows{3, 1}, x, wide);
+  windows_backward(ctx, seq, row_windows{3, 1}, wide, x);
   token_forward(ctx, seq, ids, motet::index{2}, square, x);
   token_backward_weight(ctx, ids, motet::index{2}, x, square);
   add_rows_at(ctx, seq, ids, x, x);

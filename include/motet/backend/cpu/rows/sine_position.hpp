@@ -40,4 +40,34 @@ void sine_position_forward(context& ctx, const sequences& seq, const patch_geome
     }
 }
 
+// Adds fixed positions in time: the first half of the columns sines, the second cosines, of position /
+// 10000^(i / (width / 2 - 1)), as Whisper has them (Radford et al., ICML'23).
+template <class X>
+void time_position_forward(context& ctx, const sequences& seq, matrix<X> x) {
+  ctx.note("time_position_forward", elements_in(x), 2 * bytes_in(x));
+  using sum = arithmetic<X>;
+  const index half = x.width / 2;
+  const scratch_scope scope(ctx);
+  float* const speeds = ctx.scratch.take<float>(half);
+  sum* const place = ctx.scratch.take<sum>(2 * half);
+  if (ctx.measuring()) return;
+  for (index i = 0; i < half; ++i) speeds[i] = time_speed(i, half);
+  const interval own = ctx.own_samples(seq);
+  index longest = 0;
+  for (index s = own.begin; s < own.end; ++s) longest = seq.rows_of(s) > longest ? seq.rows_of(s) : longest;
+  // Position by position, so that each sine is taken once for all samples of this thread.
+  for (index position = 0; position < longest; ++position) {
+    for (index i = 0; i < half; ++i) {
+      const double angle = static_cast<double>(static_cast<float>(position) * speeds[i]);
+      place[i] = static_cast<sum>(std::sin(angle));
+      place[half + i] = static_cast<sum>(std::cos(angle));
+    }
+    for (index s = own.begin; s < own.end; ++s) {
+      if (position >= seq.rows_of(s)) continue;
+      X* const row = x.row(seq.begin(s) + position);
+      for (index c = 0; c < 2 * half; ++c) row[c] = X(static_cast<sum>(row[c]) + place[c]);
+    }
+  }
+}
+
 }  // namespace motet::cpu

@@ -3,6 +3,7 @@
 
 #include <motet/backend/cuda/kernels/each_run.hpp>
 #include <motet/backend/cuda/kernels/samples.hpp>
+#include <motet/backend/cuda/rows/position.hpp>
 #include <motet/nn/core/operations.hpp>
 
 #include <cmath>
@@ -22,6 +23,22 @@ struct make_sine_table {
                            std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(quarter));
       table[position * 2 * quarter + i] = static_cast<T>(std::sin(angle));
       table[position * 2 * quarter + quarter + i] = static_cast<T>(std::cos(angle));
+    }
+  }
+};
+
+// (positions, sines | cosines) of places in time.
+template <class T>
+struct make_time_table {
+  T* table;
+  index positions, half;
+  template <class Thread>
+  MOTET_HOST_DEVICE void operator()(Thread& self) const {
+    for (index at = self.number(); at < positions * half; at += self.all()) {
+      const index position = at / half, i = at % half;
+      const auto angle = static_cast<double>(static_cast<float>(position) * time_speed(i, half));
+      table[position * 2 * half + i] = static_cast<T>(std::sin(angle));
+      table[position * 2 * half + half + i] = static_cast<T>(std::cos(angle));
     }
   }
 };
@@ -79,6 +96,22 @@ void sine_position_forward(context& ctx, const sequences& seq, const patch_geome
                                                      2 * quarter, x},
                      padded_count(seq, geometry.lead), 4 * quarter,
                      in_runs<size>(x) && 2 * quarter % size == 0);
+}
+
+// Adds fixed positions in time: the first half of the columns sines, the second cosines, of position /
+// 10000^(i / (width / 2 - 1)), as Whisper has them (Radford et al., ICML'23).
+// Floor: x is read and written once; the table stays in the cache.
+template <class X>
+void time_position_forward(context& ctx, const sequences& seq, matrix<X> x) {
+  ctx.note("time_position_forward", elements_in(x), 2 * bytes_in(x));
+  using sum = arithmetic<X>;
+  const index half = x.width / 2, positions = longest_of(seq);
+  const scratch_scope scope(ctx);
+  sum* const table = ctx.scratch.take<sum>(positions * 2 * half);
+  if (ctx.measuring() || positions == 0) return;
+  launch(ctx.stream(), {blocks_for(positions * half, 128), 128, 0},
+         detail::make_time_table<sum>{table, positions, half});
+  position_forward(ctx, seq, matrix<const sum>{table, positions, 2 * half, 2 * half}, x);
 }
 
 }  // namespace motet::cuda

@@ -6,6 +6,8 @@
 #include "cpu_run.hpp"
 #include "grid.hpp"
 
+#include <vector>
+
 using namespace motet;
 
 namespace {
@@ -34,6 +36,23 @@ void check_positions(int threads) {
 }
 
 }  // namespace
+
+TEST_CASE("rows get the sines and cosines of their place in time") {
+  const std::vector<motet::index> offsets{0, 4, 4, 5};
+  const sequences seq{3, 1, offsets.data()};
+  for (int threads = 1; threads <= 3; ++threads) {
+    laws::grid<double> x(5, 6, 1);
+    x.random(2);
+    const laws::grid<double> before = x;
+    laws::cpu_run_foretold(threads, [&](cpu::context& ctx) { time_position_forward(ctx, seq, x.view()); });
+    CHECK(x.gaps_intact());
+    for (motet::index r = 0; r < 5; ++r)
+      for (motet::index c = 0; c < 6; ++c) {
+        const double angle = static_cast<double>(r < 4 ? r : 0) / std::pow(100.0, static_cast<double>(c % 3));
+        CHECK(x(r, c) == doctest::Approx(before(r, c) + (c < 3 ? std::sin(angle) : std::cos(angle))));
+      }
+  }
+}
 
 TEST_CASE("patches get the sines and cosines of their row and column, rows before them nothing") {
   for (int threads = 1; threads <= 3; ++threads) {

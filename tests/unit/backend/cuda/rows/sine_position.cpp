@@ -33,4 +33,20 @@ TEST_CASE_TEMPLATE("sine positions on a GPU are those of the CPU", T, float, bf1
       }
 }
 
+TEST_CASE_TEMPLATE("places in time on a GPU are those of the CPU", T, float, bf16, double) {
+  std::uint64_t seed = 1;
+  for (const index width : {4, 48, 22}) {
+    const index offsets[] = {0, 5, 5, 9};
+    for (const sequences& seq :
+         {sequences{0, 4, nullptr}, sequences{3, 4, nullptr}, sequences{3, 1, offsets}}) {
+      auto x = grid<T>(seq.rows(), width, 3).random(++seed);
+      const laws::on_gpu<T> gx(x);
+      laws::gpu_run_foretold([&](motet::cuda::context& ctx) { time_position_forward(ctx, seq, gx.all()); });
+      laws::cpu_run_foretold(1, [&](cpu::context& ctx) { time_position_forward(ctx, seq, x.view()); });
+      CHECK(distance(gx.back(), x) < tolerance<T>);
+      CHECK(gx.untouched());
+    }
+  }
+}
+
 }  // namespace motet

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "model_files.hpp"
+
+#include <motet/data/make/listing.hpp>
+#include <motet/data/sound/sound_reader.hpp>
+#include <motet/format/hf_whisper.hpp>
+#include <motet/format/json_write.hpp>
+#include <motet/format/peft_lora.hpp>
+#include <motet/format/safetensors_write.hpp>
+#include <motet/motet.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+// Rows that Whisper's encoder makes of sounds.
+namespace motet::embed {
+
+// Whether this is the net of the folder.
+inline bool same_net(const hf_whisper_config& config, const sound_config& net) {
+  return config.bins == net.bins && config.frames() == net.frames && config.ear.width == net.width &&
+         config.ear.layers == net.layers && config.ear.heads == net.heads &&
+         config.ear.hidden == net.hidden && config.ear.activation == name_of(net.act);
+}
+
+// Fills the parameters of an encoder from the folder that it was imported from, with adapters where a folder
+// of them is named.
+template <class Module>
+void load_hearing(const std::string& folder, const std::string& adapters, const buffer<float>& parameters) {
+  using net = typename Module::net;
+  const hf_whisper_config config = read_hf_whisper_config(std::filesystem::path(folder));
+  if (!same_net(config, net::config)) fail(embed_model, folder);
+  std::fill_n(parameters.data(), parameters.size(), 0.0f);
+  const tensor_set files(folder);
+  const std::string theirs = hf_whisper_encoder(files);
+  check_hf_positions(files, config, theirs);
+  const std::vector<hf_tensor> map = hf_whisper_tensors(config, std::string(Module::name), theirs);
+  const std::vector<loaded_tensor> to =
+      loaded_tensors(layer::parameters_of<net>(Module::name), parameters.data());
+  const std::vector<std::string> unread = hf_whisper_unread(theirs);
+  load_hf_tensors(files, map, to, unread);
+  if (!adapters.empty()) merge_peft_lora(adapters, map, to, unread);
+}
+
+// The frames of some sounds, one after the other, from (sounds, bins, frames), as transformers has them.
+inline std::vector<float> frames_of(const std::vector<float>& features, index sounds, index bins,
+                                    index frames) {
+  std::vector<float> out(features.size());
+  for (index s = 0; s < sounds; ++s)
+    for (index bin = 0; bin < bins; ++bin)
+      for (index frame = 0; frame < frames; ++frame)
+        out[as_size((s * frames + frame) * bins + bin)] =
+            features[as_size((s * bins + bin) * frames + frame)];
+  return out;
+}
+
+// Sounds, and what is told about them beside their rows.
+struct heard_input {
+  std::vector<float> features;  // (sounds x frames, bins)
+  index sounds = 0;
+  safetensors_writer::metadata about{{"format", "pt"}};
+};
+
+// Of a file of tensors.
+inline heard_input read_features(const std::string& path, index bins, index frames) {
+  const safetensors_file input(path);
+  const stored_tensor* const heard = input.find("input_features");
+  if (heard == nullptr) fail(embed_input, path + " holds no input_features");
+  if (heard->shape.size() != 3 || heard->shape[1] != bins || heard->shape[2] != frames)
+    fail(embed_input, sentence({"input_features is ", shape_text(heard->shape), ", wanted [sounds, ", bins,
+                                ", ", frames, "]"}));
+  std::vector<float> all(as_size(heard->elements()));
+  copy_elements(*heard, all.data());
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (!std::isfinite(all[i]))
+      fail(embed_input, sentence({"input_features holds NaN or infinity in sound ",
+                                  static_cast<index>(i) / (bins * frames)}));
+  heard_input out;
+  out.sounds = heard->shape[0];
+  out.features = frames_of(all, out.sounds, bins, frames);
+  return out;
+}
+
+// Of a folder of WAV and FLAC files. Those that cannot be read are named and left out, as are those that came
+// at another rate, once.
+inline heard_input read_sounds(const std::string& folder, index bins, index frames) {
+  const std::vector<std::filesystem::path> files = files_below(folder, is_sound_field, ".wav or .flac");
+  sound_reader reader(bins, frames);
+  heard_input out;
+  json listed(json::array{});
+  bool told = false;
+  for (const std::filesystem::path& each : files) {
+    out.features.resize(as_size((out.sounds + 1) * frames * bins));
+    try {
+      const bool other = reader.read(each.string(), out.features.data() + out.sounds * frames * bins);
+      if (other && !told)
+        std::fprintf(stderr,
+                     "%s has %td numbers a second; it and others of another rate are resampled to %td\n",
+                     each.string().c_str(), reader.rate(), log_mel::rate);
+      told = told || other;
+    } catch (const error& problem) {
+      std::fprintf(stderr, "skipped: %s\n", problem.what());
+      continue;
+    }
+    listed.push_back(each.lexically_relative(folder).generic_string());
+    ++out.sounds;
+  }
+  if (out.sounds == 0) fail(no_samples, folder + ": none of its sounds can be read");
+  out.features.resize(as_size(out.sounds * frames * bins));
+  out.about.emplace_back("files", write_json(listed));
+  if (const index skipped = static_cast<index>(files.size()) - out.sounds; skipped > 0)
+    std::printf("%td of %td sounds skipped\n", skipped, static_cast<index>(files.size()));
+  return out;
+}
+
+template <class Module>
+void hear(const options& given) {
+  using net = typename Module::net;
+  constexpr index bins = net::config.bins, frames = net::config.frames, width = net::embedding,
+                  rows = net::rows_of_sound;
+  const buffer<float> parameters(net::parameter_size);
+  load_hearing<Module>(given.weights, given.adapters, parameters);
+  const heard_input heard = given.sounds.empty() ? read_features(given.input, bins, frames)
+                                                 : read_sounds(given.sounds, bins, frames);
+  const index samples = heard.sounds;
+
+  cpu::device device(given.threads);
+  std::vector<float> made(as_size(samples * rows * width));
+  const index at_once = std::min(given.batch, samples);
+  for (index first = 0; first < samples; first += at_once) {
+    const index count = std::min(at_once, samples - first);
+    const heard_sounds some{{heard.features.data() + first * frames * bins, count}, count, nullptr};
+    const auto run = [&](cpu::context& ctx) {
+      net::infer(ctx, motet::weights<fp32>{parameters.data()}, some,
+                 view<float, width>(made.data() + first * rows * width, count * rows));
+    };
+    device.prepare(device.dry_run(run));
+    device.run(run, {0, 0, 0, false});
+  }
+  safetensors_writer writer(given.output, {{"last_hidden_state", dtype::f32, {samples, rows, width}}},
+                            heard.about);
+  writer.write("last_hidden_state", made.data());
+  writer.commit();
+}
+
+}  // namespace motet::embed

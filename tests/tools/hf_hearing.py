@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whisper encoders of odd shapes: import_hf and embed against WhisperModel.
+
+hf_hearing.py --compiler C++ --include DIR [--flags "..."] [--libraries "..."] [--first N] [--shapes N] [--seed N] ROOT
+Status 77 when transformers is not there."""
+import argparse
+import copy
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+try:
+    import torch
+    from safetensors.torch import load_file, save_file
+    from transformers import WhisperConfig, WhisperForConditionalGeneration, WhisperModel
+except ImportError as absent:
+    print(f"skipped: {absent}")
+    sys.exit(77)
+try:
+    import peft
+except ImportError:
+    peft = None
+
+arguments = argparse.ArgumentParser()
+arguments.add_argument("--compiler", default="c++")
+arguments.add_argument("--include", required=True)
+arguments.add_argument("--flags", default="-O1")
+arguments.add_argument("--libraries", default="")
+arguments.add_argument("--shapes", type=int, default=1)
+arguments.add_argument("--first", type=int, default=0)
+arguments.add_argument("--seed", type=int, default=1)
+arguments.add_argument("root")
+given = arguments.parse_args()
+torch.set_num_threads(1)
+
+
+def make(which):
+    draw = random.Random(given.seed * 1000 + which)
+    heads = draw.randint(1, 4)
+    width = heads * 2 * draw.randint(2, 12)
+    config = WhisperConfig(
+        num_mel_bins=draw.choice([3, 80, 128]), max_source_positions=draw.randint(1, 40), d_model=width, encoder_layers=draw.randint(1, 3),
+        encoder_attention_heads=heads, encoder_ffn_dim=draw.randint(3, 90), activation_function=draw.choice(["gelu", "gelu", "relu"]),
+        decoder_layers=1, decoder_attention_heads=heads, decoder_ffn_dim=8, max_target_positions=6, vocab_size=30, scale_embedding=draw.random() < 0.5,
+        pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=1)
+    torch.manual_seed(which)
+    model = (WhisperForConditionalGeneration if which % 2 == 1 else WhisperModel)(config).eval()
+    for name, parameter in model.named_parameters():
+        if "embed_positions" in name:
+            continue
+        if parameter.dim() == 1:  # fresh norms and biases would hide a mistake
+            torch.nn.init.normal_(parameter, 1.0 if "norm" in name and name.endswith("weight") else 0.0, 0.3)
+        elif parameter.dim() >= 2:
+            torch.nn.init.normal_(parameter, 0.0, 1.0 / parameter[0].numel() ** 0.5)
+    return model
+
+
+def build(sources, output, *folders):
+    command = [given.compiler, "-std=c++20", *given.flags.split(), f"-I{given.include}", *[f"-I{f}" for f in folders], *[os.path.join(given.root, each) for each in sources], "-o", output]
+    subprocess.run(command + ["-pthread"] + given.libraries.split(), check=True)
+
+
+def rows_of(model, features):
+    with torch.no_grad():  # in double precision, so that the difference is ours alone
+        rows = model.get_encoder().double()(features.double()).last_hidden_state
+    model.float()
+    return rows
+
+
+def refused(command, part):
+    said = subprocess.run(command, capture_output=True, text=True)
+    if said.returncode != 1 or part not in said.stderr:
+        sys.exit(f"{part}: {said.returncode} {said.stderr}")
+
+
+with tempfile.TemporaryDirectory() as work:
+    import_hf = os.path.join(work, "import_hf")
+    build(["examples/import_hf.cpp"], import_hf)
+    for which in range(given.first, given.shapes):
+        model = make(which)
+        config = model.config
+        folder, headers = os.path.join(work, f"model{which}"), os.path.join(work, f"headers{which}")
+        model.save_pretrained(folder)
+        os.makedirs(headers)
+        with open(os.path.join(headers, "imported_model.hpp"), "wb") as header:
+            header.write(subprocess.run([import_hf, folder], check=True, stdout=subprocess.PIPE).stdout)
+        embed = os.path.join(work, f"embed{which}")
+        build(["examples/embed.cpp", "examples/embed/imported.cpp"], embed, headers)
+        source, output = os.path.join(work, "x.safetensors"), os.path.join(work, "y.safetensors")
+        features = torch.randn(5, config.num_mel_bins, 2 * config.max_source_positions)
+        save_file({"input_features": features}, source)
+
+        def compare(of, weights, note, *more):
+            want = rows_of(of, features)
+            subprocess.run([embed, "--weights", weights, "--input", source, "--output", output, "--threads", "2", "--batch", "2", *more], check=True)
+            got = load_file(output)["last_hidden_state"].double()
+            error = ((got - want).norm() / want.norm()).item()
+            print(f"shape {which} {note:12s} {tuple(want.shape)} relative error {error:.2e}", flush=True)
+            if got.shape != want.shape or not error <= 1e-5:
+                sys.exit("too far")
+            return want
+
+        plain = compare(model, folder, type(model).__name__)
+        half = os.path.join(work, f"half{which}")
+        halved = copy.deepcopy(model).half()
+        halved.save_pretrained(half)
+        halved.get_encoder().embed_positions.weight.data = model.get_encoder().embed_positions.weight.data  # a constant here, whatever is stored
+        compare(halved.float(), half, "from halves")
+        if peft is not None:
+            adapted = peft.get_peft_model(type(model).from_pretrained(folder), peft.LoraConfig(
+                r=2, lora_alpha=3, init_lora_weights=False, target_modules=["q_proj", "k_proj", "fc2"]))
+            adapters = os.path.join(work, f"adapters{which}")
+            adapted.save_pretrained(adapters)
+            if (compare(adapted.base_model.model, folder, "adapted", "--adapters", adapters) - plain).norm() < 0.1 * plain.norm():
+                sys.exit("adapters that change nothing show nothing")
+        if which > given.first:
+            continue
+        # What is wrong is named: frames, a tensor too few and one too many, positions that learned.
+        ask = [embed, "--weights", folder, "--input", source, "--output", os.path.join(work, "none")]
+        save_file({"input_features": features[:, :, 1:].contiguous()}, source)
+        refused(ask, f"wanted [sounds, {config.num_mel_bins}, {2 * config.max_source_positions}]")
+        save_file({"pixel_values": features}, source)
+        refused(ask, "holds no input_features")
+        save_file({"input_features": features / 0}, source)
+        refused(ask, "NaN or infinity in sound 0")
+        save_file({"input_features": features}, source)
+        path = os.path.join(folder, "model.safetensors")
+        tensors = load_file(path)
+        before = next(name for name in tensors if name.endswith("encoder.conv1.weight"))[: -len("conv1.weight")]
+        spoilt = dict(tensors)
+        spoilt[before + "layers.0.fc3.weight"] = spoilt.pop(before + "layers.0.fc1.weight")
+        save_file(spoilt, path, metadata={"format": "pt"})
+        refused(ask, f"missing     {before}layers.0.fc1.weight")
+        refused(ask, f"unexpected  {before}layers.0.fc3.weight")
+        spoilt = dict(tensors)
+        spoilt[before + "embed_positions.weight"] = spoilt[before + "embed_positions.weight"] + 0.1
+        save_file(spoilt, path, metadata={"format": "pt"})
+        refused(ask, "not the sines and cosines")
