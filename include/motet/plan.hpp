@@ -29,6 +29,7 @@
 #include <motet/plan/order/place_clock.hpp>
 #include <motet/plan/order/program_order.hpp>
 #include <motet/plan/order/program_samples.hpp>
+#include <motet/plan/order/reorder_told.hpp>
 #include <motet/plan/order/step_headers.hpp>
 #include <motet/plan/order/step_order.hpp>
 #include <motet/plan/prove/plan_for.hpp>

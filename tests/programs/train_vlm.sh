@@ -19,6 +19,35 @@ for plan in data-2 tensor-2 apart on-last pipeline-3 uneven grouped nested fille
   losses "$plan.jsonl" | paste -d ' ' - one.losses | awk '{ d = $2 - $4; if (d < 0) d = -d; if (NF != 4 || $1 != $3 || d > 1e-4 * $4) bad = 1 } END { exit bad || NR != 6 }' ||
     fail "$plan has other losses than one rank"
 done
+# In any order of its samples a step is the same step, also when it is filled to a number of rows.
+ordered() {
+  listed=$1
+  shift
+  succeed $run --steps 6 --no-report --metrics ordered.jsonl --reorder all "$@"
+  grep -q '^order all: samples go to the ranks' out && grep -q 'reordered: steps [1-9].* by simulation with measured times; an order took' out || fail "$* --reorder does not tell"
+  grep -q '"reorder_seconds"' ordered.jsonl || fail "$* --reorder writes nothing"
+  losses ordered.jsonl >ordered.losses
+  losses "$listed" | paste -d ' ' - ordered.losses | awk '{ d = $2 - $4; if (d < 0) d = -d; if (NF != 4 || $1 != $3 || d > 1e-5 * $4) bad = 1 } END { exit bad || NR != 6 }' ||
+    fail "$* --reorder all has other losses: $(losses "$listed" | paste -d ' ' - ordered.losses)"
+}
+for plan in data-2 uneven; do ordered $plan.jsonl --plan $plan; done
+succeed $run --rows 500 --steps 6 --no-report --metrics filled.jsonl --plan apart
+ordered filled.jsonl --rows 500 --plan apart
+succeed $run --steps 1 --plan data-2 --reorder ranks --explain
+grep -q '^order     ranks: samples go to the ranks that have least to do$' out || fail "--explain does not tell of the order"
+expect 2 'which --reorder all gives samples to' $run --steps 1 --reorder all
+if command -v mpirun >/dev/null 2>&1; then
+  export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  one="-n 1 $train --data shapes --model say-quick --batch 8 --threads 1 --steps 3 --no-report --plan data-2 --reorder"
+  timeout -k 5 100 mpirun $one all : $one all >out 2>err
+  status=$?
+  grep -q MT-R24 err || {
+    [ $status -eq 0 ] && grep -q 'step 3/3.*  reordered ' out || fail "status $status of two processes in the same order"
+    timeout -k 5 100 mpirun $one all : $one slots >out 2>err
+    [ $? -eq 3 ] && grep -q 'setting reorder.*MT-R26' err || fail "processes with other orders are not refused"
+  }
+fi
+
 case " ${MOTET_MODELS:-} " in
   *" small "*) ;;
   *) expect 2 'compiled without this model; configure with -DMOTET_MODELS=small or' --data shapes --model say-small --batch 8 --steps 1 ;;

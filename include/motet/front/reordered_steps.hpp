@@ -3,19 +3,25 @@
 
 #include <motet/front/trainer.hpp>
 #include <motet/plan/order/program_order.hpp>
+#include <motet/plan/order/reorder_told.hpp>
 #include <motet/runtime/feeds/program_splits.hpp>
+#include <motet/runtime/ranks/run_identity.hpp>
 #include <motet/runtime/stage/arranged_input.hpp>
 #include <motet/runtime/stage/foretell.hpp>
 
+#include <chrono>
 #include <functional>
-#include <memory>
+#include <future>
+#include <optional>
 #include <string>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
 namespace motet {
 
-// An order of a step's samples, of one's own: from what is known of them. It names each of them once.
+// An order of a step's samples, of one's own: from what is known of them. It names each of them once. Orders
+// of steps that are expected are asked for by a thread of their own, one after the other.
 using step_sorter = std::function<sample_order(const step_headers&)>;
 
 struct reorder_options {
@@ -30,19 +36,11 @@ struct reorder_options {
   index every = 8;
 };
 
-// What the order of a step changed, by the costs that were known before it.
-struct reorder_told {
-  double listed_seconds = 0, seconds = 0;  // as its samples came, and as they were taken; by simulate()
-  double listed_uneven = 1, uneven = 1;    // what the busiest rank computes, over the mean
-  bool measured = false;                   // costs come from the clock; else seconds are of an unknown unit
-
-  double gained() const { return seconds > 0 ? listed_seconds / seconds : 1; }
-};
-
 // Takes a trainer's steps with their samples in an order in which its plan is through sooner: which replica
 // gets which sample, which samples share a microbatch, in which turn microbatches run. A step keeps its
 // samples, so loss and gradients are what they are without this, within rounding. All processes compute the
-// same order from the same batch and the same records, and compare what they found when they record.
+// same order from the same batch and the same records, and compare what they found when they record. The
+// order of a batch that is expected is looked for while the step before it runs.
 // Asks for: batches of `batch` samples, which all processes have whole; the trainer outlives this.
 // Memory: a copy of the batch.
 // Errors: MT-R26, MT-R37
@@ -65,31 +63,37 @@ class reordered_steps {
         how_(std::move(how)),
         of_(train.order(), splits_of(train.order(), samples), !is_own_loss<typename Model::loss>),
         clock_(of_, counted(train, samples)),
-        orders_(of_, clock_) {
-    headers_.samples = static_cast<std::int32_t>(samples);
-    for (const std::string_view name : Model::names) headers_.modules.push(label(name));
-  }
+        orders_(of_, clock_),
+        samples_(static_cast<std::int32_t>(samples)) {}
   reordered_steps(const reordered_steps&) = delete;
   reordered_steps& operator=(const reordered_steps&) = delete;
 
+  // Before step(): the batch of the step after it, of which no more is looked at than what its samples bring.
+  void expect(const batch& next) { expected_ = headers_of(next); }
+
   step_result step(const batch& whole, double rate, timeline* record = nullptr) {
-    look_at(whole);
-    const ordered_step listed = orders_.as_listed(headers_);
-    const ordered_step taken = how_.by ? orders_.judged(headers_, checked(how_.by(headers_)))
-                                       : orders_.find(headers_, how_.asked, how_.until);
-    told_ = {listed.seconds, taken.seconds, listed.uneven, taken.uneven, clock_.measured()};
+    step_headers headers = headers_of(whole);
+    const auto asked = std::chrono::steady_clock::now();
+    const found_order found = order_of(std::move(headers));
+    told_ = found.told;
+    told_.waited_seconds = seconds_since(asked);
+    // No order is being looked for now. The last step counts for all that are looked for from here on, so that
+    // processes which expect a step and those which do not look with the same costs.
+    if (recorded_) clock_.note(of_, recorded_->work, recorded_->when);
+    recorded_.reset();
+    look_ahead();
     // The first step takes memory, and is none to measure by.
     const bool learns = how_.every > 0 && steps_ > 0 && (steps_ < 4 || steps_ % how_.every == 0);
-    for (const std::int32_t each : taken.order) mark_ = mixed_bits(mark_ + static_cast<std::uint64_t>(each));
+    for (const std::int32_t each : found.order) mark_ = mixed_bits(mark_ + static_cast<std::uint64_t>(each));
     if (learns) compare();
     ++steps_;
     timeline own;
     if (record == nullptr && learns) record = &own;
-    const step_result done = train_.step(arranged(whole, taken.order), rate, record);
+    const step_result done = train_.step(arranged(whole, found.order), rate, record);
     if (learns) {
-      list<double> work;
-      of_.add_work(headers_, taken.order, work);
-      clock_.note(of_, work, *record);
+      recorded_.emplace();
+      of_.add_work(found.of, found.order, recorded_->work);
+      recorded_->when = *record;
     }
     return done;
   }
@@ -156,24 +160,26 @@ class reordered_steps {
     return Net::rows(input_traits<Net>::largest(1)).rows();
   }
 
-  void look_at(const batch& whole) {
+  step_headers headers_of(const batch& whole) const {
+    step_headers out;
+    out.samples = samples_;
+    for (const std::string_view name : Model::names) out.modules.push(label(name));
     const batch_inputs<Model> all(whole);
-    headers_.rows.clear();
-    headers_.work.clear();
     [&]<std::size_t... K>(std::index_sequence<K...>) {
-      (look_at<K>(all[K]), ...);
+      (look_at<K>(all[K], out), ...);
     }(std::make_index_sequence<Model::size>{});
+    return out;
   }
   template <std::size_t K>
-  void look_at(const void* input) {
+  static void look_at(const void* input, step_headers& out) {
     using net = net_at<K>;
     const auto& own = *static_cast<const typename net::input*>(input);
-    if (const index got = input_traits<net>::samples(own); got != headers_.samples)
-      fail(bad_sample_order, sentence({"a batch of ", got, " samples, the steps have ", headers_.samples}));
-    for (index s = 0; s < headers_.samples; ++s) {
+    if (const index got = input_traits<net>::samples(own); got != out.samples)
+      fail(bad_sample_order, sentence({"a batch of ", got, " samples, the steps have ", out.samples}));
+    for (index s = 0; s < out.samples; ++s) {
       const index rows = rows_of_sample<net>(own, s);
-      headers_.rows.push(static_cast<double>(rows));
-      headers_.work.push(work_of_rows<net>(rows));
+      out.rows.push(static_cast<double>(rows));
+      out.work.push(work_of_rows<net>(rows));
     }
   }
   // A sample of an eye may have several pictures.
@@ -184,14 +190,60 @@ class reordered_steps {
     else return Net::rows(of).rows_of(sample);
   }
 
+  struct found_order {
+    step_headers of;
+    sample_order order;
+    reorder_told told;
+  };
+  struct recorded_step {
+    list<double> work;  // of its cells
+    timeline when;
+  };
+
+  static double seconds_since(std::chrono::steady_clock::time_point from) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
+  }
+  // Of headers, and of the costs that are known meanwhile, alone.
+  found_order look_for(step_headers of) const {
+    const auto began = std::chrono::steady_clock::now();
+    const ordered_step listed = orders_.as_listed(of);
+    ordered_step taken =
+        how_.by ? orders_.judged(of, checked(how_.by(of))) : orders_.find(of, how_.asked, how_.until);
+    const reorder_told told{listed.seconds,
+                            taken.seconds,
+                            listed.uneven,
+                            taken.uneven,
+                            clock_.measured(),
+                            seconds_since(began),
+                            0};
+    return {std::move(of), std::move(taken.order), told};
+  }
+  // A batch other than the expected one has an order of its own.
+  found_order order_of(step_headers of) {
+    if (looking_.valid()) {
+      found_order found = looking_.get();
+      if (found.of.rows == of.rows) return found;
+    }
+    return look_for(std::move(of));
+  }
+  void look_ahead() {
+    if (!expected_) return;
+    try {
+      looking_ = std::async(std::launch::async,
+                            [this, of = std::move(*expected_)]() mutable { return look_for(std::move(of)); });
+    } catch (const std::system_error&) {
+      // Where there is no thread for it, the step looks itself.
+    }
+    expected_.reset();
+  }
+
   sample_order checked(sample_order order) const {
-    list<std::uint8_t> seen(headers_.samples, 0);
+    list<std::uint8_t> seen(samples_, 0);
     const auto refuse = [](const std::string& what) { fail(bad_sample_order, what); };
-    if (order.size() != headers_.samples)
-      refuse(sentence({"it names ", order.size(), " of ", headers_.samples, " samples"}));
+    if (order.size() != samples_) refuse(sentence({"it names ", order.size(), " of ", samples_, " samples"}));
     for (const std::int32_t each : order) {
-      if (each < 0 || each >= headers_.samples)
-        refuse(sentence({"it names sample ", each, ", the step has ", headers_.samples}));
+      if (each < 0 || each >= samples_)
+        refuse(sentence({"it names sample ", each, ", the step has ", samples_}));
       if (seen[each] != 0) refuse(sentence({"it names sample ", each, " twice"}));
       seen[each] = 1;
     }
@@ -220,11 +272,14 @@ class reordered_steps {
   program_samples of_;
   place_clock clock_;
   program_order orders_;
-  step_headers headers_;
+  std::int32_t samples_;
   typename rooms_of<std::make_index_sequence<inputs>>::type rooms_;
   reorder_told told_;
   index steps_ = 0;
   std::uint64_t mark_ = 0;
+  std::optional<step_headers> expected_;   // no order is looked for yet
+  std::optional<recorded_step> recorded_;  // the clock does not know it yet
+  std::future<found_order> looking_;       // last: it reads the others until it ends
 };
 
 }  // namespace motet

@@ -33,6 +33,8 @@ inline chosen_plan choose_plan(const run_settings& s) {
 inline bool is_spread(const run_settings& s, const launched& by) {
   if (s.resplit > 0 && (s.plan.empty() || s.plan == "one"))
     fail(option_missing, "--plan with replicas, between which --resplit moves samples");
+  if (s.reorders() && (s.plan.empty() || s.plan == "one"))
+    fail(option_missing, "--plan with several ranks, which --reorder " + s.reorder + " gives samples to");
   if (!s.plan.empty() && s.plan != "one") return true;
   if (s.ranks == 0 && by.ranks == 1) return false;
   if (s.plan.empty())
@@ -86,6 +88,7 @@ inline std::unique_ptr<session> open_session(const run_settings& s, const chosen
       fail(bad_option_value, "--plan has microbatches of its own; leave --accumulate out");
     wanted.how = by->value;
     wanted.by = by->by;
+    wanted.reorder = s.questions();
   }
   if (s.device == "cuda") return entry.on_gpu(wanted);  // looked for when the command line was read
   if (entry.make == nullptr)

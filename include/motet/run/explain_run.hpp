@@ -97,6 +97,7 @@ inline void print_head(const chosen_plan& chosen, const run_settings& s) {
               of.cluster.ranks_per_node > 0
                   ? (", " + std::to_string(of.cluster.ranks_per_node) + " on a node").c_str()
                   : "");
+  if (s.reorders()) std::printf("order     %s: %s\n", s.reorder.c_str(), s.reorder_words().c_str());
   print_plan(stdout, of, s.batch);
 }
 

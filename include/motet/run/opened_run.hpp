@@ -35,8 +35,9 @@ struct opened_run {
   std::unique_ptr<session> model;
   std::unique_ptr<data_folder> folder;
   std::unique_ptr<held_out> test;
-  loss_trend trend;  // of its steps so far
-  run_folder held;   // of --checkpoint, while it trains
+  loss_trend trend;        // of its steps so far
+  reorder_sums reordered;  // likewise, where samples are put in order
+  run_folder held;         // of --checkpoint, while it trains
 
   opened_run(run_settings given, std::optional<checkpoint> from, std::optional<chosen_plan> by)
       : s(std::move(given)), saved(std::move(from)), chosen(std::move(by)) {

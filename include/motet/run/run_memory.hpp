@@ -26,8 +26,10 @@ inline run_memory memory_of_run(session& model, const run_settings& s, const dat
     out.training.work += each.work;
     out.training.scratch += each.scratch * each.threads;
   }
+  // Samples in another order are a copy of the batch.
+  const index batches = s.reorders() ? 2 : 1;
   if (folder == nullptr) {
-    out.data = random_feed::bytes(s.batch, model.facts().random_shape());
+    out.data = batches * random_feed::bytes(s.batch, model.facts().random_shape());
     return out;
   }
   const loader_config& loader = folder->config();
@@ -37,7 +39,7 @@ inline run_memory memory_of_run(session& model, const run_settings& s, const dat
               pictures = folder->pictures() * seen / folder->size();
   const index cached =
       std::min(loader.cache_bytes, pictures * static_cast<index>(shot.pixels.size()) + seen * (tokens + 100));
-  out.data = (loader.ready + 1) * s.batch *
+  out.data = (loader.ready + batches) * s.batch *
                  (folder->most_pictures() * packed_room(model.facts().shape.image) + 2 * tokens) +
              cached;
   return out;

@@ -4,6 +4,7 @@
 #include <motet/format/json_write.hpp>
 #include <motet/run/opened_run.hpp>
 #include <motet/run/run_memory.hpp>
+#include <motet/run/tell_run.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -26,9 +27,11 @@ inline int run_paced(opened_run& run, std::istream& lines) {
   step_result last;
   for (std::string line; std::getline(lines, line);) {
     const step_input batch = source->next();
+    if (const auto following = source->ahead()) run.model->expect(*following);
     const auto began = std::chrono::steady_clock::now();
     last = run.model->step(batch, rates.at(run.model->updates()));
     run.model->finish();  // a GPU still updates the weights
+    if (const reorder_told* const told = run.model->reordered()) run.reordered.add(*told);
     seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
     std::printf("%.9f\n", seconds.back());
     std::fflush(stdout);
@@ -49,6 +52,7 @@ inline int run_paced(opened_run& run, std::istream& lines) {
   out.set("idle_bytes", run.idle);
   out.set("predicted_bytes", memory_of_run(*run.model, run.s, run.folder.get()).total());
   out.set("loss", last.loss);
+  add_reordered(out, run.reordered);
   out.set("machine", run.model->machine());
   std::printf("%s\n", write_json(out).c_str());
   return 0;

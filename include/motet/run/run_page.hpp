@@ -71,6 +71,11 @@ inline report_page page_of(const opened_run& run, const test_result& found,
   fact("machine", model.machine());
   fact("data", s.data);
   for (const auto& [part, words] : facts.parts) fact(part.c_str(), words);
+  if (run.reordered.steps > 0) {
+    std::snprintf(text, sizeof text, "%s, %.3f times as fast by simulation", s.reorder.c_str(),
+                  run.reordered.gained());
+    fact("order of samples", text);
+  }
   fact("motet", version_of_run());
   fact("command", s.command);
   fact("settings", write_json(saved_settings(s)));

@@ -61,12 +61,19 @@ inline std::optional<checkpoint> reopen(run_settings& s, const options& line) {
   return saved;
 }
 
-// Whether this program has what --device asks for. A GPU itself is looked for when it is needed.
+// Whether this program has what --device and others ask for. A GPU itself is looked for when it is needed.
 inline void check_device(const run_settings& s) {
   if (s.precision == "fp8" && s.device == "cpu")
     fail(bad_option_value,
          "--precision fp8 with --device cpu: GPUs from sm_89 on multiply fp8; take --device cuda, or "
          "--precision bf16");
+  if (s.reorders() && s.device != "cpu")
+    fail(bad_option_value, "--reorder " + s.reorder + " with --device " + s.device +
+                               ": ranks on processors alone take samples in another order; leave one out");
+  if (s.reorders() && s.resplit > 0)
+    fail(bad_option_value, "--reorder " + s.reorder +
+                               " with --resplit, which gives replicas other counts of samples while the run "
+                               "goes on; leave one out");
   if (s.device == "cpu") return;
   if (s.trained().on_gpu == nullptr)
     fail(bad_option_value, "--device cuda with --model " + s.model +

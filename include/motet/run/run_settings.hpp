@@ -25,7 +25,7 @@ struct run_settings {
   const training_program* program;
   std::string data, model, device = "cpu", precision = "fp32", loss, checkpoint, metrics, tensorboard,
                            report = "report", schedule = "cosine", plan, pictures = "auto", sm_share = "0",
-                           rates_of, optimizer = "adamw";
+                           rates_of, optimizer = "adamw", reorder = "none";
   index batch = 64, steps = 1000, threads = 0, accumulate = 1, save_every = 0, keep = 2, warmup = -1,
         eval_every = 0, validate_every = -1, loader_threads = 1, line_every = 1, ranks = 0, resplit = 0,
         rows = 0;
@@ -36,6 +36,18 @@ struct run_settings {
        no_flip = false, list_plans = false, one_batch = false, recompute = false, keep_outputs = false;
   std::string command;    // line, as it was given
   std::string effective;  // all of these, as a file for --config
+
+  // What is asked of the order of a step's samples.
+  step_questions questions() const {
+    return {reorder == "ranks" || reorder == "all", reorder == "slots" || reorder == "all"};
+  }
+  bool reorders() const { return reorder != "none"; }
+  std::string reorder_words() const {
+    const step_questions asked = questions();
+    const std::string who = "samples go to the ranks that have least to do",
+                      when = "microbatches run in the turns in which ranks wait least";
+    return asked.ranks && asked.slots ? who + ", " + when : asked.ranks ? who : when;
+  }
 
   const trained_model& trained() const { return find_model(*program, model); }
   bool random_data() const { return data == "random"; }
@@ -168,6 +180,10 @@ inline options command_line(run_settings& s) {
              "as the plan has");
   line.count("--resplit", s.resplit, 0,
              "steps after which samples move from a plan's slow replicas to fast ones; 0: never");
+  if (of.speaks)
+    line.choice("--reorder", s.reorder, {"none", "ranks", "slots", "all"},
+                "samples of a step, so that a plan's ranks wait less; ranks: who gets which, slots: in which "
+                "turn microbatches run. The same loss and gradients");
   line.real("--resplit-most", s.resplit_most, 1.001, 1e6,
             "samples of such a replica at most, times its even share; memory is planned for that");
   line.flag("--list-plans", s.list_plans, "print the plans that have names, and stop");
@@ -228,6 +244,7 @@ inline json saved_settings(const run_settings& s) {
   out.set("smallest_crop", s.smallest_crop);
   out.set("flip", !s.no_flip);
   if (s.program->speaks) out.set("rows", s.rows);
+  if (s.program->speaks) out.set("reorder", s.reorder);
   return out;
 }
 
@@ -249,6 +266,7 @@ inline void adopt_settings(run_settings& s, const options& line, const json& sav
   take("--batch", "batch", s.batch);
   take("--steps", "steps", s.steps);
   if (s.program->speaks) take("--rows", "rows", s.rows);
+  if (s.program->speaks) take("--reorder", "reorder", s.reorder);
   take("--accumulate", "accumulate", s.accumulate);
   take("--lr", "learning_rate", s.rate);
   take("--rates", "rates", s.rates_of);

@@ -4,6 +4,8 @@
 #include <motet/format/checkpoint.hpp>
 #include <motet/front/ranks_here.hpp>
 #include <motet/nn/core/parameter.hpp>
+#include <motet/plan/order/reorder_told.hpp>
+#include <motet/plan/order/step_order.hpp>
 #include <motet/runtime/ranks/run_identity.hpp>
 #include <motet/runtime/stage/foretell.hpp>
 #include <motet/tools/held_out.hpp>
@@ -46,6 +48,7 @@ struct session_request {
   int threads = 0;          // of each rank on a CPU; 0: all processors, shared by the ranks here
   std::optional<plan> how;  // proven; none: one rank
   launched by;
+  step_questions reorder{false, false};  // what is asked of each step's order
 };
 
 // A model in training, as a run sees it, whatever its type: each model is compiled in a translation unit of
@@ -69,9 +72,11 @@ class session : public tested_model {
   virtual std::shared_ptr<void> pin(const void* at, std::size_t bytes) = 0;
   // Which way the operations took so far, where there is more than one, and why; one sentence for each.
   virtual std::vector<std::string> paths() = 0;
-  // Before step(): the batch of the step after it, which a GPU may take meanwhile.
+  // Before step(): the batch of the step after it, which a GPU may take meanwhile, or whose order be found.
   virtual void expect(const step_input& next) = 0;
   virtual step_result step(const step_input& batch, double rate) = 0;
+  // Of the last step; null where samples are taken as they come.
+  virtual const reorder_told* reordered() const { return nullptr; }
   virtual index updates() const = 0;
   // Until all that steps began is done, where a device works on by itself.
   virtual void finish() = 0;

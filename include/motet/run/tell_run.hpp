@@ -23,6 +23,9 @@ inline void tell_start(progress& out, const opened_run& run, const feed& source)
   out.say("model " + run.name() + ", " + std::to_string(run.model->facts().parameters) +
           " parameters, precision " + run.s.precision + (run.s.recompute ? ", blocks recomputed" : "") +
           (run.s.keep_outputs ? ", outputs kept" : "") + "; " + source.describe());
+  if (run.s.reorders())
+    out.say("order " + run.s.reorder + ": " + run.s.reorder_words() +
+            ", found beside the step before; loss and gradients are the same within rounding");
   const auto then = [&](const char* name) -> const json* {
     return run.saved ? run.saved->state().find(name) : nullptr;
   };
@@ -67,6 +70,24 @@ inline void tell_outlook(progress& out, double seconds, index left) {
   std::snprintf(text, sizeof text, "a step takes %.3g s: %td more, without tests, are done in ", seconds,
                 left);
   out.say(text + finish_text(seconds * static_cast<double>(left), std::time(nullptr)));
+}
+
+// What the order of samples gained, and what that cost: of a run, or of some steps.
+inline void tell_reordered(progress& out, const reorder_sums& of, double seconds) {
+  char text[256];
+  std::snprintf(text, sizeof text,
+                "reordered: steps %.3f times as fast as their samples came, by simulation with %s; an order "
+                "took %.3g ms to find, and steps waited %.2f %% of their time for it",
+                of.gained(), of.measured > 0 ? "measured times" : "no times measured yet",
+                of.steps > 0 ? 1e3 * of.search_seconds / static_cast<double>(of.steps) : 0.0,
+                seconds > 0 ? 100 * of.waited_seconds / seconds : 0.0);
+  out.say(text);
+}
+inline void add_reordered(json& out, const reorder_sums& of) {
+  if (of.steps == 0) return;
+  out.set("reordered", of.gained());
+  out.set("reorder_seconds", of.search_seconds / static_cast<double>(of.steps));
+  out.set("reorder_wait", of.waited_seconds / static_cast<double>(of.steps));
 }
 
 // What may come next, as commands of the programs beside this one. Those that were not built yet are, first.

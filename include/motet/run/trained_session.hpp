@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/front/trainer.hpp>
+#include <motet/front/reordered_steps.hpp>
 #include <motet/run/session.hpp>
 #include <motet/run/session_inputs.hpp>
 #include <motet/tools/messages.hpp>
@@ -48,6 +48,9 @@ class trained_session : public session {
     facts_.loss = wanted.loss;
     facts_.precision = wanted.precision;
     for (const parameter& each : parameters_) facts_.parameters += each.size();
+    if constexpr (reorders)
+      if (wanted.reorder.ranks || wanted.reorder.slots)
+        ordered_.emplace(train_, wanted.options.batch, reorder_options{.asked = wanted.reorder});
   }
 
   const session_facts& facts() const override { return facts_; }
@@ -74,10 +77,21 @@ class trained_session : public session {
     return told;
   }
   step_result step(const step_input& batch, double rate) override {
+    if constexpr (reorders)
+      if (ordered_) return ordered_->step(own().inputs(batch), rate);
     return train_.step(own().inputs(batch), rate);
   }
-  // Inputs that another call makes anew cannot wait: Own overrides this where its inputs stay.
-  void expect(const step_input&) override {}
+  // Inputs that another call makes anew cannot wait: Own overrides this where its inputs stay. An order looks
+  // at them at once.
+  void expect(const step_input& next) override {
+    if constexpr (reorders)
+      if (ordered_) ordered_->expect(own().inputs(next));
+  }
+  const reorder_told* reordered() const override {
+    if constexpr (reorders)
+      if (ordered_) return &ordered_->told();
+    return nullptr;
+  }
   index updates() const override { return train_.updates(); }
   void finish() override {
     if constexpr (!Device::shares_memory) train_.device().finish();
@@ -117,6 +131,10 @@ class trained_session : public session {
   bool tests_averages() const { return averages_; }
 
  private:
+  // Programs put samples in order that have losses of their own, on processors.
+  static constexpr bool reorders = Device::shares_memory && is_own_loss<typename Net::loss>;
+  struct no_order {};
+
   Own& own() {
     static_assert(detail::says_inputs<Own, step_input, typename Net::batch>());
     return static_cast<Own&>(*this);
@@ -125,6 +143,8 @@ class trained_session : public session {
   launched_world world_;
   bool averages_;  // are what is tested
   trainer_type train_;
+  // Compiled for no other.
+  std::conditional_t<reorders, std::optional<reordered_steps<Net, Numbers, Device>>, no_order> ordered_;
   session_facts facts_;
   std::vector<parameter> parameters_ = Net::parameters();
 };

@@ -83,6 +83,8 @@ class training {
     if (const auto following = source_->ahead()) run_.model->expect(*following);
     const step_result result = run_.model->step(batch, run_.s.rates().at(run_.model->updates()));
     run_.trend.add(result.loss, result.gradient_norm);
+    const reorder_told* const reordered = run_.model->reordered();
+    if (reordered != nullptr) run_.reordered.add(*reordered);
     const double rate = peak_.best() > 0 ? run_.model->flops(batch) / result.seconds : 0;
     const auto [asked, beaten] = run_.model->any(stop.asked(), peak_.is_beaten_by(rate));
     const double whole = since(begun);
@@ -100,7 +102,8 @@ class training {
     shown.memory = peak_memory();
     shown.data_wait = waited / whole;
     shown.left = average_ * static_cast<double>(left);
-    write_step(shown);
+    if (reordered != nullptr) shown.reordered = reordered->gained();
+    write_step(shown, reordered);
     if (out_.live() || at % run_.s.line_every == 0 || left == 0 || asked) {
       const double gone = since(began_line_);
       shown.samples_per_second = static_cast<double>(line_samples_) / gone;
@@ -182,7 +185,7 @@ class training {
     if (const double scale = run_.model->logit_scale(); std::isfinite(scale)) line.set("logit_scale", scale);
     logs_.write(line);
   }
-  void write_step(const step_line& line) {
+  void write_step(const step_line& line, const reorder_told* reordered) {
     json out;
     out.set("step", line.step);
     out.set("loss", line.loss);
@@ -193,6 +196,11 @@ class training {
     out.set("mfu", line.utilisation);
     out.set("memory_bytes", line.memory);
     out.set("data_wait", line.data_wait);
+    if (reordered != nullptr) {
+      out.set("reordered", line.reordered);
+      out.set("reorder_seconds", reordered->search_seconds);
+      out.set("reorder_wait", reordered->waited_seconds);
+    }
     if (run_.folder) out.set("skipped", run_.folder->skips().count());
     logs_.write(out);
   }
@@ -259,6 +267,7 @@ class training {
     }
     if (run_.folder && run_.folder->skips().count() > 0)
       out_.say("skipped: " + run_.folder->skips().summary());
+    if (run_.reordered.steps > 0) tell_reordered(out_, run_.reordered, trained_);
     json last;
     last.set("final", true);
     last.set("step", run_.model->updates());
@@ -270,6 +279,7 @@ class training {
     last.set("seconds", trained_);
     last.set("samples", samples_);
     last.set("data_wait", trained_ > 0 ? source_->waited() / trained_ : 0.0);
+    add_reordered(last, run_.reordered);
     last.set("peak_flops", peak_.best());
     last.set("peak_bytes", peak_memory());
     last.set("idle_bytes", run_.idle);

@@ -50,7 +50,8 @@ class run_logs {
  private:
   static constexpr const char* columns =
       "step,loss,validation_loss,gradient_norm,learning_rate,logit_scale,seconds,samples_per_second,mfu,"
-      "memory_bytes,data_wait,skipped,zero_shot_accuracy,caption_within_1,caption_within_5,caption_within_10,"
+      "memory_bytes,data_wait,reordered,reorder_seconds,reorder_wait,skipped,zero_shot_accuracy,"
+      "caption_within_1,caption_within_5,caption_within_10,"
       "picture_within_1,picture_within_5,picture_within_10,caption_accuracy,caption_exact,several_exact,"
       "text_exact";
 

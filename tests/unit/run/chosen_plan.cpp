@@ -38,6 +38,10 @@ TEST_CASE("one rank is not spread, and more than one need a plan") {
                        error);
   CHECK_THROWS_WITH_AS(is_spread(settings_of({"--resplit", "5"}), alone),
                        doctest::Contains("--plan with replicas"), error);
+  for (std::vector<const char*> words :
+       {std::vector<const char*>{"--reorder", "ranks"}, {"--reorder", "ranks", "--plan", "one"}})
+    CHECK_THROWS_WITH_AS(is_spread(settings_of(words, speaking_program()), alone),
+                         doctest::Contains("--plan with several ranks, which --reorder ranks gives"), error);
 }
 
 TEST_CASE("ranks are as many as the plan has, all in this process where nothing started them") {

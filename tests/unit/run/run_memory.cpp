@@ -15,6 +15,9 @@ TEST_CASE("memory is that of all ranks here and of the data on its way") {
   CHECK(random.training.work == 60);
   CHECK(random.training.total() == 2 * (400 + 100 + 30 + 2 * 5));
   CHECK(random.data == random_feed::bytes(3, pair_shape()));
+  // Samples in another order are a copy of the batch.
+  const run_settings ordered = settings_of({"--batch", "3", "--reorder", "all"}, speaking_program());
+  CHECK(memory_of_run(model, ordered, nullptr).data == 2 * random.data);
 
   const scratch folder;
   write_pairs(folder, "train-000.tar", 0, 10);

@@ -65,6 +65,11 @@ struct scripted_session final : motet::session {
     loss /= 2;
     return {.loss = loss, .gradient_norm = 1, .rate = rate, .seconds = 1e-3};
   }
+  const motet::reorder_told* reordered() const override {
+    static constexpr motet::reorder_told gained{
+        .listed_seconds = 5, .seconds = 4, .measured = true, .search_seconds = 1e-3};
+    return wanted.reorder.ranks || wanted.reorder.slots ? &gained : nullptr;
+  }
   motet::index updates() const override { return from + static_cast<motet::index>(rates.size()); }
   void finish() override {}
   motet::step_costs costs() override {
@@ -156,6 +161,13 @@ inline const motet::training_program scripted_program{
     .next = scripted_next,
     .rebuild = [](std::string_view model) { return "say -DMODELS=" + std::string(model); },
 };
+// The same of samples with losses of their own.
+inline motet::training_program speaking_program() {
+  motet::training_program out = scripted_program;
+  out.losses = std::span(scripted_losses).first(1);
+  out.speaks = true;
+  return out;
+}
 
 // Settings as this command line gives them.
 inline motet::run_settings settings_of(std::vector<const char*> words,

@@ -47,14 +47,31 @@ TEST_CASE("pictures go as bytes to a GPU, unless they are numbers without any") 
 }
 
 TEST_CASE("a program has the options that its models can use") {
-  training_program speaks = scripted_program;
-  speaks.losses = std::span(scripted_losses).first(1);
-  speaks.speaks = true;
+  const training_program speaks = speaking_program();
   CHECK(settings_of({"--rows", "99"}, speaks).rows == 99);
   CHECK_THROWS_AS(settings_of({"--loss", "infonce"}, speaks), error);
   CHECK_THROWS_AS(settings_of({"--rows", "99"}), error);
   CHECK(saved_settings(settings_of({}, speaks)).find("rows") != nullptr);
   CHECK(saved_settings(settings_of({})).find("rows") == nullptr);
+}
+
+TEST_CASE("an order of samples is asked for in one word, and is a setting of the run") {
+  const training_program speaks = speaking_program();
+  CHECK_FALSE(settings_of({}, speaks).reorders());
+  const auto asked = [&](const char* word) { return settings_of({"--reorder", word}, speaks).questions(); };
+  CHECK((asked("all").ranks && asked("all").slots));
+  CHECK((asked("ranks").ranks && !asked("ranks").slots));
+  CHECK((!asked("slots").ranks && asked("slots").slots));
+  CHECK_FALSE((asked("none").ranks || asked("none").slots));
+  CHECK_THROWS_AS(asked("some"), error);
+  CHECK_THROWS_AS(settings_of({"--reorder", "all"}), error);
+  const run_settings slots = settings_of({"--reorder", "slots"}, speaks);
+  CHECK(slots.reorder_words() == "microbatches run in the turns in which ranks wait least");
+  const json saved = saved_settings(slots);
+  CHECK(saved.at("reorder").string() == "slots");
+  run_settings s(speaks);
+  adopt_settings(s, command_line(s), saved);
+  CHECK(s.reorder == "slots");
 }
 
 TEST_CASE("what is saved is taken up again where the command line says nothing") {

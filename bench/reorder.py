@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What an order of samples gains on a clock, beside what the simulation says: train_vlm with --reorder none and all steps over the same skewed batches
+in turns, one step of each. Some samples have two pictures, the others none; the eye, its glue and the language model are on the ranks of --plan.
+  python3 bench/reorder.py build/release/bin/train_vlm --plan data-2 --batch 16 --steps 40
+Both programs are started --repeats times and see the same batches each time. Ends with one JSON line: of each batch the least time counts, since others
+on the machine only add to it; `measured` is the sum of these as listed over that in order, `pairs` the quartiles of neighbouring steps. Where others take
+the processors, ranks that should compute at once take turns, and no order gains by the clock: `busiest` is the same ratio of the processor seconds of the
+busiest rank, which is what replicas wait for (of a pipeline it says nothing). `simulated` is what the program says of its own orders."""
+import argparse
+import json
+import pathlib
+import random
+import statistics
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "peers"))
+from alternate import Paced, machine_name
+
+
+learning = 8
+
+
+class Ranked(Paced):
+    """Knows what each step took the busiest of its ranks, in processor seconds."""
+
+    def __init__(self, command, ranks):
+        super().__init__(command)
+        # Rank threads have worked most when the program says that it is ready.
+        self.threads = sorted(pathlib.Path(f"/proc/{self.process.pid}/task").iterdir(), key=self.used, reverse=True)[:ranks]
+
+    @staticmethod
+    def used(thread):
+        return int((thread / "schedstat").read_text().split()[0]) * 1e-9
+
+    def step(self):
+        before = [self.used(each) for each in self.threads]
+        seconds = super().step()
+        return seconds, max(self.used(each) - was for each, was in zip(self.threads, before))
+
+
+def write_samples(folder, count, share, side):
+    """`share` of the samples are told about two pictures, the others are words alone."""
+    draws = random.Random(1)
+    for k in range(8):
+        pixels = bytes(draws.randrange(256) for _ in range(3 * side * side))
+        (folder / f"{k}.ppm").write_bytes(b"P6\n%d %d\n255\n" % (side, side) + pixels)
+    words = ["red", "blue", "green", "small", "large", "circle", "square", "left", "right", "above"]
+    lines = []
+    for k in range(count):
+        shown = draws.random() < share
+        said = " ".join(draws.choice(words) for _ in range(8 if shown else draws.randrange(4, 40)))
+        sample = {"id": str(k), "conversations": [{"from": "human", "value": "<image><image> what?" if shown else "say"}, {"from": "gpt", "value": said}]}
+        if shown:
+            sample["image"] = [f"{draws.randrange(8)}.ppm", f"{draws.randrange(8)}.ppm"]
+        lines.append(json.dumps(sample))
+    (folder / "train.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program", help="train_vlm, with the model say-quick")
+    parser.add_argument("--plan", default="data-2")
+    parser.add_argument("--ranks", type=int, default=2, help="of the plan")
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--share", type=float, default=0.3, help="of samples that have pictures")
+    parser.add_argument("--order", default="all", choices=["ranks", "slots", "all"])
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as made:
+        folder = pathlib.Path(made)
+        write_samples(folder, 16 * given.batch, given.share, 64)
+        command = [given.program, "--data", made, "--model", "say-quick", "--batch", str(given.batch), "--threads", "1", "--plan", given.plan, "--paced"]
+        rounds, told = [], []
+        for _ in range(given.repeats):
+            listed, ordered = Ranked(command, given.ranks), Ranked([*command, "--reorder", given.order], given.ranks)
+            pairs = []
+            for turn in range(given.steps):
+                if turn % 2 == 0:
+                    a, b = listed.step(), ordered.step()
+                else:
+                    b, a = ordered.step(), listed.step()
+                pairs.append((a, b))
+            listed.finish()
+            told.append(ordered.finish())
+            # Costs are measured in the first steps.
+            rounds.append(pairs[learning:])
+    def gain(clock):
+        least = [[min(each[k][clock] for each in of_batch) for k in (0, 1)] for of_batch in zip(*rounds)]
+        return sum(a for a, _ in least) / sum(b for _, b in least)
+
+    ratios = [a[0] / b[0] for pairs in rounds for a, b in pairs]
+
+    def mean(name):
+        return statistics.fmean(each[name] for each in told)
+
+    print(json.dumps({
+        "plan": given.plan, "batch": given.batch, "steps": given.steps - learning, "repeats": given.repeats, "order": given.order,
+        "measured": round(gain(0), 3), "pairs": [round(each, 3) for each in statistics.quantiles(ratios, n=4)], "busiest": round(gain(1), 3),
+        "simulated": round(mean("reordered"), 3), "step_seconds": round(statistics.median(b[0] for pairs in rounds for _, b in pairs), 4),
+                "search_seconds": round(mean("reorder_seconds"), 5), "wait_seconds": round(mean("reorder_wait"), 6), "machine": machine_name("cpu")}))
+
+
+if __name__ == "__main__":
+    main()
