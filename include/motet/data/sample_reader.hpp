@@ -34,7 +34,7 @@ inline piece_marks marks_of(const tokenizer& words) {
   return out;
 }
 
-// How samples become rows of a model that sees.
+// Samples become rows of a model that sees in this form.
 struct sample_form {
   index rows_of_picture = 64;  // that its eye makes of one
   index lead = 0;              // of these, the first ones that are not shown, such as a class token's
@@ -92,7 +92,8 @@ class sample_reader {
     if (cache_ != nullptr) cache_->keep(i, made_);
     return &made_;
   }
-  // Its rows, without a look at its pictures; -1 when its texts are damaged or it does not fit.
+  // Counts the rows of sample i without a look at its pictures; -1 when its texts are damaged or it does not
+  // fit.
   index rows(index i) {
     if (cache_ != nullptr) {
       if (const read_sample* found = cache_->find(i)) return rows_of(*found);

@@ -104,7 +104,7 @@ void copy_elements(const stored_tensor& from, To* to) {
   }
 }
 
-// The same after checking the shape.
+// The shape is checked first.
 template <class To>
 void copy_elements(const stored_tensor& from, std::span<const index> wanted, To* to) {
   if (!std::ranges::equal(from.shape, wanted)) {

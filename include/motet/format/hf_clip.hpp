@@ -11,7 +11,7 @@
 
 namespace motet {
 
-// What config.json of a Hugging Face CLIP model says, with the defaults of the transformers package for
+// config.json of a Hugging Face CLIP model says this, with the defaults of the transformers package for
 // absent fields.
 struct hf_tower {
   index width = 0, hidden = 0, layers = 0, heads = 0;

@@ -10,7 +10,7 @@
 
 namespace motet {
 
-// What config.json of a Hugging Face language model says (Llama, Qwen2, Qwen3), with the defaults of the
+// config.json of a Hugging Face language model (Llama, Qwen2, Qwen3) says this, with the defaults of the
 // transformers package for absent fields.
 struct hf_decoder_config {
   std::string family;  // model_type

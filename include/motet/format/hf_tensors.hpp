@@ -97,7 +97,7 @@ inline void load_hf_tensors(const tensor_set& from, const std::vector<hf_tensor>
   }
 }
 
-// What config.json calls the type of the weights.
+// config.json calls the type of the weights so.
 constexpr std::string_view hf_name_of(dtype kind) {
   return kind == dtype::f16 ? "float16" : kind == dtype::bf16 ? "bfloat16" : "float32";
 }

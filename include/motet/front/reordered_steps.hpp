@@ -15,22 +15,23 @@
 
 namespace motet {
 
-// An order of a step's samples, of one's own: from what is known of them. It names each of them once.
+// A user's own order of a step's samples is made from what is known of them, and names each of them once.
 using step_sorter = std::function<sample_order(const step_headers&)>;
 
 struct reorder_options {
-  // Which of two questions the library answers.
+  // The library answers one of two questions.
   step_questions asked{};
-  // An order of one's own, in place of the library's.
+  // A user's own order takes the place of the library's.
   step_sorter by{};
-  // How long better orders are looked for. Where ranks live in several processes, `seconds` is not for this.
+  // Better orders are looked for as long as this allows. Where ranks live in several processes, `seconds` is
+  // not for this.
   swap_limits until{.tries = 100};
   // Steps between two that are recorded, from which costs are corrected, and three at the start; 0: costs
   // stay as they were counted.
   index every = 8;
 };
 
-// What the order of a step changed, by the costs that were known before it.
+// The order of a step changed this, by the costs that were known before it.
 struct reorder_told {
   double listed_seconds = 0, seconds = 0;  // as its samples came, and as they were taken; by simulate()
   double listed_uneven = 1, uneven = 1;    // what the busiest rank computes, over the mean
@@ -94,7 +95,7 @@ class reordered_steps {
     return done;
   }
 
-  // Of the last step.
+  // This is told of the last step.
   const reorder_told& told() const { return told_; }
 
  private:
@@ -104,7 +105,7 @@ class reordered_steps {
     if constexpr (requires { Model::through; }) return Model::through[k];
     else return false;
   }
-  // Of each input of a batch, the module that it is for.
+  // Each input of a batch is for one module.
   static constexpr std::size_t inputs = std::tuple_size_v<batch>;
   static constexpr std::array<std::size_t, inputs> module_of = [] {
     std::array<std::size_t, inputs> out{};
@@ -119,7 +120,7 @@ class reordered_steps {
     using type = std::tuple<arranged_input<net_at<module_of[I]>>...>;
   };
 
-  // Of each place what a unit of work takes, as counted with the largest microbatch.
+  // Each place has the cost of a unit of work, as counted with the largest microbatch.
   static list<stage_cost> counted(trainer<Model, Numbers, Device>& train, index samples) {
     const program& of = train.order();
     const program_work work = train.work();

@@ -85,7 +85,6 @@ void muon(context& ctx, matrix<T> weight, T* gradient, T* first, const update_st
   });
   release(ctx, mark);
 }
-// Of all matrices of these runs.
 template <class T>
 void muon(context& ctx, std::span<const matrix_run<T>> runs, const update_step& step) {
   for (const matrix_run<T>& each : runs) {

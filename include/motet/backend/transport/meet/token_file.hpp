@@ -17,7 +17,7 @@
 
 namespace motet {
 
-// What nobody can guess.
+// Nobody can guess this token.
 inline std::string fresh_token() {
   std::random_device source;
   std::string digits;
