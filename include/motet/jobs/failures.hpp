@@ -32,7 +32,7 @@ struct failure_rules {
   std::uint64_t seed = 1;
 };
 
-// Failures one after another: those of a list, or drawn ones without an end.
+// Gives failures one after another: those of a list, or drawn ones without an end.
 class failure_stream {
  public:
   explicit failure_stream(std::vector<machine_failure> listed) : listed_(std::move(listed)) {

@@ -28,7 +28,7 @@ inline constexpr std::string_view policy_names[] = {
     "sia",  "crius",   "crius-deadlines", "motet",       "motet-deadlines"};
 inline constexpr std::string_view crius_parts[] = {"types", "scaling", "pruning", "planner"};
 
-// What is asked of a simulation.
+// A simulation is asked this.
 struct policy_question {
   std::string policy = "motet";
   std::vector<std::string> without{};  // parts of crius
@@ -68,7 +68,7 @@ inline void require_policy(const policy_question& of) {
   }
 }
 
-// How a table of times is read: as the artifact does, or with errors, where that is asked for.
+// A table of times is read as the artifact does, or with errors, where that is asked for.
 inline speed_rules speeds_for(const policy_question& of) {
   speed_rules out;
   out.sum_of_five = of.count == progress_count::artifact;

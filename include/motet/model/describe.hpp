@@ -146,7 +146,7 @@ json describe_module() {
     out.set("net", std::move(through));
   } else if constexpr (requires { describe(net::config); }) {
     json own = describe(net::config);
-    // What goes on from it to another module, and what comes to it from one.
+    // Rows go on from it to another module, or come to it from one.
     if constexpr (gives_rows<net>) {
       own.set("net", "vit_rows");
       own.set("normed", net::normed);
