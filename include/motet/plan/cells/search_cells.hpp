@@ -8,7 +8,7 @@
 
 namespace motet {
 
-// Who says which plan of a cell stands for it.
+// One of these says which plan of a cell stands for it.
 enum class cell_choice : std::uint8_t {
   published,  // the most even one, then the one that sends least
   estimated   // the one that takes least by the library's costs

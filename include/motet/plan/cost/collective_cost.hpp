@@ -5,9 +5,9 @@
 
 #include <cmath>
 
-// What collective operations take in a cluster: as many rounds as the algorithm has, each as long as its
-// slowest message. Ranks have wires of their own in a node and share its way out. docs/plan/cluster.md lists
-// the formulas.
+// Collective operations take as many rounds in a cluster as the algorithm has, each as long as its slowest
+// message. Ranks have wires of their own in a node and share its way out. docs/plan/cluster.md lists the
+// formulas.
 
 namespace motet {
 
@@ -136,8 +136,8 @@ constexpr collective_cost fetched_cost(double bytes, const group_layout& from, c
                        detail::crossing(in, to.per_node, to.sharers, on)),
           out};
 }
-// The same in the best way. Each byte enters a node once when every rank of `to` fetches a part and they
-// gather, or one of each node fetches all.
+// This is the cost of the best way. Each byte enters a node once when every rank of `to` fetches a part and
+// they gather, or one of each node fetches all.
 inline collective_cost deliver_cost(double bytes, const group_layout& from, const group_layout& to,
                                     const cluster_facts& on) {
   const double out = bytes / from.nodes, in = bytes / to.nodes,

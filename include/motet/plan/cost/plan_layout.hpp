@@ -58,7 +58,7 @@ inline void share_way_out(group_layout& group, const list<std::int32_t>& ranks, 
     group.sharers = std::max(group.sharers, divided_up(busy[rank], group.per_node));
 }
 
-// Of the groups along an axis of one device of one replica, the one that is spread most. All ranks of the
+// One device of one replica has groups along an axis; this is the one that is spread most. All ranks of the
 // module in a node use its way out together.
 inline group_layout layout_of_axis(const mesh& on, axis along, std::int32_t device, std::int32_t replica,
                                    const cluster_facts& in, const node_counts& own) {
@@ -109,8 +109,8 @@ inline void find_crossings(const mesh& on, const cluster_facts& in, module_layou
 
 }  // namespace detail
 
-// Of every module. A rank sums one gradient at a time, so those who share a node's way out are as many as it
-// has ranks whose sums leave it.
+// Every module gets its layout. A rank sums one gradient at a time, so those who share a node's way out are
+// as many as it has ranks whose sums leave it.
 inline list<module_layout> plan_layouts(const plan& of, const cluster_facts& in) {
   list<module_layout> out;
   list<std::uint8_t> leaves(of.cluster.ranks, 0);

@@ -7,7 +7,7 @@ namespace motet {
 
 namespace detail {
 
-// What leaves each node in a step.
+// Counts what leaves each node in a step.
 class traffic_counter {
  public:
   explicit traffic_counter(const plan_pricer& by)

@@ -91,8 +91,8 @@ constexpr const cluster_facts* find_cluster(std::string_view name) {
   return nullptr;
 }
 
-// What is no cluster is refused (MT-P75, MT-P76). `text` is NAME, NAME:NODES or NAME:NODESxDEVICES; the way
-// out of a node stays the same when it has fewer devices.
+// A text that names no cluster is refused (MT-P75, MT-P76). `text` is NAME, NAME:NODES or NAME:NODESxDEVICES;
+// the way out of a node stays the same when it has fewer devices.
 // Asks for: a name that is listed here, with one node and one device at least.
 // Memory: a cluster's numbers.
 // Errors: MT-P75, MT-P76

@@ -27,14 +27,14 @@ inline list<double> draw_pictures(const chain_model& of, index samples, const he
   return found;
 }
 
-// Which samples come together, and when.
+// Samples come together in one of these orders.
 enum class chain_order {
   as_they_come,
   published,  // largest first to replicas; then microbatches fill the intervals of the first stage
   even        // microbatches of all replicas at once are even
 };
 
-// What a plan of a chain gives.
+// A plan of a chain gives this.
 struct chain_forecast {
   struct part {
     double busy = 0;  // share of the step

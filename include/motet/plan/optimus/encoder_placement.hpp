@@ -13,7 +13,7 @@ struct encoder_work {
   std::vector<double> forward_kernels, backward_kernels;  // of a stage, arithmetic alone
 };
 
-// What is allowed where encoder work goes into gaps.
+// These are allowed where encoder work goes into gaps.
 struct placement_rules {
   bool slices = false;        // kernels are cut until they are shorter than four of five gaps
   bool goes_on = false;       // where a pipeline's work fits nowhere, the next one is tried

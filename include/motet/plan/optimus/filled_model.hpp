@@ -19,7 +19,7 @@ struct layered_model {
   index width = 1, layers = 1, hidden = 1;
   bool encodes = false;
 
-  // Of one layer and so many rows in samples of `sample_rows`, in FLOPs.
+  // One layer takes so many FLOPs for so many rows in samples of `sample_rows`.
   constexpr double layer_flops(double rows, double sample_rows) const {
     const auto w = static_cast<double>(width), h = static_cast<double>(hidden);
     return rows * (2 * (4 * w * w + 2 * w * h) + 4 * sample_rows * w);
@@ -42,7 +42,7 @@ struct filled_model {
   double rows = 2048;  // of a sample, in each of them
   index microbatch = 2;
 
-  // Of a step, forward and back with all forwards made again, as those count who publish it.
+  // A step takes so many FLOPs, forward and back with all forwards made again, as those count who publish it.
   constexpr double step_flops(index samples) const {
     double sum = language.layer_flops(rows, rows) * static_cast<double>(language.layers);
     for (const layered_model& each : encoders)
@@ -80,7 +80,7 @@ struct grid_3d {
   friend constexpr bool operator==(const grid_3d&, const grid_3d&) = default;
 };
 
-// How fast devices are with these models, and what keeps their arithmetic waiting.
+// Devices are so fast with these models, and their arithmetic waits so long.
 struct filled_rates {
   double language = 0.435, encoder = 0.354;               // of the peak that products reach
   double language_backward = 3, encoder_backward = 1.43;  // of a forward: with it made again, and without

@@ -5,7 +5,7 @@
 
 namespace motet {
 
-// Which rules look for a plan of encoders and a language model on the same devices.
+// One of these sets of rules looks for a plan of encoders and a language model on the same devices.
 enum class filled_search {
   optimus,   // the published method
   megatron,  // encoders as the first stage of one pipeline
@@ -111,8 +111,8 @@ class filled_searcher {
     }
     return out;
   }
-  // Of a layer forward: norm, three projections, attention, projection, norm, and the two products of the
-  // mlp; twice as many products backward.
+  // A layer forward is a norm, three projections, attention, a projection, a norm, and the two products of
+  // the mlp; backward has twice as many products.
   static void put_kernels(encoder_work& to, double forward, double backward, index layers) {
     constexpr double shares[] = {0.03, 0.22, 0.10, 0.09, 0.03, 0.265, 0.265};
     for (index l = 0; l < layers; ++l)
@@ -128,8 +128,8 @@ class filled_searcher {
           costs_.bytes(each, encoder) + costs_.kept(each, encoder) * static_cast<double>(most_microbatches);
     return sum;
   }
-  // All ways to deal microbatches that differ by two at most, the pipelines being alike but for where they
-  // lie.
+  // Visits all ways to deal microbatches that differ by two at most, the pipelines being alike but for where
+  // they lie.
   template <class Visit>
   static void each_deal(index microbatches, index pipelines, Visit visit) {
     std::vector<index> parts(static_cast<std::size_t>(pipelines), microbatches / pipelines);

@@ -21,7 +21,7 @@ struct tower_pin {
   friend constexpr bool operator==(const tower_pin&, const tower_pin&) = default;
 };
 
-// Where a search stands.
+// A search tells where it stands.
 struct search_news {
   std::string_view doing = {};  // what it does now, and for which of how many
   index done = 0, all = 0;

@@ -28,8 +28,8 @@ class tower_library {
     return known != points_.end() ? known->second
                                   : points_.emplace(key, finders_[as_size(k)].on(ranks)).first->second;
   }
-  // How many there are, and those that no other one beats. Of all the others nothing stays in memory but in a
-  // thorough search, which asks for them.
+  // Points are counted, and those that no other one beats are kept. Nothing of the others stays in memory but
+  // in a thorough search, which asks for them.
   index count(index k, index ranks) { return summary_of(k, ranks).count; }
   const list<tower_point>& best(index k, index ranks, bool shared) {
     summary& known = summary_of(k, ranks);
