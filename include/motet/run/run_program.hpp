@@ -61,7 +61,7 @@ inline std::optional<checkpoint> reopen(run_settings& s, const options& line) {
   return saved;
 }
 
-// Whether this program has what --device asks for. A GPU itself is looked for when it is needed.
+// Refuses what --device asks for and this program has not. A GPU itself is looked for when it is needed.
 inline void check_device(const run_settings& s) {
   if (s.precision == "fp8" && s.device == "cpu")
     fail(bad_option_value,
@@ -86,7 +86,7 @@ inline int run_one(run_settings s, std::optional<checkpoint> saved, std::optiona
   return run.s.paced ? run_paced(run, std::cin) : training(run).run();
 }
 
-// What a plan means, without data, ranks or memory.
+// Tells what a plan means, without data, ranks or memory.
 inline void tell_plan(const run_settings& s) {
   chosen_plan chosen = choose_plan(s);
   check_ranks(chosen, s);

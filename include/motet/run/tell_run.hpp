@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-// What a run says on the terminal: what it is going to do, how long that takes, and what may come next.
+// A run says on the terminal what it is going to do, how long that takes, and what may come next.
 namespace motet {
 
 inline void tell_start(progress& out, const opened_run& run, const feed& source) {
@@ -61,7 +61,7 @@ inline void tell_intent(progress& out, const opened_run& run, const validation* 
   out.say(text);
 }
 
-// How long the steps take that are left, once some are done.
+// Tells how long the steps take that are left, once some are done.
 inline void tell_outlook(progress& out, double seconds, index left) {
   char text[96];
   std::snprintf(text, sizeof text, "a step takes %.3g s: %td more, without tests, are done in ", seconds,
@@ -69,7 +69,8 @@ inline void tell_outlook(progress& out, double seconds, index left) {
   out.say(text + finish_text(seconds * static_cast<double>(left), std::time(nullptr)));
 }
 
-// What may come next, as commands of the programs beside this one. Those that were not built yet are, first.
+// Tells what may come next, as commands of the programs beside this one. Those that were not built yet are,
+// first.
 inline void tell_next(progress& out, const opened_run& run) {
   const run_settings& s = run.s;
   if (s.checkpoint.empty())

@@ -11,10 +11,10 @@
 
 namespace motet {
 
-// What must be the same on all ranks of a run, before they wait for each other for the first time.
+// An identity must be the same on all ranks of a run, before they wait for each other for the first time.
 class run_identity {
  public:
-  // As "model", "{...}". Long texts are compared and told by their checksum.
+  // An item is such as "model", "{...}". Long texts are compared and told by their checksum.
   void add(const std::string& what, const std::string& is) {
     const auto hash = [&] { return hexadecimal(checksum(std::as_bytes(std::span(is)))); };
     items_.push_back({what, is.size() <= most_text && is.find('\0') == std::string::npos ? is : hash()});
@@ -32,7 +32,7 @@ class run_identity {
     add("program file", hexadecimal(program_file_checksum()));
   }
 
-  // To be sent.
+  // This text is sent.
   std::string text() const {
     std::string all;
     for (const item& each : items_) all += each.what + '\0' + each.is + '\0';

@@ -6,7 +6,7 @@
 
 namespace motet {
 
-// Who writes a checkpoint that several ranks make together.
+// Several ranks write a checkpoint together; this is one of them.
 struct checkpoint_writer {
   std::filesystem::path run;
   std::string name;   // of the model
