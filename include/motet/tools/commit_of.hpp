@@ -58,8 +58,8 @@ inline std::string commit_of(const std::filesystem::path& folder) {
   return is_commit(head) ? head : std::string();
 }
 
-// Which library a program was built with, and the commit of the folder that it runs in, where that is one of a
-// Git repository's: "0.1.0, run at commit 0123...".
+// Names the library that a program was built with, and the commit of the folder that it runs in, where that
+// is one of a Git repository's: "0.1.0, run at commit 0123...".
 inline std::string version_of_run() {
   std::error_code ignored;
   const std::string commit = commit_of(std::filesystem::current_path(ignored));

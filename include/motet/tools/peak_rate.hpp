@@ -16,7 +16,7 @@ class peak_rate {
   // Then it was measured too low.
   bool is_beaten_by(double rate) const { return best_ > 0 && rate > best_; }
   void raise(double found) { best_ = std::max(best_, found); }
-  // From 0 to 1.
+  // A share is from 0 to 1.
   double share(double rate) const { return best_ > 0 ? std::clamp(rate / best_, 0.0, 1.0) : 0; }
 
  private:
