@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// What one event takes motet's policy on 1,280 devices of four kinds: a job comes or ends, and who gets what is
-// chosen anew for all, while as many run or wait as are asked for.
+// SPDX-License-Identifier: Apache-2.0 Times one event of motet's policy on 1,280 devices of four kinds: a job
+// comes or ends, and who gets what is chosen anew for all, while as many run or wait as are asked for.
 //
 //   bench_jobs [flags of Google Benchmark]
 #include "suite.hpp"

@@ -15,7 +15,7 @@
 // The table of a step, for a program with a command line. It needs no GPU, and no kernel.
 namespace motet::bench {
 
-// What the operations of a step say that they do, of one rank that has a GPU.
+// Counts what the operations of a step say that they do, of one rank that has a GPU.
 template <vit_config Picture, text_config Caption, class Numbers>
 step_costs counted(index batch) {
   using net = model<join<info_nce, module<"picture", vit<Picture>>, module<"caption", text_tower<Caption>>>>;
@@ -50,7 +50,7 @@ struct roofline_request {
     return false;
   }
   step_roofline made() const { return streams == "fp32" ? made_of<mixed_bf16>() : made_of<bf16_streams>(); }
-  // The same step with the other streams.
+  // This step has the other streams.
   step_roofline other() const { return streams == "fp32" ? made_of<bf16_streams>() : made_of<mixed_bf16>(); }
 
  private:

@@ -9,8 +9,8 @@
 // A schedule with an encoder in its gaps.
 namespace motet::explorer {
 
-// The same score, with an encoder whose copies lie behind one another on the devices and feed its
-// microbatches in turn.
+// Adds an encoder to a score, whose copies lie behind one another on the devices and feed its microbatches in
+// turn.
 inline score with_encoder(const score& from, const settings& given) {
   score out;
   for (voice made : from.voices()) {

@@ -11,7 +11,7 @@
 
 namespace motet::schedule_jobs {
 
-// What the files of the command line say.
+// The files of the command line say these.
 struct inputs {
   job_cluster cluster;
   job_trace trace;

@@ -18,7 +18,7 @@
 
 namespace motet::schedule_jobs {
 
-// What decisions follow from besides lines: a journal that began with other values is not gone on with.
+// Decisions follow from these besides lines: a journal that began with other values is not gone on with.
 inline json begins_of(const settings& given, const inputs& from, const job_site& site) {
   std::string cluster;
   for (std::size_t k = 0; k < from.cluster.kinds.size(); ++k) {
@@ -37,7 +37,7 @@ inline json begins_of(const settings& given, const inputs& from, const job_site&
   out.set("cluster", checksum_text(cluster));
   out.set("times", given.times == "cells" ? "cells" : sum_of(given.times));
   out.set("models", sum_of(given.models));
-  // Which models and batches may come, where their times are estimated.
+  // The trace says which models and batches may come, where their times are estimated.
   out.set("trace", given.times == "cells" ? sum_of(given.trace) : "none");
   out.set("memory", sum_of(given.memory));
   return out;

@@ -9,7 +9,7 @@ namespace motet {
 // while it is measured, so the best counts of all that was measured, and of all that a step did.
 class peak_rate {
  public:
-  // 0: not known.
+  // A rate of 0 is not known.
   explicit peak_rate(double measured = 0) : best_(measured) {}
 
   double best() const { return best_; }
