@@ -13,7 +13,7 @@
 
 namespace motet::emulation {
 
-// How a kernel was launched.
+// A kernel was launched in this shape.
 struct launch_shape {
   index blocks = 0;
   int threads = 0;

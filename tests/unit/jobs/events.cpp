@@ -31,7 +31,7 @@ struct integrated {
     last = world.now;
   }
   double wakes(const job_world& world) {
-    // Asked behind each call, when changes have been charged.
+    // This is asked behind each call, when changes have been charged.
     before_.assign(world.jobs.size(), {0, 0});
     for (const std::int32_t job : world.running)
       before_[as_size(job)] = {world.speeds.best_seconds(world.of(job).shape, world.of(job).has),
@@ -132,7 +132,7 @@ TEST_CASE("whoever hears of jobs one at a time gets what the trace gives") {
 }
 
 namespace {
-// By how much policies are wrong about speeds, as the mean of logarithms, each time that one is asked.
+// Policies are wrong about speeds by this, as the mean of logarithms, each time that one is asked.
 struct errors_of_estimates {
   motet_policy policy{};
   std::vector<double> seen{};

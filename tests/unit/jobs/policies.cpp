@@ -53,7 +53,7 @@ TEST_CASE("policies and parts that there are not are refused by name") {
   CHECK(said({.policy = "crius", .without = {"types", "scaling"}}).empty());
 }
 
-// What the artifact of Crius publishes for its Philly trace: 2,000 rounds, 986 jobs.
+// The artifact of Crius publishes these for its Philly trace: 2,000 rounds, 986 jobs.
 TEST_CASE("published rows come out on the published trace, where MOTET_JOBS_DATA names its folder") {
   const char* const folder = std::getenv("MOTET_JOBS_DATA");
   if (folder == nullptr) {
@@ -101,7 +101,7 @@ TEST_CASE("published rows come out on the published trace, where MOTET_JOBS_DATA
   const job_outcome flow = play("elasticflow-ls", "", progress_count::uncharged);
   CHECK(flow.finished.size() == 578);
   CHECK(std::abs(mean_of(flow.finished) - 59094) < 0.6);
-  // As padded in the publication: 81.3 and 80.5 % below first come, first served, and ElasticFlow.
+  // The publication, which pads, has 81.3 and 80.5 % below first come, first served, and ElasticFlow.
   const job_outcome crius = play("crius", "", progress_count::artifact),
                     first = play("fcfs", "", progress_count::artifact),
                     elastic = play("elasticflow-ls", "", progress_count::artifact);
