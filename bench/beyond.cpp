@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Plans of this library do what those of the paper on DistMM cannot; this
-// tells it in numbers: docs/results.md, "Beyond the paper". The numbers are counters of each row and none of
-// them is measured: plans are made, proven and simulated for the paper's cluster. Only the time that this
-// takes is measured.
+// SPDX-License-Identifier: Apache-2.0
+// Plans of this library do what those of the paper on DistMM cannot; this tells it in numbers:
+// docs/results.md, "Beyond the paper". The numbers are counters of each row and none of them is measured:
+// plans are made, proven and simulated for the paper's cluster. Only the time that this takes is measured.
 //
 //   bench_beyond [flags of Google Benchmark]
 #include "suite.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Features of a folder's pictures by a run of train_clip; or of a Hugging Face CLIP model, or logits of a language
-// model, which may see. Such a model's header is made when this program is built (-DMOTET_EMBED_HF=DIR); weights are
-// read at run time.
+// Features of a folder's pictures by a run of train_clip; or of a Hugging Face CLIP model, or logits of a
+// language model, which may see. Such a model's header is made when this program is built
+// (-DMOTET_EMBED_HF=DIR); weights are read at run time.
 #include "embed/picture_folder.hpp"
 #include "hf_program.hpp"
 

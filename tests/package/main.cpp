@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 A stranger's program does this first: two small towers learn to tell
-// four pairs apart.
+// SPDX-License-Identifier: Apache-2.0
+// A stranger's program does this first: two small towers learn to tell four pairs apart.
 #include <motet/motet.hpp>
 
 #include <cstdio>

@@ -101,8 +101,8 @@ class sample_reader {
     return say(i) ? rows_of(made_) : -1;
   }
 
-  // Writes picture `which` of a sample as planes (3, image, image); without augmentation this is the square in
-  // the middle.
+  // Writes picture `which` of a sample as planes (3, image, image); without augmentation this is the square
+  // in the middle.
   void pixels(const read_sample& from, index which, const augment_config* augment, const random_stream& draws,
               float* out) {
     const bitmap& shot = from.shots[as_size(which)];

@@ -27,8 +27,8 @@ constexpr std::uint16_t f16_of_float(float value) {
   const auto signed_half = [&](std::uint32_t half) { return static_cast<std::uint16_t>(sign | half); };
   if (size > 0x7f800000u) return signed_half(0x7e00u);
   if (size >= 0x47800000u) return signed_half(0x7c00u);
-  // Half of what the last bit that is kept is worth, and one more where that bit is set: a carry may reach the
-  // exponent, up to infinity.
+  // Half of what the last bit that is kept is worth, and one more where that bit is set: a carry may reach
+  // the exponent, up to infinity.
   const auto rounded = [](std::uint32_t bits, std::uint32_t dropped) {
     return (bits + (1u << (dropped - 1)) - 1 + ((bits >> dropped) & 1u)) >> dropped;
   };

@@ -103,8 +103,9 @@ constexpr std::string_view hf_name_of(dtype kind) {
 }
 
 // Writes the tensors into FOLDER (tensor_set_write.hpp), and FOLDER/config.json with this text, as
-// from_pretrained of the transformers package reads them. `from` must hold every tensor of the map (MT-R53 names what lacks); what
-// the format has no name for is refused, but for tensors whose names begin with `left_out`.
+// from_pretrained of the transformers package reads them. `from` must hold every tensor of the map (MT-R53
+// names what lacks); what the format has no name for is refused, but for tensors whose names begin with
+// `left_out`.
 inline void save_hf_tensors(const std::filesystem::path& folder, const std::vector<hf_tensor>& map,
                             std::span<const saved_tensor> from, const std::string& config,
                             std::string_view left_out, const tensor_storage& as = {}) {

@@ -69,8 +69,8 @@ struct program_work;
 struct timeline;
 
 // The ranks of a trainer that live in this process, wherever the others are and whatever they compute on. A
-// program that trains sees no more of them than this; what they are made of is in hosted_ranks.hpp, which may be
-// compiled elsewhere (compiled.hpp).
+// program that trains sees no more of them than this; what they are made of is in hosted_ranks.hpp, which may
+// be compiled elsewhere (compiled.hpp).
 template <class Numbers, class Device>
 class ranks_here {
  public:

@@ -175,8 +175,8 @@ class assignment_solver {
     moved_.clear();
     return bound;
   }
-  // Under prices with which all answers are worth `bound` at most, who takes something else than what is worth
-  // most to it after paying lowers this by the difference.
+  // Under prices with which all answers are worth `bound` at most, who takes something else than what is
+  // worth most to it after paying lowers this by the difference.
   void leave_out(double bound) {
     const double spare = bound - best_.value;
     for (std::size_t i = 0; i < most_.size(); ++i) {
@@ -221,8 +221,8 @@ class assignment_solver {
     best_.chosen = chosen_;
     return true;
   }
-  // Gives one what is worth more to it, at the cost of others, while all together gain by it: first what lowers
-  // the bound least.
+  // Gives one what is worth more to it, at the cost of others, while all together gain by it: first what
+  // lowers the bound least.
   void exchange() {
     leave_out(relax());
     struct wish {

@@ -31,8 +31,8 @@ struct state_costs {
     const double bytes = parameters * bytes_of_parameter;
     return restart + std::max(bytes / storage, bytes / nodes / between_nodes);
   }
-  // From some devices to others, both in the order of their parts; `node_of(device)` tells whose links they use.
-  // What a device keeps does not move.
+  // From some devices to others, both in the order of their parts; `node_of(device)` tells whose links they
+  // use. What a device keeps does not move.
   template <class NodeOf>
   double move_seconds(double parameters, const std::vector<std::int32_t>& from,
                       const std::vector<std::int32_t>& to, NodeOf node_of) const {

@@ -32,13 +32,13 @@ struct event_rules {
   bool record = false;                 // who had which devices, and when
 };
 
-// A cluster on which time goes on from event to event: jobs are submitted, end and lose their devices one at a
-// time, each at its own time, and a policy is asked whenever something happened. What a job has done is the
+// A cluster on which time goes on from event to event: jobs are submitted, end and lose their devices one at
+// a time, each at its own time, and a policy is asked whenever something happened. What a job has done is the
 // integral of its speed; while a change is under way its speed is zero.
 //
 // Who has a trace calls play(). Who hears of jobs and devices as they come calls move_to(), then submit(),
-// fail_node() and repair_node() for all that happens at this time, and decide(); `ends()` says when the next job
-// will be done.
+// fail_node() and repair_node() for all that happens at this time, and decide(); `ends()` says when the next
+// job will be done.
 class event_player {
  public:
   static constexpr double never = std::numeric_limits<double>::infinity();

@@ -28,13 +28,13 @@ struct motet_policy_rules {
 // rests count more, so the mean time to completion falls; what changes must be worth its cost. How far the
 // choice is from the best is known each time: no other one is worth more than the bound of its relaxation.
 //
-// A job that waited `patience` seconds in all is promised the least that it runs on, and no younger one before an
-// older one that waits. What is promised is set aside for it until it ends: it runs from that event on, with as
-// much or more, and is not suspended again. Only what was promised before stands in the way of a promise, and
-// who has one runs to its end. So the oldest job that waits starts at the first event behind its patience at
-// which its devices are not set aside for others: at the latest when the longest run on the least devices has
-// passed, and the n-th oldest after n times that. While nodes fail, promises are kept in the order in which they
-// were made, as far as the devices that are left suffice.
+// A job that waited `patience` seconds in all is promised the least that it runs on, and no younger one
+// before an older one that waits. What is promised is set aside for it until it ends: it runs from that event
+// on, with as much or more, and is not suspended again. Only what was promised before stands in the way of a
+// promise, and who has one runs to its end. So the oldest job that waits starts at the first event behind its
+// patience at which its devices are not set aside for others: at the latest when the longest run on the least
+// devices has passed, and the n-th oldest after n times that. While nodes fail, promises are kept in the
+// order in which they were made, as far as the devices that are left suffice.
 class motet_policy {
  public:
   explicit motet_policy(const motet_policy_rules& by = {}) : rules_(by) {}

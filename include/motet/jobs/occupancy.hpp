@@ -15,8 +15,9 @@ namespace motet {
 // it changes, never the size of the cluster: what a search tries, it undoes. Nodes are found by how many of
 // their devices are free, in the order in which the cluster counts them.
 //
-// A device is free or not, and has an owner or none. Both are kept apart, as one may offer the devices of a job
-// that can be pushed out: free, but still known as its own. Owners that are no jobs have numbers below zero.
+// A device is free or not, and has an owner or none. Both are kept apart, as one may offer the devices of a
+// job that can be pushed out: free, but still known as its own. Owners that are no jobs have numbers below
+// zero.
 class occupancy {
  public:
   using owner = std::int32_t;

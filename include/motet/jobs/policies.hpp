@@ -144,8 +144,8 @@ inline policy_answer play_policy(const policy_question& of, job_world& world) {
 }
 
 // Plays a trace by the named policy. In rounds, or where it is asked for, changes cost what the evaluation of
-// Crius charges: policies that know the plan beforehand 10 s a device and 40 at most, others 150 and 600. Else
-// all pay the same, by what has to move.
+// Crius charges: policies that know the plan beforehand 10 s a device and 40 at most, others 150 and 600.
+// Else all pay the same, by what has to move.
 // Asks for: times of every model of the trace on the cluster's kinds.
 // Memory: the state of each job; with .record, who had which devices in each round.
 // Errors: MT-J09, MT-J11

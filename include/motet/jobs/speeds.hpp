@@ -66,8 +66,8 @@ class speed_table {
               const speed_rules& rules = {})
       : cluster_(&cluster), times_(&times), memory_(&memory), rules_(rules) {}
 
-  // The number of a job's model, its size and its batch; throws MT-J05, with the place in `origin` where the job
-  // stands, where the times do not know them.
+  // The number of a job's model, its size and its batch; throws MT-J05, with the place in `origin` where the
+  // job stands, where the times do not know them.
   index shape_of(const traced_job& job, const std::string& origin) {
     const std::string& name = job.model;
     const index batch = job.batch;

@@ -9,8 +9,9 @@
 #include <string>
 #include <utility>
 
-// A rule is a row of a table of messages, and a floor keeps its own in rules.hpp, so that a rule stands beside
-// what it holds for. The same rows make the compiler's sentences, the run-time errors and docs/errors.md.
+// A rule is a row of a table of messages, and a floor keeps its own in rules.hpp, so that a rule stands
+// beside what it holds for. The same rows make the compiler's sentences, the run-time errors and
+// docs/errors.md.
 namespace motet {
 
 using broken_rule = const message*;

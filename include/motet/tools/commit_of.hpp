@@ -13,8 +13,8 @@
 namespace motet {
 
 // The commit that is checked out in the Git repository that a folder belongs to, as 40 hexadecimal digits;
-// empty where there is none. It reads Git's own files, so no Git is needed; changes that are not committed are
-// not seen.
+// empty where there is none. It reads Git's own files, so no Git is needed; changes that are not committed
+// are not seen.
 inline std::string commit_of(const std::filesystem::path& folder) {
   namespace files = std::filesystem;
   std::error_code ignored;

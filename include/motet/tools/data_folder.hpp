@@ -23,8 +23,8 @@ struct sample_shape {
   index image = 0;                    // pixels of a picture's side
   index vocabulary = 0, context = 0;  // of a caption, or of all rows of a sample that has pieces
   bool pieces = false;                // reads samples of any number of pieces, instead of pairs
-  // Of one that does: rows that a picture is made, of which the first `lead` are not shown; the most pictures of
-  // a sample.
+  // Of one that does: rows that a picture is made, of which the first `lead` are not shown; the most pictures
+  // of a sample.
   index rows_of_picture = 0, lead = 0, most_pictures = 1;
 };
 

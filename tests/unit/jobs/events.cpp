@@ -216,7 +216,8 @@ TEST_CASE("under failures every policy loses no job, and all that can end do") {
       std::size_t dropped = 0;
       for (const job_state& job : world.jobs) dropped += job.status == job_status::dropped ? 1 : 0;
       CHECK(got.finished.size() + got.unfinished.size() + dropped == 60);
-      // Some never run what does not fit by data parallelism, or is late; who ends all jobs does so with failures.
+      // Some never run what does not fit by data parallelism, or is late; who ends all jobs does so with
+      // failures.
       job_world healthy(here.cluster, here.trace, here.times, here.memory, {});
       const bool all = event_player(healthy, {}).play(policy).unfinished.empty();
       CHECK(got.unfinished.empty() == all);

@@ -110,8 +110,8 @@ TEST_CASE("published rows come out on the published trace, where MOTET_JOBS_DATA
   CHECK(std::abs(1 - own / padded_completion(elastic, 828, longest) - 0.805) < 0.001);
   CHECK(std::abs(1 - own / mean_of(first.finished) - 0.499) < 0.001);
   CHECK(std::abs(1 - own / mean_of(elastic.finished) - 0.250) < 0.001);
-  // Better than Crius and Sia where all changes are charged, and to all alike: over finished jobs and with the
-  // others as censored.
+  // Better than Crius and Sia where all changes are charged, and to all alike: over finished jobs and with
+  // the others as censored.
   const auto exact = [&](const char* policy) {
     policy_question asked;
     asked.policy = policy;

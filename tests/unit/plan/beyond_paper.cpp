@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 docs/results.md says these under "Beyond the paper"; here they are
-// inequalities.
+// SPDX-License-Identifier: Apache-2.0
+// docs/results.md says these under "Beyond the paper"; here they are inequalities.
 #include <motet/plan/cost/plan_join.hpp>
 #include <motet/plan/describe/cluster_presets.hpp>
 #include <motet/plan/describe/model_presets.hpp>

@@ -116,7 +116,8 @@ inline std::string field_of(const std::filesystem::path& path) {
   return detail::lower_ascii(extension.empty() ? std::string_view() : std::string_view(extension).substr(1));
 }
 
-// All pictures below a folder by the endings of their names, in the order of their paths; there is one at least.
+// All pictures below a folder by the endings of their names, in the order of their paths; there is one at
+// least.
 inline std::vector<std::filesystem::path> pictures_below(const std::filesystem::path& folder) {
   namespace fs = std::filesystem;
   std::error_code problem;

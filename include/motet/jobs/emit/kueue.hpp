@@ -39,8 +39,8 @@ inline constexpr const char* kueue_check = "motet";
 
 }  // namespace detail
 
-// The queues that the cluster makes: a flavor for each kind, with its labels and as many devices as it has, an
-// admission check that who reads admission.json answers, and levels of topology where the site has some.
+// The queues that the cluster makes: a flavor for each kind, with its labels and as many devices as it has,
+// an admission check that who reads admission.json answers, and levels of topology where the site has some.
 inline json kueue_queues(const job_cluster& cluster, const job_site& site) {
   using detail::json_list;
   const auto object = [](const char* kind, const std::string& name, json spec) {

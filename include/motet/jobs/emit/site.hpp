@@ -217,8 +217,8 @@ inline void require_site(const job_site& of, const job_cluster& cluster) {
   }
 }
 
-// Reads what a cluster is called, {"queue": "motet", "kinds": {"a100": {"partition": "gpu", "hosts": [...]}}, ...};
-// what is left out has its usual value. Throws MT-J30, MT-J31 and what JSON throws.
+// Reads what a cluster is called, {"queue": "motet", "kinds": {"a100": {"partition": "gpu", "hosts": [...]}},
+// ...}; what is left out has its usual value. Throws MT-J30, MT-J31 and what JSON throws.
 inline job_site read_job_site(std::string_view text, const std::string& origin, const job_cluster& cluster) {
   job_site out = detail::site_reader(origin, cluster).read(read_json(text, origin));
   require_site(out, cluster);

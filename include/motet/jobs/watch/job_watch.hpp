@@ -18,8 +18,8 @@ namespace motet {
 
 enum class watch_clock : std::uint8_t { wall, lines };
 
-// Takes lines and writes changes, so that whoever kills it at any moment loses nothing: a line is taken when it
-// stands in the journal, and all else follows from the journal. When it is made it takes all lines of its
+// Takes lines and writes changes, so that whoever kills it at any moment loses nothing: a line is taken when
+// it stands in the journal, and all else follows from the journal. When it is made it takes all lines of its
 // journal again; then changes.jsonl, which is written behind the journal, gets what it lacks.
 class job_watch {
  public:

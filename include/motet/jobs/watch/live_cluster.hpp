@@ -42,9 +42,9 @@ struct job_change {
   std::int32_t job;
 };
 
-// A cluster as it is told, line by line: jobs end when somebody says so, not when they should. Each line is one
-// decision; what it changes follows from all lines before it and their times, and from nothing else, so who
-// reads the same lines again is in the same state.
+// A cluster as it is told, line by line: jobs end when somebody says so, not when they should. Each line is
+// one decision; what it changes follows from all lines before it and their times, and from nothing else, so
+// who reads the same lines again is in the same state.
 class live_cluster {
  public:
   live_cluster(job_world& world, live_policy policy, double far_deadline = 0)

@@ -41,8 +41,7 @@ class meeting_point {
   meeting_point(const meeting_point&) = delete;
   meeting_point& operator=(const meeting_point&) = delete;
 
-  // Takes over who brings what, as the layout has it now; between steps. There is room by the needs that were
-  // prepared.
+  // Takes over the layout as it is now, between steps. There is room by the needs that were prepared.
   void lay_out() {
     features_ = shares_.features(me_);
     told_ = shares_.told(me_);
@@ -319,8 +318,7 @@ class meeting_point {
       }
     }
   }
-  // There is room for two members' rows, so that the next ones come while those of one are compared; or for
-  // all.
+  // There is room for two members' rows, as the next ones come while those of one are compared; or for all.
   std::byte* room(std::size_t which) const {
     if constexpr (brings_all) return received_.data() + features_.in()[as_size(sources_[which])].offset;
     else return received_.data() + static_cast<index>(which % 2) * features_.largest();

@@ -74,7 +74,8 @@ inline std::string explain(const program& of, const check_result& result) {
 //   std::string why_not(const program& steps) { return explain(steps, check(steps)); }
 void require_legal(const program& of, delivery how = delivery::rendezvous);
 
-// The buffers that each stage needs; a program for which no number is enough is refused as by require_legal().
+// The buffers that each stage needs; a program for which no number is enough is refused as by
+// require_legal().
 buffer_counts require_buffers(const program& of);
 
 #if !defined(MOTET_COMPILED_RANKS)
