@@ -23,7 +23,7 @@ struct settings {
   index resamples = 0;
   bool list_clusters = false, list_policies = false;
 
-  // True where files for a real cluster are asked for.
+  // Says whether files for a real cluster are asked for.
   bool for_cluster() const { return emit == "slurm" || emit == "kueue" || emit == "fluxion"; }
 };
 

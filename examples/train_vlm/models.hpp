@@ -23,7 +23,7 @@ using say_model =
                   module<"glue", projector<Eye.width, Words.width>>,
                   module<"talk", fed_decoder<Words, pictures_with<Eye, Words> * Eye.patches().rows()>>>,
           edge<"eye", "glue">, edge<"glue", "talk">, loss<next_token, "talk">>;
-// The same weights in one net speak.
+// One net with the same weights speaks.
 template <vit_config Eye, decoder_config Words>
 using say_net = seeing_decoder<picture_rows<Eye, false>, projector<Eye.width, Words.width>, Words,
                                pictures_with<Eye, Words>>;
@@ -31,7 +31,7 @@ using say_net = seeing_decoder<picture_rows<Eye, false>, projector<Eye.width, Wo
 // Rows of a picture that are not shown: a class token's.
 constexpr index lead_of(const vit_config& eye) { return eye.pool == pool_kind::first ? 1 : 0; }
 
-// The captions quickstart's: small enough to learn in minutes on two cores.
+// The quickstart of captions trains this, which is small enough to learn in minutes on two cores.
 inline constexpr vit_config say_quick_eye{.image = 64,
                                           .patch = 8,
                                           .width = 128,

@@ -50,7 +50,7 @@ struct grid {
   matrix<T> view() { return {data.data(), rows, width, stride}; }
   matrix<const T> view() const { return {data.data(), rows, width, stride}; }
 
-  // True where everything outside the rows still holds the mark.
+  // Says whether everything outside the rows still holds the mark.
   intact gaps_intact() const {
     for (index i = 0; i < static_cast<index>(data.size()); ++i)
       if (const auto found = static_cast<float>(data[static_cast<std::size_t>(i)]);

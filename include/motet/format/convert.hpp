@@ -10,7 +10,7 @@
 
 namespace motet {
 
-// IEEE half precision to float; exact.
+// Makes a float of IEEE half precision, exactly.
 constexpr float float_of_f16(std::uint16_t bits) {
   const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
   const std::uint32_t exponent = (bits >> 10) & 0x1fu, fraction = bits & 0x3ffu;

@@ -17,7 +17,7 @@
 
 namespace motet {
 
-// True where the files of front/compiled/ have what these need.
+// Says whether the files of front/compiled/ have what these need.
 template <class Numbers, class Device>
 inline constexpr bool has_compiled_ranks = false;
 template <>

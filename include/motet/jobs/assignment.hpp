@@ -311,7 +311,7 @@ class assignment_solver {
     const double loss = (now ? paid(*now) : 0) - (then ? paid(*then) : 0);
     return loss / std::min(less, used_[resource] - limits_[resource]);
   }
-  // True where a change leaves no limit broken that it adds to.
+  // Says whether a change leaves no limit broken that it adds to.
   bool fits(const assignment_choice* now, const assignment_choice* then) const {
     if (then == nullptr) return true;
     const std::size_t r = as_size(then->resource);

@@ -60,7 +60,7 @@ class crius_fitter {
   const job_speed& speed(index shape, const allotment& as) const {
     return rules_.planner ? world_.speeds.best(shape, as) : world_.speeds.data_parallel(shape, as);
   }
-  // True where a job may be run so.
+  // Says whether a job may be run so.
   bool runs(std::int32_t job, const allotment& as) const {
     const job_state& of = world_.of(job);
     if (!speed(of.shape, as).runs) return false;

@@ -33,7 +33,7 @@ class iteration_times {
     const auto at = times_.find(key{model, size, batch, kind, nodes, per_node});
     return at == times_.end() ? nullptr : &at->second;
   }
-  // True where anything was measured of it.
+  // Says whether anything was measured of it.
   bool knows(const std::string& model, const std::string& size, index batch) const {
     const auto at = times_.lower_bound(key{model, size, batch, "", 0, 0});
     return at != times_.end() && std::get<0>(at->first) == model && std::get<1>(at->first) == size &&

@@ -43,7 +43,7 @@ struct job_events {
   std::vector<std::int32_t> ended{}, arrived{};
   std::vector<std::int32_t> lost{};  // ran on a node that failed; they wait, before all others
   bool repaired = false;             // a node is there again
-  // True where a job may find room that found none before.
+  // Says whether a job may find room that found none before.
   bool frees() const { return !ended.empty() || !lost.empty() || repaired; }
 };
 
@@ -91,7 +91,7 @@ class job_world {
   const speed_table& actual() const { return actual_ ? *actual_ : speeds; }
   // A job did an iteration with what it has: how long one takes is known from now on.
   void learn(const job_state& of) { speeds.learn(of.shape, of.has, actual().best_seconds(of.shape, of.has)); }
-  // True where a job ends before its deadline with such devices, as far as it is known.
+  // Says whether a job ends before its deadline with such devices, as far as it is known.
   bool ends_in_time(const job_state& job, const allotment& as) const {
     const double seconds = speeds.best_seconds(job.shape, as);
     const bool fresh = now - job.submitted <= round;

@@ -29,7 +29,7 @@ inline chosen_plan choose_plan(const run_settings& s) {
   return out;
 }
 
-// True where a run is spread by a plan. One rank on the threads of one process, the usual case, is not.
+// Says whether a run is spread by a plan. One rank on the threads of one process, the usual case, is not.
 inline bool is_spread(const run_settings& s, const launched& by) {
   if (s.resplit > 0 && (s.plan.empty() || s.plan == "one"))
     fail(option_missing, "--plan with replicas, between which --resplit moves samples");

@@ -92,7 +92,7 @@ class session : public tested_model {
   virtual bool is_main() const = 0;
   // None goes on where processes have something else of what decides the run.
   virtual void require_same(const run_identity& identity) = 0;
-  // True where it is so in any process; two questions may be asked at once.
+  // Says whether it is so in any process; two questions may be asked at once.
   virtual bool any(bool here) = 0;
   virtual std::pair<bool, bool> any(bool first, bool second) = 0;
 };

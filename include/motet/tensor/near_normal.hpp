@@ -13,8 +13,8 @@ namespace motet {
 struct near_normal {
   double value = 0, doubt = 0;
 
-  // True where one float is nearest to all that lie within the doubt; then normal() is stored as that float,
-  // too. Of a million draws about one is not, and asks random_stream::normal() itself.
+  // Says whether one float is nearest to all that lie within the doubt; then normal() is stored as that
+  // float, too. Of a million draws about one is not, and asks random_stream::normal() itself.
   MOTET_HOST_DEVICE bool certain() const {
     return __builtin_bit_cast(std::uint32_t, static_cast<float>(value - doubt)) ==
            __builtin_bit_cast(std::uint32_t, static_cast<float>(value + doubt));

@@ -29,7 +29,7 @@ bool all_words(std::string_view text, At&& at) {
 
 }  // namespace detail
 
-// True where a sentence has every word of a name, where a word may have an ending of its own: "three red
+// Says whether a sentence has every word of a name, where a word may have an ending of its own: "three red
 // stars" has those of "red star".
 inline bool names_all(std::string_view sentence, std::string_view name) {
   return detail::all_words(name, [&](const std::string& wanted) {

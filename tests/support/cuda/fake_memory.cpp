@@ -50,7 +50,8 @@ cudaError_t give(machine& m, void* at) {
   return cudaSuccess;
 }
 
-// True where `bytes` from here on are memory of a GPU; a fault where they begin in it and end outside.
+// Says whether `bytes` from here on are memory of a GPU; it is a fault where they begin in it and end
+// outside.
 bool on_gpu(machine& m, const void* at, std::size_t bytes, const char* call) {
   const allocation* const found = m.find(at);
   if (found == nullptr) return false;

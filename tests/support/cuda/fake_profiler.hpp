@@ -18,7 +18,7 @@ class fake_profiler {
     static fake_profiler made;
     return made;
   }
-  // To be called before the first range of a process.
+  // This is called before the first range of a process.
   static void attach() { InitializeInjectionNvtx2_fnptr = &begin; }
   // "step / forward": each as it was opened.
   std::vector<std::string> seen() const {

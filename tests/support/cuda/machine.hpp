@@ -27,7 +27,7 @@ void set_gpus(int count);
 void set_memory(std::size_t bytes);  // of each GPU
 // The next call of this function, after `passed` more of it, does nothing and answers `status`.
 void refuse(const std::string& function, cudaError_t status, int passed = 0);
-// True where this call of a library's fake is refused so.
+// Says whether this call of a library's fake is refused so.
 bool is_refused(const std::string& function);
 // look() is called before memory of a GPU goes away, for fakes of libraries that were told of it. It may not
 // call the runtime.
@@ -45,7 +45,7 @@ std::size_t nodes_of(cudaGraph_t graph);
 void pace(int gpu, double seconds);
 // Multiprocessors that kernels of this stream run on.
 int processors_of(cudaStream_t stream);
-// True where some of them are those of the other stream, too.
+// Says whether some of them are those of the other stream, too.
 bool meet(cudaStream_t one, cudaStream_t other);
 
 // Ends the program: what a GPU leaves undefined was done.

@@ -218,7 +218,7 @@ struct seeing_decoder : tower<pictured_embedding<Eye, Glue, Config.tokens()>, Co
   static constexpr index most_pictures = Pictures;
   using eye = Eye;
 
-  // The same net with the same weights, whose features are the logits of all rows: (rows, vocabulary).
+  // This is the net with its weights, but its features are the logits of all rows: (rows, vocabulary).
   using logits = tower<pictured_embedding<Eye, Glue, Config.tokens()>, Config.tower(),
                        logits_tail<detail::decoder_norm<Config>, Config.vocabulary>>;
 };

@@ -26,7 +26,7 @@ struct cell_plan {
   double imbalance = 0;      // how far numbers of devices are from shares of the load, as a distance
   double communication = 0;  // seconds of a step, one stage behind the other
 
-  // True where all stages are split in one way, as those of a module in a `plan` are.
+  // Says whether all stages are split in one way, as those of a module in a `plan` are.
   constexpr bool alike() const {
     for (const cell_stage& each : stages)
       if (each.data != stages[0].data || each.tensor != stages[0].tensor) return false;

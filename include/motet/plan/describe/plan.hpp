@@ -44,8 +44,8 @@ struct module_plan {
   friend constexpr bool operator==(const module_plan&, const module_plan&) = default;
 };
 
-// A strategy for every module and the schedule that plays them: a value. As a constant expression the
-// compiler proves it, read from a file the same function does (check_plan.hpp).
+// A strategy for every module and the schedule that plays them: a value. The compiler proves it where it is a
+// constant expression; read from a file, the same function does (check_plan.hpp).
 // Asks for: a place for every module of the model; check_plan() and prove_plan() say whether it fits.
 // Memory: some numbers for each module, and one for each of its ranks.
 // Errors: none of its own.

@@ -24,7 +24,7 @@ constexpr double step_seconds(const phase_seconds& of, index joins, double join 
   return of.lead + static_cast<double>(joins - 1) * of.steady + static_cast<double>(joins) * join + of.drain;
 }
 
-// True where nobody who has to wait for towers with `b` would wait longer for `a`.
+// Says whether nobody who has to wait for towers with `b` would wait longer for `a`.
 constexpr bool covers(const phase_seconds& a, const phase_seconds& b, index joins) {
   return a.lead <= b.lead && a.drain <= b.drain && (joins < 2 || a.steady <= b.steady);
 }

@@ -11,7 +11,7 @@ namespace motet {
 struct any_plan {
   static constexpr index spare = 0;
   bool alike(const any_plan&) const { return false; }
-  // True where a plan of this kind is better than another.
+  // Says whether a plan of this kind is better than another.
   bool better(double seconds, const any_plan&, double other_seconds) const { return seconds < other_seconds; }
 };
 

@@ -93,7 +93,7 @@ class every_plan {
       if (possible(hosts, k, made)) combine(hosts, k + 1, made);
     }
   }
-  // True where there are ranks for the first towers.
+  // Says whether there are ranks for the first towers.
   bool possible(const list<index>& hosts, index k, const chosen& made) const {
     index own = 0;
     for (index i = 0; i <= k; ++i) {

@@ -63,7 +63,7 @@ class fed_samples {
                          [&](const cell_seat& to, int part, int theirs) { visit(from, to, part, theirs); });
       }
   }
-  // True where each microbatch of a voice feeds the same one of another, and nothing else does.
+  // Says whether each microbatch of a voice feeds the same one of another, and nothing else does.
   bool fed_alike(std::int32_t v) const {
     bool alike = true;
     for (std::int32_t m = 0; m < of_.voices[v].microbatches; ++m) {

@@ -63,7 +63,7 @@ class meeting_point {
     }
   }
 
-  // True where the numbers of the loss live here: with the first member of the first module that learns.
+  // Says whether the numbers of the loss live here: with the first member of the first module that learns.
   bool is_owner() const { return me_ == shares_.owner(); }
   // This rank's parts of the loss and of its numbers' gradients, where operations work; none: nothing learns.
   double* loss() const { return loss_.data(); }
@@ -188,8 +188,8 @@ class meeting_point {
     return layout.member(rank);
   }
   index rows(std::size_t k) const { return layout_.rows(me_, k); }
-  // True where the transport cannot bring rows of one member after the other: then there is room for all, and
-  // they come at once.
+  // Says whether the transport cannot bring rows of one member after the other: then there is room for all,
+  // and they come at once.
   static constexpr bool brings_all = requires { requires Endpoint::brings_all; };
   // Rows of others are all here at once, or of two members at a time.
   index received_bytes() const {
@@ -245,7 +245,7 @@ class meeting_point {
   bool alone(std::size_t i, std::size_t j) const {
     return rows(i) == layout_.samples() && rows(j) == layout_.samples();
   }
-  // True where rows of both are compared part by part; where memory is counted for all shares, maybe.
+  // Says whether rows of both are compared part by part; where memory is counted for all shares, maybe.
   bool in_parts(std::size_t i, std::size_t j) const {
     return shares_.compares(me_, i, j) && (!layout_.exact() || !alone(i, j));
   }

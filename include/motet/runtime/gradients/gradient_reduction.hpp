@@ -59,7 +59,7 @@ class gradient_reduction {
   const reduction_layout& layout() const { return layout_; }
   index packing_bytes() const { return layout_.packing * static_cast<index>(sizeof(Master)); }
 
-  // To be called before the stage's flat buffers go away or are taken anew.
+  // This is called before the stage's flat buffers go away or are taken anew.
   void forget() { kept_.clear(); }
   // The stage's flat buffers, where the operations of ctx work; it stays.
   void prepare(Context& ctx, Master* gradients, Master* weights) {

@@ -89,7 +89,7 @@ class rank_update {
     now_ = doing::sums;
     for (const reduction& each : sums_) each.begin_step(each.self);
   }
-  // True where the stage that stage_ready() is called for next is the last one: all other work of the step
+  // Says whether the stage that stage_ready() is called for next is the last one: all other work of the step
   // was begun.
   bool last_is_next() const { return ready_ + 1 >= static_cast<index>(pieces_.size()); }
   // Called for each stage that may be updated; the last one does the work. The result is false when other

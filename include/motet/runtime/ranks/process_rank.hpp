@@ -63,7 +63,7 @@ class process_rank {
   }
   std::int32_t members(std::int32_t meeting) const { return members_.size(meeting); }
   std::int32_t updaters() const { return members_.updaters(); }
-  // To be called when all memory was taken. A transport may have been told of it, which is of use where all
+  // This is called when all memory was taken. A transport may have been told of it, which is of use where all
   // ranks' were.
   void start() {
     if constexpr (requires { world_.memory().turn_off(); }) {

@@ -53,7 +53,8 @@ class run_identity {
     return found;
   }
 
-  // A sentence about the first thing in which ranks differ: which ranks have what. Empty when all are alike.
+  // A sentence about the first thing in which ranks differ: which ranks have what. It is empty when all are
+  // alike.
   static std::string differences(const std::vector<run_identity>& of_ranks) {
     std::vector<std::string> names;
     for (const run_identity& each : of_ranks)

@@ -156,7 +156,7 @@ class thread_ranks {
                                           (checkpoint_.empty() ? "none" : checkpoint_), report()})));
     }
   }
-  // True where every rank that has not ended sleeps, and has for long: each computes no more, and only
+  // Says whether every rank that has not ended sleeps, and has for long: each computes no more, and only
   // another can wake it.
   bool nobody_comes() const {
     if constexpr (!requires { world_.sleeps(0); }) return false;

@@ -59,7 +59,7 @@ class any_microbatches {
   virtual const void* whole() const = 0;
   // All that decides what work a microbatch's input is.
   virtual void shape(index m, std::vector<index>& into) const = 0;
-  // True where another one, of the same net, was cut from the same input, by where that lies.
+  // Says whether another one, of the same net, was cut from the same input, by where that lies.
   virtual bool same_input(const any_microbatches& other) const = 0;
   // Bytes of a microbatch's input where operations do not read the host's memory; its way there, after cut();
   // and from the same memory on, what operations read.

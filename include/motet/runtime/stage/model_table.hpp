@@ -36,7 +36,7 @@ struct model_outline {
   std::size_t member_of(std::size_t module) const {
     return static_cast<std::size_t>(std::find(members.begin(), members.end(), module) - members.begin());
   }
-  // True where a module that feeds it wants gradients.
+  // Says whether a module that feeds it wants gradients.
   bool feeds_back(std::size_t module) const {
     for (const edge_ends& each : edges)
       if (each.to == module && goes_back(each.from)) return true;

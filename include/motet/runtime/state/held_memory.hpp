@@ -13,7 +13,7 @@ namespace motet {
 template <class Context, class T>
 using buffer_for = typename Context::template buffer<T>;
 
-// True where the host may touch it.
+// Says whether the host may touch it.
 template <class Context>
 inline constexpr bool works_on_host = std::is_same_v<buffer_for<Context, std::byte>, buffer<std::byte>>;
 

@@ -48,7 +48,7 @@ struct module_pace {
   double layers = 1;                        // the rate of a block, as a share of that of the block above it
 };
 
-// True where Muon moves it: a matrix of a block. Embeddings, heads, biases and gains are AdamW's.
+// Says whether Muon moves it: a matrix of a block. Embeddings, heads, biases and gains are AdamW's.
 inline bool moves_as_matrix(const parameter& of, optimizer_kind by) {
   return by == optimizer_kind::muon && of.block >= 0 && !of.vector && of.decay && of.rows > of.stacked &&
          of.width > 1;

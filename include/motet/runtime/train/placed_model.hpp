@@ -134,7 +134,7 @@ class placed_model {
   }
   // Each module has its samples cut so.
   const list<sample_split>& splits() const { return splits_; }
-  // The next cut() does so, and all after it. To be called between steps, on every rank the same.
+  // The next cut() does so, and all after it. This is called between steps, on every rank the same.
   void split(const list<sample_split>& to) {
     splits_ = to;
     for (auto& each : voices_)

@@ -34,7 +34,7 @@ class step_shares {
     return balancer_.shares(module);
   }
 
-  // To be called after each step. The result says whether shares are others from now on: the same on all
+  // This is called after each step. The result says whether shares are others from now on: the same on all
   // ranks.
   template <class Ranks>
   bool end_step(Ranks& ranks) {

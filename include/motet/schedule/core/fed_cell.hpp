@@ -121,7 +121,6 @@ class cell_links {
     if (kind != 2) each_previous(v, stage, m, visit);
     else each_next(v, stage, m, of_learners<Visit>{*voices_, visit});
   }
-  // True where there is any.
   constexpr bool has_target(int kind, std::int32_t v, std::int32_t stage, std::int32_t m) const {
     bool found = false;
     each_target(kind, v, stage, m, [&](const cell_seat&, int, int) { found = true; });

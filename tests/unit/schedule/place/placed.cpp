@@ -23,7 +23,7 @@ struct placing {
   std::int32_t ranks = 1;
   bool sums_each = false;
 
-  // True where some ranks wait for each other within a computation.
+  // Says whether some ranks wait for each other within a computation.
   bool together() const {
     for (const mesh& each : on)
       if (each.split().context * each.split().tensor > 1 || (sums_each && each.split().data > 1)) return true;

@@ -103,7 +103,7 @@ class team {
       abandoned_.store(true, std::memory_order_relaxed);
     }
   }
-  // True where the next function comes soon: instructions of a program follow each other closely, and a
+  // Says whether the next function comes soon: instructions of a program follow each other closely, and a
   // thread that fell asleep wakes up later than a small one takes.
   bool comes(unsigned seen) const {
     for (int spin = 0; spin < 4200; ++spin) {

@@ -111,7 +111,7 @@ class engine {
     return static_cast<const T*>(recorded_ != nullptr ? recorded_->copy_of(from, bytes, recorded_by_)
                                                       : copies_[now_].copy_of(from, bytes, stream_));
   }
-  // To be called between steps, or when arrays of the host change. Kernels under way still read the old
+  // This is called between steps, or when arrays of the host change. Kernels under way still read the old
   // copies, so the next ones lie elsewhere.
   void forget_copies() {
     if (copies_[now_].empty()) return;

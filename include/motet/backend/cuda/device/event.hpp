@@ -43,7 +43,7 @@ class event {
   void finish() const noexcept {
     if (event_ != nullptr) cudaEventSynchronize(event_);
   }
-  // True when all before it is done, or where none was marked.
+  // Says whether all before it is done, as it is where none was marked.
   bool is_past() const { return event_ == nullptr || is_done(cudaEventQuery(event_), "cudaEventQuery"); }
   // Both keep time and are past.
   double seconds_since(const event& before) const {

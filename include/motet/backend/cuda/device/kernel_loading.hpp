@@ -11,7 +11,7 @@
 
 namespace motet::cuda {
 
-// True where CUDA brings a kernel to the GPU at its first launch. CUDA has begun by then, and goes by what
+// Says whether CUDA brings a kernel to the GPU at its first launch. CUDA has begun by then, and goes by what
 // CUDA_MODULE_LOADING was.
 inline bool loads_kernels_late() {
   void* found = nullptr;

@@ -59,7 +59,7 @@ class time_marks {
     early_[which] = &own;
   }
 
-  // True where anything was opened in this step.
+  // Says whether anything was opened in this step.
   bool any() const { return any_; }
 
   // Seconds count from `zero`, and are known once all is done.

@@ -21,7 +21,7 @@ struct route_rows_kernel {
   matrix<choice<Real>> chosen;
   bool normalised;
 
-  // True where expert a with logit x comes before b with y. A logit that is no number comes last.
+  // Says whether expert a with logit x comes before b with y. A logit that is no number comes last.
   MOTET_HOST_DEVICE static bool before(Real x, index a, Real y, index b) {
     return x > y || (x == y && a < b);
   }

@@ -81,7 +81,7 @@ MOTET_HOST_DEVICE void store_run(Y* at, const run<T, N>& values) {
   }
 }
 
-// True where all rows of x may be moved in runs of N. A matrix without memory asks for nothing.
+// Says whether all rows of x may be moved in runs of N. A matrix without memory asks for nothing.
 template <int N, class X>
 bool in_runs(const matrix<X>& x) {
   constexpr auto bytes = sizeof(X) * as_size(piece_size<std::remove_const_t<X>, N>);

@@ -325,7 +325,7 @@ struct fp8_room {
   std::uint8_t* numbers = nullptr;
   fp8_scale* scale = nullptr;
 };
-// True where a product of these widths is meant to be taken in fp8: so its operands have room in every run,
+// Says whether a product of these widths is meant to be taken in fp8: so its operands have room in every run,
 // the dry one too.
 inline bool wants_fp8(const context& ctx, index one, index other) {
   return MOTET_CUBLASLT != 0 && ctx.fp8 && one > 0 && one % 16 == 0 && other > 0 && other % 16 == 0;

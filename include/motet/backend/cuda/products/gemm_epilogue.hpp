@@ -42,7 +42,7 @@ struct gemm_epilogue {
   MOTET_HOST_DEVICE void apply(index i, index j, Sum (&v)[Count]) const;
 };
 
-// Count neighbours as numbers of N. In packs: a multiple of 16 bytes of each type, at such an address.
+// Count neighbours as numbers of N. Packs are a multiple of 16 bytes of each type, at such an address.
 template <int Count, bool Packed, class N, class T>
 MOTET_HOST_DEVICE void load_values(const T* at, N (&to)[Count]) {
   if constexpr (Packed) {
@@ -168,7 +168,7 @@ struct finish_product {
   }
 };
 
-// True where eight neighbours can be moved in packs.
+// Says whether eight neighbours can be moved in packs.
 template <class T>
 bool in_eights(const T* data, index width, index stride) {
   return data == nullptr ||

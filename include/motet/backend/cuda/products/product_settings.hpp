@@ -31,7 +31,7 @@ struct product_settings {
   index workspace = 32 << 20;  // for the library; what it wants on Hopper
 };
 
-// True where work is recorded now instead of done: then nothing may be allocated, timed or waited for.
+// Says whether work is recorded now instead of done: then nothing may be allocated, timed or waited for.
 inline bool capturing(const engine& on) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   check(cudaStreamIsCapturing(on.stream(), &status), "cudaStreamIsCapturing");

@@ -155,7 +155,7 @@ class rendezvous {
       who.at = {};
     }
   }
-  // True when this guest is a rank that was missing.
+  // Says whether this guest is a rank that was missing.
   bool hear(guest& who) try {
     if (!who.at.take(who.said, "a guest", 256)) {
       if (who.until.over()) turn_away(who, "late");

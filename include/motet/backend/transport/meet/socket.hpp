@@ -195,8 +195,8 @@ class listener {
   int socket_;
 };
 
-// True when both ends are one: a socket that asks for a port of its own machine, where nobody listens, may be
-// given that very port, and meets itself.
+// Says whether both ends are one: a socket that asks for a port of its own machine, where nobody listens, may
+// be given that very port, and meets itself.
 inline bool meets_itself(int socket) {
   sockaddr_in own{}, other{};
   socklen_t size = sizeof own, other_size = sizeof other;
