@@ -43,7 +43,6 @@ void poll(local::endpoint& end, Done&& done) {
   }
 }
 
-// One rank does this.
 void reduce(benchmark::State& state, motet::index mib, motet::index bucket_kib, bool shards) {
   const motet::index size = mib << 18;
   const buffer<float> gradients(size), weights(size);

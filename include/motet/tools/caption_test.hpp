@@ -41,7 +41,6 @@ inline bool names_all(std::string_view sentence, std::string_view name) {
   });
 }
 
-// Sentences tell of pictures so well.
 struct caption_result {
   index pictures = 0;
   index right = 0;  // name what there is

@@ -28,7 +28,6 @@ struct sample_shape {
   index rows_of_picture = 0, lead = 0, most_pictures = 1;
 };
 
-// A program asks this of data.
 struct data_wishes {
   std::string data;            // a folder, or a pattern of files
   index batch = 64, rows = 0;  // see sample_loader_config

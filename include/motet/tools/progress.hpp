@@ -56,7 +56,6 @@ inline index peak_memory() {
 #endif
 }
 
-// A step's line says this.
 struct step_line {
   index step = 0, steps = 0;  // counted from 1
   double loss = 0, gradient_norm = 0, rate = 0;

@@ -39,7 +39,6 @@ counted dry_run(stage_range range, const spread_seat& seat) {
   return out;
 }
 
-// Two numbers are so far apart.
 inline double apart(double made, double wanted) {
   return wanted == 0 ? made : made > wanted ? made / wanted - 1 : 1 - made / wanted;
 }

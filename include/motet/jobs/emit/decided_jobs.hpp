@@ -19,7 +19,6 @@ struct emitted_file {
   std::string path, text;
 };
 
-// A policy decided this of one job.
 struct decided_job {
   std::string id, model;
   index batch = 0;

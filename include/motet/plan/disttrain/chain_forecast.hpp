@@ -34,7 +34,6 @@ enum class chain_order {
   even        // microbatches of all replicas at once are even
 };
 
-// A plan of a chain gives this.
 struct chain_forecast {
   struct part {
     double busy = 0;  // share of the step

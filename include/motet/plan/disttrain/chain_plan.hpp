@@ -6,7 +6,6 @@
 
 namespace motet {
 
-// A part of a chain is spread so.
 struct part_place {
   index stages = 1, data = 1, tensor = 1;
   constexpr index ranks() const { return stages * data * tensor; }

@@ -95,7 +95,6 @@ inline microbatch_order in_turn(std::int32_t microbatches) {
   return order;
 }
 
-// 1F1B takes this in this order.
 inline double one_f_one_b_seconds(const microbatch_times& times, const microbatch_order& order) {
   one_f_one_b_clock clock(times);
   for (const std::int32_t each : order) clock.append(each);

@@ -40,7 +40,6 @@ struct learning {
   double ema = 0;
 };
 
-// A module learns so fast.
 struct module_pace {
   double rate = 1;                          // share of the step's, or of what its own schedule says
   std::optional<double> decay{};            // of weights, in place of the optimizer's

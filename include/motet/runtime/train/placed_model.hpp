@@ -12,7 +12,6 @@
 
 namespace motet {
 
-// Each rank computes so.
 struct rank_options {
   int threads = 1;  // where threads of the host compute
   // Where operations do not reach the host's memory, there is room for the inputs of a second step.
