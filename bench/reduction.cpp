@@ -18,7 +18,7 @@ namespace {
 using namespace motet;
 using reduction = gradient_reduction<float, local::group, cpu::context>;
 
-// The ranks of one run share this.
+// A meeting is what the ranks of one run share.
 struct meeting {
   std::vector<std::vector<std::int32_t>> everyone;
   local::world all;

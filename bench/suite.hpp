@@ -31,8 +31,8 @@ inline double thread_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// One of several calls took these seconds in each iteration. The calls of an iteration follow each other at
-// once, because the clock of a machine moves by more than the difference between them: what counts is the
+// A series has what one of several calls took in each iteration. The calls of an iteration follow each other
+// at once, because the clock of a machine moves by more than the difference between them: what counts is the
 // median of the ratios of neighbours.
 class series {
  public:

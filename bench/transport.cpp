@@ -132,7 +132,7 @@ class pinned {
   cpu_set_t before_;
 };
 
-// The threads of one run share this.
+// A meeting is what the threads of one run share.
 struct meeting {
   motet::local::world all;
   motet::local::group_set set;

@@ -39,7 +39,7 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// All ranks of a table share this.
+// A hall is what all ranks of a table share.
 struct hall {
   index ranks;
   std::barrier<> together;

@@ -14,7 +14,7 @@
 // subject; check_members does the rest.
 namespace motet::laws {
 
-// One run gives this, as one rank would: rows of all samples, and gradients of whole tensors.
+// The outcome is what one run gives, as one rank would: rows of all samples, and gradients of whole tensors.
 struct whole_outcome {
   std::map<std::string, reals> rows;       // y, dx, ...: in the order of samples
   std::map<std::string, reals> gradients;  // by name

@@ -34,7 +34,7 @@ inline piece_marks marks_of(const tokenizer& words) {
   return out;
 }
 
-// Samples become rows of a model that sees in this form.
+// A form says how samples become rows of a model that sees.
 struct sample_form {
   index rows_of_picture = 64;  // that its eye makes of one
   index lead = 0;              // of these, the first ones that are not shown, such as a class token's

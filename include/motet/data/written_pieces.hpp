@@ -24,7 +24,7 @@ struct written_piece {
   bool operator==(const written_piece&) const = default;
 };
 
-// A sample is left out for this reason, in words that follow its name.
+// A fault says why a sample is left out, in words that follow its name.
 struct sample_fault {
   skip why{};
   std::string detail;

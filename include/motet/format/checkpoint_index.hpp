@@ -32,8 +32,8 @@ struct checkpoint_tensor {
   index elements() const { return matrix_of(shape).size(); }
 };
 
-// index.json says this. A part that is written says the same of itself alone, until all parts are put
-// together.
+// An index has what index.json says. A part that is written says the same of itself alone, until all parts
+// are put together.
 struct checkpoint_index {
   std::int64_t step = 0;
   std::string model;

@@ -8,8 +8,8 @@
 
 namespace motet {
 
-// config.json of a Hugging Face model in LLaVA's form says this: an eye of CLIP or SigLIP, two products, a
-// language model; with the defaults of the transformers package for absent fields.
+// A configuration is what config.json of a Hugging Face model in LLaVA's form says: an eye of CLIP or SigLIP,
+// two products, a language model; with the defaults of the transformers package for absent fields.
 struct hf_llava_config {
   bool siglip = false;  // the eye: a bias of patches, and neither class token nor first norm
   hf_tower eye;         // with all its layers, of which the first `seen` are computed
@@ -88,7 +88,7 @@ inline std::string hf_llava_eye(const tensor_set& from) {
              ? "vision_tower.vision_model."
              : "vision_tower.";
 }
-// The parts of such a model have these names here: all are within one module, or each is one of its own.
+// The names are those of the parts of such a model here: all within one module, or each one of its own.
 struct hf_llava_names {
   std::string eye, glue, talk;
   hf_llava_names(const char* module) : hf_llava_names(std::string(module)) {}

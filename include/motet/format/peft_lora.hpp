@@ -9,8 +9,8 @@
 
 namespace motet {
 
-// adapter_config.json of the peft package says this: products of weights (out, in) gain scale x B A, with A
-// (rank, in) and B (out, rank).
+// An adapter is what adapter_config.json of the peft package says: products of weights (out, in) gain scale x
+// B A, with A (rank, in) and B (out, rank).
 struct peft_lora {
   index rank = 0;
   double scale = 1;
@@ -84,7 +84,7 @@ class peft_merge {
   }
 
  private:
-  // A tensor of theirs lies here in memory.
+  // A place is where memory holds a tensor of theirs.
   struct place {
     float* data = nullptr;
     const hf_part* part = nullptr;

@@ -22,8 +22,8 @@
 
 namespace motet {
 
-// A comparison of gradients found this: for each parameter or input the element that is furthest off, where
-// one is off at all.
+// A report says what a comparison of gradients found: for each parameter or input the element that is
+// furthest off, where one is off at all.
 struct gradient_report {
   struct fault {
     std::string of;  // the parameter, "x", or a side of a loss

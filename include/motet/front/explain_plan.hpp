@@ -17,7 +17,7 @@
 // These tell what a plan means for every rank, without training.
 namespace motet {
 
-// A rank computes and exchanges this in a step.
+// Traffic is what a rank computes and exchanges in a step.
 struct rank_traffic {
   double flops = 0;
   index messages = 0;
@@ -123,8 +123,8 @@ inline void print_plan(std::FILE* out, const plan& of, index batch) {
                batch / losses);
 }
 
-// A trainer says this of its plan before anything is started, by order(), memory() and work(); `rates` says
-// what a thread of this machine does in a second.
+// The meaning of a plan is what a trainer says of it before anything is started: order(), memory() and
+// work(); and what a thread of this machine does in a second.
 struct plan_meaning {
   const plan& from;
   const list<module_facts>& facts;

@@ -19,9 +19,9 @@
 
 namespace motet {
 
-// This process is among the ranks of a run what launch() found, to the end of main: alone, with ranks that
-// are its threads, or one of many processes that mpirun, Slurm, torchrun or Kubernetes started. MPI runs as
-// long as this lives.
+// A launched world says what this process is among the ranks of a run, from launch() to the end of main:
+// alone, with ranks that are its threads, or one of many processes that mpirun, Slurm, torchrun or Kubernetes
+// started. MPI runs as long as this lives.
 // Asks for: a main that makes it first and keeps it to its end.
 // Memory: none but MPI's own.
 // Errors: MT-P74, MT-R20, MT-R21, MT-R22, MT-R23, MT-X03

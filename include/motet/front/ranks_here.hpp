@@ -53,7 +53,7 @@ struct trainer_options {
   std::vector<int> processors{};
 };
 
-// Ranks are made for this, whatever the type of the model.
+// The wish says what ranks are made for, whatever the type of the model.
 struct ranks_wanted {
   const plan* of;  // null: all modules on one rank
   list<module_facts> facts;

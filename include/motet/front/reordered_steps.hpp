@@ -31,7 +31,7 @@ struct reorder_options {
   index every = 8;
 };
 
-// The order of a step changed this, by the costs that were known before it.
+// A told reorder says what the order of a step changed, by the costs that were known before it.
 struct reorder_told {
   double listed_seconds = 0, seconds = 0;  // as its samples came, and as they were taken; by simulate()
   double listed_uneven = 1, uneven = 1;    // what the busiest rank computes, over the mean

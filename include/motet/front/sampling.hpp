@@ -11,7 +11,7 @@
 
 namespace motet {
 
-// A language model says what follows up to these ends, and chooses its tokens so of those that are likely.
+// A saying tells a language model until when it goes on, and which token it takes of those that are likely.
 struct saying {
   index most = 0;         // tokens; 0: until the context is full
   std::int32_t end = -1;  // the token after which nothing follows; negative: none
@@ -21,7 +21,7 @@ struct saying {
   std::uint64_t seed = 0;
 };
 
-// These tokens were said after a prompt, in so much time.
+// Said tokens follow a prompt; they tell how long they took.
 struct said_tokens {
   std::vector<std::int32_t> tokens;  // those after the prompt; where one ended it, that is the last
   index prompt = 0;                  // rows before them

@@ -11,7 +11,7 @@
 
 namespace motet {
 
-// A job was placed so among the free devices of a kind.
+// An answer says how a job was placed among the free devices of a kind.
 struct bubble_answer {
   bool fits = false;
   bool relaxed = false;         // spread over more nodes than would be best
@@ -47,7 +47,7 @@ class bubble_placer {
     return {false, false, best, moves};
   }
 
-  // place() would find this for any job of so many devices; nothing is changed.
+  // An outlook is what place() would find for any job of so many devices; nothing is changed.
   struct outlook {
     bool known = false;
     std::int32_t moves = -1;   // after which the best layout is there; -1: never

@@ -15,7 +15,8 @@ struct device_span {
   double from = 0, to = 0;
 };
 
-// A policy made this of a trace. Times are seconds, throughput is samples a second, summed over all jobs.
+// An outcome is what a policy made of a trace. Times are seconds, throughput is samples a second, summed over
+// all jobs.
 struct job_outcome {
   index submitted = 0, reschedules = 0, in_time = 0;
   index failures = 0, lost = 0;  // of nodes, and how often a job ran on one

@@ -28,7 +28,7 @@ inline constexpr std::string_view policy_names[] = {
     "sia",  "crius",   "crius-deadlines", "motet",       "motet-deadlines"};
 inline constexpr std::string_view crius_parts[] = {"types", "scaling", "pruning", "planner"};
 
-// A simulation is asked this.
+// A policy question is what a simulation is asked.
 struct policy_question {
   std::string policy = "motet";
   std::vector<std::string> without{};  // parts of crius

@@ -38,7 +38,7 @@ struct job_state {
   index changes = 0;    // how often it was started, moved or resized
 };
 
-// These happened since a policy was asked last.
+// Events are what happened since a policy was asked last.
 struct job_events {
   std::vector<std::int32_t> ended{}, arrived{};
   std::vector<std::int32_t> lost{};  // ran on a node that failed; they wait, before all others
@@ -47,9 +47,10 @@ struct job_events {
   bool frees() const { return !ended.empty() || !lost.empty() || repaired; }
 };
 
-// A policy sees and changes this: devices, jobs and queues. It gives devices by `places`, and says who runs
-// by start() and suspend(). Jobs that run, and jobs that wait, stand in the order in which they began to. The
-// world grows by jobs one at a time, whose numbers rise by the time of their submission.
+// The world is what a policy sees and changes: devices, jobs and queues. The policy gives devices by
+// `places`, and says who runs by start() and suspend(). Jobs that run, and jobs that wait, stand in the order
+// in which they began to. The world grows by jobs one at a time, whose numbers rise by the time of their
+// submission.
 class job_world {
  public:
   job_world(const job_cluster& of, const iteration_times& times, const data_parallel_memory& memory,

@@ -22,7 +22,7 @@ inline constexpr broken_rule none = nullptr;
 
 }
 
-// The compiler says this of a broken rule. MOTET_RULES_OF makes one for each.
+// `said_of` is what the compiler says of a broken rule. MOTET_RULES_OF makes one for each.
 template <broken_rule Why>
 struct said_of;
 

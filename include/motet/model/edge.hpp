@@ -25,7 +25,7 @@ struct edge {
   static constexpr std::string_view from = From.view(), to = To.view();
 };
 
-// A module's samples lose this.
+// A loss is what a module's samples lose.
 template <class Loss, fixed_string Of>
 struct loss {
   using type = Loss;

@@ -12,7 +12,7 @@
 
 namespace motet {
 
-// A run follows this plan; `by` says what started its ranks.
+// A chosen plan is the one that a run follows, with what started its ranks.
 struct chosen_plan {
   std::string name;   // of the catalogue, or a file
   std::string about;  // empty: a file

@@ -16,7 +16,7 @@
 
 namespace motet {
 
-// A step's time goes to these sections, the longest first.
+// The shares say where a step's time goes, the longest first.
 inline std::vector<section_share> shares_of(const step_costs& costs) {
   std::vector<section_share> out;
   for (const section_cost& each : costs)

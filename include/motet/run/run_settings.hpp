@@ -17,7 +17,7 @@
 
 namespace motet {
 
-// The command line of a training program says this.
+// The settings are what the command line of a training program says.
 struct run_settings {
   explicit run_settings(const training_program& of)
       : program(&of), model(of.models.front().name), loss(of.losses.front()) {}

@@ -18,7 +18,7 @@
 
 namespace motet {
 
-// A run tells this of the model that it trains.
+// The facts are what a run tells of the model that it trains.
 struct session_facts {
   std::string name;         // of the model
   std::string loss{};       // as --loss has it

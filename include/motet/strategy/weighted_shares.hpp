@@ -7,8 +7,8 @@
 
 namespace motet {
 
-// Each owner has at least and at most so many. Where there is too little or too much for all, the even share
-// is the bound.
+// The bounds say what each owner has at least and at most. Where there is too little or too much for all, the
+// even share is the bound.
 struct share_bounds {
   index least = 0;
   index most = std::numeric_limits<index>::max();

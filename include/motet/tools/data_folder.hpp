@@ -17,7 +17,7 @@
 
 namespace motet {
 
-// Data must know this of a model.
+// The shape is what data must know of a model.
 struct sample_shape {
   std::string model;                  // its name
   index image = 0;                    // pixels of a picture's side

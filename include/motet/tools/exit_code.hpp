@@ -11,7 +11,7 @@
 
 namespace motet {
 
-// A program ends in one of these ways, for launchers and scripts that start it again. Below 128, the same
+// An exit code says how a program ended, to launchers and scripts that start it again. Below 128, the same
 // command ends alike again; from 128 on, a run goes on with --resume.
 struct exit_code {
   int status;

@@ -33,7 +33,7 @@ class tested_model {
   virtual double logit_scale() const = 0;
 };
 
-// Training never sees these samples, which have classes where there are any.
+// Held-out samples are those that training never sees, with classes where there are any.
 class held_out {
  public:
   held_out() = default;

@@ -14,8 +14,8 @@
 
 namespace motet {
 
-// Counts pictures that have an own caption among the nearest captions, and captions that have an own picture
-// so.
+// A result counts the pictures that have an own caption among the nearest captions, and the captions that
+// have an own picture among the nearest pictures.
 struct retrieval_result {
   static constexpr std::array<index, 3> within{1, 5, 10};
   index samples = 0;

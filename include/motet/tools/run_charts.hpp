@@ -13,7 +13,7 @@
 
 namespace motet {
 
-// A run told these: its metrics, and its settings where it wrote them.
+// A told run is what a run told: its metrics, and its settings where it wrote them.
 struct told_run {
   std::string name;
   std::vector<json> lines;

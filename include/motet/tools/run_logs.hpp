@@ -11,7 +11,7 @@
 
 namespace motet {
 
-// A run tells its numbers in these places; empty: not there.
+// The wishes say where a run tells its numbers; empty: not there.
 struct log_wishes {
   std::string report;       // folder: metrics.jsonl, and metrics.csv with commas
   std::string metrics;      // file, JSON lines as well

@@ -13,7 +13,7 @@
 
 namespace motet::emulation {
 
-// A kernel was launched in this shape.
+// The shape says how a kernel was launched.
 struct launch_shape {
   index blocks = 0;
   int threads = 0;

@@ -152,7 +152,7 @@ struct machine {
   void finish_queued(lock& held_lock, stream_state& on, queued piece);
 };
 
-// The calling thread has these.
+// The facts are those of the calling thread.
 struct thread_facts {
   int gpu = 0;
   cudaError_t last = cudaSuccess;

@@ -132,7 +132,7 @@ TEST_CASE("whoever hears of jobs one at a time gets what the trace gives") {
 }
 
 namespace {
-// Policies are wrong about speeds by this, as the mean of logarithms, each time that one is asked.
+// The errors say how wrong policies are about speeds, as the mean of logarithms, each time that one is asked.
 struct errors_of_estimates {
   motet_policy policy{};
   std::vector<double> seen{};

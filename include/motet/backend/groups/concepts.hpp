@@ -14,7 +14,7 @@ struct byte_range {
   index offset = 0, bytes = 0;
 };
 
-// The message of a tag goes from one of these ranks to the other.
+// The ends of a message are the ranks that it goes from and to.
 struct message_ends {
   std::int32_t from = 0, to = 0;
 };

@@ -11,7 +11,7 @@
 
 namespace motet {
 
-// A file of rows is read by these columns. Names that are left empty are found by themselves.
+// The columns say how a file of rows is to be read. Names that are left empty are found by themselves.
 struct listing_columns {
   std::string picture, caption, label;  // names of columns or members
   std::string separator;                // of cells: "," in .csv, a tab in .tsv

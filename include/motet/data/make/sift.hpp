@@ -22,7 +22,7 @@ struct sift_options {
   picture_limits limits{};
 };
 
-// These are known of a picture once it was decoded.
+// Facts are what is known of a picture once it was decoded.
 struct picture_facts {
   std::uint64_t content = 0;  // equal for equal bytes
   index bytes = 0, width = 0, height = 0;

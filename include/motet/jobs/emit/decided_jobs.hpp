@@ -32,8 +32,8 @@ struct decided_job {
   bool runs() const { return status == job_status::running; }
 };
 
-// A policy decided this of all jobs that are there: who runs and who waits, in the order in which they were
-// submitted, and the plans of those who run.
+// Decided jobs are what a policy decided of all jobs that are there: who runs and who waits, in the order in
+// which they were submitted, and the plans of those who run.
 struct decided_jobs {
   double at = 0;  // seconds from the first submission
   std::vector<decided_job> jobs;

@@ -18,7 +18,7 @@
 
 namespace motet {
 
-// A real cluster calls a kind of devices so.
+// A site kind says how a real cluster calls a kind of devices.
 struct site_kind {
   std::string partition, feature, gres;                       // of Slurm; features are properties of Flux
   std::string flavor, resource;                               // of Kueue
@@ -27,7 +27,7 @@ struct site_kind {
   std::vector<std::string> hosts{};                           // of its nodes, in their order
 };
 
-// A real cluster has to know this of jobs besides who gets what. All of it has usual values.
+// A site is what a real cluster has to know of jobs besides who gets what. All of it has usual values.
 struct job_site {
   std::vector<std::string> command{"train_clip", "--data", "shapes"};
   std::string runs = "runs";  // folder in which each job has the one of its checkpoints

@@ -19,7 +19,7 @@ namespace motet {
 enum class job_event : std::uint8_t { submit, finish, progress, lost, back };
 inline constexpr std::string_view job_event_names[] = {"submit", "finish", "progress", "lost", "back"};
 
-// Somebody tells this of a job or a node.
+// A job line is what somebody tells of a job or a node.
 struct job_line {
   job_event event = job_event::submit;
   double time = -1;                // by the clock of who tells it; -1: not told

@@ -11,8 +11,8 @@
 
 namespace motet {
 
-// A long context slows the turns of rotary positions so; rotary_angles says what each means. A factor of 1
-// does not.
+// The scaling says how a long context slows the turns of rotary positions; rotary_angles says what each
+// number means. A factor of 1 does not slow them.
 struct rotary_scaling {
   float factor = 1, slow = 1, fast = 4;
   index context = 0;

@@ -105,7 +105,7 @@ class pictured_text {
   }
 
  private:
-  // A module sees this of the samples.
+  // `shown` is what a module sees of the samples.
   struct shown {
     kind of;
     index pictures = 0;

@@ -11,7 +11,7 @@
 
 namespace motet {
 
-// A plan of a cell would take this; no program is written for it, nor played.
+// A forecast says what a plan of a cell would take; no program is written for it, nor played.
 struct cell_forecast {
   uncertain step_seconds;
   uncertain memory_bytes;  // of the fullest device

@@ -25,7 +25,7 @@ struct cell_rules {
   bool alike = true;  // all stages are split in one way, so that the plan can be run by the library
 };
 
-// The planner found this in a cell: no plan where none fits into memory.
+// An answer is what the planner found in a cell: no plan where none fits into memory.
 struct cell_answer {
   job_cell cell;
   list<cell_layer> layers;

@@ -15,7 +15,8 @@
 
 namespace motet {
 
-// Devices send each other these. A message has a layout of one device on each of two nodes, or of two on one.
+// The kind says what is sent among devices. A message has a layout of one device on each of two nodes, or of
+// two on one.
 enum class comm_kind : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, message };
 constexpr std::string_view name_of(comm_kind of) {
   constexpr std::string_view names[] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all",

@@ -9,8 +9,8 @@
 
 namespace motet {
 
-// The instructions of a plan's program take this, by the towers and the cluster. docs/plan/estimate.md says
-// how each number comes about.
+// The costs are what the instructions of a plan's program take, from the towers and the cluster.
+// docs/plan/estimate.md says how each number comes about.
 
 // One stage of one replica.
 struct stage_seconds {

@@ -7,7 +7,7 @@
 
 namespace motet {
 
-// The parts of a tower took this on one rank of a tensor group, without messages.
+// A point says what the parts of a tower took on one rank of a tensor group, without messages.
 struct profile_point {
   std::int32_t tensor = 1;  // over how many ranks each layer and the samples are cut
   double samples = 1;       // of all ranks of the group

@@ -5,8 +5,8 @@
 
 namespace motet {
 
-// A part of a tower does this for one sample. Numbers that a group exchanges are of whole rows, whoever has
-// them: those that an all-gather makes or a reduce-scatter sums.
+// The work is what a part of a tower does for one sample. Numbers that a group exchanges are of whole rows,
+// whoever has them: those that an all-gather makes or a reduce-scatter sums.
 struct part_work {
   double forward_flops = 0;
   double input_flops = 0;   // of backward, for what came in

@@ -7,7 +7,7 @@
 
 namespace motet {
 
-// A plan must know this of a module to say whether it fits.
+// The facts are what a plan must know of a module to say whether it fits.
 struct module_facts {
   label name;
   index layers = 1;     // that stages share

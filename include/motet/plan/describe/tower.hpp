@@ -6,7 +6,7 @@
 
 namespace motet {
 
-// The rows of a sample become a feature in one of these ways.
+// The end says how the rows of a sample become a feature.
 enum class tower_end : std::uint8_t {
   row,           // one of them is read
   block_of_row,  // one of them is read, and the last block is computed for it alone

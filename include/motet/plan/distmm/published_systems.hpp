@@ -6,8 +6,8 @@
 
 namespace motet {
 
-// The systems of the paper on DistMM (Huang et al., NSDI'24) have these in common, where this library does
-// otherwise.
+// The question has what the systems of the paper on DistMM (Huang et al., NSDI'24) have in common, and this
+// library does otherwise.
 struct published_question {
   model_shape model;  // its tables of tokens are cut by tensor parallelism, as Megatron-LM does
   search_options options;

@@ -27,7 +27,7 @@ inline list<double> draw_pictures(const chain_model& of, index samples, const he
   return found;
 }
 
-// Samples come together in one of these orders.
+// The order says which samples come together, and when.
 enum class chain_order {
   as_they_come,
   published,  // largest first to replicas; then microbatches fill the intervals of the first stage

@@ -34,8 +34,8 @@ struct chain_plan {
   }
 };
 
-// The parts of a chain take this on a cluster. Seconds of work are FLOPs over the share of a device's peak
-// that products of such a width reach.
+// The costs are what the parts of a chain take on a cluster. Seconds of work are FLOPs over the share of a
+// device's peak that products of such a width reach.
 class chain_costs {
  public:
   constexpr chain_costs(const chain_model& model, const cluster_facts& on, index samples)

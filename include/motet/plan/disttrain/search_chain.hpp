@@ -8,7 +8,7 @@
 
 namespace motet {
 
-// One of these sets of rules looks for a plan of a chain.
+// The search names the rules that look for a plan of a chain.
 enum class chain_search {
   disttrain,     // ranks of its own for each part, by the published stage-time model, solved in whole numbers
   megatron,      // one pipeline: a stage each for encoder and generator, one tensor degree for all

@@ -80,7 +80,7 @@ struct grid_3d {
   friend constexpr bool operator==(const grid_3d&, const grid_3d&) = default;
 };
 
-// Devices are so fast with these models, and their arithmetic waits so long.
+// The rates say how fast devices are with these models, and what keeps their arithmetic waiting.
 struct filled_rates {
   double language = 0.435, encoder = 0.354;               // of the peak that products reach
   double language_backward = 3, encoder_backward = 1.43;  // of a forward: with it made again, and without

@@ -19,7 +19,7 @@ struct time_slot {
   double length() const { return end - start; }
 };
 
-// The language model's pipeline leaves these gaps of a step, in seconds from its start: the gathering of
+// Gaps are what the language model's pipeline leaves of a step, in seconds from its start: the gathering of
 // weights comes first.
 struct pipeline_gaps {
   double seconds = 0;                          // of the step, with what comes before and behind

@@ -20,7 +20,7 @@ namespace motet {
 // The microbatches of a replica run in this order: of each turn the microbatch that has it.
 using microbatch_order = list<std::int32_t>;
 
-// Microbatches of unequal size take these times on the stages of a pipeline, in any one unit of time.
+// The times say what microbatches of unequal size take on the stages of a pipeline, in any one unit of time.
 struct microbatch_times {
   std::int32_t stages = 0, microbatches = 0;
   list<double> forward;   // of each (stage, microbatch), all microbatches of stage 0 first
@@ -184,8 +184,8 @@ inline microbatch_order fill_intervals(const microbatch_times& times) {
   return order;
 }
 
-// The search for a better order stops at these. Ranks that stop by `seconds` may end with different orders:
-// then one of them looks, and tells the others.
+// The limits say when to stop looking for a better order. Ranks that stop by `seconds` may end with different
+// orders: then one of them looks, and tells the others.
 struct swap_limits {
   std::int32_t tries = 200;
   double seconds = std::numeric_limits<double>::infinity();

@@ -9,7 +9,7 @@
 
 namespace motet {
 
-// Each place of a step's list gets the sample of this number: a permutation of the step's samples.
+// An order says which sample of a step comes to each place of its list: a permutation of the step's samples.
 using sample_order = list<std::int32_t>;
 
 // Headers tell of a step's samples, before one of them is looked at, what each brings to every module.

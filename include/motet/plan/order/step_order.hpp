@@ -6,8 +6,8 @@
 
 namespace motet {
 
-// The samples of a step take these times forward on each stage of a pipeline, in any one unit of time; the
-// backward of a stage is `backward` times as long.
+// The times say what the samples of a step take forward on each stage of a pipeline, in any one unit of time;
+// the backward of a stage is `backward` times as long.
 struct sample_times {
   std::int32_t stages = 0, samples = 0;
   list<double> forward;  // of each (stage, sample), all samples of stage 0 first

@@ -11,7 +11,7 @@ namespace motet {
 // value() is the plan that a constant function would return.
 namespace strategy {
 
-// The words of one module come to this.
+// `spoken` is what the words of one module come to.
 struct spoken {
   module_plan module;
   degrees split;
@@ -52,7 +52,7 @@ using context = split<&degrees::context, Ways>;
 template <std::int32_t Ways>
 using tensor = split<&degrees::tensor, Ways>;
 
-// Its samples go through it so; module_plan says what each number means.
+// These words say how its samples go through it; module_plan says what each number means.
 template <int Count>
 using microbatches = number<&module_plan::microbatches, Count>;
 template <int Count>

@@ -7,7 +7,8 @@
 
 namespace motet {
 
-// A tower takes this in a step with joins: until the first one, from each to the next, and behind the last.
+// The seconds are what a tower takes in a step with joins: until the first one, from each to the next, and
+// behind the last.
 struct phase_seconds {
   double lead = 0, steady = 0, drain = 0;
   friend constexpr bool operator==(const phase_seconds&, const phase_seconds&) = default;

@@ -147,9 +147,9 @@ class plan_searcher {
     }
   }
 
-  // Some towers that share ranks, or one by itself, can do this: on every number of ranks what nothing on as
-  // many or fewer ranks beats. Hosts are numbers of all towers, points come in the order of the members.
-  // Groupings have most groups in common.
+  // A group is what some towers that share ranks, or one by itself, can do: on every number of ranks what
+  // nothing on as many or fewer ranks beats. Hosts are numbers of all towers, points come in the order of the
+  // members. Groupings have most groups in common.
   struct group {
     list<plan_sketch> choices;
     index considered = 0;

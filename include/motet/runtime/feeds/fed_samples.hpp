@@ -6,7 +6,8 @@
 
 namespace motet {
 
-// The feeds of a program carry these samples, once it is known how modules cut the samples of a step.
+// This knows which samples the feeds of a program carry, once it is known how modules cut the samples of a
+// step.
 class fed_samples {
  public:
   fed_samples(const program& of, const stage_groups& groups, const list<sample_split>& splits)

@@ -90,7 +90,7 @@ struct owned_elements {
   index seconds = 0;  // likewise, of the second of both; below 0: they have none
 };
 
-// A rank does this for a stage besides its own gradients.
+// A share is what a rank does for a stage besides its own gradients.
 struct update_share {
   std::vector<owned_elements> owned;  // ascend
   // whose squares it tells, so that each element of the model is counted once; ascend

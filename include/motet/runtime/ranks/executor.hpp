@@ -13,8 +13,9 @@
 
 namespace motet {
 
-// An instruction runs one function on its rank, of those that the compiler makes for each (module,
-// operation), on a stage. The result is false when it cannot yet: call again when something has arrived.
+// An action is what an instruction does on its rank: one function for each (module, operation), made by the
+// compiler, and the stage that it works on. The result is false when it cannot go on yet: call again when
+// something has arrived.
 struct action {
   bool (*run)(void* stage, const instruction& it, std::int32_t number) = nullptr;
   void* stage = nullptr;

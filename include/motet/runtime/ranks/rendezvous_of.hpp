@@ -7,8 +7,8 @@
 
 namespace motet {
 
-// Rank 0 listens there, in words of the environment; empty: nobody says. They are MASTER_ADDR and
-// MASTER_PORT, or what the launcher that is believed calls them.
+// A meeting place is where rank 0 listens, in words of the environment; empty: nobody says. They are
+// MASTER_ADDR and MASTER_PORT, or what the launcher that is believed calls them.
 struct meeting_place {
   std::string address, port;
 };

@@ -11,7 +11,8 @@
 
 namespace motet {
 
-// An identity must be the same on all ranks of a run, before they wait for each other for the first time.
+// An identity is what must be the same on all ranks of a run, before they wait for each other for the first
+// time.
 class run_identity {
  public:
   // An item is such as "model", "{...}". Long texts are compared and told by their checksum.

@@ -6,7 +6,7 @@
 
 namespace motet {
 
-// Several ranks write a checkpoint together; this is one of them.
+// A writer is one of the ranks that make a checkpoint together.
 struct checkpoint_writer {
   std::filesystem::path run;
   std::string name;   // of the model

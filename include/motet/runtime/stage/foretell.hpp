@@ -9,7 +9,7 @@
 
 namespace motet {
 
-// A machine does this in a second, for one rank.
+// The rates are what a machine does in a second, for one rank.
 struct machine_rates {
   double flops = 1e11;
   double bytes = 1e10;  // moved, within a rank or between two

@@ -55,7 +55,7 @@ struct model_outline {
   }
 };
 
-// A loss does these, whatever its type (model/join.hpp says what each means).
+// The table has what a loss does, whatever its type (model/join.hpp says what each means).
 template <class Context, class Numbers>
 struct loss_table {
   using master = typename Numbers::master;

@@ -79,8 +79,8 @@ struct stage_ends {
   matrix<stream> copies{};
 };
 
-// A stage's forward keeps this for its backward: views of memory that is reserved elsewhere, in a type that
-// its net alone knows.
+// Kept views are what a stage's forward keeps for its backward: views of memory that is reserved elsewhere,
+// in a type that its net alone knows.
 class kept_views {
  public:
   kept_views() = default;
@@ -103,8 +103,8 @@ class kept_views {
   std::vector<word> words_;
 };
 
-// A stage of a net does these, whatever the net: the only place where the runtime meets the net's type.
-// Microbatches are those that the outline made.
+// The table has what a stage of a net does, whatever the net: the only place where the runtime meets the
+// net's type. Microbatches are those that the outline made.
 template <class Context, class Numbers>
 struct net_table {
   using ends = stage_ends<Numbers>;

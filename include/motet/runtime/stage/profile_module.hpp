@@ -13,7 +13,7 @@
 
 namespace motet {
 
-// A module is measured at these degrees and samples, for so long.
+// The options say where a module is measured, and how long.
 struct profile_options {
   std::vector<std::int32_t> degrees = {1};
   std::vector<index> samples = {8, 16, 32};

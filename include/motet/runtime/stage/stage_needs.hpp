@@ -9,7 +9,7 @@
 
 namespace motet {
 
-// A stage stands here in a program, which asks this of it.
+// The position says where a stage stands in a program, and what the program asks of it.
 struct stage_position {
   const char* name = "";  // of its module
   std::int32_t rank = 0;

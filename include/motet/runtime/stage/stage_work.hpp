@@ -7,7 +7,7 @@
 
 namespace motet {
 
-// A rank does and moves this for one microbatch at one stage, found without computing.
+// The work is what a rank does and moves for one microbatch at one stage, found without computing.
 struct stage_work {
   double forward = 0, backward_input = 0, backward_weight = 0;  // FLOPs
   // of the rows that go on behind the stage, and of the gradients that go back before it

@@ -6,9 +6,9 @@
 
 namespace motet {
 
-// Each stage of a program needs so many boundary buffers, for rows that came in and are still read, and rows
-// that wait to be taken by another rank. With so many the program runs to its end whatever the speed of its
-// ranks: that is played, not guessed.
+// The counts say how many boundary buffers each stage of a program needs: for rows that came in and are still
+// read, and for rows that wait to be taken by another rank. With so many the program runs to its end whatever
+// the speed of its ranks: that is played, not guessed.
 struct buffer_counts {
   // Each place has counts by kind of message: 0 first forwards, 1 replays, 2 backward.
   list<std::int32_t> in[3];

@@ -43,7 +43,7 @@ struct network {
   }
 };
 
-// The instructions of a program take these.
+// The table has what the instructions of a program take.
 struct cost_table {
   list<stage_cost> stages;  // of each of the program's places
   // of each (stage, microbatch) cell; empty: 1 for all. For microbatches of unequal size

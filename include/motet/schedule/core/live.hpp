@@ -5,7 +5,7 @@
 
 namespace motet {
 
-// An instruction changes the count of microbatches that its stage keeps for backward by this.
+// The change is what an instruction does to the count of microbatches that its stage keeps for backward.
 constexpr int live_change(op what) {
   switch (what) {
     case op::forward:

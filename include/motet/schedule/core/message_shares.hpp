@@ -5,8 +5,8 @@
 
 namespace motet {
 
-// A message brings this share of a microbatch's rows, where modules cut samples unlike: as much as both ends
-// have of each other's samples. Elsewhere messages bring all rows.
+// The shares say how much of a microbatch's rows a message brings, where modules cut samples unlike: as much
+// as both ends have of each other's samples. Elsewhere messages bring all rows.
 class message_shares {
  public:
   constexpr explicit message_shares(const program& of)

@@ -6,8 +6,8 @@
 
 namespace motet {
 
-// Each voice of a score sings so often: replicas have samples of their own, and some ranks compute every
-// stage of each together.
+// A spread says how often each voice of a score sings: replicas have samples of their own, and some ranks
+// compute every stage of each together.
 struct voice_spread {
   std::int32_t replicas = 1;
   std::int32_t shards = 1;

@@ -6,7 +6,7 @@
 
 namespace motet {
 
-// Some modules of a score go into the gaps that the others leave.
+// A filling says which modules of a score go into the gaps that the others leave.
 struct filling {
   list<std::uint8_t> modules;  // of each: whether it does
   cost_table costs;            // of the score's places

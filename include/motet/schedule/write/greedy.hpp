@@ -5,8 +5,8 @@
 
 namespace motet {
 
-// A device chooses by habit where there is a choice. Which is best depends on the times, so zero-bubble
-// builders try them all.
+// The habits say how a device chooses where there is a choice. Which is best depends on the times, so
+// zero-bubble builders try them all.
 struct greedy_habits {
   // behind a backward comes a forward: until it is there, weight parts run, and other backwards wait
   bool in_turn = false;

@@ -14,7 +14,7 @@ namespace {
 constexpr std::int32_t parts = 6;
 const list<double> work{1, 5, 2, 7, 3, 3};
 
-// Places take these in truth: seconds of their own, seconds for a unit of work, and the shares of both
+// The truth is what places take: seconds of their own, seconds for a unit of work, and the shares of both
 // backward parts.
 struct truth {
   double fixed, slope, input, weight;

@@ -72,7 +72,7 @@ class bounded_run {
   }
   std::int32_t head(std::size_t l) const { return graph_.order[at_[l]]; }
 
-  // The rows that an instruction makes go here; kind -1: nowhere.
+  // `outgoing` says where the rows go that an instruction makes; kind -1: nowhere.
   struct outgoing {
     int kind = -1;
     motet::index target = 0;

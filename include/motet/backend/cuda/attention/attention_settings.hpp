@@ -17,7 +17,7 @@
 
 namespace motet::cuda {
 
-// These say how attention is computed. They are a part of the engine, to be set before the first step.
+// The settings say how attention is computed. They are a part of the engine, to be set before the first step.
 struct attention_settings {
   explicit attention_settings(engine&) {}
   bool library = MOTET_CUDNN_ATTENTION != 0;  // false: own kernels alone

@@ -3,8 +3,8 @@
 
 #include <motet/meta/config.hpp>
 
-// A kernel knows the block that runs it by this. A kernel is a function object; its members are its
-// arguments, and its call takes the thread that runs:
+// A kernel knows the block that runs it by the thread that its call takes. A kernel is a function object; its
+// members are its arguments, and its call takes the thread that runs:
 //
 //   struct scale {
 //     float* x; index count; float by;

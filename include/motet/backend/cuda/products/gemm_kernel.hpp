@@ -19,8 +19,8 @@ struct gemm_operand {
 
 namespace detail {
 
-// A block's tile has this of the products that a launch makes: rows of a and of the output, and the part of
-// k, of one of several products.
+// A share is what a block's tile has of the products that a launch makes: rows of a and of the output, the
+// part of k, and which of several products it is of.
 struct tile_share {
   index begin = 0, end = 0, first_k = 0, last_k = 0, group = 0;
 };

@@ -16,8 +16,8 @@
 
 namespace motet::cuda {
 
-// These say how products of matrices are taken. They are a part of the engine, to be set before the first
-// step.
+// The settings say how products of matrices are taken. They are a part of the engine, to be set before the
+// first step.
 struct product_settings {
   explicit product_settings(engine&) {}
   bool library = MOTET_CUBLASLT != 0;  // false: own kernels alone

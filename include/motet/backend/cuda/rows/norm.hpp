@@ -178,9 +178,9 @@ struct norm_rows_backward {
   }
 };
 
-// Rows are shared out so: a thread has 8 columns, and the blocks are as many as an H200 runs at once, whose
-// multiprocessors have registers for 768 threads of mixed_bf16. These are fixed numbers, so that the order of
-// sums follows from the shape alone.
+// The shape says how rows are shared out: a thread has 8 columns, and the blocks are as many as an H200 runs
+// at once, whose multiprocessors have registers for 768 threads of mixed_bf16. These are fixed numbers, so
+// that the order of sums follows from the shape alone.
 struct norm_backward_shape {
   static constexpr index columns = 8, most_width = 512 * columns;
   int threads;

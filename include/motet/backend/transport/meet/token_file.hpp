@@ -17,7 +17,7 @@
 
 namespace motet {
 
-// Nobody can guess this token.
+// A fresh token is one that nobody can guess.
 inline std::string fresh_token() {
   std::random_device source;
   std::string digits;
