@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What plans of this library do that those of the paper on DistMM cannot, in numbers: docs/results.md,
-// "Beyond the paper". The numbers are counters of each row and none of them is measured: plans are made,
-// proven and simulated for the paper's cluster. What is measured is the time that this takes.
+// Plans of this library do what those of the paper on DistMM cannot; this tells it in numbers:
+// docs/results.md, "Beyond the paper". The numbers are counters of each row and none of them is measured:
+// plans are made, proven and simulated for the paper's cluster. Only the time that this takes is measured.
 //
 //   bench_beyond [flags of Google Benchmark]
 #include "suite.hpp"
@@ -45,7 +45,7 @@ std::string ways(const plan& of) {
   return out;
 }
 
-// Proven and simulated, or the reason why not.
+// A plan is proven and simulated, or the reason why not is told.
 run_forecast play(const plan& of, const model_shape& model, const cluster_facts& on, index samples,
                   const estimate_options& options = {}) {
   run_forecast out;
@@ -122,7 +122,7 @@ void hidden_sync() {
           });
 }
 
-// What comes to the busiest rank and into the busiest node for one loss over 32768 pairs.
+// Counts what comes to the busiest rank and into the busiest node for one loss over 32768 pairs.
 void exchange() {
   struct way {
     const char* name;

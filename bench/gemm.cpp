@@ -36,7 +36,7 @@ double rate_of_peak(const Call& tile, double flops) {
   return 1e-9 * tiles * flops / took.least();
 }
 
-// Of the tile that multiplies numbers of type T, where bf16 is widened the one of float.
+// The peak is that of the tile that multiplies numbers of type T; where bf16 is widened, of the one of float.
 template <class T>
 double peak() {
   // A panel stays within 24 KiB.
@@ -131,7 +131,7 @@ void compare(benchmark::State& state, const shape& of) {
   const product their({m, n, k, left.stride, right.stride, n, a_transposed, b_transposed, accumulate,
                        data_type_of<T>, data_type_of<T>, data_type_of<Out>});
   const buffer<std::byte> their_scratch(their.scratch_bytes() + 1);
-  // What does not agree is not worth timing.
+  // A product that does not agree is not worth timing.
   their(a.data(), same.data(), theirs.data(), their_scratch.data());
   double worst = 0;
   for (count i = 0; i < m * n; ++i)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What a language model says in a second, beside what memory allows: one row reads all weights of the blocks
-// and of the last product once, so no token takes less time than a plain read of these bytes by the same
-// threads. Width 512, 8 blocks of 8 heads, SwiGLU of 1,408, a vocabulary of 8,192.
+// Counts what a language model says in a second, beside what memory allows: one row reads all weights of the
+// blocks and of the last product once, so no token takes less time than a plain read of these bytes by the
+// same threads. Width 512, 8 blocks of 8 heads, SwiGLU of 1,408, a vocabulary of 8,192.
 //
 //   bench_generate [--threads N] [--precision fp32|bf16] [--prompt N] [--tokens N] [--rounds N]
 #include <motet/format/json_write.hpp>
@@ -65,7 +65,7 @@ void run(const options& given) {
   for (std::size_t i = 0; i < prompt.size(); ++i) prompt[i] = static_cast<std::int32_t>(draws.below(i, 8192));
   cpu::device device(given.threads);
   speaker<talk, Numbers> says(device, weights.data());
-  // What a row reads: blocks and tail, in the type that products read.
+  // A row reads blocks and tail, in the type that products read.
   const index count = talk::parameter_size - talk::logits::body_at;
   constexpr bool rounded = std::is_same_v<typename Numbers::value, bf16>;
   const buffer<bf16> copy(rounded ? count : 0);

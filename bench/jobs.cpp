@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one event takes motet's policy on 1,280 devices of four kinds: a job comes or ends, and who gets what is
+// Times one event of motet's policy on 1,280 devices of four kinds: a job comes or ends, and who gets what is
 // chosen anew for all, while as many run or wait as are asked for.
 //
 //   bench_jobs [flags of Google Benchmark]
@@ -16,8 +16,8 @@ namespace {
 
 using namespace motet;
 
-// Five models on all kinds. Alike: equal work, and speeds by one curve, so that hundreds of choices are worth the
-// same; else as they are drawn.
+// Five models on all kinds. Alike: equal work, and speeds by one curve, so that hundreds of choices are worth
+// the same; else as they are drawn.
 iteration_times times_on(const job_cluster& cluster, bool alike) {
   iteration_times out;
   for (std::size_t k = 0; k < cluster.kinds.size(); ++k)

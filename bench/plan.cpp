@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan for thousands of ranks costs before anything runs: to write its order, to prove and compile it,
-// to check the program.
+// Times what a plan for thousands of ranks costs before anything runs: to write its order, to prove and
+// compile it, to check the program.
 //
 //   bench_plan [--replicas 64] [flags of Google Benchmark]
 //       of the light module; the heavy one has three quarters as many, of 64 ranks each

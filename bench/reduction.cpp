@@ -18,7 +18,7 @@ namespace {
 using namespace motet;
 using reduction = gradient_reduction<float, local::group, cpu::context>;
 
-// What the ranks of one run share.
+// A meeting is what the ranks of one run share.
 struct meeting {
   std::vector<std::vector<std::int32_t>> everyone;
   local::world all;
@@ -43,7 +43,6 @@ void poll(local::endpoint& end, Done&& done) {
   }
 }
 
-// What one rank does.
 void reduce(benchmark::State& state, motet::index mib, motet::index bucket_kib, bool shards) {
   const motet::index size = mib << 18;
   const buffer<float> gradients(size), weights(size);

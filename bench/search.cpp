@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a search for a plan takes on one core, from 8 to 4096 devices, and what planning a cell of a job takes.
+// Times a search for a plan on one core, from 8 to 4096 devices, and the planning of a cell of a job.
 //
 //   bench_search [--finalists 24] [flags of Google Benchmark]        plans that are simulated, about
 #include "suite.hpp"

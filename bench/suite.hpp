@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the benchmarks share beside Google Benchmark: calls that take turns, and a main() with options of
+// The benchmarks share this beside Google Benchmark: calls that take turns, and a main() with options of
 // their own. The library's flags say what runs, how long, how often and where the numbers go;
 // bench/compare.py reads two of its JSON files.
 #include <motet/backend/cpu/device/kernel_choice.hpp>
@@ -31,9 +31,9 @@ inline double thread_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// What one of several calls took in each iteration. The calls of an iteration follow each other at once,
-// because the clock of a machine moves by more than the difference between them: what counts is the median of
-// the ratios of neighbours.
+// A series has what one of several calls took in each iteration. The calls of an iteration follow each other
+// at once, because the clock of a machine moves by more than the difference between them: what counts is the
+// median of the ratios of neighbours.
 class series {
  public:
   explicit series(double (*clock)() = wall_seconds) : clock_(clock) {}
@@ -80,7 +80,7 @@ class series {
   std::vector<double> values_;
 };
 
-// What each iteration takes is what the body says by SetIterationTime.
+// The body says by SetIterationTime what each iteration takes.
 template <class Body, class... Arguments>
 benchmark::internal::Benchmark* add(const std::string& name, Body&& body, Arguments&&... arguments) {
   return benchmark::RegisterBenchmark(name.c_str(), std::forward<Body>(body),

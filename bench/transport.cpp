@@ -132,7 +132,7 @@ class pinned {
   cpu_set_t before_;
 };
 
-// What the threads of one run share.
+// A meeting is what the threads of one run share.
 struct meeting {
   motet::local::world all;
   motet::local::group_set set;
@@ -157,7 +157,8 @@ void between_threads(benchmark::State& state, const ours<motet::local::group>& i
   bench::series call, copy;
   for (auto _ : state) {
     here->together.arrive_and_wait();
-    // What the neighbour has, as far as memory goes, so that both have to fetch from another processor.
+    // Each copies what the neighbour has, as far as memory goes, so that both have to fetch from another
+    // processor.
     const room& neighbour = *here->rooms[static_cast<std::size_t>((rank + 1) % ranks)];
     copy.take([&] {
       std::memcpy(memory.other.data(), neighbour.from.data(), static_cast<std::size_t>(moved));

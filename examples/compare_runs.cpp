@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Draws the curves of several training runs over the same axes, and tells what they came to and which of their
-// settings differ.
+// Draws the curves of several training runs over the same axes, and tells what they came to and which of
+// their settings differ.
 #include <motet/tools/exit_code.hpp>
 #include <motet/tools/options.hpp>
 #include <motet/tools/run_charts.hpp>

@@ -92,7 +92,7 @@ void run(const options& given) {
   } else {
     save_pairs(given, describe_as_hf_clip(from.description()), weights);
   }
-  // Of a run whose data have words.
+  // The vocabulary goes along where the run's data have words.
   std::error_code absent;
   if (const auto words = from.path().parent_path() / "tokenizer.json"; std::filesystem::exists(words, absent))
     write_file(std::filesystem::path(given.output) / "tokenizer.json", read_text(words.string()));

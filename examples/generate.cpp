@@ -112,7 +112,7 @@ void run(const settings& s) {
     if (std::find(ends.begin(), ends.end(), token) != ends.end()) return false;
     // A model may hold more tokens than its vocabulary has.
     if (token < words.size()) heard.push_back(token);
-    // What a token adds may depend on those before it.
+    // The letters that a token adds may depend on those before it.
     std::string all = words.decode(heard);
     if (all.size() > told.size()) std::fwrite(all.data() + told.size(), 1, all.size() - told.size(), stdout);
     std::fflush(stdout);

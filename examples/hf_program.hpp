@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-// What programs that read or write Hugging Face models do alike: words to flags, errors to exit codes.
+// Programs that read or write Hugging Face models do these alike: words to flags, errors to exit codes.
 namespace motet {
 
 // Calls take(flag, value) for every flag, where value() is the word behind it. It says whether there is such

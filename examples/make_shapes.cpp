@@ -126,7 +126,7 @@ class maker {
     ++mixed_;
   }
 
-  // On a terminal a line that changes, in a file one line for each tenth.
+  // A terminal shows a line that changes, a file has one line for each tenth.
   void progress() const {
     if (given_.quiet) return;
     if (terminal_) {

@@ -178,7 +178,7 @@ int run(int count, const char* const* words) {
              : given.list_clusters ? names_of_clusters()
                                    : answer_to(given);
     } catch (const error& problem) {
-      // What was asked cannot be answered.
+      // The question cannot be answered.
       std::fprintf(stderr, "plan_cluster: %s\n", problem.what());
       return 2;
     }

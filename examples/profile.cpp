@@ -90,7 +90,7 @@ void run(settings s) {
   found.activation_bytes = half ? 2 : 4;
   for (const measured_model& each : models)
     if (each.name == s.model) found.modules = each.measure(s.how, half);
-  // What a block did is possible, whatever a large product took while others had the processors.
+  // The rate of a block is possible, whatever a large product took while others had the processors.
   double& peak = half ? machine.device.half_flops : machine.device.single_flops;
   for (const module_profile& each : found.modules)
     for (const profile_point& at : each.points) peak = std::max(peak, rate_of(each.of, at));

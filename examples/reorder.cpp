@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// From what samples of a step cost to an order of them: who gets which, which share a microbatch, and in
+// Finds an order of a step's samples from what they cost: who gets which, which share a microbatch, and in
 // which turn they run, with the times of the order, of orders by chance, and of none that can be less.
 #include "reorder/settings.hpp"
 
@@ -163,7 +163,7 @@ int run(int count, const char* const* words) {
       if (!read_settings(count, words, given)) return 0;
       text = text_for(given);
     } catch (const error& problem) {
-      // What was asked cannot be answered.
+      // The question cannot be answered.
       std::fprintf(stderr, "reorder: %s\n", problem.what());
       return 2;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What a pipeline schedule costs: reads or writes one, checks it, simulates it, draws it, and runs it in real
-// time with waits for computations.
+// Shows what a pipeline schedule costs: reads or writes one, checks it, simulates it, draws it, and runs it
+// in real time with waits for computations.
 #include "schedule_explorer/filled.hpp"
 #include "schedule_explorer/settings.hpp"
 #include "schedule_explorer/summary.hpp"
@@ -144,7 +144,7 @@ int run(int count, const char* const* words) {
     return read_settings(count, words, given) ? explore(given) : 0;
   } catch (const error& problem) {
     std::fprintf(stderr, "%s\n", problem.what());
-    // What is wrong with the command line: 2. Everything else: 1.
+    // The status is 2 where something is wrong with the command line, else 1.
     const std::string_view code = problem.code();
     return code.starts_with("MT-X") || code.starts_with("MT-P") ? 2 : 1;
   } catch (const std::exception& problem) {

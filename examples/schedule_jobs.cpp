@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Which job gets which devices: plays a trace on a cluster of several kinds of devices by one of eleven
-// policies, and tells how long jobs took, as text, as JSON or as a page, or writes for Slurm, Kueue or Fluxion
-// what is decided at one time, or decides by what it is told as things happen.
+// Decides which job gets which devices: plays a trace on a cluster of several kinds of devices by one of
+// eleven policies, and tells how long jobs took, as text, as JSON or as a page, or writes for Slurm, Kueue or
+// Fluxion what is decided at one time, or decides by what it is told as things happen.
 #include "schedule_jobs/answer.hpp"
 #include "schedule_jobs/emit.hpp"
 #include "schedule_jobs/inputs.hpp"
@@ -23,8 +23,8 @@ double seconds_since(std::chrono::steady_clock::time_point then) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
 }
 
-// As published: jobs that Crius finishes and this policy does not count with the longest time of this policy,
-// of Crius and of first come, first served.
+// The publication counts jobs that Crius finishes and this policy does not with the longest time of this
+// policy, of Crius and of first come, first served.
 double padded(const answer& of, const iteration_times& times, const data_parallel_memory& memory) {
   const job_outcome& own = of.played.outcome;
   double longest = largest_of(own.finished);
@@ -116,7 +116,7 @@ int run(int count, const char* const* words) {
       if (given.for_cluster()) files = files_for(given, read_inputs(given));
       else text = text_for(given);
     } catch (const error& problem) {
-      // What was asked cannot be answered.
+      // The question cannot be answered.
       std::fprintf(stderr, "schedule_jobs: %s\n", problem.what());
       return 2;
     }

@@ -10,14 +10,14 @@
 
 namespace motet::train_clip {
 
-// Null where the program was linked without one.
+// Each is null where the program was linked without it.
 [[gnu::weak]] std::unique_ptr<session> make_quick(const session_request& wanted);
 [[gnu::weak]] std::unique_ptr<session> make_tiny(const session_request& wanted);
 [[gnu::weak]] std::unique_ptr<session> make_small(const session_request& wanted);
 [[gnu::weak]] std::unique_ptr<session> make_b16(const session_request& wanted);
 [[gnu::weak]] std::unique_ptr<session> make_l14(const session_request& wanted);
 
-// The same on GPUs, in units that nvcc compiles.
+// These are on GPUs, in units that nvcc compiles.
 [[gnu::weak]] std::unique_ptr<session> cuda_quick(const session_request& wanted);
 [[gnu::weak]] std::unique_ptr<session> cuda_tiny(const session_request& wanted);
 [[gnu::weak]] std::unique_ptr<session> cuda_small(const session_request& wanted);

@@ -10,7 +10,7 @@
 
 namespace motet::train_vlm {
 
-// Null where the program was linked without one.
+// Each is null where the program was linked without it.
 [[gnu::weak]] std::unique_ptr<session> make_say_quick(const session_request& wanted);
 [[gnu::weak]] std::unique_ptr<session> make_say_small(const session_request& wanted);
 

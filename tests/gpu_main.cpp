@@ -13,7 +13,7 @@ int main(int count, char** arguments) {
     std::printf("skipped: %s\n", status != cudaSuccess ? cudaGetErrorString(status) : "no GPU is visible");
     return 77;
   }
-  // What a failure is of.
+  // A failure is of this chip, driver and runtime.
   cudaDeviceProp chip;
   int driver = 0, runtime = 0;
   if (cudaGetDeviceProperties(&chip, 0) == cudaSuccess && cudaDriverGetVersion(&driver) == cudaSuccess &&

@@ -32,7 +32,7 @@ struct done_work {
 
 #if defined(MOTET_BENCH_CUPTI)
 
-// What ran on the GPU, as CUPTI tells it. The library is looked for when it is needed, so that programs start
+// CUPTI tells what ran on the GPU. The library is looked for when it is needed, so that programs start
 // without it. Its callbacks know no object, so there is one list.
 class activity {
  public:
@@ -40,7 +40,7 @@ class activity {
     static activity one;
     return one;
   }
-  // Empty, or why nothing can be recorded.
+  // The result is empty, or says why nothing can be recorded.
   std::string begin() {
     if (const std::string missing = load(); !missing.empty()) return missing;
     done_.clear();
@@ -51,7 +51,7 @@ class activity {
         return refused("cuptiActivityEnable", status);
     return {};
   }
-  // What was done so far; the list is empty afterwards.
+  // Returns what was done so far; the list is empty afterwards.
   std::vector<done_work> flush() {
     cudaDeviceSynchronize();
     flush_all_(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);

@@ -59,7 +59,7 @@ void measure(cuda::device& on, const bench::settings& how, bool deterministic) {
     // Both are asked, as each that is wanted counts.
     if (const bool forth = how.wants(name("forward")), back = how.wants(name("backward")); !forth && !back)
       continue;
-    // What backward reads is what forward made, of every copy.
+    // Backward reads what forward made, of every copy.
     own.prepare(own.dry_run([&](cuda::context& ctx) { forward(ctx, 0); }));
     own.run([&](cuda::context& ctx) {
       for (index t = 0; t < 32; ++t) forward(ctx, t);

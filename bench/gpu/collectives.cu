@@ -39,7 +39,7 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// What all ranks of a table share.
+// A hall is what all ranks of a table share.
 struct hall {
   index ranks;
   std::barrier<> together;
@@ -120,7 +120,7 @@ class table {
             group_.all_to_all(bytes_of(from_.data()), byte_parts_, bytes_of(to_.data()), byte_parts_));
       case kind::send_receive: break;
     }
-    // To the next rank, and from the one before.
+    // Rows go to the next rank, and come from the one before.
     const auto me = static_cast<std::int32_t>(rank_), ranks = static_cast<std::int32_t>(all_.ranks),
                before = (me + ranks - 1) % ranks;
     end_.begin_step();
@@ -145,7 +145,7 @@ class table {
     std::vector<float> host(static_cast<std::size_t>(count_));
     for (index i = 0; i < count_; ++i) host[static_cast<std::size_t>(i)] = value(rank_, i);
     const auto bytes = static_cast<std::size_t>(count_) * sizeof(float);
-    // In the order of the rank's stream, whose own work it follows.
+    // The copy is in the order of the rank's stream, whose own work it follows.
     cuda::check(cudaMemcpyAsync((what == kind::all_reduce ? to_ : from_).data(), host.data(), bytes,
                                 cudaMemcpyHostToDevice, end_.on().stream()),
                 "cudaMemcpyAsync");

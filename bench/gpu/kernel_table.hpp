@@ -47,7 +47,7 @@ inline std::string readable_name(const std::string& compiled) {
   for (std::size_t at = 0, depth = 0; at < name.size(); ++at) {
     depth += name[at] == '<' ? 1 : 0;
     depth -= name[at] == '>' && depth > 0 ? 1 : 0;
-    // Not "(anonymous namespace)", with which a name may begin.
+    // A name may begin with "(anonymous namespace)", which is no list of arguments.
     if (name[at] == '(' && depth == 0 && at > 0 && name[at - 1] != ':') name.resize(at);
   }
   while (!name.empty() && name.back() == ' ') name.pop_back();
@@ -59,7 +59,7 @@ struct kernel_row {
   long count = 0;
   double seconds = 0;
 };
-// What takes longest comes first.
+// The kernel that takes longest comes first.
 inline std::vector<kernel_row> by_kernel(const std::vector<done_work>& all) {
   std::map<std::string, kernel_row> found;
   for (const done_work& each : all) {

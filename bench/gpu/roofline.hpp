@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-// What a step takes at least, and what it may be expected to take: from a dry run, which counts what the
-// operations themselves say.
+// A dry run, which counts what the operations themselves say, tells what a step takes at least, and what it
+// may be expected to take.
 namespace motet::bench {
 
 struct chip {

@@ -98,7 +98,7 @@ class training {
         trains_(alone(), options_for(samples, keep_outputs)),
         pinned_(trains_.device().pin(data_.pixels.data(), data_.pixels.size() * sizeof(float))) {}
 
-  // False, with a line that says so, where the GPU has too little memory.
+  // The result is false, with a line that says so, where the GPU has too little memory.
   bool prepare() {
     if (static_cast<std::size_t>(predicted()) > free_) {
       bench::line(
@@ -111,7 +111,7 @@ class training {
   }
 
   void measure(double peak, int turns) {
-    // As in a run, where the host waits for loss and norm of each step, and for the last update at the end.
+    // The host waits for loss and norm of each step, and for the last update at the end, as in a run.
     const auto step = [&](bool graphs, int steps = 1) {
       trains_.device().set_graphs(graphs);
       const auto from = std::chrono::steady_clock::now();
@@ -150,7 +150,7 @@ class training {
         static_cast<double>(predicted()) / (1 << 30));
   }
 
-  // For a runner that alternates two programs.
+  // A runner that alternates two programs calls this.
   void pace() {
     const auto step = [&] {
       const auto from = std::chrono::steady_clock::now();

@@ -46,7 +46,7 @@ struct settings : options {
     return wanted;
   }
 
-  // What bench/peers/alternate.py tells every program; there is one of each here.
+  // bench/peers/alternate.py tells every program these; there is one of each here.
   void offer_pace() {
     flag("--paced", paced, "a step for each line of standard input, for bench/peers/alternate.py");
     choice("--data", data_, {"random"}, "the one kind of inputs");
@@ -58,7 +58,7 @@ struct settings : options {
   index size(index usual, index small) const { return smoke ? small : usual; }
   int turns(int usual) const { return turns_asked > 0 ? static_cast<int>(turns_asked) : smoke ? 2 : usual; }
 
-  // What a program's main() is: the status of body(), or 2 where the command line is not understood, or
+  // A program's main() returns this: the status of body(), or 2 where the command line is not understood, or
   // nothing has the name that was asked for.
   template <class Body>
   int run(int words, const char* const* all, Body&& body) {
@@ -213,7 +213,7 @@ inline timed compare(const std::vector<contender>& all, int turns, double batch 
   std::vector<std::vector<double>> seconds(all.size()), ratios(all.size());
   for (int turn = 0; turn < turns; ++turn) {
     std::vector<double> now(all.size(), 0);
-    // Who comes first takes turns, too.
+    // Contenders take turns in coming first, too.
     for (std::size_t k = 0; k < all.size(); ++k) {
       const std::size_t c = (k + static_cast<std::size_t>(turn)) % all.size();
       now[c] = one(c);
@@ -247,7 +247,7 @@ struct copied_bytes {
   }
   contender on(cuda::device& device) const {
     return {&device, [this](cuda::context& ctx, index turn) {
-              // Back and forth.
+              // Turns copy back and forth.
               cuda::copy(ctx, turn % 2 == 0 ? a.data() : b.data(), turn % 2 == 0 ? b.data() : a.data(),
                          count);
             }};
@@ -259,8 +259,8 @@ inline double copy_rate(cuda::device& on, int turns = 10, index bytes = index{1}
   return 2.0 * static_cast<double>(bytes) / compare({what.on(on)}, turns).seconds[0];
 }
 
-// Which way the operations of all devices took: {"paths": [...]}, and for people the first five that were not
-// the best one.
+// Tells which way the operations of all devices took: {"paths": [...]}, and for people the first five that
+// were not the best one.
 inline void tell_paths(cuda::device& on) {
   std::vector<cuda::taken_path> all = cuda::taken_paths::of_ended_engines();
   for (const cuda::taken_path& each : on.paths()) cuda::add_path(all, each);

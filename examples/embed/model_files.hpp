@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-// What embed does for any model: its options, the list of its weights, token ids from a file.
+// embed does these for any model: its options, the list of its weights, token ids from a file.
 namespace motet::embed {
 
 struct options {
@@ -23,7 +23,7 @@ struct options {
   index batch = 32;
 };
 
-// Null where the program was built for no folder.
+// This is null where the program was built for no folder.
 [[gnu::weak]] void embed_imported(const options& given);
 
 inline std::vector<loaded_tensor> loaded_tensors(const std::vector<parameter>& list, float* to) {

@@ -16,11 +16,11 @@ class saved_tower {
   virtual ~saved_tower() = default;
   virtual index side() const = 0;   // of a picture, in pixels
   virtual index width() const = 0;  // of its features
-  // Of pictures (samples, 3, side, side) to rows (samples, width) of length one.
+  // Makes rows (samples, width) of length one of pictures (samples, 3, side, side).
   virtual void embed(const float* pixels, index samples, float* features) = 0;
 };
 
-// Null where the program was linked without one.
+// Each is null where the program was linked without it.
 [[gnu::weak]] std::unique_ptr<saved_tower> open_quick(const checkpoint& from, int threads);
 [[gnu::weak]] std::unique_ptr<saved_tower> open_tiny(const checkpoint& from, int threads);
 [[gnu::weak]] std::unique_ptr<saved_tower> open_small(const checkpoint& from, int threads);

@@ -34,7 +34,7 @@ class typed_tower final : public saved_tower {
   embedder<fp32, cpu::device> by_{table_of_model<Model, cpu::context, fp32>, device_};
 };
 
-// By the loss that the run was trained with, which has numbers of its own among the weights.
+// The loss that the run was trained with decides, as it has numbers of its own among the weights.
 template <template <class> class Model>
 std::unique_ptr<saved_tower> open_tower(const checkpoint& from, int threads) {
   if (from.model().ends_with("/sigmoid"))

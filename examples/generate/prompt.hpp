@@ -10,7 +10,7 @@
 // Text and files of pictures to tokens and pixels.
 namespace motet::generate {
 
-// What whole patches cover of a picture.
+// The model sees what whole patches cover of a picture.
 inline void show(const std::string& file, const spoken_facts& facts, square_reader& reader, prompt& into) {
   std::vector<float> planes(as_size(3 * facts.side * facts.side));
   reader.read(file, facts.side, facts.colours, planes.data());
@@ -22,8 +22,8 @@ inline void show(const std::string& file, const spoken_facts& facts, square_read
   ++into.pictures;
 }
 
-// Where the model's texts have a token for a picture, that stands in the prompt for each of `files` in order.
-// Else they all come first: before a caption begins, or behind what begins a text of a language model.
+// A token for a picture, where the model's texts have one, stands in the prompt for each of `files` in order.
+// Else pictures all come first: before a caption begins, or behind what begins a text of a language model.
 inline prompt write_prompt(const tokenizer& words, const spoken_facts& facts, const std::string& text,
                            const std::vector<std::string>& files) {
   if (!files.empty() && facts.rows == 0)

@@ -11,7 +11,7 @@
 // A model that speaks, whatever its type. Each is compiled in a unit of its own.
 namespace motet::generate {
 
-// What is known of a model before it is asked.
+// These are known of a model before it is asked.
 struct spoken_facts {
   std::string name;
   index vocabulary = 0, context = 0;
@@ -50,7 +50,7 @@ struct model_request {
   weights_of which = weights_of::last_step;  // of a checkpoint
 };
 
-// Null where the program was linked without one.
+// Each is null where the program was linked without it.
 [[gnu::weak]] std::unique_ptr<spoken_model> make_say_quick(const model_request& wanted);
 [[gnu::weak]] std::unique_ptr<spoken_model> make_say_small(const model_request& wanted);
 [[gnu::weak]] std::unique_ptr<spoken_model> make_imported(const model_request& wanted);

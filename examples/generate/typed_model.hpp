@@ -64,7 +64,7 @@ std::unique_ptr<spoken_model> make_typed(spoken_facts facts, index lead, buffer<
   return std::make_unique<typed_model<Net, fp32>>(std::move(facts), lead, std::move(weights), wanted.threads);
 }
 
-// From a checkpoint of a run, whose modules in their order are the net's parts.
+// The weights come from a checkpoint of a run, whose modules in their order are the net's parts.
 template <class Model, class Net>
 std::unique_ptr<spoken_model> make_saved(index lead, const model_request& wanted) {
   buffer<float> weights(Model::parameter_size);

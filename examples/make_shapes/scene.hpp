@@ -8,7 +8,7 @@
 
 namespace motet::shapes {
 
-// What can be drawn, and its words: the first is the name, the others are synonyms.
+// These can be drawn, and have these words: the first is the name, the others are synonyms.
 
 struct colour {
   const char* words[3];

@@ -10,7 +10,7 @@
 #include <array>
 #include <cmath>
 
-// What is in a set: in a few lines, and on a page to look at before anything is trained.
+// These tell what is in a set, in a few lines, and on a page to look at before anything is trained.
 namespace motet::packing {
 
 // The least, the one in the middle and the greatest of some numbers.

@@ -21,7 +21,7 @@ struct settings {
   std::uint64_t seed = 1;
 };
 
-// False when --help was asked for and printed.
+// The result is false when --help was asked for and printed.
 inline bool read_settings(int count, const char* const* words, settings& to) {
   std::string pictures;
   to.threads = static_cast<index>(std::max(1u, std::thread::hardware_concurrency()));

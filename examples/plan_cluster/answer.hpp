@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <vector>
 
-// What was asked and found, and the words that text, JSON and headers share.
+// An answer has what was asked and found, and the words that text, JSON and headers share.
 namespace motet::plan_cluster {
 
 struct answer {
@@ -29,7 +29,7 @@ inline std::string with_unit(double value, const std::string& unit) {
   const bool none = std::abs(value) < 1e-12;
   std::size_t which = none ? 3 : 0;
   double shown = none ? 0 : value * 1e9;
-  // What rounds to a thousand is one of the next.
+  // A number that rounds to a thousand is one of the next.
   for (; which < most && std::abs(shown) >= 999.5; ++which) shown /= 1000;
   char text[64];
   std::snprintf(text, sizeof text, "%.*f %s%s",
@@ -79,8 +79,8 @@ inline std::string ways_of(const degrees& split) {
   return out.empty() ? "whole" : out;
 }
 
-// How the samples of a tower go through it: "8 microbatches, 2 of 4 kept, remade, zero 1"; what is usual is
-// left out.
+// Says how the samples of a tower go through it: "8 microbatches, 2 of 4 kept, remade, zero 1"; what is usual
+// is left out.
 inline std::string manner_of(const module_plan& of) {
   std::string out;
   const auto put = [&](const std::string& words) { out += ", " + words; };
@@ -103,7 +103,7 @@ inline std::string layout_of(const plan& of) {
   return out;
 }
 
-// Why a plan is not the best one, in a sentence.
+// Says in a sentence why a plan is not the best one.
 inline std::string loss_of(const lost_by& why) {
   if (why.cause == setback::none) return "as fast as the best";
   const bool counts = why.cause == setback::more_ranks;

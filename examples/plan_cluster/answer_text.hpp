@@ -74,7 +74,7 @@ inline std::string module_lines(const module_plan& own, const module_forecast& g
          bytes("activations", gives.bytes.activations) + bytes("features", gives.bytes.features) + "\n";
 }
 
-// What the devices of a node hold: "0-5 picture, 6-7 caption".
+// Says what the devices of a node hold: "0-5 picture, 6-7 caption".
 inline std::string node_line(const plan& of, const std::vector<std::vector<std::uint8_t>>& holds, index first,
                              index last) {
   std::string out;

@@ -9,13 +9,13 @@
 #include <charconv>
 #include <vector>
 
-// What --pin settles before the search: "picture:tensor=2,stages=3", several towers with semicolons between
+// --pin settles these before the search: "picture:tensor=2,stages=3", several towers with semicolons between
 // them.
 namespace motet::plan_cluster {
 
 namespace detail {
 
-// What may be pinned: its range, and the value that leaves it open.
+// A field that may be pinned has its range, and a value that leaves it open.
 struct pin_field {
   std::string_view name;
   std::int32_t tower_pin::*into;

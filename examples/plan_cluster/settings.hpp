@@ -51,7 +51,7 @@ inline std::array<double, 4> read_bytes(const std::string& text) {
 
 }  // namespace detail
 
-// False when --help was asked for and printed.
+// The result is false when --help was asked for and printed.
 inline bool read_settings(int count, const char* const* words, settings& to) {
   std::string bytes;
   bool together = false, apart = false;

@@ -17,7 +17,7 @@ struct settings {
   double encoder = 1, language = 1, generator = 1, backward = 2;
 };
 
-// False when --help was asked for and printed.
+// The result is false when --help was asked for and printed.
 inline bool read_settings(int count, const char* const* words, settings& to) {
   options line(
       "reorder",

@@ -91,7 +91,7 @@ inline void read_filling(const std::string& text, settings& to) {
           " microbatches, not " + std::to_string(copies));
 }
 
-// The same sentence as check() has, in the words of the command line.
+// Refuses by the sentence that check() has, in the words of the command line.
 [[noreturn]] inline void refuse_numbers(const settings& of, const verdict& found) {
   const std::string got = std::to_string(found.got), wanted = std::to_string(found.wanted);
   const std::string by = " for " + of.schedule + " on " + std::to_string(of.numbers.stages) + " stages";
@@ -121,7 +121,7 @@ inline void read_filling(const std::string& text, settings& to) {
   fail(bad_option_value, of.schedule);
 }
 
-// False when --help was asked for and printed.
+// The result is false when --help was asked for and printed.
 inline bool read_settings(int count, const char* const* words, settings& to) {
   index stages = to.numbers.stages, microbatches = to.numbers.microbatches, chunks = 0, group = 0, stash = -1,
         hide = 0, memory = 0;

@@ -15,7 +15,7 @@ json::array numbers_of(const list<rank_time>& ranks, Of of) {
 }
 inline json::array numbers_of(const list<double>& from) { return json::array(from.begin(), from.end()); }
 
-// For each rank, the most (stage, microbatch) pairs kept at once.
+// Each rank keeps at most so many (stage, microbatch) pairs at once.
 inline json::array kept_pairs(const program& of) {
   json::array out;
   for (std::int32_t r = 0; r < of.ranks(); ++r) {
@@ -48,8 +48,8 @@ inline void put_costs(json::object& out, const program& of, const cost_table& co
   out.insert("critical_path", found.critical_path.size());
 }
 
-// How many seconds a unit of time becomes in a real run: so many that a thread's waking up hardly counts,
-// neither against the shortest computation nor against the whole, and not more than half a minute in all.
+// A unit of time becomes so many seconds in a real run that a thread's waking up hardly counts, neither
+// against the shortest computation nor against the whole, and not more than half a minute in all.
 inline double seconds_of_unit(const program& of, const cost_table& costs, double makespan) {
   double shortest = makespan;
   for (const instruction& it : of.instructions)

@@ -12,7 +12,7 @@
 
 namespace motet::schedule_jobs {
 
-// What was played, and its numbers.
+// An answer has what was played, and its numbers.
 struct answer {
   settings asked;
   job_cluster cluster;

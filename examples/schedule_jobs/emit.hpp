@@ -47,7 +47,8 @@ inline void require_own_folder(const std::filesystem::path& of) {
          "--output " + of.string() + " is there and has no decisions.json, so it is not replaced");
 }
 
-// Who runs and who waits after the time that was asked for, as files for the cluster that was asked for.
+// Tells who runs and who waits after the time that was asked for, in files for the cluster that was asked
+// for.
 inline std::vector<emitted_file> files_for(const settings& given, const inputs& from) {
   require_own_folder(given.output);
   const job_site site = site_for(given, from.cluster);

@@ -11,7 +11,7 @@
 
 namespace motet::schedule_jobs {
 
-// What the files of the command line say.
+// Inputs are what the files of the command line say.
 struct inputs {
   job_cluster cluster;
   job_trace trace;

@@ -23,7 +23,7 @@ struct settings {
   index resamples = 0;
   bool list_clusters = false, list_policies = false;
 
-  // Whether files for a real cluster are asked for.
+  // Says whether files for a real cluster are asked for.
   bool for_cluster() const { return emit == "slurm" || emit == "kueue" || emit == "fluxion"; }
 };
 
@@ -37,7 +37,7 @@ inline job_cluster choose_cluster(const std::string& name) {
   return read_job_cluster(read_text(name), name);
 }
 
-// False when --help was asked for and printed.
+// The result is false when --help was asked for and printed.
 inline bool read_settings(int count, const char* const* words, settings& to) {
   std::string mode = "correct", changes = "state";
   index depth = 0;

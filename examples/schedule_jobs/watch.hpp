@@ -18,7 +18,7 @@
 
 namespace motet::schedule_jobs {
 
-// What decisions follow from besides lines: a journal that began with other values is not gone on with.
+// Decisions follow from these besides lines: a journal that began with other values is not gone on with.
 inline json begins_of(const settings& given, const inputs& from, const job_site& site) {
   std::string cluster;
   for (std::size_t k = 0; k < from.cluster.kinds.size(); ++k) {
@@ -37,14 +37,14 @@ inline json begins_of(const settings& given, const inputs& from, const job_site&
   out.set("cluster", checksum_text(cluster));
   out.set("times", given.times == "cells" ? "cells" : sum_of(given.times));
   out.set("models", sum_of(given.models));
-  // Which models and batches may come, where their times are estimated.
+  // The trace says which models and batches may come, where their times are estimated.
   out.set("trace", given.times == "cells" ? sum_of(given.trace) : "none");
   out.set("memory", sum_of(given.memory));
   return out;
 }
 
-// Takes what has come, or waits for it for a moment. There is one wait for the disk for all of it, and nobody is
-// answered before.
+// Takes what has come, or waits for it for a moment. There is one wait for the disk for all of it, and nobody
+// is answered before.
 inline bool step(const settings& given, job_watch& taken, line_feed& feed, line_socket* socket, bool waits) {
   constexpr int look = 50;  // milliseconds from one look into the folder to the next
   const auto now = [] {

@@ -12,19 +12,18 @@
 // left out and no norm at their end, so the whole is a model of LLaVA's form: export_hf writes it.
 namespace motet::train_vlm {
 
-// As many pictures in a sample as there is room for beside 32 rows of text.
+// A sample has as many pictures as there is room for beside 32 rows of text.
 template <vit_config Eye, decoder_config Words>
 inline constexpr index pictures_with =
     std::max<index>(1, (Words.context - 32) / ((Eye.image / Eye.patch) * (Eye.image / Eye.patch)));
-// What trains: an eye, a projector and a language model, modules that each have a place of their own in a
-// plan.
+// An eye, a projector and a language model train, modules that each have a place of their own in a plan.
 template <vit_config Eye, decoder_config Words>
 using say_model =
     model<modules<module<"eye", vit_rows<Eye, false, pictures_with<Eye, Words>>>,
                   module<"glue", projector<Eye.width, Words.width>>,
                   module<"talk", fed_decoder<Words, pictures_with<Eye, Words> * Eye.patches().rows()>>>,
           edge<"eye", "glue">, edge<"glue", "talk">, loss<next_token, "talk">>;
-// What speaks: the same weights in one net.
+// One net with the same weights speaks.
 template <vit_config Eye, decoder_config Words>
 using say_net = seeing_decoder<picture_rows<Eye, false>, projector<Eye.width, Words.width>, Words,
                                pictures_with<Eye, Words>>;
@@ -32,7 +31,7 @@ using say_net = seeing_decoder<picture_rows<Eye, false>, projector<Eye.width, Wo
 // Rows of a picture that are not shown: a class token's.
 constexpr index lead_of(const vit_config& eye) { return eye.pool == pool_kind::first ? 1 : 0; }
 
-// The captions quickstart's: small enough to learn in minutes on two cores.
+// The quickstart of captions trains this, which is small enough to learn in minutes on two cores.
 inline constexpr vit_config say_quick_eye{.image = 64,
                                           .patch = 8,
                                           .width = 128,

@@ -27,7 +27,7 @@ class say_session final : public trained_session<say_session<Device, Eye, Words,
   say_session(const char* name, const session_request& wanted)
       : say_session::trained_session(facts(name), wanted) {}
 
-  // Valid until the next call.
+  // The result is valid until the next call.
   typename say_model<Eye, Words>::batch inputs(const step_input& batch) {
     if (const auto* const pieces = std::get_if<pictured_tokens>(&batch)) {
       const pictured_tokens& all = *pieces;
@@ -80,7 +80,7 @@ class say_session final : public trained_session<say_session<Device, Eye, Words,
 
  private:
   static session_facts facts(const char* name) {
-    // What is known of a language model is what is known of a text tower.
+    // A language model is known as a text tower is.
     constexpr text_config words{.vocabulary = Words.vocabulary,
                                 .context = Words.context - most_pictures * rows_shown,
                                 .width = Words.width,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same model on one rank and spread over four: the plan changes who computes what, not what comes out.
+// One model runs on one rank and spread over four: the plan changes who computes what, not what comes out.
 #include <motet/front/trainer.hpp>
 #include <motet/nn/towers/text.hpp>
 #include <motet/nn/towers/vit.hpp>

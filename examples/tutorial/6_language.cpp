@@ -40,7 +40,7 @@ int main(int argc, char** argv) try {
     if (step == 0 || step == rate.steps - 1) std::printf("step %td  loss %.1f\n", step + 1, done.loss);
   }
 
-  // From the first letters on, always the likeliest next one, until the line ends.
+  // It goes on from the first letters with the likeliest next one, until the line ends.
   const std::vector<float> weights = train.weights();
   speaker<talk> says(train.device(), weights.data());
   const said_tokens said = says.say(std::vector<std::int32_t>{'H', 'o', 'w'}, {.end = '!'});

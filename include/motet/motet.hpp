@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a program needs that trains on processors: nets and models, plans as constants and types, data, launch()
-// and trainer. What is not here, such as a search for plans or weights of other packages, is included by its own
-// name.
+// A program that trains on processors needs these: nets and models, plans as constants and types, data,
+// launch() and trainer. Anything else, such as a search for plans or weights of other packages, is included
+// by its own name.
 #include <motet/data/loader.hpp>
 #include <motet/data/shards.hpp>
 #include <motet/data/tokenizer_file.hpp>

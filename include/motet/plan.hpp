@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Schedules and plans alone, without nets that compute: to write, prove, simulate, draw, read and write them, and
-// to search for the best.
+// Schedules and plans alone, without nets that compute: to write, prove, simulate, draw, read and write them,
+// and to search for the best.
 #include <motet/plan/cells/encoder_home.hpp>
 #include <motet/plan/cells/measured_scale.hpp>
 #include <motet/plan/cells/search_cells.hpp>

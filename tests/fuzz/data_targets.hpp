@@ -12,7 +12,7 @@
 #include <cmath>
 #include <cstdlib>
 
-// What must hold for any bytes whatever: no crash, no hang, no memory out of proportion, and refusals only as
+// Any bytes whatever must bring no crash, no hang, no memory out of proportion, and refusals only as
 // motet::error. Each function aborts when a promise is broken, and returns whether the bytes were accepted.
 
 inline bool fuzz_tar(std::string_view bytes) {

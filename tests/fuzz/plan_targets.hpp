@@ -20,7 +20,7 @@ inline int fuzz_plan_json(std::string_view bytes) {
     return 0;
   }
   if (!(motet::parse_plan(motet::format_plan(made), "again") == made)) std::abort();
-  // What is legal may still be large.
+  // A legal plan may still be large.
   if (made.cluster.ranks > 4096) return 1;
   const motet::list<motet::module_facts> facts{
       {.name = "picture", .layers = 4, .key_heads = 4},

@@ -66,7 +66,7 @@ inline program break_program(program of, damage how, dice& draw) {
   return of;
 }
 
-// What can be wrong with a message between modules.
+// A message between modules can be wrong in these ways.
 enum class feed_damage { late, early, dropped, doubled, swapped, exchanged };
 inline constexpr int feed_damage_count = static_cast<int>(feed_damage::exchanged) + 1;
 

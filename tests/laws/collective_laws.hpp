@@ -10,9 +10,9 @@
 #include <thread>
 #include <vector>
 
-// What every group of ranks keeps, whatever carries its data. Each member calls check_collectives on its own
-// end; the result is a list of what went wrong, empty when all is well. Expectations are computed alone, from
-// the same generator, in the plainest way.
+// Every group of ranks keeps these laws, whatever carries its data. Each member calls check_collectives on
+// its own end; the result is a list of what went wrong, empty when all is well. Expectations are computed
+// alone, from the same generator, in the plainest way.
 namespace motet::laws {
 
 template <class Group>
@@ -55,7 +55,7 @@ class collective_law {
                             static_cast<std::uint64_t>(at);
     return mixed_bits(x);
   }
-  // Of many sizes and both signs, so that the order of a sum shows in its bits.
+  // Numbers are of many sizes and both signs, so that the order of a sum shows in its bits.
   template <class T>
   T real(std::int32_t member, index at) const {
     const std::uint64_t bits = number(member, at);

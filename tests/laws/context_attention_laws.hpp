@@ -149,8 +149,8 @@ struct drawn_attention {
   sequences whole() const { return {static_cast<index>(offsets.size()) - 1, 1, offsets.data()}; }
 };
 
-// What every way to compute attention of rows that are cut keeps; error(problem, how) is its largest error.
-// All shapes and numbers of ranks, in both cuts or in that which suits the mask.
+// Every way to compute attention of rows that are cut keeps this; error(problem, how) is its largest error.
+// All shapes and numbers of ranks are tried, in both cuts or in that which suits the mask.
 template <class T, class Master, class Error>
 void check_context_shapes(const sequences& whole, index most_ranks, bool both_cuts, double tolerance,
                           Error&& error) {
@@ -172,7 +172,7 @@ void check_context_bf16(Error&& error) {
   CHECK(error(attention_problem<bf16, float>({6, 2, 8, mask_kind::causal, 0}, {3, 17, nullptr}),
               {1, 4, true, 1}) <= 0.02);
 }
-// Of drawn problems, whose samples are `shorter` times as short.
+// Problems are drawn, with samples `shorter` times as short.
 template <class Error>
 void check_context_drawn(std::uint64_t seeds, index shorter, Error&& error) {
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
@@ -182,7 +182,7 @@ void check_context_drawn(std::uint64_t seeds, index shorter, Error&& error) {
     CHECK(error(attention_problem<double, double>(drawn.shape, drawn.whole()), drawn.how) <= 1e-12);
   }
 }
-// Beside tensor parallelism, with so many threads, and with nothing to do.
+// Corners are tensor parallelism beside it, so many threads, and nothing to do.
 template <class Error>
 void check_context_corners(index heads, int threads, Error&& error) {
   const attention_shape shape{heads, heads, 8, mask_kind::causal, 0}, no_heads{0, 0, 8, mask_kind::full, 0};

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-// How far what was got is from what was wanted. A check compares it as a number, CHECK(off_by(got, wanted) <=
-// 1e-5), and prints where, what and of how much if it fails: a GPU is at hand for minutes, so one run of a
-// test must tell all that it knows.
+// A deviation says how far what was got is from what was wanted. A check compares it as a number,
+// CHECK(off_by(got, wanted) <= 1e-5), and prints where, what and of how much if it fails: a GPU is at hand
+// for minutes, so one run of a test must tell all that it knows.
 
 namespace motet::laws {
 
@@ -45,12 +45,12 @@ struct deviation {
     most = other.most, got = other.got, wanted = other.wanted;
     place = of + (other.place.empty() ? "" : ", " + other.place);
   }
-  // What may not be, however near the numbers are.
+  // Some things may not be, however near the numbers are.
   void fail(const std::string& why) { most = INFINITY, got = wanted = 0, place = why; }
   void fail(const std::string& why, index found, index expected) {
     most = INFINITY, got = static_cast<double>(found), wanted = static_cast<double>(expected), place = why;
   }
-  // The same elements, measured by another norm.
+  // Another norm measures the same elements.
   deviation measured(double by) const {
     deviation made = *this;
     made.most = std::isnan(by) || std::isinf(most) ? INFINITY : by;
@@ -76,7 +76,6 @@ inline auto in_matrix(index row, index column) {
   return [row, column] { return "row " + std::to_string(row) + ", column " + std::to_string(column); };
 }
 
-// Of two numbers.
 template <class A, class B>
 deviation off_by(A got, B wanted) {
   deviation found;
@@ -85,7 +84,7 @@ deviation off_by(A got, B wanted) {
   return found;
 }
 
-// Of two lists of numbers, `relative` to 1 + |wanted| if so wanted.
+// Two lists may be compared `relative` to 1 + |wanted|.
 template <class A, class B>
 deviation off_by(const std::vector<A>& got, const std::vector<B>& wanted, bool relative = false) {
   deviation found;
@@ -114,7 +113,7 @@ std::vector<bf16> rounded(const std::vector<T>& numbers) {
   return out;
 }
 
-// Whether all is as it was, and if not, what is not: for CHECK(y.gaps_intact()).
+// CHECK(y.gaps_intact()) prints this: whether all is as it was, and if not, what is not.
 struct intact {
   bool all = true;
   std::string broken;

@@ -56,7 +56,7 @@ class golden_file {
   safetensors_file file_;
 };
 
-// What a gradient may be off: the tolerance, or in bf16 as much as PyTorch's own bf16 gradient of this tensor
+// A gradient may be off by the tolerance, or in bf16 by as much as PyTorch's own bf16 gradient of this tensor
 // may be, where the goldens say so.
 inline double allowed_error(const golden_file& file, const std::string& name, const parameter& p,
                             double tolerance) {

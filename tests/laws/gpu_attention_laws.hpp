@@ -47,7 +47,7 @@ grid<double> widened(const grid<T>& x) {
   return out;
 }
 
-// How q, k, v and their gradients lie.
+// q, k, v and their gradients lie in one of these ways.
 enum class attention_layout {
   apart,
   fused,

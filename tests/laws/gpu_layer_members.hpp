@@ -73,7 +73,7 @@ whole_outcome run_on_gpu_ranks(const sequences& whole, way how, std::int32_t mem
   return out;
 }
 
-// Against one rank of the CPU, which computes in the numbers `Reference`.
+// Members are compared with one rank of the CPU, which computes in the numbers `Reference`.
 template <class L, class N, class Reference = N>
 void check_gpu_members(const sequences& whole, std::initializer_list<std::int32_t> counts, double tolerance) {
   const whole_outcome want = run_spread<Reference>(layer_part<L>{whole}, way::whole, 0);

@@ -16,7 +16,7 @@
 
 namespace motet::laws {
 
-// Where the members of a group meet. One that fails stops the others.
+// The members of a group meet here. One that fails stops the others.
 class gpu_board {
  public:
   struct stopped {};
@@ -158,7 +158,7 @@ class gpu_group {
 
 static_assert(collective_group<gpu_group>);
 
-// As gpu_run_foretold, on any engine.
+// This is gpu_run_foretold on any engine.
 template <class Body>
 void gpu_run_foretold_on(cuda::engine& on, const microbatch_spread& is, Body&& body) {
   cuda::context dry;

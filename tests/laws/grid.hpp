@@ -29,7 +29,7 @@ struct grid {
         stride(columns + gap),
         data(static_cast<std::size_t>(row_count * stride + gap + 1), T(mark)) {}
 
-  // Evenly spread in [-scale, scale], plus shift.
+  // Draws numbers evenly spread in [-scale, scale], plus shift.
   grid& random(std::uint64_t seed, double scale = 1, double shift = 0) {
     const random_stream draw(seed, "grid");
     for (index r = 0; r < rows; ++r)
@@ -50,7 +50,7 @@ struct grid {
   matrix<T> view() { return {data.data(), rows, width, stride}; }
   matrix<const T> view() const { return {data.data(), rows, width, stride}; }
 
-  // Whether everything outside the rows still holds the mark.
+  // Says whether everything outside the rows still holds the mark.
   intact gaps_intact() const {
     for (index i = 0; i < static_cast<index>(data.size()); ++i)
       if (const auto found = static_cast<float>(data[static_cast<std::size_t>(i)]);
@@ -76,7 +76,7 @@ deviation distance(const grid<A>& got, const grid<B>& want) {
   return found;
 }
 
-// What rounding allows for a sum of moderate length.
+// Rounding allows this for a sum of moderate length.
 template <class T>
 inline constexpr double tolerance = sizeof(T) == 8   ? 1e-12
                                     : sizeof(T) == 4 ? 2e-5

@@ -11,7 +11,7 @@
 
 #include "deviation.hpp"
 
-// What every join over any members must obey: the loss, its numbers' gradients and those of all features are
+// Every join over any members must obey this: the loss, its numbers' gradients and those of all features are
 // those of one rank with all samples.
 namespace motet::laws {
 
@@ -163,8 +163,8 @@ struct join_problem {
         sheet(program_of(seats, Model::frozen, ranks, static_cast<int>(groups))),
         layout(seats, samples),
         members(sheet) {}
-  // The same seats with other samples, for which all ranks then lie out anew. Microbatches have up to so many
-  // as in `largest`.
+  // The seats get other samples, for which all ranks then lie out anew. Microbatches have up to so many as in
+  // `largest`.
   void change(std::vector<join_seat> to) {
     seats = numbered(std::move(to));
     layout = join_layout(seats, samples);
@@ -290,8 +290,8 @@ class join_rank {
     });
   }
 
-  // Of the step: this rank's parts, and the largest error of its features' gradients, relative to the largest
-  // of the module.
+  // The step gave this rank's parts, and the largest error of its features' gradients, relative to the
+  // largest of the module.
   double loss = 0;
   deviation worst;
   std::vector<double> numbers;

@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-// What every layer must hold to, whatever it computes. A test names a layer and its batches; check_layer,
-// check_embedding and check_tower do the rest.
+// Every layer must hold to these laws, whatever it computes. A test names a layer and its batches;
+// check_layer, check_embedding and check_tower do the rest.
 namespace motet::laws {
 
 using namespace trial;

@@ -5,10 +5,10 @@
 
 #include <memory>
 
-// For tests of the MPI transport, which are built where MPI is: one session for the whole program, alone or
+// Tests of the MPI transport, which are built where MPI is, have one session for the whole program, alone or
 // under mpirun.
 
-// What MPI keeps to the end is not our leak.
+// Memory that MPI keeps to the end is not our leak.
 extern "C" int __lsan_is_turned_off();
 extern "C" int __lsan_is_turned_off() { return 1; }
 

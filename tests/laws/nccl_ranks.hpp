@@ -14,7 +14,7 @@
 
 namespace motet::laws {
 
-// Whether there are so many GPUs; emulated ones always are.
+// Says whether there are so many GPUs; emulated ones always are.
 inline bool has_gpus(std::int32_t count) {
 #if defined(__CUDACC__)
   int found = 0;

@@ -51,7 +51,7 @@ double gradient_error(grid<double>& x, const grid<double>& dx, Loss&& loss) {
   return worst;
 }
 
-// What a loss sum(y * weights) is, with the gradient `weights` on y.
+// This is the loss sum(y * weights), with the gradient `weights` on y.
 inline double weighted_sum(const grid<double>& y, const grid<double>& weights) {
   double sum = 0;
   for (index r = 0; r < y.rows; ++r)

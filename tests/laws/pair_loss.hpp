@@ -13,7 +13,7 @@
 #include <cmath>
 #include <vector>
 
-// What every loss over all pairs of rows must obey, whatever its formula.
+// Every loss over all pairs of rows must obey this, whatever its formula.
 namespace motet::laws {
 
 struct pair_problem {

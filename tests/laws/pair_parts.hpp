@@ -31,7 +31,7 @@ struct pair_cut {
     for (const std::size_t p : order) all.push_back(of.slice(parts[p].begin, parts[p].size()));
     return all;
   }
-  // The same against one piece at a time.
+  // Visits parts of rows against one piece of the others at a time.
   template <class S, class Visit>
   void each_piece(matrix<const S> rows, matrix<const S> others, Visit&& visit) const {
     index first = 0;

@@ -41,8 +41,8 @@ laws::deviation apart(const std::vector<Master>& found, const std::vector<Master
   return worst;
 }
 
-// How far two runs are apart, relative to the way that they went. Not by tensors: rounding turns the sign of
-// a gradient that is zero but for it, and Adam makes a step of that.
+// Two runs are so far apart, relative to the way that they went. Tensors are not told apart, as rounding
+// turns the sign of a gradient that is zero but for it, and Adam makes a step of that.
 inline laws::deviation way_apart(const std::vector<float>& found, const std::vector<float>& wanted,
                                  const std::vector<float>& start) {
   double off = 0, way = 0;

@@ -38,7 +38,7 @@ class plan_maker {
     for (;;) {
       plan made = random_plan(roll_, facts, ranks_ > 0 ? ranks_ : most_ranks_);
       if (ranks_ > 0) made.cluster.ranks = ranks_;
-      // What splits backward makes nothing again.
+      // A schedule that splits backward makes nothing again.
       const bool splits =
           made.schedule.view().starts_with("zb") || made.schedule.view().starts_with("dualpipe");
       bool fits = true;
@@ -131,7 +131,7 @@ void compare(const plan& of) {
   check_steps(many, one, whole, [] {});
 }
 
-// What one plan left another goes on from, as the single rank does.
+// Another plan goes on from what one left, as the single rank does.
 template <class Host>
 void go_on(const plan& first, const plan& second, const std::filesystem::path& run) {
   using trained = pipeline_trainer<towers, cpu::device, fp32, Host>;

@@ -34,7 +34,7 @@ inline std::vector<made_parameter> make_parameters(std::uint64_t seed, std::int3
   }
   return all;
 }
-// What tensor rank `which` of `tensor` holds.
+// Tensor rank `which` of `tensor` holds this.
 inline made_stage stage_of(const std::vector<made_parameter>& all, std::int32_t tensor, std::int32_t which) {
   made_stage found;
   for (std::size_t p = 0; p < all.size(); ++p) {

@@ -19,7 +19,7 @@ void check_rule_table(const Table& table, char letter) {
     CHECK(std::string(row.code).rfind(std::string("MT-") + letter, 0) == 0);
     // The compiler prints the sentence on one line with numbers around it.
     CHECK(std::strlen(row.sentence) <= 140);
-    // What is said beside the sentence has room in the compiler's text.
+    // The remedy has room beside the sentence in the compiler's text.
     CHECK(std::strlen(row.sentence) + std::strlen(row.remedy) <= 300);
   }
 }

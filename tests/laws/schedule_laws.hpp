@@ -16,7 +16,8 @@
 #include <string>
 #include <vector>
 
-// What every schedule must hold to. A test names a schedule and its shapes; check_schedule does the rest.
+// Every schedule must hold to these laws. A test names a schedule and its shapes; check_schedule does the
+// rest.
 namespace motet::laws {
 
 // The standard fixes this generator's numbers, but not those of its distributions.
@@ -122,7 +123,7 @@ inline void check_waits(const program& of, delivery how, std::uint64_t seed) {
     idle = 0;
     const int meeting = graph.meetings[graph.order[at[own]]];
     if (meeting < 0) {
-      // What overlaps begins together.
+      // Instructions that overlap begin together.
       for (int p = last; p >= at[own]; --p) run(graph.order[p]);
       at[own] = last + 1;
       continue;

@@ -44,9 +44,9 @@ class oracle {
   }
   bool legal() const { return legal_; }
   bool hangs() const { return hangs_; }  // all lists are right, yet ranks wait for ever
-  // What instruction i needs to be done before it, apart from its lane.
+  // Instruction i needs these to be done before it, apart from its lane.
   const std::set<int>& needs(int i) const { return needs_[static_cast<std::size_t>(i)]; }
-  // With whom i takes place together.
+  // Instruction i takes place together with these.
   const std::vector<int>& together(int i) const { return together_[static_cast<std::size_t>(i)]; }
 
  private:
@@ -136,7 +136,7 @@ class oracle {
       for (const end& each : from) there = need(i, {kind, v, s, m, each.part}) && there;
       return there;
     };
-    // For those at the other ends which are on this rank.
+    // Facts are made for those at the other ends which are on this rank.
     const auto give = [&](const std::vector<end>& ends, fact_kind kind) {
       for (const end& each : ends)
         if (place(each.voice, each.stage) == r)
@@ -212,8 +212,8 @@ class oracle {
     --own.live;
     own.left.push_back(i);
   }
-  // Who is at the other end of rows that a microbatch gives or takes, and which part of them that is, to this
-  // one and to the other.
+  // An end says who is at the other end of rows that a microbatch gives or takes, and which part of them that
+  // is, to this one and to the other.
   struct end {
     int voice, stage, microbatch, part, their_part;
   };

@@ -34,7 +34,7 @@ class mirrored_bytes {
     move(to, memory_.data() + at, bytes, cudaMemcpyDeviceToHost);
     on_->finish();
   }
-  // As soon as the stream may.
+  // The bytes are poisoned as soon as the stream may.
   void poison() const {
     if (bytes_ > 0)
       cuda::check(cudaMemsetAsync(memory_.data(), 0xd7, static_cast<std::size_t>(bytes_), on_->stream()),
@@ -61,7 +61,7 @@ class mirrored_end : public shared_gpu::endpoint {
     if (begun_) end_step();
     begun_ = true;
     shared_gpu::endpoint::begin_step();
-    // What others may read stays until now.
+    // Others may read these until now.
     sent_.clear();
     shown_.clear();
     brought_.clear();
@@ -95,7 +95,7 @@ class mirrored_end : public shared_gpu::endpoint {
                 std::span<const byte_range> out, std::byte* all, std::span<const byte_range> in) {
     index bytes = 0;
     for (const byte_range& each : in) bytes = std::max(bytes, each.offset + each.bytes);
-    // Made once, as its end waits for the stream.
+    // It is made once, as its end waits for the stream.
     auto& made = brought_[meeting];
     if (!made) made = std::make_unique<mirrored_bytes>(on(), bytes);
     const mirrored_bytes& there = *made;

@@ -10,7 +10,7 @@
 
 #include "contrastive_step.hpp"
 
-// What pipelines are compared with: the same steps on one rank, one loss after the other.
+// Pipelines are compared with the same steps on one rank, one loss after the other.
 namespace {
 
 using namespace motet;
@@ -137,7 +137,7 @@ class single_rank {
     device_.prepare(device_.dry_run(infer));
     device_.run(infer, {seed_, 0, 0, false});
   }
-  // What forward and backward of these samples do, by a dry run.
+  // A dry run counts what forward and backward of these samples do.
   step_costs costs(const typename Model::batch& whole) {
     return device_.dry_run([&](auto& ctx) { contrast(ctx, whole); }).costs;
   }

@@ -7,7 +7,7 @@
 
 namespace motet::laws {
 
-// Where the operations of a rank work, for laws that hold wherever that is: a context, and numbers that a
+// The operations of a rank work at a site, for laws that hold wherever that is: a context, and numbers that a
 // test sees on the host. Here it is the host.
 struct host_site {
   using context = cpu::context;
@@ -24,7 +24,7 @@ struct host_site {
    public:
     numbers(host_site&, std::size_t count, T value = T(0)) : seen_(count, value) {}
     T* data() { return seen_.data(); }
-    // To look at and to change.
+    // A test looks at these and changes them.
     std::vector<T>& seen() { return seen_; }
     void put() {}  // what was changed is there,
     void get() {}  // what is there is seen

@@ -14,13 +14,13 @@
 // subject; check_members does the rest.
 namespace motet::laws {
 
-// What one run gives, as one rank would: rows of all samples, and gradients of whole tensors.
+// The outcome is what one run gives, as one rank would: rows of all samples, and gradients of whole tensors.
 struct whole_outcome {
   std::map<std::string, reals> rows;       // y, dx, ...: in the order of samples
   std::map<std::string, reals> gradients;  // by name
 };
 
-// What a member holds of a flat buffer of the whole net.
+// A member holds this of a flat buffer of the whole net.
 template <class T>
 std::vector<T> held_part(const std::vector<parameter>& whole, const reals& flat,
                          const std::vector<parameter>& held, index size) {

@@ -9,8 +9,8 @@
 
 namespace motet::laws {
 
-// How many numbers are wrong after rows met in a group, whose members all call this. Members may own no row,
-// rows have a stride, and sums are taken in the order of members, so results are known to the bit.
+// Counts the numbers that are wrong after rows met in a group, whose members all call this. Members may own
+// no row, rows have a stride, and sums are taken in the order of members, so results are known to the bit.
 template <class From, class To>
 index wrong_rows(const any_group& group, const sequences& whole, index width, int threads = 1) {
   spread_rows places({.tensor = group.size(), .tensor_member = group.member()}, whole.samples);

@@ -72,7 +72,7 @@ inline program naive_program(const score& from) {
       }
     };
     for (int i = from.begin_of(r), end = i; i < from.end_of(r); i = end) {
-      // What overlaps stands together.
+      // Cues that overlap stand together.
       for (end = i + 1; end < from.end_of(r) && from[end - 1].paired;) ++end;
       for (int k = i; k < end; ++k) messages_of(from[k], true);
       for (int k = i; k < end; ++k) {

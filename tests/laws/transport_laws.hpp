@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-// What every transport must obey. A launcher says how ranks come to life:
+// Every transport must obey these laws. A launcher says how ranks come to life:
 //
 //   launcher.run(ranks, messages, meetings, body)
 //       calls body(scene) on every rank, at the same time, and throws what a rank threw; ranks that do not
@@ -46,7 +46,7 @@ void until(End& end, Try&& attempt) {
   }
 }
 
-// What message `tag` of a step says: neither its size nor a byte of it is that of another.
+// Message `tag` of a step says this: neither its size nor a byte of it is that of another.
 inline std::vector<std::byte> message_text(std::int32_t tag, int step, index bytes) {
   std::vector<std::byte> text(static_cast<std::size_t>(bytes));
   for (std::size_t i = 0; i < text.size(); ++i)
@@ -128,7 +128,7 @@ void transport_laws(Launcher launcher) {
           });
           demand(got == wanted, "a gather brings what the members have");
         }
-        // What a gather reads stays as it is until then.
+        // Bytes that a gather reads stay as they are until then.
         scene.next_step();
       }
     });
@@ -137,8 +137,8 @@ void transport_laws(Launcher launcher) {
   SUBCASE("an exchange brings each member its own range of what the others have") {
     const meeting_list all{{2, 0, 3}, {0, 1, 2, 3}};
     launcher.run(4, 0, all, [&](auto& scene) {
-      // What member a has for member b: some overlap, some are empty, and where they land is the receiver's
-      // choice.
+      // Member a has this range for member b: some overlap, some are empty, and where they land is the
+      // receiver's choice.
       const auto range = [](index a, index b, int step) {
         return byte_range{7 * b, (a * 5 + b * 3 + step) % 4 * 11};
       };
@@ -192,7 +192,7 @@ void transport_laws(Launcher launcher) {
           if (member == size) continue;
           own[at] = message_text(100 * m + scene.rank, step, 64);
           for (std::int32_t k = 0; k < size; ++k) out[at].push_back(range(member, k, step));
-          // Who wants nothing still shows what it has.
+          // A member that wants nothing still shows what it has.
           demand(scene.end.fetch(m, member, own[at].data(), out[at], member, nullptr, 0),
                  "showing waits for nobody");
           std::vector<std::byte> kept(2 * 64);  // two at a time

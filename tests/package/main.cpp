@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a stranger's program does first: two small towers learn to tell four pairs apart.
+// A stranger's program does this first: two small towers learn to tell four pairs apart.
 #include <motet/motet.hpp>
 
 #include <cstdio>

@@ -127,7 +127,7 @@ TEST_CASE("Hopper: the largest model of train_clip at 512 pairs, every way") {
       for (const attention_problem& each : ways(shape)) CHECK(h200.takes(each));
 }
 
-// With MOTET_REAL_ALL every way of each; else backward as it is by default.
+// MOTET_REAL_ALL tries every way of each; else backward goes as it does by default.
 TEST_CASE("Hopper: the other models of train_clip") {
   using namespace train_clip;
   library h200(chips::h200);
@@ -160,7 +160,7 @@ TEST_CASE("Hopper: heads of all widths that lie in packs") {
   }
 }
 
-// Where a sample's logarithms lie apart: heads of a part of all, rows with room between them.
+// A sample's logarithms lie apart in heads of a part of all, and in rows with room between them.
 TEST_CASE(
     "Hopper: logarithms with room between their rows, gradients that lie apart or over what they are of") {
   library h200(chips::h200);

@@ -9,7 +9,7 @@
 
 namespace motet {
 
-// What first come, first served decided of the small tables after so many seconds.
+// First come, first served decided this of the small tables after so many seconds.
 struct decided_here {
   job_world world;
   job_site site;

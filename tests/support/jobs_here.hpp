@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-// What tests of jobs share: the small tables of tests/data/jobs, traces that are drawn, and a policy that is
+// Tests of jobs share the small tables of tests/data/jobs, traces that are drawn, and a policy that is
 // watched while it works.
 namespace motet {
 
@@ -32,7 +32,7 @@ inline jobs_here small_jobs() {
   out.memory = read_data_parallel_memory(read_text(at + "memory.json"), "memory.json");
   return out;
 }
-// The same cluster and times, with jobs that are drawn anew from those of the table.
+// Cluster and times stay, and jobs are drawn anew from those of the table.
 inline jobs_here drawn_jobs(std::uint64_t seed, std::size_t count) {
   jobs_here out = small_jobs();
   const random_stream chance(seed, "jobs");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // hf_tokenize TOKENIZER TEXTS OUTPUT: a list of texts (JSON) to a list of their tokens, with what stands
-// around a text, and the text that these are read as. For hf_tokenizers.py.
+// around a text, and the text that these are read as. hf_tokenizers.py calls it.
 #include <motet/data/file.hpp>
 #include <motet/data/tokenizer_file.hpp>
 #include <motet/format/atomic_file.hpp>

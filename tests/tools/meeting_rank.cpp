@@ -14,7 +14,7 @@
 
 namespace {
 
-// Bound, and given back when this goes.
+// The socket is bound, and the port is given back when it goes.
 int bind_to(std::uint16_t port) {
   const int one = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in here{};

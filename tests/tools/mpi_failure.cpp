@@ -68,10 +68,10 @@ int train(mpi::session& here, std::string_view how) {
   return 0;
 }
 
-// What runs in three processes: two stages of one module, one of another, which meet in a join and at the end
-// of the step; or, where HOW is chain, three modules of which each feeds the next. Each rank holds a third of
-// the weights. What all ranks bring to the end of a step is added to every weight, so a checkpoint of step s
-// has but one right content.
+// Three processes run these: two stages of one module, one of another, which meet in a join and at the end of
+// the step; or, where HOW is chain, three modules of which each feeds the next. Each rank holds a third of
+// the weights. The numbers that all ranks bring to the end of a step are added to every weight, so a
+// checkpoint of step s has but one right content.
 class player {
  public:
   static constexpr motet::index rows = 900, width = 64, mine = rows / 3 * width, message_size = 5000;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trains two small towers by the plan of a header that plan_cluster made, small_layout.hpp, which the
 // compiler proves here. Ranks are threads, or the processes of MPI that started it; status 0 when losses and
-// features are those of one rank. Built by tests/programs/plan_cluster.py.
+// features are those of one rank. tests/programs/plan_cluster.py builds it.
 #include <laws/single_rank.hpp>
 #include <small_layout.hpp>
 #include <unit/runtime/small_model.hpp>

@@ -46,7 +46,7 @@ int main(int count, char** words) {
                                                  {"picture.embed.class.v", {24}, values.data()}};
   motet::save_checkpoint(folder / "run", {7, "sample", motet::json{{"seed", 1}}, weights, moments});
 
-  // The same by two ranks: cut within a row.
+  // Two ranks write it as well, cut within a row.
   const std::vector<motet::index> up{4, 6};
   for (const motet::index part : {0, 1}) {
     std::vector<motet::saved_slice> own, moment;

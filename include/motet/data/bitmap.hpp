@@ -23,7 +23,7 @@ struct bitmap {
   bool operator==(const bitmap&) const = default;
 };
 
-// What a decoder accepts: a few bytes of a damaged header must not ask for all memory.
+// A decoder accepts no more than this: a few bytes of a damaged header must not ask for all memory.
 struct picture_limits {
   index side = 16384;
   index pixels = index{1} << 26;

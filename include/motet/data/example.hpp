@@ -24,7 +24,7 @@ struct pair_example {
 
 using example_cache = decoded_cache<pair_example>;
 
-// What is looked at of a picture: without augmentation the square in the middle.
+// The model looks at this part of a picture: without augmentation it is the square in the middle.
 inline crop_box box_of(const bitmap& shot, bool may_flip, const augment_config* augment,
                        const random_stream& draws) {
   if (augment == nullptr) return centre_crop(shot.width, shot.height);

@@ -45,7 +45,8 @@ class input_file {
 
   index size() const { return size_; }
 
-  // How many bytes were read: fewer than asked only at the end of the file or on a failing device.
+  // The result is the count of bytes that were read: fewer than asked only at the end of the file or on a
+  // failing device.
   index read(index offset, std::span<std::uint8_t> into) const {
     index done = 0;
     while (done < static_cast<index>(into.size())) {

@@ -3,7 +3,8 @@
 
 #include <motet/data/bitmap.hpp>
 
-// Where nobody says 1 or 0: whether its header is here. What decodes or encodes then links it (-ljpeg).
+// Where nobody says 1 or 0, the library counts as there if its header is. A program that decodes or encodes
+// then links it (-ljpeg).
 #if !defined(MOTET_HAS_JPEG)
 #if __has_include(<jpeglib.h>)
 #define MOTET_HAS_JPEG 1

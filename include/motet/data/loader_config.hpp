@@ -14,7 +14,7 @@
 
 namespace motet {
 
-// What a sample becomes: how large its picture, and how long its caption, is at most.
+// A sample becomes a picture and a caption of at most these sizes.
 struct example_config {
   index image = 64;    // side of the square that the model sees
   index context = 77;  // most tokens of a caption, begin and end included

@@ -35,7 +35,7 @@ class made_ahead {
   }
 
   index size() const { return static_cast<index>(cells_.size()); }
-  // Before start().
+  // Slots are prepared before start().
   Slot& slot(index which) { return cells_[as_size(which)].slot; }
   void start(int threads) {
     make_threads(

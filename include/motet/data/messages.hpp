@@ -3,7 +3,7 @@
 
 #include <motet/meta/error.hpp>
 
-// What goes wrong with data: the sentences of the codes MT-D.
+// The sentences of the codes MT-D say what goes wrong with data.
 namespace motet {
 
 inline constexpr message data_unreadable{

@@ -6,9 +6,9 @@
 
 namespace motet {
 
-// How pictures leave the loader: as the floats that the model sees, or as the bytes of the part that is
-// looked at, which the model's device resizes. Bytes are fewer, and cutting them out is all that is left to
-// do for the loader.
+// Pictures leave the loader as the floats that the model sees, or as the bytes of the part that is looked at,
+// which the model's device resizes. Bytes are fewer, and cutting them out is all that is left to do for the
+// loader.
 enum class picture_form : std::uint8_t { floats, bytes };
 
 // Memory for each packed picture.
@@ -36,7 +36,7 @@ inline index pack_picture(const bitmap& from, const crop_box& box, index side,
   return pitch * box.height;
 }
 
-// How the colours of packed pictures are scaled.
+// The colours of packed pictures are scaled so.
 inline void set_colours(const resampler::colours& scale, packed_pictures& of) {
   for (int c = 0; c < 3; ++c) {
     of.factor[c] = 1 / (255 * scale.deviation[c]);

@@ -57,7 +57,7 @@ class picture_room {
     return count;
   }
 
-  // After close(), of its pictures.
+  // This is called after close(), with the count that it returned.
   matrix<float> pixels(index count) const {
     if (form_ != picture_form::floats) return {};
     return {reinterpret_cast<float*>(memory_), count, numbers(), numbers()};

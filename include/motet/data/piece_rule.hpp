@@ -3,7 +3,7 @@
 
 namespace motet {
 
-// How a caption is cut before its bytes are merged; merges never cross a cut.
+// A rule says how a caption is cut before its bytes are merged; merges never cross a cut.
 enum class piece_rule {
   // letters, digits or marks, each with the one space before them; other white space alone. Nothing is lost,
   // so decoding is exact

@@ -11,7 +11,7 @@
 
 namespace motet {
 
-// What stands for a space where pieces are not bytes, U+2581.
+// This letter, U+2581, stands for a space where pieces are not bytes.
 inline constexpr std::string_view space_letter = "\xe2\x96\x81";
 
 namespace detail {

@@ -3,7 +3,8 @@
 
 #include <motet/data/bitmap.hpp>
 
-// Where nobody says 1 or 0: whether its header is here. What decodes or encodes then links it (-lspng).
+// Where nobody says 1 or 0, the library counts as there if its header is. A program that decodes or encodes
+// then links it (-lspng).
 #if !defined(MOTET_HAS_SPNG)
 #if __has_include(<spng.h>)
 #define MOTET_HAS_SPNG 1

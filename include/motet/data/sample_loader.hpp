@@ -109,7 +109,7 @@ class sample_loader {
   static constexpr index chunk = 8;  // samples that a thread takes at a time
   static constexpr std::uint64_t picture_step = 0xD1B54A32D192ED03ull;
 
-  // What is left of a sample when its pictures are in the batch.
+  // This is left of a sample when its pictures are in the batch.
   struct said_sample {
     bool there = false;
     index place = 0;          // of the run
@@ -169,7 +169,7 @@ class sample_loader {
     made.first_picture = first_picture;
     own.batch.samples[as_size(own.filled++)] = sample;
   }
-  // First fit, of those that wait and of those behind them.
+  // The first samples that fit are taken, of those that wait and of those behind them.
   void choose(worker_type& by, slot& own) {
     index left = config_.rows, pictures = 0, damaged = 0;
     std::vector<index>& waiting = planned_.waiting;

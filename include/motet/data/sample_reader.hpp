@@ -34,7 +34,7 @@ inline piece_marks marks_of(const tokenizer& words) {
   return out;
 }
 
-// How samples become rows of a model that sees.
+// A form says how samples become rows of a model that sees.
 struct sample_form {
   index rows_of_picture = 64;  // that its eye makes of one
   index lead = 0;              // of these, the first ones that are not shown, such as a class token's
@@ -92,7 +92,8 @@ class sample_reader {
     if (cache_ != nullptr) cache_->keep(i, made_);
     return &made_;
   }
-  // Its rows, without a look at its pictures; -1 when its texts are damaged or it does not fit.
+  // Counts the rows of sample i without a look at its pictures; -1 when its texts are damaged or it does not
+  // fit.
   index rows(index i) {
     if (cache_ != nullptr) {
       if (const read_sample* found = cache_->find(i)) return rows_of(*found);
@@ -100,8 +101,8 @@ class sample_reader {
     return say(i) ? rows_of(made_) : -1;
   }
 
-  // Writes picture `which` of a sample as planes (3, image, image); without augmentation this is the square in
-  // the middle.
+  // Writes picture `which` of a sample as planes (3, image, image); without augmentation this is the square
+  // in the middle.
   void pixels(const read_sample& from, index which, const augment_config* augment, const random_stream& draws,
               float* out) {
     const bitmap& shot = from.shots[as_size(which)];

@@ -13,7 +13,7 @@
 
 namespace motet {
 
-// What is known of a piece before it is read.
+// A sample piece has what is known of a piece before it is read.
 struct sample_piece {
   piece_kind kind = piece_kind::given;
   bool beside = false;                 // of a picture: it is a file of its own

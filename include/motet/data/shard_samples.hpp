@@ -30,7 +30,7 @@ struct shard_sample {
   }
 };
 
-// What a field is to a sample: whatever its name, a sample has one picture and one caption.
+// A field has one role in a sample: whatever its name, a sample has one picture and one caption.
 inline std::string_view role_of(std::string_view field) {
   return is_picture_field(field) ? "png" : is_caption_field(field) ? "txt" : field;
 }

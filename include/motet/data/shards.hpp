@@ -151,9 +151,9 @@ std::vector<std::string> list_files(std::string_view what, std::string_view spli
 
 }  // namespace detail
 
-// What --data may be: a pattern, a list of patterns with commas between them, a shard, or a folder, which
-// means its .tar files in order of their names. `split`, if given, keeps of a folder only the files that
-// begin with it, when there are any.
+// --data may be a pattern, a list of patterns with commas between them, a shard, or a folder, which means its
+// .tar files in order of their names. `split`, if given, keeps of a folder only the files that begin with it,
+// when there are any.
 // Asks for: files or a folder that can be read; at least one shard.
 // Memory: the paths.
 // Errors: MT-D01, MT-D02, MT-D03
@@ -169,8 +169,8 @@ MOTET_BODY std::vector<std::string> list_shards(std::string_view what, std::stri
 }
 #endif
 
-// The same for all files that sample_source reads. Of a folder the shards, or where it has none, its
-// listings, or where there are none of these either, its plain texts.
+// Lists all files that sample_source reads. A folder gives its shards, or where it has none, its listings, or
+// where there are none of these either, its plain texts.
 inline std::vector<std::string> list_sample_files(std::string_view what, std::string_view split = {}) {
   const auto is_own = [](const std::filesystem::path& path) {
     // These stand beside the samples and are none.

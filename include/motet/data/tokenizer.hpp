@@ -59,7 +59,7 @@ class tokenizer {
     enum class space { none, always, missing, begin } lead = space::none;  // in front of a stretch of text
     std::string source{};                                                  // the file that it was read from
   };
-  // What encoding needs to remember while it works; kept between calls it saves allocations.
+  // Encoding needs this memory while it works; kept between calls it saves allocations.
   struct scratch {
     std::string text, composed, stretch;
     std::vector<token> symbols;
@@ -70,7 +70,7 @@ class tokenizer {
   explicit tokenizer(parts from);
 
   index size() const { return static_cast<index>(parts_.texts.size()); }
-  // What stands before a text and after it; -1 where nothing does.
+  // These stand before a text and after it; -1 where nothing does.
   token begin_token() const { return parts_.before.empty() ? -1 : parts_.before.front(); }
   token end_token() const { return parts_.after.empty() ? -1 : parts_.after.back(); }
   const parts& description() const { return parts_; }
@@ -110,7 +110,7 @@ class tokenizer {
 
   std::string_view clipped(std::string_view text, index context) const;
 
-  // What merges begin with; what the vocabulary lacks is bytes, unknown, or left out.
+  // Merges begin with these; a character that the vocabulary lacks becomes bytes, unknown, or nothing.
   void append_characters(std::string_view piece, std::vector<token>& symbols) const;
 
   // Merges the pair of the lowest rank, the leftmost of equals, until none is left; a heap keeps long garbage

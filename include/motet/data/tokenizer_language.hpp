@@ -261,7 +261,7 @@ class language_vocabulary {
       for (std::string& each : made_.texts)
         if (each.size() == 6 && each.starts_with("<0x") && each.ends_with('>')) each.clear();
   }
-  // What stands before and after a text.
+  // Reads what stands before and after a text.
   void read_surroundings() {
     visit_steps(file_.find("post_processor"), "processors", [&](const json& step) {
       if (of_type(step, "TemplateProcessing")) {

@@ -24,7 +24,7 @@ struct written_piece {
   bool operator==(const written_piece&) const = default;
 };
 
-// Why a sample is left out, in words that follow its name.
+// A fault says why a sample is left out, in words that follow its name.
 struct sample_fault {
   skip why{};
   std::string detail;
@@ -37,7 +37,7 @@ struct written_sample {
   std::optional<sample_fault> wrong;
 };
 
-// What stands for a picture in the turns of a conversation.
+// This stands for a picture in the turns of a conversation.
 inline constexpr std::string_view picture_mark = "<image>";
 
 namespace detail {

@@ -19,7 +19,7 @@
 
 namespace motet {
 
-// What the system says, by its number (errno), is an error of ours.
+// An error of the system, by its number (errno), becomes one of ours.
 [[noreturn]] inline void refuse_to_write(const std::filesystem::path& path, int why) {
   const bool full = why == ENOSPC || why == EDQUOT || why == EFBIG;
   fail(full ? disk_full : file_unwritable, path.string() + ": " + std::strerror(why));

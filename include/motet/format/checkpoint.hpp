@@ -34,7 +34,7 @@ struct expected_tensor {
   std::vector<index> shape;
 };
 
-// Which weights a program takes: those of the last step, or the moving averages of those that learn.
+// A program takes the weights of the last step, or the moving averages of those that learn.
 enum class weights_of : std::uint8_t { last_step, averages };
 
 // An opened checkpoint, of one part or of many: version, index and sizes are checked on opening, bytes when
@@ -131,7 +131,7 @@ class checkpoint {
   }
 
  private:
-  // What is wrong inside a file of the checkpoint is damage, whatever the reader of that file calls it.
+  // A fault inside a file of the checkpoint is damage, whatever the reader of that file calls it.
   template <class Work>
   void as_damage(Work&& work) const {
     try {

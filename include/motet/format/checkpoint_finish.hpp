@@ -45,7 +45,8 @@ inline void remove_unfinished_checkpoints(const std::filesystem::path& run, std:
 
 namespace detail {
 
-// What part `part` says that it wrote, if that is what the others wrote and its files are there.
+// Reads what part `part` says that it wrote; refuses it unless the others wrote the same and its files are
+// there.
 inline checkpoint_index read_part_record(const std::filesystem::path& folder,
                                          const checkpoint_summary& wanted, index part) {
   const std::filesystem::path path = folder / part_record(part);

@@ -32,8 +32,8 @@ struct checkpoint_tensor {
   index elements() const { return matrix_of(shape).size(); }
 };
 
-// What index.json says. A part that is written says the same of itself alone, until all parts are put
-// together.
+// An index has what index.json says. A part that is written says the same of itself alone, until all parts
+// are put together.
 struct checkpoint_index {
   std::int64_t step = 0;
   std::string model;
@@ -79,8 +79,8 @@ constexpr bool is_whole(std::span<const index> shape, rectangle covers) {
   return covers.size() == matrix_of(shape).size();
 }
 
-// What a piece is called in its file, as Python would write it: "up.weight[0:512, 0:768]". A whole tensor has
-// its own name.
+// A piece is called in its file as Python would write it: "up.weight[0:512, 0:768]". A whole tensor has its
+// own name.
 inline std::string piece_name(const std::string& name, std::span<const index> shape, rectangle covers) {
   return is_whole(shape, covers) ? name : name + rectangle_text(shape, covers);
 }
@@ -90,7 +90,7 @@ inline std::vector<index> piece_shape(const std::vector<index>& shape, rectangle
                           : std::vector<index>{covers.rows.size(), covers.columns.size()};
 }
 
-// What the file of a part says of itself, so that parts of two checkpoints are not mixed.
+// The file of a part says this of itself, so that parts of two checkpoints are not mixed.
 inline std::vector<std::pair<std::string, std::string>> origin_of(const checkpoint_index& of, index part) {
   return {{"model", of.model},
           {"step", std::to_string(of.step)},

@@ -106,7 +106,7 @@ inline void read_pieces(const json& whole, checkpoint_index& out) {
   }
 }
 
-// Whose file it is that is called `name`, in a checkpoint of so many parts.
+// Finds whose file is called `name`, in a checkpoint of so many parts.
 inline std::optional<std::pair<tensor_use, index>> owner_of_file(std::string_view name, index parts) {
   for (const tensor_use use : tensor_uses) {
     index part = 0;
@@ -171,9 +171,8 @@ inline std::string write_checkpoint_index(const checkpoint_index& from, std::opt
   return detail::sealed(std::move(out));
 }
 
-// What a file says whose seal holds. Of version 1 the tensors are left to their files. Throws MT-F02 or
-// MT-R52 for what makes no sense; whether the pieces make whole tensors is asked of each tensor by who needs
-// it.
+// Reads a file whose seal holds. In version 1 the tensors are left to their files. Throws MT-F02 or MT-R52
+// for what makes no sense; whoever needs a tensor asks whether its pieces make it whole.
 inline checkpoint_index read_checkpoint_index(const json& whole) {
   checkpoint_index out;
   out.step = whole.at("step").integer();

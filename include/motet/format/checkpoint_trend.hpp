@@ -90,8 +90,8 @@ inline const kept_checkpoint* best_of(std::span<const kept_checkpoint> run) {
 }
 
 enum class loss_course { falls, rises, ruined };
-// How this checkpoint stands to the best one of its run: it rises by more than a tenth, or its weights are
-// ruined, though all numbers are finite.
+// Compares this checkpoint with the best one of its run: its loss rises by more than a tenth, or its weights
+// are ruined, though all numbers are finite.
 inline loss_course course_of(const loss_trend& newest, const kept_checkpoint* best) {
   if (newest.jumps()) return loss_course::ruined;
   if (best == nullptr) return loss_course::falls;

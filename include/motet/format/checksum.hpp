@@ -64,7 +64,7 @@ inline std::uint64_t checksum(std::string_view text, std::uint64_t seed = 0) {
   return checksum(std::as_bytes(std::span(text)), seed);
 }
 
-// As in files: 16 hexadecimal digits.
+// Files hold a checksum as 16 hexadecimal digits.
 inline std::string checksum_text(std::uint64_t value) {
   std::string out(16, '0');
   for (std::size_t i = 16; i-- > 0; value >>= 4) out[i] = "0123456789abcdef"[value & 15];

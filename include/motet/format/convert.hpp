@@ -10,7 +10,7 @@
 
 namespace motet {
 
-// IEEE half precision to float; exact.
+// Makes a float of IEEE half precision, exactly.
 constexpr float float_of_f16(std::uint16_t bits) {
   const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
   const std::uint32_t exponent = (bits >> 10) & 0x1fu, fraction = bits & 0x3ffu;
@@ -27,8 +27,8 @@ constexpr std::uint16_t f16_of_float(float value) {
   const auto signed_half = [&](std::uint32_t half) { return static_cast<std::uint16_t>(sign | half); };
   if (size > 0x7f800000u) return signed_half(0x7e00u);
   if (size >= 0x47800000u) return signed_half(0x7c00u);
-  // Half of what the last bit that is kept is worth, and one more where that bit is set: a carry may reach the
-  // exponent, up to infinity.
+  // Half of what the last bit that is kept is worth, and one more where that bit is set: a carry may reach
+  // the exponent, up to infinity.
   const auto rounded = [](std::uint32_t bits, std::uint32_t dropped) {
     return (bits + (1u << (dropped - 1)) - 1 + ((bits >> dropped) & 1u)) >> dropped;
   };
@@ -104,7 +104,7 @@ void copy_elements(const stored_tensor& from, To* to) {
   }
 }
 
-// The same after checking the shape.
+// The shape is checked first.
 template <class To>
 void copy_elements(const stored_tensor& from, std::span<const index> wanted, To* to) {
   if (!std::ranges::equal(from.shape, wanted)) {

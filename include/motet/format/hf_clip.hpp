@@ -11,8 +11,8 @@
 
 namespace motet {
 
-// What config.json of a Hugging Face CLIP model says, with the defaults of the transformers package for
-// absent fields.
+// Towers and their configuration have what config.json of a Hugging Face CLIP model says, with the defaults
+// of the transformers package for absent fields.
 struct hf_tower {
   index width = 0, hidden = 0, layers = 0, heads = 0;
   std::string activation;  // as here: "gelu", "gelu_tanh", "quick_gelu", "relu", "silu"

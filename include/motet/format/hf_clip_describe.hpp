@@ -12,7 +12,7 @@ struct hf_described {
   std::string picture, caption;
 };
 
-// What has no counterpart there is MT-F14; all of it is named in one error.
+// A part that has no counterpart there is MT-F14; all of them are named in one error.
 inline hf_described describe_as_hf_clip(const json& description) {
   std::string wrong;
   const json *vit = nullptr, *text = nullptr;

@@ -10,8 +10,8 @@
 
 namespace motet {
 
-// What config.json of a Hugging Face language model says (Llama, Qwen2, Qwen3), with the defaults of the
-// transformers package for absent fields.
+// A configuration is what config.json of a Hugging Face language model (Llama, Qwen2, Qwen3) says, with the
+// defaults of the transformers package for absent fields.
 struct hf_decoder_config {
   std::string family;  // model_type
   index vocabulary = 0, context = 0;

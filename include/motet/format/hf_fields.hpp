@@ -18,7 +18,7 @@ class hf_fields {
     if (from_ != nullptr && !from_->is_object()) refuse("", "is not an object");
   }
   const json* find(std::string_view name) const { return from_ == nullptr ? nullptr : from_->find(name); }
-  // Of fields for which null stands for absent.
+  // For some fields null stands for absent.
   const json* find_any(std::string_view name) const {
     const json* const found = find(name);
     return found != nullptr && found->is_null() ? nullptr : found;

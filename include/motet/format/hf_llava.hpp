@@ -8,8 +8,8 @@
 
 namespace motet {
 
-// What config.json of a Hugging Face model in LLaVA's form says: an eye of CLIP or SigLIP, two products, a
-// language model; with the defaults of the transformers package for absent fields.
+// A configuration is what config.json of a Hugging Face model in LLaVA's form says: an eye of CLIP or SigLIP,
+// two products, a language model; with the defaults of the transformers package for absent fields.
 struct hf_llava_config {
   bool siglip = false;  // the eye: a bias of patches, and neither class token nor first norm
   hf_tower eye;         // with all its layers, of which the first `seen` are computed
@@ -88,7 +88,7 @@ inline std::string hf_llava_eye(const tensor_set& from) {
              ? "vision_tower.vision_model."
              : "vision_tower.";
 }
-// What the parts of such a model are called here: all within one module, or each one of its own.
+// The names are those of the parts of such a model here: all within one module, or each one of its own.
 struct hf_llava_names {
   std::string eye, glue, talk;
   hf_llava_names(const char* module) : hf_llava_names(std::string(module)) {}
@@ -129,7 +129,7 @@ inline std::vector<hf_tensor> hf_llava_tensors(const hf_llava_config& config,
   out.insert(out.end(), words.begin(), words.end());
   return out;
 }
-// What such files hold of the eye behind the layers that are seen.
+// Such files hold these of the eye, behind the layers that are seen.
 inline std::vector<std::string> hf_llava_unread(const hf_llava_config& config, const std::string& theirs) {
   std::vector<std::string> out{theirs + "post_layernorm.", theirs + "head."};
   for (index i = config.seen; i < config.eye.layers; ++i)

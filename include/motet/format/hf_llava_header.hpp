@@ -31,7 +31,7 @@ inline std::string hf_llava_header(const hf_llava_config& config, std::string_vi
                    config.words.width, ", ", bias, ", motet::activation::", config.act,
                    ">>, motet::named<\"down\", motet::linear<", config.words.width, ", ", config.words.width,
                    ", ", bias, ">>>;\n"});
-  // As many pictures as fit, of which none leaves a row for words otherwise.
+  // A sample may have as many pictures as fit and leave a row for words.
   const index shown = config.rows_of_picture() - config.lead;
   out += sentence({"using talk = motet::module<\"talk\", motet::seeing_decoder<eye, glue, words_config, ",
                    std::max<index>(1, std::min<index>(4, config.words.context / std::max<index>(1, shown))),

@@ -98,14 +98,15 @@ inline void load_hf_tensors(const tensor_set& from, const std::vector<hf_tensor>
   }
 }
 
-// What config.json calls the type of the weights.
+// config.json calls the type of the weights so.
 constexpr std::string_view hf_name_of(dtype kind) {
   return kind == dtype::f16 ? "float16" : kind == dtype::bf16 ? "bfloat16" : "float32";
 }
 
 // Writes the tensors into FOLDER (tensor_set_write.hpp), and FOLDER/config.json with this text, as
-// from_pretrained of the transformers package reads them. `from` must hold every tensor of the map (MT-R53 names what lacks); what
-// the format has no name for is refused, but for tensors whose names begin with `left_out`.
+// from_pretrained of the transformers package reads them. `from` must hold every tensor of the map (MT-R53
+// names what lacks); what the format has no name for is refused, but for tensors whose names begin with
+// `left_out`.
 inline void save_hf_tensors(const std::filesystem::path& folder, const std::vector<hf_tensor>& map,
                             std::span<const saved_tensor> from, const std::string& config,
                             std::string_view left_out, const tensor_storage& as = {}) {

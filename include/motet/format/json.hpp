@@ -30,8 +30,8 @@ class json {
     const json& value;
   };
 
-  // Members in the order of their first insertion. Found by a linear search while few, by a hash table when
-  // many.
+  // Members in the order of their first insertion. They are found by a linear search while few, by a hash
+  // table when many.
   class object {
    public:
     class iterator {

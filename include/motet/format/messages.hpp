@@ -3,7 +3,7 @@
 
 #include <motet/meta/error.hpp>
 
-// What goes wrong with bytes from outside: the sentences of the codes MT-F.
+// The sentences of the codes MT-F say what goes wrong with bytes from outside.
 namespace motet {
 
 inline constexpr message json_malformed{

@@ -9,8 +9,8 @@
 
 namespace motet {
 
-// What adapter_config.json of the peft package says: products of weights (out, in) gain scale x B A, with A
-// (rank, in) and B (out, rank).
+// An adapter is what adapter_config.json of the peft package says: products of weights (out, in) gain scale x
+// B A, with A (rank, in) and B (out, rank).
 struct peft_lora {
   index rank = 0;
   double scale = 1;
@@ -25,7 +25,7 @@ inline peft_lora read_peft_lora(std::string_view text, const std::string& where)
   };
   const json* const kind = whole.find("peft_type");
   if (kind == nullptr || !kind->is_string() || kind->string() != "LORA") refuse("peft_type", "is not LORA");
-  // Where a variant is not asked for, its field is absent, null, false or empty.
+  // A variant that is not asked for has a field that is absent, null, false or empty.
   for (const char* const field :
        {"use_dora", "use_qalora", "use_bdlora", "lora_bias", "fan_in_fan_out", "rank_pattern",
         "alpha_pattern", "layer_replication", "alora_invocation_tokens", "arrow_config", "kasa_config",
@@ -84,7 +84,7 @@ class peft_merge {
   }
 
  private:
-  // Where memory holds a tensor of theirs.
+  // A place is where memory holds a tensor of theirs.
   struct place {
     float* data = nullptr;
     const hf_part* part = nullptr;
@@ -107,7 +107,7 @@ class peft_merge {
     }
   }
 
-  // Under the name that files have for the weight.
+  // A product goes under the name that files have for its weight.
   void sort_in(const stored_tensor& each) {
     constexpr std::string_view before = "base_model.model.", a_end = ".lora_A.weight",
                                b_end = ".lora_B.weight", wrapped = ".base_layer.";

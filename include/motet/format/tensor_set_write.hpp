@@ -8,7 +8,8 @@
 
 namespace motet {
 
-// How the tensors of a folder are stored: of which type, and in files of at most so many bytes of tensors.
+// A storage says how the tensors of a folder are stored: of which type, and in files of at most so many bytes
+// of tensors.
 struct tensor_storage {
   dtype kind = dtype::f32;
   std::uint64_t most_bytes = 5'000'000'000;

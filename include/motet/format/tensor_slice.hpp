@@ -53,9 +53,9 @@ tensor_slice<Number> whole_slice(std::string name, std::vector<index> shape, Num
   return {std::move(name), std::move(shape), all, data};
 }
 
-// Of a rectangle's elements, counted row after row, those in `run`, of which the first lies at `data`: the
-// rest of a row, whole rows and the beginning of a row, as far as there are such. This is what cutting a flat
-// buffer anywhere leaves of a tensor.
+// Takes those of a rectangle's elements, counted row after row, that are in `run`, of which the first lies at
+// `data`: the rest of a row, whole rows and the beginning of a row, as far as there are such. This is what
+// cutting a flat buffer anywhere leaves of a tensor.
 template <class Number>
 void append_run(std::vector<tensor_slice<Number>>& out, const std::string& name,
                 const std::vector<index>& shape, rectangle of, interval run, Number* data) {

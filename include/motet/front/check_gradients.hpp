@@ -22,8 +22,8 @@
 
 namespace motet {
 
-// What a comparison of gradients found: for each parameter or input the element that is furthest off, where
-// one is off at all.
+// A report says what a comparison of gradients found: for each parameter or input the element that is
+// furthest off, where one is off at all.
 struct gradient_report {
   struct fault {
     std::string of;  // the parameter, "x", or a side of a loss
@@ -96,7 +96,7 @@ class difference_check {
   gradient_report found_;
 };
 
-// What a net, or a part of one, is tried with.
+// A net, or a part of one, is tried with these.
 namespace trial {
 
 using reals = std::vector<double>;
@@ -125,7 +125,7 @@ inline reals random_reals(index count, std::string_view name, double scale = 1) 
   return out;
 }
 
-// How the two directions are run.
+// The two directions are run in one of these ways.
 enum class way { infer, forward, whole, split };
 
 // One layer with its batch, so that the laws need not know what kind of layer it is.
@@ -351,7 +351,7 @@ gradient_report check_gradients(const typename Net::input& batch, const gradient
   else return trial::check(trial::embedding_subject<Net>{batch}, how);
 }
 
-// The same for a layer, whose input is made of random numbers and compared as "x".
+// A layer's input is made of random numbers and compared as "x".
 template <class Layer>
   requires requires { Layer::in; }
 gradient_report check_gradients(const sequences& rows, const gradient_settings& how = {}) {

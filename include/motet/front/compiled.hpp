@@ -10,11 +10,12 @@
 #include <motet/runtime/ranks/process_rank.hpp>
 #endif
 
-// What trains any model on ranks that are threads, or processes of MPI, makes features with it and writes its
-// checkpoints, by number type: MOTET_RANKS(extern, fp32) says that another file has it, MOTET_RANKS(, fp32)
-// makes this file have it. It knows nothing of a model's type but the two losses that most have, so a program
-// of several files, or one that is built often, defines MOTET_COMPILED_RANKS everywhere and compiles the files
-// of compiled/ once (with CMake: link motet::compiled_ranks). Nothing else changes.
+// Code that trains any model on ranks that are threads, or processes of MPI, makes features with it and
+// writes its checkpoints comes by number type: MOTET_RANKS(extern, fp32) says that another file has it,
+// MOTET_RANKS(, fp32) makes this file have it. It knows nothing of a model's type but the two losses that
+// most have, so a program of several files, or one that is built often, defines MOTET_COMPILED_RANKS
+// everywhere and compiles the files of compiled/ once (with CMake: link motet::compiled_ranks). Nothing else
+// changes.
 
 #define MOTET_THREAD_RANKS(KEYWORD, NUMBERS)                                                                 \
   KEYWORD template class motet::model_trainer<                                                               \

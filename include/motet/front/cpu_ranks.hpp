@@ -14,8 +14,8 @@
 
 namespace motet {
 
-// On processors: as threads of this process, each a team, or one in each of many processes, which talk by
-// MPI.
+// Ranks on processors are threads of this process, each a team, or one in each of many processes, which talk
+// by MPI.
 template <>
 struct ranks_on<cpu::device> {
   template <class Numbers>

@@ -22,7 +22,7 @@ namespace motet {
 namespace detail {
 
 #if defined(MOTET_HAS_NCCL) && MOTET_HAS_NCCL
-// By MPI where it runs, else by TCP.
+// Processes meet by MPI where it runs, else by TCP.
 inline forum forum_of(const launched& by) {
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
   int begun = 0;

@@ -89,7 +89,7 @@ class embedder {
     ends.features = {to, samples, width(net), width(net)};
     net.infer(ctx, {0, net.of->layers}, motet::weights<Numbers>{weights}, parts, m, ends);
   }
-  // Where the host does not reach the device's memory: one part after the other, in the same room.
+  // Where the host does not reach the device's memory, one part comes after the other, in the same room.
   void run_all(context& ctx, const net_type& net, const master* weights, any_microbatches& parts,
                master* out) {
     if constexpr (!Device::shares_memory) {

@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
-// What a plan means for every rank, found without training.
+// These tell what a plan means for every rank, without training.
 namespace motet {
 
-// What a rank computes and exchanges in a step.
+// Traffic is what a rank computes and exchanges in a step.
 struct rank_traffic {
   double flops = 0;
   index messages = 0;
@@ -69,7 +69,7 @@ inline std::string row_of(const std::vector<index>& numbers) {
 
 }  // namespace detail
 
-// Of each rank, "picture stage 1 (layers 2-3) replica 0 tensor 1 of 2".
+// Each rank has a text such as "picture stage 1 (layers 2-3) replica 0 tensor 1 of 2".
 inline std::vector<std::string> held_by_ranks(const program& of, const plan& from,
                                               const list<motet::module_facts>& facts) {
   std::vector<std::string> all(static_cast<std::size_t>(of.ranks()));
@@ -100,7 +100,7 @@ inline std::vector<std::string> held_by_ranks(const program& of, const plan& fro
   return all;
 }
 
-// How a plan spreads the modules, a line for each, and their losses.
+// Prints how a plan spreads the modules, a line for each, and their losses.
 inline void print_plan(std::FILE* out, const plan& of, index batch) {
   for (const module_plan& each : of.modules) {
     const degrees& split = each.on.split();
@@ -123,8 +123,8 @@ inline void print_plan(std::FILE* out, const plan& of, index batch) {
                batch / losses);
 }
 
-// What a trainer says of its plan before anything is started: order(), memory() and work(); and what a thread of
-// this machine does in a second.
+// The meaning of a plan is what a trainer says of it before anything is started: order(), memory() and
+// work(); and what a thread of this machine does in a second.
 struct plan_meaning {
   const plan& from;
   const list<module_facts>& facts;
@@ -134,7 +134,7 @@ struct plan_meaning {
   machine_rates rates;
 };
 
-// Who holds what, and what a step takes on so many processors.
+// Prints who holds what, and what a step takes on so many processors.
 inline void print_meaning(std::FILE* out, const plan_meaning& what, int processors) {
   const program& of = what.of;
   const std::vector<rank_memory>& memory = what.memory;

@@ -18,7 +18,7 @@
 
 namespace motet {
 
-// What is known once a plan is proven, before any rank is made.
+// Proven ranks are what is known once a plan is proven, before any rank is made.
 struct proven_ranks {
   motet::plan plan;
   score order;

@@ -19,9 +19,9 @@
 
 namespace motet {
 
-// What this process is among the ranks of a run, from launch() to the end of main: alone, with ranks that are
-// its threads, or one of many processes that mpirun, Slurm, torchrun or Kubernetes started. MPI runs as long
-// as this lives.
+// A launched world says what this process is among the ranks of a run, from launch() to the end of main:
+// alone, with ranks that are its threads, or one of many processes that mpirun, Slurm, torchrun or Kubernetes
+// started. MPI runs as long as this lives.
 // Asks for: a main that makes it first and keeps it to its end.
 // Memory: none but MPI's own.
 // Errors: MT-P74, MT-R20, MT-R21, MT-R22, MT-R23, MT-X03
@@ -41,7 +41,7 @@ class launched_world {
     // MPI may call CUDA as well.
     if (has_nccl) load_kernels_first();
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
-    // Who was started by torchrun has no MPI around, and needs none with a GPU.
+    // A process that torchrun started has no MPI around, and needs none with a GPU.
     if (!has_nccl || by_.by != launcher::torchrun)
       session_ = std::make_unique<mpi::session>(mpi::session_options{by_.rank, by_.ranks});
 #endif

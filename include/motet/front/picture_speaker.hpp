@@ -14,8 +14,8 @@
 
 namespace motet {
 
-// What a decoder that sees says about pictures: of each the likeliest next word, again and again, on the
-// processors of this process.
+// A decoder that sees speaks about pictures here: of each it says the likeliest next word, again and again,
+// on the processors of this process.
 // Asks for: the flat weights of the net, as trainer::weights() gives them, which stay where they are;
 // pictures as numbers.
 // Memory: temporaries of the largest batch. Nothing is kept between words, so each costs a pass over all

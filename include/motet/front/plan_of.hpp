@@ -26,7 +26,7 @@ struct named_plan {
   plan (*make)();
 };
 
-// Null where the catalogue has none of this name.
+// The result is null where the catalogue has none of this name.
 constexpr const named_plan* find_plan(std::span<const named_plan> among, std::string_view name) {
   for (const named_plan& each : among)
     if (each.name == name) return &each;

@@ -56,7 +56,7 @@ struct trainer_options {
   std::vector<int> processors{};
 };
 
-// What ranks are made for, whatever the type of the model.
+// The wish says what ranks are made for, whatever the type of the model.
 struct ranks_wanted {
   const plan* of;  // null: all modules on one rank
   list<module_facts> facts;
@@ -72,15 +72,15 @@ struct program_work;
 struct timeline;
 
 // The ranks of a trainer that live in this process, wherever the others are and whatever they compute on. A
-// program that trains sees no more of them than this; what they are made of is in hosted_ranks.hpp, which may be
-// compiled elsewhere (compiled.hpp).
+// program that trains sees no more of them than this; what they are made of is in hosted_ranks.hpp, which may
+// be compiled elsewhere (compiled.hpp).
 template <class Numbers, class Device>
 class ranks_here {
  public:
   using master = typename Numbers::master;
   using model_type = model_table<typename Device::context, Numbers>;
 
-  // Proves the plan, and then makes what of its ranks belongs here. Defined in hosted_ranks.hpp.
+  // Proves the plan, and then makes what of its ranks belongs here. hosted_ranks.hpp defines it.
   static std::unique_ptr<ranks_here> make(const launched_world& world, const model_type& model,
                                           ranks_wanted wanted);
 
@@ -92,7 +92,7 @@ class ranks_here {
   virtual const plan& proven() const = 0;
   virtual const program& of() const = 0;
   virtual int threads() const = 0;  // of each rank
-  // What tests and measures here beside the ranks; of a GPU what the first rank here has of it.
+  // This device tests and measures beside the ranks; on a GPU it has what the first rank here has of it.
   virtual Device& device() = 0;
 
   virtual std::vector<rank_memory> memory() = 0;
@@ -113,14 +113,14 @@ class ranks_here {
   virtual void load(const checkpoint& from, const std::string& name) = 0;
   virtual step_costs costs() = 0;
   virtual void clear_costs() = 0;
-  // Counted over `samples` samples, of these inputs or, where there are none, as long as any can be.
+  // Counts a step over `samples` samples, of these inputs or, where there are none, as long as any can be.
   virtual step_costs count(index samples, std::span<const void* const> inputs) const = 0;
   virtual program_work work() const = 0;
   virtual double sum(double own) = 0;
   virtual void require_same(const run_identity&) = 0;
 };
 
-// Where the ranks of a trainer live, by what they compute on: see cpu_ranks.hpp and
+// The ranks of a trainer live where a specialisation for their device puts them: see cpu_ranks.hpp and
 // cuda_ranks.hpp.
 template <class Device>
 struct ranks_on;

@@ -25,11 +25,12 @@ namespace motet {
 using step_sorter = std::function<sample_order(const step_headers&)>;
 
 struct reorder_options {
-  // Which of two questions the library answers.
+  // The library answers one of two questions.
   step_questions asked{};
-  // An order of one's own, in place of the library's.
+  // A user's own order takes the place of the library's.
   step_sorter by{};
-  // How long better orders are looked for. Where ranks live in several processes, `seconds` is not for this.
+  // Better orders are looked for as long as this allows. Where ranks live in several processes, `seconds` is
+  // not for this.
   swap_limits until{.tries = 100};
   // Steps between two that are recorded, from which costs are corrected, and three at the start; 0: costs
   // stay as they were counted.
@@ -98,7 +99,7 @@ class reordered_steps {
     return done;
   }
 
-  // Of the last step.
+  // This is told of the last step.
   const reorder_told& told() const { return told_; }
 
  private:
@@ -108,7 +109,7 @@ class reordered_steps {
     if constexpr (requires { Model::through; }) return Model::through[k];
     else return false;
   }
-  // Of each input of a batch, the module that it is for.
+  // Each input of a batch is for one module.
   static constexpr std::size_t inputs = std::tuple_size_v<batch>;
   static constexpr std::array<std::size_t, inputs> module_of = [] {
     std::array<std::size_t, inputs> out{};
@@ -123,7 +124,7 @@ class reordered_steps {
     using type = std::tuple<arranged_input<net_at<module_of[I]>>...>;
   };
 
-  // Of each place what a unit of work takes, as counted with the largest microbatch.
+  // Each place has the cost of a unit of work, as counted with the largest microbatch.
   static list<stage_cost> counted(trainer<Model, Numbers, Device>& train, index samples) {
     const program& of = train.order();
     const program_work work = train.work();

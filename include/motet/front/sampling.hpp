@@ -11,7 +11,7 @@
 
 namespace motet {
 
-// How a language model says what follows: until when, and which token of those that are likely.
+// A saying tells a language model until when it goes on, and which token it takes of those that are likely.
 struct saying {
   index most = 0;         // tokens; 0: until the context is full
   std::int32_t end = -1;  // the token after which nothing follows; negative: none
@@ -21,7 +21,7 @@ struct saying {
   std::uint64_t seed = 0;
 };
 
-// What was said after a prompt, and how long it took.
+// Said tokens follow a prompt; they tell how long they took.
 struct said_tokens {
   std::vector<std::int32_t> tokens;  // those after the prompt; where one ended it, that is the last
   index prompt = 0;                  // rows before them
@@ -99,7 +99,7 @@ class token_choice {
       std::nth_element(all_.begin(), all_.begin() + how.top_k, all_.end(), likelier);
       all_.resize(as_size(how.top_k));
     }
-    // In one order, whatever the library's nth_element leaves.
+    // Tokens get one order, whatever the library's nth_element leaves.
     if (how.top_k > 0 || how.top_p < 1) std::sort(all_.begin(), all_.end(), likelier);
     if (!(how.top_p < 1)) return;
     double whole = 0, kept = 0;

@@ -16,8 +16,9 @@
 
 namespace motet {
 
-// What a decoder says, on the processors of this process: the logits of all rows of some samples, the next
-// token of a text, or many of them, which costs one pass over the text and then one row for each token.
+// A decoder speaks here, on the processors of this process: it gives the logits of all rows of some samples,
+// the next token of a text, or many of them, which costs one pass over the text and then one row for each
+// token.
 // Asks for: the flat weights of the net, as trainer::weights() gives them, which stay where they are and may
 // change between calls; tokens of the vocabulary; samples of at most `context` tokens.
 // Memory: temporaries of the largest batch; from the first next() or say() on, keys and values of `context`
@@ -63,8 +64,8 @@ class speaker {
     return choice_.of(likely, how, text_.rows());
   }
 
-  // What follows an input of one sample, token by token, until one ends it, `most` are said or the context is
-  // full. Each is told to hear(token) at once, which may return false to hear no more.
+  // Says what follows an input of one sample, token by token, until one ends it, `most` are said or the
+  // context is full. Each is told to hear(token) at once, which may return false to hear no more.
   template <class Hear>
   said_tokens say_after(const input& prompt, const saying& how, Hear&& hear) {
     using clock = std::chrono::steady_clock;
@@ -97,7 +98,7 @@ class speaker {
   said_tokens say_after(const input& prompt, const saying& how = {}) {
     return say_after(prompt, how, [](std::int32_t) {});
   }
-  // The same behind tokens.
+  // The prompt may be tokens alone.
   template <class Hear>
   said_tokens say(std::span<const std::int32_t> prompt, const saying& how, Hear&& hear) {
     return say_after(one_sample(prompt), how, hear);

@@ -17,7 +17,7 @@
 
 namespace motet {
 
-// Whether the files of front/compiled/ have what these need.
+// Says whether the files of front/compiled/ have what these need.
 template <class Numbers, class Device>
 inline constexpr bool has_compiled_ranks = false;
 template <>
@@ -59,7 +59,8 @@ class trainer {
   trainer(const launched_world& world, std::string_view name, const trainer_options& how)
       : trainer(world, plan_of(name, facts_of<Model>()), how) {}
 
-  // What is proven, and what each rank that lives here will hold, before anything is allocated.
+  // The plan, its program, and what each rank that lives here will hold are known before anything is
+  // allocated.
   const plan& of() const { return here_->proven(); }
   const program& order() const { return here_->of(); }
   std::vector<rank_memory> memory() const { return here_->memory(); }
@@ -67,7 +68,7 @@ class trainer {
   bool is_main() const { return main_; }
   int threads() const { return here_->threads(); }  // of each rank
 
-  // Takes all memory and draws the weights. What needs them does it otherwise.
+  // Takes all memory and draws the weights. Functions that need them call it otherwise.
   void prepare() {
     if (!prepared_) here_->prepare();
     prepared_ = true;
@@ -78,8 +79,8 @@ class trainer {
     prepare();
     return here_->step(inputs_of<Model>(whole), rate, record);
   }
-  // Before step(): the batch of the step after it, which a device may take meanwhile. It stays as it is until
-  // its own step has returned.
+  // Called before step(), this tells the batch of the step after it, which a device may take meanwhile. It
+  // stays as it is until its own step has returned.
   void expect(const batch& next) { here_->expect(inputs_of<Model>(next)); }
   // Features of any number of a module's samples, rows of length one. All processes call it; where ranks hold
   // parts of the module, each process brings its weights together first. After gather(), and until weights
@@ -93,8 +94,8 @@ class trainer {
     prepare();
     here_->embed(Model::template position<Name>(), &samples, out);
   }
-  // Which weights embed() takes until they change: those of the last step, or after gather(weights_of::averages)
-  // their averages (include <motet/format/checkpoint.hpp>).
+  // embed() takes these weights until they change: those of the last step, or after
+  // gather(weights_of::averages) their averages (include <motet/format/checkpoint.hpp>).
   void gather(weights_of which) {
     prepare();
     here_->gather(which);
@@ -108,7 +109,8 @@ class trainer {
     prepare();
     return here_->weights();
   }
-  // The same of their moving averages, with what does not learn as it is; of a run with ema alone.
+  // The moving averages of all weights, with those that do not learn as they are; only a run with ema has
+  // them.
   std::vector<master> averages() {
     prepare();
     return here_->averages();
@@ -134,7 +136,7 @@ class trainer {
     here_->load(from, name);
   }
 
-  // What tests and measures here beside the ranks: describe(), measure_peak<T>(), pin().
+  // This device tests and measures beside the ranks: describe(), measure_peak<T>(), pin().
   Device& device() { return here_->device(); }
   // Seconds by section since the last clear, where threads of the host compute; FLOPs and bytes of a step by
   // section, counted; and the FLOPs of this batch, nothing computed twice, which utilisation is counted by.

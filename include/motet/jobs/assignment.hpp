@@ -19,7 +19,7 @@ struct assignment_choice {
   bool changes = false;  // counts against the limit of changes
 };
 
-// Who gets what: at most one choice for each, within the limits of all resources.
+// Each gets at most one of its choices, within the limits of all resources.
 struct assignment_problem {
   std::vector<double> limits;  // of each resource
   double most_changes = -1;    // negative: as many as one likes
@@ -175,8 +175,8 @@ class assignment_solver {
     moved_.clear();
     return bound;
   }
-  // Under prices with which all answers are worth `bound` at most, who takes something else than what is worth
-  // most to it after paying lowers this by the difference.
+  // Under prices with which all answers are worth `bound` at most, who takes something else than what is
+  // worth most to it after paying lowers this by the difference.
   void leave_out(double bound) {
     const double spare = bound - best_.value;
     for (std::size_t i = 0; i < most_.size(); ++i) {
@@ -212,7 +212,7 @@ class assignment_solver {
     for (std::size_t i = 0; i < start.size(); ++i) move(i, start[i]);
     keep_better();
   }
-  // Whether it is better than all before.
+  // Returns true when the answer at hand is better than all before.
   bool keep_better() {
     improve();
     if (best_.feasible && value_ <= best_.value + 1e-9 * std::abs(best_.value)) return false;
@@ -221,8 +221,8 @@ class assignment_solver {
     best_.chosen = chosen_;
     return true;
   }
-  // Gives one what is worth more to it, at the cost of others, while all together gain by it: first what lowers
-  // the bound least.
+  // Gives one what is worth more to it, at the cost of others, while all together gain by it: first what
+  // lowers the bound least.
   void exchange() {
     leave_out(relax());
     struct wish {
@@ -311,7 +311,7 @@ class assignment_solver {
     const double loss = (now ? paid(*now) : 0) - (then ? paid(*then) : 0);
     return loss / std::min(less, used_[resource] - limits_[resource]);
   }
-  // Whether a change leaves no limit broken that it adds to.
+  // Says whether a change leaves no limit broken that it adds to.
   bool fits(const assignment_choice* now, const assignment_choice* then) const {
     if (then == nullptr) return true;
     const std::size_t r = as_size(then->resource);
@@ -342,8 +342,8 @@ class assignment_solver {
   rules rules_;
   const assignment_problem* problem_ = nullptr;
   std::vector<double> prices_, best_prices_, limits_;
-  // Of each who, the choices that may be part of a better answer, from first_ to last_ of open_, whether none
-  // may not, and what the best one is worth to it after paying.
+  // Each has choices that may be part of a better answer: those from first_ to last_ of open_. needed_ says
+  // whether it must have one, and most_ what the best one is worth to it after paying.
   std::vector<option> open_;
   std::vector<std::size_t> first_, last_;
   std::vector<std::uint8_t> needed_;

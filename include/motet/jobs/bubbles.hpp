@@ -11,7 +11,7 @@
 
 namespace motet {
 
-// How a job was placed among the free devices of a kind.
+// An answer says how a job was placed among the free devices of a kind.
 struct bubble_answer {
   bool fits = false;
   bool relaxed = false;         // spread over more nodes than would be best
@@ -21,7 +21,7 @@ struct bubble_answer {
 
 // Places jobs as Crius does: in the best layout on free nodes or in the gap of one node; else after jobs were
 // moved together, the node with the most gaps with the one with the fewest, in rounds; else spread over more
-// nodes. What is done stays in the history of `places`, where the caller takes it back.
+// nodes. Changes stay in the history of `places`, where the caller takes them back.
 class bubble_placer {
  public:
   static constexpr std::int32_t most_moves = 256;  // rounds of moving for one job
@@ -47,7 +47,7 @@ class bubble_placer {
     return {false, false, best, moves};
   }
 
-  // What place() would find for any job of so many devices; nothing is changed.
+  // An outlook is what place() would find for any job of so many devices; nothing is changed.
   struct outlook {
     bool known = false;
     std::int32_t moves = -1;   // after which the best layout is there; -1: never

@@ -17,8 +17,8 @@ struct change_costs {
   double seconds(std::int32_t devices) const { return std::min(per_device * devices, most); }
 };
 
-// What a change takes by what has to move: the state of a job lies on its devices in equal parts, and goes over
-// links, or through storage where it was on no devices.
+// A change takes as long as what has to move: the state of a job lies on its devices in equal parts, and goes
+// over links, or through storage where it was on no devices.
 struct state_costs {
   double bytes_of_parameter = 14;  // weights in two bytes and in four, two moments in four each
   double within_node = 100e9;      // bytes a second of a device to others of its node
@@ -31,8 +31,8 @@ struct state_costs {
     const double bytes = parameters * bytes_of_parameter;
     return restart + std::max(bytes / storage, bytes / nodes / between_nodes);
   }
-  // From some devices to others, both in the order of their parts; `node_of(device)` tells whose links they use.
-  // What a device keeps does not move.
+  // From some devices to others, both in the order of their parts; `node_of(device)` tells whose links they
+  // use. What a device keeps does not move.
   template <class NodeOf>
   double move_seconds(double parameters, const std::vector<std::int32_t>& from,
                       const std::vector<std::int32_t>& to, NodeOf node_of) const {

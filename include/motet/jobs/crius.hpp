@@ -73,7 +73,8 @@ class crius_policy {
     world_->read_places();
   }
 
-  // Whether anybody behind this place in line passed others; where nobody did, those before it block nobody.
+  // Returns true when a job behind this place in line passed others; where none did, those before it block
+  // nobody.
   bool unblock(std::ptrdiff_t at) {
     for (std::size_t i = as_size(at) + 1; i < line_.size(); ++i)
       if (flag(line_[i]).passed) return true;
@@ -87,7 +88,7 @@ class crius_policy {
     if (flag(job).passed) unblock(at);
     line_.erase(line_.begin() + at);
   }
-  // Who lost its devices waits where it would stand if it had not started.
+  // A job that lost its devices waits where it would stand if it had not started.
   void line_up_again(std::int32_t job) {
     std::ptrdiff_t at = place_in_line(job);
     if (at < 0) {
@@ -135,7 +136,7 @@ class crius_policy {
       return false;
     }
     for (const std::int32_t each : offered_) take_back(each);
-    // In the order of the devices that they had.
+    // Jobs are taken in the order of the devices that they had.
     std::sort(passed_.begin(), passed_.end(), [](const held& a, const held& b) { return a.first < b.first; });
     std::vector<std::int32_t> out;
     for (const held& each : passed_)

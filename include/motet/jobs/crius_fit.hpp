@@ -12,7 +12,7 @@
 
 namespace motet {
 
-// What of Crius is used: each part can be left out, as its evaluation does.
+// Each part of Crius can be left out, as its evaluation does.
 struct crius_rules {
   bool types = true;          // jobs may change their kind of device
   bool scaling = true;        // jobs may be halved and doubled
@@ -23,8 +23,8 @@ struct crius_rules {
   std::int32_t steps = 10;    // of scaling up for each round
 };
 
-// Room for one job: as it is asked for, or after others, or itself, were halved or changed to another kind,
-// step by step. Of all that was found, what gives the most samples a second, summed over all jobs.
+// Finds room for one job: as it is asked for, or after others, or itself, were halved or changed to another
+// kind, step by step. It takes what gives the most samples a second, summed over all jobs.
 class crius_fitter {
  public:
   crius_fitter(job_world& world, const crius_rules& rules) : world_(world), rules_(rules), placer_(world) {}
@@ -60,13 +60,13 @@ class crius_fitter {
   const job_speed& speed(index shape, const allotment& as) const {
     return rules_.planner ? world_.speeds.best(shape, as) : world_.speeds.data_parallel(shape, as);
   }
-  // Whether a job may be run so.
+  // Says whether a job may be run so.
   bool runs(std::int32_t job, const allotment& as) const {
     const job_state& of = world_.of(job);
     if (!speed(of.shape, as).runs) return false;
     return !rules_.deadlines || world_.ends_in_time(of, as);
   }
-  // What a job gains by another allotment; `none` where it may not run so.
+  // A job gains so many samples a second by another allotment; `none` where it may not run so.
   double gain(std::int32_t job, const allotment& to, const allotment& from) const {
     const index shape = world_.of(job).shape;
     const job_speed &then = speed(shape, to), &now = speed(shape, from);
@@ -170,7 +170,7 @@ class crius_fitter {
     if (!got.fits || got.relaxed) next.push_back(std::move(made));
   }
   bool all_run(const std::vector<step>& steps) const {
-    // Of each job only what it has in the end counts.
+    // Only the allotment that a job has in the end counts.
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const bool last = std::none_of(steps.begin() + static_cast<std::ptrdiff_t>(i) + 1, steps.end(),
                                      [&](const step& later) { return later.job == steps[i].job; });
@@ -179,7 +179,7 @@ class crius_fitter {
     return true;
   }
 
-  // Who runs on a kind, by their first device.
+  // Finds the jobs that run on a kind, by their first device.
   void find_holders(std::int32_t kind) {
     const occupancy& places = world_.places;
     holders_.clear();
@@ -223,7 +223,7 @@ class crius_fitter {
     else halve(chosen, had, to);
     close(base, std::move(made), kind == from.wish.kind, {chosen, to}, from.moves, next);
   }
-  // On one node the last devices go; of several nodes those that are fullest.
+  // On one node the last devices go; of several nodes the half that are fullest goes.
   void halve(std::int32_t job, const allotment& had, const allotment& to) {
     occupancy& places = world_.places;
     if (had.nodes() == 1) {

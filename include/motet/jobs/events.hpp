@@ -32,13 +32,13 @@ struct event_rules {
   bool record = false;                 // who had which devices, and when
 };
 
-// A cluster on which time goes on from event to event: jobs are submitted, end and lose their devices one at a
-// time, each at its own time, and a policy is asked whenever something happened. What a job has done is the
+// A cluster on which time goes on from event to event: jobs are submitted, end and lose their devices one at
+// a time, each at its own time, and a policy is asked whenever something happened. What a job has done is the
 // integral of its speed; while a change is under way its speed is zero.
 //
 // Who has a trace calls play(). Who hears of jobs and devices as they come calls move_to(), then submit(),
-// fail_node() and repair_node() for all that happens at this time, and decide(); `ends()` says when the next job
-// will be done.
+// fail_node() and repair_node() for all that happens at this time, and decide(); `ends()` says when the next
+// job will be done.
 class event_player {
  public:
   static constexpr double never = std::numeric_limits<double>::infinity();
@@ -51,7 +51,7 @@ class event_player {
     progress_.resize(world_.jobs.size());
   }
 
-  // When the next job is done, as things are.
+  // The next job is done then, as things are.
   double ends() {
     while (!ends_.empty() && ends_.top().version != progress_[as_size(ends_.top().job)].version) ends_.pop();
     return ends_.empty() ? never : ends_.top().at;
@@ -147,7 +147,7 @@ class event_player {
     return outcome();
   }
 
-  // What came of it up to now; nothing can be played afterwards.
+  // Returns what came of it up to now; nothing can be played afterwards.
   job_outcome outcome() {
     for (const std::int32_t job : world_.running) {
       count_devices(job);
@@ -167,7 +167,7 @@ class event_player {
   }
 
  private:
-  // What a job has done is known at one time; from then on it goes on at one speed.
+  // The progress of a job is known at one time; from then on it goes on at one speed.
   struct job_progress {
     double left = 0, ran = 0, waited = 0;  // when the devices, or the queue, were entered
     double since = 0;                      // when the devices were given
@@ -210,7 +210,7 @@ class event_player {
     job.pause = std::max(0.0, job.resumes - world_.now);
     job.paused = job.pause > 0;
   }
-  // Whoever did an iteration with what it has tells how long it took.
+  // A job that did an iteration with what it has tells how long it took.
   void learn(std::int32_t number) {
     job_progress& own = progress_[as_size(number)];
     if (own.told || world_.now - world_.of(number).resumes < own.seconds) return;
@@ -221,7 +221,7 @@ class event_player {
     const job_progress& own = progress_[as_size(number)];
     world_.of(number).waited = own.waited + (world_.now - own.waits_since);
   }
-  // From the queue to devices.
+  // A job goes from the queue to devices.
   void leave_queue(std::int32_t number) {
     job_progress& own = progress_[as_size(number)];
     settle_waiting(number);
@@ -236,7 +236,7 @@ class event_player {
         static_cast<double>(world_.speeds.shapes()[as_size(job.shape)].batch) / own.seconds;
     add(outcome_.throughput, std::min(job.resumes, world_.now), world_.now, samples);
   }
-  // From devices to the queue, to others, or to the end: what it has done stands in the state of the job.
+  // A job goes from devices to the queue, to others, or to the end: what it has done stands in its state.
   void leave_devices(std::int32_t number) {
     job_progress& own = progress_[as_size(number)];
     const job_state& job = world_.of(number);
@@ -269,7 +269,8 @@ class event_player {
     outcome_.in_time += world_.now <= job.deadline ? 1 : 0;
     outcome_.unfairness.push_back(took / std::max(fair_seconds(number, took), 1e-9));
   }
-  // What a job would take as it was asked for, with an equal share of the cluster among all who were there.
+  // A job would take so long as it was asked for, with an equal share of the cluster among all who were
+  // there.
   double fair_seconds(std::int32_t number, double took) const {
     const job_state& job = world_.of(number);
     const traced_job& from = world_.traced[as_size(number)];

@@ -32,7 +32,7 @@ struct failure_rules {
   std::uint64_t seed = 1;
 };
 
-// Failures one after another: those of a list, or drawn ones without an end.
+// Gives failures one after another: those of a list, or drawn ones without an end.
 class failure_stream {
  public:
   explicit failure_stream(std::vector<machine_failure> listed) : listed_(std::move(listed)) {
@@ -82,8 +82,8 @@ class failure_stream {
   machine_failure next_;
 };
 
-// Reads failures with the columns seconds, node and repair_seconds; device may be there, and may be empty where
-// the whole node fails. Nodes are counted through the cluster from 0. Throws MT-J01 and MT-J02.
+// Reads failures with the columns seconds, node and repair_seconds; device may be there, and may be empty
+// where the whole node fails. Nodes are counted through the cluster from 0. Throws MT-J01 and MT-J02.
 inline std::vector<machine_failure> read_failures(std::string_view text, const std::string& origin,
                                                   const job_cluster& cluster) {
   enum column : std::size_t { at, node, repair, device };

@@ -77,7 +77,7 @@ class kind_layout {
       places_.give(of.is.job, of.had[as_size(n)].node, as.per_node);
     return true;
   }
-  // Where the fewest smaller ones would have to leave.
+  // A job settles where the fewest smaller ones have to leave.
   void settle(std::int32_t job, const allotment& as) {
     for (std::int32_t n = 0; n < as.nodes(); ++n) {
       std::int32_t best = -1, least = 0;

@@ -33,7 +33,7 @@ inline constexpr job_measure job_measures[] = {
     {"in_time", [](const job_outcome& of) { return static_cast<double>(of.in_time); }, true},
 };
 
-// What came of several traces: for each measure, a number of each trace.
+// Several traces give, for each measure, a number of each trace.
 class measured_outcomes {
  public:
   measured_outcomes() : values_(std::size(job_measures)) {}

@@ -21,8 +21,8 @@ class data_parallel_memory {
   // `name` is the model, its size and its batch: moe_2.4B_256.
   void set(std::string name, std::vector<double> of) { known_[std::move(name)] = std::move(of); }
   bool empty() const { return known_.empty(); }
-  // Whether it fits into `room` gigabytes with a fifth to spare. What nobody measured does not; a table that
-  // is empty forbids nothing.
+  // Says whether it fits into `room` gigabytes with a fifth to spare. A model that nobody measured does not;
+  // a table that is empty forbids nothing.
   bool fits(const std::string& name, index devices, double room) const {
     if (empty()) return true;
     const auto at = known_.find(name);

@@ -3,7 +3,7 @@
 
 #include <motet/meta/error.hpp>
 
-// What goes wrong with traces, times and clusters of jobs.
+// The sentences of the codes MT-J say what goes wrong with traces, times and clusters of jobs.
 namespace motet {
 
 inline constexpr message jobs_columns_differ{

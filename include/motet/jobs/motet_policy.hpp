@@ -28,13 +28,13 @@ struct motet_policy_rules {
 // rests count more, so the mean time to completion falls; what changes must be worth its cost. How far the
 // choice is from the best is known each time: no other one is worth more than the bound of its relaxation.
 //
-// A job that waited `patience` seconds in all is promised the least that it runs on, and no younger one before an
-// older one that waits. What is promised is set aside for it until it ends: it runs from that event on, with as
-// much or more, and is not suspended again. Only what was promised before stands in the way of a promise, and
-// who has one runs to its end. So the oldest job that waits starts at the first event behind its patience at
-// which its devices are not set aside for others: at the latest when the longest run on the least devices has
-// passed, and the n-th oldest after n times that. While nodes fail, promises are kept in the order in which they
-// were made, as far as the devices that are left suffice.
+// A job that waited `patience` seconds in all is promised the least that it runs on, and no younger one
+// before an older one that waits. What is promised is set aside for it until it ends: it runs from that event
+// on, with as much or more, and is not suspended again. Only what was promised before stands in the way of a
+// promise, and who has one runs to its end. So the oldest job that waits starts at the first event behind its
+// patience at which its devices are not set aside for others: at the latest when the longest run on the least
+// devices has passed, and the n-th oldest after n times that. While nodes fail, promises are kept in the
+// order in which they were made, as far as the devices that are left suffice.
 class motet_policy {
  public:
   explicit motet_policy(const motet_policy_rules& by = {}) : rules_(by) {}
@@ -57,7 +57,7 @@ class motet_policy {
     carry_out(world, got.chosen);
   }
 
-  // When it wants to be asked though nothing happens: a patience ends.
+  // It wants to be asked then though nothing happens, as a patience ends.
   double wakes(const job_world& world) const {
     double out = std::numeric_limits<double>::infinity();
     for (const std::int32_t job : world.waiting)
@@ -66,14 +66,14 @@ class motet_policy {
     return out;
   }
 
-  // What is set aside for whom, in the order in which it was promised.
+  // Devices are set aside for jobs, in the order in which they were promised.
   struct pledge {
     std::int32_t job = 0;
     allotment least;
   };
   const std::vector<pledge>& pledges() const { return pledges_; }
 
-  // Of all choices that were made: how far below their bounds they were worth, as a share.
+  // Choices were worth so much less than their bounds, as a share, over all that were made.
   double mean_gap() const { return solved_ > 0 ? mean_gap_ / static_cast<double>(solved_) : 0; }
   double worst_gap() const { return worst_gap_; }
   index choices_made() const { return solved_; }
@@ -88,7 +88,7 @@ class motet_policy {
   std::int32_t largest(const job_world& world, std::int32_t kind) const {
     return std::min(rules_.largest, static_cast<std::int32_t>(world.speeds.cluster().largest(kind)));
   }
-  // Whether anybody has waited long enough of whom this was not known.
+  // Returns true when a job has waited long enough of which this was not known.
   bool patience_ends(const job_world& world) {
     bool out = false;
     late_.resize(world.jobs.size());
@@ -144,7 +144,7 @@ class motet_policy {
       else if (world.of(job).status == job_status::waiting) return;  // the younger ones wait for it
     }
   }
-  // Who waited long enough and was promised nothing, the oldest first.
+  // These waited long enough and were promised nothing, the oldest first.
   std::vector<std::int32_t> old_ones(const job_world& world) const {
     std::vector<std::int32_t> out;
     for (const std::int32_t job : who_)
@@ -210,7 +210,7 @@ class motet_policy {
     world.places.undo(mark);
     kind_layout layout(world);
     const auto wish = [&](std::size_t i) -> const allotment& { return wishes_[i][as_size(chosen[i])]; };
-    // Who leaves a crowded kind, or comes to one that is not, makes room first.
+    // A job that leaves a crowded kind, or comes to one that is not, makes room first.
     for (const std::size_t i : fresh) {
       const job_state& job = world.of(who_[i]);
       if (job.status != job_status::running || job.has.kind != wish(i).kind ||

@@ -11,12 +11,13 @@
 
 namespace motet {
 
-// Which job has which device, with changes that can be taken back. Each change costs what it changes, never
-// the size of the cluster: what a search tries, it undoes. Nodes are found by how many of their devices are
-// free, in the order in which the cluster counts them.
+// An occupancy knows which job has which device, with changes that can be taken back. Each change costs what
+// it changes, never the size of the cluster: what a search tries, it undoes. Nodes are found by how many of
+// their devices are free, in the order in which the cluster counts them.
 //
-// A device is free or not, and has an owner or none. Both are kept apart, as one may offer the devices of a job
-// that can be pushed out: free, but still known as its own. Owners that are no jobs have numbers below zero.
+// A device is free or not, and has an owner or none. Both are kept apart, as one may offer the devices of a
+// job that can be pushed out: free, but still known as its own. Owners that are no jobs have numbers below
+// zero.
 class occupancy {
  public:
   using owner = std::int32_t;
@@ -151,7 +152,7 @@ class occupancy {
   }
   // Forgets the history: what was done stays done.
   void settle() { done_.clear(); }
-  // What is other than at the mark: each changed device once, with what it was then, by device.
+  // These are other than at the mark: each changed device once, with what it was then, by device.
   std::vector<change> changes(std::size_t since) {
     std::vector<change> out;
     ++round_;

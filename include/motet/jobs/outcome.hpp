@@ -15,7 +15,8 @@ struct device_span {
   double from = 0, to = 0;
 };
 
-// What a policy made of a trace. Times are seconds, throughput is samples a second, summed over all jobs.
+// An outcome is what a policy made of a trace. Times are seconds, throughput is samples a second, summed over
+// all jobs.
 struct job_outcome {
   index submitted = 0, reschedules = 0, in_time = 0;
   index failures = 0, lost = 0;  // of nodes, and how often a job ran on one
@@ -40,8 +41,8 @@ inline double largest_of(const std::vector<double>& of) {
   return of.empty() ? 0 : *std::max_element(of.begin(), of.end());
 }
 
-// How much longer jobs took than under another policy, in the mean over those that both finished: no means of
-// different jobs.
+// Jobs took so much longer than under another policy, in the mean over those that both finished: means of
+// different jobs are not compared.
 inline double longer_than(const job_outcome& of, const job_outcome& other) {
   std::vector<double> took;  // under the other, by job
   for (std::size_t i = 0; i < other.ended.size(); ++i) {
@@ -55,8 +56,8 @@ inline double longer_than(const job_outcome& of, const job_outcome& other) {
   return count > 0 ? more / count : 0;
 }
 
-// How equally something is shared, by Jain: 1 where all have the same, 1/n where one of n has all. Here of the
-// speeds of jobs, each as a share of what a fair share would give.
+// Jain's index says how equally something is shared: 1 where all have the same, 1/n where one of n has all.
+// Here that is the speeds of jobs, each as a share of what a fair share would give.
 inline double jain_index(const job_outcome& of) {
   double sum = 0, squares = 0;
   for (const double each : of.unfairness) sum += 1 / each, squares += 1 / (each * each);

@@ -24,8 +24,8 @@ inline bool place_spread(occupancy& places, std::int32_t job, const allotment& a
   return true;
 }
 
-// In the best layout, or else halved over twice the nodes, and again, as far as `runs(layout)` says that it
-// runs.
+// Places a job in the best layout, or else halved over twice the nodes, and again, as far as `runs(layout)`
+// says that it runs.
 template <class Runs>
 bool place_spread_or_relaxed(occupancy& places, std::int32_t job, allotment as, Runs runs) {
   if (!runs(as)) return false;

@@ -28,7 +28,7 @@ inline constexpr std::string_view policy_names[] = {
     "sia",  "crius",   "crius-deadlines", "motet",       "motet-deadlines"};
 inline constexpr std::string_view crius_parts[] = {"types", "scaling", "pruning", "planner"};
 
-// What is asked of a simulation.
+// A policy question is what a simulation is asked.
 struct policy_question {
   std::string policy = "motet";
   std::vector<std::string> without{};  // parts of crius
@@ -68,7 +68,7 @@ inline void require_policy(const policy_question& of) {
   }
 }
 
-// How a table of times is read: as the artifact does, or with errors, where that is asked for.
+// A table of times is read as the artifact does, or with errors, where that is asked for.
 inline speed_rules speeds_for(const policy_question& of) {
   speed_rules out;
   out.sum_of_five = of.count == progress_count::artifact;
@@ -144,8 +144,8 @@ inline policy_answer play_policy(const policy_question& of, job_world& world) {
 }
 
 // Plays a trace by the named policy. In rounds, or where it is asked for, changes cost what the evaluation of
-// Crius charges: policies that know the plan beforehand 10 s a device and 40 at most, others 150 and 600. Else
-// all pay the same, by what has to move.
+// Crius charges: policies that know the plan beforehand 10 s a device and 40 at most, others 150 and 600.
+// Else all pay the same, by what has to move.
 // Asks for: times of every model of the trace on the cluster's kinds.
 // Memory: the state of each job; with .record, who had which devices in each round.
 // Errors: MT-J09, MT-J11

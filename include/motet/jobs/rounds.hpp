@@ -13,10 +13,10 @@
 
 namespace motet {
 
-// How progress is counted. `artifact`: all time that a job ever ran at its speed of now, whole iterations, as
-// the artifact of Crius does, so that its numbers come out. `uncharged`: the integral of its speed, but changes
-// that take less than a round cost throughput alone, as there. `correct`: the integral, with all that changes
-// take.
+// Progress is counted in one of these ways. `artifact`: all time that a job ever ran at its speed of now,
+// whole iterations, as the artifact of Crius does, so that its numbers come out. `uncharged`: the integral of
+// its speed, but changes that take less than a round cost throughput alone, as there. `correct`: the
+// integral, with all that changes take.
 enum class progress_count : std::uint8_t { correct, uncharged, artifact };
 
 struct round_rules {
@@ -66,7 +66,7 @@ class round_player {
     if (rules_.rounds > 0) return round_ < rules_.rounds;
     if (next_ < world_.jobs.size() || idle_ < idle_limit)
       return next_ < world_.jobs.size() || !world_.running.empty() || !world_.waiting.empty();
-    // What waits then waits for ever, and so does what runs nowhere.
+    // A job that waits then waits for ever, and so does one that runs nowhere.
     return std::any_of(world_.running.begin(), world_.running.end(), [&](std::int32_t job) {
       return world_.actual().best(world_.of(job).shape, world_.of(job).has).runs;
     });
@@ -106,7 +106,7 @@ class round_player {
     idle_ = out.ended.empty() && out.arrived.empty() ? idle_ + 1 : 0;
     return out;
   }
-  // Whether it is done.
+  // Returns true when the job is done.
   bool progress(job_state& job) const {
     const double seconds = world_.actual().best_seconds(job.shape, job.has);
     if (rules_.count == progress_count::correct) {
@@ -152,7 +152,7 @@ class round_player {
     outcome_.busy.push_back(static_cast<double>(busy) / static_cast<double>(world_.places.devices()));
     ++round_;
   }
-  // What is there at the end of a call was there from its beginning: a round earlier than now.
+  // An owner at the end of a call was there from its beginning: a round earlier than now.
   void record(std::int32_t device, occupancy::owner who) {
     open_.resize(as_size(world_.places.devices()), -1);
     const double at = world_.now - rules_.seconds - begin_;

@@ -121,7 +121,7 @@ class sia_policy {
         std::vector<kind_layout::wish> here;
         for (std::size_t i = 0; i < who_.size(); ++i)
           if (chosen[i] >= 0 && wish(i).kind == kind) here.push_back({who_[i], wish(i).devices});
-        // Who goes to another kind leaves this one first.
+        // A job that goes to another kind leaves this one first.
         for (const std::size_t i : fresh)
           if (world.of(who_[i]).status == job_status::running && world.of(who_[i]).has.kind == kind &&
               wish(i).kind != kind && !places.pieces(who_[i]).empty() &&

@@ -20,7 +20,7 @@
 
 namespace motet {
 
-// Rounded to thousandths, half to even of what the number is in binary.
+// Rounds to thousandths, half to even of what the number is in binary.
 inline double to_thousandths(double value) {
   char text[64];
   std::snprintf(text, sizeof text, "%.3f", value);
@@ -52,9 +52,9 @@ struct speed_rules {
   bool sum_of_five = false;  // as the artifact reads times with an end-to-end column: five iterations for one
 };
 
-// How fast each model runs on so many devices of a kind and layout, as a table: looking it up costs nothing.
-// What was not measured is estimated: a spread over more nodes from the best layout, a size from the next
-// larger one.
+// A table says how fast each model runs on so many devices of a kind and layout: looking it up costs nothing.
+// Speeds that were not measured are estimated: a spread over more nodes from the best layout, a size from the
+// next larger one.
 class speed_table {
  public:
   struct job_shape {
@@ -66,8 +66,8 @@ class speed_table {
               const speed_rules& rules = {})
       : cluster_(&cluster), times_(&times), memory_(&memory), rules_(rules) {}
 
-  // The number of a job's model, its size and its batch; throws MT-J05, with the place in `origin` where the job
-  // stands, where the times do not know them.
+  // The number of a job's model, its size and its batch; throws MT-J05, with the place in `origin` where the
+  // job stands, where the times do not know them.
   index shape_of(const traced_job& job, const std::string& origin) {
     const std::string& name = job.model;
     const index batch = job.batch;
@@ -91,9 +91,9 @@ class speed_table {
   }
   const std::vector<job_shape>& shapes() const { return shapes_; }
 
-  // As the best plan runs.
+  // A job runs so with the best plan.
   const job_speed& best(index shape, const allotment& on) const { return entry_of(shape, on).best; }
-  // As those see it who train by data parallelism: the same, where its memory suffices.
+  // Those who train by data parallelism see the same, where its memory suffices.
   const job_speed& data_parallel(index shape, const allotment& on) const {
     return entry_of(shape, on).fitting;
   }
@@ -109,7 +109,8 @@ class speed_table {
   // Seconds of an iteration of the best plan.
   double best_seconds(index shape, const allotment& on) const { return entry_of(shape, on).seconds; }
 
-  // The same as long as it can well be: by the lower bound of an estimate, which a measured time then raises.
+  // These seconds are as long as they can well be: by the lower bound of an estimate, which a measured time
+  // then raises.
   double cautious_seconds(index shape, const allotment& on) const {
     const entry& of = entry_of(shape, on);
     return of.seconds >= never ? never : of.seconds + of.took.bar;

@@ -33,7 +33,7 @@ class iteration_times {
     const auto at = times_.find(key{model, size, batch, kind, nodes, per_node});
     return at == times_.end() ? nullptr : &at->second;
   }
-  // Whether anything was measured of it.
+  // Says whether anything was measured of it.
   bool knows(const std::string& model, const std::string& size, index batch) const {
     const auto at = times_.lower_bound(key{model, size, batch, "", 0, 0});
     return at != times_.end() && std::get<0>(at->first) == model && std::get<1>(at->first) == size &&
@@ -50,7 +50,7 @@ class iteration_times {
     return out;
   }
   std::size_t size() const { return times_.size(); }
-  // False where there is one already.
+  // The result is false where there is one already.
   bool add(const key& at, measured_time made) {
     if (!times_.emplace(at, made).second) return false;
     std::vector<std::string>& known = sizes_[std::get<0>(at)];

@@ -19,9 +19,9 @@ struct tiresias_rules {
   double promote = 8;  // a job that waited so many times as long as it ran is put into the first queue again
 };
 
-// Tiresias: least attained service, in few queues. Nothing is known of how long a job takes; who had the
-// fewest device-seconds runs first, within a queue who was submitted first, on the kind and number asked for.
-// Others are suspended for them.
+// Tiresias serves first whoever had least service, in few queues. Nothing is known of how long a job takes;
+// the job with the fewest device-seconds runs first, within a queue the one that was submitted first, on the
+// kind and number asked for. Others are suspended for them.
 class tiresias_policy {
  public:
   explicit tiresias_policy(tiresias_rules by = {}) : rules_(std::move(by)) {}
@@ -33,8 +33,8 @@ class tiresias_policy {
     }
     for (std::int32_t kind = 0; kind < world.places.kinds(); ++kind) share(world, kind);
   }
-  // When it wants to be asked though nothing happens: a job goes to another queue. It is not in a hurry, or two
-  // jobs of a border would change places all the time.
+  // It wants to be asked then though nothing happens, as a job goes to another queue. It is not in a hurry,
+  // or two jobs of a border would change places all the time.
   double wakes(const job_world& world) const {
     double out = std::numeric_limits<double>::infinity();
     for (const std::int32_t number : world.running) {

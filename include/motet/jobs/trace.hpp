@@ -42,8 +42,8 @@ struct job_trace {
 
 // Reads jobs with the columns job_id, submission_time, num_iteration, model_name, deadline, batch_size,
 // num_gpu and gpu_type, in any order. Jobs are sorted by the time of their submission, those of one time as
-// they stand. Kinds of devices that `stand_in` names are taken as those of the cluster that it says. Throws MT-J01
-// to MT-J04 and MT-J06, each with line and column.
+// they stand. Kinds of devices that `stand_in` names are taken as those of the cluster that it says. Throws
+// MT-J01 to MT-J04 and MT-J06, each with line and column.
 // Asks for: one job at least, of kinds that the cluster has.
 // Memory: the jobs.
 // Errors: MT-J01, MT-J02, MT-J03, MT-J04, MT-J06

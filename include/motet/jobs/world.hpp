@@ -38,18 +38,19 @@ struct job_state {
   index changes = 0;    // how often it was started, moved or resized
 };
 
-// What happened since a policy was asked last.
+// Events are what happened since a policy was asked last.
 struct job_events {
   std::vector<std::int32_t> ended{}, arrived{};
   std::vector<std::int32_t> lost{};  // ran on a node that failed; they wait, before all others
   bool repaired = false;             // a node is there again
-  // Whether anybody may find room who found none before.
+  // Says whether a job may find room that found none before.
   bool frees() const { return !ended.empty() || !lost.empty() || repaired; }
 };
 
-// What a policy sees and changes: devices, jobs and queues. It gives devices by `places`, and says who runs by
-// start() and suspend(). Who runs, and who waits, stand in the order in which they began to. It grows by jobs
-// one at a time, whose numbers rise by the time of their submission.
+// The world is what a policy sees and changes: devices, jobs and queues. The policy gives devices by
+// `places`, and says who runs by start() and suspend(). Jobs that run, and jobs that wait, stand in the order
+// in which they began to. The world grows by jobs one at a time, whose numbers rise by the time of their
+// submission.
 class job_world {
  public:
   job_world(const job_cluster& of, const iteration_times& times, const data_parallel_memory& memory,
@@ -60,7 +61,7 @@ class job_world {
     exact.noise = 0;
     actual_.emplace(of, times, memory, exact);
   }
-  // With all jobs of a trace from the beginning.
+  // This one has all jobs of a trace from the beginning.
   job_world(const job_cluster& of, const job_trace& from, const iteration_times& times,
             const data_parallel_memory& memory, const speed_rules& rules)
       : job_world(of, times, memory, rules) {
@@ -87,11 +88,11 @@ class job_world {
     places.add_jobs(1);
     return static_cast<std::int32_t>(jobs.size()) - 1;
   }
-  // How fast jobs are: other than policies know it where estimates are wrong.
+  // Jobs are so fast, which is other than policies know it where estimates are wrong.
   const speed_table& actual() const { return actual_ ? *actual_ : speeds; }
   // A job did an iteration with what it has: how long one takes is known from now on.
   void learn(const job_state& of) { speeds.learn(of.shape, of.has, actual().best_seconds(of.shape, of.has)); }
-  // Whether a job ends before its deadline with such devices, as far as it is known.
+  // Says whether a job ends before its deadline with such devices, as far as it is known.
   bool ends_in_time(const job_state& job, const allotment& as) const {
     const double seconds = speeds.best_seconds(job.shape, as);
     const bool fresh = now - job.submitted <= round;
@@ -103,7 +104,7 @@ class job_world {
   job_state& of(std::int32_t job) { return jobs[as_size(job)]; }
   const job_state& of(std::int32_t job) const { return jobs[as_size(job)]; }
 
-  // Where a job is now; where it has no devices, what it would have.
+  // A job is there now; where it has no devices, it would have these.
   allotment placed(std::int32_t job, const allotment& would) const {
     const std::vector<occupancy::piece>& on = places.pieces(job);
     if (on.empty()) return speeds.packed(would.kind, would.devices);
@@ -130,7 +131,7 @@ class job_world {
     wait(job);
     of(job).work = of(job).left;
   }
-  // What it ran on failed.
+  // The node that it ran on failed.
   void lose(std::int32_t job) {
     leave(running, job);
     waiting.insert(waiting.begin(), job);
@@ -179,7 +180,7 @@ class job_world {
   }
 };
 
-// What decides: it is told what happened, and gives, takes and moves devices.
+// A policy decides: it is told what happened, and gives, takes and moves devices.
 template <class Policy>
 concept job_policy =
     requires(Policy& policy, job_world& world, const job_events& events) { policy.on_events(world, events); };

@@ -30,8 +30,8 @@
 #define MOTET_RESTRICT
 #endif
 
-// Before a body outside of its class that files of compiled/ may have for all others, as docs/start.md says: they
-// define it as nothing.
+// Before a body outside of its class that files of compiled/ may have for all others, as docs/start.md says:
+// they define it as nothing.
 #if !defined(MOTET_BODY)
 #define MOTET_BODY inline
 #endif

@@ -74,8 +74,8 @@ class error : public std::runtime_error {
   char code_[16] = "";
 };
 
-// What ends a rank when another one failed. Its code is the one of what failed there, so that all ranks end
-// alike; empty where that had none.
+// A rank ends by this when another one failed. Its code is the one of what failed there, so that all ranks
+// end alike; empty where that had none.
 class stopped_elsewhere : public error {
  public:
   explicit stopped_elsewhere(std::string_view why)

@@ -39,8 +39,8 @@ constexpr std::string_view nearest(std::string_view word, std::span<const std::s
   return best;
 }
 
-// What is said of a name that is none of those, to the compiler and at run time:
-// "captoin; there are picture, caption; did you mean caption".
+// A name that is none of those is answered so, by the compiler and at run time: "captoin; there are picture,
+// caption; did you mean caption".
 constexpr short_text not_among(std::string_view word, std::span<const std::string_view> names) {
   short_text out(word);
   for (std::size_t i = 0; i < names.size(); ++i) {

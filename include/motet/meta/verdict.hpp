@@ -9,8 +9,9 @@
 #include <string>
 #include <utility>
 
-// A rule is a row of a table of messages, and a floor keeps its own in rules.hpp, so that a rule stands beside
-// what it holds for. The same rows make the compiler's sentences, the run-time errors and docs/errors.md.
+// A rule is a row of a table of messages, and a floor keeps its own in rules.hpp, so that a rule stands
+// beside what it holds for. The same rows make the compiler's sentences, the run-time errors and
+// docs/errors.md.
 namespace motet {
 
 using broken_rule = const message*;
@@ -21,7 +22,7 @@ inline constexpr broken_rule none = nullptr;
 
 }
 
-// What the compiler says of a broken rule. MOTET_RULES_OF makes one for each.
+// `said_of` is what the compiler says of a broken rule. MOTET_RULES_OF makes one for each.
 template <broken_rule Why>
 struct said_of;
 
@@ -70,7 +71,7 @@ struct verdict {
   constexpr bool ok() const { return why == reason::none; }
 };
 
-// What a broken rule says beside its sentence, at run time and to the compiler: "at 1: got 768, wanted 512";
+// A broken rule says this beside its sentence, at run time and to the compiler: "at 1: got 768, wanted 512";
 // with the name of what is there, "at caption: got 768, wanted 512".
 constexpr short_text numbers_of(const verdict& found, std::string_view name = {}) {
   short_text out("at ");
@@ -119,11 +120,11 @@ constexpr bool require_said() {
   }
 }
 
-// The same for numbers alone: `static_assert(require<check(config)>);`
+// A rule of numbers alone is asked so: `static_assert(require<check(config)>);`
 template <verdict Verdict>
 inline constexpr bool require = require_said<Verdict.why, detail::numbers_text<Verdict>>();
 
-// The same rule for values that arrive at run time.
+// This asks the rule of values that arrive at run time.
 inline void enforce(const verdict& found, const std::string& what) {
   if (found.ok()) return;
   fail(*found.why, what + " (" + std::string(numbers_of(found).view()) + ")");

@@ -25,14 +25,14 @@ struct edge {
   static constexpr std::string_view from = From.view(), to = To.view();
 };
 
-// What a module's samples lose.
+// A loss is what a module's samples lose.
 template <class Loss, fixed_string Of>
 struct loss {
   using type = Loss;
   static constexpr std::string_view of = Of.view();
 };
 
-// The same edge among the modules' numbers, and its own number among those into the second module, and among
+// An edge has the numbers of its modules, and its own number among those into the second module, and among
 // those out of the first.
 struct edge_ends {
   std::size_t from = 0, to = 0;

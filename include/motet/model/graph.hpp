@@ -28,7 +28,7 @@ struct graph_facts {
   static constexpr std::size_t place(std::string_view name) { return find(name) % size; }
 };
 
-// What is wrong with a graph, at a module; for an unknown one, at the name that is none.
+// A finding says what is wrong with a graph, at a module; for an unknown one, at the name that is none.
 struct graph_finding {
   verdict found;
   std::string_view name;

@@ -51,7 +51,7 @@ inline constexpr number_limit limit_of = [] {
   else return number_limit{};
 }();
 
-// What a model calls the numbers of its loss: this, a dot, and what the loss calls them.
+// A model calls the numbers of its loss this, a dot, and what the loss calls them.
 inline constexpr const char* loss_name = "join";
 inline std::string name_in_model(std::string_view number) { return sentence({loss_name, ".", number}); }
 
@@ -109,8 +109,8 @@ struct pairwise_sigmoid {
   }
 };
 
-// What a decoder's samples lost at their targets (next_token_tail says how much): the mean over all targets
-// of the step, whatever ranks and microbatches they are in.
+// A decoder's samples lost something at their targets (next_token_tail says how much); this is the mean over
+// all targets of the step, whatever ranks and microbatches they are in.
 struct next_token {
   static constexpr bool own = true;
   static constexpr bool tells = false;

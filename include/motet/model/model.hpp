@@ -13,7 +13,7 @@ namespace motet {
 
 namespace detail {
 
-// What every loss has, whatever it runs on; the compiler names what is missing.
+// Every loss has these, whatever it runs on; the compiler names what is missing.
 template <class Loss>
 consteval bool has_members_of_loss() {
   static_assert(
@@ -50,7 +50,7 @@ constexpr verdict check_join(const join<Loss, Modules...>*) {
   return {};
 }
 
-// What is wrong with a join, at the module's name.
+// Says what is wrong with a join, at the module's name.
 template <class Join>
 struct join_text;
 template <class Loss, class... Modules>

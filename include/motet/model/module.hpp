@@ -64,7 +64,7 @@ struct module {
   static constexpr bool own_loss = has_own_loss<net>;
 };
 
-// The same with another net, which computes the same.
+// A module may have another net, which computes the same.
 template <class Module, class Net>
 struct module_with : Module {
   using net = Net;

@@ -12,7 +12,7 @@
 
 namespace motet {
 
-// Which plan a run follows, and what started its ranks.
+// A chosen plan is the one that a run follows, with what started its ranks.
 struct chosen_plan {
   std::string name;   // of the catalogue, or a file
   std::string about;  // empty: a file
@@ -29,7 +29,7 @@ inline chosen_plan choose_plan(const run_settings& s) {
   return out;
 }
 
-// Whether a run is spread by a plan. One rank on the threads of one process, the usual case, is not.
+// Says whether a run is spread by a plan. One rank on the threads of one process, the usual case, is not.
 inline bool is_spread(const run_settings& s, const launched& by) {
   if (s.resplit > 0 && (s.plan.empty() || s.plan == "one"))
     fail(option_missing, "--plan with replicas, between which --resplit moves samples");
@@ -54,7 +54,7 @@ inline launch_wishes wishes_of(const run_settings& s) {
   return wishes;
 }
 
-// Who started the ranks, as many as the plan is for. Without a launcher they are threads.
+// Finds who started the ranks, as many as the plan is for. Without a launcher they are threads.
 inline void find_ranks(chosen_plan& of, const run_settings& s) {
   launch_wishes wishes = wishes_of(s);
   of.by = find_launch(read_environment(), wishes);
@@ -72,7 +72,7 @@ inline void find_ranks(chosen_plan& of, const run_settings& s) {
     of.value = require_plan(of.value, s.trained().facts(), s.batch);
   }
 }
-// The same question without starting anything: only what the command line says counts.
+// Nothing is started here: only what the command line says counts.
 inline void check_ranks(const chosen_plan& of, const run_settings& s) {
   if (s.ranks != 0 && s.ranks != of.value.cluster.ranks)
     fail(plan_of_other_ranks, "plan " + of.name + " is for " + std::to_string(of.value.cluster.ranks) +

@@ -17,10 +17,10 @@
 #include <thread>
 #include <vector>
 
-// What a run will need, and what a plan means for every rank, found without training.
+// These tell what a run will need, and what a plan means for every rank, without training.
 namespace motet {
 
-// How weights are moved, in words.
+// Prints how weights are moved.
 inline void explain_learning(const run_settings& s) {
   std::printf("optimizer %s, weight decay %g, clip %g\n", s.optimizer.c_str(), s.weight_decay, s.clip);
   if (s.layer_rate != 1) std::printf("rates     %g of the rate above it from block to block\n", s.layer_rate);
@@ -38,7 +38,7 @@ inline void explain_learning(const run_settings& s) {
   if (s.ema > 0) std::printf("averages  of the weights, decay %g\n", s.ema);
 }
 
-// What the model is, and what a step takes.
+// Prints what the model is, and what a step takes.
 inline void explain_run(session& model, const run_settings& s, const data_folder* folder) {
   const session_facts& facts = model.facts();
   const auto print_row = [](const char* name, double value) {
@@ -119,7 +119,7 @@ inline void explain_chosen(const chosen_plan& chosen, const run_settings& s, ses
   std::printf("\n%s", format_plan(chosen.value).c_str());
 }
 
-// Which way the operations of a step take on this machine's GPU, found by three steps whose weights are
+// Finds which way the operations of a step take on this machine's GPU, by three steps whose weights are
 // thrown away: work is recorded in the second one, and the third one is replayed. Without a GPU, or without
 // the memory, it says so.
 inline void probe_paths(opened_run& run) {

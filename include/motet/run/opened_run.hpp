@@ -17,7 +17,7 @@
 
 namespace motet {
 
-// Where batches come from, while the device knows where they lie.
+// A pinned feed gives batches while the device knows where they lie.
 struct pinned_feed {
   std::unique_ptr<feed> of;
   std::shared_ptr<void> pinned;  // last: it ends first

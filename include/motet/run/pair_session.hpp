@@ -20,7 +20,7 @@ namespace motet {
 template <vit_config Picture, text_config Caption, class Loss>
 using pair_model = model<join<Loss, module<"picture", vit<Picture>>, module<"caption", text_tower<Caption>>>>;
 
-// What a run tells of two towers.
+// A run tells this of two towers.
 inline session_facts facts_of_pair(const char* name, const vit_config& picture, const text_config& caption) {
   session_facts out{.name = name, .loss = {}, .precision = {}, .shape = {}};
   out.shape = {

@@ -22,8 +22,8 @@ inline std::optional<rate_kind> read_rate_kind(std::string_view word) {
   return {};
 }
 
-// What --rates says: "eye=0.1,talk=0.5:decay=0.01:warmup=200". A module that says anything of a schedule has
-// one of its own; what it leaves out is as `all` has it.
+// --rates says "eye=0.1,talk=0.5:decay=0.01:warmup=200". A module that says anything of a schedule has one of
+// its own; what it leaves out is as `all` has it.
 inline std::vector<named_pace> read_paces(std::string_view words, const rate_schedule& all) {
   const auto refuse = [&] {
     fail(bad_option_value,

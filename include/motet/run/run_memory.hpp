@@ -8,7 +8,7 @@
 
 namespace motet {
 
-// What a run takes above the idle process, counted before any of it is taken.
+// Run memory is what a run takes above the idle process, counted before any of it is taken.
 struct run_memory {
   rank_memory training;  // of all ranks here; work is what they take besides
   index data = 0;

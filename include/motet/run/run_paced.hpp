@@ -15,7 +15,7 @@
 
 namespace motet {
 
-// As the peers of benchmarks: warm up, say so, then a step for each line of `lines`.
+// A run does as the peers of benchmarks do: it warms up, says so, then makes a step for each line of `lines`.
 inline int run_paced(opened_run& run, std::istream& lines) {
   run.prepare();
   const auto source = run.open_feed();

@@ -16,7 +16,7 @@
 
 namespace motet {
 
-// Where a step's time goes, the longest first.
+// The shares say where a step's time goes, the longest first.
 inline std::vector<section_share> shares_of(const step_costs& costs) {
   std::vector<section_share> out;
   for (const section_cost& each : costs)
@@ -25,7 +25,7 @@ inline std::vector<section_share> shares_of(const step_costs& costs) {
   return out;
 }
 
-// What goes onto the report's page. `told` is what the run wrote so far; without a result the page has no
+// This goes onto the report's page. `told` is what the run wrote so far; without a result the page has no
 // pictures.
 inline report_page page_of(const opened_run& run, const test_result& found,
                            const std::vector<section_share>& split, const told_run& told) {

@@ -93,7 +93,7 @@ inline int run_one(run_settings s, std::optional<checkpoint> saved, std::optiona
   return run.s.paced ? run_paced(run, std::cin) : training(run).run();
 }
 
-// What a plan means, without data, ranks or memory.
+// Tells what a plan means, without data, ranks or memory.
 inline void tell_plan(const run_settings& s) {
   chosen_plan chosen = choose_plan(s);
   check_ranks(chosen, s);

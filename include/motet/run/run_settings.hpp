@@ -17,7 +17,7 @@
 
 namespace motet {
 
-// What the command line of a training program says.
+// The settings are what the command line of a training program says.
 struct run_settings {
   explicit run_settings(const training_program& of)
       : program(&of), model(of.models.front().name), loss(of.losses.front()) {}
@@ -219,7 +219,7 @@ inline options command_line(run_settings& s) {
   return line;
 }
 
-// What decides a run's result, as a checkpoint stores it.
+// These decide a run's result, as a checkpoint stores them.
 inline json saved_settings(const run_settings& s) {
   json out;
   out.set("model", s.model);

@@ -20,7 +20,7 @@
 
 namespace motet {
 
-// What a run tells of the model that it trains.
+// The facts are what a run tells of the model that it trains.
 struct session_facts {
   std::string name;         // of the model
   std::string loss{};       // as --loss has it
@@ -32,7 +32,7 @@ struct session_facts {
   // Its parts in words: for --explain, and for the page.
   std::vector<std::pair<std::string, std::string>> outline{}, parts{};
 
-  // Of random captions, which are as long as any.
+  // Random captions are as long as any.
   sample_shape random_shape() const {
     sample_shape out = shape;
     out.context = caption;
@@ -40,7 +40,7 @@ struct session_facts {
   }
 };
 
-// Which session is wanted, and where its ranks live.
+// A request says which session is wanted, and where its ranks live.
 struct session_request {
   std::string loss;
   std::string precision = "fp32";
@@ -70,7 +70,7 @@ class session : public tested_model {
   virtual void prepare() = 0;
   // Tells where batches will lie, which end after the result; a GPU reads them faster then.
   virtual std::shared_ptr<void> pin(const void* at, std::size_t bytes) = 0;
-  // Which way the operations took so far, where there is more than one, and why; one sentence for each.
+  // One sentence for each operation says which way it took so far, where there is more than one, and why.
   virtual std::vector<std::string> paths() = 0;
   // Before step(): the batch of the step after it, which a GPU may take meanwhile, or whose order be found.
   virtual void expect(const step_input& next) = 0;
@@ -78,7 +78,7 @@ class session : public tested_model {
   // Of the last step; null where samples are taken as they come.
   virtual const reorder_told* reordered() const { return nullptr; }
   virtual index updates() const = 0;
-  // Until all that steps began is done, where a device works on by itself.
+  // Waits until all that steps began is done, where a device works on by itself.
   virtual void finish() = 0;
   virtual step_costs costs() = 0;
   virtual void clear_costs() = 0;
@@ -93,11 +93,11 @@ class session : public tested_model {
                                      std::size_t keep) = 0;
   virtual void load(const checkpoint& from, const std::string& name) = 0;
 
-  // Of several processes, which all make the same calls, one tests, prints and writes.
+  // Several processes all make the same calls, and one of them tests, prints and writes.
   virtual bool is_main() const = 0;
   // None goes on where processes have something else of what decides the run.
   virtual void require_same(const run_identity& identity) = 0;
-  // Whether it is so in any process; of two questions at once.
+  // Says whether it is so in any process; two questions may be asked at once.
   virtual bool any(bool here) = 0;
   virtual std::pair<bool, bool> any(bool first, bool second) = 0;
 };

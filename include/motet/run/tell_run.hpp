@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-// What a run says on the terminal: what it is going to do, how long that takes, and what may come next.
+// A run says on the terminal what it is going to do, how long that takes, and what may come next.
 namespace motet {
 
 inline void tell_start(progress& out, const opened_run& run, const feed& source) {
@@ -64,7 +64,7 @@ inline void tell_intent(progress& out, const opened_run& run, const validation* 
   out.say(text);
 }
 
-// How long the steps take that are left, once some are done.
+// Tells how long the steps take that are left, once some are done.
 inline void tell_outlook(progress& out, double seconds, index left) {
   char text[96];
   std::snprintf(text, sizeof text, "a step takes %.3g s: %td more, without tests, are done in ", seconds,

@@ -124,7 +124,7 @@ class training {
     }
     return asked;
   }
-  // What comes after some steps: tests, and checkpoints.
+  // Tests and checkpoints come after some steps.
   void beside_steps() {
     const index at = run_.model->updates();
     const bool last = at == run_.s.steps;
@@ -154,7 +154,7 @@ class training {
     saved_now_ = true;
   }
 
-  // What decides the run, and when all processes meet outside of steps.
+  // The identity has what decides the run, and when all processes meet outside of steps.
   run_identity identity() const {
     run_identity same;
     const json settings = saved_settings(run_.s);
@@ -171,7 +171,7 @@ class training {
     return same;
   }
 
-  // By one of the processes, with the weights of all.
+  // One of the processes tests, with the weights of all.
   test_result test() {
     run_.model->gather();
     return run_.model->is_main() ? run_.test->test(*run_.model) : test_result{};

@@ -25,7 +25,7 @@ struct next_program {
   bool reads_report = false;  // --run REPORT, instead of --checkpoint RUN
 };
 
-// What makes a training program of a run: its models, and the words that are its own.
+// These make a training program of a run: its models, and the words that are its own.
 struct training_program {
   const char *name, *about;
   std::span<const trained_model> models;     // the first one is trained where --model says nothing
@@ -33,11 +33,11 @@ struct training_program {
   std::span<const std::string_view> losses;  // likewise; one alone is no option
   std::span<const next_program> next{};      // as they lie beside this one
   bool speaks = false;                       // reads samples of any pieces, instead of pairs
-  // What --help says of some options.
+  // --help says these of some options.
   std::string_view models_help = "what is trained", losses_help = "what is made small",
                    batch_help = "samples in a step",
                    data_help = "shards with tokenizer.json, a pattern of shards, or: random";
-  // How to build it with a model that it was compiled without.
+  // Tells how to build it with a model that it was compiled without.
   std::string (*rebuild)(std::string_view model) = nullptr;
 };
 

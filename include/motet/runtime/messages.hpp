@@ -3,7 +3,7 @@
 
 #include <motet/meta/error.hpp>
 
-// What goes wrong in training and with checkpoints: the sentences of the codes MT-R.
+// The sentences of the codes MT-R say what goes wrong in training and with checkpoints.
 namespace motet {
 
 inline constexpr message not_finite{

@@ -32,9 +32,9 @@ struct share_place {
   index module = 0, replica = 0, rank = 0;
 };
 
-// Gives each replica of each module as many samples as it has time for. From the seconds that every place
-// computed in a step follow those of a sample there; then, module after module, the shares with which the
-// busiest of its ranks would be through first, where a rank's other work counts too. Moves and shares are
+// Gives each replica of each module as many samples as it has time for. The seconds of a sample at every
+// place follow from those that it computed in a step; from these, module after module, the shares with which
+// the busiest of its ranks would be through first, where a rank's other work counts too. Moves and shares are
 // bounded. Everything follows from the options and the seconds alone, so that ranks that know the same do the
 // same.
 // Asks for: the seconds of every place after each step, the same on all ranks.

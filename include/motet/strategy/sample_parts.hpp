@@ -5,7 +5,7 @@
 
 namespace motet {
 
-// Of the samples of a microbatch those that one of the ranks has whole which compute it together.
+// Several ranks may compute a microbatch together; one of them has these samples of it whole.
 constexpr interval samples_of_rank(interval all, index tensor, index tensor_member, index context,
                                    index context_member) {
   const interval members = share(all.size(), tensor, tensor_member),

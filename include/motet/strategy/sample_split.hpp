@@ -31,8 +31,8 @@ struct sample_split {
     return {own[0], own[1]};
   }
 
-  // The same, with replicas that have samples in proportion to their weights: each at least one in a
-  // microbatch, where there are enough, and none more than `most` in a group. Equal weights change nothing.
+  // Gives replicas samples in proportion to their weights: each at least one in a microbatch, where there are
+  // enough, and none more than `most` in a group. Equal weights change nothing.
   constexpr sample_split weighted(const list<index>& weights, index most = share_bounds{}.most) const {
     sample_split out{samples, groups, replicas, microbatches, {}};
     for (const index size : {samples / groups + 1, samples / groups}) {

@@ -7,8 +7,8 @@
 
 namespace motet {
 
-// What each owner has at least and at most. Where there is too little or too much for all, the even share is
-// the bound.
+// The bounds say what each owner has at least and at most. Where there is too little or too much for all, the
+// even share is the bound.
 struct share_bounds {
   index least = 0;
   index most = std::numeric_limits<index>::max();
@@ -41,8 +41,8 @@ constexpr list<index> weighted_shares(index whole, const list<index>& weights, s
     equal = sum == 0;
     if (equal) sum = free;
     if (free == 0) break;
-    // What is missing below and what is too much above, in parts of 1 / sum. The larger of both moves the
-    // others' shares for sure.
+    // Count what is missing below and what is too much above, in parts of 1 / sum. The larger of both moves
+    // the others' shares for sure.
     index missing = 0, over = 0;
     for (index i = 0; i < owners; ++i) {
       if (settled[i] != 0) continue;

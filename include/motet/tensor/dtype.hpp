@@ -79,7 +79,7 @@ inline constexpr dtype dtype_of<std::int64_t> = dtype::i64;
 template <>
 inline constexpr dtype dtype_of<std::uint8_t> = dtype::u8;
 
-// Which C++ types one run computes with. Sums are taken in `master` precision or better.
+// One run computes with these C++ types. Sums are taken in `master` precision or better.
 //   value  : operands of matrix products and what is kept for backward
 //   stream : the residual stream and its gradient, also between ranks
 //   master : weights, gradients of weights, optimizer state, features and what a loss makes of them

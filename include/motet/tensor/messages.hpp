@@ -3,7 +3,7 @@
 
 #include <motet/meta/error.hpp>
 
-// What goes wrong with tensors: the sentences of the codes MT-T.
+// The sentences of the codes MT-T say what goes wrong with tensors.
 namespace motet {
 
 inline constexpr message arena_full{"MT-T01", "the arena is full",

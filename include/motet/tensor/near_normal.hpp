@@ -5,16 +5,16 @@
 
 namespace motet {
 
-// What random_stream::normal() makes of its two words, by a fixed row of multiplications and additions: the
-// library's logarithm and cosine take most of the time of a draw, and differ from machine to machine in their
-// last bits. `doubt` bounds the distance from normal(): its own errors come to less than radius * 2^-49.6
-// (the angle 2 pi v is rounded to 2^-51 and 2 pi itself is off by 2^-52, three more operations round), ours
-// to less than radius * 2^-50, whether or not a processor fuses a product with a sum.
+// A near normal is what random_stream::normal() makes of its two words, by a fixed row of multiplications and
+// additions: the library's logarithm and cosine take most of the time of a draw, and differ from machine to
+// machine in their last bits. `doubt` bounds the distance from normal(): its own errors come to less than
+// radius * 2^-49.6 (the angle 2 pi v is rounded to 2^-51 and 2 pi itself is off by 2^-52, three more
+// operations round), ours to less than radius * 2^-50, whether or not a processor fuses a product with a sum.
 struct near_normal {
   double value = 0, doubt = 0;
 
-  // Whether one float is nearest to all that lie within the doubt; then normal() is stored as that float,
-  // too. Of a million draws about one is not, and asks random_stream::normal() itself.
+  // Says whether one float is nearest to all that lie within the doubt; then normal() is stored as that
+  // float, too. Of a million draws about one is not, and asks random_stream::normal() itself.
   MOTET_HOST_DEVICE bool certain() const {
     return __builtin_bit_cast(std::uint32_t, static_cast<float>(value - doubt)) ==
            __builtin_bit_cast(std::uint32_t, static_cast<float>(value + doubt));

@@ -7,9 +7,9 @@
 
 namespace motet {
 
-// What a rank compares when a loss over all pairs is spread over ranks: its own rows of one module with rows
-// of another, all of them or some at a time. Those, the columns, lie in pieces, in any order of samples, and
-// are numbered through all ranks.
+// A rank compares, when a loss over all pairs is spread over ranks, its own rows of one module with rows of
+// another, all of them or some at a time. Those, the columns, lie in pieces, in any order of samples, and are
+// numbered through all ranks.
 template <class S>
 struct pair_part {
   matrix<const S> rows;

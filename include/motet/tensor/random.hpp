@@ -48,7 +48,7 @@ struct random_stream {
     return c;
   }
   MOTET_HOST_DEVICE constexpr std::uint32_t word(std::uint64_t i) const { return block(i / 4)[i % 4]; }
-  // In [0, 1), 24 bits.
+  // A uniform number is in [0, 1) and has 24 bits.
   MOTET_HOST_DEVICE constexpr float uniform(std::uint64_t i) const {
     return static_cast<float>(word(i) >> 8) * 0x1p-24f;
   }
@@ -56,7 +56,7 @@ struct random_stream {
   MOTET_HOST_DEVICE constexpr std::uint32_t below(std::uint64_t i, std::uint32_t bound) const {
     return static_cast<std::uint32_t>((static_cast<std::uint64_t>(word(i)) * bound) >> 32);
   }
-  // Standard normal, by Box-Muller on words 2i and 2i+1.
+  // A standard normal number comes by Box-Muller from words 2i and 2i+1.
   double normal(std::uint64_t i) const {
     const auto b = block(i / 2);
     const double u = (static_cast<double>(b[(i % 2) * 2]) + 1.0) * 0x1p-32,

@@ -6,8 +6,8 @@
 namespace motet {
 
 // Bilinear interpolation along one side of a picture, which averages when it shrinks: how much each of `from`
-// pixels counts in pixel i of `to`. Whole numbers, so that all devices weigh alike. As data/resize.hpp
-// weighs: 1 - distance / support, of centres, where that is positive.
+// pixels counts in pixel i of `to`. Weights are whole numbers, so that all devices weigh alike. They are
+// those of data/resize.hpp: 1 - distance / support, of centres, where that is positive.
 struct resize_axis {
   static constexpr std::int32_t most_to = 8000, most_shrink = 16;  // beyond these, 32 bits are too few
   static constexpr bool takes(index from, index to) {
@@ -43,7 +43,7 @@ struct resize_axis {
   }
 
  private:
-  // Of the distance at which a pixel counts nothing, in the same steps.
+  // A pixel counts nothing from this distance on, in the same steps.
   MOTET_HOST_DEVICE constexpr std::int32_t support() const { return 2 * (from > to ? from : to); }
 };
 

@@ -5,9 +5,9 @@
 
 namespace motet {
 
-// How the rows of each sample are cut between the members of a group: into one piece for each, or, so that
-// all have equal work under a causal mask, into twice as many, of which part k has k and, from the other end,
-// k again. Any number of rows will do; of few, some parts have none.
+// The rows of each sample are cut between the members of a group into one piece for each, or, so that all
+// have equal work under a causal mask, into twice as many, of which part k has k and, from the other end, k
+// again. Any number of rows will do; of few, some parts have none.
 struct row_parts {
   index parts = 1;
   bool balanced = false;
@@ -23,7 +23,7 @@ struct row_parts {
     for (index p = 0; p < pieces(); ++p) sum += piece(rows, part, p).size();
     return sum;
   }
-  // Of all samples together.
+  // A part has so many rows of all samples together.
   constexpr index rows_of(const sequences& whole, index part) const {
     if (!whole.offsets) return whole.samples * rows_of(whole.length, part);
     index sum = 0;
@@ -32,7 +32,7 @@ struct row_parts {
   }
   // No piece of a sample is longer.
   constexpr index longest_piece(index rows) const { return share(rows, pieces() * parts, 0).size(); }
-  // Which row of the sample is row `at` of a part.
+  // Row `at` of a part is this row of the sample.
   MOTET_HOST_DEVICE constexpr index position(index rows, index part, index at) const {
     const interval first = piece(rows, part, 0);
     return at < first.size() ? first.begin + at : piece(rows, part, 1).begin + at - first.size();

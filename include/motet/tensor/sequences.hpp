@@ -12,7 +12,7 @@ struct interval {
   MOTET_HOST_DEVICE constexpr index size() const { return end - begin; }
 };
 
-// How the rows of a batch belong to its samples: every sample `length` rows, or sample s the rows
+// The rows of a batch belong to its samples: every sample has `length` rows, or sample s the rows
 // [offsets[s], offsets[s + 1]). Nothing is padded; a sample may have no rows.
 struct sequences {
   index samples = 0;
@@ -25,7 +25,7 @@ struct sequences {
   MOTET_HOST_DEVICE constexpr index end(index sample) const { return begin(sample + 1); }
   MOTET_HOST_DEVICE constexpr index rows() const { return begin(samples); }
   MOTET_HOST_DEVICE constexpr index rows_of(index sample) const { return end(sample) - begin(sample); }
-  // The same samples with one row each: what pooling leaves.
+  // Pooling leaves the same samples with one row each.
   constexpr sequences pooled() const { return {samples, 1, nullptr}; }
 
   // The samples that belong to part `which` of `parts`: whole samples, rows as even as that allows. Every

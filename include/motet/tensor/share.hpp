@@ -12,7 +12,7 @@ MOTET_HOST_DEVICE constexpr interval share(index whole, index parts, index which
   const index begin = which * least + (which < larger ? which : larger);
   return {begin, begin + least + (which < larger ? 1 : 0)};
 }
-// Who owns thing number `at`.
+// Thing number `at` has this owner.
 MOTET_HOST_DEVICE constexpr index owner(index whole, index parts, index at) {
   const index least = whole / parts, larger = whole % parts, of_larger = larger * (least + 1);
   if (at < of_larger) return at / (least + 1);

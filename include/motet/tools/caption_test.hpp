@@ -29,8 +29,8 @@ bool all_words(std::string_view text, At&& at) {
 
 }  // namespace detail
 
-// Whether a sentence has every word of a name, where a word may have an ending of its own: "three red stars"
-// has those of "red star".
+// Says whether a sentence has every word of a name, where a word may have an ending of its own: "three red
+// stars" has those of "red star".
 inline bool names_all(std::string_view sentence, std::string_view name) {
   return detail::all_words(name, [&](const std::string& wanted) {
     return !detail::all_words(sentence, [&](const std::string& word) {
@@ -41,7 +41,6 @@ inline bool names_all(std::string_view sentence, std::string_view name) {
   });
 }
 
-// How well sentences tell of pictures.
 struct caption_result {
   index pictures = 0;
   index right = 0;  // name what there is

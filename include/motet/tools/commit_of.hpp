@@ -13,8 +13,8 @@
 namespace motet {
 
 // The commit that is checked out in the Git repository that a folder belongs to, as 40 hexadecimal digits;
-// empty where there is none. It reads Git's own files, so no Git is needed; changes that are not committed are
-// not seen.
+// empty where there is none. It reads Git's own files, so no Git is needed; changes that are not committed
+// are not seen.
 inline std::string commit_of(const std::filesystem::path& folder) {
   namespace files = std::filesystem;
   std::error_code ignored;
@@ -58,8 +58,8 @@ inline std::string commit_of(const std::filesystem::path& folder) {
   return is_commit(head) ? head : std::string();
 }
 
-// Which library a program was built with, and the commit of the folder that it runs in, where that is one of a
-// Git repository's: "0.1.0, run at commit 0123...".
+// Names the library that a program was built with, and the commit of the folder that it runs in, where that
+// is one of a Git repository's: "0.1.0, run at commit 0123...".
 inline std::string version_of_run() {
   std::error_code ignored;
   const std::string commit = commit_of(std::filesystem::current_path(ignored));

@@ -42,7 +42,7 @@ double info_nce_of(matrix<const T> pictures, matrix<const T> captions, double sc
   return count > 0 ? sum / (2.0 * static_cast<double>(count)) : 0;
 }
 
-// The same of a yes or no for each pair: the sum over all pairs, for each sample.
+// Here each pair is a yes or no: the loss is the sum over all pairs, for each sample.
 template <class T>
 double pairwise_sigmoid_of(matrix<const T> pictures, matrix<const T> captions, double scale, double bias) {
   const index count = pictures.rows;

@@ -22,7 +22,7 @@ class csv_log {
     }
   }
 
-  // What a column has no number for stays empty; a line without any is left out.
+  // A column without a number stays empty; a line without any is left out.
   void write(const json& line) {
     std::string out;
     bool any = false;

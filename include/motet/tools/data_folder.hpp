@@ -17,18 +17,17 @@
 
 namespace motet {
 
-// What data must know of a model.
+// The shape is what data must know of a model.
 struct sample_shape {
   std::string model;                  // its name
   index image = 0;                    // pixels of a picture's side
   index vocabulary = 0, context = 0;  // of a caption, or of all rows of a sample that has pieces
   bool pieces = false;                // reads samples of any number of pieces, instead of pairs
-  // Of one that does: rows that a picture is made, of which the first `lead` are not shown; the most pictures of
-  // a sample.
+  // Of one that does: rows that a picture is made, of which the first `lead` are not shown; the most pictures
+  // of a sample.
   index rows_of_picture = 0, lead = 0, most_pictures = 1;
 };
 
-// What is asked of data.
 struct data_wishes {
   std::string data;            // a folder, or a pattern of files
   index batch = 64, rows = 0;  // see sample_loader_config
@@ -39,7 +38,7 @@ struct data_wishes {
   picture_form form = picture_form::floats;
 };
 
-// What lies in a folder to train on: pairs, or samples of any pieces; the vocabulary and the classes.
+// A folder to train on has pairs, or samples of any pieces, and the vocabulary and the classes.
 class data_folder {
  public:
   data_folder(const data_wishes& s, const sample_shape& shape) : skips_(s.strict) {
@@ -113,7 +112,7 @@ class data_folder {
     return sentence({size(), " samples with ", pictures(), " pictures in ", folder_.string(),
                      (learned_ ? ", which has no tokenizer.json: its texts taught one" : "")});
   }
-  // Of all samples, and the most of one.
+  // All samples have so many pictures, and one has at most so many.
   index pictures() const {
     if (!has_pieces()) return size();
     index sum = 0;

@@ -15,12 +15,12 @@
 
 namespace motet {
 
-// What TensorBoard reads: a file of records, each with a step and one number.
+// TensorBoard reads a file of records, each with a step and one number.
 class event_file {
  public:
   event_file() = default;  // writes nothing
-  // In this folder, beside those of other runs and of the same one before it was resumed, whose numbers from
-  // step `first` on these replace.
+  // The file is in this folder, beside those of other runs and of the same one before it was resumed, whose
+  // numbers from step `first` on it replaces.
   explicit event_file(const std::filesystem::path& folder, std::int64_t first = 1)
       : log_(folder / sentence({"events.out.tfevents.", static_cast<std::int64_t>(now()), ".motet.",
                                 static_cast<std::int64_t>(::getpid())})) {

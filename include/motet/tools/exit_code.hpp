@@ -11,8 +11,8 @@
 
 namespace motet {
 
-// How a program ends, for launchers and scripts that start it again. Below 128, the same command ends alike
-// again; from 128 on, a run goes on with --resume.
+// An exit code says how a program ended, to launchers and scripts that start it again. Below 128, the same
+// command ends alike again; from 128 on, a run goes on with --resume.
 struct exit_code {
   int status;
   const char* meaning;
@@ -41,7 +41,8 @@ inline std::string exit_table() {
 
 namespace detail {
 
-// Which codes of errors end in which way: a code, or the start of codes. The first one that fits counts.
+// A rule says which codes of errors end in which way: a code, or the start of codes. The first one that fits
+// counts.
 struct exit_rule {
   std::string_view codes;
   exit_code how;
@@ -60,19 +61,19 @@ inline constexpr exit_rule exit_rules[] = {
 
 }  // namespace detail
 
-// How a program ends after what it caught.
+// A program ends so after what it caught.
 inline exit_code exit_code_of(const std::exception& problem) {
   if (dynamic_cast<const std::bad_alloc*>(&problem) != nullptr) return exit_no_memory;
   const auto* const known = dynamic_cast<const error*>(&problem);
   if (known == nullptr) return exit_failed;
-  // Stopped by another rank, which could not say why.
+  // Another rank stopped this one and could not say why.
   if (*known->code() == '\0') return exit_peer_lost;
   for (const detail::exit_rule& each : detail::exit_rules)
     if (std::string_view(known->code()).starts_with(each.codes)) return each.how;
   return exit_failed;
 }
 
-// What main returns for what it caught; its sentence goes to the standard error.
+// main returns this for what it caught; its sentence goes to the standard error.
 inline int report_failure(const std::exception& problem) {
   std::fprintf(stderr, "%s\n", problem.what());
   return exit_code_of(problem).status;

@@ -14,7 +14,7 @@
 #include <utility>
 #include <variant>
 
-// Where batches come from: shards on disk, or one random batch for benchmarks.
+// Batches come from shards on disk, or are one random batch for benchmarks.
 namespace motet {
 
 using pair_input = std::tuple<pictures, tokens>;
@@ -38,7 +38,7 @@ class feed {
   virtual std::string describe() const = 0;
 };
 
-// As the peer of the benchmarks: normal pixels, captions of full length, the same batch each step.
+// The batch is that of the benchmarks' peer: normal pixels, captions of full length, the same each step.
 class random_feed final : public feed {
  public:
   random_feed(index batch, std::uint64_t seed, const sample_shape& shape)
@@ -74,7 +74,7 @@ class random_feed final : public feed {
   buffer<std::int32_t> tokens_;
 };
 
-// What feeds from a folder have in common, whatever their batches are.
+// Feeds from a folder have this in common, whatever their batches are.
 template <class Loader>
 class loaded_feed final : public feed {
  public:

@@ -33,7 +33,7 @@ class tested_model {
   virtual double logit_scale() const = 0;
 };
 
-// What training never sees, with classes where there are any.
+// Held-out samples are those that training never sees, with classes where there are any.
 class held_out {
  public:
   held_out() = default;
@@ -50,7 +50,7 @@ class held_out {
 
  protected:
   static constexpr index most_shown = 60;
-  // So many of all, evenly.
+  // Shows as many of all as there is room for, evenly.
   template <class Make>
   static std::vector<report_picture> some_of(index all, Make&& make) {
     std::vector<report_picture> out;
@@ -102,7 +102,7 @@ class held_out_pairs final : public held_out {
   const float* picture_features(index at) const { return picture_features_.data() + at * width_; }
   index width() const { return width_; }
 
-  // What a picture may be called: a caption for each class, or without classes the held-out captions.
+  // A picture may be called by these: a caption for each class, or without classes the held-out captions.
   index answers() const { return classes_.size() > 0 ? classes_.size() : retrieved(); }
   const float* answer_features(index which) const {
     return (classes_.size() > 0 ? class_features_ : caption_features_).data() + which * width_;

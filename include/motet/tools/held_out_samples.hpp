@@ -31,7 +31,7 @@ class held_out_samples final : public held_out {
   }
 
   index size() const override { return static_cast<index>(single_.size()); }
-  // What was said; only the first ones of each kind are spoken of, those with one picture first.
+  // These were said; only the first ones of each kind are spoken of, those with one picture first.
   index told() const { return static_cast<index>(told_.size()); }
   const std::string& said(index at) const { return told_[as_size(at)].said; }
   bool is_told_right(index at) const { return told_[as_size(at)].right; }

@@ -3,7 +3,7 @@
 
 #include <motet/meta/error.hpp>
 
-// What goes wrong in programs: sentences of the codes MT-X, and of what they train and test on.
+// The sentences of the codes MT-X say what goes wrong in programs, and with what they train and test on.
 namespace motet {
 
 inline constexpr message unknown_option{"MT-X01", "there is no such option",

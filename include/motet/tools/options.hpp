@@ -123,7 +123,7 @@ class options {
     }
     return true;
   }
-  // What all options are set to now, as a file for --config has it: without those of `but`, empty texts, and
+  // All options are set to this now, as a file for --config has it: without those of `but`, empty texts, and
   // flags that are not set.
   json settings(std::initializer_list<std::string_view> but = {}) const {
     json out(json::object{});

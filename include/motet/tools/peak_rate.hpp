@@ -9,14 +9,14 @@ namespace motet {
 // while it is measured, so the best counts of all that was measured, and of all that a step did.
 class peak_rate {
  public:
-  // 0: not known.
+  // A rate of 0 is not known.
   explicit peak_rate(double measured = 0) : best_(measured) {}
 
   double best() const { return best_; }
   // Then it was measured too low.
   bool is_beaten_by(double rate) const { return best_ > 0 && rate > best_; }
   void raise(double found) { best_ = std::max(best_, found); }
-  // From 0 to 1.
+  // A share is from 0 to 1.
   double share(double rate) const { return best_ > 0 ? std::clamp(rate / best_, 0.0, 1.0) : 0; }
 
  private:

@@ -26,7 +26,7 @@ inline std::string clock_text(double seconds) {
   return out;
 }
 
-// When what takes so long from `now` on is done: "0:45, at 14:32", "30:00:00, on Thu 3 Dec at 14:32".
+// Work that takes so long from `now` on is done then: "0:45, at 14:32", "30:00:00, on Thu 3 Dec at 14:32".
 inline std::string finish_text(double seconds, std::time_t now) {
   const std::time_t end = now + static_cast<std::time_t>(std::lround(std::clamp(seconds, 0.0, 1e9)));
   std::tm parts{};
@@ -56,7 +56,6 @@ inline index peak_memory() {
 #endif
 }
 
-// What a step's line says.
 struct step_line {
   index step = 0, steps = 0;  // counted from 1
   double loss = 0, gradient_norm = 0, rate = 0;

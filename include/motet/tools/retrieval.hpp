@@ -14,7 +14,8 @@
 
 namespace motet {
 
-// Of how many pictures an own caption is among the nearest captions, and of how many captions an own picture.
+// A result counts the pictures that have an own caption among the nearest captions, and the captions that
+// have an own picture among the nearest pictures.
 struct retrieval_result {
   static constexpr std::array<index, 3> within{1, 5, 10};
   index samples = 0;
@@ -72,7 +73,7 @@ retrieval_result retrieval(matrix<const T> pictures, matrix<const T> captions,
         own_picture[as_size(i)] = nearest_picture;
       },
       threads);
-  // How many wrong answers stand before the right one.
+  // Count the wrong answers that stand before the right one.
   constexpr index tile = 64;
   std::vector<index> captions_before(as_size(count)), pictures_before(as_size(count));
   std::mutex guard;
@@ -83,7 +84,7 @@ retrieval_result retrieval(matrix<const T> pictures, matrix<const T> captions,
                   for (index c = 0; c < count; ++c) {
                     if (group[as_size(p)] == group[as_size(c)]) continue;
                     const T near = product(p, c);
-                    // What is no number is near nothing, and everything stands before it.
+                    // A feature that is no number is near nothing, and everything stands before it.
                     if (!(near < own_caption[as_size(p)])) ++captions_before[as_size(p)];
                     if (!(near < own_picture[as_size(c)])) ++before[as_size(c)];
                   }

@@ -13,14 +13,14 @@
 
 namespace motet {
 
-// What a run told: its metrics, and its settings where it wrote them.
+// A told run is what a run told: its metrics, and its settings where it wrote them.
 struct told_run {
   std::string name;
   std::vector<json> lines;
   json settings = json(json::object{});
 };
 
-// From the folder of its report.
+// Reads what a run told from the folder of its report.
 inline told_run read_run(const std::filesystem::path& folder) {
   told_run out{folder.string(), metrics_file::read_metrics(folder / "metrics.jsonl")};
   std::error_code ignored;

@@ -11,15 +11,15 @@
 
 namespace motet {
 
-// Where a run tells its numbers; empty: not there.
+// The wishes say where a run tells its numbers; empty: not there.
 struct log_wishes {
   std::string report;       // folder: metrics.jsonl, and metrics.csv with commas
   std::string metrics;      // file, JSON lines as well
   std::string tensorboard;  // folder
 };
 
-// What a run tells as numbers, each line to all files that are asked for. A run that goes on after some updates
-// keeps what was told up to there.
+// A run tells its numbers here, each line to all files that are asked for. A run that goes on after some
+// updates keeps what was told up to there.
 class run_logs {
  public:
   run_logs() = default;  // writes nothing

@@ -45,8 +45,8 @@ class side_log {
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  // What waits, as far as there is room. The file is made again where it was removed; whatever else is in
-  // its place is left alone (a pipe that nobody reads).
+  // Appends what waits, as far as there is room. The file is made again where it was removed; whatever else
+  // is in its place is left alone (a pipe that nobody reads).
   bool append() {
     const int file = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666);
     if (file < 0) return false;

@@ -13,8 +13,8 @@
 
 namespace motet {
 
-// How well the model recognises what it never saw: by classes, where there are any, and by captions; or what
-// it says about it.
+// A result says how well the model recognises what it never saw: by classes, where there are any, and by
+// captions; or what it says about it.
 struct test_result {
   zero_shot_result classes;
   retrieval_result pairs;

@@ -30,7 +30,7 @@ inline double copy_rate() {
   return best;
 }
 
-// The same node with more or fewer ranks on its processors, which share them and the memory.
+// The node may have more or fewer ranks on its processors, which share them and the memory.
 constexpr cluster_facts shared_by(cluster_facts machine, std::int32_t ranks) {
   const double each = static_cast<double>(machine.devices_per_node) / ranks, share = std::min(1.0, each);
   machine.device.single_flops *= share;

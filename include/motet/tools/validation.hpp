@@ -5,8 +5,8 @@
 
 namespace motet {
 
-// The loss of some held-out samples in batches as training has them: the same samples each time, a few hundred,
-// as they are to be asked often.
+// The loss of some held-out samples in batches as training has them: the same samples each time, a few
+// hundred, as they are to be asked often.
 class validation {
  public:
   // batch: of samples that are compared with each other.

@@ -18,7 +18,7 @@ constexpr motet::verdict prove_two_stages(First first) {
   }
   return motet::prove(out);
 }
-// What is legal: both forwards, both backwards.
+// Both forwards, then both backwards, are legal.
 constexpr auto in_order = [](motet::score& out, int tower) {
   for (const motet::op what : {motet::op::forward, motet::op::backward})
     for (int m = 0; m < 2; ++m) out.play(what, tower, 0, m);

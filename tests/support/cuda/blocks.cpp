@@ -28,7 +28,7 @@ void motet_switch_stack(void** from, void* to);
 }
 
 #if defined(__x86_64__)
-// What a call keeps: the registers that the callee saves.
+// A call keeps the registers that the callee saves.
 asm(R"(
 .text
 .globl motet_switch_stack
@@ -100,7 +100,7 @@ class block_runner {
     threads_.resize(static_cast<std::size_t>(count_));
     warps_.resize(static_cast<std::size_t>(count_ / cuda::warp_size));
     const auto size = static_cast<std::size_t>(what.shape.shared);
-    // Of exactly this size for the address sanitizer; a mark behind it for all others.
+    // The address sanitizer sees exactly this size; a mark lies behind it for all others.
     shared_ = static_cast<unsigned char*>(std::aligned_alloc(16, (size + mark_bytes + 15) / 16 * 16));
     if (__asan_poison_memory_region)
       __asan_poison_memory_region(shared_ + size, (size + mark_bytes + 15) / 16 * 16 - size);
@@ -189,7 +189,7 @@ class block_runner {
     std::size_t bytes = 0;
   };
 
-  // In one access, which no sanitizer sees.
+  // Bytes move in one access, which no sanitizer sees.
   static void move(void* to, const void* from, std::size_t bytes) {
     if (bytes == 4) std::memcpy(to, from, 4);
     else std::memcpy(to, from, 8);
@@ -259,7 +259,7 @@ class block_runner {
     mine.on = current_;
     switch_to(next());
   }
-  // Who goes on.
+  // This stack goes on.
   stack* next() {
     const bool fresh = begun_<count_, ready = ready_count_> 0;
     if (fresh && (fresh_first_ || !ready)) return idle_stack();
@@ -338,7 +338,7 @@ class block_runner {
     previous_->size = size;
   }
 
-  // What a stack does: threads that have not begun, as long as there are any.
+  // A stack runs threads that have not begun, as long as there are any.
   static void begin() {
     auto& self = one();
     self.arrived(nullptr);

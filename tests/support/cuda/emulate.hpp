@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Included before any header of motet: under nvcc nothing, else kernels run on an emulated GPU. By hand:
+// This is included before any header of motet: under nvcc it does nothing, else kernels run on an emulated
+// GPU. By hand:
 //   g++ -std=c++20 -Iinclude -Itests -Itests/laws -isystem /usr/local/cuda/include TEST.cpp
 //   tests/doctest_main.cpp tests/support/cuda/*.cpp -pthread
 

@@ -13,7 +13,7 @@
 
 namespace motet::emulation {
 
-// How a kernel was launched.
+// The shape says how a kernel was launched.
 struct launch_shape {
   index blocks = 0;
   int threads = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuBLASLt on the emulated GPU, as its documentation (CUDA 13) says: matrices by columns, products with their
-// epilogues, types and alignments that are supported, and refusals of all others. Written to be stricter than
-// the library where the documentation leaves a choice.
+// epilogues, types and alignments that are supported, and refusals of all others. It is stricter than the
+// library where the documentation leaves a choice.
 #include "support/cuda/fake_cublaslt.hpp"
 
 #include "support/cuda/machine.hpp"
@@ -44,7 +44,7 @@ struct preference {
 struct handle {
   int alive = 1;
 };
-// What an algorithm was chosen for, kept in cublasLtMatmulAlgo_t::data.
+// cublasLtMatmulAlgo_t::data keeps what an algorithm was chosen for.
 struct algorithm {
   uint64_t mark, problem, workspace;
   uint32_t align[4];

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-// What tests ask of the fake cuBLASLt beyond the library's calls.
+// Tests ask these of the fake cuBLASLt beyond the library's calls.
 
 namespace motet::emulation {
 

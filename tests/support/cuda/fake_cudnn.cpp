@@ -20,7 +20,8 @@ struct cudnnContext {
 namespace motet::emulation::cudnn {
 namespace {
 
-// What may be set: its type, how many values, whether it must be, and of which kind a descriptor must be.
+// A rule says what may be set: its type, how many values, whether it must be, and of which kind a descriptor
+// must be.
 struct rule {
   cudnnBackendDescriptorType_t of;
   cudnnBackendAttributeName_t name;
@@ -313,8 +314,8 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
   const auto bytes = static_cast<std::size_t>(workspace_of(how));
   if (bytes > 0 && (workspace == nullptr || memory_kind_of(workspace) != memory_kind::gpu))
     fault("cuDNN: no workspace");
-  // What is written is nothing that is read. Tensors that lie between each other's rows may share a range of
-  // memory, but not its elements.
+  // Nothing that is written is read. Tensors that lie between each other's rows may share a range of memory,
+  // but not its elements.
   for (const int64_t out : todo->written())
     for (const auto& [id, at] : places)
       if (id != out && at == places[out]) fault("cuDNN: an output is the memory of another tensor");

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-// What the files of cuDNN's fake share: descriptors with their attributes, and graphs of operations.
+// The files of cuDNN's fake share descriptors with their attributes, and graphs of operations.
 
 namespace motet::emulation::cudnn {
 

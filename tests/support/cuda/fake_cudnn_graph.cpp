@@ -70,7 +70,7 @@ struct reader {
   }
   bool is_whole(int64_t id) const { return at(id).type == CUDNN_DATA_INT32; }
   bool is_truth(int64_t id) const { return at(id).type == CUDNN_DATA_BOOLEAN; }
-  // Whether b is spread over x.
+  // Says whether b is spread over x.
   bool spreads(int64_t b, int64_t x) const {
     for (int i = 0; i < 4; ++i)
       if (at(b).size[i] != at(x).size[i] && at(b).size[i] != 1) return false;

@@ -14,7 +14,7 @@ using namespace motet::emulation;
 namespace {
 constexpr unsigned processors = 132, step = 8;
 
-// What a resource is, kept where the driver keeps its own.
+// A resource is marked where the driver keeps its own.
 struct resource_mark {
   std::uint32_t magic = 0, split = 0;  // of which call; 0: may be split
   int gpu = 0;

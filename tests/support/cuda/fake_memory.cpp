@@ -50,7 +50,8 @@ cudaError_t give(machine& m, void* at) {
   return cudaSuccess;
 }
 
-// Whether `bytes` from here on are memory of a GPU; a fault where they begin in it and end outside.
+// Says whether `bytes` from here on are memory of a GPU; it is a fault where they begin in it and end
+// outside.
 bool on_gpu(machine& m, const void* at, std::size_t bytes, const char* call) {
   const allocation* const found = m.find(at);
   if (found == nullptr) return false;
@@ -106,7 +107,7 @@ cudaError_t copy(const rectangle& what, cudaMemcpyKind kind, cudaStream_t stream
     return cudaErrorStreamCaptureUnsupported;
   }
   ++m.told.copies;
-  // What is pageable is staged: its bytes are those of the moment of the call, or are there when the call
+  // Pageable memory is staged: its bytes are those of the moment of the call, or are there when the call
   // returns.
   std::function<void()> run;
   if (pageable_from && !from_gpu) {

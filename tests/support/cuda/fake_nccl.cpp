@@ -37,7 +37,7 @@ struct collective {
   bool done = false, registered = false;
   double time = 0;  // at which all have come
 };
-// What the ranks of a communicator have in common.
+// The ranks of a communicator have this in common.
 struct common {
   explicit common(int count) : ranks(count) {}
   int ranks;

@@ -18,7 +18,7 @@ class fake_profiler {
     static fake_profiler made;
     return made;
   }
-  // Before the first range of a process.
+  // This is called before the first range of a process.
   static void attach() { InitializeInjectionNvtx2_fnptr = &begin; }
   // "step / forward": each as it was opened.
   std::vector<std::string> seen() const {
@@ -50,7 +50,7 @@ class fake_profiler {
     --self.open_;
     return static_cast<int>(around().size());
   }
-  // What NVTX calls first.
+  // NVTX calls this first.
   static int begin(NvtxGetExportTableFunc_t tables) {
     const auto* const callbacks = static_cast<const NvtxExportTableCallbacks*>(tables(NVTX_ETID_CALLBACKS));
     NvtxFunctionTable functions = nullptr;

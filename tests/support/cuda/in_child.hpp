@@ -11,7 +11,7 @@
 
 namespace motet::laws {
 
-// What became of a piece of work in a process of its own, and what it said on stderr.
+// `ended` says what became of a piece of work in a process of its own, and what it said on stderr.
 struct ended {
   bool well = false;
   std::string said;

@@ -18,7 +18,7 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// After everything of the program that ends by itself.
+// This runs after everything of the program that ends by itself.
 __attribute__((destructor)) void report_leaks() {
   auto& m = machine::one();
   std::size_t bytes = 0;
@@ -150,7 +150,7 @@ cudaError_t machine::queue_graph(lock& held_lock, stream_state& on, exec_state& 
   if (on.capture) {
     auto& capture = *on.capture;
     if (capture.broken) return cudaErrorStreamCaptureInvalidated;
-    // As a graph in the graph.
+    // It becomes a graph in the graph.
     const std::size_t base = capture.made.size();
     std::set<std::size_t> tips;
     for (std::size_t i = 0; i < what.made->size(); ++i) tips.insert(base + i);
@@ -174,7 +174,7 @@ cudaError_t machine::queue_graph(lock& held_lock, stream_state& on, exec_state& 
   return cudaSuccess;
 }
 
-// When the first piece of this queue begins, of which all that it waits for is done.
+// The first piece of this queue begins then; all that it waits for is done.
 double begin_of(const stream_state& on) {
   const queued& head = on.queue.front();
   double found = std::max(head.since, on.free);
@@ -257,7 +257,7 @@ void machine::let_run(lock& held_lock, int most) {
   if (mine.in_work) return;
   for (int i = 0; i < most && step(held_lock); ++i) {
   }
-  // Where the host goes on at once, memory is left open at most times.
+  // Memory is left open at most times where the host goes on at once.
   if (!running && draw() % 16 == 0) protect(false);
 }
 

@@ -27,12 +27,12 @@ void set_gpus(int count);
 void set_memory(std::size_t bytes);  // of each GPU
 // The next call of this function, after `passed` more of it, does nothing and answers `status`.
 void refuse(const std::string& function, cudaError_t status, int passed = 0);
-// Whether this call of a library's fake is refused so.
+// Says whether this call of a library's fake is refused so.
 bool is_refused(const std::string& function);
-// Called before memory of a GPU goes away, for fakes of libraries that were told of it. It may not call the
-// runtime.
+// look() is called before memory of a GPU goes away, for fakes of libraries that were told of it. It may not
+// call the runtime.
 void watch_frees(std::function<void(const void* at, std::size_t bytes)> look);
-// What was done so far.
+// Counts what was done so far.
 struct tally {
   long kernels = 0, copies = 0, graph_launches = 0, host_calls = 0;
 };
@@ -40,12 +40,12 @@ tally done_so_far();
 // The kernels, calls and copies that a graph holds.
 std::size_t nodes_of(cudaGraph_t graph);
 // Times of events are those of a machine whose streams run beside each other: a piece of work begins when it
-// was queued, its stream is free and all that it waits for is done, and takes as long as it took here. Or, on
-// this GPU, so many seconds each; 0: no longer.
+// was queued, its stream is free and all that it waits for is done, and takes as long as it took here. With
+// pace() it takes so many seconds on this GPU; 0: no longer.
 void pace(int gpu, double seconds);
 // Multiprocessors that kernels of this stream run on.
 int processors_of(cudaStream_t stream);
-// Whether some of them are those of the other stream, too.
+// Says whether some of them are those of the other stream, too.
 bool meet(cudaStream_t one, cudaStream_t other);
 
 // Ends the program: what a GPU leaves undefined was done.
@@ -55,18 +55,20 @@ bool meet(cudaStream_t one, cudaStream_t other);
 // runs, in the stream's order, no sooner than ready() holds (if given), which is asked often and must not
 // wait; other streams go on meanwhile. In a graph, it runs at each replay.
 void call(cudaStream_t stream, std::function<void()> work, std::function<bool()> ready = {});
-// Within ready(): the time at which the work could begin. Within work(): it began no sooner than that.
+// ready() may ask for the time at which the work could begin; work() may say that it began no sooner than
+// some.
 double could_begin();
 void began_no_sooner(double time);
-// What a pointer is, for fakes of libraries that check their arguments.
+// Fakes of libraries that check their arguments ask what a pointer is.
 enum class memory_kind { gpu, pinned, pageable };
 memory_kind memory_kind_of(const void* at);
 
-// Called after each piece of work that a stream has done, with its kernel or call and the seconds at which it
-// began and ended: for fakes of tracers.
+// look() is called after each piece of work that a stream has done, with its kernel or call and the seconds
+// at which it began and ended: for fakes of tracers.
 void watch_work(std::function<void(const std::string& name, double from, double to)> look);
-// Called for each load of a run and each whole store that a kernel makes in the GPU's memory. Single numbers,
-// which kernels read plainly, are not seen. For programs where one thread waits for the GPU.
+// look() is called for each load of a run and each whole store that a kernel makes in the GPU's memory.
+// Single numbers, which kernels read plainly, are not seen. Only one thread of the program may wait for the
+// GPU.
 void watch_accesses(std::function<void(const void* at, int bytes, bool stores)> look);
 
 struct kernel_call {

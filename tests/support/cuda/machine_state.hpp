@@ -13,11 +13,11 @@
 #include <thread>
 #include <vector>
 
-// What the fake runtime keeps; its own files alone see this.
+// The fake runtime keeps this; its own files alone see it.
 
 namespace motet::emulation {
 
-// When a piece of work is done.
+// A tick tells when a piece of work is done.
 struct tick {
   bool done = false;
   double time = 0;
@@ -136,7 +136,7 @@ struct machine {
   std::uint64_t draw();
   stream_state* stream_of(cudaStream_t handle);  // null when there is no such
   event_state* event_of(cudaEvent_t handle);
-  // In a capture, a node. Else `done`, if given, is set to when it will be done; the lock may be open for a
+  // A capture gets a node. Else `done`, if given, is set to when it will be done; the lock may be open for a
   // while.
   cudaError_t queue(lock& held_lock, stream_state& on, work what, std::vector<tick_ref> after = {},
                     tick_ref* done = nullptr);
@@ -152,7 +152,7 @@ struct machine {
   void finish_queued(lock& held_lock, stream_state& on, queued piece);
 };
 
-// Of the calling thread.
+// The facts are those of the calling thread.
 struct thread_facts {
   int gpu = 0;
   cudaError_t last = cudaSuccess;
@@ -165,7 +165,7 @@ inline cudaError_t said(cudaError_t status) {
   if (status != cudaSuccess) mine.last = status;
   return status;
 }
-// What stands before every call of the runtime.
+// This stands before every call of the runtime.
 cudaError_t entering(const char* call, bool needs_gpu = true);
 
 }  // namespace motet::emulation

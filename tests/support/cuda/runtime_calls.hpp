@@ -3,7 +3,7 @@
 
 #include "support/cuda/machine_state.hpp"
 
-// What calls of the fake CUDA runtime begin with.
+// Calls of the fake CUDA runtime begin with this.
 
 #define ENTER(name) \
   if (const cudaError_t early = entering(#name); early != cudaSuccess) return early

@@ -18,7 +18,7 @@ MOTET_DRIVER_FUNCTION cuGetErrorString(int, const char** text) {
   return *text = "an error of a driver without devices", success;
 }
 
-// What is looked up, but cannot be called where there is no device.
+// Functions are looked up, but cannot be called where there is no device.
 #define MOTET_WITHOUT_DEVICE(name) \
   MOTET_DRIVER_FUNCTION name() { return no_device; }
 MOTET_WITHOUT_DEVICE(cuCtxGetCurrent)

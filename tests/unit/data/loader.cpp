@@ -278,7 +278,7 @@ TEST_CASE("once the cache is warm, a batch allocates nothing") {
     loader_config config = config_of(1, 10);
     config.form = form;
     pair_loader loader(source, set.words, config);
-    // What the thread keeps grows to the largest crop that it met, and stays.
+    // Memory that the thread keeps grows to the largest crop that it met, and stays.
     for (int i = 0; i < 400; ++i) loader.next();
     const long before = allocations;
     for (int i = 0; i < 40; ++i) loader.next();

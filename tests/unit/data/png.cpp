@@ -34,7 +34,7 @@ TEST_CASE("PNG there and back, or a word about the library") {
 
 TEST_CASE("palettes and grey with transparency become RGB") {
   if (!has_png) return;
-  // Written by Pillow: 2 x 2 with a palette of (10, 20, 30) and (200, 100, 50) in 1 bit; 2 x 1 of grey 7
+  // Pillow wrote these: 2 x 2 with a palette of (10, 20, 30) and (200, 100, 50) in 1 bit; 2 x 1 of grey 7
   // opaque and grey 250 transparent.
   static constexpr std::uint8_t palette[] = {
       137, 80,  78, 71,  13,  10,  26,  10,  0,   0,   0,   13, 73, 72, 68, 82,  0,   0,   0,   2,  0,   0,

@@ -223,7 +223,7 @@ TEST_CASE("filled to a number of rows, an epoch has every sample once, and no ba
       if (whole(i)) CHECK(seen[i] == 10);
       else CHECK(std::abs(seen[i]) <= 1);
     }
-    // What was there is full: the smallest sample has 5 rows.
+    // The steps are full: the smallest sample has 5 rows.
     if (!damaged) CHECK(rows > 88 * steps);
   }
 }

@@ -43,7 +43,7 @@ ssize_t pwrite(int file, const void* from, size_t size, off_t at) {
   return call(SYS_pwrite64, file, from, size, at);
 }
 ssize_t pwrite64(int file, const void* from, size_t size, off_t at) { return pwrite(file, from, size, at); }
-// What a process has written outlives it, so nothing needs to reach the disk itself here.
+// The bytes that a process has written outlive it, so nothing needs to reach the disk itself here.
 int fsync(int file) {
   unsynced[file] = false;
   if (dies()) ::_exit(9);
@@ -92,7 +92,7 @@ struct net {
     }
     motet::finish_checkpoint(run, {step, "net", parts, {}}, 1);
   }
-  // By one program alone.
+  // One program alone saves all.
   void save_whole(const std::filesystem::path& run, std::int64_t step) const {
     std::deque<std::vector<float>> memory;
     std::vector<motet::saved_tensor> tensors[2];
@@ -124,7 +124,7 @@ struct net {
   }
 };
 
-// The other process' exit status: 9 when it died on the way, 0 when it was done.
+// The exit status of the other process is 9 when it died on the way, 0 when it was done.
 template <class Work>
 int in_another_process(int dies_at, Work&& work) {
   const pid_t child = ::fork();

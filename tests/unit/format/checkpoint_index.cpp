@@ -51,7 +51,7 @@ TEST_CASE("what is held twice or not at all is named") {
   const checkpoint_tensor twice{
       "up", {4, 6}, motet::dtype::f32, {{0, {{0, 3}, {0, 6}}, {}}, {4, {{2, 4}, {0, 6}}, {}}}};
   CHECK(motet::detail::tiling_fault(twice) == "\"up\" [4, 6]: [2:3, 0:6] is held by part 1 and by part 5");
-  // As many elements as the tensor has, but not the same.
+  // These are as many elements as the tensor has, but not the same.
   const checkpoint_tensor less{
       "up", {4, 6}, motet::dtype::f32, {{0, {{0, 2}, {0, 6}}, {}}, {1, {{2, 4}, {0, 5}}, {}}}};
   CHECK(motet::detail::tiling_fault(less) == "\"up\" [4, 6]: 2 of 24 elements are held by no part");

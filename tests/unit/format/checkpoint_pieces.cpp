@@ -25,7 +25,7 @@ void save(const std::filesystem::path& run, std::int64_t step, float value = 0) 
   motet::write_checkpoint_part(run, {step, "net", 1, 2, lower, {}});
   motet::finish_checkpoint(run, {step, "net", 2, {}}, 0);
 }
-// Empty when the rows are read and right.
+// The result is empty when the rows are read and right.
 std::string read(const std::filesystem::path& path, motet::interval of) {
   std::vector<float> numbers(static_cast<std::size_t>(of.size() * width), -1.0f);
   const std::vector<loaded_slice> wanted{{"up", {rows, width}, {of, {0, width}}, numbers.data()}};
@@ -54,7 +54,7 @@ TEST_CASE("only what is wanted is looked at") {
   save(folder.path(), 1);
   const auto damaged = folder / ("step-000001/" + lower_file);
   CHECK(read(folder.path(), {590, 610}) == "");
-  // In the last block of the lower part: its rows from 1148 on.
+  // The damage is in the last block of the lower part: its rows from 1148 on.
   std::fstream file(damaged, std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(-4, std::ios::end);
   file.put('\x55');
@@ -97,7 +97,7 @@ TEST_CASE("a file whose pieces are not those of the index is damaged") {
     motet::finish_checkpoint(folder.path(), {step, "net", 2, {}}, 0);
   };
   write(1, 4);
-  // The same bytes under another name.
+  // The bytes get another name.
   const auto path = folder / ("step-000001/" + lower_file);
   std::string bytes(motet::mapped_file(path).text());
   bytes.replace(bytes.find("up[4:8"), 6, "up[5:8");

@@ -29,7 +29,7 @@ TEST_CASE("half precision is read exactly") {
   CHECK(motet::float_of_f16(0x7c00) == INFINITY);
   CHECK(motet::float_of_f16(0xfc00) == -INFINITY);
   CHECK(std::isnan(motet::float_of_f16(0x7e00)));
-  // By its definition, for every finite value.
+  // The definition holds for every finite value.
   for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
     const int exponent = static_cast<int>((bits >> 10) & 31), fraction = static_cast<int>(bits & 1023);
     if (exponent == 31) continue;

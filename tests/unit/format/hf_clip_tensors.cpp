@@ -39,7 +39,7 @@ void write(const std::filesystem::path& path, const std::vector<motet::declared_
 TEST_CASE("names and shapes are those of the transformers package") {
   std::map<std::string, std::vector<motet::index>> found;
   for (const auto& tensor : theirs(small_clip())) CHECK(found.emplace(tensor.name, tensor.shape).second);
-  // As printed by CLIPModel(config).state_dict() for this configuration.
+  // CLIPModel(config).state_dict() prints these for this configuration.
   const std::map<std::string, std::vector<motet::index>> some{
       {"logit_scale", {}},
       {"text_model.embeddings.token_embedding.weight", {9, 4}},

@@ -40,7 +40,7 @@ TEST_CASE("weights read back as they were written") {
   motet::load_hf_tensors(motet::tensor_set(folder / "made/here"),
                          motet::hf_clip_tensors(motet::read_hf_clip_config(folder / "made/here")), to);
   CHECK(values == again);
-  // What later versions of the package insist on.
+  // Later versions of the package insist on this.
   CHECK(motet::safetensors_file(folder / "made/here/model.safetensors").metadata()[0] ==
         std::pair<std::string, std::string>("format", "pt"));
 }

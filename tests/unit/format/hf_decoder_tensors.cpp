@@ -26,7 +26,7 @@ std::map<std::string, std::vector<motet::index>> theirs(const motet::hf_decoder_
 }  // namespace
 
 TEST_CASE("names and shapes are those of the transformers package") {
-  // As printed by Qwen3ForCausalLM(config).state_dict() for this configuration.
+  // Qwen3ForCausalLM(config).state_dict() prints these for this configuration.
   const auto qwen3 = theirs(small("qwen3", false));
   const std::map<std::string, std::vector<motet::index>> some{
       {"model.embed_tokens.weight", {9, 12}},

@@ -24,7 +24,7 @@ TEST_CASE("what is saved by a map is loaded by it; what lacks is named, and noth
                        doctest::Contains("unexpected  loss.c [1]"), motet::error);
   CHECK_FALSE(std::filesystem::exists(folder / "other"));
 
-  // In halves, in several files: rounded, and found again in the place of the older file.
+  // Halves in several files are rounded, and found again in the place of the older file.
   std::vector<float> rounded(9);
   motet::save_hf_tensors(folder / "made", map, from, "{}\n", "loss.", {motet::dtype::bf16, 12});
   const motet::tensor_set halves(folder / "made");

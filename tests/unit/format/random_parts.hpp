@@ -96,7 +96,7 @@ inline held_slices<float> drawn_slices(drawn& from, std::span<const whole_tensor
   }
   return out;
 }
-// How many elements are not the tensor's.
+// Counts the elements that are not the tensor's.
 inline motet::index wrong_elements(std::span<const whole_tensor> tensors, const held_slices<float>& held) {
   motet::index wrong = 0;
   for (const auto& slice : held.slices) {

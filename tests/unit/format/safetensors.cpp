@@ -18,7 +18,7 @@ motet::safetensors_contents read(const std::string& file) {
   return motet::read_safetensors(std::as_bytes(std::span(file)), "test");
 }
 
-// What is wrong, or nothing.
+// Says what is wrong, or nothing.
 std::string refusal(const std::string& header, const std::string& data) {
   try {
     read(file_of(header, data));

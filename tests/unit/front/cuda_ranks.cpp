@@ -29,7 +29,7 @@ plan apart() {
   made.modules.push(on_ranks("caption", 1, {}, 2));
   return made;
 }
-// The same steps, features and state as on processors.
+// Steps, features and state are those on processors.
 void compare(on_gpu& found, trainer<small_model>& wanted, bool ahead = false) {
   const small_batch data[2] = {small_batch(6), small_batch(6, 2)};
   for (std::size_t k = 0; k < 6; ++k) {
@@ -158,7 +158,7 @@ TEST_CASE("a record of one rank") {
 }
 
 TEST_CASE("fp8 on ranks of plans: in microbatches, cut, and in replicas") {
-  // So wide that halves of layers multiply in fp8 as well.
+  // The net is so wide that halves of layers multiply in fp8 as well.
   using picture = motet::module<
       "picture",
       vit<vit_config{.image = 8, .patch = 4, .width = 32, .layers = 2, .heads = 2, .embedding = 16}>>;

@@ -28,7 +28,7 @@ launched_world alone(const char* threads = "2") {
   const char* const words[] = {"program", "--threads", threads};
   return launch(3, words);
 }
-// What enters the language model, of the same samples.
+// Other modules' rows of the same samples enter the language model.
 struct fed_text {
   small_seen_text data;
   std::vector<motet::index> rows;
@@ -230,7 +230,7 @@ plan drawn_ahead(std::uint64_t seed) {
   out.schedule = which.name;
   return out;
 }
-// Of so many drawn ones those that fit, which are most.
+// Those of so many drawn plans that fit are most.
 template <class Model, class Drawn>
 int check_fitting(std::uint64_t seed, int count, Drawn drawn) {
   int fitting = 0;
@@ -319,7 +319,7 @@ TEST_CASE("two ways from an eye to a language model are one way with the rows of
   how.optimizer.clip = 0;
   trainer<all_learn> one(world, how);
   trainer<small_fan> two(world, how);
-  // The same weights, the lens's those of the glue.
+  // The weights are the same, and the lens has those of the glue.
   const auto from = one.state();
   auto state = two.state();
   const auto each_pair = [&](auto&& visit) {

@@ -24,7 +24,7 @@ void compare(const plan* spread) {
   using on_gpu = trainer<speech, fp32, motet::cuda::device>;
   on_gpu found = spread != nullptr ? on_gpu(world, *spread, {.batch = samples, .processors = {0}})
                                    : on_gpu(world, {.batch = samples, .ahead = true});
-  // The same batches again, whose work was recorded.
+  // Batches come again, whose work was recorded.
   for (std::uint64_t k = 0; k < 5; ++k) {
     const small_fan_text data(samples, 1 + k % 2);
     const speech::batch batch = data.get();

@@ -21,7 +21,7 @@ void compare(const trainer_options& how, const plan* spread, double tolerance) {
   trainer<small_speech, Numbers> wanted(world, {.batch = 6});
   using on_gpu = trainer<small_speech, Numbers, motet::cuda::device>;
   on_gpu found = spread != nullptr ? on_gpu(world, *spread, how) : on_gpu(world, how);
-  // The same batch again, whose work was recorded, and other questions of the same words.
+  // A batch comes again, whose work was recorded, and other questions of the same words.
   for (std::uint64_t k = 0; k < 6; ++k) {
     const small_text data(6, 1 + k % 2, k < 4 ? 1000 : 5000);
     const step_result a = found.step({data.get()}, 1e-3), b = wanted.step({data.get()}, 1e-3);

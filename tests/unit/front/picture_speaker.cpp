@@ -19,7 +19,7 @@ std::vector<float> drawn_weights() {
       laws::random_weights(layer::parameters_of<small_sight>(), small_sight::parameter_size));
 }
 
-// By the logits of all rows, one picture alone.
+// The logits of all rows decide, one picture alone.
 std::int32_t next_word(const std::vector<float>& weights, const float* pixels, const token_list& said) {
   pictured_text text(5, 1);
   text.show();
@@ -48,7 +48,7 @@ TEST_CASE("each sentence is the likeliest word again and again, whoever else is 
   const auto said = speaker.say(shown.input, {.begin = begin, .end = -1, .most = 8}, 1);
   CHECK(said == wanted);
 
-  // The same with a token of some sentences as their end.
+  // A token of some sentences becomes their end.
   const std::int32_t end = wanted[2][1];
   for (token_list& each : wanted) each.erase(std::find(each.begin(), each.end(), end), each.end());
   CHECK(speaker.say(shown.input, {.begin = begin, .end = end, .most = 8}, 1) == wanted);

@@ -36,7 +36,7 @@ launched_world alone() {
   return launch(3, words);
 }
 
-// Of each module: its first rank, replicas and microbatches.
+// Each module has a first rank, replicas and microbatches.
 struct placed {
   int first, data, parts;
 };

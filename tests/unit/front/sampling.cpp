@@ -14,7 +14,7 @@ std::int32_t chosen(const std::vector<float>& logits, const saying& how, motet::
   token_choice choice;
   return choice.of(std::span<const float>(logits), how, before);
 }
-// How often each token is chosen in many draws.
+// Each token is chosen so often in many draws.
 std::vector<double> shares(const std::vector<float>& logits, const saying& how) {
   std::vector<double> out(logits.size());
   constexpr int draws = 20000;

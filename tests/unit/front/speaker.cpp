@@ -65,7 +65,7 @@ TEST_CASE("many tokens are said until one ends them, a bound or the context; a s
   const std::vector<std::int32_t> drawn = says.say(prompt, lively).tokens;
   CHECK(drawn == says.say(prompt, lively).tokens);
   CHECK(drawn == again.say(prompt, lively).tokens);
-  // Said by hand, one after the other.
+  // Tokens are said by hand, one after the other.
   for (const std::int32_t token : drawn) {
     CHECK(says.next(said, lively) == token);
     if (said.size() == 7) break;

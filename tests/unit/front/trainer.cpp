@@ -29,7 +29,7 @@ launched_world alone() {
   const char* const words[] = {"program", "--threads", "2"};
   return launch(3, words);
 }
-// The same numbers from the single rank that tests have.
+// The single rank that tests have gives the numbers that are wanted.
 struct steps {
   std::vector<double> losses, norms;
   std::vector<float> weights, features = std::vector<float>(8 * 8);
@@ -60,7 +60,7 @@ void compare(trainer<small_model>& train, const steps& to, double tolerance) {
   train.embed<"picture">(std::get<0>(few.get()), features.data());
   CHECK(laws::off_by(features, to.features) <= 100 * tolerance);
 }
-// Where a parameter begins in the flat order.
+// A parameter begins here in the flat order.
 std::size_t at(std::string_view name) {
   for (const parameter& each : small_model::parameters())
     if (each.name == name) return static_cast<std::size_t>(each.offset);
@@ -159,7 +159,7 @@ TEST_CASE("what one plan saved another goes on from") {
   many.load(from, "small");
   CHECK(many.updates() == 1);
   CHECK(laws::off_by(many.step(data.get(), 1e-3).loss, next) <= 1e-5 * next);
-  // And by value.
+  // The state goes by value, too.
   trainer<small_model> again(world, {.batch = 8, .seed = 3});
   again.set_state(many.state());
   CHECK(again.weights() == many.weights());
@@ -312,7 +312,7 @@ plain_run plainly(optimizer_kind kind, int steps) {
   }
   return out;
 }
-// Where a gradient is zero but for rounding its sign is anything: under Lion some elements may move otherwise.
+// A gradient that is zero but for rounding has any sign: under Lion some elements may move otherwise.
 double share_off(const std::vector<float>& got, const std::vector<double>& wanted, double tolerance) {
   double off = 0;
   for (std::size_t i = 0; i < wanted.size(); ++i)
@@ -461,7 +461,7 @@ TEST_CASE("runs with other optimizers and averages go on exactly, and a checkpoi
     alone_now.embed<"picture">(std::get<0>(few.get()), wanted_features.data());
     CHECK(by_averages == wanted_features);
     CHECK(by_averages != by_weights);
-    // Of another optimizer.
+    // A run of another optimizer refuses it.
     trainer<small_model> usual(world, {.batch = 8});
     const std::string both =
         "made by " + std::string(name_of(kind)) + ", and this run moves weights by adamw";

@@ -31,7 +31,7 @@ struct integrated {
     last = world.now;
   }
   double wakes(const job_world& world) {
-    // Asked behind each call, when changes have been charged.
+    // This is asked behind each call, when changes have been charged.
     before_.assign(world.jobs.size(), {0, 0});
     for (const std::int32_t job : world.running)
       before_[as_size(job)] = {world.speeds.best_seconds(world.of(job).shape, world.of(job).has),
@@ -132,7 +132,7 @@ TEST_CASE("whoever hears of jobs one at a time gets what the trace gives") {
 }
 
 namespace {
-// By how much policies are wrong about speeds, as the mean of logarithms, each time that one is asked.
+// The errors say how wrong policies are about speeds, as the mean of logarithms, each time that one is asked.
 struct errors_of_estimates {
   motet_policy policy{};
   std::vector<double> seen{};
@@ -216,7 +216,8 @@ TEST_CASE("under failures every policy loses no job, and all that can end do") {
       std::size_t dropped = 0;
       for (const job_state& job : world.jobs) dropped += job.status == job_status::dropped ? 1 : 0;
       CHECK(got.finished.size() + got.unfinished.size() + dropped == 60);
-      // Some never run what does not fit by data parallelism, or is late; who ends all jobs does so with failures.
+      // Some never run what does not fit by data parallelism, or is late; who ends all jobs does so with
+      // failures.
       job_world healthy(here.cluster, here.trace, here.times, here.memory, {});
       const bool all = event_player(healthy, {}).play(policy).unfinished.empty();
       CHECK(got.unfinished.empty() == all);

@@ -53,7 +53,7 @@ TEST_CASE("policies and parts that there are not are refused by name") {
   CHECK(said({.policy = "crius", .without = {"types", "scaling"}}).empty());
 }
 
-// What the artifact of Crius publishes for its Philly trace: 2,000 rounds, 986 jobs.
+// The artifact of Crius publishes these for its Philly trace: 2,000 rounds, 986 jobs.
 TEST_CASE("published rows come out on the published trace, where MOTET_JOBS_DATA names its folder") {
   const char* const folder = std::getenv("MOTET_JOBS_DATA");
   if (folder == nullptr) {
@@ -101,7 +101,7 @@ TEST_CASE("published rows come out on the published trace, where MOTET_JOBS_DATA
   const job_outcome flow = play("elasticflow-ls", "", progress_count::uncharged);
   CHECK(flow.finished.size() == 578);
   CHECK(std::abs(mean_of(flow.finished) - 59094) < 0.6);
-  // As padded in the publication: 81.3 and 80.5 % below first come, first served, and ElasticFlow.
+  // The publication, which pads, has 81.3 and 80.5 % below first come, first served, and ElasticFlow.
   const job_outcome crius = play("crius", "", progress_count::artifact),
                     first = play("fcfs", "", progress_count::artifact),
                     elastic = play("elasticflow-ls", "", progress_count::artifact);
@@ -110,8 +110,8 @@ TEST_CASE("published rows come out on the published trace, where MOTET_JOBS_DATA
   CHECK(std::abs(1 - own / padded_completion(elastic, 828, longest) - 0.805) < 0.001);
   CHECK(std::abs(1 - own / mean_of(first.finished) - 0.499) < 0.001);
   CHECK(std::abs(1 - own / mean_of(elastic.finished) - 0.250) < 0.001);
-  // Better than Crius and Sia where all changes are charged, and to all alike: over finished jobs and with the
-  // others as censored.
+  // Better than Crius and Sia where all changes are charged, and to all alike: over finished jobs and with
+  // the others as censored.
   const auto exact = [&](const char* policy) {
     policy_question asked;
     asked.policy = policy;

@@ -26,7 +26,7 @@ TEST_CASE("jobs go from queue to queue, and have what their devices say") {
   world.suspend(0);
   CHECK(world.waiting == std::vector<std::int32_t>{1, 0});
   CHECK(world.of(0).work == 5);
-  // What it would have, in the best layout.
+  // It would have this, in the best layout.
   CHECK(world.placed(0) == allotment{1, 8, 8});
   world.drop(1);
   CHECK(world.of(1).status == job_status::dropped);

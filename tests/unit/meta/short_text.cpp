@@ -27,7 +27,7 @@ struct sentence_of_names {
 static_assert(of_number(0).view() == "0" && of_number(-70).view() == "-70" &&
               of_number(1205).view() == "1205");
 static_assert(of_number(std::numeric_limits<motet::index>::min()).view() == "-9223372036854775808");
-// What a computed static_assert asks of its message.
+// A computed static_assert asks these of its message.
 static_assert(std::is_convertible_v<decltype(short_text().data()), const char*>);
 static_assert(std::is_convertible_v<decltype(short_text().size()), std::size_t>);
 

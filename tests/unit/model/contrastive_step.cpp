@@ -151,8 +151,8 @@ void check_training(const std::string& name, double tolerance) {
   }
 }
 
-// With this machine's kernels, and with those that round the operands of products to bf16. All others are too
-// slow for a whole training, and single layers and towers are compared under every kernel.
+// Checks with this machine's kernels, and with those that round the operands of products to bf16. All others
+// are too slow for a whole training, and single layers and towers are compared under every kernel.
 template <class Check>
 void with_bf16_kernels(Check check) {
   const cpu::kernel_kind usual = cpu::current_kernel();
@@ -185,7 +185,7 @@ TEST_CASE("a step in parts is the step at once, and threads change nothing") {
   CHECK(std::isfinite(once.loss));
   CHECK(laws::size_of(once.g) > 1e-3);
 
-  // The same samples as parts of 2, 1 and 3.
+  // The samples are cut into parts of 2, 1 and 3.
   std::vector<pair_batch> cut;
   const std::size_t starts[] = {0, 2, 3, 6};
   for (std::size_t p = 0; p < 3; ++p) {

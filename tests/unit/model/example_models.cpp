@@ -23,8 +23,8 @@ constexpr motet::index held(motet::index count) { return (count + 15) / 16 * 16;
 
 TEST_CASE("models of the example programs have the parameters that are known of them") {
   using namespace train_clip;
-  // As released (Radford et al., 2021): ViT-B/16 and ViT-L/14, with their text towers and the logarithm of
-  // the temperature.
+  // These are the counts as released (Radford et al., 2021): ViT-B/16 and ViT-L/14, with their text towers
+  // and the logarithm of the temperature.
   CHECK(clip<b16_picture, b16_caption>::parameter_size == held(149620737));
   CHECK(clip<l14_picture, l14_caption>::parameter_size == held(427616513));
   CHECK(clip<small_picture, small_caption>::parameter_size >

@@ -45,7 +45,7 @@ static_assert(verdict_of<picture, caption, picture>().why == reason::duplicate_m
 static_assert(two::size == 2 && two::embedding == 8);
 static_assert(two::position<"caption">() == 1 && three::position<"sound">() == 2);
 static_assert(two::share == 1 && three::share == 1.0 / 3);
-// What learns comes first, then the loss, then what is frozen.
+// Modules that learn come first, then the loss, then those that are frozen.
 static_assert(two::offsets[0] == 0 && two::offsets[1] == picture::net::parameter_size);
 static_assert(two::trainable_size == two::parameter_size);
 static_assert(three::offsets[1] == 0 && three::offsets[2] == picture::net::parameter_size);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What docs/results.md says under "Beyond the paper", as inequalities.
+// docs/results.md says these under "Beyond the paper"; here they are inequalities.
 #include <motet/plan/cost/plan_join.hpp>
 #include <motet/plan/describe/cluster_presets.hpp>
 #include <motet/plan/describe/model_presets.hpp>

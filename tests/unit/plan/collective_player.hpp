@@ -50,7 +50,7 @@ class collective_player {
     const std::uint64_t all = (std::uint64_t{1} << n) - 1;
     return legal && std::all_of(held.begin(), held.end(), [all](std::uint64_t own) { return own == all; });
   }
-  // The same rounds from the last to the first, every message the other way with what its sender has summed:
+  // Plays the rounds from the last to the first, every message the other way with what its sender has summed:
   // true when rank r has the sum of part r, and nothing was summed twice.
   bool reduces(const std::vector<played_round>& rounds) {
     const int n = of_.ranks();

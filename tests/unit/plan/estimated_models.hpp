@@ -25,7 +25,7 @@ inline motet::cluster_facts plain_cluster(std::int32_t nodes, std::int32_t devic
   on.devices_per_node = devices_per_node;
   return on;
 }
-// The same with latencies, fast ways inside nodes and slow ones between.
+// This cluster has latencies, fast ways inside nodes and slow ones between.
 inline motet::cluster_facts wired_cluster(std::int32_t nodes, std::int32_t devices_per_node) {
   motet::cluster_facts on = plain_cluster(nodes, devices_per_node);
   on.inside = {5e-6, 100e9};

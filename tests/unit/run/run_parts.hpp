@@ -184,7 +184,7 @@ inline motet::opened_run run_of(std::vector<const char*> words) {
 }
 inline scripted_session& scripted(motet::opened_run& of) { return static_cast<scripted_session&>(*of.model); }
 
-// What `print` writes to standard output.
+// Returns what `print` writes to standard output.
 template <class Print>
 std::string printed_by(Print&& print) {
   std::fflush(stdout);

@@ -11,7 +11,7 @@ inline constexpr motet::text_config tiny_caption{
     .vocabulary = 300, .context = 16, .width = 8, .layers = 2, .heads = 2, .embedding = 8};
 using tiny_pair = motet::pair_model<tiny_picture, tiny_caption, motet::info_nce>;
 
-// What a command line would ask for.
+// A command line would ask for this.
 inline motet::session_request tiny_request(motet::index batch = 6) {
   motet::session_request out;
   out.loss = "infonce";

@@ -25,7 +25,7 @@ TEST_CASE("a run trains, tests, saves and reports, and its lines tell all of it"
   CHECK(model.rates.size() == 6);
   CHECK(model.rates[0] == 0.5);
   CHECK(model.rates[1] == 1);
-  // After steps 2, 4 and 6.
+  // Checkpoints came after steps 2, 4 and 6.
   CHECK(model.saves == 3);
   CHECK(holds(said, "step 6/6 100%  loss 0.1250"));
   const told_run told = read_run(report);

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <new>
 
-// Counts every way to allocate, by any thread. For one file of a program.
+// Counts every way to allocate, by any thread. One file of a program includes it.
 namespace {
 
 std::atomic<long> allocations{0};
@@ -30,7 +30,8 @@ void* counted(std::size_t bytes, std::size_t alignment) {
 [[gnu::noinline]] void* operator new[](std::size_t bytes, std::align_val_t alignment) {
   return counted(bytes, static_cast<std::size_t>(alignment));
 }
-// Whoever asks without wanting to hear of failure (std::stable_sort does) gives it back by the same delete.
+// A caller that asks without wanting to hear of failure (std::stable_sort does) gives it back by the same
+// delete.
 [[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   try {
     return counted(bytes, 0);

@@ -65,7 +65,7 @@ course follow(Trainer& train, const std::vector<small_batch>& from, int steps, d
   }
   return out;
 }
-// At its worst step, whose number a failed check prints.
+// The worst step counts, whose number a failed check prints.
 laws::deviation apart(const std::vector<double>& a, const std::vector<double>& b) {
   return laws::off_by(a, b, true);
 }
@@ -108,8 +108,8 @@ TEST_CASE("fifty steps give the losses of the CPU") {
   compare<small_model>({.batch = 6}, batches(6, 2, false), 50, 1e-4, records(50, 1));
 }
 
-// In larger steps rows of eight numbers go other ways soon: where a loss falls by a half in one step, what
-// bf16 rounds decides which half. In fp8 are the products of the picture tower; the caption tower is too
+// Rows of eight numbers go other ways soon in larger steps: where a loss falls by a half in one step, what
+// bf16 rounds decides which half. The products of the picture tower are in fp8; the caption tower is too
 // narrow.
 TEST_CASE("fifty small steps with captions of equal and unequal length, in fp32, bf16 and fp8") {
   std::vector<small_batch> from = batches(6, 1, false);
@@ -132,8 +132,8 @@ TEST_CASE("fifty small steps with captions of equal and unequal length, in fp32,
   CHECK(in_fp8.losses.back() < 0.5 * in_fp8.losses.front());
 }
 
-// What bf16 moves the gradient of such narrow towers by, and why: docs/precision.md. It is as often too long
-// as too short.
+// docs/precision.md says what bf16 moves the gradient of such narrow towers by, and why. It is as often too
+// long as too short.
 TEST_CASE("the gradient's norm in bf16 is off by chance and not to one side") {
   constexpr int seeds = 8;
   double sum = 0, squares = 0;
@@ -242,7 +242,7 @@ static void check_what_is_listed(bool keep_outputs) {
                                                : name] += each.calls;
     noted[name] += static_cast<double>(each.calls) * each.bytes;
   }
-  // What is read and written in runs, each byte once for each kernel.
+  // These read and write in runs, each byte once for each kernel.
   for (const char* const name :
        {"activation_backward", "activation_forward", "adamw", "cast", "class_token_backward_weight", "copy",
         "info_nce_loss", "normalize_backward", "normalize_forward", "patches", "pick_backward",
@@ -273,7 +273,7 @@ TEST_CASE("features are of the weights of now, whoever wrote them, in bf16, and 
   train.set_state(halved);
   fresh.set_state(halved);
   std::vector<float> here(6 * 8), there(6 * 8);
-  // From the weights where they lie.
+  // Features come from the weights where they lie.
   std::size_t before_it = 0, after = 0, all = 0;
   motet::cuda::check(cudaMemGetInfo(&before_it, &all), "cudaMemGetInfo");
   train.embed<"picture">(std::get<0>(data[0].get()), there.data());
@@ -370,7 +370,7 @@ TEST_CASE("too little memory: the error says how much was foretold") {
   std::size_t left = 0, all = 0;
   motet::cuda::check(cudaMemGetInfo(&left, &all), "cudaMemGetInfo");
   const idx foretold = train.memory()[0].total();
-  // Enough for half of it.
+  // There is memory for half of it.
   emulation::set_memory(all - left + static_cast<std::size_t>(foretold / 2));
   const std::string text = [&] {
     try {

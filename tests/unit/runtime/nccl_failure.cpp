@@ -26,7 +26,7 @@ using towers = model<join<info_nce, picture, caption>>;
 using with_nccl =
     pipeline_trainer<towers, motet::cuda::device, fp32, process_rank<nccl::world, nccl::endpoint>>;
 
-// What the other two say when rank 1 makes one step only, and then leaves by leave().
+// The other two say this when rank 1 makes one step only, and then leaves by leave().
 template <class Leave>
 std::vector<std::string> others_say(Leave&& leave) {
   plan three;

@@ -49,8 +49,8 @@ void compare(const plan& order_of) {
 
 }  // namespace
 
-// What a rank records does not depend on what carries messages: all plans replay on a shared GPU
-// (shared_gpu_graphs), and here one with each kind of call.
+// A recording does not depend on what carries messages: all plans replay on a shared GPU (shared_gpu_graphs),
+// and here one with each kind of call.
 TEST_CASE("stages, halves of backward, tensor groups and replicas") {
   const auto plans = plans_to_record();
   for (const char* wanted : {"1f1b", "zb_h1", "tensor", "replicas"}) {

@@ -120,7 +120,7 @@ TEST_CASE("memory is planned for the largest share, and none is taken in a step"
       const long allocated = allocations.load();
       for (int k = 0; k < 3; ++k) train.step(whole, 1e-3);
       CHECK(allocations.load() == allocated);
-      // Who has most fills its slots to the byte.
+      // The rank that has most fills its slots to the byte.
       CHECK(train.used_of_slots()[static_cast<std::size_t>(r)] ==
             planned[static_cast<std::size_t>(r)].stages.slots);
     }

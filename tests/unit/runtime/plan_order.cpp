@@ -161,7 +161,7 @@ TEST_CASE("simulated order of five plans equals their measured order on the time
   }
   std::sort(all.begin(), all.end(),
             [](const candidate& a, const candidate& b) { return a.simulated < b.simulated; });
-  // Far enough apart that a machine need not be still to tell them apart.
+  // They are far enough apart that a machine need not be still to tell them apart.
   for (std::size_t i = 1; i < all.size(); ++i) REQUIRE(all[i].simulated > 1.2 * all[i - 1].simulated);
 
   // The fastest takes a sixth of a second. Waiting never ends early, so of several runs the shortest is the

@@ -55,7 +55,7 @@ inline pipeline_config recorded_config(const plan& order_of) {
   return config;
 }
 
-// What each rank replays in so many steps: all that it computes but what came for the first time. Captions
+// Each rank replays this in so many steps: all that it computes but what came for the first time. Captions
 // have two shapes. Where gradients are kept elsewhere, backward is not recorded.
 inline std::vector<long> replays_of(const program& all, const plan& order_of) {
   std::vector<long> found(static_cast<std::size_t>(all.ranks()), 0);

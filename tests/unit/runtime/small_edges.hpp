@@ -8,7 +8,7 @@
 
 #include "small_sight.hpp"
 
-// The same language model that sees (small_sight.hpp), its eye and glue modules of their own.
+// The language model that sees (small_sight.hpp) has its eye and glue here as modules of their own.
 
 template <class Net, bool Frozen>
 using kept_if = std::conditional_t<Frozen, motet::frozen<Net>, Net>;

@@ -55,7 +55,7 @@ struct small_fan_text {
       by_glue.push_back(glued ? place : -1);
       by_lens.push_back(glued ? -1 : place);
     }
-    // In the order of the model's edges into the language model.
+    // Places come in the order of the model's edges into the language model.
     for (const auto* each : {&by_glue, &by_ear, &by_lens})
       places.insert(places.end(), each->begin(), each->end());
     for (const auto& [counts, each] :

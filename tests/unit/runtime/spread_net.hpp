@@ -68,7 +68,7 @@ struct spread_net {
                 .share;
     for (auto* each : {&weights, &still}) each->assign(static_cast<std::size_t>(size), -1);
     for (auto* each : {&first, &second}) each->assign(static_cast<std::size_t>(share.moments), -1);
-    // What does not learn is written by the first that holds it.
+    // The first that holds what does not learn writes it.
     frozen = parameters;
     for (auto& each : frozen) {
       each.name = "still." + each.name;

@@ -9,7 +9,7 @@
 
 #include <doctest/doctest.h>
 
-// What plans take a tower to do, against dry runs of its type: the formulas of plan/tower_steps.hpp are no
+// Dry runs of a tower's type check what plans take it to do: the formulas of plan/tower_steps.hpp are no
 // bookkeeping of their own.
 namespace motet::dry_runs {
 
@@ -39,7 +39,6 @@ counted dry_run(stage_range range, const spread_seat& seat) {
   return out;
 }
 
-// How far two numbers are apart.
 inline double apart(double made, double wanted) {
   return wanted == 0 ? made : made > wanted ? made / wanted - 1 : 1 - made / wanted;
 }

@@ -20,7 +20,7 @@ struct draws {
   constexpr bool coin() { return between(0, 1) == 1; }
 };
 
-// What both kinds of towers have, on heads of an even width.
+// Both kinds of towers have these, on heads of an even width.
 template <class Config>
 constexpr Config random_blocks(draws& roll, Config out) {
   const motet::index d = 2 * roll.between(3, 8);

@@ -8,7 +8,7 @@
 
 #include "grid.hpp"
 
-// What a failing comparison prints, and that none is lost.
+// A failing comparison prints what it found, and none is lost.
 
 namespace motet {
 namespace {

@@ -37,8 +37,8 @@ TEST_CASE("what is certain is what the library rounds to, and the doubt is well 
   MESSAGE("largest distance: ", worst, " of the doubt");
   CHECK(worst < 0.6);
   CHECK(doubtful <= 8);
-  // Around every eighth of a turn, by every size of logarithm: next to one, next to zero, next to each power
-  // of two.
+  // Words are tried around every eighth of a turn, by every size of logarithm: next to one, next to zero,
+  // next to each power of two.
   for (std::uint32_t eighth = 0; eighth < 8; ++eighth)
     for (std::uint32_t near = 0; near < 40; ++near) {
       const std::uint32_t b = (eighth << 29) + near - 20;

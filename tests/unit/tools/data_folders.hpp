@@ -25,8 +25,8 @@ inline void write_vocabulary(const scratch& folder) {
   motet::write_file(folder / "tokenizer.json", motet::format_tokenizer(pairs_tokenizer()));
 }
 
-// Features of a picture are its first pixels, those of a caption the first of its tokens; all of length one. It says
-// "a picture" about everything.
+// Features of a picture are its first pixels, those of a caption the first of its tokens; all of length one.
+// It says "a picture" about everything.
 class plain_model final : public motet::tested_model {
  public:
   static constexpr motet::index width = 4;

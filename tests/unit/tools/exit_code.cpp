@@ -44,7 +44,7 @@ TEST_CASE("each kind of error ends in its own way") {
   CHECK(report_failure(std::bad_alloc()) == 4);
   CHECK(status(rank_waits_in_vain) == 138);
   CHECK(status(checkpoint_failed_elsewhere) == 138);
-  // Who was stopped by another rank ends as that one did.
+  // A rank that was stopped by another one ends as that did.
   const auto stopped = [](const char* why) { return exit_code_of(stopped_elsewhere(why)).status; };
   CHECK(stopped("rank 1 stopped because motet: damaged. Copy it again [MT-D03] at 7") == 3);
   CHECK(stopped("rank 2 stopped because motet: a rank waits [MT-R25]") == 138);

@@ -9,7 +9,7 @@ TEST_CASE("a share is never more than the whole, and the best of all that was fo
   peak_rate peak(100);
   CHECK(peak.share(50) == 0.5);
   CHECK_FALSE(peak.is_beaten_by(100));
-  // Measured while others ran.
+  // The peak was measured while others ran.
   CHECK(peak.is_beaten_by(160));
   CHECK(peak.share(160) == 1);
   peak.raise(200);

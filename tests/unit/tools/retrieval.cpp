@@ -28,7 +28,7 @@ TEST_CASE("own answers, wrong ones, ties and groups") {
   // Were the last two of one group, each would be the other's right answer.
   CHECK(ask(pictures, captions, {0, 1, 1}, 2).pictures[0] == 3);
   CHECK(ask(pictures, captions, {0, 1, 1}, 2).captions[0] == 3);
-  // Where all are equally near, every wrong answer stands before the right one.
+  // Every wrong answer stands before the right one where all are equally near.
   const retrieval_result tied = ask(rows(12, 1.0f), rows(12, 1.0f), {0, 1, 2, 3, 4, 5}, 2);
   CHECK(tied.pictures == std::array<motet::index, 3>{0, 0, 6});
   CHECK(ask({}, {}, {}, 4).samples == 0);

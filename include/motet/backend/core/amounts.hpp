@@ -13,7 +13,7 @@ namespace motet {
 template <class... T>
 using arithmetic = std::conditional_t<(std::is_same_v<std::remove_const_t<T>, double> || ...), double, float>;
 
-// How products are taken: double where an operand is double, as for bf16 where one is bf16, else float.
+// Products are taken in double where an operand is double, as for bf16 where one is bf16, else in float.
 template <class... T>
 using product_number = std::conditional_t<
     (std::is_same_v<std::remove_const_t<T>, double> || ...), double,
@@ -22,7 +22,7 @@ using product_number = std::conditional_t<
 template <class T>
 inline constexpr double bytes_of = static_cast<double>(sizeof(T));
 
-// What moves when `rows` rows of a matrix are touched once.
+// So many bytes move when the rows of a matrix are touched once.
 template <class T>
 double bytes_in(const matrix<T>& x) {
   return x.data == nullptr ? 0 : static_cast<double>(x.rows) * static_cast<double>(x.width) * bytes_of<T>;

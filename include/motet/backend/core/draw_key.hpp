@@ -5,7 +5,7 @@
 
 namespace motet {
 
-// Which random numbers a step draws.
+// A draw key says which random numbers a step draws.
 struct draw_key {
   std::uint64_t seed = 0;
   std::uint64_t step = 0;

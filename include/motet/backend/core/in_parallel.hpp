@@ -13,8 +13,8 @@
 namespace motet {
 
 // Calls work(i) once for each i below `count`, on at most so many threads (0: as many as there are
-// processors), of which the caller is one; on those alone that the system grants. When all have ended, the
-// first failure is thrown; after a failure nothing more is begun.
+// processors), of which the caller is one; where the system grants fewer, those do all. When all have ended,
+// the first failure is thrown; after a failure nothing more is begun.
 template <class Work>
 void in_parallel(index count, Work&& work, index most_threads = 0) {
   if (most_threads <= 0) most_threads = static_cast<index>(std::max(1u, std::thread::hardware_concurrency()));

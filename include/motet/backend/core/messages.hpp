@@ -73,7 +73,7 @@ inline constexpr message threads_refused{
     "MT-B22", "so many threads cannot be made", "the system limits the threads or the memory of a user",
     "Ask for fewer threads (--threads), or see ulimit -u and the cgroup's pids.max"};
 
-// What goes on, but slower than it could: warnings, each said once.
+// The rows from here on are warnings, each said once: work goes on, but slower than it could.
 inline constexpr message attention_library_missing{
     "MT-B30", "attention runs by own kernels, as cuDNN cannot be used",
     "the program was built without its headers, or libcudnn.so.9 and its parts were not found together, or "

@@ -7,8 +7,8 @@
 
 namespace motet {
 
-// The numbers of one update, the same for all elements of a run of parameters. What an optimizer has no use
-// for it does not read.
+// The numbers of one update, the same for all elements of a run of parameters. An optimizer reads those that
+// it has a use for.
 struct update_step {
   double rate = 0;
   double beta1 = 0.9;
@@ -21,7 +21,7 @@ struct update_step {
   double momentum = 0.95;  // of matrices that Muon moves
 };
 
-// What every gradient is multiplied by, so that the whole gradient has at most the norm `clip`.
+// Every gradient is multiplied by this, so that the whole gradient has at most the norm `clip`.
 MOTET_HOST_DEVICE inline double clip_scale(double norm, double clip) {
   return clip > 0 && norm > clip ? clip / (norm + 1e-6) : 1;
 }

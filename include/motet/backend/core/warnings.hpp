@@ -13,15 +13,15 @@
 
 namespace motet {
 
-// What goes on, but slower than it could, or not as it was asked for. It is said on stderr, once in a process
-// for each row and kind of it; MOTET_QUIET=1 says nothing.
+// A warning tells of work that goes on, but slower than it could, or not as it was asked for. It is said on
+// stderr, once in a process for each row and kind of it; MOTET_QUIET=1 says nothing.
 class warnings {
  public:
   static warnings& of_process() {
     static warnings one;
     return one;
   }
-  // `kind` tells one cause from another, `detail` is of this case. Whether it was news.
+  // `kind` tells one cause from another, `detail` is of this case. The result says whether it was news.
   bool say(const message& row, const std::string& kind, const std::string& detail) {
     const std::lock_guard lock(mutex_);
     if (!kinds_.insert(std::string(row.code) + ' ' + kind).second) return false;

@@ -113,7 +113,7 @@ class device {
     std::fill_n(x.data(), x.size(), Value(0.5f));
     std::fill_n(w.data(), w.size(), 0.25f);
     const sequences seq{rows, 1, nullptr};
-    // As in a net: master weights, values of the run's precision.
+    // Weights are masters and values have the run's precision, as in a net.
     const auto product = [&](context& ctx) {
       linear_forward(ctx, seq, matrix<const Value>{x.data(), rows, in, in},
                      matrix<const float>{w.data(), out, in, in}, nullptr,

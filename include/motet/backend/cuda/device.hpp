@@ -29,7 +29,7 @@ class device {
 
   // The GPU of this number; -1: the current one.
   explicit device(int gpu = -1) : gpu_(gpu) {}
-  // What somebody else, such as a rank, has of a GPU, and keeps for as long as this lives.
+  // Somebody else, such as a rank, lends its engine of a GPU, and keeps it for as long as this lives.
   explicit device(std::function<engine&()> lent) : lent_(std::move(lent)) {}
   device(const device&) = delete;
   device& operator=(const device&) = delete;
@@ -134,10 +134,10 @@ class device {
     context ctx = context_for(draws);
     function(ctx);
   }
-  // By MOTET_CUDA_GRAPHS at first.
+  // MOTET_CUDA_GRAPHS decides at first.
   bool graphs() { return records().wanted(); }
   void set_graphs(bool wanted) { records().want(wanted); }
-  // Why graphs were given up; empty: they were not.
+  // This says why graphs were given up; it is empty where they were not.
   const std::string& not_recorded() { return records().not_recorded(); }
   std::size_t recorded() { return records().recorded(); }
   long replayed() { return records().replayed(); }
@@ -184,7 +184,7 @@ class device {
     return best;
   }
 
-  // Which way each operation took so far, and why.
+  // Each operation took one of these ways so far, and says why.
   std::vector<taken_path> paths() const {
     engine* const own = in_use();
     return own != nullptr ? own->part<taken_paths>().list() : std::vector<taken_path>();
@@ -245,13 +245,13 @@ class device {
     if (engine_ != nullptr || !lent_) return engine_;
     return cudaGetDeviceCount(&gpus) == cudaSuccess && gpus > 0 ? &lent_() : nullptr;
   }
-  // What was taken of it, once there was something to do.
+  // The ways that operations took are known once there was something to do.
   std::string ways() const {
     engine* const own = in_use();
     const std::string found = own != nullptr ? own->part<taken_paths>().summary() : "";
     return found.empty() ? "" : "; " + found;
   }
-  // What was built in.
+  // These libraries were built in.
   static std::string libraries() {
     [[maybe_unused]] const auto version = [](std::size_t number) {
       return sentence({number / 10000, ".", number / 100 % 100, ".", number % 100});

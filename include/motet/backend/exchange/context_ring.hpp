@@ -8,8 +8,8 @@
 #include <span>
 #include <utility>
 
-// What a ring of the context group's members is on every back end: whose keys a member sees when, and what is
-// on its way meanwhile.
+// The ring of a context group's members, alike on every back end, says whose keys a member sees when, and
+// what is on its way meanwhile.
 
 namespace motet {
 
@@ -20,7 +20,7 @@ struct context_ring {
   explicit context_ring(const microbatch_spread& of)
       : is(of), members(of.context.size()), me(of.context.member()) {}
 
-  // Whose keys this member sees in a step.
+  // This member sees the keys of this part in a step.
   index part_at(index step) const { return (me - step + 2 * members) % members; }
   index rows_of(index part) const { return is.cut.rows_of(is.whole, part); }
   index most_rows() const {
@@ -28,7 +28,7 @@ struct context_ring {
     for (index p = 0; p < members; ++p) most = std::max(most, rows_of(p));
     return most;
   }
-  // Of queries of this part and keys of all; what a dry run notes.
+  // A dry run notes these pairs, of queries of this part and keys of all.
   double pairs() const {
     double sum = 0;
     for (index s = 0; s < is.whole.samples; ++s)

@@ -3,8 +3,8 @@
 
 #include <motet/backend/groups/microbatch_spread.hpp>
 
-// What a back end knows of rows that are cut, by the spread of its context alone. Back ends bring these names
-// into their own namespaces, where layers look for them.
+// A back end knows of rows that are cut by the spread of its context alone. Back ends bring these names into
+// their own namespaces, where layers look for them.
 
 namespace motet {
 
@@ -13,7 +13,7 @@ template <class Context>
 bool rows_are_cut(const Context& ctx) {
   return ctx.shared != nullptr && !ctx.shared->context.alone();
 }
-// What blocks work on, and what embedding and head do.
+// Blocks work on these rows; embedding and head on rows_of_samples.
 template <class Context>
 const sequences& rows_of_blocks(const Context& ctx) {
   return ctx.shared->own;

@@ -12,8 +12,8 @@ struct spread_seat {
   bool balanced = false;  // rows are cut for a causal mask
 };
 
-// Where each sample begins among sequences, where it has none, one or several of them, such as pictures.
-// None: each is one.
+// A sample may have none, one or several sequences, such as pictures: these say where each begins among them.
+// Without any, each sequence is a sample.
 struct sample_bounds {
   index samples = 0;
   const index* first = nullptr;  // samples + 1 entries
@@ -42,7 +42,7 @@ class spread_rows {
   // Everything in `to` but its groups, which are the caller's; holds until the next call, while whole.offsets
   // stays. Allocates nothing, once `to` was filled before.
   void fill(const sequences& whole, microbatch_spread& to) { fill(whole, {whole.samples, nullptr}, to); }
-  // The same where samples, which ranks share, are several sequences each.
+  // Ranks share samples here, each of which may be several sequences.
   void fill(const sequences& whole, const sample_bounds& bounds, microbatch_spread& to) {
     const row_parts cut{at_.context, at_.balanced};
     const interval sharing = share(bounds.samples, at_.tensor, at_.tensor_member),
@@ -87,7 +87,7 @@ class spread_rows {
     for (index s = samples.begin; s < samples.end; ++s) offsets.push_back(offsets.back() + rows_of(s));
     return {samples.size(), 1, offsets.data()};
   }
-  // What the tensor members with this context part have whole, gathered.
+  // Gathers the samples that the tensor members with this context part have whole.
   void fill_ends(const sequences& whole, const sample_bounds& bounds, microbatch_spread& to) {
     auto& offsets = offsets_[ends_part];
     offsets.assign(1, 0);

@@ -31,14 +31,14 @@ class any_group {
                   std::span<const index> to_bytes) const {
     finish(begin_all_to_all(from, from_bytes, to, to_bytes));
   }
-  // The exchange comes in two halves too, with something to compute between them. What is given stays, counts
-  // too, until the second half is done.
+  // The exchange comes in two halves too, with something to compute between them. Rows and counts that are
+  // given stay until the second half is done.
   ticket begin_all_to_all(const std::byte* from, std::span<const index> from_bytes, std::byte* to,
                           std::span<const index> to_bytes) const {
     return calls_->exchange(self_, from, from_bytes, to, to_bytes);
   }
   void finish(ticket which) const { calls_->wait(self_, which); }
-  // To ask whether a call is done moves it on.
+  // A call also moves on when it is asked whether it is done.
   bool test(ticket which) const { return calls_->test(self_, which); }
   template <class T>
   void all_reduce_sum(T* numbers, index count) const {

@@ -19,7 +19,7 @@ struct group_options {
   index sum_bytes = 0;         // of the largest sum, so that nothing is allocated later
 };
 
-// Who waits with wait() loses the chance to compute meanwhile.
+// A rank that waits with wait() loses the chance to compute meanwhile.
 template <class G>
 concept rank_group = requires(G& g, ticket which) {
   { g.size() } -> std::convertible_to<std::int32_t>;
@@ -28,8 +28,8 @@ concept rank_group = requires(G& g, ticket which) {
   g.wait(which);
 };
 
-// The sum of all members' numbers in everyone's place. Taken in the order of members, bf16 in float: the same
-// bits everywhere, always.
+// The sum of all members' numbers in everyone's place. It is taken in the order of members, bf16 in float, so
+// that it has the same bits everywhere, always.
 template <class G, class T>
 concept all_reduces = rank_group<G> && requires(G& g, T* numbers, index count) {
   { g.all_reduce_sum(numbers, count) } -> std::same_as<ticket>;
@@ -57,7 +57,7 @@ template <class G>
 concept broadcasts = rank_group<G> && requires(G& g, std::byte* data, index bytes, std::int32_t root) {
   { g.broadcast(data, bytes, root) } -> std::same_as<ticket>;
 };
-// Done when all members have come.
+// A barrier is done when all members have come.
 template <class G>
 concept has_barrier = rank_group<G> && requires(G& g) {
   { g.barrier() } -> std::same_as<ticket>;

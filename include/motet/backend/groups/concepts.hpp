@@ -14,16 +14,16 @@ struct byte_range {
   index offset = 0, bytes = 0;
 };
 
-// Whose message a tag is.
+// The ends of a message are the ranks that it goes from and to.
 struct message_ends {
   std::int32_t from = 0, to = 0;
 };
 
-// Who carries messages between the ranks of a program. A message has a tag of its own, one number for each
-// send of the program, so nothing is matched by order. No call blocks but pause(). Memory is where the ranks
-// compute; where they only begin that, what a call says is there or taken is so for all that this rank begins
-// after it. What a send reads stays as it is until sent(tag); what a gather or an exchange reads, until the
-// next step.
+// A transport carries messages between the ranks of a program. A message has a tag of its own, one number for
+// each send of the program, so nothing is matched by order. No call blocks but pause(). Memory is where the
+// ranks compute; where they only begin that, what a call says is there or taken is so for all that this rank
+// begins after it. Bytes that a send reads stay as they are until sent(tag); those that a gather or an
+// exchange reads, until the next step.
 template <class T>
 concept transport = requires(T& t, std::int32_t peer, std::int32_t tag, const std::byte* from, std::byte* to,
                              index bytes, std::uint32_t seen, std::span<const byte_range> of_each) {
@@ -37,15 +37,16 @@ concept transport = requires(T& t, std::int32_t peer, std::int32_t tag, const st
   { t.sent(tag) } -> std::convertible_to<bool>;
   // The result is false where it is not there yet: call again.
   { t.receive(tag, peer, to, bytes) } -> std::convertible_to<bool>;
-  // Always of the host's memory, on every transport. Of meeting `tag`, as its member number `peer`: the bytes
-  // of all members, in their order, as many from each. False: some are not there yet.
+  // A gather takes the bytes of all members of meeting `tag`, in their order, as many from each; this rank is
+  // its member number `peer`. The bytes are in the host's memory on every transport. The result is false
+  // where some are not there yet.
   { t.gather(tag, peer, from, bytes, to) } -> std::convertible_to<bool>;
-  // The same where members bring and need different things: of `from` each member gets its range, and what a
+  // In an exchange members bring and need different things: of `from` each member gets its range, and what a
   // member has for this one goes to that member's range of `to`. This one's own range counts too. The ranges,
   // too, stay as they are until the next step.
   { t.exchange(tag, peer, from, of_each, to, of_each) } -> std::convertible_to<bool>;
-  // The same, but asked for from one member at a time, by who has no room for all: so many bytes from the
-  // second `peer`. Asked for nothing it only shows what this one has, and is true at once.
+  // A member without room for all fetches from one member at a time: so many bytes from the second `peer`. A
+  // fetch of no bytes only shows what this member has, and is true at once.
   { t.fetch(tag, peer, from, of_each, peer, to, bytes) } -> std::convertible_to<bool>;
   // A number that changes when something arrives or was taken.
   { t.observe() } -> std::same_as<std::uint32_t>;

@@ -8,10 +8,10 @@
 
 namespace motet {
 
-// How a rank shares one microbatch with others, for its operations. The tensor group cuts the samples between
-// its members, and each layer's columns inside attention and mlp; the context group cuts the rows of each
-// sample between the blocks. Embedding, head and loss run on whole samples, each on one rank. A context
-// without a spread is a rank by itself. Filled anew for each microbatch, by spread_rows.
+// A spread tells a rank's operations how it shares one microbatch with others. The tensor group cuts the
+// samples between its members, and each layer's columns inside attention and mlp; the context group cuts the
+// rows of each sample between the blocks. Embedding, head and loss run on whole samples, each on one rank. A
+// context without a spread is a rank by itself. spread_rows fills it anew for each microbatch.
 struct microbatch_spread {
   any_group tensor, context;
   row_parts cut;    // how the context group cuts the rows of a sample
@@ -28,8 +28,8 @@ struct microbatch_spread {
   std::vector<index> tensor_samples;  // likewise, samples
   // rows of `own` of the samples that each context member has whole
   std::vector<index> owned_rows;
-  // Where rows are cut, what embedding and head see instead: the same tensor group, alone with its `mine`.
-  // Else none.
+  // Embedding and head see this instead where rows are cut: the same tensor group, alone with its `mine`.
+  // Else there is none.
   const microbatch_spread* ends = nullptr;
 };
 

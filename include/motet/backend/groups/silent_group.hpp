@@ -8,8 +8,8 @@
 namespace motet {
 
 // A seat in a group whose other members are not there, to time what one rank computes between its exchanges:
-// calls take and leave numbers as those of a group do, and own numbers stand for the others'. What they cost
-// is moving these within the rank.
+// calls take and leave numbers as those of a group do, and own numbers stand for the others'. They cost the
+// time of moving these within the rank.
 class silent_group {
  public:
   silent_group(std::int32_t size, std::int32_t member) : size_(size), member_(member) {}

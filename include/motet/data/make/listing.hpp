@@ -27,7 +27,7 @@ struct listed_pair {
 // pictures are neither looked at nor copied. One listing may hold several folders, tables and shards.
 class listing {
  public:
-  // What is left out while shards are read goes into `skips`, which outlives the listing.
+  // Samples that are left out while shards are read go into `skips`, which outlives the listing.
   explicit listing(skip_log& skips) : skips_(&skips) {}
 
   // The number of the picture in this file; the same file has the same number.
@@ -110,7 +110,7 @@ inline std::string lower_ascii(std::string_view text) {
 
 }  // namespace detail
 
-// What the letters behind the last dot of a path are, in small letters: "jpg".
+// The letters behind the last dot of a path, in small letters: "jpg".
 inline std::string field_of(const std::filesystem::path& path) {
   const std::string extension = path.extension().string();
   return detail::lower_ascii(extension.empty() ? std::string_view() : std::string_view(extension).substr(1));

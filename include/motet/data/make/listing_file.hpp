@@ -11,7 +11,7 @@
 
 namespace motet {
 
-// How a file of rows is to be read. What is left empty is found by itself.
+// The columns say how a file of rows is to be read. Names that are left empty are found by themselves.
 struct listing_columns {
   std::string picture, caption, label;  // names of columns or members
   std::string separator;                // of cells: "," in .csv, a tab in .tsv
@@ -153,7 +153,7 @@ class listing_reader {
   }
 
  private:
-  // What is no row is refused by the line that it stands in.
+  // Text that is no row is refused by the line that it stands in.
   template <class Where, class Work>
   void guarded(Where&& where, Work&& work) const {
     try {

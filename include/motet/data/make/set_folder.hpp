@@ -32,7 +32,7 @@ class set_folder {
     std::vector<std::filesystem::path> unfinished;
     for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
       const std::string name = entry.path().filename().string();
-      // What an interrupted making left under a temporary name.
+      // An interrupted making left this file under a temporary name.
       if (name.starts_with('.') && name.find(".tmp-") != std::string::npos)
         unfinished.push_back(entry.path());
       else if (own.contains(name)) before_.insert(name);

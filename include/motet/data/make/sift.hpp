@@ -22,7 +22,7 @@ struct sift_options {
   picture_limits limits{};
 };
 
-// What is known of a picture once it was decoded.
+// Facts are what is known of a picture once it was decoded.
 struct picture_facts {
   std::uint64_t content = 0;  // equal for equal bytes
   index bytes = 0, width = 0, height = 0;
@@ -33,7 +33,7 @@ struct left_out {
   std::string where, why;
 };
 
-// Which pairs of a listing become samples, in its order, and why others do not.
+// Some pairs of a listing become samples, in its order, and others have reasons why they do not.
 struct sifted {
   std::vector<picture_facts> pictures;  // of the listing
   std::vector<index> train, held_out;   // pairs of the listing
@@ -46,7 +46,7 @@ inline const char* field_of_bytes(std::span<const std::uint8_t> bytes) {
   return bytes.size() > 1 && bytes[0] == 0x89 ? "png" : bytes.size() > 1 && bytes[0] == 0xff ? "jpg" : "ppm";
 }
 
-// What is known of each picture, and why those that cannot be used cannot.
+// Each picture has facts, or a reason why it cannot be used.
 struct looked_at {
   std::vector<picture_facts> facts;
   std::vector<std::string> why;

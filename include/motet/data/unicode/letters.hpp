@@ -8,7 +8,7 @@
 
 namespace motet {
 
-// What a character is, as the regular expressions of vocabularies ask for it: \p{L}, \p{N}, \s, or none of
+// The regular expressions of vocabularies tell these kinds of characters apart: \p{L}, \p{N}, \s, or none of
 // these.
 enum class letter_kind { space, letter, digit, mark };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What knows no number type is in programs.cpp and launch.cpp.
+// Code that knows no number type is in programs.cpp and launch.cpp.
 #undef MOTET_COMPILED_RANKS
 #define MOTET_COMPILED_RANKS 1
 #include <motet/front/cpu_ranks.hpp>

@@ -19,7 +19,6 @@ struct emitted_file {
   std::string path, text;
 };
 
-// What a policy decided of one job.
 struct decided_job {
   std::string id, model;
   index batch = 0;
@@ -33,8 +32,8 @@ struct decided_job {
   bool runs() const { return status == job_status::running; }
 };
 
-// What a policy decided of all jobs that are there: who runs and who waits, in the order in which they were
-// submitted, and the plans of those who run.
+// Decided jobs are what a policy decided of all jobs that are there: who runs and who waits, in the order in
+// which they were submitted, and the plans of those who run.
 struct decided_jobs {
   double at = 0;  // seconds from the first submission
   std::vector<decided_job> jobs;
@@ -82,7 +81,7 @@ inline decided_jobs decided_in(const job_world& world, const job_site& site, dou
   return out;
 }
 
-// The same as JSON: what adapters to other clusters read.
+// Adapters to other clusters read this JSON.
 inline json json_of(const decided_jobs& of) {
   json out, jobs{json::array{}};
   out.set("at", of.at);
@@ -106,8 +105,8 @@ inline json json_of(const decided_jobs& of) {
   return out;
 }
 
-// How a job is started: a script of a shell that goes on from the last checkpoint where there is one. `PLAN`
-// in its environment is another plan than the decided one. What runs it stands in front of "$@".
+// A job is started by a script of a shell that goes on from the last checkpoint where there is one. `PLAN` in
+// its environment is another plan than the decided one. `run_by` stands in front of "$@".
 inline std::string start_script(const decided_job& of, const job_site& site, const std::string& plan,
                                 std::string_view run_by) {
   std::string out = "plan=" + (plan.empty() ? "" : shell_word(plan)) +

@@ -90,8 +90,8 @@ inline json fluxion_job(const decided_job& of, const job_site& site) {
               {"attributes", json{{"system", std::move(system)}}}};
 }
 
-// For Flux with Fluxion: the cluster as a graph, a jobspec for each job that is there, and submit.sh. Jobs that
-// wait are submitted as held.
+// Flux with Fluxion reads the cluster as a graph, a jobspec for each job that is there, and submit.sh. Jobs
+// that wait are submitted as held.
 inline std::vector<emitted_file> fluxion_files(const decided_jobs& of, const job_cluster& cluster,
                                                const job_site& site) {
   std::vector<emitted_file> out;

@@ -39,8 +39,8 @@ inline constexpr const char* kueue_check = "motet";
 
 }  // namespace detail
 
-// The queues that the cluster makes: a flavor for each kind, with its labels and as many devices as it has, an
-// admission check that who reads admission.json answers, and levels of topology where the site has some.
+// The queues that the cluster makes: a flavor for each kind, with its labels and as many devices as it has,
+// an admission check that who reads admission.json answers, and levels of topology where the site has some.
 inline json kueue_queues(const job_cluster& cluster, const job_site& site) {
   using detail::json_list;
   const auto object = [](const char* kind, const std::string& name, json spec) {
@@ -183,7 +183,7 @@ inline json kueue_job(const decided_job& of, const job_site& site, const std::st
   return detail::kube_list(std::move(items));
 }
 
-// What an admission check answers of a job: ready with the node that it shall be on, pending, or rejected.
+// An admission check answers this of a job: ready with the node that it shall be on, pending, or rejected.
 // Where the site has levels Kueue itself says which nodes these are.
 inline json kueue_admission(const decided_job& of, const job_site& site, const kueue_rules& rules) {
   const std::string devices = std::to_string(of.has.devices) + " " + of.kind;
@@ -209,7 +209,7 @@ inline json kueue_admission(const decided_job& of, const job_site& site, const k
               {"admissionCheck", std::move(state)}};
 }
 
-// For Kubernetes with Kueue and JobSet: the queues, a list of objects for each job that is there, and the
+// Kubernetes with Kueue and JobSet reads the queues, a list of objects for each job that is there, and the
 // states of the admission check that starts them.
 inline std::vector<emitted_file> kueue_files(const decided_jobs& of, const job_cluster& cluster,
                                              const job_site& site, const kueue_rules& rules) {

@@ -13,8 +13,8 @@
 
 namespace motet {
 
-// Names of jobs come from anybody, and go into files that a shell, Lua, Slurm and Kubernetes read. Here is how
-// each of them writes a name so that it stays one.
+// Names of jobs come from anybody, and go into files that a shell, Lua, Slurm and Kubernetes read. Here is
+// how each of them writes a name so that it stays one.
 
 constexpr bool is_letter_or_digit(char letter) {
   return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
@@ -38,8 +38,8 @@ inline void require_job_name(std::string_view name) {
   if (std::any_of(name.begin(), name.end(), is_control)) refuse("has a control character in its name");
 }
 
-// One file for each name, and no folder: what is neither letter, digit, dot, dash nor underscore is written as
-// '=' and two digits, and so is a dot or a dash in front.
+// One file for each name, and no folder: what is neither letter, digit, dot, dash nor underscore is written
+// as '=' and two digits, and so is a dot or a dash in front.
 inline std::string file_name_of(std::string_view name) {
   constexpr char digits[] = "0123456789abcdef";
   std::string out;

@@ -18,7 +18,7 @@
 
 namespace motet {
 
-// How a real cluster calls a kind of devices.
+// A site kind says how a real cluster calls a kind of devices.
 struct site_kind {
   std::string partition, feature, gres;                       // of Slurm; features are properties of Flux
   std::string flavor, resource;                               // of Kueue
@@ -27,7 +27,7 @@ struct site_kind {
   std::vector<std::string> hosts{};                           // of its nodes, in their order
 };
 
-// What a real cluster has to know of jobs besides who gets what. All of it has usual values.
+// A site is what a real cluster has to know of jobs besides who gets what. All of it has usual values.
 struct job_site {
   std::vector<std::string> command{"train_clip", "--data", "shapes"};
   std::string runs = "runs";  // folder in which each job has the one of its checkpoints
@@ -156,7 +156,7 @@ class site_reader {
       if (each.find('\0') != each.npos) refuse(at, "a byte of zero", "words of a command line");
     return out;
   }
-  // Of one line, as it goes into lines of scripts.
+  // A path is of one line, as it goes into lines of scripts.
   std::string path(const json& of, const std::string& at) const {
     std::string out = text(of, at);
     if (out.empty() || std::any_of(out.begin(), out.end(), is_control))
@@ -217,8 +217,8 @@ inline void require_site(const job_site& of, const job_cluster& cluster) {
   }
 }
 
-// Reads what a cluster is called, {"queue": "motet", "kinds": {"a100": {"partition": "gpu", "hosts": [...]}}, ...};
-// what is left out has its usual value. Throws MT-J30, MT-J31 and what JSON throws.
+// Reads what a cluster is called, {"queue": "motet", "kinds": {"a100": {"partition": "gpu", "hosts": [...]}},
+// ...}; what is left out has its usual value. Throws MT-J30, MT-J31 and what JSON throws.
 inline job_site read_job_site(std::string_view text, const std::string& origin, const job_cluster& cluster) {
   job_site out = detail::site_reader(origin, cluster).read(read_json(text, origin));
   require_site(out, cluster);

@@ -74,8 +74,8 @@ inline std::string joined(const std::vector<std::string>& words) {
 
 }  // namespace detail
 
-// For Slurm: a script for each job that is there, a plug-in job_submit.lua with its table of what was decided,
-// and submit.sh, which submits them all. Jobs that wait are submitted as held.
+// Slurm gets a script for each job that is there, a plug-in job_submit.lua with its table of what was
+// decided, and submit.sh, which submits them all. Jobs that wait are submitted as held.
 inline std::vector<emitted_file> slurm_files(const decided_jobs& of, const job_site& site) {
   std::vector<emitted_file> out;
   std::string table = "return {\n", submit = "#!/bin/sh\nset -e\ncd " + shell_word(site.folder) + "\n";

@@ -19,7 +19,7 @@ namespace motet {
 enum class job_event : std::uint8_t { submit, finish, progress, lost, back };
 inline constexpr std::string_view job_event_names[] = {"submit", "finish", "progress", "lost", "back"};
 
-// What somebody tells of a job or a node.
+// A job line is what somebody tells of a job or a node.
 struct job_line {
   job_event event = job_event::submit;
   double time = -1;                // by the clock of who tells it; -1: not told
@@ -38,7 +38,8 @@ inline std::string place_of(const std::string& origin, index line) {
 //   {"event": "progress", "job": "a", "left": 4000, "iteration_seconds": 1.4}
 //   {"event": "finish", "job": "a"}
 //   {"event": "lost", "node": "a40-3"}     {"event": "back", "node": "a40-3"}
-// and perhaps "time", and "deadline" of a job. Throws MT-J40 and MT-F01, and as traces do for jobs that no cluster holds.
+// and perhaps "time", and "deadline" of a job. Throws MT-J40 and MT-F01, and as traces do for jobs that no
+// cluster holds.
 class job_line_reader {
  public:
   job_line_reader(const job_cluster& cluster, const job_site& site) : cluster_(&cluster) {

@@ -18,8 +18,8 @@ namespace motet {
 
 enum class watch_clock : std::uint8_t { wall, lines };
 
-// Takes lines and writes changes, so that whoever kills it at any moment loses nothing: a line is taken when it
-// stands in the journal, and all else follows from the journal. When it is made it takes all lines of its
+// Takes lines and writes changes, so that whoever kills it at any moment loses nothing: a line is taken when
+// it stands in the journal, and all else follows from the journal. When it is made it takes all lines of its
 // journal again; then changes.jsonl, which is written behind the journal, gets what it lacks.
 class job_watch {
  public:
@@ -96,7 +96,7 @@ class job_watch {
     journal_.add(
         json{{"wake", now}, {"changes", checksum_text(std::string_view(unwritten_).substr(before))}});
   }
-  // What was taken is on the disk afterwards, and what it changes behind it.
+  // Lines that were taken are on the disk afterwards, and what they change behind them.
   void commit() {
     journal_.commit();
     changes_.append(unwritten_);
@@ -107,7 +107,7 @@ class job_watch {
     index lines = 0;
     std::size_t bytes = 0;
   };
-  // How far each origin was read.
+  // Each origin was read so far.
   const std::map<std::string, position>& taken_from() const { return taken_from_; }
   index lines_taken() const { return static_cast<index>(lines_); }
   const live_cluster& live() const { return live_; }

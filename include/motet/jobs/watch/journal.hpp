@@ -61,8 +61,9 @@ class appended_file {
   int handle_ = -1;
 };
 
-// What happened, as records that are whole or not there: each is a line of a checksum and JSON. What a killed
-// writer left half done at the end is cut off; it was never answered. Damage before the end is refused (MT-J42).
+// A journal says what happened, in records that are whole or not there: each is a line of a checksum and
+// JSON. A record that a killed writer left half done at the end is cut off; it was never answered. Damage
+// before the end is refused (MT-J42).
 class job_journal {
  public:
   explicit job_journal(const std::filesystem::path& path) : file_(begun(path)) {

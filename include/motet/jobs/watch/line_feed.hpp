@@ -64,8 +64,8 @@ class line_splitter {
   std::size_t bytes_;
 };
 
-// The lines of all files of a folder whose names are UTF-8 and end in ".events", as they grow. Files are read in the order of
-// their names, each from where it was read up to.
+// The lines of all files of a folder whose names are UTF-8 and end in ".events", as they grow. Files are read
+// in the order of their names, each from where it was read up to.
 class line_feed {
  public:
   explicit line_feed(std::filesystem::path folder) : folder_(std::move(folder)) {}

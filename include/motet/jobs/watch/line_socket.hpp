@@ -34,7 +34,7 @@ class line_socket {
     path_.copy(address.sun_path, path_.size());
     listens_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     const auto* const where = reinterpret_cast<const sockaddr*>(&address);
-    // What a killed one left stands in the way; what somebody listens at does not belong to us.
+    // A socket that a killed one left stands in the way; one at which somebody listens does not belong to us.
     struct stat facts {};
     if (listens_ >= 0 && ::lstat(path_.c_str(), &facts) == 0 && S_ISSOCK(facts.st_mode)) {
       if (::connect(listens_, where, sizeof address) == 0) {
@@ -146,7 +146,7 @@ class line_socket {
     std::erase_if(guests_, [&](const std::unique_ptr<guest>& each) {
       const bool slow = each->answers.size() > most_unread;
       if (slow) trouble.push_back(each->lines.origin() + " does not read its answers");
-      // Who sent its last line may still wait for the answer.
+      // A guest that sent its last line may still wait for the answer.
       const bool done = slow || (each->gone && each->answers.empty());
       if (done) ::close(each->handle);
       return done;

@@ -42,9 +42,9 @@ struct job_change {
   std::int32_t job;
 };
 
-// A cluster as it is told, line by line: jobs end when somebody says so, not when they should. Each line is one
-// decision; what it changes follows from all lines before it and their times, and from nothing else, so who
-// reads the same lines again is in the same state.
+// A cluster as it is told, line by line: jobs end when somebody says so, not when they should. Each line is
+// one decision; what it changes follows from all lines before it and their times, and from nothing else, so
+// who reads the same lines again is in the same state.
 class live_cluster {
  public:
   live_cluster(job_world& world, live_policy policy, double far_deadline = 0)
@@ -92,7 +92,7 @@ class live_cluster {
     }
     return decide();
   }
-  // When the policy wants to be asked at the latest though nothing happens, and asking it then.
+  // The policy wants to be asked at wakes() at the latest though nothing happens; wake() asks it.
   double wakes() const { return wakes_; }
   std::vector<job_change> wake(double time) {
     move_to(time);
@@ -167,7 +167,7 @@ class live_cluster {
     own.left = state.left;
     own.since = world_.now;
   }
-  // Who ran there waits before all others; the node is out as a whole.
+  // Jobs that ran there wait before all others; the node is out as a whole.
   void lose(std::int32_t node) {
     occupancy& places = world_.places;
     const std::int32_t first = places.first_device(node),

@@ -5,7 +5,7 @@
 
 namespace motet {
 
-// Whether what backward reads is made again: in every run, or in those that ask for it, by a member of the
+// Values that backward reads are made again in every run, or in those that ask for it, by a member of the
 // context that says so.
 enum class recomputed { always, when_asked };
 

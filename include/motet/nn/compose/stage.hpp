@@ -74,7 +74,7 @@ struct tower_stage {
     if (is_last(r)) push(layer::size<tail>(cut));
     return parts;
   }
-  // What a stage holds, with offsets from its own first element. Names are those of the whole tower, after
+  // A stage holds these, with offsets from its own first element. Names are those of the whole tower, after
   // `prefix`.
   static std::vector<parameter> parameters_of(std::string_view prefix, stage_range r, tensor_cut cut = {}) {
     parameter_list list(cut);
@@ -108,7 +108,7 @@ struct tower_stage {
     view<stream, width> dx{};                     // (rows, width), to the stage before; not on the first
   };
 
-  // What forward keeps for backward: nothing but views of the memory that reserve() takes, so it may be
+  // Forward keeps this for backward: nothing but views of the memory that reserve() takes, so it may be
   // copied, and reserved again for another batch.
   template <class N>
   struct saved {
@@ -151,7 +151,8 @@ struct tower_stage {
     tail::forward(ctx, of_tail(r, w), tail_rows(batch, samples), from, e.features, s.kept_tail);
   }
 
-  // The same outgoing rows, with nothing kept: the first of two forwards, evaluation, nets that do not learn.
+  // Makes the same outgoing rows and keeps nothing: the first of two forwards, evaluation, nets that do not
+  // learn.
   template <class C, class N>
   static void infer(C& ctx, stage_range r, weights<N> w, const input& batch, const ends<N>& e) {
     const sequences seq = block_rows(ctx, batch), samples = sample_rows(ctx, batch);
@@ -264,7 +265,7 @@ struct tower_stage {
         w, layer::size<embed>(w.cut) + layer::size<body>(w.cut) - parameter_begin(r, w.cut));
   }
 
-  // What the blocks work on, and what the embedding and the tail do.
+  // Blocks work on these rows; the embedding and the tail work on those of whole samples.
   template <class C>
   static sequences block_rows(const C& ctx, const input& batch) {
     return rows_are_cut(ctx) ? rows_of_blocks(ctx) : Tower::rows(batch);
@@ -273,7 +274,7 @@ struct tower_stage {
   static sequences sample_rows(const C& ctx, const input& batch) {
     return rows_are_cut(ctx) ? rows_of_samples(ctx) : Tower::rows(batch);
   }
-  // What the tail is told of its rows: which belong to which sample, and what else of the batch it asks for.
+  // The tail is told which rows belong to which sample, and what else of the batch it asks for.
   static auto tail_rows(const input& batch, const sequences& samples) {
     if constexpr (requires { tail::rows_of(batch, samples); }) return tail::rows_of(batch, samples);
     else return samples;
@@ -285,7 +286,7 @@ struct tower_stage {
 
   // An embedding that is a net of its own tells the gradients of its parts itself.
   static constexpr bool tells_parts = requires { embed::gradient_sizes(tensor_cut{}); };
-  // What an embedding keeps may depend on more of the batch than its rows.
+  // The memory that an embedding keeps may depend on more of the batch than its rows.
   template <class N, class C>
   static void reserve_embed(C& ctx, const input& batch, const sequences& samples,
                             typename embed::template saved<N>& s, tensor_cut cut) {
@@ -308,7 +309,7 @@ struct tower_stage {
     rows_to_parts(ctx, y, s.entry);
     release(ctx, mark);
   }
-  // The same, with nothing kept.
+  // Nothing is kept here.
   template <class C, class N>
   static void embed_rows_alone(C& ctx, weights<N> w, const input& batch, const sequences& samples,
                                saved<N>& s) {
@@ -393,7 +394,7 @@ struct tower_stage {
     rows_to_parts(ctx, d_samples, d_top);
   }
 
-  // What the blocks read, what the tail reads, and the gradient of what the blocks wrote.
+  // Blocks read x(), the tail reads top(), and dy() is the gradient of what the blocks wrote.
   template <class N>
   static view<const typename N::stream, width> x(stage_range r, const ends<N>& e, const saved<N>& s) {
     if (is_first(r)) return s.entry;

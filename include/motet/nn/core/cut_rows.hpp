@@ -3,7 +3,7 @@
 
 #include <motet/nn/core/layer.hpp>
 
-// What layers that tensor parallelism cuts have in common (Shoeybi et al., "Megatron-LM"; Korthikanti et al.,
+// Layers that tensor parallelism cuts have this in common (Shoeybi et al., "Megatron-LM"; Korthikanti et al.,
 // "Reducing Activation Recomputation"). Each rank owns some samples. A cut layer gathers the rows of all
 // members, computes its own heads or hidden units for all of them, and the sums over members go back to the
 // owners of the rows.

@@ -288,7 +288,7 @@ struct attention_shape {
   double scale = 0;  // 0 stands for 1 / sqrt(head_width)
 };
 
-// How fast the pairs of numbers of a head turn with their position: pair i of `half` by base^(-i / half).
+// The pairs of numbers of a head turn with their position: pair i of `half` by base^(-i / half).
 struct rotary_angles {
   double base = 10000;
   // Slow pairs turn slower by this factor, so that positions beyond those of training fall within them, as

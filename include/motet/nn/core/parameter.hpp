@@ -103,7 +103,7 @@ class parameter_list {
   void child(std::string_view name) {
     child(name, [&] { part<Layer>(); });
   }
-  // The same for what a function lists.
+  // A function may list the parameters.
   template <class Write>
   void child(std::string_view name, Write&& write) {
     const std::size_t length = prefix_.size();
@@ -132,8 +132,8 @@ class parameter_list {
     write();
     by_rows_ = false;
   }
-  // What a function lists belongs to this block (parameter::block). Of one within another the outer one
-  // counts.
+  // Parameters that a function lists belong to this block (parameter::block). Of one within another the outer
+  // one counts.
   template <class Write>
   void in_block(index number, Write&& write) {
     const index outer = block_;

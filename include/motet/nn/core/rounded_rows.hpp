@@ -11,7 +11,7 @@
 
 namespace motet {
 
-// Who asks for a view gets the rows alone.
+// A function that takes a view gets the rows alone.
 template <class T, class V, index Width>
 struct rounded_rows : view<T, Width> {
   view<V, Width> rounded;  // empty where nobody writes them

@@ -11,8 +11,8 @@
 
 namespace motet {
 
-// How a long context slows the turns of rotary positions; rotary_angles says what each means. A factor of 1:
-// not at all.
+// The scaling says how a long context slows the turns of rotary positions; rotary_angles says what each
+// number means. A factor of 1 does not slow them.
 struct rotary_scaling {
   float factor = 1, slow = 1, fast = 4;
   index context = 0;
@@ -122,8 +122,8 @@ struct self_attention {
     exchanged_heads<typename N::value, typename N::master> exchanged;
     // (rows, width) of all members, between the two parts of backward, where the layer is cut
     view<typename N::value, out> dy_all;
-    // Where heads have norms: (rows, queries | keys) before these, (rows, two for each head), and, between
-    // the two parts of backward, the gradient behind them and what sums of it the backend leaves.
+    // Heads with norms have (rows, queries | keys) before these, (rows, two for each head), and, between the
+    // two parts of backward, the gradient behind them and what sums of it the backend leaves.
     matrix<typename N::value> plain, d_normed;
     matrix<typename N::master> stats;
     std::array<matrix<typename N::master>, Config.head_norm ? as_size(normed_heads(Config)) : 0> sums;
@@ -229,7 +229,7 @@ struct self_attention {
     }
   }
 
-  // Of queries, then those of keys, each with the norm of its kind.
+  // Heads of queries come first, then those of keys, each with the norm of its kind.
   template <class T>
   static matrix<T> head(matrix<T> of, const attention_config& held, index h) {
     return of.columns(h * held.head_width, held.head_width);

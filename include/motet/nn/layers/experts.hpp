@@ -83,7 +83,6 @@ struct experts {
     grouped_linear_backward_input(ctx, by, pre, up(w), filled(dx, by));
     release(ctx, mark);
   }
-  // x and dy as above.
   template <class C, class N, class X>
   static void backward_weight(C& ctx, const grouping& by, view<X, in> x, view<X, out> dy, saved<N>& s,
                               gradients<N> g) {

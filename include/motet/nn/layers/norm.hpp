@@ -56,13 +56,13 @@ struct norm {
     reserve_backward(ctx, seq, s);
     backward_rows(ctx, w, seq, x, dy, matrix<const DX>{}, dx, {}, {}, s);
   }
-  // The same in two steps, for who gives memory back between them and the weight part.
+  // A caller that gives memory back before the weight part goes in two steps.
   template <class C, class N>
   static void reserve_backward(C& ctx, const sequences& seq, saved<N>& s) {
     s.sums = norm_sums<typename N::master>(ctx, seq.rows(), Width);
   }
-  // dx = residual + gradient, as the skip connection around a pre-norm branch costs no pass of its own. Of
-  // the same rows, where they are wanted: what forward made, and dx in the type of values.
+  // dx = residual + gradient, as the skip connection around a pre-norm branch costs no pass of its own. The
+  // same rows give, where they are wanted, what forward made, and dx in the type of values.
   template <class C, class N, class X, class DY, class R, class DX>
   static void backward_rows(C& ctx, weights<N> w, const sequences& seq, view<X, Width> x, view<DY, Width> dy,
                             matrix<R> residual, view<DX, Width> dx, view<typename N::value, Width> normed,

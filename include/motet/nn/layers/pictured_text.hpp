@@ -82,11 +82,12 @@ class pictured_text {
 
   index rows() const { return static_cast<index>(ids_.size()); }
   index asked() const { return asked_; }
-  // The samples that have ended, with their pictures in order; valid until the next change. Of one kind.
+  // The samples that have ended, with their pictures in order; valid until the next change. Pictures are of
+  // one kind.
   pictured_tokens with(const pictures& all) const {
     return {words(), all, shown_[0].picture_offsets.data(), shown_[0].places.data()};
   }
-  // The same for an eye and a language model that are modules of their own.
+  // The eye and the language model may be modules of their own.
   std::tuple<seen_pictures, placed_tokens> apart(const pictures& all) const {
     return {seen(0, all), placed_tokens{words(), shown_[0].row_offsets.data(), shown_[0].places.data()}};
   }
@@ -106,7 +107,7 @@ class pictured_text {
   }
 
  private:
-  // What a module sees of the samples.
+  // `shown` is what a module sees of the samples.
   struct shown {
     kind of;
     index pictures = 0;

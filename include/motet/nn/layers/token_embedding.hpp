@@ -28,7 +28,7 @@ struct tokens {
   sequences seq;
 };
 
-// The same with what is to follow each token: targets[row], negative where nothing is asked.
+// Tokens may say what is to follow each of them: targets[row], negative where nothing is asked.
 struct labelled_tokens : tokens {
   const std::int32_t* targets = nullptr;
   // of one target in the loss: one over the targets of the whole step, however ranks and microbatches share

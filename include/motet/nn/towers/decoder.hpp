@@ -92,7 +92,7 @@ struct decoder : tower<detail::labelled_embedding<Config.tokens()>, Config.tower
   static constexpr decoder_config config = Config;
   static constexpr bool own_loss = true;
 
-  // The same net with the same weights, whose features are the logits of all rows: (rows, vocabulary).
+  // This is the net with its weights, but its features are the logits of all rows: (rows, vocabulary).
   using logits = tower<token_embedding<Config.tokens()>, Config.tower(),
                        logits_tail<detail::decoder_norm<Config>, Config.vocabulary>>;
 };

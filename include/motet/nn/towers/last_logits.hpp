@@ -36,8 +36,8 @@ struct last_logits_tail {
 
 namespace detail {
 
-// What reads the tokens after a first input: the embedding itself where it takes tokens; else what it calls
-// text_embedding.
+// The tokens after a first input are read by the embedding itself where it takes tokens; else by what it
+// calls text_embedding.
 template <class E>
 constexpr auto choose_text_embedding() {
   if constexpr (std::is_same_v<typename E::input, tokens>) {
@@ -75,9 +75,10 @@ struct continued_of<tower<E, Config, logits_tail<Norm, Vocabulary>>> {
 
 }  // namespace detail
 
-// Of a tower that makes the logits of all rows, such as decoder<...>::logits, the two with the same weights
-// that make those of the last row: `first` of its own input, `later` of tokens that follow. An embedding
-// whose input is more than tokens names a `text_embedding` of the same parameters, which takes tokens.
+// A tower that makes the logits of all rows, such as decoder<...>::logits, gives the two with the same
+// weights that make those of the last row: `first` of its own input, `later` of tokens that follow. An
+// embedding whose input is more than tokens names a `text_embedding` of the same parameters, which takes
+// tokens.
 // Asks for: a causal tower; to go on row by row, experts whose capacity has no limit.
 // Memory: one row for each sample besides its blocks'.
 // Errors: MT-N11, MT-N13, MT-N14

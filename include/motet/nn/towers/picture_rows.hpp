@@ -41,7 +41,7 @@ struct picture_rows {
     list.child<body>("blocks");
     if constexpr (Normed) list.child<norm_layer>("norm");
   }
-  // What backward completes one after the other, from the last one on.
+  // Backward completes these one after the other, from the last one on.
   static void gradient_sizes(std::vector<index>& into) {
     into.push_back(embed::parameter_size);
     into.insert(into.end(), as_size(body::count), body::layer_size);

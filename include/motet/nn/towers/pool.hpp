@@ -6,7 +6,7 @@
 
 namespace motet {
 
-// How a tower becomes one row for each sample.
+// A pool kind says how a tower becomes one row for each sample.
 enum class pool_kind : std::uint8_t { first, last, mean, attention };
 
 // Heads take (rows, width) to (samples, width); they follow the contract of a layer, with one row of y for

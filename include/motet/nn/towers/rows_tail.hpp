@@ -25,7 +25,7 @@ struct bare_rows {
   }
 };
 
-// The same behind a last layer, such as a norm. All rows go on, instead of one row of features for each
+// A last layer, such as a norm, may come before. All rows go on, instead of one row of features for each
 // sample.
 template <class Last>
 struct rows_tail : Last {

@@ -29,7 +29,7 @@ struct rows_through {
   static void parameters(parameter_list& list) { list.part<Layer>(); }
   static sequences rows(const input& batch) { return batch.seq; }
 
-  // How a stage of a tower runs, see stage.hpp; here there is but one.
+  // Stages of a tower run so, see stage.hpp; here there is but one.
   struct stage {
     using input = through_rows;
     struct tail {};

@@ -79,7 +79,8 @@ struct pictured_embedding {
     typename Glue::template saved<N> kept_glue;
     typename words::template saved<N> kept_words;
     view<typename N::value, Eye::out> seen;  // (rows of pictures, width of the eye)
-    // Likewise, between the two parts of backward: gradients of the rows that have places, and of `seen`.
+    // These are there between the two parts of backward: gradients of the rows that have places, and of
+    // `seen`.
     view<typename N::stream, out> d_placed;
     view<typename N::value, Eye::out> d_seen;
   };
@@ -191,8 +192,8 @@ struct pictured_embedding {
   }
 };
 
-// What takes rows of pictures to the width of text: two products with an activation between them, as LLaVA
-// has it.
+// A projector takes rows of pictures to the width of text: two products with an activation between them, as
+// LLaVA has it.
 template <index In, index Out, index Hidden = Out, activation Act = activation::gelu>
 using projector = sequential<named<"up", linear<In, Hidden, true, Act>>, named<"down", linear<Hidden, Out>>>;
 
@@ -217,7 +218,7 @@ struct seeing_decoder : tower<pictured_embedding<Eye, Glue, Config.tokens()>, Co
   static constexpr index most_pictures = Pictures;
   using eye = Eye;
 
-  // The same net with the same weights, whose features are the logits of all rows: (rows, vocabulary).
+  // This is the net with its weights, but its features are the logits of all rows: (rows, vocabulary).
   using logits = tower<pictured_embedding<Eye, Glue, Config.tokens()>, Config.tower(),
                        logits_tail<detail::decoder_norm<Config>, Config.vocabulary>>;
 };

@@ -44,7 +44,7 @@ struct tower_config {
   }
 };
 
-// What configs of nets have in common, under the same names.
+// Configs of nets have these in common, under the same names.
 template <class Config>
 constexpr tower_config tower_config_of(const Config& c, mask_kind mask, float rotary) {
   return {c.width,
@@ -72,7 +72,7 @@ constexpr verdict check(const tower_config& c) {
 
 namespace detail {
 
-// What every embedding has, whatever it runs on; the compiler names what is missing.
+// Every embedding has these, whatever it runs on; the compiler names what is missing.
 template <class E>
 consteval bool has_members_of_embedding() {
   static_assert(
@@ -136,7 +136,7 @@ struct tower {
   using mix_layer = typename decltype(choose_mix())::type;
   using block = sequential<named<"attention", attend>, named<"mlp", residual<norm_layer, mix_layer>>>;
 
-  // Where context parallelism cuts samples: under a causal mask the ranks of a ring have equal work with two
+  // Context parallelism cuts samples so: under a causal mask the ranks of a ring have equal work with two
   // pieces each.
   static constexpr bool balanced_rows =
       Config.attention.mask == mask_kind::causal && Config.attention.context_kind == context_attention::ring;

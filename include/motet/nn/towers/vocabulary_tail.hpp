@@ -32,10 +32,10 @@ struct vocabulary_product {
   }
 };
 
-// A language model's last layer and its loss: of each sample the surprise at its targets, which is the sum of
-// -log(probability), times the share of one target. So features of all samples sum to the loss of the step.
-// Logits exist for some rows at a time: forward keeps no more than the normed rows, and backward makes logits
-// again.
+// A language model's last layer and its loss. Each sample loses the surprise at its targets, which is the sum
+// of -log(probability), times the share of one target. So features of all samples sum to the loss of the
+// step. Logits exist for some rows at a time: forward keeps no more than the normed rows, and backward makes
+// logits again.
 // Asks for: rows with targets below Vocabulary; a negative target asks for nothing.
 // Memory: what the norm keeps, and (rows, width) behind it; logits of some rows at a time.
 // Errors: MT-N04
@@ -120,7 +120,7 @@ struct next_token_tail {
   }
 
  private:
-  // Few, so that logits take little memory; enough for products of full speed.
+  // There are few, so that logits take little memory, and enough for products of full speed.
   static constexpr index rows_at_once = std::clamp<index>((index{1} << 22) / Vocabulary, 128, 4096);
 
   // at(rows, first): each row is a sample of its own, so that threads share them evenly. Rows change hands.

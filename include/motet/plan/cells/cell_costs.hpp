@@ -10,15 +10,15 @@
 
 namespace motet {
 
-// How far off numbers are by their kind, as shares. They are what Crius publishes of profiles of one device
-// and of FLOPs over a rate; what is measured later replaces them.
+// The bars say how far off numbers are by their kind, as shares. They are what Crius publishes of profiles of
+// one device and of FLOPs over a rate; numbers that are measured later replace them.
 struct cell_bars {
   double profiled = 0.08;
   double by_rates = 0.6;
   double wires = 0.3;
 };
 
-// What the plans of cells are priced from. Keeps the addresses of all but `bars`.
+// The sources are what the plans of cells are priced from. Keeps the addresses of all but `bars`.
 struct cell_sources {
   const model_shape& model;
   const cluster_facts& kind;  // that cells take their devices from

@@ -11,7 +11,7 @@
 
 namespace motet {
 
-// What a plan of a cell would take; no program is written for it, nor played.
+// A forecast says what a plan of a cell would take; no program is written for it, nor played.
 struct cell_forecast {
   uncertain step_seconds;
   uncertain memory_bytes;  // of the fullest device
@@ -178,7 +178,7 @@ inline double fullest_device(const cell_costs& by, const cell_plan& of) {
   return most;
 }
 
-// Where the least sure part of a step is from.
+// The least sure part of a step is from here.
 inline provenance source_of(const cell_costs& by, const cell_plan& of) {
   provenance out = provenance::interpolated;
   std::int32_t first = 0;

@@ -28,7 +28,7 @@ constexpr double roofline_seconds(double flops, double bytes, double peak, doubl
   return std::max(flops / peak, moving);
 }
 
-// Of one part of a tower, for so many samples.
+// One part of a tower loads a device so, for so many samples.
 constexpr double load_of_part(const tower_outline& of, tower_part which, double samples,
                               const device_facts& on, const training_bytes& bytes) {
   const double peak = bytes.activation <= 2 ? on.half_flops : on.single_flops;
@@ -61,9 +61,9 @@ constexpr double load_of_part(const tower_outline& of, tower_part which, double 
 
 }  // namespace detail
 
-// What the layers of a model load a device with, for microbatches of so many samples, `microbatches` of them
-// in a step: at most `most` runs of layers over all towers, a row of which makes up every stage. Towers come
-// one behind the other.
+// The layers of a model load a device with these, for microbatches of so many samples, `microbatches` of them
+// in a step. There are at most `most` runs of layers over all towers, and every stage is some of them in a
+// row. Towers come one behind the other.
 constexpr list<cell_layer> cell_layers_of(const model_shape& of, double samples, double microbatches,
                                           index most, const device_facts& on, const training_bytes& bytes) {
   index all = 0;

@@ -26,7 +26,7 @@ struct cell_plan {
   double imbalance = 0;      // how far numbers of devices are from shares of the load, as a distance
   double communication = 0;  // seconds of a step, one stage behind the other
 
-  // Whether all stages are split in one way, as those of a module in a `plan` are.
+  // Says whether all stages are split in one way, as those of a module in a `plan` are.
   constexpr bool alike() const {
     for (const cell_stage& each : stages)
       if (each.data != stages[0].data || each.tensor != stages[0].tensor) return false;
@@ -53,9 +53,9 @@ constexpr list<stage_part> parts_of(const cell_stage& of, const list<cell_layer>
   return out;
 }
 
-// The same as a plan that the library proves, simulates and runs, for a cell_plan whose stages are alike.
-// Stages have the devices of the cell in a row. One tower has a loss for each microbatch and runs them one
-// forward, one backward; several meet in one loss of all samples.
+// A cell_plan whose stages are alike becomes a plan that the library proves, simulates and runs. Stages have
+// the devices of the cell in a row. One tower has a loss for each microbatch and runs them one forward, one
+// backward; several meet in one loss of all samples.
 constexpr plan plan_of(const cell_plan& of, const list<cell_layer>& layers, const model_shape& model,
                        const cluster_facts& on) {
   plan out;

@@ -25,7 +25,7 @@ struct cell_rules {
   bool alike = true;  // all stages are split in one way, so that the plan can be run by the library
 };
 
-// What the planner found in a cell: no plan where none fits into memory.
+// An answer is what the planner found in a cell: no plan where none fits into memory.
 struct cell_answer {
   job_cell cell;
   list<cell_layer> layers;
@@ -201,7 +201,7 @@ class cell_search {
     return std::sqrt(distance_[all - 1]);
   }
 
-  // What a stage sends for a microbatch, split so; negative where it does not fit.
+  // A stage that is split so sends this for a microbatch; negative where it does not fit.
   double communication(index stage, const shape& split) const {
     const std::size_t first = stage == 0 ? 0 : ends_[as_size(stage) - 1], last = ends_[as_size(stage)];
     const std::vector<sums>& row = sums_[as_size(std::bit_width(as_size(split.tensor)) - 1)];

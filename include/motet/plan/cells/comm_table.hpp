@@ -15,7 +15,8 @@
 
 namespace motet {
 
-// What is sent among devices. Of a message the layout has one device on each of two nodes, or two on one.
+// The kind says what is sent among devices. A message has a layout of one device on each of two nodes, or of
+// two on one.
 enum class comm_kind : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, message };
 constexpr std::string_view name_of(comm_kind of) {
   constexpr std::string_view names[] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all",
@@ -102,7 +103,7 @@ class comm_table {
   std::map<place, row> points_;
 };
 
-// What the wires of a cluster's facts make of communication.
+// Communication takes so long by the wires of a cluster's facts.
 inline double modelled_seconds(comm_kind what, const group_layout& group, double bytes,
                                const cluster_facts& on) {
   switch (what) {
@@ -117,7 +118,7 @@ inline double modelled_seconds(comm_kind what, const group_layout& group, double
 }
 
 // The volumes of a table, in bytes: numbers of 4 bytes, doubled from 1 Ki of them to 4 Mi, then 4 Mi more
-// each time up to 256 Mi, or of messages to 32 Mi. What is measured ends here.
+// each time up to 256 Mi, or for messages to 32 Mi. Measurements end here.
 inline std::vector<double> comm_volumes(comm_kind of) {
   constexpr double number = 4, mi = 1 << 20;
   std::vector<double> out;

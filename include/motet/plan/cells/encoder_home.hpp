@@ -11,8 +11,8 @@
 
 namespace motet {
 
-// Where the encoders of a job live: in front of the language model in one pipeline; on devices of their own;
-// or on the language model's devices, in its gaps or between its microbatches.
+// The encoders of a job live in front of the language model in one pipeline; on devices of their own; or on
+// the language model's devices, in its gaps or between its microbatches.
 enum class encoder_home : std::uint8_t { first_stage, apart, filled };
 constexpr std::string_view name_of(encoder_home of) {
   constexpr std::string_view names[] = {"first stage", "apart", "filled"};
@@ -35,8 +35,8 @@ inline cluster_facts whole_nodes(const cluster_facts& kind, std::int32_t devices
   out.nodes = devices / out.devices_per_node;
   return out;
 }
-// What finds a plan, and says how many stages it has and what a step takes; a home that has no room is a row
-// that does not run.
+// find() looks for a plan, and says how many stages it has and what a step takes; a home that has no room is
+// a row that does not run.
 template <class Find>
 home_row row_of(encoder_home home, std::int32_t devices, const cell_bars& bars, Find find) {
   home_row out{{0, devices, 0}, home, false, {}};
@@ -76,8 +76,8 @@ inline std::vector<home_row> home_rows(const chain_model& model, const cluster_f
   return out;
 }
 
-// Of encoders with a language model: one pipeline, or the language model's gaps. They have no devices of
-// their own.
+// Encoders with a language model live in one pipeline with it, or in its gaps. They have no devices of their
+// own.
 inline std::vector<home_row> home_rows(const filled_model& model, const cluster_facts& kind,
                                        std::int32_t devices, index samples, const cell_bars& bars = {}) {
   const filled_costs costs(model, detail::whole_nodes(kind, devices));

@@ -9,8 +9,8 @@
 
 namespace motet {
 
-// So many devices of one kind, on which a job runs in so many pipeline stages: what jobs are given, and what
-// plans are compared within. With stages fixed, the more balanced plan is the faster one, so one can be
+// So many devices of one kind, on which a job runs in so many pipeline stages. Jobs are given cells, and
+// plans are compared within one. With stages fixed, the more balanced plan is the faster one, so one can be
 // chosen without running any; across numbers of stages that is not so.
 struct job_cell {
   std::int32_t kind = 0;     // in the list of kinds that it was drawn from
@@ -24,7 +24,8 @@ struct cell_limits {
   std::int32_t stages = 16;
 };
 
-// As many nodes of a kind as a cell fills, and of a node as many devices as it has there: a power of two.
+// The cluster has as many nodes of a kind as a cell fills, and on each as many devices as the cell has there:
+// a power of two.
 constexpr cluster_facts cluster_of(const job_cell& of, const cluster_facts& kind) {
   cluster_facts out = as_one_kind(kind);
   const auto node = static_cast<std::int32_t>(std::bit_floor(as_size(kind.devices_per_node)));

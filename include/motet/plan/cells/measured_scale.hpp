@@ -7,7 +7,7 @@
 
 namespace motet {
 
-// What measured times say of the estimates of one model on one kind of device: they are all too small or too
+// Measured times say of the estimates of one model on one kind of device that they are all too small or too
 // large by one factor, whose logarithm is normal about nothing, as wide as the estimate's bar says, until
 // something was measured.
 class measured_scale {

@@ -26,7 +26,7 @@ struct pareto_rules {
   double much = 10;            // times as even a plan must be to win where communication counts little
 };
 
-// How many stages an editor would change, insert or leave out to make one row of "stage of each layer" the
+// An editor would change, insert or leave out so many stages to make one row of "stage of each layer" the
 // other.
 inline index edit_distance(const cell_candidate& a, const cell_candidate& b) {
   const auto layers = static_cast<std::size_t>(a.ends[as_size(a.stages) - 1]);

@@ -8,7 +8,7 @@
 
 namespace motet {
 
-// Who says which plan of a cell stands for it.
+// The choice says by which rule a plan stands for a cell.
 enum class cell_choice : std::uint8_t {
   published,  // the most even one, then the one that sends least
   estimated   // the one that takes least by the library's costs

@@ -9,7 +9,7 @@
 
 namespace motet {
 
-// Where a number comes from, the surest first.
+// The provenance says where a number comes from, the surest first.
 enum class provenance : std::uint8_t {
   measured,      // of the very thing
   corrected,     // an estimate, scaled by what was measured of the same model on the same kind of device

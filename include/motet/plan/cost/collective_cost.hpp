@@ -145,8 +145,8 @@ constexpr collective_cost fetched_cost(double bytes, const group_layout& from, c
                        detail::crossing(in, to.per_node, to.sharers, on)),
           out};
 }
-// The same in the best way. Each byte enters a node once when every rank of `to` fetches a part and they
-// gather, or one of each node fetches all.
+// This is the cost of the best way. Each byte enters a node once when every rank of `to` fetches a part and
+// they gather, or one of each node fetches all.
 inline collective_cost deliver_cost(double bytes, const group_layout& from, const group_layout& to,
                                     const cluster_facts& on) {
   if (on.more_runs > 0) return deliver_cost(bytes, from, to, of_kinds(on, from.kinds | to.kinds));

@@ -114,7 +114,7 @@ inline efficiency_fit fit_efficiency(const machine_profile& from, const device_f
     }
     return out;
   };
-  // Faintly drawn to no short sides and to the memory's known rate.
+  // The fit is faintly drawn to no short sides and to the memory's known rate.
   const auto residuals = [&](const unknowns& x) {
     list<double> out = ratios(x);
     for (const std::size_t k : {std::size_t{1}, std::size_t{2}})

@@ -29,7 +29,8 @@ constexpr std::uint64_t mixed(std::uint64_t one, std::uint64_t other) {
   return out.value();
 }
 
-// How many different ones there are; `number` is then of each among them, in the order in which they come.
+// Returns how many different ones there are; `number` is then of each among them, in the order in which they
+// come.
 constexpr std::int32_t number_kinds(const list<std::uint64_t>& colours, list<std::int32_t>& number) {
   number.resize(colours.size(), 0);
   list<std::int32_t> table(16, -1);  // numbers, at or behind the place that a colour has
@@ -198,14 +199,14 @@ class plan_folder {
 
 }  // namespace detail
 
-// key(module, replica): equal for replicas that differ in nothing but the ranks that they are on. For plans
-// that check_plan() passes.
+// key(module, replica): equal for replicas that differ in nothing but the ranks that they are on. The plan
+// must pass check_plan().
 template <class Key>
 constexpr folded_plan fold_plan(const plan& of, Key key) {
   return detail::plan_folder(of, key).fold();
 }
 
-// The same with nothing folded.
+// Nothing is folded here.
 constexpr folded_plan unfolded_plan(const plan& of) {
   folded_plan out;
   out.small = of;

@@ -36,7 +36,7 @@ void each_node(const list<std::int32_t>& ranks, const cluster_facts& on, Visit v
 
 }  // namespace detail
 
-// Of a group that is alone. Where nodes hold unequally many of its ranks, all count as the fullest.
+// The group is alone. Where nodes hold unequally many of its ranks, all count as the fullest.
 inline group_layout layout_of(const list<std::int32_t>& ranks, const cluster_facts& on) {
   std::int32_t nodes = 0, most = 1;
   detail::each_node(ranks, on,

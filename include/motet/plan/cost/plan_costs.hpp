@@ -9,8 +9,8 @@
 
 namespace motet {
 
-// What the instructions of a plan's program take, from the towers and the cluster. docs/plan/estimate.md says
-// how each number comes about.
+// The costs are what the instructions of a plan's program take, from the towers and the cluster.
+// docs/plan/estimate.md says how each number comes about.
 
 // One stage of one replica.
 struct stage_seconds {
@@ -59,7 +59,7 @@ constexpr microbatch_sizes sizes_of(const sample_split& of) {
 // All that the costs of a plan follow from.
 class plan_pricer {
  public:
-  // Keeps the addresses of the plan, the model and the cluster. For plans that check_plan() passes, with
+  // Keeps the addresses of the plan, the model and the cluster. The plan must pass check_plan() and have its
   // modules in the model's order.
   plan_pricer(const plan& of, const model_shape& model, const cluster_facts& on, const training_bytes& bytes,
               index samples, const estimate_options& options = {})
@@ -81,7 +81,7 @@ class plan_pricer {
   const module_layout& layout(index k) const { return layouts_[k]; }
   double samples_of_group(index k) const { return static_cast<double>(samples_) / of_.modules[k].groups(); }
   double largest_microbatch(index k) const { return static_cast<double>(sizes_[k].largest); }
-  // How much smaller than the largest a microbatch is.
+  // A microbatch is so large beside the largest one.
   double scale(index k, index replica, index microbatch) const {
     if (sizes_[k].even) return 1;
     const index group = of_.modules[k].whole_group();
@@ -91,7 +91,7 @@ class plan_pricer {
   }
   bool even(index k) const { return sizes_[k].even; }
   bool learns(index k) const { return !model_.towers[k].frozen && !model_.towers[k].cached; }
-  // How many ranks sum a gradient of a module.
+  // So many ranks sum a gradient of a module.
   double summing(index k) const { return of_.modules[k].on.split().data * of_.modules[k].on.split().context; }
   double boundary_bytes(index k) const {
     const degrees& split = of_.modules[k].on.split();
@@ -99,7 +99,7 @@ class plan_pricer {
            (split.context * split.tensor);
   }
 
-  // What replicas must have in common to take equal times.
+  // Replicas of equal keys take equal times.
   std::uint64_t key(index k, std::int32_t replica) const {
     std::uint64_t made = 0;
     const auto put = [&](index number) { made = detail::mixed(made, static_cast<std::uint64_t>(number)); };

@@ -30,7 +30,7 @@ inline list<std::int32_t> homes_of(const plan& of, index k) {
 
 }  // namespace detail
 
-// What a join sends of each sample of a module: its feature, and with a softmax one more number; or the
+// A join sends this of each sample of a module: its feature, and with a softmax one more number; or the
 // feature's gradient as well.
 constexpr double bytes_of_sample(const model_shape& model, index k, const training_bytes& bytes,
                                  const estimate_options& options) {

@@ -122,8 +122,8 @@ inline void find_crossings(const mesh& on, const cluster_facts& in, module_layou
 
 }  // namespace detail
 
-// Of every module. A rank sums one gradient at a time, so those who share a node's way out are as many as it
-// has ranks whose sums leave it.
+// Every module gets its layout. A rank sums one gradient at a time, so those who share a node's way out are
+// as many as it has ranks whose sums leave it.
 inline list<module_layout> plan_layouts(const plan& of, const cluster_facts& in) {
   list<module_layout> out;
   list<std::uint8_t> leaves(of.cluster.ranks, 0);

@@ -7,7 +7,7 @@
 
 namespace motet {
 
-// What the parts of a tower took on one rank of a tensor group, without messages.
+// A point says what the parts of a tower took on one rank of a tensor group, without messages.
 struct profile_point {
   std::int32_t tensor = 1;  // over how many ranks each layer and the samples are cut
   double samples = 1;       // of all ranks of the group
@@ -48,7 +48,7 @@ constexpr void add_point(module_profile& to, const profile_point& made) {
   for (index k = to.points.size() - 1; k > at; --k) std::swap(to.points[k], to.points[k - 1]);
 }
 
-// What tells parts apart, with what is left out filled in.
+// Keeps what tells parts apart, and fills in what is left out.
 constexpr tower_outline parts_alone(tower_outline of) {
   of.name = {};
   of.layers = 2;
@@ -59,8 +59,8 @@ constexpr tower_outline parts_alone(tower_outline of) {
   return of;
 }
 
-// What was measured of a tower with such parts; null: nothing was. Where the measured one was frozen it tells
-// nothing of one that learns.
+// Finds what was measured of a tower with such parts; null: nothing was. Where the measured one was frozen it
+// tells nothing of one that learns.
 constexpr const module_profile* find_measured(const machine_profile& in, const tower_outline& like,
                                               const training_bytes& bytes) {
   if (in.activation_bytes != bytes.activation) return nullptr;
@@ -72,9 +72,9 @@ constexpr const module_profile* find_measured(const machine_profile& in, const t
 
 namespace detail {
 
-// Of points of one degree: exact on them and straight between. The last piece goes on beyond them; the first
-// one does below them, down to what no samples at all would take, which is not negative. One point alone
-// stands for its proportion.
+// Points of one degree make a line that is exact on them and straight between. The last piece goes on beyond
+// them; the first one does below them, down to what no samples at all would take, which is not negative. One
+// point alone stands for its proportion.
 constexpr double along_points(const profile_point* from, index count, double samples, tower_part which,
                               double part_times::*time) {
   const auto y = [&](index i) { return from[i].of(which).*time; };

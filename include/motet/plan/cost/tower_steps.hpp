@@ -20,8 +20,8 @@ struct attention_step {
   double rows = 0, width = 0, pairs = 0;
   double seen = 1;  // the share of pairs that no mask hides
 };
-// What takes a row after the other: FLOPs of forward and of both parts of backward, and numbers read and
-// written there.
+// An operation that takes a row after the other has FLOPs of forward and of both parts of backward, and
+// numbers that are read and written there.
 struct row_step {
   double forward = 0, input = 0, weight = 0;
   double forward_moved = 0, input_moved = 0, weight_moved = 0;
@@ -53,7 +53,7 @@ struct tower_steps_builder {
   // Rows of a sample: in a cut layer those of all tensor members, elsewhere own ones.
   constexpr double all_rows() const { return real(of.tokens) / split.context; }
   constexpr double own_rows() const { return all_rows() / split.tensor; }
-  // What a rank has of a sample that it does not cut.
+  // A rank has this of a sample that it does not cut.
   constexpr double own_samples() const { return 1.0 / split.context / split.tensor; }
   constexpr index largest(index of_all) const { return share(of_all, split.tensor, 0).size(); }
 
@@ -71,7 +71,7 @@ struct tower_steps_builder {
     parameter(inner * columns);
     if (bias) parameter(columns);
   }
-  // Where `again`, backward makes its result again.
+  // Backward makes the result again where `again` says so.
   constexpr void norm(double rows, bool again) {
     const double all = rows * width();
     made.row_by_row.push(
@@ -132,7 +132,7 @@ struct tower_steps_builder {
     keep(rows * met * real(packed + query) / real(heads));
     keep_stream(rows * met);
     if (exchanged) keep(rows * real(query));  // what came back
-    // Between the two halves.
+    // This stream runs between the two halves.
     keep_stream(own_rows() * width());
     norm(own_rows(), true);
     if (of.experts > 0) mixture();

@@ -15,8 +15,8 @@ struct part_times {
 
 namespace detail {
 
-// What one device takes: products at the share of its peak that their sides allow, but never less than their
-// numbers take to move; the rest as its numbers move.
+// One device takes products at the share of its peak that their sides allow, but no faster than their numbers
+// move; the rest takes as long as its numbers move.
 struct device_clock {
   const device_facts& on;
   double bytes = 2;  // of a number
@@ -43,8 +43,8 @@ struct device_clock {
 
 }  // namespace detail
 
-// For `samples` of the rank's tensor and context group. With numbers between layers of 2 bytes products run
-// at half_flops, else at single_flops.
+// `samples` are those of the rank's tensor and context group. With numbers between layers of 2 bytes products
+// run at half_flops, else at single_flops.
 constexpr part_times times_of_part(const tower_outline& of, tower_part which, double samples, degrees split,
                                    const device_facts& on, const training_bytes& bytes) {
   const part_steps steps = steps_of(of, which, split);
@@ -77,8 +77,8 @@ constexpr part_times times_of_part(const tower_outline& of, tower_part which, do
   return out;
 }
 
-// Of the layers [first, last): with `before` where they begin with the first, with `behind` where they end
-// with the last.
+// The layers [first, last) take this: with `before` where they begin with the first, with `behind` where they
+// end with the last.
 constexpr part_times times_of_layers(const tower_outline& of, index first, index last, double samples,
                                      degrees split, const device_facts& on, const training_bytes& bytes) {
   const detail::parts_of_layers have(of, first, last);

@@ -5,8 +5,8 @@
 
 namespace motet {
 
-// What a part of a tower does for one sample. Numbers that a group exchanges are of whole rows, whoever has
-// them: what an all-gather makes or a reduce-scatter sums.
+// The work is what a part of a tower does for one sample. Numbers that a group exchanges are of whole rows,
+// whoever has them: those that an all-gather makes or a reduce-scatter sums.
 struct part_work {
   double forward_flops = 0;
   double input_flops = 0;   // of backward, for what came in
@@ -40,7 +40,7 @@ struct tower_work {
   double boundary = 0;  // numbers between two blocks, or two stages
 };
 
-// On one rank of a tensor and context group, for one sample of the group: the largest share. FLOPs are
+// One rank of a tensor and context group does this for one sample of the group: the largest share. FLOPs are
 // counted as dry runs count them, with nothing taken off for a causal mask.
 constexpr part_work work_of_part(const tower_outline& of, tower_part which, degrees split = {}) {
   part_work out;
@@ -100,7 +100,7 @@ constexpr tower_work work_of(const tower_outline& of) {
 
 namespace detail {
 
-// How often a tower's parts come in the layers [first, last).
+// Counts a tower's parts in the layers [first, last).
 struct parts_of_layers {
   bool before = false, behind = false;
   index blocks = 0;
@@ -113,8 +113,8 @@ struct parts_of_layers {
 
 }  // namespace detail
 
-// Of the layers [first, last): with `before` where they begin with the first, with `behind` where they end
-// with the last.
+// The layers [first, last) do this: with `before` where they begin with the first, with `behind` where they
+// end with the last.
 constexpr part_work work_of_layers(const tower_outline& of, index first, index last, degrees split = {}) {
   const detail::parts_of_layers have(of, first, last);
   part_work out;

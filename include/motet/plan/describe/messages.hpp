@@ -3,7 +3,7 @@
 
 #include <motet/meta/error.hpp>
 
-// What goes wrong with plans and the files that describe them.
+// These sentences say what goes wrong with plans and the files that describe them.
 namespace motet {
 
 inline constexpr message plan_unknown_field{"MT-P70", "a plan, a model or a cluster has no such field",

@@ -7,7 +7,7 @@
 
 namespace motet {
 
-// What a plan must know of a module to say whether it fits.
+// The facts are what a plan must know of a module to say whether it fits.
 struct module_facts {
   label name;
   index layers = 1;     // that stages share
@@ -19,13 +19,13 @@ struct module_facts {
   list<std::int32_t> from{};
   bool passes = false;
   bool meets = true;
-  // About what a sample takes forward, in multiplications, so that modules can be compared; 0: unknown.
+  // A sample takes about so many multiplications forward, so that modules can be compared; 0: unknown.
   double work = 0;
 };
 
 namespace detail {
 
-// Of all layers of a tower, and of a head.
+// All layers of a tower count, and a head.
 template <class Tower>
 constexpr double work_of_sample(const Tower& of, index rows, index vocabulary) {
   const index hidden = of.hidden > 0 ? of.hidden : 4 * of.width, mlps = of.has_experts() ? of.mix.top_k : 1,
@@ -35,7 +35,7 @@ constexpr double work_of_sample(const Tower& of, index rows, index vocabulary) {
           static_cast<double>(of.width) * static_cast<double>(vocabulary));
 }
 
-// Of a head over a vocabulary, where the net ends in one.
+// The vocabulary is that of a head, where the net ends in one.
 template <class Net>
 constexpr index vocabulary_of_head() {
   if constexpr (requires {

@@ -25,8 +25,8 @@ struct module_plan {
   bool balanced = true;  // context parts of equal work under a causal mask
   bool fills = false;    // its work goes where its ranks would wait for other modules
   int room = 0;          // of its microbatches kept at once where it fills; 0: as many as come
-  // What a microbatch takes through the whole module, in any unit that all modules have; 0: a unit for each
-  // layer. The order of a plan with modules that fill follows from it.
+  // A microbatch takes so long through the whole module, in any unit that all modules have; 0: a unit for
+  // each layer. The order of a plan with modules that fill follows from it.
   double forward_takes = 0, backward_takes = 0;
 
   constexpr int stages() const { return on.split().stages * chunks; }
@@ -37,15 +37,15 @@ struct module_plan {
   constexpr sample_split split(index samples) const {
     return {samples, groups(), on.split().data, whole_group()};
   }
-  // And to its ranks by this one, where modules feed one another.
+  // They go to its ranks by this one, where modules feed one another.
   constexpr sample_parts parts(index samples) const {
     return {samples, microbatches, on.split().data, on.split().tensor, on.split().context};
   }
   friend constexpr bool operator==(const module_plan&, const module_plan&) = default;
 };
 
-// A strategy for every module and the schedule that plays them: a value. As a constant expression the
-// compiler proves it, read from a file the same function does (check_plan.hpp).
+// A strategy for every module and the schedule that plays them: a value. The compiler proves it where it is a
+// constant expression; read from a file, the same function does (check_plan.hpp).
 // Asks for: a place for every module of the model; check_plan() and prove_plan() say whether it fits.
 // Memory: some numbers for each module, and one for each of its ranks.
 // Errors: none of its own.

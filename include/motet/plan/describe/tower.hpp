@@ -6,7 +6,7 @@
 
 namespace motet {
 
-// How the rows of a sample become a feature.
+// The end says how the rows of a sample become a feature.
 enum class tower_end : std::uint8_t {
   row,           // one of them is read
   block_of_row,  // one of them is read, and the last block is computed for it alone
@@ -14,8 +14,8 @@ enum class tower_end : std::uint8_t {
   attention,  // a learned query looks over all of them
 };
 
-// What the costs of a module follow from: a stack of equal transformer blocks over the rows (patches, tokens)
-// of its samples, something before it that makes rows of a sample, and a projection to features.
+// The costs of a module follow from its outline: a stack of equal transformer blocks over the rows (patches,
+// tokens) of its samples, something before it that makes rows of a sample, and a projection to features.
 // Asks for: numbers that check() accepts, as check() of a net's configuration does.
 // Memory: some numbers.
 // Errors: MT-N01, MT-N03, MT-N04, MT-N09
@@ -87,7 +87,7 @@ struct model_shape {
   friend constexpr bool operator==(const model_shape&, const model_shape&) = default;
 };
 
-// What check_plan() asks of each tower.
+// check_plan() asks these of each tower.
 constexpr list<module_facts> facts_of(const model_shape& of) {
   list<module_facts> out;
   for (const tower_outline& each : of.towers)

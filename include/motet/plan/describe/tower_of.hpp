@@ -35,8 +35,8 @@ constexpr void outline_input(tower_outline& out, const token_config& c) {
 
 }  // namespace detail
 
-// What the planner knows of a typed net: a vit or a text_tower. Text counts as samples of its longest length;
-// where they are shorter, set `tokens`.
+// The outline is what the planner knows of a typed net: a vit or a text_tower. Text counts as samples of its
+// longest length; where they are shorter, set `tokens`.
 template <class Net>
 constexpr tower_outline outline_of(label name) {
   static_assert(

@@ -3,8 +3,8 @@
 
 namespace motet {
 
-// How a training step keeps its numbers, in bytes of each parameter or activation; unless told otherwise, as
-// this library does.
+// A training step keeps its numbers in so many bytes of each parameter or activation; unless told otherwise,
+// these are the library's own.
 struct training_bytes {
   double weight = 4;    // of a parameter, in every rank that holds it
   double gradient = 4;  // cut by zero 2

@@ -6,8 +6,8 @@
 
 namespace motet {
 
-// What the systems of the paper on DistMM (Huang et al., NSDI'24) have in common, and this library does
-// otherwise.
+// The question has what the systems of the paper on DistMM (Huang et al., NSDI'24) have in common, and this
+// library does otherwise.
 struct published_question {
   model_shape model;  // its tables of tokens are cut by tensor parallelism, as Megatron-LM does
   search_options options;
@@ -36,8 +36,8 @@ constexpr index more_microbatches(index samples, index count) {
   return wanted < 1 ? samples + 1 : size(wanted);
 }
 
-// How many microbatches of a group can be kept from their first forward, the others run again: the most that
-// fits(count) allows; -1: not even none.
+// So many microbatches of a group can be kept from their first forward, while the others run again: the most
+// that fits(count) allows; -1: not even none.
 template <class Fits>
 index kept_of_group(index group, Fits fits) {
   if (fits(group)) return group;

@@ -86,7 +86,8 @@ class distmm_tower {
 
  private:
   bool learns() const { return !alone_.towers[0].frozen && !alone_.towers[0].cached; }
-  // Lead-in, from loss to loss, drain; the slowest stage stands for all. False where memory does not do.
+  // Finds the times of lead-in, from loss to loss, and of the drain; the slowest stage stands for all. The
+  // result is false where memory does not do.
   bool times(distmm_choice& of) const {
     plan alone;
     alone.cluster = {static_cast<std::int32_t>(of.how.on.ranks().size()), on_.devices_per_node};

@@ -27,14 +27,13 @@ inline list<double> draw_pictures(const chain_model& of, index samples, const he
   return found;
 }
 
-// Which samples come together, and when.
+// The order says which samples come together, and when.
 enum class chain_order {
   as_they_come,
   published,  // largest first to replicas; then microbatches fill the intervals of the first stage
   even        // microbatches of all replicas at once are even
 };
 
-// What a plan of a chain gives.
 struct chain_forecast {
   struct part {
     double busy = 0;  // share of the step

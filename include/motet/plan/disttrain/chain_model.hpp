@@ -36,16 +36,16 @@ struct chain_model {
   double pictures = 16;       // of a sample, on average
   double rows = 8192;         // of a sample in the language model
 
-  // Of a sample forward.
+  // A sample takes this forward.
   constexpr double units(index part) const { return part == middle ? 1 : pictures; }
   constexpr double flops(index part) const { return parts[part].flops * units(part); }
-  // How many times the work of a forward the backward of a part is. Gradients of rows are wanted where
+  // The backward of a part is so many times the work of its forward. Gradients of rows are wanted where
   // something before learns, a projector too, and those of weights where the part does.
   constexpr double backward(index part) const {
     const bool behind_a_projector = part > 0;
     return (behind_a_projector || parts[part].learns ? 1 : 0) + (parts[part].learns ? 1 : 0);
   }
-  // Of a sample, forward and back.
+  // A sample takes so many FLOPs forward and back.
   constexpr double step_flops() const {
     double sum = 0;
     for (index k = 0; k < size; ++k) sum += flops(k) * (1 + backward(k));

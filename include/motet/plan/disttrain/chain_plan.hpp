@@ -6,16 +6,15 @@
 
 namespace motet {
 
-// How a part of a chain is spread.
 struct part_place {
   index stages = 1, data = 1, tensor = 1;
   constexpr index ranks() const { return stages * data * tensor; }
   friend constexpr bool operator==(const part_place&, const part_place&) = default;
 };
 
-// Who has what of a chain's step. Parts have ranks of their own, or share those of the language model: then
-// every rank holds the whole part, and between its microbatches a pipeline of P stages does the pictures of P
-// of them.
+// A plan says who has what of a chain's step. Parts have ranks of their own, or share those of the language
+// model: then every rank holds the whole part, and between its microbatches a pipeline of P stages does the
+// pictures of P of them.
 struct chain_plan {
   part_place parts[chain_model::size];
   bool shares[chain_model::size] = {};
@@ -27,7 +26,7 @@ struct chain_plan {
     for (index k = 0; k < chain_model::size; ++k) sum += shares[k] ? 0 : parts[k].ranks();
     return sum;
   }
-  // Of the pipeline through all that have stages.
+  // The pipeline goes through all parts that have stages.
   constexpr index stages() const {
     index sum = 0;
     for (index k = 0; k < chain_model::size; ++k) sum += shares[k] ? 0 : parts[k].stages;
@@ -35,8 +34,8 @@ struct chain_plan {
   }
 };
 
-// What the parts of a chain take on a cluster. Seconds of work are FLOPs over the share of a device's peak
-// that products of such a width reach.
+// The costs are what the parts of a chain take on a cluster. Seconds of work are FLOPs over the share of a
+// device's peak that products of such a width reach.
 class chain_costs {
  public:
   constexpr chain_costs(const chain_model& model, const cluster_facts& on, index samples)
@@ -48,7 +47,7 @@ class chain_costs {
   // Microbatches of a replica of the language model; each has one sample.
   constexpr index waves(const chain_plan& of) const { return samples_ / of.middle().data; }
 
-  // Of one unit of a part, forward, on a tensor group.
+  // One unit of a part takes this forward, on a tensor group.
   constexpr double unit_seconds(index part, index tensor) const {
     const chain_part& own = model_.parts[part];
     const double columns = static_cast<double>(own.width) / static_cast<double>(tensor);
@@ -61,13 +60,13 @@ class chain_costs {
     if (part == chain_model::middle) return 1;
     return whole(static_cast<double>(replicas) * model_.pictures / static_cast<double>(own.data));
   }
-  // Of a stage of a part, forward, for one microbatch of all replicas.
+  // A stage of a part takes this forward, for one microbatch of all replicas.
   constexpr double stage_seconds(index part, const part_place& own, index replicas) const {
     return units_of_lane(part, own, replicas) * unit_seconds(part, own.tensor) /
            static_cast<double>(own.stages);
   }
-  // Of a part that shares the language model's ranks: the pictures of as many microbatches as there are
-  // stages, a picture on each rank at once.
+  // A part that shares the language model's ranks takes this for the pictures of as many microbatches as
+  // there are stages, a picture on each rank at once.
   constexpr double column_seconds(index part, const part_place& middle) const {
     const double lanes = static_cast<double>(middle.stages * middle.tensor);
     return whole(static_cast<double>(middle.stages) * model_.pictures / lanes) * unit_seconds(part, 1);
@@ -95,7 +94,7 @@ class chain_costs {
            (model_.backward(part) > 0 ? columns * pictures * of.kept_bytes : 0);
   }
 
-  // What sums of gradients, and weights that come back, take behind the last backward of the language model.
+  // Sums of gradients, and weights that come back, take this behind the last backward of the language model.
   constexpr double sum_seconds(const chain_plan& of) const {
     double longest = 0;
     for (index k = 0; k < chain_model::size; ++k) {
@@ -134,7 +133,7 @@ class chain_costs {
     const auto down = static_cast<double>(static_cast<index>(count));
     return down < count ? down + 1 : down;
   }
-  // Out of a node, for each of its devices.
+  // Each device of a node has this share of the way out.
   constexpr double bytes_per_second() const {
     return on_.between.bytes_per_second / static_cast<double>(on_.devices_per_node);
   }

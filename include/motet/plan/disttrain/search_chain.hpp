@@ -8,7 +8,7 @@
 
 namespace motet {
 
-// Which rules look for a plan of a chain.
+// The search names the rules that look for a plan of a chain.
 enum class chain_search {
   disttrain,     // ranks of its own for each part, by the published stage-time model, solved in whole numbers
   megatron,      // one pipeline: a stage each for encoder and generator, one tensor degree for all
@@ -200,7 +200,7 @@ class chain_searcher {
     return seconds != than.seconds ? seconds < than.seconds : of.ranks() < than.how.ranks();
   }
 
-  // Which part has no room even where it has all devices, and what it lacks.
+  // Says which part has no room even where it has all devices, and what it lacks.
   [[noreturn]] void refuse() const {
     std::string text;
     for (index k = 0; k < chain_model::size && text.empty(); ++k) {

@@ -13,7 +13,7 @@ namespace motet {
 
 namespace detail {
 
-// Wide enough for any machine, and for what follows from them to stay numbers.
+// The limits are wide enough for any machine, and narrow enough for what follows from them to stay numbers.
 inline constexpr double least_rate = 1, most_rate = 1e21, most_latency = 60;
 
 // A rate that nothing else has given may not be left out.
@@ -115,7 +115,7 @@ inline cluster_facts read_runs(const plan_fields& fields) {
 
 }  // namespace detail
 
-// What is no cluster is refused with the path of what is wrong (MT-P70 to MT-P72, MT-P75 to MT-P77).
+// JSON that is no cluster is refused with the path of what is wrong (MT-P70 to MT-P72, MT-P75 to MT-P77).
 inline cluster_facts read_cluster(const json& from) {
   if (!from.is_object())
     fail(plan_wrong_kind, std::string("the cluster is ") + from.kind() + ", wanted an object");
@@ -146,7 +146,7 @@ inline cluster_facts parse_cluster(std::string_view text, const std::string& ori
 inline cluster_facts load_cluster(const std::filesystem::path& path) {
   return parse_cluster(mapped_file(path).text(), path.string());
 }
-// What --cluster is given: a file that ends with .json, or NAME, NAME:NODES, NAME:NODESxDEVICES.
+// --cluster is given a file that ends with .json, or NAME, NAME:NODES, NAME:NODESxDEVICES.
 // Asks for: a name that is listed in docs/plan/cluster.md, or a file with the fields listed there.
 // Memory: the file's text while it is read, and the cluster.
 // Errors: MT-F01, MT-F04, MT-P70, MT-P71, MT-P72, MT-P75, MT-P76, MT-P77

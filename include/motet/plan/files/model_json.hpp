@@ -25,7 +25,7 @@ struct tower_fact {
   const char* name;
   bool tower_outline::*value;
 };
-// Small enough for any product of them that costs are made of.
+// The limits are small enough for any product of them that costs are made of.
 inline constexpr tower_number tower_numbers[] = {{"layers", &tower_outline::layers, 1, 1 << 16, true},
                                                  {"width", &tower_outline::width, 1, 1 << 20, true},
                                                  {"heads", &tower_outline::heads, 1, 1 << 16, true},
@@ -233,7 +233,7 @@ class joins_reader {
 
 }  // namespace detail
 
-// What is no model is refused with the path of what is wrong (MT-P70 to MT-P72, MT-P78 to MT-P80).
+// JSON that is no model is refused with the path of what is wrong (MT-P70 to MT-P72, MT-P78 to MT-P80).
 inline model_shape read_model(const json& from) {
   if (!from.is_object())
     fail(plan_wrong_kind, std::string("the model is ") + from.kind() + ", wanted an object");
@@ -279,7 +279,7 @@ inline model_shape parse_model(std::string_view text, const std::string& origin)
 inline model_shape load_model(const std::filesystem::path& path) {
   return parse_model(mapped_file(path).text(), path.string());
 }
-// What --model is given: a file that ends with .json, or a name.
+// --model is given a file that ends with .json, or a name.
 // Asks for: a name that is listed in docs/plan/model_file.md, or a file with the fields listed there.
 // Memory: the file's text while it is read, and the model.
 // Errors: MT-F01, MT-F04, MT-P70, MT-P71, MT-P72, MT-P78, MT-P79, MT-P80, MT-P82

@@ -75,7 +75,7 @@ class plan_fields {
                              const message& row = plan_out_of_range) {
     if (!from.is_integer()) fail(plan_wrong_kind, path + " is " + from.kind() + ", wanted an integer");
     const std::string range = sentence({"wanted ", least, " to ", most});
-    // What 64 bits with a sign do not hold is out of every range.
+    // A number that 64 bits with a sign do not hold is out of every range.
     std::int64_t value = std::numeric_limits<std::int64_t>::max();
     from.visit([&](const auto& held) {
       if constexpr (std::is_same_v<std::remove_cvref_t<decltype(held)>, std::int64_t>) value = held;
@@ -87,7 +87,7 @@ class plan_fields {
                      const message& row = plan_out_of_range) {
     if (!from.is_number()) fail(plan_wrong_kind, path + " is " + from.kind() + ", wanted a number");
     const double value = from.number();
-    // What is no number is out of every range, too.
+    // A value that is no number is out of every range, too.
     if (!(value >= least && value <= most))
       fail(row, path + " is " + write_json(from) + ", wanted " + write_json(json(least)) + " to " +
                     write_json(json(most)));

@@ -20,7 +20,7 @@ struct header_words {
 
 namespace detail {
 
-// What C++ or this library has taken.
+// C++ or this library has taken these names.
 inline constexpr std::string_view taken_names =
     " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t "
     "class co_await"

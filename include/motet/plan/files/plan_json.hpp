@@ -130,8 +130,8 @@ inline json plan_json(const plan& from) {
   return out;
 }
 
-// What is no plan is refused with the path of what is wrong (MT-P70 to MT-P72). Whether it fits a model is
-// for require_plan() to say, modules may come in any order.
+// JSON that is no plan is refused with the path of what is wrong (MT-P70 to MT-P72). Whether it fits a model
+// is for require_plan() to say, modules may come in any order.
 inline plan read_plan(const json& from) {
   const detail::plan_fields fields(from, "", {"cluster", "schedule", "modules"});
   plan out;

@@ -19,7 +19,7 @@ struct layered_model {
   index width = 1, layers = 1, hidden = 1;
   bool encodes = false;
 
-  // Of one layer and so many rows in samples of `sample_rows`, in FLOPs.
+  // One layer takes so many FLOPs for so many rows in samples of `sample_rows`.
   constexpr double layer_flops(double rows, double sample_rows) const {
     const auto w = static_cast<double>(width), h = static_cast<double>(hidden);
     return rows * (2 * (4 * w * w + 2 * w * h) + 4 * sample_rows * w);

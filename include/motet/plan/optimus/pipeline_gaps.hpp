@@ -20,8 +20,8 @@ struct time_slot {
   double length() const { return end - start; }
 };
 
-// What the language model's pipeline leaves of a step, in seconds from its start: the gathering of weights
-// comes first.
+// Gaps are what the language model's pipeline leaves of a step, in seconds from its start: the gathering of
+// weights comes first.
 struct pipeline_gaps {
   double seconds = 0;                          // of the step, with what comes before and behind
   std::vector<double> first, last;             // of each device, when its own work begins and ends
@@ -67,8 +67,7 @@ inline std::vector<pipeline_stage> even_stages(const filled_costs& costs, const 
 
 namespace detail {
 
-// What lies inside an instruction: the exchanges of its layers, evenly apart, of unlike lengths with their
-// mean.
+// Exchanges of its layers lie inside an instruction, evenly apart, of unlike lengths with their mean.
 inline void put_exchanges(std::vector<time_slot>& to, const time_slot& of, index count, double each,
                           double sigma, const random_stream& draw, std::uint64_t& at) {
   if (count == 0 || each <= 0) return;

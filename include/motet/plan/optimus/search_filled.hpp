@@ -5,7 +5,7 @@
 
 namespace motet {
 
-// Which rules look for a plan of encoders and a language model on the same devices.
+// The search names the rules that look for a plan of encoders and a language model on the same devices.
 enum class filled_search {
   optimus,   // the published method
   megatron,  // encoders as the first stage of one pipeline

@@ -34,7 +34,7 @@ inline list<double> loads_of(const hands& dealt, const list<double>& costs) {
 
 namespace detail {
 
-// The most costly first; of equal ones the one that came first.
+// The most costly one comes first; of equal ones the one that came first.
 inline list<std::int32_t> largest_first(const list<double>& costs) {
   list<std::int32_t> order(costs.size());
   std::iota(order.begin(), order.end(), 0);

@@ -5,15 +5,15 @@
 
 namespace motet {
 
-// What samples take of two things that are short in a microbatch: rows of the language model, which are
-// limited, and work for their pictures, which is to be even.
+// Samples take two things that are short in a microbatch: rows of the language model, which are limited, and
+// work for their pictures, which is to be even.
 struct sample_sizes {
   list<double> rows, pictures;  // of each sample, none negative
 };
 
-// Which samples share a microbatch: the one with most picture work goes first, each to the microbatch with
-// the least picture work that still has room for its rows. A sample that finds room nowhere is left over, for
-// the caller to give to a later step. Microbatches may differ in their number of samples.
+// Samples share microbatches so: the one with most picture work goes first, each to the microbatch with the
+// least picture work that still has room for its rows. A sample that finds room nowhere is left over, for the
+// caller to give to a later step. Microbatches may differ in their number of samples.
 struct filled_microbatches {
   hands microbatches;
   list<std::int32_t> left_over;

@@ -20,7 +20,7 @@ namespace motet {
 // The microbatches of a replica run in this order: of each turn the microbatch that has it.
 using microbatch_order = list<std::int32_t>;
 
-// What microbatches of unequal size take on the stages of a pipeline, in any one unit of time.
+// The times say what microbatches of unequal size take on the stages of a pipeline, in any one unit of time.
 struct microbatch_times {
   std::int32_t stages = 0, microbatches = 0;
   list<double> forward;   // of each (stage, microbatch), all microbatches of stage 0 first
@@ -58,7 +58,7 @@ class one_f_one_b_clock {
     for (std::int32_t s = times_.stages; s-- > 0;)
       if (at >= warm_up(s)) go_back(s, at - warm_up(s), forward_[cell(s, at)]);
   }
-  // After all of them: when the last backward ends.
+  // Called after all of them; the result is when the last backward ends.
   double finish() {
     const auto count = static_cast<std::int32_t>(order_.size());
     double end = 0;
@@ -69,7 +69,7 @@ class one_f_one_b_clock {
     }
     return end;
   }
-  // How long the first stage has for the next forward, once it has one to go back through before it.
+  // The first stage has so long for the next forward, once it has one to go back through before it.
   double interval() const {
     const auto next = static_cast<std::int32_t>(order_.size());
     return backward_[cell(1, next - times_.stages + 1)] - backward_[cell(0, next - times_.stages)];
@@ -95,7 +95,6 @@ inline microbatch_order in_turn(std::int32_t microbatches) {
   return order;
 }
 
-// What 1F1B takes in this order.
 inline double one_f_one_b_seconds(const microbatch_times& times, const microbatch_order& order) {
   one_f_one_b_clock clock(times);
   for (const std::int32_t each : order) clock.append(each);
@@ -122,8 +121,9 @@ inline double least_seconds(const microbatch_times& times) {
   return least;
 }
 
-// What a program takes in this order, by simulate(): any schedule of one tower, and any wires. `costs` keeps
-// its wires; what its stages take comes from the times. Infinite for a program that simulate() refuses.
+// A program takes this in this order, by simulate(): any schedule of one tower, and any wires. `costs` keeps
+// its wires; the seconds of its stages come from the times. A program that simulate() refuses takes
+// infinitely long.
 inline double simulated_seconds(const program& of, cost_table costs, const microbatch_times& times,
                                 const microbatch_order& order) {
   costs.stages.clear();
@@ -184,8 +184,8 @@ inline microbatch_order fill_intervals(const microbatch_times& times) {
   return order;
 }
 
-// When to stop looking for a better order. Ranks that stop by `seconds` may end with different orders: then
-// one of them looks, and tells the others.
+// The limits say when to stop looking for a better order. Ranks that stop by `seconds` may end with different
+// orders: then one of them looks, and tells the others.
 struct swap_limits {
   std::int32_t tries = 200;
   double seconds = std::numeric_limits<double>::infinity();

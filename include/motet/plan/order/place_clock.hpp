@@ -6,9 +6,9 @@
 
 namespace motet {
 
-// What microbatches take at each place of a program, by their work. It begins with what was counted, and
-// whenever a step was recorded it draws a line through what each place took: seconds of its own, and seconds
-// for each multiplication. Older steps count less.
+// A clock says what microbatches take at each place of a program, by their work. It begins with what was
+// counted, and whenever a step was recorded it draws a line through what each place took: seconds of its own,
+// and seconds for each multiplication. Older steps count less.
 // Asks for: of each place what a unit of work takes in each of its parts, in any unit of time.
 // Memory: some numbers for each place.
 // Errors: none of its own.
@@ -68,7 +68,7 @@ class place_clock {
         own.fit();
         const double all = forward[p] + input[p] + weight[p] + whole[p];
         if (all <= 0) continue;
-        // What a whole backward took is cut as it was counted.
+        // The seconds of a whole backward are cut as it was counted.
         const double back = own.parts.input + own.parts.weight;
         const double share = back > 0 ? own.parts.input / back : 1;
         own.parts = {forward[p] / all, (input[p] + whole[p] * share) / all,
@@ -78,7 +78,7 @@ class place_clock {
     ++steps_;
   }
 
-  // For simulate(), with this work of the cells.
+  // simulate() takes these costs, with this work of the cells.
   cost_table costs(const program_samples& samples, const list<double>& work) const {
     cost_table made = costs_;
     const program& of = samples.of();

@@ -78,7 +78,7 @@ class program_order {
       : samples_(samples), clock_(clock) {}
 
   ordered_step as_listed(const step_headers& of) const { return judged(of, in_turn(of.samples)); }
-  // What a step takes in this order.
+  // Finds what a step takes in this order.
   ordered_step judged(const step_headers& of, sample_order order) const {
     ordered_step out{std::move(order), 0, 1};
     samples_.add_work(of, out.order, work_);
@@ -118,14 +118,14 @@ class program_order {
     for (const list<std::int32_t>& each : of) order.append(each.data(), each.size());
     return order;
   }
-  // What all places take for a sample.
+  // All places take this for a sample.
   double cost_of(const step_headers& of, const list<double>& slopes, std::int32_t sample) const {
     double sum = 0;
     for (index k = 0; k < slopes.size(); ++k)
       sum += slopes[k] * of.work_of(static_cast<std::int32_t>(k), sample);
     return sum;
   }
-  // Of each module what its stages take for a unit of work, together or the longest of them.
+  // The stages of each module take this for a unit of work, together or the longest of them.
   list<double> slopes(bool longest) const {
     list<double> out(samples_.modules(), 0.0), of_voice(samples_.modules(), 0.0);
     for (const voice& sings : samples_.of().voices) {
@@ -151,7 +151,7 @@ class program_order {
     list<double> ranks(samples_.of().ranks(), 0.0), cells(samples_.cells(), 0.0);
     detail::filled_blocks out(samples_.blocks().size());
     const list<double> longest = slopes(true);
-    // Who meets whom in a loss stays as it is.
+    // Samples that meet in a loss stay together.
     std::map<std::int32_t, std::pair<list<std::int32_t>, list<std::int32_t>>> meetings;
     for (std::int32_t h = 0; h < samples_.hands().size(); ++h) {
       auto& [own, all] = meetings[samples_.meets(samples_.hands()[h].blocks[0])];
@@ -184,7 +184,7 @@ class program_order {
     }
     return out;
   }
-  // Of each hand its room, and the ranks that work for it.
+  // Each hand has its room, and ranks that work for it.
   list<part> parts_of_ranks() const {
     const program& of = samples_.of();
     list<part> out;
@@ -209,7 +209,7 @@ class program_order {
     return out;
   }
 
-  // Where all modules have the same microbatches, and these are of one size, each hand is a pipeline.
+  // Each hand is a pipeline where all modules have the same microbatches, and these are of one size.
   void fill(const step_headers& of, detail::filled_blocks& made) const {
     for (const program_samples::hand& hand : samples_.hands()) {
       const auto size = made[hand.blocks[0]].size();
@@ -290,7 +290,7 @@ class program_order {
     return best;
   }
 
-  // Of the work that judged() left.
+  // This is about the work that judged() left.
   double uneven() const {
     const program& of = samples_.of();
     list<double> busy(of.ranks(), 0.0);

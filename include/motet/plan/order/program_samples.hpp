@@ -11,9 +11,9 @@
 
 namespace motet {
 
-// Where a program takes the samples of a step, by their places in its list. Modules may cut the list unlike:
-// a block is an interval that no module cuts any more, and a hand is all blocks that the same replicas have.
-// Where a loss compares samples, each group that meets has hands of its own. The program outlives it.
+// A program takes the samples of a step by their places in its list. Modules may cut the list unlike: a block
+// is an interval that no module cuts any more, and a hand is all blocks that the same replicas have. Where a
+// loss compares samples, each group that meets has hands of its own. The program outlives it.
 // Asks for: a program, and of each of its modules how it cuts the samples of a step; whether its loss
 // compares samples with each other.
 // Memory: some numbers for each microbatch.

@@ -9,18 +9,18 @@
 
 namespace motet {
 
-// Which sample of a step comes to each place of its list: a permutation of the step's samples.
+// An order says which sample of a step comes to each place of its list: a permutation of the step's samples.
 using sample_order = list<std::int32_t>;
 
-// What is known of a step's samples before one of them is looked at: what each brings to every module.
+// Headers tell of a step's samples, before one of them is looked at, what each brings to every module.
 struct step_headers {
   std::int32_t samples = 0;
   list<label> modules{};  // in the model's order
-  // Of each (module, sample), all samples of the first module first: its rows, and about what they take
-  // forward, in multiplications.
+  // Each (module, sample), all samples of the first module first, has so many rows, and they take about so
+  // many multiplications forward.
   list<double> rows{}, work{};
 
-  // Which module has this name; -1: none.
+  // Finds the module of this name; -1: none.
   std::int32_t find(std::string_view name) const {
     for (std::int32_t k = 0; k < modules.size(); ++k)
       if (modules[k].view() == name) return k;

@@ -6,8 +6,8 @@
 
 namespace motet {
 
-// What the samples of a step take forward on each stage of a pipeline, in any one unit of time, and of each
-// stage how many times as long its backward is.
+// The times say what the samples of a step take forward on each stage of a pipeline, in any one unit of time;
+// the backward of a stage is `backward` times as long.
 struct sample_times {
   std::int32_t stages = 0, samples = 0;
   list<double> forward;  // of each (stage, sample), all samples of stage 0 first
@@ -15,7 +15,7 @@ struct sample_times {
   double forward_of(std::int32_t stage, std::int32_t sample) const {
     return forward[index{stage} * samples + sample];
   }
-  // Of a sample on all stages, forward and back.
+  // A sample takes this on all stages, forward and back.
   double all_of(std::int32_t sample) const {
     double sum = 0;
     for (std::int32_t s = 0; s < stages; ++s) sum += forward_of(s, sample) * (1 + backward[s]);
@@ -23,15 +23,15 @@ struct sample_times {
   }
 };
 
-// Of each replica its microbatches in the order in which they run, and of each of those its samples.
+// Each replica has its microbatches in the order in which they run, and each of those its samples.
 using step_order = list<hands>;
 
-// Where a step's samples go: so many replicas, each with so many microbatches.
+// A step's samples go to so many replicas, each with so many microbatches.
 struct step_shape {
   std::int32_t replicas = 1, microbatches = 1;
 };
 
-// What a replica's microbatches take.
+// A replica's microbatches take these times.
 inline microbatch_times times_of(const sample_times& of, const hands& microbatches) {
   microbatch_times out;
   out.stages = of.stages;
@@ -57,7 +57,7 @@ double seconds_of_step(const sample_times& of, const step_order& order, const Ju
   return longest;
 }
 
-// Samples one after the other: first the first microbatch of each replica, then the second.
+// Samples come one after the other: first the first microbatch of each replica, then the second.
 inline step_order order_as_listed(const list<std::int32_t>& samples, const step_shape& shape) {
   const index each = samples.size() / (index{shape.replicas} * shape.microbatches);
   step_order out(shape.replicas);
@@ -68,7 +68,7 @@ inline step_order order_as_listed(const list<std::int32_t>& samples, const step_
       for (index k = 0; k < each; ++k) own[m].push(samples[next++]);
   return out;
 }
-// By chance.
+// Chance decides, the same for equal seeds.
 inline step_order order_by_chance(std::int32_t samples, const step_shape& shape, std::uint64_t seed) {
   list<std::int32_t> drawn = in_turn(samples);
   std::uint64_t state = seed;
@@ -79,7 +79,7 @@ inline step_order order_by_chance(std::int32_t samples, const step_shape& shape,
   return order_as_listed(drawn, shape);
 }
 
-// Which of three questions an order answers; what it does not answer stays as the samples are listed.
+// An order answers some of three questions; the others stay as the samples are listed.
 struct step_questions {
   bool ranks = true;  // which replica gets which sample, and which of them share a microbatch
   bool slots = true;  // in which turn microbatches run

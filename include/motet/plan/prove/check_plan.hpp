@@ -86,7 +86,7 @@ constexpr verdict check_plan(const plan& of, const list<module_facts>& facts, in
   return {};
 }
 
-// The same with the schedule: its numbers, and the order that comes of it.
+// Proves a plan with its schedule: the numbers of that, and the order that comes of it.
 // Asks for: facts of all modules in the model's order; the plan may have them in any.
 // Memory: the order that the plan means, given back at the end.
 // Errors: MT-M03, MT-M04, MT-P01, MT-P02, MT-P03, MT-P04, MT-P05, MT-P06, MT-P07, MT-P09, MT-P10, MT-P11,

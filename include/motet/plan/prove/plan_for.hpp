@@ -11,7 +11,7 @@ namespace motet {
 // value() is the plan that a constant function would return.
 namespace strategy {
 
-// What the words of one module come to.
+// `spoken` is what the words of one module come to.
 struct spoken {
   module_plan module;
   degrees split;
@@ -52,7 +52,7 @@ using context = split<&degrees::context, Ways>;
 template <std::int32_t Ways>
 using tensor = split<&degrees::tensor, Ways>;
 
-// How its samples go through it; module_plan says what each number means.
+// These words say how its samples go through it; module_plan says what each number means.
 template <int Count>
 using microbatches = number<&module_plan::microbatches, Count>;
 template <int Count>
@@ -71,7 +71,7 @@ struct fills {
 };
 template <int Count>
 using room = number<&module_plan::room, Count>;
-// What a microbatch takes through the whole module, in a unit that all modules have.
+// A microbatch takes so long through the whole module, in a unit that all modules have.
 template <int Forward, int Backward>
 struct takes {
   static constexpr void say(spoken& of) {
@@ -163,7 +163,7 @@ constexpr index least_batch(const plan& of) {
   return (parts + groups - 1) / groups * groups;
 }
 
-// What a module itself cannot be; `where` is the module.
+// Finds what a module itself cannot be; `where` is the module.
 constexpr verdict check_modules(const plan& of, const list<module_facts>& facts) {
   for (index k = 0; k < of.modules.size(); ++k)
     for (index other = 0; other < k; ++other)

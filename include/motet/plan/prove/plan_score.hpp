@@ -120,8 +120,8 @@ constexpr verdict write_seats_through(const plan& from, const list<module_facts>
   return {};
 }
 
-// Who feeds whom where modules are cut unlike: of two that an edge joins, those with samples of each other. A
-// part without samples stays with the one at its place, with which it exchanges no rows.
+// Where modules are cut unlike, parts that an edge joins feed each other if they have samples of each other.
+// A part without samples stays with the one at its place, with which it exchanges no rows.
 constexpr void feed_by_samples(const plan& from, const list<module_facts>& facts, index samples, score& out) {
   list<fed_cell> feeds;
   list<std::int32_t> first(from.modules.size(), -1);  // voice of each module
@@ -188,7 +188,7 @@ constexpr bool some_fill(const plan& of) {
   return false;
 }
 
-// What each stage of a plan's order takes: as the plan says, or in proportion to the modules' work, or to
+// Each stage of a plan's order takes what the plan says, or a time in proportion to the modules' work, or to
 // their layers.
 constexpr cost_table costs_of_plan(const plan& from, const list<module_facts>& facts, const score& order) {
   double most = 0;
@@ -197,7 +197,7 @@ constexpr cost_table costs_of_plan(const plan& from, const list<module_facts>& f
   for (const voice& each : order.voices()) {
     const module_plan& own = from.modules[each.module];
     const module_facts& of = facts[each.module];
-    // What hardly has any counts a thousandth of the others'.
+    // A module that hardly has any counts a thousandth of the others' work.
     const double work = most == 0     ? static_cast<double>(of.layers)
                         : of.work > 0 ? of.work / most
                                       : 1e-3,
@@ -221,7 +221,7 @@ constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, 
 
 namespace detail {
 
-// The others' own plan, and those that fill go into its gaps.
+// The others have a plan of their own, and those that fill go into its gaps.
 constexpr verdict write_filled(const plan& from, const list<module_facts>& facts, score& out, index samples,
                                bool together) {
   plan others{from.cluster, from.schedule, {}};
@@ -309,8 +309,8 @@ constexpr verdict write_filled(const plan& from, const list<module_facts>& facts
 }  // namespace detail
 
 // The order that a plan means: its schedule's, with every replica and shard of every module on the ranks that
-// it has. For plans that check() passes. `samples`: those of a step, of which it depends who feeds whom; 0: as
-// many as all modules cut evenly. `together`: as if several ranks computed some stage, for one rank that
+// it has. The plan must pass check_plan(). `samples`: those of a step, of which it depends who feeds whom; 0:
+// as many as all modules cut evenly. `together`: as if several ranks computed some stage, for one rank that
 // stands for them.
 constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, score& out, index samples,
                              bool together) {
@@ -345,7 +345,7 @@ constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, 
       },
       together);
   if (!alike) detail::feed_by_samples(from, facts, samples, out);
-  // What backward makes again is gone before a later weight part could read it.
+  // Values that backward makes again are gone before a later weight part could read them.
   list<std::uint8_t> splits(from.modules.size(), 0);
   for (const std::int64_t code : seats.codes())
     if (const cue each(code); each.what == op::backward_input) splits[seats.voices()[each.voice].module] = 1;

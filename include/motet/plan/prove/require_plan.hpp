@@ -20,8 +20,8 @@ struct proven_plan {
   score order;
 };
 
-// What is wrong with a plan for a model and a batch, naming the module or the rank; `row` is then the rule.
-// Empty: nothing is, and `made` has its order.
+// Says what is wrong with a plan for a model and a batch, naming the module or the rank; `row` is then the
+// rule. The text is empty where nothing is, and `made` has the plan's order.
 std::string explain_plan(const plan& given, const list<module_facts>& facts, index samples,
                          const message** row = nullptr, proven_plan* made = nullptr);
 
@@ -38,7 +38,7 @@ inline std::string product_of(const degrees& split) {
                    split.tensor, " tensor = ", split.size()});
 }
 
-// What broke a rule of one module, in numbers that its writer knows.
+// Says what broke a rule of one module, in numbers that its writer knows.
 inline std::string detail_of_module(const verdict& found, const plan& of, const module_plan& own,
                                     const module_facts& facts, index samples) {
   const auto pair = [&](const std::string& got, const std::string& wanted) {

@@ -7,7 +7,8 @@
 
 namespace motet {
 
-// What a tower takes in a step with joins: until the first one, from each to the next, and behind the last.
+// The seconds are what a tower takes in a step with joins: until the first one, from each to the next, and
+// behind the last.
 struct phase_seconds {
   double lead = 0, steady = 0, drain = 0;
   friend constexpr bool operator==(const phase_seconds&, const phase_seconds&) = default;
@@ -24,7 +25,7 @@ constexpr double step_seconds(const phase_seconds& of, index joins, double join 
   return of.lead + static_cast<double>(joins - 1) * of.steady + static_cast<double>(joins) * join + of.drain;
 }
 
-// Whether nobody who has to wait for towers with `b` would wait longer for `a`.
+// Says whether nobody who has to wait for towers with `b` would wait longer for `a`.
 constexpr bool covers(const phase_seconds& a, const phase_seconds& b, index joins) {
   return a.lead <= b.lead && a.drain <= b.drain && (joins < 2 || a.steady <= b.steady);
 }
@@ -91,7 +92,7 @@ class balancer {
   static void drop(list<std::int32_t>& from, Unwanted unwanted) {
     from.resize(std::remove_if(from.begin(), from.end(), unwanted) - from.begin());
   }
-  // What fewer units do as fast.
+  // Drops what fewer units do as fast.
   void drop_dearer(list<list<std::int32_t>>& of) {
     list<phase_seconds> best;
     for (list<std::int32_t>& own : of) {
@@ -119,10 +120,10 @@ class balancer {
 
 }  // namespace detail
 
-// How the units of a cluster are shared among towers: f_k(n) is the best of f_{k-1}(n - u) and a choice of
-// tower k on u units. "Best" is what no other partial answer beats in lead, steady and drain at once with as
-// many units, so the joint time is exact and not only the larger of separate times. All answers that are not
-// beaten by one on fewer units, by joint time; equal ones by units.
+// The units of a cluster are shared among towers by recurrence: f_k(n) is the best of f_{k-1}(n - u) and a
+// choice of tower k on u units. "Best" is what no other partial answer beats in lead, steady and drain at
+// once with as many units, so the joint time is exact and not only the larger of separate times. The result
+// is all answers that are not beaten by one on fewer units, by joint time; equal ones by units.
 inline list<balanced> balance(const list<list<tower_choice>>& towers, index units, index joins = 1) {
   list<balanced> all = detail::balancer(towers, units, joins).run();
   sort_stably(all, [&](const balanced& a, const balanced& b) {

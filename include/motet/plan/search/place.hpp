@@ -118,7 +118,7 @@ inline list<seat_layout> seat_layouts(const list<seating>& towers, const cluster
   detail::lightest_seats out(on, std::max(most, most_bettered));
   detail::each_turn(towers, turns, 0, [&](const list<index>& turn) {
     if (alike && !out.empty()) return;
-    // Whoever comes first finds all nodes alike, and begins anew in any case.
+    // The tower that comes first finds all nodes alike, and begins anew in any case.
     const index* const first =
         std::find_if(turn.begin(), turn.end(), [&](index k) { return towers[k].with < 0; });
     for (index way = 0; way < std::min(ways, most_ways); ++way) {

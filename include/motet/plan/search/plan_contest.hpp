@@ -21,8 +21,8 @@ class plan_contest {
         joins_(joins),
         ranking_(model, on, samples, options) {}
 
-  // On the seats that promise most. Where the joins alone make a plan too slow to be the best, it is not
-  // played if `only_better`.
+  // Plays a sketch on the seats that promise most. Where the joins alone make a plan too slow to be the best,
+  // it is not played if `only_better`.
   void offer(const plan_sketch& of, index most_seats, bool only_better = false) {
     const list<seat_layout> seats = seat_layouts(
         seatings_of(of, model_, options_.bytes, samples_, options_.play), on_, only_better, most_seats);

@@ -11,7 +11,7 @@ namespace motet {
 struct any_plan {
   static constexpr index spare = 0;
   bool alike(const any_plan&) const { return false; }
-  // Whether a plan of this kind is better than another.
+  // Says whether a plan of this kind is better than another.
   bool better(double seconds, const any_plan&, double other_seconds) const { return seconds < other_seconds; }
 };
 
@@ -25,7 +25,7 @@ class plan_ranking {
                const search_options& options)
       : model_(model), on_(on), samples_(samples), options_(options) {}
 
-  // Whether it is a plan that fits. Of equally good ones the first stays before the others.
+  // Returns true for a plan that fits. Of equally good ones the first stays before the others.
   bool offer(const plan& of, const Kind& kind = {}) {
     entry made{{of, {}, {}}, kind};
     if (!estimate(of, model_, on_, options_.bytes, samples_, made.found.gives, options_.play).ok())
@@ -41,7 +41,8 @@ class plan_ranking {
   double best_seconds() const { return entries_[0].seconds(); }
   const Kind& best() const { return entries_[0].kind; }
 
-  // Best first, each with what it loses most to. The first one is the first that may be, by may_lead(plan).
+  // The best comes first, each with what it loses most to. The first one is the first that may be, by
+  // may_lead(plan).
   template <class MayLead>
   search_result result(index considered, MayLead may_lead) const {
     search_result out{{}, considered, simulated_};

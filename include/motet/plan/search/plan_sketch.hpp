@@ -74,7 +74,8 @@ inline plan plan_of(const plan_sketch& of, const seat_layout& seats, const model
   return out;
 }
 
-// What towers on the same ranks take there: each has its own way through its stages, and all work adds up.
+// A shared load is what towers on the same ranks take there: each has its own way through its stages, and all
+// work adds up.
 struct shared_load {
   double forward = 0, steady = 0, backward = 0;
   double filling = 0,

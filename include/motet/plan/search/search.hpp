@@ -65,8 +65,8 @@ class plan_searcher {
   static index losses(index samples, const search_options& options) {
     return options.contrastive_batch > 0 ? options.contrastive_batch : samples;
   }
-  // How many ranks a tower may have: any number on some dozens of devices, on more whole nodes, on thousands
-  // several of them.
+  // A tower may have any number of ranks on some dozens of devices, on more whole nodes, on thousands several
+  // of them.
   index step_nodes() const { return std::max(1, on_.nodes / 64); }
   list<index> rank_steps() const {
     list<index> out;
@@ -306,7 +306,7 @@ class plan_searcher {
       sum += own.ranks;
       needs.push(own);
     }
-    // With ranks of their own towers need the sum; sharing some, perhaps less.
+    // Towers with ranks of their own need the sum; where they share some, perhaps less.
     std::int32_t nodes = 0;
     const auto whole = [&](index devices) {
       return static_cast<std::int32_t>((devices + on_.devices_per_node - 1) / on_.devices_per_node);

@@ -15,7 +15,7 @@ class search_limit {
   search_limit(const search_options& options, const plan_contest& contest)
       : options_(options), contest_(contest) {}
 
-  // Whether the search is to end, which then stays so. It does `doing` for the `done`th of `all`.
+  // Says whether the search is to end, which then stays so. It does `doing` for the `done`th of `all`.
   bool over(std::string_view doing, index done, index all) {
     if (over_ || !options_.goes_on) return over_;
     const double best = contest_.empty() ? 0 : contest_.best_seconds();

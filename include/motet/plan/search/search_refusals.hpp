@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <string>
 
-// What a search refuses, and how it says so.
+// A search refuses in these words.
 
 namespace motet {
 
@@ -156,7 +156,7 @@ inline void require_question(const model_shape& model, const cluster_facts& on, 
          sentence({which, " ranks of their own, got ", on.devices(), " devices, wanted ", wanted}));
 }
 
-// What a tower would need to have ranks of its own.
+// The need is what a tower would take to have ranks of its own.
 struct tower_need {
   index ranks = 0;   // at least; 0: no number would do
   double bytes = 0;  // of its fullest rank in the thriftiest plan on this cluster

@@ -21,7 +21,7 @@ struct tower_pin {
   friend constexpr bool operator==(const tower_pin&, const tower_pin&) = default;
 };
 
-// Where a search stands.
+// A search tells where it stands.
 struct search_news {
   std::string_view doing = {};  // what it does now, and for which of how many
   index done = 0, all = 0;
@@ -38,8 +38,8 @@ struct search_options {
   list<tower_pin> pins = {};
   index finalists = 24;  // plans that are simulated, about; on small clusters all that could be best
   estimate_options play = {};
-  // The search asks it now and then. Where it says no the search ends, with the best plan so far, or else with
-  // the first one that it finds. Without it the search has no limit.
+  // The search asks it now and then. Where it says no the search ends, with the best plan so far, or else
+  // with the first one that it finds. Without it the search has no limit.
   std::function<bool(const search_news&)> goes_on = {};
 };
 

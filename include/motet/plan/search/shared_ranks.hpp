@@ -22,7 +22,6 @@ class shared_ranks {
     }
   }
 
-  // How many there are.
   index size() const {
     index out = 1;
     for (const chosen& each : ways_) out *= static_cast<index>(each.size());
@@ -36,7 +35,7 @@ class shared_ranks {
     tried_ = 0;
     extend(0, {}, visit, goes_on);
   }
-  // What each() has met besides what was known before.
+  // each() has met these besides what was known before.
   const std::vector<phase_seconds>& known() const { return known_; }
 
  private:

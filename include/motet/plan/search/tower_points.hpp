@@ -25,8 +25,8 @@ struct tower_point {
   phase_seconds seconds = {};  // with the sum of its gradients and its update, were it alone on its ranks
   double last_steady = 0;      // of its last stage from one join to the next
   double busy = 0;             // of a step, the busiest stage with what must come before it and behind
-  // Of one group: computation of the stage that has most of it, and of the one that has least, before its
-  // join and behind it.
+  // One group has this much computation in the stage that has most of it, and in the one that has least,
+  // before its join and behind it.
   double forward = 0, backward = 0, least_forward = 0, least_backward = 0;
   // behind the last backward of a stage: with the sum, and the least that an update takes
   double tail = 0, update = 0;

@@ -6,7 +6,8 @@
 
 namespace motet {
 
-// Which samples the feeds of a program carry, once it is known how modules cut the samples of a step.
+// This knows which samples the feeds of a program carry, once it is known how modules cut the samples of a
+// step.
 class fed_samples {
  public:
   fed_samples(const program& of, const stage_groups& groups, const list<sample_split>& splits)
@@ -63,7 +64,7 @@ class fed_samples {
                          [&](const cell_seat& to, int part, int theirs) { visit(from, to, part, theirs); });
       }
   }
-  // Whether each microbatch of a voice feeds the same one of another, and nothing else does.
+  // Says whether each microbatch of a voice feeds the same one of another, and nothing else does.
   bool fed_alike(std::int32_t v) const {
     bool alike = true;
     for (std::int32_t m = 0; m < of_.voices[v].microbatches; ++m) {

@@ -11,8 +11,8 @@
 
 namespace motet {
 
-// Where a voice, or a shard of one, ends at a join: the samples that it brings of each microbatch of a group,
-// counted within the group. All groups are alike, and the seats of a module bring each sample once.
+// A voice, or a shard of one, ends at a join in a seat, with the samples that it brings of each microbatch of
+// a group, counted within the group. All groups are alike, and the seats of a module bring each sample once.
 struct join_seat {
   std::int32_t rank = 0;
   index module = 0;
@@ -20,7 +20,7 @@ struct join_seat {
   std::vector<interval> samples;
 };
 
-// What a member brings of one microbatch: these samples, from `row` on among its rows of the module.
+// A member brings a part of one microbatch: these samples, from `row` on among its rows of the module.
 struct join_part {
   index module = 0;
   std::int32_t voice = 0;
@@ -36,9 +36,9 @@ struct join_member {
   std::vector<std::uint8_t> holds;  // of each module, whether it ends here, be it without rows
 };
 
-// Who brings what to a join: a plain value, the same on all ranks. The members are the ranks with a seat, in
-// the order of ranks. Rows of a module are numbered through all members: its columns, for those who compare
-// others with it.
+// A layout says who brings what to a join: a plain value, the same on all ranks. The members are the ranks
+// with a seat, in the order of ranks. Rows of a module are numbered through all members: its columns, for
+// those who compare others with it.
 class join_layout {
  public:
   join_layout() = default;
@@ -58,7 +58,7 @@ class join_layout {
     return {std::move(seats), samples, false};
   }
 
-  // False: made by at_most().
+  // A layout that at_most() made is not exact.
   bool exact() const { return exact_; }
   index samples() const { return samples_; }
   index modules() const { return modules_; }
@@ -84,7 +84,7 @@ class join_layout {
     for (index m = 0; m < member; ++m) before += rows(m, module);
     return before;
   }
-  // Of each of a member's rows of one module the column of the same sample of another.
+  // Each of a member's rows of one module has the same sample as this column of another.
   std::vector<index> matches(index member, std::size_t module, std::size_t other) const {
     std::vector<index> found;
     for (const join_part& each : (*this)[member].parts)

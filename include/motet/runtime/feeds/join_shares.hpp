@@ -8,8 +8,8 @@
 
 namespace motet {
 
-// How the members of a join share its loss: who compares which rows with which, and what each brings to the
-// two exchanges, in sections of its block.
+// The members of a join share its loss: this says who compares which rows with which, and what each brings to
+// the two exchanges, in sections of its block.
 class join_shares {
  public:
   struct sizes {
@@ -32,8 +32,8 @@ class join_shares {
 
   // The first member of the first module that learns: with it live the numbers of the loss.
   std::int32_t owner() const { return owner_; }
-  // Whether a member has rows of module i to compare with all of j. Where rows tell nothing, frozen ones are
-  // left to the other side; of two frozen modules the first one does it.
+  // Says whether a member has rows of module i to compare with all of j. Where rows tell nothing, frozen ones
+  // are left to the other side; of two frozen modules the first one does it.
   bool compares(index member, std::size_t i, std::size_t j) const {
     return i != j && layout_.rows(member, i) > 0 && (bytes_.told > 0 || !frozen_[i] || (frozen_[j] && i < j));
   }
@@ -42,7 +42,7 @@ class join_shares {
     for (std::size_t k = 0; k < frozen_.size(); ++k) any = any || compares_with(member, k);
     return any;
   }
-  // Whether it needs all rows of module k.
+  // Says whether it needs all rows of module k.
   bool compares_with(index member, std::size_t k) const {
     bool any = false;
     for (std::size_t i = 0; i < frozen_.size(); ++i) any = any || compares(member, i, k);
@@ -56,7 +56,7 @@ class join_shares {
       learns = learns || (!frozen_[k] && layout_.holds(member, k));
     return member != owner_ && !learns && compares_any(member);
   }
-  // Whether there is a second exchange; the same for all members.
+  // Says whether there is a second exchange; the same for all members.
   bool exchanges_again() const {
     bool any = bytes_.told > 0;
     for (index m = 0; m < layout_.size(); ++m) any = any || hands_over(m);

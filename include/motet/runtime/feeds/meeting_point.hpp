@@ -41,7 +41,7 @@ class meeting_point {
   meeting_point(const meeting_point&) = delete;
   meeting_point& operator=(const meeting_point&) = delete;
 
-  // Who brings what, as the layout has it now; between steps. There is room by the needs that were prepared.
+  // Takes over the layout as it is now, between steps. There is room by the needs that were prepared.
   void lay_out() {
     features_ = shares_.features(me_);
     told_ = shares_.told(me_);
@@ -63,7 +63,7 @@ class meeting_point {
     }
   }
 
-  // Whether the numbers of the loss live here: with the first member of the first module that learns.
+  // Says whether the numbers of the loss live here: with the first member of the first module that learns.
   bool is_owner() const { return me_ == shares_.owner(); }
   // This rank's parts of the loss and of its numbers' gradients, where operations work; none: nothing learns.
   double* loss() const { return loss_.data(); }
@@ -132,7 +132,7 @@ class meeting_point {
     if (!is_owner()) return;
     for (buffer_type* each : {&weights_, &first_, &second_, &average_}) *each = zeros();
   }
-  // Where the last stage of a voice puts its features of a microbatch of a group, and finds their gradient;
+  // The last stage of a voice puts its features of a microbatch of a group here, and finds their gradient;
   // none for a frozen module. There is room for those of the largest group.
   matrix<master> features_of(std::size_t module, std::int32_t voice, index group, index microbatch) const {
     const join_part& part = part_of(module, voice, microbatch);
@@ -169,7 +169,7 @@ class meeting_point {
   using bytes_type = buffer_for<Context, std::byte>;
   using buffer_type = buffer_for<Context, master>;
 
-  // Of one group: own features and numbers, what came, what is told, what was heard, gradients.
+  // One group has own features and numbers, what came, what is told, what was heard, and gradients.
   struct group_memory {
     std::byte *own, *received, *told, *heard, *gradients;
   };
@@ -188,8 +188,8 @@ class meeting_point {
     return layout.member(rank);
   }
   index rows(std::size_t k) const { return layout_.rows(me_, k); }
-  // Whether the transport cannot bring rows of one member after the other: then there is room for all, and
-  // they come at once.
+  // Says whether the transport cannot bring rows of one member after the other: then there is room for all,
+  // and they come at once.
   static constexpr bool brings_all = requires { requires Endpoint::brings_all; };
   // Rows of others are all here at once, or of two members at a time.
   index received_bytes() const {
@@ -245,7 +245,7 @@ class meeting_point {
   bool alone(std::size_t i, std::size_t j) const {
     return rows(i) == layout_.samples() && rows(j) == layout_.samples();
   }
-  // Whether rows of both are compared part by part; where memory is counted for all shares, maybe.
+  // Says whether rows of both are compared part by part; where memory is counted for all shares, maybe.
   bool in_parts(std::size_t i, std::size_t j) const {
     return shares_.compares(me_, i, j) && (!layout_.exact() || !alone(i, j));
   }
@@ -295,8 +295,8 @@ class meeting_point {
     }
   }
 
-  // Where rows tell nothing: all rows here against those of one member. What is found once for each pair is
-  // counted by the first of two that learns.
+  // Where rows tell nothing, all rows here are compared with those of one member. Numbers that are found once
+  // for each pair are counted by the first of two that learns.
   void pass(Context& ctx, const group_memory& at, std::int32_t from, std::byte* range, const master* w,
             double* loss, master* g) const {
     const master* const none = nullptr;
@@ -318,7 +318,7 @@ class meeting_point {
       }
     }
   }
-  // Room for two members' rows: while those of one are compared, the next ones come. Or for all.
+  // There is room for two members' rows, as the next ones come while those of one are compared; or for all.
   std::byte* room(std::size_t which) const {
     if constexpr (brings_all) return received_.data() + features_.in()[as_size(sources_[which])].offset;
     else return received_.data() + static_cast<index>(which % 2) * features_.largest();

@@ -9,8 +9,7 @@
 
 namespace motet {
 
-// How a program cuts the samples of a step, module after module, in even parts. Not for programs without
-// voices.
+// A program cuts the samples of a step so, module after module, in even parts. It must have voices.
 inline list<sample_split> splits_of(const program& of, index samples) {
   list<sample_split> all;
   const list<std::int32_t> voices = replicas_of_modules(of.voices);
@@ -34,7 +33,7 @@ inline spread_seat seat_of(const voice& sings, const stage_groups& groups) {
           groups.context_member(sings)};
 }
 
-// In how many groups the samples of a step meet.
+// The samples of a step meet in so many groups.
 inline index groups_of_join(const program& of) {
   for (const voice& each : of.voices)
     if (each.join >= 0) return each.joins();
@@ -54,8 +53,8 @@ inline list<std::int32_t> joined_modules(const program& of) {
   return all;
 }
 
-// What ranks bring to a join: where voices end, with the samples that they have of a group,
-// of_microbatch(voice, microbatch).
+// Ranks bring to a join, where voices end, the samples that they have of a group, of_microbatch(voice,
+// microbatch).
 template <class Samples>
 std::vector<join_seat> seats_of(const program& of, const stage_groups& groups, Samples of_microbatch) {
   std::vector<join_seat> all;
@@ -72,7 +71,7 @@ std::vector<join_seat> seats_of(const program& of, const stage_groups& groups, S
   }
   return all;
 }
-// How many samples meet at once, in the largest group, which is the first.
+// So many samples meet at once in the largest group, which is the first.
 inline index samples_of_join(const program& of, const list<sample_split>& splits) {
   const sample_split& any = splits[joined_modules(of)[0]];
   return share(any.samples, any.groups, 0).size();

@@ -8,9 +8,9 @@
 
 namespace motet {
 
-// What the members of a meeting bring to an exchange, each in the same sections of its own sizes, and who
-// needs which. Each member gets one range of every other's block, from the first section that it needs to the
-// last; so sections lie well when those that are needed together are neighbours.
+// The members of a meeting bring blocks to an exchange, each of the same sections in its own sizes; this
+// knows who needs which. Each member gets one range of every other's block, from the first section that it
+// needs to the last; so sections lie well when those that are needed together are neighbours.
 class section_exchange {
  public:
   section_exchange() = default;  // of no members
@@ -53,16 +53,16 @@ class section_exchange {
   }
 
   bool empty() const { return starts_.empty(); }
-  // Of this member's block, and of all that comes.
+  // These are the bytes of this member's block, and of all that comes.
   index own_bytes() const { return start(me_, sections_); }
   index received_bytes() const { return received_; }
-  // Where a section lies, in the own block or in what came.
+  // A section lies here, in the own block or in what came.
   std::byte* at(std::byte* own, std::byte* received, index member, index section) const {
     const auto m = as_size(member);
     return member == me_ ? own + start(me_, section)
                          : received + in_[m].offset + start(member, section) - firsts_[m];
   }
-  // The same within one range that came.
+  // It lies here within one range that came.
   std::byte* in_range(std::byte* range, index member, index section) const {
     return range + start(member, section) - firsts_[as_size(member)];
   }

@@ -7,7 +7,7 @@
 
 namespace motet {
 
-// Where calls of a group are done beside what is computed, that sees them from now on.
+// Work that is computed sees a group's calls from now on, where these are done beside it.
 template <class Group>
 void see_calls(Group& group) {
   if constexpr (requires { group.see(); }) group.see();

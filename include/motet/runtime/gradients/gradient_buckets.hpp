@@ -18,7 +18,7 @@ struct bucket_options {
   bool shards = false;
 };
 
-// What one call sums: a stretch of the buffer in its place, or many short ones, copied together.
+// One call sums a stretch of the buffer in its place, or many short ones, copied together.
 struct gradient_bucket {
   std::vector<interval> parts;  // of the stage's flat buffer, from the end on
   index size = 0;
@@ -44,7 +44,7 @@ inline std::vector<gradient_bucket> cut_buckets(std::span<const interval> runs,
       if (open.size >= options.elements) close();
       continue;
     }
-    // In whole cache lines.
+    // Pieces are whole cache lines.
     const index lines = (run.size() + 15) / 16,
                 pieces = (run.size() + options.elements - 1) / options.elements;
     for (index p = pieces; p-- > 0;) {
@@ -63,7 +63,7 @@ constexpr interval part_of_bucket(index size, index members, index member) {
   return {std::min(lines.begin * 16, size), std::min(lines.end * 16, size)};
 }
 
-// What of a stage's flat buffer is no part of `runs`, which ascend.
+// These parts of a stage's flat buffer are in none of `runs`, which ascend.
 inline std::vector<interval> without(index size, std::span<const interval> runs) {
   std::vector<interval> rest;
   index at = 0;
@@ -75,7 +75,7 @@ inline std::vector<interval> without(index size, std::span<const interval> runs)
   return rest;
 }
 
-// What tensor leaves whole of a stage that it cuts: each parameter with the gap behind it.
+// Tensor leaves these whole in a stage that it cuts: each parameter with the gap behind it.
 inline std::vector<interval> shared_runs(std::span<const parameter> parameters) {
   std::vector<interval> runs;
   for (const parameter& each : parameters)
@@ -90,7 +90,7 @@ struct owned_elements {
   index seconds = 0;  // likewise, of the second of both; below 0: they have none
 };
 
-// What a rank does for a stage besides its own gradients.
+// A share is what a rank does for a stage besides its own gradients.
 struct update_share {
   std::vector<owned_elements> owned;  // ascend
   // whose squares it tells, so that each element of the model is counted once; ascend
@@ -105,7 +105,7 @@ struct group_seat {
   bool alone() const { return members <= 1; }
 };
 
-// Which calls sum the gradients of a stage on one rank. Most elements are summed over the ranks that hold the
+// These calls sum the gradients of a stage on one rank. Most elements are summed over the ranks that hold the
 // same tensor shard (lane 0); those that tensor does not cut are summed over all shards as well (lane 1).
 // Ranks of a lane find the same buckets in the same order, though the rest of their buffers may differ.
 struct reduction_layout {
@@ -148,7 +148,7 @@ inline reduction_layout lay_out_reduction(index size, std::span<const interval> 
     for (const gradient_bucket& each : lane.buckets) {
       found.largest = std::max(found.largest, each.size);
       if (each.packed()) {
-        // Small, and scattered over memory: updated by all, which find the same bits.
+        // These are small and scattered over memory, so all ranks update them, and find the same bits.
         found.packing += each.size;
         owned.insert(owned.end(), each.parts.begin(), each.parts.end());
         if (turn++ % seat.members == seat.member)

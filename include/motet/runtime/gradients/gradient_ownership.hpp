@@ -32,9 +32,9 @@ struct ownership_finding {
   bool ok() const { return why == ownership::right; }
 };
 
-// Who holds which elements of a model and who sums their gradients with whom, as the ranks of a program would
-// do it. check() tells whether every gradient is summed once over exactly the ranks that hold it. A table of
-// numbers: no rank runs, and nothing is allocated for weights.
+// A table says who holds which elements of a model and who sums their gradients with whom, as the ranks of a
+// program would do it. check() tells whether every gradient is summed once over exactly the ranks that hold
+// it. No rank runs, and nothing is allocated for weights.
 class gradient_ownership {
  public:
   // Returns the group's number.
@@ -154,8 +154,8 @@ class gradient_ownership {
     return {ownership::never_held,
             sentence({name, ": ", covered, " of ", tensor.rows * tensor.width, " elements are held"})};
   }
-  // What comes first and is not [at, ...) where intervals should follow each other up to size; empty when
-  // they do.
+  // Finds what comes first and is not [at, ...) where intervals should follow each other up to size; empty
+  // when they do.
   template <class List>
   static std::optional<std::pair<bool, interval>> gap_or_overlap(List parts, index size) {  // true: a gap
     std::sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });

@@ -59,7 +59,7 @@ class gradient_reduction {
   const reduction_layout& layout() const { return layout_; }
   index packing_bytes() const { return layout_.packing * static_cast<index>(sizeof(Master)); }
 
-  // Before the stage's flat buffers go away or are taken anew.
+  // This is called before the stage's flat buffers go away or are taken anew.
   void forget() { kept_.clear(); }
   // The stage's flat buffers, where the operations of ctx work; it stays.
   void prepare(Context& ctx, Master* gradients, Master* weights) {
@@ -82,9 +82,9 @@ class gradient_reduction {
     }
     gathers_ = begun_ = settled_ = false;
   }
-  // When the first call of this step began.
+  // The first call of this step began then.
   const std::chrono::steady_clock::time_point& began() const { return began_; }
-  // The gradients of these elements are final. May be left out: finish() takes the rest.
+  // The gradients of these elements are final. The call may be left out, as finish() takes the rest.
   void ready(index begin, index end) {
     for (lane& own : lanes_)
       for (call& each : own.calls) {
@@ -95,7 +95,7 @@ class gradient_reduction {
       }
     progress();
   }
-  // For the context of a backward, which tells addresses within the stage's gradients.
+  // The context of a backward takes this sink, and tells it addresses within the stage's gradients.
   gradient_sink sink() {
     return {[](void* self, const void* data, index count) {
               auto& to = *static_cast<gradient_reduction*>(self);
@@ -113,13 +113,13 @@ class gradient_reduction {
   }
   // Calls of this step that are done.
   index ended() const { return lanes_[0].turns.ended() + lanes_[1].turns.ended(); }
-  // All gradients are final. False: not all are summed, call again.
+  // All gradients are final. The result is false when not all are summed: call again.
   bool finish() {
     for (lane& own : lanes_)
       for (call& each : own.calls) each.missing = 0;
     return progress();
   }
-  // After the update. False: not all weights are here, call again.
+  // This follows the update. The result is false when not all weights are here: call again.
   bool gather_weights() {
     if (!layout_.shards) return true;
     if (!gathers_) {

@@ -62,7 +62,7 @@ class gradient_ring {
   gradient_ring& operator=(const gradient_ring&) = delete;
 
   const reduction_layout& layout() const { return layout_; }
-  // Of all gradients that exist here.
+  // All gradients that exist here take so many bytes.
   index gradient_bytes() const {
     return (static_cast<index>(slots_.size()) * largest_ + layout_.share.moments + layout_.packing) *
            static_cast<index>(sizeof(Master));
@@ -87,7 +87,7 @@ class gradient_ring {
     for (lane& own : lanes_) own.turns.restart();
     gathers_ = false;
   }
-  // For the context of every backward of the step.
+  // The context of every backward of the step takes this sink.
   gradient_sink sink() {
     return {[](void* self, const void* data, index count) {
               static_cast<gradient_ring*>(self)->ready(data, count);
@@ -97,7 +97,7 @@ class gradient_ring {
               return static_cast<gradient_ring*>(self)->where(data, count);
             }};
   }
-  // All microbatches are through. False: not all is summed, call again.
+  // All microbatches are through. The result is false when not all is summed: call again.
   bool finish() {
     if (gathers_) return true;
     bool done = true;
@@ -107,7 +107,7 @@ class gradient_ring {
     for (lane& own : lanes_) done = done && sum_packed(own);
     return done;
   }
-  // After the update. False: not all weights are here, call again.
+  // This follows the update. The result is false when not all weights are here: call again.
   bool gather_weights() {
     if (!std::exchange(gathers_, true))
       for (lane& own : lanes_) own.turns.restart();
@@ -149,7 +149,7 @@ class gradient_ring {
     std::size_t settled = 0;      // of them
   };
 
-  // Where the sum of an element is that this rank updates.
+  // The sum of an element that this rank updates is here.
   index sum_at(index element) const {
     for (const owned_elements& each : layout_.share.owned)
       if (element >= each.at.begin && element < each.at.end) return each.moments + element - each.at.begin;

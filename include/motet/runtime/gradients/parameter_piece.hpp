@@ -29,7 +29,7 @@ struct parameter_piece {
 // Every element, updated and counted here.
 inline update_share whole_share(index size) { return {{{{0, size}, 0, 0}}, {{0, size}}, size, size}; }
 
-// What of a share has a second moment under an optimizer: the others are set apart, and take no room.
+// Elements of a share that have no second moment under an optimizer are set apart, and take no room.
 inline update_share with_moments_of(update_share share, std::span<const parameter> parameters,
                                     optimizer_kind by) {
   if (by == optimizer_kind::adamw) return share;
@@ -76,7 +76,7 @@ void each_own_run(const parameter_piece<Master>& piece, Visit&& visit) {
           visit(each, both.begin, element + both.begin - at, both.size());
     });
 }
-// Where the moments of an element are that this rank updates; below 0: it has none.
+// The moments of an element that this rank updates are here; below 0: it has none.
 template <class Master>
 index moments_of(const parameter_piece<Master>& piece, index at,
                  index owned_elements::*which = &owned_elements::moments) {

@@ -9,7 +9,7 @@
 
 namespace motet {
 
-// How a rank sums the gradients of a stage that it holds.
+// The layout says how a rank sums the gradients of a stage that it holds.
 inline reduction_layout reduction_of_stage(std::span<const parameter> parameters, index size,
                                            const stage_groups& groups, const voice& sings, std::int32_t stage,
                                            std::int32_t rank, bucket_options options,

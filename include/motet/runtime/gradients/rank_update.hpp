@@ -55,7 +55,7 @@ class rank_update {
     loss_ = held(std::move(piece), false);
     limit_ = limit;
   }
-  // When all is held: a list of what is moved, and one of what is counted. Else the first step does it.
+  // Makes a list of what is moved, and one of what is counted, when all is held. Else the first step does it.
   void prepare() {
     std::vector<flat_run<master>> counted;
     std::vector<average_run<master>> followed;
@@ -89,12 +89,12 @@ class rank_update {
     now_ = doing::sums;
     for (const reduction& each : sums_) each.begin_step(each.self);
   }
-  // Whether the stage that stage_ready() is called for next is the last one: all other work of the step was
-  // begun.
+  // Says whether the stage that stage_ready() is called for next is the last one: all other work of the step
+  // was begun.
   bool last_is_next() const { return ready_ + 1 >= static_cast<index>(pieces_.size()); }
-  // Called for each stage that may be updated; the last one does the work. False: other ranks have not told
-  // theirs yet, call again. loss: this rank's part; gradients: of the numbers of the loss, its part. Both lie
-  // where operations work, or are null.
+  // Called for each stage that may be updated; the last one does the work. The result is false when other
+  // ranks have not told theirs yet: call again. loss: this rank's part; gradients: of the numbers of the
+  // loss, its part. Both lie where operations work, or are null.
   bool stage_ready(double* loss, const master* gradients) {
     const auto stages = static_cast<index>(pieces_.size());
     if (ready_ < stages && ++ready_ < stages) return true;
@@ -114,10 +114,10 @@ class rank_update {
     }
     return all_say(&reduction::gather_weights);  // also when there was no update: data decides about no call
   }
-  // Of the step that ended, where no other rank has a part of it: waits until the loss is known.
+  // A rank that is alone knows the loss of the step that ended: it waits until it is there.
   bool is_alone() const { return alone_; }
   double loss() { return known().loss; }
-  // Before clipping; of the step that ended.
+  // The norm is that before clipping, of the step that ended.
   double norm() { return alone_ ? known().norm() : norm_; }
 
  private:
@@ -127,8 +127,8 @@ class rank_update {
     parameter_run run;
     index gradients = 0, moments = 0, seconds = 0;
   };
-  // What moves at one rate, but for shares of it, and with one decay: all, where no module has its own. Their
-  // numbers change from step to step, and the lists stay.
+  // These move at one rate, but for shares of it, and with one decay: all do, where no module has its own.
+  // Their numbers change from step to step, and the lists stay.
   struct moved_alike {
     std::optional<double> decay;
     std::optional<rate_schedule> schedule;
@@ -226,7 +226,7 @@ class rank_update {
     }
   }
   bool limits_loss() const { return loss_.piece.size > 0 && limit_.number >= 0; }
-  // Where the sums do not allow it, all stays as it is.
+  // All stays as it is where the sums do not allow an update.
   void update_alone(double* loss) {
     home_.together([&](typename Home::context& ctx, int thread) {
       const auto section = enter(ctx, "optimizer");

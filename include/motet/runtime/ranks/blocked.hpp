@@ -48,7 +48,7 @@ inline std::string describe(const program& of, const blocked_lane& lane) {
                      ? " may wait for the others that update"
                      : " waits for nothing");
 }
-// Who waits for whom, a line for each lane that is not through.
+// Says who waits for whom, a line for each lane that is not through.
 template <class EachLane>
 std::string who_waits(const score_sheet& sheet, EachLane&& each_lane) {
   std::string text;

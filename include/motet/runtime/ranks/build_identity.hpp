@@ -10,7 +10,7 @@
 
 namespace motet {
 
-// By what this program was made, as far as it changes results: compiler, library, optimisation, the
+// Names what this program was made by, as far as it changes results: compiler, library, optimisation, the
 // arithmetic that the compiler may use.
 inline std::string build_identity() {
   const auto version = [](auto... numbers) {
@@ -48,8 +48,8 @@ inline std::string build_identity() {
   return text;
 }
 
-// What the bytes of the running program's file say: two builds from the same source by the same compiler are
-// alike, an edited one is not. 0 where the system does not tell the file.
+// This is of the bytes of the running program's file: two builds from the same source by the same compiler
+// are alike, an edited one is not. It is 0 where the system does not tell the file.
 inline std::uint64_t program_file_checksum() {
   try {
     return checksum(mapped_file("/proc/self/exe").bytes());

@@ -13,8 +13,9 @@
 
 namespace motet {
 
-// What an instruction does on its rank: one function for each (module, operation), made by the compiler, and
-// the stage that it works on. False: not yet, call again when something has arrived.
+// An action is what an instruction does on its rank: one function for each (module, operation), made by the
+// compiler, and the stage that it works on. The result is false when it cannot go on yet: call again when
+// something has arrived.
 struct action {
   bool (*run)(void* stage, const instruction& it, std::int32_t number) = nullptr;
   void* stage = nullptr;
@@ -31,7 +32,7 @@ struct score_sheet {
   list<std::int32_t> tags;
   std::int32_t messages = 0;
 
-  // What a join tells in a second exchange has a meeting of its own, behind all others of the program.
+  // The second exchange of a join has a meeting of its own, behind all others of the program.
   std::int32_t join_meetings() const { return graph.first_meetings[of.joins]; }
   std::int32_t second(std::int32_t meeting) const { return graph.computations + meeting; }
 
@@ -72,7 +73,7 @@ class rank_player {
       lanes_.push_back({begin, end, of.instructions[sheet.graph.order[begin]].lane == lane::compute});
       for (std::int32_t p = begin, pair = 0; p < end; ++p) {
         const std::int32_t number = sheet.graph.order[p];
-        // What overlaps starts together: its first part waits for what any part needs.
+        // Instructions that overlap start together: the first waits for what any of them needs.
         if (pair == 0) steps_[index_of(number)].first_wait = static_cast<std::int32_t>(waits_.size());
         for (const std::int32_t each : sheet.graph.waits_of(number))
           if (each >= first_ && each < of.starts[rank + 1]) waits_.push_back(each - first_);
@@ -139,7 +140,7 @@ class rank_player {
   std::int32_t current() const { return current_; }
 
  private:
-  // Whether it keeps time of what a rank only begins: mark_begin(i) before, mark_end(i) behind the rank's
+  // A transport may keep time of what a rank only begins: mark_begin(i) before, mark_end(i) behind the rank's
   // instruction i (or mark_drop(), where it could not go on), and after the step begin_of(i) and end_of(i) in
   // seconds from the world's mark_zero(), seconds_of(i) between them. begin_of(i, which) is of what began
   // before its turn.
@@ -150,8 +151,7 @@ class rank_player {
     t.begin_of(0, nullptr);
     { t.seconds_of(0) } -> std::convertible_to<double>;
   };
-  // Whether it shows profilers what the rank does: range(name) lives around an instruction, where
-  // wants_ranges().
+  // It may show profilers what the rank does: range(name) lives around an instruction, where wants_ranges().
   static constexpr bool shows = requires(Transport& t) {
     { t.wants_ranges() } -> std::convertible_to<bool>;
     t.range("");
@@ -206,7 +206,7 @@ class rank_player {
     ++own.at;
     return true;
   }
-  // Where an action only begins its work, the transport has marked when that was done, as all of it is now.
+  // Where actions only begin their work, the transport has marked when that was done, as all of it is now.
   void resolve()
     requires marks
   {

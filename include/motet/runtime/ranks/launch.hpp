@@ -27,7 +27,7 @@ constexpr const char* name_of(launcher which) {
   return names[static_cast<int>(which)];
 }
 
-// Who started this process, and as what.
+// `by` says what started this process, the rest as what.
 struct launched {
   launcher by = launcher::none;
   std::int32_t rank = 0;        // of this process, or of its first thread
@@ -66,7 +66,7 @@ namespace detail::launching {
 
 inline constexpr std::int32_t unknown = -1;
 
-// The first that is set of each counts.
+// The first of each that is set counts.
 struct variables {
   launcher by;
   std::array<const char*, 3> rank, ranks, local_rank, nodes, local_ranks;
@@ -112,7 +112,7 @@ inline std::int32_t read(const environment& of, const std::array<const char*, 3>
   return unknown;
 }
 
-// What one launcher says; by == none when it says nothing.
+// Reads what one launcher says; by == none when it says nothing.
 inline launched claim(const environment& of, const variables& names) {
   launched it;
   // Within a job of Slurm, but not started by srun, these are about the script that runs, which is alone.
@@ -242,7 +242,7 @@ inline std::string describe(const launched& it) {
   return text + " (" + it.why + ")";
 }
 
-// How often this job was started again, where a launcher says so; empty: never, or nobody does.
+// Tells how often this job was started again, where a launcher says so; empty: never, or nobody does.
 inline std::string describe_restart(const environment& of) {
   for (const char* const name : {"TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT"}) {
     std::string why;

@@ -7,8 +7,8 @@
 
 namespace motet {
 
-// Who takes part in each meeting of a program: joins and reductions as they are numbered, then what only
-// ranks that run need: second exchanges of joins, and the updates.
+// This knows who takes part in each meeting of a program. Joins and reductions come as they are numbered,
+// then what only ranks that run need: second exchanges of joins, and the updates.
 class meeting_members {
  public:
   explicit meeting_members(const score_sheet& sheet)

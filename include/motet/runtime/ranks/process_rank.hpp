@@ -63,7 +63,8 @@ class process_rank {
   }
   std::int32_t members(std::int32_t meeting) const { return members_.size(meeting); }
   std::int32_t updaters() const { return members_.updaters(); }
-  // When all memory was taken. A transport may have been told of it, which is of use where all ranks' were.
+  // This is called when all memory was taken. A transport may have been told of it, which is of use where all
+  // ranks' were.
   void start() {
     if constexpr (requires { world_.memory().turn_off(); }) {
       auto refused = static_cast<double>(world_.memory().refused());
@@ -99,7 +100,7 @@ class process_rank {
     });
   }
 
-  // What this rank waits for, a line for each lane that is not through.
+  // Says what this rank waits for, a line for each lane that is not through.
   std::string report() const { return watch_->report(); }
 
   // Stops all ranks, before they wait for each other in a program, when one has something else: model, plan,
@@ -110,7 +111,7 @@ class process_rank {
   // This rank takes part in nothing more. Others may wait for it, and taking memory down may wait for them:
   // so they are not told that it is alive.
   void leave() { watch_->roll().leave(); }
-  // What a rank that waits in vain names beside its place.
+  // A rank that waits in vain names this beside its place.
   void note_checkpoint(std::string which) { watch_->note_checkpoint(std::move(which)); }
 
   // Outside of run(): all ranks make the same calls in the same order. Nobody leaves a barrier before all
@@ -126,7 +127,7 @@ class process_rank {
   void broadcast(std::byte* data, index bytes, std::int32_t root) {
     guarded([&] { all().wait(all().broadcast(data, bytes, root)); });
   }
-  // What each rank has, in their order; sizes may differ.
+  // Gathers what each rank has, in their order; sizes may differ.
   std::vector<std::vector<std::byte>> gather(std::span<const std::byte> own) {
     std::vector<std::vector<std::byte>> parts;
     guarded([&] { parts = gather(all(), own); });
@@ -153,7 +154,7 @@ class process_rank {
   void here(std::int32_t which) const {
     if (which != rank()) fail(rank_elsewhere, sentence({"rank ", which, " was asked for on rank ", rank()}));
   }
-  // What each rank knows of its own instructions.
+  // Each rank shares what it knows of its own instructions.
   void share(double* of_all) {
     std::vector<index> bytes;
     bytes.reserve(as_size(sheet_.of.ranks()));
@@ -162,7 +163,7 @@ class process_rank {
     const auto* const own = reinterpret_cast<const std::byte*>(of_all + sheet_.of.starts[rank()]);
     all().wait(all().all_gather(own, reinterpret_cast<std::byte*>(of_all), bytes));
   }
-  // What fails here ends the waits of all ranks, with its sentence.
+  // A failure here ends the waits of all ranks, with its sentence.
   template <class Body>
   void guarded(Body&& body) {
     try {

@@ -14,7 +14,7 @@ namespace motet {
 
 // Watches the waits of the one rank that lives in this process. When nothing came for long, it asks around,
 // and gives up with one sentence: where this rank waits, for whom and since when, who does not answer, and
-// the last checkpoint. Called on the rank's own thread.
+// the last checkpoint. The rank calls it on its own thread.
 template <class World, class Player>
 class rank_watch {
  public:
@@ -55,9 +55,9 @@ class rank_watch {
     if (const auto found = roll_.look(seconds, lacking); found.hopeless)
       give_up(error(rank_waits_in_vain, describe_wait(seconds, lacking, found)));
   }
-  // Why it gave up.
+  // It gave up for this reason, or has not.
   const std::optional<error>& verdict() const { return verdict_; }
-  // What this rank waits for, a line for each lane that is not through.
+  // Says what this rank waits for, a line for each lane that is not through.
   std::string report() const {
     return who_waits(sheet_, [this](auto visit) { player_.each_lane(visit); });
   }
@@ -91,7 +91,7 @@ class rank_watch {
     else text += "nothing came from " + list(found.silent);
     return text + "; last checkpoint: " + (checkpoint_.empty() ? "none" : checkpoint_);
   }
-  // Where it waits for the silent ones, or else for anybody.
+  // Says where it waits for the silent ones, or else for anybody.
   std::string where(const ranks_type& lacking, const ranks_type& silent) const {
     for (const ranks_type* each : {&silent, &lacking})
       if (std::string text = lane_that_waits(*each); !text.empty()) return text;

@@ -7,8 +7,8 @@
 
 namespace motet {
 
-// Where rank 0 listens, in words of the environment; empty: nobody says. MASTER_ADDR and MASTER_PORT, or what
-// the launcher that is believed calls them.
+// A meeting place is where rank 0 listens, in words of the environment; empty: nobody says. They are
+// MASTER_ADDR and MASTER_PORT, or what the launcher that is believed calls them.
 struct meeting_place {
   std::string address, port;
 };
@@ -39,9 +39,9 @@ inline meeting_place find_meeting_place(launcher by, const environment& of) {
   return all;
 }
 
-// Where the ranks of a launcher meet by TCP: at the meeting place, with MOTET_TOKEN, what the ranks of this
-// run alone know. On one machine nothing need be said. Slurm names the node that started the job; where that
-// is not the one of rank 0, MASTER_ADDR has to be set.
+// The ranks of a launcher meet by TCP at the meeting place, with MOTET_TOKEN, which the ranks of this run
+// alone know. On one machine nothing need be said. Slurm names the node that started the job; where that is
+// not the one of rank 0, MASTER_ADDR has to be set.
 inline rendezvous_options rendezvous_of(const launched& by, const environment& of, double seconds = 120) {
   rendezvous_options found{.rank = by.rank, .ranks = by.ranks, .token = {}, .seconds = seconds};
   const auto [address, port] = find_meeting_place(by.by, of);

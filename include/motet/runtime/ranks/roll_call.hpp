@@ -62,7 +62,7 @@ class roll_call {
       if (each >= 0) ::close(each);
   }
 
-  // Where this rank can be asked: machine, port, its addresses.
+  // This rank can be asked here: machine, port, its addresses.
   std::string address() const {
     if (socket_ < 0) return {};
     std::string text = sentence({machine(), " ", port_});
@@ -81,14 +81,14 @@ class roll_call {
     ::freeifaddrs(all);
     return text;
   }
-  // From now on this rank answers. addresses: of all ranks, in their order; run: a number that only they
+  // This rank answers from now on. addresses: of all ranks, in their order; run: a number that only they
   // know.
   void begin(const std::vector<std::string>& addresses, std::uint64_t run) {
     run_ = run;
     for (const std::string& each : addresses) peers_.push_back(read_address(each));
     if (socket_ >= 0) thread_ = std::thread([this] { answer_all(); });
   }
-  // Whether a rank answers within so many seconds.
+  // Returns true when a rank answers within so many seconds.
   bool reaches(std::int32_t rank, double seconds) {
     const auto begin = clock::now();
     {
@@ -115,8 +115,7 @@ class roll_call {
     }
     thread_.join();
   }
-  // Where ranks cannot reach each other, whoever is waited for in vain counts as silent, though it may
-  // compute.
+  // Ranks cannot reach each other: whoever is waited for in vain counts as silent, though it may compute.
   void cannot_ask() { deaf_ = true; }
   bool can_ask() const { return !deaf_; }
 
@@ -171,7 +170,7 @@ class roll_call {
     return std::chrono::duration<double>(clock::now() - begin).count();
   }
 
-  // Whoever did not answer is asked again; whoever waits as well leads to others. Ends when all have
+  // A rank that did not answer is asked again; one that waits as well leads to others. Ends when all have
   // answered, or never will.
   verdict go_round(clock::time_point now) {
     verdict found;

@@ -11,10 +11,11 @@
 
 namespace motet {
 
-// What must be the same on all ranks of a run, before they wait for each other for the first time.
+// An identity is what must be the same on all ranks of a run, before they wait for each other for the first
+// time.
 class run_identity {
  public:
-  // As "model", "{...}". Long texts are compared and told by their checksum.
+  // An item is such as "model", "{...}". Long texts are compared and told by their checksum.
   void add(const std::string& what, const std::string& is) {
     const auto hash = [&] { return hexadecimal(checksum(std::as_bytes(std::span(is)))); };
     items_.push_back({what, is.size() <= most_text && is.find('\0') == std::string::npos ? is : hash()});
@@ -32,7 +33,7 @@ class run_identity {
     add("program file", hexadecimal(program_file_checksum()));
   }
 
-  // To be sent.
+  // This text is sent.
   std::string text() const {
     std::string all;
     for (const item& each : items_) all += each.what + '\0' + each.is + '\0';
@@ -53,7 +54,8 @@ class run_identity {
     return found;
   }
 
-  // A sentence about the first thing in which ranks differ: which ranks have what. Empty when all are alike.
+  // A sentence about the first thing in which ranks differ: which ranks have what. It is empty when all are
+  // alike.
   static std::string differences(const std::vector<run_identity>& of_ranks) {
     std::vector<std::string> names;
     for (const run_identity& each : of_ranks)

@@ -167,7 +167,7 @@ class stand_in {
     rank_state& own = *static_cast<rank_state*>(state);
     const stand_in& all = *own.all;
     const program& of = all.ranks_.sheet().of;
-    // What overlaps ends together: its first part waits for all, the others for nothing.
+    // Instructions that overlap end together: the first waits for all, the others for nothing.
     if (number > of.starts[own.end->rank()] && of.instructions[number - 1].paired) return true;
     double units = all.costs_.seconds(of, it);
     for (std::int32_t part = number; of.instructions[part].paired; ++part)

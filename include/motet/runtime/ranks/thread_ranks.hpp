@@ -57,7 +57,7 @@ class thread_ranks {
   std::int32_t members(std::int32_t meeting) const { return members_.size(meeting); }
   std::int32_t updaters() const { return members_.updaters(); }
 
-  // Over all processes, of which there is one.
+  // There is one process, so the sum is there.
   template <class T>
   void sum(T*, index) {}
 
@@ -110,10 +110,10 @@ class thread_ranks {
   void require_same(const Identity&) {}
   // Seconds in which the ranks end when all wait for each other.
   void set_bound(double seconds) { patience_ = 0.8 * seconds; }
-  // What ranks that wait in vain name.
+  // Ranks that wait in vain name this.
   void note_checkpoint(std::string which) { checkpoint_ = std::move(which); }
 
-  // Who waits for whom, a line for each lane that is not through.
+  // Says who waits for whom, a line for each lane that is not through.
   std::string report() const {
     return who_waits(sheet_, [this](auto visit) { this->each_lane(visit); });
   }
@@ -156,8 +156,8 @@ class thread_ranks {
                                           (checkpoint_.empty() ? "none" : checkpoint_), report()})));
     }
   }
-  // Whether every rank that has not ended sleeps, and has for long: each computes no more, and only another
-  // can wake it.
+  // Says whether every rank that has not ended sleeps, and has for long: each computes no more, and only
+  // another can wake it.
   bool nobody_comes() const {
     if constexpr (!requires { world_.sleeps(0); }) return false;
     for (std::int32_t r = 0; r < sheet_.of.ranks(); ++r)

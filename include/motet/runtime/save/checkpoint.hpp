@@ -6,7 +6,7 @@
 
 namespace motet {
 
-// Who writes a checkpoint that several ranks make together.
+// A writer is one of the ranks that make a checkpoint together.
 struct checkpoint_writer {
   std::filesystem::path run;
   std::string name;   // of the model

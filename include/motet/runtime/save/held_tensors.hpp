@@ -17,8 +17,8 @@ inline std::vector<index> shape_of(const parameter& of) {
   return of.vector ? std::vector<index>{of.width} : std::vector<index>{of.rows, of.width};
 }
 
-// What of these parameters lies in the elements `which` of a flat buffer, of which the first lies at `data`:
-// the interval may cut rows, and a rank may hold several blocks of a parameter.
+// Appends what of these parameters lies in the elements `which` of a flat buffer, of which the first lies at
+// `data`: the interval may cut rows, and a rank may hold several blocks of a parameter.
 template <class Number>
 void append_held(std::vector<tensor_slice<Number>>& out, std::span<const parameter> parameters,
                  interval which, Number* data, const char* suffix = "") {
@@ -33,7 +33,7 @@ void append_held(std::vector<tensor_slice<Number>>& out, std::span<const paramet
   }
 }
 
-// What a rank keeps for the updates of the elements `which`, which it updates together.
+// Appends what a rank keeps for the updates of the elements `which`, which it updates together.
 template <class Number>
 void append_state(std::vector<tensor_slice<Number>>& out, const parameter_piece<float>& piece,
                   const owned_elements& own, interval which) {
@@ -57,8 +57,7 @@ inline void append_held(held_tensors<float>& out, const parameter_piece<float>& 
     append_state(out.moments, piece, own, own.at);
 }
 
-// What a rank writes of a piece: what it counts as its own, so that all ranks together write each element
-// once.
+// A rank writes of a piece what it counts as its own, so that all ranks together write each element once.
 inline void append_written(held_tensors<const float>& out, const parameter_piece<float>& piece) {
   const interval all{0, piece.size};
   for (const interval counted :

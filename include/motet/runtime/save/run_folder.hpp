@@ -21,17 +21,17 @@
 
 namespace motet {
 
-// What a checkpoint of a model takes on the disk at most: weights, both moments and averages in fp32, and
-// what names them.
+// A checkpoint of a model takes so many bytes on the disk at most: weights, both moments and averages in
+// fp32, and what names them.
 inline index checkpoint_bytes(std::span<const parameter> model) {
   index bytes = 4096;
   for (const parameter& each : model) bytes += 4 * (4 * each.size() + 256);
   return bytes;
 }
 
-// Whether checkpoints of so many bytes could be written into the folder of a run, which need not be there
-// yet: a small file is written, synced and renamed where the folder is or would be made, and nothing is left.
-// What is in the way is told before hours of training, and not after them.
+// Tries whether checkpoints of so many bytes could be written into the folder of a run, which need not be
+// there yet: a small file is written, synced and renamed where the folder is or would be made, and nothing is
+// left. An obstacle is told before hours of training, and not after them.
 inline void probe_run_folder(const std::filesystem::path& run, index bytes) {
   std::error_code unknown;
   std::filesystem::path nearest = std::filesystem::absolute(run);

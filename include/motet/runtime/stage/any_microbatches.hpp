@@ -11,7 +11,7 @@
 
 namespace motet {
 
-// Of a microbatch's samples those that the rank at this place embeds.
+// The rank at this place embeds these of a microbatch's samples.
 inline interval mine_of(interval all, const spread_seat& at) {
   return samples_of_rank(all, at.tensor, at.tensor_member, at.context, at.context_member);
 }
@@ -41,25 +41,25 @@ class any_microbatches {
   // Its samples, and those of them that this rank embeds, as intervals of the step's.
   interval of(index m) const { return split_.of(m / split_.microbatches, replica_, m % split_.microbatches); }
   interval mine(index m) const { return mine_of(of(m), at_); }
-  // How it is shared; null: this rank has it alone.
+  // It is shared so; null: this rank has it alone.
   const microbatch_spread* shared(index m) const {
     return alone() ? nullptr : m == largest ? &shared_.back() : &shared_[as_size(m)];
   }
   // The rows of its samples, and those that this rank's blocks work on.
   virtual sequences whole_rows(index m) const = 0;
   sequences rows(index m) const { return alone() ? whole_rows(m) : shared(m)->own; }
-  // How many rows of other modules enter it.
+  // So many rows of other modules enter it.
   virtual index entering(index) const { return 0; }
   // The number of its first row within the step, by which random numbers are drawn.
   index first_row(index m) const { return first_rows_[as_size(m)]; }
 
   // `whole`: the step's input of the module.
   virtual void cut(const void* whole) = 0;
-  // What was cut last.
+  // This was cut last.
   virtual const void* whole() const = 0;
   // All that decides what work a microbatch's input is.
   virtual void shape(index m, std::vector<index>& into) const = 0;
-  // Whether another one, of the same net, was cut from the same input, by where that lies.
+  // Says whether another one, of the same net, was cut from the same input, by where that lies.
   virtual bool same_input(const any_microbatches& other) const = 0;
   // Bytes of a microbatch's input where operations do not read the host's memory; its way there, after cut();
   // and from the same memory on, what operations read.
@@ -93,7 +93,7 @@ class any_microbatches {
       rows_.back()->fill(rows, bounds, each);
     }
   }
-  // Of a step: all its rows, and those of a microbatch, where ranks share them.
+  // `step` has all rows of a step.
   void find_first_row(index m, const sequences& step) {
     first_rows_[as_size(m)] = step.begin(first_sample(m));
   }
@@ -102,7 +102,7 @@ class any_microbatches {
     const interval all = of(m);
     return all.begin + share(all.size(), at_.tensor, at_.tensor_member).begin;
   }
-  // The same where rows are not counted by sample.
+  // Rows may not be counted by sample; then the first one is told.
   void set_first_row(index m, index row) { first_rows_[as_size(m)] = row; }
   void fill_shared(index m, const sequences& whole, const sample_bounds& bounds) {
     rows_[as_size(m)]->fill(whole, bounds, shared_[as_size(m)]);

@@ -118,7 +118,7 @@ class arranged_input<Net, labelled_tokens> {
 
 namespace detail {
 
-// Which pictures come when samples with several of them are put in order, and which are whose then.
+// This says which pictures come when samples with several of them are put in order, and which are whose then.
 class pictures_of_samples {
  public:
   template <class Before>

@@ -15,7 +15,7 @@ namespace motet {
 
 namespace detail {
 
-// Where samples begin that have as many of something each; it stays as long as the program.
+// Samples that have as many of something each begin here; it stays as long as the program.
 inline const index* even_offsets(index samples, index each) {
   static std::mutex alone;
   static std::map<std::pair<index, index>, std::vector<index>> all;
@@ -232,7 +232,7 @@ struct input_traits<Net, placed_tokens> {
   // The rows of a sample that one module brings, by their places.
   struct entrance {
     const std::int32_t *begin = nullptr, *at = nullptr, *end = nullptr;
-    // Past those that nobody reads.
+    // Goes past those that nobody reads.
     void skip() {
       while (at < end && *at < 0) ++at;
     }

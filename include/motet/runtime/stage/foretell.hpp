@@ -9,7 +9,7 @@
 
 namespace motet {
 
-// What a machine does in a second, for one rank.
+// The rates are what a machine does in a second, for one rank.
 struct machine_rates {
   double flops = 1e11;
   double bytes = 1e10;  // moved, within a rank or between two
@@ -38,14 +38,14 @@ struct program_work {
       most = parameters[p] > most ? parameters[p] : most;
     }
     made.joins.resize(of.joins, join_flops / rates.flops);
-    // To every other rank and back, in parts.
+    // Sums go to every other rank and back, in parts.
     made.reduction = 2.0 * 4 * static_cast<double>(most) / rates.bytes;
     made.wires.inside.bytes_per_second = made.wires.between.bytes_per_second = rates.bytes;
     return made;
   }
 };
 
-// Found by dry runs of every stage, for every rank that holds it.
+// Dry runs of every stage find it, for every rank that holds it.
 template <class Context, class Numbers>
 program_work foretell(const model_table<Context, Numbers>& model, const program& of,
                       const std::vector<module_choice>& choices, index samples) {

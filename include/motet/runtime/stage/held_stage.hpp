@@ -7,7 +7,7 @@
 namespace motet {
 
 // One stage of a module on its rank: parameters, slots and the rows at its ends, and what each operation does
-// with them. The same code for every net, cut, schedule and number of microbatches.
+// with them. The code is the same for every net, cut, schedule and number of microbatches.
 template <class Context, class Numbers, class Endpoint>
 class held_stage {
  public:
@@ -29,18 +29,18 @@ class held_stage {
 
   // Those that come to it and leave it, to be connected with other stages'.
   rows_type& rows() { return rows_; }
-  // Of each microbatch the place of its features and of their gradient, on the last stage.
+  // Each microbatch has a place of its features and of their gradient, on the last stage.
   void set_features(std::vector<matrix<master>> features, std::vector<matrix<const master>> gradients) {
     features_ = std::move(features);
     d_features_ = std::move(gradients);
   }
 
-  // Who is told which gradients are final while the last backward of a step runs, or each where they are kept
-  // elsewhere; nobody by default.
+  // This sink is told which gradients are final while the last backward of a step runs, or each where they
+  // are kept elsewhere; nobody by default.
   void set_sink(gradient_sink sink) { sink_ = sink; }
 
   const stage_position& at() const { return at_; }
-  // Of a stage that does not learn only the weights are there.
+  // A stage that does not learn has only the weights.
   master* weights_data() const { return weights_.data(); }
   master* gradients_data() const { return gradients_.data(); }
   master* first() const { return first_.data(); }
@@ -145,7 +145,7 @@ class held_stage {
     return home_.ctx;
   }
   motet::weights<Numbers> w() const { return {weights_.data(), at_.cut}; }
-  // Where gradients are kept elsewhere, the addresses of weights stand for them.
+  // The addresses of weights stand for gradients that are kept elsewhere.
   motet::gradients<Numbers> g() const {
     return {at_.sums_each ? weights_.data() : gradients_.data(), at_.cut};
   }
@@ -180,7 +180,7 @@ class held_stage {
     };
   }
 
-  // What all threads of the rank do for an instruction, filed under the module's name.
+  // All threads of the rank do this for an instruction, filed under the module's name.
   template <class Body>
   void work(op what, std::int32_t m, const ends_type& ends, all_views& kept, Body&& body) {
     home_.together(shape_of(what, m, ends), kept, [&](Context& ctx, kept_views& own) {
@@ -259,7 +259,7 @@ class held_stage {
     free(m);
     return true;
   }
-  // What the input part leaves in the slot is for the weight part.
+  // The input part leaves in the slot what the weight part needs.
   bool backward_input(const instruction& it, std::int32_t) {
     const std::int32_t m = it.microbatch;
     ends_type ends;

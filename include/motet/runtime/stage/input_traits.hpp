@@ -13,7 +13,7 @@
 
 namespace motet {
 
-// Where the first number that is not finite lies; -1 where all are.
+// The first number that is not finite lies here; -1 where all are.
 template <class T>
 index first_not_finite(const T* data, index count) {
   for (index i = 0; i < count; ++i)
@@ -21,13 +21,13 @@ index first_not_finite(const T* data, index count) {
   return -1;
 }
 
-// How the input of a net is sized and cut. A net with an input type of its own specialises this. Where a
-// device has memory of its own, stage() brings there what operations read by bring(from, to, count), to an
-// address that is a multiple of 64, and tells the input with it; the rest stays with the host. staged_bytes()
-// says how much memory that takes at most. shape() tells all that decides what work it is; same(), whether
-// two are one input, by where they lie; first_bad_sample(), if it is there, the first sample with a number
-// that is not finite, or -1; unknown(), if it is there, which of its tokens the net's vocabulary lacks, in
-// words, or nothing.
+// The input of a net is sized and cut by its traits. A net with an input type of its own specialises this.
+// Where a device has memory of its own, stage() brings there what operations read by bring(from, to, count),
+// to an address that is a multiple of 64, and tells the input with it; the rest stays with the host.
+// staged_bytes() says how much memory that takes at most. shape() tells all that decides what work it is;
+// same(), whether two are one input, by where they lie; first_bad_sample(), if it is there, the first sample
+// with a number that is not finite, or -1; unknown(), if it is there, which of its tokens the net's
+// vocabulary lacks, in words, or nothing.
 template <class Net, class Input = typename Net::input>
 struct input_traits;
 
@@ -93,7 +93,7 @@ struct input_traits<Net, pictures> {
     const index at = first_not_finite(all.pixels, all.samples * pixels);
     return at < 0 ? -1 : at / pixels;
   }
-  // What is in packed pictures may change by step, how they are scaled may not.
+  // The bytes of packed pictures may change by step, how they are scaled may not.
   static void shape(const pictures& all, std::vector<index>& into) {
     into.insert(into.end(), {all.samples, all.are_packed() ? 1 : 0});
     if (!all.are_packed()) return;

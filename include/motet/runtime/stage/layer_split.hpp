@@ -11,7 +11,7 @@
 
 namespace motet {
 
-// How many layers each stage of a module holds: as even as possible, or as `given` says, if that fits.
+// Each stage of a module holds so many layers: as even as possible, or as `given` says, if that fits.
 inline std::vector<index> split_layers(std::string_view module, index layers, index stages,
                                        std::vector<index> given = {}) {
   const auto wrong = [&](const message& row, const std::string& what) {

@@ -16,7 +16,7 @@ struct model_outline {
   std::span<const std::string_view> names;
   std::span<const bool> frozen;
   std::span<const edge_ends> edges;
-  // Whether gradients go on through it though it is frozen, and whether it is in the loss.
+  // Gradients may go on through a module though it is frozen, and it may be in the loss.
   std::span<const bool> passes, meets;
   // The modules in the loss, and through which of these nothing goes backward.
   std::span<const std::size_t> members;
@@ -36,13 +36,13 @@ struct model_outline {
   std::size_t member_of(std::size_t module) const {
     return static_cast<std::size_t>(std::find(members.begin(), members.end(), module) - members.begin());
   }
-  // Whether who feeds it wants gradients.
+  // Says whether a module that feeds it wants gradients.
   bool feeds_back(std::size_t module) const {
     for (const edge_ends& each : edges)
       if (each.to == module && goes_back(each.from)) return true;
     return false;
   }
-  // How many copies there are of the gradients of what a module gives: one of each module that it feeds.
+  // There are so many copies of the gradients of what a module gives: one of each module that it feeds.
   index targets(std::size_t module) const {
     index count = 0;
     for (const edge_ends& each : edges) count += each.from == module ? 1 : 0;
@@ -55,13 +55,13 @@ struct model_outline {
   }
 };
 
-// What a loss does, whatever its type (model/join.hpp says what each means).
+// The table has what a loss does, whatever its type (model/join.hpp says what each means).
 template <class Context, class Numbers>
 struct loss_table {
   using master = typename Numbers::master;
   using real = typename Context::real;
   bool tells = false;
-  // Where samples have losses of their own: their sum, and nothing of what follows.
+  // Samples with losses of their own have this sum, and nothing of what follows.
   real (*sum)(Context&, matrix<master> features, matrix<master> slopes) = nullptr;
   real (*pair)(Context&, const master* w, master* g, matrix<master> a, matrix<master> b, double share,
                matrix<master> da, matrix<master> db) = nullptr;
@@ -206,8 +206,8 @@ template <class Model, class Context, class Numbers>
 inline constexpr const model_table<Context, Numbers>& table_of_model =
     detail::model_tables<Model, Context, Numbers>::all;
 
-// Where a batch's inputs lie, module after module. What passes rows on has none in the batch: how many they
-// are says the module that they enter at last.
+// A batch's inputs lie here, module after module. A module that passes rows on has none in the batch: how
+// many they are says the module that they enter at last.
 template <class Model>
 class batch_inputs {
  public:
@@ -249,7 +249,7 @@ class batch_inputs {
           fill_back(each.from, static_cast<const typename net::input*>(at_[I])->rows_that_enter(
                                    static_cast<index>(each.into)));
   }
-  // Of what passes rows on to there.
+  // Fills the inputs of modules that pass rows on to there.
   void fill_back(std::size_t from, const sequences& rows) {
     if (!is_through(from)) return;
     made_[from].seq = rows;

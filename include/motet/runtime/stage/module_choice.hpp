@@ -7,7 +7,7 @@
 
 namespace motet {
 
-// What a program leaves open about a module.
+// A choice is what a program leaves open about a module.
 struct module_choice {
   std::vector<index> layers{};  // of each stage; empty: as even as possible
   // of each stage, whether backward makes again what it needs; empty: none does

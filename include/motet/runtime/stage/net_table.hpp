@@ -13,8 +13,8 @@
 
 namespace motet {
 
-// What a net is, whatever its type: sizes, parameters, and what its input may be. One for each type, made by
-// the compiler.
+// An outline says what a net is, whatever its type: sizes, parameters, and what its input may be. The
+// compiler makes one for each type.
 struct net_outline {
   index layers = 0, width = 0, embedding = 0;
   std::vector<parameter> (*parameters_of)(std::string_view prefix, stage_range range,
@@ -28,32 +28,32 @@ struct net_outline {
                                                                   const any_group& tensor,
                                                                   const any_group& context, index most);
   make_microbatches microbatches = nullptr;
-  // Of an input of the net: its samples, whether it has no more than these and none is too long, how long one
-  // may be, and where the first number lies that is not finite (a sample, or -1).
+  // These tell of an input of the net: its samples, whether it has no more than these and none is too long,
+  // how long one may be, and where the first number lies that is not finite (a sample, or -1).
   index (*samples)(const void* input) = nullptr;
   bool (*fits)(const void* input, index samples) = nullptr;
   index (*longest)() = nullptr;
   index (*first_bad_sample)(const void* input) = nullptr;
   std::string (*unknown_tokens)(const void* input) = nullptr;  // in words; nothing where all are known
-  // Whether the last stage reads the input, too: what is asked of each row, where samples have losses.
+  // The last stage may read the input, too: what is asked of each row, where samples have losses.
   bool tail_reads_input = false;
-  // Whether it ends with rows for another module, and the width of those that it takes from one; 0: none.
+  // It may end with rows for another module, and take rows of this width from one; 0: none.
   bool gives_rows = false;
   index takes_rows = 0;
-  // How many rows it gives, and takes from one of those that feed it, before a sample of an input; none where
+  // It gives, and takes from one of those that feed it, so many rows before a sample of an input; none where
   // it does not.
   index (*rows_given)(const void* input, index sample) = nullptr;
   index (*rows_taken)(const void* input, index source, index sample) = nullptr;
 
   bool is_first(stage_range r) const { return r.first == 0; }
   bool is_last(stage_range r) const { return r.last == layers; }
-  // Whether rows come to a stage from another one, be it of another module, and go on to one, and how wide
-  // they are.
+  // Rows may come to a stage from another one, be it of another module, and go on to one; these say whether,
+  // and how wide they are.
   bool comes_in(stage_range r) const { return !is_first(r) || takes_rows > 0; }
   bool goes_out(stage_range r) const { return !is_last(r) || gives_rows; }
   index width_in(stage_range r) const { return is_first(r) ? takes_rows : width; }
   index width_out(stage_range r) const { return is_last(r) ? embedding : width; }
-  // How many there are of a microbatch. Modules that ranks share hand over rows of whole samples.
+  // A microbatch has so many of them. Modules that ranks share hand over rows of whole samples.
   index rows_out(stage_range r, const any_microbatches& parts, index m) const {
     return is_last(r) && gives_rows ? parts.whole_rows(m).rows() : parts.rows(m).rows();
   }
@@ -79,8 +79,8 @@ struct stage_ends {
   matrix<stream> copies{};
 };
 
-// What a stage's forward keeps for its backward: views of memory that is reserved elsewhere, in a type that
-// its net alone knows.
+// Kept views are what a stage's forward keeps for its backward: views of memory that is reserved elsewhere,
+// in a type that its net alone knows.
 class kept_views {
  public:
   kept_views() = default;
@@ -103,8 +103,8 @@ class kept_views {
   std::vector<word> words_;
 };
 
-// What a stage of a net does, whatever the net: the only place where the runtime meets the net's type.
-// Microbatches are those that the outline made.
+// The table has what a stage of a net does, whatever the net: the only place where the runtime meets the
+// net's type. Microbatches are those that the outline made.
 template <class Context, class Numbers>
 struct net_table {
   using ends = stage_ends<Numbers>;
@@ -126,7 +126,7 @@ struct net_table {
   bool is_last(stage_range r) const { return of->is_last(r); }
 };
 
-// What a trainer asks of a net: that ranks can hold it in stages, as towers can be held.
+// A trainer asks of a net that ranks can hold it in stages, as towers can be held.
 template <class Net>
 concept staged_net = requires {
   typename Net::input;
@@ -202,7 +202,7 @@ struct net_tables {
   static const typename Net::input& input(const any_microbatches& of, index m) {
     return static_cast<const replica_microbatches<Net>&>(of)[m];
   }
-  // With the rows that enter it, on the first stage.
+  // The first stage has the rows that enter it beside the input.
   static decltype(auto) input(const any_microbatches& of, index m, stage_range range, const ends& e) {
     if constexpr (takes_rows<Net> > 0) {
       typename Net::input with = input(of, m);

@@ -8,7 +8,7 @@
 
 namespace motet {
 
-// What a plan says of its modules beyond the order of its program.
+// The choices are what a plan says of its modules beyond the order of its program.
 inline std::vector<module_choice> choices_of(const plan& from) {
   std::vector<module_choice> all;
   for (const module_plan& each : from.modules) {

@@ -13,7 +13,7 @@
 
 namespace motet {
 
-// Where a module is measured, and how long.
+// The options say where a module is measured, and how long.
 struct profile_options {
   std::vector<std::int32_t> degrees = {1};
   std::vector<index> samples = {8, 16, 32};
@@ -23,7 +23,7 @@ struct profile_options {
 
 namespace detail {
 
-// Of this thread alone: what other programs take of its processor does not count.
+// Time of this thread alone counts, not what other programs take of its processor.
 inline double thread_seconds() {
   timespec now{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -40,7 +40,7 @@ class timed_part {
   using part = std::conditional_t<
       Which == tower_part::before, typename Net::embed,
       std::conditional_t<Which == tower_part::block, typename Net::body::block, typename Net::tail>>;
-  // What goes out: rows of the stream, or features.
+  // Rows of the stream go out, or features.
   using out_number = std::conditional_t<Which == tower_part::behind, master, stream>;
   static constexpr index width = Net::stage::width,
                          out = Which == tower_part::behind ? Net::stage::embedding : width;

@@ -49,7 +49,7 @@ struct rank_state {
     if constexpr (has_team)
       if (threads > 1 && !team_) team_ = std::make_unique<typename Context::team>(threads);
   }
-  // Between steps, for who works with what this rank has: no numbers are drawn, and temporaries are free.
+  // Others may work with what this rank has between steps: no numbers are drawn, and temporaries are free.
   Context between_steps() {
     ctx.draws = {};
     ctx.draws.dropout = false;
@@ -79,7 +79,7 @@ struct rank_state {
     }
     body(ctx, 0);
   }
-  // The same of work that may be recorded, which leaves views for each thread: body(ctx, views).
+  // Work that may be recorded leaves views for each thread: body(ctx, views).
   template <class Shape, class Body>
   void together(Shape&& shape, std::vector<kept_views>& kept, Body&& body) {
     if (threads > 1) return together([&](Context& on, int t) { body(on, kept[as_size(t)]); });

@@ -31,7 +31,7 @@ class replica_microbatches final : public any_microbatches {
   }
 
   const input& operator[](index m) const { return m == largest ? largest_ : inputs_[as_size(m)]; }
-  // The same with its data elsewhere, until the next cut().
+  // The input has its data elsewhere from here on, until the next cut().
   void move(index m, const input& to) { inputs_[as_size(m)] = to; }
   sequences whole_rows(index m) const override { return Net::rows((*this)[m]); }
   index entering(index m) const override {

@@ -34,14 +34,14 @@ class row_pieces {
   using piece = row_piece<Stage>;
   using all = std::vector<piece>;
 
-  // Of microbatch m, one of so many.
+  // The piece is of microbatch m, one of `count`.
   void add(index count, std::int32_t m, const piece& made) {
     of_microbatch_.resize(as_size(count));
     all& own = of_microbatch_[as_size(m)];
     own.push_back(made);
     most_ = std::max(most_, own.size());
   }
-  // Null: its rows stay together.
+  // The result is null where its rows stay together.
   const all* of(std::int32_t m) const {
     return of_microbatch_.empty() ? nullptr : &of_microbatch_[as_size(m)];
   }
@@ -57,14 +57,15 @@ class row_pieces {
   std::size_t most_ = 0;
 };
 
-// Of the numbers of a microbatch's rows that leave a module, those of these samples.
+// A microbatch's rows that leave a module have these numbers for these samples.
 inline interval numbers_given(const net_outline& net, const any_microbatches& parts, index m,
                               interval samples) {
   const auto before = [&](index sample) { return net.rows_given(parts.whole(), sample) * net.embedding; };
   const index first = before(parts.mine(m).begin);
   return {before(samples.begin) - first, before(samples.end) - first};
 }
-// The same of those that enter it by one edge: a module's rows lie behind those of the modules before it.
+// Rows that enter it by one edge have these numbers: a module's rows lie behind those of the modules before
+// it.
 inline interval numbers_taken(const net_outline& net, const any_microbatches& parts, index m,
                               interval samples, index door) {
   const interval all = parts.mine(m);

@@ -9,9 +9,9 @@
 
 namespace motet {
 
-// Which ranks compute a stage together and which sum its gradients, for all stages of a program: lists of
-// members, made alike on every rank. The ranks that hold a stage of a replica are its context parts, and
-// within each of these its tensor parts.
+// Some ranks compute a stage together and some sum its gradients, for all stages of a program: these are
+// lists of members, made alike on every rank. The ranks that hold a stage of a replica are its context parts,
+// and within each of these its tensor parts.
 class stage_groups {
  public:
   // Places in the lists below; -1: the rank is alone.
@@ -31,7 +31,7 @@ class stage_groups {
     for (const voice& each : of.voices) {
       for (std::int32_t s = 0; s < each.stages; ++s) {
         for (int kind = 0; kind < 4; ++kind) {
-          // What tensor does not cut is nothing apart where it cuts nothing.
+          // Elements that tensor does not cut are nothing apart where it cuts nothing.
           if ((kind >= cut && !each.updates()) || (kind == shared && tensor_of(each) == 1)) continue;
           const auto [at, made] =
               known.try_emplace(key_of(each, s, kind), static_cast<std::int32_t>(members.size()));
@@ -68,7 +68,7 @@ class stage_groups {
 
   std::int32_t tensor_of(const voice& sings) const { return tensor_[as_size(sings.module)]; }
   std::int32_t context_of(const voice& sings) const { return sings.shards / tensor_of(sings); }
-  // Where a voice stands among the shards of its replica.
+  // A voice stands here among the shards of its replica.
   std::int32_t tensor_member(const voice& sings) const { return sings.shard % tensor_of(sings); }
   std::int32_t context_member(const voice& sings) const { return sings.shard / tensor_of(sings); }
 
@@ -76,7 +76,7 @@ class stage_groups {
   enum kinds : int { tensor, context, cut, shared };
   using group_key = std::array<std::int32_t, 5>;
 
-  // What the members of a group have in common.
+  // The members of a group have this in common.
   group_key key_of(const voice& each, std::int32_t stage, int kind) const {
     const std::int32_t t = tensor_member(each), c = context_member(each);
     switch (kind) {

@@ -9,7 +9,7 @@
 
 namespace motet {
 
-// Where a stage stands in a program, and what the program asks of it.
+// The position says where a stage stands in a program, and what the program asks of it.
 struct stage_position {
   const char* name = "";  // of its module
   std::int32_t rank = 0;
@@ -83,8 +83,8 @@ void add_gradients(Context& ctx, const stage_position& at, const stage_ends<Numb
   synchronize(ctx);
 }
 
-// What backward needs of a microbatch, made again from the rows that came in; those that go out are made too,
-// and dropped.
+// Makes again what backward needs of a microbatch, from the rows that came in; those that go out are made
+// too, and dropped.
 template <class Context, class Numbers>
 void remake(Context& ctx, const net_table<Context, Numbers>& net, stage_range range, weights<Numbers> w,
             const any_microbatches& parts, index m, stage_ends<Numbers> ends, kept_views& kept) {
@@ -109,7 +109,7 @@ void run_backward(Context& ctx, const net_table<Context, Numbers>& net, const st
   else net.backward(ctx, at.range, w, parts, m, ends, kept, g);
 }
 
-// What the matrices of these runs take while Muon moves them, one after the other.
+// The matrices of these runs take this while Muon moves them, one after the other.
 template <class Context, class Master>
 stage_needs update_needs(std::span<const parameter_run> runs, int threads) {
   stage_needs found;
@@ -126,7 +126,7 @@ stage_needs update_needs(std::span<const parameter_run> runs, int threads) {
   return found;
 }
 
-// Counted by dry runs of every operation over the largest microbatch, for each of so many threads, as shares
+// Dry runs of every operation over the largest microbatch count it, for each of so many threads, as shares
 // are not always equal; with linear layers in fp8, where the context has that.
 template <class Context, class Numbers>
 stage_needs measure_stage(const net_table<Context, Numbers>& net, const stage_position& at,
@@ -138,7 +138,8 @@ stage_needs measure_stage(const net_table<Context, Numbers>& net, const stage_po
 
   stage_needs found;
   const auto widest = [](index& most, index value) { most = value > most ? value : most; };
-  // What `body` leaves in memory, which begins as it was left before; the same on all threads.
+  // Runs `body` and returns what it leaves in memory, which begins as it was left before; the same on all
+  // threads.
   const auto dry = [&](const arena& before, auto&& body) {
     arena left;
     for (int t = 0; t < threads; ++t) {
@@ -156,7 +157,7 @@ stage_needs measure_stage(const net_table<Context, Numbers>& net, const stage_po
 
   const index of_parameters = at.parameters * static_cast<index>(sizeof(master));
   found.own.weights = of_parameters;
-  // Where products keep copies in their own precision, these are there too.
+  // Copies that products keep in their own precision are there too.
   using value = typename Numbers::value;
   if constexpr (requires(const Context& ctx) { weight_copy_bytes<value, master>(ctx, index{0}); })
     found.own.weights +=

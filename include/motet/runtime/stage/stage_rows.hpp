@@ -33,12 +33,12 @@ class stage_rows {
     pieces_[behind ? 1 : 0].add(parts_.count(), m, made);
   }
 
-  // Whether rows come from a stage before and go on to one behind, be they of other modules, and whether
-  // gradients go back there.
+  // Rows may come from a stage before and go on to one behind, be they of other modules, and gradients may go
+  // back there.
   bool comes_in() const { return net_.comes_in(at_.range); }
   bool goes_out() const { return net_.goes_out(at_.range); }
   bool goes_back() const { return !net_.is_first(at_.range) || (comes_in() && at_.feeds_back); }
-  // Of a microbatch.
+  // A microbatch has so many rows at either end.
   index in(index m) const { return net_.rows_in(at_.range, parts_, m); }
   index out(index m) const { return net_.rows_out(at_.range, parts_, m); }
 
@@ -63,7 +63,7 @@ class stage_rows {
     for (auto& each : in_) each.begin_step();
   }
 
-  // What came.
+  // These rows came.
   matrix<const stream> incoming(int kind, std::int32_t m) const {
     stream* const data = in_[kind].of(m);
     if constexpr (receives_ahead)
@@ -80,8 +80,8 @@ class stage_rows {
       if (pieces_[comes_at(kind)].of(m) == nullptr) home_.end->freed(in_[kind].of(m));
     in_[kind].give(m);
   }
-  // Where the outgoing rows of microbatch m go: to the neighbour here, or to a buffer that messages empty.
-  // False: none is free.
+  // The outgoing rows of microbatch m go to the neighbour here, or to a buffer that messages empty. The
+  // result is false where none is free.
   bool outgoing(int kind, std::int32_t m, matrix<stream>& to) {
     stage_rows* const neighbour = kind == 2 ? before_ : after_;
     const auto* const pieces = pieces_[goes_at(kind)].of(m);
@@ -92,7 +92,8 @@ class stage_rows {
     to = rows_between(data, m, kind == 2);
     return true;
   }
-  // What the operation that runs made for stages here, on each thread behind it; and once, when all are done.
+  // Hands over what the operation that runs made for stages here, on each thread behind it; handed_over()
+  // comes once, when all are done.
   void hand_over(Context& ctx) const {
     if (handed_.empty()) return;
     synchronize(ctx);
@@ -120,8 +121,8 @@ class stage_rows {
   }
 
  private:
-  // Where a rank only begins what it does, rows may come beside its computations: await() and freed() tell
-  // when they are read.
+  // Rows may come beside a rank's computations where it only begins these: await() and freed() tell when they
+  // are read.
   static constexpr bool receives_ahead = requires(Endpoint& end, std::byte* to) {
     end.receive_ahead(0, 0, to, index{0});
     end.await(to);
@@ -153,7 +154,7 @@ class stage_rows {
   // Rows and gradients come at one end and go at the other: behind, where this says 1.
   static constexpr int goes_at(int kind) { return kind == 2 ? 0 : 1; }
   static constexpr int comes_at(int kind) { return kind == 2 ? 1 : 0; }
-  // Of the numbers of a microbatch's rows, or of their gradients, those of a piece. Each module that was fed
+  // A piece has these of the numbers of a microbatch's rows, or of their gradients. Each module that was fed
   // has a copy of its own of the gradients that come back.
   interval numbers(int kind, bool behind, std::int32_t m, interval samples, index door) const {
     if (!behind) return numbers_taken(net_, parts_, m, samples, door);
@@ -162,8 +163,8 @@ class stage_rows {
     return {copy + own.begin, copy + own.end};
   }
 
-  // Where the outgoing rows of a microbatch in pieces go: to the one stage here that takes them, or to a
-  // buffer, from which messages take them and stages here are handed theirs.
+  // The outgoing rows of a microbatch in pieces go to the one stage here that takes them, or to a buffer,
+  // from which messages take them and stages here are handed theirs.
   stream* outgoing_pieces(int kind, std::int32_t m, const typename row_pieces<stage_rows>::all& all) {
     std::size_t sent = 0, here = 0;
     const auto is_taken = [&](const row_piece<stage_rows>& each) { return kind != 2 || each.learns; };

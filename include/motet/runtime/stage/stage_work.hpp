@@ -7,12 +7,12 @@
 
 namespace motet {
 
-// What a rank does and moves for one microbatch at one stage, found without computing.
+// The work is what a rank does and moves for one microbatch at one stage, found without computing.
 struct stage_work {
   double forward = 0, backward_input = 0, backward_weight = 0;  // FLOPs
   // of the rows that go on behind the stage, and of the gradients that go back before it
   double boundary_bytes = 0, returned_bytes = 0;
-  // About what comes from the other ranks that hold the stage: rows gathered, summed and exchanged.
+  // About so much comes from the other ranks that hold the stage: rows gathered, summed and exchanged.
   double forward_group_bytes = 0, backward_group_bytes = 0;
 };
 
@@ -37,8 +37,8 @@ double bytes_of_group(const Profile& costs, const spread_seat& at) {
 
 }  // namespace detail
 
-// Counted by dry runs over the largest microbatch. A backward that makes again what it needs has the forward
-// in its input part.
+// Dry runs over the largest microbatch count it. A backward that makes again what it needs has the forward in
+// its input part.
 template <class Context, class Numbers>
 stage_work work_of_stage(const net_table<Context, Numbers>& net, const stage_position& at,
                          const any_microbatches& parts, const spread_seat& seat = {}) {

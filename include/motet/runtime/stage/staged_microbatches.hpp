@@ -37,7 +37,7 @@ class staged_microbatches {
     if (next_) next_->split(to);
     next_is_ = where::nowhere;
   }
-  // After cut(), which finds them in the host's memory.
+  // This follows cut(), which finds them in the host's memory.
   void stage(Context& ctx, any_microbatches& of) {
     const bool there = next_is_ == where::device && of.same_input(*next_);
     if (next_is_ == where::device) next_is_ = where::nowhere;
@@ -64,7 +64,7 @@ class staged_microbatches {
     }
   };
   static byte_mover bringer(Context& ctx) { return {&ctx, &bringing::run}; }
-  // From the second room to the first, whatever the host's address.
+  // Moves inputs from the second room to the first, whatever the host's address.
   byte_mover mover(Context& ctx) {
     moving_ = &ctx;
     return {this, [](void* self, const std::byte*, std::byte* to, index bytes) {

@@ -35,7 +35,7 @@ class boundary_pool {
     turn_of_.assign(as_size(microbatches), 0);
     for (index k = 0; k < turns.size(); ++k) turn_of_[as_size(turns[k])] = k;
   }
-  // Between steps all are free.
+  // All are free between steps.
   void begin_step() {
     std::fill(freed_.begin(), freed_.end(), 0);
     gives_ = 0;
@@ -118,7 +118,7 @@ class boundary_ring {
       return;
     }
   }
-  // Between steps every message was taken, and tags begin again.
+  // Every message was taken between steps, and tags begin again.
   void clear() {
     for (entry& each : entries_) {
       each.microbatch = -1;

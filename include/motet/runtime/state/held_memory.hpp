@@ -13,7 +13,7 @@ namespace motet {
 template <class Context, class T>
 using buffer_for = typename Context::template buffer<T>;
 
-// Whether the host may touch it.
+// Says whether the host may touch it.
 template <class Context>
 inline constexpr bool works_on_host = std::is_same_v<buffer_for<Context, std::byte>, buffer<std::byte>>;
 
@@ -22,7 +22,7 @@ template <class T>
 T* nowhere() {
   return reinterpret_cast<T*>(std::uintptr_t{4096});
 }
-// What one thread of a team sees in a dry run; fp8: see rank_state.
+// One thread of a team sees this in a dry run; fp8: see rank_state.
 template <class Context>
 Context dry_context(int thread, int threads, bool fp8 = false) {
   Context ctx;

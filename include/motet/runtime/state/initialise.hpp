@@ -61,8 +61,8 @@ void initialise(std::span<const parameter> parameters, std::uint64_t seed, Maste
     });
 }
 
-// The same bits, where a context works: by all its threads, or by a GPU. All of a team call it, and see the
-// numbers when all have returned.
+// Makes the same bits where a context works: by all its threads, or by a GPU. All of a team call it, and see
+// the numbers when all have returned.
 template <class Context, class Master>
 void initialise(Context& ctx, std::span<const parameter> parameters, std::uint64_t seed, Master* data,
                 index size) {

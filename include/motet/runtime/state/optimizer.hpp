@@ -33,13 +33,13 @@ struct optimizer_settings {
   double momentum = 0.95;  // of the matrices that Muon moves
 };
 
-// How a run learns: what moves its weights, and the decay of the moving average that follows them; 0: none.
+// A run learns by an optimizer that moves its weights; a moving average with this decay follows them; 0:
+// none.
 struct learning {
   optimizer_settings optimizer{};
   double ema = 0;
 };
 
-// How fast a module learns.
 struct module_pace {
   double rate = 1;                          // share of the step's, or of what its own schedule says
   std::optional<double> decay{};            // of weights, in place of the optimizer's
@@ -47,7 +47,7 @@ struct module_pace {
   double layers = 1;                        // the rate of a block, as a share of that of the block above it
 };
 
-// Whether Muon moves it: a matrix of a block. Embeddings, heads, biases and gains are AdamW's.
+// Says whether Muon moves it: a matrix of a block. Embeddings, heads, biases and gains are AdamW's.
 inline bool moves_as_matrix(const parameter& of, optimizer_kind by) {
   return by == optimizer_kind::muon && of.block >= 0 && !of.vector && of.decay && of.rows > of.stacked &&
          of.width > 1;
@@ -94,7 +94,7 @@ inline std::vector<parameter_run> update_runs(std::span<const parameter> paramet
   return runs;
 }
 
-// Whether a context has operations for matrices that Muon moves.
+// A context has operations for matrices that Muon moves.
 template <class Context, class Master>
 concept moves_matrices =
     requires(Context& ctx, std::span<const matrix_run<Master>> runs) { muon(ctx, runs, update_step{}); };

@@ -7,7 +7,7 @@
 
 namespace motet {
 
-// What a stage keeps on its rank, in bytes.
+// Stage memory is what a stage keeps on its rank, in bytes.
 struct stage_memory {
   index weights = 0, gradients = 0, optimizer = 0;
   index averages = 0;    // of weights, where they are followed
@@ -21,7 +21,7 @@ struct stage_memory {
   }
 };
 
-// What a rank holds, in bytes, before anything is allocated.
+// Rank memory is what a rank holds, in bytes, before anything is allocated.
 struct rank_memory {
   stage_memory stages;
   // of the whole step, their gradients, what a join gathers, and the numbers of the loss

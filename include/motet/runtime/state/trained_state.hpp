@@ -7,7 +7,7 @@
 
 namespace motet {
 
-// What a step found.
+// A result is what a step found.
 struct step_result {
   double loss = 0;
   double gradient_norm = 0;  // before clipping
@@ -15,9 +15,9 @@ struct step_result {
   double seconds = 0;
 };
 
-// What training makes, in the model's flat order, whatever made it. The moments and averages are of what
-// learns, which comes first; an optimizer without a second moment leaves it empty, and so does a run without
-// averages.
+// The state is what training makes, in the model's flat order, whatever made it. The moments and averages are
+// of what learns, which comes first; an optimizer without a second moment leaves it empty, and so does a run
+// without averages.
 template <class Master>
 struct flat_state {
   std::vector<Master> weights, first, second;

@@ -16,7 +16,7 @@ struct bad_tensor {
   index tensors = 0;
 };
 
-// Over named tensors of a flat buffer, those that start below `end`.
+// Looks over named tensors of a flat buffer, those that start below `end`.
 template <class T>
 bad_tensor first_bad_tensor(std::span<const parameter> parameters, const T* data, index end) {
   bad_tensor found;
@@ -33,7 +33,7 @@ bad_tensor first_bad_tensor(std::span<const parameter> parameters, const T* data
   return found;
 }
 
-// Of each module's input the first sample with a number that is not finite; -1: none.
+// Each module's input has this first sample with a number that is not finite; -1: none.
 inline std::vector<index> bad_samples_of(const model_outline& model, std::span<const void* const> inputs) {
   std::vector<index> found;
   for (std::size_t k = 0; k < model.size(); ++k) found.push_back(model.nets[k]->first_bad_sample(inputs[k]));

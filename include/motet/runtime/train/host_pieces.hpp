@@ -9,7 +9,7 @@
 namespace motet {
 
 // Parameters that ranks hold, where the host may read and write their numbers: those themselves, or copies of
-// them. For moments between steps.
+// them. They live for moments between steps.
 template <class Context, class Master>
 class host_pieces {
  public:
@@ -26,7 +26,7 @@ class host_pieces {
   }
   std::span<const parameter_piece<Master>> all() const { return pieces_; }
   std::int32_t rank(std::size_t piece) const { return ranks_[piece]; }
-  // What was written to them is where they are held.
+  // Brings what was written to them where they are held.
   void write_back() {
     for (const copy& each : copies_) {
       const auto count = static_cast<index>(each.numbers.size());

@@ -85,7 +85,7 @@ class model_trainer {
     ends_.clear();
   }
 
-  // What each rank that lives here will hold; prepare() takes exactly that.
+  // Each rank that lives here will hold this; prepare() takes exactly that.
   std::vector<rank_memory> forecast() const { return placed_.forecast(); }
   // Takes all memory, draws the weights and makes the threads.
   void prepare() {
@@ -176,7 +176,7 @@ class model_trainer {
                ? placed_.find_whole(module)
                : typename placed_type::whole_module{};
   }
-  // What a rank that lives here computes with, for others between steps.
+  // Others compute between steps with what a rank that lives here has.
   typename Device::context between_steps(std::int32_t rank) const {
     return placed_.home(rank).between_steps();
   }
@@ -189,7 +189,7 @@ class model_trainer {
   void clear_costs() {
     for (const std::int32_t rank : ranks_.local_ranks()) placed_.home(rank).costs.clear();
   }
-  // Where a module begins in the model's flat order.
+  // A module begins here in the model's flat order.
   index offset_of(std::size_t module) const {
     const auto& of = *model_.nets[module];
     return offsets_.at(of.parameters_of(model_.names[module], {0, of.layers}, {}).front().name);
@@ -198,7 +198,7 @@ class model_trainer {
   std::vector<index> used_of_slots() const { return placed_.used_of_slots(); }
   // Samples that each replica of a module has of a group in the next step.
   const list<index>& shares(index module) const { return shares_.of(module); }
-  // Between steps, by all processes alike. Loss and weights do not depend on it.
+  // All processes call this alike, between steps. Loss and weights do not depend on it.
   void set_shares(index module, const list<index>& to) {
     if (!prepared_) fail(bad_training_option, "set_shares() before prepare()");
     if (!model_.edges.empty())
@@ -217,8 +217,8 @@ class model_trainer {
     return found;
   }
 
-  // All in the model's flat order, between steps; gradients where steps do not update. On every rank, and
-  // called by all.
+  // All is in the model's flat order, between steps; gradients where steps do not update. Every rank gets it,
+  // and all call.
   std::vector<master> weights() {
     return gathered(model_.parameter_size,
                     [](const piece_type& piece, index at) { return piece.weights + at; });
@@ -260,7 +260,7 @@ class model_trainer {
     if (has_averages()) all.average = moments(&piece_type::average);
     return all;
   }
-  // What another run left, by whatever program; after prepare().
+  // Takes what another run left, by whatever program; after prepare().
   void set_state(const flat_state<master>& from) {
     set_weights(from.weights);
     const auto set = [&](std::span<const master> flat, master* piece_type::*what,
@@ -418,7 +418,7 @@ class model_trainer {
   bool begun_ = false;
 };
 
-// The same for a model by its type.
+// This trainer knows its model by type.
 template <class Model, class Device, class Numbers, class Host>
 class pipeline_trainer : public model_trainer<Device, Numbers, Host> {
  public:

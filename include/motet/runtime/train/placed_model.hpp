@@ -12,10 +12,9 @@
 
 namespace motet {
 
-// How each rank computes.
 struct rank_options {
   int threads = 1;  // where threads of the host compute
-  // Where operations do not reach the host's memory: room for the inputs of a second step.
+  // Where operations do not reach the host's memory, there is room for the inputs of a second step.
   bool ahead = false;
   bool fp8 = false;  // linear layers in fp8 where they would be in bf16, on GPUs that have it
 };
@@ -33,7 +32,7 @@ class placed_model {
   using piece_type = parameter_piece<master>;
   using reduction_type = gradient_reduction<master, Group, Context>;
   using ring_type = gradient_ring<master, Group, Context>;
-  // Who sums the gradients of a stage over ranks; neither where it is alone.
+  // One of these sums the gradients of a stage over ranks; neither where it is alone.
   struct stage_sums {
     reduction_type* reduction = nullptr;
     ring_type* ring = nullptr;
@@ -92,7 +91,7 @@ class placed_model {
         points_[as_size(r)] = std::make_unique<point_type>(model_, home(r), layout_, groups_);
   }
 
-  // What each rank that lives here will hold; prepare() takes exactly that.
+  // Each rank that lives here will hold this; prepare() takes exactly that.
   std::vector<rank_memory> forecast() const {
     std::vector<rank_memory> found(homes_.size());
     const auto cover = [](rank_memory& own, const auto& needs) {
@@ -132,9 +131,9 @@ class placed_model {
     each_staged([](std::int32_t, std::int32_t, const auto& parts, auto& staged) { staged.prepare(parts); });
     connect();
   }
-  // Of each module how its samples are cut.
+  // Each module has its samples cut so.
   const list<sample_split>& splits() const { return splits_; }
-  // From the next cut() on. Between steps; on every rank the same.
+  // The next cut() does so, and all after it. This is called between steps, on every rank the same.
   void split(const list<sample_split>& to) {
     splits_ = to;
     for (auto& each : voices_)
@@ -195,7 +194,7 @@ class placed_model {
     }
   }
 
-  // What an instruction does; nothing for an update, or for what is not run here.
+  // An instruction does this; nothing for an update, or for what is not run here.
   action action_of(std::int32_t number) {
     const instruction& it = of().instructions[number];
     if (it.what == op::join) return points_[as_size(of().rank_of(number))]->join_action();
@@ -259,7 +258,7 @@ class placed_model {
                          model_.of->names[each.to], " has places for ", wanted}));
       }
   }
-  // On the rank's own thread.
+  // The rank calls this on its own thread.
   template <class Draws>
   void begin_step(std::int32_t rank, const Draws& draws, bool zero_gradients) {
     home(rank).ctx.draws = draws;
@@ -275,13 +274,13 @@ class placed_model {
     });
     if (auto& own = points_[as_size(rank)]) own->begin_step();
   }
-  // Of a step without updates; others begin their sums themselves.
+  // A step without updates begins its sums here; others begin them themselves.
   void begin_sums(std::int32_t rank) {
     each_stage([&](auto& each) {
       if (each.stage->at().rank == rank) each.begin_sums();
     });
   }
-  // Of the step that ended, the part of the ranks that live here.
+  // The loss of the step that ended is the part of the ranks that live here.
   double loss() const {
     double sum = 0;
     for (std::size_t r = 0; r < points_.size(); ++r)

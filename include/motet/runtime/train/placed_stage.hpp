@@ -55,7 +55,7 @@ struct placed_stage {
     take(whole_share(at.parameters));
     at.sums_each = false;
     if (!sings.updates()) {
-      // Of equal copies the first one counts.
+      // The first of equal copies counts.
       share = {};
       runs.clear();
       for (const parameter& each : parameters)
@@ -78,7 +78,7 @@ struct placed_stage {
     else reduction = std::make_unique<reduction_type>(std::move(planned), groups[2], groups[3]);
   }
 
-  // What sums take besides the stage's own memory.
+  // Sums take this besides the stage's own memory.
   index sums_bytes() const {
     return (reduction ? reduction->packing_bytes() : 0) + (ring ? ring->gradient_bytes() : 0);
   }

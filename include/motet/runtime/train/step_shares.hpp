@@ -24,7 +24,7 @@ class step_shares {
         balancer_(places_of(of), splits, how),
         seconds_(how.every > 0 ? static_cast<std::size_t>(of.places.size()) : 0, 0.0) {}
 
-  // Where players add the seconds of each place; null: shares do not move by themselves.
+  // Players add the seconds of each place here; null: shares do not move by themselves.
   double* clock() { return how_.every > 0 ? seconds_.data() : nullptr; }
   const list<sample_split>& splits() const { return balancer_.splits(); }
   // Samples that each replica has of a group.
@@ -34,7 +34,8 @@ class step_shares {
     return balancer_.shares(module);
   }
 
-  // After each step. Whether shares are others from now on: the same on all ranks.
+  // This is called after each step. The result says whether shares are others from now on: the same on all
+  // ranks.
   template <class Ranks>
   bool end_step(Ranks& ranks) {
     if (how_.every == 0 || ++clocked_ < how_.every) return false;
@@ -44,7 +45,7 @@ class step_shares {
     forget();
     return balancer_.move();
   }
-  // By hand, on all ranks alike.
+  // A user sets shares by hand, on all ranks alike.
   void set(index module, const list<index>& to) {
     of(module);
     forget();
@@ -59,7 +60,7 @@ class step_shares {
                                   " samples of a group, each has " + std::to_string(within.least) + " to " +
                                   std::to_string(within.most) + " of them (by resplit.most)");
   }
-  // Of steps that are not measured to their end.
+  // Drops the seconds of steps that are not measured to their end.
   void forget() {
     std::fill(seconds_.begin(), seconds_.end(), 0.0);
     clocked_ = 0;

@@ -6,11 +6,11 @@
 
 namespace motet {
 
-// How many boundary buffers each stage of a program needs: rows that came in and are still read, and rows
-// that wait to be taken by another rank. With so many the program runs to its end whatever the speed of its
-// ranks: that is played, not guessed.
+// The counts say how many boundary buffers each stage of a program needs: for rows that came in and are still
+// read, and for rows that wait to be taken by another rank. With so many the program runs to its end whatever
+// the speed of its ranks: that is played, not guessed.
 struct buffer_counts {
-  // Of each place; by kind of message: 0 first forwards, 1 replays, 2 backward.
+  // Each place has counts by kind of message: 0 first forwards, 1 replays, 2 backward.
   list<std::int32_t> in[3];
   list<std::int32_t> out[3];
   // Rows of a place that come from several ranks may overtake each other: these are its microbatches in the
@@ -147,11 +147,11 @@ class buffer_counter {
       }
     }
   }
-  // What leaves is written to one of `size` buffers in turn, once the message before it in that buffer was
-  // taken.
+  // Rows that leave are written to one of `size` buffers in turn, once the message before them in that buffer
+  // was taken.
   constexpr bool rings(buffer_counts& found, list<wait>& waits, std::int32_t size) const {
     bool whole = true;
-    // Of each place, for each buffer in turn, the receives that take what lies there: from the begin of one
+    // Each place has, for each buffer in turn, the receives that take what lies there: from the begin of one
     // to that of the next.
     struct uses {
       list<std::int32_t> begins, receives;

@@ -46,7 +46,7 @@ inline std::string detail_of(const program& of, const finding& found) {
   if (found.why != reason::deadlock && found.other >= 0) text += "; see " + locate(of, found.other);
   return text;
 }
-// With the ranks of a deadlock, each and for whom it waits.
+// Names the ranks of a deadlock, each and for whom it waits.
 inline std::string cycle_of(const program& of, const check_result& result) {
   std::string text;
   for (const blocked& each : result.cycle)
@@ -54,7 +54,7 @@ inline std::string cycle_of(const program& of, const check_result& result) {
   return text;
 }
 
-// What a finding says, in one sentence; empty when nothing was found.
+// Says a finding in one sentence; empty when nothing was found.
 inline std::string explain(const program& of, const finding& found) {
   if (found.ok()) return {};
   const message& row = *found.why;
@@ -74,7 +74,8 @@ inline std::string explain(const program& of, const check_result& result) {
 //   std::string why_not(const program& steps) { return explain(steps, check(steps)); }
 void require_legal(const program& of, delivery how = delivery::rendezvous);
 
-// The buffers that each stage needs; a program for which no number is enough is refused as by require_legal().
+// The buffers that each stage needs; a program for which no number is enough is refused as by
+// require_legal().
 buffer_counts require_buffers(const program& of);
 
 #if !defined(MOTET_COMPILED_RANKS)

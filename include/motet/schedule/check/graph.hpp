@@ -6,12 +6,13 @@
 
 namespace motet {
 
-// How a message gets across. Rendezvous: a send and its receive take place together, so a send can block.
-// Buffered: a send is done at once.
+// A message gets across by a rendezvous, where a send and its receive take place together, so that a send can
+// block; or it is buffered, and a send is done at once.
 enum class delivery : std::uint8_t { buffered, rendezvous };
 
-// Who waits for whom. An instruction waits for the one before it in its lane, for others of its rank or, to
-// receive what was buffered, for the send, and, where it has a meeting, for all who take part.
+// The graph knows who waits for whom. An instruction waits for the one before it in its lane, for others of
+// its rank or, to receive what was buffered, for the send, and, where it has a meeting, for all who take
+// part.
 struct program_graph {
   list<std::int32_t> wait_starts;     // of each instruction in waits, and the end
   list<std::int32_t> waits;           // -1: for nothing
@@ -101,7 +102,7 @@ constexpr finding put_meetings(const program& from, program_graph& to) {
   return {};
 }
 
-// The lists of all ranks, sorted into lanes.
+// Sorts the lists of all ranks into lanes.
 constexpr void put_lanes(const program& from, program_graph& to) {
   list<std::int32_t> counts(256, 0);
   to.order.resize(from.instructions.size(), 0);

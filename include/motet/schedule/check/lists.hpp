@@ -74,7 +74,7 @@ class list_reader {
   constexpr void refuse(broken_rule why, std::int32_t other = -1, index got = 0, index wanted = 0) {
     found_ = {why, rank_, at_, other, got, wanted};
   }
-  // What came from there; -1: it did not come.
+  // The instruction needs what came from there; -1: it did not come.
   constexpr void need(std::int32_t source) {
     if (!found_.ok()) return;
     if (source < 0) return refuse(reason::needs_message);
@@ -139,7 +139,7 @@ class list_reader {
     }
     if (of.learns) count(it, of, stage);
   }
-  // What overlaps are computations of one lane; wait_for() looks whether they need each other.
+  // Only computations of one lane may overlap; wait_for() looks whether they need each other.
   constexpr void pair(const instruction& it) {
     const bool last = at_ + 1 == from_.starts[rank_ + 1];
     if (!is_compute(it.what) || it.what == op::join ||
@@ -207,8 +207,8 @@ class list_reader {
     wait_for(own.offloaded);
     once(own.fetched);
   }
-  // How many microbatches the stage keeps. What takes a slot waits for what left one; what overlaps takes its
-  // slots before it leaves any.
+  // Counts the microbatches that the stage keeps. An instruction that takes a slot waits for one that left
+  // it; a pair that overlaps takes its slots before it leaves any.
   constexpr void count(const instruction& it, const voice& of, stage_state& stage) {
     const std::int32_t slots = from_.slots[of.first_place + it.stage];
     if (live_change(it.what) > 0) {
@@ -268,7 +268,7 @@ class list_reader {
     if (peer == rank_ || peer != it.peer) return refuse(reason::unmatched, -1, it.peer, peer);
     if (!sends) {
       to_.waits.push(-1);  // for the send, which may not be known yet
-      // What came after its use would be lost.
+      // Rows that came after their use would be lost.
       std::int32_t& received = received_[kind][message(kind, it, it.part)];
       if (kind == 2 ? own.gave_input >= 0 : kind == 1 ? own.kept >= 0 : own.ran >= 0)
         return refuse(received >= 0 ? reason::repeated : reason::needs_message, received);
@@ -294,7 +294,7 @@ class list_reader {
     }
     if (it.what == op::release_parameters) {
       if (stage.released >= 0) return refuse(reason::repeated, stage.released);
-      // For all that used them.
+      // It waits for all that used them.
       for (std::int32_t i = at_ - 1; i >= from_.starts[rank_] && i != stage.gathered; --i) {
         const instruction& used = from_.instructions[i];
         if (is_compute(used.what) && used.what != op::join && used.voice == it.voice &&

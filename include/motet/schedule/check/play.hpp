@@ -5,7 +5,7 @@
 
 namespace motet {
 
-// What a clock of play() is asked. One without time:
+// play() asks this of a clock. One without time:
 struct no_clock {
   // that instruction i is served in the order of time; of a rendezvous, both ends
   constexpr bool shares(std::int32_t) const { return false; }

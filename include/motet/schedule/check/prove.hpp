@@ -9,7 +9,7 @@ namespace motet {
 
 namespace detail {
 
-// What has happened to one microbatch at one stage.
+// These have happened to one microbatch at one stage.
 enum cell_state : index { ran = 1, kept = 2, kept_nothing = 4, gave_input = 8, gave_weight = 16 };
 
 // Plays a score without time: every rank in its order, a cue as soon as what it needs from other ranks is
@@ -33,7 +33,7 @@ class rehearsal {
   }
 
  private:
-  // What a rank waits for: a cell of another, or one of these.
+  // A rank waits for a cell of another, or for one of these.
   static constexpr index nothing = -1, a_join = -2;
   enum class outcome : std::uint8_t { go_on, complete, wait, wrong };
 
@@ -213,7 +213,7 @@ class rehearsal {
     broken_ = {why, r, i - begins_[r], what};
   }
 
-  // What overlaps starts together, so all that each needs must be there before the first.
+  // Cues that overlap start together, so all that each needs must be there before the first.
   constexpr index overlap(index r, index i, index end, index& pair_end) {
     const index begin = i;
     const auto wrong = [&] {
@@ -234,7 +234,7 @@ class rehearsal {
       }
       const index count = count_[each.voice],
                   cell = first_[each.voice] + each.stage * count + each.microbatch;
-      // What another rank still has to do, or this one, which cannot be.
+      // Another rank still has to do this, or this one, which cannot be.
       index missing = nothing;
       bool here = false;
       const auto needs = [&](const cell_seat& at, index wanted) {

@@ -7,7 +7,7 @@
 
 namespace motet {
 
-// What is wrong with a program, and where.
+// A finding says what is wrong with a program, and where.
 struct finding {
   broken_rule why = reason::none;
   std::int32_t rank = -1;

@@ -209,7 +209,7 @@ constexpr program compile(const score& from, compile_config config = {}) {
     carrier.begin_rank();
     const std::int32_t end = from.end_of(rank);
     for (std::int32_t i = from.begin_of(rank); i < end;) {
-      // What overlaps runs as one: all receives before, all sends behind.
+      // Cues that overlap run as one: all receives before, all sends behind.
       std::int32_t last = i;
       while (last + 1 < end && from[last].paired) ++last;
       for (std::int32_t c = i; c <= last; ++c) carrier.before(from[c], rank);

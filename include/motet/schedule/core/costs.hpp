@@ -43,7 +43,7 @@ struct network {
   }
 };
 
-// What the instructions of a program take.
+// The table has what the instructions of a program take.
 struct cost_table {
   list<stage_cost> stages;  // of each of the program's places
   // of each (stage, microbatch) cell; empty: 1 for all. For microbatches of unequal size
@@ -87,11 +87,11 @@ struct cost_table {
     const double times = factor(sings, it);
     return (it.what == op::send_backward ? own.backward_bytes : own.forward_bytes) * times;
   }
-  // How much larger than usual its microbatch is.
+  // Its microbatch is so many times as large as usual.
   constexpr double factor(const voice& sings, const instruction& it) const {
     return scale.empty() ? 1 : scale[sings.cell(it.stage, it.microbatch)];
   }
-  // How much longer than usual instruction i takes.
+  // Instruction i takes so many times as long as usual.
   constexpr double stretch(std::int32_t i) const {
     return jitter > 0 ? 1 + jitter * detail::chance(seed, static_cast<std::uint64_t>(i)) : 1;
   }
@@ -100,7 +100,7 @@ struct cost_table {
   }
 };
 
-// The same numbers for every device of a voice, divided evenly over its chunks.
+// Every device of a voice has the same numbers, divided evenly over its chunks.
 constexpr cost_table even_costs(const program& of, const stage_cost& device, double join = 0) {
   cost_table made;
   for (const voice& each : of.voices) {

@@ -45,7 +45,7 @@ class cell_links {
     cell_seat at;
     std::int32_t part = 0;  // of the other's rows
   };
-  // Of each microbatch of each voice those at the other ends.
+  // Each microbatch of each voice has those at the other ends.
   struct ends {
     list<index> begin;
     list<entry> entries;
@@ -101,13 +101,13 @@ class cell_links {
     if (stage + 1 < (*voices_)[v].stages) visit(cell_seat{v, stage + 1, m}, 0, 0);
     else if (has_feeds()) next_.each(microbatch(v, m), visit);
   }
-  // The same of each cell that its rows come from.
+  // Visits so each cell that its rows come from.
   template <class Visit>
   constexpr void each_previous(std::int32_t v, std::int32_t stage, std::int32_t m, Visit&& visit) const {
     if (stage > 0) visit(cell_seat{v, stage - 1, m}, 0, 0);
     else if (has_feeds()) previous_.each(microbatch(v, m), visit);
   }
-  // Of each cell that a message of this kind goes to which (v, stage, m) makes, and of each that one comes
+  // Visits each cell that a message of this kind goes to which (v, stage, m) makes, or each that one comes
   // from which it takes. Gradients go between those that go backward.
   template <class Visit>
   constexpr void each_target(int kind, std::int32_t v, std::int32_t stage, std::int32_t m,
@@ -121,7 +121,6 @@ class cell_links {
     if (kind != 2) each_previous(v, stage, m, visit);
     else each_next(v, stage, m, of_learners<Visit>{*voices_, visit});
   }
-  // Whether there is any.
   constexpr bool has_target(int kind, std::int32_t v, std::int32_t stage, std::int32_t m) const {
     bool found = false;
     each_target(kind, v, stage, m, [&](const cell_seat&, int, int) { found = true; });
@@ -132,7 +131,7 @@ class cell_links {
     each_source(kind, v, stage, m, [&](const cell_seat&, int, int) { found = true; });
     return found;
   }
-  // What is at the other end of part `part` of a message that (v, stage, m) makes or takes.
+  // This is at the other end of part `part` of a message that (v, stage, m) makes or takes.
   constexpr linked_cell other_end(bool makes, int kind, std::int32_t v, std::int32_t stage, std::int32_t m,
                                   int part) const {
     linked_cell found;
@@ -146,8 +145,8 @@ class cell_links {
   constexpr index cell(const cell_seat& at) const {
     return (*voices_)[at.voice].cell(at.stage, at.microbatch);
   }
-  // How many messages of a kind there are at most in a program of so many cells, and the number of the one
-  // that brings (v, stage, m) this part of its rows.
+  // A program of so many cells has at most messages() of a kind; message() is the number of the one that
+  // brings (v, stage, m) this part of its rows.
   constexpr index messages(std::int32_t cells) const {
     return cells + next_.entries.size() + previous_.entries.size();
   }

@@ -5,7 +5,7 @@
 
 namespace motet {
 
-// What one instruction of a program does. `s` is its stage, `m` its microbatch.
+// An op is what one instruction of a program does. `s` is its stage, `m` its microbatch.
 enum class op : std::uint8_t {
   forward,          // of m through s, keeping what backward needs
   forward_only,     // keeps nothing; a re_forward comes later

@@ -5,7 +5,7 @@
 
 namespace motet {
 
-// What an instruction does to the count of microbatches that its stage keeps for backward.
+// The change is what an instruction does to the count of microbatches that its stage keeps for backward.
 constexpr int live_change(op what) {
   switch (what) {
     case op::forward:
@@ -31,8 +31,8 @@ constexpr void each_live_change(const program& of, index first, index end, Chang
   }
 }
 
-// For each stage the most microbatches that it keeps at once. A rank runs its list in order, so the list
-// alone decides.
+// Each stage keeps at most so many microbatches at once. A rank runs its list in order, so the list alone
+// decides.
 constexpr list<std::int32_t> live_of_stages(const program& of) {
   list<std::int32_t> live(of.places.size(), 0), peak(of.places.size(), 0);
   each_live_change(of, 0, of.instructions.size(), [&](const instruction& each, int change) {

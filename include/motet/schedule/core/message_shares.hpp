@@ -5,8 +5,8 @@
 
 namespace motet {
 
-// Which share of a microbatch's rows a message brings, where modules cut samples unlike: as much as both ends
-// have of each other's samples. Elsewhere messages bring all rows.
+// The shares say how much of a microbatch's rows a message brings, where modules cut samples unlike: as much
+// as both ends have of each other's samples. Elsewhere messages bring all rows.
 class message_shares {
  public:
   constexpr explicit message_shares(const program& of)
@@ -25,7 +25,7 @@ class message_shares {
   }
 
  private:
-  // Of the samples of a step. Microbatches come first, then replicas, then the ranks of one.
+  // A part of the samples of a step. Microbatches come first, then replicas, then the ranks of one.
   struct part {
     double begin = 0, end = 0;
   };

@@ -3,7 +3,7 @@
 
 #include <motet/meta/error.hpp>
 
-// What goes wrong with schedules: sentences of the codes MT-P.
+// These sentences of the codes MT-P say what goes wrong with schedules.
 namespace motet {
 
 inline constexpr message csv_unknown_cell{

@@ -8,7 +8,7 @@
 
 namespace motet {
 
-// How many voices sing each module.
+// Counts the voices that sing each module.
 constexpr list<std::int32_t> replicas_of_modules(const list<voice>& voices) {
   list<std::int32_t> replicas;
   for (const voice& each : voices) {

@@ -8,7 +8,7 @@
 
 namespace motet {
 
-// What a rank computes next. A score keeps it as one number, because compilers interpret constant
+// A cue says what a rank computes next. A score keeps it as one number, because compilers interpret constant
 // expressions: numbers cost them a twentieth of structs.
 struct cue {
   op what = op::forward;
@@ -66,7 +66,7 @@ class score {
   }
   // Room for voices with so many cells in all, where they are known before they are added.
   constexpr void reserve(index cells) { codes_.reserve(3 * cells); }
-  // What is played from here on is the order of the next rank.
+  // Cues that are played from here on are the order of the next rank.
   constexpr void rank() { starts_.push(static_cast<std::int32_t>(codes_.size())); }
   constexpr void play(op what, int voice, int stage, int microbatch) {
     const std::int64_t v = voice, s = stage, m = microbatch;

@@ -5,8 +5,8 @@
 
 namespace motet {
 
-// What one microbatch takes on one device, in any unit. Whole numbers, so that every rank and every compiler
-// works out the same order.
+// The times are what one microbatch takes on one device, in any unit. They are whole numbers, so that every
+// rank and every compiler works out the same order.
 struct step_times {
   int forward = 1;
   int backward_input = 1;
@@ -23,9 +23,9 @@ struct tuned : Schedule {
   static constexpr score write(const pipeline_shape& p) { return Schedule::write(p, Times); }
 };
 
-// How long a score of one voice takes: on the busiest device from its first computation to its last, and from
-// the first of all to the last of all. Steps follow each other at the first distance where no device waits
-// for all others between them, at the second where each does.
+// The length says how long a score of one voice takes: on the busiest device from its first computation to
+// its last, and from the first of all to the last of all. Steps follow each other at the first distance where
+// no device waits for all others between them, at the second where each does.
 struct score_length {
   index longest_device = 0;
   index makespan = 0;

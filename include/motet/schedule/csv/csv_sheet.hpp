@@ -20,7 +20,7 @@ struct csv_action {
   }
 };
 
-// What a file says, cell for cell.
+// A sheet has what a file says, cell for cell.
 struct csv_sheet {
   bool headed = false;                           // it has a header of ours
   bool computations_only = false;                // the header says so
@@ -214,7 +214,7 @@ class csv_sheet_reader {
     sheet_.voices.push_back(made);
     sheet_.slots.push_back(std::move(slots));
   }
-  // Which microbatch of which voice reads which of another.
+  // Reads which microbatch of which voice reads which of another.
   void read_feed() {
     fed_cell made;
     for (const auto field :

@@ -9,7 +9,7 @@
 
 namespace motet {
 
-// What a file holds: the order of computations, from which compile() makes the rest, or every instruction.
+// A file holds the order of computations, from which compile() makes the rest, or every instruction.
 enum class csv_form : std::uint8_t { shortest, computations, everything };
 
 struct csv_config {

@@ -67,7 +67,7 @@ class rank_bars {
   int lanes_ = 0;
 };
 
-// From the first start, at most zero, to the last end.
+// The span goes from the first start, at most zero, to the last end.
 struct time_span {
   double low = 0, high = 0;
   double length() const { return high - low; }
@@ -105,8 +105,9 @@ class bubble_share {
   int ranks_ = 0;
 };
 
-// Which bar each of `columns` equal slices of time shows, -1 for none. Of what lies in a slice, the kind wins
-// that has been shown least for its time: so bars narrower than a slice keep their share of the picture.
+// Finds which bar each of `columns` equal slices of time shows, -1 for none. Among the bars in a slice, the
+// kind wins that has been shown least for its time: so bars narrower than a slice keep their share of the
+// picture.
 template <class Kind>
 void share_columns(const list<bar>& lane, double low, double width, index columns, index kinds, Kind kind,
                    list<std::int32_t>& shown) {

@@ -34,7 +34,7 @@ inline std::string hex_colour(double light, double chroma, double hue) {
   return out;
 }
 
-// What a bar looks like. Kinds that look alike have one number.
+// Kinds that look alike have one number.
 struct look {
   static constexpr int hues = 8, levels = 4;
   static constexpr int count = hues * op_count * levels;

@@ -5,7 +5,7 @@
 #include <motet/schedule/draw/draw_names.hpp>
 #include <motet/schedule/draw/svg_writer.hpp>
 
-// What the colours of a drawing mean, as its last lines.
+// The last lines of a drawing say what its colours mean.
 namespace motet {
 namespace detail {
 
@@ -20,8 +20,8 @@ inline bool names_colour(const program& of, std::int32_t v) {
   return true;
 }
 
-// What the colours of a picture mean: a line for each module, and one for joins, which belong to none. Lines
-// that are too long are broken. Returns the height.
+// Says what the colours of a picture mean, in a line for each module, and one for joins, which belong to
+// none. Lines that are too long are broken. Returns the height.
 inline double put_legend(svg_writer& out, const program& of, const drawn_names& names, const looks& shown,
                          double left, double width) {
   double indent = left, x = left, y = 0;

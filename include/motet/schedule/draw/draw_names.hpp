@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-// What ranks, modules and instructions are called in a drawing, and how it writes numbers.
+// These say what ranks, modules and instructions are called in a drawing, and how it writes numbers.
 
 namespace motet {
 namespace detail {
@@ -29,7 +29,7 @@ constexpr const char* words_of(op what) {
   return words[static_cast<int>(what)];
 }
 
-// Six digits at most; never in the manner of a locale.
+// A number has six digits at most, and is never written in the manner of a locale.
 inline std::string short_number(double value) {
   char text[32];
   return {text,
@@ -129,7 +129,7 @@ class drawn_names {
   const std::string& head(std::int32_t rank) const { return heads_[rank]; }
   // Stages of its voice on the same rank that come before.
   std::int32_t chunk(std::int32_t place) const { return chunks_[place]; }
-  // What tells apart the stages, voices or joins of one rank; "" where there is one.
+  // This tells apart the stages, voices or joins of one rank; "" where there is one.
   std::string mark(const instruction& it) const {
     if (it.what == op::join) return of_.joins > 1 ? std::to_string(it.voice) : "";
     const index at = place(it);

@@ -63,7 +63,7 @@ class svg_picture {
   static double most_of(double a, double b) { return a > b ? a : b; }
   static double between(double low, double x, double high) { return x < low ? low : x > high ? high : x; }
 
-  // How much there is to draw, and how large its labels are.
+  // Counts what there is to draw, and measures its labels.
   void survey() {
     shortest_ = span_.length();
     double sums[op_count] = {}, counts[op_count] = {};
@@ -203,7 +203,7 @@ class svg_picture {
       const std::int64_t from = svg_writer::hundredths(x_of(each.start * times)),
                          to = svg_writer::hundredths(x_of(each.finish * times));
       for (std::int32_t k = 0; k < each.count; ++k) {
-        // What overlaps shares the height.
+        // Computations that overlap share the height.
         const std::int32_t i = each.first + k;
         const double own = height / each.count, top = y + k * own;
         const look kind = look_of(i);

@@ -60,7 +60,7 @@ class text_picture {
     return lane == lane::aside ? "  aside" : lane == lane::reduce ? "  reduce" : "  copy";
   }
 
-  // How wide heads and labels are, and the shortest computation.
+  // Measures heads and labels, and finds the shortest computation.
   void read_all() {
     shortest_ = span_.length();
     const auto widen = [](index& to, index wide) { to = wide > to ? wide : to; };

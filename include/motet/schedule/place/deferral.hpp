@@ -5,16 +5,16 @@
 
 namespace motet {
 
-// How late every forward of a program may start, and the messages with it, so that no backward is later than
-// it is: the same end, and whoever feeds it has time until then. Of all other instructions it is when they
-// start. `times` are those that simulate() found with these costs.
+// Finds how late every forward of a program may start, and the messages with it, so that no backward is later
+// than it is: the end is the same, and whoever feeds it has time until then. All other instructions have
+// their start. `times` are those that simulate() found with these costs.
 constexpr list<double> defer_forwards(const program& of, const cost_table& costs, const timeline& times,
                                       delivery how = delivery::buffered) {
   list<double> latest = times.start;
   program_graph graph;
   if (!build_graph(of, how, graph).ok()) return latest;
   const list<std::int32_t> previous = graph.previous_in_lane();
-  // What overlaps starts together, mostly with a backward.
+  // Instructions that overlap start together, mostly with a backward.
   list<std::uint8_t> overlaps(of.instructions.size(), 0);
   for (index i = 0; i < of.instructions.size(); ++i)
     if (of.instructions[i].paired) overlaps[i] = overlaps[i + 1] = 1;

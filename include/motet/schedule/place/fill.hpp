@@ -153,7 +153,7 @@ class gap_filler : score_turns {
     if (--groups_[g].waiting == 0) available_.push(g);
   }
 
-  // When the rows or gradients that a cell needs are there; never: some have not been made.
+  // The rows or gradients that a cell needs are there then; never: some have not been made.
   constexpr double ready(op what, std::int32_t v, std::int32_t s, std::int32_t m, bool alone) const {
     const index own = sings(v).cell(s, m);
     if (what == op::backward_weight) return gave_[own];

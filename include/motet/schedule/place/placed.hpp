@@ -6,8 +6,8 @@
 
 namespace motet {
 
-// How often each voice of a score sings: replicas with samples of their own, each by some ranks that compute
-// every stage together.
+// A spread says how often each voice of a score sings: replicas have samples of their own, and some ranks
+// compute every stage of each together.
 struct voice_spread {
   std::int32_t replicas = 1;
   std::int32_t shards = 1;
@@ -73,7 +73,7 @@ class placer {
     }
   }
   constexpr score place() {
-    // Who feeds whom is alike in all replicas and shards, where there are as many of both.
+    // Feeds are alike in all replicas and shards, where there are as many of both.
     for (const fed_cell& each : from_.feeds())
       for (std::int32_t copy = 0; copy < copies(each.from) && copy < copies(each.to); ++copy)
         out_.feed({first_of_[each.from] + copy, each.from_microbatch, first_of_[each.to] + copy,
@@ -159,7 +159,7 @@ class placer {
       joins[of.join] = 1;
       for (const std::int32_t i : of_join_[of.join]) order.push({times_.ok() ? times_[i] : i, i, -1});
     }
-    // What starts together keeps the order of its list, as it does where a list is copied.
+    // Cues that start together keep the order of their list, as they do where a list is copied.
     sort_stably(order, [](const timed& a, const timed& b) {
       return a.when < b.when || (a.when == b.when && a.cue < b.cue);
     });

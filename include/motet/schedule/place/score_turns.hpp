@@ -6,7 +6,7 @@
 
 namespace motet {
 
-// Which modules of a score go into the gaps that the others leave.
+// A filling says which modules of a score go into the gaps that the others leave.
 struct filling {
   list<std::uint8_t> modules;  // of each: whether it does
   cost_table costs;            // of the score's places
@@ -15,8 +15,8 @@ struct filling {
 
 namespace detail {
 
-// What the others of a score do, as turns of their ranks: what each takes, what starts together on several
-// ranks, and how late each may start.
+// The others of a score do their work in turns of their ranks: this knows what each takes, what starts
+// together on several ranks, and how late each may start.
 class score_turns {
  public:
   constexpr score_turns(const score& from, const filling& how)
@@ -63,8 +63,8 @@ class score_turns {
     return way.latency + way.seconds(back ? own.backward_bytes : own.forward_bytes);
   }
 
-  // How late each group may start so that what comes behind it is not late. `sequence`: an order in which
-  // they can be played.
+  // Finds how late each group may start so that what comes behind it is not late. `sequence`: an order in
+  // which they can be played.
   constexpr void find_latest(const list<std::int32_t>& sequence) {
     list<double> tails(groups_.size(), 0);  // from its start on
     for (index k = sequence.size(); k-- > 0;) {
@@ -183,7 +183,7 @@ class score_turns {
     for (const turn& each : turns_)
       if (const cue first = from_[each.begin]; first.what == op::join) ++arrivals_wanted_[meeting_of(first)];
   }
-  // Which group runs each operation of each cell, by op; -1: none of the others.
+  // Finds which group runs each operation of each cell, by op; -1: none of the others.
   constexpr void find_turns_of_cells() {
     for (list<std::int32_t>& each : by_kind_) each.resize(from_.cells(), -1);
     joins_of_meetings_.resize(arrivals_wanted_.size(), {});

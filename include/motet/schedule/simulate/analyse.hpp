@@ -30,8 +30,8 @@ struct analysis {
 
 namespace detail {
 
-// What a gap before instruction i was spent on, up to `end`: the last part on transfers that it waited for
-// one behind the other, the rest on what those waited for.
+// Files what a gap before instruction i was spent on, up to `end`: the last part on transfers that it waited
+// for one behind the other, the rest on what those waited for.
 constexpr void file_gap(const program& of, const timeline& when, std::int32_t i, double from, double end,
                         rank_time& into) {
   const auto meets = [&](std::int32_t k) {
@@ -109,7 +109,7 @@ constexpr analysis analyse(const program& of, const cost_table& costs, const tim
     }
     out.joined.append(ends.data(), ends.size());
   }
-  // Backwards from what ended last, over what each began behind.
+  // The path goes backwards from what ended last, over what each began behind.
   std::int32_t last = -1;
   for (index i = 0; i < when.finish.size(); ++i)
     if (last < 0 || when.finish[i] > when.finish[last]) last = static_cast<std::int32_t>(i);

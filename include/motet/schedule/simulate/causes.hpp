@@ -22,7 +22,7 @@ constexpr void find_causes(const program& of, const program_graph& graph, timeli
     for (const std::int32_t each : graph.waits_of(i)) found = later(found, each);
     when.after[i] = found;
     if (when.finish[i] > when.makespan) when.makespan = when.finish[i];
-    // Who takes part in a meeting begins behind what its last member began behind.
+    // Each member of a meeting begins behind what its last member began behind.
     if (graph.meetings[i] >= 0)
       last_to_come[graph.meetings[i]] = later(last_to_come[graph.meetings[i]], found);
   }

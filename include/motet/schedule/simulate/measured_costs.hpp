@@ -14,7 +14,7 @@ constexpr double median(list<double> values) {
 
 namespace detail {
 
-// Where each receive of a program finds its send.
+// Each receive of a program finds its send here.
 class sends_of_receives {
  public:
   constexpr explicit sends_of_receives(const program& of)
@@ -32,7 +32,7 @@ class sends_of_receives {
   }
 
  private:
-  // Of the message that brings a cell a part of its rows.
+  // Numbers the message that brings a cell a part of its rows.
   constexpr index number(op what, const linked_cell& to) const {
     const int kind = message_kind(what);
     return kind * links_.messages(of_.cells()) +
@@ -46,7 +46,7 @@ class sends_of_receives {
 
 }  // namespace detail
 
-// What the instructions of a program took in real runs of it: the median of each operation at each stage,
+// The instructions of a program took this in real runs of it: the median of each operation at each stage,
 // over microbatches and steps. With it simulate() foretells the time of such a step, and of others with the
 // same stages.
 constexpr cost_table measured_costs(const program& of, const list<timeline>& steps) {
@@ -92,7 +92,7 @@ constexpr cost_table measured_costs(const program& of, const list<timeline>& ste
   for (index place = 0; place < of.places.size(); ++place) {
     stage_cost own{median(spent[forward][place]), median(spent[backward_input][place]),
                    median(spent[backward_weight][place])};
-    // What ran as one is divided evenly; simulate() adds the halves up again.
+    // A backward that ran as one is divided evenly; simulate() adds the halves up again.
     if (spent[backward_input][place].empty())
       own.backward_input = own.backward_weight = median(spent[backward][place]) / 2;
     made.stages.push(own);
@@ -103,7 +103,7 @@ constexpr cost_table measured_costs(const program& of, const list<timeline>& ste
   made.gather = median(gathers);
   made.load = median(loads);
   made.copy = median(copies);
-  // What found its rank busy was received later than the wire made it, so the shortest way counts.
+  // A message that found its rank busy was received later than the wire made it, so the shortest way counts.
   for (index i = 0; i < arrivals.size(); ++i)
     if (i == 0 || arrivals[i] < made.wires.inside.latency) made.wires.inside.latency = arrivals[i];
   return made;

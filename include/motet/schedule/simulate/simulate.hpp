@@ -7,7 +7,8 @@
 
 namespace motet {
 
-// When each instruction of a program runs: the result of a simulation and, in the same form, of a real run.
+// A timeline says when each instruction of a program runs: the result of a simulation and, in the same form,
+// of a real run.
 struct timeline {
   list<double> start, finish;  // of each instruction
   // of each instruction the one that it began behind, across lanes and ranks; -1: nothing held it up

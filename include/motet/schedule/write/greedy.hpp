@@ -5,8 +5,8 @@
 
 namespace motet {
 
-// How a device chooses where there is a choice. Which is best depends on the times, so zero-bubble builders
-// try them all.
+// The habits say how a device chooses where there is a choice. Which is best depends on the times, so
+// zero-bubble builders try them all.
 struct greedy_habits {
   // behind a backward comes a forward: until it is there, weight parts run, and other backwards wait
   bool in_turn = false;
@@ -75,8 +75,8 @@ class greedy_player {
   constexpr index last_stage(index d) const { return chunks_ == 1 ? d : 2 * devices_ - 1 - d; }
 
   constexpr void choose(index d, index now) {
-    // What is there for each chunk, and when the next comes. The chunk nearer to the end goes first forward,
-    // last backward.
+    // These say what is there for each chunk, and when the next comes. The chunk nearer to the end goes first
+    // forward, last backward.
     index next_forward = never, next_backward = never, forward = -1, backward = -1;
     bool full = false;
     for (index s = last_stage(d);; s = d) {

@@ -22,7 +22,7 @@
 
 namespace motet {
 
-// The numbers of any schedule. What one does not have stays as it is here.
+// The numbers of any schedule. A number that one does not have stays as it is here.
 struct schedule_options {
   int stages = 4;  // devices
   int microbatches = 8;

@@ -29,7 +29,7 @@ struct through_shape {
   list<through_module> modules;
   bool all_first = false;  // all forwards before all backwards, as gpipe has it; else as 1F1B
   index samples = 0;       // of a step; 0: as many as all modules cut evenly
-  // Where the module that meets has an order of its own: one voice and its joins. Those before it run as far
+  // The module that meets may have an order of its own: one voice and its joins. Those before it run as far
   // ahead as its first stage asks.
   score last{};
 
@@ -221,8 +221,8 @@ class through_writer {
     }
     return own;
   }
-  // What the last stage of a module needs so that one that it feeds gets on. All replicas of a module get on
-  // together, as the loss waits for all of them, so that counts of microbatches alone decide.
+  // Finds what the last stage of a module needs so that one that it feeds gets on. All replicas of a module
+  // get on together, as the loss waits for all of them, so that counts of microbatches alone decide.
   constexpr void reach(std::int32_t k, std::int32_t target) {
     list<std::int32_t>& own = needs_[k].back();
     const list<std::int32_t>& theirs = needs_[target][0];

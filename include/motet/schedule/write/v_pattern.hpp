@@ -8,8 +8,8 @@ namespace motet {
 
 namespace detail {
 
-// When a device begins the four parts of its first microbatch: down and up the V forward, up and down again
-// backward. Each repeats every six slots; the two weight parts take the slots between.
+// The slots say when a device begins the four parts of its first microbatch: down and up the V forward, up
+// and down again backward. Each repeats every six slots; the two weight parts take the slots between.
 struct v_slots {
   int down, up, back_up, back_down;
 };

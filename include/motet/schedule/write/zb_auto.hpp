@@ -47,8 +47,8 @@ struct zb_auto {
     return best.order;
   }
 
-  // With no limit: the forwards of the first device that fit before its first backward. As in zb_h2 for equal
-  // times.
+  // With no limit these are the forwards of the first device that fit before its first backward, as in zb_h2
+  // for equal times.
   static constexpr int likes(const shape& p, const step_times& t) {
     const index returns =
         index{p.stages} * t.forward + (p.stages - 1) * (index{t.backward_input} + 2 * index{t.transfer});

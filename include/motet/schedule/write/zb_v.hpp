@@ -10,7 +10,7 @@ namespace motet {
 // Zero bubble in a V (Qi et al., NeurIPS'24): each device has two chunks, one on the way down and one on the
 // way back up, so the last device that a forward reaches is the first to get memory back. With as much memory
 // as 1F1B and from 2 * stages - 1 microbatches on, no device waits when the three parts take equal time. For
-// other times the shortest of several orders, within less memory also of v_half and v_min.
+// other times it is the shortest of several orders, within less memory also of v_half and v_min.
 // Asks for: two chunks on each device; times of the three parts as whole numbers, equal ones where none are
 // given.
 // Memory: as many microbatches on each device as 1F1B keeps on its first, or `memory` where that is less.

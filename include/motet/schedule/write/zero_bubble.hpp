@@ -31,7 +31,7 @@ constexpr score write_zero_bubble(const pipeline_shape& p, int depth_of_warm_up,
 
 }  // namespace detail
 
-// As much memory as 1F1B on its first device, a third of its bubble.
+// zb_h1 has as much memory as 1F1B on its first device, and a third of its bubble.
 // Asks for: one chunk on each device, and any number of microbatches.
 // Memory: zb_h1 keeps as many microbatches as 1F1B does on its first device; zb_h2 nearly twice as many.
 // Errors: MT-P01, MT-P07, MT-P11

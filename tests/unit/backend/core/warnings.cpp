@@ -10,7 +10,7 @@ using namespace motet;
 
 namespace {
 
-// What a process says on stderr that is warned of three things, one of them twice.
+// A process that is warned of three things, one of them twice, says this on stderr.
 std::string said_with(const char* quiet) {
   return laws::in_child([&] {
            if (quiet != nullptr) ::setenv("MOTET_QUIET", quiet, 1);

@@ -7,8 +7,8 @@
 
 using namespace motet;
 
-// What nets call by name, found through the context alone: whether all is there is proven where nets run on
-// it. Here, that one file brings it.
+// Nets call operations by name, found through the context alone. Whether all are there is proven where nets
+// run on it; here, that one file brings them.
 TEST_CASE("operations are found through a context") {
   motet::cuda::context ctx;
   const sequences seq{2, 3, nullptr};

@@ -26,11 +26,11 @@ TEST_CASE("own numbers stand for the others'") {
   std::vector<std::byte> all(6);
   group.all_gather(bytes_of({7, 8}).data(), all.data(), bytes);
   CHECK(all == bytes_of({7, 8, 7, 7, 8, 7}));
-  // In place: own part stays.
+  // The own part stays in its place.
   all = bytes_of({0, 0, 0, 5, 6, 0});
   group.all_gather(all.data() + 3, all.data(), bytes);
   CHECK(all == bytes_of({5, 6, 5, 5, 6, 5}));
-  // Who brings nothing fills with zeros.
+  // A member that brings nothing fills with zeros.
   const std::vector<motet::index> none{2, 0, 1};
   all.resize(3);
   group.all_gather(all.data() + 2, all.data(), none);

@@ -56,7 +56,7 @@ TEST_CASE("a folder becomes shards, and the loader gives the same pictures and c
     }
   }
   CHECK(seen == 30);
-  // Through the loader itself, too.
+  // The loader itself reads them, too.
   const tokenizer words = pairs_tokenizer();
   const pair_source source(list_shards((folder / "set").string(), "train"), skips);
   pair_loader loader(source, words, {.batch = 24, .augment = {}, .example = {.image = 8, .context = 40}});

@@ -59,7 +59,7 @@ TEST_CASE("who is begun anew behind any line goes on as if nothing had been") {
                          .refused.empty()
                      ? 0
                      : 1;
-      // What was not committed was never taken.
+      // A line that was not committed was never taken.
       if (disturbed && n % 4 == 1) {
         own = std::make_unique<watching>(folder, on, site);
         const auto at = own->watch.taken_from().find("a.events");

@@ -252,7 +252,7 @@ outcome<N> run_cut(const std::deque<typename Net::input>& batches, const std::ve
   return out;
 }
 
-// To the last bit.
+// Numbers are the same to the last bit.
 template <class T>
 bool same(const std::vector<T>& a, const std::vector<T>& b) {
   return laws::apart(laws::widened(a), laws::widened(b)) == 0;

@@ -13,7 +13,7 @@ using namespace motet;
 
 namespace {
 
-// What has no attention has nowhere for rows to meet.
+// A net without attention has nowhere for rows to meet.
 static_assert(supports_context<vit<vit_config{}>> && supports_context<text_tower<text_config{}>>);
 static_assert(!supports_context<mlp<8, 16>>);
 // Two pieces each only where a ring is causal: heads see all rows anyway, and a full mask gives equal parts
@@ -87,6 +87,6 @@ TEST_CASE("exchanged heads keep no more than a rank by itself would of its rows"
   microbatch_spread shared;
   shared.context = any_group(4, 0);
   places.fill({2, 256, nullptr}, shared);
-  // And the own rows of what attention gives, which the product after it needs.
+  // The own rows of what attention gives are kept as well, as the product after it needs them.
   CHECK(kept(&shared, shared.own) == kept(nullptr, shared.own) + shared.own.rows() * 64 * 4);
 }

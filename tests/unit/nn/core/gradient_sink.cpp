@@ -11,7 +11,7 @@ using namespace motet;
 
 namespace {
 
-// What a stage told, and the gradients as they were then. With memory, gradients come there.
+// A listener keeps what a stage told, and the gradients as they were then. With memory, gradients come there.
 struct listener {
   struct part {
     motet::index begin, count;

@@ -13,7 +13,7 @@ static_assert(check(attention_config{.width = 12, .heads = 4, .rotary = 100}).wh
               reason::odd_rotary_width);
 static_assert(check(attention_config{.width = 0}).why == reason::not_positive);
 
-// Of 6 heads with 3 pairs of keys and values, and of 25 heads, over four.
+// Four ranks hold 6 heads with 3 pairs of keys and values, and 25 heads.
 constexpr attention_config grouped{.width = 12, .heads = 6, .kv_heads = 3};
 static_assert(grouped.held({4, 0}).heads == 2 && grouped.held({4, 0}).kv_heads == 1 &&
               grouped.held({4, 0}).key_width() == 2);

@@ -168,7 +168,7 @@ TEST_CASE("a row crosses once to each rank that has an expert for it, and once b
   const sequences seq{5, 1, ragged.data()};
   const problem given = random_problem<L>(seq);
   constexpr index tensor = 3;
-  // From what one rank chose.
+  // The counts follow from what one rank chose.
   index crossing = 0, single_rows = 0;
   laws::cpu_run_foretold(1, [&](cpu::context& ctx) {
     L::saved<fp64> s;

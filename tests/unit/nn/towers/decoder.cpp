@@ -69,7 +69,7 @@ constexpr decoder_config gpt{.vocabulary = 9,
                              .out_bias = true,
                              .mlp_bias = true};
 
-// Of one sample's logits, in double.
+// The surprise is of one sample's logits, in double.
 double surprise(const double* logits, motet::index vocabulary, std::int32_t target) {
   if (target < 0) return 0;
   double sum = 0;

@@ -71,7 +71,7 @@ TEST_CASE("rows that enter come out of the layer, and gradients go back") {
   CHECK(whole.y == parts.y);
   CHECK(whole.dx == parts.dx);
   CHECK(whole.g == parts.g);
-  // The same by the layer alone.
+  // The layer alone gives what is wanted.
   const std::vector<double> w = drawn(net::parameter_size, "w"), x = drawn(count * 3, "x"),
                             dy = drawn(count * 5, "dy");
   outcome alone;

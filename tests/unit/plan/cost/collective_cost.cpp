@@ -31,7 +31,7 @@ group_layout random_group(laws::dice& roll) {
 }
 double random_bytes(laws::dice& roll) { return std::pow(10.0, 10 * roll.part()); }
 
-// What no algorithm can beat: a node gets what it lacks through its way in, a rank what it lacks through its
+// No algorithm can beat this: a node gets what it lacks through its way in, a rank what it lacks through its
 // wires.
 double floor_of_gather(double bytes, const group_layout& g, const cluster_facts& on) {
   if (g.ranks() == 1) return 0;

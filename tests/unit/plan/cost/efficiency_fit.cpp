@@ -102,7 +102,7 @@ TEST_CASE("times that are off move it no further than they are") {
   const efficiency_fit found = fit_efficiency(as_measured(wanted, 4, 0.1), wanted);
   CHECK(found.error < 0.1);
   CHECK(found.error > 0.01);
-  // What it foretells is nearer to the truth than what it was shown.
+  // Its forecast is nearer to the truth than what it was shown.
   training_bytes bytes;
   bytes.activation = 4;
   for (const double samples : {2.0, 8.0, 32.0}) {

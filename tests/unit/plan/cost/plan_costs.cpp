@@ -24,7 +24,7 @@ plan one_module(mesh on, int microbatches = 1) {
   return of;
 }
 
-// What takes these seconds, forward and backward together, for each module; a third of it is forward.
+// Each module takes these seconds, forward and backward together; a third of it is forward.
 double toy_time(const plan& of, const list<double>& seconds, const list<double>& sums,
                 std::uint8_t summing = lane::reduce) {
   list<module_facts> facts;
@@ -129,7 +129,7 @@ TEST_CASE("gradients are summed while the last backward runs, then weights chang
   CHECK(shared.update == about(all.update / 8));
   // Parts of the context sum the same gradients.
   CHECK(first_stage(one_module(mesh::from(0, {.data = 4, .context = 2})), on, 8).sum == about(all.sum));
-  // What is frozen has none of it.
+  // A frozen module has none of it.
   model_shape frozen = clip;
   frozen.towers[0].frozen = true;
   const stage_seconds still = first_stage(one_module(mesh::from(0, {.data = 8})), on, 8, frozen);

@@ -38,7 +38,7 @@ TEST_CASE("groups of a tower whose replicas are nodes") {
       CHECK(found[0].at(d, r).context == group_layout{1, 2, 1});
       CHECK(found[0].at(d, r).crossing == 0);
     }
-    // Over all nodes, two ranks in each; three more such groups there.
+    // The group is over all nodes, two ranks in each; three more such groups are there.
     CHECK(found[0].sums[d] == group_layout{4, 2, 4});
   }
 }
@@ -49,7 +49,7 @@ TEST_CASE("ranks sum one gradient at a time, so modules on the same ranks do not
   of.modules.push(on_ranks("caption", 0, {.data = 16}));
   list<module_layout> found = plan_layouts(of, plain_cluster(2, 8));
   CHECK((found[0].sums[0] == group_layout{2, 8, 1} && found[1].sums[0] == found[0].sums[0]));
-  // Beside each other in the same nodes they do.
+  // Modules beside each other in the same nodes do.
   of.modules[0].on = mesh({.data = 8}, {0, 1, 2, 3, 8, 9, 10, 11});
   of.modules[1].on = mesh({.data = 8}, {4, 5, 6, 7, 12, 13, 14, 15});
   found = plan_layouts(of, plain_cluster(2, 8));

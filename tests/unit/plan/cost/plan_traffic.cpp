@@ -27,7 +27,7 @@ TEST_CASE("rows and gradients of a pipeline leave their nodes") {
   CHECK(traffic(pictures(mesh::from(0, {.stages = 2, .tensor = 4}), 4), model, 64) == 64 * rows);
   CHECK(traffic(pictures(mesh({.stages = 2, .tensor = 2}, {2, 3, 4, 5}), 8), model, 64) == 64 * rows);
   CHECK(traffic(pictures(mesh::from(0, {.stages = 2, .tensor = 2}), 8), model, 64) == 0);
-  // What is not kept goes up twice.
+  // A microbatch that is not kept goes up twice.
   plan again = pictures(mesh::from(0, {.stages = 2, .tensor = 4}), 4);
   again.modules[0].stash = 1;
   CHECK(traffic(again, model, 64) == about(1.75 * 64 * rows));
@@ -44,7 +44,7 @@ TEST_CASE("sums of gradients leave each node once, whatever the ranks in it") {
   CHECK(traffic(pictures(mesh::from(0, {.data = 8})), model, 64) == about(gradients, .15));
   CHECK(traffic(pictures(mesh({.data = 2}, {0, 4})), model, 64) == about(gradients));
   CHECK(traffic(pictures(mesh::from(0, {.data = 4})), model, 64) == 0);
-  // With shards of a tensor group in one node, and replicas in two.
+  // Shards of a tensor group are in one node here, and replicas in two.
   CHECK(traffic(pictures(mesh::from(0, {.data = 2, .tensor = 4})), model, 64) == about(gradients, .05));
   plan zero = pictures(mesh({.data = 2}, {0, 4}), 4);
   zero.modules[0].zero = 1;

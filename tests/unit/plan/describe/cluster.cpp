@@ -64,7 +64,7 @@ TEST_CASE("large products come near the best, short sides take their share") {
   CHECK(curve.of(1e9, 1e9) == Approx(0.7));
   CHECK(curve.of(100, 1e9) == Approx(0.35));
   CHECK(curve.of(1e9, 300) == Approx(0.35));
-  // What is not known costs nothing.
+  // A side that is not known costs nothing.
   CHECK(curve.of(0, 1e9) == Approx(0.7));
   CHECK(curve.of(1e9, 0) == Approx(0.7));
 }

@@ -50,7 +50,7 @@ TEST_CASE("published models are as large as their names") {
     CAPTURE(name);
     CHECK(billions(name) == doctest::Approx(size).epsilon(0.07));
   }
-  // Which tower is the larger one: CLIP's of pictures, LiT's of texts.
+  // The larger tower is CLIP's of pictures, and LiT's of texts.
   const auto first_is_larger = [](const char* name) {
     const list<tower_outline> of = find_model(name)->make().towers;
     return parameters_of(of[0]) > parameters_of(of[1]);

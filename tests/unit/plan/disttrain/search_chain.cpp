@@ -92,7 +92,7 @@ TEST_CASE("gains over one pipeline on 96 devices: 1.3 to 2.7, most for the small
             large = of(known_chains[2], "a800-96", 40);
   CHECK(in_band{1.3, 2.7}.holds(small.mfu_gain()));
   CHECK(in_band{1.3, 2.7}.holds(small.rate_gain()));
-  // By their shares of the peak these two gain less than the least that was published, by 4 %; samples a
+  // These two gain less by their shares of the peak than the least that was published, by 4 %; samples a
   // second gain as published, and so do both with the library's own search.
   for (const run* each : {&middle, &large}) {
     CHECK(in_band{1.2, 2.7}.holds(each->mfu_gain()));
@@ -158,7 +158,7 @@ TEST_CASE("an order of samples gains 1.03 to 1.12, more for small models") {
 TEST_CASE("plans made for 256 samples are good, plans made for one are not") {
   const idx samples = 128;
   const chain_costs truth(known_chains[0], cluster_named("a800-96"), samples);
-  // What plans lose that were made for the mean of so many samples.
+  // Plans that were made for the mean of so many samples lose this.
   const auto loss = [&](idx looked_at) {
     double sum = 0;
     constexpr int draws = 16;

@@ -15,7 +15,7 @@ using namespace motet;
 
 namespace {
 
-// What a header says, read as the compiler would: enough of C++ for what plan_header() writes.
+// Reads what a header says as the compiler would: enough of C++ for what plan_header() writes.
 plan read_back(const std::string& text) {
   plan out;
   std::smatch found;

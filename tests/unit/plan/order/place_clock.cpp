@@ -14,7 +14,7 @@ namespace {
 constexpr std::int32_t parts = 6;
 const list<double> work{1, 5, 2, 7, 3, 3};
 
-// What places take in truth: seconds of their own, seconds for a unit of work, and the shares of both
+// The truth is what places take: seconds of their own, seconds for a unit of work, and the shares of both
 // backward parts.
 struct truth {
   double fixed, slope, input, weight;
@@ -35,7 +35,7 @@ template <class Schedule>
 void check_learned(const list<truth>& places) {
   const program of = compile(Schedule::write({.stages = 2, .microbatches = parts}));
   const program_samples samples(of, {sample_split{12, parts, 1, 1, {}}});
-  // As far from the truth as counts are from seconds.
+  // The clock begins as far from the truth as counts are from seconds.
   place_clock clock(samples, list<stage_cost>(2, stage_cost{1, 1, 1}));
   CHECK_FALSE(clock.measured());
   CHECK_EQ(clock.seconds(0, 2), 6);
@@ -45,7 +45,7 @@ void check_learned(const list<truth>& places) {
   for (std::int32_t s = 0; s < 2; ++s)
     for (const double each : {1.0, 4.0, 9.0})
       CHECK(clock.seconds(s, each) == doctest::Approx(places[s].fixed + places[s].slope * each));
-  // What it knows plays as what it saw.
+  // Played by what it knows, a step takes what it saw.
   timeline again;
   REQUIRE(simulate(of, clock.costs(samples, work), again).ok());
   CHECK(again.makespan == doctest::Approx(when.makespan));

@@ -13,7 +13,7 @@ using namespace motet;
 
 namespace {
 
-// Of each module: its first rank, stages, replicas and microbatches.
+// Each module has a first rank, stages, replicas and microbatches.
 struct placed {
   int first, stages, data, parts;
 };

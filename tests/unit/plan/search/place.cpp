@@ -20,7 +20,7 @@ cluster_facts nodes_of(std::int32_t nodes, std::int32_t devices) {
   return out;
 }
 
-// What leaves the busiest node, counted message by message.
+// Counts what leaves the busiest node, message by message.
 double counted(const list<seating>& towers, const list<list<std::int32_t>>& ranks, const cluster_facts& on) {
   std::vector<double> bytes(static_cast<std::size_t>(on.nodes), 0);
   const auto add = [&](std::int32_t node, double more) { bytes[static_cast<std::size_t>(node)] += more; };

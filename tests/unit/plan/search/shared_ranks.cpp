@@ -67,7 +67,7 @@ TEST_CASE("what is left out does not fit, or is no faster than something before 
         },
         [] { return true; });
     CHECK(met == wanted.size());
-    // What covers all that was met is known now.
+    // All that was met is covered by what is known now.
     for (const combination& each : wanted)
       CHECK(std::any_of(all.known().begin(), all.known().end(),
                         [&](const phase_seconds& by) { return covers(by, each.seconds, joins); }));

@@ -51,7 +51,7 @@ TEST_CASE(
 
 TEST_CASE("rows find their sample among the columns of another module") {
   const join_layout layout(seats(), 6);
-  // Columns of module 0: samples 1, 2 of rank 1, then 0, 3, 4, 5 of rank 4. Of module 1: in order.
+  // Columns of module 0: samples 1, 2 of rank 1, then 0, 3, 4, 5 of rank 4. Those of module 1 are in order.
   CHECK(layout.first_row(0, 0) == 0);
   CHECK(layout.first_row(2, 0) == 2);
   CHECK(layout.first_row(2, 1) == 0);

@@ -85,7 +85,7 @@ TEST_CASE("sections are neighbours where they are needed together") {
   CHECK(shares.section(1) == 0);
   CHECK(shares.section(0) == 2);
   CHECK(shares.section(2) == 3);
-  // For module 1, for module 2, and last for the frozen one.
+  // Sections are for module 1, for module 2, and last for the frozen one.
   CHECK(shares.told_section(0, 1) == 1);
   CHECK(shares.told_section(2, 1) == 3);
   CHECK(shares.told_section(1, 2) == 5);

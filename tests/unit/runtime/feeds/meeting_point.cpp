@@ -89,7 +89,7 @@ outcome compare(const std::vector<std::vector<join_seat>>& turns, int ranks, mot
       loss += each.loss;
       for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] += each.numbers[i];
       CHECK(each.worst <= tolerance);
-      // Where nothing learns, nobody asks for a part of the loss at the end of a step.
+      // Nobody asks a rank where nothing learns for a part of the loss at the end of a step.
       if (!problem.learns(r)) CHECK(each.loss == 0);
     }
     const auto near = [&](double got, double wanted) {
@@ -116,7 +116,7 @@ outcome compare(const std::vector<join_seat>& seats, int ranks, motet::index sam
                                  tolerance);
 }
 
-// Drawn several times, with as many microbatches each time.
+// Seats are drawn several times, with as many microbatches each time.
 std::vector<std::vector<join_seat>> drawn_often(const std::vector<std::vector<int>>& ranks,
                                                 motet::index samples, std::uint64_t seed) {
   std::vector<std::vector<join_seat>> all{drawn(ranks, samples, seed)};

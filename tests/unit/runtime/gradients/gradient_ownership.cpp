@@ -121,7 +121,7 @@ TEST_CASE("what is summed never, twice or over other ranks is found") {
   });
   CHECK(found.why == ownership::wrong_ranks);
   CHECK(has(found.what, "summed over ranks {0 3}, held by {0 1 2 3 4 5}"));
-  // In both lanes.
+  // An element is in both lanes.
   found = broken([](stage& s) {
     for (auto& each : s.layouts) each.lanes[0].buckets.push_back(each.lanes[1].buckets.front());
   });
@@ -134,7 +134,7 @@ TEST_CASE("what is summed never, twice or over other ranks is found") {
   });
   CHECK(found.why == ownership::wrong_ranks);
   CHECK(has(found.what, "summed over ranks {1}, held by {1 4}"));
-  // As many ranks, but others.
+  // The ranks are as many, but others.
   found = broken([](stage& s) { s.groups[1] = {1, 5}; });
   CHECK(found.why == ownership::wrong_ranks);
   CHECK(has(found.what, "summed over ranks {1 5}, held by {1 4}"));
@@ -144,7 +144,7 @@ TEST_CASE("what is summed never, twice or over other ranks is found") {
     s.cut[4] = 4;
   });
   CHECK(found.why == ownership::order_differs);
-  // Alone in the layout, though others hold it.
+  // The rank is alone in the layout, though others hold it.
   found = broken([](stage& s) {
     s.layouts[2].lanes[0].buckets.clear();
     s.cut[2] = -1;

@@ -12,7 +12,7 @@ using namespace motet;
 TEST_CASE("every element is summed once over the processes that hold it") {
   mpi::session& here = tests::mpi_session();
   for (std::uint64_t seed = 0; seed < 24; ++seed) {
-    // Of the ways to cut the ranks into replicas and shards, one after the other.
+    // The ways to cut the ranks into replicas and shards come one after the other.
     const auto tensor = static_cast<std::int32_t>(1 + seed % 4);
     if (here.ranks() % tensor != 0) continue;
     const laws::made_ranks ranks{here.ranks() / tensor, tensor};

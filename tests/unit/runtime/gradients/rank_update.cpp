@@ -401,7 +401,7 @@ TEST_CASE("a rank that is alone takes the same step, and knows loss and norm aft
     CHECK(update.last_is_next());
     CHECK(update.stage_ready(&of_loss, loss.gradients.data()));
   };
-  // Refused first, with the gradients left where they are.
+  // The update is refused first, with the gradients left where they are.
   const tensor before = a;
   step(std::numeric_limits<double>::infinity());
   CHECK(!std::isfinite(update.loss()));

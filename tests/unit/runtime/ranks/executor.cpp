@@ -75,8 +75,8 @@ class bare_run {
     for (auto& each : threads) each.join();
     if (failure) std::rethrow_exception(failure);
   }
-  // Whether everything was done once, and nothing before what it waits for; for a meeting, that is what any
-  // of its members waits for.
+  // Says whether everything was done once, and nothing before what it waits for; for a meeting, that is what
+  // any of its members waits for.
   bool in_order() const {
     const program_graph& graph = sheet_.graph;
     std::vector<std::vector<std::int32_t>> needs(when_.size()),

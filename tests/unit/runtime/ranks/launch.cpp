@@ -140,7 +140,7 @@ TEST_CASE("a launcher that starts one process on each machine leaves its ranks t
   CHECK(find_launch(lone, {.apart = true}).to_start == 4);
   CHECK(find_launch(lone, {.ranks = 4}).threads == 4);
   CHECK(has(failure(lone, {.ranks = 3}), "MT-R21"));
-  // Where nobody counted.
+  // Nobody counted here.
   const environment any = both(from_kubeflow, {{"PET_NPROC_PER_NODE", "auto"}});
   CHECK(find_launch(any).to_start == 0);
   CHECK(find_launch(any).ranks == 2);

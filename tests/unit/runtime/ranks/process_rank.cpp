@@ -97,7 +97,7 @@ TEST_CASE("every rank gets the whole timeline") {
       last = std::max(last, when.finish[i]);
     }
     CHECK(when.makespan == last);
-    // The same on all.
+    // All ranks have the same.
     double sums[] = {when.makespan, 1};
     own.sum(sums, 2);
     CHECK(sums[1] == ranks);
@@ -145,7 +145,7 @@ TEST_CASE("ranks that do not run the same thing all say so before anything runs"
   const auto says = [](const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
   };
-  // As many ranks and messages, in another order.
+  // The program has as many ranks and messages, in another order.
   const program one = compile(one_f_one_b::write({ranks, 4})), changed = compile(gpipe::write({ranks, 4}));
   std::string text = refusal(other ? changed : one, {});
   CAPTURE(text);
@@ -171,7 +171,7 @@ TEST_CASE("ranks that do not run the same thing all say so before anything runs"
                            error);
     own.barrier();  // nothing was stopped by it
   }
-  // Alike, but for more ranks than there are.
+  // The programs are alike, but for more ranks than there are.
   text = refusal(compile(one_f_one_b::write({ranks + 1, 4})), {});
   CHECK(says(text, "the program has " + std::to_string(ranks + 1) + " ranks, " + std::to_string(ranks) +
                        " were started"));

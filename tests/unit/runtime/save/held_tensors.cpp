@@ -14,7 +14,7 @@ namespace {
 constexpr spread_net::places layouts[] = {{1, 1},       {2, 1},       {1, 3}, {1, 3, true}, {2, 2},
                                           {2, 2, true}, {3, 2, true}, {4, 1}, {5, 2, true}};
 
-// How often each element is in the slices, and whether its number is right.
+// Counts how often each element is in the slices, and looks whether its number is right.
 struct tally {
   std::map<std::string, std::vector<int>> times;
   motet::index wrong = 0;

@@ -67,7 +67,7 @@ TEST_CASE("a tensor group shares the work, and moves rows") {
   // Norms and residuals are on own samples, products have half of the columns: half of nearly all.
   CHECK(half.forward > 0.45 * whole.forward);
   CHECK(half.forward < 0.6 * whole.forward);
-  // In each of two blocks, attention and mlp gather and sum: four times half of the rows.
+  // Attention and mlp gather and sum in each of two blocks: four times half of the rows.
   const double rows = 36 * 8 * 4 / 2.0;
   CHECK(half.forward_group_bytes == doctest::Approx(2 * 4 * rows).epsilon(0.35));
   CHECK(half.backward_group_bytes > 0.5 * half.forward_group_bytes);

@@ -23,7 +23,7 @@ TEST_CASE(
     "each microbatch finds its own samples on the GPU, in every step, and its offsets stay with the host") {
   replica_microbatches<ear> parts(5, 1, 2);
   staged_microbatches<cuda::context> staged;
-  // Of three samples at most, of five ids each, in steps of the alignment.
+  // There are three samples at most, of five ids each, in steps of the alignment.
   CHECK(staged.bytes(parts) == 2 * round_up(15 * 4, arena::alignment));
   staged.prepare(parts);
   const laws::gpu_room room(64, 64);
@@ -173,7 +173,7 @@ TEST_CASE("the next batch comes while the device works, and only what was told i
     CHECK(holds(first));
     bring(third);
     CHECK(holds(third));
-    // Told, brought, and shared out anew since.
+    // The batch was told, brought, and shared out anew since.
     staged.expect(&next);
     staged.bring_ahead(ctx);
     staged.split(sample_split{samples, 1, 1, 1});

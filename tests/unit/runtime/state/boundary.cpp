@@ -8,7 +8,7 @@
 using namespace motet;
 
 namespace {
-// What a ring asks a transport.
+// A ring asks this of a transport.
 struct fake_end {
   std::set<int> taken;
   struct message {

@@ -8,7 +8,7 @@
 using namespace motet;
 
 namespace {
-// What is held of a tensor of 6 x 10, read through its runs from a whole one that counts.
+// Reads what is held of a tensor of 6 x 10, through its runs, from a whole one that counts.
 std::vector<int> held(const parameter& of) {
   std::vector<int> whole(60), found(static_cast<std::size_t>(of.offset + of.held()), -1);
   std::iota(whole.begin(), whole.end(), 0);

@@ -14,7 +14,7 @@ using namespace motet;
 
 namespace {
 
-// What was said to a stage.
+// A stage was told these.
 struct told_rows {
   struct piece {
     bool behind;

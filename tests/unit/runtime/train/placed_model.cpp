@@ -75,7 +75,7 @@ TEST_CASE("every parameter has its place on the rank of its stage, once") {
         ++covered[static_cast<std::size_t>(known->offset + element + i)];
     });
   });
-  // But for what lies between parameters.
+  // All is covered but what lies between parameters.
   std::vector<int> wanted(covered.size(), 0);
   for (const parameter& each : parameters) std::fill_n(wanted.begin() + each.offset, each.size(), 1);
   CHECK(covered == wanted);

@@ -22,7 +22,7 @@ program towers() {
 }
 constexpr std::string_view names[] = {"picture", "caption"};
 
-// What other processes measured comes by their sum.
+// The seconds of other processes come by their sum.
 struct others {
   std::vector<double> found;
   int asked = 0;

@@ -30,7 +30,7 @@ class bounded_run {
     for (std::int32_t i = 0; i < of.instructions.size(); ++i)
       if (is_receive(of.instructions[i].what)) receives_[key(of.instructions[i])] = i;
   }
-  // Whether all of it ran; else some lanes wait for ever.
+  // Returns true when all of it ran; else some lanes wait for ever.
   bool run() {
     for (;;) {
       std::vector<std::size_t> able;
@@ -72,7 +72,7 @@ class bounded_run {
   }
   std::int32_t head(std::size_t l) const { return graph_.order[at_[l]]; }
 
-  // Where the rows go that an instruction makes; kind -1: nowhere.
+  // `outgoing` says where the rows go that an instruction makes; kind -1: nowhere.
   struct outgoing {
     int kind = -1;
     motet::index target = 0;

@@ -52,7 +52,7 @@ program random_graph(laws::dice& draw) {
     list<std::int32_t> sources;
     for (index j = 0; j < before.size(); ++j)
       if (last || draw.below(2) == 0) sources.push(static_cast<std::int32_t>(j));
-    // What is fed by what learns learns as well.
+    // A module that is fed by one that learns learns as well.
     made.learns = last || draw.below(4) > 0;
     for (const std::int32_t j : sources)
       for (std::int32_t r = before[j]; r < (j + 1 < before.size() ? before[j + 1] : of.modules.size()); ++r) {
@@ -169,7 +169,7 @@ TEST_CASE("tables of any content are read without harm") {
     for (const delivery how : {delivery::buffered, delivery::rendezvous}) {
       const check_result result = check(of, how);
       timeline when;
-      // What cannot be priced is not simulated: costs are tables over the voices.
+      // A program that cannot be priced is not simulated: costs are tables over the voices.
       const bool fits = check_structure(of).ok();
       if (fits) CHECK(simulate(of, even_costs(of, {}), when, how).ok() == result.ok());
       else CHECK_FALSE(result.ok());

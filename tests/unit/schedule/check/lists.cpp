@@ -97,12 +97,12 @@ TEST_CASE("slots") {
                     backward(1)},
                    2, 1),
           reason::too_many_kept, 0, 2, -1, 2, 1);
-  // What was moved out needs none, until it comes back.
+  // A microbatch that was moved out needs none, until it comes back.
   const auto out = at(op::offload, 0, 0, lane::copy), back = at(op::fetch, 0, 0, lane::copy);
   CHECK(found_in({forward(0), out, forward(1), backward(1), back, backward(0)}, 2, 1).ok());
   refused(found_in({forward(0), out, forward(1), back, backward(1), backward(0)}, 2, 1),
           reason::too_many_kept, 0, 3, -1, 2, 1);
-  // What overlaps takes its slot before the other one leaves it.
+  // A pair that overlaps takes its slot before the other one leaves it.
   role pair = {forward(0), backward(0), forward(1), backward(1)};
   pair[1].paired = true;
   refused(found_in(pair, 2, 1), reason::too_many_kept, 0, 2, -1, 2, 1);

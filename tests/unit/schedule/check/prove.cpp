@@ -122,7 +122,7 @@ TEST_CASE("ranks that wait for each other for ever") {
   // Each wants the backward that the other would give only later.
   const verdict found = prove(written(a_voice(2, 2), {"F0 B0 F1 B1", "F0 F1 B0 B1"}));
   CHECK(same(found, {reason::deadlock, 0, 1, 4}));
-  // What overlaps starts together: the forward needs what the other rank sends only behind its own pair.
+  // Cues that overlap start together: the forward needs what the other rank sends only behind its own pair.
   CHECK(prove(written(a_voice(2, 2), {"F0 F1+ B0 B1", "F0 F1+ B0 B1"})).why == reason::deadlock);
 }
 

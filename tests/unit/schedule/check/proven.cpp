@@ -16,7 +16,7 @@ constexpr pipeline_shape small{.stages = 4, .microbatches = 8}, growth{.stages =
     large{.stages = 64, .microbatches = 512};
 constexpr pipeline_shape eight{.stages = 2, .microbatches = 16, .chunks = 8};
 
-// Played by the compiler.
+// The compiler plays these.
 static_assert(proven_by_compiler<gpipe, small> && proven_by_compiler<one_f_one_b, small> &&
               proven_by_compiler<interleaved, small>);
 static_assert(proven_by_compiler<zb_h1, small> && proven_by_compiler<zb_h2, small> &&

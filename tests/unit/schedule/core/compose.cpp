@@ -17,7 +17,7 @@ int count(const score& of, std::int32_t rank, op what) {
   for (std::int32_t i = of.begin_of(rank); i < of.end_of(rank); ++i) found += of[i].what == what ? 1 : 0;
   return found;
 }
-// What a rank plays of one voice, joins left out, as numbers.
+// A rank plays this of one voice, joins left out, as numbers.
 list<std::int64_t> played(const score& of, std::int32_t rank, int voice) {
   list<std::int64_t> found;
   for (std::int32_t i = of.begin_of(rank); i < of.end_of(rank); ++i) {
@@ -162,7 +162,7 @@ TEST_CASE("a module that does not learn goes forward once") {
   CHECK(check(made).ok());
   for (const instruction& each : made.instructions)
     if (each.voice == 1) CHECK((each.what != op::optimizer_step && each.what != op::send_backward));
-  // What overlapped with what is gone stands alone.
+  // A cue that overlapped with one that is gone stands alone.
   const score pairs = without_backward(dualpipe_v::write({2, 6}), 0);
   for (std::int32_t r = 0; r < 2; ++r)
     for (std::int32_t i = pairs.begin_of(r); i < pairs.end_of(r); ++i) {

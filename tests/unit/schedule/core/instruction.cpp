@@ -9,7 +9,7 @@
 using namespace motet;
 
 namespace {
-// What each operation is, written out.
+// Each operation is written out here.
 struct row {
   op what;
   const char* name;

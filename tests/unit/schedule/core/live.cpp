@@ -35,7 +35,7 @@ TEST_CASE("what overlaps takes its slot before the other one leaves it") {
   CHECK(live(a_voice(1, 3), {"F0 F1+ B0 F2+ B1 B2"}) == counts{2});
   CHECK(live(a_voice(1, 3), {"F0 B0+ F1 B1+ F2 B2"}) == counts{2});
   CHECK(live(a_voice(1, 3), {"F0 B0 F1 B1 F2 B2"}) == counts{1});
-  // In a chain of three as well: two forwards in, then one out.
+  // It is so in a chain of three as well: two forwards in, then one out.
   CHECK(live(a_voice(1, 4), {"F0 B0+ F1+ F2 B1 B2 F3 B3"}) == counts{3});
 }
 

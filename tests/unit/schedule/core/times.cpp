@@ -17,7 +17,7 @@ using namespace motet;
 
 namespace {
 
-// What the simulator says, in the unit of measure().
+// The simulator says this, in the unit of measure().
 score_length simulated(const score& of, const list<step_times>& times) {
   const program made = compile(of);
   const double chunks = made.voices[0].chunks;

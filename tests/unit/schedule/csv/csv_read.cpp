@@ -115,7 +115,7 @@ TEST_CASE("a file without backward is for inference") {
 }
 
 TEST_CASE("where there are collectives but no messages, messages are added in their places") {
-  // What torch's GPipe says of itself.
+  // torch's GPipe says this of itself.
   const program made = read_csv("0F0,0B0,0REDUCE_GRAD,0WAIT_REDUCE_GRAD\n1UNSHARD,1F0,1B0,1RESHARD\n");
   CHECK(motet::explain(made, motet::check(made)) == "");
   CHECK(made.instructions.size() == 11);

@@ -112,7 +112,7 @@ TEST_CASE("bars narrower than a column keep their share") {
   for (const char c : text) ++counts[c];
   CHECK(counts['a'] == doctest::Approx(3000 / 3 / 7.3).epsilon(0.02));
   CHECK(counts['b'] == doctest::Approx(3000 / 3 * 1.4 / 7.3).epsilon(0.02));
-  // And locally, never two columns off.
+  // The picture is never two columns off anywhere.
   double owed = 0;
   for (std::size_t c = 0; c < 410; ++c) {
     owed += 7.3 / 3 - (text[c] == 'a' ? 7.3 : 0);

@@ -18,7 +18,7 @@ struct points {
   std::vector<double> forward, deferred, backward;
   double makespan = 0;
 };
-// When the first stage starts each forward, at the earliest and at the latest, and when it has each gradient.
+// The first stage starts each forward then, at the earliest and at the latest, and has each gradient then.
 points points_of(const program& of, const cost_table& costs) {
   timeline times;
   REQUIRE(simulate(of, costs, times).ok());
@@ -85,7 +85,7 @@ TEST_CASE("deferred forwards leave every schedule as long as it is") {
     timeline times;
     REQUIRE(simulate(of, costs, times).ok());
     const list<double> latest = defer_forwards(of, costs, times);
-    // Played at the latest, nothing overlaps and all that each needs is there.
+    // Where all are played at the latest, nothing overlaps and all that each needs is there.
     program_graph graph;
     REQUIRE(build_graph(of, delivery::buffered, graph).ok());
     const list<std::int32_t> previous = graph.previous_in_lane();

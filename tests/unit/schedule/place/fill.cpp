@@ -296,7 +296,7 @@ TEST_CASE("drawn fillings keep the others' order, are proven, and take the time 
     score own;
     REQUIRE(write_plan(others, facts_of_others, own).ok());
     REQUIRE(cues_of(order, 1) == cues_of(own, 0));
-    // What fill_gaps() says is what the simulator finds.
+    // The simulator finds what fill_gaps() says.
     const cost_table costs = detail::costs_of_plan(of, facts, order);
     filling how;
     how.modules = {1, 0};

@@ -23,7 +23,7 @@ struct placing {
   std::int32_t ranks = 1;
   bool sums_each = false;
 
-  // Whether some ranks wait for each other within a computation.
+  // Says whether some ranks wait for each other within a computation.
   bool together() const {
     for (const mesh& each : on)
       if (each.split().context * each.split().tensor > 1 || (sums_each && each.split().data > 1)) return true;
@@ -109,7 +109,7 @@ placing draw(laws::dice& roll) {
   return out;
 }
 
-// What rank `seat` of the score holds, and what a rank of the result holds, as (voice of the score, stage).
+// Rank `seat` of the score holds these, and a rank of the result those below, as (voice of the score, stage).
 std::multiset<std::pair<int, int>> held_by_seat(const score& of, int seat) {
   std::multiset<std::pair<int, int>> found;
   for (motet::index v = 0; v < of.voices().size(); ++v)
@@ -182,7 +182,7 @@ TEST_CASE("any placement of any towers is a legal order, and the same list where
       replicated += each.split().data > 1 ? 1 : 0;
     }
   }
-  // What was drawn is not all of one kind.
+  // The draws are not all of one kind.
   CHECK(shared > 500);
   CHECK(idle > 500);
   CHECK(sharded > 300);

@@ -19,7 +19,7 @@ filling nothing_fills(const score& of) {
   how.costs.stages.resize(of.places().size(), {1, 1, 1});
   return how;
 }
-// What the fillers' player sees.
+// The fillers' player sees this.
 struct seen_turns : detail::score_turns {
   using detail::score_turns::score_turns;
   motet::index turns() const { return turns_.size(); }

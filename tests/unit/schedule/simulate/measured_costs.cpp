@@ -93,7 +93,7 @@ TEST_CASE("a simulated run gives back the costs that it was made with") {
     REQUIRE(found.joins.size() == of.joins);
     for (const double each : found.joins) CHECK(each == doctest::Approx(0.75));
     CHECK(found.wires.inside.latency == doctest::Approx(0).epsilon(1e-12));
-    // And so its time.
+    // Its time is the same, too.
     CHECK(simulated(of, found).makespan == doctest::Approx(when.makespan));
   }
 }

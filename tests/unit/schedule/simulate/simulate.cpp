@@ -117,7 +117,7 @@ TEST_CASE("ranks of a node share its way out") {
     const rehearsed equal = couriers(4, {{{0, 2}}, {{1, 3}}}, {1, 1}, two_a_node, how);
     CHECK(transfers(equal, 0) == "send 0@1-3");
     CHECK(transfers(equal, 1) == "send 0@3-5");
-    // Whoever is there first goes first.
+    // The message that is there first goes first.
     const rehearsed later = couriers(4, {{{0, 2}}, {{1, 3}}}, {1, .5}, two_a_node, how);
     CHECK(transfers(later, 0) == "send 0@2.5-4.5");
     CHECK(transfers(later, 1) == "send 0@0.5-2.5");
@@ -170,7 +170,7 @@ TEST_CASE("a shared link is given by time, whichever end of a rendezvous comes l
   const rehearsed found = rehearse(of, costs, delivery::rendezvous);
   CHECK(transfers(found, 0) == "send 0@5-7");
   CHECK(transfers(found, 1) == "send 0@2-4");
-  // At the same moment, module 0 waits for the link.
+  // Module 0 waits for the link when both are there at the same moment.
   costs.stages[2].forward = 4;
   const rehearsed later = rehearse(of, costs, delivery::rendezvous);
   CHECK(transfers(later, 1) == "send 0@4-6");
@@ -184,7 +184,7 @@ TEST_CASE("what overlaps takes the sum of its parts, or what is known for it") {
   costs.overlapped = 2.5;
   CHECK(times(rehearse(of, costs), 0) == "F0@0 F1@1 B0@1 B1@3.5");
   CHECK(rehearse(of, costs).when.makespan == 5.5);
-  // Of a device with two chunks, half.
+  // A device with two chunks takes half.
   score chunks;
   voice two = a_voice(2, 2);
   two.chunks = 2;

@@ -93,7 +93,7 @@ TEST_CASE("the upper half of figure 6: twice as long microbatches, flushed after
   CHECK(times(figure, 3) ==
         "F0@6 F1@8 S0@10 F2@11 F3@13 S1@15 B0@16 B1@20 B2@24 B3@28 F4@50 F5@52 S2@54 F6@55 F7@57 S3@59 B4@60 "
         "B5@64 B6@68 B7@72");
-  // Flushed for each loss: n((G+P-1)(F+B)+S).
+  // The pipeline is flushed for each loss: n((G+P-1)(F+B)+S).
   for (int group = 1; group <= 4; ++group)
     for (int n = 1; n <= 3; ++n)
       CHECK(laws::rehearse(flushing::write({4, n * group, group, group}), {1, 2, 0}, 1).when.makespan ==

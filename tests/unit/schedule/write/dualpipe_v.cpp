@@ -60,7 +60,7 @@ TEST_CASE("the published bubble and memory") {
         }
         const double whole = each.chunk.backward_input + each.chunk.backward_weight;
         const double published = (stages - 1) * (each.overlapped + whole - 3 * each.chunk.backward_weight);
-        // Exact for equal parts, a bound for the other.
+        // The formula is exact for equal parts, and a bound for the other.
         if (each.chunk.backward_weight == 1) CHECK(idle == doctest::Approx(published));
         else CHECK(idle <= published + 1e-9);
         CHECK(kept == stages + .5);  // 2 * stages + 1 chunks

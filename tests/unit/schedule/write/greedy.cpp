@@ -24,8 +24,8 @@ int peak_of(const score& of, int rank) {
   return peak;
 }
 
-// Where a device of a row waits, nothing that it could do is there: no input part at all, no forward while
-// there is room. (In turn it may wait.)
+// A device of a row waits only where nothing that it could do is there: no input part at all, no forward
+// while there is room. (In turn it may wait.)
 void check_busy(const score& of, const list<step_times>& times, const list<int>& room) {
   const program made = compile(of, {.update = false});
   cost_table costs;

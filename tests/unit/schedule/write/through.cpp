@@ -299,7 +299,7 @@ TEST_CASE("those before a module with an order of its own are ahead as far as it
       CHECK(count_buffers(made, buffers).ok());
       timeline times;
       CHECK(simulate(made, even_costs(made, {1, 2, 1}, 1), times).ok());
-      // What goes before keeps no more of its microbatches than there are.
+      // A module that goes before keeps no more of its microbatches than there are.
       CHECK(live_of_stages(made)[glue] <= parts);
     }
 }

@@ -14,13 +14,13 @@ static_assert(proven<zb_v, pipeline_shape{.stages = 4, .microbatches = 8, .memor
 static_assert(
     proven_by_compiler<tuned<zb_v, step_times{.forward = 10, .backward_input = 12, .backward_weight = 8}>,
                        pipeline_shape{4, 8}>);
-// Too much for a compiler: left to the start of the program.
+// This is too much for a compiler, and left to the start of the program.
 static_assert(proven<zb_v, pipeline_shape{64, 512}> && !proven_by_compiler<zb_v, pipeline_shape{64, 512}>);
 
 namespace {
 
-// Beyond what the busiest device computes, in times of a chunk: idle from its first computation to its last,
-// and all of the makespan.
+// The bubble is what is beyond the work of the busiest device, in times of a chunk: idle from its first
+// computation to its last, and of the whole makespan.
 score_length bubble(const score& of, int stages, int microbatches, const step_times& each = {}) {
   const score_length found = measure(of, list<step_times>(stages, each));
   const motet::index busy =
@@ -77,8 +77,8 @@ TEST_CASE("no bubble and no more memory than 1F1B when the three parts take equa
     }
 }
 
-// In tenths of a chunk's forward. The public scheduler reaches 48, 16, 7 and 130 as well, and 128 where this
-// one has 132.
+// Times are tenths of a chunk's forward. The public scheduler reaches 48, 16, 7 and 130 as well, and 128
+// where this one has 132.
 TEST_CASE("unequal times") {
   const auto idle = [](int stages, int microbatches, step_times each) {
     const score written = zb_v::write({.stages = stages, .microbatches = microbatches}, each);

@@ -46,7 +46,7 @@ struct uneven {
     if (kind == 4) self.template shared<float>(self.thread() == 5 ? 8 : 4);
     if (kind == 5) self.template shared<float>(1000);
     if (kind == 6) {
-      // Within what it was given, and then not.
+      // The thread writes within what it was given, and then not.
       auto* const at = self.template shared<unsigned char>(64);
       if (self.thread() == 0) at[64] = 1;
     }

@@ -8,7 +8,7 @@
 
 namespace motet::cpu {
 
-// Which columns of a tile a row may see: row i the first `first + i * step`, at most all.
+// Row i of a tile may see its first `first + i * step` columns, at most all.
 struct visible_columns {
   index first = 0;
   index step = 0;

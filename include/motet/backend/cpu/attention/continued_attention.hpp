@@ -7,8 +7,8 @@
 
 #include <cassert>
 
-// What of attention and of positions asks which rows came before, for the rows of one sample that follow
-// those in a cache.
+// Attention and positions ask which rows came before. These are for the rows of one sample that follow those
+// in a cache.
 namespace motet::cpu {
 
 // The first row's position is the number of rows before it.
@@ -71,7 +71,7 @@ void attention_forward(continued_context<T>& ctx, const sequences& seq, const se
   number* const scores =
       ctx.scratch.template take<number>(rows == 1 ? round_up(seen, tile_lanes<number>) : 0);
   if (!ctx.measuring()) {
-    // Who made the rows stores them.
+    // Each thread stores the rows that it made.
     const interval made = ctx.own(seq);
     for (index h = 0; h < shape.kv_heads; ++h) {
       const auto store = [&](auto from, matrix<T> to) {

@@ -13,7 +13,7 @@ using motet::reserve_exchanged;
 
 namespace detail {
 
-// Where columns of piece p of a row of all heads are on the wire, for a member that has them.
+// Columns of piece p of a row of all heads lie here on the wire, for a member that has them.
 template <class T>
 matrix<T> on_wire(const heads_transfer<T>& wire, index member, index p, interval columns) {
   const head_columns& cut = wire.cut;

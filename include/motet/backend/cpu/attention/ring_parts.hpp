@@ -6,7 +6,7 @@
 #include <motet/backend/exchange/context_ring.hpp>
 #include <motet/backend/exchange/head_groups.hpp>
 
-// What ring attention is made of besides the ring: which tiles of queries meet a member's keys, and how keys
+// The parts of ring attention besides the ring say which tiles of queries meet a member's keys, and how keys
 // and values go round.
 
 namespace motet::cpu::detail {

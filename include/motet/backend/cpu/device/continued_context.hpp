@@ -35,7 +35,7 @@ class key_value_cache {
   matrix<T> keys(index layer, index head) const { return part(2 * layer * heads_ + head); }
   matrix<T> values(index layer, index head) const { return part((2 * layer + 1) * heads_ + head); }
 
-  // What a pass wrote behind the rows counts from here on.
+  // Rows that a pass wrote behind the others count from here on.
   void add(index rows) { rows_ += rows; }
   void clear() { rows_ = 0; }
 

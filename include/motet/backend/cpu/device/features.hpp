@@ -16,8 +16,8 @@
 #define MOTET_X86 0
 #endif
 
-// What the processor offers, asked once at run time: a build makes no assumption about the machine that it
-// runs on.
+// The processor is asked once, at run time, what it offers: a build makes no assumption about the machine
+// that it runs on.
 namespace motet::cpu {
 
 struct cpu_features {

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-// Which variant of the kernels runs: the best that the processor has, or the one that MOTET_KERNELS names.
+// One variant of the kernels runs: the best that the processor has, or the one that MOTET_KERNELS names.
 namespace motet::cpu {
 
 // Ordered: a machine that has one has those before it.
@@ -70,7 +70,7 @@ inline kernel_kind kernel_named(const char* name) {
 }
 
 namespace detail {
-// Asked once. Where it fails, the next caller hears the same.
+// The environment is asked once. Where that fails, the next caller hears the same.
 inline std::atomic<int>& chosen_kernel() {
   static std::atomic<int> chosen{static_cast<int>(kernel_named(std::getenv("MOTET_KERNELS")))};
   return chosen;
@@ -81,7 +81,7 @@ inline kernel_kind current_kernel() {
   return static_cast<kernel_kind>(detail::chosen_kernel().load(std::memory_order_relaxed));
 }
 
-// For tests and benchmarks; false (and no change) when this machine cannot run it.
+// Tests and benchmarks call this; the result is false, and nothing changes, when this machine cannot run it.
 inline bool set_kernel(kernel_kind kind) {
   if (!kernel_available(kind)) return false;
   detail::chosen_kernel().store(static_cast<int>(kind), std::memory_order_relaxed);

@@ -90,7 +90,7 @@ class team {
     wake_.notify_all();
   }
 
-  // Thrown out of a barrier that another thread will not reach.
+  // A barrier that another thread will not reach throws this.
   struct left_alone {};
 
   void call(int thread) {
@@ -103,8 +103,8 @@ class team {
       abandoned_.store(true, std::memory_order_relaxed);
     }
   }
-  // Whether the next function comes soon. Instructions of a program follow each other closely, and a thread
-  // that fell asleep wakes up later than a small one takes.
+  // Says whether the next function comes soon: instructions of a program follow each other closely, and a
+  // thread that fell asleep wakes up later than a small one takes.
   bool comes(unsigned seen) const {
     for (int spin = 0; spin < 4200; ++spin) {
       if (generation_.load(std::memory_order_acquire) != seen) return true;

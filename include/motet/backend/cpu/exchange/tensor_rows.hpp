@@ -65,8 +65,8 @@ void gather_rows(context& ctx, matrix<X> x, matrix<Y> all) {
   synchronize(ctx);
 }
 
-// y = residual + own rows of the sum of all members' partial, which has no stride and is used up. Summed in
-// the order of members.
+// y = residual + own rows of the sum of all members' partial, which has no stride and is used up. It is
+// summed in the order of members.
 template <class P, class R, class Y>
 void scatter_sum_rows(context& ctx, matrix<P> partial, matrix<R> residual, matrix<Y> y) {
   const section_scope section(ctx, "sum rows");

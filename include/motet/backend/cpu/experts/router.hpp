@@ -49,7 +49,7 @@ void router_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<W> w
                             gemm_epilogue<std::remove_const_t<W>>{}, scratch);
 }
 
-// From logits to probabilities, in their place, and to the experts of each row. Counts are kept as numbers of
+// Logits become probabilities, in their place, and each row gets its experts. Counts are kept as numbers of
 // Real, which holds them exactly up to 2^24 rows of a sample.
 template <class Real>
 void route_forward(context& ctx, const sequences& seq, const router_shape& shape, matrix<Real> probability,
@@ -58,7 +58,7 @@ void route_forward(context& ctx, const sequences& seq, const router_shape& shape
   ctx.note("route_forward", 8 * elements_in(probability), 2 * bytes_in(probability));
   const sample_pieces pieces(ctx);
   const index mark = ctx.memory.mark(), experts = shape.experts;
-  // How often each piece of each sample chose each expert.
+  // Each number says how often a piece of a sample chose an expert.
   const matrix<Real> chose{ctx.memory.take<Real>(seq.samples * pieces.all() * experts), seq.samples,
                            pieces.all() * experts, pieces.all() * experts};
   if (ctx.measuring()) return ctx.memory.release(mark);

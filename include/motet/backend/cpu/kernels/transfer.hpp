@@ -30,7 +30,7 @@ void accumulate(context& ctx, const T* from, T* to, index count) {
   for (index i = own.begin; i < own.end; ++i) to[i] += from[i];
   synchronize(ctx);
 }
-// The same of matrices, which have gaps. [all]
+// Matrices have gaps, which stay as they are. [all]
 template <class T>
 void copy(context& ctx, const matrix<const T>& from, const matrix<T>& to) {
   if (ctx.measuring()) return;
@@ -70,7 +70,7 @@ struct coming_numbers {
 };
 inline coming_numbers begin_numbers(context&, real first, real second) { return {first, second}; }
 inline coming_numbers numbers_of(context&, const coming_numbers& coming) { return coming; }
-// Where work can be recorded and given again as a whole, it is; here it is done. See the twin in
+// A back end that can record work and give it again as a whole does so; here it is done. See the twin in
 // cuda/device/recorder.hpp.
 template <class Shape, class Work, class... State>
 void run_recorded(context& ctx, Shape&&, Work&& work, State&...) {

@@ -14,7 +14,7 @@ namespace motet::cpu {
 
 namespace detail {
 
-// What is known of some classes of a row: the sum of the exponentials of the logits is e^peak * sum.
+// Some classes of a row have these sums: that of the exponentials of their logits is e^peak * sum.
 template <class N>
 struct class_sums {
   // matched: the logit of the target, zero where it is not among them; total: of all logits
@@ -38,7 +38,7 @@ class_sums<N> sums_of_classes(const L* logits, index width, index target) {
   return found;
 }
 
-// The same of two members' classes together.
+// Two members' classes together have these sums.
 template <class N>
 class_sums<N> joined(const class_sums<N>& a, const class_sums<N>& b) {
   const N peak = a.peak > b.peak ? a.peak : b.peak;

@@ -14,7 +14,7 @@ namespace motet::cpu {
 
 namespace detail {
 
-// For each row of one side, the sum of the exponentials of its logits as 2^peak * sum. Once complete, `sum`
+// Each row of one side has the sum of the exponentials of its logits as 2^peak * sum. Once complete, `sum`
 // becomes one over the sum.
 template <class S>
 struct softmax_sums {

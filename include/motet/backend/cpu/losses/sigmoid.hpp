@@ -8,7 +8,7 @@
 
 namespace motet::cpu::detail {
 
-// What a tile adds up: the loss, its gradient by the bias, and its gradient by the logarithm of the scale.
+// A tile adds up the loss, its gradient by the bias, and its gradient by the logarithm of the scale.
 struct sigmoid_sums {
   double missed = 0, shifted = 0, turned = 0;
 };
@@ -33,7 +33,7 @@ namespace motet::cpu {
 
 namespace detail {
 
-// What every tile of dot products becomes: the gradients by them.
+// Every tile of dot products becomes the gradients by them.
 template <class S>
 struct sigmoid_of_tile {
   double exact_scale, part;
@@ -108,9 +108,9 @@ double pairwise_sigmoid_loss(context& ctx, matrix<A> a, matrix<B> b, const M* lo
   return on_tile.finish(ctx, dlog_scale, dbias);
 }
 
-// The same for some rows against all columns, when the loss is spread over ranks: what these pairs add to the
-// loss and, where wanted, to the gradients of the numbers and of these rows. The parts of all rows make the
-// whole.
+// A loss that is spread over ranks takes some rows against all columns: the result is what these pairs add to
+// it; where wanted, they add to the gradients of the numbers and of these rows. The parts of all rows make
+// the whole.
 template <class S, class M>
 double pairwise_sigmoid_part(context& ctx, const pair_part<S>& of, const M* log_scale, const M* bias,
                              double share, matrix<S> d_rows, M* dlog_scale, M* dbias) {

@@ -25,9 +25,9 @@ void each_element(context& ctx, index count, Body&& body) {
 }  // namespace detail
 
 // x becomes nearly the orthogonal matrix next to it: singular values of what has the norm 1 go to between 0.7
-// and 1.2, by five steps of an odd polynomial of Newton and Schulz's kind whose slope at zero is steep (Jordan
-// and others, 2024). The products are of the smaller side, so that no matrix is turned over. `other`: as large
-// as x; the result is there. gram, square: of the smaller side, squared.
+// and 1.2, by five steps of an odd polynomial of Newton and Schulz's kind whose slope at zero is steep
+// (Jordan and others, 2024). The products are of the smaller side, so that no matrix is turned over. `other`:
+// as large as x; the result is there. gram, square: of the smaller side, squared.
 template <class T>
 void orthogonalise(context& ctx, matrix<T> x, matrix<T> other, matrix<T> gram, matrix<T> square) {
   constexpr double a = 3.4445, b = -4.7750, c = 2.0315;
@@ -85,7 +85,6 @@ void muon(context& ctx, matrix<T> weight, T* gradient, T* first, const update_st
   });
   release(ctx, mark);
 }
-// Of all matrices of these runs.
 template <class T>
 void muon(context& ctx, std::span<const matrix_run<T>> runs, const update_step& step) {
   for (const matrix_run<T>& each : runs) {

@@ -97,7 +97,7 @@ void lion(context& ctx, T* weight, T* gradient, T* first, index count, const upd
   synchronize(ctx);
 }
 
-// What one update moves; memory of its runs may be there only when it is first used.
+// One update moves the runs of a list; their memory may be there only when the list is first used.
 template <class T>
 class update_list {
  public:
@@ -132,7 +132,7 @@ void adamw(context& ctx, const update_list<T>& list, const update_step& step) {
     adamw(ctx, run.weight, run.gradient, run.first, run.second, run.count, own, true);
   });
 }
-// Clips by these sums. Where they do not allow it, weights, moments and gradients stay as they are.
+// Clips by these sums. Where they allow no update, weights, moments and gradients stay as they are.
 template <class T>
 void adamw(context& ctx, const update_list<T>& list, update_step step, const real& loss, const real& squares,
            double clip) {

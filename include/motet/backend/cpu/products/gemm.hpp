@@ -23,7 +23,7 @@ inline index gemm_block_budget() {
 
 }  // namespace detail
 
-// What a call may write to its scratch memory, whatever its sizes. Aligned to 64 bytes.
+// A call may write so much to its scratch memory, whatever its sizes. The memory is aligned to 64 bytes.
 inline constexpr index gemm_scratch_bytes =
     detail::gemm_block_bytes + detail::gemm_sum_bytes + detail::gemm_rows_bytes;
 
@@ -44,8 +44,8 @@ void multiply_with_tiles(index m, index n, index k, const gemm_operand<A>& a, co
   avx512_bf16::multiply<bf16_tiles>(m, n, k, a, b, out, out_stride, epilogue, scratch);
 }
 
-// Whether the tile registers give what they should, asked once with whole numbers: a wrong guess about a
-// machine must not become a wrong model.
+// The tile registers are tried once, with whole numbers: a wrong guess about a machine must not become a
+// wrong model.
 inline bool tiles_are_right(std::byte* scratch) {
   static const bool right = [scratch] {
     constexpr index m = 37, n = 41, k = 70;

@@ -5,10 +5,11 @@
 
 namespace motet::cpu {
 
-// Which activation code an epilogue carries; a product without activation compiles none.
+// An epilogue carries the code of an activation, forward or backward; a product without activation compiles
+// none.
 enum class epilogue_mode : int { linear, forward, backward };
 
-// What happens to a sum while it is still in the cache. All pieces are optional; in this order:
+// An epilogue finishes a sum while it is still in the cache. All pieces are optional; in this order:
 //   v = sum + bias[j]
 //   forward:  pre[i, j] = v;  v = activation(v)
 //   backward: v = v * activation'(pre[i, j]);  replayed[i, j] = activation(pre[i, j])

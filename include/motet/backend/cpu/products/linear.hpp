@@ -33,7 +33,7 @@ void multiply_rows(context& ctx, interval own, matrix<X> x, matrix<W> weight, bo
 
 namespace detail {
 
-// On this thread's columns.
+// Each thread sums its own columns, so `to` needs no lock.
 template <class Dy, class M>
 void add_column_sums(context& ctx, matrix<Dy> dy, M* sums, M* to) {
   const interval mine = ctx.own(dy.width);

@@ -71,8 +71,8 @@ void patches(context& ctx, const sequences& seq, const patch_geometry& geometry,
   }
 }
 
-// The same from packed pictures, which are resized, mirrored and scaled on the way. Takes no memory, as a dry
-// run does not know what will come.
+// Packed pictures are resized, mirrored and scaled on the way. Takes no memory, as a dry run does not know
+// what will come.
 template <class Y>
 void patches(context& ctx, const sequences& seq, const patch_geometry& geometry, const packed_pictures& from,
              matrix<Y> y) {

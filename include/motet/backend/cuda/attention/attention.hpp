@@ -9,8 +9,8 @@
 
 #include <string>
 
-// Scaled dot-product attention of ragged samples; the scores are never stored as a whole. By cuDNN where it
-// is there and takes the shape, else by kernels of our own, which take all heads up to 256 wide.
+// Scaled dot-product attention of ragged samples; the scores are never stored as a whole. cuDNN computes it
+// where it is there and takes the shape, else kernels of our own do, which take all heads up to 256 wide.
 
 namespace motet::cuda {
 

@@ -3,7 +3,7 @@
 
 #include <motet/backend/cuda/device/engine.hpp>
 
-// Whether attention may go to cuDNN, which is linked then: MOTET_HAS_CUDNN says that it is there. Older
+// Attention may go to cuDNN, which is linked then, where MOTET_HAS_CUDNN says that it is there. Older
 // versions lack attention as one operation.
 #if defined(MOTET_HAS_CUDNN)
 #include <cudnn.h>
@@ -17,7 +17,7 @@
 
 namespace motet::cuda {
 
-// How attention is computed; a part of the engine, to be set before the first step.
+// The settings say how attention is computed. They are a part of the engine, to be set before the first step.
 struct attention_settings {
   explicit attention_settings(engine&) {}
   bool library = MOTET_CUDNN_ATTENTION != 0;  // false: own kernels alone

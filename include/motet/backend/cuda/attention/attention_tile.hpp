@@ -170,8 +170,8 @@ MOTET_HOST_DEVICE void bring_tile(Thread& self, const matrix<const bf16>& from, 
   }
 }
 
-// Where a lane finds its row for load_tiles: of a's rows (16 x 16), and, of b's columns that lie as rows, of
-// 16 columns (16 x 16 of k). The first is also the way to b's rows for load_tiles_across, 16 rows of k and 16
+// A lane finds its row for load_tiles here: among a's rows (16 x 16), and among 16 of b's columns that lie as
+// rows (16 x 16 of k). The first is also the way to b's rows for load_tiles_across, 16 rows of k and 16
 // columns.
 template <int Width, class Thread>
 MOTET_HOST_DEVICE const bf16* left_part(Thread& self, const bf16* tile, int row, int column) {

@@ -91,7 +91,7 @@ struct head_moves_kernel {
   }
 };
 
-// Between rows of all heads and the wire.
+// Moves heads from rows of all heads to the wire, or back.
 template <bool ToWire, class X, class T>
 void move_heads(context& ctx, const heads_transfer<T>& wire, matrix<X> x) {
   using element = std::remove_const_t<X>;

@@ -9,7 +9,7 @@
 #include <deque>
 #include <vector>
 
-// What ring attention is made of besides the ring: which queries meet a member's keys, and how results for
+// The parts of ring attention besides the ring say which queries meet a member's keys, and how results for
 // some of the keys become those for all.
 
 namespace motet::cuda::detail {

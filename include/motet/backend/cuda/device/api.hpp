@@ -27,7 +27,7 @@ inline void check(cudaError_t status, const char* call) {
   }
 }
 
-// The same for a query: whether what was asked about is done.
+// A query may also answer that what was asked about is not done yet.
 inline bool is_done(cudaError_t status, const char* call) {
   if (status != cudaErrorNotReady) return check(status, call), true;
   // An answer, but the runtime keeps it as an error, and the next launch would find it.

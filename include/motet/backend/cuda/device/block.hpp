@@ -3,8 +3,8 @@
 
 #include <motet/meta/config.hpp>
 
-// What a kernel knows of the block that runs it. A kernel is a function object; its members are its
-// arguments, and its call takes the thread that runs:
+// A kernel knows the block that runs it by the thread that its call takes. A kernel is a function object; its
+// members are its arguments, and its call takes the thread that runs:
 //
 //   struct scale {
 //     float* x; index count; float by;
@@ -98,8 +98,8 @@ MOTET_HOST_DEVICE T over_warp(Thread& self, T value, Combine combine) {
   for (int mask = warp_size / 2; mask > 0; mask /= 2) value = combine(value, self.shuffle_xor(value, mask));
   return value;
 }
-// The same of all threads of the block, each of which gets it; `scratch` is shared memory for 32 numbers,
-// free again after the next barrier.
+// All threads of the block are combined, and each of them gets the result; `scratch` is shared memory for 32
+// numbers, free again after the next barrier.
 template <class Thread, class T, class Combine>
 MOTET_HOST_DEVICE T over_block(Thread& self, T value, T neutral, Combine combine, T* scratch) {
   value = over_warp(self, value, combine);

@@ -27,7 +27,7 @@ class host_copies {
       return found->second.there;
     const index room = round_up(static_cast<index>(bytes), 256);
     if (room_used_ + room > pinned_.size()) {
-      // What was copied stays where it is: kernels under way read it.
+      // Older copies stay where they are: kernels under way read them.
       if (gpu_.size() > 0) {
         old_gpu_.push_back(std::move(gpu_));
         old_pinned_.push_back(std::move(pinned_));
@@ -46,7 +46,7 @@ class host_copies {
   }
 
   bool empty() const { return at_.empty(); }
-  // What the stream was given so far are the last readers.
+  // Nothing that the stream is given after this reads the copies.
   void leave(cudaStream_t stream) {
     if (used_up_ == nullptr)
       check(cudaEventCreateWithFlags(&used_up_, cudaEventDisableTiming), "cudaEventCreate");

@@ -16,7 +16,7 @@ namespace motet::cuda {
 class engine;
 
 // A sum that is made on the GPU, such as a loss: a place there, which is known when the work before it is
-// done. Empty: zero.
+// done. An empty one is zero.
 class real {
  public:
   real() = default;
@@ -36,7 +36,7 @@ class real {
 // recipes in parts, made when first asked for.
 class engine {
  public:
-  // On the current GPU. Another's stream, or one of its own.
+  // An engine is on the current GPU, with another's stream or one of its own.
   explicit engine(cudaStream_t stream = nullptr) : stream_(stream), owns_(stream == nullptr) {
     require_gpus();
     check(cudaGetDevice(&gpu_), "cudaGetDevice");
@@ -99,20 +99,20 @@ class engine {
     return said_[0];
   }
 
-  // The offsets of samples, on the GPU; null for samples of one length. Copied when first asked for since
-  // forget_copies().
+  // The offsets of samples, on the GPU; null for samples of one length. They are copied when first asked for
+  // since forget_copies().
   const index* offsets(const sequences& of) {
     return of.offsets == nullptr ? nullptr : copied(of.offsets, of.samples + 1);
   }
-  // The same of any array of the host, which does not change until forget_copies().
+  // Any array of the host may be copied so, if it does not change until forget_copies().
   template <class T>
   const T* copied(const T* from, index count) {
     const std::size_t bytes = as_size(count) * sizeof(T);
     return static_cast<const T*>(recorded_ != nullptr ? recorded_->copy_of(from, bytes, recorded_by_)
                                                       : copies_[now_].copy_of(from, bytes, stream_));
   }
-  // Between steps, or when arrays of the host change. Kernels under way still read the old copies, so the
-  // next ones lie elsewhere.
+  // This is called between steps, or when arrays of the host change. Kernels under way still read the old
+  // copies, so the next ones lie elsewhere.
   void forget_copies() {
     if (copies_[now_].empty()) return;
     ++forgotten_;

@@ -34,7 +34,8 @@ class event {
     if (event_ == nullptr) check(cudaEventCreateWithFlags(&event_, flags_), "cudaEventCreateWithFlags");
     check(cudaEventRecord(event_, stream), "cudaEventRecord");
   }
-  // What the stream is given from here on comes after the point; at once where none was marked.
+  // Work that the stream is given from here on comes after the point; where none was marked, it waits for
+  // nothing.
   void hold(cudaStream_t stream) const {
     if (event_ != nullptr) check(cudaStreamWaitEvent(stream, event_, 0), "cudaStreamWaitEvent");
   }
@@ -42,9 +43,9 @@ class event {
   void finish() const noexcept {
     if (event_ != nullptr) cudaEventSynchronize(event_);
   }
-  // Whether all before it is done; true where none was marked.
+  // Says whether all before it is done, as it is where none was marked.
   bool is_past() const { return event_ == nullptr || is_done(cudaEventQuery(event_), "cudaEventQuery"); }
-  // Between two that keep time and are past.
+  // Both keep time and are past.
   double seconds_since(const event& before) const {
     float milliseconds = 0;
     if (event_ != nullptr && before.event_ != nullptr)

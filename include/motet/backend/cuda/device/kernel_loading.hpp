@@ -11,7 +11,7 @@
 
 namespace motet::cuda {
 
-// Whether CUDA brings a kernel to the GPU at its first launch. It has begun by then, and goes by what
+// Says whether CUDA brings a kernel to the GPU at its first launch. CUDA has begun by then, and goes by what
 // CUDA_MODULE_LOADING was.
 inline bool loads_kernels_late() {
   void* found = nullptr;
@@ -25,7 +25,7 @@ inline bool loads_kernels_late() {
   return mode == CU_MODULE_LAZY_LOADING;
 }
 
-// Says so where load_kernels_first() was called too late. Who chose LAZY is told nothing.
+// Says so where load_kernels_first() was called too late. A user who chose LAZY is told nothing.
 inline void warn_of_late_kernels() {
   const char* const set = std::getenv("CUDA_MODULE_LOADING");
   if (set == nullptr || std::string_view(set) != "EAGER" || !loads_kernels_late()) return;

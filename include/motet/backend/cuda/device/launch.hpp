@@ -9,8 +9,8 @@
 
 namespace motet::cuda {
 
-// How a kernel is spread: blocks of threads (a multiple of 32, at most 1024), and the shared memory of each
-// block in bytes.
+// A kernel is spread over blocks of threads (a multiple of 32, at most 1024); each block has so many bytes of
+// shared memory.
 struct grid {
   index blocks = 1;
   int threads = 256;

@@ -19,7 +19,7 @@
 
 namespace motet::cuda {
 
-// Whether a profiler looks on: it says so by NVTX_INJECTION64_PATH. MOTET_NVTX=1 or 0 decides where it does
+// A profiler that looks on says so by NVTX_INJECTION64_PATH. MOTET_NVTX=1 or 0 decides where it does
 // otherwise.
 inline bool wants_ranges() {
   static const bool wanted = [] {
@@ -31,7 +31,7 @@ inline bool wants_ranges() {
 }
 
 // While it lives, a profiler shows the host's time on this thread by this name. Ranges lie inside each other.
-// Null: no range.
+// Without a name there is no range.
 class profiler_range {
  public:
   explicit profiler_range([[maybe_unused]] const char* name) : open_(name != nullptr && wants_ranges()) {

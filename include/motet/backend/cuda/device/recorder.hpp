@@ -108,7 +108,7 @@ class recorder {
 
   bool wanted() const { return wanted_; }
   void want(bool graphs) { wanted_ = graphs; }
-  // So many records are kept from now on; those that are there go.
+  // From now on so many records are kept; those that are there go.
   void keep(std::size_t most) {
     on_.finish();
     shelf_ = record_shelf(most);

@@ -32,8 +32,8 @@ inline void check_driver(CUresult status, const char* call) {
 
 }  // namespace detail
 
-// Shares of the current GPU's multiprocessors, disjoint (green contexts). What a share's streams are given
-// runs on its multiprocessors alone; memory, the second-level cache and copy engines stay common.
+// Shares of the current GPU's multiprocessors, disjoint (green contexts). Work of a share's streams runs on
+// its multiprocessors alone; memory, the second-level cache and copy engines stay common.
 class sm_shares {
  public:
   // `count` shares of `each` multiprocessors.
@@ -122,7 +122,7 @@ class sm_shares {
       std::vector<CUdevResource> groups(static_cast<std::size_t>(count < processors ? count : processors));
       auto found = static_cast<unsigned>(groups.size());
       CUdevResource rest{};
-      // What the chip makes of the wish: it rounds up.
+      // The chip rounds the wish up.
       const CUresult status = by_count(groups.data(), &found, &all, &rest, 0, static_cast<unsigned>(step));
       bool good = status == CUDA_SUCCESS && static_cast<long>(found) == count;
       for (std::size_t g = 0; good && g < groups.size(); ++g)
@@ -159,8 +159,8 @@ class sm_shares {
   std::vector<CUgreenCtx> contexts_;
 };
 
-// What to tell a user whose streams may wait for each other's work without need: a GPU has so many queues, by
-// default 8. Empty: all is well.
+// A user is told this where streams may wait for each other's work without need: a GPU has so many queues, by
+// default 8. The text is empty where all is well.
 inline std::string advise_connections(int streams) {
   const char* const set = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
   const int queues = set != nullptr ? std::atoi(set) : 8;

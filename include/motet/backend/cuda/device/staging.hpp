@@ -108,18 +108,18 @@ class pinned_memory {
   void* at_;
 };
 
-// From the host's memory to the GPU's, beside what the context's stream does. Memory that is pinned may not
-// change until the stream has passed brought().
+// Copies from the host's memory to the GPU's, beside what the context's stream does. Memory that is pinned
+// may not change until the stream has passed brought().
 template <class T>
 void bring(context& ctx, const T* from, T* to, index count) {
   ctx.note("bring", 0, static_cast<double>(count) * static_cast<double>(sizeof(T)));
   if (!ctx.measuring()) ctx.on->part<staging>().bring(from, to, as_size(count) * sizeof(T));
 }
-// What the context's stream is given from here on sees all that was brought.
+// Work that the context's stream is given from here on sees all that was brought.
 inline void brought(context& ctx) {
   if (!ctx.measuring()) ctx.on->part<staging>().brought();
 }
-// What the context's stream was given so far reads what was brought; what is brought later waits for it.
+// Work that the context's stream was given so far reads what was brought; bring() waits for it from here on.
 inline void used(context& ctx) {
   if (!ctx.measuring()) ctx.on->part<staging>().used();
 }

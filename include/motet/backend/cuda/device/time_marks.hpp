@@ -34,7 +34,7 @@ class time_marks {
     open_ = &slots_[static_cast<std::size_t>(number)];
     begin_again(stream);
   }
-  // After a wait for others.
+  // The wait for others before this does not count.
   void begin_again(cudaStream_t stream) {
     if (open_ != nullptr && !open_->elsewhere) open_->when.begin.mark(stream);
   }
@@ -44,8 +44,8 @@ class time_marks {
   }
   // It did not go on.
   void drop() { open_ = nullptr; }
-  // What is open is work of another stream, in this step perhaps later: who begins it marks both ends. Null:
-  // nobody wants to know.
+  // The open work is another stream's, perhaps later in this step: whoever begins it marks both ends. The
+  // result is null where nobody wants to know.
   timed_stretch* elsewhere() {
     if (open_ == nullptr) return nullptr;
     open_->elsewhere = true;
@@ -59,16 +59,16 @@ class time_marks {
     early_[which] = &own;
   }
 
-  // Whether anything was opened in this step.
+  // Says whether anything was opened in this step.
   bool any() const { return any_; }
 
-  // In seconds since `zero`, once all is done.
+  // Seconds count from `zero`, and are known once all is done.
   double begin_of(std::int32_t number, const event& zero) const {
     return at(number).begin.seconds_since(zero);
   }
   double end_of(std::int32_t number, const event& zero) const { return at(number).end.seconds_since(zero); }
   double seconds_of(std::int32_t number) const { return at(number).end.seconds_since(at(number).begin); }
-  // The same of what began early; `otherwise` where it did not.
+  // Work that did not begin early has `otherwise`.
   double early_of(const void* which, const event& zero, double otherwise) const {
     const auto found = early_.find(which);
     return found == early_.end() ? otherwise : std::min(otherwise, found->second->seconds_since(zero));
@@ -88,21 +88,22 @@ class time_marks {
   std::map<const void*, const event*> early_;  // of this step
 };
 
-// What an end of a transport offers to who keeps times of it. It has on(), zero(), and a time_marks that it
-// calls at its waits.
+// An end of a transport offers this to whoever keeps times of it. The end has on(), zero(), and a time_marks
+// that it calls at its waits.
 template <class End>
 class timed_end {
  public:
-  // Around a piece of work; slots are the caller's. What could not go on yet is dropped, and marked again.
+  // Marks stand around a piece of work; slots are the caller's. Work that could not go on yet is dropped, and
+  // marked again.
   void mark_begin(std::int32_t slot) { marks_.open(slot, stream()); }
   void mark_end(std::int32_t) { marks_.close(stream()); }
   void mark_drop() { marks_.drop(); }
   // Within one: something else, that has its turn later, begins.
   void mark_early(const void* which) { marks_.early(which, stream()); }
-  // For profilers, around a piece of work.
+  // Profilers show a piece of work by its range.
   static bool wants_ranges() { return cuda::wants_ranges(); }
   static profiler_range range(const char* name) { return profiler_range(name); }
-  // After the step, in seconds since the world's mark_zero().
+  // Times are known after the step, in seconds since the world's mark_zero().
   double begin_of(std::int32_t slot) { return marks_.begin_of(slot, self().zero()); }
   double begin_of(std::int32_t slot, const void* early) {
     return marks_.early_of(early, self().zero(), begin_of(slot));

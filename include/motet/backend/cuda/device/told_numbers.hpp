@@ -19,7 +19,7 @@ struct tell_numbers {
 
 }  // namespace detail
 
-// Where the host reads sums of a step while the stream goes on: a part of the engine.
+// The host reads sums of a step here while the stream goes on: a part of the engine.
 class told_numbers {
  public:
   explicit told_numbers(engine& on) : on_(&on), numbers_(2) {}

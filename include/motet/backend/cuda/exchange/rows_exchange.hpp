@@ -63,7 +63,7 @@ struct part_positions_kernel {
   }
 };
 
-// Between rows of whole samples and the same sorted by part: where they lie then stands in scratch memory.
+// Sorts rows of whole samples by part, and puts them back: where they lie then stands in scratch memory.
 class part_order {
  public:
   part_order(context& ctx, const sequences& whole)

@@ -33,7 +33,7 @@ struct sample_pieces {
     member = ctx.shared->context.member();
     full = ctx.shared->full;
   }
-  // The same with offsets that kernels may read.
+  // The result has offsets that kernels may read.
   sample_pieces on(engine& there) const {
     sample_pieces out = *this;
     out.seq.offsets = there.offsets(seq);

@@ -7,8 +7,8 @@
 
 #include <vector>
 
-// How the rows of a tensor group meet. Calls on a group take memory of the GPU, and their work is in the
-// order of the rank's stream.
+// Rows of a tensor group meet here. Calls on a group take memory of the GPU, and their work is in the order
+// of the rank's stream.
 
 namespace motet::cuda {
 namespace detail {
@@ -49,8 +49,8 @@ void gather_rows(context& ctx, matrix<X> x, matrix<Y> all) {
                                 reinterpret_cast<std::byte*>(all.data), parts.elements);
 }
 
-// y = residual + own rows of the sum of all members' partial, which has no stride and is used up. Summed in
-// the order of members.
+// y = residual + own rows of the sum of all members' partial, which has no stride and is used up. It is
+// summed in the order of members.
 template <class P, class R, class Y>
 void scatter_sum_rows(context& ctx, matrix<P> partial, matrix<R> residual, matrix<Y> y) {
   const section_scope section(ctx, "sum rows");

@@ -27,8 +27,8 @@ void to_experts(context& ctx, const dispatched<Real>& to, matrix<X> x, matrix<A>
   sort_rows(ctx, to, x, arrived, sorted);
 }
 
-// What the experts made goes back to the rows: y = residual + the sum over a row's experts, weighed with the
-// gates or as it is.
+// Results of experts go back to the rows: y = residual + the sum over a row's experts, weighed with the gates
+// or as it is.
 template <class Real, class X, class R, class Y>
 void from_experts(context& ctx, const sequences&, const dispatched<Real>& to, matrix<X> sorted, bool weighed,
                   matrix<R> residual, matrix<Y> y) {

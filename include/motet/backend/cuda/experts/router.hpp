@@ -21,7 +21,7 @@ struct route_rows_kernel {
   matrix<choice<Real>> chosen;
   bool normalised;
 
-  // Whether expert a with logit x comes before b with y. What is no number comes last.
+  // Says whether expert a with logit x comes before b with y. A logit that is no number comes last.
   MOTET_HOST_DEVICE static bool before(Real x, index a, Real y, index b) {
     return x > y || (x == y && a < b);
   }
@@ -70,8 +70,8 @@ struct route_rows_kernel {
   }
 };
 
-// How often each piece of each sample chose each expert. A block has a piece; counts are whole numbers, so
-// their order does not matter.
+// Counts how often each piece of each sample chose each expert. A block has a piece; counts are whole
+// numbers, so their order does not matter.
 template <class Real>
 struct count_choices_kernel {
   static constexpr int most_threads = 512;
@@ -83,7 +83,7 @@ struct count_choices_kernel {
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     const index sample = self.block() / pieces.own(), which = self.block() % pieces.own();
-    // What other ranks have is zero here; a block clears an even share of the sample's pieces.
+    // Counts of other ranks are zero here; a block clears an even share of the sample's pieces.
     const index own = pieces.own();
     for (index p = which; p < pieces.all(); p += own)
       if (!is_own(p))
@@ -124,8 +124,8 @@ struct count_choices_kernel {
   }
 };
 
-// What is known when all pieces are counted: fractions, and of each piece how many choices lie before it. A
-// block has a sample.
+// Finds the fractions when all pieces are counted, and how many choices lie before each piece. A block has a
+// sample.
 template <class Real>
 struct fractions_kernel {
   static constexpr int most_threads = 256;
@@ -149,7 +149,7 @@ struct fractions_kernel {
   }
 };
 
-// Whether experts have room for their choices, in the order of rows. A block has a piece; each of its warps
+// Experts have room for their first choices, in the order of rows. A block has a piece; each of its warps
 // takes a stretch of the choices, after all have counted theirs.
 template <class Real>
 struct keep_choices_kernel {
@@ -213,7 +213,7 @@ struct keep_choices_kernel {
   }
 };
 
-// What a sample's own rows add to the two losses. A block has a sample.
+// A sample's own rows add this to the two losses. A block has a sample.
 template <class Real>
 struct routing_losses_kernel {
   static constexpr int most_threads = 512;
@@ -309,7 +309,7 @@ void router_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<W> w
   }
 }
 
-// From logits to probabilities, in their place, and to the experts of each row. Counts are kept as numbers of
+// Logits become probabilities, in their place, and each row gets its experts. Counts are kept as numbers of
 // Real, which holds them exactly up to 2^24 rows of a sample.
 template <class Real>
 void route_forward(context& ctx, const sequences& seq, const router_shape& shape, matrix<Real> probability,

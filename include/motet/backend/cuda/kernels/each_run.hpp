@@ -80,7 +80,7 @@ void join_rows(matrix<X>&... x) {
   ((x = {x.data, 1, x.rows * x.width, x.rows * x.width}), ...);
 }
 
-// In runs of Size where `packed` says that all that is touched may be, one by one otherwise.
+// Elements go in runs of Size where `packed` says that all that is touched may, else one by one.
 template <int Size, class Operation>
 void for_each_run(context& ctx, const Operation& operation, index rows, index width, bool packed) {
   if (packed) launch_each_run<Size>(ctx, operation, rows, width);

@@ -72,7 +72,8 @@ struct chunked_runs {
   }
 };
 
-// The same in the GPU's memory, written once. Four bytes for each chunk: nothing beside what a chunk moves.
+// Records lie in the GPU's memory and are written once. A chunk takes four bytes, which is nothing beside
+// what it moves.
 template <class Record>
 class chunk_table {
  public:

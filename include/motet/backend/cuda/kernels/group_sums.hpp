@@ -20,8 +20,8 @@ struct one_group {
   MOTET_HOST_DEVICE index row(index, index item) const { return item; }  // or -1 where there is none
 };
 
-// What is summed: one number or several for each element. Loading is apart from adding, so that loads of
-// several rows are under way together.
+// Each element gives one number or several to sum. Loading is apart from adding, so that loads of several
+// rows are under way together.
 template <class T, class X>
 struct plain_values {
   using number = T;
@@ -40,8 +40,7 @@ struct plain_values {
   }
 };
 
-// Where sums go: they are added to one row for each group, the second of two to another place, if there is
-// one.
+// Sums are added to one row for each group, the second of two to another place, if there is one.
 template <class M>
 struct add_sums {
   M *first, *second;
@@ -150,7 +149,7 @@ struct sum_of_chunks {
 // every GPU.
 inline constexpr index summing_blocks = 132 * 8;
 inline constexpr index rows_of_chunk = 64;
-// How many chunks the rows of each group are cut into.
+// The rows of each group are cut into so many chunks.
 inline index chunks_of_sums(index strips, index groups, index longest) {
   const index by_blocks = summing_blocks / (groups * strips),
               by_rows = (longest + rows_of_chunk - 1) / rows_of_chunk;
@@ -159,7 +158,7 @@ inline index chunks_of_sums(index strips, index groups, index longest) {
 
 }  // namespace detail
 
-// What chunks came to, in the order of the chunks.
+// The sums of chunks are added in the order of the chunks.
 template <class T, class Rows, class To>
 void add_chunks(context& ctx, const T* pieces, const Rows& rows, const To& to, index width, index chunks,
                 index groups, int sums) {

@@ -4,8 +4,8 @@
 #include <motet/backend/core/amounts.hpp>
 #include <motet/backend/cuda/device/context.hpp>
 
-// Rows that are copied, converted or added on their way between ranks. What moves is memory's bandwidth: a
-// row of n bytes is read once and written once, in pieces of 16 bytes, which neighbouring threads take.
+// Rows that are copied, converted or added on their way between ranks. Memory's bandwidth decides: a row of n
+// bytes is read once and written once, in pieces of 16 bytes, which neighbouring threads take.
 
 namespace motet::cuda {
 

@@ -17,7 +17,7 @@ struct run {
   T of[N];
 };
 
-// How long runs are when the narrowest of these types moves 16 bytes at a time; wider ones then move several
+// Runs are so long that the narrowest of these types moves 16 bytes at a time; wider ones then move several
 // times 16.
 template <class... X>
 inline constexpr int run_size = [] {
@@ -81,7 +81,7 @@ MOTET_HOST_DEVICE void store_run(Y* at, const run<T, N>& values) {
   }
 }
 
-// Whether all rows of x may be moved in runs of N. A matrix without memory asks for nothing.
+// Says whether all rows of x may be moved in runs of N. A matrix without memory asks for nothing.
 template <int N, class X>
 bool in_runs(const matrix<X>& x) {
   constexpr auto bytes = sizeof(X) * as_size(piece_size<std::remove_const_t<X>, N>);

@@ -19,7 +19,7 @@ struct pairs {
 
 #if !defined(__CUDACC__)
 namespace detail {
-// What stands for the sort of the CUB library where kernels are emulated.
+// This stands for the sort of the CUB library where kernels are emulated.
 struct sort_plainly {
   pairs from, to;
   index count;

@@ -112,7 +112,7 @@ struct sum_token_parts {
       const std::uint32_t token = sorted.keys[last];
       if (token == static_cast<std::uint32_t>(dtable.rows) || sorted.keys[last + 1] != token) continue;
       if (chunk > 0 && sorted.keys[chunk * token_chunk - 1] == token) continue;  // it began before
-      // Where it ends: the first place with a larger key.
+      // The token ends at the first place with a larger key.
       index low = last + 1, high = count;
       while (low < high) {
         const index middle = (low + high) / 2;

@@ -29,14 +29,14 @@ void accumulate(context& ctx, const T* from, T* to, index count) {
   static_assert(std::is_floating_point_v<T>, "motet: whole numbers are not added as floats");
   if (ctx.measuring()) return;
   for (index at = 0, here = 0; at < count; at += here) {
-    // What is no whole run comes by itself.
+    // The rest that is no whole run comes by itself.
     here = count - at < most_runs ? count - at : most_runs;
     if (here > run_size<T>) here -= here % run_size<T>;
     map_numbers(ctx, matrix<const T>{to + at, 1, here, here}, matrix<const T>{from + at, 1, here, here},
                 matrix<T>{to + at, 1, here, here}, plus{});
   }
 }
-// The same of matrices, which have gaps.
+// Matrices have gaps, which stay as they are.
 template <class T>
 void copy(context& ctx, const matrix<const T>& from, const matrix<T>& to) {
   if (ctx.measuring() || from.rows == 0 || from.width == 0) return;

@@ -55,7 +55,7 @@ MOTET_HOST_DEVICE void load_tiles(Thread& self, std::uint32_t (&to)[4], const bf
     to[i] = static_cast<std::uint32_t>(from[0].bits) | static_cast<std::uint32_t>(from[1].bits) << 16;
   }
 }
-// The same of the transposed matrices.
+// Each lane gets (g, t) of the transposed matrices.
 template <class Thread>
 MOTET_HOST_DEVICE void load_tiles_across(Thread& self, std::uint32_t (&to)[4], const bf16* row) {
   must_lie_in<memory_kind::block>(row, 16);

@@ -16,7 +16,7 @@ namespace motet::cuda {
 
 namespace detail {
 
-// What is known of some classes of a row: the sum of the exponentials of the logits is e^peak * sum.
+// Some classes of a row have these sums: that of the exponentials of their logits is e^peak * sum.
 template <class T>
 struct alignas(4 * sizeof(T)) class_sums {
   // matched: the logit of the target, zero where it is not among them; total: of all logits

@@ -9,8 +9,8 @@ namespace motet::cuda {
 
 namespace detail {
 
-// For each row, the sum of the exponentials of its logits as 2^peak * sum, and of each times (logit - peak):
-// turn. Logits are binary.
+// Each row has the sum of the exponentials of its logits as 2^peak * sum, and `turn`, the sum of each times
+// (logit - peak). Logits are binary.
 template <class S>
 struct softmax_numbers {
   S *peak = nullptr, *sum = nullptr, *turn = nullptr;

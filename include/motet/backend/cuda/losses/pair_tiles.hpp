@@ -7,10 +7,10 @@
 #include <cmath>
 #include <type_traits>
 
-// For losses that compare every sample with every other: products of all pairs of rows, a tile for each
-// block, in registers. What pairs become is never stored for all of them at a time: it is made for a panel of
-// pair_panel_rows rows, and two products take that into the gradients of the rows and of the columns. Every
-// number has one owner and one order of additions.
+// Losses that compare every sample with every other take products of all pairs of rows, a tile for each
+// block, in registers. The results of pairs are never stored for all of them at a time: they are made for a
+// panel of pair_panel_rows rows, and two products take that into the gradients of the rows and of the
+// columns. Every number has one owner and one order of additions.
 //
 // A tile is 64 x 64 and takes its operands 16 deep through shared memory, two rooms in turn, so that what
 // comes next is on its way while this is used. Each of 128 threads has 8 x 4 sums: 32 multiply-adds for each

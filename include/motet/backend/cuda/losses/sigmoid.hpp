@@ -119,9 +119,9 @@ real pairwise_sigmoid_loss(context& ctx, matrix<A> a, matrix<B> b, const M* log_
                               da, db, dlog_scale, dbias);
 }
 
-// The same for some rows against all columns, when the loss is spread over ranks: what these pairs add to the
-// loss and, where wanted, to the gradients of the numbers and of these rows. The parts of all rows make the
-// whole.
+// A loss that is spread over ranks takes some rows against all columns: the result is what these pairs add to
+// it; where wanted, they add to the gradients of the numbers and of these rows. The parts of all rows make
+// the whole.
 template <class S, class M>
 real pairwise_sigmoid_part(context& ctx, const pair_part<S>& of, const M* log_scale, const M* bias,
                            double share, matrix<S> d_rows, M* dlog_scale, M* dbias) {

@@ -66,7 +66,7 @@ struct row_slopes {
   }
 };
 
-// What samples lost is little, so one block adds it up.
+// Samples have few losses, so one block adds them up.
 template <class S>
 struct add_losses {
   static constexpr int most_threads = 256;

@@ -23,7 +23,7 @@ class doubtful_room {
   doubtful_draws* there() const { return there_.data(); }
   // The host waits for the stream's kernels to read what they noted.
   const doubtful_draws& read(context& ctx) {
-    // Seldom more than a few: the count and the first ones come at once.
+    // There are seldom more than a few, so the count and the first ones come at once.
     constexpr index first = 64 * sizeof(unsigned long long);
     const auto bring = [&](index from, index bytes) {
       download(ctx, reinterpret_cast<const std::byte*>(there_.data()) + from,
@@ -83,7 +83,7 @@ void draw_normals_noting(context& ctx, const random_stream& draws, index first, 
                          matrix<T> to, index most) {
   const index count = to.rows * to.width;
   if (ctx.measuring() || count <= 0) return;
-  // What lies in one piece is cut into rows that keep all multiprocessors equally busy.
+  // A tensor that lies in one piece is cut into rows that keep all multiprocessors equally busy.
   constexpr index piece = 4096;
   if (to.width == width && to.stride == width)
     to = {to.data, (count + piece - 1) / piece, piece, piece}, width = piece;

@@ -117,7 +117,7 @@ struct update_chunks {
         clear(self, own, found.gradient);
         continue;
       }
-      // Exactly the step's own where the run has all of it, as most have.
+      // The numbers are exactly the step's own where the run has all of it, as most have.
       by.keep = found.fall == T(1) ? numbers.keep : T(1) - (T(1) - numbers.keep) * found.fall;
       by.take = numbers.take * found.rate;
       turn(self, own, by, found.weight, found.gradient, found.first, found.second, found.copy);
@@ -239,8 +239,8 @@ void adamw(context& ctx, T* weight, T* gradient, T* first, T* second, index coun
   else detail::update<false>(ctx, runs, step);
 }
 
-// What one update moves. Memory of the runs may be there only when the list is first used; where copies of
-// weights are kept (weight_copies), the update writes them as well.
+// One update moves the runs of a list. Their memory may be there only when the list is first used; where
+// copies of weights are kept (weight_copies), the update writes them as well.
 template <class T>
 class update_list {
  public:
@@ -293,7 +293,7 @@ void adamw(context& ctx, const update_list<T>& list, const update_step& step) {
   list.note(ctx, "adamw", 12, 2);
   if (!ctx.measuring()) detail::update<true>(ctx, list.runs(ctx), step);
 }
-// Clips by these sums, which it reads itself: they may still be on their way. Where they do not allow it,
+// Clips by these sums, which it reads itself: they may still be on their way. Where they allow no update,
 // weights, moments and gradients stay as they are.
 template <class T>
 void adamw(context& ctx, const update_list<T>& list, const update_step& step, const real& loss,

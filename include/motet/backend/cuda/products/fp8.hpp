@@ -27,7 +27,7 @@ namespace detail {
 
 enum class fp8_kind : int { e4m3, e5m2 };
 
-// Of one tensor, on the GPU.
+// A tensor has one of these, on the GPU.
 struct alignas(16) fp8_scale {
   float inverse;     // what its numbers are multiplied by to be themselves again
   unsigned largest;  // bits of the largest magnitude, which are ordered as the numbers are
@@ -99,12 +99,12 @@ struct round_to_fp8 {
   static constexpr int side = fp8_source<T>::side;
   chunked_runs<fp8_source<T>> from;
 
-  // Where the transposed tile has (r, c): pieces of 16 rows change places, so that the columns that a warp
+  // The transposed tile has (r, c) here: pieces of 16 rows change places, so that the columns that a warp
   // writes at once lie in different banks.
   MOTET_HOST_DEVICE static int turned_at(int r, int c) {
     return c * side + ((r / 16) ^ (c / 8 % 4)) * 16 + r % 16;
   }
-  // What is not finite stays so, in all of the tensor: the step sees it and is refused.
+  // A number that is not finite makes the whole tensor so: the step sees it and is refused.
   MOTET_HOST_DEVICE static float scale_for(float largest) {
     constexpr float limit = Kind == fp8_kind::e4m3 ? 448.0f : 57344.0f, most = 1e30f;
     if (!(largest <= 3.402823466e38f)) return __builtin_bit_cast(float, 0x7fffffffu);
@@ -175,7 +175,7 @@ void round_tensor(cudaStream_t stream, fp8_kind kind, matrix<const T> x, std::ui
                 scale, 1);
 }
 
-// Why a product is not taken in fp8.
+// A product that is not taken in fp8 has this reason.
 inline constexpr const char* unfit =
     MOTET_CUBLASLT != 0 ? "widths are no multiples of 16" : "this program was built without cuBLASLt";
 inline constexpr const char* misaligned_rows = "rows do not lie at 16 bytes";
@@ -196,7 +196,7 @@ inline void require_fp8(int major, int minor) {
          sentence({"fp8 on a chip of sm_", major, minor, "; sm_89 and newer multiply it"}));
 }
 
-// The same of the chip that the context works on, where it asks for fp8.
+// A context that asks for fp8 needs a chip that multiplies it.
 inline void require_fp8(const context& ctx) {
   if (!ctx.fp8) return;
   int major = 0, minor = 0;
@@ -208,14 +208,14 @@ inline void require_fp8(const context& ctx) {
 }
 
 // Copies in fp8 of flat buffers of weights that weight_copies keeps too: a part of the engine. They follow
-// the weights at each refresh_weights(). What launches kernels is a template, so that a compiler without them
-// reads this header.
+// the weights at each refresh_weights(). Functions that launch kernels are templates, so that a compiler
+// without kernels reads this header.
 class fp8_weights {
  public:
   explicit fp8_weights(engine& on) : on_(on) {}
 
   static constexpr index most = 4096;  // matrices of one buffer
-  // What keep() takes of the GPU's memory.
+  // keep() takes so much of the GPU's memory.
   static constexpr index bytes(index count) {
     return 2 * count + most * static_cast<index>(sizeof(detail::fp8_scale));
   }
@@ -325,8 +325,8 @@ struct fp8_room {
   std::uint8_t* numbers = nullptr;
   fp8_scale* scale = nullptr;
 };
-// Whether a product of these widths is meant to be taken in fp8: so its operands have room in every run, the
-// dry one too.
+// Says whether a product of these widths is meant to be taken in fp8: so its operands have room in every run,
+// the dry one too.
 inline bool wants_fp8(const context& ctx, index one, index other) {
   return MOTET_CUBLASLT != 0 && ctx.fp8 && one > 0 && one % 16 == 0 && other > 0 && other % 16 == 0;
 }

@@ -302,8 +302,8 @@ void note_passes(context& ctx, index m, index n, const Epilogue& e) {
   }
 }
 
-// By our own kernels; returns which. The one of the tensor cores is compiled where there is no library, which
-// takes the products that would fit.
+// Our own kernels multiply; the result names which. The one of the tensor cores is compiled where there is no
+// library, which takes the products that would fit.
 template <class Compute, class A, class B, class Out, class Epilogue>
 const char* multiply_portable(context& ctx, index m, index n, index k, const gemm_source<A>& a,
                               const gemm_source<B>& b, Out* out, index out_stride, const Epilogue& epilogue) {

@@ -9,10 +9,11 @@
 
 namespace motet::cuda {
 
-// Which activation code an epilogue carries; a product without activation compiles none.
+// An epilogue carries the code of an activation, forward or backward; a product without activation compiles
+// none.
 enum class epilogue_mode : int { linear, forward, backward };
 
-// What happens to a sum before it is stored. All pieces are optional; in this order:
+// An epilogue finishes a sum before it is stored. All pieces are optional; in this order:
 //   v = sum + bias[j]
 //   forward:  pre[i, j] = v;  v = activation(v)
 //   backward: v = v * activation'(pre[i, j]);  replayed[i, j] = activation(pre[i, j])
@@ -36,12 +37,12 @@ struct gemm_epilogue {
   index replayed_stride = 0;
   bool accumulate = false;
 
-  // Of `Count` neighbours, all pieces but the accumulation. Where `packed`, whole packs are moved.
+  // `Count` neighbours go through all pieces but the accumulation. Where `packed`, whole packs are moved.
   template <int Count, bool Packed>
   MOTET_HOST_DEVICE void apply(index i, index j, Sum (&v)[Count]) const;
 };
 
-// Count neighbours as numbers of N. In packs: a multiple of 16 bytes of each type, at such an address.
+// Count neighbours as numbers of N. Packs are a multiple of 16 bytes of each type, at such an address.
 template <int Count, bool Packed, class N, class T>
 MOTET_HOST_DEVICE void load_values(const T* at, N (&to)[Count]) {
   if constexpr (Packed) {
@@ -167,7 +168,7 @@ struct finish_product {
   }
 };
 
-// Whether eight neighbours can be moved in packs.
+// Says whether eight neighbours can be moved in packs.
 template <class T>
 bool in_eights(const T* data, index width, index stride) {
   return data == nullptr ||

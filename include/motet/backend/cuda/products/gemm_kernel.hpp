@@ -19,8 +19,8 @@ struct gemm_operand {
 
 namespace detail {
 
-// What a block's tile has of the products that a launch makes: rows of a and of the output, the part of k,
-// and which of several products it is of.
+// A share is what a block's tile has of the products that a launch makes: rows of a and of the output, the
+// part of k, and which of several products it is of.
 struct tile_share {
   index begin = 0, end = 0, first_k = 0, last_k = 0, group = 0;
 };
@@ -37,8 +37,8 @@ struct whole_product {
 
 }  // namespace detail
 
-// Of rows in groups that lie one below the other, each with its own b: rows [starts[g], starts[g + 1]), as
-// only the GPU knows. There are `most` rows.
+// Rows are in groups that lie one below the other, each with its own b: group g has rows [starts[g], starts[g
+// + 1]), as only the GPU knows. There are `most` rows.
 struct grouped_rows {
   const index* starts;
   index groups, most, k;

@@ -49,8 +49,8 @@ struct multiply_matrix_tiles {
       copy_in_background<16>(self, to + row * (Along ? deep : wide) + in_row, wanted ? source : from, wanted);
     }
   }
-  // What the lane says to load_tiles: of 16 outer x 16 inner numbers, the second 8 x 8 matrix next along the
-  // outer or the inner direction.
+  // The lane says this to load_tiles: of 16 outer x 16 inner numbers, the second 8 x 8 matrix is next along
+  // the outer or the inner direction.
   template <bool Along, bool OuterFirst>
   MOTET_HOST_DEVICE static const bf16* corner(const bf16* of, int lane, int outer, int inner) {
     const int second = lane / 8 % 2 * 8, third = lane / 16 * 8, in_matrix = lane % 8;
@@ -153,7 +153,7 @@ struct multiply_matrix_tiles {
 
 }  // namespace detail
 
-// What the kernel above asks of addresses and widths; `k` does not count where both operands lie across it.
+// The kernel above asks this of addresses and widths; `k` does not count where both operands lie across it.
 template <class Out, class Epilogue>
 bool fits_matrix_tiles(const gemm_operand<bf16>& a, const gemm_operand<bf16>& b, index m, index n, index k,
                        const Out* out, index out_stride, const Epilogue& e) {

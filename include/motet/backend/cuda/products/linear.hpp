@@ -10,7 +10,7 @@ namespace motet::cuda {
 
 namespace detail {
 
-// What an operand's element is multiplied as: of floats in a product of bf16 there are copies.
+// An operand's element is read as it is multiplied: of floats in a product of bf16 there are copies.
 template <class Compute, class T>
 inline constexpr double bytes_of_operand = std::is_same_v<Compute, bf16> ? bytes_of<bf16> : bytes_of<T>;
 
@@ -36,7 +36,7 @@ void note_product(context& ctx, const char* name, matrix<X> x, matrix<W> weight,
                beside,
            flops_of::products);
 }
-// The same where the result is added to the gradient of a weight.
+// The result is added to the gradient of a weight, which is read as well.
 template <class Compute, class X, class Dy, class M>
 void note_weight_product(context& ctx, const char* name, matrix<X> x, matrix<Dy> dy, matrix<M> dweight) {
   ctx.note(name, 2 * static_cast<double>(x.rows) * elements_in(dweight),
@@ -53,8 +53,8 @@ gemm_source<std::remove_const_t<T>> product_source(context& ctx, matrix<T> x, in
     detail::note_cast(ctx, x, rows);
   return detail::room_for_source<Compute>(ctx, x, rows, transposed);
 }
-// The same of a weight, which trainers keep in bf16. Where what it meets has more columns, which are zero, it
-// gets zeros there, too: both then begin each row at 16 bytes, and have whole sixteens of them.
+// Trainers keep weights in bf16. Where the other operand has more columns, which are zero, a weight gets
+// zeros there, too: both then begin each row at 16 bytes, and have whole sixteens of them.
 template <class Compute, class T>
 gemm_source<std::remove_const_t<T>> weight_source(context& ctx, matrix<T> weight, bool transposed,
                                                   index columns) {

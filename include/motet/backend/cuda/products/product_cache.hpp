@@ -57,7 +57,7 @@ class product_cache {
     const auto found = known_.of.find(shape);
     return found != known_.of.end() ? &found->second : nullptr;
   }
-  // In place of another one of this shape.
+  // The algorithm takes the place of another one of this shape.
   void keep(const std::string& shape, const product_algorithm& algorithm) {
     known_.of.insert_or_assign(shape, algorithm);
     if (file_.empty()) return;
@@ -92,7 +92,7 @@ class product_cache {
     int lock_;
   };
 
-  // What the file has, and this program did not know.
+  // Learns from the file what this program did not know.
   void learn() {
     std::error_code none;
     if (!std::filesystem::exists(file_, none)) return;

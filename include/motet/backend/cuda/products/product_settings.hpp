@@ -4,7 +4,8 @@
 #include <motet/backend/cuda/device/engine.hpp>
 #include <motet/backend/cuda/products/product_cache.hpp>
 
-// Whether products may go to cuBLASLt, which is linked then. Not defined: where its header is.
+// Products may go to cuBLASLt, which is linked then. Where nothing is defined, they do if its header is
+// there.
 #if !defined(MOTET_CUBLASLT)
 #if __has_include(<cublasLt.h>)
 #define MOTET_CUBLASLT 1
@@ -15,7 +16,8 @@
 
 namespace motet::cuda {
 
-// How products of matrices are taken; a part of the engine, to be set before the first step.
+// The settings say how products of matrices are taken. They are a part of the engine, to be set before the
+// first step.
 struct product_settings {
   explicit product_settings(engine&) {}
   bool library = MOTET_CUBLASLT != 0;  // false: own kernels alone
@@ -29,7 +31,7 @@ struct product_settings {
   index workspace = 32 << 20;  // for the library; what it wants on Hopper
 };
 
-// Whether work is recorded now instead of done: then nothing may be allocated, timed or waited for.
+// Says whether work is recorded now instead of done: then nothing may be allocated, timed or waited for.
 inline bool capturing(const engine& on) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   check(cudaStreamIsCapturing(on.stream(), &status), "cudaStreamIsCapturing");

@@ -38,15 +38,15 @@ class weight_copies {
   // Another one after each keep() and drop(): places of copies may be others then.
   std::uint64_t version() const { return version_; }
 
-  // Who keeps something else of these weights: what it does at a refresh, and when some are dropped.
+  // A follower keeps something else of these weights, and is called at a refresh, and when some are dropped.
   struct follower {
     std::function<void(context&)> refresh;
     std::function<void(const float*, index)> dropped;
   };
   void follow(follower who) { followers_.push_back(std::move(who)); }
 
-  // Where the copy of `weight` is; null where nobody keeps one. Copies are aligned as the weights are, in
-  // elements, if the buffer begins at 16 bytes.
+  // The copy of `weight` is here; the result is null where nobody keeps one. Copies are aligned as the
+  // weights are, in elements, if the buffer begins at 16 bytes.
   bf16* copy_of(const float* weight) const {
     auto after = kept_.upper_bound(weight);
     if (after == kept_.begin()) return nullptr;

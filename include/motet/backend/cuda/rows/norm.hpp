@@ -68,8 +68,8 @@ struct norm_rows {
   }
 };
 
-// With g = dy * gain and u = (x - mean) * scale: dx = residual + scale * (g - mean(g) - u * mean(g u)), the
-// middle term for layer norm alone. A block goes from row to row, and each of its threads keeps to its
+// dx = residual + scale * (g - mean(g) - u * mean(g u)), where g = dy * gain and u = (x - mean) * scale;
+// layer norm alone has the middle term. A block goes from row to row, and each of its threads keeps to its
 // columns; so it adds up gradients of gain and bias beside, in registers where rows are not too wide, else in
 // the block's own line of `sums`.
 template <class T, int N, int Runs, class X, class M, class S, class Dy, class R, class Dx, class V>
@@ -99,7 +99,7 @@ struct norm_rows_backward {
       const held_row<T, N, Runs, X> from(part, x.row(r));
       const held_row<T, N, Runs, Dy> slope(part, dy.row(r));
       const T mean = static_cast<T>(stats.row(r)[0]), scale = static_cast<T>(stats.row(r)[1]);
-      // Asked for before the sums are awaited.
+      // These are asked for before the sums are awaited.
       run<T, N> beside[kept] = {};
       if constexpr (Runs > 0)
         if (residual.data != nullptr)
@@ -178,9 +178,9 @@ struct norm_rows_backward {
   }
 };
 
-// How rows are shared out: a thread has 8 columns, and the blocks are as many as an H200 runs at once, whose
-// multiprocessors have registers for 768 threads of mixed_bf16. These are fixed numbers, so that the order of
-// sums follows from the shape alone.
+// The shape says how rows are shared out: a thread has 8 columns, and the blocks are as many as an H200 runs
+// at once, whose multiprocessors have registers for 768 threads of mixed_bf16. These are fixed numbers, so
+// that the order of sums follows from the shape alone.
 struct norm_backward_shape {
   static constexpr index columns = 8, most_width = 512 * columns;
   int threads;

@@ -109,8 +109,8 @@ void patches(context& ctx, const sequences& seq, const patch_geometry& geometry,
   detail::launch_patches(ctx, seq, geometry, detail::picture_planes<element>{pixels, geometry.side}, y, fits);
 }
 
-// The same from packed pictures, which are resized, mirrored and scaled on the way. Floor: the pictures are
-// read once, y is written once. Takes no memory, as a dry run does not know what will come.
+// Packed pictures are resized, mirrored and scaled on the way. Floor: the pictures are read once, y is
+// written once. Takes no memory, as a dry run does not know what will come.
 template <class Y>
 void patches(context& ctx, const sequences& seq, const patch_geometry& geometry, const packed_pictures& from,
              matrix<Y> y) {

@@ -86,7 +86,7 @@ struct put_sums {
   }
 };
 
-// What the rows of a sample get of it: as much as they gave to a mean, or this factor.
+// Each row of a sample gets as much of its slope as it gave to a mean, or this factor.
 template <class T, class Dy, class Dx>
 struct spread_slope {
   template <int N>

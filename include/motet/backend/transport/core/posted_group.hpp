@@ -173,7 +173,7 @@ class posted_group : public group_calls<Group> {
 
   Group& self() { return static_cast<Group&>(*this); }
   auto& board_of(ticket t) { return row_.boards[t % worked_.size()]; }
-  // What the counts of a board reach with this call.
+  // The counts of a board reach this with this call.
   std::uint64_t goal(ticket t) const { return row_.members.size() * (t / worked_.size() + 1); }
   bool is_finished(ticket t) { return board_of(t).finished.load(std::memory_order_acquire) >= goal(t); }
   void ring() {

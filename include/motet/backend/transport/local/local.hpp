@@ -17,14 +17,14 @@ namespace motet::local {
 class group;
 class group_set;
 
-// What the ranks of one process share: a mailbox for each message, a board for each meeting, a bell for each
+// The ranks of one process share a mailbox for each message, a board for each meeting, and a bell for each
 // rank. The receiver copies straight from the sender's rows. Counts go up by step, so nothing is cleared
 // between steps.
 class world {
  public:
   using group = local::group;
   using group_set = local::group_set;
-  // Thrown out of pause() on every rank when one of them failed or was late.
+  // pause() throws this on every rank when one of them failed or was late.
   struct stopped {};
 
   // meetings[m] are the ranks that take part in meeting m.
@@ -144,7 +144,7 @@ class endpoint {
     return world_.bells_[as_size(rank_)].count.load(std::memory_order_acquire);
   }
   void pause(std::uint32_t seen) {
-    // Who saw the bell of the stop already will hear no other.
+    // A rank that saw the bell of the stop already will hear no other.
     if (world_.is_stopped()) throw world::stopped{};
     auto& bell = world_.bells_[as_size(rank_)];
     for (int spin = 0; spin < world_.spins_; ++spin) {

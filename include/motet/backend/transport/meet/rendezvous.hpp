@@ -37,8 +37,8 @@ class rendezvous {
   std::int32_t rank() const { return options_.rank; }
   std::int32_t ranks() const { return options_.ranks; }
 
-  // What each rank brings, in their order. All ranks come to the same meetings in the same order. When one
-  // does not come, all are told which.
+  // Each rank brings a text; all get them, in the order of ranks. All ranks come to the same meetings in the
+  // same order. When one does not come, all are told which.
   std::vector<std::string> all_gather(const std::string& own) {
     std::vector<std::string> all(as_size(ranks()));
     all[as_size(rank())] = own;
@@ -155,7 +155,7 @@ class rendezvous {
       who.at = {};
     }
   }
-  // Whether this guest is a rank that was missing.
+  // Says whether this guest is a rank that was missing.
   bool hear(guest& who) try {
     if (!who.at.take(who.said, "a guest", 256)) {
       if (who.until.over()) turn_away(who, "late");
@@ -186,7 +186,7 @@ class rendezvous {
     peers_[0] = tcp::connect(options_.address, options_.port, until);
     const std::string asked = peers_[0].receive(until, where(), 256), own = fresh(),
                       name = std::to_string(options_.rank);
-    // Who listens asked, so its token is there by now.
+    // The rank that listens has asked, so its token is there by now.
     if (options_.token.empty()) options_.token = token_file::read(at_, options_.port);
     std::string said;
     append(said, name);
@@ -212,7 +212,7 @@ class rendezvous {
     if (!matches(answer, proof("host", own, asked)))
       fail(meeting_refused, where() + " does not know the token of this run");
   }
-  // Whoever still listens.
+  // Ranks that no longer listen are passed over.
   void tell_others(const std::string& text) const {
     const tcp::deadline soon(1);
     for (std::size_t r = 1; r < peers_.size(); ++r) try {

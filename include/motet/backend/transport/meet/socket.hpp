@@ -174,7 +174,7 @@ class listener {
   listener& operator=(const listener&) = delete;
   ~listener() { ::close(socket_); }
 
-  // Who stands at the door, without waiting; none where nobody does.
+  // Lets in a guest that stands at the door, without waiting; the result is none where nobody does.
   connection take() const {
     const int guest = ::accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC);
     return guest >= 0 ? connection(guest) : connection();
@@ -195,8 +195,8 @@ class listener {
   int socket_;
 };
 
-// Whether both ends are one: what asks for a port of its own machine, where nobody listens, may be given that
-// very port, and meets itself.
+// Says whether both ends are one: a socket that asks for a port of its own machine, where nobody listens, may
+// be given that very port, and meets itself.
 inline bool meets_itself(int socket) {
   sockaddr_in own{}, other{};
   socklen_t size = sizeof own, other_size = sizeof other;

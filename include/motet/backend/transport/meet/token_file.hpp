@@ -17,7 +17,7 @@
 
 namespace motet {
 
-// What nobody can guess.
+// A fresh token is one that nobody can guess.
 inline std::string fresh_token() {
   std::random_device source;
   std::string digits;

@@ -11,7 +11,7 @@
 
 namespace motet::mpi {
 
-// Of mpi_group.hpp.
+// These two are in mpi_group.hpp.
 class group;
 class group_set;
 
@@ -62,7 +62,7 @@ class world {
     for (MPI_Comm* each : {&rows_, &groups_, &control_}) MPI_Comm_free(each);
   }
 
-  // How many processes there are, before there is a world.
+  // There are so many processes, which can be asked before there is a world.
   static std::int32_t size_of(MPI_Comm among = MPI_COMM_WORLD) {
     int begun = 0, ended = 0, size = 0;
     MPI_Initialized(&begun);
@@ -221,7 +221,7 @@ class world {
   mutable std::mutex mutex_;
   std::string why_;
   std::function<void(double)> watch_;
-  // Of mpi_group.hpp.
+  // mpi_group.hpp uses these two.
   std::vector<mpi::group*> open_groups_;
   index group_tags_ = 0;  // that sets of groups have taken
 };

@@ -177,7 +177,7 @@ class group : public transports::group_calls<group> {
     });
   }
 
-  // The others, beginning with the next, so that not all talk to the same one.
+  // Calls each(m) for the others, beginning with the next, so that not all talk to the same one.
   template <class Each>
   void each_other(Each&& each) const {
     for (std::int32_t step = 1; step < size(); ++step) each((member_ + step) % size());

@@ -39,7 +39,7 @@ class byte_type {
   int count_;
 };
 
-// How long what is given up is waited for.
+// A request that is given up is waited for so long.
 inline constexpr std::chrono::milliseconds let_go_bound{500};
 
 // All that is under way on this rank, in one array that MPI looks at in one call. A request counts down a

@@ -27,7 +27,7 @@
 
 namespace motet::mpi {
 
-// Thrown out of a wait on every rank when one of them failed.
+// A wait throws this on every rank when one of them failed.
 struct stopped {
   std::string why;
 };
@@ -40,8 +40,8 @@ inline void check(int code, const char* what) {
   fail(mpi_failed, std::string(what) + " says " + text);
 }
 
-// How to wait without keeping a processor from those that are waited for: look again, then let others run,
-// then sleep, longer each time.
+// Waits without keeping a processor from those that are waited for: it looks again, then lets others run,
+// then sleeps, longer each time.
 class backoff {
  public:
   explicit backoff(int spins) : spins_(spins) {}
@@ -111,7 +111,7 @@ class session {
     static std::atomic<bool> failed{false};
     return failed;
   }
-  // What launchers see when MPI has to end ranks that hang: that a rank is lost (tools/exit_code.hpp, on a
+  // Launchers see this status when MPI has to end ranks that hang: a rank is lost (tools/exit_code.hpp, on a
   // higher floor, has the table).
   static constexpr int status_of_lost = 138;
   // The last resort: this rank and all others end now.
@@ -125,7 +125,7 @@ class session {
   }
 
  private:
-  // By SIGALRM; 0: not after all.
+  // SIGALRM ends the process; with 0 it does not after all.
   static void end_within(double seconds) {
     const auto whole = static_cast<time_t>(seconds);
     const itimerval once{{0, 0},

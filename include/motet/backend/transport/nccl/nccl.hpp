@@ -11,11 +11,11 @@
 
 namespace motet::nccl {
 
-// Of nccl_group.hpp.
+// These two are in nccl_group.hpp.
 class group;
 class group_set;
 
-// Thrown out of a wait when the ranks were told to stop.
+// A wait throws this when the ranks were told to stop.
 struct stopped {
   std::string why;
 };

@@ -92,7 +92,7 @@ class meetings {
       if (each.now != doing::nothing && each.members.size() > 1 && !each.done.is_past()) return false;
     return true;
   }
-  // As of channels.
+  // A meeting lacks its members while it has begun and is not done, as channels do.
   void lacking(std::vector<std::int32_t>& into) const {
     for (const item& each : items_)
       if (each.now != doing::nothing && each.members.size() > 1 && each.before.is_past() &&
@@ -125,7 +125,7 @@ class meetings {
     doing now = doing::nothing;
     room host;
     cuda::event done, before;
-    // Of a fetch.
+    // The rest is of a fetch.
     std::int32_t member = 0;
     const std::byte* own = nullptr;
     std::span<const byte_range> out;

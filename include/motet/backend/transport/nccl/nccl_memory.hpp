@@ -36,7 +36,7 @@ class kept_memory {
     return std::make_shared<entry>(*this, by, handle, bytes);
   }
   index refused() const { return refused_; }
-  // From now on all do without. Nothing is under way.
+  // All do without from now on; nothing is under way.
   void turn_off() {
     is_off_ = true;
     for (entry* each : all_) each->drop();

@@ -15,7 +15,7 @@ struct session_options {
 };
 
 // NCCL from here to the end of the scope: this rank's GPU, and the communicator of all ranks, of which others
-// are split. Made by all ranks at once, on the thread that then makes worlds.
+// are split. All ranks make it at once, on the thread that then makes worlds.
 class session {
  public:
   session(forum at, session_options wanted)

@@ -12,7 +12,7 @@
 
 namespace motet::shared_gpu {
 
-// Of shared_gpu_group.hpp.
+// These two are in shared_gpu_group.hpp.
 class group;
 class group_set;
 
@@ -86,7 +86,7 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint> {
       if (each != nullptr) cudaStreamDestroy(each);
   }
 
-  // What this rank has of the GPU, made when first asked for.
+  // This rank's engine of the GPU is made when first asked for.
   cuda::engine& on() {
     if (!engine_) {
       shares_ = world_.shares();
@@ -106,7 +106,7 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint> {
   // The point that times are told from.
   const cuda::event& zero() const { return world_.zero_; }
   void prepare(cuda::context& ctx) { ctx.on = &on(); }
-  // On the rank's own thread, before a step of these draws.
+  // The rank calls this on its own thread, before a step of these draws.
   void begin(cuda::context& ctx) {
     cuda::check(cudaSetDevice(on().gpu()), "cudaSetDevice");
     on().forget_copies();
@@ -116,14 +116,15 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint> {
     local::endpoint::begin_step();
     marks_.begin_step();
   }
-  // Who is alone and asked for no times may begin the next step while this one still runs.
+  // A rank that is alone and asked for no times may begin the next step while this one still runs.
   void end_step() {
     if (ranks() == 1 && !marks_.any()) return;
     on().finish();
     for (const cudaStream_t each : {copies_, beside_})
       if (each != nullptr) cuda::check(cudaStreamSynchronize(each), "cudaStreamSynchronize");
   }
-  // For what goes on beside what is computed, such as sums of gradients; made when first asked for.
+  // Work such as sums of gradients goes on here, beside what is computed. The stream is made when first asked
+  // for.
   cudaStream_t beside() {
     on();
     if (beside_ == nullptr && shares_) beside_ = shares_->make_stream(rank());
@@ -136,14 +137,14 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint> {
     world_.sent_[as_size(tag)].mark(on().stream());
     local::endpoint::send(tag, peer, from, bytes);
   }
-  // What is computed from now on may write where it was.
+  // Work that begins from now on may write where the rows were.
   bool sent(std::int32_t tag) {
     if (!local::endpoint::sent(tag)) return false;
     world_.taken_[as_size(tag)].hold(on().stream());
     begin_again();
     return true;
   }
-  // What is computed from now on sees it.
+  // Work that begins from now on sees the rows.
   bool receive(std::int32_t tag, std::int32_t peer, std::byte* to, index bytes) {
     if (!is_there(tag)) return false;
     world_.sent_[as_size(tag)].hold(on().stream());

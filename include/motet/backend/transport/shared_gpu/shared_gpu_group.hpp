@@ -99,7 +99,7 @@ class group : public transports::posted_group<group, world, endpoint, detail::po
 
   // From the first call on, a stream of its own does this member's part.
   void go_beside() { beside_ = true; }
-  // What is computed from now on comes after all calls that are done.
+  // Work that begins from now on comes after all calls that are done.
   void see() {
     if (!std::exchange(unseen_, false)) return;
     through_.mark(stream());

@@ -14,7 +14,7 @@ namespace {
 const std::vector<index> offsets = {0, 1, 1, 4, 61, 68};
 const sequences whole{5, 1, offsets.data()};
 
-// What the members of a ring compute together: how often each query row of a sample meets each of its keys.
+// The members of a ring together meet each key of a sample with each of its query rows so often.
 std::map<std::tuple<index, index, index>, int> meetings(index members, bool balanced, mask_kind mask,
                                                         int threads) {
   std::map<std::tuple<index, index, index>, int> met;

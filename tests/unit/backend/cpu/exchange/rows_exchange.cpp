@@ -24,7 +24,7 @@ index first_of_mine(const spread_seat& at, index samples) {
   return members.begin + share(members.size(), at.context, at.context_member).begin;
 }
 
-// There and back, on `threads` threads for each rank; the number of wrong elements.
+// Rows go there and back, on `threads` threads for each rank; the result is the number of wrong elements.
 template <class T>
 int wrong_after_exchange(const sequences& whole, index tensor, index context, bool balanced, int threads) {
   std::atomic<int> wrong{0};

@@ -34,7 +34,7 @@ struct problem {
 const problem problems[] = {{1, 1, 1, 0},         {5, 3, 1, 0.1},    {9, 130, 3, 0},
                             {12, 33, 2000, 0.25}, {4, 257, 20, 0.1}, {0, 8, 1, 0}};
 
-// From its definition, in double.
+// The loss follows from its definition, in double.
 double by_definition(const problem& p, const grid<double>& x, grid<double>& slopes) {
   const auto targets = p.targets();
   const auto shape = p.shape();

@@ -140,7 +140,7 @@ TEST_CASE_TEMPLATE("a list of runs is what its runs are one by one", T, float, d
       CHECK((one.w.data == other.w.data && one.g.data == other.g.data && one.m.data == other.m.data &&
              one.v.data == other.v.data));
       CHECK(one.w.data != kept.w.data);
-      // What is not finite leaves all as it is.
+      // A number that is not finite leaves all as it is.
       one.g = kept.g;
       const buffers before = one;
       T scale = T(9);

@@ -45,7 +45,7 @@ struct operand {
   operator gemm_operand<T>() const { return {cells.data.data(), cells.stride, transposed}; }
 };
 
-// What rounding may do to one element of the product: of the operands, of the sum, of the result.
+// Rounding of the operands, of the sum and of the result may do this to one element of the product.
 template <class Compute, class A, class B, class Out>
 double allowed(double magnitudes, double want, index k) {
   const bool rounds_operands = sizeof(Compute) == 2 && (sizeof(A) == 4 || sizeof(B) == 4);

@@ -12,7 +12,7 @@ namespace {
 using cpu::gemm_operand;
 using laws::grid;
 
-// What each instruction set offers, gathered so that one check serves all.
+// These gather what each instruction set offers, so that one check serves all.
 #define VARIANT(NAME)                                                                                \
   struct NAME##_packing {                                                                            \
     template <class T>                                                                               \

@@ -24,7 +24,7 @@ TEST_CASE_TEMPLATE("token rows are looked up and their gradients added", N, fp32
       grid<stream> y(rows, width, 3);
       auto dtable = grid<master>(words, width, 1).random(3);
       const auto before = dtable;
-      // The same table in two pieces, of which each knows some of the ids.
+      // The table is in two pieces here, of which each knows some of the ids.
       auto dpieces = dtable;
       grid<stream> low(rows, width, 1), high(rows, width, 1);
       cpu_run_foretold(threads, [&](cpu::context& ctx) {

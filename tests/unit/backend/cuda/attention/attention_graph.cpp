@@ -26,7 +26,7 @@ attention_problem problem(bool backward, int kv_heads) {
   for (index& stride : p.strides) stride = 200;
   return p;
 }
-// Whether the library takes the operations as one graph.
+// Says whether the library takes the operations as one graph.
 bool is_graph(const attention_graph& of) {
   cudnnHandle_t library = nullptr;
   REQUIRE(cudnnCreate(&library) == CUDNN_STATUS_SUCCESS);

@@ -46,7 +46,7 @@ TEST_CASE("what samples are like") {
   CHECK_FALSE(lengths_of({5, 9, nullptr}, {5, 8, nullptr}, true).usable);
 }
 
-// Against a loop.
+// A loop says what must be told.
 void check_told(const std::vector<index>& q_rows, const std::vector<index>& kv_rows, bool pooled) {
   const auto samples = static_cast<index>(q_rows.size());
   std::vector<index> q{0}, kv{0};

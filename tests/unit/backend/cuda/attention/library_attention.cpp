@@ -33,8 +33,8 @@ TEST_CASE("rows that are no multiple of 16 bytes apart stay with our kernels") {
   CHECK(recipes().runs() == before);
 }
 
-// How often the library was asked, forward and backward; and which it is, as real ones may take other shapes
-// than the fake.
+// Tells how often the library was asked, forward and backward; and which it is, as real ones may take other
+// shapes than the fake.
 struct calls {
   index count;
   bool operator==(index wanted) const { return count == wanted; }

@@ -73,7 +73,7 @@ TEST_CASE("gradients go where a sink says, and it hears of them") {
     static_cast<told*>(self)->count += count;
   };
   ctx.sink.where = [](void* self, const void*, index) -> void* { return static_cast<told*>(self)->other; };
-  // Not while measuring.
+  // Nothing is told while measuring.
   gradients_ready(ctx, mine, 4);
   CHECK(here.count == 0);
   CHECK(gradients_at(ctx, mine, 4) == mine);

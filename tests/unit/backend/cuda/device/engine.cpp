@@ -36,7 +36,7 @@ std::vector<T> back(const T* from, std::size_t count) {
   motet::cuda::check(cudaMemcpy(found.data(), from, count * sizeof(T), cudaMemcpyDeviceToHost), "cudaMemcpy");
   return found;
 }
-// Under each order in which emulated streams may run.
+// Runs the body under each order in which emulated streams may run.
 template <class Body>
 void in_all_orders(Body&& body) {
   for (std::uint64_t seed = 0; seed < 3; ++seed) {

@@ -16,8 +16,8 @@ using namespace motet;
 
 namespace {
 
-// What is said by a process in which so many ranks share a GPU, after first(); "late" where CUDA loads
-// kernels at their first launch.
+// A process in which so many ranks share a GPU, after first(), says this; "late" where CUDA loads kernels at
+// their first launch.
 template <class First>
 laws::ended ranks_after(const char* by_the_user, std::int32_t ranks, First&& first) {
   return laws::in_child([&] {

@@ -18,7 +18,7 @@ struct fill_squares {
     for (index i = self.number(); i < count; i += self.all()) to[i] = static_cast<float>(i * i);
   }
 };
-// As much shared memory as a block may have, each byte of which it uses.
+// A block has as much shared memory as it may have, and uses each byte of it.
 struct uses_all {
   static constexpr int most_threads = 256;
   static constexpr index room = 200 * 1024;
@@ -66,7 +66,7 @@ TEST_CASE("a launch that no GPU takes is refused at once") {
                     doctest::Contains("[MT-B10]"));
   CHECK_THROWS_WITH(motet::cuda::launch(stream, {1, 32, 1 << 20}, fill_squares{nullptr, 0}),
                     doctest::Contains("[MT-B10]"));
-  // What was refused leaves nothing behind.
+  // A launch that was refused leaves nothing behind.
   motet::cuda::launch(stream, {1, 32, 0}, fill_squares{nullptr, 0});
   laws::gpu().finish();
 }

@@ -17,8 +17,8 @@ using namespace motet;
 
 namespace {
 
-// What a profiler sees of sections, a dry run of them, and a rank's instruction around some; by itself, as a
-// process decides once.
+// A profiler sees this of sections, a dry run of them, and a rank's instruction around some; each in a
+// process of its own, as a process decides once.
 std::string seen_with(const char* name, const char* value) {
   return laws::in_child([&] {
            for (const char* each : {"MOTET_NVTX", "NVTX_INJECTION64_PATH"}) ::unsetenv(each);

@@ -144,7 +144,7 @@ TEST_CASE_FIXTURE(fixture, "whatever libraries take or refuse, each call is coun
   for (const taken_path& each : paths.list()) {
     all += each.count;
     by_library += each.way == "cuDNN" ? each.count : 0;
-    // Whoever is not on the best path says why, and who is has nothing to say.
+    // An operation that is not on the best path says why, and one that is has nothing to say.
     CHECK(
         (each.way != "own kernel" && each.way != "own matrix kernels" && each.way != "cuBLASLt, then a kernel"
              ? true

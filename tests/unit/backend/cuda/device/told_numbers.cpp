@@ -23,7 +23,7 @@ TEST_CASE("sums come to the host as they were when they were asked for") {
       CHECK(found.first == (turn % 2 == 0 ? 2.5 : -1e300));
       CHECK(found.second == -1e300);
     }
-    // What comes later on the stream does not count; a sum of nothing is zero.
+    // Work that comes later on the stream does not count; a sum of nothing is zero.
     const motet::cuda::real first(*ctx.on, on.data());
     const auto coming = begin_numbers(ctx, first, motet::cuda::real{});
     const motet::cuda::real add(*ctx.on, on.data() + 2);

@@ -24,7 +24,7 @@ index first_of_mine(const spread_seat& at, index samples) {
   return members.begin + share(members.size(), at.context, at.context_member).begin;
 }
 
-// How far numbers are off that went there and back.
+// Numbers that went there and back are off by this.
 template <class T>
 laws::deviation off_after_exchange(const sequences& whole, index tensor, index context, bool balanced,
                                    index width, index gap) {

@@ -37,7 +37,7 @@ struct expert_kernel {
   }
 };
 
-// How far numbers are off after rows of blocks, or one for each sample, went to their experts and back.
+// Numbers are off by this after rows of blocks, or one for each sample, went to their experts and back.
 laws::deviation off_on(index ranks, const sequences& whole, bool of_samples, index width) {
   std::mutex mutex;
   laws::deviation worst;

@@ -28,7 +28,7 @@ grid<T> first_rows(const grid<T>& x, index rows) {
     for (index c = 0; c < x.width; ++c) made.at(r, c) = x.at(r, c);
   return made;
 }
-// Whether no row from `first` on was written.
+// Says whether no row from `first` on was written.
 template <class T>
 bool left_alone(const grid<T>& x, index first) {
   for (index r = first; r < x.rows; ++r)

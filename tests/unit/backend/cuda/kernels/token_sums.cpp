@@ -44,7 +44,7 @@ void compare(const std::vector<std::int32_t>& ids, index first, index table_rows
 
 TEST_CASE_TEMPLATE("tokens that lie in one chunk, end with one, and go on over many", X, float, bf16) {
   const auto mixed = [](std::initializer_list<std::pair<std::int32_t, int>> runs) {
-    // Of each token so many, in a random order.
+    // There are so many of each token, in a random order.
     std::vector<std::int32_t> ids;
     for (const auto& [id, count] : runs) ids.insert(ids.end(), static_cast<std::size_t>(count), id);
     const random_stream draw(5, "order");

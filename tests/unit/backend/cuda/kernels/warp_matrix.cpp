@@ -71,7 +71,7 @@ TEST_CASE("a warp multiplies 16 x 16 by 16 x 8") {
   check_product<true>();
 }
 
-// What each lane has of four matrices of 8 x 8.
+// Each lane has this of four matrices of 8 x 8.
 template <bool Across>
 struct loads {
   const bf16* from;

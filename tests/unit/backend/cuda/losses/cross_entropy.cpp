@@ -49,7 +49,7 @@ grid<double> in_double(const grid<T>& x) {
   return out;
 }
 
-// Of the CPU, in double.
+// The CPU computes what is wanted, in double.
 template <class T>
 double wanted_of(const problem& p, grid<double>& slopes) {
   const auto logits = in_double(p.logits<T>());

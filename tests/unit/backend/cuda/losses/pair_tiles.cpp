@@ -31,7 +31,7 @@ struct plain_products {
       panel.store(i + at.row + r, j + at.column, sums.of[r]);
   }
 };
-// Which column each row matches.
+// Tells which column each row matches.
 template <class S>
 struct tell_matches {
   motet::cuda::detail::pair_block<S> of;

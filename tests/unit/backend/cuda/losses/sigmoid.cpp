@@ -13,7 +13,7 @@
 namespace motet {
 namespace {
 
-// Of the backend that the context belongs to.
+// Runs the loss of the backend that the context belongs to.
 struct run {
   template <class C, class S, class M>
   auto operator()(C& ctx, matrix<const S> a, matrix<const S> b, const M* log_scale, const M* bias,

@@ -74,7 +74,7 @@ struct many_runs {
     w = drawn<T>(all, seed), g = drawn<T>(all, seed + 1), m = drawn<T>(all, seed + 2),
     v = drawn<T>(all, seed + 3, 0.5, 0.5);
   }
-  // In these buffers.
+  // The runs lie in these buffers.
   std::vector<update_run<T>> at(T* weight, T* gradient, T* first, T* second) const {
     std::vector<update_run<T>> runs;
     index from = 0;
@@ -127,7 +127,7 @@ TEST_CASE_TEMPLATE("a list of runs is one launch that does what its runs do one 
   CHECK(w.back() != all.w);
   CHECK(g.back() != all.g);
 
-  // Against the CPU.
+  // The CPU says what is wanted.
   auto on_host = all;
   cpu_run_foretold(1, [&](cpu::context& ctx) {
     adamw(ctx,

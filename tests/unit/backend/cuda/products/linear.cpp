@@ -17,8 +17,8 @@ using laws::grid, laws::distance, laws::tolerance, laws::on_gpu, laws::flat_on_g
 
 namespace {
 
-// Who multiplies: our own kernels, the library with weights that are converted for each product, or with
-// copies of them that are kept.
+// Our own kernels multiply, the library with weights that are converted for each product, or with copies of
+// them that are kept.
 enum class by { own, library, copies };
 
 template <class T>
@@ -66,7 +66,7 @@ void check_layer(const sequences& seq, const layer& l, by who) {
   const auto dy_stream = grid<stream>(rows, out, gap).random(7);
   const auto dweight0 = grid<master>(out, in, gap).random(8), dbias0 = grid<master>(1, out).random(9);
 
-  // In double, by the CPU.
+  // The CPU computes what is wanted, in double.
   const auto x64 = precise(x), pre64 = precise(pre_in), weight64 = precise(weight), bias64 = precise(bias),
              residual64 = precise(residual);
   const auto dx_residual64 = precise(dx_residual), dy64 = precise(dy), dy_stream64 = precise(dy_stream);
@@ -295,7 +295,7 @@ TEST_CASE("rows that are padded with zeros give what they give without") {
   for (index r = 0; r < rows; ++r)
     for (index c = 0; c < in; ++c) x.at(r, c) = narrow.at(r, c);
   const auto before = grid<float>(out, in).random(3), bias = grid<float>(1, out).random(4);
-  // What stands behind the last weight is no number, and must not be read.
+  // Behind the last weight stands no number, and nothing there may be read.
   grid<float> with_end(1, out * in + 64);
   with_end.fill(std::numeric_limits<double>::quiet_NaN());
   const auto weights = grid<float>(1, out * in).random(5);

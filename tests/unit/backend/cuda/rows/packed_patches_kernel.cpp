@@ -10,8 +10,8 @@
 #include "laws/cpu_run.hpp"
 #include "laws/cuda_run.hpp"
 
-// What no loader of ours makes: other channels, bytes that do not lie at multiples of 16, samples without
-// rows. And sizes that need several turns.
+// No loader of ours makes these: other channels, bytes that do not lie at multiples of 16, samples without
+// rows; and sizes that need several turns.
 namespace motet {
 using laws::grid, laws::distance;
 

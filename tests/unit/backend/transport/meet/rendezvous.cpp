@@ -19,7 +19,7 @@ void on_threads(std::int32_t ranks, const std::function<void(std::int32_t)>& bod
   for (std::int32_t r = 0; r < ranks; ++r) all.emplace_back(body, r);
   for (auto& each : all) each.join();
 }
-// What a call says when it refuses; empty: it does not.
+// Returns what a call says when it refuses; empty: it does not.
 template <class Call>
 std::string refusal(Call&& call) {
   try {

@@ -74,7 +74,7 @@ TEST_CASE("a long text to one that does not listen is given up in time") {
 }
 
 TEST_CASE("who asks for a port where nobody listens does not meet itself") {
-  // What the machine may do by chance: an end that is bound to the port that it asks for.
+  // The machine may do this by chance: an end is bound to the port that it asks for.
   const int one = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
   ::setsockopt(one, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   const sockaddr_in here = tcp::address_of("127.0.0.1", free_port());

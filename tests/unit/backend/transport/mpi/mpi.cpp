@@ -38,7 +38,7 @@ struct on_processes {
     mpi::world& all;
     MPI_Comm among;
     void next_step() {
-      // Who waits here must see a stop, too.
+      // A rank that waits here must see a stop, too.
       MPI_Request request = MPI_REQUEST_NULL;
       MPI_Ibarrier(among, &request);
       for (int done = 0; done == 0;) {

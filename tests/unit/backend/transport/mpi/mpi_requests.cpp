@@ -87,7 +87,7 @@ TEST_CASE("what is dropped counts down, too, and leaves the rest alone") {
   all.expect(MPI_COMM_SELF, to.data(), 10, pending);
   all.drop_receives();
   CHECK(pending == 0);
-  // What was sent is not let go with what was to come.
+  // A send is not let go with what was to come.
   std::int32_t sent = 0;
   all.send(MPI_COMM_SELF, 0, 9, from.data(), 10, sent);
   all.drop_receives();

@@ -43,7 +43,7 @@ TEST_CASE("messages arrive as they left, in whatever order the receiver asks") {
         for (std::int32_t t = 0; t < count; ++t) end.send(t, 1, at(t), size(t));
         for (std::int32_t t = 0; t < count; ++t) laws::until(end, [&] { return end.sent(t); });
       } else {
-        // Who is asked for early waits for its turn.
+        // A message that is asked for early waits for its turn.
         for (std::int32_t t = count; t-- > 1;)
           demand(!end.receive(t, 0, at(t), size(t)), "messages of a pair begin in their order");
         for (std::int32_t t = 0; t < count; ++t)

@@ -65,7 +65,7 @@ void sums(nccl::group& group, nccl::endpoint& end, const std::vector<motet::inde
   };
   demand(same(part(scattered), part(wanted)), "each gets its part of the sum, in its place");
 
-  // What was summed is passed on, without the host.
+  // The sums are passed on, without the host.
   std::vector<motet::index> bytes;
   for (const motet::index each : counts) bytes.push_back(each * static_cast<motet::index>(sizeof(T)));
   group.wait(group.all_gather(two.data() + begin * static_cast<motet::index>(sizeof(T)), two.data(), bytes));
@@ -96,7 +96,7 @@ TEST_CASE("groups of some ranks sum, gather, pass on and wait") {
         sums<double>(group, end, counts);
         sums<motet::bf16>(group, end, counts);
       }
-      // All to all, of sizes that differ.
+      // All send to all, in sizes that differ.
       std::vector<motet::index> to_each, of_each;
       const auto count = [](std::int32_t a, std::int32_t b) { return motet::index{3 * a + 5 * b}; };
       std::vector<std::byte> out, wanted;

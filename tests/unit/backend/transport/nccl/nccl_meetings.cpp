@@ -11,7 +11,7 @@ namespace laws = motet::laws;
 namespace nccl = motet::nccl;
 using motet::byte_range;
 
-// What meetings of several ranks bring is tested in nccl.cpp.
+// nccl.cpp tests what meetings of several ranks bring.
 
 TEST_CASE("who meets alone hears itself") {
   laws::run_nccl_ranks(1, [](nccl::session& here) {

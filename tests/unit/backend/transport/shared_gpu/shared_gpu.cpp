@@ -57,7 +57,7 @@ TEST_CASE("what is shown while it is still computed arrives as it becomes") {
     CHECK_FALSE(meet(a, 0, from_a, to_a));
     CHECK(meet(b, 1, from_b, to_b));
     CHECK(meet(a, 0, from_a, to_a));
-    // Who is not late ends first.
+    // The rank that is not late ends first.
     (late ? a : b).end_step();
     (late ? b : a).end_step();
     CHECK(laws::off_by(to_a.back(), (late ? std::vector<int>{1, 13} : std::vector<int>{11, 3})) == 0);

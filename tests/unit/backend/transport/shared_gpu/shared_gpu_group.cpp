@@ -43,7 +43,7 @@ std::vector<std::vector<std::int32_t>> one_of_all(std::int32_t ranks) {
   for (std::int32_t r = 0; r < ranks; ++r) all.push_back(r);
   return {all};
 }
-// What the stream is given from now on begins when the number is so large; on a real GPU when it likes.
+// Work that the stream is given from now on begins when the number is so large; on a real GPU when it likes.
 void hold_back([[maybe_unused]] cudaStream_t stream, [[maybe_unused]] const std::atomic<int>& number,
                [[maybe_unused]] int enough) {
 #if !defined(__CUDACC__)
