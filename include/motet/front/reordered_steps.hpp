@@ -4,6 +4,7 @@
 #include <motet/front/trainer.hpp>
 #include <motet/plan/order/program_order.hpp>
 #include <motet/runtime/feeds/program_splits.hpp>
+#include <motet/runtime/ranks/run_identity.hpp>
 #include <motet/runtime/stage/arranged_input.hpp>
 #include <motet/runtime/stage/foretell.hpp>
 
