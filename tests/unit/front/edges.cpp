@@ -520,7 +520,7 @@ TEST_CASE("what cannot fill is said") {
   other.modules[2].chunks = 2;
   CHECK(refusal(other) == "");
   other.modules[1].room = 1;
-  says(other, "glue: room 1, and the others wait for a microbatch that comes behind those");
+  says(other, "glue: room 1, and the others wait for a microbatch that comes behind those; room 2 is enough");
 }
 
 TEST_CASE("samples do not move between replicas at one end of an edge alone") {

@@ -79,7 +79,9 @@ inline std::string detail_of_module(const verdict& found, const plan& of, const 
   if (is(reason::recompute_does_not_fit))
     return pair(std::to_string(found.got) + (found.got == 1 ? " entry" : " entries"), wanted);
   if (is(reason::too_little_memory) && own.room > 0)
-    return sentence({"room ", own.room, ", and the others wait for a microbatch that comes behind those"});
+    return sentence({"room ", own.room,
+                     ", and the others wait for a microbatch that comes behind those; room ", found.wanted,
+                     " is enough"});
   if (is(reason::nothing_to_fill)) return "it fills, and ends in the loss";
   if (is(reason::no_gaps))
     return sentence({"none of its ranks waits for others in ", of.schedule.view(), "; what fills would take ",

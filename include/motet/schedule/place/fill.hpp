@@ -37,20 +37,8 @@ class gap_filler : score_turns {
     if (!finds_gaps())
       return {reason::no_gaps, sings(seats_[0].voice).module, 0,
               static_cast<index>(100 * longest / alone + 0.5)};
-    // The others may be late by some of what the fillers take, so that those come first: by how much is
-    // tried.
-    constexpr int steps = 8;
-    bool found = false;
-    for (int k = 0; k <= steps; ++k)
-      for (const bool eager : {true, false}) {
-        start_over();
-        if (!play(false, alone + longest * k / steps, eager)) continue;
-        if (found && makespan_ >= out.seconds) continue;
-        found = true;
-        out.seconds = makespan_;
-        best_ = static_cast<list<list<placed_cue>>&&>(orders_);
-      }
-    if (!found) return {reason::too_little_memory, 0, how_.room, how_.room + 1};
+    if (!find_shortest(alone, longest, out))
+      return {reason::too_little_memory, 0, how_.room, enough_room(alone, longest)};
     write(out.order);
     return {};
   }
@@ -73,6 +61,32 @@ class gap_filler : score_turns {
     double start = 0, end = 0;
     bool there = false;
   };
+
+  // The others may be late by some of what the fillers take, so that those come first: by how much is tried.
+  // False: in every try some wait for ever. `any`: the first order is enough.
+  constexpr bool find_shortest(double alone, double longest, filled_score& out, bool any = false) {
+    constexpr int steps = 8;
+    bool found = false;
+    for (int k = 0; k <= steps && !(any && found); ++k)
+      for (const bool eager : {true, false}) {
+        start_over();
+        if (!play(false, alone + longest * k / steps, eager)) continue;
+        if (found && makespan_ >= out.seconds) continue;
+        found = true;
+        out.seconds = makespan_;
+        best_ = static_cast<list<list<placed_cue>>&&>(orders_);
+      }
+    return found;
+  }
+  // The least room with which there is an order, where there is none with less; all microbatches are enough.
+  constexpr index enough_room(double alone, double longest) {
+    std::int32_t most = 0;
+    for (const filler_seat& each : seats_)
+      most = sings(each.voice).microbatches > most ? sings(each.voice).microbatches : most;
+    filled_score one;
+    for (++room_; room_ < most && !find_shortest(alone, longest, one, true);) ++room_;
+    return room_;
+  }
 
   constexpr verdict find_fillers() {
     bool any = false, other = false;
@@ -215,8 +229,7 @@ class gap_filler : score_turns {
     const op what = of.backward ? op::backward : op::forward;
     for (const std::int32_t v : of.voices) {
       if (of.next >= sings(v).microbatches) return {};
-      if (!of.backward && how_.room > 0 && sings(v).learns && live_[place(v, of.stage)] >= how_.room)
-        return {};
+      if (!of.backward && room_ > 0 && sings(v).learns && live_[place(v, of.stage)] >= room_) return {};
       double when = ready(what, v, of.stage, of.next, false);
       if (when < 0) return {};
       const double rank_free = free_[rank_of(v, of.stage)];
@@ -351,6 +364,7 @@ class gap_filler : score_turns {
 
   static constexpr double slack = 1e-9;
 
+  std::int32_t room_ = how_.room;
   list<filler_seat> seats_;
   list<std::int32_t> arrived_;  // of each meeting
   // While it plays: when a cell's rows left, when it kept what backward needs, when its gradients left.

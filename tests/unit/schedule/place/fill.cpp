@@ -274,6 +274,15 @@ TEST_CASE("drawn fillings keep the others' order, are proven, and take the time 
                     found.why->sentence);
       CHECK(found.why != reason::deadlock);
       refused_gaps += found.why == reason::no_gaps ? 1 : 0;
+      // The room that is asked for is enough, and one less is not.
+      if (found.why == reason::too_little_memory && eye.room > 0) {
+        plan roomy = of;
+        roomy.modules[0].room = static_cast<std::int32_t>(found.wanted);
+        score other;
+        CHECK(write_plan(roomy, facts, other).ok());
+        --roomy.modules[0].room;
+        CHECK(write_plan(roomy, facts, other).why == reason::too_little_memory);
+      }
       // One stage never waits.
       CHECK((found.why != reason::no_gaps || (stages == 1 && found.wanted > 0)));
       continue;
