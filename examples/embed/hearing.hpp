@@ -83,8 +83,8 @@ inline heard_input read_features(const std::string& path, index bins, index fram
   return out;
 }
 
-// Of a folder of WAV and FLAC files. Those that cannot be read are named and left out, as are those that came
-// at another rate, once.
+// Of a folder of WAV and FLAC files. Those that cannot be read are named and left out; that one came at
+// another rate is told once.
 inline heard_input read_sounds(const std::string& folder, index bins, index frames) {
   const std::vector<std::filesystem::path> files = files_below(folder, is_sound_field, ".wav or .flac");
   sound_reader reader(bins, frames);

@@ -5,16 +5,20 @@ hf_hearing.py --compiler C++ --include DIR [--flags "..."] [--libraries "..."] [
 Status 77 when transformers is not there."""
 import argparse
 import copy
+import json
 import os
 import random
 import subprocess
 import sys
 import tempfile
+import wave
 
 try:
+    import numpy as np
     import torch
+    from safetensors import safe_open
     from safetensors.torch import load_file, save_file
-    from transformers import WhisperConfig, WhisperForConditionalGeneration, WhisperModel
+    from transformers import WhisperConfig, WhisperFeatureExtractor, WhisperForConditionalGeneration, WhisperModel
 except ImportError as absent:
     print(f"skipped: {absent}")
     sys.exit(77)
@@ -117,6 +121,36 @@ with tempfile.TemporaryDirectory() as work:
                 sys.exit("adapters that change nothing show nothing")
         if which > given.first:
             continue
+        # Files of sounds: two as they are, one at another rate, one cut short, one that is none.
+        sounds = os.path.join(work, "sounds")
+        os.makedirs(os.path.join(sounds, "b"))
+        count = 2 * config.max_source_positions * 160
+        heard = []
+        for name, rate in (("a.wav", 16000), ("b/c.wav", 16000), ("fast.wav", 22050), ("short.wav", 16000)):
+            numbers = (torch.randn(count // 2 + 37) * 3000).short()
+            with wave.open(os.path.join(sounds, name), "wb") as file:
+                file.setparams((1, 2, rate, len(numbers), "NONE", None))
+                file.writeframes(numbers.numpy().tobytes())
+            padded = np.zeros((1, count), np.float32)
+            padded[0, : len(numbers)] = numbers.numpy() / 32768
+            heard.append(torch.tensor(WhisperFeatureExtractor(feature_size=config.num_mel_bins)._np_extract_fbank_features(padded, "cpu")))
+        with open(os.path.join(sounds, "short.wav"), "r+b") as file:
+            file.truncate(100)
+        with open(os.path.join(sounds, "none.flac"), "wb") as file:
+            file.write(b"no sound")
+        said = subprocess.run([embed, "--weights", folder, "--sounds", sounds, "--output", output], check=True, capture_output=True, text=True)
+        with safe_open(output, "pt") as file:
+            listed, rows = json.loads(file.metadata()["files"]), file.get_tensor("last_hidden_state").double()
+        if listed != ["a.wav", "b/c.wav", "fast.wav"] or "2 of 5 sounds skipped" not in said.stdout:
+            sys.exit(f"{listed} {said.stdout}")
+        for part in ("fast.wav has 22050 numbers a second", "short.wav", "WAV: it ends after 56 of", "none.flac", "begin like neither WAV nor FLAC"):
+            if part not in said.stderr:
+                sys.exit(f"{part}: {said.stderr}")
+        want = rows_of(model, torch.cat(heard[:2]))
+        error = ((rows[:2] - want).norm() / want.norm()).item()
+        print(f"shape {which} of files {tuple(want.shape)} relative error {error:.2e}", flush=True)
+        if not error <= 1e-5 or not rows.isfinite().all():
+            sys.exit("too far")
         # What is wrong is named: frames, a tensor too few and one too many, positions that learned.
         ask = [embed, "--weights", folder, "--input", source, "--output", os.path.join(work, "none")]
         save_file({"input_features": features[:, :, 1:].contiguous()}, source)

@@ -70,14 +70,14 @@ class flac_bits {
 };
 
 // The remainders that FLAC checks its frames with: of eight bits for the header, of sixteen for all of it.
-template <class Remainder>
-Remainder flac_check(std::span<const std::uint8_t> bytes, Remainder polynomial) {
+template <class Remainder, Remainder Polynomial>
+Remainder flac_check(std::span<const std::uint8_t> bytes) {
   constexpr int bits = 8 * static_cast<int>(sizeof(Remainder));
-  static const auto table = [&] {
+  static const auto table = [] {
     std::array<Remainder, 256> out{};
     for (int i = 0; i < 256; ++i) {
       unsigned rest = static_cast<unsigned>(i) << (bits - 8);
-      for (int k = 0; k < 8; ++k) rest = (rest >> (bits - 1)) & 1 ? (rest << 1) ^ polynomial : rest << 1;
+      for (int k = 0; k < 8; ++k) rest = (rest >> (bits - 1)) & 1 ? (rest << 1) ^ Polynomial : rest << 1;
       out[as_size(i)] = static_cast<Remainder>(rest);
     }
     return out;
@@ -155,7 +155,7 @@ class flac_reader {
       read_channel(channels_[as_size(c)], frame.size, frame.bits + (is_difference ? 1 : 0));
     }
     bits_.align();
-    const auto check = flac_check<std::uint16_t>(bits_.bytes(start, bits_.byte()), 0x8005);
+    const auto check = flac_check<std::uint16_t, 0x8005>(bits_.bytes(start, bits_.byte()));
     if (bits_.take(16) != check) refuse("the check of a frame does not fit");
     auto &a = channels_[0], &b = channels_[1];
     for (std::size_t i = 0; frame.channels >= 8 && i < as_size(frame.size); ++i) {
@@ -200,7 +200,7 @@ class flac_reader {
     else out.size = 256 << (size - 8);
     if (rate == 15) refuse("an unknown rate");
     if (rate >= 12) bits_.skip(rate == 12 ? 8 : 16);
-    const auto check = flac_check<std::uint8_t>(bits_.bytes(start, bits_.byte()), 0x07);
+    const auto check = flac_check<std::uint8_t, 0x07>(bits_.bytes(start, bits_.byte()));
     if (bits_.take(8) != check) refuse("the check of a frame's header does not fit");
     if ((channels < 8 ? static_cast<index>(channels) + 1 : 2) != form_.channels)
       refuse("a frame has other channels than the file");

@@ -14,7 +14,7 @@ namespace motet {
 
 namespace detail {
 
-// Fourier transforms of many sequences of Size complex numbers at once, side by side, in steps of the prime
+// Fourier transforms of many sequences of Size complex numbers at once, side by side, in steps of the small
 // factors of Size (Stockham's order: nothing is turned around at the end).
 template <index Size, index Lanes>
 class fourier {
@@ -35,7 +35,7 @@ class fourier {
   numbers& operator()(numbers& x, numbers& room) const {
     numbers *from = &x, *to = &room;
     index left = Size, stride = 1;
-    for (const index factor : {index{2}, index{3}, index{5}})
+    for (const index factor : {index{4}, index{2}, index{3}, index{5}})
       while (left % factor == 0) {
         step(*from, *to, factor, left, stride);
         left /= factor;

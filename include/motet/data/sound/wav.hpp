@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <span>
 #include <string_view>
 
@@ -115,9 +116,10 @@ inline void decode_wav(std::span<const std::uint8_t> from, waveform& into, const
         double sum = 0;
         for (index c = 0; c < form.channels; ++c)
           sum += detail::wav_number(bytes, start + i * all + c * each, form);
-        const auto mean = static_cast<float>(sum / static_cast<double>(form.channels));
-        if (!std::isfinite(mean)) fail(damaged_sound, sentence({"WAV: number ", i, " is not finite"}));
-        into.values[as_size(i)] = mean;
+        const double mean = sum / static_cast<double>(form.channels);
+        if (!(std::abs(mean) <= static_cast<double>(std::numeric_limits<float>::max())))
+          fail(damaged_sound, sentence({"WAV: number ", i, " is not finite"}));
+        into.values[as_size(i)] = static_cast<float>(mean);
       }
       return;
     }

@@ -6,10 +6,10 @@
 using namespace motet;
 
 TEST_CASE("rates and channels out of all proportion are refused") {
-  check_limits(16000, 2, {});
+  check_limits(16000, 2, sound_limits{});
   const auto refusal = [](motet::index rate, motet::index channels) -> std::string {
     try {
-      check_limits(rate, channels, {});
+      check_limits(rate, channels, sound_limits{});
       return "";
     } catch (const error& problem) {
       return problem.what();
