@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times a search for a plan on one core, from 8 to 4096 devices, and the planning of a cell of a job.
+// Times a search for a plan on one core, from 8 to 4096 devices, one for DistTrain's chains on 1,296, and the
+// planning of a cell of a job.
 //
 //   bench_search [--finalists 24] [flags of Google Benchmark]        plans that are simulated, about
 #include "suite.hpp"
@@ -7,6 +8,7 @@
 #include <motet/plan/cells/search_cells.hpp>
 #include <motet/plan/describe/cluster_presets.hpp>
 #include <motet/plan/describe/model_presets.hpp>
+#include <motet/plan/disttrain/search_chain.hpp>
 #include <motet/plan/search/search.hpp>
 
 namespace {
@@ -48,6 +50,18 @@ void search(benchmark::State& state, const question& asked, search_options optio
   row["step_seconds"] = found.plans[0].gives.step_seconds;
 }
 
+// An encoder, a language model and a generator, one behind the other.
+void chain(benchmark::State& state, const chain_model& model, chain_search by) {
+  const chain_costs costs(model, cluster_named("a800-1296"), 1920);
+  const list<double> pictures = draw_pictures(model, 1920);
+  chain_answer found;
+  bench::series took(bench::thread_seconds);
+  for (auto _ : state) state.SetIterationTime(took.take([&] { found = search_chain(by, costs, pictures); }));
+  state.counters["seconds"] = took.median();
+  state.counters["considered"] = static_cast<double>(found.considered);
+  state.counters["step_seconds"] = found.gives.step_seconds;
+}
+
 // Cells of a job, by the rule that chooses the plan that stands for one.
 void plan_of_cell(benchmark::State& state, const char* name, const job_cell& cell, cell_choice by) {
   const model_shape model = find_model(name)->make();
@@ -79,6 +93,11 @@ int main(int count, char** words) {
           bench::add(
               "cell/" + std::string(model) + "/v100/stages:" + std::to_string(cell.stages) + "/" + rule,
               plan_of_cell, model, cell, by);
+    for (const chain_model& each : known_chains)
+      for (const auto& [rule, by] :
+           {std::pair{"disttrain", chain_search::disttrain}, std::pair{"motet", chain_search::motet}})
+        bench::add("chain/" + std::string(each.name.view()) + "/a800-1296/" + rule, chain, each, by)
+            ->Unit(benchmark::kMillisecond);
     for (const question& each : questions)
       bench::add(
           "search/" + std::string(each.model) + "/" + each.cluster + "/batch:" + std::to_string(each.samples),

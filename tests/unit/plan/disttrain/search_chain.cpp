@@ -87,7 +87,7 @@ TEST_CASE("on small clusters the search finds what trying all plans finds") {
       }
 }
 
-TEST_CASE("gains over one pipeline on 96 devices: 1.3 to 2.7, most for the small model") {
+TEST_CASE("D1 to D3, D7: gains over one pipeline on 96 devices, 1.3 to 2.7, most for the small model") {
   const run small = of(known_chains[0], "a800-96", 128), middle = of(known_chains[1], "a800-96", 64),
             large = of(known_chains[2], "a800-96", 40);
   CHECK(in_band{1.3, 2.7}.holds(small.mfu_gain()));
@@ -105,7 +105,7 @@ TEST_CASE("gains over one pipeline on 96 devices: 1.3 to 2.7, most for the small
   CHECK(small.megatron.gives.mfu == doctest::Approx(0.2).epsilon(0.15));
 }
 
-TEST_CASE("gains on 1,296 devices, and the share of the peak of the largest") {
+TEST_CASE("D4 to D6: gains on 1,296 devices, and the share of the peak of the largest") {
   const run small = of(known_chains[0], "a800-1296", 1920), middle = of(known_chains[1], "a800-1296", 1920),
             large = of(known_chains[2], "a800-1296", 1920);
   CHECK(in_band{1.7, 2.8}.holds(small.mfu_gain()));
@@ -114,14 +114,15 @@ TEST_CASE("gains on 1,296 devices, and the share of the peak of the largest") {
   CHECK(in_band{1.7 * 0.85, 2.2}.holds(middle.rate_gain()));
   CHECK(large.disttrain.gives.mfu == doctest::Approx(0.547).epsilon(0.15));
   CHECK(large.motet.gives.mfu == doctest::Approx(0.547).epsilon(0.15));
-  CHECK(large.mfu_gain() > 1.2);
-  CHECK(large.rate_gain() > 1.3);
+  // Published were 1.2 and 1.3: these are 21 and 25 % above.
+  CHECK(in_band{1.2, 1.5}.holds(large.mfu_gain()));
+  CHECK(in_band{1.3, 1.7}.holds(large.rate_gain()));
   // Nowhere is the library's own search slower than the published one.
   for (const run* each : {&small, &middle, &large})
     CHECK(each->motet.gives.step_seconds <= each->disttrain.gives.step_seconds);
 }
 
-TEST_CASE("frozen phases gain 1.4 to 2.9") {
+TEST_CASE("D11: frozen phases gain 1.4 to 2.9") {
   for (const auto& [first, words, last] : {std::tuple(false, false, false), std::tuple(true, false, false),
                                            std::tuple(false, true, false), std::tuple(false, false, true)}) {
     chain_model model = known_chains[0];
@@ -132,7 +133,7 @@ TEST_CASE("frozen phases gain 1.4 to 2.9") {
   }
 }
 
-TEST_CASE("an order of samples gains 1.03 to 1.12, more for small models") {
+TEST_CASE("D9: an order of samples gains 1.03 to 1.12, more for small models") {
   double gains[3] = {};
   for (std::size_t k = 0; k < 3; ++k) {
     const idx batches[] = {128, 64, 40};
@@ -155,7 +156,7 @@ TEST_CASE("an order of samples gains 1.03 to 1.12, more for small models") {
 }
 
 // Entrain's observation: one sample is no picture of the data.
-TEST_CASE("plans made for 256 samples are good, plans made for one are not") {
+TEST_CASE("D13: plans made for 256 samples are good, plans made for one are not") {
   const idx samples = 128;
   const chain_costs truth(known_chains[0], cluster_named("a800-96"), samples);
   // Plans that were made for the mean of so many samples lose this.

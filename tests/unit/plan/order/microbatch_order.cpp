@@ -121,10 +121,11 @@ TEST_CASE("times over those in turn, means over 200 draws, are near those of Dis
     std::int32_t stages, count;
     double mean, sigma, filled, swapped;
   };
-  for (const row& at :
-       {row{4, 16, 1, 0.6, .934, .902}, row{4, 32, 1, 0.6, .939, .914}, row{6, 24, .9, .6, .967, .941},
-        row{12, 24, .9, .6, .985, .959}, row{12, 40, .9, .5, .980, .966}, row{4, 16, .7, .6, .959, .940},
-        row{4, 16, 1, .3, .952, .933}}) {
+  constexpr row rows[] = {{4, 16, 1, 0.6, .934, .902},  {4, 32, 1, 0.6, .939, .914},
+                          {6, 24, .9, .6, .967, .941},  {12, 24, .9, .6, .985, .959},
+                          {12, 40, .9, .5, .980, .966}, {4, 16, .7, .6, .959, .940},
+                          {4, 16, 1, .3, .952, .933}};
+  for (const row& at : rows) {
     double filled = 0, swapped = 0;
     constexpr std::uint64_t draws = 200;
     for (std::uint64_t seed = 0; seed < draws; ++seed) {
@@ -136,6 +137,9 @@ TEST_CASE("times over those in turn, means over 200 draws, are near those of Dis
       swapped += judge(improve_by_swaps(order, judge)) / plain / draws;
     }
     CHECK(std::abs(filled - at.filled) < 0.01);
+    // Row D14: swaps gain more, 1.5 to 3.5 % in the first of these rows, and less in the others.
+    CHECK(swapped < filled);
+    if (&at == rows) CHECK((filled / swapped > 1.015 && filled / swapped < 1.035));
     // Of 12 stages and 40 microbatches, 200 swaps leave 0.976 where the notes have 0.966; all else is within
     // 0.01.
     CHECK(std::abs(swapped - at.swapped) < (at.count == 40 ? 0.012 : 0.01));
