@@ -167,11 +167,19 @@ struct step_roofline {
   std::string model;
   long batch = 0;
   std::string streams;
+  bool keeps_outputs = false;
+  double kept = 0;  // bytes from forward to backward
   chip on;
   std::vector<roofline_row> rows;
 
-  step_roofline(std::string of, long samples, std::string stream, const chip& by, const step_costs& costs)
-      : model(std::move(of)), batch(samples), streams(std::move(stream)), on(by) {
+  step_roofline(std::string of, long samples, std::string stream, bool keeps, double kept_bytes,
+                const chip& by, const step_costs& costs)
+      : model(std::move(of)),
+        batch(samples),
+        streams(std::move(stream)),
+        keeps_outputs(keeps),
+        kept(kept_bytes),
+        on(by) {
     if (costs.unlisted() > 0)
       throw std::runtime_error(std::to_string(costs.unlisted()) +
                                " calls found no place: raise step_costs::most_operations");
@@ -204,6 +212,8 @@ struct step_roofline {
       if (row.is_input())
         row.expected = std::max(0.0, inputs - work_of_step) * row.all_bytes() / (inputs * on.link);
   }
+
+  std::string choice() const { return "streams in " + streams + (keeps_outputs ? ", outputs kept" : ""); }
 
   template <class Of>
   double sum(Of&& of) const {

@@ -63,10 +63,10 @@ inline std::string json_of(const step_roofline& of, const std::optional<measured
   std::string text;
   print_to(text,
            "{\"model\": \"%s\", \"batch\": %ld, \"precision\": \"bf16\", \"streams\": \"%s\", "
-           "\"gemm_tflops\": %.1f, \"bandwidth_tb\": %.2f, "
+           "\"keeps_outputs\": %s, \"kept_bytes\": %.0f, \"gemm_tflops\": %.1f, \"bandwidth_tb\": %.2f, "
            "\"link_gb\": %.1f,\n",
-           of.model.c_str(), of.batch, of.streams.c_str(), of.on.gemm * 1e-12, of.on.bandwidth * 1e-12,
-           of.on.link * 1e-9);
+           of.model.c_str(), of.batch, of.streams.c_str(), of.keeps_outputs ? "true" : "false", of.kept,
+           of.on.gemm * 1e-12, of.on.bandwidth * 1e-12, of.on.link * 1e-9);
   print_to(text,
            " \"floor_ms\": %.3f, \"expected_ms\": %.3f, \"expected_samples_per_second\": %.1f, \"launches\": "
            "%.0f,\n ",
@@ -95,7 +95,7 @@ inline std::string json_of(const step_roofline& of, const std::optional<measured
   return text + "\n]}\n";
 }
 
-inline std::string page_of(const step_roofline& of, const step_roofline& other,
+inline std::string page_of(const step_roofline& of, const std::vector<step_roofline>& others,
                            const std::optional<measured_step>& measured) {
   std::string text;
   const auto ms = [](double seconds) { return 1e3 * seconds; };
@@ -127,17 +127,20 @@ inline std::string page_of(const step_roofline& of, const step_roofline& other,
            "copy, %.0f GB/s from the host.\n\n",
            of.model == "l14" ? "ViT-L/14" : "ViT-B/16", of.batch, of.streams.c_str(), of.on.gemm * 1e-12,
            of.on.bandwidth * 1e-12, of.on.link * 1e-9);
-  text += "| | ms | samples/s | of the GEMM rate |\n|---|---:|---:|---:|\n";
-  const auto total = [&](const char* what, double seconds) {
-    print_to(text, "| %s | %.1f | %.0f | %.0f %% |\n", what, ms(seconds),
-             static_cast<double>(of.batch) / seconds, 100 * gemm_floor / seconds);
+  text += "| | ms | samples/s | of the GEMM rate | GB kept for backward |\n|---|---:|---:|---:|---:|\n";
+  const auto total = [&](const std::string& what, double seconds, double kept) {
+    print_to(text, "| %s | %.1f | %.0f | %.0f %% | %s |\n", what.c_str(), ms(seconds),
+             static_cast<double>(of.batch) / seconds, 100 * gemm_floor / seconds,
+             kept > 0 ? std::to_string(static_cast<long>(kept * 1e-9 + 0.5)).c_str() : "");
   };
-  total("products and attention alone, by their FLOPs", gemm_floor);
-  total("floor: each operation alone, by FLOPs or by bytes", of.floor());
-  total("expected", of.expected());
-  total(("floor with streams in " + other.streams).c_str(), other.floor());
-  total(("expected with streams in " + other.streams + "").c_str(), other.expected());
-  if (measured) total("measured: all kernels, one after the other", 1e-3 * measured->all());
+  total("products and attention alone, by their FLOPs", gemm_floor, 0);
+  total("floor: each operation alone, by FLOPs or by bytes", of.floor(), 0);
+  total("expected", of.expected(), of.kept);
+  for (const step_roofline& other : others) {
+    total("floor with " + other.choice(), other.floor(), 0);
+    total("expected with " + other.choice(), other.expected(), other.kept);
+  }
+  if (measured) total("measured: all kernels, one after the other", 1e-3 * measured->all(), 0);
 
   print_to(text,
            "\n## By kind\n\n"

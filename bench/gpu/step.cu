@@ -18,7 +18,7 @@
 // kernel to its last one, in which the GPU runs none; with --kernels also a line for each kernel, copy and
 // fill: its count, milliseconds and share of all that the step ran.
 //
-//   bench_gpu_step [--smoke] [--turns N] [--model l14|b16] [--batch N] [--kernels]
+//   bench_gpu_step [--smoke] [--turns N] [--model l14|b16] [--batch N] [--streams fp32|bf16] [--keep-outputs] [--kernels]
 //   bench_gpu_step --roofline [...]
 //       what a step takes at least, without a GPU: docs/backend/roofline.md
 //   bench_gpu_step --paced --model l14|b16 --batch N
@@ -56,9 +56,9 @@ struct noise {
 
 // The command line.
 struct step_settings : bench::settings {
-  std::string model = "all";
+  std::string model = "all", streams = "fp32";
   index batch = 0;
-  bool kernels = false, roofline = false;
+  bool kernels = false, roofline = false, keep_outputs = false;
   step_settings()
       : bench::settings(
             "bench_gpu_step",
@@ -67,6 +67,9 @@ struct step_settings : bench::settings {
     offer_pace();
     choice("--model", model, {"all", "l14", "b16"}, "whose step");
     count("--batch", batch, 0, "samples a step; 0: several in turn");
+    choice("--streams", streams, {"fp32", "bf16"},
+           "type of rows between blocks: of mixed_bf16 or of bf16_streams");
+    flag("--keep-outputs", keep_outputs, "keep what norms and activations made, instead of making it again");
     flag("--kernels", kernels, "also a table of what one step runs on the GPU");
     flag("--roofline", roofline,
          "instead what a step takes at least, without a GPU; has options of its own, which --roofline --help "
@@ -77,19 +80,21 @@ struct step_settings : bench::settings {
 };
 
 // Training of one model with one batch.
-template <vit_config Picture, text_config Caption>
+template <vit_config Picture, text_config Caption, class Numbers>
 class training {
  public:
   using net = model<join<info_nce, module<"picture", vit<Picture>>, module<"caption", text_tower<Caption>>>>;
 
-  training(const char* name, index samples)
+  training(const char* name, index samples, bool keep_outputs)
       : name_(name),
+        streams_(std::is_same_v<Numbers, bf16_streams> ? "bf16" : "fp32"),
+        keeps_(keep_outputs),
         samples_(samples),
         data_(Picture, Caption, samples),
         batch_{pictures{data_.pixels.data(), samples},
                tokens{data_.ids.data(), {samples, Caption.context, nullptr}}},
         free_(free_bytes()),
-        trains_(alone(), options_for(samples)),
+        trains_(alone(), options_for(samples, keep_outputs)),
         pinned_(trains_.device().pin(data_.pixels.data(), data_.pixels.size() * sizeof(float))) {}
 
   // False, with a line that says so, where the GPU has too little memory.
@@ -125,17 +130,23 @@ class training {
     const bool recorded = trains_.device().recorded() > 0;
     const double seconds = bench::median(with), rate = trains_.flops(batch_) / seconds;
     bench::line(
-        "{\"step\": \"%s\", \"precision\": \"bf16\", \"batch\": %td, \"seconds\": %.6f, "
+        "{\"step\": \"%s\", \"precision\": \"bf16\", \"streams\": \"%s\", \"keeps_outputs\": %s, \"batch\": "
+        "%td, "
+        "\"seconds\": %.6f, "
         "\"samples_per_second\": %.1f, \"tflops\": %.2f, \"of_peak\": "
         "%.4f, "
         "\"recorded\": %s, \"seconds_without_graphs\": %.6f, \"graph_gain\": %.4f, \"predicted_bytes\": %td, "
         "\"used_bytes\": %zu}",
-        name_, samples_, seconds, static_cast<double>(samples_) / seconds, rate * 1e-12, rate / peak,
-        recorded ? "true" : "false", bench::median(without), bench::median(gain), predicted(), free_ - left);
+        name_, streams_, keeps_ ? "true" : "false", samples_, seconds,
+        static_cast<double>(samples_) / seconds, rate * 1e-12, rate / peak, recorded ? "true" : "false",
+        bench::median(without), bench::median(gain), predicted(), free_ - left);
     bench::tell(
-        "step %-6s batch %5td: %8.1f samples/s, %5.1f %% of peak, graphs %.3fx, %.1f of %.1f GiB predicted",
-        name_, samples_, static_cast<double>(samples_) / seconds, 100 * rate / peak, bench::median(gain),
-        static_cast<double>(free_ - left) / (1 << 30), static_cast<double>(predicted()) / (1 << 30));
+        "step %-6s batch %5td, streams %s%s: %8.1f samples/s, %5.1f %% of peak, graphs %.3fx, %.1f of %.1f "
+        "GiB "
+        "predicted",
+        name_, samples_, streams_, keeps_ ? ", outputs kept" : "", static_cast<double>(samples_) / seconds,
+        100 * rate / peak, bench::median(gain), static_cast<double>(free_ - left) / (1 << 30),
+        static_cast<double>(predicted()) / (1 << 30));
   }
 
   // For a runner that alternates two programs.
@@ -203,9 +214,10 @@ class training {
     static const launched_world world = launch(1, words);
     return world;
   }
-  static trainer_options options_for(index samples) {
+  static trainer_options options_for(index samples, bool keep_outputs) {
     trainer_options how;
     how.batch = samples;
+    how.keep_outputs = keep_outputs;
     how.ahead = true;
     return how;
   }
@@ -218,35 +230,49 @@ class training {
     trains_.device().finish();
   }
 
-  const char* name_;
+  const char *name_, *streams_;
+  bool keeps_;
   index samples_;
   noise data_;
   typename net::batch batch_;
   std::size_t free_;
-  trainer<net, mixed_bf16, cuda::device> trains_;
+  trainer<net, Numbers, cuda::device> trains_;
   std::shared_ptr<void> pinned_;
 };
 
-template <vit_config Picture, text_config Caption>
+template <vit_config Picture, text_config Caption, class Numbers = mixed_bf16>
 void measure_model(const char* name, const step_settings& how, double peak, const std::vector<index>& usual) {
   if (how.paced) {
-    training<Picture, Caption> of(name, how.batch > 0 ? how.batch : usual.front());
+    training<Picture, Caption, Numbers> of(name, how.batch > 0 ? how.batch : usual.front(), how.keep_outputs);
     if (of.prepare()) of.pace();
     return;
   }
   for (const index batch : how.batch > 0 ? std::vector<index>{how.batch} : usual) {
-    training<Picture, Caption> of(name, batch);
+    training<Picture, Caption, Numbers> of(name, batch, how.keep_outputs);
     if (!of.prepare()) continue;
     of.measure(peak, how.turns(12));
     // Its weights are made once then, which takes long.
     if (how.one_alone()) of.trace(how.kernels);
   }
 }
-template <vit_config Picture, text_config Caption>
+template <vit_config Picture, text_config Caption, class Numbers = mixed_bf16>
 void trace_model(const char* name, const step_settings& how, index usual) {
-  training<Picture, Caption> of(name, how.batch > 0 ? how.batch : usual);
+  training<Picture, Caption, Numbers> of(name, how.batch > 0 ? how.batch : usual, how.keep_outputs);
   if (of.prepare()) of.trace(how.kernels);
 }
+
+#if !defined(MOTET_BENCH_SMOKE)
+template <class Numbers>
+void measure_large(const step_settings& how, double peak) {
+  using namespace train_clip;
+  const bool l14 = how.model != "b16", b16 = how.model != "l14";
+  if (l14) measure_model<l14_picture, l14_caption, Numbers>("l14", how, peak, {64, 128, 256, 512});
+  if (b16) measure_model<b16_picture, b16_caption, Numbers>("b16", how, peak, {128, 256, 512, 1024});
+  if (how.one_alone() || how.paced) return;
+  if (l14) trace_model<l14_picture, l14_caption, Numbers>("l14", how, 128);
+  if (b16) trace_model<b16_picture, b16_caption, Numbers>("b16", how, 256);
+}
+#endif
 
 }  // namespace
 
@@ -266,13 +292,8 @@ void measure(cuda::device& on, const step_settings& how) {
 #if defined(MOTET_BENCH_SMOKE)
   bench::line("{\"skipped\": \"this program was built for --smoke alone\"}");
 #else
-  using namespace train_clip;
-  const bool l14 = how.model != "b16", b16 = how.model != "l14";
-  if (l14) measure_model<l14_picture, l14_caption>("l14", how, peak, {64, 128, 256, 512});
-  if (b16) measure_model<b16_picture, b16_caption>("b16", how, peak, {128, 256, 512, 1024});
-  if (how.one_alone() || how.paced) return;
-  if (l14) trace_model<l14_picture, l14_caption>("l14", how, 128);
-  if (b16) trace_model<b16_picture, b16_caption>("b16", how, 256);
+  if (how.streams == "fp32") measure_large<mixed_bf16>(how, peak);
+  else measure_large<bf16_streams>(how, peak);
 #endif
 }
 

@@ -25,14 +25,15 @@ struct proven_ranks {
   pipeline_config config;
   run_identity same;
   json description;
-  bool recompute;  // blocks of towers, in backward
+  bool recompute;     // blocks of towers, in backward
+  bool keep_outputs;  // of norms and activations, until backward
 };
 
 namespace detail {
 
-inline std::vector<module_choice> choices_of(const plan& of, bool recompute) {
+inline std::vector<module_choice> choices_of(const plan& of, bool recompute, bool keep_outputs) {
   std::vector<module_choice> out = motet::choices_of(of);
-  for (module_choice& each : out) each.recompute = recompute;
+  for (module_choice& each : out) each.recompute = recompute, each.keep_outputs = keep_outputs;
   return out;
 }
 
@@ -54,6 +55,7 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
         threads_(wanted.config.each.threads),
         fp8_(wanted.config.each.fp8),
         recompute_(wanted.recompute),
+        keep_outputs_(wanted.keep_outputs),
         learning_{wanted.config.optimizer, wanted.config.ema},
         trained_(model, wanted.order, std::move(wanted.config)) {
     trained_.ranks().require_same(wanted.same);
@@ -125,10 +127,10 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
   step_costs costs() override { return trained_.costs(); }
   void clear_costs() override { trained_.clear_costs(); }
   step_costs count(index samples, std::span<const void* const> inputs) const override {
-    return count_step(model_, samples, inputs, false, learning_);
+    return count_step(model_, samples, inputs, false, learning_, keep_outputs_);
   }
   program_work work() const override {
-    return foretell(model_, of(), detail::choices_of(plan_, recompute_), batch_);
+    return foretell(model_, of(), detail::choices_of(plan_, recompute_, keep_outputs_), batch_);
   }
   double sum(double own) override {
     trained_.ranks().sum(&own, 1);
@@ -144,7 +146,7 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
   json description_;
   index batch_;
   int threads_;
-  bool fp8_, recompute_;
+  bool fp8_, recompute_, keep_outputs_;
   learning learning_;
   model_trainer<Device, Numbers, Host> trained_;
   std::optional<Device> device_;
@@ -237,7 +239,8 @@ std::unique_ptr<ranks_here<Numbers, Device>> ranks_here<Numbers, Device>::make(c
       wanted.of != nullptr ? *wanted.of : detail::plan_of_one(wanted.facts, how, model.loss.sum != nullptr),
       wanted.facts, how.batch);
   world.require_ranks(of.cluster.ranks);
-  proven_ranks ready{std::move(of), std::move(order), {}, {}, std::move(wanted.description), how.recompute};
+  proven_ranks ready{std::move(of), std::move(order), {}, {}, std::move(wanted.description),
+                     how.recompute, how.keep_outputs};
   run_identity& same = ready.same;
   same.add("model", write_json(ready.description));
   same.add("plan", write_json(plan_json(ready.plan)));
@@ -260,7 +263,7 @@ std::unique_ptr<ranks_here<Numbers, Device>> ranks_here<Numbers, Device>::make(c
   for (const named_pace& each : how.paces) same.add("pace of " + each.module, detail::text_of(each));
   pipeline_config& config = ready.config;
   config.batch = how.batch;
-  config.modules = detail::choices_of(ready.plan, how.recompute);
+  config.modules = detail::choices_of(ready.plan, how.recompute, how.keep_outputs);
   detail::set_paces(config.modules, how, *model.of);
   config.seed = how.seed;
   config.optimizer = how.optimizer;

@@ -33,7 +33,7 @@ struct run_settings {
   double rate = 1e-3, weight_decay = 0.1, clip = 1, beta1 = 0.9, beta2 = -1, smallest_crop = 0.6,
          resplit_most = 1.25, ema = 0, layer_rate = 1, momentum = 0.95;
   bool resume = false, explain = false, check = false, strict = false, paced = false, no_report = false,
-       no_flip = false, list_plans = false, one_batch = false, recompute = false;
+       no_flip = false, list_plans = false, one_batch = false, recompute = false, keep_outputs = false;
   std::string command;    // line, as it was given
   std::string effective;  // all of these, as a file for --config
 
@@ -92,6 +92,7 @@ struct run_settings {
     out.options.layer_rate = layer_rate;
     out.options.paces = paces();
     out.options.recompute = recompute;
+    out.options.keep_outputs = keep_outputs;
     if (resplit > 0) out.options.resplit = {.every = resplit, .most = resplit_most};
     out.options.ahead = device == "cuda" && !one_batch;
     out.options.fp8 = precision == "fp8";
@@ -150,6 +151,9 @@ inline options command_line(run_settings& s) {
   line.flag("--recompute", s.recompute,
             "keep only the input of each block, and make the rest again: less memory, a third more work, the "
             "same result");
+  line.flag("--keep-outputs", s.keep_outputs,
+            "keep what norms and activations made, instead of making it again: half as much memory again for "
+            "what backward reads, and fewer passes over memory");
   line.flag(
       "--one-batch", s.one_batch,
       "on a GPU, no room for the next batch, which comes when its step begins: less memory, a little slower");

@@ -22,7 +22,7 @@ inline void tell_start(progress& out, const opened_run& run, const feed& source)
   }
   out.say("model " + run.name() + ", " + std::to_string(run.model->facts().parameters) +
           " parameters, precision " + run.s.precision + (run.s.recompute ? ", blocks recomputed" : "") +
-          "; " + source.describe());
+          (run.s.keep_outputs ? ", outputs kept" : "") + "; " + source.describe());
   const auto then = [&](const char* name) -> const json* {
     return run.saved ? run.saved->state().find(name) : nullptr;
   };

@@ -179,12 +179,17 @@ TEST_CASE("products in bf16") {
   compare<small_model, mixed_bf16>({.batch = 6, .parts = 2}, batches(6, 1, true), 6, 5e-2,
                                    2 * records(6, 1, 2));
 }
-TEST_CASE("rows between blocks in bf16") {
-  compare<small_model, bf16_streams>({.batch = 6}, batches(6, 1, true), 8, 5e-2, records(8, 1));
+TEST_CASE("rows between blocks in bf16, with outputs made again or kept") {
+  for (const bool keep : {false, true})
+    compare<small_model, bf16_streams>({.batch = 6, .keep_outputs = keep}, batches(6, 1, true), 8, 5e-2,
+                                       records(8, 1));
+}
+TEST_CASE("fifty steps with outputs kept give the losses of the CPU, which makes them again") {
+  compare<small_model>({.batch = 6, .keep_outputs = true}, batches(6, 2, false), 50, 1e-4, records(50, 1));
 }
 
 #if !defined(__CUDACC__)
-TEST_CASE("a step launches what its dry run lists, operation by operation, and moves as many bytes") {
+static void check_what_is_listed(bool keep_outputs) {
   using picture = motet::module<
       "picture",
       vit<vit_config{
@@ -199,7 +204,7 @@ TEST_CASE("a step launches what its dry run lists, operation by operation, and m
   const small_batch data(samples);
   const std::vector<std::int32_t> ids(samples * 40, 7);
   const launched_world world = alone();
-  on_gpu<net, mixed_bf16> train(world, {.batch = samples});
+  on_gpu<net, mixed_bf16> train(world, {.batch = samples, .keep_outputs = keep_outputs});
   motet::cuda::device& gpu = train.device();
   gpu.set_graphs(false);
   const net::batch batch{pictures{data.pixels.data(), samples}, tokens{ids.data(), {samples, 40, nullptr}}};
@@ -250,6 +255,9 @@ TEST_CASE("a step launches what its dry run lists, operation by operation, and m
   CHECK(listed["call"] > 50);
   for (const auto& [name, count] : listed) CHECK_MESSAGE(ran[name] == count, name);
   for (const auto& [name, count] : ran) CHECK_MESSAGE(listed[name] == count, name);
+}
+TEST_CASE("a step launches what its dry run lists, operation by operation, and moves as many bytes") {
+  for (const bool keep : {false, true}) check_what_is_listed(keep);
 }
 #endif
 

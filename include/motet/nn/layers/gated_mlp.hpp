@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/nn/core/kept_outputs.hpp>
 #include <motet/nn/layers/mlp_products.hpp>
 
 namespace motet {
 
 // SwiGLU (Shazeer 2020): y = down(silu(gate(x)) * up(x)). One product makes gate and up side by side; only
-// they are kept. Tensor parallelism cuts the hidden units.
+// they are kept, unless outputs are (kept_outputs.hpp). Tensor parallelism cuts the hidden units.
 // Asks for: rows of any width.
-// Memory: (rows, 2 Hidden), gate and up; a tensor member its share of the hidden units.
+// Memory: (rows, 2 Hidden), gate and up, and (rows, Hidden) where outputs are kept; a tensor member its share
+// of the hidden units.
 // Errors: MT-N04
 // Example:
 //   using gated = gated_mlp<192, 512, false>;
@@ -24,12 +26,15 @@ struct gated_mlp : mlp_products<Width, Hidden, 2, Bias> {
   struct saved {
     // (rows, gate | up); the input part of backward turns it into its gradient
     matrix<typename N::value> pre;
-    matrix<typename N::value> gated;      // (rows, hidden), between the two parts of backward
+    // (rows, hidden), from forward on or between the two parts of backward
+    matrix<typename N::value> gated;
     view<typename N::value, out> dy_all;  // (rows, width) of all members, likewise, where the layer is cut
   };
   template <class N, class C>
   static void reserve(C& ctx, const sequences& seq, saved<N>& s, tensor_cut cut = {}) {
-    s.pre = cut_rows::take<typename N::value>(ctx, cut.whole() ? seq : rows_of_all(ctx), 2 * hidden(cut));
+    const sequences rows = cut.whole() ? seq : rows_of_all(ctx);
+    s.pre = cut_rows::take<typename N::value>(ctx, rows, 2 * hidden(cut));
+    if (keeps_outputs(ctx)) s.gated = cut_rows::take<typename N::value>(ctx, rows, hidden(cut));
   }
 
   template <class C, class N, class X, class Y>
@@ -67,19 +72,20 @@ struct gated_mlp : mlp_products<Width, Hidden, 2, Bias> {
   template <class C, class N, class X>
   static matrix<typename N::value> product(C& ctx, weights<N> w, const sequences& seq, matrix<X> x,
                                            saved<N>& s) {
-    const auto gated = cut_rows::take<typename N::value>(ctx, seq, hidden(w.cut));  // (rows, hidden)
+    const matrix<typename N::value> gated =
+        keeps_outputs(ctx) ? s.gated : cut_rows::take<typename N::value>(ctx, seq, hidden(w.cut));
     linear_forward(ctx, seq, x, widen_weight(w), widen_bias(w), s.pre);
     swiglu_forward(ctx, seq, s.pre, gated);
     return gated;
   }
-  // Turns s.pre into its gradient, and makes s.gated again.
+  // Turns s.pre into its gradient, and makes s.gated again where it is not kept.
   template <class C, class N, class DY>
   static void slopes(C& ctx, weights<N> w, const sequences& seq, matrix<DY> dy, saved<N>& s) {
     using value = typename N::value;
-    s.gated = cut_rows::take<value>(ctx, seq, hidden(w.cut));
+    if (!keeps_outputs(ctx)) s.gated = cut_rows::take<value>(ctx, seq, hidden(w.cut));
     const index mark = ctx.memory.mark();
     const auto d_gated = cut_rows::take<value>(ctx, seq, hidden(w.cut));
-    swiglu_forward(ctx, seq, s.pre, s.gated);
+    if (!keeps_outputs(ctx)) swiglu_forward(ctx, seq, s.pre, s.gated);
     linear_backward_input(ctx, seq, dy, narrow_weight(w), d_gated);
     swiglu_backward(ctx, seq, s.pre, d_gated, s.pre);
     release(ctx, mark);

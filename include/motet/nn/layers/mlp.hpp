@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/nn/core/kept_outputs.hpp>
 #include <motet/nn/layers/mlp_products.hpp>
 
 namespace motet {
 
 // Widen, activate, narrow. Only the value before the activation is kept: backward needs the activation's
-// slope there anyway, and the value after it comes out of the same evaluation. Tensor parallelism cuts the
-// hidden units.
+// slope there anyway, and the value after it comes out of the same evaluation, unless outputs are kept
+// (kept_outputs.hpp). Tensor parallelism cuts the hidden units.
 // Asks for: rows of any width.
-// Memory: (rows, Hidden) before the activation; a tensor member its share of the hidden units.
+// Memory: (rows, Hidden) before the activation, as much again where outputs are kept; a tensor member its
+// share of the hidden units.
 // Errors: MT-N04
 // Example:
 //   using wide = mlp<192, 4 * 192, activation::gelu_tanh>;
@@ -23,14 +25,18 @@ struct mlp : mlp_products<Width, Hidden, 1, Bias> {
 
   template <class N>
   struct saved {
-    // (rows, hidden); the input part of backward turns it into the value after the activation
-    matrix<typename N::value> pre;
+    matrix<typename N::value> pre;  // (rows, hidden)
+    // (rows, hidden) after the activation: kept from forward, or the memory of pre from the input part of
+    // backward on
+    matrix<typename N::value> after;
     matrix<typename N::value> d_pre;      // (rows, hidden), between the two parts of backward
     view<typename N::value, out> dy_all;  // (rows, width) of all members, likewise, where the layer is cut
   };
   template <class N, class C>
   static void reserve(C& ctx, const sequences& seq, saved<N>& s, tensor_cut cut = {}) {
-    s.pre = cut_rows::take<typename N::value>(ctx, cut.whole() ? seq : rows_of_all(ctx), hidden(cut));
+    const sequences rows = cut.whole() ? seq : rows_of_all(ctx);
+    s.pre = cut_rows::take<typename N::value>(ctx, rows, hidden(cut));
+    if (keeps_outputs(ctx)) s.after = cut_rows::take<typename N::value>(ctx, rows, hidden(cut));
   }
 
   template <class C, class N, class X, class Y>
@@ -48,22 +54,24 @@ struct mlp : mlp_products<Width, Hidden, 1, Bias> {
   static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in>, view<DY, out> dy,
                              view<DX, in> dx, saved<N>& s) {
     using value = typename N::value;
+    matrix<value> again;
+    if (!keeps_outputs(ctx)) s.after = again = s.pre;
     if (w.cut.whole()) {
       s.d_pre = cut_rows::take<value>(ctx, seq, Hidden);
-      linear_backward_input(ctx, seq, dy, narrow_weight(w), Act, s.pre, s.pre, s.d_pre);
+      linear_backward_input(ctx, seq, dy, narrow_weight(w), Act, s.pre, again, s.d_pre);
       linear_backward_input(ctx, seq, s.d_pre, widen_weight(w), dx);
     } else {
       const sequences all = rows_of_all(ctx);
       s.dy_all = cut_rows::gather<value>(ctx, dy);
       s.d_pre = cut_rows::take<value>(ctx, all, hidden(w.cut));
-      linear_backward_input(ctx, all, s.dy_all, narrow_weight(w), Act, s.pre, s.pre, s.d_pre);
+      linear_backward_input(ctx, all, s.dy_all, narrow_weight(w), Act, s.pre, again, s.d_pre);
       cut_rows::backward_sum(ctx, s.d_pre, widen_weight(w), dx);
     }
   }
   template <class C, class N, class X, class DY>
   static void backward_weight(C& ctx, weights<N> w, const sequences&, view<X, in> x, view<DY, out> dy,
                               saved<N>& s, gradients<N> g) {
-    products::add_weight_gradients(ctx, w.cut, x, s.d_pre, s.pre, dy, s.dy_all, g);
+    products::add_weight_gradients(ctx, w.cut, x, s.d_pre, s.after, dy, s.dy_all, g);
   }
 
  private:
@@ -72,7 +80,8 @@ struct mlp : mlp_products<Width, Hidden, 1, Bias> {
   template <class C, class N, class X>
   static matrix<typename N::value> activated(C& ctx, weights<N> w, const sequences& seq, matrix<X> x,
                                              saved<N>& s) {
-    const auto after = cut_rows::take<typename N::value>(ctx, seq, hidden(w.cut));  // (rows, hidden)
+    const matrix<typename N::value> after =
+        keeps_outputs(ctx) ? s.after : cut_rows::take<typename N::value>(ctx, seq, hidden(w.cut));
     linear_forward(ctx, seq, x, widen_weight(w), widen_bias(w), Act, s.pre, after);
     return after;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/nn/core/kept_outputs.hpp>
 #include <motet/nn/layers/attention.hpp>
 #include <motet/nn/layers/norm.hpp>
 
@@ -37,12 +38,13 @@ struct residual_picked {
   template <class N>
   struct saved {
     typename Norm::template saved<N> norm;
-    view<typename N::value, 2 * key> kv;           // (rows, keys | values)
-    view<typename N::value, query> q, mixed;       // (samples, query)
-    view<typename N::master, Config.heads> lse;    // (samples, heads)
-    view<typename N::value, in> normed, d_normed;  // (rows, width), between the two parts of backward
-    view<typename N::value, in> normed_picked;     // (samples, width), likewise
-    matrix<typename N::value> d_kv, d_q;           // of kv and q, likewise; they may be their memory
+    view<typename N::value, 2 * key> kv;         // (rows, keys | values)
+    view<typename N::value, query> q, mixed;     // (samples, query)
+    view<typename N::master, Config.heads> lse;  // (samples, heads)
+    view<typename N::value, in> normed;  // (rows, width), from forward on or from backward's input part
+    view<typename N::value, in> normed_picked;  // (samples, width), likewise
+    view<typename N::value, in> d_normed;       // (rows, width), between the two parts of backward
+    matrix<typename N::value> d_kv, d_q;        // of kv and q, likewise; they may be their memory
   };
   template <class N, class C>
   static void reserve(C& ctx, const sequences& seq, saved<N>& s) {
@@ -51,6 +53,7 @@ struct residual_picked {
     s.q = ctx.memory.template take_rows<typename N::value, query>(seq.samples);
     s.mixed = ctx.memory.template take_rows<typename N::value, query>(seq.samples);
     s.lse = ctx.memory.template take_rows<typename N::master, Config.heads>(seq.samples);
+    if (keeps_outputs(ctx)) take_normed<N>(ctx, seq, s);
   }
 
   // y has one row for each sample.
@@ -59,17 +62,16 @@ struct residual_picked {
                       saved<N>& s) {
     const index mark = ctx.memory.mark();
     const sequences picked = seq.pooled();
-    const auto normed = ctx.memory.template take_rows<typename N::value, in>(seq.rows());
-    const auto normed_picked = ctx.memory.template take_rows<typename N::value, in>(seq.samples);
+    if (!keeps_outputs(ctx)) take_normed<N>(ctx, seq, s);
     const auto x_picked = ctx.memory.template take_rows<typename N::stream, in>(seq.samples);
     const auto w_in = project_in::weight(w.data + inner_at);
     const auto b_in = project_in::bias(w.data + inner_at);
-    Norm::forward(ctx, w, seq, x, normed, s.norm);
-    linear_forward(ctx, seq, normed, w_in.slice(query, 2 * key), b_in ? b_in + query : nullptr, s.kv);
-    pick_forward(ctx, seq, Which, normed, normed_picked);
+    Norm::forward(ctx, w, seq, x, s.normed, s.norm);
+    linear_forward(ctx, seq, s.normed, w_in.slice(query, 2 * key), b_in ? b_in + query : nullptr, s.kv);
+    pick_forward(ctx, seq, Which, s.normed, s.normed_picked);
     pick_forward(ctx, seq, Which, x, x_picked);
     hand_over(ctx, seq);
-    linear_forward(ctx, picked, normed_picked, w_in.slice(0, query), b_in, s.q);
+    linear_forward(ctx, picked, s.normed_picked, w_in.slice(0, query), b_in, s.q);
     hand_over(ctx, seq);
     attention_forward(ctx, picked, seq, Config.shape(), s.q, s.kv.columns(0, key), s.kv.columns(key, key),
                       s.mixed, s.lse);
@@ -84,9 +86,8 @@ struct residual_picked {
     using value = typename N::value;
     const sequences picked = seq.pooled();
     Norm::reserve_backward(ctx, seq, s.norm);
-    s.normed = ctx.memory.template take_rows<value, in>(seq.rows());
+    if (!keeps_outputs(ctx)) take_normed<N>(ctx, seq, s);
     s.d_normed = ctx.memory.template take_rows<value, in>(seq.rows());
-    s.normed_picked = ctx.memory.template take_rows<value, in>(seq.samples);
     s.d_kv = gradient_room(ctx, s.kv), s.d_q = gradient_room(ctx, s.q);
     const index mark = ctx.memory.mark();
     const auto d_mixed = ctx.memory.template take_rows<value, query>(seq.samples);
@@ -102,8 +103,9 @@ struct residual_picked {
     linear_backward_input(ctx, picked, s.d_q, w_in.slice(0, query), d_normed_picked);
     hand_over(ctx, seq);
     pick_backward(ctx, seq, Which, d_normed_picked, s.d_normed);
-    Norm::backward_rows(ctx, w, seq, x, s.d_normed, matrix<const DX>{}, dx, s.normed, {}, s.norm);
-    pick_forward(ctx, seq, Which, s.normed, s.normed_picked);
+    const view<value, in> again = keeps_outputs(ctx) ? view<value, in>{} : s.normed;
+    Norm::backward_rows(ctx, w, seq, x, s.d_normed, matrix<const DX>{}, dx, again, {}, s.norm);
+    if (again) pick_forward(ctx, seq, Which, s.normed, s.normed_picked);
     pick_backward(ctx, seq, Which, dy, dx);
     release(ctx, mark);
   }
@@ -118,6 +120,13 @@ struct residual_picked {
     linear_backward_weight(ctx, s.mixed, dy, project_out::weight(g.data + out_at),
                            project_out::bias(g.data + out_at));
     Norm::backward_weight(ctx, w, seq, x, s.d_normed, s.norm, g);
+  }
+
+ private:
+  template <class N, class C>
+  static void take_normed(C& ctx, const sequences& seq, saved<N>& s) {
+    s.normed = ctx.memory.template take_rows<typename N::value, in>(seq.rows());
+    s.normed_picked = ctx.memory.template take_rows<typename N::value, in>(seq.samples);
   }
 };
 

@@ -14,16 +14,18 @@ namespace motet {
 // FLOPs and bytes of a step of a model on one rank by section, nothing computed twice: its inputs on the way
 // to memory of another kind than the host's, forward and backward of every module, the loss, and the update.
 // Dry runs count them, over these inputs, module after module, or, where there are none, over `samples`
-// samples as long as any can be. ahead: inputs come during the step before. It allocates a little, and no
-// memory for rows.
+// samples as long as any can be. ahead: inputs come during the step before. keep_outputs: of norms and
+// activations, so that backward does not make them again. It allocates a little, and no memory for rows.
 template <class Context, class Numbers>
 auto count_step(const model_table<Context, Numbers>& model, index samples,
-                std::span<const void* const> inputs = {}, bool ahead = false, const learning& how = {}) {
+                std::span<const void* const> inputs = {}, bool ahead = false, const learning& how = {},
+                bool keep_outputs = false) {
   using master = typename Numbers::master;
   using rows = matrix<master>;
   std::remove_pointer_t<decltype(Context{}.costs)> costs;
   Context ctx;
   ctx.costs = &costs;
+  ctx.keep_outputs = keep_outputs;
   const model_outline& of = *model.of;
   master* const any = nowhere<master>();
   const weights<Numbers> w{any};

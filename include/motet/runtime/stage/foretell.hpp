@@ -73,6 +73,7 @@ program_work foretell(const model_table<Context, Numbers>& model, const program&
       at.range = {at.range.last, at.range.last + layers[as_size(s)]};
       at.targets = s + 1 == sings.stages ? model.of->targets(module) : 1;
       at.recompute = choice.recompute;
+      at.keep_outputs = choice.keep_outputs;
       at.remade = !choice.remade.empty() && choice.remade[as_size(s)] != 0;
       found.places.push_back(work_of_stage(*model.nets[module], at, *parts, seat));
       found.parameters.push_back(net.span_of(at.range, at.cut).size());

@@ -139,7 +139,7 @@ class held_stage {
   index rows_of(std::int32_t m) const { return parts_.rows(m).rows(); }
   Context& context(const arena& memory, std::int32_t m) {
     home_.ctx.memory = memory;
-    if constexpr (requires { home_.ctx.recompute; }) home_.ctx.recompute = at_.recompute;
+    tell(home_.ctx, at_);
     home_.ctx.draws.first_row = parts_.first_row(m);
     home_.ctx.shared = parts_.shared(m);
     return home_.ctx;

@@ -14,16 +14,17 @@ struct stage_position {
   const char* name = "";  // of its module
   std::int32_t rank = 0;
   stage_range range;
-  bool learns = true;      // backward goes through it
-  bool fixed = false;      // its weights stay as they are all the same
-  bool feeds_back = true;  // of a first stage that is fed: gradients are wanted there
-  index targets = 1;       // of a last stage that gives rows: the modules that it feeds
-  bool splits = false;     // backward comes in two parts
-  bool remade = false;     // backward makes again what it needs, from the rows that came in
-  bool recompute = false;  // towers keep only the input of each block
-  bool sums_each = false;  // gradients are kept elsewhere
-  tensor_cut cut;          // which part of its parameters is here
-  index parameters = 0;    // elements here
+  bool learns = true;         // backward goes through it
+  bool fixed = false;         // its weights stay as they are all the same
+  bool feeds_back = true;     // of a first stage that is fed: gradients are wanted there
+  index targets = 1;          // of a last stage that gives rows: the modules that it feeds
+  bool splits = false;        // backward comes in two parts
+  bool remade = false;        // backward makes again what it needs, from the rows that came in
+  bool recompute = false;     // towers keep only the input of each block
+  bool keep_outputs = false;  // of norms and activations
+  bool sums_each = false;     // gradients are kept elsewhere
+  tensor_cut cut;             // which part of its parameters is here
+  index parameters = 0;       // elements here
   index moments = 0, seconds = 0, averages = 0;  // of both moments, and of averages of weights
   std::int32_t slots = 0;                        // microbatches kept at once
   std::int32_t in[3] = {}, out[3] = {};          // boundary buffers: forward, replay, backward
@@ -36,6 +37,13 @@ struct stage_needs {
   // the most that an operation takes for itself, in memory that all stages of a rank share
   index work = 0, scratch = 0;
 };
+
+// What the layers of a stage ask the context for.
+template <class Context>
+void tell(Context& ctx, const stage_position& at) {
+  if constexpr (requires { ctx.recompute; }) ctx.recompute = at.recompute;
+  if constexpr (requires { ctx.keep_outputs; }) ctx.keep_outputs = at.keep_outputs;
+}
 
 // All ends of a stage for dry runs over the largest microbatch, which follow no address.
 template <class Context, class Numbers>
@@ -136,7 +144,7 @@ stage_needs measure_stage(const net_table<Context, Numbers>& net, const stage_po
     for (int t = 0; t < threads; ++t) {
       Context ctx = dry_context<Context>(t, threads, fp8);
       ctx.memory = before;
-      if constexpr (requires { ctx.recompute; }) ctx.recompute = at.recompute;
+      tell(ctx, at);
       ctx.shared = parts.shared(largest);
       body(ctx);
       widest(found.scratch, ctx.scratch.peak());

@@ -49,7 +49,7 @@ stage_work work_of_stage(const net_table<Context, Numbers>& net, const stage_pos
   const auto dry = [&](double& group_bytes, auto&& body) {
     profile costs;
     Context ctx;
-    if constexpr (requires { ctx.recompute; }) ctx.recompute = at.recompute;
+    tell(ctx, at);
     ctx.shared = parts.shared(largest);
     ctx.costs = &costs;
     body(ctx);

@@ -341,6 +341,7 @@ class placed_model {
       at.slots = of().slots[where];
       at.targets = s + 1 == sings.stages ? model_.of->targets(module) : 1;
       at.recompute = choice.recompute;
+      at.keep_outputs = choice.keep_outputs;
       at.remade = !choice.remade.empty() && choice.remade[as_size(s)] != 0;
       if (at.remade && at.splits)
         fail(program_does_not_fit, "stage " + std::to_string(s) + " of " + std::string(name) +

@@ -64,8 +64,9 @@ struct context {
   const microbatch_spread* shared = nullptr;  // with whom this rank computes; none: alone
   // of one sample in the losses that layers add themselves: 1 / samples of the step
   double sample_share = 1;
-  bool recompute = false;  // towers keep only the input of each block, and make the rest again
-  gradient_sink sink;      // who wants to know that gradients are final
+  bool recompute = false;     // towers keep only the input of each block, and make the rest again
+  bool keep_outputs = false;  // of norms and activations, until backward
+  gradient_sink sink;         // who wants to know that gradients are final
 
   // A dry run: operations take memory and note their work, and touch no data.
   bool measuring() const { return memory.measuring(); }

@@ -59,8 +59,9 @@ struct context {
   draw_key draws;
   const microbatch_spread* shared = nullptr;
   double sample_share = 1;
-  bool fp8 = false;        // products of linear layers that would be in bf16: see fp8.hpp
-  bool recompute = false;  // towers keep only the input of each block, and make the rest again
+  bool fp8 = false;           // products of linear layers that would be in bf16: see fp8.hpp
+  bool recompute = false;     // towers keep only the input of each block, and make the rest again
+  bool keep_outputs = false;  // of norms and activations, until backward
   gradient_sink sink;
 
   // A dry run: operations take memory and note their work, and begin nothing.
