@@ -242,6 +242,7 @@ slice_3() {
   bench 220 step --model l14 --batch "${toy_batch:-256}" --turns 6 --kernels
   bench 220 step --model l14 --batch "${toy_large:-512}" --turns 6 --kernels
   bench 150 step --model b16 --batch "${toy_batch:-512}" --turns 6 --kernels
+  bench 220 step --model l14 --batch "${toy_large:-512}" --turns 6 --streams bf16 --keep-outputs
   # Of this run alone, as the file may have an older one's.
   tail -n "+$((${lines_before:-0} + 1))" "$file" | grep '"kernel": ' >"$state/kernels.jsonl"
 }

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which roundings of mixed_bf16 move the norm of the gradient, and by how much: the tables of docs/precision.md.
 
-    python3 tests/goldens/rounding_causes.py [--model small|wide|quick] [--batch N] [--seeds N]
+    python3 tests/goldens/rounding_causes.py [--model small|wide|quick|deep] [--batch N] [--seeds N]
 
 Two towers and their loss in float64, with the roundings of mixed_bf16 at the places where Motet has them. Each is switched on alone, then all of
-them; PyTorch's autocast of the same net stands beside, and linear layers in fp8 by PyTorch's casts. A row tells of the gradient's norm the mean deviation, its root mean square and the worst over
+them; PyTorch's autocast of the same net stands beside, linear layers in fp8 by PyTorch's casts, and the streams of bf16_streams. A row tells of the gradient's norm the mean deviation, its root mean square and the worst over
 the seeds, and how long the difference of the gradients is; all in percent.
 """
 
@@ -34,6 +34,7 @@ CAUSES = {
 }
 FORWARD = [each for each in CAUSES if not each.startswith("d")]
 FP8 = "fp8"
+STREAMS = {"stream": "the stream between blocks", "d_stream": "the stream's gradient between blocks"}
 BACKWARD = [each for each in CAUSES if each.startswith("d")]
 MODELS = {
     "small": dict(picture=dict(image=8, patch=4, width=16, layers=2, heads=2), caption=dict(vocabulary=20, context=6, width=8, layers=2, heads=2),
@@ -42,6 +43,8 @@ MODELS = {
                  embedding=64, pre_norm=False, batch=32),
     "quick": dict(picture=dict(image=64, patch=8, width=128, layers=4, heads=4),
                   caption=dict(vocabulary=1024, context=32, width=128, layers=2, heads=4), embedding=128, pre_norm=True, batch=64),
+    "deep": dict(picture=dict(image=8, patch=4, width=64, layers=24, heads=4), caption=dict(vocabulary=20, context=6, width=64, layers=12, heads=4),
+                 embedding=64, pre_norm=True, batch=32),
 }
 ON = set()
 
@@ -162,15 +165,16 @@ class Tower:
             x = self.norm("pre", x, stream=True) if self.pre_norm else x
         else:
             x = F.embedding(batch, P["token"]) + P["position"]
+        x = keep(x, "stream", "d_stream")
         b, t, w = x.shape
         mask = torch.zeros(t, t, dtype=x.dtype) if self.pictures else torch.full((t, t), -math.inf, dtype=x.dtype).triu(1)
         for i in range(c["layers"]):
             qkv = keep(self.product(f"{i}.qkv", self.norm(f"{i}.first", x)), "qkv", "d_qkv")
             q, k, v = qkv.view(b, t, 3, c["heads"], -1).permute(2, 0, 3, 1, 4)
             a = F.scaled_dot_product_attention(q, k, v, is_causal=not self.pictures) if peer else Attention.apply(q, k, v, mask)
-            x = x + self.product(f"{i}.out", keep(a.transpose(1, 2).reshape(b, t, w), "mixed", "d_mixed"))
+            x = keep(x + self.product(f"{i}.out", keep(a.transpose(1, 2).reshape(b, t, w), "mixed", "d_mixed")), "stream", "d_stream")
             pre = self.product(f"{i}.up", self.norm(f"{i}.second", x))
-            x = x + self.product(f"{i}.down", F.gelu(pre) if peer else Gelu.apply(pre))
+            x = keep(x + self.product(f"{i}.down", F.gelu(pre) if peer else Gelu.apply(pre)), "stream", "d_stream")
         y = self.product("project", self.norm("norm", x[:, 0 if self.pictures else -1]))
         return F.normalize(y.float() if peer else y, dim=-1)
 
@@ -238,6 +242,8 @@ def main():
         "all": lambda p: p.gradient(CAUSES),
         "all, but the loss sees exact features": lambda p: p.gradient(CAUSES, exact_loss=True),
         "all, and linear layers in fp8": lambda p: p.gradient([*CAUSES, FP8]),
+        **{text + ", alone": lambda p, cause=cause: p.gradient([cause]) for cause, text in STREAMS.items()},
+        "all, and streams in bf16": lambda p: p.gradient([*CAUSES, *STREAMS]),
         "PyTorch's autocast": lambda p: p.peer(),
     }
     found = {text: [] for text in trials}

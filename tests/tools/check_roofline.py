@@ -72,6 +72,20 @@ def main(program, repository):
     narrow = counted(program, "--streams", "bf16")
     hold(narrow["streams"] == "bf16" and narrow["floor_ms"] < large["floor_ms"], "streams in bf16 take no less than in fp32")
     hold(f"| {narrow['expected_ms']:.1f} |" in made.stdout, "the page lacks what streams in bf16 take")
+    # What is kept is not made again: GELU's backward writes one thing of two, and a norm's one less.
+    keeps = counted(program, "--keep-outputs")
+    moved = {(kept, name): sum(row["bytes"] for row in of["operations"] if row["operation"] == name and row["section"] == "picture / blocks / mlp")
+             for kept, of in ((False, large), (True, keeps)) for name in ("activation_backward", "norm_backward_input", "linear_backward_weight")}
+    hidden, stream = 23 * 512 * 257 * 4096 * 2, 23 * 512 * 257 * 1024 * 2
+    hold(moved[False, "activation_backward"] == 4 * hidden and moved[True, "activation_backward"] == 3 * hidden, "keeping outputs does not spare GELU's backward a quarter")
+    hold(moved[False, "norm_backward_input"] - moved[True, "norm_backward_input"] == stream, "keeping outputs does not spare a norm's backward its output")
+    hold(moved[False, "linear_backward_weight"] == moved[True, "linear_backward_weight"], "products of weight gradients read other rows")
+    # Of each whole block two norms and the hidden units, four times as wide; of the last one a norm, and single rows.
+    grown, blocks = keeps["kept_bytes"] - large["kept_bytes"], 2 * 512 * (257 * 1024 * (23 * 6 + 1) + 77 * 768 * (11 * 6 + 1))
+    hold(abs(grown / blocks - 1) < 1e-3, f"{grown} more bytes are kept; the blocks have {blocks}")
+    hold(keeps["keeps_outputs"] and not large["keeps_outputs"] and f"| {keeps['expected_ms']:.1f} |" in made.stdout, "the page lacks what keeping outputs takes")
+    least = counted(program, "--keep-outputs", "--streams", "bf16")
+    hold(least["expected_ms"] <= 520, f"{least['expected_ms']} ms are expected at best, wanted 520")
     other = counted(program, "--model", "b16")
     hold(other["model"] == "b16" and other["floor_ms"] < large["floor_ms"] / 3, "b16 is no smaller model")
 
