@@ -93,7 +93,7 @@ if [ "$brief" = yes ]; then
 else
   slice 1 13
   slice 2 5
-  slice 3 3
+  slice 3 4
   MOTET_PEER_SCRIPT=$tools/peer.py MOTET_PEER_PLAYS=$scratch/deps/bin
   export MOTET_PEER_SCRIPT MOTET_PEER_PLAYS
   slice 4 6

@@ -18,7 +18,8 @@
 // kernel to its last one, in which the GPU runs none; with --kernels also a line for each kernel, copy and
 // fill: its count, milliseconds and share of all that the step ran.
 //
-//   bench_gpu_step [--smoke] [--turns N] [--model l14|b16] [--batch N] [--streams fp32|bf16] [--keep-outputs] [--kernels]
+//   bench_gpu_step [--smoke] [--turns N] [--model l14|b16] [--batch N] [--streams fp32|bf16] [--keep-outputs]
+//                  [--kernels]
 //   bench_gpu_step --roofline [...]
 //       what a step takes at least, without a GPU: docs/backend/roofline.md
 //   bench_gpu_step --paced --model l14|b16 --batch N

@@ -98,24 +98,31 @@ TEST_CASE("a batch in parts has the same loss and gradients, in less memory") {
                        doctest::Contains("a batch of 3 samples in 4 parts"), error);
 }
 
-TEST_CASE("blocks that are made again give the same numbers, from less memory and with more work") {
+TEST_CASE(
+    "blocks that are made again give the same numbers from less memory and with more work, kept outputs from "
+    "more memory") {
   const launched_world world = alone();
   const small_batch data(8);
   for (const bool spread : {false, true}) {
     INFO("spread " << spread);
-    const auto made = [&](bool recompute) {
-      const trainer_options how{.batch = 8, .recompute = recompute};
+    const auto made = [&](bool recompute, bool keep_outputs = false) {
+      const trainer_options how{.batch = 8, .recompute = recompute, .keep_outputs = keep_outputs};
       return spread ? trainer<small_model>(world, layout::value(), how) : trainer<small_model>(world, how);
     };
-    trainer<small_model> kept = made(false), again = made(true);
+    trainer<small_model> kept = made(false), again = made(true), outputs = made(false, true);
     const auto slots = [](const trainer<small_model>& of) {
       motet::index sum = 0;
       for (const rank_memory& each : of.memory()) sum += each.stages.slots;
       return sum;
     };
     CHECK(slots(again) < slots(kept));
+    CHECK(slots(outputs) > slots(kept));
     CHECK(again.work().places[0].backward_input > kept.work().places[0].backward_input);
-    for (int k = 0; k < 2; ++k) CHECK(again.step(data.get(), 1e-3).loss == kept.step(data.get(), 1e-3).loss);
+    for (int k = 0; k < 2; ++k) {
+      const double loss = kept.step(data.get(), 1e-3).loss;
+      CHECK(again.step(data.get(), 1e-3).loss == loss);
+      CHECK(outputs.step(data.get(), 1e-3).loss == doctest::Approx(loss).epsilon(1e-6));
+    }
     CHECK(again.weights() == kept.weights());
   }
 }

@@ -15,9 +15,10 @@ TEST_CASE("the words of a command line are what a session is asked for") {
   CHECK(bare.validation_steps() == 50);
   CHECK(bare.second_beta() == 0.98);
 
-  const run_settings s = settings_of({"--model=absent", "--loss", "sigmoid", "--batch", "24", "--steps", "50",
-                                      "--optimizer", "lion", "--ema", "0.5", "--rates", "left=0.5",
-                                      "--accumulate", "3", "--recompute", "--sm-share", "4,8"});
+  const run_settings s =
+      settings_of({"--model=absent", "--loss", "sigmoid", "--batch", "24", "--steps", "50", "--optimizer",
+                   "lion", "--ema", "0.5", "--rates", "left=0.5", "--accumulate", "3", "--recompute",
+                   "--keep-outputs", "--sm-share", "4,8"});
   const session_request wanted = s.request();
   CHECK(s.trained().name == "absent");
   CHECK(wanted.loss == "sigmoid");
@@ -25,6 +26,7 @@ TEST_CASE("the words of a command line are what a session is asked for") {
   CHECK(wanted.options.parts == 3);
   CHECK(wanted.options.ema == 0.5);
   CHECK(wanted.options.recompute);
+  CHECK(wanted.options.keep_outputs);
   CHECK(wanted.options.optimizer.kind == optimizer_kind::lion);
   CHECK(wanted.options.optimizer.beta2 == 0.99);
   REQUIRE(wanted.options.paces.size() == 1);

@@ -20,11 +20,14 @@ std::string told(Tell&& tell) {
 }  // namespace
 
 TEST_CASE("a run says what it trains, what it is going to do and how long that takes") {
-  opened_run run = run_of({"--data", "random", "--batch", "6", "--steps", "40", "--recompute"});
+  opened_run run =
+      run_of({"--data", "random", "--batch", "6", "--steps", "40", "--recompute", "--keep-outputs"});
   const auto source = run.open_feed();
   const std::string start = told([&](progress& out) { tell_start(out, run, *source); });
   CHECK(start.starts_with("a machine of paper\n"));
-  CHECK(holds(start, "model scripted/infonce, 40 parameters, precision fp32, blocks recomputed; random"));
+  CHECK(holds(
+      start,
+      "model scripted/infonce, 40 parameters, precision fp32, blocks recomputed, outputs kept; random"));
   const std::string intent = told([&](progress& out) { tell_intent(out, run, nullptr); });
   CHECK(intent == "40 steps of 6 samples; nothing is saved without --checkpoint\n");
   const std::string outlook = told([](progress& out) { tell_outlook(out, 2, 30); });

@@ -42,15 +42,15 @@ TEST_CASE("a context without the question keeps no outputs") {
   CHECK(keeps_outputs(ctx));
 }
 
-// Values round the same way whether they are kept or made again, but that an activation sees a number before it
-// is rounded, or after.
+// Values round the same way whether they are kept or made again, but that an activation sees a number
+// before it is rounded, or after.
 TEST_CASE_TEMPLATE("kept outputs are those made again, for their own bytes of memory", N, fp32, mixed_bf16) {
   const sequences seq{4, 4, nullptr};
   const auto list = layer::parameters_of<branches>();
   const auto w = laws::random_weights(list, branches::parameter_size), x = laws::random_reals(16 * 16, "x"),
              dy = laws::random_reals(4 * 16, "dy"), g = laws::random_reals(branches::parameter_size, "g");
-  constexpr index rows = 16, samples = 4, bytes = sizeof(typename N::value);
-  constexpr index kept = (rows * (16 + 32 + 16 + 48 + 16) + samples * 16) * bytes;
+  constexpr motet::index rows = 16, samples = 4, bytes = sizeof(typename N::value);
+  constexpr motet::index kept = (rows * (16 + 32 + 16 + 48 + 16) + samples * 16) * bytes;
   const auto held = [&](bool keep) {
     cpu::context dry;
     dry.keep_outputs = keep;

@@ -55,7 +55,7 @@ TEST_CASE("stages make up the whole") {
   CHECK(sum.optimizer == 8 * ear::parameter_size);
 }
 
-TEST_CASE("a split backward needs more room in its slot, recomputed blocks less") {
+TEST_CASE("a split backward needs more room in its slot, as kept outputs do, recomputed blocks less") {
   stage_position where = at({1, 3});
   const stage_needs whole = needs<ear>(where), light = needs<wise>(where);
   where.splits = true;
@@ -69,6 +69,10 @@ TEST_CASE("a split backward needs more room in its slot, recomputed blocks less"
   const stage_needs asked = needs<ear>(where);
   CHECK(asked.slot == light.slot);
   CHECK(asked.work == light.work);
+  where.recompute = false;
+  where.keep_outputs = true;
+  CHECK(needs<ear>(where).slot > whole.slot);
+  CHECK(needs<ear>(where).own.weights == whole.own.weights);
 }
 
 TEST_CASE("a stage that makes again what backward needs has no slots, and works in more room") {
