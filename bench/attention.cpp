@@ -11,13 +11,13 @@
 // Multiply-adds in registers and nothing else, the rate to compare with. Returns how many FLOPs it did.
 #define MOTET_BENCH_RATE(SET, TARGET)                                                          \
   namespace motet::cpu::SET {                                                                  \
-  __attribute__((noinline)) TARGET double multiply_add_rate(index rounds) {                    \
+  __attribute__((noinline)) TARGET double multiply_add_rate(isize rounds) {                    \
     constexpr int chains = 12;                                                                 \
     f32_vector sums[chains];                                                                   \
     MOTET_UNROLL                                                                               \
     for (int i = 0; i < chains; ++i) sums[i] = splat(static_cast<float>(i));                   \
     const f32_vector a = splat(0.999f), b = splat(0.001f);                                     \
-    for (index r = 0; r < rounds; ++r) {                                                       \
+    for (isize r = 0; r < rounds; ++r) {                                                       \
       MOTET_UNROLL                                                                             \
       for (int i = 0; i < chains; ++i) sums[i] = fma(sums[i], a, b);                           \
     }                                                                                          \
@@ -37,7 +37,7 @@ MOTET_BENCH_RATE(avx512, __attribute__((target("avx2,fma,f16c,avx512f,avx512bw,a
 namespace motet {
 namespace {
 
-constexpr index peak_rounds = 20000;
+constexpr isize peak_rounds = 20000;
 double multiply_adds() {
   double flops = 0;
   MOTET_SIMD_DISPATCH(flops =, multiply_add_rate(peak_rounds));
@@ -50,12 +50,12 @@ const char* type_name() {
 }
 
 struct bench_case {
-  index samples, rows, heads, kv_heads, width;
+  isize samples, rows, heads, kv_heads, width;
   mask_kind mask;
 };
 
 std::string name_of(const bench_case& c, const char* type) {
-  const auto part = [](const char* name, index value) {
+  const auto part = [](const char* name, isize value) {
     return "/" + std::string(name) + ":" + std::to_string(value);
   };
   return "attention/" + std::string(type) + part("samples", c.samples) + part("rows", c.rows) +
@@ -67,13 +67,13 @@ template <class T>
 void measure(benchmark::State& state, const bench_case& c) {
   const attention_shape shape{c.heads, c.kv_heads, c.width, c.mask, 0};
   const sequences seq{c.samples, c.rows, nullptr};
-  const index q_width = c.heads * c.width, kv_width = c.kv_heads * c.width, all = q_width + 2 * kv_width,
+  const isize q_width = c.heads * c.width, kv_width = c.kv_heads * c.width, all = q_width + 2 * kv_width,
               rows = seq.rows();
   const buffer<T> fused(rows * all), fused_gradient(rows * all), y(rows * q_width), dy(rows * q_width);
   const buffer<float> lse(rows * c.heads);
   const random_stream numbers(1, "bench");
-  for (index i = 0; i < rows * all; ++i) fused[i] = T(numbers.uniform(static_cast<std::uint64_t>(i)) - 0.5f);
-  for (index i = 0; i < rows * q_width; ++i)
+  for (isize i = 0; i < rows * all; ++i) fused[i] = T(numbers.uniform(static_cast<std::uint64_t>(i)) - 0.5f);
+  for (isize i = 0; i < rows * q_width; ++i)
     dy[i] = T(numbers.uniform(static_cast<std::uint64_t>(i + rows * all)) - 0.5f);
   const matrix<T> qkv{fused.data(), rows, all, all}, dqkv{fused_gradient.data(), rows, all, all};
   const matrix<T> my{y.data(), rows, q_width, q_width}, mdy{dy.data(), rows, q_width, q_width};

@@ -46,7 +46,7 @@ std::string ways(const plan& of) {
 }
 
 // A plan is proven and simulated, or the reason why not is told.
-run_forecast play(const plan& of, const model_shape& model, const cluster_facts& on, index samples,
+run_forecast play(const plan& of, const model_shape& model, const cluster_facts& on, isize samples,
                   const estimate_options& options = {}) {
   run_forecast out;
   enforce(prove_plan(of, facts_of(model), samples), "the plan");
@@ -56,7 +56,7 @@ run_forecast play(const plan& of, const model_shape& model, const cluster_facts&
 double gigabytes(double bytes) { return bytes / 1e9; }
 
 // Both towers on 32 ranks each, pipelines of four with tensor groups of eight.
-plan pipelines(index microbatches) {
+plan pipelines(isize microbatches) {
   plan out;
   out.cluster.ranks = 64;
   out.cluster.ranks_per_node = 8;
@@ -68,7 +68,7 @@ plan pipelines(index microbatches) {
 // A pipelined tower keeps all microbatches of a loss, with or without what backward can make again, or none
 // (h = 0): these run forward twice.
 void contrastive_batch() {
-  for (const index batch : {512, 2048, 8192, 32768, 131072})
+  for (const isize batch : {512, 2048, 8192, 32768, 131072})
     for (const std::string kept : {"all", "all, remade", "none"})
       add("contrastive_batch/batch:" + std::to_string(batch) + "/kept:" + kept, [=](benchmark::State& state) {
         const model_shape model = find_model("clip-9.3b")->make();
@@ -108,7 +108,7 @@ void hidden_sync() {
           [=](benchmark::State& state) {
             const model_shape model = find_model("b16")->make();
             const cluster_facts on = *find_cluster("v100");
-            constexpr index pairs = 32768;  // of each loss
+            constexpr isize pairs = 32768;  // of each loss
             const plan how = with_ahead(on, losses, ahead);
             const run_forecast gives = play(how, model, on, pairs * losses),
                                plain = play(with_ahead(on, losses, 0), model, on, pairs * losses);
@@ -134,7 +134,7 @@ void exchange() {
     add("exchange/" + std::string(how.name), [=](benchmark::State& state) {
       const model_shape model = find_model("clip-1.1b")->make();
       const cluster_facts on = *find_cluster("v100");
-      constexpr index batch = 32768;
+      constexpr isize batch = 32768;
       plan made;
       made.cluster.ranks = on.devices();
       made.modules.push(on_ranks("vision", 0, {.data = how.apart ? 56 : 64}));
@@ -182,7 +182,7 @@ void colocation() {
   struct question {
     const char* model;
     const char* cluster;
-    index batch;
+    isize batch;
   };
   for (const question& asked :
        {question{"clip-1.1b", "v100:1x4", 64}, question{"l14", "a100:1x4", 512},
@@ -200,7 +200,7 @@ void colocation() {
 
 // Pictures, texts and sounds in one loss.
 void three_towers() {
-  using searched = search_result (*)(const model_shape&, const cluster_facts&, index, const search_options&);
+  using searched = search_result (*)(const model_shape&, const cluster_facts&, isize, const search_options&);
   for (const std::string cluster : {"v100", "a100"})
     for (const auto& [name, search] : {std::pair<const char*, searched>{"searched", search_plans},
                                        {"DistMM's rules", search_distmm},

@@ -34,7 +34,7 @@ using bytes = std::vector<std::uint8_t>;
 
 struct wishes {
   std::string folder;
-  motet::index samples = 512, side = 256, image = 224, threads = 1;
+  motet::isize samples = 512, side = 256, image = 224, threads = 1;
 };
 
 // Seconds of all processors that this process used.
@@ -48,7 +48,7 @@ double processor_seconds() {
 }
 
 // Slopes of colour, twelve discs, and grain, so that files are about as large as those of photographs.
-bitmap drawn_picture(motet::index side, std::uint64_t seed) {
+bitmap drawn_picture(motet::isize side, std::uint64_t seed) {
   const random_stream draws(seed, "picture");
   std::uint64_t at = 0;
   const auto draw = [&](std::uint32_t below) { return static_cast<int>(draws.below(at++, below)); };
@@ -74,10 +74,10 @@ bitmap drawn_picture(motet::index side, std::uint64_t seed) {
       }
   return out;
 }
-std::string drawn_text(std::uint64_t seed, motet::index words) {
+std::string drawn_text(std::uint64_t seed, motet::isize words) {
   const random_stream draws(seed, "words");
   std::string out;
-  for (motet::index k = 0; k < words; ++k) {
+  for (motet::isize k = 0; k < words; ++k) {
     // Few words are common, and most are rare.
     const double share = draws.uniform(static_cast<std::uint64_t>(k));
     std::uint64_t word = mixed_bits(static_cast<std::uint64_t>(2000 * share * share * share));
@@ -98,7 +98,7 @@ class drawn_files {
     for (const char* const kind : {"jpeg", "png"})
       if (!fs::exists(path(kind))) write_pictures(kind);
     tokenizer_trainer trainer;
-    for (motet::index k = 0; k < std::min<motet::index>(wanted.samples, 512); ++k) {
+    for (motet::isize k = 0; k < std::min<motet::isize>(wanted.samples, 512); ++k) {
       trainer.add(drawn_text(number(k), 12));
       trainer.add(drawn_text(1000000 + number(k), 120));
     }
@@ -116,11 +116,11 @@ class drawn_files {
   std::string path(const std::string& kind) const {
     return (folder_ / (kind == "text" ? "text.txt" : kind + ".tar")).string();
   }
-  std::vector<bytes> pictures(const std::string& kind, motet::index most) const {
+  std::vector<bytes> pictures(const std::string& kind, motet::isize most) const {
     skip_log skips(true);
     const pair_source source({path(kind)}, skips);
     std::vector<bytes> out(static_cast<std::size_t>(std::min(most, source.size())));
-    for (std::size_t k = 0; k < out.size(); ++k) source.read_picture(static_cast<motet::index>(k), out[k]);
+    for (std::size_t k = 0; k < out.size(); ++k) source.read_picture(static_cast<motet::isize>(k), out[k]);
     return out;
   }
 
@@ -128,15 +128,15 @@ class drawn_files {
   static fs::path made_folder() {
     return fs::temp_directory_path() / ("bench_data." + std::to_string(getpid()));
   }
-  static std::uint64_t number(motet::index k) { return static_cast<std::uint64_t>(k); }
+  static std::uint64_t number(motet::isize k) { return static_cast<std::uint64_t>(k); }
   void write_texts() const {
     std::string all;
-    for (motet::index k = 0; k < wanted_.samples; ++k) all += drawn_text(1000000 + number(k), 120) + "\n";
+    for (motet::isize k = 0; k < wanted_.samples; ++k) all += drawn_text(1000000 + number(k), 120) + "\n";
     write_file(path("text"), all);
   }
   void write_pictures(const std::string& kind) const {
     tar_writer shard(path(kind));
-    for (motet::index k = 0; k < wanted_.samples; ++k) {
+    for (motet::isize k = 0; k < wanted_.samples; ++k) {
       const bitmap drawn = drawn_picture(wanted_.side, number(k));
       const std::string name = sentence({1000000 + k});
       shard.add(name + (kind == "png" ? ".png" : ".jpg"),
@@ -221,11 +221,11 @@ void load(benchmark::State& state, const drawn_files& files, const std::string& 
           sample_loader_config config) {
   skip_log skips(true);
   const Source source({files.path(kind)}, skips);
-  config.batch = std::min<motet::index>(64, source.size());
+  config.batch = std::min<motet::isize>(64, source.size());
   config.threads = static_cast<int>(files.wanted().threads);
   config.cache_bytes = 0;
   config.example.image = files.wanted().image;
-  const motet::index batches = source.size() / config.batch;
+  const motet::isize batches = source.size() / config.batch;
   bench::series wall, processors(processor_seconds);
   for (auto _ : state)
     processors.take([&] {
@@ -233,7 +233,7 @@ void load(benchmark::State& state, const drawn_files& files, const std::string& 
         // A loader ahead of its batches would be paid for more than it gave, so it is made anew.
         config.ready = 1;
         Loader loader(source, files.words(), config);
-        for (motet::index b = 0; b < batches; ++b) benchmark::DoNotOptimize(loader.next().size());
+        for (motet::isize b = 0; b < batches; ++b) benchmark::DoNotOptimize(loader.next().size());
       }));
     });
   const auto samples = static_cast<double>(batches * config.batch);
@@ -255,7 +255,7 @@ int main(int count, char** words) {
   line.count("--threads", wanted.threads, 1, "of a loader");
   return bench::run(count, words, line, [&] {
     files = std::make_unique<drawn_files>(wanted);
-    constexpr motet::index rows_of_text = 512;
+    constexpr motet::isize rows_of_text = 512;
     sample_loader_config pairs, texts;
     texts.example.context = rows_of_text;
     texts.sample = {.rows_of_picture = 1, .lead = 0, .most_pictures = 1, .marks = marks_of(files->words())};

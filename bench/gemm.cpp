@@ -22,7 +22,7 @@ using motet::buffer;
 using motet::cpu::gemm_epilogue;
 using motet::cpu::gemm_operand;
 using motet::cpu::kernel_kind;
-using count = motet::index;
+using count = motet::isize;
 
 // The most that the kernel's instructions can do: tiles from the first-level cache.
 template <class Call>

@@ -22,7 +22,7 @@ using talk = decoder<decoder_config{
 
 struct options {
   int threads = 2, rounds = 5;
-  index prompt = 32, tokens = 64;
+  isize prompt = 32, tokens = 64;
   const char* precision = "fp32";
 };
 
@@ -33,18 +33,18 @@ double median(std::vector<double> of) {
 
 // Seconds of reading all of it once, each thread its own part from one end to the other.
 template <class T>
-double read_once(cpu::device& device, const T* from, index count) {
+double read_once(cpu::device& device, const T* from, isize count) {
   const auto read = [&](cpu::context& ctx) {
     const interval own = ctx.own(count, 4096);
-    constexpr index row = 4096;
-    const index rows = own.size() / row;
+    constexpr isize row = 4096;
+    const isize rows = own.size() / row;
     if (ctx.measuring()) return;
     // Sums of eight numbers side by side, as additions must not be what is waited for.
     const auto* const lines = reinterpret_cast<const std::uint64_t*>(from + own.begin);
-    const index words = rows * row * static_cast<index>(sizeof(T)) / 8;
+    const isize words = rows * row * static_cast<isize>(sizeof(T)) / 8;
     std::uint64_t sums[16] = {};
-    for (index i = 0; i + 16 <= words; i += 16)
-      for (index j = 0; j < 16; ++j) sums[j] += lines[i + j];
+    for (isize i = 0; i + 16 <= words; i += 16)
+      for (isize j = 0; j < 16; ++j) sums[j] += lines[i + j];
     double seen = 0;
     for (const std::uint64_t sum : sums) seen += static_cast<double>(sum);
     if (ctx.crew != nullptr) ctx.crew->slot(ctx.thread) = seen;
@@ -59,14 +59,14 @@ template <class Numbers>
 void run(const options& given) {
   const buffer<float> weights(talk::parameter_size);
   const random_stream draws(1, "weights");
-  for (index i = 0; i < weights.size(); ++i)
+  for (isize i = 0; i < weights.size(); ++i)
     weights[i] = 0.05f * (draws.uniform(static_cast<std::uint64_t>(i)) - 0.5f);
   std::vector<std::int32_t> prompt(as_size(given.prompt));
   for (std::size_t i = 0; i < prompt.size(); ++i) prompt[i] = static_cast<std::int32_t>(draws.below(i, 8192));
   cpu::device device(given.threads);
   speaker<talk, Numbers> says(device, weights.data());
   // A row reads blocks and tail, in the type that products read.
-  const index count = talk::parameter_size - talk::logits::body_at;
+  const isize count = talk::parameter_size - talk::logits::body_at;
   constexpr bool rounded = std::is_same_v<typename Numbers::value, bf16>;
   const buffer<bf16> copy(rounded ? count : 0);
   std::fill_n(copy.data(), copy.size(), bf16(1.0f));

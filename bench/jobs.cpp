@@ -21,10 +21,10 @@ using namespace motet;
 iteration_times times_on(const job_cluster& cluster, bool alike) {
   iteration_times out;
   for (std::size_t k = 0; k < cluster.kinds.size(); ++k)
-    for (motet::index model = 0; model < 5; ++model)
-      for (motet::index devices = 1; devices <= 16; devices *= 2) {
+    for (motet::isize model = 0; model < 5; ++model)
+      for (motet::isize devices = 1; devices <= 16; devices *= 2) {
         const device_group& kind = cluster.kinds[k];
-        const motet::index per_node = std::min(devices, kind.per_node);
+        const motet::isize per_node = std::min(devices, kind.per_node);
         const double curve = alike ? 0.5 : 0.35 + 0.05 * static_cast<double>(model),
                      rate = 1 + 0.5 * static_cast<double>(k);
         out.add({"model", std::to_string(model + 1) + "B", 256, kind.kind, devices / per_node, per_node},

@@ -17,21 +17,21 @@ using speech = model<join<next_token, module<"talk", talk>>>;
 // Text that follows no rule, but is not the same for two steps.
 struct text {
   std::vector<std::int32_t> ids, targets;
-  std::vector<index> offsets{0};
-  text(index samples, std::uint64_t seed) {
+  std::vector<isize> offsets{0};
+  text(isize samples, std::uint64_t seed) {
     const random_stream words(seed, "words");
-    for (index s = 0; s < samples; ++s) {
-      const index length = 64 + (s * 197) % 537;
-      for (index k = 0; k < length; ++k)
+    for (isize s = 0; s < samples; ++s) {
+      const isize length = 64 + (s * 197) % 537;
+      for (isize k = 0; k < length; ++k)
         ids.push_back(static_cast<std::int32_t>(words.below(ids.size(), 8192)));
-      offsets.push_back(static_cast<index>(ids.size()));
-      for (index k = 0; k + 1 < length; ++k) targets.push_back(ids[as_size(offsets[as_size(s)] + k + 1)]);
+      offsets.push_back(static_cast<isize>(ids.size()));
+      for (isize k = 0; k + 1 < length; ++k) targets.push_back(ids[as_size(offsets[as_size(s)] + k + 1)]);
       targets.push_back(-100);
     }
   }
-  index rows() const { return static_cast<index>(ids.size()); }
+  isize rows() const { return static_cast<isize>(ids.size()); }
   speech::batch get() const {
-    const auto samples = static_cast<index>(offsets.size()) - 1;
+    const auto samples = static_cast<isize>(offsets.size()) - 1;
     return {labelled_tokens{{ids.data(), {samples, 0, offsets.data()}},
                             targets.data(),
                             1 / static_cast<double>(rows() - samples)}};

@@ -17,7 +17,7 @@ extern "C" void omp_set_num_threads(int) __attribute__((weak));
 
 namespace bench::onednn {
 
-using motet::bf16, motet::index, motet::cpu::gemm_operand;
+using motet::bf16, motet::isize, motet::cpu::gemm_operand;
 
 // A team brings its own threads, so a call of oneDNN must not start others. The setting belongs to the
 // calling thread.
@@ -39,8 +39,8 @@ template <>
 inline constexpr dnnl::memory::data_type data_type_of<bf16> = dnnl::memory::data_type::bf16;
 
 // out[m, n] = a[m, k] b[k, n] (+ out) in fp32.
-inline bool sgemm(index m, index n, index k, const gemm_operand<float>& a, const gemm_operand<float>& b,
-                  float* out, index out_stride, bool accumulate) {
+inline bool sgemm(isize m, isize n, isize k, const gemm_operand<float>& a, const gemm_operand<float>& b,
+                  float* out, isize out_stride, bool accumulate) {
   one_thread();
   return dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', m, n, k, 1.0f, a.data, a.stride,
                     b.data, b.stride, accumulate ? 1.0f : 0.0f, out, out_stride) == dnnl_success;
@@ -51,7 +51,7 @@ inline bool sgemm(index m, index n, index k, const gemm_operand<float>& a, const
 class product {
  public:
   struct shape {
-    index m, n, k, a_stride, b_stride, out_stride;
+    isize m, n, k, a_stride, b_stride, out_stride;
     bool a_transposed, b_transposed, accumulate;
     dnnl::memory::data_type a, b, out;
     bool operator==(const shape&) const = default;
@@ -81,7 +81,7 @@ class product {
     run_ = dnnl::matmul(description);
   }
 
-  index scratch_bytes() const { return static_cast<index>(scratch_.get_size()); }
+  isize scratch_bytes() const { return static_cast<isize>(scratch_.get_size()); }
 
   void operator()(const void* a, const void* b, void* out, void* scratch) const {
     one_thread();

@@ -20,7 +20,7 @@
 namespace motet::bench {
 
 struct paced_options {
-  index batch = 8;
+  isize batch = 8;
   int steps = 10;
   bool paced = false;
   const char *threads = "2", *precision = "fp32";
@@ -29,7 +29,7 @@ struct paced_options {
 // Batch(samples, seed) has get(), a batch of Model, and rows().
 template <class Model, class Batch, class Numbers>
 void train_paced(const char* name, const paced_options& given) {
-  const index idle = peak_memory();
+  const isize idle = peak_memory();
   const char* const words[] = {name, "--threads", given.threads};
   const auto world = launch(3, words);
   trainer<Model, Numbers> train(world, {.batch = given.batch});

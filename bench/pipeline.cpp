@@ -84,7 +84,7 @@ void tell(benchmark::State& state, const std::string& name, const bench::series&
   state.counters[name + "_high"] = of.most();
 }
 
-void train(benchmark::State& state, motet::index batch, int microbatches, const std::string& svg) {
+void train(benchmark::State& state, motet::isize batch, int microbatches, const std::string& svg) {
   pipeline_config config;
   config.batch = batch;
   pipeline ranks(two_ranks(microbatches), config);
@@ -140,7 +140,7 @@ void train(benchmark::State& state, motet::index batch, int microbatches, const 
 }  // namespace
 
 int main(int count, char** words) {
-  motet::index batch = 64, microbatches = 16;
+  motet::isize batch = 64, microbatches = 16;
   std::string svg;
   options line("bench_pipeline", "pipelines on threads beside their simulation, and beside a single rank");
   line.count("--batch", batch, 8, "pairs in a step");

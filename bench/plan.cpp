@@ -27,11 +27,11 @@ plan of_replicas(std::int32_t light) {
   return out;
 }
 
-void before_a_run(benchmark::State& state, motet::index replicas) {
+void before_a_run(benchmark::State& state, motet::isize replicas) {
   const plan of = of_replicas(static_cast<std::int32_t>(replicas));
   const list<module_facts> facts{{.name = "picture", .layers = 48, .key_heads = 16},
                                  {.name = "caption", .layers = 24, .key_heads = 16}};
-  const motet::index samples = 1024 * replicas;
+  const motet::isize samples = 1024 * replicas;
   program made;
   bench::series writes, proves, compiles, checks;
   for (auto _ : state) {
@@ -57,7 +57,7 @@ void before_a_run(benchmark::State& state, motet::index replicas) {
 }  // namespace
 
 int main(int count, char** words) {
-  motet::index replicas = 64;
+  motet::isize replicas = 64;
   options line("bench_plan", "what a plan for thousands of ranks costs before anything runs");
   line.count("--replicas", replicas, 4, "of the light module");
   return bench::run(count, words, line, [&] {

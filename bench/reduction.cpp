@@ -43,8 +43,8 @@ void poll(local::endpoint& end, Done&& done) {
   }
 }
 
-void reduce(benchmark::State& state, motet::index mib, motet::index bucket_kib, bool shards) {
-  const motet::index size = mib << 18;
+void reduce(benchmark::State& state, motet::isize mib, motet::isize bucket_kib, bool shards) {
+  const motet::isize size = mib << 18;
   const buffer<float> gradients(size), weights(size);
   std::fill_n(gradients.data(), size, 0.0f);
   std::fill_n(weights.data(), size, 0.0f);
@@ -69,7 +69,7 @@ void reduce(benchmark::State& state, motet::index mib, motet::index bucket_kib, 
     state.SetIterationTime(buckets.take([&] {
       sums.begin_step();
       // As backward tells it, in 24 layers.
-      for (motet::index l = 24; l-- > 0;) sums.ready(size * l / 24, size * (l + 1) / 24);
+      for (motet::isize l = 24; l-- > 0;) sums.ready(size * l / 24, size * (l + 1) / 24);
       poll(end, [&] { return sums.finish(); });
       poll(end, [&] { return sums.gather_weights(); });
       here->together.arrive_and_wait();
@@ -88,13 +88,13 @@ void reduce(benchmark::State& state, motet::index mib, motet::index bucket_kib, 
 }  // namespace
 
 int main(int count, char** words) {
-  motet::index ranks = 2, mib = 64;
+  motet::isize ranks = 2, mib = 64;
   options line("bench_reduction", "sums of gradients in buckets beside one sum of them all");
   line.count("--ranks", ranks, 1, "threads that sum");
   line.count("--mib", mib, 1, "of gradients");
   return bench::run(count, words, line, [&] {
     for (const bool shards : {false, true})
-      for (const motet::index kib : {256, 1024, 4096})
+      for (const motet::isize kib : {256, 1024, 4096})
         bench::add("reduction/mib:" + std::to_string(mib) + "/bucket_kib:" + std::to_string(kib) +
                        (shards ? "/shards" : ""),
                    reduce, mib, kib, shards)

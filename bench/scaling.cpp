@@ -27,7 +27,7 @@ using namespace motet;
 using bench::small;
 using processes = process_rank<mpi::world, mpi::endpoint>;
 
-void scale(benchmark::State& state, mpi::session& here, motet::index batch, const std::string& trace) {
+void scale(benchmark::State& state, mpi::session& here, motet::isize batch, const std::string& trace) {
   const std::int32_t ranks = here.ranks();
   plan all;
   all.cluster.ranks = ranks;
@@ -81,7 +81,7 @@ void scale(benchmark::State& state, mpi::session& here, motet::index batch, cons
 }
 
 int run(int count, char** words) {
-  motet::index batch = 32;
+  motet::isize batch = 32;
   std::string trace;
   options line("bench_scaling", "data parallelism over processes beside one of them");
   line.count("--batch", batch, 1, "samples of each rank");

@@ -18,7 +18,7 @@ using namespace motet;
 struct question {
   const char* model;
   const char* cluster;
-  motet::index samples, contrastive;
+  motet::isize samples, contrastive;
 };
 constexpr question questions[] = {
     {"clip-1.1b", "v100:1", 64, 0},

@@ -27,16 +27,16 @@ using speech = model<join<next_token, module<"talk", talk>>>;
 struct text {
   pictured_text made{talk::eye::rows_of_picture, 1};
   std::vector<float> pixels;
-  index pictures_in_all = 0;
-  text(index samples, std::uint64_t seed) {
-    constexpr index seen = talk::eye::rows_of_picture - 1, pixels_of = 3 * eye.image * eye.image;
+  isize pictures_in_all = 0;
+  text(isize samples, std::uint64_t seed) {
+    constexpr isize seen = talk::eye::rows_of_picture - 1, pixels_of = 3 * eye.image * eye.image;
     const random_stream draws(seed, "words"), shades(seed, "pixels");
     std::vector<std::int32_t> some;
-    for (index s = 0; s < samples; ++s) {
-      const index length = 64 + (s * 197) % 537, shown = std::min(s % 4, (length - 16) / seen);
-      for (index p = 0; p < shown; ++p) made.show();
+    for (isize s = 0; s < samples; ++s) {
+      const isize length = 64 + (s * 197) % 537, shown = std::min(s % 4, (length - 16) / seen);
+      for (isize p = 0; p < shown; ++p) made.show();
       some.clear();
-      for (index k = shown * seen; k < length; ++k)
+      for (isize k = shown * seen; k < length; ++k)
         some.push_back(static_cast<std::int32_t>(draws.below(as_size(made.rows() + k), 8192)));
       const std::size_t given = some.size() - some.size() / 2;
       made.say(std::span(some).first(given), pictured_text::said::given);
@@ -44,10 +44,10 @@ struct text {
       made.end();
       pictures_in_all += shown;
     }
-    for (index i = 0; i < pictures_in_all * pixels_of; ++i)
+    for (isize i = 0; i < pictures_in_all * pixels_of; ++i)
       pixels.push_back(static_cast<float>(shades.normal(static_cast<std::uint64_t>(i))));
   }
-  index rows() const { return made.rows(); }
+  isize rows() const { return made.rows(); }
   speech::batch get() const { return {made.with({pixels.data(), pictures_in_all})}; }
 };
 

@@ -20,11 +20,11 @@ using small = motet::model<motet::join<motet::info_nce, motet::module<"picture",
 
 class noise {
  public:
-  explicit noise(motet::index pairs) : pairs_(pairs) {
+  explicit noise(motet::isize pairs) : pairs_(pairs) {
     const motet::random_stream normal(1, "pixels"), words(1, "words");
-    for (motet::index i = 0; i < pairs * 3 * picture.image * picture.image; ++i)
+    for (motet::isize i = 0; i < pairs * 3 * picture.image * picture.image; ++i)
       pixels_.push_back(static_cast<float>(normal.normal(static_cast<std::uint64_t>(i))));
-    for (motet::index i = 0; i < pairs * caption.context; ++i)
+    for (motet::isize i = 0; i < pairs * caption.context; ++i)
       ids_.push_back(
           static_cast<std::int32_t>(words.below(static_cast<std::uint64_t>(i), caption.vocabulary)));
   }
@@ -34,7 +34,7 @@ class noise {
   }
 
  private:
-  motet::index pairs_;
+  motet::isize pairs_;
   std::vector<float> pixels_;
   std::vector<std::int32_t> ids_;
 };

@@ -26,7 +26,7 @@ namespace {
 
 using motet::bf16;
 using motet::buffer;
-using count = motet::index;
+using count = motet::isize;
 
 // Memory of one rank: what it has, what it gets, and another of each for the calls compared with.
 struct room {

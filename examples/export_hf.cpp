@@ -66,7 +66,7 @@ options read_options(int count, char** words) {
 
 void save_pairs(const options& given, hf_described described, const std::vector<saved_tensor>& weights) {
   for (const saved_tensor& tensor : weights) {
-    if (tensor.name == name_in_model(info_nce::scale_name) && tensor.shape == std::vector<index>{1})
+    if (tensor.name == name_in_model(info_nce::scale_name) && tensor.shape == std::vector<isize>{1})
       described.config.logit_scale = static_cast<double>(tensor.data[0]);
   }
   save_hf_clip(given.output, described.config, weights, described.picture, described.caption, given.as);

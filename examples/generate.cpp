@@ -18,7 +18,7 @@ namespace {
 struct settings {
   std::string checkpoint, weights, adapters, tokenizer, prompt, precision = "fp32";
   std::vector<std::string> pictures;
-  index most = 256, top_k = 0, threads = 0;
+  isize most = 256, top_k = 0, threads = 0;
   double temperature = 0, top_p = 1;
   std::uint64_t seed = 1;
   bool quiet = false, ema = false;

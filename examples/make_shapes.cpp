@@ -21,7 +21,7 @@ namespace {
 
 struct split {
   const char* name;
-  index first, count;
+  isize first, count;
 };
 
 class maker {
@@ -36,9 +36,9 @@ class maker {
 
   void make() {
     const auto started = std::chrono::steady_clock::now();
-    const index train = given_.count - held_out_;
-    for (index k = 0; k < given_.shards; ++k) {
-      const index first = train * k / given_.shards, last = train * (k + 1) / given_.shards;
+    const isize train = given_.count - held_out_;
+    for (isize k = 0; k < given_.shards; ++k) {
+      const isize first = train * k / given_.shards, last = train * (k + 1) / given_.shards;
       shard("train-" + padded(k, 3) + ".tar", {"train", first, last - first});
     }
     shard("test-000.tar", {"test", 0, held_out_});
@@ -66,7 +66,7 @@ class maker {
   void shard(const std::string& name, const split& part) {
     tar_writer& tar = folder_.shard(name);
     const std::string extension = given_.format == "jpeg" ? "jpg" : given_.format;
-    for (index i = part.first; i < part.first + part.count; ++i) {
+    for (isize i = part.first; i < part.first + part.count; ++i) {
       dice roll(given_.seed, part.name, i);
       // Every block of 64 pictures shows every class once.
       const scene shown = imagine(roll, i % class_count);
@@ -90,14 +90,14 @@ class maker {
   // Samples of several pieces. What each is depends on the seed and its number, as that of pairs does.
   void mix(tar_writer& tar, const split& part) {
     const std::string name = part.name, extension = given_.format == "jpeg" ? "jpg" : given_.format;
-    for (index i = part.first / 8; i < (part.first + part.count) / 8; ++i) {
+    for (isize i = part.first / 8; i < (part.first + part.count) / 8; ++i) {
       dice choice(given_.seed, name + " two", i);
-      const index shown[2] = {choice.below(class_count), choice.below(class_count)};
+      const isize shown[2] = {choice.below(class_count), choice.below(class_count)};
       const std::string key = name + "-two" + padded(i, 7), caption = with_article(class_name(shown[0])) +
                                                                       ", then " +
                                                                       with_article(class_name(shown[1]));
       json pieces(json::array{});
-      for (index k = 0; k < 2; ++k) {
+      for (isize k = 0; k < 2; ++k) {
         dice roll(given_.seed, name + " of two", 2 * i + k);
         scene made = imagine(roll, shown[k]);
         while (made.number > 1) made = imagine(roll, shown[k]);
@@ -108,9 +108,9 @@ class maker {
       pieces.push_back({{"asked", caption}});
       written(tar, part, key, std::move(pieces));
     }
-    for (index i = part.first / 16; i < (part.first + part.count) / 16; ++i) {
+    for (isize i = part.first / 16; i < (part.first + part.count) / 16; ++i) {
       dice roll(given_.seed, name + " words", i);
-      const index which = roll.below(class_count);
+      const isize which = roll.below(class_count);
       json pieces(json::array{});
       pieces.push_back({{"given", "what is " + with_article(synonym(roll, which)) + "?"}});
       pieces.push_back({{"asked", with_article(class_name(which))}});
@@ -151,7 +151,7 @@ class maker {
 
   std::string classes() const {
     json rows(json::array{});
-    for (index i = 0; i < class_count; ++i)
+    for (isize i = 0; i < class_count; ++i)
       rows.push_back({{"name", class_name(i)}, {"caption", class_caption(i)}});
     return write_json(json{{"classes", std::move(rows)}, {"samples", held_out_classes_}}, 1) + "\n";
   }
@@ -159,8 +159,8 @@ class maker {
   options given_;
   set_folder folder_;
   canvas page_;
-  index held_out_;
-  index done_ = 0, mixed_ = 0;
+  isize held_out_;
+  isize done_ = 0, mixed_ = 0;
   bool terminal_ = ::isatty(STDERR_FILENO) == 1;
   tokenizer_trainer words_;
   json held_out_classes_{json::object{}};

@@ -34,7 +34,7 @@ void list(const settings& given, listing& into) {
 tokenizer words_of(const settings& given, const listing& from, const sifted& kept) {
   if (!given.tokenizer.empty()) return read_tokenizer(given.tokenizer);
   tokenizer_trainer learner(!given.keep_case);
-  for (const index i : kept.train) learner.add(trimmed(from.pairs()[as_size(i)].caption));
+  for (const isize i : kept.train) learner.add(trimmed(from.pairs()[as_size(i)].caption));
   return learner.train(given.vocabulary);
 }
 
@@ -55,7 +55,7 @@ void tell(const settings& given, const contents& of, const skip_log& skips, doub
   if (!of.kept.left.empty()) {
     std::printf("left out: %zu%s\n", of.kept.left.size(),
                 given.check ? "" : (", each named in " + given.output + "/left_out.csv").c_str());
-    index lines = 0;
+    isize lines = 0;
     for (const auto& [how_many, why] : reasons(of.kept))
       if (++lines <= 5) std::printf("  %td: %s\n", how_many, why.c_str());
   }
@@ -73,8 +73,8 @@ void pack(const settings& given) {
   listing from(skips);
   list(given, from);
   long_work waits("pack");
-  const auto at = [&](const char* doing, index all) {
-    return [&waits, doing, all](index done) { waits.at(sentence({doing, done, " of ", all})); };
+  const auto at = [&](const char* doing, isize all) {
+    return [&waits, doing, all](isize done) { waits.at(sentence({doing, done, " of ", all})); };
   };
   const sifted kept = sift(from,
                            {.held_out = given.held_out,
@@ -89,7 +89,7 @@ void pack(const settings& given) {
   if (folder) {
     for (const auto& [split, pairs] : {std::pair("train", &kept.train), std::pair("test", &kept.held_out)})
       write_pairs(*folder, from, kept.pictures, *pairs, split, given.shard,
-                  at("writing samples, ", static_cast<index>(pairs->size())));
+                  at("writing samples, ", static_cast<isize>(pairs->size())));
     folder->text("tokenizer.json",
                  given.tokenizer.empty() ? format_tokenizer(words) : read_text(given.tokenizer));
     if (of.classes > 0) folder->text("classes.json", format_classes(from, kept, given.class_caption));
@@ -97,9 +97,9 @@ void pack(const settings& given) {
     folder->text("preview.html", preview(of, readable(folder->path().filename().string()), sources));
     folder->commit(json{{"from", sources},
                         {"seed", given.seed},
-                        {"train", static_cast<index>(kept.train.size())},
-                        {"held_out", static_cast<index>(kept.held_out.size())},
-                        {"left_out", static_cast<index>(kept.left.size())}});
+                        {"train", static_cast<isize>(kept.train.size())},
+                        {"held_out", static_cast<isize>(kept.held_out.size())},
+                        {"left_out", static_cast<isize>(kept.left.size())}});
   }
   waits.finish();
   tell(given, of, skips, std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count());

@@ -82,7 +82,7 @@ void print(const machine_profile& found) {
 
 void run(settings s) {
   s.how.degrees = numbers_of<std::int32_t>("--degrees", s.degrees);
-  s.how.samples = numbers_of<index>("--samples", s.samples);
+  s.how.samples = numbers_of<isize>("--samples", s.samples);
   const bool half = s.precision == "bf16";
   cluster_facts machine = this_machine<cpu::device>();
   machine_profile found;

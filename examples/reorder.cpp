@@ -67,11 +67,11 @@ step read_headers(const settings& given) {
       times.forward.push(own);
     }
   }
-  const index parts = given.replicas * given.microbatches, samples = times.samples;
+  const isize parts = given.replicas * given.microbatches, samples = times.samples;
   if (samples == 0 || samples % parts != 0)
     fail(bad_option_value,
          sentence({"--headers ", given.headers, " has ", samples, " samples, wanted a multiple of the ",
-                   parts, " microbatches of all replicas: ", std::max<index>(1, samples / parts) * parts,
+                   parts, " microbatches of all replicas: ", std::max<isize>(1, samples / parts) * parts,
                    " or ", (samples / parts + 1) * parts}));
   return out;
 }
@@ -110,7 +110,7 @@ std::string told(const settings& given, const step& of, const step_order& chosen
   std::string out = sentence({of.times.samples, " samples, ", given.replicas, " replicas of ", given.stages,
                               " stages, ", given.microbatches, " microbatches: "}) +
                     numbers;
-  for (index r = 0; r < chosen.size(); ++r) {
+  for (isize r = 0; r < chosen.size(); ++r) {
     out += "replica " + std::to_string(r) + ":";
     for (const list<std::int32_t>& each : chosen[r]) {
       std::string samples;
@@ -141,7 +141,7 @@ std::string text_for(const settings& given) {
                                           .seed = static_cast<std::uint64_t>(given.seed)},
                                          {.ranks = given.order != "slots", .slots = given.order != "ranks"});
   double random = 0;
-  for (index k = 0; k < given.draws; ++k)
+  for (isize k = 0; k < given.draws; ++k)
     random +=
         seconds_of_step(of.times,
                         order_by_chance(of.times.samples, shape, static_cast<std::uint64_t>(given.seed + k)),

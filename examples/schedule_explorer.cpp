@@ -48,8 +48,8 @@ cost_table costs_of(const program& of, const settings& given) {
   cost_table made = even_costs(of, given.times, given.sync);
   if (!given.fills.empty()) put_encoder_costs(made, of, given);
   for (std::size_t v = 0; v < given.towers.size(); ++v)
-    for (std::int32_t s = 0; s < of.voices[static_cast<index>(v)].stages; ++s)
-      made.stages[of.voices[static_cast<index>(v)].first_place + s] = given.towers[v];
+    for (std::int32_t s = 0; s < of.voices[static_cast<isize>(v)].stages; ++s)
+      made.stages[of.voices[static_cast<isize>(v)].first_place + s] = given.towers[v];
   made.overlapped = given.overlap;
   made.wires.inside.latency = given.transfer;
   return made;

@@ -58,7 +58,7 @@ answer find(const settings& given) {
   of.padded = padded(of, times, memory);
   of.others.resize(given.against.size());
   of.longer.resize(given.against.size());
-  for (index n = 0; n < given.resamples; ++n) {
+  for (isize n = 0; n < given.resamples; ++n) {
     policy_question asked = of.asked.asked;
     asked.record = false;
     const job_trace drawn = resample(of.trace, static_cast<std::uint64_t>(n + 1));

@@ -29,7 +29,7 @@ using pipeline = pipeline_trainer<net, cpu::device, fp32, thread_ranks<local::wo
 
 struct settings {
   std::string data, schedule = "batch_sync", svg, trace;
-  index picture_stages = 2, caption_stages = 1, microbatches = 8, losses = 2, stash = -1, batch = 64,
+  isize picture_stages = 2, caption_stages = 1, microbatches = 8, losses = 2, stash = -1, batch = 64,
         steps = 20;
   double rate = 1e-3;
   std::uint64_t seed = 1;
@@ -121,7 +121,7 @@ int run(const settings& s) {
     fail(bad_training_option, "--compare needs --losses 1: a single rank compares all pairs of a step");
 
   list<timeline> runs;
-  for (index step = 0; step < s.steps; ++step) {
+  for (isize step = 0; step < s.steps; ++step) {
     const auto batch = std::get<pair_input>(source->next());
     timeline when;
     const step_result done = train.step(batch, s.rate, &when);

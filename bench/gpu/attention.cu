@@ -20,14 +20,14 @@ void measure(cuda::device& on, const bench::settings& how, bool deterministic) {
   own.on().part<cuda::attention_settings>().library = false;
   struct shape {
     const char* name;
-    index samples, length, heads, width;
+    isize samples, length, heads, width;
     mask_kind mask;
   };
   const std::vector<shape> shapes = {
       {"ViT-L/14", how.size(128, 1), how.size(257, 9), how.size(16, 1), 64, mask_kind::full},
       {"decoder", how.size(8, 1), how.size(2048, 17), how.size(16, 1), 128, mask_kind::causal}};
   for (const shape& of : shapes) {
-    const index rows = of.samples * of.length, width = of.heads * of.width,
+    const isize rows = of.samples * of.length, width = of.heads * of.width,
                 rotated = how.size(256 << 20, 4096);
     const sequences seq{of.samples, of.length, nullptr};
     const bench::rotating<bf16> qkv(on, rows * width * 3, 1, rotated), y(on, rows * width, 1, rotated),
@@ -37,19 +37,19 @@ void measure(cuda::device& on, const bench::settings& how, bool deterministic) {
     shape_of.heads = shape_of.kv_heads = of.heads;
     shape_of.head_width = of.width;
     shape_of.mask = of.mask;
-    const auto part = [&](bf16* at, index which) {
+    const auto part = [&](bf16* at, isize which) {
       return matrix<bf16>{at + which * width, rows, width, 3 * width};
     };
-    const auto read = [&](index t, index which) { return matrix<const bf16>(part(qkv[t], which)); };
+    const auto read = [&](isize t, isize which) { return matrix<const bf16>(part(qkv[t], which)); };
     const auto whole = [&](bf16* at) { return matrix<bf16>{at, rows, width, width}; };
-    const auto stats = [&](index t) { return matrix<float>{lse[t], rows, of.heads, of.heads}; };
+    const auto stats = [&](isize t) { return matrix<float>{lse[t], rows, of.heads, of.heads}; };
     const double pairs = static_cast<double>(of.samples) * static_cast<double>(of.length) *
                          static_cast<double>(of.length) * static_cast<double>(width) *
                          (of.mask == mask_kind::causal ? 0.5 : 1.0);
-    const auto forward = [&](cuda::context& ctx, index t) {
+    const auto forward = [&](cuda::context& ctx, isize t) {
       attention_forward(ctx, seq, seq, shape_of, read(t, 0), read(t, 1), read(t, 2), whole(y[t]), stats(t));
     };
-    const auto backward = [&](cuda::context& ctx, index t) {
+    const auto backward = [&](cuda::context& ctx, isize t) {
       attention_backward(ctx, seq, seq, shape_of, read(t, 0), read(t, 1), read(t, 2),
                          matrix<const bf16>(whole(y[t])), matrix<const float>(stats(t)),
                          matrix<const bf16>(whole(dy[t])), part(d_qkv[t], 0), part(d_qkv[t], 1),
@@ -62,11 +62,11 @@ void measure(cuda::device& on, const bench::settings& how, bool deterministic) {
     // Backward reads what forward made, of every copy.
     own.prepare(own.dry_run([&](cuda::context& ctx) { forward(ctx, 0); }));
     own.run([&](cuda::context& ctx) {
-      for (index t = 0; t < 32; ++t) forward(ctx, t);
+      for (isize t = 0; t < 32; ++t) forward(ctx, t);
     });
     own.finish();
     const auto tell = [&](const char* what, double flops,
-                          const std::function<void(cuda::context&, index)>& run) {
+                          const std::function<void(cuda::context&, isize)>& run) {
       if (!how.wants(name(what))) return;
       std::vector<bench::contender> all;
       if (MOTET_CUDNN_ATTENTION != 0) all.push_back({&on, run});

@@ -41,11 +41,11 @@ double now() {
 
 // A hall is what all ranks of a table share.
 struct hall {
-  index ranks;
+  isize ranks;
   std::barrier<> together;
   std::vector<double> seconds;
-  std::vector<index> wrong;
-  explicit hall(index count)
+  std::vector<isize> wrong;
+  explicit hall(isize count)
       : ranks(count),
         together(count),
         seconds(static_cast<std::size_t>(count)),
@@ -55,7 +55,7 @@ struct hall {
 template <class End, class Group>
 class table {
  public:
-  table(const char* transport, hall& all, index rank, End& end, Group& group, index most)
+  table(const char* transport, hall& all, isize rank, End& end, Group& group, isize most)
       : transport_(transport),
         all_(all),
         rank_(rank),
@@ -64,11 +64,11 @@ class table {
         from_(most / 4),
         to_(most / 4) {}
 
-  void measure(kind what, index bytes, bool smoke) {
+  void measure(kind what, isize bytes, bool smoke) {
     count_ = bytes / 4;
     element_parts_.assign(static_cast<std::size_t>(all_.ranks), count_ / all_.ranks);
     byte_parts_.assign(static_cast<std::size_t>(all_.ranks), count_ / all_.ranks * 4);
-    const index wrong = bytes <= (1 << 20) ? check(what) : 0;
+    const isize wrong = bytes <= (1 << 20) ? check(what) : 0;
     const int times = smoke ? 2 : bytes <= (1 << 20) ? 200 : bytes <= (32 << 20) ? 40 : 12;
     for (int k = 0; k < std::min(times, 5); ++k) call(what);
     finish();
@@ -90,7 +90,7 @@ class table {
           "\"bus_gb\": "
           "%.3f, \"wrong\": %td}",
           transport_, names[static_cast<int>(what)], all_.ranks, bytes, took * 1e6, rate, bus,
-          std::accumulate(all_.wrong.begin(), all_.wrong.end(), index{0}));
+          std::accumulate(all_.wrong.begin(), all_.wrong.end(), isize{0}));
       if (first_bytes_ == 0) first_bytes_ = bytes;
       if (bytes == first_bytes_) smallest_ = took;
       fastest_ = std::max(fastest_, bus);
@@ -112,7 +112,7 @@ class table {
       case kind::all_reduce: return group_.wait(group_.all_reduce_sum(to_.data(), count_));
       case kind::reduce_scatter:
         return group_.wait(group_.reduce_scatter_sum(static_cast<const float*>(from_.data()), to_.data(),
-                                                     std::span<const index>(element_parts_)));
+                                                     std::span<const isize>(element_parts_)));
       case kind::all_gather:
         return group_.wait(group_.all_gather(bytes_of(from_.data()), bytes_of(to_.data()), byte_parts_));
       case kind::all_to_all:
@@ -140,10 +140,10 @@ class table {
   void finish() { end_.on().finish(); }
 
   // Small whole numbers, so that sums are exact.
-  static float value(index rank, index at) { return static_cast<float>((rank * 31 + at) % 17); }
-  index check(kind what) {
+  static float value(isize rank, isize at) { return static_cast<float>((rank * 31 + at) % 17); }
+  isize check(kind what) {
     std::vector<float> host(static_cast<std::size_t>(count_));
-    for (index i = 0; i < count_; ++i) host[static_cast<std::size_t>(i)] = value(rank_, i);
+    for (isize i = 0; i < count_; ++i) host[static_cast<std::size_t>(i)] = value(rank_, i);
     const auto bytes = static_cast<std::size_t>(count_) * sizeof(float);
     // The copy is in the order of the rank's stream, whose own work it follows.
     cuda::check(cudaMemcpyAsync((what == kind::all_reduce ? to_ : from_).data(), host.data(), bytes,
@@ -157,14 +157,14 @@ class table {
                 "cudaMemcpyAsync");
     finish();
     all_.together.arrive_and_wait();
-    const index each = count_ / all_.ranks;
-    index wrong = 0;
-    const auto sum = [&](index at) {
+    const isize each = count_ / all_.ranks;
+    isize wrong = 0;
+    const auto sum = [&](isize at) {
       float all = 0;
-      for (index r = 0; r < all_.ranks; ++r) all += value(r, at);
+      for (isize r = 0; r < all_.ranks; ++r) all += value(r, at);
       return all;
     };
-    for (index i = 0; i < (what == kind::reduce_scatter                             ? each
+    for (isize i = 0; i < (what == kind::reduce_scatter                             ? each
                            : what == kind::all_reduce || what == kind::send_receive ? count_
                                                                                     : each * all_.ranks);
          ++i) {
@@ -183,22 +183,22 @@ class table {
 
   const char* transport_;
   hall& all_;
-  index rank_;
+  isize rank_;
   End& end_;
   Group& group_;
   cuda::buffer<float> from_, to_;
-  index count_ = 0, first_bytes_ = 0;
-  std::vector<index> element_parts_, byte_parts_;
+  isize count_ = 0, first_bytes_ = 0;
+  std::vector<isize> element_parts_, byte_parts_;
   double smallest_ = 0, fastest_ = 0;
 };
 
 template <class End, class Group>
-void measure_all(const char* transport, hall& all, index rank, End& end, Group& group, bool smoke) {
-  const index most = smoke ? 16 << 10 : 256 << 20;
+void measure_all(const char* transport, hall& all, isize rank, End& end, Group& group, bool smoke) {
+  const isize most = smoke ? 16 << 10 : 256 << 20;
   table<End, Group> one(transport, all, rank, end, group, most);
   for (const kind what :
        {kind::all_reduce, kind::reduce_scatter, kind::all_gather, kind::all_to_all, kind::send_receive}) {
-    for (index bytes = 1 << 10; bytes <= most; bytes *= 4) one.measure(what, bytes, smoke);
+    for (isize bytes = 1 << 10; bytes <= most; bytes *= 4) one.measure(what, bytes, smoke);
     one.tell(what);
   }
 }
@@ -208,7 +208,7 @@ void measure_all(const char* transport, hall& all, index rank, End& end, Group& 
 template <class Body>
 void run_ranks(hall& all, Body&& body) {
   std::vector<std::thread> threads;
-  for (index r = 0; r < all.ranks; ++r)
+  for (isize r = 0; r < all.ranks; ++r)
     threads.emplace_back([&, r] {
       try {
         body(r);
@@ -219,17 +219,17 @@ void run_ranks(hall& all, Body&& body) {
     });
   for (std::thread& each : threads) each.join();
 }
-std::vector<std::vector<std::int32_t>> everyone(index ranks) {
+std::vector<std::vector<std::int32_t>> everyone(isize ranks) {
   std::vector<std::vector<std::int32_t>> all(1, std::vector<std::int32_t>(static_cast<std::size_t>(ranks)));
   std::iota(all[0].begin(), all[0].end(), 0);
   return all;
 }
 
-void one_gpu(index ranks, bool smoke) {
+void one_gpu(isize ranks, bool smoke) {
   hall all(ranks);
   shared_gpu::world world(static_cast<std::int32_t>(ranks), static_cast<std::int32_t>(ranks), {});
   shared_gpu::group_set groups(world, everyone(ranks));
-  run_ranks(all, [&](index rank) {
+  run_ranks(all, [&](isize rank) {
     shared_gpu::endpoint end(world, static_cast<std::int32_t>(rank));
     shared_gpu::group own(groups, 0, end);
     all.together.arrive_and_wait();
@@ -239,14 +239,14 @@ void one_gpu(index ranks, bool smoke) {
   });
 }
 
-void many_gpus([[maybe_unused]] index gpus, [[maybe_unused]] bool smoke) {
+void many_gpus([[maybe_unused]] isize gpus, [[maybe_unused]] bool smoke) {
 #if defined(MOTET_HAS_NCCL)
   hall all(gpus);
   const auto port = static_cast<std::uint16_t>(20000 + ::getpid() % 30000);
   std::vector<message_ends> messages;
-  for (index r = 0; r < gpus; ++r)
+  for (isize r = 0; r < gpus; ++r)
     messages.push_back({static_cast<std::int32_t>(r), static_cast<std::int32_t>((r + 1) % gpus)});
-  run_ranks(all, [&](index rank) {
+  run_ranks(all, [&](isize rank) {
     const rendezvous_options here{.rank = static_cast<std::int32_t>(rank),
                                   .ranks = static_cast<std::int32_t>(gpus),
                                   .port = port,
@@ -270,11 +270,11 @@ void many_gpus([[maybe_unused]] index gpus, [[maybe_unused]] bool smoke) {
 
 }  // namespace
 
-int measure(const bench::settings& how, index ranks) {
+int measure(const bench::settings& how, isize ranks) {
   if (ranks > 32) fail(bad_option_value, "--ranks wants 2 to 32, got " + std::to_string(ranks));
   return bench::on_gpu([&](cuda::device& on) {
     bench::line("{\"copy_gb_per_second\": %.0f}",
-                bench::copy_rate(on, how.turns(10), how.size(index{1} << 28, 4096)) * 1e-9);
+                bench::copy_rate(on, how.turns(10), how.size(isize{1} << 28, 4096)) * 1e-9);
     const int gpus = cuda::require_gpus();
     one_gpu(ranks, how.smoke);
     if (gpus > 1) many_gpus(gpus, how.smoke);
@@ -287,7 +287,7 @@ int measure(const bench::settings& how, index ranks) {
 int main(int count, char** words) {
   ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   motet::load_kernels_first();
-  motet::index ranks = 4;
+  motet::isize ranks = 4;
   motet::bench::settings how("bench_gpu_collectives",
                              "collectives of ranks that share a GPU and, on several GPUs, of NCCL");
   how.count("--ranks", ranks, 2, "ranks that share the GPU, 32 at most");

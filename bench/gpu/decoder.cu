@@ -21,7 +21,7 @@ namespace motet {
 namespace {
 
 struct stack_config {
-  index width, heads, layers;
+  isize width, heads, layers;
 };
 constexpr stack_config billion{2048, 16, 20}, little{32, 2, 2};
 
@@ -38,9 +38,9 @@ class decoder {
                                         .pool = pool_kind::mean,
                                         .rotary = 10000.0f};
   using net = typename text_tower<tower_of>::body;  // the blocks alone
-  static constexpr index width = Shape.width, size = net::parameter_size;
+  static constexpr isize width = Shape.width, size = net::parameter_size;
 
-  decoder(cuda::device& on, index samples, index length)
+  decoder(cuda::device& on, isize samples, isize length)
       : on_(on),
         seq_{samples, length, nullptr},
         parameters_(layer::parameters_of<net>()),
@@ -54,10 +54,10 @@ class decoder {
     on_.drop_weights(weights_.data());
   }
 
-  index rows() const { return seq_.rows(); }
-  index predicted() const {
-    const index numbers_of_rows = 2 * rows() * width;
-    return needs_.memory + needs_.scratch + (4 * size + numbers_of_rows) * static_cast<index>(sizeof(float)) +
+  isize rows() const { return seq_.rows(); }
+  isize predicted() const {
+    const isize numbers_of_rows = 2 * rows() * width;
+    return needs_.memory + needs_.scratch + (4 * size + numbers_of_rows) * static_cast<isize>(sizeof(float)) +
            on_.weight_copy_bytes<bf16, float>(size);
   }
   // Products and attention, forward and backward.
@@ -102,7 +102,7 @@ class decoder {
         [&](cuda::context& ctx) {
           cuda::real found;
           run_recorded(
-              ctx, [&](std::vector<index>& shape) { shape.push_back(seq_.samples); },
+              ctx, [&](std::vector<isize>& shape) { shape.push_back(seq_.samples); },
               [&](cuda::context& at) { found = gradients_of(at); }, found);
           update(ctx, found);
         },
@@ -113,7 +113,7 @@ class decoder {
 
  private:
   cuda::real gradients_of(cuda::context& ctx) {
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     typename net::template saved<numbers> kept;
     net::template reserve<numbers>(ctx, seq_, kept);
     const motet::weights<numbers> w{weights_.data()};
@@ -139,7 +139,7 @@ class decoder {
   cuda::update_list<float> moved_;
   cuda::step_forecast needs_;
   cuda::buffer<float> weights_, gradients_, first_, second_, x_, dy_;
-  index steps_ = 0;
+  isize steps_ = 0;
 };
 
 std::size_t free_bytes() {
@@ -149,7 +149,7 @@ std::size_t free_bytes() {
 }
 
 template <stack_config Shape>
-void measure(index samples, index length, double peak, int turns) {
+void measure(isize samples, isize length, double peak, int turns) {
   cuda::device on;
   on.on();
   const std::size_t before = free_bytes();
@@ -179,7 +179,7 @@ void measure(index samples, index length, double peak, int turns) {
 
 // One step for each line of standard input, for a runner that alternates two programs.
 template <stack_config Shape>
-void pace(cuda::device& on, index samples, index length) {
+void pace(cuda::device& on, isize samples, isize length) {
   decoder<Shape> trains(on, samples, length);
   trains.prepare();
   for (int k = 0; k < 4; ++k) trains.step();
@@ -195,18 +195,18 @@ void pace(cuda::device& on, index samples, index length) {
 
 }  // namespace
 
-void measure(cuda::device& on, const bench::settings& how, index only_batch) {
+void measure(cuda::device& on, const bench::settings& how, isize only_batch) {
   const double peak = on.measure_peak<bf16>(how.size(8192, 64), how.size(4096, 64), how.size(4096, 64));
   bench::line("{\"peak_tflops\": %.1f}", peak * 1e-12);
-  if (how.smoke) return measure<little>(std::max<index>(only_batch, 1), 8, peak, how.turns(12));
+  if (how.smoke) return measure<little>(std::max<isize>(only_batch, 1), 8, peak, how.turns(12));
   if (only_batch > 0) return measure<billion>(only_batch, 2048, peak, how.turns(12));
-  for (const index batch : {2, 4, 8, 16}) measure<billion>(batch, 2048, peak, how.turns(12));
+  for (const isize batch : {2, 4, 8, 16}) measure<billion>(batch, 2048, peak, how.turns(12));
 }
 
 }  // namespace motet
 
 int main(int count, char** words) {
-  motet::index batch = 0;
+  motet::isize batch = 0;
   std::string model = "decoder";
   motet::bench::settings how("bench_gpu_decoder",
                              "a training step of a stack of decoder blocks with a billion weights");
@@ -216,7 +216,7 @@ int main(int count, char** words) {
   how.count("--batch", batch, 0, "samples a step; 0: several in turn, and 4 with --paced");
   return how.run(count, words, [&] {
     return motet::bench::on_gpu([&](motet::cuda::device& on) {
-      const motet::index samples = batch > 0 ? batch : 4;
+      const motet::isize samples = batch > 0 ? batch : 4;
       if (!how.paced) motet::measure(on, how, batch);
       else if (how.smoke) motet::pace<motet::little>(on, samples, 8);
       else motet::pace<motet::billion>(on, samples, 2048);

@@ -24,7 +24,7 @@ enum class kind { forward, input, weight };
 
 class bare_product {
  public:
-  bare_product(kind what, index rows, index in, index out) : space_(32 << 20) {
+  bare_product(kind what, isize rows, isize in, isize out) : space_(32 << 20) {
     check(cublasLtCreate(&handle_), "cublasLtCreate");
     check(cublasLtMatmulDescCreate(&what_, CUBLAS_COMPUTE_32F, CUDA_R_32F), "cublasLtMatmulDescCreate");
     const auto turn = [&](cublasLtMatmulDescAttributes_t which, bool turned) {
@@ -33,7 +33,7 @@ class bare_product {
     };
     turn(CUBLASLT_MATMUL_DESC_TRANSA, what == kind::forward);
     turn(CUBLASLT_MATMUL_DESC_TRANSB, what == kind::weight);
-    const auto layout = [](cublasLtMatrixLayout_t& made, cudaDataType type, index height, index width) {
+    const auto layout = [](cublasLtMatrixLayout_t& made, cudaDataType type, isize height, isize width) {
       check(cublasLtMatrixLayoutCreate(&made, type, static_cast<std::uint64_t>(height),
                                        static_cast<std::uint64_t>(width), height),
             "cublasLtMatrixLayoutCreate");
@@ -80,14 +80,14 @@ class bare_product {
 
 struct layer {
   const char* name;
-  index rows, in, out;
+  isize rows, in, out;
 };
 
 }  // namespace
 
 void measure(cuda::device& on, const bench::settings& how, bool autotune) {
   on.on().part<cuda::product_settings>().autotune = autotune;
-  const index pictures = how.size(128 * 257, 48), words = how.size(128 * 77, 32), wide = how.size(1024, 64),
+  const isize pictures = how.size(128 * 257, 48), words = how.size(128 * 77, 32), wide = how.size(1024, 64),
               narrow = how.size(768, 32);
   const std::vector<layer> layers = {
       {"picture qkv", pictures, wide, 3 * wide},  {"picture attention out", pictures, wide, wide},
@@ -99,13 +99,13 @@ void measure(cuda::device& on, const bench::settings& how, bool autotune) {
   std::vector<double> ratios;
   std::string slowest;
   for (const layer& of : layers) {
-    const index rotated = how.size(256 << 20, 4096);
+    const isize rotated = how.size(256 << 20, 4096);
     const bench::rotating<bf16> x(on, of.rows * of.in, 1, rotated), y(on, of.rows * of.out, 1, rotated),
         w(on, of.in * of.out, 0.05f, 0);
     const bench::rotating<float> weights(on, of.in * of.out, 0.05f, 0), bias(on, of.out, 1, 0),
         d_weights(on, of.in * of.out, 1, 0), d_bias(on, of.out, 1, 0), d_bare(on, of.in * of.out, 1, 0);
     const sequences seq{of.rows, 1, nullptr};
-    const auto rows_of = [&](bf16* at, index width) { return matrix<bf16>{at, of.rows, width, width}; };
+    const auto rows_of = [&](bf16* at, isize width) { return matrix<bf16>{at, of.rows, width, width}; };
     const matrix<const float> weight{weights[0], of.out, of.in, of.in};
     const bare_product forward(kind::forward, of.rows, of.in, of.out),
         input(kind::input, of.rows, of.in, of.out), gradient(kind::weight, of.rows, of.in, of.out);
@@ -115,9 +115,9 @@ void measure(cuda::device& on, const bench::settings& how, bool autotune) {
     on.keep_weights<bf16>(weights[0], of.in * of.out);
     on.run([](cuda::context& ctx) { refresh_weights(ctx); });
     const auto tell = [&](const char* what, const bare_product& bare, auto&& operands,
-                          std::function<void(cuda::context&, index)> run) {
+                          std::function<void(cuda::context&, isize)> run) {
       if (!how.wants(std::string(of.name) + ", " + what)) return;
-      const bench::contender alone{&on, [&](cuda::context& ctx, index t) {
+      const bench::contender alone{&on, [&](cuda::context& ctx, isize t) {
                                      if (!ctx.measuring()) operands(ctx.stream(), bare, t);
                                    }};
       const bench::timed found = bench::compare({alone, {&on, std::move(run)}}, how.turns(15));
@@ -134,33 +134,33 @@ void measure(cuda::device& on, const bench::settings& how, bool autotune) {
           flops / found.seconds[1] * 1e-12, flops / found.seconds[0] * 1e-12, flops / found.seconds[1] / peak,
           ratio);
     };
-    const auto go_forward = [&](cudaStream_t stream, const bare_product& bare, index t) {
+    const auto go_forward = [&](cudaStream_t stream, const bare_product& bare, isize t) {
       bare.run(stream, w[0], x[t], y[t]);
     };
-    tell("forward with bias", forward, go_forward, [&](cuda::context& ctx, index t) {
+    tell("forward with bias", forward, go_forward, [&](cuda::context& ctx, isize t) {
       linear_forward(ctx, seq, matrix<const bf16>(rows_of(x[t], of.in)), weight, bias[0],
                      rows_of(y[t], of.out));
     });
     {
       const bench::rotating<bf16> pre(on, of.rows * of.out, 1, 0);
-      tell("forward with bias and gelu", forward, go_forward, [&](cuda::context& ctx, index t) {
+      tell("forward with bias and gelu", forward, go_forward, [&](cuda::context& ctx, isize t) {
         linear_forward(ctx, seq, matrix<const bf16>(rows_of(x[t], of.in)), weight, bias[0], activation::gelu,
                        rows_of(pre[0], of.out), rows_of(y[t], of.out));
       });
     }
     tell(
         "backward, input", input,
-        [&](cudaStream_t stream, const bare_product& bare, index t) { bare.run(stream, w[0], y[t], x[t]); },
-        [&](cuda::context& ctx, index t) {
+        [&](cudaStream_t stream, const bare_product& bare, isize t) { bare.run(stream, w[0], y[t], x[t]); },
+        [&](cuda::context& ctx, isize t) {
           linear_backward_input(ctx, seq, matrix<const bf16>(rows_of(y[t], of.out)), weight,
                                 rows_of(x[t], of.in));
         });
     tell(
         "backward, weight and bias", gradient,
-        [&](cudaStream_t stream, const bare_product& bare, index t) {
+        [&](cudaStream_t stream, const bare_product& bare, isize t) {
           bare.run(stream, x[t], y[t], d_bare[0]);
         },
-        [&](cuda::context& ctx, index t) {
+        [&](cuda::context& ctx, isize t) {
           linear_backward_weight(ctx, matrix<const bf16>(rows_of(x[t], of.in)),
                                  matrix<const bf16>(rows_of(y[t], of.out)),
                                  matrix<float>{d_weights[0], of.out, of.in, of.in}, d_bias[0]);

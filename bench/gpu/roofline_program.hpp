@@ -22,7 +22,7 @@ struct counted_step {
   double kept = 0;
 };
 template <vit_config Picture, text_config Caption, class Numbers>
-counted_step counted(index batch, bool keep_outputs) {
+counted_step counted(isize batch, bool keep_outputs) {
   using net = model<join<info_nce, module<"picture", vit<Picture>>, module<"caption", text_tower<Caption>>>>;
   constexpr bool ahead = true;  // as train_clip
   const auto& table = table_of_model<net, cuda::context, Numbers>;
@@ -39,7 +39,7 @@ counted_step counted(index batch, bool keep_outputs) {
 
 struct roofline_request {
   std::string model = "l14", streams = "fp32", emit = "markdown", measured, out;
-  index batch = 512;
+  isize batch = 512;
   double gemm = 790, bandwidth = 4.3, link = 55;
   bool roofline = false, keep_outputs = false;
 

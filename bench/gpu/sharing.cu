@@ -33,8 +33,8 @@ template <vit_config Picture, text_config Caption>
 struct noise {
   std::vector<float> pixels;
   std::vector<std::int32_t> ids;
-  index samples;
-  explicit noise(index batch)
+  isize samples;
+  explicit noise(isize batch)
       : pixels(static_cast<std::size_t>(batch * 3 * Picture.image * Picture.image)),
         ids(static_cast<std::size_t>(batch * Caption.context)),
         samples(batch) {
@@ -46,7 +46,7 @@ struct noise {
 };
 
 template <vit_config Picture, text_config Caption>
-void measure(cuda::device& on, const char* name, const score& order, index batch, int share, int steps) {
+void measure(cuda::device& on, const char* name, const score& order, isize batch, int share, int steps) {
   using net = model<join<info_nce, module<"picture", vit<Picture>>, module<"caption", text_tower<Caption>>>>;
   using pipeline =
       pipeline_trainer<net, cuda::device, mixed_bf16, thread_ranks<shared_gpu::world, shared_gpu::endpoint>>;
@@ -91,7 +91,7 @@ void measure(cuda::device& on, const char* name, const score& order, index batch
 }
 
 template <vit_config Picture, text_config Caption>
-void measure_both(cuda::device& on, index batch, int microbatches, int share, int steps) {
+void measure_both(cuda::device& on, isize batch, int microbatches, int share, int steps) {
   const auto one = [&](int stages) {
     return write_schedule("1f1b", {.stages = stages, .microbatches = microbatches});
   };
@@ -123,7 +123,7 @@ int measure(const bench::settings& how, int share) {
 int main(int count, char** words) {
   ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   motet::load_kernels_first();
-  motet::index share = 32;
+  motet::isize share = 32;
   motet::bench::settings how("bench_gpu_sharing",
                              "four ranks on one GPU, beside the simulation of their program");
   how.offer_turns();

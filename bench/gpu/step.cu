@@ -45,7 +45,7 @@ namespace {
 struct noise {
   std::vector<float> pixels;
   std::vector<std::int32_t> ids;
-  noise(const vit_config& picture, const text_config& caption, index samples)
+  noise(const vit_config& picture, const text_config& caption, isize samples)
       : pixels(static_cast<std::size_t>(samples * 3 * picture.image * picture.image)),
         ids(static_cast<std::size_t>(samples * caption.context)) {
     const random_stream draw(1, "bench");
@@ -58,7 +58,7 @@ struct noise {
 // The command line.
 struct step_settings : bench::settings {
   std::string model = "all", streams = "fp32";
-  index batch = 0;
+  isize batch = 0;
   bool kernels = false, roofline = false, keep_outputs = false;
   step_settings()
       : bench::settings(
@@ -86,7 +86,7 @@ class training {
  public:
   using net = model<join<info_nce, module<"picture", vit<Picture>>, module<"caption", text_tower<Caption>>>>;
 
-  training(const char* name, index samples, bool keep_outputs)
+  training(const char* name, isize samples, bool keep_outputs)
       : name_(name),
         streams_(std::is_same_v<Numbers, bf16_streams> ? "bf16" : "fp32"),
         keeps_(keep_outputs),
@@ -215,14 +215,14 @@ class training {
     static const launched_world world = launch(1, words);
     return world;
   }
-  static trainer_options options_for(index samples, bool keep_outputs) {
+  static trainer_options options_for(isize samples, bool keep_outputs) {
     trainer_options how;
     how.batch = samples;
     how.keep_outputs = keep_outputs;
     how.ahead = true;
     return how;
   }
-  index predicted() const { return trains_.memory().front().total(); }
+  isize predicted() const { return trains_.memory().front().total(); }
   void take(int steps) {
     for (int k = 0; k < steps; ++k) {
       trains_.expect(batch_);
@@ -233,7 +233,7 @@ class training {
 
   const char *name_, *streams_;
   bool keeps_;
-  index samples_;
+  isize samples_;
   noise data_;
   typename net::batch batch_;
   std::size_t free_;
@@ -242,13 +242,13 @@ class training {
 };
 
 template <vit_config Picture, text_config Caption, class Numbers = mixed_bf16>
-void measure_model(const char* name, const step_settings& how, double peak, const std::vector<index>& usual) {
+void measure_model(const char* name, const step_settings& how, double peak, const std::vector<isize>& usual) {
   if (how.paced) {
     training<Picture, Caption, Numbers> of(name, how.batch > 0 ? how.batch : usual.front(), how.keep_outputs);
     if (of.prepare()) of.pace();
     return;
   }
-  for (const index batch : how.batch > 0 ? std::vector<index>{how.batch} : usual) {
+  for (const isize batch : how.batch > 0 ? std::vector<isize>{how.batch} : usual) {
     training<Picture, Caption, Numbers> of(name, batch, how.keep_outputs);
     if (!of.prepare()) continue;
     of.measure(peak, how.turns(12));
@@ -257,7 +257,7 @@ void measure_model(const char* name, const step_settings& how, double peak, cons
   }
 }
 template <vit_config Picture, text_config Caption, class Numbers = mixed_bf16>
-void trace_model(const char* name, const step_settings& how, index usual) {
+void trace_model(const char* name, const step_settings& how, isize usual) {
   training<Picture, Caption, Numbers> of(name, how.batch > 0 ? how.batch : usual, how.keep_outputs);
   if (of.prepare()) of.trace(how.kernels);
 }

@@ -24,7 +24,7 @@ namespace motet::bench {
 // see that a program works; its numbers mean nothing.
 struct settings : options {
   bool smoke = false, paced = false;
-  index turns_asked = 0;
+  isize turns_asked = 0;
   std::string only;
 
   settings(std::string program, std::string about) : options(std::move(program), std::move(about)) {
@@ -55,7 +55,7 @@ struct settings : options {
     count("--threads", threads_, 1, "of the host, of which it takes one");
   }
 
-  index size(index usual, index small) const { return smoke ? small : usual; }
+  isize size(isize usual, isize small) const { return smoke ? small : usual; }
   int turns(int usual) const { return turns_asked > 0 ? static_cast<int>(turns_asked) : smoke ? 2 : usual; }
 
   // A program's main() returns this: the status of body(), or 2 where the command line is not understood, or
@@ -80,7 +80,7 @@ struct settings : options {
  private:
   mutable bool chosen_ = false;
   std::string data_ = "random", precision_ = "bf16", device_ = "cuda";
-  index threads_ = 1;
+  isize threads_ = 1;
 };
 
 // A line of JSON, and a line for people, of which bench/gpu.sh makes its table.
@@ -104,12 +104,12 @@ inline void tell(const char* format, ...) {
 template <class T>
 struct fill_randomly {
   T* to;
-  index count;
+  isize count;
   unsigned seed;
   float scale;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    for (index i = self.number(); i < count; i += self.all()) {
+    for (isize i = self.number(); i < count; i += self.all()) {
       const std::uint64_t x = mixed_bits(static_cast<std::uint64_t>(i) * golden_step + seed);
       to[i] = T(scale * (static_cast<float>(x >> 40) / 8388608.0f - 1.0f));
     }
@@ -120,10 +120,10 @@ struct fill_randomly {
 template <class T>
 class rotating {
  public:
-  rotating(cuda::device& on, index count, float scale = 1, index least_bytes = 256 << 20)
+  rotating(cuda::device& on, isize count, float scale = 1, isize least_bytes = 256 << 20)
       : count_((count + 15) / 16 * 16) {
-    const index bytes = count_ * static_cast<index>(sizeof(T));
-    copies_ = std::clamp<index>((least_bytes + bytes - 1) / bytes, 1, 32);
+    const isize bytes = count_ * static_cast<isize>(sizeof(T));
+    copies_ = std::clamp<isize>((least_bytes + bytes - 1) / bytes, 1, 32);
     memory_ = on.take<T>("numbers of a benchmark", copies_ * count_);
     on.run([&](cuda::context& ctx) {
       if (!ctx.measuring())
@@ -132,10 +132,10 @@ class rotating {
     });
     on.finish();
   }
-  T* operator[](index turn) const { return memory_.data() + turn % copies_ * count_; }
+  T* operator[](isize turn) const { return memory_.data() + turn % copies_ * count_; }
 
  private:
-  index count_, copies_ = 1;
+  isize count_, copies_ = 1;
   cuda::buffer<T> memory_;
 };
 
@@ -175,7 +175,7 @@ class stop_watch {
 // Something to time: run(ctx, turn) gives work to the stream of `on`. Each turn takes other memory.
 struct contender {
   cuda::device* on = nullptr;
-  std::function<void(cuda::context&, index)> run;
+  std::function<void(cuda::context&, isize)> run;
 };
 struct timed {
   std::vector<double> seconds;  // of each contender: the median over turns
@@ -188,7 +188,7 @@ struct timed {
 // before; the first turns warm up and are not counted.
 inline timed compare(const std::vector<contender>& all, int turns, double batch = 2e-3) {
   std::vector<int> runs(all.size(), 1);
-  std::vector<index> next(all.size(), 0);
+  std::vector<isize> next(all.size(), 0);
   stop_watch watch;
   const auto one = [&](std::size_t c) {
     double took = 0;
@@ -231,22 +231,22 @@ inline timed compare(const std::vector<contender>& all, int turns, double batch 
 }
 
 // Seconds of one run(ctx, turn) by itself.
-inline double seconds(cuda::device& on, std::function<void(cuda::context&, index)> run, int turns = 30) {
+inline double seconds(cuda::device& on, std::function<void(cuda::context&, isize)> run, int turns = 30) {
   return compare({{&on, std::move(run)}}, turns).seconds[0];
 }
 
 // A copy within the GPU, which reads and writes each byte once.
 struct copied_bytes {
-  index count;
+  isize count;
   cuda::buffer<std::byte> a, b;
-  explicit copied_bytes(cuda::device& on, index bytes = index{1} << 28)
+  explicit copied_bytes(cuda::device& on, isize bytes = isize{1} << 28)
       : count(bytes),
         a(on.take<std::byte>("what is copied", bytes)),
         b(on.take<std::byte>("the copy", bytes)) {
     cuda::check(cudaMemset(a.data(), 0x5a, static_cast<std::size_t>(count)), "cudaMemset");
   }
   contender on(cuda::device& device) const {
-    return {&device, [this](cuda::context& ctx, index turn) {
+    return {&device, [this](cuda::context& ctx, isize turn) {
               // Turns copy back and forth.
               cuda::copy(ctx, turn % 2 == 0 ? a.data() : b.data(), turn % 2 == 0 ? b.data() : a.data(),
                          count);
@@ -254,7 +254,7 @@ struct copied_bytes {
   }
 };
 // Bytes per second, read and written.
-inline double copy_rate(cuda::device& on, int turns = 10, index bytes = index{1} << 28) {
+inline double copy_rate(cuda::device& on, int turns = 10, isize bytes = isize{1} << 28) {
   const copied_bytes what(on, bytes);
   return 2.0 * static_cast<double>(bytes) / compare({what.on(on)}, turns).seconds[0];
 }

@@ -45,12 +45,12 @@ void load_hearing(const std::string& folder, const std::string& adapters, const 
 }
 
 // The frames of some sounds, one after the other, from (sounds, bins, frames), as transformers has them.
-inline std::vector<float> frames_of(const std::vector<float>& features, index sounds, index bins,
-                                    index frames) {
+inline std::vector<float> frames_of(const std::vector<float>& features, isize sounds, isize bins,
+                                    isize frames) {
   std::vector<float> out(features.size());
-  for (index s = 0; s < sounds; ++s)
-    for (index bin = 0; bin < bins; ++bin)
-      for (index frame = 0; frame < frames; ++frame)
+  for (isize s = 0; s < sounds; ++s)
+    for (isize bin = 0; bin < bins; ++bin)
+      for (isize frame = 0; frame < frames; ++frame)
         out[as_size((s * frames + frame) * bins + bin)] =
             features[as_size((s * bins + bin) * frames + frame)];
   return out;
@@ -59,12 +59,12 @@ inline std::vector<float> frames_of(const std::vector<float>& features, index so
 // Sounds, and what is told about them beside their rows.
 struct heard_input {
   std::vector<float> features;  // (sounds x frames, bins)
-  index sounds = 0;
+  isize sounds = 0;
   safetensors_writer::metadata about{{"format", "pt"}};
 };
 
 // Of a file of tensors.
-inline heard_input read_features(const std::string& path, index bins, index frames) {
+inline heard_input read_features(const std::string& path, isize bins, isize frames) {
   const safetensors_file input(path);
   const stored_tensor* const heard = input.find("input_features");
   if (heard == nullptr) fail(embed_input, path + " holds no input_features");
@@ -76,7 +76,7 @@ inline heard_input read_features(const std::string& path, index bins, index fram
   for (std::size_t i = 0; i < all.size(); ++i)
     if (!std::isfinite(all[i]))
       fail(embed_input, sentence({"input_features holds NaN or infinity in sound ",
-                                  static_cast<index>(i) / (bins * frames)}));
+                                  static_cast<isize>(i) / (bins * frames)}));
   heard_input out;
   out.sounds = heard->shape[0];
   out.features = frames_of(all, out.sounds, bins, frames);
@@ -85,7 +85,7 @@ inline heard_input read_features(const std::string& path, index bins, index fram
 
 // Of a folder of WAV and FLAC files. Those that cannot be read are named and left out; that one came at
 // another rate is told once.
-inline heard_input read_sounds(const std::string& folder, index bins, index frames) {
+inline heard_input read_sounds(const std::string& folder, isize bins, isize frames) {
   const std::vector<std::filesystem::path> files = files_below(folder, is_sound_field, ".wav or .flac");
   sound_reader reader(bins, frames);
   heard_input out;
@@ -110,27 +110,27 @@ inline heard_input read_sounds(const std::string& folder, index bins, index fram
   if (out.sounds == 0) fail(no_samples, folder + ": none of its sounds can be read");
   out.features.resize(as_size(out.sounds * frames * bins));
   out.about.emplace_back("files", write_json(listed));
-  if (const index skipped = static_cast<index>(files.size()) - out.sounds; skipped > 0)
-    std::printf("%td of %td sounds skipped\n", skipped, static_cast<index>(files.size()));
+  if (const isize skipped = static_cast<isize>(files.size()) - out.sounds; skipped > 0)
+    std::printf("%td of %td sounds skipped\n", skipped, static_cast<isize>(files.size()));
   return out;
 }
 
 template <class Module>
 void hear(const options& given) {
   using net = typename Module::net;
-  constexpr index bins = net::config.bins, frames = net::config.frames, width = net::embedding,
+  constexpr isize bins = net::config.bins, frames = net::config.frames, width = net::embedding,
                   rows = net::rows_of_sound;
   const buffer<float> parameters(net::parameter_size);
   load_hearing<Module>(given.weights, given.adapters, parameters);
   const heard_input heard = given.sounds.empty() ? read_features(given.input, bins, frames)
                                                  : read_sounds(given.sounds, bins, frames);
-  const index samples = heard.sounds;
+  const isize samples = heard.sounds;
 
   cpu::device device(given.threads);
   std::vector<float> made(as_size(samples * rows * width));
-  const index at_once = std::min(given.batch, samples);
-  for (index first = 0; first < samples; first += at_once) {
-    const index count = std::min(at_once, samples - first);
+  const isize at_once = std::min(given.batch, samples);
+  for (isize first = 0; first < samples; first += at_once) {
+    const isize count = std::min(at_once, samples - first);
     const heard_sounds some{{heard.features.data() + first * frames * bins, count}, count, nullptr};
     const auto run = [&](cpu::context& ctx) {
       net::infer(ctx, motet::weights<fp32>{parameters.data()}, some,

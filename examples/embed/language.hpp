@@ -32,23 +32,23 @@ hf_decoder_config load_language(const std::string& folder, const std::string& ad
 template <class Model>
 void speak(const options& given) {
   using net = typename Model::template module_at<0>::net;
-  constexpr index vocabulary = net::config.vocabulary;
+  constexpr isize vocabulary = net::config.vocabulary;
   const buffer<float> parameters(Model::parameter_size);
   const hf_decoder_config config = load_language<Model>(given.weights, given.adapters, parameters);
   const safetensors_file input(given.input);
   const stored_tensor* const ids = input.find("input_ids");
   if (ids == nullptr) fail(embed_input, given.input + " holds no input_ids");
   const std::vector<std::int64_t> all = token_ids(*ids, config.context, config.vocabulary, "sample");
-  const index samples = ids->shape[0], length = ids->shape[1];
+  const isize samples = ids->shape[0], length = ids->shape[1];
 
   cpu::device device(given.threads);
-  const index at_once = std::min(given.batch, samples);
+  const isize at_once = std::min(given.batch, samples);
   std::vector<std::int32_t> some(static_cast<std::size_t>(at_once * length));
   std::vector<float> logits(static_cast<std::size_t>(samples * length * vocabulary));
   speaker<net> says(device, parameters.data());
-  for (index first = 0; first < samples; first += at_once) {
-    const index count = std::min(at_once, samples - first);
-    for (index i = 0; i < count * length; ++i)
+  for (isize first = 0; first < samples; first += at_once) {
+    const isize count = std::min(at_once, samples - first);
+    for (isize i = 0; i < count * length; ++i)
       some[static_cast<std::size_t>(i)] =
           static_cast<std::int32_t>(all[static_cast<std::size_t>(first * length + i)]);
     says.logits({some.data(), {count, length, nullptr}}, logits.data() + first * length * vocabulary);

@@ -20,7 +20,7 @@ struct options {
   std::string adapters;            // that the folder's weights get, or none
   std::string output;
   int threads = 0;
-  index batch = 32;
+  isize batch = 32;
 };
 
 // This is null where the program was built for no folder.
@@ -29,7 +29,7 @@ struct options {
 inline std::vector<loaded_tensor> loaded_tensors(const std::vector<parameter>& list, float* to) {
   std::vector<loaded_tensor> out;
   for (const parameter& p : list) {
-    out.push_back({p.name, p.vector ? std::vector<index>{p.width} : std::vector<index>{p.rows, p.width},
+    out.push_back({p.name, p.vector ? std::vector<isize>{p.width} : std::vector<isize>{p.rows, p.width},
                    to + p.offset});
   }
   return out;
@@ -40,16 +40,16 @@ std::vector<loaded_tensor> tensors_of(const buffer<float>& parameters) {
 }
 
 // (samples, tokens), all of the vocabulary. `what` a sample is called.
-inline std::vector<std::int64_t> token_ids(const stored_tensor& ids, index context, index vocabulary,
+inline std::vector<std::int64_t> token_ids(const stored_tensor& ids, isize context, isize vocabulary,
                                            const std::string& what) {
   if (ids.shape.size() != 2 || ids.shape[1] < 1 || ids.shape[1] > context) {
     fail(embed_input, "input_ids is " + shape_text(ids.shape) + ", wanted [" + what + "s, 1 to " +
                           std::to_string(context) + " tokens]");
   }
-  const index samples = ids.shape[0], length = ids.shape[1];
+  const isize samples = ids.shape[0], length = ids.shape[1];
   std::vector<std::int64_t> all(static_cast<std::size_t>(samples * length));
   copy_elements(ids, all.data());
-  for (index i = 0; i < samples * length; ++i) {
+  for (isize i = 0; i < samples * length; ++i) {
     const std::int64_t id = all[static_cast<std::size_t>(i)];
     if (id < 0 || id >= vocabulary) {
       fail(embed_input, "token " + std::to_string(i % length) + " of " + what + " " +

@@ -28,19 +28,19 @@ void embed_batch(computer& by, const buffer<float>& parameters, std::size_t modu
 
 template <class Model>
 features embed_pictures(computer& by, const buffer<float>& parameters, const hf_clip_config& config,
-                        const stored_tensor& pixels, index batch) {
-  const index channels = config.channels, side = config.image, covered = config.covered();
-  const std::vector<index> wanted{pixels.shape.empty() ? 0 : pixels.shape[0], channels, side, side};
+                        const stored_tensor& pixels, isize batch) {
+  const isize channels = config.channels, side = config.image, covered = config.covered();
+  const std::vector<isize> wanted{pixels.shape.empty() ? 0 : pixels.shape[0], channels, side, side};
   if (pixels.shape != wanted) {
     fail(embed_input, "pixel_values is " + shape_text(pixels.shape) + ", wanted [pictures, " +
                           std::to_string(channels) + ", " + std::to_string(side) + ", " +
                           std::to_string(side) + "]");
   }
-  const index samples = wanted[0], size = channels * side * side, size_covered = channels * covered * covered;
+  const isize samples = wanted[0], size = channels * side * side, size_covered = channels * covered * covered;
   features out(static_cast<std::size_t>(samples * Model::embedding));
   std::vector<float> some(static_cast<std::size_t>(std::min(batch, samples) * size));
-  for (index first = 0; first < samples; first += batch) {
-    const index count = std::min(batch, samples - first);
+  for (isize first = 0; first < samples; first += batch) {
+    const isize count = std::min(batch, samples - first);
     stored_tensor part = pixels;
     const auto bytes = static_cast<std::size_t>(size * dtype_bytes(pixels.kind));
     part.bytes = pixels.bytes.subspan(static_cast<std::size_t>(first) * bytes,
@@ -49,12 +49,12 @@ features embed_pictures(computer& by, const buffer<float>& parameters, const hf_
     // Pixels beyond the last whole patch are left out, as a convolution leaves them; lines only move down, so
     // this can be done in place.
     if (covered != side) {
-      for (index line = 0; line < count * channels * covered; ++line) {
-        const index plane = line / covered, from = (plane * side + line % covered) * side;
+      for (isize line = 0; line < count * channels * covered; ++line) {
+        const isize plane = line / covered, from = (plane * side + line % covered) * side;
         std::copy_n(some.begin() + from, covered, some.begin() + line * covered);
       }
     }
-    for (index i = 0; i < count * size_covered; ++i) {
+    for (isize i = 0; i < count * size_covered; ++i) {
       if (!std::isfinite(some[static_cast<std::size_t>(i)]))
         fail(embed_input,
              "pixel_values holds NaN or infinity in picture " + std::to_string(first + i / size_covered));
@@ -68,21 +68,21 @@ features embed_pictures(computer& by, const buffer<float>& parameters, const hf_
 
 template <class Model>
 features embed_captions(computer& by, const buffer<float>& parameters, const hf_clip_config& config,
-                        const stored_tensor& ids, index batch) {
+                        const stored_tensor& ids, isize batch) {
   const std::vector<std::int64_t> all = token_ids(ids, config.context, config.vocabulary, "caption");
-  const index samples = ids.shape[0], length = ids.shape[1];
+  const isize samples = ids.shape[0], length = ids.shape[1];
   features out(static_cast<std::size_t>(samples * Model::embedding));
   std::vector<std::int32_t> kept;
-  for (index first = 0; first < samples; first += batch) {
-    const index count = std::min(batch, samples - first);
+  for (isize first = 0; first < samples; first += batch) {
+    const isize count = std::min(batch, samples - first);
     // Nothing after the pooled token has influence on it, so a caption ends there.
-    std::vector<index> offsets{0};
+    std::vector<isize> offsets{0};
     kept.clear();
-    for (index s = first; s < first + count; ++s) {
+    for (isize s = first; s < first + count; ++s) {
       const std::int64_t* from = all.data() + s * length;
-      const index end = hf_end_position(from, length, config.end_token) + 1;
-      for (index i = 0; i < end; ++i) kept.push_back(static_cast<std::int32_t>(from[i]));
-      offsets.push_back(static_cast<index>(kept.size()));
+      const isize end = hf_end_position(from, length, config.end_token) + 1;
+      for (isize i = 0; i < end; ++i) kept.push_back(static_cast<std::int32_t>(from[i]));
+      offsets.push_back(static_cast<isize>(kept.size()));
     }
     const tokens input{kept.data(), {count, 1, offsets.data()}};
     embed_batch<Model>(by, parameters, Model::template position<"caption">(), &input,

@@ -39,12 +39,12 @@ inline void embed_folder(const options& given) {
   const checkpoint from(given.checkpoint);
   const std::unique_ptr<saved_tower> tower = open_saved(from, given.threads);
   const std::vector<std::filesystem::path> files = pictures_below(given.images);
-  const index side = tower->side(), width = tower->width(), pixels = 3 * side * side;
+  const isize side = tower->side(), width = tower->width(), pixels = 3 * side * side;
   std::vector<float> shown(as_size(given.batch * pixels)), features;
   std::vector<std::string> names;
-  index waiting = 0;
+  isize waiting = 0;
   const auto flush = [&] {
-    features.resize(as_size(static_cast<index>(names.size()) * width));
+    features.resize(as_size(static_cast<isize>(names.size()) * width));
     tower->embed(shown.data(), waiting, features.data() + features.size() - waiting * width);
     waiting = 0;
   };
@@ -62,7 +62,7 @@ inline void embed_folder(const options& given) {
   if (waiting > 0) flush();
   if (names.empty()) fail(no_samples, given.images + ": none of its pictures can be read");
 
-  const auto count = static_cast<index>(names.size());
+  const auto count = static_cast<isize>(names.size());
   json listed(json::array{});
   for (const std::string& each : names) listed.push_back(each);
   safetensors_writer writer(given.output, {{"image_embeds", dtype::f32, {count, width}}},
@@ -74,7 +74,7 @@ inline void embed_folder(const options& given) {
   writer.commit();
   std::printf("%s: %td features of width %td by step %lld of %s", given.output.c_str(), count, width,
               static_cast<long long>(from.step()), from.model().c_str());
-  const auto skipped = static_cast<index>(files.size()) - count;
+  const auto skipped = static_cast<isize>(files.size()) - count;
   std::printf("%s\n", skipped == 0
                           ? ""
                           : sentence({"; ", skipped, skipped == 1 ? " file" : " files", " skipped"}).c_str());

@@ -14,10 +14,10 @@ class saved_tower {
   saved_tower(const saved_tower&) = delete;
   saved_tower& operator=(const saved_tower&) = delete;
   virtual ~saved_tower() = default;
-  virtual index side() const = 0;   // of a picture, in pixels
-  virtual index width() const = 0;  // of its features
+  virtual isize side() const = 0;   // of a picture, in pixels
+  virtual isize width() const = 0;  // of its features
   // Makes rows (samples, width) of length one of pictures (samples, 3, side, side).
-  virtual void embed(const float* pixels, index samples, float* features) = 0;
+  virtual void embed(const float* pixels, isize samples, float* features) = 0;
 };
 
 // Each is null where the program was linked without it.

@@ -36,7 +36,7 @@ template <class Model>
 void speak_of_pictures(const options& given) {
   using net = typename Model::template module_at<0>::net;
   using eye = typename net::eye;
-  constexpr index vocabulary = net::config.vocabulary, side = eye::config.image,
+  constexpr isize vocabulary = net::config.vocabulary, side = eye::config.image,
                   channels = eye::config.channels;
   const buffer<float> parameters(Model::parameter_size);
   const hf_llava_config config = load_seeing<Model>(given.weights, given.adapters, parameters);
@@ -46,10 +46,10 @@ void speak_of_pictures(const options& given) {
   // A placeholder may lie behind the vocabulary.
   const std::vector<std::int64_t> all =
       token_ids(*ids, config.words.context,
-                std::max<index>(vocabulary, static_cast<index>(config.picture_token) + 1), "sample");
-  const index samples = ids->shape[0], length = ids->shape[1];
+                std::max<isize>(vocabulary, static_cast<isize>(config.picture_token) + 1), "sample");
+  const isize samples = ids->shape[0], length = ids->shape[1];
 
-  index shown = 0;
+  isize shown = 0;
   std::vector<float> whole, pixels;
   if (const stored_tensor* const values = input.find("pixel_values"); values != nullptr) {
     if (values->shape.size() != 4 || values->shape[1] != channels || values->shape[2] < side ||
@@ -60,18 +60,18 @@ void speak_of_pictures(const options& given) {
     whole.resize(static_cast<std::size_t>(values->elements()));
     copy_elements(*values, whole.data());
     // Whole patches cover so much.
-    const index high = values->shape[2], wide = values->shape[3];
-    for (index plane = 0; plane < shown * channels; ++plane)
-      for (index y = 0; y < side; ++y) {
+    const isize high = values->shape[2], wide = values->shape[3];
+    for (isize plane = 0; plane < shown * channels; ++plane)
+      for (isize y = 0; y < side; ++y) {
         const float* const row = whole.data() + (plane * high + y) * wide;
         pixels.insert(pixels.end(), row, row + side);
       }
   }
   // A placeholder stands for each row of a picture that is seen.
-  const index rows = eye::rows_of_picture - config.lead;
+  const isize rows = eye::rows_of_picture - config.lead;
   pictured_text text(eye::rows_of_picture, config.lead);
-  for (index s = 0; s < samples; ++s) {
-    for (index i = 0; i < length;) {
+  for (isize s = 0; s < samples; ++s) {
+    for (isize i = 0; i < length;) {
       const std::int64_t id = all[static_cast<std::size_t>(s * length + i)];
       if (id != config.picture_token) {
         if (id >= vocabulary)
@@ -82,7 +82,7 @@ void speak_of_pictures(const options& given) {
         ++i;
         continue;
       }
-      for (index k = 0; k < rows; ++k)
+      for (isize k = 0; k < rows; ++k)
         if (i + k >= length || all[static_cast<std::size_t>(s * length + i + k)] != config.picture_token)
           fail(embed_input, sentence({"sample ", s, " has ", k, " placeholders from token ", i,
                                       " on, a picture has ", rows, " rows"}));
@@ -96,10 +96,10 @@ void speak_of_pictures(const options& given) {
 
   cpu::device device(given.threads);
   std::vector<float> logits(static_cast<std::size_t>(samples * length * vocabulary));
-  const index at_once = std::min(given.batch, samples);
+  const isize at_once = std::min(given.batch, samples);
   auto room = input_traits<net>::room(at_once);
-  for (index first = 0; first < samples; first += at_once) {
-    const index count = std::min(at_once, samples - first);
+  for (isize first = 0; first < samples; first += at_once) {
+    const isize count = std::min(at_once, samples - first);
     const pictured_tokens some = input_traits<net>::slice(batch, first, count, room);
     if (!input_traits<net>::fits(some, count))
       fail(embed_input, sentence({"a sample has more than ", net::most_pictures, " pictures"}));

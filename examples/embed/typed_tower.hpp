@@ -19,9 +19,9 @@ class typed_tower final : public saved_tower {
     from.load_weights(from.model(), tensors_of<Model>(weights_));
   }
 
-  index side() const override { return Model::template module_at<tower>::net::config.image; }
-  index width() const override { return Model::embedding; }
-  void embed(const float* pixels, index samples, float* features) override {
+  isize side() const override { return Model::template module_at<tower>::net::config.image; }
+  isize width() const override { return Model::embedding; }
+  void embed(const float* pixels, isize samples, float* features) override {
     const pictures shown{pixels, samples};
     by_.embed(tower, &shown, weights_.data() + Model::offsets[tower], features);
   }

@@ -57,7 +57,7 @@ std::unique_ptr<spoken_model> make(const model_request& wanted) {
   facts.name = folder;
   facts.ends = ends_of(folder);
   buffer<float> weights(Model::parameter_size);
-  index lead = 0;
+  isize lead = 0;
   if constexpr (seeing<net>) {
     const hf_llava_config config = embed::load_seeing<Model>(folder, wanted.adapters, weights);
     facts.side = config.image;

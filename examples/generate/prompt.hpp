@@ -14,7 +14,7 @@ namespace motet::generate {
 inline void show(const std::string& file, const spoken_facts& facts, square_reader& reader, prompt& into) {
   std::vector<float> planes(as_size(3 * facts.side * facts.side));
   reader.read(file, facts.side, facts.colours, planes.data());
-  for (index row = 0; row < 3 * facts.side; ++row) {
+  for (isize row = 0; row < 3 * facts.side; ++row) {
     if (row % facts.side >= facts.covered) continue;
     const float* const from = planes.data() + row * facts.side;
     into.pixels.insert(into.pixels.end(), from, from + facts.covered);
@@ -35,11 +35,11 @@ inline prompt write_prompt(const tokenizer& words, const spoken_facts& facts, co
   std::vector<tokenizer::token> ids = vocabulary.before;
   tokenizer::scratch work;
   words.encode_text(text, ids, work);
-  index marks = 0;
+  isize marks = 0;
   for (tokenizer::token& id : ids)
     if (facts.picture_token >= 0 && id == facts.picture_token) id = -1, ++marks;
   if (marks == 0) {
-    const auto at = static_cast<index>(is_of_language_model(vocabulary.rule) ? vocabulary.before.size() : 0);
+    const auto at = static_cast<isize>(is_of_language_model(vocabulary.rule) ? vocabulary.before.size() : 0);
     ids.insert(ids.begin() + at, files.size(), -1);
   } else if (marks != out.pictures) {
     fail(bad_option_value,

@@ -14,9 +14,9 @@ namespace motet::generate {
 // These are known of a model before it is asked.
 struct spoken_facts {
   std::string name;
-  index vocabulary = 0, context = 0;
-  index rows = 0;                    // that a picture takes of a text; none: the model does not see
-  index side = 0, covered = 0;       // of a picture in pixels; what of it whole patches cover
+  isize vocabulary = 0, context = 0;
+  isize rows = 0;                    // that a picture takes of a text; none: the model does not see
+  isize side = 0, covered = 0;       // of a picture in pixels; what of it whole patches cover
   resampler::colours colours{};      // of its pictures
   std::int32_t picture_token = -1;   // what stands for a picture in its texts; negative: pictures come first
   std::vector<std::int32_t> ends{};  // tokens after which nothing follows
@@ -26,7 +26,7 @@ struct spoken_facts {
 struct prompt {
   std::vector<std::int32_t> ids;
   std::vector<float> pixels;  // (pictures, channels, covered, covered)
-  index pictures = 0;
+  isize pictures = 0;
 };
 
 class spoken_model {

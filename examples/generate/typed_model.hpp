@@ -18,7 +18,7 @@ template <class Net, class Numbers>
 class typed_model final : public spoken_model {
  public:
   // The first `lead` rows of a picture are not shown.
-  typed_model(spoken_facts facts, index lead, buffer<float> weights, int threads)
+  typed_model(spoken_facts facts, isize lead, buffer<float> weights, int threads)
       : facts_(std::move(facts)),
         lead_(lead),
         weights_(std::move(weights)),
@@ -43,14 +43,14 @@ class typed_model final : public spoken_model {
 
  private:
   spoken_facts facts_;
-  index lead_;
+  isize lead_;
   buffer<float> weights_;
   cpu::device device_;
   speaker<Net, Numbers> says_;
 };
 
 template <class Net>
-std::unique_ptr<spoken_model> make_typed(spoken_facts facts, index lead, buffer<float> weights,
+std::unique_ptr<spoken_model> make_typed(spoken_facts facts, isize lead, buffer<float> weights,
                                          const model_request& wanted) {
   facts.vocabulary = Net::config.vocabulary, facts.context = Net::config.context;
   if constexpr (seeing<Net>) {
@@ -66,7 +66,7 @@ std::unique_ptr<spoken_model> make_typed(spoken_facts facts, index lead, buffer<
 
 // The weights come from a checkpoint of a run, whose modules in their order are the net's parts.
 template <class Model, class Net>
-std::unique_ptr<spoken_model> make_saved(index lead, const model_request& wanted) {
+std::unique_ptr<spoken_model> make_saved(isize lead, const model_request& wanted) {
   buffer<float> weights(Model::parameter_size);
   std::fill_n(weights.data(), weights.size(), 0.0f);
   const checkpoint& from = *wanted.saved;

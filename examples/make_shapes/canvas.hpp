@@ -73,36 +73,36 @@ inline float pattern_at(texture pattern, float x, float y, float phase) {
 
 class canvas {
  public:
-  explicit canvas(index side) : side_(side), light_(static_cast<std::size_t>(side * side * 3)) {
+  explicit canvas(isize side) : side_(side), light_(static_cast<std::size_t>(side * side * 3)) {
     shot_.width = shot_.height = side;
     shot_.pixels.resize(light_.size());
   }
 
   const bitmap& draw(const scene& shown, const random_stream& noise) {
     const float scale = static_cast<float>(side_) / 64, pixel = 1 / scale;
-    for (index row = 0; row < side_; ++row) {
-      for (index column = 0; column < side_; ++column) {
+    for (isize row = 0; row < side_; ++row) {
+      for (isize column = 0; column < side_; ++column) {
         const float x = (static_cast<float>(column) + 0.5f) * pixel,
                     y = (static_cast<float>(row) + 0.5f) * pixel;
         const float light = pattern_at(backdrops[shown.backdrop_kind].pattern, x, y, shown.phase);
-        for (index c = 0; c < 3; ++c) at(row, column)[c] = shown.ground_rgb[c] * light;
+        for (isize c = 0; c < 3; ++c) at(row, column)[c] = shown.ground_rgb[c] * light;
       }
     }
-    for (index i = 0; i < shown.number; ++i) stamp(shown, shown.spots[i], scale);
+    for (isize i = 0; i < shown.number; ++i) stamp(shown, shown.spots[i], scale);
     develop(shown.noise, noise);
     return shot_;
   }
 
  private:
-  float* at(index row, index column) { return light_.data() + (row * side_ + column) * 3; }
+  float* at(isize row, isize column) { return light_.data() + (row * side_ + column) * 3; }
 
   void stamp(const scene& shown, const scene::spot& spot, float scale) {
     const float cosine = std::cos(spot.turn), sine = std::sin(spot.turn), reach = shown.radius * 1.15f;
     const auto bound = [&](float value) {
-      return std::clamp(static_cast<index>(value * scale), index{0}, side_);
+      return std::clamp(static_cast<isize>(value * scale), isize{0}, side_);
     };
-    for (index row = bound(spot.y - reach); row < bound(spot.y + reach + 1); ++row) {
-      for (index column = bound(spot.x - reach); column < bound(spot.x + reach + 1); ++column) {
+    for (isize row = bound(spot.y - reach); row < bound(spot.y + reach + 1); ++row) {
+      for (isize column = bound(spot.x - reach); column < bound(spot.x + reach + 1); ++column) {
         const float dx = ((static_cast<float>(column) + 0.5f) / scale - spot.x) / shown.radius;
         const float dy = ((static_cast<float>(row) + 0.5f) / scale - spot.y) / shown.radius;
         const float d = signed_distance(static_cast<outline>(shown.form), cosine * dx + sine * dy,
@@ -110,7 +110,7 @@ class canvas {
         const float cover = std::clamp(0.5f - d * shown.radius * scale, 0.0f, 1.0f);
         if (cover <= 0) continue;
         const float light = 1 + shown.slope_x * dx + shown.slope_y * dy;
-        for (index c = 0; c < 3; ++c)
+        for (isize c = 0; c < 3; ++c)
           at(row, column)[c] += cover * (shown.tint[c] * light - at(row, column)[c]);
       }
     }
@@ -131,7 +131,7 @@ class canvas {
     }
   }
 
-  index side_;
+  isize side_;
   std::vector<float> light_;
   bitmap shot_;
 };

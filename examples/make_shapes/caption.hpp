@@ -14,7 +14,7 @@ inline std::string with_article(const std::string& words) {
 inline std::string describe(dice& roll, const scene& shown) {
   const colour& hue = colours[shown.hue];
   const shape& form = shapes[shown.form];
-  const index word = roll.chance(0.75f) ? 0 : roll.chance(0.8f) ? 0 : 1;
+  const isize word = roll.chance(0.75f) ? 0 : roll.chance(0.8f) ? 0 : 1;
   std::string object = roll.chance(0.7f) ? hue.words[0] : hue.words[1 + roll.below(2)];
   object += " ";
   object += shown.number > 1 ? form.plurals[word] : form.words[word];
@@ -48,17 +48,17 @@ inline std::string describe(dice& roll, const scene& shown) {
 }
 
 // Any of the words of a class.
-inline std::string synonym(dice& roll, index class_id) {
+inline std::string synonym(dice& roll, isize class_id) {
   const colour& hue = colours[class_id / shape_count];
   const shape& form = shapes[class_id % shape_count];
   return std::string(hue.words[roll.below(3)]) + " " + form.words[roll.below(2)];
 }
 
-inline std::string class_name(index class_id) {
+inline std::string class_name(isize class_id) {
   return std::string(colours[class_id / shape_count].words[0]) + " " +
          shapes[class_id % shape_count].words[0];
 }
-inline std::string class_caption(index class_id) {
+inline std::string class_caption(isize class_id) {
   return "a photo of " + with_article(class_name(class_id));
 }
 

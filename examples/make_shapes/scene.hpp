@@ -31,7 +31,7 @@ inline constexpr shape shapes[] = {
     {{"triangle", "wedge"}, {"triangles", "wedges"}}, {{"star", "pentagram"}, {"stars", "pentagrams"}},
     {{"ring", "hoop"}, {"rings", "hoops"}},
 };
-inline constexpr index colour_count = std::size(colours), shape_count = std::size(shapes),
+inline constexpr isize colour_count = std::size(colours), shape_count = std::size(shapes),
                        class_count = colour_count * shape_count;
 
 // Backgrounds stay dark and grey or brown, so that no object hides in one.
@@ -68,11 +68,11 @@ inline constexpr const char* numbers[] = {"", "one", "two", "three", "four"};
 // only.
 class dice {
  public:
-  dice(std::uint64_t seed, std::string_view split, index picture_number)
+  dice(std::uint64_t seed, std::string_view split, isize picture_number)
       : stream_(seed, random_stream::hash(split) +
                           0x9E3779B97F4A7C15ull * static_cast<std::uint64_t>(picture_number + 1)) {}
-  index below(index bound) {
-    return static_cast<index>(stream_.below(at_++, static_cast<std::uint32_t>(bound)));
+  isize below(isize bound) {
+    return static_cast<isize>(stream_.below(at_++, static_cast<std::uint32_t>(bound)));
   }
   float between(float low, float high) { return low + (high - low) * stream_.uniform(at_++); }
   bool chance(float probability) { return stream_.uniform(at_++) < probability; }
@@ -84,29 +84,29 @@ class dice {
 };
 
 struct scene {
-  index hue = 0, form = 0;
-  index number = 1;
+  isize hue = 0, form = 0;
+  isize number = 1;
   const char* size_word = "";
   float radius = 16;  // in pixels of a picture of side 64
-  index where = 0;    // of a single object
+  isize where = 0;    // of a single object
   struct spot {
     float x, y, turn;
   } spots[4]{};
-  index backdrop_kind = 0, ground_kind = 0;
+  isize backdrop_kind = 0, ground_kind = 0;
   float tint[3]{}, ground_rgb[3]{};
   float phase = 0, slope_x = 0, slope_y = 0, noise = 0;
 
-  index class_id() const { return hue * shape_count + form; }
+  isize class_id() const { return hue * shape_count + form; }
 };
 
-inline scene imagine(dice& roll, index class_id) {
+inline scene imagine(dice& roll, isize class_id) {
   scene made;
   made.hue = class_id / shape_count;
   made.form = class_id % shape_count;
   const float u = roll.between(0, 1);
   made.number = u < 0.85f ? 1 : u < 0.93f ? 2 : u < 0.97f ? 3 : 4;
   if (made.number == 1) {
-    const index size = roll.below(3);
+    const isize size = roll.below(3);
     made.size_word = size == 0 ? "small" : size == 2 ? "large" : "";
     made.radius = size == 0 ? roll.between(15, 17) : size == 1 ? roll.between(19, 22) : roll.between(23, 26);
     // The middle more often than any other place, as in real photos.
@@ -117,18 +117,18 @@ inline scene imagine(dice& roll, index class_id) {
   } else {
     made.radius = roll.between(14, 15.5f);
     // Corners of the picture, taken in a random order; two objects take opposite ones.
-    const index first = roll.below(4), step = made.number == 2 ? 2 : 1;
-    for (index i = 0; i < made.number; ++i) {
-      const index corner = (first + i * step) % 4;
+    const isize first = roll.below(4), step = made.number == 2 ? 2 : 1;
+    for (isize i = 0; i < made.number; ++i) {
+      const isize corner = (first + i * step) % 4;
       const float x = corner == 0 || corner == 3 ? -1.0f : 1.0f, y = corner < 2 ? -1.0f : 1.0f;
       made.spots[i] = {32 + x * 16 + roll.between(-1.5f, 1.5f), 32 + y * 16 + roll.between(-1.5f, 1.5f), 0};
     }
   }
-  for (index i = 0; i < made.number; ++i) made.spots[i].turn = roll.between(-0.12f, 0.12f);
+  for (isize i = 0; i < made.number; ++i) made.spots[i].turn = roll.between(-0.12f, 0.12f);
   made.backdrop_kind = roll.below(std::size(backdrops));
   made.ground_kind = roll.below(std::size(grounds));
   const float shade = roll.between(0.88f, 1.08f), darkness = roll.between(0.8f, 1.25f);
-  for (index c = 0; c < 3; ++c) {
+  for (isize c = 0; c < 3; ++c) {
     made.tint[c] = std::min(255.0f, colours[made.hue].rgb[c] * shade + roll.between(-9, 9));
     made.ground_rgb[c] = grounds[made.ground_kind].rgb[c] * darkness + roll.between(-6, 6);
   }

@@ -37,17 +37,17 @@ inline constexpr const char* usage =
 
 struct options {
   std::string output;
-  index count = 0;
-  index size = 64;
+  isize count = 0;
+  isize size = 64;
   std::uint64_t seed = 1;
   std::string format = has_png ? "png" : "ppm";
-  index shards = 0;
+  isize shards = 0;
   bool quiet = false;
   bool mixed = false;  // samples of several pieces, too
 };
 
-inline index whole_number(const std::string& name, const std::string& text, index low, index high) {
-  index value = 0;
+inline isize whole_number(const std::string& name, const std::string& text, isize low, isize high) {
+  isize value = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (problem != std::errc{} || end != text.data() + text.size() || value < low || value > high)
     fail(shapes_command_line, name + " wants a whole number from " + std::to_string(low) + " to " +
@@ -72,7 +72,7 @@ inline options parse(int count, char** words) {
     else if (name == "--size") given.size = whole_number(name, value(), 16, 1024);
     else if (name == "--seed")
       given.seed =
-          static_cast<std::uint64_t>(whole_number(name, value(), 0, std::numeric_limits<index>::max()));
+          static_cast<std::uint64_t>(whole_number(name, value(), 0, std::numeric_limits<isize>::max()));
     else if (name == "--format") given.format = value();
     else if (name == "--task") {
       const std::string task = value();

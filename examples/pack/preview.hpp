@@ -15,8 +15,8 @@ namespace motet::packing {
 
 // The least, the one in the middle and the greatest of some numbers.
 struct spread_of {
-  index least = 0, middle = 0, most = 0;
-  explicit spread_of(std::vector<index> of) {
+  isize least = 0, middle = 0, most = 0;
+  explicit spread_of(std::vector<isize> of) {
     if (of.empty()) return;
     std::sort(of.begin(), of.end());
     least = of.front();
@@ -30,53 +30,53 @@ struct contents {
   const listing& from;
   const sifted& kept;
   const tokenizer& words;
-  index classes = 0;
-  std::vector<index> tokens;  // of each kept caption, begin and end included
-  std::vector<index> shorter_sides;
-  index bytes = 0;
+  isize classes = 0;
+  std::vector<isize> tokens;  // of each kept caption, begin and end included
+  std::vector<isize> shorter_sides;
+  isize bytes = 0;
 
   contents(const listing& listed, const sifted& sorted, const tokenizer& by)
       : from(listed),
         kept(sorted),
         words(by),
-        classes(static_cast<index>(classes_of(listed, sorted).size())) {
+        classes(static_cast<isize>(classes_of(listed, sorted).size())) {
     tokenizer::scratch work;
     std::vector<tokenizer::token> line;
     for (const auto* side : {&kept.train, &kept.held_out})
-      for (const index i : *side) {
+      for (const isize i : *side) {
         const listed_pair& pair = from.pairs()[as_size(i)];
         const picture_facts& facts = kept.pictures[as_size(pair.picture)];
         line.clear();
         words.encode_text(trimmed(pair.caption), line, work);
-        tokens.push_back(static_cast<index>(line.size()) + 2);
+        tokens.push_back(static_cast<isize>(line.size()) + 2);
         shorter_sides.push_back(std::min(facts.width, facts.height));
         bytes += facts.bytes;
       }
   }
-  index longer_than(index context) const {
-    return std::count_if(tokens.begin(), tokens.end(), [&](index each) { return each > context; });
+  isize longer_than(isize context) const {
+    return std::count_if(tokens.begin(), tokens.end(), [&](isize each) { return each > context; });
   }
 };
 
 // The middle square of a picture, small enough for a page.
 inline bitmap thumbnail(const bitmap& of) {
-  static constexpr index side = 176;
-  const index edge = std::min(of.width, of.height), made = std::min(side, edge);
+  static constexpr isize side = 176;
+  const isize edge = std::min(of.width, of.height), made = std::min(side, edge);
   std::vector<float> planes(as_size(3 * made * made));
   resampler resize;
   resize(of, {(of.width - edge) / 2, (of.height - edge) / 2, edge, edge, false}, made, {{0, 0, 0}, {1, 1, 1}},
          planes.data());
   bitmap out{made, made, std::vector<std::uint8_t>(as_size(3 * made * made))};
-  for (index i = 0; i < made * made; ++i)
-    for (index c = 0; c < 3; ++c)
+  for (isize i = 0; i < made * made; ++i)
+    for (isize c = 0; c < 3; ++c)
       out.pixels[as_size(3 * i + c)] = static_cast<std::uint8_t>(
           std::lround(255 * std::clamp(planes[as_size(c * made * made + i)], 0.0f, 1.0f)));
   return out;
 }
 
 // Reasons with how often each was the one, the most frequent first.
-inline std::vector<std::pair<index, std::string>> reasons(const sifted& kept) {
-  std::map<std::string, index> counts;
+inline std::vector<std::pair<isize, std::string>> reasons(const sifted& kept) {
+  std::map<std::string, isize> counts;
   for (const left_out& each : kept.left) {
     // A reason names its picture; how many have it is asked without the name.
     std::string why = each.why;
@@ -84,7 +84,7 @@ inline std::vector<std::pair<index, std::string>> reasons(const sifted& kept) {
       why.erase(at, each.where.size());
     ++counts[why];
   }
-  std::vector<std::pair<index, std::string>> out;
+  std::vector<std::pair<isize, std::string>> out;
   out.reserve(counts.size());
   for (const auto& [why, count] : counts) out.emplace_back(count, why);
   std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.first > b.first; });

@@ -17,14 +17,14 @@ struct settings {
   listing_columns columns;
   bool class_folders = false, keep_case = false, strict = false, check = false;
   double held_out = 0.1;
-  index vocabulary = 1024, shard = 5000, threads = 1;
+  isize vocabulary = 1024, shard = 5000, threads = 1;
   std::uint64_t seed = 1;
 };
 
 // The result is false when --help was asked for and printed.
 inline bool read_settings(int count, const char* const* words, settings& to) {
   std::string pictures;
-  to.threads = static_cast<index>(std::max(1u, std::thread::hardware_concurrency()));
+  to.threads = static_cast<isize>(std::max(1u, std::thread::hardware_concurrency()));
   options line(
       "pack",
       "makes a data set of pictures with captions: shards, a vocabulary, a held-out split, classes where "

@@ -17,7 +17,7 @@ struct answer {
   std::string search, model, cluster;  // as the command line has them
   model_shape towers;
   cluster_facts machine;
-  index batch = 0;
+  isize batch = 0;
   search_options wishes;
   search_result found;
 };
@@ -46,7 +46,7 @@ inline std::string percent(double share) {
 }
 
 // "0-5, 8".
-inline std::string row_of(const std::vector<index>& numbers) {
+inline std::string row_of(const std::vector<isize>& numbers) {
   std::string out;
   for (std::size_t i = 0; i < numbers.size();) {
     std::size_t last = i;
@@ -59,7 +59,7 @@ inline std::string row_of(const std::vector<index>& numbers) {
 }
 // "0-7, 16-23", sorted; of many pieces the first ones.
 inline std::string ranks_of(const module_plan& of) {
-  std::vector<index> sorted(of.on.ranks().begin(), of.on.ranks().end());
+  std::vector<isize> sorted(of.on.ranks().begin(), of.on.ranks().end());
   std::sort(sorted.begin(), sorted.end());
   std::string out = row_of(sorted);
   if (out.size() > 60) out = out.substr(0, out.rfind(',', 57)) + ", ...";
@@ -87,7 +87,7 @@ inline std::string manner_of(const module_plan& of) {
   if (of.microbatches > 1) put(std::to_string(of.microbatches) + " microbatches");
   if (of.stash >= 0) put(std::to_string(of.stash) + " of " + std::to_string(of.whole_group()) + " kept");
   if (of.ahead > 0) put(std::to_string(of.ahead) + " ahead");
-  index remade = 0;
+  isize remade = 0;
   for (const std::uint8_t each : of.remade) remade += each;
   if (remade > 0)
     put(remade == of.remade.size() ? "remade" : "remade in " + std::to_string(remade) + " stages");

@@ -35,7 +35,7 @@ inline json module_json(const module_plan& own, const module_forecast& gives) {
 
 inline json plan_json(const ranked_plan& of, bool best) {
   json modules{json::array{}}, out;
-  for (index k = 0; k < of.how.modules.size(); ++k)
+  for (isize k = 0; k < of.how.modules.size(); ++k)
     modules.push_back(module_json(of.how.modules[k],
                                   k < of.gives.modules.size() ? of.gives.modules[k] : module_forecast{}));
   out.set("step_seconds", of.gives.step_seconds);
@@ -71,7 +71,7 @@ inline std::string write_answer(const answer& of) {
   out.set("considered", of.found.considered);
   out.set("simulated", of.found.simulated);
   if (!of.found.not_tried.empty()) out.set("not_tried", of.found.not_tried);
-  for (index i = 0; i < of.found.plans.size(); ++i)
+  for (isize i = 0; i < of.found.plans.size(); ++i)
     plans.push_back(detail::plan_json(of.found.plans[i], i == 0));
   out.set("plans", std::move(plans));
   return write_json(out, 2) + "\n";

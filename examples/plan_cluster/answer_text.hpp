@@ -33,7 +33,7 @@ inline std::string table_of(const std::vector<row>& rows, std::size_t names = 0)
 
 inline std::string plans_table(const answer& of) {
   std::vector<row> rows{{"", "step", "samples/s", "bubbles", "exchange", "memory", "node sends", "layout"}};
-  for (index i = 0; i < of.found.plans.size(); ++i) {
+  for (isize i = 0; i < of.found.plans.size(); ++i) {
     const run_forecast& gives = of.found.plans[i].gives;
     rows.push_back({std::to_string(i + 1), with_unit(gives.step_seconds, "s"),
                     std::to_string(std::llround(gives.samples_per_second)), percent(gives.bubble_rate),
@@ -44,8 +44,8 @@ inline std::string plans_table(const answer& of) {
   return table_of(rows);
 }
 
-inline std::string module_lines(const module_plan& own, const module_forecast& gives, index batch) {
-  const index devices = own.on.ranks().size();
+inline std::string module_lines(const module_plan& own, const module_forecast& gives, isize batch) {
+  const isize devices = own.on.ranks().size();
   const std::string pieces =
       own.microbatches == 1 ? "one microbatch" : std::to_string(own.microbatches) + " microbatches";
   char samples[32];
@@ -75,18 +75,18 @@ inline std::string module_lines(const module_plan& own, const module_forecast& g
 }
 
 // Says what the devices of a node hold: "0-5 picture, 6-7 caption".
-inline std::string node_line(const plan& of, const std::vector<std::vector<std::uint8_t>>& holds, index first,
-                             index last) {
+inline std::string node_line(const plan& of, const std::vector<std::vector<std::uint8_t>>& holds, isize first,
+                             isize last) {
   std::string out;
-  const auto names = [&](index rank) {
+  const auto names = [&](isize rank) {
     std::string all;
-    for (index k = 0; k < of.modules.size(); ++k)
+    for (isize k = 0; k < of.modules.size(); ++k)
       if (holds[static_cast<std::size_t>(k)][static_cast<std::size_t>(rank)] != 0)
         all += (all.empty() ? "" : " + ") + std::string(of.modules[k].name.view());
     return all.empty() ? std::string("idle") : all;
   };
-  for (index from = first; from < last;) {
-    index to = from + 1;
+  for (isize from = first; from < last;) {
+    isize to = from + 1;
     while (to < last && names(to) == names(from)) ++to;
     out += (out.empty() ? "" : ", ") + std::to_string(from - first) +
            (to - from > 1 ? "-" + std::to_string(to - 1 - first) : "") + " " + names(from);
@@ -96,15 +96,15 @@ inline std::string node_line(const plan& of, const std::vector<std::vector<std::
 }
 inline std::string where(const answer& of) {
   const plan& best = of.found.plans[0].how;
-  const index devices = std::max<index>(of.machine.devices(), best.cluster.ranks),
+  const isize devices = std::max<isize>(of.machine.devices(), best.cluster.ranks),
               each = of.machine.devices_per_node;
   std::vector<std::vector<std::uint8_t>> holds(static_cast<std::size_t>(best.modules.size()),
                                                std::vector<std::uint8_t>(static_cast<std::size_t>(devices)));
-  for (index k = 0; k < best.modules.size(); ++k)
+  for (isize k = 0; k < best.modules.size(); ++k)
     for (const std::int32_t rank : best.modules[k].on.ranks())
       holds[static_cast<std::size_t>(k)][static_cast<std::size_t>(rank)] = 1;
-  std::vector<std::pair<std::string, std::vector<index>>> kinds;
-  for (index first = 0; first < devices; first += each) {
+  std::vector<std::pair<std::string, std::vector<isize>>> kinds;
+  for (isize first = 0; first < devices; first += each) {
     const std::string line = node_line(best, holds, first, std::min(first + each, devices));
     auto known =
         std::find_if(kinds.begin(), kinds.end(), [&](const auto& kind) { return kind.first == line; });
@@ -133,9 +133,9 @@ inline std::string tell_answer(const answer& of) {
   if (!of.found.not_tried.empty()) out += "\n" + of.found.not_tried;
   out += "\n\n" + detail::plans_table(of);
   if (plans.size() > 1) out += "\nwhy they lost\n";
-  for (index i = 1; i < plans.size(); ++i) out += std::to_string(i + 1) + "  " + loss_of(plans[i].why) + "\n";
+  for (isize i = 1; i < plans.size(); ++i) out += std::to_string(i + 1) + "  " + loss_of(plans[i].why) + "\n";
   out += "\nthe best plan, schedule " + std::string(plans[0].how.schedule.view()) + "\n";
-  for (index k = 0; k < plans[0].how.modules.size(); ++k)
+  for (isize k = 0; k < plans[0].how.modules.size(); ++k)
     out += detail::module_lines(
         plans[0].how.modules[k],
         k < plans[0].gives.modules.size() ? plans[0].gives.modules[k] : module_forecast{}, of.batch);

@@ -41,8 +41,8 @@ inline std::string stages_text(const cell_row& of) {
   const auto split = [](const cell_stage& stage) { return ways_of({1, stage.data, 1, stage.tensor}); };
   std::string layers, ways;
   for (const cell_stage& each : of.proxy.stages) {
-    index blocks = 0;
-    for (index i = each.first; i < each.last; ++i) blocks += of.layers[i].blocks.size();
+    isize blocks = 0;
+    for (isize i = each.first; i < each.last; ++i) blocks += of.layers[i].blocks.size();
     layers += (layers.empty() ? "" : "-") + std::to_string(blocks);
     if (!of.proxy.alike() || ways.empty()) ways += (ways.empty() ? "" : ", ") + split(each);
   }

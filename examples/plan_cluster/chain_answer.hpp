@@ -26,7 +26,7 @@ inline chain_search search_of(const std::string& name) {
          : name == "proportional" ? chain_search::proportional
                                   : chain_search::motet;
 }
-inline std::string degrees_of(const chain_plan& of, index part) {
+inline std::string degrees_of(const chain_plan& of, isize part) {
   const part_place& own = of.parts[part];
   if (of.shares[part]) return "on the language model's ranks, between its microbatches";
   return std::to_string(own.stages) + " stages x " + std::to_string(own.data) + " data x " +
@@ -34,7 +34,7 @@ inline std::string degrees_of(const chain_plan& of, index part) {
 }
 inline std::string layout_of(const chain_model& model, const chain_plan& of) {
   std::string out;
-  for (index k = 0; k < chain_model::size; ++k)
+  for (isize k = 0; k < chain_model::size; ++k)
     out += (k > 0 ? "; " : "") + std::string(model.parts[k].name.view()) + ": " + degrees_of(of, k);
   return out;
 }
@@ -71,7 +71,7 @@ inline chain_reply answer_chain(const settings& given) {
 inline std::string write_chain(const chain_reply& of, const settings& given) {
   const chain_plan& how = of.found.how;
   json modules, out;
-  for (index k = 0; k < chain_model::size; ++k) {
+  for (isize k = 0; k < chain_model::size; ++k) {
     const chain_part& part = of.model.parts[k];
     const part_place& own = how.parts[k];
     json one;
@@ -111,7 +111,7 @@ inline std::string tell_chain(const chain_reply& of, const settings& given) {
                     std::to_string(std::llround(gives.samples_per_second)) + " samples/s, " +
                     percent(gives.mfu) + " of the peak of " + std::to_string(how.ranks()) + " ranks (of " +
                     std::to_string(of.machine.devices()) + ")\n";
-  for (index k = 0; k < chain_model::size; ++k)
+  for (isize k = 0; k < chain_model::size; ++k)
     out += "  " + std::string(of.model.parts[k].name.view()) + (of.model.parts[k].learns ? "" : ", frozen") +
            ": " + detail::degrees_of(how, k) + "; busy " + percent(gives.parts[k].busy) + ", " +
            percent(gives.parts[k].mfu) + " of its peak\n";

@@ -20,7 +20,7 @@ inline std::string draw_best(const answer& of, const model_shape& model, const e
   const plan_pricer by(best, model, of.machine, of.wishes.bytes, of.batch, play);
   const bool folds = best.cluster.ranks > most_drawn_ranks;
   const folded_plan drawn =
-      folds ? fold_plan(best, [&](index k, std::int32_t replica) { return by.key(k, replica); })
+      folds ? fold_plan(best, [&](isize k, std::int32_t replica) { return by.key(k, replica); })
             : unfolded_plan(best);
   program made;
   enforce(write_program(drawn, facts, made), "the best plan");

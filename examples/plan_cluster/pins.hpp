@@ -50,7 +50,7 @@ inline void read_pin(const std::string& all, const model_shape& model, list<towe
   for (const pin_field& each : pin_fields) fields.push_back(each.name);
   if (std::find(towers.begin(), towers.end(), name) == towers.end())
     refuse("there is no tower \"" + name + "\"; wanted one of " + names(towers));
-  index place = 0;
+  isize place = 0;
   while (place < out.size() && out[place].name.view() != name) ++place;
   if (place == out.size()) out.push({.name = label(name)});
 

@@ -18,7 +18,7 @@ struct settings {
   std::string model, cluster, profile, search = "motet", emit = "text", output, name;
   std::string frozen;  // parts of a chain that do not learn
   double sigma = 0.6;  // how much pictures of samples differ
-  index batch = 0;
+  isize batch = 0;
   double seconds = 120;                        // for the search
   search_options wishes;                       // without pins
   std::optional<std::array<double, 4>> bytes;  // of a weight, its gradient, its state and an activation
@@ -27,7 +27,7 @@ struct settings {
 };
 
 // Batches for which sums of samples stay exact in any number.
-inline constexpr index most_samples = index{1} << 31;
+inline constexpr isize most_samples = isize{1} << 31;
 
 namespace detail {
 

@@ -13,7 +13,7 @@ namespace motet::reorder {
 // The command line of reorder.
 struct settings {
   std::string headers, emit = "text", order = "all", output;
-  index stages = 0, replicas = 1, microbatches = 0, chunks = 1, tries = 200, draws = 20, seed = 1;
+  isize stages = 0, replicas = 1, microbatches = 0, chunks = 1, tries = 200, draws = 20, seed = 1;
   double encoder = 1, language = 1, generator = 1, backward = 2;
 };
 
@@ -49,7 +49,7 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   }
   for (const char* needed : {"--headers", "--stages", "--microbatches"}) line.require(needed);
   const auto refuse = [](const std::string& what) { fail(bad_option_value, what); };
-  constexpr index most = 1 << 16;
+  constexpr isize most = 1 << 16;
   for (const auto& [name, value] : {std::pair("--stages", to.stages),
                                     {"--replicas", to.replicas},
                                     {"--microbatches", to.microbatches},

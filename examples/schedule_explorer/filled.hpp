@@ -57,7 +57,7 @@ inline void put_encoder_costs(cost_table& to, const program& of, const settings&
 
 inline filled_score filled(const score& order, const cost_table& costs, const settings& given) {
   filling how;
-  how.modules.resize(1 + static_cast<index>(given.fills.size()), 1);
+  how.modules.resize(1 + static_cast<isize>(given.fills.size()), 1);
   how.modules[0] = 0;
   how.costs = costs;
   how.room = given.room;

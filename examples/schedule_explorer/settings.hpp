@@ -28,7 +28,7 @@ struct settings {
 };
 
 // Sizes for which tables fit into a few gigabytes.
-inline constexpr index most_explored = index{1} << 23;
+inline constexpr isize most_explored = isize{1} << 23;
 
 [[noreturn]] inline void refuse(const std::string& flag, const std::string& wanted, const std::string& got) {
   fail(bad_option_value, flag + " wants " + wanted + ", got " + got);
@@ -123,11 +123,11 @@ inline void read_filling(const std::string& text, settings& to) {
 
 // The result is false when --help was asked for and printed.
 inline bool read_settings(int count, const char* const* words, settings& to) {
-  index stages = to.numbers.stages, microbatches = to.numbers.microbatches, chunks = 0, group = 0, stash = -1,
+  isize stages = to.numbers.stages, microbatches = to.numbers.microbatches, chunks = 0, group = 0, stash = -1,
         hide = 0, memory = 0;
   std::string towers;
   std::vector<std::string> fills;
-  index room = 0;
+  isize room = 0;
   const double shortest = 1e-9, longest = 1e9;
   options line("schedule_explorer",
                "what a pipeline schedule costs: time, idle time and memory, before anything is built\n\n"
@@ -188,7 +188,7 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
 
   const struct {
     const char* flag;
-    index value;
+    isize value;
   } sizes[] = {{"--stages", stages}, {"--microbatches", microbatches},
                {"--chunks", chunks}, {"--group", group},
                {"--stash", stash},   {"--hide", hide},
@@ -197,12 +197,12 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
     if (value > most_explored)
       refuse(flag, "at most " + std::to_string(most_explored), std::to_string(value));
   const double pairs = static_cast<double>(stages) * static_cast<double>(microbatches) *
-                       static_cast<double>(std::max<index>(chunks, 1));
+                       static_cast<double>(std::max<isize>(chunks, 1));
   if (pairs > static_cast<double>(most_explored))
     refuse("--stages times --microbatches times --chunks", "at most " + std::to_string(most_explored),
-           std::to_string(static_cast<index>(pairs)));
+           std::to_string(static_cast<isize>(pairs)));
 
-  const auto number = [](index value) { return static_cast<int>(value); };
+  const auto number = [](isize value) { return static_cast<int>(value); };
   to.numbers.stages = number(stages);
   to.numbers.microbatches = number(microbatches);
   to.numbers.chunks = number(chunks);

@@ -32,7 +32,7 @@ inline json json_of(const answer& of) {
   made.set("cluster", of.cluster.name);
   constexpr const char* modes[] = {"correct", "uncharged", "artifact"};
   made.set("mode", modes[static_cast<int>(of.asked.asked.count)]);
-  made.set("rounds", of.asked.asked.in_rounds() ? static_cast<index>(out.throughput.size()) : 0);
+  made.set("rounds", of.asked.asked.in_rounds() ? static_cast<isize>(out.throughput.size()) : 0);
   made.set("lasted", out.lasted);
   made.set("submitted", out.submitted);
   for (const job_measure& each : job_measures) {

@@ -57,12 +57,12 @@ inline std::string curve_svg(const std::string& title, const std::vector<double>
 inline std::string gantt_svg(const answer& of) {
   const job_outcome& outcome = of.played.outcome;
   const double seconds = std::max(outcome.lasted, 1.0);
-  const index devices = of.cluster.devices();
+  const isize devices = of.cluster.devices();
   char text[320];
   std::snprintf(text, sizeof text, "<svg viewBox=\"0 0 1000 %td\" role=\"img\" aria-label=\"Devices\">",
                 devices);
   std::string out = text;
-  index from = 0;
+  isize from = 0;
   for (const device_group& each : of.cluster.kinds) {
     std::snprintf(text, sizeof text,
                   "<line class=\"grid\" x1=\"60\" x2=\"1000\" y1=\"%td\" y2=\"%td\"/>"

@@ -20,7 +20,7 @@ struct settings {
   std::vector<std::string> against;
   std::vector<kind_name> stand_in;
   policy_question asked;
-  index resamples = 0;
+  isize resamples = 0;
   bool list_clusters = false, list_policies = false;
 
   // Says whether files for a real cluster are asked for.
@@ -40,7 +40,7 @@ inline job_cluster choose_cluster(const std::string& name) {
 // The result is false when --help was asked for and printed.
 inline bool read_settings(int count, const char* const* words, settings& to) {
   std::string mode = "correct", changes = "state";
-  index depth = 0;
+  isize depth = 0;
   std::vector<std::string> kinds_as;
   std::uint64_t seed = 1;
   double between_devices = 0, between_nodes = 0, repair = 2, checkpoint = 0.5, hours = 0;

@@ -59,7 +59,7 @@ inline bool step(const settings& given, job_watch& taken, line_feed& feed, line_
     if (!got.refused.empty()) trouble.push_back(got.refused);
     return got.text;
   };
-  std::vector<std::pair<index, std::string>> answers;
+  std::vector<std::pair<isize, std::string>> answers;
   for (const auto& [line, guest] : asked) answers.emplace_back(guest, take(line));
   const std::vector<fed_line> lines = feed.take(trouble);
   for (const fed_line& line : lines) take(line);

@@ -14,8 +14,8 @@ namespace motet::train_vlm {
 
 // A sample has as many pictures as there is room for beside 32 rows of text.
 template <vit_config Eye, decoder_config Words>
-inline constexpr index pictures_with =
-    std::max<index>(1, (Words.context - 32) / ((Eye.image / Eye.patch) * (Eye.image / Eye.patch)));
+inline constexpr isize pictures_with =
+    std::max<isize>(1, (Words.context - 32) / ((Eye.image / Eye.patch) * (Eye.image / Eye.patch)));
 // An eye, a projector and a language model train, modules that each have a place of their own in a plan.
 template <vit_config Eye, decoder_config Words>
 using say_model =
@@ -29,7 +29,7 @@ using say_net = seeing_decoder<picture_rows<Eye, false>, projector<Eye.width, Wo
                                pictures_with<Eye, Words>>;
 
 // Rows of a picture that are not shown: a class token's.
-constexpr index lead_of(const vit_config& eye) { return eye.pool == pool_kind::first ? 1 : 0; }
+constexpr isize lead_of(const vit_config& eye) { return eye.pool == pool_kind::first ? 1 : 0; }
 
 // The quickstart of captions trains this, which is small enough to learn in minutes on two cores.
 inline constexpr vit_config say_quick_eye{.image = 64,

@@ -152,7 +152,7 @@ constexpr plan nested_4() {
 
 // The eye and its glue compute where the language model's ranks would wait.
 constexpr plan filling(plan of) {
-  for (index k = 0; k < 2; ++k) of.modules[k].fills = true;
+  for (isize k = 0; k < 2; ++k) of.modules[k].fills = true;
   return of;
 }
 constexpr plan beside_2() {

@@ -21,7 +21,7 @@ class say_session final : public trained_session<say_session<Device, Eye, Words,
                                                  say_model<Eye, Words>, Numbers> {
  public:
   using net = say_net<Eye, Words>;
-  static constexpr index lead = lead_of(Eye), rows_of_picture = net::eye::rows_of_picture,
+  static constexpr isize lead = lead_of(Eye), rows_of_picture = net::eye::rows_of_picture,
                          rows_shown = rows_of_picture - lead, most_pictures = net::most_pictures;
 
   say_session(const char* name, const session_request& wanted)
@@ -32,14 +32,14 @@ class say_session final : public trained_session<say_session<Device, Eye, Words,
     if (const auto* const pieces = std::get_if<pictured_tokens>(&batch)) {
       const pictured_tokens& all = *pieces;
       row_offsets_.clear();
-      for (index s = 0; s <= all.seq.samples; ++s)
+      for (isize s = 0; s <= all.seq.samples; ++s)
         row_offsets_.push_back(all.picture_offsets == nullptr ? 0 : all.picture_offsets[s] * rows_of_picture);
       return {seen_pictures{all.seen, all.seq.samples, all.picture_offsets},
               placed_tokens{all, row_offsets_.data(), all.places}};
     }
     const auto& [shown, captions] = std::get<pair_input>(batch);
     text_.clear();
-    for (index s = 0; s < shown.samples; ++s) {
+    for (isize s = 0; s < shown.samples; ++s) {
       const std::span<const std::int32_t> words(captions.ids + captions.seq.begin(s),
                                                 as_size(captions.seq.rows_of(s)));
       text_.show();
@@ -50,7 +50,7 @@ class say_session final : public trained_session<say_session<Device, Eye, Words,
     }
     return text_.apart(shown);
   }
-  std::vector<std::int32_t> say(const pictured_tokens& sample, std::int32_t end, index most) override {
+  std::vector<std::int32_t> say(const pictured_tokens& sample, std::int32_t end, isize most) override {
     // All numbers are there since gather().
     if (!speaker_) speaker_.emplace(this->trained().device(), weights_.data());
     std::vector<std::int32_t> said = speaker_->say_after(sample, {.most = most, .end = end}).tokens;
@@ -96,7 +96,7 @@ class say_session final : public trained_session<say_session<Device, Eye, Words,
   }
 
   pictured_text text_{rows_of_picture, lead};
-  std::vector<index> row_offsets_;
+  std::vector<isize> row_offsets_;
   std::vector<float> weights_;
   std::optional<speaker<net>> speaker_;
 };

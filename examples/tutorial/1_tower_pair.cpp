@@ -34,7 +34,7 @@ int main(int argc, char** argv) try {
   const auto world = launch(argc, argv);
   trainer<pair> train(world, {.batch = kinds});
   const rate_schedule rate{.peak = 1e-3, .warmup = 20, .steps = 200};
-  for (motet::index step = 0; step < rate.steps; ++step) {
+  for (isize step = 0; step < rate.steps; ++step) {
     const step_result done = train.step(batch, rate.at(step));
     if (step == 0 || step == rate.steps - 1) std::printf("step %td  loss %.1f\n", step + 1, done.loss);
   }

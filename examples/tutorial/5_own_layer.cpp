@@ -7,11 +7,11 @@
 using namespace motet;
 
 // Each line of each colour is a row, which one product makes as wide as the tower.
-template <motet::index Side, motet::index Width>
+template <motet::isize Side, motet::isize Width>
 struct lines {
   using input = pictures;
   using project = linear<Side, Width>;
-  static constexpr motet::index out = Width, each = 3 * Side, parameter_size = project::parameter_size;
+  static constexpr motet::isize out = Width, each = 3 * Side, parameter_size = project::parameter_size;
 
   static void parameters(parameter_list& list) { list.child<project>("line"); }
   static sequences rows(const input& batch) { return {batch.samples, each, nullptr}; }
@@ -38,7 +38,7 @@ struct lines {
 constexpr attention_config two_heads{.width = 32, .heads = 2};
 constexpr tower_config block{.width = 32, .layers = 1, .attention = two_heads, .hidden = 64, .embedding = 16};
 struct picture_size {
-  motet::index channels, image;
+  motet::isize channels, image;
 };
 struct reader : tower<lines<16, 32>, block> {
   static constexpr picture_size config{3, 16};  // of what it reads

@@ -19,13 +19,13 @@ int main(int argc, char** argv) try {
   // Each line is a sample of its own length, and each letter is to be followed by the next one. Nothing is
   // asked behind the end of a line.
   std::vector<std::int32_t> letters, targets;
-  std::vector<motet::index> offsets{0};
+  std::vector<motet::isize> offsets{0};
   for (const std::string& line : lines) {
     for (std::size_t i = 0; i < line.size(); ++i) {
       letters.push_back(line[i]);
       targets.push_back(i + 1 < line.size() ? line[i + 1] : -1);
     }
-    offsets.push_back(static_cast<motet::index>(letters.size()));
+    offsets.push_back(static_cast<motet::isize>(letters.size()));
   }
   // The loss is the mean over all letters that are asked for, whatever sample or rank they are in.
   const auto asked =
@@ -35,7 +35,7 @@ int main(int argc, char** argv) try {
   const auto world = launch(argc, argv);
   trainer<speech> train(world, {.batch = 4});
   const rate_schedule rate{.peak = 3e-3, .warmup = 10, .steps = 120};
-  for (motet::index step = 0; step < rate.steps; ++step) {
+  for (isize step = 0; step < rate.steps; ++step) {
     const step_result done = train.step({batch}, rate.at(step));
     if (step == 0 || step == rate.steps - 1) std::printf("step %td  loss %.1f\n", step + 1, done.loss);
   }

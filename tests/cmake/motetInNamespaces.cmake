@@ -1,7 +1,7 @@
 # motet_in_namespaces(<variable> <files...>): the text of one file that has all of these, each in a namespace of its own.
 #
 # All that they include stands before them: when they are read, within their namespaces, their own includes find it there. What a file says within
-# namespace motet sees all of motet. `index` is a function of POSIX, too, so each namespace says which one it means.
+# namespace motet sees all of motet.
 function(motet_in_namespaces variable)
   set(heads "#include <motet/meta/config.hpp>\n")
   set(bodies "")
@@ -17,9 +17,7 @@ function(motet_in_namespaces variable)
     endforeach()
     file(STRINGS ${file} inside REGEX "^namespace motet( |::)" LIMIT_COUNT 1)
     if(inside)
-      set(inside "namespace motet {\nusing namespace ::motet;\nusing ::motet::index;\n}\n")
-    else()
-      set(inside "using motet::index;\n")
+      set(inside "namespace motet {\nusing namespace ::motet;\n}\n")
     endif()
     file(RELATIVE_PATH space ${CMAKE_CURRENT_SOURCE_DIR} ${file})
     string(MAKE_C_IDENTIFIER ${space} space)

@@ -19,7 +19,7 @@ inline bool fuzz_tar(std::string_view bytes) {
   const motet::memory_file file{bytes};
   motet::tar_reader reader(file);
   motet::tar_member member;
-  motet::index last = 0;
+  motet::isize last = 0;
   while (reader.next(member)) {
     const bool inside = member.offset >= 512 && member.size >= 0 && member.offset <= file.size() &&
                         member.size <= file.size() - member.offset;
@@ -73,7 +73,7 @@ inline bool fuzz_picture(std::string_view bytes) {
   motet::bitmap shot;
   try {
     motet::decode_picture({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, shot,
-                          {2048, motet::index{1} << 20});
+                          {2048, motet::isize{1} << 20});
   } catch (const motet::error&) {
     return false;
   }
@@ -87,7 +87,7 @@ inline bool fuzz_sound(std::string_view bytes) {
   motet::waveform heard;
   try {
     motet::decode_sound({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, heard,
-                        {.values = motet::index{1} << 20});
+                        {.values = motet::isize{1} << 20});
   } catch (const motet::error&) {
     return false;
   }

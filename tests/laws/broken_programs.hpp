@@ -31,7 +31,7 @@ inline void insert(program& into, int rank, int at, const instruction& what) {
 }
 inline void remove(program& from, int at) {
   const int rank = from.rank_of(at);
-  for (index i = at; i + 1 < from.instructions.size(); ++i) from.instructions[i] = from.instructions[i + 1];
+  for (isize i = at; i + 1 < from.instructions.size(); ++i) from.instructions[i] = from.instructions[i + 1];
   from.instructions.pop();
   for (int r = rank + 1; r <= from.ranks(); ++r) --from.starts[r];
 }
@@ -85,7 +85,7 @@ inline program break_feed(program of, feed_damage how, dice& draw) {
                                                     (how != feed_damage::early || is_send(it.what)))
       all.push_back(i);
   REQUIRE(!all.empty());
-  const auto any = [&] { return all[static_cast<std::size_t>(draw.below(static_cast<index>(all.size())))]; };
+  const auto any = [&] { return all[static_cast<std::size_t>(draw.below(static_cast<isize>(all.size())))]; };
   const int at = any(), rank = of.rank_of(at);
   const instruction kept = of.instructions[at];
   std::erase_if(all, [&](int i) { return of.rank_of(i) != rank; });
@@ -123,7 +123,7 @@ inline void check_verdict(const program& broken, bool must_refuse, int& refused)
     if (result.found.why != reason::deadlock) continue;
     // The witness is a cycle: each waits for something in the lane where the next one stands.
     REQUIRE(!result.cycle.empty());
-    for (index i = 0; i < result.cycle.size(); ++i) {
+    for (isize i = 0; i < result.cycle.size(); ++i) {
       const blocked &each = result.cycle[i], &next = result.cycle[(i + 1) % result.cycle.size()];
       REQUIRE(each.waits_for >= 0);
       CHECK(broken.rank_of(each.waits_for) == broken.rank_of(next.at));

@@ -22,7 +22,7 @@ class collective_law {
       : group_(group), seed_(seed), members_(group.size()), me_(group.member()) {}
 
   std::vector<std::string> run() {
-    for (const index count : {0, 1, 5, 16, 17, 1023, 1024, 1025, 4099, 30001}) {
+    for (const isize count : {0, 1, 5, 16, 17, 1023, 1024, 1025, 4099, 30001}) {
       all_reduce<float>(count);
       all_reduce<double>(count);
       all_reduce<bf16>(count);
@@ -37,7 +37,7 @@ class collective_law {
       all_to_all(shape);
     }
     for (std::int32_t root = 0; root < members_; ++root)
-      for (const index bytes : {0, 1, 100, 4000 + 66000 * (root % 2), 300001 * (root == 1 ? 1 : 0)})
+      for (const isize bytes : {0, 1, 100, 4000 + 66000 * (root % 2), 300001 * (root == 1 ? 1 : 0)})
         broadcast(bytes, root);
     for (int turn = 0; turn < 3; ++turn) barrier();
     many_in_flight();
@@ -49,7 +49,7 @@ class collective_law {
   }
 
  private:
-  std::uint64_t number(std::int32_t member, index at) const {
+  std::uint64_t number(std::int32_t member, isize at) const {
     const std::uint64_t x = seed_ + call_ * golden_step +
                             static_cast<std::uint64_t>(member) * 0xbf58476d1ce4e5b9u +
                             static_cast<std::uint64_t>(at);
@@ -57,20 +57,20 @@ class collective_law {
   }
   // Numbers are of many sizes and both signs, so that the order of a sum shows in its bits.
   template <class T>
-  T real(std::int32_t member, index at) const {
+  T real(std::int32_t member, isize at) const {
     const std::uint64_t bits = number(member, at);
     const double scale = static_cast<double>(std::uint64_t{1} << (bits % 20)) / 1024;
     return T(static_cast<float>((static_cast<double>(bits >> 11) / 9007199254740992.0 - 0.5) * scale));
   }
   template <class T>
-  T sum(index at) const {
+  T sum(isize at) const {
     using accumulator = std::conditional_t<std::is_same_v<T, bf16>, float, T>;
     auto total = static_cast<accumulator>(real<T>(0, at));
     for (std::int32_t m = 1; m < members_; ++m) total += static_cast<accumulator>(real<T>(m, at));
     return T(total);
   }
   // Sizes of the parts: even, uneven, mostly empty, only one, none, large.
-  index part(std::int32_t shape, std::int32_t member) const {
+  isize part(std::int32_t shape, std::int32_t member) const {
     switch (shape) {
       case 0: return 24;
       case 1: return 7 + 13 * member;
@@ -80,8 +80,8 @@ class collective_law {
       default: return 8011 - 7 * member;
     }
   }
-  std::vector<index> parts(std::int32_t shape) const {
-    std::vector<index> all;
+  std::vector<isize> parts(std::int32_t shape) const {
+    std::vector<isize> all;
     for (std::int32_t m = 0; m < members_; ++m) all.push_back(part(shape, m));
     return all;
   }
@@ -98,11 +98,11 @@ class collective_law {
   template <class T>
   struct fenced {
     std::vector<T> all;
-    explicit fenced(index size) : all(static_cast<std::size_t>(size + 32)) {
+    explicit fenced(isize size) : all(static_cast<std::size_t>(size + 32)) {
       std::memset(static_cast<void*>(all.data()), 0x5a, all.size() * sizeof(T));
     }
     T* data() { return all.data() + 16; }
-    T& operator[](index at) { return all[static_cast<std::size_t>(at + 16)]; }
+    T& operator[](isize at) { return all[static_cast<std::size_t>(at + 16)]; }
     bool is_whole() const {
       const auto* const bytes = reinterpret_cast<const unsigned char*>(all.data());
       for (std::size_t b = 0; b < 16 * sizeof(T); ++b)
@@ -112,54 +112,54 @@ class collective_law {
   };
 
   template <class T>
-  void all_reduce(index count) {
+  void all_reduce(isize count) {
     ++call_;
     fenced<T> numbers(count);
-    for (index i = 0; i < count; ++i) numbers[i] = real<T>(me_, i);
+    for (isize i = 0; i < count; ++i) numbers[i] = real<T>(me_, i);
     group_.wait(group_.all_reduce_sum(numbers.data(), count));
     bool good = numbers.is_whole();
-    for (index i = 0; i < count; ++i) good = good && same_bits(numbers[i], sum<T>(i));
+    for (isize i = 0; i < count; ++i) good = good && same_bits(numbers[i], sum<T>(i));
     expect(good, "all_reduce_sum of " + std::to_string(count));
   }
   template <class T>
   void reduce_scatter(std::int32_t shape, bool in_place) {
     ++call_;
-    const std::vector<index> counts = parts(shape);
-    index total = 0, before = 0;
+    const std::vector<isize> counts = parts(shape);
+    isize total = 0, before = 0;
     for (std::int32_t m = 0; m < members_; ++m) {
       if (m < me_) before += counts[static_cast<std::size_t>(m)];
       total += counts[static_cast<std::size_t>(m)];
     }
-    const index own = counts[static_cast<std::size_t>(me_)];
+    const isize own = counts[static_cast<std::size_t>(me_)];
     fenced<T> from(total), to(own);
-    for (index i = 0; i < total; ++i) from[i] = real<T>(me_, i);
+    for (isize i = 0; i < total; ++i) from[i] = real<T>(me_, i);
     T* const result = in_place ? from.data() + before : to.data();
     group_.wait(group_.reduce_scatter_sum(static_cast<const T*>(from.data()), result, counts));
     bool good = from.is_whole() && to.is_whole();
-    for (index i = 0; i < total; ++i)
+    for (isize i = 0; i < total; ++i)
       if (!in_place || i < before || i >= before + own) good = good && same_bits(from[i], real<T>(me_, i));
-    for (index i = 0; i < own; ++i) good = good && same_bits(result[i], sum<T>(before + i));
+    for (isize i = 0; i < own; ++i) good = good && same_bits(result[i], sum<T>(before + i));
     expect(good, "reduce_scatter_sum, shape " + std::to_string(shape));
   }
-  std::byte byte(std::int32_t member, index at) const {
+  std::byte byte(std::int32_t member, isize at) const {
     return static_cast<std::byte>(number(member, at) & 0xff);
   }
   void all_gather(std::int32_t shape, bool in_place) {
     ++call_;
-    const std::vector<index> bytes = parts(shape);
-    index total = 0, before = 0;
+    const std::vector<isize> bytes = parts(shape);
+    isize total = 0, before = 0;
     for (std::int32_t m = 0; m < members_; ++m) {
       if (m < me_) before += bytes[static_cast<std::size_t>(m)];
       total += bytes[static_cast<std::size_t>(m)];
     }
     fenced<std::byte> own(part(shape, me_)), all(total);
     std::byte* const from = in_place ? all.data() + before : own.data();
-    for (index i = 0; i < part(shape, me_); ++i) from[i] = byte(me_, i);
+    for (isize i = 0; i < part(shape, me_); ++i) from[i] = byte(me_, i);
     group_.wait(group_.all_gather(from, all.data(), bytes));
     bool good = all.is_whole() && own.is_whole();
-    index at = 0;
+    isize at = 0;
     for (std::int32_t m = 0; m < members_; ++m)
-      for (index i = 0; i < part(shape, m); ++i) good = good && all[at++] == byte(m, i);
+      for (isize i = 0; i < part(shape, m); ++i) good = good && all[at++] == byte(m, i);
     expect(good, "all_gather, shape " + std::to_string(shape));
   }
   void all_to_all(std::int32_t shape) {
@@ -168,8 +168,8 @@ class collective_law {
     const auto size = [&](std::int32_t a, std::int32_t b) {
       return part(shape, a) + (shape == 1 ? 3 * b : 0);
     };
-    std::vector<index> from_bytes, to_bytes;
-    index out = 0, in = 0;
+    std::vector<isize> from_bytes, to_bytes;
+    isize out = 0, in = 0;
     for (std::int32_t m = 0; m < members_; ++m) {
       from_bytes.push_back(size(me_, m));
       to_bytes.push_back(size(m, me_));
@@ -177,24 +177,24 @@ class collective_law {
       in += to_bytes.back();
     }
     fenced<std::byte> from(out), to(in);
-    index at = 0;
+    isize at = 0;
     for (std::int32_t m = 0; m < members_; ++m)
-      for (index i = 0; i < size(me_, m); ++i) from[at++] = byte(me_ * members_ + m, i);
+      for (isize i = 0; i < size(me_, m); ++i) from[at++] = byte(me_ * members_ + m, i);
     group_.wait(group_.all_to_all(from.data(), from_bytes, to.data(), to_bytes));
     bool good = from.is_whole() && to.is_whole();
     at = 0;
     for (std::int32_t m = 0; m < members_; ++m)
-      for (index i = 0; i < size(m, me_); ++i) good = good && to[at++] == byte(m * members_ + me_, i);
+      for (isize i = 0; i < size(m, me_); ++i) good = good && to[at++] == byte(m * members_ + me_, i);
     expect(good, "all_to_all, shape " + std::to_string(shape));
   }
-  void broadcast(index bytes, std::int32_t root) {
+  void broadcast(isize bytes, std::int32_t root) {
     ++call_;
     fenced<std::byte> data(bytes);
     if (me_ == root)
-      for (index i = 0; i < bytes; ++i) data[i] = byte(root, i);
+      for (isize i = 0; i < bytes; ++i) data[i] = byte(root, i);
     group_.wait(group_.broadcast(data.data(), bytes, root));
     bool good = data.is_whole();
-    for (index i = 0; i < bytes; ++i) good = good && data[i] == byte(root, i);
+    for (isize i = 0; i < bytes; ++i) good = good && data[i] == byte(root, i);
     expect(good, "broadcast of " + std::to_string(bytes) + " from " + std::to_string(root));
   }
   // Nobody leaves before the last has come. All members have one clock.
@@ -209,7 +209,7 @@ class collective_law {
     group_.wait(group_.barrier());
     own.left = std::chrono::steady_clock::now().time_since_epoch().count();
     std::vector<visit> all(static_cast<std::size_t>(members_));
-    const std::vector<index> bytes(all.size(), static_cast<index>(sizeof(visit)));
+    const std::vector<isize> bytes(all.size(), static_cast<isize>(sizeof(visit)));
     group_.wait(group_.all_gather(reinterpret_cast<const std::byte*>(&own),
                                   reinterpret_cast<std::byte*>(all.data()), bytes));
     for (const visit& early : all)
@@ -219,14 +219,14 @@ class collective_law {
   // More calls than a group holds at a time, asked for by each member in an order of its own.
   void many_in_flight() {
     ++call_;
-    constexpr index calls = 11, count = 3001;
+    constexpr isize calls = 11, count = 3001;
     std::vector<fenced<float>> numbers;
     std::vector<ticket> tickets;
-    for (index c = 0; c < calls; ++c) {
+    for (isize c = 0; c < calls; ++c) {
       numbers.emplace_back(count);
-      for (index i = 0; i < count; ++i) numbers.back()[i] = real<float>(me_, c * count + i);
+      for (isize i = 0; i < count; ++i) numbers.back()[i] = real<float>(me_, c * count + i);
     }
-    for (index c = 0; c < calls; ++c) {
+    for (isize c = 0; c < calls; ++c) {
       tickets.push_back(group_.all_reduce_sum(numbers[static_cast<std::size_t>(c)].data(), count - c));
       tickets.push_back(group_.barrier());
     }
@@ -236,8 +236,8 @@ class collective_law {
                                          : (t * 5 + 3) % tickets.size()]);
     for (const ticket each : tickets) expect(group_.test(each), "a finished call stays finished");
     bool good = true;
-    for (index c = 0; c < calls; ++c)
-      for (index i = 0; i < count - c; ++i)
+    for (isize c = 0; c < calls; ++c)
+      for (isize i = 0; i < count - c; ++i)
         good = good && same_bits(numbers[static_cast<std::size_t>(c)][i], sum<float>(c * count + i));
     expect(good, "many calls in flight");
   }
@@ -252,9 +252,9 @@ class collective_law {
 // own; the number of wrong results.
 template <class Group>
 int check_two_groups(Group& one, Group& two) {
-  const index ranks = one.size(), rank = one.member();
+  const isize ranks = one.size(), rank = one.member();
   int wrong = 0;
-  for (index turn = 0; turn < 10; ++turn) {
+  for (isize turn = 0; turn < 10; ++turn) {
     std::vector<float> a(5000, 1.0f + static_cast<float>(rank)), b(7000, 2.0f);
     ticket first = 0, second = 0;
     if ((rank + turn) % 2 == 0) first = one.all_reduce_sum(a.data(), 5000);

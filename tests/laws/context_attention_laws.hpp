@@ -26,7 +26,7 @@ struct attention_problem {
 
   attention_problem(const attention_shape& of, const sequences& batch, double size = 1)
       : shape(of), whole(batch) {
-    const index rows = whole.rows();
+    const isize rows = whole.rows();
     qkv = grid<T>(rows, width()).random(1, size);
     dy = grid<T>(rows, query()).random(2);
     y = grid<T>(rows, query());
@@ -38,9 +38,9 @@ struct attention_problem {
       attention_backward(ctx, whole, whole, shape, q, k, v, y.view(), lse.view(), dy.view(), q, k, v);
     });
   }
-  index query() const { return shape.heads * shape.head_width; }
-  index key() const { return shape.kv_heads * shape.head_width; }
-  index width() const { return query() + 2 * key(); }
+  isize query() const { return shape.heads * shape.head_width; }
+  isize key() const { return shape.kv_heads * shape.head_width; }
+  isize width() const { return query() + 2 * key(); }
   matrix<T> queries(matrix<T> x) const { return x.columns(0, query()); }
   matrix<T> keys(matrix<T> x) const { return x.columns(query(), key()); }
   matrix<T> values(matrix<T> x) const { return x.columns(query() + key(), key()); }
@@ -48,11 +48,11 @@ struct attention_problem {
 
 // The rows of all samples that a context part has.
 template <class T>
-grid<T> rows_of_part(const grid<T>& all, const microbatch_spread& is, index part, index gap = 0) {
+grid<T> rows_of_part(const grid<T>& all, const microbatch_spread& is, isize part, isize gap = 0) {
   grid<T> out(is.part.rows(), all.width, gap);
-  for (index s = 0; s < is.part.samples; ++s)
-    for (index r = 0; r < is.part.rows_of(s); ++r)
-      for (index c = 0; c < all.width; ++c)
+  for (isize s = 0; s < is.part.samples; ++s)
+    for (isize r = 0; r < is.part.rows_of(s); ++r)
+      for (isize c = 0; c < all.width; ++c)
         out.at(is.part.begin(s) + r, c) =
             all.at(is.whole.begin(s) + is.cut.position(is.whole.rows_of(s), part, r), c);
   return out;
@@ -64,7 +64,7 @@ grid<T> rows_of_part(const grid<T>& all, const microbatch_spread& is, index part
 template <class T, class Master, class Run>
 deviation error_on_rank(const attention_problem<T, Master>& p, const microbatch_spread& is, int threads,
                         bool logs, Run&& run) {
-  const index part = is.context.member();
+  const isize part = is.context.member();
   const auto dy = rows_of_part(p.dy, is, part);
   const auto once = [&](grid<T>& qkv, grid<T>& y, grid<Master>& lse) {
     qkv = rows_of_part(p.qkv, is, part, 2);
@@ -90,7 +90,7 @@ deviation error_on_rank(const attention_problem<T, Master>& p, const microbatch_
 }
 
 struct spread_of {
-  index tensor = 1, context = 1;
+  isize tensor = 1, context = 1;
   bool balanced = false;
   int threads = 1;
 };
@@ -112,8 +112,8 @@ deviation context_attention_error(const attention_problem<T, Master>& p, const s
 }
 
 inline sequences ragged_rows() {
-  static const std::vector<index> offsets = {0, 5, 5, 6, 43, 45, 45, 80};
-  return {static_cast<index>(offsets.size()) - 1, 1, offsets.data()};
+  static const std::vector<isize> offsets = {0, 5, 5, 6, 43, 45, 45, 80};
+  return {static_cast<isize>(offsets.size()) - 1, 1, offsets.data()};
 }
 
 // Heads that divide and that do not, fewer than ranks, grouped evenly and not.
@@ -121,7 +121,7 @@ inline std::vector<attention_shape> attention_shapes() {
   std::vector<attention_shape> out;
   for (const mask_kind mask : {mask_kind::full, mask_kind::causal})
     for (const auto& [heads, kv_heads] :
-         std::vector<std::pair<index, index>>{{4, 4}, {3, 3}, {1, 1}, {6, 2}, {4, 1}, {5, 5}})
+         std::vector<std::pair<isize, isize>>{{4, 4}, {3, 3}, {1, 1}, {6, 2}, {4, 1}, {5, 5}})
       out.push_back({heads, kv_heads, heads == 3 ? 5 : 8, mask, heads == 4 ? 0.4 : 0.0});
   return out;
 }
@@ -130,33 +130,33 @@ inline std::vector<attention_shape> attention_shapes() {
 // to four ranks.
 struct drawn_attention {
   attention_shape shape;
-  std::vector<index> offsets{0};
+  std::vector<isize> offsets{0};
   spread_of how;
 
   explicit drawn_attention(std::uint64_t seed) {
     const random_stream draw(seed, "attention");
-    auto below = [&, i = std::uint64_t{0}](index count) mutable {
-      return static_cast<index>(draw.word(i++) % static_cast<std::uint64_t>(count));
+    auto below = [&, i = std::uint64_t{0}](isize count) mutable {
+      return static_cast<isize>(draw.word(i++) % static_cast<std::uint64_t>(count));
     };
     shape.kv_heads = 1 + below(4);
     shape.heads = shape.kv_heads * (1 + below(3));
     shape.head_width = 1 + below(20);
     shape.mask = below(2) == 0 ? mask_kind::full : mask_kind::causal;
-    for (index s = below(7); s > 0; --s)
+    for (isize s = below(7); s > 0; --s)
       offsets.push_back(offsets.back() + (below(4) == 0 ? 0 : below(s == 1 ? 150 : 30)));
     how = {1, 1 + below(4), below(2) == 0, static_cast<int>(1 + below(2))};
   }
-  sequences whole() const { return {static_cast<index>(offsets.size()) - 1, 1, offsets.data()}; }
+  sequences whole() const { return {static_cast<isize>(offsets.size()) - 1, 1, offsets.data()}; }
 };
 
 // Every way to compute attention of rows that are cut keeps this; error(problem, how) is its largest error.
 // All shapes and numbers of ranks are tried, in both cuts or in that which suits the mask.
 template <class T, class Master, class Error>
-void check_context_shapes(const sequences& whole, index most_ranks, bool both_cuts, double tolerance,
+void check_context_shapes(const sequences& whole, isize most_ranks, bool both_cuts, double tolerance,
                           Error&& error) {
   for (const attention_shape& shape : attention_shapes()) {
     const attention_problem<T, Master> p(shape, whole);
-    for (index context = 1; context <= most_ranks; ++context)
+    for (isize context = 1; context <= most_ranks; ++context)
       for (const bool balanced : {false, true}) {
         if (!both_cuts && balanced != (shape.mask == mask_kind::causal)) continue;
         CAPTURE(context);
@@ -174,17 +174,17 @@ void check_context_bf16(Error&& error) {
 }
 // Problems are drawn, with samples `shorter` times as short.
 template <class Error>
-void check_context_drawn(std::uint64_t seeds, index shorter, Error&& error) {
+void check_context_drawn(std::uint64_t seeds, isize shorter, Error&& error) {
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     CAPTURE(seed);
     drawn_attention drawn(seed);
-    for (index& each : drawn.offsets) each = (each + shorter - 1) / shorter;
+    for (isize& each : drawn.offsets) each = (each + shorter - 1) / shorter;
     CHECK(error(attention_problem<double, double>(drawn.shape, drawn.whole()), drawn.how) <= 1e-12);
   }
 }
 // Corners are tensor parallelism beside it, so many threads, and nothing to do.
 template <class Error>
-void check_context_corners(index heads, int threads, Error&& error) {
+void check_context_corners(isize heads, int threads, Error&& error) {
   const attention_shape shape{heads, heads, 8, mask_kind::causal, 0}, no_heads{0, 0, 8, mask_kind::full, 0};
   const auto found = [&](const attention_shape& of, const sequences& whole, const spread_of& how) {
     return error(attention_problem<double, double>(of, whole), how);

@@ -9,7 +9,7 @@
 namespace motet::laws {
 
 template <class N, class Net>
-whole_outcome run_places(const tower_part<Net>& subject, way how, index tensor, index context,
+whole_outcome run_places(const tower_part<Net>& subject, way how, isize tensor, isize context,
                          int threads = 1) {
   using master = typename N::master;
   using stream = typename N::stream;
@@ -22,8 +22,8 @@ whole_outcome run_places(const tower_part<Net>& subject, way how, index tensor, 
   // in the order of ranks
   std::vector<std::function<void()>> sums(static_cast<std::size_t>(tensor * context));
 
-  const auto copy_rows = [](const std::vector<stream>& from, index row, std::vector<stream>& to, index to_row,
-                            index count, index width) {
+  const auto copy_rows = [](const std::vector<stream>& from, isize row, std::vector<stream>& to, isize to_row,
+                            isize count, isize width) {
     if (!to.empty()) std::copy_n(from.begin() + row * width, count * width, to.begin() + to_row * width);
   };
   const std::string thrown = run_shards(
@@ -49,9 +49,9 @@ whole_outcome run_places(const tower_part<Net>& subject, way how, index tensor, 
         const std::lock_guard lock(mutex);
         copy_rows(here.features, mine.begin, memory.features, mine.begin, mine.size(), Net::embedding);
         copy_rows(here.inferred, mine.begin, memory.inferred, mine.begin, mine.size(), Net::embedding);
-        for (index s = 0; s < is.own.samples; ++s)
-          for (index r = 0; r < is.own.rows_of(s); ++r) {
-            const index sample = members.begin + s,
+        for (isize s = 0; s < is.own.samples; ++s)
+          for (isize r = 0; r < is.own.rows_of(s); ++r) {
+            const isize sample = members.begin + s,
                         row = is.whole.begin(sample) +
                               is.cut.position(is.whole.rows_of(sample), at.context_member, r);
             copy_rows(here.y, is.own.begin(s) + r, memory.y, row, 1, Net::width);
@@ -73,7 +73,7 @@ whole_outcome run_places(const tower_part<Net>& subject, way how, index tensor, 
 }
 
 struct degrees {
-  index tensor, context;
+  isize tensor, context;
 };
 
 template <class N = fp64, class Net>

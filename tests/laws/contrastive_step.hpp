@@ -20,8 +20,8 @@ struct contrastive_step {
   // Runs on every thread of a team; returns the loss on each.
   template <class C, class N>
   static typename C::real run(C& ctx, weights<N> w, gradients<N> g, std::span<const batch> parts) {
-    const index mark = ctx.memory.mark();
-    const index samples = samples_of(parts);
+    const isize mark = ctx.memory.mark();
+    const isize samples = samples_of(parts);
     ctx.sample_share = 1.0 / static_cast<double>(samples);
     features<N> f{}, df{};
     for (std::size_t m = 0; m < Model::size; ++m) {
@@ -53,9 +53,9 @@ struct contrastive_step {
     using type = decltype(type_for(std::make_index_sequence<Model::size>{}));
   };
 
-  static index samples_of(const batch& part) { return net<0>::rows(std::get<0>(part)).samples; }
-  static index samples_of(std::span<const batch> parts) {
-    index sum = 0;
+  static isize samples_of(const batch& part) { return net<0>::rows(std::get<0>(part)).samples; }
+  static isize samples_of(std::span<const batch> parts) {
+    isize sum = 0;
     for (const auto& part : parts) sum += samples_of(part);
     return sum;
   }
@@ -107,7 +107,7 @@ struct contrastive_step {
   static typename C::real one_pass(C& ctx, weights<N> w, gradients<N> g, const batch& part, features<N>& f,
                                    features<N>& df) {
     typename kept<N>::type saved;
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     forward(ctx, w, part, f, saved);
     const typename C::real loss = contrast(ctx, w, g, f, df);
     backward(ctx, w, part, df, saved, g);
@@ -117,7 +117,7 @@ struct contrastive_step {
   template <class C, class N>
   static typename C::real two_passes(C& ctx, weights<N> w, gradients<N> g, std::span<const batch> parts,
                                      features<N>& f, features<N>& df) {
-    index first = 0;
+    isize first = 0;
     for (const auto& part : parts) {
       features<N> slice = sliced(f, first, samples_of(part));
       embed_all(ctx, w, part, slice, std::make_index_sequence<Model::size>{});
@@ -128,7 +128,7 @@ struct contrastive_step {
     for (const auto& part : parts) {
       features<N> slice = sliced(f, first, samples_of(part)), d_slice = sliced(df, first, samples_of(part));
       typename kept<N>::type saved;
-      const index mark = ctx.memory.mark();
+      const isize mark = ctx.memory.mark();
       forward_again(ctx, w, part, slice, saved);
       synchronize(ctx);
       backward(ctx, w, part, d_slice, saved, g);
@@ -155,7 +155,7 @@ struct contrastive_step {
     }
   }
   template <class F>
-  static F sliced(const F& f, index first, index count) {
+  static F sliced(const F& f, isize first, isize count) {
     F out{};
     for (std::size_t m = 0; m < Model::size; ++m)
       if (f[m]) out[m] = f[m].slice(first, count);

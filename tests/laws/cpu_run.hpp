@@ -12,11 +12,11 @@ namespace motet::laws {
 // of `scratch_bytes`. The beginning of each is filled with a pattern that reads as NaN in every number type,
 // so that what was never written shows.
 template <class Body>
-void cpu_run(int threads, index bytes, index scratch_bytes, Body&& body, cpu::draw_key draws = {}) {
+void cpu_run(int threads, isize bytes, isize scratch_bytes, Body&& body, cpu::draw_key draws = {}) {
   cpu::team crew(threads);
-  const auto make = [](index size) {
-    buffer<std::byte> memory(std::max<index>(size, arena::alignment));
-    std::fill_n(memory.data(), std::min<index>(memory.size(), 1 << 18), std::byte{0xff});
+  const auto make = [](isize size) {
+    buffer<std::byte> memory(std::max<isize>(size, arena::alignment));
+    std::fill_n(memory.data(), std::min<isize>(memory.size(), 1 << 18), std::byte{0xff});
     return memory;
   };
   const buffer<std::byte> shared = make(bytes);
@@ -36,7 +36,7 @@ void cpu_run(int threads, index bytes, index scratch_bytes, Body&& body, cpu::dr
 }
 
 template <class Body>
-void cpu_run(int threads, index bytes, Body&& body, cpu::draw_key draws = {}) {
+void cpu_run(int threads, isize bytes, Body&& body, cpu::draw_key draws = {}) {
   cpu_run(threads, bytes, bytes, body, draws);
 }
 

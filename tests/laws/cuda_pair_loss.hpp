@@ -18,14 +18,14 @@ struct gpu_pair_trial {
   explicit gpu_pair_trial(const pair_problem& of) : problem(&of) {}
 
   template <class Loss>
-  gpu_pair_trial& run(const Loss& call, const pair_trial<double>& wanted, index gap = pair_trial<S>::gap,
+  gpu_pair_trial& run(const Loss& call, const pair_trial<double>& wanted, isize gap = pair_trial<S>::gap,
                       bool gradients = true) {
     constexpr double start = pair_trial<S>::start;
     const pair_problem& p = *problem;
     const auto spread = [&](const std::vector<double>& from) {
       grid<S> out(p.samples, p.width, gap);
-      for (index i = 0; i < p.samples; ++i)
-        for (index c = 0; c < p.width; ++c)
+      for (isize i = 0; i < p.samples; ++i)
+        for (isize c = 0; c < p.width; ++c)
           out.at(i, c) =
               static_cast<S>(from.empty() ? start : from[static_cast<std::size_t>(i * p.width + c)]);
       return out;
@@ -50,8 +50,8 @@ struct gpu_pair_trial {
     CHECK(laws::all_intact({got_a.gaps_intact(), got_b.gaps_intact()}));
     double size = 0.05;
     worst = {};
-    for (index i = 0; i < p.samples; ++i)
-      for (index c = 0; c < p.width; ++c)
+    for (isize i = 0; i < p.samples; ++i)
+      for (isize c = 0; c < p.width; ++c)
         for (const bool first : {true, false}) {
           const double want =
               gradients ? static_cast<double>((first ? wanted.da : wanted.db)[wanted.at(i, c)]) : start;
@@ -73,7 +73,7 @@ void compare_on_gpu(const pair_problem& p, const Loss& call, const Reference& re
   pair_trial<double> wanted(p);
   wanted.run(1, reference);
   gpu_pair_trial<S> first(p);
-  for (const index gap : {pair_trial<S>::gap, index{0}}) {
+  for (const isize gap : {pair_trial<S>::gap, isize{0}}) {
     gpu_pair_trial<S> t(p);
     t.run(call, wanted, gap);
     CHECK(off_by(t.loss, wanted.loss) <= tolerance * (1 + std::abs(wanted.loss)));

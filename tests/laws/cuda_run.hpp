@@ -24,12 +24,12 @@ inline cuda::engine& gpu() {
 // A context with arenas of so many bytes, which begin with a pattern that reads as NaN in every number type.
 class gpu_room {
  public:
-  gpu_room(index bytes, index scratch_bytes)
+  gpu_room(isize bytes, isize scratch_bytes)
       : memory_(at_least_one(bytes)), scratch_(at_least_one(scratch_bytes)) {
     for (const auto* each : {&memory_, &scratch_})
       cuda::check(
           cudaMemsetAsync(each->data(), 0xff,
-                          static_cast<std::size_t>(std::min<index>(each->size(), 1 << 24)), gpu().stream()),
+                          static_cast<std::size_t>(std::min<isize>(each->size(), 1 << 24)), gpu().stream()),
           "cudaMemsetAsync");
   }
   cuda::context context(cuda::draw_key draws = {}) const {
@@ -42,7 +42,7 @@ class gpu_room {
   }
 
  private:
-  static index at_least_one(index bytes) { return std::max<index>(bytes, arena::alignment); }
+  static isize at_least_one(isize bytes) { return std::max<isize>(bytes, arena::alignment); }
   cuda::buffer<std::byte> memory_, scratch_;
 };
 
@@ -72,15 +72,15 @@ cuda::profile gpu_run_foretold(Body&& body, cuda::draw_key draws = {}) {
 template <class T>
 class flat_on_gpu {
  public:
-  explicit flat_on_gpu(const std::vector<T>& from) : on_(static_cast<index>(from.size())) { put(from); }
+  explicit flat_on_gpu(const std::vector<T>& from) : on_(static_cast<isize>(from.size())) { put(from); }
   flat_on_gpu(std::initializer_list<T> from) : flat_on_gpu(std::vector<T>(from)) {}
   // Poisoned.
-  explicit flat_on_gpu(index count) : on_(count) {
+  explicit flat_on_gpu(isize count) : on_(count) {
     if (count > 0)
       cuda::check(cudaMemset(on_.data(), 0xff, static_cast<std::size_t>(count) * sizeof(T)), "cudaMemset");
   }
   T* data() const { return on_.data(); }
-  index size() const { return on_.size(); }
+  isize size() const { return on_.size(); }
   void put(const std::vector<T>& from) const {
     if (!from.empty())
       cuda::check(cudaMemcpy(on_.data(), from.data(), from.size() * sizeof(T), cudaMemcpyHostToDevice),
@@ -105,8 +105,8 @@ class on_gpu {
  public:
   explicit on_gpu(const grid<T>& from) : shape_(from), on_(from.data) {}
   // Poisoned rows.
-  on_gpu(index rows, index width, index stride) : on_gpu(poisoned(rows, width, stride)) {}
-  on_gpu(index rows, index width) : on_gpu(rows, width, width) {}
+  on_gpu(isize rows, isize width, isize stride) : on_gpu(poisoned(rows, width, stride)) {}
+  on_gpu(isize rows, isize width) : on_gpu(rows, width, width) {}
 
   matrix<T> all() const {
     return {shape_.rows == 0 ? nullptr : on_.data(), shape_.rows, shape_.width, shape_.stride};
@@ -120,10 +120,10 @@ class on_gpu {
   intact untouched() const { return back().gaps_intact(); }
 
  private:
-  static grid<T> poisoned(index rows, index width, index stride) {
+  static grid<T> poisoned(isize rows, isize width, isize stride) {
     grid<T> made(rows, width, stride - width);
-    for (index r = 0; r < rows; ++r)
-      for (index c = 0; c < width; ++c) made.at(r, c) = T(std::numeric_limits<float>::quiet_NaN());
+    for (isize r = 0; r < rows; ++r)
+      for (isize c = 0; c < width; ++c) made.at(r, c) = T(std::numeric_limits<float>::quiet_NaN());
     return made;
   }
   grid<T> shape_;

@@ -25,7 +25,7 @@ struct cut_layer {
   const microbatch_spread& is;
   tensor_cut cut;
   std::vector<parameter> list = layer::parameters_of<L>(), held;
-  std::vector<index> rows;  // of the batch
+  std::vector<isize> rows;  // of the batch
   reals w, g, x, dy, y, dx;
   double flops = 0;  // that the dry run of the last step counted
 
@@ -38,8 +38,8 @@ struct cut_layer {
     g.assign(w.size(), 0);
     each_held([&](std::size_t global, std::size_t here) { w[here] = given.w[global]; });
     const interval samples = share(whole.samples, seat.tensor, seat.tensor_member);
-    for (index s = samples.begin; s < samples.end; ++s)
-      for (index at = 0; at < is.cut.rows_of(whole.rows_of(s), seat.context_member); ++at)
+    for (isize s = samples.begin; s < samples.end; ++s)
+      for (isize at = 0; at < is.cut.rows_of(whole.rows_of(s), seat.context_member); ++at)
         rows.push_back(whole.begin(s) + is.cut.position(whole.rows_of(s), seat.context_member, at));
     each_number([&](std::size_t global, std::size_t) {
       x.push_back(given.x[global]);
@@ -53,7 +53,7 @@ struct cut_layer {
   void each_held(Move&& move) const {
     for (std::size_t p = 0; p < held.size(); ++p)
       for (const parameter_slice& slice : held[p].slices())
-        for (index i = 0; i < slice.size(); ++i)
+        for (isize i = 0; i < slice.size(); ++i)
           move(static_cast<std::size_t>(list[p].offset + slice.rows.begin * list[p].width + i),
                static_cast<std::size_t>(slice.offset + i));
   }
@@ -74,7 +74,7 @@ struct cut_layer {
       const sequences& seq = is.own;
       const view<const double, L::in> from(x.data(), seq.rows()), d(dy.data(), seq.rows());
       const view<double, L::in> to(y.data(), seq.rows()), d_from(dx.data(), seq.rows());
-      const index mark = ctx.memory.mark();
+      const isize mark = ctx.memory.mark();
       typename L::template saved<N> s;
       L::template reserve<N>(ctx, seq, s, cut);
       L::forward(ctx, weight, seq, from, to, s);
@@ -91,12 +91,12 @@ struct cut_layer {
     dry.costs = &costs;
     run(dry);
     flops = costs.flops();
-    index used = 0;
+    isize used = 0;
     cpu_run(threads, dry.memory.peak(), dry.scratch.peak(), [&](cpu::context& ctx) {
       run(ctx);
       if (ctx.thread == 0) used = ctx.memory.peak();
     });
-    return used == dry.memory.peak() && static_cast<index>(rows.size()) == is.own.rows();
+    return used == dry.memory.peak() && static_cast<isize>(rows.size()) == is.own.rows();
   }
 };
 

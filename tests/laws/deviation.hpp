@@ -20,7 +20,7 @@ struct deviation {
   double most = 0;  // a NaN counts as infinite
   double got = 0, wanted = 0;
   std::string place;               // of the worst element; empty for single numbers
-  index differ = 0, elements = 0;  // so many elements are not equal, however near
+  isize differ = 0, elements = 0;  // so many elements are not equal, however near
 
   operator double() const { return most; }
 
@@ -47,7 +47,7 @@ struct deviation {
   }
   // Some things may not be, however near the numbers are.
   void fail(const std::string& why) { most = INFINITY, got = wanted = 0, place = why; }
-  void fail(const std::string& why, index found, index expected) {
+  void fail(const std::string& why, isize found, isize expected) {
     most = INFINITY, got = static_cast<double>(found), wanted = static_cast<double>(expected), place = why;
   }
   // Another norm measures the same elements.
@@ -72,7 +72,7 @@ inline std::ostream& operator<<(std::ostream& to, const deviation& of) {
 }
 
 // The place of an element of a matrix, for add().
-inline auto in_matrix(index row, index column) {
+inline auto in_matrix(isize row, isize column) {
   return [row, column] { return "row " + std::to_string(row) + ", column " + std::to_string(column); };
 }
 
@@ -89,7 +89,7 @@ template <class A, class B>
 deviation off_by(const std::vector<A>& got, const std::vector<B>& wanted, bool relative = false) {
   deviation found;
   if (got.size() != wanted.size()) {
-    found.fail("the number of elements", static_cast<index>(got.size()), static_cast<index>(wanted.size()));
+    found.fail("the number of elements", static_cast<isize>(got.size()), static_cast<isize>(wanted.size()));
     return found;
   }
   for (std::size_t i = 0; i < got.size(); ++i) {

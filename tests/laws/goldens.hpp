@@ -34,13 +34,13 @@ class golden_file {
   }
   // The tensors `prefix` + name of every parameter, at their offsets; a tensor of the file without a
   // parameter is an error, and so is another shape.
-  reals flat(const std::vector<parameter>& list, index size, const std::string& prefix) const {
+  reals flat(const std::vector<parameter>& list, isize size, const std::string& prefix) const {
     reals out(static_cast<std::size_t>(size), 0.0);
     std::set<std::string> known;
     for (const parameter& p : list) {
       const stored_tensor& found = file_.at(prefix + p.name);
-      const std::vector<index> shape =
-          p.vector ? std::vector<index>{p.width} : std::vector<index>{p.rows, p.width};
+      const std::vector<isize> shape =
+          p.vector ? std::vector<isize>{p.width} : std::vector<isize>{p.rows, p.width};
       if (found.shape != shape)
         FAIL_CHECK(prefix << p.name << " is " << shape_text(found.shape) << ", wanted " << shape_text(shape));
       copy_elements(found, out.data() + p.offset);

@@ -19,17 +19,17 @@ namespace motet::laws {
 
 struct attention_case {
   attention_shape shape;
-  std::vector<index> queries, keys;  // rows of each sample
+  std::vector<isize> queries, keys;  // rows of each sample
   bool even = false;                 // all alike, given without offsets
 };
 
-inline std::vector<index> offsets_of(const std::vector<index>& rows) {
-  std::vector<index> offsets{0};
-  for (const index n : rows) offsets.push_back(offsets.back() + n);
+inline std::vector<isize> offsets_of(const std::vector<isize>& rows) {
+  std::vector<isize> offsets{0};
+  for (const isize n : rows) offsets.push_back(offsets.back() + n);
   return offsets;
 }
-inline index total_rows(const std::vector<index>& rows) {
-  return std::accumulate(rows.begin(), rows.end(), index{0});
+inline isize total_rows(const std::vector<isize>& rows) {
+  return std::accumulate(rows.begin(), rows.end(), isize{0});
 }
 
 template <class T>
@@ -42,8 +42,8 @@ struct attention_answer {
 template <class T>
 grid<double> widened(const grid<T>& x) {
   grid<double> out(x.rows, x.width);
-  for (index r = 0; r < x.rows; ++r)
-    for (index c = 0; c < x.width; ++c) out.at(r, c) = x(r, c);
+  for (isize r = 0; r < x.rows; ++r)
+    for (isize c = 0; c < x.width; ++c) out.at(r, c) = x(r, c);
   return out;
 }
 
@@ -56,12 +56,12 @@ enum class attention_layout {
 
 template <class T>
 void check_attention(const attention_case& p, attention_layout how, double allowed, double size = 1,
-                     index gap = 3) {
+                     isize gap = 3) {
   const auto& s = p.shape;
-  const index q_rows = total_rows(p.queries), k_rows = total_rows(p.keys), q_width = s.heads * s.head_width,
+  const isize q_rows = total_rows(p.queries), k_rows = total_rows(p.keys), q_width = s.heads * s.head_width,
               k_width = s.kv_heads * s.head_width;
   const auto q_at = offsets_of(p.queries), k_at = offsets_of(p.keys);
-  const auto samples = static_cast<index>(p.keys.size());
+  const auto samples = static_cast<isize>(p.keys.size());
   const sequences q_seq =
       p.even ? sequences{samples, p.queries[0], nullptr} : sequences{samples, 1, q_at.data()};
   const sequences kv_seq =
@@ -83,10 +83,10 @@ void check_attention(const attention_case& p, attention_layout how, double allow
   }
 
   // One matrix of queries | keys | values; where rows differ, the shorter part has unused rows.
-  const index all_rows = std::max(q_rows, k_rows), all_width = q_width + 2 * k_width;
+  const isize all_rows = std::max(q_rows, k_rows), all_width = q_width + 2 * k_width;
   grid<T> all(all_rows, all_width, how == attention_layout::apart ? 0 : 8);
-  for (index r = 0; r < all_rows; ++r)
-    for (index c = 0; c < all_width; ++c)
+  for (isize r = 0; r < all_rows; ++r)
+    for (isize c = 0; c < all_width; ++c)
       all.at(r, c) =
           c < q_width
               ? (r < q_rows ? q.at(r, c) : T(0))
@@ -117,9 +117,9 @@ void check_attention(const attention_case& p, attention_layout how, double allow
   grid<T> found_q = dq.back(), found_k = dk.back(), found_v = dv.back();
   if (how != attention_layout::apart) {
     const grid<T> found = (how == attention_layout::over ? packed : d_packed).back();
-    const auto take = [&](grid<T>& to, index first) {
-      for (index r = 0; r < to.rows; ++r)
-        for (index c = 0; c < to.width; ++c) to.at(r, c) = found.at(r, first + c);
+    const auto take = [&](grid<T>& to, isize first) {
+      for (isize r = 0; r < to.rows; ++r)
+        for (isize c = 0; c < to.width; ++c) to.at(r, c) = found.at(r, first + c);
     };
     take(found_q, 0), take(found_k, q_width), take(found_v, q_width + k_width);
   }

@@ -13,9 +13,9 @@ template <class Body>
 void each_gpu_batch(Body&& body) {
   for (const sequences& even : {sequences{0, 5, nullptr}, sequences{1, 1, nullptr}, sequences{5, 4, nullptr}})
     body(even);
-  const std::vector<std::vector<index>> ragged{{0, 0, 7}, {0, 1, 2, 3, 9, 14, 14, 14, 20, 23}};
+  const std::vector<std::vector<isize>> ragged{{0, 0, 7}, {0, 1, 2, 3, 9, 14, 14, 14, 20, 23}};
   for (const auto& offsets : ragged)
-    body(sequences{static_cast<index>(offsets.size()) - 1, 1, offsets.data()});
+    body(sequences{static_cast<isize>(offsets.size()) - 1, 1, offsets.data()});
 }
 
 }  // namespace motet::laws

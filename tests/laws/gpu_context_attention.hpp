@@ -19,7 +19,7 @@ deviation gpu_context_attention_error(const attention_problem<T, Master>& p, con
   const std::string thrown = run_gpu_shards(
       how.tensor, how.context, how.balanced, p.whole,
       [&](cuda::engine& on, microbatch_spread& is, const spread_seat&) {
-        const index part = is.context.member(), gap = is.context.size() % 2 == 0 ? 16 : 3;
+        const isize part = is.context.member(), gap = is.context.size() % 2 == 0 ? 16 : 3;
         const on_gpu<T> qkv(rows_of_part(p.qkv, is, part, gap)), dy(rows_of_part(p.dy, is, part)),
             y(is.part.rows(), p.query(), p.query() + gap);
         const on_gpu<Master> lse(is.part.rows(), p.shape.heads);

@@ -27,12 +27,12 @@ whole_outcome run_on_gpu_ranks(const sequences& whole, way how, std::int32_t mem
             members > 1 ? tensor_cut{members, static_cast<std::int32_t>(at.tensor_member)} : tensor_cut{};
         const interval samples = share(whole.samples, members, at.tensor_member);
         const auto held = layer::parameters_of<L>({}, cut);
-        const index size = layer::size<L>(cut), first = whole.begin(samples.begin), rows = is.own.rows();
+        const isize size = layer::size<L>(cut), first = whole.begin(samples.begin), rows = is.own.rows();
         const auto w = [&] {
           const std::lock_guard lock(mutex);  // doctest counts
           return held_part<master>(all, flat, held, size);
         }();
-        const auto some = [&](const std::vector<stream>& from, index width) {
+        const auto some = [&](const std::vector<stream>& from, isize width) {
           return std::vector<stream>(from.begin() + first * width, from.begin() + (first + rows) * width);
         };
         const flat_on_gpu<master> w_there(w), g_there(std::vector<master>(w.size(), master(0)));
@@ -44,7 +44,7 @@ whole_outcome run_on_gpu_ranks(const sequences& whole, way how, std::int32_t mem
           const view<stream, L::in> from(x_there.data(), rows), d_from(dx_there.data(), rows);
           const view<stream, L::out> to(y_there.data(), rows), d_to(dy_there.data(), rows);
           layer::infer<L>(ctx, weight, is.own, from, view<stream, L::out>(inferred_there.data(), rows));
-          const index mark = ctx.memory.mark();
+          const isize mark = ctx.memory.mark();
           typename L::template saved<N> s;
           layer::reserve<L, N>(ctx, is.own, s, cut);
           L::forward(ctx, weight, is.own, from, to, s);
@@ -56,7 +56,7 @@ whole_outcome run_on_gpu_ranks(const sequences& whole, way how, std::int32_t mem
           }
           release(ctx, mark);
         });
-        const auto back = [&](std::vector<stream>& to, const flat_on_gpu<stream>& from, index width) {
+        const auto back = [&](std::vector<stream>& to, const flat_on_gpu<stream>& from, isize width) {
           const auto found = from.back();
           std::copy(found.begin(), found.end(), to.begin() + first * width);
         };

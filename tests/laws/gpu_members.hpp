@@ -22,7 +22,7 @@ class gpu_board {
   struct stopped {};
   struct post {
     const std::byte* from = nullptr;
-    std::vector<index> counts;  // of what it sends
+    std::vector<isize> counts;  // of what it sends
   };
 
   explicit gpu_board(std::int32_t members) : posts(static_cast<std::size_t>(members)) {}
@@ -63,14 +63,14 @@ class gpu_group {
   bool test(ticket) { return true; }
   void wait(ticket) {}
 
-  ticket all_gather(const std::byte* own, std::byte* all, std::span<const index> bytes) {
+  ticket all_gather(const std::byte* own, std::byte* all, std::span<const isize> bytes) {
     post(own, bytes);
     for (std::size_t m = 0, at = 0; m < bytes.size(); at += static_cast<std::size_t>(bytes[m]), ++m)
       copy(all + at, board_.posts[m].from, bytes[m]);
     return leave();
   }
-  ticket all_to_all(const std::byte* from, std::span<const index> from_bytes, std::byte* to,
-                    std::span<const index> to_bytes) {
+  ticket all_to_all(const std::byte* from, std::span<const isize> from_bytes, std::byte* to,
+                    std::span<const isize> to_bytes) {
     post(from, from_bytes);
     for (std::size_t m = 0, at = 0; m < to_bytes.size(); at += static_cast<std::size_t>(to_bytes[m]), ++m) {
       const auto& theirs = board_.posts[m];
@@ -80,8 +80,8 @@ class gpu_group {
     return leave();
   }
   template <class T>
-  ticket all_reduce_sum(T* numbers, index count) {
-    const index counts[] = {count};
+  ticket all_reduce_sum(T* numbers, isize count) {
+    const isize counts[] = {count};
     post(reinterpret_cast<const std::byte*>(numbers), counts);
     const auto sums = sum<T>(0, count);
     board_.meet();
@@ -89,13 +89,13 @@ class gpu_group {
     return leave();
   }
   template <class T>
-  ticket reduce_scatter_sum(const T* from, T* to, std::span<const index> counts) {
+  ticket reduce_scatter_sum(const T* from, T* to, std::span<const isize> counts) {
     post(reinterpret_cast<const std::byte*>(from), counts);
     put(to, sum<T>(before(counts, member_), counts[static_cast<std::size_t>(member_)]));
     return leave();
   }
-  ticket broadcast(std::byte* data, index bytes, std::int32_t root) {
-    const index counts[] = {bytes};
+  ticket broadcast(std::byte* data, isize bytes, std::int32_t root) {
+    const isize counts[] = {bytes};
     post(data, counts);
     if (root != member_) copy(data, board_.posts[static_cast<std::size_t>(root)].from, bytes);
     return leave();
@@ -106,15 +106,15 @@ class gpu_group {
   }
 
  private:
-  static index before(std::span<const index> counts, std::int32_t member) {
-    index sum = 0;
+  static isize before(std::span<const isize> counts, std::int32_t member) {
+    isize sum = 0;
     for (std::int32_t m = 0; m < member; ++m) sum += counts[static_cast<std::size_t>(m)];
     return sum;
   }
   static void agree(bool same) {
     if (!same) fail(group_disagrees, "sizes differ");
   }
-  void post(const std::byte* from, std::span<const index> counts) {
+  void post(const std::byte* from, std::span<const isize> counts) {
     on_.finish();
     board_.posts[static_cast<std::size_t>(member_)] = {from, {counts.begin(), counts.end()}};
     board_.meet();
@@ -124,20 +124,20 @@ class gpu_group {
     board_.meet();
     return 0;
   }
-  void copy(void* to, const void* from, index bytes) {
+  void copy(void* to, const void* from, isize bytes) {
     if (bytes > 0 && to != from)
       cuda::check(
           cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, on_.stream()),
           "cudaMemcpyAsync");
   }
   template <class T>
-  std::vector<T> sum(index first, index count) {
+  std::vector<T> sum(isize first, isize count) {
     using number = std::conditional_t<sizeof(T) == 8, double, float>;
     std::vector<number> sums(static_cast<std::size_t>(count), number(0));
     std::vector<T> theirs(sums.size());
     for (const auto& each : board_.posts) {
       if (count == 0) break;
-      cuda::check(cudaMemcpy(theirs.data(), each.from + first * static_cast<index>(sizeof(T)),
+      cuda::check(cudaMemcpy(theirs.data(), each.from + first * static_cast<isize>(sizeof(T)),
                              theirs.size() * sizeof(T), cudaMemcpyDeviceToHost),
                   "cudaMemcpy");
       for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += static_cast<number>(theirs[i]);
@@ -182,11 +182,11 @@ void gpu_run_foretold_on(cuda::engine& on, const microbatch_spread& is, Body&& b
 // Runs body(engine, spread, place) for each of tensor x context ranks that share the microbatch `whole`. What
 // one throws stops the others, and its text is the result.
 template <class Body>
-std::string run_gpu_shards(index tensor, index context, bool balanced, const sequences& whole, Body&& body) {
+std::string run_gpu_shards(isize tensor, isize context, bool balanced, const sequences& whole, Body&& body) {
   std::vector<std::unique_ptr<gpu_board>> of_tensor, of_context;
-  for (index c = 0; c < context; ++c)
+  for (isize c = 0; c < context; ++c)
     of_tensor.push_back(std::make_unique<gpu_board>(static_cast<std::int32_t>(tensor)));
-  for (index t = 0; t < tensor; ++t)
+  for (isize t = 0; t < tensor; ++t)
     of_context.push_back(std::make_unique<gpu_board>(static_cast<std::int32_t>(context)));
   std::mutex mutex;
   std::string first;
@@ -197,7 +197,7 @@ std::string run_gpu_shards(index tensor, index context, bool balanced, const seq
       for (auto& each : *boards) each->stop();
   };
   std::vector<std::thread> threads;
-  for (index rank = 0; rank < tensor * context; ++rank)
+  for (isize rank = 0; rank < tensor * context; ++rank)
     threads.emplace_back([&, t = rank % tensor, c = rank / tensor] {
       try {
         cuda::engine on;

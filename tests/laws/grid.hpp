@@ -19,11 +19,11 @@ namespace motet::laws {
 template <class T>
 struct grid {
   static constexpr float mark = -77.0f;
-  index rows = 0, width = 0, stride = 0;
+  isize rows = 0, width = 0, stride = 0;
   std::vector<T> data;
 
   grid() = default;
-  grid(index row_count, index columns, index gap = 0)
+  grid(isize row_count, isize columns, isize gap = 0)
       : rows(row_count),
         width(columns),
         stride(columns + gap),
@@ -32,27 +32,27 @@ struct grid {
   // Draws numbers evenly spread in [-scale, scale], plus shift.
   grid& random(std::uint64_t seed, double scale = 1, double shift = 0) {
     const random_stream draw(seed, "grid");
-    for (index r = 0; r < rows; ++r)
-      for (index c = 0; c < width; ++c)
+    for (isize r = 0; r < rows; ++r)
+      for (isize c = 0; c < width; ++c)
         at(r, c) = T(static_cast<float>(
             (2.0 * static_cast<double>(draw.uniform(static_cast<std::uint64_t>(r * width + c))) - 1) * scale +
             shift));
     return *this;
   }
   grid& fill(double value) {
-    for (index r = 0; r < rows; ++r)
-      for (index c = 0; c < width; ++c) at(r, c) = T(static_cast<float>(value));
+    for (isize r = 0; r < rows; ++r)
+      for (isize c = 0; c < width; ++c) at(r, c) = T(static_cast<float>(value));
     return *this;
   }
-  T& at(index r, index c) { return data[static_cast<std::size_t>(r * stride + c)]; }
-  const T& at(index r, index c) const { return data[static_cast<std::size_t>(r * stride + c)]; }
-  double operator()(index r, index c) const { return static_cast<double>(at(r, c)); }
+  T& at(isize r, isize c) { return data[static_cast<std::size_t>(r * stride + c)]; }
+  const T& at(isize r, isize c) const { return data[static_cast<std::size_t>(r * stride + c)]; }
+  double operator()(isize r, isize c) const { return static_cast<double>(at(r, c)); }
   matrix<T> view() { return {data.data(), rows, width, stride}; }
   matrix<const T> view() const { return {data.data(), rows, width, stride}; }
 
   // Says whether everything outside the rows still holds the mark.
   intact gaps_intact() const {
-    for (index i = 0; i < static_cast<index>(data.size()); ++i)
+    for (isize i = 0; i < static_cast<isize>(data.size()); ++i)
       if (const auto found = static_cast<float>(data[static_cast<std::size_t>(i)]);
           (stride == 0 || i / stride >= rows || i % stride >= width) && found != mark)
         return {false, std::to_string(found) + " at " + std::to_string(i) + ", outside of " +
@@ -69,8 +69,8 @@ deviation distance(const grid<A>& got, const grid<B>& want) {
   if (got.rows != want.rows) found.fail("the number of rows", got.rows, want.rows);
   else if (got.width != want.width) found.fail("the width", got.width, want.width);
   else
-    for (index r = 0; r < got.rows; ++r)
-      for (index c = 0; c < got.width; ++c)
+    for (isize r = 0; r < got.rows; ++r)
+      for (isize c = 0; c < got.width; ++c)
         found.add(std::abs(got(r, c) - want(r, c)) / (1 + std::abs(want(r, c))), got(r, c), want(r, c),
                   in_matrix(r, c));
   return found;

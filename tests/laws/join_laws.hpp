@@ -34,7 +34,7 @@ using model_of = typename model_of_ears<Loss, Frozen...>::type;
 
 // One that a user might write: the square of each product, times a learned number.
 struct squared_products {
-  static constexpr index parameter_size = parameter_space(1);
+  static constexpr isize parameter_size = parameter_space(1);
   static void parameters(parameter_list& list) { list.vector("scale", 1, {fill::constant, 0.5f}); }
   static constexpr bool tells = false;
 
@@ -45,14 +45,14 @@ struct squared_products {
     double loss = 0;
     const double each = share / static_cast<double>(of.samples);
     for (const auto& piece : of.columns)
-      for (index i = 0; i < of.rows.rows; ++i)
-        for (index j = 0; j < piece.rows; ++j) {
+      for (isize i = 0; i < of.rows.rows; ++i)
+        for (isize j = 0; j < piece.rows; ++j) {
           double product = 0;
-          for (index c = 0; c < piece.width; ++c)
+          for (isize c = 0; c < piece.width; ++c)
             product += static_cast<double>(of.rows.row(i)[c] * piece.row(j)[c]);
           loss += each * *w * product * product;
           if (g != nullptr) *g += static_cast<M>(each * product * product);
-          for (index c = 0; d_rows && c < piece.width; ++c)
+          for (isize c = 0; d_rows && c < piece.width; ++c)
             d_rows.row(i)[c] += static_cast<S>(2 * each * *w * product) * piece.row(j)[c];
         }
     return loss;
@@ -106,7 +106,7 @@ inline program program_of(const std::vector<join_seat>& seats, std::span<const b
 
 // Module k ends on these ranks, twice where a rank comes twice; microbatches are intervals of any size, in
 // any order.
-inline std::vector<join_seat> drawn(const std::vector<std::vector<int>>& ranks, index samples,
+inline std::vector<join_seat> drawn(const std::vector<std::vector<int>>& ranks, isize samples,
                                     std::uint64_t seed) {
   std::vector<join_seat> seats;
   std::uint64_t number = 0;
@@ -115,16 +115,16 @@ inline std::vector<join_seat> drawn(const std::vector<std::vector<int>>& ranks, 
     return static_cast<std::size_t>(draw.below(number++, static_cast<std::uint32_t>(bound)));
   };
   for (std::size_t k = 0; k < ranks.size(); ++k) {
-    std::vector<index> cuts{0, samples};
+    std::vector<isize> cuts{0, samples};
     const std::size_t microbatches = 1 + below(3), all = microbatches * ranks[k].size();
     while (cuts.size() < all + 1)
-      cuts.push_back(static_cast<index>(below(static_cast<std::size_t>(samples) + 1)));
+      cuts.push_back(static_cast<isize>(below(static_cast<std::size_t>(samples) + 1)));
     std::sort(cuts.begin(), cuts.end());
     std::vector<std::size_t> order(all);
     for (std::size_t i = 0; i < all; ++i) order[i] = i;
     for (std::size_t i = all; i > 1; --i) std::swap(order[i - 1], order[below(i)]);
     for (std::size_t r = 0; r < ranks[k].size(); ++r) {
-      join_seat seat{ranks[k][r], static_cast<index>(k), 0, {}};
+      join_seat seat{ranks[k][r], static_cast<isize>(k), 0, {}};
       for (std::size_t m = 0; m < microbatches; ++m) {
         const std::size_t which = order[r * microbatches + m];
         seat.samples.push_back({cuts[which], cuts[which + 1]});
@@ -144,10 +144,10 @@ template <class Model, class Numbers>
 struct join_problem {
   using stream = typename Numbers::stream;
   using master = typename Numbers::master;
-  static constexpr index size = Model::loss::parameter_size, width = Model::embedding;
+  static constexpr isize size = Model::loss::parameter_size, width = Model::embedding;
 
   std::vector<join_seat> seats;
-  index samples, groups;
+  isize samples, groups;
   score_sheet sheet;
   join_layout layout;
   meeting_members members;
@@ -156,7 +156,7 @@ struct join_problem {
   double loss = 0;
   std::vector<master> d_numbers;
 
-  join_problem(std::vector<join_seat> of, int ranks, index in_group, index group_count)
+  join_problem(std::vector<join_seat> of, int ranks, isize in_group, isize group_count)
       : seats(numbered(std::move(of))),
         samples(in_group),
         groups(group_count),
@@ -186,7 +186,7 @@ struct join_problem {
     cpu::device device(1);
     const auto run = [&](auto& ctx) {
       loss = 0;
-      for (index g = 0; g < groups; ++g)
+      for (isize g = 0; g < groups; ++g)
         for (std::size_t i = 0; i < Model::size; ++i)
           for (std::size_t j = i + 1; j < Model::size; ++j) {
             const auto rows = [&](std::vector<stream>& of) {
@@ -212,9 +212,9 @@ struct join_problem {
   template <class Visit>
   void each_part(std::int32_t rank, Visit visit) const {
     for (const join_seat& seat : seats)
-      for (index g = 0; g < groups && seat.rank == rank; ++g)
+      for (isize g = 0; g < groups && seat.rank == rank; ++g)
         for (std::size_t m = 0; m < seat.samples.size(); ++m)
-          visit(seat, g, static_cast<index>(m), (g * samples + seat.samples[m].begin) * width);
+          visit(seat, g, static_cast<isize>(m), (g * samples + seat.samples[m].begin) * width);
   }
 
  private:
@@ -259,7 +259,7 @@ class join_rank {
     if (!point_) return;
     if (point_->is_owner()) std::copy(of_.numbers.begin(), of_.numbers.end(), point_->weights());
     point_->begin_step();
-    of_.each_part(rank_, [&](const join_seat& seat, index g, index m, index from) {
+    of_.each_part(rank_, [&](const join_seat& seat, isize g, isize m, isize from) {
       const auto k = static_cast<std::size_t>(seat.module);
       const auto to = point_->features_of(k, seat.voice, g, m);
       demand(to.rows == seat.samples[static_cast<std::size_t>(m)].size(),
@@ -274,13 +274,13 @@ class join_rank {
     }
     loss = *point_->loss();
     for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<double>(point_->gradients()[i]);
-    of_.each_part(rank_, [&](const join_seat& seat, index g, index m, index from) {
+    of_.each_part(rank_, [&](const join_seat& seat, isize g, isize m, isize from) {
       const auto k = static_cast<std::size_t>(seat.module);
       if (Model::frozen[k]) return;
       double most = 0;
       for (const auto each : of_.gradients[k]) most = std::max(most, std::abs(static_cast<double>(each)));
       const auto got = point_->gradients_of(k, seat.voice, g, m);
-      for (index i = 0; i < got.rows * got.width; ++i)
+      for (isize i = 0; i < got.rows * got.width; ++i)
         worst.add(std::abs(static_cast<double>(got.data[i] -
                                                of_.gradients[k][static_cast<std::size_t>(from + i)])) /
                       most,

@@ -41,7 +41,7 @@ inline reals in_bf16(const reals& from) { return widened(narrowed<bf16>(from)); 
 
 struct outcome {
   reals y, dx, g;
-  index foretold = 0, used = 0;  // peaks of the arena, in the dry run and in the real one
+  isize foretold = 0, used = 0;  // peaks of the arena, in the dry run and in the real one
 };
 
 // Runs a subject on numbers N, in exactly the memory that a dry run asks for. `g` is what the gradient holds
@@ -129,10 +129,10 @@ template <class Subject>
 void check_laws(const Subject& subject, const law_settings& settings = {}) {
   using L = typename Subject::layer_type;
   const std::vector<parameter> list = parameters_of_subject<L>();
-  const index size = L::parameter_size;
+  const isize size = L::parameter_size;
 
   // The list and the memory agree: in order, apart, inside.
-  index next = 0;
+  isize next = 0;
   for (const parameter& p : list) {
     INFO(p.name);
     CHECK_EQ(p.offset, next);
@@ -207,10 +207,10 @@ void check_laws(const Subject& subject, const law_settings& settings = {}) {
 // Batches that every layer must handle: none, one row, odd numbers, ragged with samples that have no rows.
 template <class L, bool Pools = false>
 void check_layer(const law_settings& settings = {}) {
-  static const std::vector<std::vector<index>> ragged{{0, 3, 3, 4, 11, 11}, {0, 0, 7}};
+  static const std::vector<std::vector<isize>> ragged{{0, 3, 3, 4, 11, 11}, {0, 0, 7}};
   std::vector<sequences> batches{{0, 5, nullptr}, {1, 1, nullptr}, {3, 5, nullptr}, {2, 9, nullptr}};
   for (const auto& offsets : ragged)
-    batches.push_back({static_cast<index>(offsets.size()) - 1, 1, offsets.data()});
+    batches.push_back({static_cast<isize>(offsets.size()) - 1, 1, offsets.data()});
   for (const sequences& seq : batches) {
     INFO("samples " << seq.samples << ", rows " << seq.rows() << std::string(seq.offsets ? ", ragged" : ""));
     check_laws(layer_subject<L>{seq, Pools ? seq.pooled() : seq}, settings);
@@ -221,8 +221,8 @@ void check_layer(const law_settings& settings = {}) {
 // is left, every sample has one.
 template <class A, class B, bool Pools = false>
 void check_equal_layers(double tolerance = 1e-12) {
-  static const std::vector<index> with_empty{0, 3, 3, 4, 11, 11}, without_empty{0, 3, 4, 5, 12, 14};
-  const std::vector<index>& offsets = Pools ? without_empty : with_empty;
+  static const std::vector<isize> with_empty{0, 3, 3, 4, 11, 11}, without_empty{0, 3, 4, 5, 12, 14};
+  const std::vector<isize>& offsets = Pools ? without_empty : with_empty;
   REQUIRE_EQ(A::parameter_size, B::parameter_size);
   const auto names_a = layer::parameters_of<A>(), names_b = layer::parameters_of<B>();
   REQUIRE_EQ(names_a.size(), names_b.size());
@@ -250,7 +250,7 @@ void check_equal_layers(double tolerance = 1e-12) {
 struct picture_batch {
   std::vector<float> pixels;
   pictures input;
-  picture_batch(index samples, index channels, index side)
+  picture_batch(isize samples, isize channels, isize side)
       : pixels(static_cast<std::size_t>(samples * channels * side * side)) {
     const random_stream draw(23, "pixels");
     for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<float>(draw.normal(i));
@@ -260,7 +260,7 @@ struct picture_batch {
 struct sound_batch {
   std::vector<float> features;
   sounds input;
-  sound_batch(index samples, const frame_config& of)
+  sound_batch(isize samples, const frame_config& of)
       : features(static_cast<std::size_t>(samples * of.frames * of.bins)) {
     const random_stream draw(31, "features");
     for (std::size_t i = 0; i < features.size(); ++i) features[i] = static_cast<float>(draw.normal(i));
@@ -269,14 +269,14 @@ struct sound_batch {
 };
 struct token_batch {
   std::vector<std::int32_t> ids;
-  std::vector<index> offsets;
+  std::vector<isize> offsets;
   tokens input;
-  token_batch(std::vector<index> starts, index vocabulary) : offsets(std::move(starts)) {
+  token_batch(std::vector<isize> starts, isize vocabulary) : offsets(std::move(starts)) {
     const random_stream draw(29, "ids");
-    for (index i = 0; i < offsets.back(); ++i)
+    for (isize i = 0; i < offsets.back(); ++i)
       ids.push_back(static_cast<std::int32_t>(
           draw.below(static_cast<std::uint64_t>(i), static_cast<std::uint32_t>(vocabulary))));
-    input = {ids.data(), {static_cast<index>(offsets.size()) - 1, 1, offsets.data()}};
+    input = {ids.data(), {static_cast<isize>(offsets.size()) - 1, 1, offsets.data()}};
   }
   token_batch(const token_batch&) = delete;
   token_batch& operator=(const token_batch&) = delete;

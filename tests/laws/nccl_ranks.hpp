@@ -57,7 +57,7 @@ void run_nccl_ranks(std::int32_t ranks, Body&& body, double seconds = 60) {
 class gpu_bytes {
  public:
   explicit gpu_bytes(const std::vector<std::byte>& from)
-      : memory_(std::max<index>(static_cast<index>(from.size()), 1)), size_(from.size()) {
+      : memory_(std::max<isize>(static_cast<isize>(from.size()), 1)), size_(from.size()) {
     if (size_ > 0)
       cuda::check(cudaMemcpy(memory_.data(), from.data(), size_, cudaMemcpyHostToDevice), "cudaMemcpy");
   }

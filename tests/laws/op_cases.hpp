@@ -16,7 +16,7 @@ namespace motet::laws {
 // rows, more threads than samples; body(threads, sequences) with every set of kernels.
 template <class Body>
 void each_batch(Body&& body) {
-  const std::vector<std::vector<index>> ragged{
+  const std::vector<std::vector<isize>> ragged{
       {0, 3, 3, 4, 11, 11}, {0, 0, 7}, {0, 1, 2, 3, 9, 14, 14, 14, 20, 23}};
   with_each_kernel([&] {
     for (int threads = 1; threads <= 3; ++threads) {
@@ -24,7 +24,7 @@ void each_batch(Body&& body) {
                                     sequences{5, 4, nullptr}, sequences{2, 9, nullptr}})
         body(threads, even);
       for (const auto& offsets : ragged)
-        body(threads, sequences{static_cast<index>(offsets.size()) - 1, 1, offsets.data()});
+        body(threads, sequences{static_cast<isize>(offsets.size()) - 1, 1, offsets.data()});
     }
   });
 }
@@ -35,8 +35,8 @@ template <class Loss>
 double gradient_error(grid<double>& x, const grid<double>& dx, Loss&& loss) {
   constexpr double step = 1e-5;
   double worst = 0;
-  for (index r = 0; r < x.rows; ++r)
-    for (index c = 0; c < x.width; ++c) {
+  for (isize r = 0; r < x.rows; ++r)
+    for (isize c = 0; c < x.width; ++c) {
       double& at = x.at(r, c);
       const double here = at;
       at = here + step;
@@ -54,8 +54,8 @@ double gradient_error(grid<double>& x, const grid<double>& dx, Loss&& loss) {
 // This is the loss sum(y * weights), with the gradient `weights` on y.
 inline double weighted_sum(const grid<double>& y, const grid<double>& weights) {
   double sum = 0;
-  for (index r = 0; r < y.rows; ++r)
-    for (index c = 0; c < y.width; ++c) sum += y(r, c) * weights(r, c);
+  for (isize r = 0; r < y.rows; ++r)
+    for (isize c = 0; c < y.width; ++c) sum += y(r, c) * weights(r, c);
   return sum;
 }
 

@@ -12,14 +12,14 @@ namespace motet::laws {
 // Random pictures, random boxes in them, and what the loader makes of them: planes of floats, and the same
 // packed.
 struct packed_shots {
-  index side;
+  isize side;
   std::vector<std::uint8_t> bytes;
   std::vector<packed_picture> each;
   grid<float> planes;
   resampler::colours colours;
 
-  packed_shots(index model_side, std::vector<crop_box> boxes, std::uint64_t seed)
-      : side(model_side), planes(static_cast<index>(boxes.size()), 3 * model_side * model_side) {
+  packed_shots(isize model_side, std::vector<crop_box> boxes, std::uint64_t seed)
+      : side(model_side), planes(static_cast<isize>(boxes.size()), 3 * model_side * model_side) {
     const random_stream draw(seed, "shots");
     for (int c = 0; c < 3; ++c) {
       colours.mean[c] = 0.4f + 0.05f * static_cast<float>(c);
@@ -31,13 +31,13 @@ struct packed_shots {
     for (std::size_t s = 0; s < boxes.size(); ++s) {
       crop_box& box = boxes[s];
       bitmap shot{box.width + 3, box.height + 2, {}};
-      box.x = static_cast<index>(s) % 4;
-      box.y = static_cast<index>(s) % 3;
+      box.x = static_cast<isize>(s) % 4;
+      box.y = static_cast<isize>(s) % 3;
       shot.pixels.resize(static_cast<std::size_t>(shot.width * shot.height * 3));
       for (std::uint8_t& value : shot.pixels) value = static_cast<std::uint8_t>(draw.below(drawn++, 256));
-      resize(shot, box, side, colours, planes.view().row(static_cast<index>(s)));
+      resize(shot, box, side, colours, planes.view().row(static_cast<isize>(s)));
       packed_picture made{static_cast<std::int64_t>(bytes.size()), 0, 0, 0, 0};
-      const index size = pack_picture(shot, box, side, colours, resize, room.data(), made);
+      const isize size = pack_picture(shot, box, side, colours, resize, room.data(), made);
       bytes.insert(bytes.end(), room.begin(), room.begin() + size);
       each.push_back(made);
     }
@@ -52,7 +52,7 @@ struct packed_shots {
 
   // Smaller and larger than the model's picture, of the same size, long and narrow, too large to stay as they
   // are; some mirrored.
-  static std::vector<crop_box> boxes(index side) {
+  static std::vector<crop_box> boxes(isize side) {
     return {{0, 0, side, side, false},
             {0, 0, side + 1, side - 1, true},
             {0, 0, 2 * side - 1, 2 * side, false},

@@ -17,11 +17,11 @@
 namespace motet::laws {
 
 struct pair_problem {
-  index samples, width;
+  isize samples, width;
   double log_scale, share, bias = -1.5;
   std::vector<double> a, b;  // (samples, width), rows of length one
 
-  pair_problem(index sample_count, index columns, double log_of_scale, double share_of_loss)
+  pair_problem(isize sample_count, isize columns, double log_of_scale, double share_of_loss)
       : samples(sample_count), width(columns), log_scale(log_of_scale), share(share_of_loss) {
     draw(a, 1);
     draw(b, 2);
@@ -29,9 +29,9 @@ struct pair_problem {
     for (std::size_t i = 0; i < a.size(); ++i)
       b[i] = static_cast<double>(static_cast<float>(0.6 * a[i] + 0.8 * b[i]));
   }
-  double product(index i, index j) const {
+  double product(isize i, isize j) const {
     double sum = 0;
-    for (index c = 0; c < width; ++c)
+    for (isize c = 0; c < width; ++c)
       sum += a[static_cast<std::size_t>(i * width + c)] * b[static_cast<std::size_t>(j * width + c)];
     return sum;
   }
@@ -39,13 +39,13 @@ struct pair_problem {
  private:
   void draw(std::vector<double>& rows, std::uint64_t name) const {
     const random_stream numbers(3, name);
-    for (index i = 0; i < samples; ++i) {
+    for (isize i = 0; i < samples; ++i) {
       double square = 0;
-      for (index c = 0; c < width; ++c) {
+      for (isize c = 0; c < width; ++c) {
         rows.push_back(numbers.normal(static_cast<std::uint64_t>(i * width + c)));
         square += rows.back() * rows.back();
       }
-      for (index c = 0; c < width; ++c) {
+      for (isize c = 0; c < width; ++c) {
         double& x = rows[static_cast<std::size_t>(i * width + c)];
         // the same number in float and in double
         x = static_cast<double>(static_cast<float>(x / std::sqrt(square)));
@@ -66,8 +66,8 @@ struct pair_answer {
 
   explicit pair_answer(const pair_problem& p) : da(p.a.size()), db(p.b.size()) {}
   // The gradient of the loss by the product of rows i and j.
-  void add(const pair_problem& p, index i, index j, double slope) {
-    for (index c = 0; c < p.width; ++c) {
+  void add(const pair_problem& p, isize i, isize j, double slope) {
+    for (isize c = 0; c < p.width; ++c) {
       const auto at = static_cast<std::size_t>(i * p.width + c),
                  bt = static_cast<std::size_t>(j * p.width + c);
       da[at] += slope * p.b[bt];
@@ -81,7 +81,7 @@ struct pair_answer {
 template <class S>
 struct pair_trial {
   static constexpr double start = 0.25;
-  static constexpr index gap = 3;
+  static constexpr isize gap = 3;
   const pair_problem& p;
   std::vector<S> a, b, da, db;
   S log_scale, bias, dlog_scale = S(start), dbias = S(start);
@@ -93,14 +93,14 @@ struct pair_trial {
     const auto spread = [&](const std::vector<double>& from, std::vector<S>& to, std::vector<S>& gradient) {
       to.assign(static_cast<std::size_t>(p.samples * (p.width + gap)), static_cast<S>(NAN));
       gradient.assign(to.size(), static_cast<S>(start));
-      for (index i = 0; i < p.samples; ++i)
-        for (index c = 0; c < p.width; ++c)
+      for (isize i = 0; i < p.samples; ++i)
+        for (isize c = 0; c < p.width; ++c)
           to[at(i, c)] = static_cast<S>(from[static_cast<std::size_t>(i * p.width + c)]);
     };
     spread(p.a, a, da);
     spread(p.b, b, db);
   }
-  std::size_t at(index row, index column) const {
+  std::size_t at(isize row, isize column) const {
     return static_cast<std::size_t>(row * (p.width + gap) + column);
   }
 
@@ -127,8 +127,8 @@ struct pair_trial {
   deviation distance(const pair_answer& wanted) const {
     deviation worst;
     double size = 1e-30;
-    for (index i = 0; i < p.samples; ++i)
-      for (index c = 0; c < p.width + gap; ++c)
+    for (isize i = 0; i < p.samples; ++i)
+      for (isize c = 0; c < p.width + gap; ++c)
         for (const bool first : {true, false}) {
           const auto from = static_cast<std::size_t>(i * p.width + c);
           // the gaps must stay as they were
@@ -173,8 +173,8 @@ void check_pair_slopes(const Loss& call) {
     x = old;
     return (up - down) / (2 * step);
   };
-  for (index i = 0; i < p.samples; ++i)
-    for (index c = 0; c < p.width; ++c) {
+  for (isize i = 0; i < p.samples; ++i)
+    for (isize c = 0; c < p.width; ++c) {
       CHECK(off_by(t.da[t.at(i, c)] - t.start, slope(p.a[static_cast<std::size_t>(i * p.width + c)])) < 1e-8);
       CHECK(off_by(t.db[t.at(i, c)] - t.start, slope(p.b[static_cast<std::size_t>(i * p.width + c)])) < 1e-8);
     }
@@ -184,7 +184,7 @@ void check_pair_slopes(const Loss& call) {
 
 template <class Loss>
 void check_pair_threads(const Loss& call) {
-  for (const index samples : {2, 100, 200}) {
+  for (const isize samples : {2, 100, 200}) {
     const pair_problem p(samples, 24, 2.5, 1);
     pair_trial<float> one(p);
     one.run(1, call);

@@ -16,14 +16,14 @@ namespace motet::laws {
 struct pair_cut {
   static constexpr std::array<std::size_t, 4> order{2, 0, 3, 1};
   std::array<interval, 4> parts;
-  std::vector<index> columns;  // of each sample
+  std::vector<isize> columns;  // of each sample
 
-  explicit pair_cut(index samples) : columns(static_cast<std::size_t>(samples)) {
-    const index cuts[] = {0, samples / 5, samples / 2, samples, samples};
+  explicit pair_cut(isize samples) : columns(static_cast<std::size_t>(samples)) {
+    const isize cuts[] = {0, samples / 5, samples / 2, samples, samples};
     for (std::size_t p = 0; p < 4; ++p) parts[p] = {cuts[p], cuts[p + 1]};
-    index next = 0;
+    isize next = 0;
     for (const std::size_t p : order)
-      for (index s = parts[p].begin; s < parts[p].end; ++s) columns[static_cast<std::size_t>(s)] = next++;
+      for (isize s = parts[p].begin; s < parts[p].end; ++s) columns[static_cast<std::size_t>(s)] = next++;
   }
   template <class S>
   std::vector<matrix<const S>> pieces(matrix<const S> of) const {
@@ -34,7 +34,7 @@ struct pair_cut {
   // Visits parts of rows against one piece of the others at a time.
   template <class S, class Visit>
   void each_piece(matrix<const S> rows, matrix<const S> others, Visit&& visit) const {
-    index first = 0;
+    isize first = 0;
     for (const matrix<const S>& piece : pieces(others)) {
       for (const interval own : parts)
         visit(pair_part<S>{rows.slice(own.begin, own.size()),

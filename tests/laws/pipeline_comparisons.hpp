@@ -25,9 +25,9 @@ laws::deviation apart(const std::vector<Master>& found, const std::vector<Master
   laws::deviation worst;
   for (const Master each : wanted) whole += static_cast<double>(each) * static_cast<double>(each);
   for (const parameter& each : Model::parameters()) {
-    if (each.offset >= static_cast<motet::index>(wanted.size())) continue;
+    if (each.offset >= static_cast<motet::isize>(wanted.size())) continue;
     double off = 0, size = 0;
-    for (motet::index i = each.offset; i < each.offset + each.size(); ++i) {
+    for (motet::isize i = each.offset; i < each.offset + each.size(); ++i) {
       const auto at = static_cast<std::size_t>(i);
       const double a = static_cast<double>(found[at]), b = static_cast<double>(wanted[at]);
       off += (a - b) * (a - b);
@@ -57,11 +57,11 @@ inline laws::deviation way_apart(const std::vector<float>& found, const std::vec
 
 // Loss and every gradient of a pipeline beside the single rank's.
 template <class Model, class Numbers>
-void compare_with_single_rank(const score& order, motet::index samples, double tolerance,
-                              std::vector<std::vector<motet::index>> layers = {}) {
+void compare_with_single_rank(const score& order, motet::isize samples, double tolerance,
+                              std::vector<std::vector<motet::isize>> layers = {}) {
   const test_data data(samples);
   const auto whole = data.batch<Model>();
-  const motet::index groups = order.voices()[0].joins();
+  const motet::isize groups = order.voices()[0].joins();
   single_rank<Model, Numbers> one(samples, groups);
   const double loss = one.differentiate(whole);
   pipeline_config config;

@@ -25,7 +25,7 @@ using caption =
                   text_tower<text_config{
                       .vocabulary = 20, .context = 6, .width = 12, .layers = 3, .heads = 3, .embedding = 8}>>;
 using towers = model<join<info_nce, picture, caption>>;
-constexpr motet::index samples = 48;
+constexpr motet::isize samples = 48;
 
 class plan_maker {
  public:
@@ -107,7 +107,7 @@ void compare(const plan& of) {
   const auto whole = data.batch<towers>();
   score order;
   REQUIRE(write_plan(of, facts_of<towers>(), order).ok());
-  const motet::index groups = order.voices()[0].joins();
+  const motet::isize groups = order.voices()[0].joins();
   pipeline_config config;
   config.batch = samples;
   config.modules = choices_of(of);

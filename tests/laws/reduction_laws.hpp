@@ -12,16 +12,16 @@
 namespace motet::laws {
 
 struct made_parameter {
-  index lines = 0;  // of 16 elements, of the whole
+  isize lines = 0;  // of 16 elements, of the whole
   bool shared = false;
 };
 struct made_stage {
   struct held {
     std::size_t parameter;
-    index global;  // first element
+    isize global;  // first element
     interval at;   // in the flat buffer
   };
-  index size = 0;
+  isize size = 0;
   std::vector<held> parts;
   std::vector<interval> shared;
 };
@@ -29,7 +29,7 @@ inline std::vector<made_parameter> make_parameters(std::uint64_t seed, std::int3
   std::mt19937_64 draw(seed);
   std::vector<made_parameter> all(3 + draw() % 10);
   for (made_parameter& each : all) {
-    each.lines = static_cast<index>(draw() % 3 == 0 ? draw() % 60 : draw() % 5);
+    each.lines = static_cast<isize>(draw() % 3 == 0 ? draw() % 60 : draw() % 5);
     each.shared = tensor > 1 && draw() % 2 == 0;
   }
   return all;
@@ -69,14 +69,14 @@ struct made_ranks {
 inline bucket_options make_options(std::uint64_t seed, bool shards) {
   std::mt19937_64 draw(seed + 77);
   bucket_options options;
-  options.elements = 16 + static_cast<index>(draw() % 600);
-  options.packed = static_cast<index>(draw() % 100);
+  options.elements = 16 + static_cast<isize>(draw() % 600);
+  options.packed = static_cast<isize>(draw() % 100);
   options.shards = shards;
   return options;
 }
 
 // Small whole numbers, so that no sum rounds.
-inline float number_of(std::uint64_t step, std::int32_t rank, std::size_t parameter, index element) {
+inline float number_of(std::uint64_t step, std::int32_t rank, std::size_t parameter, isize element) {
   const std::uint64_t mixed = (static_cast<std::uint64_t>(element) * 31 + parameter * 1009 +
                                static_cast<std::uint64_t>(rank) * 7 + step * 13) *
                               2654435761u;
@@ -85,7 +85,7 @@ inline float number_of(std::uint64_t step, std::int32_t rank, std::size_t parame
 
 // The sum over the ranks that hold the same element as `rank`.
 inline float sum_of(const made_ranks& ranks, std::int32_t rank, const made_parameter& of, std::uint64_t step,
-                    std::size_t parameter, index element) {
+                    std::size_t parameter, isize element) {
   float sum = 0;
   for (std::int32_t r = 0; r < ranks.size(); ++r)
     if (of.shared || r % ranks.tensor == rank % ranks.tensor) sum += number_of(step, r, parameter, element);
@@ -119,7 +119,7 @@ int check_reduction(Site& site, const made_ranks& ranks, std::int32_t rank, Grou
   int wrong = 0;
   for (std::uint64_t step = 0; step < 3; ++step) {
     for (const auto& part : own.parts)
-      for (index e = 0; e < part.at.size(); ++e)
+      for (isize e = 0; e < part.at.size(); ++e)
         gradients[static_cast<std::size_t>(part.at.begin + e)] =
             number_of(step, rank, part.parameter, part.global + e);
     all_gradients.put();
@@ -139,9 +139,9 @@ int check_reduction(Site& site, const made_ranks& ranks, std::int32_t rank, Grou
 
     std::vector<bool> is_own(size, false);
     for (const owned_elements& each : sums.layout().share.owned)
-      for (index e = each.at.begin; e < each.at.end; ++e) is_own[static_cast<std::size_t>(e)] = true;
+      for (isize e = each.at.begin; e < each.at.end; ++e) is_own[static_cast<std::size_t>(e)] = true;
     for (const auto& part : own.parts)
-      for (index e = 0; e < part.at.size(); ++e) {
+      for (isize e = 0; e < part.at.size(); ++e) {
         const auto at = static_cast<std::size_t>(part.at.begin + e);
         const float sum =
             sum_of(ranks, rank, parameters[part.parameter], step, part.parameter, part.global + e);
@@ -153,7 +153,7 @@ int check_reduction(Site& site, const made_ranks& ranks, std::int32_t rank, Grou
     poll(end, [&] { return sums.gather_weights(); });
     all_weights.get();
     for (const auto& part : own.parts)
-      for (index e = 0; e < part.at.size(); ++e) {
+      for (isize e = 0; e < part.at.size(); ++e) {
         const float sum =
             sum_of(ranks, rank, parameters[part.parameter], step, part.parameter, part.global + e);
         wrong += weights[static_cast<std::size_t>(part.at.begin + e)] != sum;
@@ -198,9 +198,9 @@ int check_ring(Site& site, const made_ranks& ranks, std::int32_t rank, Group* cu
         auto* const to = static_cast<float*>(sink.where(sink.self, there, layers[l].size()));
         wrong += sink.where(sink.self, there, layers[l].size()) != to;
         site.change(to, layers[l].size(), [&](float* numbers) {
-          for (index e = 0; e < layers[l].size(); ++e) wrong += numbers[e] != 0;
+          for (isize e = 0; e < layers[l].size(); ++e) wrong += numbers[e] != 0;
           for (const auto& part : own.parts)
-            for (index e = part.at.begin; e < part.at.end; ++e)
+            for (isize e = part.at.begin; e < part.at.end; ++e)
               if (e >= layers[l].begin && e < layers[l].end)
                 numbers[e - layers[l].begin] +=
                     number_of(10 * step + m, rank, part.parameter, part.global + e - part.at.begin);
@@ -217,7 +217,7 @@ int check_ring(Site& site, const made_ranks& ranks, std::int32_t rank, Group* cu
     poll(end, [&] { return ring.gather_weights(); });
     all_weights.get();
     for (const auto& part : own.parts)
-      for (index e = 0; e < part.at.size(); ++e) {
+      for (isize e = 0; e < part.at.size(); ++e) {
         float sum = 0;
         for (std::uint64_t m = 0; m < 3; ++m)
           sum +=

@@ -20,16 +20,16 @@ plan make_with_replicas(plan_maker& maker, int groups = 0) {
 }
 
 // Any shares that the options allow.
-list<motet::index> random_shares(laws::dice& roll, motet::index size, motet::index replicas,
-                                 motet::index microbatches, const resplit_options& how) {
+list<motet::isize> random_shares(laws::dice& roll, motet::isize size, motet::isize replicas,
+                                 motet::isize microbatches, const resplit_options& how) {
   const share_bounds within = bounds_of(how, size, replicas, microbatches);
-  list<motet::index> weights;
-  for (motet::index r = 0; r < replicas; ++r) weights.push(1 + roll.below(1000));
+  list<motet::isize> weights;
+  for (motet::isize r = 0; r < replicas; ++r) weights.push(1 + roll.below(1000));
   return weighted_shares(size, weights, within);
 }
 template <class Trainer>
 void change_shares(Trainer& train, const plan& of, laws::dice& roll, const resplit_options& how) {
-  for (motet::index k = 0; k < of.modules.size(); ++k) {
+  for (motet::isize k = 0; k < of.modules.size(); ++k) {
     const module_plan& own = of.modules[k];
     train.set_shares(
         k, random_shares(roll, samples / own.groups(), own.on.split().data, own.whole_group(), how));
@@ -47,7 +47,7 @@ void compare_any_shares(const plan& of, std::uint64_t seed) {
   const auto whole = data.batch<towers>();
   score order;
   REQUIRE(write_plan(of, facts_of<towers>(), order).ok());
-  const motet::index groups = order.voices()[0].joins();
+  const motet::isize groups = order.voices()[0].joins();
   pipeline_config config;
   config.batch = samples;
   config.modules = choices_of(of);
@@ -64,7 +64,7 @@ void compare_any_shares(const plan& of, std::uint64_t seed) {
       CHECK(laws::off_by(many.step(whole, 0).loss, loss) <= 1e-5 * std::abs(loss));
       CHECK(apart<towers>(many.gradients(), one.gradients) <= gradient_rounding);
     }
-    const std::vector<motet::index> used = many.used_of_slots();
+    const std::vector<motet::isize> used = many.used_of_slots();
     for (std::size_t r = 0; r < used.size(); ++r) CHECK(used[r] <= many.forecast()[r].stages.slots);
   }
   single_rank<towers, fp32> one(samples, groups);

@@ -24,10 +24,10 @@ namespace motet::laws {
 class dice {
  public:
   explicit dice(std::uint64_t seed) : draw_(seed) {}
-  int below(index end) { return static_cast<int>(draw_() % static_cast<std::uint64_t>(end)); }
+  int below(isize end) { return static_cast<int>(draw_() % static_cast<std::uint64_t>(end)); }
   int between(int first, int last) {
     return static_cast<int>(
-        first + static_cast<index>(draw_() % static_cast<std::uint64_t>(index{last} - first + 1)));
+        first + static_cast<isize>(draw_() % static_cast<std::uint64_t>(isize{last} - first + 1)));
   }
   double part() { return static_cast<double>(draw_() >> 11) * 0x1p-53; }
 
@@ -59,7 +59,7 @@ inline void check_order(const score& written) {
       REQUIRE((forwards == 1 && kept <= 1 && inputs <= kept && weights <= inputs));
     }
   }
-  index cells = 0;
+  isize cells = 0;
   for (const auto& [where, counts] : seen) {
     REQUIRE((counts[0] == 1 && counts[1] == 1 && counts[2] == 1 && counts[3] == 1));
     ++cells;
@@ -100,7 +100,7 @@ inline void check_waits(const program& of, delivery how, std::uint64_t seed) {
   // lanes that have arrived
   std::vector<std::vector<int>> there(static_cast<std::size_t>(graph.meeting_sizes.size()));
   std::vector<bool> arrived(static_cast<std::size_t>(lanes));
-  index left = of.instructions.size();
+  isize left = of.instructions.size();
   const auto run = [&](int i) {
     for (const int each : meaning.needs(i))
       REQUIRE_MESSAGE(done[static_cast<std::size_t>(each)], locate(of, i) << " before " << locate(of, each));
@@ -227,7 +227,7 @@ inline void check_timeline(const program& of, const cost_table& costs, delivery 
   REQUIRE(!path.empty());
   CHECK(when.start[path[0]] == 0);
   CHECK(when.finish[path.back()] == when.makespan);
-  for (index i = 1; i < path.size(); ++i) {
+  for (isize i = 1; i < path.size(); ++i) {
     const instruction &before = of.instructions[path[i - 1]], &it = of.instructions[path[i]];
     const bool flies = how == delivery::buffered && is_send(before.what) && is_receive(it.what);
     const double latency = flies ? costs.between(of.rank_of(path[i - 1]), of.rank_of(path[i])).latency : 0;
@@ -294,7 +294,7 @@ void check_schedule(const typename Schedule::shape& shape, std::uint64_t seed, B
   check_messages(made);
   CHECK(score_of(made) == written);
   CHECK(made.slots == live_of_stages(made));
-  for (index place = 0; place < made.slots.size(); ++place)
+  for (isize place = 0; place < made.slots.size(); ++place)
     CHECK(made.slots[place] <= most_live(static_cast<int>(place)));
   check_simulation(made, seed);
   // A rank with a single queue may hang; check() and the oracle must agree on it.

@@ -220,7 +220,7 @@ class oracle {
   std::vector<end> next_of(int v, int s, int m) const {
     if (s + 1 < of_.voices[v].stages) return {{v, s + 1, m, 0, 0}};
     std::vector<end> found;
-    for (index k = 0; k < of_.feeds.size(); ++k)
+    for (isize k = 0; k < of_.feeds.size(); ++k)
       if (const fed_cell& each = of_.feeds[k]; each.from == v && each.from_microbatch == m)
         found.push_back({each.to, 0, each.to_microbatch, static_cast<int>(found.size()), fed_before(k)});
     return found;
@@ -228,21 +228,21 @@ class oracle {
   std::vector<end> previous_of(int v, int s, int m) const {
     if (s > 0) return {{v, s - 1, m, 0, 0}};
     std::vector<end> found;
-    for (index k = 0; k < of_.feeds.size(); ++k)
+    for (isize k = 0; k < of_.feeds.size(); ++k)
       if (const fed_cell& each = of_.feeds[k]; each.to == v && each.to_microbatch == m)
         found.push_back({each.from, of_.voices[each.from].stages - 1, each.from_microbatch,
                          static_cast<int>(found.size()), feeding_before(k)});
     return found;
   }
-  int fed_before(index k) const {
+  int fed_before(isize k) const {
     int count = 0;
-    for (index j = 0; j < k; ++j)
+    for (isize j = 0; j < k; ++j)
       count += of_.feeds[j].to == of_.feeds[k].to && of_.feeds[j].to_microbatch == of_.feeds[k].to_microbatch;
     return count;
   }
-  int feeding_before(index k) const {
+  int feeding_before(isize k) const {
     int count = 0;
-    for (index j = 0; j < k; ++j)
+    for (isize j = 0; j < k; ++j)
       count += of_.feeds[j].from == of_.feeds[k].from &&
                of_.feeds[j].from_microbatch == of_.feeds[k].from_microbatch;
     return count;

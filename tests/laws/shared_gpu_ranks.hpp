@@ -16,8 +16,8 @@ namespace motet::laws {
 // Bytes of the GPU with those of the host, moved in the order of a stream.
 class mirrored_bytes {
  public:
-  mirrored_bytes(cuda::engine& on, index bytes)
-      : on_(&on), memory_(std::max<index>(bytes, 1)), sent_(std::max<index>(bytes, 1)), bytes_(bytes) {
+  mirrored_bytes(cuda::engine& on, isize bytes)
+      : on_(&on), memory_(std::max<isize>(bytes, 1)), sent_(std::max<isize>(bytes, 1)), bytes_(bytes) {
     poison();
   }
   mirrored_bytes(const mirrored_bytes&) = delete;
@@ -25,12 +25,12 @@ class mirrored_bytes {
   ~mirrored_bytes() { cudaStreamSynchronize(on_->stream()); }
   std::byte* data() const { return memory_.data(); }
   // Some time, not now: who reads it has to wait for the stream.
-  void put(const std::byte* from, index at, index bytes) const {
+  void put(const std::byte* from, isize at, isize bytes) const {
     if (bytes == 0) return;
     std::copy_n(from, bytes, sent_.data() + at);
     move(memory_.data() + at, sent_.data() + at, bytes, cudaMemcpyHostToDevice);
   }
-  void get(std::byte* to, index at, index bytes) const {
+  void get(std::byte* to, isize at, isize bytes) const {
     move(to, memory_.data() + at, bytes, cudaMemcpyDeviceToHost);
     on_->finish();
   }
@@ -42,7 +42,7 @@ class mirrored_bytes {
   }
 
  private:
-  void move(void* to, const void* from, index bytes, cudaMemcpyKind kind) const {
+  void move(void* to, const void* from, isize bytes, cudaMemcpyKind kind) const {
     if (bytes > 0)
       cuda::check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), kind, on_->stream()),
                   "cudaMemcpyAsync");
@@ -50,7 +50,7 @@ class mirrored_bytes {
   cuda::engine* on_;
   cuda::buffer<std::byte> memory_;
   cuda::pinned_buffer<std::byte> sent_;
-  index bytes_;
+  isize bytes_;
 };
 
 class mirrored_end : public shared_gpu::endpoint {
@@ -66,7 +66,7 @@ class mirrored_end : public shared_gpu::endpoint {
     shown_.clear();
     brought_.clear();
   }
-  void send(std::int32_t tag, std::int32_t peer, const std::byte* from, index bytes) {
+  void send(std::int32_t tag, std::int32_t peer, const std::byte* from, isize bytes) {
     auto& own = sent_[tag];
     own = std::make_unique<mirrored_bytes>(on(), bytes);
     own->put(from, 0, bytes);
@@ -77,7 +77,7 @@ class mirrored_end : public shared_gpu::endpoint {
     sent_.at(tag)->poison();
     return true;
   }
-  bool receive(std::int32_t tag, std::int32_t peer, std::byte* to, index bytes) {
+  bool receive(std::int32_t tag, std::int32_t peer, std::byte* to, isize bytes) {
     const mirrored_bytes there(on(), bytes);
     // One of two ways, both of which are right.
     if (tag % 2 == 0) {
@@ -93,7 +93,7 @@ class mirrored_end : public shared_gpu::endpoint {
   }
   bool exchange(std::int32_t meeting, std::int32_t member, const std::byte* own,
                 std::span<const byte_range> out, std::byte* all, std::span<const byte_range> in) {
-    index bytes = 0;
+    isize bytes = 0;
     for (const byte_range& each : in) bytes = std::max(bytes, each.offset + each.bytes);
     // It is made once, as its end waits for the stream.
     auto& made = brought_[meeting];
@@ -105,7 +105,7 @@ class mirrored_end : public shared_gpu::endpoint {
     return true;
   }
   bool fetch(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out,
-             std::int32_t from, std::byte* to, index bytes) {
+             std::int32_t from, std::byte* to, isize bytes) {
     const mirrored_bytes there(on(), bytes);
     if (!shared_gpu::endpoint::fetch(meeting, member, shown(meeting, own, out), out, from, there.data(),
                                      bytes))
@@ -118,7 +118,7 @@ class mirrored_end : public shared_gpu::endpoint {
   const std::byte* shown(std::int32_t meeting, const std::byte* own, std::span<const byte_range> out) {
     auto& there = shown_[meeting];
     if (!there) {
-      index bytes = 0;
+      isize bytes = 0;
       for (const byte_range& each : out) bytes = std::max(bytes, each.offset + each.bytes);
       there = std::make_unique<mirrored_bytes>(on(), bytes);
       there->put(own, 0, bytes);
@@ -150,41 +150,41 @@ class mirrored_group {
   }
 
   template <class T>
-  ticket all_reduce_sum(T* numbers, index count) {
+  ticket all_reduce_sum(T* numbers, isize count) {
     auto& own = room(count * size_of<T>);
     own.put(bytes_of(numbers), 0, count * size_of<T>);
     return begins(group_.all_reduce_sum(reinterpret_cast<T*>(own.data()), count),
                   {{bytes_of(numbers), &own, 0, count * size_of<T>}});
   }
   template <class T>
-  ticket reduce_scatter_sum(const T* from, T* to, std::span<const index> counts) {
-    const index all = sum(counts), mine = counts[static_cast<std::size_t>(member())];
+  ticket reduce_scatter_sum(const T* from, T* to, std::span<const isize> counts) {
+    const isize all = sum(counts), mine = counts[static_cast<std::size_t>(member())];
     auto& there = room(all * size_of<T>);
     there.put(reinterpret_cast<const std::byte*>(from), 0, all * size_of<T>);
     const bool inside = to >= from && to < from + all;
     auto& result = inside ? there : room(mine * size_of<T>);
-    const index at = inside ? (to - from) * size_of<T> : 0;
+    const isize at = inside ? (to - from) * size_of<T> : 0;
     return begins(group_.reduce_scatter_sum(reinterpret_cast<const T*>(there.data()),
                                             reinterpret_cast<T*>(result.data() + at), counts),
                   {{bytes_of(to), &result, at, mine * size_of<T>}});
   }
-  ticket all_gather(const std::byte* own, std::byte* all, std::span<const index> bytes) {
-    const index whole = sum(bytes), mine = bytes[static_cast<std::size_t>(member())];
+  ticket all_gather(const std::byte* own, std::byte* all, std::span<const isize> bytes) {
+    const isize whole = sum(bytes), mine = bytes[static_cast<std::size_t>(member())];
     auto& there = room(whole);
     const bool inside = own >= all && own < all + whole;
     auto& from = inside ? there : room(mine);
-    const index at = inside ? own - all : 0;
+    const isize at = inside ? own - all : 0;
     from.put(own, at, mine);
     return begins(group_.all_gather(from.data() + at, there.data(), bytes), {{all, &there, 0, whole}});
   }
-  ticket all_to_all(const std::byte* from, std::span<const index> from_bytes, std::byte* to,
-                    std::span<const index> to_bytes) {
+  ticket all_to_all(const std::byte* from, std::span<const isize> from_bytes, std::byte* to,
+                    std::span<const isize> to_bytes) {
     auto &there = room(sum(from_bytes)), &result = room(sum(to_bytes));
     there.put(from, 0, sum(from_bytes));
     return begins(group_.all_to_all(there.data(), from_bytes, result.data(), to_bytes),
                   {{to, &result, 0, sum(to_bytes)}});
   }
-  ticket broadcast(std::byte* data, index bytes, std::int32_t root) {
+  ticket broadcast(std::byte* data, isize bytes, std::int32_t root) {
     auto& own = room(bytes);
     if (root == member()) own.put(data, 0, bytes);
     return begins(group_.broadcast(own.data(), bytes, root), {{data, &own, 0, bytes}});
@@ -195,20 +195,20 @@ class mirrored_group {
   struct copy_back {
     std::byte* to;
     mirrored_bytes* from;
-    index at, bytes;
+    isize at, bytes;
   };
   template <class T>
-  static constexpr index size_of = static_cast<index>(sizeof(T));
+  static constexpr isize size_of = static_cast<isize>(sizeof(T));
   template <class T>
   static std::byte* bytes_of(T* numbers) {
     return reinterpret_cast<std::byte*>(numbers);
   }
-  static index sum(std::span<const index> parts) {
-    index all = 0;
-    for (const index each : parts) all += each;
+  static isize sum(std::span<const isize> parts) {
+    isize all = 0;
+    for (const isize each : parts) all += each;
     return all;
   }
-  mirrored_bytes& room(index bytes) {
+  mirrored_bytes& room(isize bytes) {
     return *rooms_.emplace_back(std::make_unique<mirrored_bytes>(own_.on(), bytes));
   }
   ticket begins(ticket which, std::vector<copy_back> results) {
@@ -245,7 +245,7 @@ struct shared_gpu_site {
   class numbers {
    public:
     numbers(shared_gpu_site& site, std::size_t count, T value = T(0))
-        : site_(&site), seen_(count, value), there_(static_cast<index>(count)) {}
+        : site_(&site), seen_(count, value), there_(static_cast<isize>(count)) {}
     T* data() { return there_.data(); }
     std::vector<T>& seen() { return seen_; }
     void put() { upload(site_->ctx, static_cast<const T*>(seen_.data()), there_.data(), there_.size()); }
@@ -257,7 +257,7 @@ struct shared_gpu_site {
     cuda::buffer<T> there_;
   };
   template <class T, class Change>
-  void change(T* at, index count, Change&& change) {
+  void change(T* at, isize count, Change&& change) {
     std::vector<T> here(static_cast<std::size_t>(count));
     download(ctx, static_cast<const T*>(at), here.data(), count);
     change(here.data());

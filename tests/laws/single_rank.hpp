@@ -17,21 +17,21 @@ using namespace motet;
 
 // Pictures of 8 x 8 and captions of 1 to 6 tokens, or of 6 each; a model's batch takes of them what it needs.
 struct test_data {
-  motet::index samples;
+  motet::isize samples;
   std::vector<float> pixels;
   std::vector<std::int32_t> ids;
-  std::vector<motet::index> offsets{0};
+  std::vector<motet::isize> offsets{0};
 
-  explicit test_data(motet::index count, std::uint64_t seed = 1, bool full = false) : samples(count) {
+  explicit test_data(motet::isize count, std::uint64_t seed = 1, bool full = false) : samples(count) {
     const random_stream normal(seed, "pixels"), lengths(seed, "lengths"), words(seed, "words");
-    for (motet::index i = 0; i < count * 3 * 64; ++i)
+    for (motet::isize i = 0; i < count * 3 * 64; ++i)
       pixels.push_back(static_cast<float>(normal.normal(static_cast<std::uint64_t>(i))));
-    for (motet::index s = 0; s < count; ++s) {
+    for (motet::isize s = 0; s < count; ++s) {
       const auto length =
-          full ? 6 : static_cast<motet::index>(1 + lengths.below(static_cast<std::uint64_t>(s), 6));
-      for (motet::index k = 0; k < length; ++k)
+          full ? 6 : static_cast<motet::isize>(1 + lengths.below(static_cast<std::uint64_t>(s), 6));
+      for (motet::isize k = 0; k < length; ++k)
         ids.push_back(static_cast<std::int32_t>(words.below(ids.size(), 20)));
-      offsets.push_back(static_cast<motet::index>(ids.size()));
+      offsets.push_back(static_cast<motet::isize>(ids.size()));
     }
   }
   template <class Model>
@@ -56,10 +56,10 @@ template <class Model, std::size_t... I>
 class batch_groups<Model, std::index_sequence<I...>> {
  public:
   using batch = typename Model::batch;
-  batch_groups(motet::index samples, motet::index groups)
+  batch_groups(motet::isize samples, motet::isize groups)
       : all_(replica_microbatches<typename Model::template module_at<I>::net>(samples, groups, 1)...) {}
   void cut(const batch& whole) { (std::get<I>(all_).cut(std::get<I>(whole)), ...); }
-  batch operator[](motet::index group) const { return batch(std::get<I>(all_)[group]...); }
+  batch operator[](motet::isize group) const { return batch(std::get<I>(all_)[group]...); }
 
  private:
   std::tuple<replica_microbatches<typename Model::template module_at<I>::net>...> all_;
@@ -71,7 +71,7 @@ class single_rank {
  public:
   using master = typename Numbers::master;
 
-  single_rank(motet::index samples, motet::index groups, const optimizer_settings& settings = {},
+  single_rank(motet::isize samples, motet::isize groups, const optimizer_settings& settings = {},
               std::uint64_t seed = 1)
       : groups_(groups),
         settings_(settings),
@@ -92,9 +92,9 @@ class single_rank {
     std::fill(gradients.begin(), gradients.end(), master(0));
     std::vector<double> sum(gradients.size(), 0.0);
     double loss = 0;
-    motet::index row = 0;
+    motet::isize row = 0;
     parts_.cut(whole);
-    for (motet::index group = 0; group < groups_; ++group) {
+    for (motet::isize group = 0; group < groups_; ++group) {
       const auto part = parts_[group];
       std::fill(gradients.begin(), gradients.end(), master(0));
       const draw_key_type draws{seed_, static_cast<std::uint64_t>(updates), row};
@@ -129,7 +129,7 @@ class single_rank {
   // Features of module I, rows of length one.
   template <std::size_t I>
   void embed(const typename Model::template module_at<I>::input& input, master* out) {
-    const motet::index samples = input_traits<typename Model::template module_at<I>::net>::samples(input);
+    const motet::isize samples = input_traits<typename Model::template module_at<I>::net>::samples(input);
     const auto infer = [&](auto& ctx) {
       contrastive_step<Model>::template embed<I>(ctx, motet::weights<Numbers>{weights.data()}, input,
                                                  view<master, Model::embedding>(out, samples));
@@ -143,7 +143,7 @@ class single_rank {
   }
 
   std::vector<master> weights, gradients, first, second;
-  motet::index updates = 0;
+  motet::isize updates = 0;
 
  private:
   using draw_key_type = cpu::draw_key;
@@ -154,7 +154,7 @@ class single_rank {
                                         std::span<const typename Model::batch>(&part, 1));
   }
 
-  motet::index groups_;
+  motet::isize groups_;
   optimizer_settings settings_;
   std::uint64_t seed_;
   batch_groups<Model> parts_;

@@ -34,7 +34,7 @@ struct host_site {
   };
   // Calls change(numbers) with `count` numbers that lie somewhere.
   template <class T, class Change>
-  void change(T* at, index count, Change&& change) {
+  void change(T* at, isize count, Change&& change) {
     (void)count;
     change(at);
   }

@@ -13,23 +13,23 @@ namespace motet::laws {
 // Runs body(spread, place) on a thread for each of tensor x context ranks, which hold one stage and share the
 // microbatch `whole`. What one throws stops the others, and its text is the result.
 template <class Body>
-std::string run_shards(index tensor, index context, bool balanced, const sequences& whole, Body&& body) {
+std::string run_shards(isize tensor, isize context, bool balanced, const sequences& whole, Body&& body) {
   const auto ranks = static_cast<std::int32_t>(tensor * context);
   std::vector<std::vector<std::int32_t>> groups;  // of tensor, then of context
-  for (index c = 0; c < context; ++c) {
+  for (isize c = 0; c < context; ++c) {
     groups.emplace_back();
-    for (index t = 0; t < tensor; ++t) groups.back().push_back(static_cast<std::int32_t>(c * tensor + t));
+    for (isize t = 0; t < tensor; ++t) groups.back().push_back(static_cast<std::int32_t>(c * tensor + t));
   }
-  for (index t = 0; t < tensor; ++t) {
+  for (isize t = 0; t < tensor; ++t) {
     groups.emplace_back();
-    for (index c = 0; c < context; ++c) groups.back().push_back(static_cast<std::int32_t>(c * tensor + t));
+    for (isize c = 0; c < context; ++c) groups.back().push_back(static_cast<std::int32_t>(c * tensor + t));
   }
   local::world world(ranks, 0, {});
   local::group_set set(world, groups);
   std::mutex mutex;
   std::string first;
   const auto rank = [&](std::int32_t number) {
-    const index t = number % tensor, c = number / tensor;
+    const isize t = number % tensor, c = number / tensor;
     local::endpoint end(world, number);
     local::group of_tensor(set, static_cast<std::int32_t>(c), end),
         of_context(set, static_cast<std::int32_t>(context + t), end);

@@ -23,7 +23,7 @@ struct whole_outcome {
 // A member holds this of a flat buffer of the whole net.
 template <class T>
 std::vector<T> held_part(const std::vector<parameter>& whole, const reals& flat,
-                         const std::vector<parameter>& held, index size) {
+                         const std::vector<parameter>& held, isize size) {
   std::vector<T> out(static_cast<std::size_t>(size), T(not_written));
   REQUIRE_EQ(whole.size(), held.size());
   for (std::size_t i = 0; i < held.size(); ++i) {
@@ -31,9 +31,9 @@ std::vector<T> held_part(const std::vector<parameter>& whole, const reals& flat,
     REQUIRE_EQ(from.name, to.name);
     REQUIRE_EQ(from.size(), to.size());
     for (const parameter_slice& slice : to.slices()) {
-      index at = slice.offset;
-      for (index r = slice.rows.begin; r < slice.rows.end; ++r)
-        for (index c = slice.columns.begin; c < slice.columns.end; ++c)
+      isize at = slice.offset;
+      for (isize r = slice.rows.begin; r < slice.rows.end; ++r)
+        for (isize c = slice.columns.begin; c < slice.columns.end; ++c)
           out[static_cast<std::size_t>(at++)] =
               static_cast<T>(flat[static_cast<std::size_t>(from.offset + r * from.width + c)]);
     }
@@ -50,9 +50,9 @@ void add_part(const std::vector<parameter>& held, const std::vector<T>& flat,
     sum.resize(static_cast<std::size_t>(each.size()));
     count.resize(sum.size());
     for (const parameter_slice& slice : each.slices()) {
-      index at = slice.offset;
-      for (index r = slice.rows.begin; r < slice.rows.end; ++r)
-        for (index c = slice.columns.begin; c < slice.columns.end; ++c) {
+      isize at = slice.offset;
+      for (isize r = slice.rows.begin; r < slice.rows.end; ++r)
+        for (isize c = slice.columns.begin; c < slice.columns.end; ++c) {
           const auto to = static_cast<std::size_t>(r * each.width + c);
           sum[to] += static_cast<double>(flat[static_cast<std::size_t>(at++)]);
           count[to] += 1;
@@ -62,8 +62,8 @@ void add_part(const std::vector<parameter>& held, const std::vector<T>& flat,
 }
 
 // Rows of all samples of which a member has some.
-template <class T, index Width>
-view<T, Width> rows_of_samples(std::vector<T>& all, index first_row, index rows) {
+template <class T, isize Width>
+view<T, Width> rows_of_samples(std::vector<T>& all, isize first_row, isize rows) {
   return {all.data() + first_row * Width, rows};
 }
 
@@ -73,7 +73,7 @@ struct layer_part {
   using layer_type = L;
   sequences whole;
   std::vector<parameter> parameters(tensor_cut cut) const { return layer::parameters_of<L>({}, cut); }
-  static index size(tensor_cut cut) { return layer::size<L>(cut); }
+  static isize size(tensor_cut cut) { return layer::size<L>(cut); }
 
   template <class N>
   struct memory {
@@ -95,7 +95,7 @@ struct layer_part {
   }
   // For the samples of `seq`, whose rows begin at first_row.
   template <class C, class N>
-  void run(C& ctx, way how, weights<N> w, gradients<N> g, interval, const sequences& seq, index first_row,
+  void run(C& ctx, way how, weights<N> w, gradients<N> g, interval, const sequences& seq, isize first_row,
            memory<N>& m) const {
     const auto x = rows_of_samples<typename N::stream, L::in>(m.x, first_row, seq.rows());
     const auto y = rows_of_samples<typename N::stream, L::out>(m.y, first_row, seq.rows());
@@ -103,7 +103,7 @@ struct layer_part {
     const auto dx = rows_of_samples<typename N::stream, L::in>(m.dx, first_row, seq.rows());
     layer::infer<L>(ctx, w, seq, x,
                     rows_of_samples<typename N::stream, L::out>(m.inferred, first_row, seq.rows()));
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     typename L::template saved<N> s;
     layer::reserve<L, N>(ctx, seq, s, w.cut);
     L::forward(ctx, w, seq, x, y, s);
@@ -124,7 +124,7 @@ struct tower_part {
   using stage = typename Net::stage;
   typename Net::input batch;
   std::function<typename Net::input(interval samples, const sequences& own)> take;
-  index at = 0;
+  isize at = 0;
   sequences whole = Net::rows(batch);
 
   std::vector<stage_range> ranges() const {
@@ -140,7 +140,7 @@ struct tower_part {
       }
     return all;
   }
-  static index size(tensor_cut cut) { return layer::size<Net>(cut); }
+  static isize size(tensor_cut cut) { return layer::size<Net>(cut); }
 
   template <class N>
   struct memory {
@@ -166,7 +166,7 @@ struct tower_part {
   }
   template <class C, class N>
   void run(C& ctx, way how, weights<N> w, gradients<N> g, interval samples, const sequences& seq,
-           index first_row, memory<N>& m) const {
+           isize first_row, memory<N>& m) const {
     using stream = typename N::stream;
     const auto input = take(samples, seq);
     const auto of_samples = [&](std::vector<stream>& all) {
@@ -189,7 +189,7 @@ struct tower_part {
     ends[last].features = of_samples(m.inferred);
     for (std::size_t i = 0; i <= last; ++i) stage::infer(ctx, list[i], of_stage(w, i), input, ends[i]);
     ends[last].features = of_samples(m.features);
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     for (std::size_t i = 0; i <= last; ++i) {
       stage::template reserve<N>(ctx, list[i], input, saved[i], w.cut);
       stage::forward(ctx, list[i], of_stage(w, i), input, ends[i], saved[i]);
@@ -207,7 +207,7 @@ struct tower_part {
   }
 };
 
-inline pictures take_pictures(const pictures& batch, interval samples, index size) {
+inline pictures take_pictures(const pictures& batch, interval samples, isize size) {
   return {batch.pixels + samples.begin * size, samples.size()};
 }
 inline tokens take_tokens(const tokens& batch, interval samples, const sequences& own) {
@@ -236,7 +236,7 @@ whole_outcome run_spread(const Subject& subject, way how, std::int32_t members, 
     const tensor_cut cut = members > 0 ? tensor_cut{members, member} : tensor_cut{};
     const interval samples = cut.share(subject.whole.samples);
     const auto held = subject.parameters(cut);
-    const index size = subject.size(cut);
+    const isize size = subject.size(cut);
     const auto w = [&] {
       const std::lock_guard lock(mutex);  // doctest counts
       REQUIRE_EQ(held.empty() ? 0 : held.back().offset + parameter_space(held.back().held()), size);

@@ -12,18 +12,18 @@ namespace motet::laws {
 // Counts the numbers that are wrong after rows met in a group, whose members all call this. Members may own
 // no row, rows have a stride, and sums are taken in the order of members, so results are known to the bit.
 template <class From, class To>
-index wrong_rows(const any_group& group, const sequences& whole, index width, int threads = 1) {
+isize wrong_rows(const any_group& group, const sequences& whole, isize width, int threads = 1) {
   spread_rows places({.tensor = group.size(), .tensor_member = group.member()}, whole.samples);
   microbatch_spread shared;
   places.fill(whole, shared);
   shared.tensor = group;
   const interval samples = share(whole.samples, group.size(), group.member());
-  const index first = whole.begin(samples.begin), rows = shared.own.rows();
+  const isize first = whole.begin(samples.begin), rows = shared.own.rows();
 
   const auto every = grid<From>(whole.rows(), width).random(1);
   grid<From> own(rows, width, 3);
-  for (index r = 0; r < rows; ++r)
-    for (index c = 0; c < width; ++c) own.at(r, c) = every.at(first + r, c);
+  for (isize r = 0; r < rows; ++r)
+    for (isize c = 0; c < width; ++c) own.at(r, c) = every.at(first + r, c);
   grid<To> all(whole.rows(), width);
   std::vector<grid<To>> partial;
   for (std::int32_t m = 0; m < group.size(); ++m)
@@ -40,12 +40,12 @@ index wrong_rows(const any_group& group, const sequences& whole, index width, in
   });
 
   using number = std::conditional_t<sizeof(To) == 8, double, float>;
-  index wrong = all.gaps_intact() && sum.gaps_intact() && bare.gaps_intact() ? 0 : 1;
-  for (index r = 0; r < whole.rows(); ++r)
-    for (index c = 0; c < width; ++c)
+  isize wrong = all.gaps_intact() && sum.gaps_intact() && bare.gaps_intact() ? 0 : 1;
+  for (isize r = 0; r < whole.rows(); ++r)
+    for (isize c = 0; c < width; ++c)
       wrong += all(r, c) != static_cast<double>(To(static_cast<number>(every.at(r, c)))) ? 1 : 0;
-  for (index r = 0; r < rows; ++r)
-    for (index c = 0; c < width; ++c) {
+  for (isize r = 0; r < rows; ++r)
+    for (isize c = 0; c < width; ++c) {
       number want = 0;
       for (const auto& each : partial) want += static_cast<number>(each.at(first + r, c));
       const To rounded(want);
@@ -59,9 +59,9 @@ index wrong_rows(const any_group& group, const sequences& whole, index width, in
 }
 
 // Ragged, even, fewer samples than members, none.
-inline index wrong_rows_of_all_kinds(const any_group& group, int threads = 1) {
-  constexpr index ragged[] = {0, 3, 3, 4, 11, 11, 13};
-  index wrong = 0;
+inline isize wrong_rows_of_all_kinds(const any_group& group, int threads = 1) {
+  constexpr isize ragged[] = {0, 3, 3, 4, 11, 11, 13};
+  isize wrong = 0;
   for (const sequences& seq : {sequences{6, 1, ragged}, sequences{7, 2, nullptr}, sequences{1, 5, nullptr},
                                sequences{0, 4, nullptr}}) {
     wrong += wrong_rows<float, float>(group, seq, 7, threads);

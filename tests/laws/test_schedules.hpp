@@ -101,9 +101,9 @@ inline program decorated(const program& from, dice& draw) {
       made.instructions.push({what, in, false, 0, near.voice, near.stage, microbatch, -1});
     };
     const program::role_view role = from.role(r);
-    for (index i = 0, end = 0; i < role.size(); i = end) {
+    for (isize i = 0, end = 0; i < role.size(); i = end) {
       for (end = i + 1; end < role.size() && role[end - 1].paired;) ++end;  // what overlaps stays together
-      for (index k = i; k < end && role[k].what <= op::backward_weight; ++k) {
+      for (isize k = i; k < end && role[k].what <= op::backward_weight; ++k) {
         const instruction& it = role[k];
         if ((it.what == op::forward || it.what == op::forward_only) && it.stage == 0)
           put(op::load, lane::copy, it, it.microbatch);
@@ -113,8 +113,8 @@ inline program decorated(const program& from, dice& draw) {
           put(op::release_parameters, lane::reduce, it, -1);
         if (released.erase({it.voice, it.stage}) != 0) put(op::gather_parameters, lane::reduce, it, -1);
       }
-      for (index k = i; k < end; ++k) made.instructions.push(role[k]);
-      for (index k = i; k < end; ++k) {
+      for (isize k = i; k < end; ++k) made.instructions.push(role[k]);
+      for (isize k = i; k < end; ++k) {
         if (!keeps(role[k].what) || draw.below(2) == 0) continue;
         put(op::offload, lane::copy, role[k], role[k].microbatch);
         moved.insert({role[k].voice, role[k].stage, role[k].microbatch});

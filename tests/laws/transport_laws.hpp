@@ -47,14 +47,14 @@ void until(End& end, Try&& attempt) {
 }
 
 // Message `tag` of a step says this: neither its size nor a byte of it is that of another.
-inline std::vector<std::byte> message_text(std::int32_t tag, int step, index bytes) {
+inline std::vector<std::byte> message_text(std::int32_t tag, int step, isize bytes) {
   std::vector<std::byte> text(static_cast<std::size_t>(bytes));
   for (std::size_t i = 0; i < text.size(); ++i)
     text[i] = static_cast<std::byte>(static_cast<std::size_t>(tag * 31 + step * 17) + i * 7 + (i >> 8));
   return text;
 }
 template <class End>
-void receive_and_compare(End& end, std::int32_t tag, std::int32_t peer, int step, index bytes) {
+void receive_and_compare(End& end, std::int32_t tag, std::int32_t peer, int step, isize bytes) {
   std::vector<std::byte> got(static_cast<std::size_t>(bytes) + 1, std::byte{0x5a});
   until(end, [&] { return end.receive(tag, peer, got.data(), bytes); });
   demand(got.back() == std::byte{0x5a}, "a receive writes no more than its bytes");
@@ -72,7 +72,7 @@ void transport_laws(Launcher launcher) {
   }
 
   SUBCASE("messages of any size are matched by tag alone, whatever the order") {
-    const std::vector<index> sizes{1, 0, 64, 3, 100000, 0, 4097, 12};
+    const std::vector<isize> sizes{1, 0, 64, 3, 100000, 0, 4097, 12};
     launcher.run(2, static_cast<std::int32_t>(sizes.size()), meeting_list{}, [&](auto& scene) {
       const auto count = static_cast<std::int32_t>(sizes.size());
       const auto size = [&](std::int32_t tag) { return sizes[static_cast<std::size_t>(tag)]; };
@@ -139,7 +139,7 @@ void transport_laws(Launcher launcher) {
     launcher.run(4, 0, all, [&](auto& scene) {
       // Member a has this range for member b: some overlap, some are empty, and where they land is the
       // receiver's choice.
-      const auto range = [](index a, index b, int step) {
+      const auto range = [](isize a, isize b, int step) {
         return byte_range{7 * b, (a * 5 + b * 3 + step) % 4 * 11};
       };
       for (int step = 0; step < 3; ++step) {
@@ -149,16 +149,16 @@ void transport_laws(Launcher launcher) {
           own.push_back(message_text(100 * m + scene.rank, step, 64));
           const auto at = static_cast<std::size_t>(m);
           const auto& members = all[at];
-          const auto size = static_cast<index>(members.size());
+          const auto size = static_cast<isize>(members.size());
           const auto member = static_cast<std::int32_t>(
               std::find(members.begin(), members.end(), scene.rank) - members.begin());
           if (member == size) continue;
-          for (index k = 0; k < size; ++k) {
+          for (isize k = 0; k < size; ++k) {
             out[at].push_back(range(member, k, step));
             in[at].push_back({(size - 1 - k) * 40, range(k, member, step).bytes});
           }
           std::vector<std::byte> got(static_cast<std::size_t>(size * 40), std::byte{0x5a}), wanted = got;
-          for (index k = 0; k < size; ++k) {
+          for (isize k = 0; k < size; ++k) {
             const auto text = message_text(100 * m + members[static_cast<std::size_t>(k)], step, 64);
             const byte_range from = range(k, member, step);
             std::copy_n(text.begin() + from.offset, from.bytes,
@@ -177,7 +177,7 @@ void transport_laws(Launcher launcher) {
   SUBCASE("an exchange may be asked for from one member at a time, in any order") {
     const meeting_list all{{2, 0, 3}, {0, 1, 2, 3}};
     launcher.run(4, 0, all, [&](auto& scene) {
-      const auto range = [](index a, index b, int step) {
+      const auto range = [](isize a, isize b, int step) {
         return byte_range{5 * b, (a * 3 + b * 5 + step) % 4 * 13};
       };
       for (int step = 0; step < 3; ++step) {
@@ -284,7 +284,7 @@ void transport_laws(Launcher launcher) {
       const auto to = [&](std::int32_t tag) {
         return (from(tag) + 1 + draw(tag, 1, static_cast<std::uint32_t>(ranks - 1))) % ranks;
       };
-      const auto size = [&](std::int32_t tag) { return index{draw(tag, 2, 700)}; };
+      const auto size = [&](std::int32_t tag) { return isize{draw(tag, 2, 700)}; };
       launcher.run(ranks, messages, meeting_list{}, [&](auto& scene) {
         for (int step = 0; step < 3; ++step) {
           std::vector<std::vector<std::byte>> texts(messages);

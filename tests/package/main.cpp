@@ -18,11 +18,11 @@ using clip = model<join<info_nce, picture, caption>>;
 
 int main(int argc, char** argv) {
   const auto world = launch(argc, argv);
-  constexpr motet::index samples = 4;
+  constexpr motet::isize samples = 4;
   std::vector<float> pixels;      // (samples, 1 x 8 x 8)
   std::vector<std::int32_t> ids;  // (samples, 4)
   const random_stream noise(7, "consumer");
-  for (motet::index s = 0; s < samples; ++s) {
+  for (motet::isize s = 0; s < samples; ++s) {
     for (std::uint64_t p = 0; p < 64; ++p)
       pixels.push_back(static_cast<float>(noise.normal(64 * static_cast<std::uint64_t>(s) + p)));
     for (const std::int32_t id : {0, static_cast<std::int32_t>(s) + 1, 9, 15}) ids.push_back(id);

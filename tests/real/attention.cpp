@@ -32,9 +32,9 @@ struct library {
              static_cast<std::int64_t>(json.size()));
     REQUIRE(chip.finish());
   }
-  bool takes(const attention_problem& problem, index most_workspace = index(2) << 30) {
+  bool takes(const attention_problem& problem, isize most_workspace = isize(2) << 30) {
     const cuda::detail::cudnn_attention_recipe recipe({nullptr, &chip}, problem);
-    const auto size = [](index n) { return std::to_string(n); };
+    const auto size = [](isize n) { return std::to_string(n); };
     std::string line = problem.backward ? "backward" : "forward";
     for (const auto& [is, word] : {std::pair{!problem.deterministic, ", any order"},
                                    {problem.ragged, ", ragged"},
@@ -51,17 +51,17 @@ struct library {
 };
 
 // Heads of one matrix of queries, keys and values, and of a matrix of gradients like it.
-attention_problem fused(bool backward, index samples, index rows, index heads, index kv_heads, index width) {
+attention_problem fused(bool backward, isize samples, isize rows, isize heads, isize kv_heads, isize width) {
   attention_problem p;
   p.backward = backward;
   p.samples = samples, p.q_rows = p.kv_rows = rows, p.heads = heads, p.kv_heads = kv_heads, p.width = width;
-  const index out = heads * width, all = out + 2 * kv_heads * width;
+  const isize out = heads * width, all = out + 2 * kv_heads * width;
   for (const int i : {0, 1, 2, 6, 7, 8}) p.strides[i] = all;
   p.strides[3] = p.strides[5] = out, p.strides[4] = heads;
   return p;
 }
 // One query for each sample, of a matrix of its own, against keys and values of another.
-attention_problem picked(bool backward, index samples, index rows, index heads, index width) {
+attention_problem picked(bool backward, isize samples, isize rows, isize heads, isize width) {
   attention_problem p;
   p.backward = backward;
   p.samples = samples, p.q_rows = 1, p.kv_rows = rows, p.heads = p.kv_heads = heads, p.width = width;
@@ -76,7 +76,7 @@ attention_problem ragged(attention_problem of) {
   of.ragged = of.padded = true;
   return of;
 }
-attention_problem texts(bool backward, index kv_heads, index width) {
+attention_problem texts(bool backward, isize kv_heads, isize width) {
   attention_problem p = ragged(fused(backward, 256, 77, 8, kv_heads, width));
   p.causal = true;
   return p;
@@ -96,22 +96,22 @@ bool asks_all() { return std::getenv("MOTET_REAL_ALL") != nullptr; }
 // A tower's problems: all rows of a sample, and its last block's one row. Samples of one length have no masks
 // of lengths, whatever the length.
 struct tower_shapes {
-  index rows, heads, width;
+  isize rows, heads, width;
   bool causal;
-  std::vector<attention_problem> uniform(index samples) const {
+  std::vector<attention_problem> uniform(isize samples) const {
     attention_problem whole = fused(false, samples, rows, heads, heads, width),
                       last = picked(false, samples, rows, heads, width);
     whole.causal = causal;
     return {whole, last};
   }
-  std::vector<attention_problem> of_many_lengths(index samples) const {
+  std::vector<attention_problem> of_many_lengths(isize samples) const {
     std::vector<attention_problem> found;
     for (const attention_problem& each : uniform(samples)) found.push_back(ragged(each));
     return found;
   }
 };
 tower_shapes tower_of(const vit_config& of) {
-  const index side = of.image / of.patch;
+  const isize side = of.image / of.patch;
   return {side * side + 1, of.heads, of.width / of.heads, false};
 }
 tower_shapes tower_of(const text_config& of) { return {of.context, of.heads, of.width / of.heads, true}; }
@@ -148,7 +148,7 @@ TEST_CASE("Hopper: the other models of train_clip") {
 
 TEST_CASE("Hopper: heads of all widths that lie in packs") {
   library h200(chips::h200);
-  for (index width = 8; width <= 128; width += 8) {
+  for (isize width = 8; width <= 128; width += 8) {
     attention_problem even = fused(false, 512, 257, 16, 16, width),
                       many = ragged(fused(false, 512, 77, 16, 16, width));
     many.causal = true;
@@ -222,7 +222,7 @@ TEST_CASE("Hopper: a fixed order of sums is paid for with memory") {
   CHECK(h200.takes(large));
   large.heads = 32, large.kv_heads = 8;
   large.deterministic = false;
-  CHECK(h200.takes(large, index(3) << 30));
+  CHECK(h200.takes(large, isize(3) << 30));
   attention_problem text = texts(true, 8, 64);
   text.deterministic = false;
   CHECK(h200.takes(text, 200 << 20));
@@ -287,7 +287,7 @@ TEST_CASE("the library refuses what the fake refuses of a descriptor") {
 TEST_CASE("the library has no plan where the fake has none") {
   library h200(chips::h200);
   for (const bool backward : {false, true})
-    for (const index width : {4, 12, 100}) CHECK_FALSE(h200.takes(fused(backward, 4, 64, 2, 2, width)));
+    for (const isize width : {4, 12, 100}) CHECK_FALSE(h200.takes(fused(backward, 4, 64, 2, 2, width)));
   CHECK_FALSE(h200.takes(fused(true, 4, 64, 2, 2, 264)));
   CHECK(h200.takes(fused(false, 4, 64, 2, 2, 264)));
   attention_problem uneven = fused(false, 4, 64, 5, 2, 64);  // heads that no group of keys divides

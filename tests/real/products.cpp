@@ -105,7 +105,7 @@ TEST_CASE("what products say of themselves is known to the library") {
     CHECK_NOTHROW(recipe.point(each.shape, with));
     if (!asks || (small && major < 9)) continue;
     cublasLtMatmulHeuristicResult_t found[8];
-    const int offers = recipe.offers(library, each.shape, motet::index{32} << 20, found, 8);
+    const int offers = recipe.offers(library, each.shape, motet::isize{32} << 20, found, 8);
     if (each.needed) CHECK(offers > 0);
     else if (offers == 0) MESSAGE("nothing is offered for " << each.name);
   }

@@ -55,12 +55,12 @@ template <class Policy>
 struct watched_policy {
   Policy policy;
   std::vector<std::string> wrong{};
-  index calls = 0;
+  isize calls = 0;
 
   void on_events(job_world& world, const job_events& events) {
     policy.on_events(world, events);
     ++calls;
-    index held = 0, known = 0;
+    isize held = 0, known = 0;
     for (std::int32_t device = 0; device < world.places.devices(); ++device) {
       const occupancy::owner who = world.places.owner_of(device);
       held += who != occupancy::nobody ? 1 : 0;
@@ -74,7 +74,7 @@ struct watched_policy {
           (!job_world::is_job(who) || world.of(who).status != job_status::running))
         wrong.push_back("a device belongs to somebody who does not run");
     }
-    index given = 0;
+    isize given = 0;
     for (const std::int32_t job : world.running) {
       const allotment& has = world.of(job).has;
       given += has.devices;
@@ -86,14 +86,14 @@ struct watched_policy {
     }
     if (held != given) wrong.push_back("devices are lost");
     for (const job_state& job : world.jobs) known += job.status != job_status::unknown ? 1 : 0;
-    seen += static_cast<index>(events.arrived.size());
+    seen += static_cast<isize>(events.arrived.size());
     if (known != seen) wrong.push_back("a job is lost");
   }
   double wakes(const job_world& world) const {
     if constexpr (requires { policy.wakes(world); }) return policy.wakes(world);
     return std::numeric_limits<double>::infinity();
   }
-  index seen = 0;
+  isize seen = 0;
 };
 
 struct watched_play {
@@ -101,7 +101,7 @@ struct watched_play {
   std::vector<std::string> wrong;
 };
 template <class Policy>
-watched_play watch(const jobs_here& on, Policy policy, index rounds = 0) {
+watched_play watch(const jobs_here& on, Policy policy, isize rounds = 0) {
   job_world world(on.cluster, on.trace, on.times, on.memory, {});
   round_rules rules;
   rules.rounds = rounds;

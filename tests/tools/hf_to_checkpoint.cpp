@@ -21,7 +21,7 @@ int main(int count, char** words) {
   std::vector<saved_tensor> from;
   for (const parameter& p : model::parameters()) {
     const auto shape =
-        p.vector ? std::vector<motet::index>{p.width} : std::vector<motet::index>{p.rows, p.width};
+        p.vector ? std::vector<motet::isize>{p.width} : std::vector<motet::isize>{p.rows, p.width};
     to.push_back({p.name, shape, values.data() + p.offset});
     from.push_back({p.name, shape, values.data() + p.offset});
   }
@@ -39,7 +39,7 @@ int main(int count, char** words) {
   }
   const std::filesystem::path run = words[2];
   save_checkpoint(run / "one", {1, "imported", json{}, from, {}, describe<model>()});
-  for (motet::index part = 0; part < 3; ++part) {
+  for (motet::isize part = 0; part < 3; ++part) {
     std::vector<saved_slice> own;
     for (const saved_tensor& each : from) {
       const rectangle all = matrix_of(each.shape);

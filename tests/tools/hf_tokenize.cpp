@@ -22,7 +22,7 @@ int main(int count, char** words) try {
   for (const json& each : texts.items()) {
     ids.clear();
     const auto began = std::chrono::steady_clock::now();
-    vocabulary.encode(each.string(), motet::index{1} << 30, ids, work);
+    vocabulary.encode(each.string(), motet::isize{1} << 30, ids, work);
     seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     tokens += ids.size();
     json all(json::array{});

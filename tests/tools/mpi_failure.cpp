@@ -30,7 +30,7 @@ int train(mpi::session& here, std::string_view how) {
   for (std::int32_t r = 0; r < ranks; ++r) all[0].push_back(r);
   std::vector<float> sum(100000, 1.0f);
   std::vector<std::byte> from(300000), to(from.size());
-  const auto bytes = static_cast<motet::index>(from.size());
+  const auto bytes = static_cast<motet::isize>(from.size());
   mpi::world world(ranks, ranks, {});
   mpi::endpoint end(world, me);
   mpi::group_set set(world, all);
@@ -74,7 +74,7 @@ int train(mpi::session& here, std::string_view how) {
 // checkpoint of step s has but one right content.
 class player {
  public:
-  static constexpr motet::index rows = 900, width = 64, mine = rows / 3 * width, message_size = 5000;
+  static constexpr motet::isize rows = 900, width = 64, mine = rows / 3 * width, message_size = 5000;
   static constexpr const char* model = "a model of mpi_failure";
 
   player(mpi::session& here, double bound, std::string_view how)
@@ -89,7 +89,7 @@ class player {
     for (std::int32_t i = of.starts[own_.rank()]; i < of.starts[own_.rank() + 1]; ++i)
       own_.player(own_.rank()).set(i, {&act, this});
   }
-  static float weight(motet::index number, std::int64_t step) {
+  static float weight(motet::isize number, std::int64_t step) {
     return static_cast<float>(number + 6 * step);
   }
 
@@ -220,7 +220,7 @@ int verify(const std::filesystem::path& folder) {
     from.load_weights(player::model,
                       std::vector<loaded_tensor>{{"weight", {player::rows, player::width}, weights.data()}});
     for (std::size_t i = 0; i < weights.size(); ++i)
-      if (weights[i] != player::weight(static_cast<motet::index>(i), from.step()))
+      if (weights[i] != player::weight(static_cast<motet::isize>(i), from.step()))
         fail(checkpoint_damaged, at.string() + ", weight " + std::to_string(i));
     newest = std::max(newest, from.step());
     return from.step();

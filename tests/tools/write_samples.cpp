@@ -47,8 +47,8 @@ int main(int count, char** words) {
   motet::save_checkpoint(folder / "run", {7, "sample", motet::json{{"seed", 1}}, weights, moments});
 
   // Two ranks write it as well, cut within a row.
-  const std::vector<motet::index> up{4, 6};
-  for (const motet::index part : {0, 1}) {
+  const std::vector<motet::isize> up{4, 6};
+  for (const motet::isize part : {0, 1}) {
     std::vector<motet::saved_slice> own, moment;
     motet::append_run<const float>(own, "picture.blocks.0.mlp.up.weight", up, motet::matrix_of(up),
                                    part == 0 ? motet::interval{0, 15} : motet::interval{15, 24},

@@ -44,8 +44,8 @@ inline bool caption_allows_flip(std::string_view caption) {
 }
 
 // The largest square in the middle: what evaluation looks at, every time the same.
-inline crop_box centre_crop(index width, index height) {
-  const index side = std::min(width, height);
+inline crop_box centre_crop(isize width, isize height) {
+  const isize side = std::min(width, height);
   return {(width - side) / 2, (height - side) / 2, side, side, false};
 }
 
@@ -58,7 +58,7 @@ inline crop_box centre_crop(index width, index height) {
 //   crop_box of_sample(const random_stream& draws) {
 //     return random_crop({.smallest = 0.5f}, 640, 480, true, draws);
 //   }
-inline crop_box random_crop(const augment_config& config, index width, index height, bool may_flip,
+inline crop_box random_crop(const augment_config& config, isize width, isize height, bool may_flip,
                             const random_stream& draws) {
   crop_box box = centre_crop(width, height);
   const float area = static_cast<float>(width) * static_cast<float>(height),
@@ -67,13 +67,13 @@ inline crop_box random_crop(const augment_config& config, index width, index hei
   for (int attempt = 0; attempt < 10; ++attempt, at += 4) {
     const float share = config.smallest + (config.largest - config.smallest) * draws.uniform(at);
     const float ratio = std::exp(stretch * (2 * draws.uniform(at + 1) - 1));
-    const auto w = static_cast<index>(std::lround(std::sqrt(area * share * ratio))),
-               h = static_cast<index>(std::lround(std::sqrt(area * share / ratio)));
+    const auto w = static_cast<isize>(std::lround(std::sqrt(area * share * ratio))),
+               h = static_cast<isize>(std::lround(std::sqrt(area * share / ratio)));
     if (w < 1 || h < 1 || w > width || h > height) continue;
     box.width = w;
     box.height = h;
-    box.x = static_cast<index>(draws.below(at + 2, static_cast<std::uint32_t>(width - w + 1)));
-    box.y = static_cast<index>(draws.below(at + 3, static_cast<std::uint32_t>(height - h + 1)));
+    box.x = static_cast<isize>(draws.below(at + 2, static_cast<std::uint32_t>(width - w + 1)));
+    box.y = static_cast<isize>(draws.below(at + 3, static_cast<std::uint32_t>(height - h + 1)));
     break;
   }
   box.flip = config.flip && may_flip && draws.uniform(0) < 0.5f;

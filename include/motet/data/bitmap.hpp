@@ -15,9 +15,9 @@ namespace motet {
 
 // Decoded pixels: rows from the top, red green blue.
 struct bitmap {
-  static constexpr index channels = 3;
-  index width = 0;
-  index height = 0;
+  static constexpr isize channels = 3;
+  isize width = 0;
+  isize height = 0;
   std::vector<std::uint8_t> pixels;  // height x width x 3
 
   bool operator==(const bitmap&) const = default;
@@ -25,11 +25,11 @@ struct bitmap {
 
 // A decoder accepts no more than this: a few bytes of a damaged header must not ask for all memory.
 struct picture_limits {
-  index side = 16384;
-  index pixels = index{1} << 26;
+  isize side = 16384;
+  isize pixels = isize{1} << 26;
 };
 
-inline void check_limits(index width, index height, const picture_limits& limits) {
+inline void check_limits(isize width, isize height, const picture_limits& limits) {
   if (width <= 0 || height <= 0 || width > limits.side || height > limits.side ||
       width * height > limits.pixels)
     fail(damaged_picture, sentence({width, " x ", height, " pixels, at most ", limits.side, " a side and ",
@@ -49,8 +49,8 @@ inline void decode_ppm(std::span<const std::uint8_t> bytes, bitmap& into, const 
   const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; };
   if (bytes.size() < 2 || at[0] != 'P' || at[1] != '6') fail(damaged_picture, "no P6 at the start of a PPM");
   at += 2;
-  index numbers[3];
-  for (index& number : numbers) {
+  isize numbers[3];
+  for (isize& number : numbers) {
     while (at != end && (blank(*at) || *at == '#')) {
       if (*at == '#') {
         while (at != end && *at != '\n') ++at;

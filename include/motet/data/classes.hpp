@@ -19,11 +19,11 @@ namespace motet {
 struct class_list {
   std::vector<std::string> names;
   std::vector<std::string> captions;
-  std::unordered_map<std::string, index> of_sample;
+  std::unordered_map<std::string, isize> of_sample;
 
-  index size() const { return static_cast<index>(names.size()); }
+  isize size() const { return static_cast<isize>(names.size()); }
   // -1 when the picture is not listed.
-  index class_of(std::string_view key) const {
+  isize class_of(std::string_view key) const {
     const auto found = of_sample.find(std::string(key));
     return found == of_sample.end() ? -1 : found->second;
   }
@@ -44,7 +44,7 @@ inline class_list parse_classes(std::string_view text, const std::string& origin
       if (which < 0 || which >= made.size())
         fail(bad_classes,
              sentence({origin, " (sample ", row.name, " is of class ", which, " of ", made.size(), ")"}));
-      made.of_sample.emplace(row.name, static_cast<index>(which));
+      made.of_sample.emplace(row.name, static_cast<isize>(which));
     }
   } catch (const error& problem) {
     if (std::string_view(problem.code()) == bad_classes.code) throw;

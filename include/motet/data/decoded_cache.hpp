@@ -15,19 +15,19 @@ namespace motet {
 template <class Made>
 class decoded_cache {
  public:
-  decoded_cache(index samples, index budget) : slots_(budget > 0 ? as_size(samples) : 0), left_(budget) {}
+  decoded_cache(isize samples, isize budget) : slots_(budget > 0 ? as_size(samples) : 0), left_(budget) {}
   decoded_cache(const decoded_cache&) = delete;
   decoded_cache& operator=(const decoded_cache&) = delete;
   ~decoded_cache() {
     for (auto& slot : slots_) delete slot.load();
   }
 
-  const Made* find(index i) const {
+  const Made* find(isize i) const {
     return slots_.empty() ? nullptr : slots_[as_size(i)].load(std::memory_order_acquire);
   }
-  void keep(index i, const Made& made) {
+  void keep(isize i, const Made& made) {
     if (slots_.empty()) return;
-    const index bytes = made.bytes() + static_cast<index>(sizeof made) + 48;
+    const isize bytes = made.bytes() + static_cast<isize>(sizeof made) + 48;
     if (left_.fetch_sub(bytes) < bytes) {
       left_.fetch_add(bytes);
       return;
@@ -43,7 +43,7 @@ class decoded_cache {
 
  private:
   std::vector<std::atomic<const Made*>> slots_;
-  std::atomic<index> left_;
+  std::atomic<isize> left_;
 };
 
 }  // namespace motet

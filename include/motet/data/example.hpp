@@ -17,8 +17,8 @@ struct pair_example {
   std::vector<tokenizer::token> tokens;
   bool may_flip = true;
 
-  index bytes() const {
-    return static_cast<index>(shot.pixels.size() + tokens.size() * sizeof(tokenizer::token));
+  isize bytes() const {
+    return static_cast<isize>(shot.pixels.size() + tokens.size() * sizeof(tokenizer::token));
   }
 };
 
@@ -42,7 +42,7 @@ class example_reader {
 
   // Sample i, or null when it is damaged, which is then reported (or thrown, when the source's log is
   // strict). It is valid until the next call.
-  const pair_example* get(index i) {
+  const pair_example* get(isize i) {
     if (cache_ != nullptr) {
       if (const pair_example* found = cache_->find(i)) return found;
     }
@@ -72,13 +72,13 @@ class example_reader {
     resize_(from.shot, box_of(from.shot, from.may_flip, augment, draws), config_.image, config_.colours, out);
   }
   // The same part of the picture, packed; returns the bytes that it takes of packed_room(image).
-  index pack(const pair_example& from, const augment_config* augment, const random_stream& draws,
+  isize pack(const pair_example& from, const augment_config* augment, const random_stream& draws,
              std::uint8_t* out, packed_picture& made) {
     return pack_picture(from.shot, box_of(from.shot, from.may_flip, augment, draws), config_.image,
                         config_.colours, resize_, out, made);
   }
   // Evaluation calls this; the result is false when the sample is damaged.
-  bool read(index i, float* pixels_out, std::vector<tokenizer::token>& tokens_out) {
+  bool read(isize i, float* pixels_out, std::vector<tokenizer::token>& tokens_out) {
     const pair_example* found = get(i);
     if (found == nullptr) return false;
     pixels(*found, nullptr, random_stream(0, 0), pixels_out);
@@ -89,7 +89,7 @@ class example_reader {
   const example_config& config() const { return config_; }
 
  private:
-  const pair_example* leave_out(index i, skip why, const std::string& detail) {
+  const pair_example* leave_out(isize i, skip why, const std::string& detail) {
     source_.skips().report(why, source_.name(i), detail);
     return nullptr;
   }

@@ -30,7 +30,7 @@ class input_file {
       ::close(handle_);
       fail(data_unreadable, path + " (not a regular file)");
     }
-    size_ = static_cast<index>(facts.st_size);
+    size_ = static_cast<isize>(facts.st_size);
   }
   input_file(input_file&& other) noexcept
       : handle_(std::exchange(other.handle_, -1)), size_(std::exchange(other.size_, 0)) {}
@@ -43,33 +43,33 @@ class input_file {
     if (handle_ >= 0) ::close(handle_);
   }
 
-  index size() const { return size_; }
+  isize size() const { return size_; }
 
   // The result is the count of bytes that were read: fewer than asked only at the end of the file or on a
   // failing device.
-  index read(index offset, std::span<std::uint8_t> into) const {
-    index done = 0;
-    while (done < static_cast<index>(into.size())) {
+  isize read(isize offset, std::span<std::uint8_t> into) const {
+    isize done = 0;
+    while (done < static_cast<isize>(into.size())) {
       const auto got = ::pread(handle_, into.data() + done, into.size() - as_size(done),
                                static_cast<off_t>(offset + done));
       if (got < 0 && errno == EINTR) continue;
       if (got <= 0) break;
-      done += static_cast<index>(got);
+      done += static_cast<isize>(got);
     }
     return done;
   }
 
  private:
   int handle_ = -1;
-  index size_ = 0;
+  isize size_ = 0;
 };
 
 // The whole of a small file.
-inline std::string read_text(const std::string& path, index limit = index{1} << 28) {
+inline std::string read_text(const std::string& path, isize limit = isize{1} << 28) {
   const input_file file(path);
   if (file.size() > limit) fail(data_unreadable, sentence({path, " (larger than ", limit, " bytes)"}));
   std::string text(as_size(file.size()), '\0');
-  const index got = file.read(0, {reinterpret_cast<std::uint8_t*>(text.data()), text.size()});
+  const isize got = file.read(0, {reinterpret_cast<std::uint8_t*>(text.data()), text.size()});
   if (got != file.size()) fail(data_unreadable, path + " (cut short while reading)");
   return text;
 }

@@ -88,9 +88,9 @@ inline void decode_jpeg(std::span<const std::uint8_t> bytes, bitmap& into,
       },
       &bytes);
   if (!head) fail(damaged_picture, std::string("JPEG: ") + trouble.text);
-  check_limits(static_cast<index>(info.image_width), static_cast<index>(info.image_height), limits);
-  into.width = static_cast<index>(info.image_width);
-  into.height = static_cast<index>(info.image_height);
+  check_limits(static_cast<isize>(info.image_width), static_cast<isize>(info.image_height), limits);
+  into.width = static_cast<isize>(info.image_width);
+  into.height = static_cast<isize>(info.image_height);
   const auto row = as_size(into.width * bitmap::channels);
   into.pixels.resize(row * as_size(into.height));
   // Four components need a longer line than three; it is turned into RGB in place.

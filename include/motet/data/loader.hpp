@@ -26,7 +26,7 @@ class pair_maker;
 //   }
 class pair_loader {
  public:
-  pair_loader(const pair_source& source, const tokenizer& words, const loader_config& config, index start = 0)
+  pair_loader(const pair_source& source, const tokenizer& words, const loader_config& config, isize start = 0)
       : pair_loader(source, words, config,
                     data_position{config.seed, source.fingerprint(), source.size(), start}) {}
   // Goes on where `from` was taken; refuses another data set or seed.
@@ -52,7 +52,7 @@ class pair_loader {
  private:
   const pair_source& source_;
   loader_config config_;
-  index start_;
+  isize start_;
   std::unique_ptr<pair_maker> made_;
 };
 

@@ -16,8 +16,8 @@ namespace motet {
 
 // A sample becomes a picture and a caption of at most these sizes.
 struct example_config {
-  index image = 64;    // side of the square that the model sees
-  index context = 77;  // most tokens of a caption, begin and end included
+  isize image = 64;    // side of the square that the model sees
+  isize context = 77;  // most tokens of a caption, begin and end included
   resampler::colours colours{};
   picture_limits limits{};
 };
@@ -32,13 +32,13 @@ inline void check(const example_config& config) {
 }
 
 struct loader_config {
-  index batch = 64;
+  isize batch = 64;
   std::uint64_t seed = 1;
   bool shuffle = true;
   std::optional<augment_config> augment = augment_config{};  // none: the square in the middle
   int threads = 1;
-  index ready = 3;                       // batches made ahead of the step
-  index cache_bytes = index{256} << 20;  // for decoded pictures
+  isize ready = 3;                       // batches made ahead of the step
+  isize cache_bytes = isize{256} << 20;  // for decoded pictures
   picture_form form = picture_form::floats;
   example_config example{};
 };
@@ -55,27 +55,27 @@ const loader_config& check(const loader_config& config, const Source& source) {
   check(config.example);
   return config;
 }
-[[noreturn]] inline void fail_few(index batch, const skip_log& skips) {
+[[noreturn]] inline void fail_few(isize batch, const skip_log& skips) {
   fail(no_samples,
        sentence({"too few whole samples for a batch of ", batch, "; skipped: ", skips.summary()}));
 }
 
 struct loader_statistics {
-  index batches = 0;
+  isize batches = 0;
   double wait_seconds = 0;  // that `next` made the step wait
 };
 
 // One step's samples. Captions are ragged: caption s is tokens [offsets[s], offsets[s + 1]).
 struct pair_batch {
-  index first = 0;                   // its first sample's position in the run
-  index count = 0;                   // of samples
+  isize first = 0;                   // its first sample's position in the run
+  isize count = 0;                   // of samples
   matrix<float> pixels;              // (batch, 3 x image x image), red, green and blue planes; or
   packed_pictures packed;            // (batch), the same pictures before they are resized: data/pack.hpp
   std::vector<std::int32_t> tokens;  // (sum of lengths)
-  std::vector<index> offsets;        // (batch + 1)
-  std::vector<index> samples;        // (batch), numbers in the source
+  std::vector<isize> offsets;        // (batch + 1)
+  std::vector<isize> samples;        // (batch), numbers in the source
 
-  index size() const { return count; }
+  isize size() const { return count; }
   sequences captions() const { return {size(), 0, offsets.data()}; }
 };
 

@@ -26,7 +26,7 @@ namespace motet {
 template <class Maker, class Slot>
 class made_ahead {
  public:
-  made_ahead(Maker& maker, index slots) : maker_(maker), cells_(as_size(slots)) {}
+  made_ahead(Maker& maker, isize slots) : maker_(maker), cells_(as_size(slots)) {}
   made_ahead(const made_ahead&) = delete;
   made_ahead& operator=(const made_ahead&) = delete;
   ~made_ahead() {
@@ -34,9 +34,9 @@ class made_ahead {
     for (std::thread& each : threads_) each.join();
   }
 
-  index size() const { return static_cast<index>(cells_.size()); }
+  isize size() const { return static_cast<isize>(cells_.size()); }
   // Slots are prepared before start().
-  Slot& slot(index which) { return cells_[as_size(which)].slot; }
+  Slot& slot(isize which) { return cells_[as_size(which)].slot; }
   void start(int threads) {
     make_threads(
         threads_, "threads that prepare data", 0, threads,
@@ -72,7 +72,7 @@ class made_ahead {
     return own.state == cell::ready && !own.problem ? &own.slot : nullptr;
   }
   // Batches that next() gave.
-  index given() const {
+  isize given() const {
     const std::lock_guard hold(guard_);
     return delivered_ + (holding_ ? 1 : 0);
   }
@@ -85,11 +85,11 @@ class made_ahead {
   struct cell {
     enum { free, filling, ready } state = free;
     Slot slot;
-    index parts = 0, open = 0, problem_at = 0;
+    isize parts = 0, open = 0, problem_at = 0;
     std::exception_ptr problem;
   };
-  cell& at(index number) { return cells_[as_size(number % size())]; }
-  const cell& at(index number) const { return cells_[as_size(number % size())]; }
+  cell& at(isize number) { return cells_[as_size(number % size())]; }
+  const cell& at(isize number) const { return cells_[as_size(number % size())]; }
 
   void tell_end() {
     {
@@ -125,7 +125,7 @@ class made_ahead {
       to_do_.wait(hold,
                   [&] { return stopping_ || (!failed_ && !beginning_ && claimed_ < delivered_ + size()); });
       if (stopping_) return;
-      const index number = claimed_;
+      const isize number = claimed_;
       cell& own = at(number);
       if (claimed_part_ == 0) {
         own.state = cell::filling;
@@ -136,15 +136,15 @@ class made_ahead {
           end(own);
           continue;
         }
-        own.parts = own.open = std::max<index>(1, maker_.parts(own.slot));
+        own.parts = own.open = std::max<isize>(1, maker_.parts(own.slot));
         to_do_.notify_all();
       }
-      const index part = claimed_part_;
+      const isize part = claimed_part_;
       if (++claimed_part_ == own.parts) {
         claimed_part_ = 0;
         ++claimed_;
       }
-      index place = 0;
+      isize place = 0;
       const std::exception_ptr problem =
           problem_of(hold, [&] { maker_.fill(worker, own.slot, part, place); });
       // The first problem in the batch's order is told, whoever came first.
@@ -162,7 +162,7 @@ class made_ahead {
   std::vector<cell> cells_;
   mutable std::mutex guard_;
   std::condition_variable to_do_, done_;
-  index claimed_ = 0, claimed_part_ = 0, delivered_ = 0;
+  isize claimed_ = 0, claimed_part_ = 0, delivered_ = 0;
   bool holding_ = false, stopping_ = false, failed_ = false, beginning_ = false;
   loader_statistics statistics_;
   std::vector<std::thread> threads_;

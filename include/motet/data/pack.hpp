@@ -12,11 +12,11 @@ namespace motet {
 enum class picture_form : std::uint8_t { floats, bytes };
 
 // Memory for each packed picture.
-inline index packed_room(index side) { return packed_pictures::most_bytes(bitmap::channels, side); }
+inline isize packed_room(isize side) { return packed_pictures::most_bytes(bitmap::channels, side); }
 
 // Cuts the box out and leaves it as it is. One that is so large that floats take less is resized here, so
 // that the result is the same in any case. Returns what it took of packed_room(side).
-inline index pack_picture(const bitmap& from, const crop_box& box, index side,
+inline isize pack_picture(const bitmap& from, const crop_box& box, isize side,
                           const resampler::colours& scale, resampler& resize, std::uint8_t* to,
                           packed_picture& made) {
   made = {made.at, 0, static_cast<std::int32_t>(box.width), static_cast<std::int32_t>(box.height),
@@ -25,10 +25,10 @@ inline index pack_picture(const bitmap& from, const crop_box& box, index side,
     resize(from, box, side, scale, reinterpret_cast<float*>(to));
     return packed_room(side);
   }
-  const index length = box.width * bitmap::channels,
+  const isize length = box.width * bitmap::channels,
               pitch = packed_pictures::pitch_of(box.width, bitmap::channels);
   made.pitch = static_cast<std::int32_t>(pitch);
-  for (index y = 0; y < box.height; ++y, to += pitch) {
+  for (isize y = 0; y < box.height; ++y, to += pitch) {
     std::memcpy(to, from.pixels.data() + ((box.y + y) * from.width + box.x) * bitmap::channels,
                 as_size(length));
     std::memset(to + length, 0, as_size(pitch - length));

@@ -17,7 +17,7 @@ namespace motet {
 // how pictures are decoded, and may have it compiled elsewhere.
 class pair_maker {
  public:
-  pair_maker(const pair_source& source, const tokenizer& words, const loader_config& config, index start)
+  pair_maker(const pair_source& source, const tokenizer& words, const loader_config& config, isize start)
       : source_(source),
         words_(words),
         config_(config),
@@ -25,9 +25,9 @@ class pair_maker {
         start_(start),
         bad_(as_size(source.size())),
         made_(*this, config.ready + 1) {
-    const index each = picture_room::bytes(config.batch, config.example.image);
+    const isize each = picture_room::bytes(config.batch, config.example.image);
     memory_ = buffer<std::byte>(made_.size() * each);
-    for (index s = 0; s < made_.size(); ++s) made_.slot(s).prepare(config, memory_.data() + s * each);
+    for (isize s = 0; s < made_.size(); ++s) made_.slot(s).prepare(config, memory_.data() + s * each);
     made_.start(config.threads);
   }
   pair_maker(const pair_maker&) = delete;
@@ -39,16 +39,16 @@ class pair_maker {
     const slot* const found = made_.ahead();
     return found != nullptr ? &found->batch : nullptr;
   }
-  index given() const { return made_.given(); }
+  isize given() const { return made_.given(); }
   loader_statistics statistics() const { return made_.statistics(); }
 
  private:
-  static constexpr index chunk = 8;  // samples that a thread takes at a time
+  static constexpr isize chunk = 8;  // samples that a thread takes at a time
 
   struct slot {
     pair_batch batch;
     std::vector<tokenizer::token> tokens;  // (batch, context), before the gaps are closed
-    std::vector<index> lengths;            // (batch); -1 for a damaged sample
+    std::vector<isize> lengths;            // (batch); -1 for a damaged sample
     picture_room shown;
 
     void prepare(const loader_config& config, std::byte* memory) {
@@ -74,20 +74,20 @@ class pair_maker {
     return {example_reader(source_, words_, config_.example, &cache_),
             run_order(source_.size(), config_.seed, config_.shuffle)};
   }
-  void begin(worker_type&, slot& own, index number) { own.batch.first = start_ + number * config_.batch; }
-  index parts(const slot&) const { return (config_.batch + chunk - 1) / chunk; }
-  void fill(worker_type& by, slot& own, index part, index& at) {
-    const index end = std::min(config_.batch, (part + 1) * chunk);
+  void begin(worker_type&, slot& own, isize number) { own.batch.first = start_ + number * config_.batch; }
+  isize parts(const slot&) const { return (config_.batch + chunk - 1) / chunk; }
+  void fill(worker_type& by, slot& own, isize part, isize& at) {
+    const isize end = std::min(config_.batch, (part + 1) * chunk);
     for (at = part * chunk; at < end; ++at) {
-      const index sample = by.order(own.batch.first + at);
+      const isize sample = by.order(own.batch.first + at);
       own.batch.samples[as_size(at)] = sample;
       put(by.reader, own, at, sample);
     }
   }
 
   // The result is false, and the length -1, when the sample is damaged.
-  bool put(example_reader& reader, slot& own, index at, index sample) {
-    index& length = own.lengths[as_size(at)];
+  bool put(example_reader& reader, slot& own, isize at, isize sample) {
+    isize& length = own.lengths[as_size(at)];
     length = -1;
     if (bad_[as_size(sample)].load(std::memory_order_relaxed)) return false;
     const pair_example* const found = reader.get(sample);
@@ -102,7 +102,7 @@ class pair_maker {
         [&](std::uint8_t* to, packed_picture& made) {
           return reader.pack(*found, augment, draws, to, made);
         });
-    length = static_cast<index>(found->tokens.size());
+    length = static_cast<isize>(found->tokens.size());
     std::copy(found->tokens.begin(), found->tokens.end(), own.tokens.begin() + at * config_.example.context);
     return true;
   }
@@ -111,19 +111,19 @@ class pair_maker {
   // pictures.
   void complete(worker_type& by, slot& own) {
     pair_batch& batch = own.batch;
-    for (index at = 0; at < config_.batch; ++at) {
+    for (isize at = 0; at < config_.batch; ++at) {
       if (own.lengths[as_size(at)] >= 0) continue;
-      const index instead = replacement(source_.size(), config_.seed, batch.first + at, batch.samples,
-                                        [&](index sample) { return put(by.reader, own, at, sample); });
+      const isize instead = replacement(source_.size(), config_.seed, batch.first + at, batch.samples,
+                                        [&](isize sample) { return put(by.reader, own, at, sample); });
       if (instead < 0) fail_few(config_.batch, source_.skips());
       batch.samples[as_size(at)] = instead;
     }
     batch.tokens.clear();
     batch.offsets[0] = 0;
-    for (index at = 0; at < config_.batch; ++at) {
+    for (isize at = 0; at < config_.batch; ++at) {
       const auto from = own.tokens.begin() + at * config_.example.context;
       batch.tokens.insert(batch.tokens.end(), from, from + own.lengths[as_size(at)]);
-      batch.offsets[as_size(at) + 1] = static_cast<index>(batch.tokens.size());
+      batch.offsets[as_size(at) + 1] = static_cast<isize>(batch.tokens.size());
     }
     own.shown.close();
   }
@@ -132,7 +132,7 @@ class pair_maker {
   const tokenizer& words_;
   loader_config config_;
   example_cache cache_;
-  index start_;
+  isize start_;
   buffer<std::byte> memory_;
   std::vector<std::atomic<bool>> bad_;
   made_ahead<pair_maker, slot> made_;  // last: it ends first

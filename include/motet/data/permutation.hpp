@@ -18,7 +18,7 @@ namespace motet {
 //   std::ptrdiff_t first_of(std::uint64_t epoch) { return permutation(1000, 1, epoch)(0); }
 class permutation {
  public:
-  constexpr permutation(index count, std::uint64_t seed, std::uint64_t epoch)
+  constexpr permutation(isize count, std::uint64_t seed, std::uint64_t epoch)
       : count_(static_cast<std::uint64_t>(count)) {
     const auto bits = count_ > 1 ? static_cast<int>(std::bit_width(count_ - 1)) : 1;
     half_ = (bits + 1) / 2;
@@ -27,14 +27,14 @@ class permutation {
       keys_[i] = (std::uint64_t{keys.word(2 * i)} << 32) | keys.word(2 * i + 1);
   }
 
-  constexpr index operator()(index position) const {
+  constexpr isize operator()(isize position) const {
     auto value = static_cast<std::uint64_t>(position);
     // Each value has one predecessor, so walking from a value below count comes back below count.
     do value = mix(value);
     while (value >= count_);
-    return static_cast<index>(value);
+    return static_cast<isize>(value);
   }
-  constexpr index count() const { return static_cast<index>(count_); }
+  constexpr isize count() const { return static_cast<isize>(count_); }
 
  private:
   static constexpr std::uint64_t rounds = 6;

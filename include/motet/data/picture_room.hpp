@@ -13,7 +13,7 @@ namespace motet {
 // thread; close() then leaves no gaps behind the places that are empty or not filled to their end.
 class picture_room {
  public:
-  void prepare(std::byte* memory, index places, index side, picture_form form,
+  void prepare(std::byte* memory, isize places, isize side, picture_form form,
                const resampler::colours& colours) {
     memory_ = memory;
     side_ = side;
@@ -23,26 +23,26 @@ class picture_room {
     colours_ = colours;
     if (form == picture_form::bytes) each_.resize(as_size(places));
   }
-  static index bytes(index places, index side) { return places * packed_room(side); }
+  static isize bytes(isize places, isize side) { return places * packed_room(side); }
 
-  void clear() { std::fill(sizes_.begin(), sizes_.end(), index{-1}); }
-  void leave_out(index place) { sizes_[as_size(place)] = -1; }
+  void clear() { std::fill(sizes_.begin(), sizes_.end(), isize{-1}); }
+  void leave_out(isize place) { sizes_[as_size(place)] = -1; }
   // Reader: what resizes, with pixels() and pack() as example_reader has them.
   template <class Resize, class Pack>
-  void put(index place, Resize&& pixels, Pack&& pack) {
+  void put(isize place, Resize&& pixels, Pack&& pack) {
     if (form_ == picture_form::floats) {
       pixels(reinterpret_cast<float*>(memory_) + place * numbers());
-      sizes_[as_size(place)] = numbers() * static_cast<index>(sizeof(float));
+      sizes_[as_size(place)] = numbers() * static_cast<isize>(sizeof(float));
     } else {
       sizes_[as_size(place)] = pack(room(place), each_[as_size(place)]);
     }
   }
   // The pictures that are there, in the order of their places; returns how many.
-  index close() {
-    index end = 0, count = 0;
-    const index floats = numbers() * static_cast<index>(sizeof(float));
-    for (index place = 0; place < places_; ++place) {
-      const index size = sizes_[as_size(place)];
+  isize close() {
+    isize end = 0, count = 0;
+    const isize floats = numbers() * static_cast<isize>(sizeof(float));
+    for (isize place = 0; place < places_; ++place) {
+      const isize size = sizes_[as_size(place)];
       if (size < 0) continue;
       std::byte* const from =
           memory_ + (form_ == picture_form::floats ? place * floats : place * packed_room(side_));
@@ -58,7 +58,7 @@ class picture_room {
   }
 
   // This is called after close(), with the count that it returned.
-  matrix<float> pixels(index count) const {
+  matrix<float> pixels(isize count) const {
     if (form_ != picture_form::floats) return {};
     return {reinterpret_cast<float*>(memory_), count, numbers(), numbers()};
   }
@@ -70,16 +70,16 @@ class picture_room {
   }
 
  private:
-  index numbers() const { return bitmap::channels * side_ * side_; }
-  std::uint8_t* room(index place) const {
+  isize numbers() const { return bitmap::channels * side_ * side_; }
+  std::uint8_t* room(isize place) const {
     return reinterpret_cast<std::uint8_t*>(memory_) + place * packed_room(side_);
   }
 
   std::byte* memory_ = nullptr;
-  index places_ = 0, side_ = 0;
+  isize places_ = 0, side_ = 0;
   picture_form form_ = picture_form::floats;
   resampler::colours colours_{};
-  std::vector<index> sizes_;          // bytes of each place; negative: nothing is there
+  std::vector<isize> sizes_;          // bytes of each place; negative: nothing is there
   std::vector<packed_picture> each_;  // (places)
 };
 

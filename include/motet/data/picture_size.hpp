@@ -13,7 +13,7 @@
 namespace motet {
 
 struct picture_size {
-  index width = 0, height = 0;
+  isize width = 0, height = 0;
   bool operator==(const picture_size&) const = default;
 };
 
@@ -25,13 +25,13 @@ class picture_head {
  public:
   explicit picture_head(Read& read) : read_(read), held_(read(0, std::span(first_))) {}
   // A byte, or -1 behind the end.
-  int at(index place) {
+  int at(isize place) {
     if (place < held_) return first_[as_size(place)];
     std::uint8_t one = 0;
     return read_(place, std::span(&one, 1)) == 1 ? one : -1;
   }
-  index number(index place, int bytes) {
-    index value = 0;
+  isize number(isize place, int bytes) {
+    isize value = 0;
     for (int i = 0; i < bytes; ++i) {
       const int byte = at(place + i);
       if (byte < 0) return -1;
@@ -41,19 +41,19 @@ class picture_head {
   }
   bool starts(std::string_view magic) {
     for (std::size_t i = 0; i < magic.size(); ++i)
-      if (at(static_cast<index>(i)) != static_cast<unsigned char>(magic[i])) return false;
+      if (at(static_cast<isize>(i)) != static_cast<unsigned char>(magic[i])) return false;
     return true;
   }
 
  private:
   Read& read_;
   std::array<std::uint8_t, 512> first_{};
-  index held_;
+  isize held_;
 };
 
 template <class Head>
 std::optional<picture_size> jpeg_size(Head& head) {
-  index at = 2;
+  isize at = 2;
   // Each segment moves on, but one of a damaged file may do so by little.
   for (int segments = 0; segments < 4096; ++segments) {
     if (head.at(at) != 0xff) return {};
@@ -67,7 +67,7 @@ std::optional<picture_size> jpeg_size(Head& head) {
       at += 2;
       continue;
     }
-    const index length = head.number(at + 2, 2);
+    const isize length = head.number(at + 2, 2);
     if (length < 2) return {};
     at += 2 + length;
   }
@@ -76,8 +76,8 @@ std::optional<picture_size> jpeg_size(Head& head) {
 
 template <class Head>
 std::optional<picture_size> ppm_size(Head& head) {
-  index at = 2, numbers[2]{};
-  for (index& number : numbers) {
+  isize at = 2, numbers[2]{};
+  for (isize& number : numbers) {
     for (bool comment = false;; ++at) {
       const int c = head.at(at);
       if (at > 65536 || c < 0) return {};
@@ -85,7 +85,7 @@ std::optional<picture_size> ppm_size(Head& head) {
       else if (c == '\n') comment = false;
       else if (!comment && c != ' ' && c != '\t' && c != '\r') break;
     }
-    const index from = at;
+    const isize from = at;
     for (; at < from + 9 && head.at(at) >= '0' && head.at(at) <= '9'; ++at)
       number = 10 * number + (head.at(at) - '0');
     if (at == from) return {};
@@ -109,9 +109,9 @@ std::optional<picture_size> find_picture_size(Read&& read) {
 }
 
 inline std::optional<picture_size> find_picture_size(std::span<const std::uint8_t> bytes) {
-  return find_picture_size([&](index offset, std::span<std::uint8_t> into) {
-    const index count =
-        std::clamp<index>(static_cast<index>(bytes.size()) - offset, 0, static_cast<index>(into.size()));
+  return find_picture_size([&](isize offset, std::span<std::uint8_t> into) {
+    const isize count =
+        std::clamp<isize>(static_cast<isize>(bytes.size()) - offset, 0, static_cast<isize>(into.size()));
     if (count > 0) std::copy_n(bytes.data() + offset, count, into.data());
     return count;
   });

@@ -48,13 +48,13 @@ inline void decode_png(std::span<const std::uint8_t> bytes, bitmap& into, const 
   detail::check_spng(spng_set_png_buffer(png, bytes.data(), bytes.size()));
   spng_ihdr header{};
   detail::check_spng(spng_get_ihdr(png, &header));
-  check_limits(static_cast<index>(header.width), static_cast<index>(header.height), limits);
+  check_limits(static_cast<isize>(header.width), static_cast<isize>(header.height), limits);
   std::size_t size = 0;
   detail::check_spng(spng_decoded_image_size(png, SPNG_FMT_RGB8, &size));
   if (size != std::size_t{header.width} * header.height * 3)
     fail(damaged_picture, "PNG: unexpected decoded size");
-  into.width = static_cast<index>(header.width);
-  into.height = static_cast<index>(header.height);
+  into.width = static_cast<isize>(header.width);
+  into.height = static_cast<isize>(header.height);
   into.pixels.resize(size);
   detail::check_spng(spng_decode_image(png, into.pixels.data(), size, SPNG_FMT_RGB8, 0));
 }

@@ -16,11 +16,11 @@ namespace motet {
 struct data_position {
   std::uint64_t seed = 0;
   std::uint64_t fingerprint = 0;  // of the data set
-  index samples = 0;              // of the data set
-  index next = 0;                 // samples delivered since the start of the run
-  std::vector<index> waiting{};   // places before `next` whose samples wait for a batch with room for them
+  isize samples = 0;              // of the data set
+  isize next = 0;                 // samples delivered since the start of the run
+  std::vector<isize> waiting{};   // places before `next` whose samples wait for a batch with room for them
 
-  index epoch() const { return samples > 0 ? next / samples : 0; }
+  isize epoch() const { return samples > 0 ? next / samples : 0; }
   bool operator==(const data_position&) const = default;
 };
 
@@ -32,7 +32,7 @@ void check_position(const Source& source, std::uint64_t seed, const data_positio
                                    source.size(), (from.samples == source.size() ? " of other names" : "")}));
   if (from.seed != seed) fail(bad_data_state, sentence({"saved with seed ", from.seed, ", now ", seed}));
   if (from.next < 0) fail(bad_data_state, sentence({"place ", from.next, " in the data"}));
-  for (const index each : from.waiting)
+  for (const isize each : from.waiting)
     if (each < 0 || each >= from.next)
       fail(bad_data_state, sentence({"place ", each, " waits, before place ", from.next}));
 }
@@ -40,12 +40,12 @@ void check_position(const Source& source, std::uint64_t seed, const data_positio
 // A run is the epochs' orders one after another: which sample stands at a place of it. Each thread has one.
 class run_order {
  public:
-  run_order(index count, std::uint64_t seed, bool shuffle) : count_(count), seed_(seed), shuffle_(shuffle) {}
+  run_order(isize count, std::uint64_t seed, bool shuffle) : count_(count), seed_(seed), shuffle_(shuffle) {}
 
-  index operator()(index place) {
-    const index within = place % count_;
+  isize operator()(isize place) {
+    const isize within = place % count_;
     if (!shuffle_) return within;
-    if (const index epoch = place / count_; !order_ || epoch != epoch_) {
+    if (const isize epoch = place / count_; !order_ || epoch != epoch_) {
       epoch_ = epoch;
       order_.emplace(count_, seed_, static_cast<std::uint64_t>(epoch));
     }
@@ -53,15 +53,15 @@ class run_order {
   }
 
  private:
-  index count_;
+  isize count_;
   std::uint64_t seed_;
   bool shuffle_;
-  index epoch_ = -1;
+  isize epoch_ = -1;
   std::optional<permutation> order_;
 };
 
 // Random numbers that belong to a place of the run and to what they are for.
-inline random_stream draws_at(std::uint64_t seed, std::string_view what, index place) {
+inline random_stream draws_at(std::uint64_t seed, std::string_view what, isize place) {
   return {seed, random_stream::hash(what) + static_cast<std::uint64_t>(place) * 0x9E3779B97F4A7C15ull};
 }
 
@@ -69,13 +69,13 @@ inline random_stream draws_at(std::uint64_t seed, std::string_view what, index p
 // whole. A few random tries spread the replacements; then all samples in turn, so that one that is left is
 // found. -1: there is none.
 template <class Put>
-index replacement(index count, std::uint64_t seed, index place, const std::vector<index>& chosen, Put&& put) {
-  constexpr index tries = 16;
+isize replacement(isize count, std::uint64_t seed, isize place, const std::vector<isize>& chosen, Put&& put) {
+  constexpr isize tries = 16;
   const random_stream draws = draws_at(seed, "replacement", place);
-  const auto start = static_cast<index>(draws.block(0)[0]) % count;
-  for (index tried = 0; tried < count + tries; ++tried) {
-    const index sample = tried < tries
-                             ? static_cast<index>(draws.word(static_cast<std::uint64_t>(tried) + 4)) % count
+  const auto start = static_cast<isize>(draws.block(0)[0]) % count;
+  for (isize tried = 0; tried < count + tries; ++tried) {
+    const isize sample = tried < tries
+                             ? static_cast<isize>(draws.word(static_cast<std::uint64_t>(tried) + 4)) % count
                              : (start + tried) % count;
     if (std::find(chosen.begin(), chosen.end(), sample) != chosen.end()) continue;
     if (put(sample)) return sample;

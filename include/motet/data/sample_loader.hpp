@@ -18,20 +18,20 @@ struct sample_loader_config : loader_config {
   // Not 0: a batch has samples until their rows reach this many, then empty ones; `batch` is the most of
   // them. One without room waits for the next batch; at most `window` wait, and whoever waits longest goes
   // first.
-  index rows = 0, window = 64;
+  isize rows = 0, window = 64;
 };
 
 // One step's samples, as a model that sees reads them: input(), which is valid as long as the batch.
 struct sample_batch {
-  index first = 0;             // plain batches: its first sample's place in the run
-  index count = 0;             // of samples, those without a row included
-  index pictures = 0;          // of all of them
+  isize first = 0;             // plain batches: its first sample's place in the run
+  isize count = 0;             // of samples, those without a row included
+  isize pictures = 0;          // of all of them
   matrix<float> pixels;        // (pictures, 3 x image x image), red, green and blue planes; or
   packed_pictures packed;      // (pictures), the same before they are resized: data/pack.hpp
   pictured_text text{0};       // all of it
-  std::vector<index> samples;  // (count), numbers in the source; -1 of one that is empty
+  std::vector<isize> samples;  // (count), numbers in the source; -1 of one that is empty
 
-  index size() const { return count; }
+  isize size() const { return count; }
   pictured_tokens input() const { return text.with(motet::pictures{pixels.data, pictures, packed}); }
 };
 
@@ -78,9 +78,9 @@ class sample_loader {
       fail(bad_data_state, sentence({from.waiting.size(),
                                      " samples wait for a batch with room, but batches now "
                                      "have no number of rows"}));
-    const index each = picture_room::bytes(places(), config.example.image);
+    const isize each = picture_room::bytes(places(), config.example.image);
     memory_ = buffer<std::byte>(made_.size() * each);
-    for (index s = 0; s < made_.size(); ++s)
+    for (isize s = 0; s < made_.size(); ++s)
       made_.slot(s).prepare(config, places(), memory_.data() + s * each);
     made_.start(config.threads);
   }
@@ -106,25 +106,25 @@ class sample_loader {
   const sample_loader_config& config() const { return config_; }
 
  private:
-  static constexpr index chunk = 8;  // samples that a thread takes at a time
+  static constexpr isize chunk = 8;  // samples that a thread takes at a time
   static constexpr std::uint64_t picture_step = 0xD1B54A32D192ED03ull;
 
   // This is left of a sample when its pictures are in the batch.
   struct said_sample {
     bool there = false;
-    index place = 0;          // of the run
-    index first_picture = 0;  // of the room
+    isize place = 0;          // of the run
+    isize first_picture = 0;  // of the room
     std::vector<read_sample::stretch> order;
     std::vector<tokenizer::token> tokens;
   };
   struct slot {
     sample_batch batch;
     std::vector<said_sample> said;  // (batch)
-    index filled = 0;               // samples that are meant to be there
+    isize filled = 0;               // samples that are meant to be there
     picture_room shown;
     data_position after;
 
-    void prepare(const sample_loader_config& config, index places, std::byte* memory) {
+    void prepare(const sample_loader_config& config, isize places, std::byte* memory) {
       shown.prepare(memory, places, config.example.image, config.form, config.example.colours);
       batch.count = config.batch;
       batch.text = pictured_text(config.sample.rows_of_picture, config.sample.lead);
@@ -143,17 +143,17 @@ class sample_loader {
             run_order(source_.size(), config_.seed, config_.shuffle)};
   }
   // Pictures that a batch may have.
-  index places() const {
-    const index all = config_.batch * most_, each = config_.sample.rows_shown();
+  isize places() const {
+    const isize all = config_.batch * most_, each = config_.sample.rows_shown();
     return config_.rows > 0 && each > 0 ? std::min(all, config_.rows / each) : all;
   }
 
   // One batch after the other: who is in it.
-  void begin(worker_type& by, slot& own, index) {
+  void begin(worker_type& by, slot& own, isize) {
     own.shown.clear();
     own.batch.first = planned_.next;
     own.filled = 0;
-    std::fill(own.batch.samples.begin(), own.batch.samples.end(), index{-1});
+    std::fill(own.batch.samples.begin(), own.batch.samples.end(), isize{-1});
     if (config_.rows > 0) {
       choose(by, own);
     } else {
@@ -162,7 +162,7 @@ class sample_loader {
     }
     own.after = planned_;
   }
-  void take(slot& own, index place, index sample, index first_picture) {
+  void take(slot& own, isize place, isize sample, isize first_picture) {
     said_sample& made = own.said[as_size(own.filled)];
     made.there = false;
     made.place = place;
@@ -171,14 +171,14 @@ class sample_loader {
   }
   // The first samples that fit are taken, of those that wait and of those behind them.
   void choose(worker_type& by, slot& own) {
-    index left = config_.rows, pictures = 0, damaged = 0;
-    std::vector<index>& waiting = planned_.waiting;
+    isize left = config_.rows, pictures = 0, damaged = 0;
+    std::vector<isize>& waiting = planned_.waiting;
     for (std::size_t at = 0; own.filled < config_.batch && left > 0;) {
       if (at == waiting.size()) {
         if (at >= as_size(config_.window)) break;
         waiting.push_back(planned_.next++);
       }
-      const index sample = by.order(waiting[at]), rows = rows_of(by, sample);
+      const isize sample = by.order(waiting[at]), rows = rows_of(by, sample);
       if (rows > left) {
         ++at;
         continue;
@@ -195,19 +195,19 @@ class sample_loader {
   }
   // Texts alone decide, so that what a batch has does not depend on which pictures were found damaged by
   // then.
-  index rows_of(worker_type& by, index sample) {
-    index& known = counted_[as_size(sample)];
+  isize rows_of(worker_type& by, isize sample) {
+    isize& known = counted_[as_size(sample)];
     if (known == 0) known = by.reader.rows(sample);
     return known;
   }
 
-  index parts(const slot& own) const { return (own.filled + chunk - 1) / chunk; }
-  void fill(worker_type& by, slot& own, index part, index& at) {
-    const index end = std::min(own.filled, (part + 1) * chunk);
+  isize parts(const slot& own) const { return (own.filled + chunk - 1) / chunk; }
+  void fill(worker_type& by, slot& own, isize part, isize& at) {
+    const isize end = std::min(own.filled, (part + 1) * chunk);
     for (at = part * chunk; at < end; ++at) put(by.reader, own, at, own.batch.samples[as_size(at)]);
   }
   // The result is false when the sample is damaged.
-  bool put(sample_reader& reader, slot& own, index at, index sample) {
+  bool put(sample_reader& reader, slot& own, isize at, isize sample) {
     said_sample& made = own.said[as_size(at)];
     if (bad_[as_size(sample)].load(std::memory_order_relaxed)) return false;
     const read_sample* const found = reader.get(sample);
@@ -216,7 +216,7 @@ class sample_loader {
       return false;
     }
     const augment_config* const augment = config_.augment ? &*config_.augment : nullptr;
-    for (index p = 0; p < static_cast<index>(found->shots.size()); ++p) {
+    for (isize p = 0; p < static_cast<isize>(found->shots.size()); ++p) {
       // The first picture is cut as that of a pair.
       const random_stream draws =
           draws_at(config_.seed + static_cast<std::uint64_t>(p) * picture_step, "augment", made.place);
@@ -237,19 +237,19 @@ class sample_loader {
     sample_batch& batch = own.batch;
     const auto there = [](const said_sample& each) { return each.there; };
     const bool none = std::none_of(own.said.begin(), own.said.begin() + own.filled, there);
-    for (index at = 0; at < own.filled; ++at) {
+    for (isize at = 0; at < own.filled; ++at) {
       if (own.said[as_size(at)].there) continue;
       batch.samples[as_size(at)] = -1;
       // A step without a sample would learn nothing.
       if (config_.rows > 0 && !(none && at == 0)) continue;
-      const index instead =
+      const isize instead =
           replacement(source_.size(), config_.seed, own.said[as_size(at)].place, batch.samples,
-                      [&](index sample) { return put(by.reader, own, at, sample); });
+                      [&](isize sample) { return put(by.reader, own, at, sample); });
       if (instead < 0) fail_few(config_.batch, source_.skips());
       batch.samples[as_size(at)] = instead;
     }
     batch.text.clear();
-    for (index at = 0; at < config_.batch; ++at) {
+    for (isize at = 0; at < config_.batch; ++at) {
       if (batch.samples[as_size(at)] >= 0) say(own.said[as_size(at)], batch.text);
       batch.text.end();
     }
@@ -273,10 +273,10 @@ class sample_loader {
   const sample_source& source_;
   const tokenizer& words_;
   sample_loader_config config_;
-  index most_;  // pictures of a sample
+  isize most_;  // pictures of a sample
   sample_reader::cache cache_;
   data_position position_, planned_;
-  std::vector<index> counted_;  // rows of samples; 0: not known yet, negative: left out
+  std::vector<isize> counted_;  // rows of samples; 0: not known yet, negative: left out
   buffer<std::byte> memory_;
   std::vector<std::atomic<bool>> bad_;
   made_ahead<sample_loader, slot> made_;  // last: it ends first

@@ -36,12 +36,12 @@ inline piece_marks marks_of(const tokenizer& words) {
 
 // A form says how samples become rows of a model that sees.
 struct sample_form {
-  index rows_of_picture = 64;  // that its eye makes of one
-  index lead = 0;              // of these, the first ones that are not shown, such as a class token's
-  index most_pictures = 1;     // of a sample
+  isize rows_of_picture = 64;  // that its eye makes of one
+  isize lead = 0;              // of these, the first ones that are not shown, such as a class token's
+  isize most_pictures = 1;     // of a sample
   piece_marks marks{};
 
-  index rows_shown() const { return rows_of_picture - lead; }
+  isize rows_shown() const { return rows_of_picture - lead; }
 };
 
 inline void check(const sample_form& form) {
@@ -56,17 +56,17 @@ inline void check(const sample_form& form) {
 struct read_sample {
   struct stretch {
     piece_kind kind;
-    index tokens;  // none of a picture
+    isize tokens;  // none of a picture
   };
   std::vector<bitmap> shots;
   std::vector<stretch> order;
   std::vector<tokenizer::token> tokens;  // of all stretches, one after the other
   bool may_flip = true;
 
-  index bytes() const {
+  isize bytes() const {
     std::size_t sum = order.size() * sizeof(stretch) + tokens.size() * sizeof(tokenizer::token);
     for (const bitmap& each : shots) sum += sizeof each + each.pixels.size();
-    return static_cast<index>(sum);
+    return static_cast<isize>(sum);
   }
 };
 
@@ -84,7 +84,7 @@ class sample_reader {
 
   // Sample i, or null when it is damaged or does not fit the model, which is then reported (or thrown, when
   // the source's log is strict). It is valid until the next call.
-  const read_sample* get(index i) {
+  const read_sample* get(isize i) {
     if (cache_ != nullptr) {
       if (const read_sample* found = cache_->find(i)) return found;
     }
@@ -94,7 +94,7 @@ class sample_reader {
   }
   // Counts the rows of sample i without a look at its pictures; -1 when its texts are damaged or it does not
   // fit.
-  index rows(index i) {
+  isize rows(isize i) {
     if (cache_ != nullptr) {
       if (const read_sample* found = cache_->find(i)) return rows_of(*found);
     }
@@ -103,13 +103,13 @@ class sample_reader {
 
   // Writes picture `which` of a sample as planes (3, image, image); without augmentation this is the square
   // in the middle.
-  void pixels(const read_sample& from, index which, const augment_config* augment, const random_stream& draws,
+  void pixels(const read_sample& from, isize which, const augment_config* augment, const random_stream& draws,
               float* out) {
     const bitmap& shot = from.shots[as_size(which)];
     resize_(shot, box_of(shot, from.may_flip, augment, draws), config_.image, config_.colours, out);
   }
   // The same part of the picture, packed; returns the bytes that it takes of packed_room(image).
-  index pack(const read_sample& from, index which, const augment_config* augment, const random_stream& draws,
+  isize pack(const read_sample& from, isize which, const augment_config* augment, const random_stream& draws,
              std::uint8_t* out, packed_picture& made) {
     const bitmap& shot = from.shots[as_size(which)];
     return pack_picture(shot, box_of(shot, from.may_flip, augment, draws), config_.image, config_.colours,
@@ -117,28 +117,28 @@ class sample_reader {
   }
 
  private:
-  index rows_of(const read_sample& of) const {
-    index pictures = 0;
+  isize rows_of(const read_sample& of) const {
+    isize pictures = 0;
     for (const auto& each : of.order) pictures += each.kind == piece_kind::picture ? 1 : 0;
-    return pictures * form_.rows_shown() + static_cast<index>(of.tokens.size());
+    return pictures * form_.rows_shown() + static_cast<isize>(of.tokens.size());
   }
-  bool leave_out(index i, skip why, const std::string& detail) {
+  bool leave_out(isize i, skip why, const std::string& detail) {
     source_.skips().report(why, source_.name(i), detail);
     return false;
   }
   static constexpr const char* changed = "its file became shorter or other, or cannot be read";
 
-  bool say(index i) {
+  bool say(isize i) {
     const std::span<const sample_piece> pieces = source_.pieces(i);
-    index text = 0;
-    const index shown = source_.pictures(i);
+    isize text = 0;
+    const isize shown = source_.pictures(i);
     for (const sample_piece& each : pieces) text += each.kind == piece_kind::picture ? 0 : each.size;
     if (shown > form_.most_pictures)
       return leave_out(i, skip::too_long,
                        sentence({"it has ", shown, " pictures, the model takes ", form_.most_pictures}));
     // Tokens are at most this long, with room for white space that has none; so far longer texts need not be
     // cut.
-    constexpr index longest = 512;
+    constexpr isize longest = 512;
     if (text > longest * config_.context)
       return leave_out(
           i, skip::too_long,
@@ -175,7 +175,7 @@ class sample_reader {
       return leave_out(
           i, skip::nothing_asked,
           blank ? "what it asks for is blank" : "nothing stands before the one token that it asks for");
-    const index rows = rows_of(made_);
+    const isize rows = rows_of(made_);
     if (rows > config_.context)
       return leave_out(
           i, skip::too_long,
@@ -188,19 +188,19 @@ class sample_reader {
     const std::size_t from = made_.tokens.size();
     put(made_.tokens);
     if (made_.tokens.size() > from)
-      made_.order.push_back({kind, static_cast<index>(made_.tokens.size() - from)});
+      made_.order.push_back({kind, static_cast<isize>(made_.tokens.size() - from)});
   }
   static void append(std::vector<tokenizer::token>& to, const std::vector<tokenizer::token>& from) {
     to.insert(to.end(), from.begin(), from.end());
   }
   // Nothing is before the first row, so nobody asks for it.
-  index targets() const {
-    index count = 0;
+  isize targets() const {
+    isize count = 0;
     for (const auto& each : made_.order) count += each.kind == piece_kind::asked ? each.tokens : 0;
     return count - (!made_.order.empty() && made_.order.front().kind == piece_kind::asked ? 1 : 0);
   }
 
-  bool see(index i) {
+  bool see(isize i) {
     std::size_t count = 0;
     for (const sample_piece& each : source_.pieces(i)) {
       if (each.kind != piece_kind::picture) continue;

@@ -18,8 +18,8 @@ struct sample_piece {
   piece_kind kind = piece_kind::given;
   bool beside = false;                 // of a picture: it is a file of its own
   std::uint32_t file = 0;              // of the source, which it is in, or beside
-  index offset = 0;                    // of a picture in its file; or where the name of its own one stands
-  index size = 0;                      // bytes
+  isize offset = 0;                    // of a picture in its file; or where the name of its own one stands
+  isize size = 0;                      // bytes
   std::int32_t width = 0, height = 0;  // of a picture
 };
 
@@ -58,19 +58,19 @@ class sample_source {
                      (static_cast<std::uint64_t>(each.size) * 4 + static_cast<std::uint64_t>(each.kind));
   }
 
-  index size() const { return static_cast<index>(samples_.size()); }
+  isize size() const { return static_cast<isize>(samples_.size()); }
   // Its own name: that of its members, its "id", or "line 7".
-  std::string_view key(index i) const { return std::string_view(keys_).substr(at(i).key, at(i).key_size); }
+  std::string_view key(isize i) const { return std::string_view(keys_).substr(at(i).key, at(i).key_size); }
   // "shard.tar: 000017", for messages.
-  std::string name(index i) const { return paths_[at(i).file] + ": " + std::string(key(i)); }
-  std::span<const sample_piece> pieces(index i) const { return {pieces_.data() + at(i).first, at(i).pieces}; }
-  index pictures(index i) const {
+  std::string name(isize i) const { return paths_[at(i).file] + ": " + std::string(key(i)); }
+  std::span<const sample_piece> pieces(isize i) const { return {pieces_.data() + at(i).first, at(i).pieces}; }
+  isize pictures(isize i) const {
     const std::span<const sample_piece> own = pieces(i);
     return std::count_if(own.begin(), own.end(),
                          [](const sample_piece& each) { return each.kind == piece_kind::picture; });
   }
   // No sample has more pictures.
-  index most_pictures() const { return most_pictures_; }
+  isize most_pictures() const { return most_pictures_; }
   // Changes with names, order, kinds of pieces and their sizes.
   std::uint64_t fingerprint() const { return fingerprint_; }
   skip_log& skips() const { return skips_; }
@@ -86,7 +86,7 @@ class sample_source {
     }
   }
   // The texts of its pieces that are no pictures, in order; false when the file has changed.
-  bool read_texts(index i, std::vector<std::string>& into) const {
+  bool read_texts(isize i, std::vector<std::string>& into) const {
     const sample& own = at(i);
     std::string text(as_size(own.size), '\0');
     if (!read(own.file, own.offset, {reinterpret_cast<std::uint8_t*>(text.data()), text.size()}))
@@ -105,22 +105,22 @@ class sample_source {
 
  private:
   static constexpr std::size_t most_open = 256;
-  static constexpr index longest_text = index{1} << 24, largest_picture = index{1} << 28;
+  static constexpr isize longest_text = isize{1} << 24, largest_picture = isize{1} << 28;
   struct sample {
     std::uint32_t file = 0;
     bool written = false;        // as JSON; else what is in the file is its one text
-    index offset = 0, size = 0;  // of the JSON or the text
+    isize offset = 0, size = 0;  // of the JSON or the text
     std::size_t key = 0, key_size = 0, first = 0, pieces = 0;
   };
-  const sample& at(index i) const { return samples_[as_size(i)]; }
+  const sample& at(isize i) const { return samples_[as_size(i)]; }
   std::string beside(const sample_piece& from) const {
     return beside(from.file, names_.c_str() + from.offset);
   }
   std::string beside(std::uint32_t file, const std::string& name) const {
     return (std::filesystem::path(paths_[file]).parent_path() / name).string();
   }
-  bool read(std::uint32_t file, index offset, std::span<std::uint8_t> into) const {
-    const auto whole = static_cast<index>(into.size());
+  bool read(std::uint32_t file, isize offset, std::span<std::uint8_t> into) const {
+    const auto whole = static_cast<isize>(into.size());
     try {
       if (!open_.empty()) return open_[file].read(offset, into) == whole;
       return input_file(paths_[file]).read(offset, into) == whole;
@@ -187,7 +187,7 @@ class sample_source {
     if (told.wrong) return left_out(f, key, told.wrong->why, told.wrong->detail);
     const bool found = gather(f, key, told, [&](const std::string& name, auto&& refuse) {
       const std::string path = beside(f, name);
-      sample_piece made{piece_kind::picture, true, f, static_cast<index>(names_.size()), 0};
+      sample_piece made{piece_kind::picture, true, f, static_cast<isize>(names_.size()), 0};
       try {
         const input_file shown(path);
         made.size = shown.size();
@@ -258,7 +258,7 @@ class sample_source {
     gathered_.clear();
     for (const written_piece& each : told.pieces) {
       if (each.kind != piece_kind::picture) {
-        gathered_.push_back({each.kind, false, f, 0, static_cast<index>(each.text.size())});
+        gathered_.push_back({each.kind, false, f, 0, static_cast<isize>(each.text.size())});
         continue;
       }
       bool refused = false;
@@ -271,7 +271,7 @@ class sample_source {
     return true;
   }
 
-  static written_sample written(const input_file& file, index offset, index size, std::string& text) {
+  static written_sample written(const input_file& file, isize offset, isize size, std::string& text) {
     if (size > longest_written)
       return {{},
               {},
@@ -281,19 +281,19 @@ class sample_source {
     static_cast<void>(file.read(offset, {reinterpret_cast<std::uint8_t*>(text.data()), text.size()}));
     return read_written_sample(text);
   }
-  static bool measure(const input_file& file, index offset, sample_piece& made) {
+  static bool measure(const input_file& file, isize offset, sample_piece& made) {
     if (made.size > largest_picture) return false;
-    const auto found = find_picture_size([&](index from, std::span<std::uint8_t> into) {
-      const index left = std::clamp<index>(made.size - from, 0, static_cast<index>(into.size()));
+    const auto found = find_picture_size([&](isize from, std::span<std::uint8_t> into) {
+      const isize left = std::clamp<isize>(made.size - from, 0, static_cast<isize>(into.size()));
       return left > 0 ? file.read(offset + from, into.first(as_size(left))) : 0;
     });
-    constexpr index most = std::numeric_limits<std::int32_t>::max();
+    constexpr isize most = std::numeric_limits<std::int32_t>::max();
     if (!found || found->width > most || found->height > most) return false;
     made.width = static_cast<std::int32_t>(found->width);
     made.height = static_cast<std::int32_t>(found->height);
     return true;
   }
-  static std::string unknown(const std::string& name, index size) {
+  static std::string unknown(const std::string& name, isize size) {
     return sentence({name, " of ", size, " bytes begins like neither PNG, JPEG nor PPM, or is cut"});
   }
   static std::string small(std::string text) {
@@ -307,7 +307,7 @@ class sample_source {
   std::vector<sample> samples_;
   std::vector<sample_piece> pieces_, gathered_;
   std::string keys_, names_;  // names of files beside, each with an end
-  index most_pictures_ = 0;
+  isize most_pictures_ = 0;
   std::uint64_t fingerprint_ = 0;
 };
 

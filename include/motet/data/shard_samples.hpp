@@ -14,7 +14,7 @@ namespace motet {
 // part.
 struct shard_member {
   std::string field;  // behind that dot, in small letters
-  index offset = 0, size = 0;
+  isize offset = 0, size = 0;
   bool link = false;  // links are not followed
 };
 struct shard_sample {

@@ -54,20 +54,20 @@ inline std::vector<std::string> expand_range(std::string_view pattern, std::stri
                                              std::size_t dots) {
   const std::string_view first = inside.substr(0, dots), last = inside.substr(dots + 2);
   const auto whole = [&](std::string_view text) {
-    index value = 0;
+    isize value = 0;
     const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (problem != std::errc{} || end != text.data() + text.size() || value < 0)
       refuse_pattern(pattern,
                      "\"" + std::string(text) + "\" is not a whole number (in a range {first..last})");
     return value;
   };
-  const index low = whole(first), high = whole(last);
+  const isize low = whole(first), high = whole(last);
   if (as_size(high > low ? high - low : low - high) >= most_shards)
     refuse_pattern(pattern, "more than a million shards");
   const bool padded = (first.size() > 1 && first[0] == '0') || (last.size() > 1 && last[0] == '0');
   const std::size_t width = padded ? std::max(first.size(), last.size()) : 0;
   std::vector<std::string> out;
-  for (index value = low;; value += high >= low ? 1 : -1) {
+  for (isize value = low;; value += high >= low ? 1 : -1) {
     std::string text = std::to_string(value);
     if (text.size() < width) text.insert(0, width - text.size(), '0');
     out.push_back(std::move(text));

@@ -51,14 +51,14 @@ class skip_log {
   }
 
   bool strict() const { return strict_; }
-  index count(skip why) const {
+  isize count(skip why) const {
     const std::lock_guard hold(guard_);
     return counts_[as_size(why)];
   }
-  index count() const {
+  isize count() const {
     const std::lock_guard hold(guard_);
-    index sum = 0;
-    for (const index each : counts_) sum += each;
+    isize sum = 0;
+    for (const isize each : counts_) sum += each;
     return sum;
   }
   std::vector<std::string> names(skip why) const {
@@ -78,7 +78,7 @@ class skip_log {
       if (counts_[i] == 0) continue;
       out += sentence({(out.empty() ? "" : ", "), counts_[i], " ", words[i], " ("});
       for (std::size_t k = 0; k < names_[i].size(); ++k) out += (k == 0 ? "" : ", ") + names_[i][k];
-      out += counts_[i] > static_cast<index>(names_[i].size()) ? ", ...)" : ")";
+      out += counts_[i] > static_cast<isize>(names_[i].size()) ? ", ...)" : ")";
     }
     return out;
   }
@@ -100,7 +100,7 @@ class skip_log {
   bool strict_;
   mutable std::mutex guard_;
   std::unordered_set<std::string> told_;
-  std::array<index, skip_kinds> counts_{};
+  std::array<isize, skip_kinds> counts_{};
   std::array<std::vector<std::string>, skip_kinds> names_;
 };
 

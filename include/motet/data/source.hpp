@@ -34,36 +34,36 @@ class pair_source {
   // `skips` outlives the source and learns what is left out here.
   pair_source(const std::vector<std::string>& shards, skip_log& skips);
 
-  index size() const { return static_cast<index>(samples_.size()); }
+  isize size() const { return static_cast<isize>(samples_.size()); }
   // Samples that are no pairs but written pieces, which sample_source reads; they are no damage.
-  index of_pieces() const { return of_pieces_; }
+  isize of_pieces() const { return of_pieces_; }
   // Base name of sample i, e.g. "000017".
-  std::string_view key(index i) const { return std::string_view(keys_).substr(at(i).key, at(i).key_size); }
+  std::string_view key(isize i) const { return std::string_view(keys_).substr(at(i).key, at(i).key_size); }
   // "shard.tar: 000017", for messages.
-  std::string name(index i) const { return paths_[at(i).shard] + ": " + std::string(key(i)); }
+  std::string name(isize i) const { return paths_[at(i).shard] + ": " + std::string(key(i)); }
   // Changes with the names of the samples and their order.
   std::uint64_t fingerprint() const { return fingerprint_; }
   skip_log& skips() const { return skips_; }
 
   // The result is false when the file gives fewer bytes than it had at the start.
-  bool read_picture(index i, std::vector<std::uint8_t>& into) const {
+  bool read_picture(isize i, std::vector<std::uint8_t>& into) const {
     return read(at(i), at(i).picture, into);
   }
-  bool read_caption(index i, std::vector<std::uint8_t>& into) const {
+  bool read_caption(isize i, std::vector<std::uint8_t>& into) const {
     return read(at(i), at(i).caption, into);
   }
 
  private:
   static constexpr std::size_t most_open = 256;
-  static constexpr index longest_caption = index{1} << 16, largest_picture = index{1} << 28;
+  static constexpr isize longest_caption = isize{1} << 16, largest_picture = isize{1} << 28;
   struct extent {
-    index offset = -1, size = 0;
+    isize offset = -1, size = 0;
   };
   struct sample {
     std::size_t shard = 0, key = 0, key_size = 0;
     extent picture, caption;
   };
-  const sample& at(index i) const { return samples_[as_size(i)]; }
+  const sample& at(isize i) const { return samples_[as_size(i)]; }
 
   void scan(std::size_t shard);
   void keep(std::size_t shard, const input_file& file, const shard_sample& from);
@@ -78,7 +78,7 @@ class pair_source {
   std::vector<input_file> open_;  // all shards, or none when they are too many
   std::vector<sample> samples_;
   std::string keys_;
-  index of_pieces_ = 0;
+  isize of_pieces_ = 0;
   std::uint64_t fingerprint_ = 0;
 };
 

@@ -16,7 +16,7 @@ namespace motet {
 class square_reader {
  public:
   // To (3, side, side); what is wrong is told with the file's name.
-  void read(const std::string& file, index side, const resampler::colours& colours, float* planes) {
+  void read(const std::string& file, isize side, const resampler::colours& colours, float* planes) {
     const input_file source(file);
     bytes_.resize(as_size(source.size()));
     source.read(0, bytes_);

@@ -11,18 +11,18 @@ namespace motet {
 
 struct tar_member {
   std::string name;
-  index offset = 0;  // of its bytes in the shard
-  index size = 0;
+  isize offset = 0;  // of its bytes in the shard
+  isize size = 0;
   bool link = false;  // to another member or file: it has no bytes of its own
 };
 
 // A tar in memory; the same two functions as input_file has.
 struct memory_file {
   std::string_view bytes;
-  index size() const { return static_cast<index>(bytes.size()); }
-  index read(index offset, std::span<std::uint8_t> into) const {
+  isize size() const { return static_cast<isize>(bytes.size()); }
+  isize read(isize offset, std::span<std::uint8_t> into) const {
     if (offset < 0 || offset >= size()) return 0;
-    return static_cast<index>(bytes.copy(reinterpret_cast<char*>(into.data()), into.size(), as_size(offset)));
+    return static_cast<isize>(bytes.copy(reinterpret_cast<char*>(into.data()), into.size(), as_size(offset)));
   }
 };
 
@@ -57,7 +57,7 @@ class tar_reader {
         at_ += 512;  // a lone empty block closes nothing
         continue;
       }
-      index size = 0;
+      isize size = 0;
       if (!valid_header(size)) {
         if (!recover("has a damaged header")) return false;
         continue;
@@ -71,7 +71,7 @@ class tar_reader {
         if (!recover(sentence({"has a member of ", size, " bytes that goes beyond the end"}))) return false;
         continue;
       }
-      const index body = at_ + 512;
+      const isize body = at_ + 512;
       at_ = body + round_up(size, 512);
       const bool link = kind == '1' || kind == '2';
       if (file || link) {
@@ -94,10 +94,10 @@ class tar_reader {
 
   // The first few pieces of damage are told, each in a sentence; the rest is counted.
   const std::vector<std::string>& damage() const { return damage_; }
-  index damage_count() const { return damage_count_; }
+  isize damage_count() const { return damage_count_; }
 
  private:
-  static constexpr index window_bytes = index{1} << 16, longest_extension = index{1} << 20;
+  static constexpr isize window_bytes = isize{1} << 16, longest_extension = isize{1} << 20;
 
   bool finish(const std::string& why) {
     report(why);
@@ -108,9 +108,9 @@ class tar_reader {
     if (++damage_count_ <= 8) damage_.push_back(sentence({why, " at byte ", at_}));
   }
 
-  bool load(index offset) {
+  bool load(isize offset) {
     if (offset < 0 || offset > source_.size() - 512) return false;
-    if (offset < window_at_ || offset + 512 > window_at_ + static_cast<index>(window_.size())) {
+    if (offset < window_at_ || offset + 512 > window_at_ + static_cast<isize>(window_.size())) {
       window_.resize(as_size(std::min(window_bytes, source_.size() - offset)));
       window_.resize(as_size(source_.read(offset, window_)));
       window_at_ = offset;
@@ -134,7 +134,7 @@ class tar_reader {
   }
 
   // Octal digits, or 63 bits in base 256; -1 for anything else, negative numbers included.
-  index number(std::size_t from, std::size_t length) const {
+  isize number(std::size_t from, std::size_t length) const {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(block_[from + i]); };
     if (byte(0) & 0x80) {
       std::uint64_t value = byte(0) & 0x7f;
@@ -142,22 +142,22 @@ class tar_reader {
         if (value >> 55) return -1;
         value = (value << 8) | byte(i);
       }
-      return static_cast<index>(value);
+      return static_cast<isize>(value);
     }
     std::size_t i = 0;
     while (i < length && byte(i) == ' ') ++i;
-    index value = 0;
+    isize value = 0;
     for (; i < length && byte(i) >= '0' && byte(i) <= '7'; ++i) value = value * 8 + (byte(i) - '0');
     return i == length || byte(i) == ' ' || byte(i) == '\0' ? value : -1;
   }
-  bool valid_header(index& size) const {
-    index sum = 0, signed_sum = 0;  // some old programs added signed characters
+  bool valid_header(isize& size) const {
+    isize sum = 0, signed_sum = 0;  // some old programs added signed characters
     for (std::size_t i = 0; i < 512; ++i) {
       const char c = i >= 148 && i < 156 ? ' ' : block_[i];
       sum += static_cast<unsigned char>(c);
       signed_sum += static_cast<signed char>(c);
     }
-    const index stored = number(148, 8);
+    const isize stored = number(148, 8);
     size = number(124, 12);
     return size >= 0 && (stored == sum || stored == signed_sum);
   }
@@ -166,7 +166,7 @@ class tar_reader {
     report(why);
     long_name_.clear();
     long_size_ = -1;
-    index size = 0;
+    isize size = 0;
     for (at_ += 512; load(at_); at_ += 512) {
       if (std::memcmp(block_.data() + 257, "ustar", 5) == 0 && valid_header(size)) return true;
     }
@@ -174,7 +174,7 @@ class tar_reader {
     return false;
   }
 
-  void extend(char kind, index body, index size) {
+  void extend(char kind, isize body, isize size) {
     if (size > longest_extension) return report(sentence({"has an extended header of ", size, " bytes"}));
     std::string text(as_size(size), '\0');
     if (source_.read(body, {reinterpret_cast<std::uint8_t*>(text.data()), text.size()}) != size)
@@ -201,7 +201,7 @@ class tar_reader {
       if (key == "size") {
         long_size_ = 0;
         for (const char c : value) {
-          if (c < '0' || c > '9' || long_size_ > std::numeric_limits<index>::max() / 10 - 10) {
+          if (c < '0' || c > '9' || long_size_ > std::numeric_limits<isize>::max() / 10 - 10) {
             long_size_ = -1;
             return report("has a damaged size in an extended header");
           }
@@ -212,14 +212,14 @@ class tar_reader {
   }
 
   const Source& source_;
-  index at_ = 0;
+  isize at_ = 0;
   std::array<char, 512> block_{};
   std::vector<std::uint8_t> window_;
-  index window_at_ = 0;
+  isize window_at_ = 0;
   std::string long_name_;
-  index long_size_ = -1;
+  isize long_size_ = -1;
   std::vector<std::string> damage_;
-  index damage_count_ = 0;
+  isize damage_count_ = 0;
 };
 
 }  // namespace motet

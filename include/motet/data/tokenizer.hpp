@@ -63,13 +63,13 @@ class tokenizer {
   struct scratch {
     std::string text, composed, stretch;
     std::vector<token> symbols;
-    std::vector<index> next, before;
+    std::vector<isize> next, before;
     std::vector<std::pair<std::int64_t, token>> heap;
   };
 
   explicit tokenizer(parts from);
 
-  index size() const { return static_cast<index>(parts_.texts.size()); }
+  isize size() const { return static_cast<isize>(parts_.texts.size()); }
   // These stand before a text and after it; -1 where nothing does.
   token begin_token() const { return parts_.before.empty() ? -1 : parts_.before.front(); }
   token end_token() const { return parts_.after.empty() ? -1 : parts_.after.back(); }
@@ -80,8 +80,8 @@ class tokenizer {
 
   // Appends what stands before a text, the text, and what stands after it; what exceeds `context` is cut from
   // the text, never the end. Returns how many tokens were appended.
-  index encode(std::string_view text, index context, std::vector<token>& out, scratch& work) const;
-  std::vector<token> encode(std::string_view text, index context = 77) const;
+  isize encode(std::string_view text, isize context, std::vector<token>& out, scratch& work) const;
+  std::vector<token> encode(std::string_view text, isize context = 77) const;
 
   // Begin and end leave no text, nor do other special tokens; numbers that are no tokens throw.
   std::string decode(std::span<const token> tokens) const;
@@ -108,7 +108,7 @@ class tokenizer {
   // Text without added tokens.
   void encode_stretch(std::string_view text, bool first, std::vector<token>& out, scratch& work) const;
 
-  std::string_view clipped(std::string_view text, index context) const;
+  std::string_view clipped(std::string_view text, isize context) const;
 
   // Merges begin with these; a character that the vocabulary lacks becomes bytes, unknown, or nothing.
   void append_characters(std::string_view piece, std::vector<token>& symbols) const;
@@ -119,13 +119,13 @@ class tokenizer {
 
   parts parts_;
   std::array<token, 256> single_{}, last_{};
-  std::unordered_map<std::uint64_t, index> ranks_;
+  std::unordered_map<std::uint64_t, isize> ranks_;
   std::size_t plain_ = 0;  // tokens that texts are made of: all but the begin and the end of captions
   std::unordered_map<std::uint32_t, token> characters_;
   std::unordered_map<std::string, token> whole_;
   std::unordered_map<std::string, std::size_t> added_;
   std::array<std::vector<std::size_t>, 256> added_sizes_{};  // of those that begin with a byte, longest first
-  std::vector<index> added_of_;
+  std::vector<isize> added_of_;
 };
 
 }  // namespace motet
@@ -161,7 +161,7 @@ MOTET_BODY tokenizer::tokenizer(parts from) : parts_(std::move(from)) {
     const auto valid = [&](token t) { return t >= 0 && as_size(t) < plain_; };
     if (!valid(own.from.first) || !valid(own.from.second) || !valid(own.to))
       fail(bad_vocabulary, sentence({"merge ", rank, " names no token"}));
-    ranks_.emplace(key(own.from), static_cast<index>(rank));
+    ranks_.emplace(key(own.from), static_cast<isize>(rank));
   }
   const auto known = [&](token t) { return t >= 0 && as_size(t) < count; };
   for (const auto* const list : {&parts_.before, &parts_.after})
@@ -185,7 +185,7 @@ MOTET_BODY tokenizer::tokenizer(parts from) : parts_(std::move(from)) {
     std::sort(sizes.begin(), sizes.end(), std::greater<>{});
   added_of_.assign(count, -1);
   for (std::size_t i = 0; i < parts_.added.size(); ++i)
-    added_of_[as_size(parts_.added[i].id)] = static_cast<index>(i);
+    added_of_[as_size(parts_.added[i].id)] = static_cast<isize>(i);
 }
 
 MOTET_BODY void tokenizer::encode_text(std::string_view text, std::vector<token>& out, scratch& work) const {
@@ -206,23 +206,23 @@ MOTET_BODY void tokenizer::encode_text(std::string_view text, std::vector<token>
   encode_stretch(text.substr(from), from == 0, out, work);
 }
 
-MOTET_BODY index tokenizer::encode(std::string_view text, index context, std::vector<token>& out,
+MOTET_BODY isize tokenizer::encode(std::string_view text, isize context, std::vector<token>& out,
                                    scratch& work) const {
-  const auto around = static_cast<index>(parts_.before.size() + parts_.after.size());
+  const auto around = static_cast<isize>(parts_.before.size() + parts_.after.size());
   if (context < around)
     fail(bad_data_option,
          sentence({"a context of ", context, " cannot hold the begin and the end of a caption"}));
-  const auto from = static_cast<index>(out.size());
+  const auto from = static_cast<isize>(out.size());
   out.insert(out.end(), parts_.before.begin(), parts_.before.end());
   // A token covers at most its own bytes, so far longer texts need not be merged to their end.
   encode_text(clipped(text, context), out, work);
-  const index most = from + context - static_cast<index>(parts_.after.size());
-  if (static_cast<index>(out.size()) > most) out.resize(as_size(most));
+  const isize most = from + context - static_cast<isize>(parts_.after.size());
+  if (static_cast<isize>(out.size()) > most) out.resize(as_size(most));
   out.insert(out.end(), parts_.after.begin(), parts_.after.end());
-  return static_cast<index>(out.size()) - from;
+  return static_cast<isize>(out.size()) - from;
 }
 
-MOTET_BODY std::vector<tokenizer::token> tokenizer::encode(std::string_view text, index context) const {
+MOTET_BODY std::vector<tokenizer::token> tokenizer::encode(std::string_view text, isize context) const {
   std::vector<token> out;
   scratch work;
   encode(text, context, out, work);
@@ -234,7 +234,7 @@ MOTET_BODY std::string tokenizer::decode(std::span<const token> tokens) const {
   for (const token t : tokens) {
     if (t < 0 || t >= size()) fail(bad_vocabulary, sentence({"token ", t, " of a vocabulary of ", size()}));
     if (as_size(t) >= plain_) continue;
-    if (const index added = added_of_[as_size(t)]; added >= 0) {
+    if (const isize added = added_of_[as_size(t)]; added >= 0) {
       if (!parts_.added[as_size(added)].special) out += parts_.added[as_size(added)].text;
       continue;
     }
@@ -345,7 +345,7 @@ MOTET_BODY void tokenizer::encode_stretch(std::string_view text, bool first, std
   });
 }
 
-MOTET_BODY std::string_view tokenizer::clipped(std::string_view text, index context) const {
+MOTET_BODY std::string_view tokenizer::clipped(std::string_view text, isize context) const {
   // Tokens are at most this long; a factor of two leaves room for white space that rule `clip` drops.
   constexpr std::size_t longest = 256;
   const std::size_t enough = as_size(context) * longest * 2;
@@ -381,19 +381,19 @@ MOTET_BODY void tokenizer::encode_piece(std::string_view piece, std::vector<toke
     for (std::size_t at = 0; at < piece.size(); ++at)
       symbols.push_back((at + 1 == piece.size() ? last_ : single_)[static_cast<unsigned char>(piece[at])]);
   }
-  const auto count = static_cast<index>(symbols.size());
+  const auto count = static_cast<isize>(symbols.size());
   next.resize(symbols.size());
   before.resize(symbols.size());
   heap.clear();
-  for (index i = 0; i < count; ++i) {
+  for (isize i = 0; i < count; ++i) {
     next[as_size(i)] = i + 1;
     before[as_size(i)] = i - 1;
   }
   // Entries are (rank, place) in one number, so that the smallest is the next to do, and the token it
   // makes, which shows whether it is still true.
-  const auto offer = [&](index left) {
+  const auto offer = [&](isize left) {
     if (left < 0) return;
-    const index right = next[as_size(left)];
+    const isize right = next[as_size(left)];
     if (right >= count) return;
     const auto found = ranks_.find(key({symbols[as_size(left)], symbols[as_size(right)]}));
     if (found == ranks_.end()) return;
@@ -401,7 +401,7 @@ MOTET_BODY void tokenizer::encode_piece(std::string_view piece, std::vector<toke
                       parts_.merges[as_size(found->second)].to);
     std::push_heap(heap.begin(), heap.end(), std::greater<>{});
   };
-  for (index i = 0; i + 1 < count; ++i) offer(i);
+  for (isize i = 0; i + 1 < count; ++i) offer(i);
   while (!heap.empty()) {
     std::pop_heap(heap.begin(), heap.end(), std::greater<>{});
     const auto [order, made] = heap.back();
@@ -414,11 +414,11 @@ MOTET_BODY void tokenizer::encode_piece(std::string_view piece, std::vector<toke
     symbols[left] = made;
     symbols[right] = -1;
     next[left] = next[right];
-    if (next[left] < count) before[as_size(next[left])] = static_cast<index>(left);
+    if (next[left] < count) before[as_size(next[left])] = static_cast<isize>(left);
     offer(before[left]);
-    offer(static_cast<index>(left));
+    offer(static_cast<isize>(left));
   }
-  for (index i = 0; i < count; i = next[as_size(i)]) out.push_back(symbols[as_size(i)]);
+  for (isize i = 0; i < count; i = next[as_size(i)]) out.push_back(symbols[as_size(i)]);
 }
 
 }  // namespace motet

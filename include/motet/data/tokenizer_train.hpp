@@ -39,7 +39,7 @@ class tokenizer_trainer {
   }
 
   // `vocabulary` counts all tokens: bytes, merges, begin and end.
-  tokenizer train(index vocabulary) const {
+  tokenizer train(isize vocabulary) const {
     using token = tokenizer::token;
     using pair = tokenizer::pair;
     tokenizer::parts made;
@@ -48,12 +48,12 @@ class tokenizer_trainer {
 
     struct word {
       std::vector<token> symbols;
-      index count;
+      isize count;
     };
     std::vector<word> words;
-    std::map<pair, index> totals;
-    std::map<pair, std::set<index>> words_with;
-    const auto account = [&](index which, index sign) {
+    std::map<pair, isize> totals;
+    std::map<pair, std::set<isize>> words_with;
+    const auto account = [&](isize which, isize sign) {
       const word& own = words[as_size(which)];
       for (std::size_t i = 0; i + 1 < own.symbols.size(); ++i) {
         const pair both{own.symbols[i], own.symbols[i + 1]};
@@ -65,12 +65,12 @@ class tokenizer_trainer {
       word own{{}, count};
       for (const char c : piece) own.symbols.push_back(static_cast<unsigned char>(c));
       words.push_back(std::move(own));
-      account(static_cast<index>(words.size()) - 1, 1);
+      account(static_cast<isize>(words.size()) - 1, 1);
     }
 
     // Counts in the queue may be old; an entry is believed only when it equals the present count.
     struct candidate {
-      index count;
+      isize count;
       pair both;
       bool operator<(const candidate& other) const {
         return count != other.count ? count < other.count : both > other.both;
@@ -78,7 +78,7 @@ class tokenizer_trainer {
     };
     std::priority_queue<candidate> queue;
     for (const auto& [both, count] : totals) queue.push({count, both});
-    while (static_cast<index>(made.texts.size()) + 2 < vocabulary && !queue.empty()) {
+    while (static_cast<isize>(made.texts.size()) + 2 < vocabulary && !queue.empty()) {
       const auto [count, both] = queue.top();
       queue.pop();
       if (totals[both] != count) continue;
@@ -86,9 +86,9 @@ class tokenizer_trainer {
       const auto joined = static_cast<token>(made.texts.size());
       made.texts.push_back(made.texts[as_size(both.first)] + made.texts[as_size(both.second)]);
       made.merges.push_back({both, joined});
-      const std::set<index> here = std::move(words_with[both]);
+      const std::set<isize> here = std::move(words_with[both]);
       std::set<pair> changed;
-      for (const index which : here) {
+      for (const isize which : here) {
         account(which, -1);
         auto& symbols = words[as_size(which)].symbols;
         for (std::size_t i = 0; i + 1 < symbols.size(); ++i) changed.insert({symbols[i], symbols[i + 1]});
@@ -104,7 +104,7 @@ class tokenizer_trainer {
         for (std::size_t i = 0; i + 1 < symbols.size(); ++i) changed.insert({symbols[i], symbols[i + 1]});
       }
       for (const pair& other : changed) {
-        if (const index now = totals[other]; now > 0) queue.push({now, other});
+        if (const isize now = totals[other]; now > 0) queue.push({now, other});
       }
     }
     made.texts.push_back("<|startoftext|>");
@@ -114,7 +114,7 @@ class tokenizer_trainer {
 
  private:
   bool lower_;
-  std::map<std::string, index> counts_;
+  std::map<std::string, isize> counts_;
 };
 
 }  // namespace motet

@@ -158,7 +158,7 @@ inline written_sample read_written_sample(std::string_view text) {
 }
 
 // The most that the JSON of one sample may take.
-inline constexpr index longest_written = index{1} << 24;
+inline constexpr isize longest_written = isize{1} << 24;
 
 // A sample of a shard may be written pieces, and no pair.
 inline bool tells_pieces(const input_file& shard, const shard_sample& from) {

@@ -25,13 +25,13 @@ namespace motet {
 // A caller wants a tensor to go here.
 struct loaded_tensor {
   std::string name;
-  std::vector<index> shape;
+  std::vector<isize> shape;
   float* data = nullptr;
 };
 // A tensor that a model has.
 struct expected_tensor {
   std::string name;
-  std::vector<index> shape;
+  std::vector<isize> shape;
 };
 
 // A program takes the weights of the last step, or the moving averages of those that learn.
@@ -61,7 +61,7 @@ class checkpoint {
 
   const std::filesystem::path& path() const { return path_; }
   std::int64_t step() const { return index_.step; }
-  index parts() const { return index_.parts; }
+  isize parts() const { return index_.parts; }
   const std::string& model() const { return index_.model; }
   const std::string& moved_by() const { return index_.optimizer; }  // the name of the optimizer
   const json& state() const { return index_.state; }
@@ -156,7 +156,7 @@ class checkpoint {
       fail(checkpoint_damaged, name + " does not have the contents that were written");
     index_ = read_checkpoint_index(whole);
     for (const tensor_use use : tensor_uses) {
-      for (index part = 0; part < index_.parts; ++part) {
+      for (isize part = 0; part < index_.parts; ++part) {
         const auto wanted = index_.of(use).files[as_size(part)];
         if (!wanted) continue;
         const std::filesystem::path file = path_ / detail::part_file(use, part, index_.parts);

@@ -10,7 +10,7 @@ namespace motet {
 struct checkpoint_summary {
   std::int64_t step = 0;
   std::string model;  // what tells this model from others, e.g. its name and the hash of its configuration
-  index parts = 1;
+  isize parts = 1;
   json state;  // whatever the program resumes from
   // of the nets, as describe<Model>() says it (model/describe.hpp); converters read it
   json description = {};
@@ -48,7 +48,7 @@ namespace detail {
 // Reads what part `part` says that it wrote; refuses it unless the others wrote the same and its files are
 // there.
 inline checkpoint_index read_part_record(const std::filesystem::path& folder,
-                                         const checkpoint_summary& wanted, index part) {
+                                         const checkpoint_summary& wanted, isize part) {
   const std::filesystem::path path = folder / part_record(part);
   const auto refuse = [&](const std::string& why) {
     fail(checkpoint_part_absent, path.string() + " " + why);
@@ -87,7 +87,7 @@ inline checkpoint_index join_parts(const std::filesystem::path& folder, const ch
   checkpoint_index out;
   std::string faults;
   std::unordered_map<std::string, std::size_t> known[2];
-  for (index part = 0; part < wanted.parts; ++part) {
+  for (isize part = 0; part < wanted.parts; ++part) {
     checkpoint_index own = read_part_record(folder, wanted, part);
     if (part == 0) {
       out.step = own.step, out.model = own.model, out.optimizer = own.optimizer;
@@ -164,7 +164,7 @@ inline std::filesystem::path finish_checkpoint(const std::filesystem::path& run,
   // An earlier attempt may have left parts of another number of ranks.
   std::unordered_set<std::string> wanted;
   for (const tensor_use use : tensor_uses) {
-    for (index part = 0; part < whole.parts; ++part) {
+    for (isize part = 0; part < whole.parts; ++part) {
       if (whole.of(use).files[as_size(part)]) wanted.insert(detail::part_file(use, part, whole.parts));
     }
   }

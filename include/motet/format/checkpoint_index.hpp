@@ -18,18 +18,18 @@ enum class tensor_use : std::uint8_t { weights, optimizer };
 inline constexpr tensor_use tensor_uses[] = {tensor_use::weights, tensor_use::optimizer};
 
 struct checkpoint_piece {
-  index part = 0;
+  isize part = 0;
   rectangle covers;
   std::vector<std::string> checksums;  // of each block of its bytes
 };
 
 struct checkpoint_tensor {
   std::string name;
-  std::vector<index> shape;
+  std::vector<isize> shape;
   dtype kind = dtype::f32;
   std::vector<checkpoint_piece> pieces;  // each element is in one of them
 
-  index elements() const { return matrix_of(shape).size(); }
+  isize elements() const { return matrix_of(shape).size(); }
 };
 
 // An index has what index.json says. A part that is written says the same of itself alone, until all parts
@@ -39,8 +39,8 @@ struct checkpoint_index {
   std::string model;
   std::string optimizer = "adamw";  // that moved the weights
   json description, state;
-  index parts = 1;
-  index block = 0;  // bytes that one checksum covers; 0: a whole piece
+  isize parts = 1;
+  isize block = 0;  // bytes that one checksum covers; 0: a whole piece
   struct contents {
     std::vector<checkpoint_tensor> tensors;
     // bytes of each part's file; a part that holds nothing has none
@@ -55,13 +55,13 @@ struct checkpoint_index {
 
 namespace detail {
 
-inline constexpr index most_parts = 99'999;  // as many digits as the files' names have
+inline constexpr isize most_parts = 99'999;  // as many digits as the files' names have
 
-inline std::string five_digits(index number) {
+inline std::string five_digits(isize number) {
   const std::string digits = std::to_string(number);
   return std::string(digits.size() < 5 ? 5 - digits.size() : 0, '0') + digits;
 }
-inline std::string part_file(tensor_use use, index part, index parts) {
+inline std::string part_file(tensor_use use, isize part, isize parts) {
   const std::string stem = use == tensor_use::weights ? "model" : "optimizer";
   return stem + (parts == 1 ? "" : "-" + five_digits(part + 1) + "-of-" + five_digits(parts)) +
          ".safetensors";
@@ -71,27 +71,27 @@ constexpr std::string_view use_name(tensor_use use) {
 }
 
 inline std::string interval_text(interval of) { return sentence({of.begin, ":", of.end}); }
-inline std::string rectangle_text(std::span<const index> shape, rectangle covers) {
+inline std::string rectangle_text(std::span<const isize> shape, rectangle covers) {
   return "[" + (shape.size() < 2 ? "" : interval_text(covers.rows) + ", ") + interval_text(covers.columns) +
          "]";
 }
-constexpr bool is_whole(std::span<const index> shape, rectangle covers) {
+constexpr bool is_whole(std::span<const isize> shape, rectangle covers) {
   return covers.size() == matrix_of(shape).size();
 }
 
 // A piece is called in its file as Python would write it: "up.weight[0:512, 0:768]". A whole tensor has its
 // own name.
-inline std::string piece_name(const std::string& name, std::span<const index> shape, rectangle covers) {
+inline std::string piece_name(const std::string& name, std::span<const isize> shape, rectangle covers) {
   return is_whole(shape, covers) ? name : name + rectangle_text(shape, covers);
 }
-inline std::vector<index> piece_shape(const std::vector<index>& shape, rectangle covers) {
+inline std::vector<isize> piece_shape(const std::vector<isize>& shape, rectangle covers) {
   if (is_whole(shape, covers)) return shape;
-  return shape.size() < 2 ? std::vector<index>{covers.columns.size()}
-                          : std::vector<index>{covers.rows.size(), covers.columns.size()};
+  return shape.size() < 2 ? std::vector<isize>{covers.columns.size()}
+                          : std::vector<isize>{covers.rows.size(), covers.columns.size()};
 }
 
 // The file of a part says this of itself, so that parts of two checkpoints are not mixed.
-inline std::vector<std::pair<std::string, std::string>> origin_of(const checkpoint_index& of, index part) {
+inline std::vector<std::pair<std::string, std::string>> origin_of(const checkpoint_index& of, isize part) {
   return {{"model", of.model},
           {"step", std::to_string(of.step)},
           {"part", sentence({part + 1, " of ", of.parts})}};
@@ -99,10 +99,10 @@ inline std::vector<std::pair<std::string, std::string>> origin_of(const checkpoi
 
 // Calls visit(block, bytes) for the blocks of a piece that hold any of its bytes [begin, end).
 template <class Visit>
-void each_block(std::span<const std::byte> piece, index block, index begin, index end, Visit&& visit) {
-  const auto size = static_cast<index>(piece.size());
-  if (block == 0) block = std::max<index>(size, 1);
-  for (index k = begin / block; k * block < end; ++k) {
+void each_block(std::span<const std::byte> piece, isize block, isize begin, isize end, Visit&& visit) {
+  const auto size = static_cast<isize>(piece.size());
+  if (block == 0) block = std::max<isize>(size, 1);
+  for (isize k = begin / block; k * block < end; ++k) {
     visit(as_size(k), piece.subspan(as_size(k * block), as_size(std::min(block, size - k * block))));
   }
 }
@@ -116,7 +116,7 @@ inline std::string tiling_fault(const checkpoint_tensor& tensor) {
   std::sort(order.begin(), order.end(),
             [](const auto* a, const auto* b) { return a->covers.rows.begin < b->covers.rows.begin; });
   std::vector<const checkpoint_piece*> open;  // those that reach as far down as where we are
-  index held = 0;
+  isize held = 0;
   for (const checkpoint_piece* piece : order) {
     std::erase_if(open,
                   [&](const auto* above) { return above->covers.rows.end <= piece->covers.rows.begin; });

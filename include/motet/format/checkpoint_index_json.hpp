@@ -13,7 +13,7 @@ inline json tensors_json(const std::vector<checkpoint_tensor>& tensors) {
   json out{json::object{}};
   for (const checkpoint_tensor& tensor : tensors) {
     json shape{json::array{}}, pieces{json::array{}};
-    for (const index extent : tensor.shape) shape.push_back(extent);
+    for (const isize extent : tensor.shape) shape.push_back(extent);
     for (const checkpoint_piece& piece : tensor.pieces) {
       json checksums{json::array{}};
       for (const std::string& each : piece.checksums) checksums.push_back(each);
@@ -52,13 +52,13 @@ inline bool seal_holds(const json& whole) {
 }
 
 // Refuses what is not a count below or at `most`.
-inline index read_count(const json& value, index most, const char* what) {
+inline isize read_count(const json& value, isize most, const char* what) {
   const std::int64_t count = value.integer();
   if (count < 0 || count > most)
     fail(json_wrong_kind, sentence({what, " is ", count, ", wanted 0 to ", most}));
-  return static_cast<index>(count);
+  return static_cast<isize>(count);
 }
-inline interval read_interval(const json& value, index most, const char* what) {
+inline interval read_interval(const json& value, isize most, const char* what) {
   if (value.items().size() != 2) fail(json_wrong_kind, std::string(what) + " are not [begin, end]");
   const interval read{read_count(value.items()[0], most, what), read_count(value.items()[1], most, what)};
   if (read.begin >= read.end)
@@ -80,7 +80,7 @@ inline checkpoint_tensor read_tensor_pieces(const std::string& name, const json&
     piece.covers = {read_interval(each.at("rows"), all.rows.end, "rows"),
                     read_interval(each.at("columns"), all.columns.end, "columns")};
     for (const json& text : each.at("checksums").items()) piece.checksums.push_back(text.string());
-    const index bytes = 4 * piece.covers.size(),
+    const isize bytes = 4 * piece.covers.size(),
                 wanted = of.block == 0 ? 1 : bytes / of.block + (bytes % of.block != 0 ? 1 : 0);
     if (std::ssize(piece.checksums) != wanted)
       fail(json_wrong_kind, sentence({piece.checksums.size(), " checksums of a piece, wanted ", wanted}));
@@ -107,9 +107,9 @@ inline void read_pieces(const json& whole, checkpoint_index& out) {
 }
 
 // Finds whose file is called `name`, in a checkpoint of so many parts.
-inline std::optional<std::pair<tensor_use, index>> owner_of_file(std::string_view name, index parts) {
+inline std::optional<std::pair<tensor_use, isize>> owner_of_file(std::string_view name, isize parts) {
   for (const tensor_use use : tensor_uses) {
-    index part = 0;
+    isize part = 0;
     if (parts > 1) {
       const std::size_t digits = name.find('-');
       if (digits == std::string_view::npos) continue;
@@ -144,13 +144,13 @@ inline void read_files(const json& files, checkpoint_index& out) {
 }  // namespace detail
 
 // `part` is written beside the others' until they are put together.
-inline std::string write_checkpoint_index(const checkpoint_index& from, std::optional<index> part = {}) {
+inline std::string write_checkpoint_index(const checkpoint_index& from, std::optional<isize> part = {}) {
   const bool whole = from.block == 0 && !part;
   json files{json::object{}};
   for (const tensor_use use : tensor_uses) {
     const auto& sizes = from.of(use).files;
     for (std::size_t k = 0; k < sizes.size(); ++k) {
-      if (sizes[k]) files.set(detail::part_file(use, static_cast<index>(k), from.parts), *sizes[k]);
+      if (sizes[k]) files.set(detail::part_file(use, static_cast<isize>(k), from.parts), *sizes[k]);
     }
   }
   json out{{"version", whole ? 1 : checkpoint_version}, {"step", from.step},   {"model", from.model},

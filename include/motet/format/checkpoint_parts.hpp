@@ -17,22 +17,22 @@ namespace motet {
 struct checkpoint_part {
   std::int64_t step = 0;
   std::string model;
-  index part = 0, parts = 1;
+  isize part = 0, parts = 1;
   std::span<const saved_slice> weights, optimizer;
   std::string moved_by = "adamw";  // the name of the optimizer
 };
 
 namespace detail {
 
-inline constexpr index checksum_block = index{1} << 20;
+inline constexpr isize checksum_block = isize{1} << 20;
 
 inline std::filesystem::path shared_folder(const std::filesystem::path& run, std::int64_t step) {
   return run / ("." + step_folder(step) + ".tmp-parts");
 }
-inline std::string part_record(index part) { return "part-" + five_digits(part + 1) + ".json"; }
+inline std::string part_record(isize part) { return "part-" + five_digits(part + 1) + ".json"; }
 
 // The slices that one part writes, by tensor.
-inline std::vector<checkpoint_tensor> tensors_of(std::span<const saved_slice> slices, index part) {
+inline std::vector<checkpoint_tensor> tensors_of(std::span<const saved_slice> slices, isize part) {
   std::vector<checkpoint_tensor> out;
   std::unordered_map<std::string_view, std::size_t> known;
   for (const saved_slice& slice : slices) {
@@ -56,7 +56,7 @@ inline std::vector<checkpoint_tensor> tensors_of(std::span<const saved_slice> sl
 
 // Writes one use's file and notes its size and checksums.
 inline void write_part_file(const std::filesystem::path& folder, tensor_use use,
-                            std::span<const saved_slice> slices, index part, checkpoint_index& out) {
+                            std::span<const saved_slice> slices, isize part, checkpoint_index& out) {
   auto& own = out.of(use);
   own.files.resize(as_size(out.parts));
   own.tensors = tensors_of(slices, part);

@@ -13,14 +13,14 @@ namespace motet::detail {
 // of safetensors.
 class piece_reader {
  public:
-  piece_reader(const std::filesystem::path& folder, const checkpoint_index& index)
-      : folder_(folder), index_(index) {}
+  piece_reader(const std::filesystem::path& folder, const checkpoint_index& isize)
+      : folder_(folder), index_(isize) {}
 
   // That the files belong here and that what the slice needs of them is undamaged.
   void check(tensor_use use, const checkpoint_tensor& tensor, const loaded_slice& slice) {
     each_piece(tensor, slice, [&](const checkpoint_piece& piece, const rectangle& both) {
       const std::span<const std::byte> bytes = bytes_of(use, tensor, piece);
-      const index begin = at(piece.covers, both.rows.begin, both.columns.begin),
+      const isize begin = at(piece.covers, both.rows.begin, both.columns.begin),
                   end = at(piece.covers, both.rows.end - 1, both.columns.end);
       std::vector<bool>& good = good_[&piece];
       good.resize(piece.checksums.size());
@@ -35,7 +35,7 @@ class piece_reader {
   void copy(tensor_use use, const checkpoint_tensor& tensor, const loaded_slice& slice) {
     each_piece(tensor, slice, [&](const checkpoint_piece& piece, const rectangle& both) {
       const std::byte* const from = bytes_of(use, tensor, piece).data();
-      for (index row = both.rows.begin; row < both.rows.end; ++row) {
+      for (isize row = both.rows.begin; row < both.rows.end; ++row) {
         std::memcpy(slice.data + at(slice.covers, row, both.columns.begin),
                     from + 4 * at(piece.covers, row, both.columns.begin), as_size(4 * both.columns.size()));
       }
@@ -43,7 +43,7 @@ class piece_reader {
   }
 
  private:
-  static index at(const rectangle& of, index row, index column) {
+  static isize at(const rectangle& of, isize row, isize column) {
     return (row - of.rows.begin) * of.columns.size() + column - of.columns.begin;
   }
   template <class Visit>
@@ -58,7 +58,7 @@ class piece_reader {
                                  piece_name(tensor.name, tensor.shape, piece.covers) + "\" " + why);
   }
 
-  const safetensors_file& file_of(tensor_use use, index part) {
+  const safetensors_file& file_of(tensor_use use, isize part) {
     const std::string name = part_file(use, part, index_.parts);
     const auto found = files_.find(name);
     if (found != files_.end()) return found->second;
@@ -79,7 +79,7 @@ class piece_reader {
                                       const checkpoint_piece& piece) {
     const stored_tensor* stored =
         file_of(use, piece.part).find(piece_name(tensor.name, tensor.shape, piece.covers));
-    const std::vector<index> shape = piece_shape(tensor.shape, piece.covers);
+    const std::vector<isize> shape = piece_shape(tensor.shape, piece.covers);
     if (stored == nullptr) refuse(use, tensor, piece, "is missing");
     if (stored->kind != dtype::f32 || stored->shape != shape) {
       refuse(use, tensor, piece,

@@ -7,7 +7,7 @@ namespace motet {
 
 struct saved_tensor {
   std::string name;
-  std::vector<index> shape;
+  std::vector<isize> shape;
   const float* data = nullptr;
 };
 

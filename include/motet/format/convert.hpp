@@ -53,7 +53,7 @@ From load_element(const std::byte* from) {
 template <class Stored, class To, class Convert>
 void convert_elements(const stored_tensor& from, To* to, Convert convert) {
   const std::byte* at = from.bytes.data();
-  for (index i = 0; i < from.elements(); ++i, at += sizeof(Stored))
+  for (isize i = 0; i < from.elements(); ++i, at += sizeof(Stored))
     to[i] = static_cast<To>(convert(load_element<Stored>(at)));
 }
 
@@ -106,7 +106,7 @@ void copy_elements(const stored_tensor& from, To* to) {
 
 // The shape is checked first.
 template <class To>
-void copy_elements(const stored_tensor& from, std::span<const index> wanted, To* to) {
+void copy_elements(const stored_tensor& from, std::span<const isize> wanted, To* to) {
   if (!std::ranges::equal(from.shape, wanted)) {
     fail(tensor_mismatch,
          "\"" + from.name + "\" has the shape " + shape_text(from.shape) + ", wanted " + shape_text(wanted));

@@ -38,7 +38,7 @@ class csv_rows {
     return false;
   }
   // The row that `next` gave begins in this line, from 1.
-  index line() const { return first_; }
+  isize line() const { return first_; }
   const std::string& origin() const { return origin_; }
 
  private:
@@ -60,7 +60,7 @@ class csv_rows {
     return std::string(text_.substr(from, end - from));
   }
   std::string quoted(std::size_t column) {
-    const index opened = line_;
+    const isize opened = line_;
     std::string out;
     for (++at_; at_ < text_.size(); ++at_) {
       if (text_[at_] == '\n') ++line_;
@@ -79,7 +79,7 @@ class csv_rows {
     }
     refuse(opened, column, "the quote that begins here is not closed");
   }
-  [[noreturn]] void refuse(index line, std::size_t column, const char* why) const {
+  [[noreturn]] void refuse(isize line, std::size_t column, const char* why) const {
     fail(csv_malformed, sentence({origin_, ", line ", line, ", cell ", column + 1, ": ", why}));
   }
 
@@ -87,7 +87,7 @@ class csv_rows {
   std::string origin_;
   char separator_;
   std::size_t at_ = 0;
-  index line_ = 1, first_ = 1;
+  isize line_ = 1, first_ = 1;
 };
 
 // The text as a cell in quotes, which holds anything.

@@ -14,22 +14,22 @@ namespace motet {
 // Towers and their configuration have what config.json of a Hugging Face CLIP model says, with the defaults
 // of the transformers package for absent fields.
 struct hf_tower {
-  index width = 0, hidden = 0, layers = 0, heads = 0;
+  isize width = 0, hidden = 0, layers = 0, heads = 0;
   std::string activation;  // as here: "gelu", "gelu_tanh", "quick_gelu", "relu", "silu"
   double epsilon = 1e-5;
 };
 struct hf_clip_config {
   hf_tower vision, text;
-  index image = 0, patch = 0, channels = 3;
-  index vocabulary = 0, context = 0;
-  index end_token = 0;  // see hf_end_position
-  index projection = 0;
+  isize image = 0, patch = 0, channels = 3;
+  isize vocabulary = 0, context = 0;
+  isize end_token = 0;  // see hf_end_position
+  isize projection = 0;
   double logit_scale = 0;  // the logarithm at the start of training
   bool dropout = false;    // attention_dropout is not zero; features do not depend on it
 
   // Side of the part of a picture that whole patches cover: a convolution drops the pixels right of and below
   // it.
-  index covered() const { return image / patch * patch; }
+  isize covered() const { return image / patch * patch; }
 };
 
 namespace detail {
@@ -56,7 +56,7 @@ inline std::string hf_activation(const hf_fields& fields, const char* field = "h
                            "gelu_pytorch_tanh, relu and silu");
 }
 
-inline hf_tower read_hf_tower(const hf_fields& fields, index width, index hidden, index heads,
+inline hf_tower read_hf_tower(const hf_fields& fields, isize width, isize hidden, isize heads,
                               const char* activation = "quick_gelu", double epsilon = 1e-5) {
   hf_tower tower;
   tower.width = fields.size("hidden_size", width);
@@ -107,7 +107,7 @@ inline hf_clip_config read_hf_clip_config(std::string_view text, const std::stri
   if (const json* end = caption.find("eos_token_id")) {
     if (!end->is_integer())
       caption.refuse("eos_token_id", std::string("is ") + end->kind() + ", wanted one token");
-    config.end_token = static_cast<index>(end->integer());
+    config.end_token = static_cast<isize>(end->integer());
   }
   config.projection = top.size("projection_dim", 512);
   config.logit_scale = top.real("logit_scale_init_value", 2.6592);
@@ -124,15 +124,15 @@ inline hf_clip_config read_hf_clip_config(const std::filesystem::path& folder) {
 // The text tower is causal, so what follows that position has no influence and a caption may be cut behind
 // it.
 template <class Token>
-index hf_end_position(const Token* tokens, index count, index end_token) {
-  index found = 0;
+isize hf_end_position(const Token* tokens, isize count, isize end_token) {
+  isize found = 0;
   if (end_token == 2) {
-    for (index i = 1; i < count; ++i) {
+    for (isize i = 1; i < count; ++i) {
       if (tokens[i] > tokens[found]) found = i;
     }
     return found;
   }
-  while (found < count && static_cast<index>(tokens[found]) != end_token) ++found;
+  while (found < count && static_cast<isize>(tokens[found]) != end_token) ++found;
   return found < count ? found : 0;
 }
 

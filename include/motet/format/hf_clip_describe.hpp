@@ -40,10 +40,10 @@ inline hf_described describe_as_hf_clip(const json& description) {
   };
   const auto tower = [&](const std::string& module, const json& net) {
     hf_tower t;
-    t.width = static_cast<index>(net.at("width").integer());
-    t.layers = static_cast<index>(net.at("layers").integer());
-    t.heads = static_cast<index>(net.at("heads").integer());
-    t.hidden = static_cast<index>(net.at("hidden").integer());
+    t.width = static_cast<isize>(net.at("width").integer());
+    t.layers = static_cast<isize>(net.at("layers").integer());
+    t.heads = static_cast<isize>(net.at("heads").integer());
+    t.hidden = static_cast<isize>(net.at("hidden").integer());
     t.activation = net.at("act").string();
     t.epsilon = net.at("epsilon").number();
     // Descriptions of nets that have no choice of these leave them out.
@@ -57,10 +57,10 @@ inline hf_described describe_as_hf_clip(const json& description) {
   };
   if (vit != nullptr) {
     out.config.vision = tower(out.picture, *vit);
-    out.config.image = static_cast<index>(vit->at("image").integer());
-    out.config.patch = static_cast<index>(vit->at("patch").integer());
-    out.config.channels = static_cast<index>(vit->at("channels").integer());
-    out.config.projection = static_cast<index>(vit->at("embedding").integer());
+    out.config.image = static_cast<isize>(vit->at("image").integer());
+    out.config.patch = static_cast<isize>(vit->at("patch").integer());
+    out.config.channels = static_cast<isize>(vit->at("channels").integer());
+    out.config.projection = static_cast<isize>(vit->at("embedding").integer());
     wanted(out.picture, *vit, "pool", "first");
     wanted(out.picture, *vit, "position", "learned");
     wanted(out.picture, *vit, "patch_bias", false);
@@ -68,8 +68,8 @@ inline hf_described describe_as_hf_clip(const json& description) {
   }
   if (text != nullptr) {
     out.config.text = tower(out.caption, *text);
-    out.config.vocabulary = static_cast<index>(text->at("vocabulary").integer());
-    out.config.context = static_cast<index>(text->at("context").integer());
+    out.config.vocabulary = static_cast<isize>(text->at("vocabulary").integer());
+    out.config.context = static_cast<isize>(text->at("context").integer());
     out.config.end_token = out.config.vocabulary - 1;  // where the tokenizers here put it
     wanted(out.caption, *text, "pool", "last");
     wanted(out.caption, *text, "mask", "causal");

@@ -36,7 +36,7 @@ constexpr bool is_identifier(std::string_view name) {
 // The model as a C++ header: the configurations and module types in a namespace. What it holds depends on
 // config.json alone.
 inline std::string hf_clip_header(const hf_clip_config& config, std::string_view name) {
-  const auto tower = [](const hf_tower& t, index projection) {
+  const auto tower = [](const hf_tower& t, isize projection) {
     return sentence({"    .width = ", t.width, ",\n    .layers = ", t.layers, ",\n    .heads = ", t.heads,
                      ",\n    .hidden = ", t.hidden, ",\n    .embedding = ", projection,
                      ",\n    .act = motet::activation::", t.activation,

@@ -9,14 +9,14 @@ namespace motet {
 namespace detail {
 
 inline void add_hf_pair(std::vector<hf_tensor>& out, const std::string& ours, const std::string& theirs,
-                        const std::vector<index>& shape) {
+                        const std::vector<isize>& shape) {
   out.push_back({ours + ".weight", {{theirs + ".weight", shape}}});
   out.push_back({ours + ".bias", {{theirs + ".bias", {shape[0]}}}});
 }
 // The blocks of a tower as CLIP and SigLIP name them.
 inline void add_hf_blocks(std::vector<hf_tensor>& out, const std::string& ours, const std::string& theirs,
                           const hf_tower& t) {
-  for (index i = 0; i < t.layers; ++i) {
+  for (isize i = 0; i < t.layers; ++i) {
     const std::string block = sentence({ours, ".blocks.", i}),
                       layer = sentence({theirs, "encoder.layers.", i});
     add_hf_pair(out, block + ".attention.norm", layer + ".layer_norm1", {t.width});
@@ -25,7 +25,7 @@ inline void add_hf_blocks(std::vector<hf_tensor>& out, const std::string& ours, 
       std::vector<hf_part> fused;
       for (const char* projection : {".self_attn.q_proj", ".self_attn.k_proj", ".self_attn.v_proj"})
         fused.push_back({layer + projection + part,
-                         matrix ? std::vector<index>{t.width, t.width} : std::vector<index>{t.width}});
+                         matrix ? std::vector<isize>{t.width, t.width} : std::vector<isize>{t.width}});
       out.push_back({block + ".attention.qkv" + part, fused});
     }
     add_hf_pair(out, block + ".attention.out", layer + ".self_attn.out_proj", {t.width, t.width});
@@ -43,9 +43,9 @@ inline std::vector<hf_tensor> hf_clip_tensors(const hf_clip_config& config,
                                               const std::string& picture = "picture",
                                               const std::string& caption = "caption") {
   std::vector<hf_tensor> out;
-  const index across = config.image / config.patch;
+  const isize across = config.image / config.patch;
   const hf_tower &v = config.vision, &t = config.text;
-  const auto one = [&](const std::string& ours, const std::string& theirs, const std::vector<index>& shape) {
+  const auto one = [&](const std::string& ours, const std::string& theirs, const std::vector<isize>& shape) {
     out.push_back({ours, {{theirs, shape}}});
   };
   one(picture + ".embed.patch.weight", "vision_model.embeddings.patch_embedding.weight",

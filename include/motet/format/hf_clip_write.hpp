@@ -7,7 +7,7 @@ namespace motet {
 
 namespace detail {
 
-inline json hf_tower_json(const hf_tower& t, index projection, const char* type) {
+inline json hf_tower_json(const hf_tower& t, isize projection, const char* type) {
   // The name of each activation in the transformers package.
   const std::string act = t.activation == "gelu_tanh" ? "gelu_pytorch_tanh" : t.activation;
   return json{{"model_type", type},

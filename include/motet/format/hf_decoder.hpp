@@ -14,13 +14,13 @@ namespace motet {
 // defaults of the transformers package for absent fields.
 struct hf_decoder_config {
   std::string family;  // model_type
-  index vocabulary = 0, context = 0;
-  index width = 0, hidden = 0, layers = 0, heads = 0, kv_heads = 0, head_width = 0;
+  isize vocabulary = 0, context = 0;
+  isize width = 0, hidden = 0, layers = 0, heads = 0, kv_heads = 0, head_width = 0;
   double epsilon = 1e-6;
   double rotary = 10000;
   // decoder_config says what each means
   double factor = 1, slow = 1, fast = 4;
-  index trained = 0;
+  isize trained = 0;
   bool bias = false, out_bias = false, mlp_bias = false, head_norm = false;
   bool tied = false;  // the table of tokens is the last product, too
 };
@@ -123,7 +123,7 @@ inline hf_decoder_config read_hf_decoder_config(const std::filesystem::path& fol
 // A net, as describe() tells it (model/describe.hpp), may be the one that a configuration asks for.
 // Numbers that are no counts are compared as nets hold them.
 inline bool same_net(const hf_decoder_config& config, const json& net) {
-  const auto count = [&](const char* name, index value) { return net.at(name).integer() == value; };
+  const auto count = [&](const char* name, isize value) { return net.at(name).integer() == value; };
   const auto real = [&](const json& in, const char* name, double value) {
     return static_cast<float>(in.at(name).number()) == static_cast<float>(value);
   };

@@ -13,18 +13,18 @@ inline std::vector<hf_tensor> hf_decoder_tensors(const hf_decoder_config& config
                                                  const std::string& module = "text",
                                                  const std::string& before = "") {
   std::vector<hf_tensor> out;
-  const index width = config.width, query = config.heads * config.head_width,
+  const isize width = config.width, query = config.heads * config.head_width,
               key = config.kv_heads * config.head_width;
-  const auto one = [&](const std::string& ours, const std::string& theirs, const std::vector<index>& shape) {
+  const auto one = [&](const std::string& ours, const std::string& theirs, const std::vector<isize>& shape) {
     out.push_back({ours, {{before + theirs, shape}}});
   };
   one(module + ".embed.token", "model.embed_tokens.weight", {config.vocabulary, width});
-  for (index i = 0; i < config.layers; ++i) {
+  for (isize i = 0; i < config.layers; ++i) {
     const std::string block = sentence({module, ".blocks.", i}), layer = sentence({"model.layers.", i});
     const std::string attention = layer + ".self_attn.", mlp = layer + ".mlp.";
     // `of` products to `rows` numbers each, which we have as one.
-    const auto product = [&](const std::string& ours, const std::vector<std::pair<std::string, index>>& of,
-                             index columns, bool bias) {
+    const auto product = [&](const std::string& ours, const std::vector<std::pair<std::string, isize>>& of,
+                             isize columns, bool bias) {
       hf_tensor weight{ours + ".weight", {}}, added{ours + ".bias", {}};
       for (const auto& [theirs, rows] : of) {
         weight.theirs.push_back({before + theirs + ".weight", {rows, columns}});

@@ -32,7 +32,7 @@ inline hf_described_decoder describe_as_hf_decoder(const json& description) {
   wanted("norm", "rms");
   if (net.find("mixture") != nullptr) wrong += "\n  " + out.module + " has experts";
   if (net.at("rotary").number() == 0) wrong += "\n  " + out.module + ".rotary is zero";
-  const auto count = [&](const char* field) { return static_cast<index>(net.at(field).integer()); };
+  const auto count = [&](const char* field) { return static_cast<isize>(net.at(field).integer()); };
   hf_decoder_config& c = out.config;
   c.vocabulary = count("vocabulary");
   c.context = count("context");
@@ -48,7 +48,7 @@ inline hf_described_decoder describe_as_hf_decoder(const json& description) {
     c.factor = scaling->at("factor").number();
     c.slow = scaling->at("slow").number();
     c.fast = scaling->at("fast").number();
-    c.trained = static_cast<index>(scaling->at("context").integer());
+    c.trained = static_cast<isize>(scaling->at("context").integer());
   }
   c.bias = net.at("bias").boolean();
   c.out_bias = net.at("out_bias").boolean();

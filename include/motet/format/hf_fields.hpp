@@ -23,12 +23,12 @@ class hf_fields {
     const json* const found = find(name);
     return found != nullptr && found->is_null() ? nullptr : found;
   }
-  index size(std::string_view name, index otherwise) const {
+  isize size(std::string_view name, isize otherwise) const {
     const json* value = find(name);
     if (value == nullptr) return otherwise;
     if (!value->is_integer() || value->number() < 1 || value->number() > 1e9)
       refuse(name, "is not a positive count: " + described(*value));
-    return static_cast<index>(value->integer());
+    return static_cast<isize>(value->integer());
   }
   double real(std::string_view name, double otherwise) const {
     const json* value = find(name);

@@ -13,15 +13,15 @@ namespace motet {
 struct hf_llava_config {
   bool siglip = false;  // the eye: a bias of patches, and neither class token nor first norm
   hf_tower eye;         // with all its layers, of which the first `seen` are computed
-  index image = 0, patch = 0, channels = 3, seen = 0;
-  index lead = 0;  // rows of each picture that the language model does not see
+  isize image = 0, patch = 0, channels = 3, seen = 0;
+  isize lead = 0;  // rows of each picture that the language model does not see
   std::string act = "gelu";
   bool bias = true;  // of the two products
   hf_decoder_config words;
   std::int64_t picture_token = 32000;  // stands for each row of a picture
 
-  index covered() const { return image / patch * patch; }
-  index rows_of_picture() const { return (image / patch) * (image / patch) + (siglip ? 0 : 1); }
+  isize covered() const { return image / patch * patch; }
+  isize rows_of_picture() const { return (image / patch) * (image / patch) + (siglip ? 0 : 1); }
 };
 
 // Reads the text of config.json. A field that asks for what no net here computes is MT-F13 and named. `where`
@@ -58,7 +58,7 @@ inline hf_llava_config read_hf_llava_config(std::string_view text, const std::st
                  std::string("is ") + found->kind() + ", wanted the number of one layer");
     layer = found->integer();
   }
-  config.seen = static_cast<index>(layer < 0 ? config.eye.layers + 1 + layer : layer);
+  config.seen = static_cast<isize>(layer < 0 ? config.eye.layers + 1 + layer : layer);
   if (config.seen < 1 || config.seen > config.eye.layers)
     top.refuse("vision_feature_layer",
                sentence({"is ", layer, ", the eye has ", config.eye.layers, " layers"}));
@@ -106,8 +106,8 @@ inline std::vector<hf_tensor> hf_llava_tensors(const hf_llava_config& config,
   eye.layers = config.seen;
   const std::string& ours = names.eye;
   const std::string patch = "embeddings.patch_embedding";
-  const index across = config.image / config.patch;
-  const auto one = [&](const std::string& name, const std::string& of, const std::vector<index>& shape) {
+  const isize across = config.image / config.patch;
+  const auto one = [&](const std::string& name, const std::string& of, const std::vector<isize>& shape) {
     out.push_back({ours + name, {{theirs + of, shape}}});
   };
   one(".embed.patch.weight", patch + ".weight", {eye.width, config.channels, config.patch, config.patch});
@@ -117,8 +117,8 @@ inline std::vector<hf_tensor> hf_llava_tensors(const hf_llava_config& config,
       {across * across + (config.siglip ? 0 : 1), eye.width});
   if (!config.siglip) detail::add_hf_pair(out, ours + ".embed.norm", theirs + "pre_layrnorm", {eye.width});
   detail::add_hf_blocks(out, ours, theirs, eye);
-  const index width = config.words.width;
-  const auto product = [&](const char* name, const char* of, index in) {
+  const isize width = config.words.width;
+  const auto product = [&](const char* name, const char* of, isize in) {
     const std::string glue = names.glue + "." + name, linear = std::string("multi_modal_projector.") + of;
     out.push_back({glue + ".weight", {{linear + ".weight", {width, in}}}});
     if (config.bias) out.push_back({glue + ".bias", {{linear + ".bias", {width}}}});
@@ -132,7 +132,7 @@ inline std::vector<hf_tensor> hf_llava_tensors(const hf_llava_config& config,
 // Such files hold these of the eye, behind the layers that are seen.
 inline std::vector<std::string> hf_llava_unread(const hf_llava_config& config, const std::string& theirs) {
   std::vector<std::string> out{theirs + "post_layernorm.", theirs + "head."};
-  for (index i = config.seen; i < config.eye.layers; ++i)
+  for (isize i = config.seen; i < config.eye.layers; ++i)
     out.push_back(sentence({theirs, "encoder.layers.", i, "."}));
   return out;
 }

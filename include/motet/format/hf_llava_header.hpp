@@ -32,9 +32,9 @@ inline std::string hf_llava_header(const hf_llava_config& config, std::string_vi
                    ">>, motet::named<\"down\", motet::linear<", config.words.width, ", ", config.words.width,
                    ", ", bias, ">>>;\n"});
   // A sample may have as many pictures as fit and leave a row for words.
-  const index shown = config.rows_of_picture() - config.lead;
+  const isize shown = config.rows_of_picture() - config.lead;
   out += sentence({"using talk = motet::module<\"talk\", motet::seeing_decoder<eye, glue, words_config, ",
-                   std::max<index>(1, std::min<index>(4, config.words.context / std::max<index>(1, shown))),
+                   std::max<isize>(1, std::min<isize>(4, config.words.context / std::max<isize>(1, shown))),
                    ">>;\n"});
   out += "using model = motet::model<motet::join<motet::next_token, talk>>;\n\n}  // namespace " +
          std::string(name) + "\n";

@@ -61,7 +61,7 @@ inline hf_described_llava describe_as_hf_llava(const json& description) {
   std::string wrong;
   const auto unlike = [&](const std::string& what) { wrong += "\n  " + out.names.eye + what; };
   hf_llava_config& c = out.config;
-  const auto count = [&](const char* field) { return static_cast<index>(eye.at(field).integer()); };
+  const auto count = [&](const char* field) { return static_cast<isize>(eye.at(field).integer()); };
   const std::string pool = eye.at("pool").string();
   c.siglip = pool != "first";
   c.image = count("image"), c.patch = count("patch"), c.channels = count("channels");
@@ -101,7 +101,7 @@ inline bool same_net(const hf_llava_config& config, const json& description) {
   const std::optional<described_sight> found = described_seeing_decoder(description);
   if (!found || !same_net(config.words, found->words)) return false;
   const json &eye = found->eye, &glue = found->glue;
-  const auto count = [&](const char* name, index value) { return eye.at(name).integer() == value; };
+  const auto count = [&](const char* name, isize value) { return eye.at(name).integer() == value; };
   return count("image", config.covered()) && count("patch", config.patch) &&
          count("channels", config.channels) && count("width", config.eye.width) &&
          count("layers", config.seen) && count("heads", config.eye.heads) &&
@@ -163,7 +163,7 @@ inline void save_hf_llava(const std::filesystem::path& folder, hf_llava_config c
     if ((each.name != names.talk + ".embed.token" && each.name != names.talk + ".head.weight") ||
         each.shape.size() != 2)
       continue;
-    const index size = each.shape[0] * each.shape[1];
+    const isize size = each.shape[0] * each.shape[1];
     auto& rows = longer.emplace_back(each.data, each.data + size);
     rows.resize(as_size(size + each.shape[1]));
     each.shape[0] += 1;

@@ -15,11 +15,11 @@ namespace motet {
 // are one tensor here.
 struct hf_part {
   std::string name;  // none: the format has no such tensor, and zeros stand for it
-  std::vector<index> shape;
+  std::vector<isize> shape;
 
-  index elements() const {
-    index count = 1;
-    for (const index extent : shape) count *= extent;
+  isize elements() const {
+    isize count = 1;
+    for (const isize extent : shape) count *= extent;
     return count;
   }
 };
@@ -27,8 +27,8 @@ struct hf_tensor {
   std::string ours;
   std::vector<hf_part> theirs;
 
-  index elements() const {
-    index count = 0;
+  isize elements() const {
+    isize count = 0;
     for (const hf_part& part : theirs) count += part.elements();
     return count;
   }
@@ -54,8 +54,8 @@ inline void load_hf_tensors(const tensor_set& from, const std::vector<hf_tensor>
   std::unordered_map<std::string_view, bool> used;
   for (const loaded_tensor& tensor : to) {
     const auto found = by_name.find(tensor.name);
-    index elements = 1;
-    for (const index extent : tensor.shape) elements *= extent;
+    isize elements = 1;
+    for (const isize extent : tensor.shape) elements *= extent;
     if (found == by_name.end()) {
       differences += "\n  missing     " + tensor.name + ", for which the format has no name";
       continue;
@@ -116,11 +116,11 @@ inline void save_hf_tensors(const std::filesystem::path& folder, const std::vect
   std::vector<declared_tensor> declared;
   for (const hf_tensor& row : map) {
     const auto found = by_name.find(row.ours);
-    index elements = 1;
+    isize elements = 1;
     if (found == by_name.end()) {
       differences += "\n  missing     " + row.ours;
     } else {
-      for (const index extent : found->second->shape) elements *= extent;
+      for (const isize extent : found->second->shape) elements *= extent;
       if (elements != row.elements()) {
         differences += sentence({"\n  differs     ", row.ours, " is ", shape_text(found->second->shape),
                                  ", wanted ", row.parts_text()});

@@ -10,9 +10,9 @@ namespace motet {
 // package for absent fields.
 struct hf_whisper_config {
   hf_tower ear;
-  index bins = 80, rows = 1500;
+  isize bins = 80, rows = 1500;
 
-  index frames() const { return 2 * rows; }
+  isize frames() const { return 2 * rows; }
 };
 
 // Reads the text of config.json. A field that asks for what no net here computes is MT-F13 and named. `where`
@@ -55,17 +55,17 @@ inline std::vector<hf_tensor> hf_whisper_tensors(const hf_whisper_config& config
                                                  const std::string& theirs = "encoder.") {
   std::vector<hf_tensor> out;
   const hf_tower& t = config.ear;
-  const auto convolution = [&](const char* ours, const char* of, index in) {
+  const auto convolution = [&](const char* ours, const char* of, isize in) {
     out.push_back({ear + ".embed." + ours + ".weight", {{theirs + of + ".weight", {t.width, in, 3}}}});
     out.push_back({ear + ".embed." + ours + ".bias", {{theirs + of + ".bias", {t.width}}}});
   };
   convolution("first", "conv1", config.bins);
   convolution("second", "conv2", t.width);
-  for (index i = 0; i < t.layers; ++i) {
+  for (isize i = 0; i < t.layers; ++i) {
     const std::string block = sentence({ear, ".blocks.", i}), layer = sentence({theirs, "layers.", i}),
                       attention = layer + ".self_attn.";
     detail::add_hf_pair(out, block + ".attention.norm", layer + ".self_attn_layer_norm", {t.width});
-    const std::vector<index> square{t.width, t.width}, row{t.width};
+    const std::vector<isize> square{t.width, t.width}, row{t.width};
     out.push_back({block + ".attention.qkv.weight",
                    {{attention + "q_proj.weight", square},
                     {attention + "k_proj.weight", square},
@@ -99,16 +99,16 @@ inline void check_hf_positions(const tensor_set& from, const hf_whisper_config& 
   const std::string name = theirs + "embed_positions.weight";
   const stored_tensor* const stored = from.find(name);
   if (stored == nullptr) return;
-  const index width = config.ear.width, half = width / 2;
+  const isize width = config.ear.width, half = width / 2;
   const auto refuse = [&](const std::string& why) {
     fail(hf_config_unsupported, from.path() + ": " + name + " " + why);
   };
-  if (const std::vector<index> wanted{config.rows, width}; stored->shape != wanted)
+  if (const std::vector<isize> wanted{config.rows, width}; stored->shape != wanted)
     refuse("is " + shape_text(stored->shape) + ", wanted " + shape_text(wanted));
   std::vector<float> table(static_cast<std::size_t>(config.rows * width));
   copy_elements(*stored, table.data());
-  for (index t = 0; t < config.rows; ++t)
-    for (index c = 0; c < width; ++c) {
+  for (isize t = 0; t < config.rows; ++t)
+    for (isize c = 0; c < width; ++c) {
       const double angle = static_cast<double>(t) *
                            std::pow(10000.0, -static_cast<double>(c % half) / static_cast<double>(half - 1)),
                    wanted = c < half ? std::sin(angle) : std::cos(angle);

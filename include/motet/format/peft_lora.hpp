@@ -12,7 +12,7 @@ namespace motet {
 // An adapter is what adapter_config.json of the peft package says: products of weights (out, in) gain scale x
 // B A, with A (rank, in) and B (out, rank).
 struct peft_lora {
-  index rank = 0;
+  isize rank = 0;
   double scale = 1;
 };
 
@@ -41,7 +41,7 @@ inline peft_lora read_peft_lora(std::string_view text, const std::string& where)
   if (rank == nullptr || !rank->is_integer() || rank->integer() < 1)
     refuse("r", "is not a count of one or more");
   if (alpha == nullptr || !alpha->is_number()) refuse("lora_alpha", "is not a number");
-  out.rank = static_cast<index>(rank->integer());
+  out.rank = static_cast<isize>(rank->integer());
   const json* const rooted = whole.find("use_rslora");
   const bool by_root = rooted != nullptr && rooted->is_boolean() && rooted->boolean();
   const auto size = static_cast<double>(out.rank);
@@ -136,7 +136,7 @@ class peft_merge {
   void compare() {
     for (const auto& [name, each] : whole_) compare(*each, shape_of(name));
     for (const auto& [name, each] : products_) {
-      const std::vector<index>& weight = shape_of(name);
+      const std::vector<isize>& weight = shape_of(name);
       if (weight.size() != 2) {
         differences_ += "\n  differs     " + name + " " + shape_text(weight) + " is no matrix";
       } else if (each.a == nullptr || each.b == nullptr) {
@@ -147,7 +147,7 @@ class peft_merge {
       }
     }
   }
-  void compare(const stored_tensor& each, const std::vector<index>& wanted) {
+  void compare(const stored_tensor& each, const std::vector<isize>& wanted) {
     if (each.shape != wanted)
       differences_ +=
           "\n  differs     " + each.name + " is " + shape_text(each.shape) + ", wanted " + shape_text(wanted);
@@ -155,29 +155,29 @@ class peft_merge {
   void unexpected(const stored_tensor& each) {
     differences_ += "\n  unexpected  " + each.name + " " + shape_text(each.shape);
   }
-  const std::vector<index>& shape_of(const std::string& name) const {
+  const std::vector<isize>& shape_of(const std::string& name) const {
     return places_.find(name)->second.part->shape;
   }
 
   // weight += scale x B A, summed in double.
   void add(const std::string& name, const product& each) {
-    const index out = each.b->shape[0], in = each.a->shape[1];
+    const isize out = each.b->shape[0], in = each.a->shape[1];
     a_.resize(as_size(each.a->elements()));
     b_.resize(as_size(each.b->elements()));
     row_.resize(as_size(in));
     copy_elements(*each.a, a_.data());
     copy_elements(*each.b, b_.data());
     const auto [first, last] = places_.equal_range(name);
-    for (index o = 0; o < out; ++o) {
+    for (isize o = 0; o < out; ++o) {
       std::fill(row_.begin(), row_.end(), 0.0);
-      for (index k = 0; k < lora_.rank; ++k) {
+      for (isize k = 0; k < lora_.rank; ++k) {
         const double by = lora_.scale * static_cast<double>(b_[as_size(o * lora_.rank + k)]);
         const float* const from = a_.data() + k * in;
-        for (index i = 0; i < in; ++i) row_[as_size(i)] += by * static_cast<double>(from[i]);
+        for (isize i = 0; i < in; ++i) row_[as_size(i)] += by * static_cast<double>(from[i]);
       }
       for (auto at = first; at != last; ++at) {
         float* const weight = at->second.data + o * in;
-        for (index i = 0; i < in; ++i)
+        for (isize i = 0; i < in; ++i)
           weight[i] = static_cast<float>(static_cast<double>(weight[i]) + row_[as_size(i)]);
       }
     }

@@ -33,7 +33,7 @@ constexpr std::string_view name_of(dtype kind) {
   return "?";
 }
 
-inline std::string shape_text(std::span<const index> shape) {
+inline std::string shape_text(std::span<const isize> shape) {
   std::string out = "[";
   for (std::size_t i = 0; i < shape.size(); ++i) out += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
   return out + "]";
@@ -43,10 +43,10 @@ inline std::string shape_text(std::span<const index> shape) {
 struct stored_tensor {
   std::string name;
   dtype kind = dtype::f32;
-  std::vector<index> shape;
+  std::vector<isize> shape;
   std::span<const std::byte> bytes;
 
-  index elements() const { return static_cast<index>(bytes.size()) / dtype_bytes(kind); }
+  isize elements() const { return static_cast<isize>(bytes.size()) / dtype_bytes(kind); }
 };
 
 struct safetensors_contents {
@@ -59,14 +59,14 @@ namespace detail {
 inline constexpr std::uint64_t safetensors_header_limit = 100'000'000;
 
 // Bytes of a tensor, or nothing when they cannot be counted in 63 bits.
-inline std::optional<std::uint64_t> tensor_bytes(std::span<const index> shape, dtype kind) {
+inline std::optional<std::uint64_t> tensor_bytes(std::span<const isize> shape, dtype kind) {
   std::uint64_t bytes = static_cast<std::uint64_t>(dtype_bytes(kind));
   bool empty = false;
-  for (const index extent : shape) {
+  for (const isize extent : shape) {
     if (extent == 0) empty = true;
   }
   if (empty) return 0;
-  for (const index extent : shape) {
+  for (const isize extent : shape) {
     if (static_cast<std::uint64_t>(extent) > static_cast<std::uint64_t>(INT64_MAX) / bytes)
       return std::nullopt;
     bytes *= static_cast<std::uint64_t>(extent);
@@ -103,7 +103,7 @@ inline located_tensor read_tensor_entry(const std::string& name, const json& ent
   if (row == std::end(safetensors_dtypes))
     refuse("has the dtype " + kind->string() + ", which is not known here");
   located.tensor.kind = row->kind;
-  for (const json& extent : shape->items()) located.tensor.shape.push_back(static_cast<index>(count(extent)));
+  for (const json& extent : shape->items()) located.tensor.shape.push_back(static_cast<isize>(count(extent)));
   located.begin = count(offsets->items()[0]);
   located.end = count(offsets->items()[1]);
   const auto bytes = tensor_bytes(located.tensor.shape, located.tensor.kind);

@@ -10,7 +10,7 @@ namespace motet {
 struct declared_tensor {
   std::string name;
   dtype kind = dtype::f32;
-  std::vector<index> shape;
+  std::vector<isize> shape;
 };
 
 // Writes a safetensors file: declare all tensors, write each of them once in any order, commit(). Nothing is
@@ -54,7 +54,7 @@ class safetensors_writer {
       entries_[i] = {at, as_size(*bytes), false};
       at += *bytes;
       json shape{json::array{}};
-      for (const index extent : tensor.shape) shape.push_back(extent);
+      for (const isize extent : tensor.shape) shape.push_back(extent);
       header.set(tensor.name, json{{"dtype", name_of(tensor.kind)},
                                    {"shape", std::move(shape)},
                                    {"data_offsets", json::array{at - *bytes, at}}});

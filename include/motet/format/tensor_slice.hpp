@@ -13,7 +13,7 @@ namespace motet {
 // Some rows of a matrix, of them some columns.
 struct rectangle {
   interval rows, columns;
-  constexpr index size() const { return rows.size() * columns.size(); }
+  constexpr isize size() const { return rows.size() * columns.size(); }
   constexpr bool empty() const { return rows.size() <= 0 || columns.size() <= 0; }
 };
 constexpr rectangle intersection(rectangle a, rectangle b) {
@@ -27,12 +27,12 @@ constexpr bool holds(rectangle all, rectangle part) {
 
 // Every tensor is a matrix too: its last dimension is the columns, all others together the rows. A vector is
 // one row.
-constexpr rectangle matrix_of(std::span<const index> shape) {
+constexpr rectangle matrix_of(std::span<const isize> shape) {
   rectangle all{{0, 1}, {0, 1}};
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return {};
   if (shape.empty()) return all;
   all.columns.end = shape.back();
-  for (const index extent : shape.first(shape.size() - 1)) all.rows.end *= extent;
+  for (const isize extent : shape.first(shape.size() - 1)) all.rows.end *= extent;
   return all;
 }
 
@@ -40,7 +40,7 @@ constexpr rectangle matrix_of(std::span<const index> shape) {
 template <class Number>
 struct tensor_slice {
   std::string name;
-  std::vector<index> shape;  // of the whole tensor
+  std::vector<isize> shape;  // of the whole tensor
   rectangle covers;
   Number* data = nullptr;
 };
@@ -48,7 +48,7 @@ using saved_slice = tensor_slice<const float>;
 using loaded_slice = tensor_slice<float>;
 
 template <class Number>
-tensor_slice<Number> whole_slice(std::string name, std::vector<index> shape, Number* data) {
+tensor_slice<Number> whole_slice(std::string name, std::vector<isize> shape, Number* data) {
   const rectangle all = matrix_of(shape);
   return {std::move(name), std::move(shape), all, data};
 }
@@ -58,12 +58,12 @@ tensor_slice<Number> whole_slice(std::string name, std::vector<index> shape, Num
 // cutting a flat buffer anywhere leaves of a tensor.
 template <class Number>
 void append_run(std::vector<tensor_slice<Number>>& out, const std::string& name,
-                const std::vector<index>& shape, rectangle of, interval run, Number* data) {
-  const index width = of.columns.size();
-  index at = run.begin;
-  const auto take = [&](index rows, index columns) {
+                const std::vector<isize>& shape, rectangle of, interval run, Number* data) {
+  const isize width = of.columns.size();
+  isize at = run.begin;
+  const auto take = [&](isize rows, isize columns) {
     if (rows <= 0 || columns <= 0) return;
-    const index row = of.rows.begin + at / width, column = of.columns.begin + at % width;
+    const isize row = of.rows.begin + at / width, column = of.columns.begin + at % width;
     out.push_back({name, shape, {{row, row + rows}, {column, column + columns}}, data});
     data += rows * columns;
     at += rows * columns;

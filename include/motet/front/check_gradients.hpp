@@ -27,7 +27,7 @@ namespace motet {
 struct gradient_report {
   struct fault {
     std::string of;  // the parameter, "x", or a side of a loss
-    index at = 0;
+    isize at = 0;
     double got = 0, wanted = 0;
     double off() const {
       const double apart = std::abs(got - wanted) / (1 + std::abs(wanted));
@@ -39,7 +39,7 @@ struct gradient_report {
       return sentence({of, ", element ", at, numbers});
     }
   };
-  index compared = 0;
+  isize compared = 0;
   std::vector<fault> wrong;
 
   bool ok() const { return compared > 0 && wrong.empty(); }
@@ -62,8 +62,8 @@ struct gradient_report {
 struct gradient_settings {
   double tolerance = 2e-6;  // relative to 1 + |wanted|
   double step = 1e-5;       // to either side
-  index of_parameter = 6;   // elements of each parameter that are compared
-  index of_input = 20;
+  isize of_parameter = 6;   // elements of each parameter that are compared
+  isize of_input = 20;
 };
 
 // Compares chosen elements of gradients with finite differences, tensor after tensor.
@@ -74,10 +74,10 @@ class difference_check {
   // `count` elements of the `size` numbers at `values`, by which loss() is differentiated: they are moved and
   // put back. `got` are their gradients.
   template <class Loss>
-  void compare(const std::string& of, double* values, const double* got, index size, index count,
+  void compare(const std::string& of, double* values, const double* got, isize size, isize count,
                Loss&& loss) {
-    for (index i = 0; i < count && size > 0; ++i) {
-      const auto at = static_cast<index>(choose_.below(draw_++, static_cast<std::uint32_t>(size)));
+    for (isize i = 0; i < count && size > 0; ++i) {
+      const auto at = static_cast<isize>(choose_.below(draw_++, static_cast<std::uint32_t>(size)));
       const double here = values[at];
       values[at] = here + how_.step;
       const double high = loss();
@@ -105,22 +105,22 @@ inline constexpr double not_written = std::numeric_limits<double>::quiet_NaN();
 
 // Parameters that are far from their starting values, and NaN in the gaps between tensors, which nobody may
 // read.
-inline reals random_weights(const std::vector<parameter>& list, index size, std::uint64_t seed = 7) {
+inline reals random_weights(const std::vector<parameter>& list, isize size, std::uint64_t seed = 7) {
   reals w(static_cast<std::size_t>(size), not_written);
   for (const parameter& p : list) {
     const random_stream draw(seed, p.name);
     const double scale = p.vector ? 0.4 : p.rows == 1 ? 0.7 : 1.2 / std::sqrt(static_cast<double>(p.width));
-    for (index i = 0; i < p.size(); ++i)
+    for (isize i = 0; i < p.size(); ++i)
       w[static_cast<std::size_t>(p.offset + i)] =
           (p.start.kind == fill::ones ? 1 : 0) + scale * draw.normal(static_cast<std::uint64_t>(i));
   }
   return w;
 }
 
-inline reals random_reals(index count, std::string_view name, double scale = 1) {
+inline reals random_reals(isize count, std::string_view name, double scale = 1) {
   const random_stream draw(11, name);
   reals out(static_cast<std::size_t>(count));
-  for (index i = 0; i < count; ++i)
+  for (isize i = 0; i < count; ++i)
     out[static_cast<std::size_t>(i)] = scale * draw.normal(static_cast<std::uint64_t>(i));
   return out;
 }
@@ -134,9 +134,9 @@ struct layer_subject {
   using layer_type = L;
   sequences seq;
   sequences pooled;  // of y: seq, or one row for each sample
-  static constexpr index width = L::out;
-  index x_size() const { return seq.rows() * L::in; }
-  index y_rows() const { return pooled.rows(); }
+  static constexpr isize width = L::out;
+  isize x_size() const { return seq.rows() * L::in; }
+  isize y_rows() const { return pooled.rows(); }
 
   template <class C, class N, class T = typename N::stream>
   void run(C& ctx, way how, weights<N> w, const T* x_data, T* y_data, const T* dy_data, T* dx_data,
@@ -146,7 +146,7 @@ struct layer_subject {
     const view<const T, L::out> dy(dy_data, pooled.rows());
     const view<T, L::in> dx(dx_data, seq.rows());
     if (how == way::infer) return layer::infer<L>(ctx, w, seq, x, y);
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     typename L::template saved<N> s;
     L::template reserve<N>(ctx, seq, s);
     L::forward(ctx, w, seq, x, y, s);
@@ -165,15 +165,15 @@ template <class E>
 struct embedding_subject {
   using layer_type = E;
   typename E::input batch;
-  static constexpr index width = E::out;
-  index x_size() const { return 0; }
-  index y_rows() const { return E::rows(batch).rows(); }
+  static constexpr isize width = E::out;
+  isize x_size() const { return 0; }
+  isize y_rows() const { return E::rows(batch).rows(); }
 
   template <class C, class N, class T = typename N::stream>
   void run(C& ctx, way how, weights<N> w, const T*, T* y_data, const T* dy_data, T*, gradients<N> g) const {
     const view<T, E::out> y(y_data, y_rows());
     const view<const T, E::out> dy(dy_data, y_rows());
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     typename E::template saved<N> s;
     E::template reserve<N>(ctx, E::rows(batch), s);
     E::forward(ctx, w, batch, y, s);
@@ -191,9 +191,9 @@ template <class Net>
 struct tower_subject {
   using layer_type = Net;
   typename Net::input batch;
-  static constexpr index width = Net::embedding;
-  index x_size() const { return 0; }
-  index y_rows() const {
+  static constexpr isize width = Net::embedding;
+  isize x_size() const { return 0; }
+  isize y_rows() const {
     if constexpr (requires { Net::gives_rows; }) return Net::rows(batch).rows();
     else return Net::rows(batch).samples;
   }
@@ -202,7 +202,7 @@ struct tower_subject {
   void run(C& ctx, way how, weights<N> w, const T*, T* y_data, const T* dy_data, T*, gradients<N> g) const {
     const view<T, width> y(y_data, y_rows());
     if (how == way::infer) return Net::infer(ctx, w, batch, y);
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     typename Net::template saved<N> s;
     Net::template reserve<N>(ctx, batch, s);
     Net::forward(ctx, w, batch, y, s);
@@ -223,7 +223,7 @@ void run(Body&& body) {
   void* at = room.data();
   std::size_t left = room.size();
   std::align(arena::alignment, 1, at, left);
-  const index kept = round_up(dry.memory.peak(), arena::alignment);
+  const isize kept = round_up(dry.memory.peak(), arena::alignment);
   cpu::context ctx;
   ctx.memory = arena(static_cast<std::byte*>(at), kept);
   ctx.scratch = arena(static_cast<std::byte*>(at) + kept, dry.scratch.peak());
@@ -262,12 +262,12 @@ gradient_report check(const Subject& subject, const gradient_settings& how) {
 // the other side in the order of the ranks, the second one first.
 template <class Loss>
 struct loss_subject {
-  index samples, width;
+  isize samples, width;
   reals w, a, b;
   reals g{}, da{}, db{};
   double loss = 0;
 
-  static matrix<double> rows(reals& of, index count, index width) { return {of.data(), count, width, width}; }
+  static matrix<double> rows(reals& of, isize count, isize width) { return {of.data(), count, width, width}; }
   void clear() {
     g.assign(w.size(), 0);
     da.assign(a.size(), 0);
@@ -295,19 +295,19 @@ struct loss_subject {
       clear();
       reals of_a(static_cast<std::size_t>(samples)), of_b(of_a);  // told numbers, in the order of columns
       if constexpr (Loss::tells) {
-        each(a, b, da, [&](const auto& part, index at, matrix<double>) {
+        each(a, b, da, [&](const auto& part, isize at, matrix<double>) {
           loss += Loss::tell(ctx, weight(), g.data(), part, 0.75, of_a.data() + at);
         });
-        each(b, a, db, [&](const auto& part, index at, matrix<double>) {
+        each(b, a, db, [&](const auto& part, isize at, matrix<double>) {
           loss += Loss::tell(ctx, weight(), g.data(), part, 0.75, of_b.data() + at);
         });
       }
-      each(a, b, da, [&](const auto& part, index at, matrix<double> d) {
+      each(a, b, da, [&](const auto& part, isize at, matrix<double> d) {
         const double some = Loss::part(ctx, weight(), Loss::tells ? nullptr : g.data(), part, 0.75,
                                        of_a.data() + at, of_b.data(), d);
         if (!Loss::tells) loss += some;
       });
-      each(b, a, db, [&](const auto& part, index at, matrix<double> d) {
+      each(b, a, db, [&](const auto& part, isize at, matrix<double> d) {
         Loss::part(ctx, weight(), static_cast<double*>(nullptr), part, 0.75, of_b.data() + at, of_a.data(),
                    d);
       });
@@ -319,11 +319,11 @@ struct loss_subject {
   // Calls visit(part, number of its first row among the columns, its gradient) for each rank.
   template <class Visit>
   void each(reals& own, reals& others, reals& d_own, Visit&& visit) {
-    const index first = samples / 3, second = samples - first;
+    const isize first = samples / 3, second = samples - first;
     const matrix<const double> from = rows(others, samples, width);
     const matrix<const double> pieces[] = {from.slice(first, second), from.slice(0, first)};
-    std::vector<index> matches;
-    for (index s = 0; s < samples; ++s) matches.push_back(s < first ? second + s : s - first);
+    std::vector<isize> matches;
+    for (isize s = 0; s < samples; ++s) matches.push_back(s < first ? second + s : s - first);
     const matrix<const double> all = rows(own, samples, width);
     const matrix<double> d = rows(d_own, samples, width);
     for (const interval mine : {interval{0, first}, interval{first, samples}})
@@ -362,7 +362,7 @@ gradient_report check_gradients(const sequences& rows, const gradient_settings& 
 // as two ranks share it, which must make the same loss, "shared loss", and the same gradients, "shared a" and
 // so on.
 template <class Loss>
-gradient_report check_loss_gradients(index samples = 7, index width = 5, const gradient_settings& how = {}) {
+gradient_report check_loss_gradients(isize samples = 7, isize width = 5, const gradient_settings& how = {}) {
   const auto list = layer::parameters_of<Loss>();
   trial::loss_subject<Loss> of{samples, width, trial::random_weights(list, Loss::parameter_size),
                                trial::random_reals(samples * width, "a"),
@@ -386,8 +386,8 @@ gradient_report check_loss_gradients(index samples = 7, index width = 5, const g
   const trial::reals g = of.g, da = of.da, db = of.db;
   of.shared();
   found.add({"shared loss", 0, of.loss, value}, how.tolerance);
-  const auto same = [&](const std::string& name, const double* got, const double* wanted, index size) {
-    for (index i = 0; i < size; ++i) found.add({"shared " + name, i, got[i], wanted[i]}, how.tolerance);
+  const auto same = [&](const std::string& name, const double* got, const double* wanted, isize size) {
+    for (isize i = 0; i < size; ++i) found.add({"shared " + name, i, got[i], wanted[i]}, how.tolerance);
   };
   same("a", of.da.data(), da.data(), samples * width);
   same("b", of.db.data(), db.data(), samples * width);

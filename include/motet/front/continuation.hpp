@@ -26,7 +26,7 @@ namespace motet {
 //   constexpr decoder_config little{.vocabulary = 256, .context = 64, .width = 64, .layers = 2, .heads = 4};
 //   float of_token_3(cpu::device& device, const float* weights, std::span<const std::int32_t> said) {
 //     continuation<decoder<little>::logits> text(device, weights, 64);
-//     const auto rows = static_cast<motet::index>(said.size());
+//     const auto rows = static_cast<motet::isize>(said.size());
 //     return text.begin({said.data(), {1, rows, nullptr}})[3];
 //   }
 template <class Logits, class Numbers = fp32>
@@ -36,16 +36,16 @@ class continuation {
   using input = typename parts::first::input;
   using value = typename Numbers::value;
   using master = typename Numbers::master;
-  static constexpr index vocabulary = parts::vocabulary;
+  static constexpr isize vocabulary = parts::vocabulary;
 
-  continuation(cpu::device& device, const master* weights, index most_rows)
+  continuation(cpu::device& device, const master* weights, isize most_rows)
       : device_(device), weights_(weights), most_(most_rows) {}
   continuation(const continuation&) = delete;
   continuation& operator=(const continuation&) = delete;
 
-  index rows() const { return cache_ ? cache_->rows() : 0; }
-  index room() const { return most_ - rows(); }
-  index cache_bytes() const { return cache_ ? cache_->bytes() : 0; }
+  isize rows() const { return cache_ ? cache_->rows() : 0; }
+  isize room() const { return most_ - rows(); }
+  isize cache_bytes() const { return cache_ ? cache_->bytes() : 0; }
 
   // Forgets what was before. The logits stay until the next call.
   std::span<const master> begin(const input& batch) {
@@ -59,7 +59,7 @@ class continuation {
   }
   std::span<const master> go_on(std::span<const std::int32_t> following) {
     static_assert(require<parts::check_rows()>);
-    const auto rows = static_cast<index>(following.size());
+    const auto rows = static_cast<isize>(following.size());
     check_room(rows, room());
     if (this->rows() == 0) fail(text_does_not_fit, "go_on() was called before begin()");
     return pass<typename parts::later>(tokens{following.data(), {1, rows, nullptr}}, rows);
@@ -68,14 +68,14 @@ class continuation {
  private:
   static constexpr bool copies_weights = std::is_same_v<value, bf16> && std::is_same_v<master, float>;
 
-  static void check_room(index rows, index room) {
+  static void check_room(isize rows, isize room) {
     if (rows < 1) fail(text_does_not_fit, "it has no tokens");
     if (rows > room) fail(text_does_not_fit, sentence({"it has ", rows, " rows, there is room for ", room}));
   }
   // Anew each time, as weights that learn change in between.
   void copy_weights() {
     if constexpr (copies_weights) {
-      constexpr index count = parts::first::parameter_size;
+      constexpr isize count = parts::first::parameter_size;
       if (copy_.size() == 0) copy_ = buffer<bf16>(count);
       device_.run([&](cpu::context& ctx) {
         const interval own = ctx.own(count);
@@ -85,7 +85,7 @@ class continuation {
     }
   }
   template <class Tower, class Input>
-  std::span<const master> pass(const Input& batch, index rows) {
+  std::span<const master> pass(const Input& batch, isize rows) {
     logits_.resize(as_size(vocabulary));
     cpu::rounded_weights rounded;
     if constexpr (copies_weights) rounded = {weights_, copy_.data()};
@@ -106,7 +106,7 @@ class continuation {
 
   cpu::device& device_;
   const master* weights_;
-  index most_;
+  isize most_;
   std::optional<cpu::key_value_cache<value>> cache_;
   buffer<bf16> copy_;
   std::vector<master> logits_;

@@ -37,12 +37,12 @@ class embedder {
     }));
     const draw_key no_draws{0, 0, 0, false};
     if constexpr (Device::shares_memory) {
-      for (index m = 0; m < parts->count(); ++m)
+      for (isize m = 0; m < parts->count(); ++m)
         device_.run(
             [&](context& ctx) { infer(ctx, net, weights, *parts, m, out + parts->of(m).begin * width(net)); },
             no_draws);
     } else {
-      const index size = net.of->span_of({0, net.of->layers}, {}).size();
+      const isize size = net.of->span_of({0, net.of->layers}, {}).size();
       drop();
       weights_ = device_.template take<master>("weights to embed with", size);
       device_.template keep_weights<typename Numbers::value>(weights_.data(), size);
@@ -57,7 +57,7 @@ class embedder {
   }
   // The same by a rank whose context this is, where `weights` lie; its temporaries are those of `most`
   // samples at once.
-  void embed_on(context ctx, index most, std::size_t module, const void* input, const master* weights,
+  void embed_on(context ctx, isize most, std::size_t module, const void* input, const master* weights,
                 master* out) {
     if (const auto parts = parts_of(module, input, std::min(most, at_once)))
       run_all(ctx, *model_.nets[module], weights, *parts, out);
@@ -65,13 +65,13 @@ class embedder {
 
  private:
   using net_type = net_table<context, Numbers>;
-  static constexpr index at_once = 256;  // samples: enough for products of full speed
+  static constexpr isize at_once = 256;  // samples: enough for products of full speed
 
-  static index width(const net_type& net) { return net.of->embedding; }
+  static isize width(const net_type& net) { return net.of->embedding; }
   // Null: there are no samples.
-  std::unique_ptr<any_microbatches> parts_of(std::size_t module, const void* input, index most) const {
+  std::unique_ptr<any_microbatches> parts_of(std::size_t module, const void* input, isize most) const {
     const net_outline& net = *model_.nets[module]->of;
-    const index samples = net.samples(input);
+    const isize samples = net.samples(input);
     if (samples == 0) return nullptr;
     if (!net.fits(input, samples))
       fail(step_too_large, std::string(model_.of->names[module]) + " has a sample longer than " +
@@ -83,9 +83,9 @@ class embedder {
     return parts;
   }
   static void infer(context& ctx, const net_type& net, const master* weights, const any_microbatches& parts,
-                    index m, master* to) {
+                    isize m, master* to) {
     stage_ends<Numbers> ends;
-    const index samples = parts.whole_rows(m).samples;
+    const isize samples = parts.whole_rows(m).samples;
     ends.features = {to, samples, width(net), width(net)};
     net.infer(ctx, {0, net.of->layers}, motet::weights<Numbers>{weights}, parts, m, ends);
   }
@@ -93,15 +93,15 @@ class embedder {
   void run_all(context& ctx, const net_type& net, const master* weights, any_microbatches& parts,
                master* out) {
     if constexpr (!Device::shares_memory) {
-      const index samples = parts.whole_rows(any_microbatches::largest).samples, bytes = parts.staged_bytes();
+      const isize samples = parts.whole_rows(any_microbatches::largest).samples, bytes = parts.staged_bytes();
       if (features_.size() < samples * width(net))
         features_ = device_.template take<master>("features", samples * width(net));
       if (input_.size() < bytes) input_ = device_.template take<std::byte>("inputs to embed", bytes);
-      constexpr auto brings = [](void* to, const std::byte* from, std::byte* at, index count) {
+      constexpr auto brings = [](void* to, const std::byte* from, std::byte* at, isize count) {
         bring(*static_cast<context*>(to), from, at, count);
       };
       refresh_weights(ctx);
-      for (index m = 0; m < parts.count(); ++m) {
+      for (isize m = 0; m < parts.count(); ++m) {
         parts.stage(m, input_.data(), {&ctx, brings});
         brought(ctx);
         infer(ctx, net, weights, parts, m, features_.data());

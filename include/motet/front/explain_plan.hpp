@@ -20,7 +20,7 @@ namespace motet {
 // Traffic is what a rank computes and exchanges in a step.
 struct rank_traffic {
   double flops = 0;
-  index messages = 0;
+  isize messages = 0;
   double message_bytes = 0;    // sent to other stages
   double group_bytes = 0;      // about, from ranks that hold the same stage
   double reduction_bytes = 0;  // gradients, to the ranks that sum them
@@ -55,7 +55,7 @@ inline std::vector<rank_traffic> traffic_of(const program& of, const program_wor
 namespace detail {
 
 // "2-3", "0, 4-6".
-inline std::string row_of(const std::vector<index>& numbers) {
+inline std::string row_of(const std::vector<isize>& numbers) {
   std::string out;
   for (std::size_t i = 0; i < numbers.size();) {
     std::size_t last = i;
@@ -75,15 +75,15 @@ inline std::vector<std::string> held_by_ranks(const program& of, const plan& fro
   std::vector<std::string> all(static_cast<std::size_t>(of.ranks()));
   for (const voice& each : of.voices) {
     const module_plan& own = from.modules[each.module];
-    const std::vector<index> layers = split_layers(own.name.view(), facts[each.module].layers, each.stages,
-                                                   std::vector<index>(own.layers.begin(), own.layers.end()));
+    const std::vector<isize> layers = split_layers(own.name.view(), facts[each.module].layers, each.stages,
+                                                   std::vector<isize>(own.layers.begin(), own.layers.end()));
     const degrees& split = own.on.split();
-    index first = 0;
+    isize first = 0;
     for (std::int32_t s = 0; s < each.stages; first += layers[static_cast<std::size_t>(s++)]) {
       std::string& out = all[static_cast<std::size_t>(of.place(each, s))];
       out += (out.empty() ? "" : "; ") + std::string(own.name.view());
-      std::vector<index> numbers;
-      for (index k = first; k < first + layers[static_cast<std::size_t>(s)]; ++k) numbers.push_back(k);
+      std::vector<isize> numbers;
+      for (isize k = first; k < first + layers[static_cast<std::size_t>(s)]; ++k) numbers.push_back(k);
       if (each.stages > 1) out += " stage " + std::to_string(s);
       out += " layers " + detail::row_of(numbers);
       const auto part = [&](const char* what, std::int32_t which, std::int32_t ways) {
@@ -101,10 +101,10 @@ inline std::vector<std::string> held_by_ranks(const program& of, const plan& fro
 }
 
 // Prints how a plan spreads the modules, a line for each, and their losses.
-inline void print_plan(std::FILE* out, const plan& of, index batch) {
+inline void print_plan(std::FILE* out, const plan& of, isize batch) {
   for (const module_plan& each : of.modules) {
     const degrees& split = each.on.split();
-    const std::vector<index> ranks(each.on.ranks().begin(), each.on.ranks().end());
+    const std::vector<isize> ranks(each.on.ranks().begin(), each.on.ranks().end());
     std::fprintf(out,
                  "%-9s stages %d x data %d x context %d x tensor %d on ranks %s; %d %s, %d for each loss",
                  std::string(each.name.view()).c_str(), each.stages(), split.data, split.context,
@@ -152,7 +152,7 @@ inline void print_meaning(std::FILE* out, const plan_meaning& what, int processo
       out,
       "\nmemory, MB\n  rank       weights gradients optimizer     slots boundaries  features      work     "
       "total\n");
-  const auto mb = [](index bytes) { return static_cast<double>(bytes) / 1e6; };
+  const auto mb = [](isize bytes) { return static_cast<double>(bytes) / 1e6; };
   for (std::size_t r = 0; r < memory.size(); ++r) {
     const rank_memory& own = memory[r];
     std::fprintf(out, "  rank %-3zu %9.3f %9.3f %9.3f %9.3f %10.3f %9.3f %9.3f %9.3f\n", r,
@@ -165,10 +165,10 @@ inline void print_meaning(std::FILE* out, const plan_meaning& what, int processo
   std::fprintf(out,
                "\na step\n  rank         GFLOP  messages   sent MB  group MB  sums MB  busy ms  idle ms\n");
   double flops = 0, sent = 0, busy = 0;
-  index messages = 0;
+  isize messages = 0;
   for (std::size_t r = 0; r < traffic.size(); ++r) {
     const rank_traffic& own = traffic[r];
-    const rank_time& spends = times.ranks[static_cast<index>(r)];
+    const rank_time& spends = times.ranks[static_cast<isize>(r)];
     std::fprintf(out, "  rank %-3zu %9.3f %9td %9.3f %9.3f %8.3f %8.2f %8.2f\n", r, own.flops / 1e9,
                  own.messages, own.message_bytes / 1e6, own.group_bytes / 1e6, own.reduction_bytes / 1e6,
                  spends.busy * 1e3, spends.idle() * 1e3);

@@ -83,7 +83,7 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
     gathered_.reset();
     return trained_.step(inputs, rate, record);
   }
-  index updates() const override { return trained_.updates(); }
+  isize updates() const override { return trained_.updates(); }
   void gather(weights_of which) override {
     if (gathered_ && gathered_of_ == which) return;
     gathered_.reset();
@@ -126,7 +126,7 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
   }
   step_costs costs() override { return trained_.costs(); }
   void clear_costs() override { trained_.clear_costs(); }
-  step_costs count(index samples, std::span<const void* const> inputs) const override {
+  step_costs count(isize samples, std::span<const void* const> inputs) const override {
     return count_step(model_, samples, inputs, false, learning_, keep_outputs_);
   }
   program_work work() const override {
@@ -144,7 +144,7 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
   const model_type& model_;
   motet::plan plan_;
   json description_;
-  index batch_;
+  isize batch_;
   int threads_;
   bool fp8_, recompute_, keep_outputs_;
   learning learning_;
@@ -160,7 +160,7 @@ namespace detail {
 // All modules on one rank; in parts, every part runs forward again before its backward, unless samples have
 // losses of their own: then each part is done with before the next one.
 inline plan plan_of_one(const list<module_facts>& facts, const trainer_options& how, bool own_loss) {
-  const index parts = how.parts;
+  const isize parts = how.parts;
   if (how.batch < 1 || parts < 1 || parts > how.batch)
     fail(bad_training_option, sentence({"a batch of ", how.batch, " samples in ", parts, " parts"}));
   plan one;

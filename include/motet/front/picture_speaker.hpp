@@ -32,37 +32,37 @@ template <class Net, class Numbers = fp32>
 class picture_speaker {
  public:
   using master = typename Numbers::master;
-  static constexpr index vocabulary = Net::config.vocabulary;
+  static constexpr isize vocabulary = Net::config.vocabulary;
   struct limits {
     std::int32_t begin = 0, end = 0;  // tokens; neither is part of what is said
-    index most = 32;                  // tokens of a sentence
+    isize most = 32;                  // tokens of a sentence
   };
 
   picture_speaker(cpu::device& device, const master* weights) : device_(device), weights_(weights) {}
 
   // A sentence for each picture. The first `lead` rows of a picture are not shown.
-  std::vector<std::vector<std::int32_t>> say(const pictures& shown, const limits& to, index lead = 0) {
-    if (const index rows = Net::eye::rows_of_picture - lead + to.most; rows > Net::config.context)
+  std::vector<std::vector<std::int32_t>> say(const pictures& shown, const limits& to, isize lead = 0) {
+    if (const isize rows = Net::eye::rows_of_picture - lead + to.most; rows > Net::config.context)
       fail(step_too_large, sentence({"a picture and ", to.most, " words have ", rows, " rows, longer than ",
                                      Net::config.context}));
-    const index size = shown.samples > 0 ? input_size : 0;
+    const isize size = shown.samples > 0 ? input_size : 0;
     std::vector<std::vector<std::int32_t>> said(as_size(shown.samples));
-    std::vector<index> open(as_size(shown.samples));  // whose sentences go on
-    std::iota(open.begin(), open.end(), index{0});
+    std::vector<isize> open(as_size(shown.samples));  // whose sentences go on
+    std::iota(open.begin(), open.end(), isize{0});
     std::vector<float> pixels;
     std::vector<master> logits;
     pictured_text text(Net::eye::rows_of_picture, lead);
-    for (index word = 0; word < to.most && !open.empty(); ++word) {
+    for (isize word = 0; word < to.most && !open.empty(); ++word) {
       text.clear();
       pixels.clear();
-      for (const index each : open) {
+      for (const isize each : open) {
         text.show();
         text.say({&to.begin, 1}, pictured_text::said::given);
         text.say(said[as_size(each)], pictured_text::said::given);
         text.end();
         pixels.insert(pixels.end(), shown.pixels + each * size, shown.pixels + (each + 1) * size);
       }
-      const auto samples = static_cast<index>(open.size());
+      const auto samples = static_cast<isize>(open.size());
       logits.resize(as_size(samples * vocabulary));
       const pictured_tokens batch = text.with({pixels.data(), samples});
       const auto run = [&](cpu::context& ctx) {
@@ -71,8 +71,8 @@ class picture_speaker {
       };
       device_.prepare(device_.dry_run(run));
       device_.run(run, {0, 0, 0, false});
-      std::vector<index> still;
-      for (index i = 0; i < samples; ++i) {
+      std::vector<isize> still;
+      for (isize i = 0; i < samples; ++i) {
         const auto first = logits.begin() + i * vocabulary;
         const auto best = static_cast<std::int32_t>(std::max_element(first, first + vocabulary) - first);
         if (best == to.end) continue;
@@ -85,7 +85,7 @@ class picture_speaker {
   }
 
  private:
-  static constexpr index input_size =
+  static constexpr isize input_size =
       Net::eye::config.channels * Net::eye::config.image * Net::eye::config.image;
   cpu::device& device_;
   const master* weights_;

@@ -107,13 +107,13 @@ MOTET_BODY std::optional<plan> plan_of_name(std::string_view name, const list<mo
   else if (kind != "one" && kind != "apart") return {};
 
   const auto layers = [](const module_facts& a, const module_facts& b) { return a.layers < b.layers; };
-  const index most = std::max_element(model.begin(), model.end(), layers) - model.begin();
+  const isize most = std::max_element(model.begin(), model.end(), layers) - model.begin();
   const bool through = has_edges(model), flows = pipeline || (kind == "apart" && through);
   plan out;
   out.cluster.ranks = ranks;
   if (pipeline) out.schedule = label(kind);
   else if (through) out.schedule = one_f_one_b::name;
-  for (index k = 0; k < model.size(); ++k) {
+  for (isize k = 0; k < model.size(); ++k) {
     const std::int32_t first = kind == "apart"        ? static_cast<std::int32_t>(k)
                                : pipeline && k > most ? ranks - 1
                                                       : 0;

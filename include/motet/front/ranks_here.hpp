@@ -31,10 +31,10 @@ struct named_pace {
 };
 
 struct trainer_options {
-  index batch = 64;  // samples of a step
+  isize batch = 64;  // samples of a step
   // of a batch, without a plan: each passes through the towers twice, when memory holds fewer; negatives come
   // from all
-  index parts = 1;
+  isize parts = 1;
   std::uint64_t seed = 1;
   optimizer_settings optimizer{};
   double ema = 0;                   // decay of the moving average of the weights; 0: there is none
@@ -100,7 +100,7 @@ class ranks_here {
   // The batch of the step after the next one, where there is room for it.
   virtual void expect(std::span<const void* const>) = 0;
   virtual step_result step(std::span<const void* const> inputs, double rate, timeline* record) = 0;
-  virtual index updates() const = 0;
+  virtual isize updates() const = 0;
   // Brings weights together that embed() needs; called by all processes.
   virtual void gather(weights_of which) = 0;
   virtual void embed(std::size_t module, const void* input, master* out) = 0;
@@ -114,7 +114,7 @@ class ranks_here {
   virtual step_costs costs() = 0;
   virtual void clear_costs() = 0;
   // Counts a step over `samples` samples, of these inputs or, where there are none, as long as any can be.
-  virtual step_costs count(index samples, std::span<const void* const> inputs) const = 0;
+  virtual step_costs count(isize samples, std::span<const void* const> inputs) const = 0;
   virtual program_work work() const = 0;
   virtual double sum(double own) = 0;
   virtual void require_same(const run_identity&) = 0;

@@ -34,7 +34,7 @@ struct reorder_options {
   swap_limits until{.tries = 100};
   // Steps between two that are recorded, from which costs are corrected, and three at the start; 0: costs
   // stay as they were counted.
-  index every = 8;
+  isize every = 8;
 };
 
 // Takes a trainer's steps with their samples in an order in which its plan is through sooner: which replica
@@ -59,7 +59,7 @@ class reordered_steps {
   using batch = typename Model::batch;
 
   // samples: of a step, as the trainer has them.
-  reordered_steps(trainer<Model, Numbers, Device>& train, index samples, reorder_options how = {})
+  reordered_steps(trainer<Model, Numbers, Device>& train, isize samples, reorder_options how = {})
       : train_(train),
         how_(std::move(how)),
         of_(train.order(), splits_of(train.order(), samples), !is_own_loss<typename Model::loss>),
@@ -125,14 +125,14 @@ class reordered_steps {
   };
 
   // Each place has the cost of a unit of work, as counted with the largest microbatch.
-  static list<stage_cost> counted(trainer<Model, Numbers, Device>& train, index samples) {
+  static list<stage_cost> counted(trainer<Model, Numbers, Device>& train, isize samples) {
     const program& of = train.order();
     const program_work work = train.work();
     const list<sample_split> splits = splits_of(of, samples);
     list<stage_cost> out;
     for (const voice& sings : of.voices) {
       const sample_split& split = splits[sings.module];
-      const index most = share_of_most(split);
+      const isize most = share_of_most(split);
       const double whole = static_cast<double>(most) * longest(static_cast<std::size_t>(sings.module)) * 1e11;
       for (std::int32_t s = 0; s < sings.stages; ++s) {
         const stage_work& own = work.places[as_size(sings.first_place + s)];
@@ -141,11 +141,11 @@ class reordered_steps {
     }
     return out;
   }
-  static index share_of_most(const sample_split& split) {
-    index most = 1;
-    for (index g = 0; g < split.groups; ++g)
-      for (index r = 0; r < split.replicas; ++r)
-        for (index m = 0; m < split.microbatches; ++m) most = std::max(most, split.of(g, r, m).size());
+  static isize share_of_most(const sample_split& split) {
+    isize most = 1;
+    for (isize g = 0; g < split.groups; ++g)
+      for (isize r = 0; r < split.replicas; ++r)
+        for (isize m = 0; m < split.microbatches; ++m) most = std::max(most, split.of(g, r, m).size());
     return most;
   }
   // Work of the longest sample of a module.
@@ -157,7 +157,7 @@ class reordered_steps {
     return found;
   }
   template <class Net>
-  static index most_rows() {
+  static isize most_rows() {
     return Net::rows(input_traits<Net>::largest(1)).rows();
   }
 
@@ -175,17 +175,17 @@ class reordered_steps {
   static void look_at(const void* input, step_headers& out) {
     using net = net_at<K>;
     const auto& own = *static_cast<const typename net::input*>(input);
-    if (const index got = input_traits<net>::samples(own); got != out.samples)
+    if (const isize got = input_traits<net>::samples(own); got != out.samples)
       fail(bad_sample_order, sentence({"a batch of ", got, " samples, the steps have ", out.samples}));
-    for (index s = 0; s < out.samples; ++s) {
-      const index rows = rows_of_sample<net>(own, s);
+    for (isize s = 0; s < out.samples; ++s) {
+      const isize rows = rows_of_sample<net>(own, s);
       out.rows.push(static_cast<double>(rows));
       out.work.push(work_of_rows<net>(rows));
     }
   }
   // A sample of an eye may have several pictures.
   template <class Net>
-  static index rows_of_sample(const typename Net::input& of, index sample) {
+  static isize rows_of_sample(const typename Net::input& of, isize sample) {
     if constexpr (requires { input_traits<Net>::first_row(of, sample); })
       return input_traits<Net>::first_row(of, sample + 1) - input_traits<Net>::first_row(of, sample);
     else return Net::rows(of).rows_of(sample);
@@ -249,8 +249,8 @@ class reordered_steps {
       seen[each] = 1;
     }
     list<std::int32_t> meets;
-    for (index b = 0; b < of_.blocks().size(); ++b) meets.resize(of_.blocks()[b].places.end, of_.meets(b));
-    for (index p = 0; p < order.size(); ++p)
+    for (isize b = 0; b < of_.blocks().size(); ++b) meets.resize(of_.blocks()[b].places.end, of_.meets(b));
+    for (isize p = 0; p < order.size(); ++p)
       if (meets[p] != meets[order[p]])
         refuse(sentence({"it takes sample ", order[p], " out of the group that it meets in the loss"}));
     return order;
@@ -276,7 +276,7 @@ class reordered_steps {
   std::int32_t samples_;
   typename rooms_of<std::make_index_sequence<inputs>>::type rooms_;
   reorder_told told_;
-  index steps_ = 0;
+  isize steps_ = 0;
   std::uint64_t mark_ = 0;
   std::optional<step_headers> expected_;   // no order is looked for yet
   std::optional<recorded_step> recorded_;  // the clock does not know it yet

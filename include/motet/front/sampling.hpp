@@ -13,10 +13,10 @@ namespace motet {
 
 // A saying tells a language model until when it goes on, and which token it takes of those that are likely.
 struct saying {
-  index most = 0;         // tokens; 0: until the context is full
+  isize most = 0;         // tokens; 0: until the context is full
   std::int32_t end = -1;  // the token after which nothing follows; negative: none
   float temperature = 0;  // logits are divided by it; 0: always the likeliest token
-  index top_k = 0;        // only so many of the likeliest; 0: all
+  isize top_k = 0;        // only so many of the likeliest; 0: all
   float top_p = 1;        // only the likeliest that have this much of the probability together
   std::uint64_t seed = 0;
 };
@@ -24,7 +24,7 @@ struct saying {
 // Said tokens follow a prompt; they tell how long they took.
 struct said_tokens {
   std::vector<std::int32_t> tokens;  // those after the prompt; where one ended it, that is the last
-  index prompt = 0;                  // rows before them
+  isize prompt = 0;                  // rows before them
   double prompt_seconds = 0;         // until the first token
   double seconds = 0;                // for all others
   double tokens_per_second() const {
@@ -53,7 +53,7 @@ class token_choice {
  public:
   // `before`: tokens, or rows, that the new one follows.
   template <class T>
-  std::int32_t of(std::span<const T> logits, const saying& how, index before) {
+  std::int32_t of(std::span<const T> logits, const saying& how, isize before) {
     const std::int32_t likeliest = find_likeliest(logits);
     if (how.temperature == 0 || how.top_k == 1) return likeliest;
     const double top = static_cast<double>(logits[as_size(likeliest)]);

@@ -35,14 +35,14 @@ class speaker {
   using master = typename Numbers::master;
   using text = continuation<typename Net::logits, Numbers>;
   using input = typename Net::logits::input;
-  static constexpr index vocabulary = Net::config.vocabulary;
+  static constexpr isize vocabulary = Net::config.vocabulary;
 
   speaker(cpu::device& device, const master* weights)
       : device_(device), weights_(weights), text_(device, weights, Net::config.context) {}
 
   // `to` has (rows, vocabulary).
   void logits(const tokens& batch, master* to) {
-    for (index s = 0; s < batch.seq.samples; ++s)
+    for (isize s = 0; s < batch.seq.samples; ++s)
       if (batch.seq.rows_of(s) > Net::config.context)
         fail(step_too_large, sentence({"sample ", s, " has ", batch.seq.rows_of(s), " tokens, longer than ",
                                        Net::config.context}));
@@ -78,10 +78,10 @@ class speaker {
     std::span<const master> from = begin(prompt);
     said.prompt = text_.rows();
     // The last token needs no row of its own.
-    const index most = how.most > 0 ? std::min(how.most, text_.room() + 1) : text_.room() + 1;
+    const isize most = how.most > 0 ? std::min(how.most, text_.room() + 1) : text_.room() + 1;
     auto first = began;
     for (;;) {
-      const std::int32_t token = choice_.of(from, how, said.prompt + static_cast<index>(said.tokens.size()));
+      const std::int32_t token = choice_.of(from, how, said.prompt + static_cast<isize>(said.tokens.size()));
       said.tokens.push_back(token);
       if (said.tokens.size() == 1) {
         first = clock::now();
@@ -89,7 +89,7 @@ class speaker {
       }
       if constexpr (std::is_void_v<std::invoke_result_t<Hear&, std::int32_t>>) hear(token);
       else if (!hear(token)) break;
-      if (token == how.end || static_cast<index>(said.tokens.size()) == most) break;
+      if (token == how.end || static_cast<isize>(said.tokens.size()) == most) break;
       from = text_.go_on({&token, 1});
     }
     if (said.tokens.size() > 1) said.seconds = since(first);
@@ -109,7 +109,7 @@ class speaker {
 
  private:
   static tokens one_sample(std::span<const std::int32_t> said) {
-    return {said.data(), {1, static_cast<index>(said.size()), nullptr}};
+    return {said.data(), {1, static_cast<isize>(said.size()), nullptr}};
   }
   static void check_tokens(const input& batch) {
     if constexpr (requires { input_traits<Net, input>::unknown(batch); })

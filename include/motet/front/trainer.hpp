@@ -102,7 +102,7 @@ class trainer {
   }
   void gather() { gather({}); }
 
-  index updates() const { return here_->updates(); }
+  isize updates() const { return here_->updates(); }
   // All weights in the model's flat order (Model::parameters()), and with them what a run needs to go on
   // exactly; called by all processes.
   std::vector<master> weights() {
@@ -167,7 +167,7 @@ class trainer {
                                                 {from, facts_of<Model>(), describe<Model>(), how})) {}
 
   bool main_, prepared_ = false;
-  index batch_;  // samples of a step
+  isize batch_;  // samples of a step
   std::unique_ptr<ranks_here<Numbers, Device>> here_;
 };
 

@@ -82,7 +82,7 @@ class cell_times {
       }
       for (std::size_t k = 0; k < cluster.kinds.size(); ++k)
         add(*known, job.batch, cluster.kinds[k],
-            static_cast<std::int32_t>(cluster.largest(static_cast<index>(k))), options);
+            static_cast<std::int32_t>(cluster.largest(static_cast<isize>(k))), options);
     }
   }
 
@@ -90,10 +90,10 @@ class cell_times {
   // The cell behind a time, with the plan that stands for it; null where none runs.
   struct timed_cell {
     std::string model, kind;
-    index batch = 0;
+    isize batch = 0;
     cell_row row;
   };
-  const cell_row* find(std::string_view model, index batch, std::string_view kind, index devices) const {
+  const cell_row* find(std::string_view model, isize batch, std::string_view kind, isize devices) const {
     for (const timed_cell& each : cells_)
       if (each.model == model && each.batch == batch && each.kind == kind && each.row.cell.devices == devices)
         return &each.row;
@@ -101,7 +101,7 @@ class cell_times {
   }
 
  private:
-  void add(const job_model& of, index batch, const device_group& kind, std::int32_t most,
+  void add(const job_model& of, isize batch, const device_group& kind, std::int32_t most,
            const cell_options& options) {
     const cluster_facts facts = facts_of(kind);
     cell_options asked = options;
@@ -115,7 +115,7 @@ class cell_times {
         if (each.cell.devices == n && each.runs &&
             (best == nullptr || each.gives.step_seconds.value < best->gives.step_seconds.value))
           best = &each;
-      const index per_node = std::min<index>(n, kind.per_node);
+      const isize per_node = std::min<isize>(n, kind.per_node);
       measured_time made{-1, 0};
       if (best != nullptr) {
         made.seconds = best->gives.step_seconds.value;
@@ -129,7 +129,7 @@ class cell_times {
 
   iteration_times times_;
   std::vector<timed_cell> cells_;
-  std::vector<std::pair<std::string, index>> done_;
+  std::vector<std::pair<std::string, isize>> done_;
 };
 
 }  // namespace motet

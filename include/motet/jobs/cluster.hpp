@@ -13,17 +13,17 @@
 
 namespace motet {
 
-inline constexpr index most_devices_of_node = 64, most_devices_of_job = 256;
+inline constexpr isize most_devices_of_node = 64, most_devices_of_job = 256;
 
 // Devices of one kind: nodes that are alike, each with a power of two of them.
 struct device_group {
   std::string kind;
-  index nodes = 0;
-  index per_node = 0;
+  isize nodes = 0;
+  isize per_node = 0;
   double memory_gb = 0;
   std::string like = {};  // a cluster with a name whose devices and wires it has; empty: that of its own name
 
-  index devices() const { return nodes * per_node; }
+  isize devices() const { return nodes * per_node; }
 };
 
 // A cluster of several kinds of devices, as those who share it out see it. Its nodes are counted through,
@@ -32,20 +32,20 @@ struct job_cluster {
   std::string name;
   std::vector<device_group> kinds;
 
-  index devices() const {
-    index all = 0;
+  isize devices() const {
+    isize all = 0;
     for (const device_group& each : kinds) all += each.devices();
     return all;
   }
-  index nodes() const {
-    index all = 0;
+  isize nodes() const {
+    isize all = 0;
     for (const device_group& each : kinds) all += each.nodes;
     return all;
   }
   // -1 where there is none of this name.
-  index find(std::string_view kind) const {
+  isize find(std::string_view kind) const {
     for (std::size_t k = 0; k < kinds.size(); ++k)
-      if (kinds[k].kind == kind) return static_cast<index>(k);
+      if (kinds[k].kind == kind) return static_cast<isize>(k);
     return -1;
   }
   std::string names() const {
@@ -54,9 +54,9 @@ struct job_cluster {
     return out;
   }
   // The most devices that a job may have of one kind: a power of two in whole nodes, or within one.
-  index largest(index kind) const {
+  isize largest(isize kind) const {
     return std::min(most_devices_of_job,
-                    static_cast<index>(std::bit_floor(as_size(kinds[as_size(kind)].devices()))));
+                    static_cast<isize>(std::bit_floor(as_size(kinds[as_size(kind)].devices()))));
   }
 };
 
@@ -67,7 +67,7 @@ inline void require_job_cluster(const job_cluster& of, const std::string& origin
     const device_group& each = of.kinds[k];
     const std::string where = origin + ", kind " + (each.kind.empty() ? std::to_string(k + 1) : each.kind);
     if (each.kind.empty()) fail(jobs_bad_cluster, where + " has no name");
-    if (of.find(each.kind) != static_cast<index>(k)) fail(jobs_bad_cluster, where + " occurs twice");
+    if (of.find(each.kind) != static_cast<isize>(k)) fail(jobs_bad_cluster, where + " occurs twice");
     if (each.nodes < 1 || each.nodes > (1 << 20))
       fail(jobs_bad_cluster, where + ": nodes is " + std::to_string(each.nodes) + ", wanted 1 to 1048576");
     if (each.per_node < 1 || each.per_node > most_devices_of_node ||

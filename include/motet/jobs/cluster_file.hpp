@@ -65,7 +65,7 @@ inline job_cluster read_job_cluster(std::string_view text, const std::string& or
         }
         if (!(value >= 1 && value <= 1 << 20) || value != std::floor(value))
           fail(jobs_bad_cluster, at + ": wanted a whole number from 1 to 1048576");
-        (field.name == "nodes" ? made.nodes : made.per_node) = static_cast<index>(value);
+        (field.name == "nodes" ? made.nodes : made.per_node) = static_cast<isize>(value);
       }
       out.kinds.push_back(std::move(made));
     }

@@ -56,7 +56,7 @@ class named_columns {
                                           " cells, wanted ", width_, " as in the first line"}));
     return true;
   }
-  index line() const { return rows_.line(); }
+  isize line() const { return rows_.line(); }
   const std::string& origin() const { return rows_.origin(); }
 
   // Columns by their number: those wanted, then those that may be.
@@ -78,8 +78,8 @@ class named_columns {
       refuse(column, wanted);
     return out;
   }
-  index whole(std::size_t column, index least, index most, const char* wanted) const {
-    index out = 0;
+  isize whole(std::size_t column, isize least, isize most, const char* wanted) const {
+    isize out = 0;
     const std::string& cell = text(column);
     const auto [end, bad] = std::from_chars(cell.data(), cell.data() + cell.size(), out);
     if (bad != std::errc{} || end != cell.data() + cell.size() || out < least || out > most)

@@ -57,7 +57,7 @@ class crius_fitter {
   }
 
   // Samples a second as decisions see them.
-  const job_speed& speed(index shape, const allotment& as) const {
+  const job_speed& speed(isize shape, const allotment& as) const {
     return rules_.planner ? world_.speeds.best(shape, as) : world_.speeds.data_parallel(shape, as);
   }
   // Says whether a job may be run so.
@@ -68,7 +68,7 @@ class crius_fitter {
   }
   // A job gains so many samples a second by another allotment; `none` where it may not run so.
   double gain(std::int32_t job, const allotment& to, const allotment& from) const {
-    const index shape = world_.of(job).shape;
+    const isize shape = world_.of(job).shape;
     const job_speed &then = speed(shape, to), &now = speed(shape, from);
     if (!runs(job, to)) return none;
     return then.samples - (now.runs ? now.samples : none);
@@ -119,7 +119,7 @@ class crius_fitter {
 
   // Places a job that may have devices, which it gives up before; the gain over what it had.
   placed_target place_anew(std::int32_t job, std::int32_t kind, std::int32_t devices, std::int32_t& moves) {
-    const index shape = world_.of(job).shape;
+    const isize shape = world_.of(job).shape;
     double before = 0;
     if (!world_.places.pieces(job).empty()) {
       const job_speed& had = speed(shape, world_.placed(job));
@@ -252,7 +252,7 @@ class crius_fitter {
     double best = none, best_target = none;
     std::int32_t chosen = -1, chosen_kind = -1, chosen_devices = 0, left = from.moves;
     for (const std::int32_t job : holders_) {
-      const index shape = world_.of(job).shape;
+      const isize shape = world_.of(job).shape;
       const allotment as = job == target_ ? world_.placed(job, asked) : world_.placed(job);
       for (std::int32_t kind = 0; kind < places.kinds(); ++kind) {
         if (kind == from.wish.kind || places.free_of(kind) < as.devices) continue;

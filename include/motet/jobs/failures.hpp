@@ -40,7 +40,7 @@ class failure_stream {
                      [](const machine_failure& a, const machine_failure& b) { return a.at < b.at; });
     step();
   }
-  failure_stream(const failure_rules& rules, index devices, index nodes)
+  failure_stream(const failure_rules& rules, isize devices, isize nodes)
       : rules_(rules), chance_(rules.seed, "failures of machines"), nodes_(nodes) {
     device_rate_ = rules.devices > 0 ? static_cast<double>(devices) / rules.devices : 0;
     node_rate_ = rules.nodes > 0 ? static_cast<double>(nodes) / rules.nodes : 0;
@@ -76,7 +76,7 @@ class failure_stream {
   std::vector<machine_failure> listed_;
   failure_rules rules_{};
   random_stream chance_{0, "failures of machines"};
-  index nodes_ = 0;
+  isize nodes_ = 0;
   double device_rate_ = 0, node_rate_ = 0;
   std::size_t drawn_ = 0;
   machine_failure next_;
@@ -96,7 +96,7 @@ inline std::vector<machine_failure> read_failures(std::string_view text, const s
     made.node = static_cast<std::int32_t>(rows.whole(node, 0, cluster.nodes() - 1, nodes.c_str()));
     made.repair = rows.real(repair, 0, 1e15, "seconds until it is repaired, not negative");
     if (rows.has(device) && !rows.text(device).empty()) {
-      index before = 0;
+      isize before = 0;
       const device_group* of = &cluster.kinds[0];
       for (const device_group& each : cluster.kinds)
         if (before <= made.node) of = &each, before += each.nodes;

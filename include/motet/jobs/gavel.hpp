@@ -135,7 +135,7 @@ class gavel_policy {
   assignment_problem problem_;
   std::vector<member> admitted_;
   double gaps_ = 0, worst_ = 0;
-  index solved_ = 0;
+  isize solved_ = 0;
 };
 
 }  // namespace motet

@@ -23,7 +23,7 @@ class data_parallel_memory {
   bool empty() const { return known_.empty(); }
   // Says whether it fits into `room` gigabytes with a fifth to spare. A model that nobody measured does not;
   // a table that is empty forbids nothing.
-  bool fits(const std::string& name, index devices, double room) const {
+  bool fits(const std::string& name, isize devices, double room) const {
     if (empty()) return true;
     const auto at = known_.find(name);
     const std::size_t place = std::bit_width(as_size(devices)) - 1;

@@ -76,7 +76,7 @@ class motet_policy {
   // Choices were worth so much less than their bounds, as a share, over all that were made.
   double mean_gap() const { return solved_ > 0 ? mean_gap_ / static_cast<double>(solved_) : 0; }
   double worst_gap() const { return worst_gap_; }
-  index choices_made() const { return solved_; }
+  isize choices_made() const { return solved_; }
 
  private:
   bool runs_somewhere(const job_world& world, std::int32_t job) const {
@@ -238,7 +238,7 @@ class motet_policy {
   std::vector<double> room_;        // of each kind, what is not set aside
   std::vector<std::size_t> place_;  // of a job, in who_
   double mean_gap_ = 0, worst_gap_ = 0;
-  index solved_ = 0;
+  isize solved_ = 0;
 };
 
 }  // namespace motet

@@ -34,8 +34,8 @@ class occupancy {
   };
 
   // `jobs` counts those who may have devices; others are added later.
-  occupancy(const job_cluster& of, index jobs) : others_(2 + of.kinds.size()) {
-    add_jobs(jobs + static_cast<index>(others_));
+  occupancy(const job_cluster& of, isize jobs) : others_(2 + of.kinds.size()) {
+    add_jobs(jobs + static_cast<isize>(others_));
     std::int32_t node = 0, device = 0;
     for (const device_group& each : of.kinds) {
       kind_info made{node,
@@ -46,9 +46,9 @@ class occupancy {
                      static_cast<std::int32_t>(each.devices()),
                      static_cast<std::int32_t>(each.devices())};
       levels_.resize(levels_.size() + made.words * as_size(each.per_node + 1));
-      for (index n = 0; n < each.nodes; ++n, ++node) {
+      for (isize n = 0; n < each.nodes; ++n, ++node) {
         nodes_.push_back({device, static_cast<std::int32_t>(kinds_.size()), made.per_node, made.per_node});
-        for (index d = 0; d < each.per_node; ++d, ++device) node_of_.push_back(node);
+        for (isize d = 0; d < each.per_node; ++d, ++device) node_of_.push_back(node);
         const std::size_t bit = as_size(n);
         levels_[made.level(each.per_node) + bit / 64] |= std::uint64_t{1} << (bit % 64);
       }
@@ -59,19 +59,19 @@ class occupancy {
     seen_.assign(as_size(device), 0);
   }
 
-  void add_jobs(index count) {
+  void add_jobs(isize count) {
     pieces_.resize(pieces_.size() + as_size(count));
     held_.resize(pieces_.size());
   }
   // An owner who holds the free devices of a kind while a search must not see them.
-  static constexpr owner holder_of(index kind) { return broken - 1 - static_cast<owner>(kind); }
+  static constexpr owner holder_of(isize kind) { return broken - 1 - static_cast<owner>(kind); }
 
   std::int32_t devices() const { return static_cast<std::int32_t>(owner_.size()); }
   std::int32_t nodes() const { return static_cast<std::int32_t>(nodes_.size()); }
   std::int32_t kinds() const { return static_cast<std::int32_t>(kinds_.size()); }
-  std::int32_t first_node(index kind) const { return kinds_[as_size(kind)].first; }
-  std::int32_t last_node(index kind) const { return kinds_[as_size(kind)].last; }
-  std::int32_t per_node(index kind) const { return kinds_[as_size(kind)].per_node; }
+  std::int32_t first_node(isize kind) const { return kinds_[as_size(kind)].first; }
+  std::int32_t last_node(isize kind) const { return kinds_[as_size(kind)].last; }
+  std::int32_t per_node(isize kind) const { return kinds_[as_size(kind)].per_node; }
   std::int32_t kind_of(std::int32_t node) const { return nodes_[as_size(node)].kind; }
   std::int32_t first_device(std::int32_t node) const { return nodes_[as_size(node)].first; }
   std::int32_t node_of(std::int32_t device) const { return node_of_[as_size(device)]; }
@@ -79,9 +79,9 @@ class occupancy {
   owner owner_of(std::int32_t device) const { return owner_[as_size(device)]; }
   bool is_free(std::int32_t device) const { return free_[as_size(device)] != 0; }
   std::int32_t free_in(std::int32_t node) const { return nodes_[as_size(node)].free; }
-  std::int32_t free_of(index kind) const { return kinds_[as_size(kind)].free; }
+  std::int32_t free_of(isize kind) const { return kinds_[as_size(kind)].free; }
   // The devices of a kind whose nodes have not failed.
-  std::int32_t usable_of(index kind) const { return kinds_[as_size(kind)].usable; }
+  std::int32_t usable_of(isize kind) const { return kinds_[as_size(kind)].usable; }
   bool is_broken(std::int32_t node) const { return owner_of(first_device(node)) == broken; }
 
   // The nodes on which somebody has devices, and how many, in order.
@@ -90,7 +90,7 @@ class occupancy {
 
   // Calls `what(node)` for the nodes of a kind with exactly so many free devices, until it says false.
   template <class What>
-  bool each_with(index kind, std::int32_t free, What what) const {
+  bool each_with(isize kind, std::int32_t free, What what) const {
     const kind_info& of = kinds_[as_size(kind)];
     const std::uint64_t* const bits = levels_.data() + of.level(free);
     for (std::size_t w = 0; w < of.words; ++w)
@@ -98,7 +98,7 @@ class occupancy {
         if (!what(of.first + static_cast<std::int32_t>(w * 64) + std::countr_zero(left))) return false;
     return true;
   }
-  std::int32_t count_with(index kind, std::int32_t free) const {
+  std::int32_t count_with(isize kind, std::int32_t free) const {
     const kind_info& of = kinds_[as_size(kind)];
     std::int32_t all = 0;
     for (std::size_t w = 0; w < of.words; ++w) all += std::popcount(levels_[of.level(free) + w]);
@@ -175,7 +175,7 @@ class occupancy {
     std::int32_t first, last, per_node;
     std::size_t at, words;
     std::int32_t free, usable;
-    std::size_t level(index free_devices) const { return at + words * as_size(free_devices); }
+    std::size_t level(isize free_devices) const { return at + words * as_size(free_devices); }
   };
 
   // Places of owners who are no jobs come first.

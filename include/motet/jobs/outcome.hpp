@@ -18,8 +18,8 @@ struct device_span {
 // An outcome is what a policy made of a trace. Times are seconds, throughput is samples a second, summed over
 // all jobs.
 struct job_outcome {
-  index submitted = 0, reschedules = 0, in_time = 0;
-  index failures = 0, lost = 0;  // of nodes, and how often a job ran on one
+  isize submitted = 0, reschedules = 0, in_time = 0;
+  isize failures = 0, lost = 0;  // of nodes, and how often a job ran on one
   double redone = 0;             // seconds of jobs that were done since the last checkpoint, and lost
   double began = 0, lasted = 0;
   double bin = 300;                 // seconds of which each number of the curves is the mean

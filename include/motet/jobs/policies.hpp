@@ -34,7 +34,7 @@ struct policy_question {
   std::vector<std::string> without{};  // parts of crius
   std::int32_t depth = 0;              // of its search; 0: as published
   progress_count count = progress_count::correct;
-  index rounds = 0;              // 0: no rounds where progress is counted correctly, else until all is done
+  isize rounds = 0;              // 0: no rounds where progress is counted correctly, else until all is done
   double until = 0;              // seconds, without rounds; 0: until all is done
   bool published_costs = false;  // of changes, without rounds: by devices and by policy, not by what moves
   state_costs state{};           // else

@@ -22,7 +22,7 @@ enum class progress_count : std::uint8_t { correct, uncharged, artifact };
 struct round_rules {
   progress_count count = progress_count::correct;
   double seconds = 300;       // of a round
-  index rounds = 0;           // 0: until all is done
+  isize rounds = 0;           // 0: until all is done
   double work_scale = 5;      // iterations of the trace for one that is simulated
   double deadline_scale = 5;  // of the time that the trace gives
   double far_deadline = 0;    // seconds from the submission, for all; 0: those of the trace
@@ -206,15 +206,15 @@ class round_player {
     return outcome_;
   }
 
-  static constexpr index idle_limit = 2000;  // rounds in which nothing happens
+  static constexpr isize idle_limit = 2000;  // rounds in which nothing happens
   job_world& world_;
   round_rules rules_;
   job_outcome outcome_;
   std::size_t next_ = 0, mark_ = 0;
-  index round_ = 0, idle_ = 0;
+  isize round_ = 0, idle_ = 0;
   double begin_ = 0;
   std::vector<std::int32_t> open_;  // of each device, the span that has not ended
-  std::vector<index> touched_;      // the last round in which a job was given devices
+  std::vector<isize> touched_;      // the last round in which a job was given devices
 };
 
 }  // namespace motet

@@ -52,7 +52,7 @@ class sia_policy {
     if (std::find(own.begin(), own.end(), job.has) == own.end()) own.push_back(job.has);
   }
   // Samples a second, as far as it is known.
-  double guess(const job_world& world, index shape, const allotment& as) const {
+  double guess(const job_world& world, isize shape, const allotment& as) const {
     if (!world.speeds.data_parallel(shape, as).runs) return 0;
     const std::vector<allotment>& own = known_[as_size(shape)];
     if (std::find(own.begin(), own.end(), as) != own.end()) return world.speeds.best(shape, as).samples;
@@ -142,7 +142,7 @@ class sia_policy {
   std::vector<std::vector<allotment>> wishes_;
   std::vector<std::vector<allotment>> known_;  // of each shape, what has run
   double gaps_ = 0, worst_ = 0;
-  index solved_ = 0;
+  isize solved_ = 0;
 };
 
 }  // namespace motet

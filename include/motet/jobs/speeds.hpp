@@ -59,7 +59,7 @@ class speed_table {
  public:
   struct job_shape {
     std::string model, size;
-    index batch = 0;
+    isize batch = 0;
   };
 
   speed_table(const job_cluster& cluster, const iteration_times& times, const data_parallel_memory& memory,
@@ -68,14 +68,14 @@ class speed_table {
 
   // The number of a job's model, its size and its batch; throws MT-J05, with the place in `origin` where the
   // job stands, where the times do not know them.
-  index shape_of(const traced_job& job, const std::string& origin) {
+  isize shape_of(const traced_job& job, const std::string& origin) {
     const std::string& name = job.model;
-    const index batch = job.batch;
+    const isize batch = job.batch;
     const std::size_t bar = name.find("__");
     const std::string model = name.substr(0, bar), size = bar == name.npos ? "" : name.substr(bar + 2);
     for (std::size_t s = 0; s < shapes_.size(); ++s)
       if (shapes_[s].batch == batch && shapes_[s].size == size && shapes_[s].model == model)
-        return static_cast<index>(s);
+        return static_cast<isize>(s);
     const std::vector<std::string> sizes = times_->sizes(model);
     if (std::find(sizes.begin(), sizes.end(), size) == sizes.end()) {
       std::string has;
@@ -87,37 +87,37 @@ class speed_table {
     }
     shapes_.push_back({model, size, batch});
     fill();
-    return static_cast<index>(shapes_.size()) - 1;
+    return static_cast<isize>(shapes_.size()) - 1;
   }
   const std::vector<job_shape>& shapes() const { return shapes_; }
 
   // A job runs so with the best plan.
-  const job_speed& best(index shape, const allotment& on) const { return entry_of(shape, on).best; }
+  const job_speed& best(isize shape, const allotment& on) const { return entry_of(shape, on).best; }
   // Those who train by data parallelism see the same, where its memory suffices.
-  const job_speed& data_parallel(index shape, const allotment& on) const {
+  const job_speed& data_parallel(isize shape, const allotment& on) const {
     return entry_of(shape, on).fitting;
   }
   // The most of `best` over all layouts of so many devices of a kind.
-  double bound(index shape, index kind, index devices) const {
+  double bound(isize shape, isize kind, isize devices) const {
     return bounds_[(as_size(shape) * cluster_->kinds.size() + as_size(kind)) * as_size(job_sizes) +
                    bits(devices)];
   }
   // Seconds of an iteration; endless where nothing runs.
-  double seconds(index shape, const job_speed& at) const {
+  double seconds(isize shape, const job_speed& at) const {
     return at.runs ? to_thousandths(static_cast<double>(shapes_[as_size(shape)].batch) / at.samples) : never;
   }
   // Seconds of an iteration of the best plan.
-  double best_seconds(index shape, const allotment& on) const { return entry_of(shape, on).seconds; }
+  double best_seconds(isize shape, const allotment& on) const { return entry_of(shape, on).seconds; }
 
   // These seconds are as long as they can well be: by the lower bound of an estimate, which a measured time
   // then raises.
-  double cautious_seconds(index shape, const allotment& on) const {
+  double cautious_seconds(isize shape, const allotment& on) const {
     const entry& of = entry_of(shape, on);
     return of.seconds >= never ? never : of.seconds + of.took.bar;
   }
   // A job ran so, and an iteration of it took so long: this is measured from now on, and all estimates of its
   // model on the kind are corrected. Measured times stay as they are.
-  void learn(index shape, const allotment& on, double seconds) {
+  void learn(isize shape, const allotment& on, double seconds) {
     const std::size_t group = as_size(shape) * cluster_->kinds.size() + as_size(on.kind);
     entry& ran = entries_[place_of(shape, on)];
     if (!(ran.guessed.bar > 0)) return;
@@ -136,8 +136,8 @@ class speed_table {
   }
 
   // Whole nodes, or within one.
-  allotment packed(index kind, index devices) const {
-    const index size = cluster_->kinds[as_size(kind)].per_node;
+  allotment packed(isize kind, isize devices) const {
+    const isize size = cluster_->kinds[as_size(kind)].per_node;
     return {static_cast<std::int32_t>(kind), static_cast<std::int32_t>(devices),
             static_cast<std::int32_t>(std::min(devices, size))};
   }
@@ -146,7 +146,7 @@ class speed_table {
 
  private:
   // Powers of two that a job, and its part of a node, may have.
-  static constexpr index job_sizes = std::bit_width(as_size(most_devices_of_job)),
+  static constexpr isize job_sizes = std::bit_width(as_size(most_devices_of_job)),
                          node_sizes = std::bit_width(as_size(most_devices_of_node));
   struct entry {
     job_speed best, fitting;
@@ -154,7 +154,7 @@ class speed_table {
     uncertain guessed, took;  // as it was estimated, and by what was measured since
   };
   static constexpr double never = 1e9;
-  static void take(entry& to, const uncertain& seconds, index batch) {
+  static void take(entry& to, const uncertain& seconds, isize batch) {
     to.took = seconds;
     to.seconds = to_thousandths(seconds.value);
     to.best.samples = static_cast<double>(batch) / seconds.value;
@@ -166,9 +166,9 @@ class speed_table {
     double factor = 1;
   };
 
-  static std::size_t bits(index of) { return static_cast<std::size_t>(std::bit_width(as_size(of)) - 1); }
-  const entry& entry_of(index shape, const allotment& on) const { return entries_[place_of(shape, on)]; }
-  std::size_t place_of(index shape, const allotment& on) const {
+  static std::size_t bits(isize of) { return static_cast<std::size_t>(std::bit_width(as_size(of)) - 1); }
+  const entry& entry_of(isize shape, const allotment& on) const { return entries_[place_of(shape, on)]; }
+  std::size_t place_of(isize shape, const allotment& on) const {
     return ((as_size(shape) * cluster_->kinds.size() + as_size(on.kind)) * as_size(job_sizes) +
             bits(on.devices)) *
                as_size(node_sizes) +
@@ -182,9 +182,9 @@ class speed_table {
                     (static_cast<double>(chance.normal(2 * group)) +
                      static_cast<double>(chance.normal(2 * entries_.size() + 1))));
   }
-  found_time look_up(const job_shape& of, const std::string& kind, index devices, index per_node,
-                     index size) const {
-    const index nodes = devices / per_node, packed = std::min(devices, size);
+  found_time look_up(const job_shape& of, const std::string& kind, isize devices, isize per_node,
+                     isize size) const {
+    const isize nodes = devices / per_node, packed = std::min(devices, size);
     if (const auto* at = times_->find(of.model, of.size, of.batch, kind, nodes, per_node)) return {at, 1};
     if (const auto* at = times_->find(of.model, of.size, of.batch, kind, devices / packed, packed)) {
       const auto halvings = packed > per_node ? static_cast<double>(bits(packed / per_node)) : 0.0;
@@ -203,12 +203,12 @@ class speed_table {
     for (std::size_t k = 0; k < cluster_->kinds.size(); ++k) {
       const device_group& kind = cluster_->kinds[k];
       scales_.emplace_back();
-      for (index n = 0; n < job_sizes; ++n) {
+      for (isize n = 0; n < job_sizes; ++n) {
         double most = 0;
-        for (index p = 0; p < node_sizes; ++p) {
+        for (isize p = 0; p < node_sizes; ++p) {
           entry made;
           double relative_bar = 0;
-          const index devices = index{1} << n, per_node = index{1} << p;
+          const isize devices = isize{1} << n, per_node = isize{1} << p;
           if (per_node <= std::min(devices, kind.per_node)) {
             const found_time at = look_up(of, kind.kind, devices, per_node, kind.per_node);
             const double seconds = at.time == nullptr    ? 0

@@ -26,15 +26,15 @@ struct measured_time {
 // Times of iterations, by model, size, batch, kind of device and layout.
 class iteration_times {
  public:
-  using key = std::tuple<std::string, std::string, index, std::string, index, index>;
+  using key = std::tuple<std::string, std::string, isize, std::string, isize, isize>;
 
-  const measured_time* find(const std::string& model, const std::string& size, index batch,
-                            const std::string& kind, index nodes, index per_node) const {
+  const measured_time* find(const std::string& model, const std::string& size, isize batch,
+                            const std::string& kind, isize nodes, isize per_node) const {
     const auto at = times_.find(key{model, size, batch, kind, nodes, per_node});
     return at == times_.end() ? nullptr : &at->second;
   }
   // Says whether anything was measured of it.
-  bool knows(const std::string& model, const std::string& size, index batch) const {
+  bool knows(const std::string& model, const std::string& size, isize batch) const {
     const auto at = times_.lower_bound(key{model, size, batch, "", 0, 0});
     return at != times_.end() && std::get<0>(at->first) == model && std::get<1>(at->first) == size &&
            std::get<2>(at->first) == batch;
@@ -97,12 +97,12 @@ inline iteration_times read_iteration_times(std::string_view text, const std::st
     const iteration_times::key at{
         rows.name(model, "a name of a model"),
         rows.text(size),
-        rows.whole(batch, 1, index{1} << 40, "a whole number of samples, at least 1"),
+        rows.whole(batch, 1, isize{1} << 40, "a whole number of samples, at least 1"),
         rows.name(kind, "a kind of device"),
         rows.whole(nodes, 1, 1 << 20, count),
         rows.whole(per_node, 1, 1 << 20, count)};
     if (rows.has(devices) && !rows.text(devices).empty() &&
-        rows.whole(devices, 1, index{1} << 40, count) != std::get<4>(at) * std::get<5>(at))
+        rows.whole(devices, 1, isize{1} << 40, count) != std::get<4>(at) * std::get<5>(at))
       rows.refuse(devices, "hosts times gpus_per_host");
     measured_time made{rows.real(seconds, -1e9, 1e9, "seconds; not positive where it does not run"), 0};
     if (rows.has(whole) && !rows.text(whole).empty())

@@ -22,10 +22,10 @@ struct traced_job {
   double iterations = 0;  // of the whole batch
   std::string model;      // a name and a size: moe__2.4B
   double deadline = 0;    // seconds, by the clock of `submitted`
-  index batch = 0;
-  index devices = 0;
-  index kind = 0;  // in the cluster
-  index line = 0;  // in which it stood
+  isize batch = 0;
+  isize devices = 0;
+  isize kind = 0;  // in the cluster
+  isize line = 0;  // in which it stood
 };
 
 // A kind of device that traces name, and the kind of a cluster that stands for it.
@@ -36,8 +36,8 @@ struct kind_name {
 struct job_trace {
   std::vector<traced_job> jobs;  // by the time of their submission
   std::string origin;            // named in refusals
-  index out_of_order = 0;        // jobs that stood behind a later one in the file
-  index first_out_of_order = 0;  // line of the first of them
+  isize out_of_order = 0;        // jobs that stood behind a later one in the file
+  isize first_out_of_order = 0;  // line of the first of them
 };
 
 // Reads jobs with the columns job_id, submission_time, num_iteration, model_name, deadline, batch_size,
@@ -69,13 +69,13 @@ inline job_trace read_job_trace(std::string_view text, const std::string& origin
       fail(jobs_row_twice, rows.where(id) + ": the job \"" + made.id + "\" stands in an earlier line, too");
     made.submitted = rows.real(time, 0, most, "seconds, not negative");
     made.iterations = static_cast<double>(
-        rows.whole(iterations, 1, index{1} << 50, "a whole number of iterations, at least 1"));
+        rows.whole(iterations, 1, isize{1} << 50, "a whole number of iterations, at least 1"));
     made.model = rows.name(model, "a model, as in moe__2.4B");
     const std::size_t bar = made.model.find("__");
     if (bar == made.model.npos || bar == 0 || bar + 2 == made.model.size())
       rows.refuse(model, "a model and its size with two underscores between them, as in moe__2.4B");
     made.deadline = rows.real(deadline, 0, most, "seconds, not negative");
-    made.batch = rows.whole(batch, 1, index{1} << 40, "a whole number of samples, at least 1");
+    made.batch = rows.whole(batch, 1, isize{1} << 40, "a whole number of samples, at least 1");
     const std::string& named = rows.name(kind, "a kind of device");
     const auto other = std::find_if(stand_in.begin(), stand_in.end(),
                                     [&](const kind_name& each) { return each.in_trace == named; });
@@ -83,8 +83,8 @@ inline job_trace read_job_trace(std::string_view text, const std::string& origin
     if (made.kind < 0)
       fail(jobs_unknown_kind, rows.where(kind) + ": got \"" + rows.text(kind) + "\", the cluster " +
                                   cluster.name + " has " + cluster.names());
-    made.devices = rows.whole(devices, 1, index{1} << 40, "a whole number of devices, at least 1");
-    const index largest = cluster.largest(made.kind);
+    made.devices = rows.whole(devices, 1, isize{1} << 40, "a whole number of devices, at least 1");
+    const isize largest = cluster.largest(made.kind);
     if (made.devices > largest || !std::has_single_bit(as_size(made.devices)))
       fail(jobs_too_large,
            sentence({rows.where(devices), ": got ", made.devices,

@@ -21,7 +21,7 @@ enum class job_status : std::uint8_t { unknown, waiting, running, finished, drop
 
 // A job as policies and the simulator see it.
 struct job_state {
-  index shape = 0;  // in the table of speeds: model, size and batch
+  isize shape = 0;  // in the table of speeds: model, size and batch
   double submitted = 0, deadline = 0;
   double work = 0;     // iterations in all, or what was left when it was last suspended
   double left = 0;     // iterations
@@ -35,7 +35,7 @@ struct job_state {
   allotment has;    // or would have: what it was given last, or asked for
   job_status status = job_status::unknown;
   bool paused = false;  // by a change that takes longer than a round
-  index changes = 0;    // how often it was started, moved or resized
+  isize changes = 0;    // how often it was started, moved or resized
 };
 
 // Events are what happened since a policy was asked last.

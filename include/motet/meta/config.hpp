@@ -46,7 +46,7 @@
 namespace motet {
 
 // Counts and positions: signed, so that differences and downward loops are plain arithmetic.
-using index = std::ptrdiff_t;
+using isize = std::ptrdiff_t;
 
 // A count or position as the standard library has them.
 template <class T>
@@ -54,7 +54,7 @@ MOTET_HOST_DEVICE constexpr std::size_t as_size(T value) {
   return static_cast<std::size_t>(value);
 }
 
-MOTET_HOST_DEVICE constexpr index round_up(index value, index multiple) {
+MOTET_HOST_DEVICE constexpr isize round_up(isize value, isize multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 

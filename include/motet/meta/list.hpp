@@ -15,9 +15,9 @@ template <class T>
 class list {
  public:
   constexpr list() = default;
-  constexpr explicit list(index count, const T& value = T{}) { resize(count, value); }
+  constexpr explicit list(isize count, const T& value = T{}) { resize(count, value); }
   constexpr list(std::initializer_list<T> from) {
-    reserve(static_cast<index>(from.size()));
+    reserve(static_cast<isize>(from.size()));
     for (const T& each : from) push(each);
   }
   constexpr list(const list& from) { append(from.data_, from.size_); }
@@ -43,20 +43,20 @@ class list {
     data_[size_++] = value;
   }
   // `from` must lie outside of this list.
-  constexpr void append(const T* from, index count) {
+  constexpr void append(const T* from, isize count) {
     grow(size_ + count);
-    for (index i = 0; i < count; ++i) data_[size_ + i] = from[i];
+    for (isize i = 0; i < count; ++i) data_[size_ + i] = from[i];
     size_ += count;
   }
-  constexpr void resize(index count, const T& value = T{}) {
+  constexpr void resize(isize count, const T& value = T{}) {
     grow(count);
-    for (index i = size_; i < count; ++i) data_[i] = value;
+    for (isize i = size_; i < count; ++i) data_[i] = value;
     size_ = count;
   }
-  constexpr void reserve(index count) {
+  constexpr void reserve(isize count) {
     if (count <= capacity_) return;
     T* const grown = new T[static_cast<std::size_t>(count)];
-    for (index i = 0; i < size_; ++i) grown[i] = static_cast<T&&>(data_[i]);
+    for (isize i = 0; i < size_; ++i) grown[i] = static_cast<T&&>(data_[i]);
     delete[] data_;
     data_ = grown;
     capacity_ = count;
@@ -64,12 +64,12 @@ class list {
   constexpr void clear() { size_ = 0; }
   constexpr void pop() { --size_; }
 
-  constexpr index size() const { return size_; }
+  constexpr isize size() const { return size_; }
   constexpr bool empty() const { return size_ == 0; }
   constexpr T* data() { return data_; }
   constexpr const T* data() const { return data_; }
-  constexpr T& operator[](index i) { return data_[i]; }
-  constexpr const T& operator[](index i) const { return data_[i]; }
+  constexpr T& operator[](isize i) { return data_[i]; }
+  constexpr const T& operator[](isize i) const { return data_[i]; }
   constexpr T& back() { return data_[size_ - 1]; }
   constexpr const T& back() const { return data_[size_ - 1]; }
   constexpr T* begin() { return data_; }
@@ -79,33 +79,33 @@ class list {
 
   friend constexpr bool operator==(const list& a, const list& b) {
     if (a.size_ != b.size_) return false;
-    for (index i = 0; i < a.size_; ++i)
+    for (isize i = 0; i < a.size_; ++i)
       if (!(a.data_[i] == b.data_[i])) return false;
     return true;
   }
 
  private:
   // Room doubles, so that a list that grows in small steps is not copied in each.
-  constexpr void grow(index count) {
+  constexpr void grow(isize count) {
     if (count <= capacity_) return;
-    const index doubled = capacity_ == 0 ? 8 : 2 * capacity_;
+    const isize doubled = capacity_ == 0 ? 8 : 2 * capacity_;
     reserve(count > doubled ? count : doubled);
   }
 
   T* data_ = nullptr;
-  index size_ = 0;
-  index capacity_ = 0;
+  isize size_ = 0;
+  isize capacity_ = 0;
 };
 
 // Sorts in place by merging, stable; for compilers too.
 template <class T, class Before>
 constexpr void sort_stably(list<T>& all, Before before) {
   list<T> other(all.size(), T{});
-  for (index width = 1; width < all.size(); width *= 2) {
-    for (index low = 0; low < all.size(); low += 2 * width) {
-      const index middle = low + width < all.size() ? low + width : all.size(),
+  for (isize width = 1; width < all.size(); width *= 2) {
+    for (isize low = 0; low < all.size(); low += 2 * width) {
+      const isize middle = low + width < all.size() ? low + width : all.size(),
                   high = low + 2 * width < all.size() ? low + 2 * width : all.size();
-      for (index a = low, b = middle, to = low; to < high; ++to)
+      for (isize a = low, b = middle, to = low; to < high; ++to)
         other[to] = b < high && (a == middle || before(all[b], all[a])) ? all[b++] : all[a++];
     }
     std::swap(all, other);

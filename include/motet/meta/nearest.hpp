@@ -10,11 +10,11 @@ namespace motet {
 
 // Letters to change, to add or to leave out until one word is the other.
 constexpr std::size_t letters_between(std::string_view a, std::string_view b) {
-  list<std::size_t> row(static_cast<index>(b.size()) + 1);
-  for (index j = 0; j < row.size(); ++j) row[j] = static_cast<std::size_t>(j);
+  list<std::size_t> row(static_cast<isize>(b.size()) + 1);
+  for (isize j = 0; j < row.size(); ++j) row[j] = static_cast<std::size_t>(j);
   for (const char letter : a) {
     std::size_t corner = row[0]++;
-    for (index j = 1; j < row.size(); ++j) {
+    for (isize j = 1; j < row.size(); ++j) {
       const std::size_t changed = corner + (letter == b[static_cast<std::size_t>(j - 1)] ? 0 : 1);
       corner = row[j];
       const std::size_t one_more = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;

@@ -22,7 +22,7 @@ struct short_text {
       if (length < most) text[length++] = each;
     return *this;
   }
-  constexpr short_text& operator+=(index number) {
+  constexpr short_text& operator+=(isize number) {
     char digits[20]{};
     std::size_t first = sizeof digits;
     const bool negative = number < 0;

@@ -65,9 +65,9 @@ namespace motet {
 // The answer of a rule. `where` is the position (layer, module, field) that broke it.
 struct verdict {
   broken_rule why = reason::none;
-  index where = 0;
-  index got = 0;
-  index wanted = 0;
+  isize where = 0;
+  isize got = 0;
+  isize wanted = 0;
   constexpr bool ok() const { return why == reason::none; }
 };
 

@@ -137,7 +137,7 @@ template <class Layer>
 struct glue_description {
   static json get() { return json{{"in", Layer::in}, {"out", Layer::out}}; }
 };
-template <index In, index Hidden, index Out, bool Up, bool Down, activation Act>
+template <isize In, isize Hidden, isize Out, bool Up, bool Down, activation Act>
 struct glue_description<
     sequential<named<"up", linear<In, Hidden, Up, Act>>, named<"down", linear<Hidden, Out, Down>>>> {
   static json get() {

@@ -16,7 +16,7 @@ struct graph_facts {
   static constexpr std::array<bool, size> frozen{Modules::frozen...},
       gives{gives_rows<typename Modules::net>...}, heads{Modules::own_loss...},
       several{takes_rows_of_several<typename Modules::net>...};
-  static constexpr std::array<index, size> widths{Modules::embedding...},
+  static constexpr std::array<isize, size> widths{Modules::embedding...},
       takes{takes_rows<typename Modules::net>...};
 
   static constexpr std::size_t find(std::string_view name) {
@@ -38,16 +38,16 @@ template <class Facts, std::size_t Edges>
 constexpr graph_finding check_graph(const std::array<std::array<std::string_view, 2>, Edges>& edges,
                                     std::string_view loses, bool own_loss) {
   constexpr std::size_t size = Facts::size;
-  const auto at = [](broken_rule why, std::size_t k, index got, index wanted) {
-    return graph_finding{{why, static_cast<index>(k), got, wanted}, Facts::names[k]};
+  const auto at = [](broken_rule why, std::size_t k, isize got, isize wanted) {
+    return graph_finding{{why, static_cast<isize>(k), got, wanted}, Facts::names[k]};
   };
   for (std::size_t k = 0; k < size; ++k)
     if (const std::size_t first = Facts::find(Facts::names[k]); first != k)
-      return at(reason::duplicate_module, k, static_cast<index>(first), static_cast<index>(k));
+      return at(reason::duplicate_module, k, static_cast<isize>(first), static_cast<isize>(k));
   const auto unknown = [](std::string_view name) {
     return graph_finding{{reason::unknown_module, 0, 0, 0}, name};
   };
-  std::array<index, size> in{}, out{};
+  std::array<isize, size> in{}, out{};
   std::array<std::array<bool, size>, size> feeds{};
   for (const auto& [from, to] : edges) {
     for (const std::string_view name : {from, to})
@@ -171,8 +171,8 @@ struct graph<Loss, modules<Modules...>, edges_of<Edges...>> {
           edge_ends{facts::place(Edges::from), facts::place(Edges::to)}...});
   static constexpr std::array<bool, size> through{is_through<typename Modules::net>...};
 
-  static constexpr index sources(std::size_t k) {
-    index count = 0;
+  static constexpr isize sources(std::size_t k) {
+    isize count = 0;
     for (const edge_ends& each : edges) count += each.to == k ? 1 : 0;
     return count;
   }
@@ -225,7 +225,7 @@ struct model<modules<Modules...>, Parts...>
   using parts = typename graph::parts;
   static constexpr std::array<edge_ends, graph::edges.size()> edges = graph::edges;
   static constexpr std::size_t last = graph::facts::place(graph::text::loses);
-  static constexpr index embedding = graph::facts::widths[last];
+  static constexpr isize embedding = graph::facts::widths[last];
   static constexpr double share = 1;
   static constexpr std::array<bool, graph::size> meets = [] {
     std::array<bool, graph::size> out{};

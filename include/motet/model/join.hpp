@@ -39,7 +39,7 @@ namespace motet {
 // A number of a loss, by its place among them, that an update leaves at or below this (-1: none). A loss that
 // has one says `limit`.
 struct number_limit {
-  index number = -1;
+  isize number = -1;
   double most = 0;
 };
 // The logarithm of a scale grows to this at most, as CLIP has it: ln 100.
@@ -58,7 +58,7 @@ inline std::string name_in_model(std::string_view number) { return sentence({los
 // Softmax over all pairs in both directions, with a learned temperature (van den Oord et al. 2018; CLIP). A
 // row tells the logarithm of the sum of the exponentials of its logits.
 struct info_nce {
-  static constexpr index parameter_size = parameter_space(1);
+  static constexpr isize parameter_size = parameter_space(1);
   static constexpr number_limit limit{0, largest_log_scale};
   static constexpr const char* scale_name = "log_scale";
   // ln(1 / 0.07)
@@ -86,8 +86,8 @@ struct info_nce {
 // An independent yes or no for each pair, with a learned scale and bias (Zhai et al., ICCV'23). No pair needs
 // to know of another. Its scale has no limit.
 struct pairwise_sigmoid {
-  static constexpr index bias_at = parameter_space(1);
-  static constexpr index parameter_size = 2 * bias_at;
+  static constexpr isize bias_at = parameter_space(1);
+  static constexpr isize parameter_size = 2 * bias_at;
   static constexpr const char *scale_name = "log_scale", *bias_name = "bias";
   static void parameters(parameter_list& list) {
     list.vector(scale_name, 1, {fill::constant, 2.3025851f});  // ln 10
@@ -114,7 +114,7 @@ struct pairwise_sigmoid {
 struct next_token {
   static constexpr bool own = true;
   static constexpr bool tells = false;
-  static constexpr index parameter_size = 0;
+  static constexpr isize parameter_size = 0;
   static void parameters(parameter_list&) {}
   template <class C, class S>
   static typename C::real sum(C& ctx, matrix<S> features, matrix<S> slopes) {
@@ -152,8 +152,8 @@ concept spread_loss = requires(C& ctx, const M* w, M* g, const pair_part<S>& of,
 template <class Loss, class... Modules>
 struct join {
   using loss = Loss;
-  static constexpr index size = sizeof...(Modules);
-  static constexpr index pairs = size > 1 ? size*(size - 1) / 2 : 1;
+  static constexpr isize size = sizeof...(Modules);
+  static constexpr isize pairs = size > 1 ? size*(size - 1) / 2 : 1;
 };
 
 }  // namespace motet

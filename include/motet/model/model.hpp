@@ -17,7 +17,7 @@ namespace detail {
 template <class Loss>
 consteval bool has_members_of_loss() {
   static_assert(
-      requires { index{Loss::parameter_size}; },
+      requires { isize{Loss::parameter_size}; },
       "motet: a loss lacks parameter_size, the elements of its numbers [MT-M08]");
   static_assert(
       requires(parameter_list& list) { Loss::parameters(list); },
@@ -32,20 +32,20 @@ template <class Loss, class... Modules>
 constexpr verdict check_join(const join<Loss, Modules...>*) {
   constexpr std::size_t size = sizeof...(Modules);
   constexpr bool own = is_own_loss<Loss>;
-  if (own && size != 1) return {reason::own_loss_of_several, 1, static_cast<index>(size), 1};
-  if (!own && size < 2) return {reason::join_too_small, 0, static_cast<index>(size), 2};
-  const index widths[] = {Modules::embedding...};
+  if (own && size != 1) return {reason::own_loss_of_several, 1, static_cast<isize>(size), 1};
+  if (!own && size < 2) return {reason::join_too_small, 0, static_cast<isize>(size), 2};
+  const isize widths[] = {Modules::embedding...};
   const std::string_view names[] = {Modules::name...};
   const bool heads[] = {Modules::own_loss...}, frozen[] = {Modules::frozen...};
   for (std::size_t i = 0; i < size; ++i) {
-    if (heads[i] != own) return {reason::loss_lacks_head, static_cast<index>(i), heads[i], own};
-    if (own && frozen[i]) return {reason::own_loss_frozen, static_cast<index>(i), 0, 1};
+    if (heads[i] != own) return {reason::loss_lacks_head, static_cast<isize>(i), heads[i], own};
+    if (own && frozen[i]) return {reason::own_loss_frozen, static_cast<isize>(i), 0, 1};
     if (widths[i] != widths[0])
-      return {reason::join_widths_differ, static_cast<index>(i), widths[i], widths[0]};
+      return {reason::join_widths_differ, static_cast<isize>(i), widths[i], widths[0]};
     for (std::size_t j = 0; j < i; ++j)
       if (names[i] == names[j])
-        return {reason::duplicate_module, static_cast<index>(i), static_cast<index>(j),
-                static_cast<index>(i)};
+        return {reason::duplicate_module, static_cast<isize>(i), static_cast<isize>(j),
+                static_cast<isize>(i)};
   }
   return {};
 }
@@ -58,7 +58,7 @@ struct join_text<join<Loss, Modules...>> {
   static constexpr verdict found = check_join(static_cast<const join<Loss, Modules...>*>(nullptr));
   static constexpr short_text value = [] {
     const std::string_view names[] = {Modules::name..., {}};
-    return numbers_of(found, names[found.where < index{sizeof...(Modules)} ? found.where : 0]);
+    return numbers_of(found, names[found.where < isize{sizeof...(Modules)} ? found.where : 0]);
   }();
 };
 
@@ -76,27 +76,27 @@ struct model_parts {
 
   static constexpr std::array<std::string_view, size> names{Modules::name...};
   static constexpr std::array<bool, size> frozen{Modules::frozen...};
-  static constexpr std::array<index, size> sizes{Modules::net::parameter_size...};
-  static constexpr index trainable_of_modules = [] {
-    index sum = 0;
+  static constexpr std::array<isize, size> sizes{Modules::net::parameter_size...};
+  static constexpr isize trainable_of_modules = [] {
+    isize sum = 0;
     for (std::size_t i = 0; i < size; ++i) sum += frozen[i] ? 0 : sizes[i];
     return sum;
   }();
-  static constexpr index loss_at = trainable_of_modules;
-  static constexpr index trainable_size = loss_at + Loss::parameter_size;
-  static constexpr std::array<index, size> offsets = [] {
-    std::array<index, size> at{};
-    index learned = 0, fixed = trainable_size;
+  static constexpr isize loss_at = trainable_of_modules;
+  static constexpr isize trainable_size = loss_at + Loss::parameter_size;
+  static constexpr std::array<isize, size> offsets = [] {
+    std::array<isize, size> at{};
+    isize learned = 0, fixed = trainable_size;
     for (std::size_t i = 0; i < size; ++i) {
-      index& next = frozen[i] ? fixed : learned;
+      isize& next = frozen[i] ? fixed : learned;
       at[i] = next;
       next += sizes[i];
     }
     return at;
   }();
-  static constexpr index parameter_size = [] {
-    index sum = Loss::parameter_size;
-    for (const index s : sizes) sum += s;
+  static constexpr isize parameter_size = [] {
+    isize sum = Loss::parameter_size;
+    for (const isize s : sizes) sum += s;
     return sum;
   }();
 
@@ -120,7 +120,7 @@ struct model_parts {
   // All parameters by global name ("picture.blocks.0.mlp.up.weight"), with offsets into the flat buffer.
   static std::vector<parameter> parameters() {
     std::vector<parameter> all;
-    const auto append = [&all](std::vector<parameter> items, index offset) {
+    const auto append = [&all](std::vector<parameter> items, isize offset) {
       for (auto& item : items) {
         item.offset += offset;
         all.push_back(std::move(item));
@@ -153,7 +153,7 @@ struct model<join<Loss, Modules...>> : model_parts<Loss, Modules...> {
   static_assert(detail::has_members_of_loss<Loss>());
   using parts = model_parts<Loss, Modules...>;
   using batch = std::tuple<typename Modules::input...>;
-  static constexpr index embedding = parts::template module_at<0>::embedding;
+  static constexpr isize embedding = parts::template module_at<0>::embedding;
   static constexpr double share = 1.0 / static_cast<double>(join<Loss, Modules...>::pairs);
   // All modules meet, and none feeds another.
   static constexpr std::array<edge_ends, 0> edges{};

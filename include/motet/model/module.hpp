@@ -21,9 +21,9 @@ inline constexpr bool gives_rows = [] {
   else return false;
 }();
 template <class Net>
-inline constexpr index takes_rows = [] {
+inline constexpr isize takes_rows = [] {
   if constexpr (requires { Net::takes_rows; }) return Net::takes_rows;
-  else return index{0};
+  else return isize{0};
 }();
 
 // A net that can take them from several modules says so by `with_sources`.
@@ -60,7 +60,7 @@ struct module {
   using net = typename detail::net_of<Net>::type;
   using input = typename net::input;
   static constexpr bool frozen = is_frozen<Net>;
-  static constexpr index embedding = net::embedding;
+  static constexpr isize embedding = net::embedding;
   static constexpr bool own_loss = has_own_loss<net>;
 };
 

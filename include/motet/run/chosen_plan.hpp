@@ -38,7 +38,7 @@ inline bool is_spread(const run_settings& s, const launched& by) {
   if (!s.plan.empty() && s.plan != "one") return true;
   if (s.ranks == 0 && by.ranks == 1) return false;
   if (s.plan.empty())
-    fail(option_missing, "--plan, which says how " + std::to_string(std::max<index>(s.ranks, by.ranks)) +
+    fail(option_missing, "--plan, which says how " + std::to_string(std::max<isize>(s.ranks, by.ranks)) +
                              " ranks share the work (" + describe(by) + ")");
   return true;
 }

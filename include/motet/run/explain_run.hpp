@@ -49,7 +49,7 @@ inline void explain_run(session& model, const run_settings& s, const data_folder
               facts.precision.c_str());
   for (const auto& [name, text] : facts.outline) std::printf("%-9s %s\n", name.c_str(), text.c_str());
   if (folder != nullptr) std::printf("data      %s\n", folder->describe().c_str());
-  index decayed = 0;
+  isize decayed = 0;
   for (const parameter& each : model.parameters()) decayed += each.decay ? each.size() : 0;
   std::printf("parameters %td in %zu tensors, %td of them with weight decay\n", facts.parameters,
               model.parameters().size(), decayed);

@@ -29,7 +29,7 @@ struct pinned_feed {
 // The model, the data and the saved run that a command line asks for.
 struct opened_run {
   run_settings s;
-  index idle = peak_memory();
+  isize idle = peak_memory();
   std::optional<checkpoint> saved;    // what to go on from
   std::optional<chosen_plan> chosen;  // if ranks share the work
   std::unique_ptr<session> model;
@@ -55,7 +55,7 @@ struct opened_run {
 
   std::string name() const { return s.model + "/" + s.loss; }
   // In a step; plans may cut the batch into groups that have one each.
-  index losses() const { return chosen ? chosen->value.modules[0].groups() : 1; }
+  isize losses() const { return chosen ? chosen->value.modules[0].groups() : 1; }
 
   // Of several processes, one writes.
   bool saves() const { return !s.checkpoint.empty() && model->is_main(); }

@@ -65,7 +65,7 @@ class pair_session final : public trained_session<pair_session<Device, Picture, 
   double logit_scale() const override { return std::exp(log_scale_); }
   double loss_of(const step_input& batch) override {
     const auto& [shown, captions] = inputs(batch);
-    constexpr index width = Picture.embedding;
+    constexpr isize width = Picture.embedding;
     std::vector<float> of_pictures(as_size(shown.samples * width)), of_captions(of_pictures.size());
     embed(shown, of_pictures.data());
     embed(captions, of_captions.data());

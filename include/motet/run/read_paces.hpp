@@ -57,8 +57,8 @@ inline std::vector<named_pace> read_paces(std::string_view words, const rate_sch
       };
       if (word == "decay") pace.decay = number(value, 0.0);
       else if (word == "layer-rate") pace.layers = number(value, 0.0);
-      else if (word == "warmup") own().warmup = number(value, index{0});
-      else if (word == "delay") own().delay = number(value, index{0});
+      else if (word == "warmup") own().warmup = number(value, isize{0});
+      else if (word == "delay") own().delay = number(value, isize{0});
       else if (const auto kind = read_rate_kind(value); word == "schedule" && kind) own().kind = *kind;
       else refuse();
     }

@@ -11,8 +11,8 @@ namespace motet {
 // Run memory is what a run takes above the idle process, counted before any of it is taken.
 struct run_memory {
   rank_memory training;  // of all ranks here; work is what they take besides
-  index data = 0;
-  index total() const { return training.total() + data; }
+  isize data = 0;
+  isize total() const { return training.total() + data; }
 };
 
 // Decoded pictures stay in memory up to the cache's limit; a short run does not fill it.
@@ -27,18 +27,18 @@ inline run_memory memory_of_run(session& model, const run_settings& s, const dat
     out.training.scratch += each.scratch * each.threads;
   }
   // Samples in another order are a copy of the batch.
-  const index batches = s.reorders() ? 2 : 1;
+  const isize batches = s.reorders() ? 2 : 1;
   if (folder == nullptr) {
     out.data = batches * random_feed::bytes(s.batch, model.facts().random_shape());
     return out;
   }
   const loader_config& loader = folder->config();
-  const index tokens = model.facts().caption * static_cast<index>(sizeof(tokenizer::token));
+  const isize tokens = model.facts().caption * static_cast<isize>(sizeof(tokenizer::token));
   const bitmap shot = folder->some_picture();
-  const index seen = std::min(folder->size(), (s.steps + loader.ready) * s.batch),
+  const isize seen = std::min(folder->size(), (s.steps + loader.ready) * s.batch),
               pictures = folder->pictures() * seen / folder->size();
-  const index cached =
-      std::min(loader.cache_bytes, pictures * static_cast<index>(shot.pixels.size()) + seen * (tokens + 100));
+  const isize cached =
+      std::min(loader.cache_bytes, pictures * static_cast<isize>(shot.pixels.size()) + seen * (tokens + 100));
   out.data = (loader.ready + batches) * s.batch *
                  (folder->most_pictures() * packed_room(model.facts().shape.image) + 2 * tokens) +
              cached;

@@ -26,7 +26,7 @@ struct run_settings {
   std::string data, model, device = "cpu", precision = "fp32", loss, checkpoint, metrics, tensorboard,
                            report = "report", schedule = "cosine", plan, pictures = "auto", sm_share = "0",
                            rates_of, optimizer = "adamw", reorder = "none";
-  index batch = 64, steps = 1000, threads = 0, accumulate = 1, save_every = 0, keep = 2, warmup = -1,
+  isize batch = 64, steps = 1000, threads = 0, accumulate = 1, save_every = 0, keep = 2, warmup = -1,
         eval_every = 0, validate_every = -1, loader_threads = 1, line_every = 1, ranks = 0, resplit = 0,
         rows = 0;
   std::uint64_t seed = 1;
@@ -83,10 +83,10 @@ struct run_settings {
   data_wishes wishes() const {
     return {data, batch, rows, loader_threads, seed, smallest_crop, !no_flip, strict, form()};
   }
-  index warmup_steps() const { return warmup >= 0 ? warmup : std::min<index>(100, steps / 10); }
+  isize warmup_steps() const { return warmup >= 0 ? warmup : std::min<isize>(100, steps / 10); }
   // Steps between losses of held-out samples; 0: never. They cost about a fiftieth of a run.
-  index validation_steps() const {
-    return validate_every >= 0 ? validate_every : std::max<index>(10, steps / 20);
+  isize validation_steps() const {
+    return validate_every >= 0 ? validate_every : std::max<isize>(10, steps / 20);
   }
   rate_schedule rates() const {
     return {read_rate_kind(schedule).value_or(rate_kind::cosine), rate, warmup_steps(), steps, 0.0};
@@ -114,7 +114,7 @@ struct run_settings {
 };
 
 // More than any machine has processors; each has a stack.
-inline constexpr index most_threads = 4096;
+inline constexpr isize most_threads = 4096;
 
 // Its options; what is parsed goes into the settings.
 inline options command_line(run_settings& s) {
@@ -257,7 +257,7 @@ inline void adopt_settings(run_settings& s, const options& line, const json& sav
     using type = std::remove_cvref_t<decltype(value)>;
     if constexpr (std::is_same_v<type, std::string>) value = found->string();
     else if constexpr (std::is_same_v<type, double>) value = found->number();
-    else if constexpr (std::is_same_v<type, index>) value = found->integer();
+    else if constexpr (std::is_same_v<type, isize>) value = found->integer();
     else value = found->unsigned_integer();
   };
   take("--model", "model", s.model);

@@ -26,9 +26,9 @@ struct session_facts {
   std::string loss{};       // as --loss has it
   std::string precision{};  // "fp32", "bf16" or "fp8"
   sample_shape shape{};     // of samples that it reads
-  index caption = 0;        // tokens of a text alone, at most
-  index embedding = 0;      // width of its features; 0: it has none
-  index parameters = 0;     // numbers, without the gaps between tensors
+  isize caption = 0;        // tokens of a text alone, at most
+  isize embedding = 0;      // width of its features; 0: it has none
+  isize parameters = 0;     // numbers, without the gaps between tensors
   // Its parts in words: for --explain, and for the page.
   std::vector<std::pair<std::string, std::string>> outline{}, parts{};
 
@@ -77,7 +77,7 @@ class session : public tested_model {
   virtual step_result step(const step_input& batch, double rate) = 0;
   // Of the last step; null where samples are taken as they come.
   virtual const reorder_told* reordered() const { return nullptr; }
-  virtual index updates() const = 0;
+  virtual isize updates() const = 0;
   // Waits until all that steps began is done, where a device works on by itself.
   virtual void finish() = 0;
   virtual step_costs costs() = 0;

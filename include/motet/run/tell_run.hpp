@@ -45,13 +45,13 @@ inline void tell_start(progress& out, const opened_run& run, const feed& source)
 // saved at the end in report/checkpoint".
 inline void tell_intent(progress& out, const opened_run& run, const validation* held_out_loss) {
   const run_settings& s = run.s;
-  const index left = s.steps - run.model->updates();
+  const isize left = s.steps - run.model->updates();
   char often[64] = "";
   if (run.folder && run.folder->size() > 0)
     std::snprintf(
         often, sizeof often, ", each about %.1f times",
         static_cast<double>(left) * static_cast<double>(s.batch) / static_cast<double>(run.folder->size()));
-  const auto every = [](index steps) {
+  const auto every = [](isize steps) {
     return steps > 0 ? sentence({" every ", steps, " steps and at the end"}) : std::string(" at the end");
   };
   std::string text = sentence({left, " steps of ", s.batch, " samples", often});
@@ -65,7 +65,7 @@ inline void tell_intent(progress& out, const opened_run& run, const validation* 
 }
 
 // Tells how long the steps take that are left, once some are done.
-inline void tell_outlook(progress& out, double seconds, index left) {
+inline void tell_outlook(progress& out, double seconds, isize left) {
   char text[96];
   std::snprintf(text, sizeof text, "a step takes %.3g s: %td more, without tests, are done in ", seconds,
                 left);

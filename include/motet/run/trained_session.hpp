@@ -92,7 +92,7 @@ class trained_session : public session {
       if (ordered_) return &ordered_->told();
     return nullptr;
   }
-  index updates() const override { return train_.updates(); }
+  isize updates() const override { return train_.updates(); }
   void finish() override {
     if constexpr (!Device::shares_memory) train_.device().finish();
   }
@@ -111,7 +111,7 @@ class trained_session : public session {
   // Of what it has not, Own says nothing.
   void embed(const pictures&, float*) override {}
   void embed(const tokens&, float*) override {}
-  std::vector<std::int32_t> say(const pictured_tokens&, std::int32_t, index) override { return {}; }
+  std::vector<std::int32_t> say(const pictured_tokens&, std::int32_t, isize) override { return {}; }
   double loss_of(const step_input&) override { return std::numeric_limits<double>::quiet_NaN(); }
   double logit_scale() const override { return std::numeric_limits<double>::quiet_NaN(); }
 

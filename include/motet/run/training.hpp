@@ -90,7 +90,7 @@ class training {
     const double whole = since(begun);
     // The first one is slower than the others.
     average_ = steps_ < 2 ? whole : 0.9 * average_ + 0.1 * whole;
-    const index at = run_.model->updates(), left = run_.s.steps - at;
+    const isize at = run_.model->updates(), left = run_.s.steps - at;
     ++steps_;
     line_samples_ += source_->samples();
     samples_ += source_->samples();
@@ -126,9 +126,9 @@ class training {
   }
   // Tests and checkpoints come after some steps.
   void beside_steps() {
-    const index at = run_.model->updates();
+    const isize at = run_.model->updates();
     const bool last = at == run_.s.steps;
-    const auto is_due = [&](index every) { return every > 0 && at % every == 0; };
+    const auto is_due = [&](isize every) { return every > 0 && at % every == 0; };
     const auto from = clock_type::now();
     if (held_out_loss_ && (is_due(run_.s.validation_steps()) || last)) {
       together([&] { validate(); });
@@ -298,7 +298,7 @@ class training {
   run_logs logs_;
   peak_rate peak_;
   bool report_ = false, saved_now_ = false, told_outlook_ = false;
-  index steps_ = 0, samples_ = 0, line_samples_ = 0;
+  isize steps_ = 0, samples_ = 0, line_samples_ = 0;
   // seconds: of tests; of all steps; waited for data, in all and since the last line; of a step, about
   double tests_ = 0, trained_ = 0, waited_ = 0, line_waited_ = 0, average_ = 0;
   clock_type::time_point began_, began_line_;

@@ -14,7 +14,7 @@ struct degrees {
   std::int32_t context = 1;  // parts of a sample's rows
   std::int32_t tensor = 1;   // parts of a layer's columns
 
-  constexpr index size() const { return index{stages} * data * context * tensor; }
+  constexpr isize size() const { return isize{stages} * data * context * tensor; }
   friend constexpr bool operator==(const degrees&, const degrees&) = default;
 };
 
@@ -48,11 +48,11 @@ class mesh {
   constexpr const degrees& split() const { return split_; }
   constexpr const list<std::int32_t>& ranks() const { return ranks_; }
   constexpr std::int32_t rank(const mesh_position& at) const {
-    return ranks_[((index{at.stage} * split_.data + at.replica) * split_.context + at.context) *
+    return ranks_[((isize{at.stage} * split_.data + at.replica) * split_.context + at.context) *
                       split_.tensor +
                   at.tensor];
   }
-  constexpr mesh_position position(index number) const {
+  constexpr mesh_position position(isize number) const {
     mesh_position at;
     at.tensor = static_cast<std::int32_t>(number % split_.tensor);
     number /= split_.tensor;
@@ -63,8 +63,8 @@ class mesh {
     return at;
   }
   // The number of a rank in the list; -1: it holds nothing of this module.
-  constexpr index find(std::int32_t rank) const {
-    for (index i = 0; i < ranks_.size(); ++i)
+  constexpr isize find(std::int32_t rank) const {
+    for (isize i = 0; i < ranks_.size(); ++i)
       if (ranks_[i] == rank) return i;
     return -1;
   }
@@ -109,12 +109,12 @@ constexpr verdict check(const mesh& of, const cluster_shape& in) {
   if (split.size() != of.ranks().size())
     return {reason::degrees_do_not_multiply, 0, of.ranks().size(), split.size()};
   list<std::uint8_t> seen(in.ranks, 0);
-  for (index i = 0; i < of.ranks().size(); ++i) {
+  for (isize i = 0; i < of.ranks().size(); ++i) {
     const std::int32_t rank = of.ranks()[i];
     if (rank < 0 || rank >= in.ranks) return {reason::rank_outside, i, rank, in.ranks};
     if (seen[rank] != 0) return {reason::rank_twice, i, rank, 0};
     seen[rank] = 1;
-    const index first = i / split.tensor * split.tensor;
+    const isize first = i / split.tensor * split.tensor;
     if (!in.tensor_may_cross_nodes && in.node(rank) != in.node(of.ranks()[first]))
       return {reason::tensor_crosses_nodes, i, in.node(rank), in.node(of.ranks()[first])};
   }

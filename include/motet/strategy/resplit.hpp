@@ -7,7 +7,7 @@ namespace motet {
 
 // The options say when and how far samples move from replicas that are slow to those that are fast.
 struct resplit_options {
-  index every = 0;  // steps between two moves; 0: none moves by itself
+  isize every = 0;  // steps between two moves; 0: none moves by itself
   // samples of a replica, times its even share: for so many memory is planned, and none ever has more
   double most = 1;
   // what a replica wins or loses in one move, times its even share; always one sample
@@ -17,19 +17,19 @@ struct resplit_options {
 };
 
 // A replica may have so few and so many of a group of so many samples.
-constexpr share_bounds bounds_of(const resplit_options& how, index samples, index replicas,
-                                 index microbatches) {
-  const index even = (samples + replicas - 1) / replicas;
-  const index least = microbatches < samples / replicas ? microbatches : samples / replicas;
+constexpr share_bounds bounds_of(const resplit_options& how, isize samples, isize replicas,
+                                 isize microbatches) {
+  const isize even = (samples + replicas - 1) / replicas;
+  const isize least = microbatches < samples / replicas ? microbatches : samples / replicas;
   const auto allowed =
-      static_cast<index>(how.most * static_cast<double>(samples) / static_cast<double>(replicas) + 1e-9);
-  const index most = allowed > even ? allowed : even, left = samples - (replicas - 1) * least;
+      static_cast<isize>(how.most * static_cast<double>(samples) / static_cast<double>(replicas) + 1e-9);
+  const isize most = allowed > even ? allowed : even, left = samples - (replicas - 1) * least;
   return {least, most < left ? most : left};
 }
 
 // One stage of one replica, and the rank that has it.
 struct share_place {
-  index module = 0, replica = 0, rank = 0;
+  isize module = 0, replica = 0, rank = 0;
 };
 
 // Gives each replica of each module as many samples as it has time for. The seconds of a sample at every
@@ -55,24 +55,24 @@ class share_balancer {
         splits_(static_cast<list<sample_split>&&>(splits)) {
     for (const sample_split& each : splits_) {
       bounds_.push(bounds_of(how, each.samples / each.groups, each.replicas, each.microbatches));
-      shares_.push(list<index>{});
-      for (index r = 0; r < each.replicas; ++r) shares_.back().push(each.replica_part(0, r).size());
+      shares_.push(list<isize>{});
+      for (isize r = 0; r < each.replicas; ++r) shares_.back().push(each.replica_part(0, r).size());
     }
-    index ranks = 0;
+    isize ranks = 0;
     for (const share_place& each : places_) ranks = each.rank >= ranks ? each.rank + 1 : ranks;
     rates_.resize(places_.size(), 0.0);
     busy_.resize(ranks, 0.0);
   }
 
   // Samples that each replica has of a group.
-  const list<index>& shares(index module) const { return shares_[module]; }
-  const share_bounds& bounds(index module) const { return bounds_[module]; }
+  const list<isize>& shares(isize module) const { return shares_[module]; }
+  const share_bounds& bounds(isize module) const { return bounds_[module]; }
   const list<sample_split>& splits() const { return splits_; }
   // Shares are set by hand; the result is false where they are not within the bounds, or not all samples.
-  bool set(index module, const list<index>& shares) {
+  bool set(isize module, const list<isize>& shares) {
     const share_bounds& within = bounds_[module];
-    index sum = 0;
-    for (const index each : shares) {
+    isize sum = 0;
+    for (const isize each : shares) {
       if (each < within.least || each > within.most) return false;
       sum += each;
     }
@@ -85,7 +85,7 @@ class share_balancer {
 
   // Seconds of a step that each place computed, with the shares as they are.
   void note(const double* seconds) {
-    for (index p = 0; p < places_.size(); ++p) {
+    for (isize p = 0; p < places_.size(); ++p) {
       const double now = seconds[p] / static_cast<double>(share_of(p));
       rates_[p] = noted_ ? how_.smoothing * rates_[p] + (1 - how_.smoothing) * now : now;
     }
@@ -95,29 +95,29 @@ class share_balancer {
   bool move() {
     if (!noted_) return false;
     for (double& each : busy_) each = 0;
-    for (index p = 0; p < places_.size(); ++p)
+    for (isize p = 0; p < places_.size(); ++p)
       busy_[places_[p].rank] += rates_[p] * static_cast<double>(share_of(p));
     bool moved = false;
-    for (index k = 0; k < splits_.size(); ++k) moved = move(k) || moved;
+    for (isize k = 0; k < splits_.size(); ++k) moved = move(k) || moved;
     return moved;
   }
 
  private:
   // A rank works for a replica, sample by sample, and for all else.
   struct load {
-    index replica = 0, rank = 0;
+    isize replica = 0, rank = 0;
     double rate = 0, other = 0;
     double seconds(double samples) const { return other + rate * samples; }
   };
 
-  index share_of(index place) const { return shares_[places_[place].module][places_[place].replica]; }
+  isize share_of(isize place) const { return shares_[places_[place].module][places_[place].replica]; }
 
-  list<load> loads_of(index module) const {
+  list<load> loads_of(isize module) const {
     list<load> found;
-    for (index p = 0; p < places_.size(); ++p) {
+    for (isize p = 0; p < places_.size(); ++p) {
       const share_place& at = places_[p];
       if (at.module != module) continue;
-      index which = 0;
+      isize which = 0;
       while (which < found.size() && (found[which].replica != at.replica || found[which].rank != at.rank))
         ++which;
       if (which == found.size()) found.push({at.replica, at.rank, 0, busy_[at.rank]});
@@ -127,7 +127,7 @@ class share_balancer {
     return found;
   }
   // The time of the busiest rank.
-  static double slowest(const list<load>& loads, const list<index>& shares) {
+  static double slowest(const list<load>& loads, const list<isize>& shares) {
     double most = 0;
     for (const load& each : loads) {
       const double seconds = each.seconds(static_cast<double>(shares[each.replica]));
@@ -135,17 +135,17 @@ class share_balancer {
     }
     return most;
   }
-  bool move(index module) {
-    const list<index>& now = shares_[module];
+  bool move(isize module) {
+    const list<isize>& now = shares_[module];
     const list<load> loads = loads_of(module);
-    const index replicas = now.size(), samples = splits_[module].samples / splits_[module].groups;
+    const isize replicas = now.size(), samples = splits_[module].samples / splits_[module].groups;
     if (replicas < 2) return false;
     list<double> low(replicas, 0.0), high(replicas, 0.0), wanted(replicas, 0.0);
     const auto allowed =
-        static_cast<index>(how_.step * static_cast<double>(samples) / static_cast<double>(replicas));
+        static_cast<isize>(how_.step * static_cast<double>(samples) / static_cast<double>(replicas));
     const auto step = static_cast<double>(allowed > 1 ? allowed : 1);
     const share_bounds& within = bounds_[module];
-    for (index r = 0; r < replicas; ++r) {
+    for (isize r = 0; r < replicas; ++r) {
       const auto at = static_cast<double>(now[r]), least = static_cast<double>(within.least),
                  most = static_cast<double>(within.most);
       low[r] = at - step > least ? at - step : least;
@@ -157,12 +157,12 @@ class share_balancer {
     // Each gets as many samples as it can do in a time, and more of them in a longer one.
     const auto fill = [&](double seconds) {
       double sum = 0;
-      for (index r = 0; r < replicas; ++r) wanted[r] = high[r];
+      for (isize r = 0; r < replicas; ++r) wanted[r] = high[r];
       for (const load& each : loads) {
         const double can = (seconds - each.other) / each.rate;
         wanted[each.replica] = can < wanted[each.replica] ? can : wanted[each.replica];
       }
-      for (index r = 0; r < replicas; ++r) {
+      for (isize r = 0; r < replicas; ++r) {
         wanted[r] = wanted[r] > low[r] ? wanted[r] : low[r];
         sum += wanted[r];
       }
@@ -178,9 +178,9 @@ class share_balancer {
       (fill(middle) < static_cast<double>(samples) ? below : above) = middle;
     }
     fill(above);
-    list<index> weights;
-    for (const double each : wanted) weights.push(static_cast<index>(each * 65536 + 0.5));
-    const list<index> next = weighted_shares(samples, weights, within);
+    list<isize> weights;
+    for (const double each : wanted) weights.push(static_cast<isize>(each * 65536 + 0.5));
+    const list<isize> next = weighted_shares(samples, weights, within);
     if (slowest(loads, next) >= (1 - how_.worth) * slowest(loads, now)) return false;
 
     for (const load& each : loads)
@@ -192,7 +192,7 @@ class share_balancer {
   list<share_place> places_;
   list<sample_split> splits_;  // of each module
   list<share_bounds> bounds_;  // the same
-  list<list<index>> shares_;   // the same, of each replica
+  list<list<isize>> shares_;   // the same, of each replica
   list<double> rates_;         // seconds of a sample of a group at each place
   list<double> busy_;          // seconds of each rank in a step
   bool noted_ = false;

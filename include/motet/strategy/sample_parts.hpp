@@ -6,8 +6,8 @@
 namespace motet {
 
 // Several ranks may compute a microbatch together; one of them has these samples of it whole.
-constexpr interval samples_of_rank(interval all, index tensor, index tensor_member, index context,
-                                   index context_member) {
+constexpr interval samples_of_rank(interval all, isize tensor, isize tensor_member, isize context,
+                                   isize context_member) {
   const interval members = share(all.size(), tensor, tensor_member),
                  own = share(members.size(), context, context_member);
   return {all.begin + members.begin + own.begin, all.begin + members.begin + own.end};
@@ -17,20 +17,20 @@ constexpr interval samples_of_rank(interval all, index tensor, index tensor_memb
 // then the ranks that compute one together, of which each has whole samples at both ends of the module.
 // Parts are as even as can be, and those of a rank may be empty.
 struct sample_parts {
-  index samples = 0;
+  isize samples = 0;
   std::int32_t microbatches = 1, replicas = 1, tensor = 1, context = 1;
 
-  constexpr index count() const { return index{microbatches} * replicas * tensor * context; }
-  constexpr interval microbatch(index m) const { return share(samples, microbatches, m); }
-  constexpr interval of(index m, index replica) const {
+  constexpr isize count() const { return isize{microbatches} * replicas * tensor * context; }
+  constexpr interval microbatch(isize m) const { return share(samples, microbatches, m); }
+  constexpr interval of(isize m, isize replica) const {
     const interval all = microbatch(m), own = share(all.size(), replicas, replica);
     return {all.begin + own.begin, all.begin + own.end};
   }
-  constexpr interval of(index m, index replica, index shard) const {
+  constexpr interval of(isize m, isize replica, isize shard) const {
     return samples_of_rank(of(m, replica), tensor, shard % tensor, context, shard / tensor);
   }
   // The microbatch that has a sample.
-  constexpr std::int32_t microbatch_with(index sample) const {
+  constexpr std::int32_t microbatch_with(isize sample) const {
     return static_cast<std::int32_t>(owner(samples, microbatches, sample));
   }
   // visit(microbatch, replica, shard): each part that has one of these samples. Where there are none, it is
@@ -38,14 +38,14 @@ struct sample_parts {
   template <class Visit>
   constexpr void each_with(interval some, Visit&& visit) const {
     if (some.size() == 0) some.begin = some.begin > 0 ? some.begin - 1 : 0;
-    for (index s = some.begin; s < some.end || s == some.begin;) {
+    for (isize s = some.begin; s < some.end || s == some.begin;) {
       const std::int32_t m = microbatch_with(s);
       const interval all = microbatch(m);
       const auto replica = static_cast<std::int32_t>(owner(all.size(), replicas, s - all.begin));
       const interval own = of(m, replica);
-      const index t = owner(own.size(), tensor, s - own.begin);
+      const isize t = owner(own.size(), tensor, s - own.begin);
       const interval members = samples_of_rank(own, tensor, t, 1, 0);
-      const index c = owner(members.size(), context, s - members.begin);
+      const isize c = owner(members.size(), context, s - members.begin);
       visit(m, replica, static_cast<std::int32_t>(c * tensor + t));
       s = samples_of_rank(own, tensor, t, context, c).end;
     }

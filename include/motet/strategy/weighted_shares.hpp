@@ -10,30 +10,30 @@ namespace motet {
 // The bounds say what each owner has at least and at most. Where there is too little or too much for all, the
 // even share is the bound.
 struct share_bounds {
-  index least = 0;
-  index most = std::numeric_limits<index>::max();
+  isize least = 0;
+  isize most = std::numeric_limits<isize>::max();
 };
 
 // `whole` things over owners in proportion to their weights, rounded by the largest remainder: of equal ones
 // the first owner's. Who would have less than `least` or more than `most` has just that, and the others share
 // the rest by their weights. Equal weights give the parts of share(). Weights are not negative; where all are
 // zero, they count as equal. whole * sum of weights must be a number.
-constexpr list<index> weighted_shares(index whole, const list<index>& weights, share_bounds within = {}) {
-  const index owners = weights.size();
-  list<index> found(owners, 0);
+constexpr list<isize> weighted_shares(isize whole, const list<isize>& weights, share_bounds within = {}) {
+  const isize owners = weights.size();
+  list<isize> found(owners, 0);
   if (owners == 0) return found;
-  const index least = within.least < whole / owners ? within.least : whole / owners,
+  const isize least = within.least < whole / owners ? within.least : whole / owners,
               even = (whole + owners - 1) / owners;
-  const index most = within.most < even ? even : within.most < whole ? within.most : whole;
+  const isize most = within.most < even ? even : within.most < whole ? within.most : whole;
 
   list<std::uint8_t> settled(owners, 0);
-  index rest = whole, sum = 0;
+  isize rest = whole, sum = 0;
   bool equal = false;  // those that are not settled have no weight
-  const auto weight = [&](index i) { return equal ? index{1} : weights[i]; };
+  const auto weight = [&](isize i) { return equal ? isize{1} : weights[i]; };
   for (;;) {
-    index free = 0;
+    isize free = 0;
     sum = 0;
-    for (index i = 0; i < owners; ++i) {
+    for (isize i = 0; i < owners; ++i) {
       if (settled[i] != 0) continue;
       ++free;
       sum += weights[i];
@@ -43,18 +43,18 @@ constexpr list<index> weighted_shares(index whole, const list<index>& weights, s
     if (free == 0) break;
     // Count what is missing below and what is too much above, in parts of 1 / sum. The larger of both moves
     // the others' shares for sure.
-    index missing = 0, over = 0;
-    for (index i = 0; i < owners; ++i) {
+    isize missing = 0, over = 0;
+    for (isize i = 0; i < owners; ++i) {
       if (settled[i] != 0) continue;
-      const index quota = rest * weight(i);
+      const isize quota = rest * weight(i);
       if (quota < least * sum) missing += least * sum - quota;
       if (quota > most * sum) over += quota - most * sum;
     }
     if (missing == 0 && over == 0) break;
-    index taken = 0;
-    for (index i = 0; i < owners; ++i) {
+    isize taken = 0;
+    for (isize i = 0; i < owners; ++i) {
       if (settled[i] != 0) continue;
-      const index quota = rest * weight(i);
+      const isize quota = rest * weight(i);
       const bool low = quota < least * sum && missing >= over, high = quota > most * sum && over >= missing;
       if (!low && !high) continue;
       found[i] = low ? least : most;
@@ -64,17 +64,17 @@ constexpr list<index> weighted_shares(index whole, const list<index>& weights, s
     rest -= taken;
   }
 
-  index left = rest;
-  list<index> remainders(owners, -1);
-  for (index i = 0; i < owners; ++i) {
+  isize left = rest;
+  list<isize> remainders(owners, -1);
+  for (isize i = 0; i < owners; ++i) {
     if (settled[i] != 0) continue;
     found[i] = rest * weight(i) / sum;
     remainders[i] = rest * weight(i) % sum;
     left -= found[i];
   }
   for (; left > 0; --left) {
-    index first = 0;
-    for (index i = 1; i < owners; ++i)
+    isize first = 0;
+    for (isize i = 1; i < owners; ++i)
       if (remainders[i] > remainders[first]) first = i;
     ++found[first];
     remainders[first] = -1;

@@ -16,15 +16,15 @@ namespace motet {
 // memory behind it, it only measures.
 class arena {
  public:
-  static constexpr index alignment = 64;
+  static constexpr isize alignment = 64;
 
   arena() = default;  // measures
-  arena(std::byte* base, index bytes) : base_(base), capacity_(bytes) {}
+  arena(std::byte* base, isize bytes) : base_(base), capacity_(bytes) {}
 
   template <class T>
-  T* take(index count) {
-    const index bytes = round_up(count * static_cast<index>(sizeof(T)), alignment);
-    const index at = used_;
+  T* take(isize count) {
+    const isize bytes = round_up(count * static_cast<isize>(sizeof(T)), alignment);
+    const isize at = used_;
     used_ += bytes;
     peak_ = used_ > peak_ ? used_ : peak_;
     // While measuring, addresses are made up but distinct and never read.
@@ -32,21 +32,21 @@ class arena {
     if (used_ > capacity_) fail(arena_full, sentence({"wanted ", used_, " bytes, has ", capacity_}));
     return reinterpret_cast<T*>(base_ + at);
   }
-  template <class T, index Width>
-  view<T, Width> take_rows(index rows) {
+  template <class T, isize Width>
+  view<T, Width> take_rows(isize rows) {
     return {take<T>(rows * Width), rows};
   }
 
-  index mark() const { return used_; }
-  void release(index mark) { used_ = mark; }
-  index peak() const { return peak_; }
+  isize mark() const { return used_; }
+  void release(isize mark) { used_ = mark; }
+  isize peak() const { return peak_; }
   bool measuring() const { return base_ == nullptr; }
 
  private:
   std::byte* base_ = nullptr;
-  index capacity_ = 0;
-  index used_ = 0;
-  index peak_ = 0;
+  isize capacity_ = 0;
+  isize used_ = 0;
+  isize peak_ = 0;
 };
 
 // Uninitialised memory for an arena or a flat buffer of parameters, aligned to a page.
@@ -54,20 +54,20 @@ template <class T>
 class buffer {
  public:
   buffer() = default;
-  explicit buffer(index count)
+  explicit buffer(isize count)
       : data_(count > 0 ? static_cast<T*>(::operator new(bytes_of(count), std::align_val_t{4096})) : nullptr),
         size_(count) {}
   T* data() const { return data_.get(); }
-  index size() const { return size_; }
-  T& operator[](index i) const { return data_.get()[i]; }
+  isize size() const { return size_; }
+  T& operator[](isize i) const { return data_.get()[i]; }
 
  private:
   struct free_aligned {
     void operator()(T* p) const { ::operator delete(p, std::align_val_t{4096}); }
   };
-  static std::size_t bytes_of(index count) { return as_size(count) * sizeof(T); }
+  static std::size_t bytes_of(isize count) { return as_size(count) * sizeof(T); }
   std::unique_ptr<T, free_aligned> data_;
-  index size_ = 0;
+  isize size_ = 0;
 };
 
 }  // namespace motet

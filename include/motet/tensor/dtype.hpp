@@ -40,7 +40,7 @@ enum class dtype : std::uint8_t {
   f8_e5m2
 };
 
-constexpr index dtype_bytes(dtype kind) {
+constexpr isize dtype_bytes(dtype kind) {
   switch (kind) {
     case dtype::boolean:
     case dtype::u8:

@@ -18,8 +18,8 @@ struct packed_picture {
 // The pictures of a batch in one piece of memory, one behind the other, each of a size of its own. Slices of
 // a batch have the same origin. Where `at` and the pitch are multiples of 16, sixteen bytes are read at once.
 struct packed_pictures {
-  static constexpr index most_channels = 4;
-  static constexpr index most_line = 8192;  // numbers in a row of a picture that is resized later
+  static constexpr isize most_channels = 4;
+  static constexpr isize most_line = 8192;  // numbers in a row of a picture that is resized later
 
   // of the picture *origin; null: there are none
   const std::uint8_t* bytes = nullptr;
@@ -27,17 +27,17 @@ struct packed_pictures {
   const packed_picture* origin = nullptr;                       // whose bytes come first
   float factor[most_channels] = {}, shift[most_channels] = {};  // a number is byte x factor + shift
 
-  MOTET_HOST_DEVICE const std::uint8_t* of(index sample) const {
+  MOTET_HOST_DEVICE const std::uint8_t* of(isize sample) const {
     return bytes + (each[sample].at - origin->at);
   }
 
   // Memory for a picture in the form that takes most: floats.
-  static constexpr index most_bytes(index channels, index side) {
-    return round_up(channels * side * side * static_cast<index>(sizeof(float)), 16);
+  static constexpr isize most_bytes(isize channels, isize side) {
+    return round_up(channels * side * side * static_cast<isize>(sizeof(float)), 16);
   }
-  static constexpr index pitch_of(index width, index channels) { return round_up(width * channels, 16); }
+  static constexpr isize pitch_of(isize width, isize channels) { return round_up(width * channels, 16); }
   // A part of a picture may stay as it is: then it takes no more memory than floats.
-  static constexpr bool takes(index width, index height, index channels, index side) {
+  static constexpr bool takes(isize width, isize height, isize channels, isize side) {
     return channels <= most_channels && resize_axis::takes(width, side) && resize_axis::takes(height, side) &&
            width * channels <= most_line && pitch_of(width, channels) * height <= most_bytes(channels, side);
   }

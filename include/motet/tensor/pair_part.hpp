@@ -13,13 +13,13 @@ namespace motet {
 template <class S>
 struct pair_part {
   matrix<const S> rows;
-  const index* matches = nullptr;  // of each row the column of the same sample, which may be none of these
+  const isize* matches = nullptr;  // of each row the column of the same sample, which may be none of these
   std::span<const matrix<const S>> columns;
-  index samples = 0;  // of all columns
-  index first = 0;    // number of the first one here
+  isize samples = 0;  // of all columns
+  isize first = 0;    // number of the first one here
 
-  constexpr index count() const {
-    index sum = 0;
+  constexpr isize count() const {
+    isize sum = 0;
     for (const auto& piece : columns) sum += piece.rows;
     return sum;
   }

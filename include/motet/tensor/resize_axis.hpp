@@ -10,7 +10,7 @@ namespace motet {
 // those of data/resize.hpp: 1 - distance / support, of centres, where that is positive.
 struct resize_axis {
   static constexpr std::int32_t most_to = 8000, most_shrink = 16;  // beyond these, 32 bits are too few
-  static constexpr bool takes(index from, index to) {
+  static constexpr bool takes(isize from, isize to) {
     return from >= 1 && to >= 1 && to <= most_to && from <= most_shrink * to;
   }
 

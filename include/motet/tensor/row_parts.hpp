@@ -9,31 +9,31 @@ namespace motet {
 // have equal work under a causal mask, into twice as many, of which part k has k and, from the other end, k
 // again. Any number of rows will do; of few, some parts have none.
 struct row_parts {
-  index parts = 1;
+  isize parts = 1;
   bool balanced = false;
 
   // A part of a sample is this many intervals of its rows, one behind the other; some may be empty.
-  MOTET_HOST_DEVICE constexpr index pieces() const { return balanced ? 2 : 1; }
-  MOTET_HOST_DEVICE constexpr interval piece(index rows, index part, index which) const {
+  MOTET_HOST_DEVICE constexpr isize pieces() const { return balanced ? 2 : 1; }
+  MOTET_HOST_DEVICE constexpr interval piece(isize rows, isize part, isize which) const {
     if (!balanced) return share(rows, parts, part);
     return share(rows, 2 * parts, which == 0 ? part : 2 * parts - 1 - part);
   }
-  MOTET_HOST_DEVICE constexpr index rows_of(index rows, index part) const {
-    index sum = 0;
-    for (index p = 0; p < pieces(); ++p) sum += piece(rows, part, p).size();
+  MOTET_HOST_DEVICE constexpr isize rows_of(isize rows, isize part) const {
+    isize sum = 0;
+    for (isize p = 0; p < pieces(); ++p) sum += piece(rows, part, p).size();
     return sum;
   }
   // A part has so many rows of all samples together.
-  constexpr index rows_of(const sequences& whole, index part) const {
+  constexpr isize rows_of(const sequences& whole, isize part) const {
     if (!whole.offsets) return whole.samples * rows_of(whole.length, part);
-    index sum = 0;
-    for (index s = 0; s < whole.samples; ++s) sum += rows_of(whole.rows_of(s), part);
+    isize sum = 0;
+    for (isize s = 0; s < whole.samples; ++s) sum += rows_of(whole.rows_of(s), part);
     return sum;
   }
   // No piece of a sample is longer.
-  constexpr index longest_piece(index rows) const { return share(rows, pieces() * parts, 0).size(); }
+  constexpr isize longest_piece(isize rows) const { return share(rows, pieces() * parts, 0).size(); }
   // Row `at` of a part is this row of the sample.
-  MOTET_HOST_DEVICE constexpr index position(index rows, index part, index at) const {
+  MOTET_HOST_DEVICE constexpr isize position(isize rows, isize part, isize at) const {
     const interval first = piece(rows, part, 0);
     return at < first.size() ? first.begin + at : piece(rows, part, 1).begin + at - first.size();
   }

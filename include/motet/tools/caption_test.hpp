@@ -42,9 +42,9 @@ inline bool names_all(std::string_view sentence, std::string_view name) {
 }
 
 struct caption_result {
-  index pictures = 0;
-  index right = 0;  // name what there is
-  index exact = 0;  // are the very caption
+  isize pictures = 0;
+  isize right = 0;  // name what there is
+  isize exact = 0;  // are the very caption
 
   void add(std::string_view said, std::string_view subject, std::string_view caption) {
     ++pictures;
@@ -67,7 +67,7 @@ struct caption_result {
     }
     return all[0] == all[1];
   }
-  double share(index of) const {
+  double share(isize of) const {
     return pictures > 0 ? static_cast<double>(of) / static_cast<double>(pictures) : 0;
   }
 };

@@ -63,8 +63,8 @@ inline std::string commit_of(const std::filesystem::path& folder) {
 inline std::string version_of_run() {
   std::error_code ignored;
   const std::string commit = commit_of(std::filesystem::current_path(ignored));
-  return sentence({index{MOTET_VERSION_MAJOR}, ".", index{MOTET_VERSION_MINOR}, ".",
-                   index{MOTET_VERSION_PATCH}, commit.empty() ? "" : ", run at commit " + commit});
+  return sentence({isize{MOTET_VERSION_MAJOR}, ".", isize{MOTET_VERSION_MINOR}, ".",
+                   isize{MOTET_VERSION_PATCH}, commit.empty() ? "" : ", run at commit " + commit});
 }
 
 }  // namespace motet

@@ -20,18 +20,18 @@ namespace motet {
 // The shape is what data must know of a model.
 struct sample_shape {
   std::string model;                  // its name
-  index image = 0;                    // pixels of a picture's side
-  index vocabulary = 0, context = 0;  // of a caption, or of all rows of a sample that has pieces
+  isize image = 0;                    // pixels of a picture's side
+  isize vocabulary = 0, context = 0;  // of a caption, or of all rows of a sample that has pieces
   bool pieces = false;                // reads samples of any number of pieces, instead of pairs
   // Of one that does: rows that a picture is made, of which the first `lead` are not shown; the most pictures
   // of a sample.
-  index rows_of_picture = 0, lead = 0, most_pictures = 1;
+  isize rows_of_picture = 0, lead = 0, most_pictures = 1;
 };
 
 struct data_wishes {
   std::string data;            // a folder, or a pattern of files
-  index batch = 64, rows = 0;  // see sample_loader_config
-  index threads = 1;           // that prepare batches
+  isize batch = 64, rows = 0;  // see sample_loader_config
+  isize threads = 1;           // that prepare batches
   std::uint64_t seed = 1;
   double smallest_crop = 0.6;
   bool flip = true, strict = false;  // strict: damaged samples are errors
@@ -80,15 +80,15 @@ class data_folder {
   bool has_pieces() const { return samples_.has_value(); }
   const pair_source& pairs() const { return *pairs_; }
   const sample_source& samples() const { return *samples_; }
-  index size() const { return has_pieces() ? samples_->size() : pairs_->size(); }
+  isize size() const { return has_pieces() ? samples_->size() : pairs_->size(); }
   // Of what some samples hold, whatever their files are called: other data of the same names has another one.
   std::uint64_t content_fingerprint() const {
-    constexpr index looked_at = 16;
+    constexpr isize looked_at = 16;
     std::string all;
     std::vector<std::uint8_t> bytes;
     std::vector<std::string> texts;
-    for (index k = 0; k < std::min(looked_at, size()); ++k) {
-      const index i = k * size() / std::min(looked_at, size());
+    for (isize k = 0; k < std::min(looked_at, size()); ++k) {
+      const isize i = k * size() / std::min(looked_at, size());
       if (read_picture(i, bytes)) all.append(bytes.begin(), bytes.end());
       if (has_pieces() && samples_->read_texts(i, texts))
         for (const std::string& each : texts) all += each;
@@ -113,20 +113,20 @@ class data_folder {
                      (learned_ ? ", which has no tokenizer.json: its texts taught one" : "")});
   }
   // All samples have so many pictures, and one has at most so many.
-  index pictures() const {
+  isize pictures() const {
     if (!has_pieces()) return size();
-    index sum = 0;
-    for (index i = 0; i < size(); ++i) sum += samples_->pictures(i);
+    isize sum = 0;
+    for (isize i = 0; i < size(); ++i) sum += samples_->pictures(i);
     return sum;
   }
-  index most_pictures() const {
+  isize most_pictures() const {
     return has_pieces() ? std::min(samples_->most_pictures(), config_.sample.most_pictures) : 1;
   }
   // One that is whole stands for all; nothing where there is none.
   bitmap some_picture() const {
     std::vector<std::uint8_t> bytes;
     bitmap shot;
-    for (index i = 0; i < size() && shot.pixels.empty(); ++i) {
+    for (isize i = 0; i < size() && shot.pixels.empty(); ++i) {
       try {
         if (read_picture(i, bytes)) decode_picture(bytes, shot);
       } catch (const error&) {
@@ -140,27 +140,27 @@ class data_folder {
   std::string vocabulary() const { return (folder_ / "tokenizer.json").string(); }
   // Conversations and plain texts come without a vocabulary; one that is learned of them is the same each
   // time.
-  tokenizer read_or_learn(index most) {
+  tokenizer read_or_learn(isize most) {
     if (std::filesystem::exists(vocabulary())) return read_tokenizer(vocabulary());
     learned_ = true;
     tokenizer_trainer trainer;
     std::vector<std::string> texts;
-    for (index i = 0, seen = 0; i < samples_->size() && seen < most_learned; ++i) {
+    for (isize i = 0, seen = 0; i < samples_->size() && seen < most_learned; ++i) {
       if (!samples_->read_texts(i, texts)) continue;
       for (const std::string& each : texts) {
         trainer.add(each);
-        seen += static_cast<index>(each.size());
+        seen += static_cast<isize>(each.size());
       }
     }
     return trainer.train(most);
   }
-  bool read_picture(index i, std::vector<std::uint8_t>& bytes) const {
+  bool read_picture(isize i, std::vector<std::uint8_t>& bytes) const {
     if (!has_pieces()) return pairs_->read_picture(i, bytes);
     for (const sample_piece& each : samples_->pieces(i))
       if (each.kind == piece_kind::picture) return samples_->read_picture(each, bytes);
     return false;
   }
-  static constexpr index most_learned = index{1} << 28;  // bytes of text
+  static constexpr isize most_learned = isize{1} << 28;  // bytes of text
 
   std::filesystem::path folder_;
   skip_log skips_;

@@ -34,27 +34,27 @@ class feed {
   virtual std::span<const std::byte> memory() const = 0;  // where all its batches lie
   virtual double waited() const { return 0; }             // seconds, since the start
   virtual json position() const { return {}; }            // behind the last batch
-  virtual index samples() const = 0;                      // of the last batch
+  virtual isize samples() const = 0;                      // of the last batch
   virtual std::string describe() const = 0;
 };
 
 // The batch is that of the benchmarks' peer: normal pixels, captions of full length, the same each step.
 class random_feed final : public feed {
  public:
-  random_feed(index batch, std::uint64_t seed, const sample_shape& shape)
+  random_feed(isize batch, std::uint64_t seed, const sample_shape& shape)
       : batch_(batch),
         context_(shape.context),
         pixels_(batch * pixels_of(shape)),
         tokens_(batch * shape.context) {
     const random_stream normal(seed, "pixels"), uniform(seed, "tokens");
-    for (index i = 0; i < pixels_.size(); ++i)
+    for (isize i = 0; i < pixels_.size(); ++i)
       pixels_[i] = static_cast<float>(normal.normal(static_cast<std::uint64_t>(i)));
-    for (index i = 0; i < tokens_.size(); ++i)
+    for (isize i = 0; i < tokens_.size(); ++i)
       tokens_[i] = static_cast<std::int32_t>(
           uniform.below(static_cast<std::uint64_t>(i), static_cast<std::uint32_t>(shape.vocabulary)));
   }
-  static index pixels_of(const sample_shape& shape) { return 3 * shape.image * shape.image; }
-  static index bytes(index batch, const sample_shape& shape) {
+  static isize pixels_of(const sample_shape& shape) { return 3 * shape.image * shape.image; }
+  static isize bytes(isize batch, const sample_shape& shape) {
     return batch * (pixels_of(shape) + shape.context) * 4;
   }
 
@@ -62,14 +62,14 @@ class random_feed final : public feed {
     return pair_input{pictures{pixels_.data(), batch_}, tokens{tokens_.data(), {batch_, context_, nullptr}}};
   }
   std::optional<step_input> ahead() override { return next(); }
-  index samples() const override { return batch_; }
+  isize samples() const override { return batch_; }
   std::span<const std::byte> memory() const override {
     return std::as_bytes(std::span(pixels_.data(), as_size(pixels_.size())));
   }
   std::string describe() const override { return "random pixels and tokens, the same in each step"; }
 
  private:
-  index batch_, context_;
+  isize batch_, context_;
   buffer<float> pixels_;
   buffer<std::int32_t> tokens_;
 };
@@ -100,12 +100,12 @@ class loaded_feed final : public feed {
     out.set("next", at.next);
     if (!at.waiting.empty()) {
       json waiting(json::array{});
-      for (const index each : at.waiting) waiting.push_back(each);
+      for (const isize each : at.waiting) waiting.push_back(each);
       out.set("waiting", std::move(waiting));
     }
     return out;
   }
-  index samples() const override { return samples_; }
+  isize samples() const override { return samples_; }
   std::string describe() const override {
     return from_.describe() + ", vocabulary of " + std::to_string(from_.words().size()) +
            (from_.config().form == picture_form::bytes ? ", pictures as bytes" : "");
@@ -119,22 +119,22 @@ class loaded_feed final : public feed {
   static step_input input_of(const sample_batch& made) { return made.input(); }
   template <class Batch>
   const Batch& taken(const Batch& batch) {
-    samples_ = std::count_if(batch.samples.begin(), batch.samples.end(), [](index i) { return i >= 0; });
+    samples_ = std::count_if(batch.samples.begin(), batch.samples.end(), [](isize i) { return i >= 0; });
     return batch;
   }
   template <class Source>
   static data_position place(const Source& source, std::uint64_t seed, const json* saved) {
     if (saved == nullptr) return {seed, source.fingerprint(), source.size(), 0};
     data_position out{saved->at("seed").unsigned_integer(), saved->at("fingerprint").unsigned_integer(),
-                      static_cast<index>(saved->at("samples").integer()),
-                      static_cast<index>(saved->at("next").integer())};
+                      static_cast<isize>(saved->at("samples").integer()),
+                      static_cast<isize>(saved->at("next").integer())};
     if (const json* waiting = saved->find("waiting"); waiting != nullptr)
-      for (const json& each : waiting->items()) out.waiting.push_back(static_cast<index>(each.integer()));
+      for (const json& each : waiting->items()) out.waiting.push_back(static_cast<isize>(each.integer()));
     return out;
   }
   const data_folder& from_;
   Loader loader_;
-  index samples_ = 0;
+  isize samples_ = 0;
 };
 
 inline std::unique_ptr<feed> open_data(const data_folder& from, const json* saved) {

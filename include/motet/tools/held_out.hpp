@@ -26,7 +26,7 @@ class tested_model {
   virtual void embed(const pictures& batch, float* features) = 0;
   virtual void embed(const tokens& batch, float* features) = 0;
   // Of a model that speaks, in the place of features: what it says after one sample, until `end`.
-  virtual std::vector<std::int32_t> say(const pictured_tokens& sample, std::int32_t end, index most) = 0;
+  virtual std::vector<std::int32_t> say(const pictured_tokens& sample, std::int32_t end, isize most) = 0;
   // The loss of samples that it is not trained on, and what that multiplies similarities by (NaN: it compares
   // none).
   virtual double loss_of(const step_input& batch) = 0;
@@ -42,26 +42,26 @@ class held_out {
   virtual ~held_out() = default;
 
   const class_list& classes() const { return classes_; }
-  virtual index size() const = 0;
+  virtual isize size() const = 0;
   virtual test_result test(tested_model& model) = 0;
   // Some of the samples with what the last test found about them, and a sentence about all of those.
   virtual std::vector<report_picture> pictures_told(double logit_scale) const = 0;
   virtual std::string note() const = 0;
 
  protected:
-  static constexpr index most_shown = 60;
+  static constexpr isize most_shown = 60;
   // Shows as many of all as there is room for, evenly.
   template <class Make>
-  static std::vector<report_picture> some_of(index all, Make&& make) {
+  static std::vector<report_picture> some_of(isize all, Make&& make) {
     std::vector<report_picture> out;
-    const index shown = std::min(most_shown, all);
-    for (index i = 0; i < shown; ++i) out.push_back(make(all * i / shown));
+    const isize shown = std::min(most_shown, all);
+    for (isize i = 0; i < shown; ++i) out.push_back(make(all * i / shown));
     return out;
   }
   void read_classes_of(const data_folder& from) {
     if (from.has_classes()) classes_ = read_classes((from.folder() / "classes.json").string());
   }
-  [[noreturn]] static void fail_unnamed(const data_folder& from, index samples) {
+  [[noreturn]] static void fail_unnamed(const data_folder& from, isize samples) {
     fail(no_held_out, (from.folder() / "classes.json").string() + " names none of the " +
                           std::to_string(samples) + " held-out pictures");
   }
@@ -86,11 +86,11 @@ inline std::vector<std::string> held_out_files(const data_folder& from) {
 class held_out_pairs final : public held_out {
  public:
   // width: of features.
-  held_out_pairs(data_folder& from, index width)
+  held_out_pairs(data_folder& from, isize width)
       : from_(from), source_(held_out_files(from), from.skips()), width_(width) {
     read_classes_of(from);
-    for (index i = 0; i < source_.size(); ++i) {
-      const index which = classes_.class_of(source_.key(i));
+    for (isize i = 0; i < source_.size(); ++i) {
+      const isize which = classes_.class_of(source_.key(i));
       if (which < 0 && from.has_classes()) continue;
       samples_.push_back(i);
       truth_.push_back(which);
@@ -98,19 +98,19 @@ class held_out_pairs final : public held_out {
     if (samples_.empty()) fail_unnamed(from, source_.size());
   }
 
-  index size() const override { return static_cast<index>(samples_.size()); }
-  const float* picture_features(index at) const { return picture_features_.data() + at * width_; }
-  index width() const { return width_; }
+  isize size() const override { return static_cast<isize>(samples_.size()); }
+  const float* picture_features(isize at) const { return picture_features_.data() + at * width_; }
+  isize width() const { return width_; }
 
   // A picture may be called by these: a caption for each class, or without classes the held-out captions.
-  index answers() const { return classes_.size() > 0 ? classes_.size() : retrieved(); }
-  const float* answer_features(index which) const {
+  isize answers() const { return classes_.size() > 0 ? classes_.size() : retrieved(); }
+  const float* answer_features(isize which) const {
     return (classes_.size() > 0 ? class_features_ : caption_features_).data() + which * width_;
   }
-  std::string answer(index which) const {
+  std::string answer(isize which) const {
     return classes_.size() > 0 ? classes_.captions[static_cast<std::size_t>(which)] : caption(which);
   }
-  bool is_right(index at, index which) const {
+  bool is_right(isize at, isize which) const {
     if (classes_.size() > 0) return truth_[static_cast<std::size_t>(at)] == which;
     return at < retrieved() &&
            group_[static_cast<std::size_t>(at)] == group_[static_cast<std::size_t>(which)];
@@ -119,9 +119,9 @@ class held_out_pairs final : public held_out {
   test_result test(tested_model& model) override {
     embed_classes(model);
     embed_samples(model);
-    const index found = retrieved();
+    const isize found = retrieved();
     test_result out;
-    const auto rows = [&](const std::vector<float>& of, index count) {
+    const auto rows = [&](const std::vector<float>& of, isize count) {
       return matrix<const float>{of.data(), count, width_, width_};
     };
     if (classes_.size() > 0)
@@ -132,21 +132,21 @@ class held_out_pairs final : public held_out {
   }
 
   // The picture of a sample as it was stored, and its own caption.
-  bitmap shot(index at) const {
+  bitmap shot(isize at) const {
     std::vector<std::uint8_t> bytes;
     bitmap out;
     source_.read_picture(samples_[static_cast<std::size_t>(at)], bytes);
     decode_picture(bytes, out);
     return out;
   }
-  std::string caption(index at) const {
+  std::string caption(isize at) const {
     std::vector<std::uint8_t> bytes;
     source_.read_caption(samples_[static_cast<std::size_t>(at)], bytes);
     return {bytes.begin(), bytes.end()};
   }
 
   std::vector<report_picture> pictures_told(double logit_scale) const override {
-    return some_of(size(), [&](index at) {
+    return some_of(size(), [&](isize at) {
       return report_picture{data_uri(shot(at)), caption(at), best_captions(at, logit_scale, 3)};
     });
   }
@@ -159,14 +159,14 @@ class held_out_pairs final : public held_out {
                          : " held-out captions. Green is its own. Below, in grey, its own caption."});
   }
   // The likeliest captions of a picture, with their probabilities as the loss sees them.
-  std::vector<report_guess> best_captions(index at, double logit_scale, std::size_t count) const {
+  std::vector<report_guess> best_captions(isize at, double logit_scale, std::size_t count) const {
     const float* const own = picture_features(at);
-    std::vector<std::pair<double, index>> all;
+    std::vector<std::pair<double, isize>> all;
     double most = -1e30, sum = 0;
-    for (index c = 0; c < answers(); ++c) {
+    for (isize c = 0; c < answers(); ++c) {
       const float* const other = answer_features(c);
       double product = 0;
-      for (index k = 0; k < width(); ++k)
+      for (isize k = 0; k < width(); ++k)
         product += static_cast<double>(own[k]) * static_cast<double>(other[k]);
       all.emplace_back(logit_scale * product, c);
       most = std::max(most, logit_scale * product);
@@ -184,20 +184,20 @@ class held_out_pairs final : public held_out {
 
  private:
   // Pictures and captions that are looked for among each other: all pairs of them are compared.
-  index retrieved() const { return std::min(size(), most_retrieved); }
+  isize retrieved() const { return std::min(size(), most_retrieved); }
 
   void embed_classes(tested_model& model) {
-    const index most = at_once;
+    const isize most = at_once;
     class_features_.resize(static_cast<std::size_t>(classes_.size() * width_));
     tokenizer::scratch work;
-    for (index first = 0; first < classes_.size(); first += most) {
-      const index last = std::min(classes_.size(), first + most);
+    for (isize first = 0; first < classes_.size(); first += most) {
+      const isize last = std::min(classes_.size(), first + most);
       std::vector<tokenizer::token> ids;
-      std::vector<index> offsets{0};
-      for (index c = first; c < last; ++c) {
+      std::vector<isize> offsets{0};
+      for (isize c = first; c < last; ++c) {
         from_.words().encode(classes_.captions[static_cast<std::size_t>(c)], from_.config().example.context,
                              ids, work);
-        offsets.push_back(static_cast<index>(ids.size()));
+        offsets.push_back(static_cast<isize>(ids.size()));
       }
       model.embed(tokens{ids.data(), {last - first, 0, offsets.data()}},
                   class_features_.data() + first * width_);
@@ -205,18 +205,18 @@ class held_out_pairs final : public held_out {
   }
   // Damaged held-out pictures drop out of the test, and are counted with the other skips.
   void embed_samples(tested_model& model) {
-    const index most = at_once, image = from_.config().example.image, pixels = 3 * image * image;
+    const isize most = at_once, image = from_.config().example.image, pixels = 3 * image * image;
     example_reader reader(source_, from_.words(), from_.config().example, nullptr);
     std::vector<float> shots(static_cast<std::size_t>(most * pixels));
     std::vector<tokenizer::token> ids;
-    std::vector<index> samples, truth, offsets{0};
+    std::vector<isize> samples, truth, offsets{0};
     picture_features_.resize(samples_.size() * static_cast<std::size_t>(width_));
     caption_features_.resize(static_cast<std::size_t>(std::min(size(), most_retrieved) * width_));
-    index filled = 0, done = 0;
+    isize filled = 0, done = 0;
     const auto flush = [&] {
       if (filled > 0) {
         model.embed(pictures{shots.data(), filled}, picture_features_.data() + done * width_);
-        if (const index captions = std::min(filled, most_retrieved - done); captions > 0)
+        if (const isize captions = std::min(filled, most_retrieved - done); captions > 0)
           model.embed(tokens{ids.data(), {captions, 0, offsets.data()}},
                       caption_features_.data() + done * width_);
       }
@@ -227,7 +227,7 @@ class held_out_pairs final : public held_out {
     };
     for (std::size_t at = 0; at < samples_.size(); ++at) {
       if (!reader.read(samples_[at], shots.data() + filled * pixels, ids)) continue;
-      offsets.push_back(static_cast<index>(ids.size()));
+      offsets.push_back(static_cast<isize>(ids.size()));
       samples.push_back(samples_[at]);
       truth.push_back(truth_[at]);
       if (++filled == most) flush();
@@ -243,17 +243,17 @@ class held_out_pairs final : public held_out {
   // each other, and so is whatever hangs together by these.
   void find_groups() {
     group_.resize(static_cast<std::size_t>(retrieved()));
-    std::iota(group_.begin(), group_.end(), index{0});
-    const auto first_of = [&](index at) {
+    std::iota(group_.begin(), group_.end(), isize{0});
+    const auto first_of = [&](isize at) {
       while (group_[static_cast<std::size_t>(at)] != at) at = group_[static_cast<std::size_t>(at)];
       return at;
     };
-    std::unordered_map<std::uint64_t, index> pictures_seen, captions_seen;
+    std::unordered_map<std::uint64_t, isize> pictures_seen, captions_seen;
     std::vector<std::uint8_t> bytes;
-    for (index at = 0; at < retrieved(); ++at) {
-      const auto join = [&](std::unordered_map<std::uint64_t, index>& seen) {
+    for (isize at = 0; at < retrieved(); ++at) {
+      const auto join = [&](std::unordered_map<std::uint64_t, isize>& seen) {
         const auto [other, anew] = seen.try_emplace(checksum(std::as_bytes(std::span(bytes))), at);
-        const index a = first_of(other->second), b = first_of(at);
+        const isize a = first_of(other->second), b = first_of(at);
         group_[static_cast<std::size_t>(std::max(a, b))] = std::min(a, b);
       };
       source_.read_picture(samples_[static_cast<std::size_t>(at)], bytes);
@@ -261,16 +261,16 @@ class held_out_pairs final : public held_out {
       source_.read_caption(samples_[static_cast<std::size_t>(at)], bytes);
       join(captions_seen);
     }
-    for (index at = 0; at < retrieved(); ++at) group_[static_cast<std::size_t>(at)] = first_of(at);
+    for (isize at = 0; at < retrieved(); ++at) group_[static_cast<std::size_t>(at)] = first_of(at);
   }
 
-  static constexpr index at_once = 256;          // samples
-  static constexpr index most_retrieved = 5000;  // as published results have it
+  static constexpr isize at_once = 256;          // samples
+  static constexpr isize most_retrieved = 5000;  // as published results have it
 
   data_folder& from_;
   pair_source source_;
-  index width_;
-  std::vector<index> samples_, truth_, group_;
+  isize width_;
+  std::vector<isize> samples_, truth_, group_;
   std::vector<float> picture_features_, class_features_, caption_features_;
 };
 

@@ -15,11 +15,11 @@ class held_out_samples final : public held_out {
         reader_(source_, from.words(), from.config().example, from.sample_config().sample),
         text_(from.sample_config().sample.rows_of_picture, from.sample_config().sample.lead) {
     read_classes_of(from);
-    index named = 0;
-    for (index i = 0; i < source_.size(); ++i) {
+    isize named = 0;
+    for (isize i = 0; i < source_.size(); ++i) {
       const auto pieces = source_.pieces(i);
       if (pieces.size() < 2 || pieces.back().kind != piece_kind::asked) continue;
-      const index pictures = source_.pictures(i), which = classes_.class_of(source_.key(i));
+      const isize pictures = source_.pictures(i), which = classes_.class_of(source_.key(i));
       named += which >= 0 ? 1 : 0;
       if (pictures == 1 && which < 0 && from.has_classes()) continue;
       (pictures == 1 ? single_ : pictures == 0 ? texts_ : several_).push_back(i);
@@ -30,11 +30,11 @@ class held_out_samples final : public held_out {
                                   " that are held out ends with a text that is asked for"}));
   }
 
-  index size() const override { return static_cast<index>(single_.size()); }
+  isize size() const override { return static_cast<isize>(single_.size()); }
   // These were said; only the first ones of each kind are spoken of, those with one picture first.
-  index told() const { return static_cast<index>(told_.size()); }
-  const std::string& said(index at) const { return told_[as_size(at)].said; }
-  bool is_told_right(index at) const { return told_[as_size(at)].right; }
+  isize told() const { return static_cast<isize>(told_.size()); }
+  const std::string& said(isize at) const { return told_[as_size(at)].said; }
+  bool is_told_right(isize at) const { return told_[as_size(at)].right; }
 
   test_result test(tested_model& model) override {
     test_result out;
@@ -47,7 +47,7 @@ class held_out_samples final : public held_out {
   }
 
   // All pictures of a sample, beside each other.
-  bitmap shot(index at) const {
+  bitmap shot(isize at) const {
     bitmap out;
     std::vector<std::uint8_t> bytes;
     for (const sample_piece& each : source_.pieces(told_[as_size(at)].sample)) {
@@ -60,10 +60,10 @@ class held_out_samples final : public held_out {
     if (out.pixels.empty()) out = {1, 1, {255, 255, 255}};
     return out;
   }
-  std::string caption(index at) const { return told_[as_size(at)].caption; }
+  std::string caption(isize at) const { return told_[as_size(at)].caption; }
 
   std::vector<report_picture> pictures_told(double) const override {
-    return some_of(told(), [&](index at) {
+    return some_of(told(), [&](isize at) {
       return report_picture{
           data_uri(shot(at)), caption(at), {{said(at), report_guess::alone, is_told_right(at)}}};
     });
@@ -77,23 +77,23 @@ class held_out_samples final : public held_out {
 
  private:
   struct told_sample {
-    index sample = 0;
+    isize sample = 0;
     std::string said, caption;
     bool right = false;
   };
 
-  void listen(tested_model& model, const std::vector<index>& of, index most, caption_result& result) {
-    const index pixels = 3 * from_.config().example.image * from_.config().example.image;
+  void listen(tested_model& model, const std::vector<isize>& of, isize most, caption_result& result) {
+    const isize pixels = 3 * from_.config().example.image * from_.config().example.image;
     const tokenizer& words = from_.words();
     const auto& ends = from_.sample_config().sample.marks.after_asked;
-    for (const index sample : of) {
+    for (const isize sample : of) {
       if (result.pictures == most) return;
       const read_sample* const read = reader_.get(sample);
       if (read == nullptr) continue;
-      shots_.resize(as_size(pixels * static_cast<index>(read->shots.size())));
+      shots_.resize(as_size(pixels * static_cast<isize>(read->shots.size())));
       for (std::size_t p = 0; p < read->shots.size(); ++p)
-        reader_.pixels(*read, static_cast<index>(p), nullptr, random_stream(0, 0),
-                       shots_.data() + static_cast<index>(p) * pixels);
+        reader_.pixels(*read, static_cast<isize>(p), nullptr, random_stream(0, 0),
+                       shots_.data() + static_cast<isize>(p) * pixels);
       text_.clear();
       std::span<const tokenizer::token> rest(read->tokens);
       for (const auto& each : std::span(read->order).first(read->order.size() - 1)) {
@@ -105,45 +105,45 @@ class held_out_samples final : public held_out {
       std::vector<std::string> texts;
       if (text_.rows() == 0 || !source_.read_texts(sample, texts)) continue;
       told_sample made{sample, {}, texts.back(), false};
-      auto ids = model.say(text_.with({shots_.data(), static_cast<index>(read->shots.size())}),
+      auto ids = model.say(text_.with({shots_.data(), static_cast<isize>(read->shots.size())}),
                            ends.empty() ? -1 : ends.front(),
                            std::min(from_.config().example.context - text_.rows(), most_words));
       // A model may hold more words than the vocabulary, and say them while it knows little.
       std::erase_if(ids, [&](std::int32_t id) { return id >= words.size(); });
       made.said = words.decode(ids);
       // A picture is to be called what it is; where there is more to tell apart, the words decide.
-      const index which = classes_.class_of(source_.key(sample));
+      const isize which = classes_.class_of(source_.key(sample));
       const std::string& subject = which >= 0 ? classes_.names[as_size(which)] : made.caption;
-      const index right = result.right, exact = result.exact;
+      const isize right = result.right, exact = result.exact;
       result.add(made.said, subject, made.caption);
       made.right = &of == &single_ ? result.right > right : result.exact > exact;
       told_.push_back(std::move(made));
     }
   }
   static bitmap beside(const bitmap& a, const bitmap& b) {
-    constexpr index gap = 4;
+    constexpr isize gap = 4;
     bitmap out{a.width + gap + b.width, std::max(a.height, b.height), {}};
     out.pixels.assign(as_size(out.width * out.height * 3), 255);
-    for (const auto& [from, left] : {std::pair(&a, index{0}), std::pair(&b, a.width + gap)})
-      for (index y = 0; y < from->height; ++y)
+    for (const auto& [from, left] : {std::pair(&a, isize{0}), std::pair(&b, a.width + gap)})
+      for (isize y = 0; y < from->height; ++y)
         std::copy_n(from->pixels.begin() + y * from->width * 3, from->width * 3,
                     out.pixels.begin() + (y * out.width + left) * 3);
     return out;
   }
 
-  static constexpr index most_told = 512, most_others = 128, most_words = 64;
+  static constexpr isize most_told = 512, most_others = 128, most_words = 64;
 
   data_folder& from_;
   sample_source source_;
   sample_reader reader_;
   pictured_text text_;
   std::vector<float> shots_;
-  std::vector<index> single_, several_, texts_;  // those with one picture, with more, and without
+  std::vector<isize> single_, several_, texts_;  // those with one picture, with more, and without
   std::vector<told_sample> told_;
 };
 
 // The result is null where nothing is held out. `width` is that of the model's features, where it makes some.
-inline std::unique_ptr<held_out> open_held_out(data_folder& from, index width) {
+inline std::unique_ptr<held_out> open_held_out(data_folder& from, isize width) {
   if (held_out_files(from).empty()) return nullptr;
   if (from.has_pieces()) return std::make_unique<held_out_samples>(from);
   return std::make_unique<held_out_pairs>(from, width);

@@ -56,11 +56,11 @@ class options {
     add(std::move(made));
   }
   // Most fits what programs keep counts in: none is cut behind the command line.
-  static constexpr index most_of_counts = (index{1} << 31) - 1;
-  void count(std::string name, index& value, index least, std::string help) {
+  static constexpr isize most_of_counts = (isize{1} << 31) - 1;
+  void count(std::string name, isize& value, isize least, std::string help) {
     count(std::move(name), value, least, most_of_counts, std::move(help));
   }
-  void count(std::string name, index& value, index least, index most, std::string help) {
+  void count(std::string name, isize& value, isize least, isize most, std::string help) {
     entry made{std::move(name), "N", std::move(help), &value};
     made.least = static_cast<double>(least);
     made.most = static_cast<double>(most);
@@ -138,7 +138,7 @@ class options {
         json all(json::array{});
         for (const std::string& one : **several) all.push_back(one);
         if (!(*several)->empty()) out.set(name, std::move(all));
-      } else if (const auto* whole = std::get_if<index*>(&each.value)) {
+      } else if (const auto* whole = std::get_if<isize*>(&each.value)) {
         out.set(name, **whole);
       } else if (const auto* word = std::get_if<std::uint64_t*>(&each.value)) {
         out.set(name, **word);
@@ -176,7 +176,7 @@ class options {
  private:
   struct entry {
     std::string name, unit, help;
-    std::variant<bool*, std::string*, std::vector<std::string>*, index*, std::uint64_t*, double*> value;
+    std::variant<bool*, std::string*, std::vector<std::string>*, isize*, std::uint64_t*, double*> value;
     std::vector<std::string> choices{};
     double least = 0, most = 0;
     std::string standard{};
@@ -243,7 +243,7 @@ class options {
   static std::string standard_of(const entry& each) {
     if (!each.standard.empty()) return each.standard;
     if (const auto* text = std::get_if<std::string*>(&each.value)) return **text;
-    if (const auto* whole = std::get_if<index*>(&each.value)) return std::to_string(**whole);
+    if (const auto* whole = std::get_if<isize*>(&each.value)) return std::to_string(**whole);
     if (const auto* word = std::get_if<std::uint64_t*>(&each.value)) return std::to_string(**word);
     if (const auto* real = std::get_if<double*>(&each.value)) return shortest(**real);
     return {};
@@ -273,14 +273,14 @@ class options {
     } else if (auto* const several = std::get_if<std::vector<std::string>*>(&which.value)) {
       if (value.empty()) fail(option_without_value, which.name + " " + which.unit);
       (*several)->emplace_back(value);
-    } else if (auto* const whole = std::get_if<index*>(&which.value)) {
-      const index got = number<index>(which, value, "a whole number");
+    } else if (auto* const whole = std::get_if<isize*>(&which.value)) {
+      const isize got = number<isize>(which, value, "a whole number");
       if (static_cast<double>(got) < which.least)
         fail(bad_option_value,
-             sentence({which.name, " wants at least ", static_cast<index>(which.least), ", got ", got}));
+             sentence({which.name, " wants at least ", static_cast<isize>(which.least), ", got ", got}));
       if (static_cast<double>(got) > which.most)
         fail(bad_option_value,
-             sentence({which.name, " wants at most ", static_cast<index>(which.most), ", got ", got}));
+             sentence({which.name, " wants at most ", static_cast<isize>(which.most), ", got ", got}));
       **whole = got;
     } else if (auto* const word = std::get_if<std::uint64_t*>(&which.value)) {
       **word = number<std::uint64_t>(which, value, "a whole number that is not negative");

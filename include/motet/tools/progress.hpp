@@ -46,22 +46,22 @@ inline std::string bytes_text(double bytes) {
 }
 
 // Most memory that this process ever held.
-inline index peak_memory() {
+inline isize peak_memory() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
 #ifdef __APPLE__
-  return static_cast<index>(usage.ru_maxrss);
+  return static_cast<isize>(usage.ru_maxrss);
 #else
-  return static_cast<index>(usage.ru_maxrss) * 1024;
+  return static_cast<isize>(usage.ru_maxrss) * 1024;
 #endif
 }
 
 struct step_line {
-  index step = 0, steps = 0;  // counted from 1
+  isize step = 0, steps = 0;  // counted from 1
   double loss = 0, gradient_norm = 0, rate = 0;
   double seconds = 0, samples_per_second = 0;
   double utilisation = 0;  // of the named peak; 0: not known
-  index memory = 0;
+  isize memory = 0;
   double data_wait = 0;  // share of the time since the last line
   double reordered = 0;  // how many times as fast the order of its samples made it; 0: it has none
   double left = 0;       // seconds

@@ -43,7 +43,7 @@ inline void add_shares(json& line, const test_result& found) {
 }
 
 // The same in sentences, after so many steps; there are so many classes.
-inline std::vector<std::string> sentences_of(const test_result& found, index step, index classes) {
+inline std::vector<std::string> sentences_of(const test_result& found, isize step, isize classes) {
   std::vector<std::string> out;
   char text[200];
   if (found.classes.pictures > 0) {

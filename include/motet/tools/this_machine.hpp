@@ -16,7 +16,7 @@ namespace motet {
 
 // Bytes in a second that one thread copies, as ranks of one process do.
 inline double copy_rate() {
-  const index size = index{8} << 20;
+  const isize size = isize{8} << 20;
   buffer<std::byte> from(size), to(size);
   std::memset(from.data(), 1, as_size(size));
   double best = 0;

@@ -10,25 +10,25 @@ namespace motet {
 class validation {
  public:
   // batch: of samples that are compared with each other.
-  validation(data_folder& from, index batch) : from_(from) {
+  validation(data_folder& from, isize batch) : from_(from) {
     const std::vector<std::string> files = held_out_files(from);
     if (from.has_pieces()) samples_.emplace(files, from.skips());
     else pairs_.emplace(files, from.skips());
-    const index all = from.has_pieces() ? samples_->size() : pairs_->size();
+    const isize all = from.has_pieces() ? samples_->size() : pairs_->size();
     config_ = from.sample_config();
     config_.batch = std::min({batch, all, most_compared});
     config_.augment.reset();
     config_.form = picture_form::floats;
     config_.threads = 1;
     config_.ready = 1;
-    batches_ = std::clamp<index>(few / config_.batch, 1, all / config_.batch);
+    batches_ = std::clamp<isize>(few / config_.batch, 1, all / config_.batch);
   }
 
-  index samples() const { return batches_ * config_.batch; }
+  isize samples() const { return batches_ * config_.batch; }
   double loss(tested_model& model) const {
     const auto of = [&](auto&& source) {
       double sum = 0;
-      for (index i = 0; i < batches_; ++i) sum += model.loss_of(source.next());
+      for (isize i = 0; i < batches_; ++i) sum += model.loss_of(source.next());
       return sum / static_cast<double>(batches_);
     };
     if (from_.has_pieces()) return of(loaded_feed<sample_loader>(from_, *samples_, config_, nullptr));
@@ -36,13 +36,13 @@ class validation {
   }
 
  private:
-  static constexpr index few = 256, most_compared = 1024;
+  static constexpr isize few = 256, most_compared = 1024;
 
   const data_folder& from_;
   std::optional<pair_source> pairs_;
   std::optional<sample_source> samples_;
   sample_loader_config config_;
-  index batches_ = 1;
+  isize batches_ = 1;
 };
 
 }  // namespace motet

@@ -9,11 +9,11 @@
 namespace motet {
 
 struct zero_shot_result {
-  index pictures = 0;
-  index right = 0;
-  std::vector<index> guess;        // for each picture the class with the nearest caption
-  std::vector<index> of_class;     // pictures of each class
-  std::vector<index> right_class;  // of these, recognised
+  isize pictures = 0;
+  isize right = 0;
+  std::vector<isize> guess;        // for each picture the class with the nearest caption
+  std::vector<isize> of_class;     // pictures of each class
+  std::vector<isize> right_class;  // of these, recognised
   double accuracy() const {
     return pictures > 0 ? static_cast<double>(right) / static_cast<double>(pictures) : 0;
   }
@@ -24,18 +24,18 @@ struct zero_shot_result {
 // picture.
 template <class T>
 zero_shot_result zero_shot(matrix<const T> pictures, matrix<const T> captions,
-                           const std::vector<index>& truth) {
+                           const std::vector<isize>& truth) {
   zero_shot_result out;
   out.pictures = pictures.rows;
   out.guess.resize(as_size(pictures.rows));
   out.of_class.resize(as_size(captions.rows));
   out.right_class.resize(as_size(captions.rows));
-  for (index p = 0; p < pictures.rows; ++p) {
-    index best = 0;
+  for (isize p = 0; p < pictures.rows; ++p) {
+    isize best = 0;
     double nearest = -2;
-    for (index c = 0; c < captions.rows; ++c) {
+    for (isize c = 0; c < captions.rows; ++c) {
       double product = 0;
-      for (index k = 0; k < pictures.width; ++k)
+      for (isize k = 0; k < pictures.width; ++k)
         product += static_cast<double>(pictures.row(p)[k]) * static_cast<double>(captions.row(c)[k]);
       if (product > nearest) {
         nearest = product;

@@ -6,7 +6,7 @@
 
 #include <motet/plan/describe/plan.hpp>
 
-inline constexpr motet::index heavy_on_seven_batch = 64;
+inline constexpr motet::isize heavy_on_seven_batch = 64;
 
 constexpr motet::plan heavy_on_seven() {
   motet::plan of;

@@ -4,7 +4,7 @@
 // computed: equal embedding widths: at 1: got 768, wanted 512. set the same .embedding in every config of the join [MT-M01]
 #include <motet/model/rules.hpp>
 
-constexpr motet::verdict check_widths(motet::index first, motet::index second) {
+constexpr motet::verdict check_widths(motet::isize first, motet::isize second) {
   if (first == second) return {};
   return {motet::reason::join_widths_differ, 1, second, first};
 }

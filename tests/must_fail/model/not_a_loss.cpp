@@ -9,7 +9,7 @@ using one = motet::module<"one", text>;
 using other = motet::module<"other", text>;
 
 struct has_size {
-  static constexpr motet::index parameter_size = 0;
+  static constexpr motet::isize parameter_size = 0;
 };
 struct has_parameters {
   static void parameters(motet::parameter_list&) {}

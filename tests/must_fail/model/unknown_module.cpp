@@ -6,7 +6,7 @@
 #include <motet/nn/towers/text.hpp>
 #include <motet/nn/towers/vit.hpp>
 
-template <motet::index Embedding>
+template <motet::isize Embedding>
 using picture = motet::module<
     "picture", motet::vit<motet::vit_config{
                    .image = 32, .patch = 8, .width = 64, .layers = 2, .heads = 4, .embedding = Embedding}>>;

@@ -11,10 +11,10 @@ struct has_input {
   using input = whole::input;
 };
 struct has_out {
-  static constexpr motet::index out = whole::out;
+  static constexpr motet::isize out = whole::out;
 };
 struct has_size {
-  static constexpr motet::index parameter_size = whole::parameter_size;
+  static constexpr motet::isize parameter_size = whole::parameter_size;
 };
 struct has_parameters {
   static void parameters(motet::parameter_list& list) { whole::parameters(list); }

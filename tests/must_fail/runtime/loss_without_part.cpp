@@ -6,7 +6,7 @@
 #include <motet/runtime/stage/model_table.hpp>
 
 struct mine {
-  static constexpr motet::index parameter_size = 0;
+  static constexpr motet::isize parameter_size = 0;
   static void parameters(motet::parameter_list&) {}
   static constexpr bool tells = false;
   template <class C, class M, class S>

@@ -8,7 +8,7 @@ using caption = motet::text_tower<motet::text_config{.width = 64, .layers = 1, .
 #ifdef MOTET_BREAK
 struct net {
   using input = motet::tokens;
-  static constexpr motet::index embedding = 32, parameter_size = caption::parameter_size;
+  static constexpr motet::isize embedding = 32, parameter_size = caption::parameter_size;
 };
 #else
 using net = caption;

@@ -16,4 +16,4 @@ struct net {
 using net = whole;
 #endif
 
-motet::index most() { return motet::input_traits<net>::longest(); }
+motet::isize most() { return motet::input_traits<net>::longest(); }

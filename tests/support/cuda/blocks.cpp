@@ -104,10 +104,10 @@ class block_runner {
     shared_ = static_cast<unsigned char*>(std::aligned_alloc(16, (size + mark_bytes + 15) / 16 * 16));
     if (__asan_poison_memory_region)
       __asan_poison_memory_region(shared_ + size, (size + mark_bytes + 15) / 16 * 16 - size);
-    const index blocks = what.shape.blocks;
-    const index first = static_cast<index>(random % static_cast<std::uint64_t>(blocks));
-    const index step = coprime(static_cast<index>(random >> 20 & 0xffff), blocks);
-    for (index b = 0, at = first; b < blocks; ++b, at = (at + step) % blocks)
+    const isize blocks = what.shape.blocks;
+    const isize first = static_cast<isize>(random % static_cast<std::uint64_t>(blocks));
+    const isize step = coprime(static_cast<isize>(random >> 20 & 0xffff), blocks);
+    for (isize b = 0, at = first; b < blocks; ++b, at = (at + step) % blocks)
       run_block(at, random + static_cast<std::uint64_t>(b) * 0x9e3779b97f4a7c15ull);
     if (__asan_unpoison_memory_region)
       __asan_unpoison_memory_region(shared_, (size + mark_bytes + 15) / 16 * 16);
@@ -140,8 +140,8 @@ class block_runner {
     meet(self, warp, waits::shuffle, bytes);
     move(found, slots[from], bytes);
   }
-  void* take_shared(emulated_thread& self, index bytes) {
-    const index at = self.used_;
+  void* take_shared(emulated_thread& self, isize bytes) {
+    const isize at = self.used_;
     self.used_ += round_up(bytes, 16);
     const auto turn = static_cast<std::size_t>(self.taken_++);
     if (turn == taken_.size()) taken_.push_back(bytes);
@@ -201,7 +201,7 @@ class block_runner {
     return fake != nullptr &&
            __asan_addr_is_in_fake_stack(fake, const_cast<void*>(at), nullptr, nullptr) != nullptr;
   }
-  static index coprime(index step, index count) {
+  static isize coprime(isize step, isize count) {
     step = step % count;
     while (step == 0 || std::gcd(step, count) != 1) ++step;
     return step;
@@ -210,7 +210,7 @@ class block_runner {
     return std::string("kernel ") + call_->name + ", block " + std::to_string(block_) + ": ";
   }
 
-  void run_block(index block, std::uint64_t random) {
+  void run_block(isize block, std::uint64_t random) {
     block_ = block;
     const auto size = static_cast<std::size_t>(call_->shape.shared);
     if (__asan_unpoison_memory_region) __asan_unpoison_memory_region(shared_ + size, mark_bytes);
@@ -222,8 +222,8 @@ class block_runner {
     ready_count_ = 0;
     begun_ = finished_ = at_barrier_ = 0;
     fresh_first_ = (random >> 17 & 1) != 0;
-    next_thread_ = static_cast<index>(random >> 32) % count_;
-    thread_step_ = coprime(static_cast<index>(random >> 40 & 0x3ff), count_);
+    next_thread_ = static_cast<isize>(random >> 32) % count_;
+    thread_step_ = coprime(static_cast<isize>(random >> 40 & 0x3ff), count_);
     if (__tsan_get_current_fiber) main_.tsan = __tsan_get_current_fiber();
     if (__tsan_release) __tsan_release(&begun_);
     current_ = &main_;
@@ -375,16 +375,16 @@ class block_runner {
   }
 
   const kernel_call* call_ = nullptr;
-  index block_ = 0;
+  isize block_ = 0;
   int count_ = 0, begun_ = 0, finished_ = 0, at_barrier_ = 0;
   int parity_of_[2] = {};
   bool fresh_first_ = false;
-  index next_thread_ = 0, thread_step_ = 1;
+  isize next_thread_ = 0, thread_step_ = 1;
   std::vector<thread_state> threads_;
   std::vector<warp_state> warps_;
   int ready_[1024] = {};  // in turn
   unsigned next_ready_ = 0, ready_count_ = 0;
-  std::vector<index> taken_;
+  std::vector<isize> taken_;
   unsigned char* shared_ = nullptr;
   stack main_;
   stack *current_ = nullptr, *previous_ = nullptr;
@@ -394,7 +394,7 @@ class block_runner {
 
 void emulated_thread::wait_for_block() { block_runner::one().wait_for_block(*this); }
 void emulated_thread::wait_for_warp() { block_runner::one().wait_for_warp(*this); }
-void* emulated_thread::take_shared(index bytes) { return block_runner::one().take_shared(*this, bytes); }
+void* emulated_thread::take_shared(isize bytes) { return block_runner::one().take_shared(*this, bytes); }
 void emulated_thread::too_many_copies() {
   fault("a thread has more than " + std::to_string(most_copies) + " copies into shared memory under way");
 }

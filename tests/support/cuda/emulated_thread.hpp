@@ -15,9 +15,9 @@ namespace motet::emulation {
 
 // The shape says how a kernel was launched.
 struct launch_shape {
-  index blocks = 0;
+  isize blocks = 0;
   int threads = 0;
-  index shared = 0;
+  isize shared = 0;
 };
 
 class emulated_thread {
@@ -27,18 +27,18 @@ class emulated_thread {
   int lane() const { return thread_ % cuda::warp_size; }
   int warp() const { return thread_ / cuda::warp_size; }
   int warps() const { return shape_.threads / cuda::warp_size; }
-  index block() const { return block_; }
-  index blocks() const { return shape_.blocks; }
-  index number() const { return block_ * shape_.threads + thread_; }
-  index all() const { return shape_.blocks * shape_.threads; }
+  isize block() const { return block_; }
+  isize blocks() const { return shape_.blocks; }
+  isize number() const { return block_ * shape_.threads + thread_; }
+  isize all() const { return shape_.blocks * shape_.threads; }
 
   void barrier() { wait_for_block(); }
   // The lanes of a warp see what each of them wrote.
   void warp_barrier() { wait_for_warp(); }
   template <class T>
-  T* shared(index count) {
+  T* shared(isize count) {
     static_assert(alignof(T) <= 16 && std::is_trivially_copyable_v<T>);
-    return static_cast<T*>(take_shared(count * static_cast<index>(sizeof(T))));
+    return static_cast<T*>(take_shared(count * static_cast<isize>(sizeof(T))));
   }
   template <class T>
   T shuffle(T value, int lane) {
@@ -100,13 +100,13 @@ class emulated_thread {
   [[noreturn]] void too_many_copies();
   void wait_for_block();
   void wait_for_warp();
-  void* take_shared(index bytes);
+  void* take_shared(isize bytes);
   void exchange(const void* value, void* found, std::size_t bytes, int from);
 
   launch_shape shape_;
-  index block_ = 0;
+  isize block_ = 0;
   int thread_ = 0;
-  index used_ = 0;
+  isize used_ = 0;
   int taken_ = 0;
   unsigned exchanges_ = 0, barriers_ = 0;
   background_copy copy_[most_copies];  // under way; the first copies_ of them

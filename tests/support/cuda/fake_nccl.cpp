@@ -16,7 +16,7 @@
 
 namespace {
 
-using motet::index;
+using motet::isize;
 namespace emulation = motet::emulation;
 
 std::mutex mutex;  // of all communicators

@@ -32,7 +32,7 @@ TEST_CASE("the middle square") {
 
 TEST_CASE("crops stay inside and within what was asked") {
   const augment_config config{0.5f, 0.9f, 1.3f, true};
-  motet::index flips = 0;
+  motet::isize flips = 0;
   bool corners[4]{};
   for (std::uint64_t i = 0; i < 4000; ++i) {
     const crop_box box = random_crop(config, 64, 64, i % 2 == 0, random_stream(1, i));

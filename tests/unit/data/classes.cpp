@@ -36,7 +36,7 @@ TEST_CASE("what is no list of classes is refused") {
 }
 
 TEST_CASE("mutations are read or refused") {
-  motet::index refused = 0;
+  motet::isize refused = 0;
   for (std::uint64_t run = 0; run < 5000; ++run) refused += fuzz_classes(mutated({good}, run)) ? 0 : 1;
   CHECK(refused > 1000);
 }

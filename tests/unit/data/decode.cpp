@@ -35,7 +35,7 @@ TEST_CASE("mutations are decoded or refused") {
   std::vector<std::string> seeds{encode_ppm(made)};
   if (has_png) seeds.push_back(encode_png(made));
   if (has_jpeg) seeds.push_back(encode_jpeg(made));
-  motet::index refused = 0;
+  motet::isize refused = 0;
   for (std::uint64_t run = 0; run < 4000; ++run) refused += fuzz_picture(mutated(seeds, run)) ? 0 : 1;
   CHECK(refused > 300);
 }

@@ -12,16 +12,16 @@ using namespace motet;
 namespace {
 struct held {
   std::string text;
-  motet::index bytes() const { return static_cast<motet::index>(text.size()); }
+  motet::isize bytes() const { return static_cast<motet::isize>(text.size()); }
 };
 }  // namespace
 
 TEST_CASE("what is in stays in, up to a number of bytes") {
-  const motet::index each = static_cast<motet::index>(sizeof(held)) + 48 + 100;
+  const motet::isize each = static_cast<motet::isize>(sizeof(held)) + 48 + 100;
   decoded_cache<held> cache(5, 3 * each + 10);
   CHECK(cache.find(0) == nullptr);
-  for (motet::index i = 0; i < 5; ++i) cache.keep(i, {std::string(100, static_cast<char>('a' + i))});
-  for (motet::index i = 0; i < 5; ++i) {
+  for (motet::isize i = 0; i < 5; ++i) cache.keep(i, {std::string(100, static_cast<char>('a' + i))});
+  for (motet::isize i = 0; i < 5; ++i) {
     REQUIRE((cache.find(i) != nullptr) == (i < 3));
     if (i < 3) CHECK(cache.find(i)->text == std::string(100, static_cast<char>('a' + i)));
   }
@@ -37,11 +37,11 @@ TEST_CASE("several threads keep the same samples") {
   std::vector<std::thread> threads;
   for (int t = 0; t < 3; ++t)
     threads.emplace_back([&] {
-      for (motet::index i = 0; i < 50; ++i) {
+      for (motet::isize i = 0; i < 50; ++i) {
         if (const held* found = cache.find(i)) CHECK(found->text == std::to_string(i));
         else cache.keep(i, {std::to_string(i)});
       }
     });
   for (std::thread& each : threads) each.join();
-  for (motet::index i = 0; i < 50; ++i) CHECK(cache.find(i)->text == std::to_string(i));
+  for (motet::isize i = 0; i < 50; ++i) CHECK(cache.find(i)->text == std::to_string(i));
 }

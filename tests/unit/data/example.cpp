@@ -16,7 +16,7 @@ TEST_CASE("pixels and tokens of one sample, the same every time") {
   const example_config config{.image = 8, .context = 20};
   example_reader plain(source, words, config), cached(source, words, config, &cache);
   for (int round = 0; round < 2; ++round) {
-    for (motet::index i = 0; i < 6; ++i) {
+    for (motet::isize i = 0; i < 6; ++i) {
       std::vector<float> first(3 * 64), second(3 * 64);
       std::vector<tokenizer::token> one, two;
       REQUIRE(plain.read(i, first.data(), one));
@@ -33,7 +33,7 @@ TEST_CASE("pixels and tokens of one sample, the same every time") {
 TEST_CASE("damaged pictures and blank captions are left out, or thrown") {
   const scratch folder;
   const std::vector<std::string> shards{
-      write_pairs(folder, "a.tar", 0, 4, [](motet::index i, made_sample& made) {
+      write_pairs(folder, "a.tar", 0, 4, [](motet::isize i, made_sample& made) {
         if (i == 1) made.picture.resize(30);
         if (i == 2) made.caption = " \n\t";
         if (i == 3) made.caption = "\n two words \n";
@@ -57,7 +57,7 @@ TEST_CASE("a picture that no library can read stops the run instead of emptying 
   skip_log skips;
   const pair_source source(
       {write_pairs(folder, "a.tar", 0, 2,
-                   [](motet::index, made_sample& made) { made.picture = "\x89PNG, or so it says"; })},
+                   [](motet::isize, made_sample& made) { made.picture = "\x89PNG, or so it says"; })},
       skips);
   const tokenizer words = pairs_tokenizer();
   example_reader reader(source, words, {.image = 4});
@@ -73,9 +73,9 @@ TEST_CASE("the cache keeps to its budget") {
   example_cache none(5, 0), small(5, 1000);
   none.keep(0, made);
   CHECK(none.find(0) == nullptr);
-  for (motet::index i = 0; i < 5; ++i) small.keep(i, made);
-  motet::index kept = 0;
-  for (motet::index i = 0; i < 5; ++i) kept += small.find(i) != nullptr ? 1 : 0;
+  for (motet::isize i = 0; i < 5; ++i) small.keep(i, made);
+  motet::isize kept = 0;
+  for (motet::isize i = 0; i < 5; ++i) kept += small.find(i) != nullptr ? 1 : 0;
   CHECK(kept == 2);
   CHECK(small.find(0)->shot == made.shot);
 }

@@ -9,9 +9,9 @@ using namespace motet;
 
 TEST_CASE("JPEG there and nearly back, or a word about the library") {
   bitmap made{40, 24, {}};
-  for (motet::index y = 0; y < 24; ++y) {
-    for (motet::index x = 0; x < 40; ++x) {
-      for (const motet::index value : {x * 6, y * 10, motet::index{90}})
+  for (motet::isize y = 0; y < 24; ++y) {
+    for (motet::isize x = 0; x < 40; ++x) {
+      for (const motet::isize value : {x * 6, y * 10, motet::isize{90}})
         made.pixels.push_back(static_cast<std::uint8_t>(value));
     }
   }

@@ -19,10 +19,10 @@ using namespace motet;
 namespace {
 
 struct taken {
-  std::vector<motet::index> samples;
+  std::vector<motet::isize> samples;
   std::vector<float> pixels;
   std::vector<tokenizer::token> tokens;
-  std::vector<motet::index> offsets;
+  std::vector<motet::isize> offsets;
   bool operator==(const taken&) const = default;
 };
 
@@ -33,9 +33,9 @@ taken copy(const pair_batch& batch) {
           batch.offsets};
 }
 
-std::vector<taken> batches(pair_loader& from, motet::index count) {
+std::vector<taken> batches(pair_loader& from, motet::isize count) {
   std::vector<taken> out;
-  for (motet::index i = 0; i < count; ++i) out.push_back(copy(from.next()));
+  for (motet::isize i = 0; i < count; ++i) out.push_back(copy(from.next()));
   return out;
 }
 
@@ -44,11 +44,11 @@ struct pairs_set {
   scratch folder;
   std::vector<std::string> shards;
   tokenizer words = pairs_tokenizer();
-  explicit pairs_set(const std::function<void(motet::index, made_sample&)>& change = {})
+  explicit pairs_set(const std::function<void(motet::isize, made_sample&)>& change = {})
       : shards{write_pairs(folder, "a.tar", 0, 25, change), write_pairs(folder, "b.tar", 25, 15, change)} {}
 };
 
-loader_config config_of(int threads, motet::index batch = 12) {
+loader_config config_of(int threads, motet::isize batch = 12) {
   loader_config config;
   config.batch = batch;
   config.threads = threads;
@@ -57,7 +57,7 @@ loader_config config_of(int threads, motet::index batch = 12) {
   return config;
 }
 
-void damage(motet::index i, made_sample& made) {
+void damage(motet::isize i, made_sample& made) {
   if (i % 9 == 3) made.picture.resize(40);
 }
 
@@ -65,10 +65,10 @@ void damage(motet::index i, made_sample& made) {
 
 TEST_CASE("the same batches with one thread and with three, cached or not, damaged or not") {
   for (const bool damaged : {false, true}) {
-    const pairs_set set(damaged ? damage : std::function<void(motet::index, made_sample&)>{});
+    const pairs_set set(damaged ? damage : std::function<void(motet::isize, made_sample&)>{});
     std::vector<taken> wanted;
     for (const int threads : {1, 3}) {
-      for (const motet::index cache : {motet::index{0}, motet::index{1} << 20}) {
+      for (const motet::isize cache : {motet::isize{0}, motet::isize{1} << 20}) {
         skip_log skips;
         const pair_source source(set.shards, skips);
         loader_config config = config_of(threads);
@@ -87,10 +87,10 @@ TEST_CASE(
     "packed pictures are those of the floats: the same order, boxes and mirrors, whatever the threads, "
     "damaged or not") {
   for (const bool damaged : {false, true}) {
-    const pairs_set set(damaged ? damage : std::function<void(motet::index, made_sample&)>{});
+    const pairs_set set(damaged ? damage : std::function<void(motet::isize, made_sample&)>{});
     skip_log skips;
     const pair_source source(set.shards, skips);
-    for (const motet::index image : {8, 4}) {  // with 4 some are too large to stay as they are
+    for (const motet::isize image : {8, 4}) {  // with 4 some are too large to stay as they are
       loader_config config = config_of(1);
       config.example.image = image;
       config.example.colours = {{0.4f, 0.5f, 0.6f}, {0.2f, 0.25f, 0.3f}};
@@ -99,7 +99,7 @@ TEST_CASE(
       pair_loader first(source, set.words, config);
       config.threads = 3;
       pair_loader second(source, set.words, config);
-      motet::index as_floats = 0, mirrored = 0;
+      motet::isize as_floats = 0, mirrored = 0;
       for (int step = 0; step < 12; ++step) {
         const pair_batch &want = floats.next(), &batch = first.next(), &other = second.next();
         REQUIRE(batch.size() == 12);
@@ -118,13 +118,13 @@ TEST_CASE(
           worst = std::max(worst, std::fabs(made[i] - want.pixels.data[i]));
         CHECK(worst < 4e-6f);
         std::int64_t end = 0;
-        for (motet::index s = 0; s < 12; ++s) {
+        for (motet::isize s = 0; s < 12; ++s) {
           const packed_picture &one = batch.packed.each[s], &two = other.packed.each[s];
           CHECK(one.at == end);  // without gaps
           CHECK(one.at % 16 == 0);
           CHECK(two.at == one.at);
-          const motet::index size =
-              one.pitch > 0 ? static_cast<motet::index>(one.pitch) * one.height : 12 * image * image;
+          const motet::isize size =
+              one.pitch > 0 ? static_cast<motet::isize>(one.pitch) * one.height : 12 * image * image;
           CHECK(std::equal(batch.packed.of(s), batch.packed.of(s) + size, other.packed.of(s)));
           end += size;
           as_floats += one.pitch == 0 ? 1 : 0;
@@ -142,13 +142,13 @@ TEST_CASE("an epoch visits every sample once, and the next one in another order"
   skip_log skips;
   const pair_source source(set.shards, skips);
   pair_loader loader(source, set.words, config_of(2, 8));
-  std::vector<motet::index> epochs[3];
+  std::vector<motet::isize> epochs[3];
   for (auto& epoch : epochs) {
     for (int i = 0; i < 5; ++i) {
       const pair_batch& batch = loader.next();
       epoch.insert(epoch.end(), batch.samples.begin(), batch.samples.end());
     }
-    CHECK(std::set<motet::index>(epoch.begin(), epoch.end()).size() == 40);
+    CHECK(std::set<motet::isize>(epoch.begin(), epoch.end()).size() == 40);
   }
   CHECK(epochs[0] != epochs[1]);
   CHECK(epochs[1] != epochs[2]);
@@ -165,8 +165,8 @@ TEST_CASE("captions are ragged and belong to their pictures") {
   for (int step = 0; step < 7; ++step) {
     const pair_batch& batch = loader.next();
     REQUIRE(batch.size() == 12);
-    CHECK(batch.captions().rows() == static_cast<motet::index>(batch.tokens.size()));
-    for (motet::index s = 0; s < 12; ++s) {
+    CHECK(batch.captions().rows() == static_cast<motet::isize>(batch.tokens.size()));
+    for (motet::isize s = 0; s < 12; ++s) {
       std::vector<float> pixels(3 * 64);
       std::vector<tokenizer::token> tokens;
       REQUIRE(reader.read(batch.samples[static_cast<std::size_t>(s)], pixels.data(), tokens));
@@ -197,7 +197,7 @@ TEST_CASE("resumes exactly, also with other threads and another batch") {
   // Batches half as large meet the same samples, except for those that replace damaged ones.
   pair_loader half(source, set.words, config_of(1, 6), position);
   const pair_batch& batch = half.next();
-  motet::index same = 0;
+  motet::isize same = 0;
   for (std::size_t i = 0; i < 6; ++i) same += batch.samples[i] == wanted[5].samples[i] ? 1 : 0;
   CHECK(same >= 4);
 }
@@ -223,9 +223,9 @@ TEST_CASE("damaged samples are replaced by others that are not in the batch") {
   pair_loader loader(source, set.words, config_of(2, 35));  // as many as are whole
   const auto found = batches(loader, 6);
   for (const taken& batch : found) {
-    for (const motet::index sample : batch.samples) CHECK(sample % 9 != 3);
+    for (const motet::isize sample : batch.samples) CHECK(sample % 9 != 3);
   }
-  CHECK(std::set<motet::index>(found[0].samples.begin(), found[0].samples.end()).size() == 35);
+  CHECK(std::set<motet::isize>(found[0].samples.begin(), found[0].samples.end()).size() == 35);
   CHECK(skips.count(skip::bad_picture) == 5);
   CHECK(skips.summary().find("pair3 (") != std::string::npos);
 }
@@ -314,8 +314,8 @@ TEST_CASE("one can look at the batch after this one, once it is made") {
   for (int step = 0; step < 6; ++step) {
     const pair_batch* seen = nullptr;
     while ((seen = loader.ahead()) == nullptr) std::this_thread::yield();
-    const std::vector<motet::index> samples = seen->samples;
-    const motet::index position = loader.position().next;
+    const std::vector<motet::isize> samples = seen->samples;
+    const motet::isize position = loader.position().next;
     CHECK(loader.ahead() == seen);
     CHECK(loader.position().next == position);
     CHECK(&loader.next() == seen);
@@ -333,6 +333,6 @@ TEST_CASE("without a shuffle the order is that of the shards") {
   config.shuffle = false;
   pair_loader loader(source, set.words, config);
   const auto found = batches(loader, 3);
-  for (motet::index i = 0; i < 48; ++i)
+  for (motet::isize i = 0; i < 48; ++i)
     CHECK(found[static_cast<std::size_t>(i / 16)].samples[static_cast<std::size_t>(i % 16)] == i % 40);
 }

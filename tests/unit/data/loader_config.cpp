@@ -8,7 +8,7 @@ using namespace motet;
 
 namespace {
 struct forty {
-  motet::index size() const { return 40; }
+  motet::isize size() const { return 40; }
 };
 std::string code_with(const std::function<void(loader_config&)>& change) {
   loader_config config;

@@ -16,23 +16,23 @@ namespace {
 // parts.
 struct counter {
   struct slot {
-    std::vector<motet::index> numbers;
-    motet::index first = 0, sum = 0;
+    std::vector<motet::isize> numbers;
+    motet::isize first = 0, sum = 0;
   };
   struct hand {
     int made = 0;
   };
   hand worker() { return {}; }
-  void begin(hand&, slot& own, motet::index number) {
+  void begin(hand&, slot& own, motet::isize number) {
     CHECK(++beginning == 1);
     if (number == fails_at_begin) throw std::runtime_error("begin");
     own.first = next;
     own.numbers.assign(static_cast<std::size_t>(number % 5), 0);
-    for (motet::index& each : own.numbers) each = next++;
+    for (motet::isize& each : own.numbers) each = next++;
     --beginning;
   }
-  motet::index parts(const slot& own) const { return static_cast<motet::index>(own.numbers.size()); }
-  void fill(hand&, slot& own, motet::index part, motet::index& at) {
+  motet::isize parts(const slot& own) const { return static_cast<motet::isize>(own.numbers.size()); }
+  void fill(hand&, slot& own, motet::isize part, motet::isize& at) {
     at = part;
     if (part < parts(own)) own.numbers[static_cast<std::size_t>(part)] *= 2;
     if (own.numbers.size() > 2 && own.first == fails_at_fill)
@@ -40,9 +40,9 @@ struct counter {
   }
   void complete(hand&, slot& own) {
     own.sum = 0;
-    for (const motet::index each : own.numbers) own.sum += each;
+    for (const motet::isize each : own.numbers) own.sum += each;
   }
-  motet::index next = 0, fails_at_begin = -1, fails_at_fill = -1;
+  motet::isize next = 0, fails_at_begin = -1, fails_at_fill = -1;
   std::atomic<int> beginning = 0;
 };
 
@@ -62,12 +62,12 @@ TEST_CASE("batches come in order and whole, whatever the threads") {
     counter maker;
     made_ahead<counter, counter::slot> made(maker, 3);
     made.start(threads);
-    motet::index next = 0;
-    for (motet::index number = 0; number < 200; ++number) {
+    motet::isize next = 0;
+    for (motet::isize number = 0; number < 200; ++number) {
       const counter::slot& own = made.next();
       REQUIRE(own.numbers.size() == static_cast<std::size_t>(number % 5));
-      motet::index sum = 0;
-      for (const motet::index each : own.numbers) {
+      motet::isize sum = 0;
+      for (const motet::isize each : own.numbers) {
         CHECK(each == 2 * next);
         sum += 2 * next++;
       }

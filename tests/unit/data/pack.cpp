@@ -19,8 +19,8 @@ TEST_CASE("the box is cut out, its rows begin at multiples of 16 bytes, what is 
   CHECK(made.width == 7);
   CHECK(made.height == 6);
   CHECK(made.flip == 1);
-  for (motet::index y = 0; y < 6; ++y)
-    for (motet::index i = 0; i < 32; ++i) {
+  for (motet::isize y = 0; y < 6; ++y)
+    for (motet::isize i = 0; i < 32; ++i) {
       const int want = i < 21 ? shot.pixels[static_cast<std::size_t>(((y + 2) * 12 + 3) * 3 + i)] : 0;
       REQUIRE(room[static_cast<std::size_t>(y * 32 + i)] == want);
     }

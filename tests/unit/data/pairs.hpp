@@ -12,10 +12,10 @@
 
 // Small picture sets for the tests.
 
-inline motet::bitmap noise_picture(motet::index width, motet::index height, std::uint64_t seed) {
+inline motet::bitmap noise_picture(motet::isize width, motet::isize height, std::uint64_t seed) {
   motet::bitmap made{width, height, {}};
   const motet::random_stream draws(seed, "pixels");
-  for (motet::index i = 0; i < width * height * 3; ++i)
+  for (motet::isize i = 0; i < width * height * 3; ++i)
     made.pixels.push_back(static_cast<std::uint8_t>(draws.below(static_cast<std::uint64_t>(i), 256)));
   return made;
 }
@@ -25,12 +25,12 @@ struct made_sample {
 };
 
 // `change` may damage a sample before it is written; an empty picture or caption is left out.
-inline std::string write_pairs(const scratch& folder, const std::string& name, motet::index first,
-                               motet::index count,
-                               const std::function<void(motet::index, made_sample&)>& change = {}) {
+inline std::string write_pairs(const scratch& folder, const std::string& name, motet::isize first,
+                               motet::isize count,
+                               const std::function<void(motet::isize, made_sample&)>& change = {}) {
   const std::string path = (folder / name).string();
   motet::tar_writer tar(path);
-  for (motet::index i = first; i < first + count; ++i) {
+  for (motet::isize i = first; i < first + count; ++i) {
     made_sample made{"pair" + std::to_string(i),
                      motet::encode_ppm(noise_picture(9 + i % 3, 8, static_cast<std::uint64_t>(i))),
                      "a picture of number " + std::to_string(i) + (i % 4 == 0 ? " on the left" : "")};

@@ -10,11 +10,11 @@
 using namespace motet;
 
 TEST_CASE("every number once, whatever the count") {
-  for (motet::index count = 1; count < 300; ++count) {
+  for (motet::isize count = 1; count < 300; ++count) {
     const permutation order(count, 5, static_cast<std::uint64_t>(count % 4));
     std::vector<bool> seen(static_cast<std::size_t>(count));
-    for (motet::index i = 0; i < count; ++i) {
-      const motet::index at = order(i);
+    for (motet::isize i = 0; i < count; ++i) {
+      const motet::isize at = order(i);
       REQUIRE(at >= 0);
       REQUIRE(at < count);
       REQUIRE(!seen[static_cast<std::size_t>(at)]);
@@ -23,18 +23,18 @@ TEST_CASE("every number once, whatever the count") {
   }
   std::vector<bool> seen(70001);
   const permutation order(70001, 1, 1);
-  for (motet::index i = 0; i < 70001; ++i) seen[static_cast<std::size_t>(order(i))] = true;
+  for (motet::isize i = 0; i < 70001; ++i) seen[static_cast<std::size_t>(order(i))] = true;
   CHECK(std::count(seen.begin(), seen.end(), true) == 70001);
 }
 
 TEST_CASE("seeds and epochs give other orders, the same ones the same") {
   const auto first = [](std::uint64_t seed, std::uint64_t epoch) {
     const permutation order(1000, seed, epoch);
-    std::vector<motet::index> out;
-    for (motet::index i = 0; i < 10; ++i) out.push_back(order(i));
+    std::vector<motet::isize> out;
+    for (motet::isize i = 0; i < 10; ++i) out.push_back(order(i));
     return out;
   };
-  std::set<std::vector<motet::index>> different;
+  std::set<std::vector<motet::isize>> different;
   for (std::uint64_t seed = 0; seed < 5; ++seed) {
     for (std::uint64_t epoch = 0; epoch < 5; ++epoch) different.insert(first(seed, epoch));
   }
@@ -44,11 +44,11 @@ TEST_CASE("seeds and epochs give other orders, the same ones the same") {
 
 TEST_CASE("places and numbers look unrelated") {
   // The rank correlation of a random order of n is about 1/sqrt(n).
-  const motet::index count = 10000;
+  const motet::isize count = 10000;
   const permutation order(count, 9, 0);
   double sum = 0;
-  motet::index neighbours = 0;
-  for (motet::index i = 0; i < count; ++i) {
+  motet::isize neighbours = 0;
+  for (motet::isize i = 0; i < count; ++i) {
     sum += (static_cast<double>(i) - 4999.5) * (static_cast<double>(order(i)) - 4999.5);
     if (i > 0 && std::abs(order(i) - order(i - 1)) == 1) ++neighbours;
   }

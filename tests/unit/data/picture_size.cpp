@@ -9,7 +9,7 @@ using namespace motet;
 
 TEST_CASE("the header tells what decoding finds") {
   for (const auto& [width, height] :
-       {std::pair<motet::index, motet::index>{1, 1}, {9, 8}, {300, 2}, {2, 70}}) {
+       {std::pair<motet::isize, motet::isize>{1, 1}, {9, 8}, {300, 2}, {2, 70}}) {
     const bitmap made = noise_picture(width, height, 5);
     std::vector<std::string> files{encode_ppm(made)};
     if (has_png) files.push_back(encode_png(made));
@@ -42,7 +42,7 @@ TEST_CASE("what tells no size, cut or overwritten anywhere, neither fails nor ha
   if (has_jpeg) files.push_back(encode_jpeg(made));
   const random_stream draws(7, "damage");
   std::uint64_t at = 0;
-  motet::index told = 0;
+  motet::isize told = 0;
   for (const std::string& file : files) {
     for (std::size_t length = 0; length < std::min<std::size_t>(file.size(), 200); ++length)
       told += find_picture_size(bytes_of(file.substr(0, length))) ? 1 : 0;

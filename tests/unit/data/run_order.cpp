@@ -9,38 +9,38 @@ using namespace motet;
 
 TEST_CASE("epochs one after another, each a permutation, at any place") {
   run_order order(10, 3, true), again(10, 3, true), plain(10, 3, false);
-  std::vector<motet::index> first;
-  for (motet::index epoch = 0; epoch < 3; ++epoch) {
-    std::set<motet::index> seen;
-    for (motet::index i = 0; i < 10; ++i) {
+  std::vector<motet::isize> first;
+  for (motet::isize epoch = 0; epoch < 3; ++epoch) {
+    std::set<motet::isize> seen;
+    for (motet::isize i = 0; i < 10; ++i) {
       seen.insert(order(10 * epoch + i));
       CHECK(plain(10 * epoch + i) == i);
       first.push_back(order(10 * epoch + i));
     }
     CHECK(seen.size() == 10);
   }
-  for (motet::index place = 29; place >= 0; --place)
+  for (motet::isize place = 29; place >= 0; --place)
     CHECK(again(place) == first[static_cast<std::size_t>(place)]);
 }
 
 TEST_CASE("a replacement is not in the batch, is whole, and is found when one is left") {
-  const std::vector<motet::index> chosen{0, 1, 2};
-  std::set<motet::index> found;
-  for (motet::index place = 0; place < 40; ++place) {
-    const auto whole = [](motet::index sample) { return sample % 2 == 1; };
-    const motet::index made = replacement(8, 5, place, chosen, whole);
+  const std::vector<motet::isize> chosen{0, 1, 2};
+  std::set<motet::isize> found;
+  for (motet::isize place = 0; place < 40; ++place) {
+    const auto whole = [](motet::isize sample) { return sample % 2 == 1; };
+    const motet::isize made = replacement(8, 5, place, chosen, whole);
     CHECK(made == replacement(8, 5, place, chosen, whole));
     found.insert(made);
-    CHECK(replacement(1000, 5, place, chosen, [](motet::index sample) { return sample == 777; }) == 777);
-    CHECK(replacement(3, 5, place, chosen, [](motet::index) { return true; }) == -1);
-    CHECK(replacement(8, 5, place, chosen, [](motet::index) { return false; }) == -1);
+    CHECK(replacement(1000, 5, place, chosen, [](motet::isize sample) { return sample == 777; }) == 777);
+    CHECK(replacement(3, 5, place, chosen, [](motet::isize) { return true; }) == -1);
+    CHECK(replacement(8, 5, place, chosen, [](motet::isize) { return false; }) == -1);
   }
-  CHECK(found == std::set<motet::index>{3, 5, 7});
+  CHECK(found == std::set<motet::isize>{3, 5, 7});
 }
 
 TEST_CASE("positions that do not fit are refused with the numbers") {
   struct source {
-    motet::index size() const { return 5; }
+    motet::isize size() const { return 5; }
     std::uint64_t fingerprint() const { return 9; }
   };
   const auto told = [](const data_position& from) -> std::string {

@@ -13,16 +13,16 @@ using namespace motet;
 namespace {
 
 struct taken {
-  std::vector<motet::index> samples, offsets, picture_offsets;
+  std::vector<motet::isize> samples, offsets, picture_offsets;
   std::vector<std::int32_t> ids, targets, places;
   std::vector<float> pixels;
   std::vector<std::uint8_t> bytes;
   bool operator==(const taken&) const = default;
 };
 
-taken copy(const sample_batch& batch, motet::index rows_of_picture = 5) {
+taken copy(const sample_batch& batch, motet::isize rows_of_picture = 5) {
   const pictured_tokens in = batch.input();
-  const motet::index rows = in.seq.rows(), pictures = batch.pictures;
+  const motet::isize rows = in.seq.rows(), pictures = batch.pictures;
   CHECK(in.seq.samples == batch.size());
   CHECK(in.seen.samples == pictures);
   CHECK(in.picture_offsets[batch.size()] == pictures);
@@ -36,7 +36,7 @@ taken copy(const sample_batch& batch, motet::index rows_of_picture = 5) {
             {}};
   if (batch.pixels.data != nullptr)
     out.pixels.assign(batch.pixels.data, batch.pixels.data + pictures * batch.pixels.width);
-  for (motet::index p = 0; p < pictures && batch.packed.bytes != nullptr; ++p) {
+  for (motet::isize p = 0; p < pictures && batch.packed.bytes != nullptr; ++p) {
     const packed_picture& one = batch.packed.each[p];
     CHECK(one.pitch > 0);
     out.bytes.insert(out.bytes.end(), batch.packed.of(p), batch.packed.of(p) + one.pitch * one.height);
@@ -44,9 +44,9 @@ taken copy(const sample_batch& batch, motet::index rows_of_picture = 5) {
   return out;
 }
 
-std::vector<taken> batches(sample_loader& from, motet::index count) {
+std::vector<taken> batches(sample_loader& from, motet::isize count) {
   std::vector<taken> out;
-  for (motet::index i = 0; i < count; ++i) out.push_back(copy(from.next()));
+  for (motet::isize i = 0; i < count; ++i) out.push_back(copy(from.next()));
   return out;
 }
 
@@ -55,11 +55,11 @@ struct mixed_set {
   scratch folder;
   tokenizer words = pairs_tokenizer();
   std::vector<std::string> shards;
-  explicit mixed_set(const std::function<bool(motet::index)>& damaged = {})
+  explicit mixed_set(const std::function<bool(motet::isize)>& damaged = {})
       : shards{write_mixed(folder, "a.tar", 0, 25, {}, damaged),
                write_mixed(folder, "b.tar", 25, 15, {}, damaged)} {}
 
-  sample_loader_config config(int threads, motet::index batch = 12) const {
+  sample_loader_config config(int threads, motet::isize batch = 12) const {
     sample_loader_config made;
     made.batch = batch;
     made.threads = threads;
@@ -70,18 +70,18 @@ struct mixed_set {
   }
 };
 
-bool some(motet::index i) { return i % 9 == 3 || i == 6; }
+bool some(motet::isize i) { return i % 9 == 3 || i == 6; }
 
 }  // namespace
 
 TEST_CASE(
     "the same mixed batches with one thread and with three, cached or not, damaged or not, packed or not") {
   for (const bool damaged : {false, true}) {
-    const mixed_set set(damaged ? some : std::function<bool(motet::index)>{});
-    for (const motet::index rows : {0, 150}) {
+    const mixed_set set(damaged ? some : std::function<bool(motet::isize)>{});
+    for (const motet::isize rows : {0, 150}) {
       std::vector<taken> wanted;
       for (const int threads : {1, 3}) {
-        for (const motet::index cache : {motet::index{0}, motet::index{1} << 20}) {
+        for (const motet::isize cache : {motet::isize{0}, motet::isize{1} << 20}) {
           skip_log skips;
           const sample_source source(set.shards, skips);
           sample_loader_config config = set.config(threads);
@@ -110,29 +110,29 @@ TEST_CASE("rows, targets and places are those of the pieces") {
   for (int step = 0; step < 7; ++step) {
     const sample_batch& batch = loader.next();
     const pictured_tokens in = batch.input();
-    motet::index picture = 0, asked = 0;
+    motet::isize picture = 0, asked = 0;
     std::vector<float> pixels(3 * 64);
-    for (motet::index s = 0; s < 12; ++s) {
-      const motet::index sample = batch.samples[static_cast<std::size_t>(s)];
+    for (motet::isize s = 0; s < 12; ++s) {
+      const motet::isize sample = batch.samples[static_cast<std::size_t>(s)];
       const read_sample* const want = reader.get(sample);
       REQUIRE(want != nullptr);
       CHECK(in.seq.rows_of(s) == reader.rows(sample));
       CHECK(in.picture_offsets[s + 1] - in.picture_offsets[s] == source.pictures(sample));
-      motet::index row = in.seq.begin(s), shot = 0;
+      motet::isize row = in.seq.begin(s), shot = 0;
       auto token = want->tokens.begin();
       for (const auto& each : want->order) {
         if (each.kind == piece_kind::picture) {
           reader.pixels(*want, shot++, nullptr, random_stream(0, 0), pixels.data());
           CHECK(std::equal(pixels.begin(), pixels.end(), batch.pixels.row(picture)));
           CHECK(in.places[5 * picture] == -1);
-          for (motet::index r = 0; r < 4; ++r) {
+          for (motet::isize r = 0; r < 4; ++r) {
             CHECK(in.places[5 * picture + 1 + r] == row);
             CHECK(in.ids[row++] == -1);
           }
           ++picture;
           continue;
         }
-        for (motet::index t = 0; t < each.tokens; ++t, ++row, ++token) {
+        for (motet::isize t = 0; t < each.tokens; ++t, ++row, ++token) {
           CHECK(in.ids[row] == *token);
           if (row > in.seq.begin(s))
             CHECK(in.targets[row - 1] == (each.kind == piece_kind::asked ? *token : -1));
@@ -148,7 +148,7 @@ TEST_CASE("rows, targets and places are those of the pieces") {
 
 TEST_CASE("pairs give the batches that a loader of pairs gives") {
   const scratch folder;
-  const auto damage = [](motet::index i, made_sample& made) {
+  const auto damage = [](motet::isize i, made_sample& made) {
     if (i % 9 == 3) made.picture.resize(40);
   };
   const std::string shard = write_pairs(folder, "a.tar", 0, 30, damage);
@@ -173,7 +173,7 @@ TEST_CASE("pairs give the batches that a loader of pairs gives") {
       CHECK(batch.samples == pair.samples);
       REQUIRE(batch.pictures == 8);
       const pictured_tokens in = batch.input();
-      for (motet::index s = 0; s < 8; ++s) {
+      for (motet::isize s = 0; s < 8; ++s) {
         CHECK(in.seq.rows_of(s) == 4 + pair.captions().rows_of(s));
         CHECK(std::equal(in.ids + in.seq.begin(s) + 4, in.ids + in.seq.end(s),
                          pair.tokens.begin() + pair.captions().begin(s)));
@@ -190,34 +190,34 @@ TEST_CASE("pairs give the batches that a loader of pairs gives") {
 
 TEST_CASE("filled to a number of rows, an epoch has every sample once, and no batch has more rows") {
   for (const bool damaged : {false, true}) {
-    const mixed_set set(damaged ? some : std::function<bool(motet::index)>{});
+    const mixed_set set(damaged ? some : std::function<bool(motet::isize)>{});
     skip_log skips;
     const sample_source source(set.shards, skips);
     sample_loader_config config = set.config(2, 20);
     config.rows = 100;
     config.window = 6;
     sample_loader loader(source, set.words, config);
-    std::map<motet::index, motet::index> seen;
-    motet::index rows = 0, steps = 0, most = 0;
+    std::map<motet::isize, motet::isize> seen;
+    motet::isize rows = 0, steps = 0, most = 0;
     while (loader.position().next < 400) {
       const sample_batch& batch = loader.next();
-      const motet::index own = batch.input().seq.rows();
+      const motet::isize own = batch.input().seq.rows();
       CHECK(own <= 100);
       rows += own;
       ++steps;
-      for (const motet::index sample : batch.samples)
+      for (const motet::isize sample : batch.samples)
         if (sample >= 0) ++seen[sample];
       CHECK(loader.position().waiting.size() <= 6);
-      most = std::max(most, static_cast<motet::index>(loader.position().waiting.size()));
+      most = std::max(most, static_cast<motet::isize>(loader.position().waiting.size()));
     }
     CHECK(most > 0);
     // Places before `next` are those that were given and those that wait.
     run_order order(source.size(), config.seed, true);
-    for (const motet::index place : loader.position().waiting) ++seen[order(place)];
-    motet::index beyond = loader.position().next - 400;
-    for (motet::index place = 400; beyond > 0; ++place, --beyond) --seen[order(place)];
-    const auto whole = [&](motet::index i) { return !damaged || !(some(i) && i != 12); };
-    for (motet::index i = 0; i < 40; ++i) {
+    for (const motet::isize place : loader.position().waiting) ++seen[order(place)];
+    motet::isize beyond = loader.position().next - 400;
+    for (motet::isize place = 400; beyond > 0; ++place, --beyond) --seen[order(place)];
+    const auto whole = [&](motet::isize i) { return !damaged || !(some(i) && i != 12); };
+    for (motet::isize i = 0; i < 40; ++i) {
       CAPTURE(i);
       // A damaged one may still wait, or be counted away behind the last epoch.
       if (whole(i)) CHECK(seen[i] == 10);
@@ -232,7 +232,7 @@ TEST_CASE("resumes exactly, in the middle of an epoch, also with other threads")
   const mixed_set set(some);
   skip_log skips;
   const sample_source source(set.shards, skips);
-  for (const motet::index rows : {0, 130}) {
+  for (const motet::isize rows : {0, 130}) {
     sample_loader_config config = set.config(1);
     config.rows = rows;
     sample_loader whole(source, set.words, config);
@@ -253,16 +253,16 @@ TEST_CASE("resumes exactly, in the middle of an epoch, also with other threads")
 }
 
 TEST_CASE("a batch of which every sample is damaged gets another one; without any whole one it is an error") {
-  const mixed_set set([](motet::index i) { return i != 7; });
+  const mixed_set set([](motet::isize i) { return i != 7; });
   skip_log skips;
   const sample_source source(
-      {write_mixed(set.folder, "c.tar", 5, 2, {}, [](motet::index i) { return i == 5; })}, skips);
+      {write_mixed(set.folder, "c.tar", 5, 2, {}, [](motet::isize i) { return i == 5; })}, skips);
   sample_loader_config config = set.config(1, 2);
   config.rows = 40;
   sample_loader loader(source, set.words, config);
   for (int step = 0; step < 6; ++step) CHECK(loader.next().input().seq.rows() > 0);
   skip_log others;
-  const sample_source none({write_mixed(set.folder, "d.tar", 5, 2, {}, [](motet::index) { return true; })},
+  const sample_source none({write_mixed(set.folder, "d.tar", 5, 2, {}, [](motet::isize) { return true; })},
                            others);
   sample_loader bad(none, set.words, config);
   CHECK(code_of([&] { bad.next(); }) == "MT-D10");

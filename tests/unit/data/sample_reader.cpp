@@ -9,7 +9,7 @@ using namespace motet;
 
 namespace {
 
-example_config config_of(motet::index rows) {
+example_config config_of(motet::isize rows) {
   example_config config;
   config.image = 4;
   config.context = rows;
@@ -26,8 +26,8 @@ std::string told(const read_sample& from) {
   return out;
 }
 
-motet::index tokens_of(const tokenizer& words, const std::string& text) {
-  return static_cast<motet::index>(words.encode(text).size()) - 2;
+motet::isize tokens_of(const tokenizer& words, const std::string& text) {
+  return static_cast<motet::isize>(words.encode(text).size()) - 2;
 }
 
 }  // namespace
@@ -50,8 +50,8 @@ TEST_CASE("texts and pictures in their order, with what stands around them") {
   CHECK(told(*reader.get(2)) == "g" + n("a number") + " g1 a" + n1("2") + " ");
   CHECK(reader.get(2)->shots.empty());
   CHECK(reader.get(3)->may_flip);
-  for (motet::index i = 0; i < 5; ++i)
-    CHECK(reader.rows(i) == source.pictures(i) * 4 + static_cast<motet::index>(reader.get(i)->tokens.size()));
+  for (motet::isize i = 0; i < 5; ++i)
+    CHECK(reader.rows(i) == source.pictures(i) * 4 + static_cast<motet::isize>(reader.get(i)->tokens.size()));
   CHECK(skips.count() == 0);
   // Pixels are those of a reader of pairs.
   const sample_source same({write_pairs(folder, "b.tar", 0, 3)}, skips);
@@ -60,7 +60,7 @@ TEST_CASE("texts and pictures in their order, with what stands around them") {
   example_reader other(pairs, words, config_of(77));
   std::vector<float> a(48), b(48);
   std::vector<tokenizer::token> tokens;
-  for (motet::index i = 0; i < 3; ++i) {
+  for (motet::isize i = 0; i < 3; ++i) {
     tokens.clear();
     const read_sample* const found = one.get(i);
     REQUIRE(found != nullptr);
@@ -100,10 +100,10 @@ TEST_CASE("each damage has its own reason and sentence") {
   const scratch folder;
   const std::string shard = write_mixed(
       folder, "a.tar", 0, 10,
-      [](motet::index i, std::string& text) {
+      [](motet::isize i, std::string& text) {
         if (i == 6) text.replace(text.find("what"), 4, std::string(60, 'x'));
       },
-      [](motet::index i) { return i == 4; });
+      [](motet::isize i) { return i == 4; });
   write_lines(folder, "b.txt", "good \xff bad\na\nlong " + std::string(60000, 'y') + "\n");
   skip_log skips;
   const sample_source source({shard, (folder / "b.txt").string()}, skips);
@@ -111,8 +111,8 @@ TEST_CASE("each damage has its own reason and sentence") {
   const tokenizer words = pairs_tokenizer();
   sample_form form{5, 1, 2, marks_of(words)};
   sample_reader reader(source, words, config_of(40), form);
-  motet::index whole = 0;
-  for (motet::index i = 0; i < source.size(); ++i) whole += reader.get(i) != nullptr ? 1 : 0;
+  motet::isize whole = 0;
+  for (motet::isize i = 0; i < source.size(); ++i) whole += reader.get(i) != nullptr ? 1 : 0;
   CHECK(whole == 9);
   CHECK(
       skips.names(skip::bad_picture).at(0).find("s4 (motet: the picture cannot be decoded: the PPM holds") !=

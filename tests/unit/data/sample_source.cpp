@@ -11,7 +11,7 @@ using namespace motet;
 namespace {
 
 // "ppm 9x8, given what, asked number 1"
-std::string told(const sample_source& source, motet::index i) {
+std::string told(const sample_source& source, motet::isize i) {
   std::vector<std::string> texts;
   REQUIRE(source.read_texts(i, texts));
   std::string out;
@@ -62,7 +62,7 @@ TEST_CASE("pairs, several pictures and text alone in one shard") {
 
 TEST_CASE("a folder of pairs is read as it is") {
   const scratch folder;
-  const std::string shard = write_pairs(folder, "a.tar", 0, 6, [](motet::index i, made_sample& made) {
+  const std::string shard = write_pairs(folder, "a.tar", 0, 6, [](motet::isize i, made_sample& made) {
     if (i == 1) made.picture.clear();
     if (i == 2) made.caption.clear();
     if (i == 3) made.picture = "GIF89a";
@@ -140,7 +140,7 @@ TEST_CASE("plain text: a document a line, or a file") {
 
 TEST_CASE("placeholders without pictures, and pictures without placeholders") {
   const scratch folder;
-  const std::string shard = write_mixed(folder, "a.tar", 0, 10, [](motet::index i, std::string& text) {
+  const std::string shard = write_mixed(folder, "a.tar", 0, 10, [](motet::isize i, std::string& text) {
     if (i == 1) text.replace(text.find("1.PPM"), 5, "2.ppm");
     if (i == 6) text = R"({"pieces":[{"picture":"0.ppm"},{"asked":"one"}]})";
     if (i == 2) text = R"({"pieces":[{"given":"a"}]})";

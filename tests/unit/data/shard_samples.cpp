@@ -45,7 +45,7 @@ TEST_CASE("a sample has one picture and one caption, whatever their names; the f
   tar.add("a.caption", "more words");
   tar.finish();
   tar.commit();
-  motet::index samples = 0;
+  motet::isize samples = 0;
   for_each_sample(
       input_file(path), [](std::string_view) { return true; },
       [&](const shard_sample& each) {

@@ -60,7 +60,7 @@ TEST_CASE("missing and empty sets are told apart") {
 
 TEST_CASE("mutations are expanded or refused") {
   const list seeds{"train-{000..007}.tar", "{a,b{1..3},}{x,y}", "{2..0},{{0..1},z}"};
-  motet::index accepted = 0, refused = 0;
+  motet::isize accepted = 0, refused = 0;
   for (std::uint64_t run = 0; run < 3000; ++run) ++(fuzz_braces(mutated(seeds, run)) ? accepted : refused);
   CHECK(accepted > 100);
   CHECK(refused > 100);

@@ -21,7 +21,7 @@ TEST_CASE("every pair of every shard, read at will") {
   CHECK(source.key(7) == "pair7");
   CHECK(source.name(7) == shards[1] + ": pair7");
   std::vector<std::uint8_t> bytes;
-  for (const motet::index i : {8, 0, 4, 5}) {
+  for (const motet::isize i : {8, 0, 4, 5}) {
     REQUIRE(source.read_caption(i, bytes));
     CHECK(std::string(bytes.begin(), bytes.end()).find("number " + std::to_string(i)) != std::string::npos);
     REQUIRE(source.read_picture(i, bytes));
@@ -34,7 +34,7 @@ TEST_CASE("every pair of every shard, read at will") {
 TEST_CASE("members without a part are counted and named, strict or not") {
   const scratch folder;
   const std::vector<std::string> shards{
-      write_pairs(folder, "a.tar", 0, 6, [](motet::index i, made_sample& made) {
+      write_pairs(folder, "a.tar", 0, 6, [](motet::isize i, made_sample& made) {
         if (i == 2) made.picture.clear();
         if (i == 4) made.caption.clear();
       })};
@@ -126,7 +126,7 @@ TEST_CASE("members of a sample need not be neighbours") {
   REQUIRE(source.size() == 4);
   CHECK(skips.count(skip::no_picture) == 1);
   std::vector<std::uint8_t> bytes;
-  for (motet::index i = 0; i < 4; ++i) {
+  for (motet::isize i = 0; i < 4; ++i) {
     CHECK(source.key(i) == "a" + std::to_string(i == 3 ? 1 : i));
     CHECK(source.read_caption(i, bytes));
     CHECK(std::string(bytes.begin(), bytes.end()) == (i == 3 ? "again" : "caption " + std::to_string(i)));
@@ -169,7 +169,7 @@ TEST_CASE("more shards than are kept open") {
   const scratch folder;
   const std::string even = write_pairs(folder, "even", 0, 1), odd = write_pairs(folder, "odd", 1, 1);
   std::vector<std::string> shards;
-  for (motet::index i = 0; i < 260; ++i) {
+  for (motet::isize i = 0; i < 260; ++i) {
     shards.push_back((folder / (std::to_string(i) + ".tar")).string());
     std::filesystem::copy_file(i % 2 == 0 ? even : odd, shards.back());
   }

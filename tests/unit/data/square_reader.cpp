@@ -17,7 +17,7 @@ TEST_CASE("the square in the middle, as the resampler makes it of the decoded pi
   write_file(file, header + std::string(shot.pixels.begin(), shot.pixels.end()));
   square_reader reader;
   resampler resize;
-  for (const motet::index side : {2, 3, 1}) {
+  for (const motet::isize side : {2, 3, 1}) {
     std::vector<float> read(as_size(3 * side * side)), wanted(read.size());
     reader.read(file, side, {}, read.data());
     resize(shot, centre_crop(5, 2), side, {}, wanted.data());

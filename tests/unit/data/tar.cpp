@@ -198,7 +198,7 @@ TEST_CASE("mutations never crash the reader") {
       member("PaxHeader", "14 path=x.txt\n9 size=3\n", 'x') + member("cut", "abc") + closing,
       member("././@LongLink", std::string(200, 'n'), 'L') + member("cut", "gnu") + closing};
   for (const std::string& seed : seeds) CHECK(fuzz_tar(seed));
-  motet::index refused = 0;
+  motet::isize refused = 0;
   for (std::uint64_t run = 0; run < 20000; ++run) refused += fuzz_tar(mutated(seeds, run)) ? 0 : 1;
   CHECK(refused > 1000);
 }

@@ -25,7 +25,7 @@ struct found_entries {
     const input_file file(path(text));
     const auto keep = [&](const text_entry& each) {
       REQUIRE(each.offset >= 0);
-      REQUIRE(each.offset + each.size <= static_cast<motet::index>(text.size()));
+      REQUIRE(each.offset + each.size <= static_cast<motet::isize>(text.size()));
       told += std::to_string(each.number) + "=" +
               text.substr(static_cast<std::size_t>(each.offset), static_cast<std::size_t>(each.size)) + ";";
     };
@@ -66,7 +66,7 @@ TEST_CASE("a file of more bytes than are held at once, and any bytes") {
   std::string text = "[";
   for (int i = 0; i < 60000; ++i)
     text += (i > 0 ? ", {\"number\": " : "{\"number\": ") + std::to_string(i) + "}";
-  motet::index entries = 0;
+  motet::isize entries = 0;
   const input_file file(found.path(text + "]"));
   for_each_entry(
       file, [&](const text_entry& each) { CHECK(each.number == ++entries); },

@@ -92,7 +92,7 @@ TEST_CASE("mutations are read or refused") {
   trainer.add("a b a b");
   const std::vector<std::string> seeds{format_tokenizer(trainer.train(260))};
   CHECK(fuzz_vocabulary(seeds[0]));
-  motet::index accepted = 0;
+  motet::isize accepted = 0;
   for (std::uint64_t run = 0; run < 600; ++run) accepted += fuzz_vocabulary(mutated(seeds, run)) ? 1 : 0;
   CHECK(accepted < 400);
 }

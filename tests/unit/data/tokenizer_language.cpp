@@ -183,7 +183,7 @@ TEST_CASE("what is not known here is named") {
 TEST_CASE("mutations are read or refused") {
   const std::vector<std::string> seeds{of_characters(prepended), of_bytes(gpt2, template_of_two)};
   for (const std::string& each : seeds) CHECK(fuzz_vocabulary(each));
-  motet::index accepted = 0;
+  motet::isize accepted = 0;
   for (std::uint64_t run = 0; run < 400; ++run) accepted += fuzz_vocabulary(mutated(seeds, run)) ? 1 : 0;
   CHECK(accepted < 390);
 }

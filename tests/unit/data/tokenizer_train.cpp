@@ -16,8 +16,8 @@ const std::vector<std::string> captions{
     "a photo of a\nphoto", "the red the red", "ééé éé"};
 
 // The definition: count all pairs anew for every merge.
-std::vector<tokenizer::merge> slow(motet::index vocabulary) {
-  std::map<std::vector<tokenizer::token>, motet::index> words;
+std::vector<tokenizer::merge> slow(motet::isize vocabulary) {
+  std::map<std::vector<tokenizer::token>, motet::isize> words;
   for (const std::string& caption : captions) {
     std::string text;
     append_lower_case(text, caption);
@@ -28,13 +28,13 @@ std::vector<tokenizer::merge> slow(motet::index vocabulary) {
     });
   }
   std::vector<tokenizer::merge> merges;
-  while (256 + static_cast<motet::index>(merges.size()) + 2 < vocabulary) {
-    std::map<tokenizer::pair, motet::index> totals;
+  while (256 + static_cast<motet::isize>(merges.size()) + 2 < vocabulary) {
+    std::map<tokenizer::pair, motet::isize> totals;
     for (const auto& [word, count] : words) {
       for (std::size_t i = 0; i + 1 < word.size(); ++i) totals[{word[i], word[i + 1]}] += count;
     }
     tokenizer::pair best{};
-    motet::index most = 1;
+    motet::isize most = 1;
     for (const auto& [both, count] : totals) {
       if (count > most) {
         best = both;
@@ -44,7 +44,7 @@ std::vector<tokenizer::merge> slow(motet::index vocabulary) {
     if (most < 2) break;
     const auto made = static_cast<tokenizer::token>(256 + merges.size());
     merges.push_back({best, made});
-    std::map<std::vector<tokenizer::token>, motet::index> next;
+    std::map<std::vector<tokenizer::token>, motet::isize> next;
     for (const auto& [word, count] : words) {
       std::vector<tokenizer::token> changed;
       for (std::size_t i = 0; i < word.size(); ++i) {
@@ -59,7 +59,7 @@ std::vector<tokenizer::merge> slow(motet::index vocabulary) {
   return merges;
 }
 
-tokenizer trained(motet::index vocabulary, bool backwards = false) {
+tokenizer trained(motet::isize vocabulary, bool backwards = false) {
   tokenizer_trainer trainer;
   for (std::size_t i = 0; i < captions.size(); ++i)
     trainer.add(captions[backwards ? captions.size() - 1 - i : i]);
@@ -69,7 +69,7 @@ tokenizer trained(motet::index vocabulary, bool backwards = false) {
 }  // namespace
 
 TEST_CASE("the merges are those of the definition") {
-  for (const motet::index vocabulary : {258, 260, 270, 290, 1000}) {
+  for (const motet::isize vocabulary : {258, 260, 270, 290, 1000}) {
     const tokenizer words = trained(vocabulary);
     const auto wanted = slow(vocabulary);
     CAPTURE(vocabulary);
@@ -78,7 +78,7 @@ TEST_CASE("the merges are those of the definition") {
       REQUIRE(words.description().merges[i].from == wanted[i].from);
       REQUIRE(words.description().merges[i].to == wanted[i].to);
     }
-    CHECK(words.size() == 258 + static_cast<motet::index>(wanted.size()));
+    CHECK(words.size() == 258 + static_cast<motet::isize>(wanted.size()));
   }
 }
 

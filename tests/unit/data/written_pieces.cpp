@@ -81,7 +81,7 @@ TEST_CASE("what is wrong is told with numbers") {
 TEST_CASE("whatever the damage, there are pieces or a reason") {
   const random_stream draws(3, "damage");
   std::uint64_t at = 0;
-  motet::index whole = 0, left = 0;
+  motet::isize whole = 0, left = 0;
   for (const std::string& text : {pieces, turns}) {
     for (std::size_t length = 0; length < text.size(); ++length)
       CHECK(read_written_sample(std::string_view(text).substr(0, length)).wrong.has_value());
@@ -108,7 +108,7 @@ TEST_CASE("samples of a shard that are pieces are told from attributes of pairs"
   const std::string path = (folder / "file").string();
   const auto tells = [&](const std::string& text) {
     std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
-    shard_sample made{"a", {{"json", 0, static_cast<motet::index>(text.size()), false}}};
+    shard_sample made{"a", {{"json", 0, static_cast<motet::isize>(text.size()), false}}};
     return tells_pieces(input_file(path), made);
   };
   CHECK(tells(pieces));

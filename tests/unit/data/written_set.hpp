@@ -18,15 +18,15 @@ inline std::string write_lines(const scratch& folder, const std::string& name, c
 // Of every five samples: a pair, two pictures with a question between them, text alone, a pair, a picture
 // after its text. `change` may alter the JSON before it is written, `damaged` tells whose last picture is
 // cut.
-inline std::string write_mixed(const scratch& folder, const std::string& name, motet::index first,
-                               motet::index count,
-                               const std::function<void(motet::index, std::string&)>& change = {},
-                               const std::function<bool(motet::index)>& damaged = {}) {
+inline std::string write_mixed(const scratch& folder, const std::string& name, motet::isize first,
+                               motet::isize count,
+                               const std::function<void(motet::isize, std::string&)>& change = {},
+                               const std::function<bool(motet::isize)>& damaged = {}) {
   const std::string path = (folder / name).string();
   motet::tar_writer tar(path);
-  for (motet::index i = first; i < first + count; ++i) {
+  for (motet::isize i = first; i < first + count; ++i) {
     const std::string key = "s" + std::to_string(i), number = std::to_string(i);
-    const auto picture = [&](motet::index which, bool last) {
+    const auto picture = [&](motet::isize which, bool last) {
       std::string bytes =
           motet::encode_ppm(noise_picture(9 + i % 3, 8 + which, static_cast<std::uint64_t>(10 * i + which)));
       if (last && damaged && damaged(i)) bytes.resize(40);

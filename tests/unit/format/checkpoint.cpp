@@ -181,8 +181,8 @@ namespace {
 
 // "a" by rows and within a row, "b" whole in the second part.
 void save_parts(const std::filesystem::path& run, std::int64_t step) {
-  const motet::rectangle all = motet::matrix_of(std::vector<motet::index>{2, 3});
-  for (const motet::index part : {0, 1}) {
+  const motet::rectangle all = motet::matrix_of(std::vector<motet::isize>{2, 3});
+  for (const motet::isize part : {0, 1}) {
     std::vector<motet::saved_slice> own, moment;
     motet::append_run<const float>(own, "a", {2, 3}, all,
                                    part == 0 ? motet::interval{0, 4} : motet::interval{4, 6},
@@ -207,7 +207,7 @@ TEST_CASE("a checkpoint of parts is one like any other") {
   CHECK(saved.state().at("epoch").integer() == 3);
   CHECK(saved.has_optimizer());
   CHECK(saved.optimizer().front().name == "b.m");
-  CHECK(saved.weights().front().shape == std::vector<motet::index>{2, 3});
+  CHECK(saved.weights().front().shape == std::vector<motet::isize>{2, 3});
   CHECK(saved.weights().front().elements() == 6);
   room to;
   saved.load("tiny 0123", to.weights, to.moments);

@@ -71,7 +71,7 @@ int unlinkat(int folder, const char* path, int how) noexcept {
 
 namespace {
 
-constexpr motet::index parts = 3;
+constexpr motet::isize parts = 3;
 
 struct net {
   std::vector<whole_tensor> weights, moments;
@@ -86,7 +86,7 @@ struct net {
     own_moments = cut_between(numbers, moments, parts);
   }
   void save(const std::filesystem::path& run, std::int64_t step) const {
-    for (motet::index part = 0; part < parts; ++part) {
+    for (motet::isize part = 0; part < parts; ++part) {
       const auto at = static_cast<std::size_t>(part);
       motet::write_checkpoint_part(run, {step, "net", part, parts, own[at].slices, own_moments[at].slices});
     }
@@ -99,15 +99,15 @@ struct net {
     for (const auto* list : {&weights, &moments}) {
       for (const whole_tensor& each : *list) {
         auto& numbers = memory.emplace_back();
-        for (motet::index i = 0; i < each.all().size(); ++i)
+        for (motet::isize i = 0; i < each.all().size(); ++i)
           numbers.push_back(each.first + static_cast<float>(i));
         tensors[list == &moments ? 1 : 0].push_back({each.name, each.shape, numbers.data()});
       }
     }
     motet::save_checkpoint(run, {step, "net", {}, tensors[0], tensors[1]}, 1);
   }
-  motet::index wrong(const motet::checkpoint& saved) const {
-    motet::index sum = 0;
+  motet::isize wrong(const motet::checkpoint& saved) const {
+    motet::isize sum = 0;
     for (const auto* list : {&weights, &moments}) {
       held_slices<float> all;
       for (const whole_tensor& each : *list) {

@@ -12,17 +12,17 @@ using names = std::set<std::string>;
 
 namespace {
 
-constexpr motet::index parts = 3;
+constexpr motet::isize parts = 3;
 const std::vector<float> numbers{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
 
 // Row `part` of three, of which the last rank has its own in two runs.
-std::vector<saved_slice> rows_of(motet::index part) {
+std::vector<saved_slice> rows_of(motet::isize part) {
   if (part < 2) return {{"up", {3, 4}, {{part, part + 1}, {0, 4}}, numbers.data() + part}};
   return {{"up", {3, 4}, {{2, 3}, {0, 1}}, numbers.data() + 2},
           {"up", {3, 4}, {{2, 3}, {1, 4}}, numbers.data() + 3}};
 }
-void write(const std::filesystem::path& run, std::int64_t step, motet::index part,
-           const std::string& model = "net", motet::index of = parts) {
+void write(const std::filesystem::path& run, std::int64_t step, motet::isize part,
+           const std::string& model = "net", motet::isize of = parts) {
   const auto rows = rows_of(part);
   motet::write_checkpoint_part(run, {step, model, part, of, rows, {}});
 }
@@ -48,7 +48,7 @@ const std::string hidden = ".step-000009.tmp-parts";
 
 TEST_CASE("parts become a checkpoint that keeps what the program said") {
   const scratch folder;
-  for (motet::index part = 0; part < parts; ++part) write(folder.path(), 9, part);
+  for (motet::isize part = 0; part < parts; ++part) write(folder.path(), 9, part);
   CHECK(motet::finish_checkpoint(folder.path(), {9, "net", parts, motet::json{{"epoch", 3}},
                                                  motet::json{{"modules", 1}}}) == folder / "step-000009");
   const motet::checkpoint saved(folder.path());
@@ -63,10 +63,10 @@ TEST_CASE("parts become a checkpoint that keeps what the program said") {
 
 TEST_CASE("a part that is not there is named, and the checkpoint before stays") {
   const scratch folder;
-  for (motet::index part = 0; part < parts; ++part) write(folder.path(), 8, part);
+  for (motet::isize part = 0; part < parts; ++part) write(folder.path(), 8, part);
   motet::finish_checkpoint(folder.path(), {8, "net", parts, {}});
-  for (motet::index absent = 0; absent < parts; ++absent) {
-    for (motet::index part = 0; part < parts; ++part) {
+  for (motet::isize absent = 0; absent < parts; ++absent) {
+    for (motet::isize part = 0; part < parts; ++part) {
       if (part != absent) write(folder.path(), 9, part);
     }
     const std::string said = refusal(folder);
@@ -162,7 +162,7 @@ TEST_CASE("leavings of earlier attempts go, those of later steps stay") {
   std::filesystem::create_directories(folder / ".step-000012.tmp-parts");
   std::filesystem::create_directories(folder / (hidden + "/.part-00002.json.tmp-1-0"));
   write(folder.path(), 9, 3 - 1, "net", 5);  // an attempt with five ranks, killed
-  for (motet::index part = 0; part < parts; ++part) write(folder.path(), 9, part);
+  for (motet::isize part = 0; part < parts; ++part) write(folder.path(), 9, part);
   motet::finish_checkpoint(folder.path(), {9, "net", parts, {}});
   CHECK(folder.names() == names{".step-000012.tmp-parts", "latest", "step-000009"});
   CHECK(folder.names("step-000009") == names{"index.json", "model-00001-of-00003.safetensors",
@@ -176,7 +176,7 @@ TEST_CASE("leavings of earlier attempts go, those of later steps stay") {
 TEST_CASE("a run keeps the newest, and the same step is replaced") {
   const scratch folder;
   for (const std::int64_t step : {1, 2, 3, 3, 4}) {
-    for (motet::index part = 0; part < parts; ++part) write(folder.path(), step, part);
+    for (motet::isize part = 0; part < parts; ++part) write(folder.path(), step, part);
     motet::finish_checkpoint(folder.path(), {step, "net", parts, {}}, 3);
   }
   CHECK(folder.names() == names{"latest", "step-000002", "step-000003", "step-000004"});

@@ -13,14 +13,14 @@ TEST_CASE("files and pieces have names that a reader understands") {
   CHECK(part_file(tensor_use::weights, 0, 1) == "model.safetensors");
   CHECK(part_file(tensor_use::weights, 1, 4) == "model-00002-of-00004.safetensors");
   CHECK(part_file(tensor_use::optimizer, 99'998, 99'999) == "optimizer-99999-of-99999.safetensors");
-  const std::vector<motet::index> matrix{4, 6}, vector{6}, cube{2, 3, 5};
+  const std::vector<motet::isize> matrix{4, 6}, vector{6}, cube{2, 3, 5};
   CHECK(piece_name("up", matrix, {{0, 4}, {0, 6}}) == "up");
   CHECK(piece_name("up", matrix, {{1, 3}, {0, 6}}) == "up[1:3, 0:6]");
   CHECK(piece_name("up", vector, {{0, 1}, {2, 6}}) == "up[2:6]");
-  CHECK(piece_shape(matrix, {{1, 3}, {0, 6}}) == std::vector<motet::index>{2, 6});
-  CHECK(piece_shape(vector, {{0, 1}, {2, 6}}) == std::vector<motet::index>{4});
+  CHECK(piece_shape(matrix, {{1, 3}, {0, 6}}) == std::vector<motet::isize>{2, 6});
+  CHECK(piece_shape(vector, {{0, 1}, {2, 6}}) == std::vector<motet::isize>{4});
   CHECK(piece_shape(cube, {{0, 6}, {0, 5}}) == cube);
-  CHECK(piece_shape(cube, {{0, 6}, {0, 4}}) == std::vector<motet::index>{6, 4});
+  CHECK(piece_shape(cube, {{0, 6}, {0, 4}}) == std::vector<motet::isize>{6, 4});
 }
 
 TEST_CASE("pieces that hold each element once are a tensor") {
@@ -32,7 +32,7 @@ TEST_CASE("pieces that hold each element once are a tensor") {
     const auto parts = cut_between(from, {&whole, 1}, 3);
     for (std::size_t part = 0; part < parts.size(); ++part) {
       for (const auto& slice : parts[part].slices)
-        tensor.pieces.push_back({static_cast<motet::index>(part), slice.covers, {}});
+        tensor.pieces.push_back({static_cast<motet::isize>(part), slice.covers, {}});
     }
     REQUIRE(motet::detail::tiling_fault(tensor) == "");
     CAPTURE(seed);
@@ -59,7 +59,7 @@ TEST_CASE("what is held twice or not at all is named") {
 
 TEST_CASE("the blocks of some bytes are those that hold any of them") {
   const std::vector<std::byte> bytes(25);
-  const auto blocks = [&](motet::index block, motet::index begin, motet::index end) {
+  const auto blocks = [&](motet::isize block, motet::isize begin, motet::isize end) {
     std::vector<std::pair<std::size_t, std::size_t>> out;
     motet::detail::each_block(bytes, block, begin, end,
                               [&](std::size_t k, auto some) { out.emplace_back(k, some.size()); });

@@ -75,9 +75,9 @@ TEST_CASE("one part with whole tensors is of version 1") {
 
 TEST_CASE("a file's name tells whose it is") {
   using motet::detail::owner_of_file;
-  for (const motet::index parts : {1, 2, 31, 99'999}) {
+  for (const motet::isize parts : {1, 2, 31, 99'999}) {
     for (const tensor_use use : motet::tensor_uses) {
-      for (const motet::index part : {motet::index{0}, parts / 2, parts - 1})
+      for (const motet::isize part : {motet::isize{0}, parts / 2, parts - 1})
         CHECK(owner_of_file(motet::detail::part_file(use, part, parts), parts) == std::pair(use, part));
     }
   }

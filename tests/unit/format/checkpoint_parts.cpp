@@ -20,7 +20,7 @@ namespace {
 using slices = std::vector<held_slices<const float>>;
 
 void write(const std::filesystem::path& run, std::int64_t step, const slices& weights, const slices& moments,
-           motet::index part) {
+           motet::isize part) {
   const auto at = static_cast<std::size_t>(part);
   motet::write_checkpoint_part(
       run, {step, "net", part, std::ssize(weights), weights[at].slices, moments[at].slices});
@@ -39,9 +39,9 @@ bool contains(const std::string& text, std::string_view part) { return text.find
 }  // namespace
 
 TEST_CASE("what any ranks wrote any other ranks read") {
-  motet::index read = 0;
-  for (motet::index writers = 1; writers <= 5; ++writers) {
-    for (motet::index readers = 1; readers <= 5; ++readers) {
+  motet::isize read = 0;
+  for (motet::isize writers = 1; writers <= 5; ++writers) {
+    for (motet::isize readers = 1; readers <= 5; ++readers) {
       CAPTURE(writers);
       CAPTURE(readers);
       drawn from(static_cast<std::uint64_t>(10 * writers + readers));
@@ -49,13 +49,13 @@ TEST_CASE("what any ranks wrote any other ranks read") {
       const scratch folder;
       const slices own = cut_between(from, weights, writers),
                    own_moments = cut_between(from, moments, writers);
-      for (motet::index part = 0; part < writers; ++part) write(folder.path(), 3, own, own_moments, part);
+      for (motet::isize part = 0; part < writers; ++part) write(folder.path(), 3, own, own_moments, part);
       motet::finish_checkpoint(folder.path(), {3, "net", writers, {}});
       CHECK(folder.names() == names{"latest", "step-000003"});
       const checkpoint saved(folder.path());
       CHECK(saved.parts() == writers);
       CHECK(saved.has_optimizer());
-      for (motet::index reader = 0; reader < readers; ++reader) {
+      for (motet::isize reader = 0; reader < readers; ++reader) {
         const auto some = drawn_slices(from, weights), some_moments = drawn_slices(from, moments);
         saved.load_slices("net", some.slices, some_moments.slices);
         CHECK(wrong_elements(weights, some) == 0);
@@ -119,7 +119,7 @@ TEST_CASE("each part has its files, and none where it holds nothing") {
                                              "model-00003-of-00003.safetensors",
                                              "optimizer-00003-of-00003.safetensors"});
   const motet::safetensors_file file(folder / "step-000005/model-00001-of-00003.safetensors");
-  CHECK(file.at("up[0:2, 0:2]").shape == std::vector<motet::index>{2, 2});
+  CHECK(file.at("up[0:2, 0:2]").shape == std::vector<motet::isize>{2, 2});
   CHECK(std::pair<std::string, std::string>("part", "1 of 3") == file.metadata().back());
 }
 

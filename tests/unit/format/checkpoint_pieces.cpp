@@ -14,7 +14,7 @@ using motet::saved_slice;
 namespace {
 
 // Two parts, the upper and the lower rows; each has more than two blocks.
-constexpr motet::index rows = 1200, width = 1000, half = 600;
+constexpr motet::isize rows = 1200, width = 1000, half = 600;
 
 void save(const std::filesystem::path& run, std::int64_t step, float value = 0) {
   std::vector<float> numbers(rows * width);
@@ -37,7 +37,7 @@ std::string read(const std::filesystem::path& path, motet::interval of) {
     CHECK(std::ranges::all_of(numbers, [](float number) { return number == -1.0f; }));
     return problem.what();
   }
-  motet::index wrong = 0;
+  motet::isize wrong = 0;
   for (std::size_t i = 0; i < numbers.size(); ++i)
     wrong += numbers[i] != static_cast<float>(of.begin * width) + static_cast<float>(i) ? 1 : 0;
   CHECK(wrong == 0);
@@ -89,7 +89,7 @@ TEST_CASE("a part of another checkpoint is noticed") {
 TEST_CASE("a file whose pieces are not those of the index is damaged") {
   const scratch folder;
   const std::vector<float> numbers(64);
-  const auto write = [&](std::int64_t step, motet::index middle) {
+  const auto write = [&](std::int64_t step, motet::isize middle) {
     const std::vector<saved_slice> upper{{"up", {8, 8}, {{0, middle}, {0, 8}}, numbers.data()}},
         lower{{"up", {8, 8}, {{middle, 8}, {0, 8}}, numbers.data()}};
     motet::write_checkpoint_part(folder.path(), {step, "net", 0, 2, upper, {}});

@@ -17,7 +17,7 @@ namespace {
 void save(const std::filesystem::path& run, std::int64_t step, const std::vector<float>& values,
           std::size_t keep = 2, bool optimizer = true) {
   const std::vector<saved_tensor> weights{
-      {"a.weight", {static_cast<motet::index>(values.size())}, values.data()}};
+      {"a.weight", {static_cast<motet::isize>(values.size())}, values.data()}};
   const std::vector<saved_tensor> moments{{"a.weight.m", {1}, values.data()},
                                           {"a.weight.v", {1}, values.data()}};
   motet::checkpoint_contents contents{step, "tiny", json{{"seed", 7}}, weights, {}};

@@ -9,8 +9,8 @@ namespace {
 
 template <class T>
 motet::stored_tensor stored(motet::dtype kind, const std::vector<T>& values,
-                            std::vector<motet::index> shape = {}) {
-  if (shape.empty()) shape = {static_cast<motet::index>(values.size())};
+                            std::vector<motet::isize> shape = {}) {
+  if (shape.empty()) shape = {static_cast<motet::isize>(values.size())};
   return {"t", kind, shape, std::as_bytes(std::span(values))};
 }
 
@@ -118,10 +118,10 @@ TEST_CASE("elements need no alignment, shapes must agree") {
   std::memcpy(shifted.data() + 1, values.data(), 16);
   const motet::stored_tensor tensor{"t", motet::dtype::f32, {2, 2}, std::span(shifted).subspan(1)};
   std::vector<double> out(4);
-  const motet::index right[] = {2, 2}, wrong[] = {4};
-  motet::copy_elements(tensor, std::span<const motet::index>(right), out.data());
+  const motet::isize right[] = {2, 2}, wrong[] = {4};
+  motet::copy_elements(tensor, std::span<const motet::isize>(right), out.data());
   CHECK(out == std::vector<double>{1, 2, 3, 4});
-  CHECK_THROWS_WITH_AS(motet::copy_elements(tensor, std::span<const motet::index>(wrong), out.data()),
+  CHECK_THROWS_WITH_AS(motet::copy_elements(tensor, std::span<const motet::isize>(wrong), out.data()),
                        doctest::Contains("[2, 2], wanted [4]"), motet::error);
   motet::copy_elements(motet::stored_tensor{"none", motet::dtype::f32, {0}, {}},
                        static_cast<float*>(nullptr));

@@ -35,9 +35,9 @@ TEST_CASE("cells, quotes, line ends") {
 TEST_CASE("rows know the lines they begin in; faults are named by line and cell") {
   csv_rows from("a\n\"b\nc\"\n\nd\n", "t.csv");
   row cells;
-  std::vector<motet::index> lines;
+  std::vector<motet::isize> lines;
   while (from.next(cells)) lines.push_back(from.line());
-  CHECK(lines == std::vector<motet::index>{1, 2, 5});
+  CHECK(lines == std::vector<motet::isize>{1, 2, 5});
   const auto said = [](std::string_view text) {
     try {
       rows_of(text);

@@ -24,8 +24,8 @@ void write(const std::filesystem::path& path, const std::vector<motet::declared_
   motet::safetensors_writer writer(path, tensors);
   float next = 0;
   for (const auto& tensor : tensors) {
-    motet::index count = 1;
-    for (const motet::index extent : tensor.shape) count *= extent;
+    motet::isize count = 1;
+    for (const motet::isize extent : tensor.shape) count *= extent;
     std::vector<float> values(static_cast<std::size_t>(count));
     std::iota(values.begin(), values.end(), next);
     next += 1000;
@@ -37,10 +37,10 @@ void write(const std::filesystem::path& path, const std::vector<motet::declared_
 }  // namespace
 
 TEST_CASE("names and shapes are those of the transformers package") {
-  std::map<std::string, std::vector<motet::index>> found;
+  std::map<std::string, std::vector<motet::isize>> found;
   for (const auto& tensor : theirs(small_clip())) CHECK(found.emplace(tensor.name, tensor.shape).second);
   // CLIPModel(config).state_dict() prints these for this configuration.
-  const std::map<std::string, std::vector<motet::index>> some{
+  const std::map<std::string, std::vector<motet::isize>> some{
       {"logit_scale", {}},
       {"text_model.embeddings.token_embedding.weight", {9, 4}},
       {"text_model.embeddings.position_embedding.weight", {5, 4}},
@@ -79,7 +79,7 @@ TEST_CASE("queries, keys and values come one after the other") {
   const motet::tensor_set set(folder.path());
   for (const auto& tensor : to) {
     if (tensor.name != "caption.blocks.0.attention.qkv.weight") continue;
-    motet::index at = 0;
+    motet::isize at = 0;
     for (const char* part : {"q", "k", "v"}) {
       std::vector<float> own(16);
       motet::copy_elements(

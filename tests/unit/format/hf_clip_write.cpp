@@ -13,7 +13,7 @@ std::vector<motet::saved_tensor> numbered(std::vector<std::vector<float>>& value
   std::vector<motet::saved_tensor> out;
   float next = 0;
   for (const auto& tensor : small_clip_room(values)) {
-    for (motet::index i = 0; i < tensor.shape[0]; ++i) tensor.data[i] = next++;
+    for (motet::isize i = 0; i < tensor.shape[0]; ++i) tensor.data[i] = next++;
     out.push_back({tensor.name, tensor.shape, tensor.data});
   }
   return out;

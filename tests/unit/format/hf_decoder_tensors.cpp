@@ -16,8 +16,8 @@ motet::hf_decoder_config small(const char* family, bool tied) {
   config.tied = tied;
   return config;
 }
-std::map<std::string, std::vector<motet::index>> theirs(const motet::hf_decoder_config& config) {
-  std::map<std::string, std::vector<motet::index>> found;
+std::map<std::string, std::vector<motet::isize>> theirs(const motet::hf_decoder_config& config) {
+  std::map<std::string, std::vector<motet::isize>> found;
   for (const auto& row : motet::hf_decoder_tensors(config))
     for (const auto& part : row.theirs) found.emplace(part.name, part.shape);
   return found;
@@ -28,7 +28,7 @@ std::map<std::string, std::vector<motet::index>> theirs(const motet::hf_decoder_
 TEST_CASE("names and shapes are those of the transformers package") {
   // Qwen3ForCausalLM(config).state_dict() prints these for this configuration.
   const auto qwen3 = theirs(small("qwen3", false));
-  const std::map<std::string, std::vector<motet::index>> some{
+  const std::map<std::string, std::vector<motet::isize>> some{
       {"model.embed_tokens.weight", {9, 12}},
       {"model.layers.0.input_layernorm.weight", {12}},
       {"model.layers.0.self_attn.q_proj.weight", {24, 12}},
@@ -50,7 +50,7 @@ TEST_CASE("names and shapes are those of the transformers package") {
   }
   CHECK(qwen3.size() == 3 + 2 * 11);
   const auto qwen2 = theirs(small("qwen2", true));
-  CHECK(qwen2.at("model.layers.0.self_attn.q_proj.bias") == std::vector<motet::index>{24});
+  CHECK(qwen2.at("model.layers.0.self_attn.q_proj.bias") == std::vector<motet::isize>{24});
   CHECK_FALSE(qwen2.contains("model.layers.0.self_attn.o_proj.bias"));
   CHECK_FALSE(qwen2.contains("lm_head.weight"));
 }

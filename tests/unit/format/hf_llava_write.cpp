@@ -113,9 +113,9 @@ TEST_CASE("files have a token of their own for rows of pictures, and a norm that
   std::vector<float> values(as_size(net::parameter_size));
   std::vector<saved_tensor> weights;
   for (const parameter& p : net::parameters()) {
-    for (motet::index i = 0; i < p.size(); ++i) values[as_size(p.offset + i)] = static_cast<float>(1 + i % 7);
+    for (motet::isize i = 0; i < p.size(); ++i) values[as_size(p.offset + i)] = static_cast<float>(1 + i % 7);
     weights.push_back(
-        {p.name, p.vector ? std::vector<motet::index>{p.width} : std::vector<motet::index>{p.rows, p.width},
+        {p.name, p.vector ? std::vector<motet::isize>{p.width} : std::vector<motet::isize>{p.rows, p.width},
          values.data() + p.offset});
   }
   save_hf_llava(folder, describe_as_hf_llava(describe<net>()).config, weights);
@@ -123,7 +123,7 @@ TEST_CASE("files have a token of their own for rows of pictures, and a norm that
   CHECK(config.words.vocabulary == 10);
   CHECK(config.picture_token == 9);
   const tensor_set files(folder.string());
-  CHECK(files.at("language_model.lm_head.weight").shape == std::vector<motet::index>{10, 8});
+  CHECK(files.at("language_model.lm_head.weight").shape == std::vector<motet::isize>{10, 8});
   std::vector<float> table(80), norm(8);
   copy_elements(files.at("language_model.model.embed_tokens.weight"), table.data());
   copy_elements(files.at("vision_tower.vision_model.post_layernorm.weight"), norm.data());

@@ -15,7 +15,7 @@ TEST_CASE("what is saved by a map is loaded by it; what lacks is named, and noth
   motet::save_hf_tensors(folder / "made", map, from, "{}\n", "loss.");
   CHECK(motet::mapped_file(folder / "made/config.json").text() == "{}\n");
   const motet::tensor_set set(folder / "made");
-  CHECK(set.at("y").shape == std::vector<motet::index>{1, 3});
+  CHECK(set.at("y").shape == std::vector<motet::isize>{1, 3});
   motet::load_hf_tensors(
       set, map, std::vector<motet::loaded_tensor>{{"a", {3, 3}, back.data()}, {"b", {1}, one.data()}});
   CHECK(back == a);

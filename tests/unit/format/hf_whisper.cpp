@@ -33,7 +33,7 @@ bool contains(const std::string& said, std::string_view part) { return said.find
 // All tensors of the small model with their number in each element, besides a decoder's; positions by
 // `position(row, column)`.
 std::string write_small(const scratch& folder, const std::string& theirs,
-                        const std::function<float(motet::index, motet::index)>& position) {
+                        const std::function<float(motet::isize, motet::isize)>& position) {
   std::vector<declared_tensor> declared;
   for (const hf_tensor& row : hf_whisper_tensors(read_hf_whisper_config(small, "c"), "ear", theirs))
     for (const hf_part& part : row.theirs)
@@ -47,14 +47,14 @@ std::string write_small(const scratch& folder, const std::string& theirs,
   safetensors_writer writer(path, declared);
   for (std::size_t i = 0; i < declared.size(); ++i) {
     std::vector<float> numbers;
-    for (motet::index k = 0; k < hf_part{"", declared[i].shape}.elements(); ++k)
+    for (motet::isize k = 0; k < hf_part{"", declared[i].shape}.elements(); ++k)
       numbers.push_back(i == read ? position(k / 4, k % 4) : static_cast<float>(i + 1));
     writer.write(declared[i].name, numbers.data());
   }
   writer.commit();
   return folder.path().string();
 }
-float sines(motet::index t, motet::index c) {
+float sines(motet::isize t, motet::isize c) {
   const double angle = static_cast<double>(t) * std::pow(10000.0, -static_cast<double>(c % 2));
   return static_cast<float>(c < 2 ? std::sin(angle) : std::cos(angle));
 }
@@ -101,14 +101,14 @@ TEST_CASE("tensors come under both of their names, keys without a bias, a decode
 }
 
 TEST_CASE("positions that are no sines and cosines are refused") {
-  const auto said = [](const std::function<float(motet::index, motet::index)>& position) {
+  const auto said = [](const std::function<float(motet::isize, motet::isize)>& position) {
     const scratch folder;
     const tensor_set files(write_small(folder, "encoder.", position));
     return refusal([&] { check_hf_positions(files, read_hf_whisper_config(small, "c"), "encoder."); });
   };
   CHECK(said(sines).empty());
-  CHECK(said([](motet::index t, motet::index c) { return sines(t, c) + 1e-3f; }).empty());
+  CHECK(said([](motet::isize t, motet::isize c) { return sines(t, c) + 1e-3f; }).empty());
   CHECK(contains(
-      said([](motet::index t, motet::index c) { return sines(t, c) + (t == 1 && c == 2 ? 0.1f : 0.0f); }),
+      said([](motet::isize t, motet::isize c) { return sines(t, c) + (t == 1 && c == 2 ? 0.1f : 0.0f); }),
       "is not the sines and cosines that Whisper begins with: row 1, column 2 is 0.64"));
 }

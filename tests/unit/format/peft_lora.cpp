@@ -7,8 +7,8 @@
 
 namespace {
 
-using motet::index;
-using named_tensors = std::vector<std::pair<std::string, std::vector<index>>>;
+using motet::isize;
+using named_tensors = std::vector<std::pair<std::string, std::vector<isize>>>;
 
 const std::string plain =
     R"("peft_type": "LORA", "r": 2, "lora_alpha": 6, "use_dora": false, "rank_pattern": {})";
@@ -22,10 +22,10 @@ void write(const scratch& folder, const std::string& config, const named_tensors
   float times = 0;
   for (const auto& [name, shape] : tensors) {
     times += 1;
-    index size = 1;
-    for (const index extent : shape) size *= extent;
+    isize size = 1;
+    for (const isize extent : shape) size *= extent;
     std::vector<float> numbers;
-    for (index i = 1; i <= size; ++i) numbers.push_back(times * static_cast<float>(i));
+    for (isize i = 1; i <= size; ++i) numbers.push_back(times * static_cast<float>(i));
     out.write(name, numbers.data());
   }
   out.commit();

@@ -43,7 +43,7 @@ TEST_CASE("names, types, shapes and bytes of a file") {
   CHECK(contents.tensors[0].kind == motet::dtype::u8);
   CHECK(contents.tensors[1].name == "b");
   CHECK(contents.tensors[1].kind == motet::dtype::f32);
-  CHECK(contents.tensors[1].shape == std::vector<motet::index>{2, 1});
+  CHECK(contents.tensors[1].shape == std::vector<motet::isize>{2, 1});
   CHECK(contents.tensors[1].elements() == 2);
   CHECK(std::to_integer<char>(contents.tensors[1].bytes[0]) == '1');
   REQUIRE(contents.metadata.size() == 1);

@@ -43,7 +43,7 @@ TEST_CASE("what is written reads back, whatever the order of writing") {
   std::vector<float> floats(6);
   motet::copy_elements(file.at("a"), floats.data());
   CHECK(floats == a);
-  CHECK(file.at("a").shape == std::vector<motet::index>{2, 3});
+  CHECK(file.at("a").shape == std::vector<motet::isize>{2, 3});
   motet::copy_elements(file.at("half"), floats.data());
   CHECK(floats[0] == 1.5f);
   std::vector<std::int64_t> integers(2);
@@ -55,7 +55,7 @@ TEST_CASE("what is written reads back, whatever the order of writing") {
   CHECK(file.at("none").elements() == 0);
   // Every tensor lies on a multiple of its element's size.
   for (const auto& tensor : file.tensors()) {
-    const auto start = static_cast<motet::index>(tensor.bytes.data() - file.tensors()[0].bytes.data());
+    const auto start = static_cast<motet::isize>(tensor.bytes.data() - file.tensors()[0].bytes.data());
     CHECK(start % motet::dtype_bytes(tensor.kind) == 0);
   }
   const motet::mapped_file raw(folder / "x.safetensors");
@@ -74,10 +74,10 @@ TEST_CASE("random sets of tensors round-trip") {
     std::vector<std::vector<std::uint8_t>> contents;
     for (std::size_t i = draw(9); i > 0; --i) {
       const dtype kind = static_cast<dtype>(draw(15));
-      std::vector<motet::index> shape;
-      motet::index elements = 1;
+      std::vector<motet::isize> shape;
+      motet::isize elements = 1;
       for (std::size_t d = draw(4); d > 0; --d)
-        elements *= shape.emplace_back(static_cast<motet::index>(draw(5)));
+        elements *= shape.emplace_back(static_cast<motet::isize>(draw(5)));
       declared.push_back({"tensor " + std::to_string(i), kind, shape});
       auto& bytes = contents.emplace_back(static_cast<std::size_t>(elements * motet::dtype_bytes(kind)));
       for (auto& byte : bytes) byte = static_cast<std::uint8_t>(draw(256));
@@ -104,7 +104,7 @@ TEST_CASE("the header and the calls must agree") {
   CHECK_THROWS_WITH_AS(safetensors_writer(path, {{"a", dtype::f32, {1}}, {"a", dtype::f32, {1}}}),
                        doctest::Contains("declared twice"), motet::error);
   CHECK_THROWS_AS(safetensors_writer(path, {{"__metadata__", dtype::f32, {1}}}), motet::error);
-  CHECK_THROWS_AS(safetensors_writer(path, {{"a", dtype::f32, {motet::index{1} << 62, 4}}}), motet::error);
+  CHECK_THROWS_AS(safetensors_writer(path, {{"a", dtype::f32, {motet::isize{1} << 62, 4}}}), motet::error);
   CHECK_THROWS_AS(safetensors_writer(path, {{"\xff", dtype::f32, {1}}}), motet::error);
   {
     safetensors_writer writer(path, {{"a", dtype::f32, {2}}, {"b", dtype::f32, {2}}});

@@ -31,10 +31,10 @@ void check_pieces() {
       auto got = text.begin({said.data(), {1, 3, nullptr}});
       for (;;) {
         std::vector<float> all(said.size() * vocabulary);
-        says.logits({said.data(), {1, static_cast<motet::index>(said.size()), nullptr}}, all.data());
+        says.logits({said.data(), {1, static_cast<motet::isize>(said.size()), nullptr}}, all.data());
         const std::vector<float> wanted(all.end() - Config.vocabulary, all.end());
         CHECK(laws::off_by(std::vector<float>(got.begin(), got.end()), wanted, true) <= near);
-        if (text.room() < static_cast<motet::index>(piece)) break;
+        if (text.room() < static_cast<motet::isize>(piece)) break;
         // One token that is the likeliest, and others.
         said.push_back(
             static_cast<std::int32_t>(std::max_element(wanted.begin(), wanted.end()) - wanted.begin()));
@@ -49,26 +49,26 @@ void check_pieces() {
     std::vector<std::int32_t> said{2, 0, 5};
     for (const std::int32_t token : by_cache.tokens) {
       std::vector<float> all(said.size() * vocabulary);
-      says.logits({said.data(), {1, static_cast<motet::index>(said.size()), nullptr}}, all.data());
+      says.logits({said.data(), {1, static_cast<motet::isize>(said.size()), nullptr}}, all.data());
       const auto last = all.end() - Config.vocabulary;
       CHECK(token == std::max_element(last, all.end()) - last);
       said.push_back(token);
     }
-    CHECK(static_cast<motet::index>(said.size()) == Config.context + 1);
+    CHECK(static_cast<motet::isize>(said.size()) == Config.context + 1);
   }
 }
 
 // An input that is more than tokens: rows from elsewhere, then tokens.
 struct lead_and_tokens {
   const float* lead = nullptr;  // (rows, width)
-  motet::index rows = 0;
+  motet::isize rows = 0;
   tokens text;
 };
 constexpr decoder_config led{.vocabulary = 19, .context = 12, .width = 16, .layers = 2, .heads = 2};
 struct led_embedding {
   using input = lead_and_tokens;
   using text_embedding = token_embedding<led.tokens()>;
-  static constexpr motet::index out = 16, parameter_size = text_embedding::parameter_size;
+  static constexpr motet::isize out = 16, parameter_size = text_embedding::parameter_size;
   static void parameters(parameter_list& list) { text_embedding::parameters(list); }
   static sequences rows(const input& batch) { return {1, batch.rows + batch.text.seq.rows(), nullptr}; }
   template <class N>
@@ -142,7 +142,7 @@ TEST_CASE("a first input that is more than tokens is continued by tokens") {
   const std::vector<float> lead(48, 0.25f);
   const std::vector<std::int32_t> said{3, 1, 4, 1, 5, 9};
   cpu::device device(2);
-  const auto all_of = [&](motet::index count) {
+  const auto all_of = [&](motet::isize count) {
     const lead_and_tokens batch{lead.data(), 3, {said.data(), {1, count, nullptr}}};
     std::vector<float> logits(as_size((3 + count) * 19));
     const auto run = [&](cpu::context& ctx) {
@@ -156,7 +156,7 @@ TEST_CASE("a first input that is more than tokens is continued by tokens") {
   continuation<all_rows> text(device, weights.data(), 12);
   auto got = text.begin({lead.data(), 3, {said.data(), {1, 2, nullptr}}});
   CHECK(text.rows() == 5);
-  for (motet::index count = 2;; ++count) {
+  for (motet::isize count = 2;; ++count) {
     CHECK(laws::off_by(std::vector<float>(got.begin(), got.end()), all_of(count), true) <= 1e-4);
     if (count == 6) break;
     got = text.go_on({said.data() + count, 1});
@@ -195,16 +195,16 @@ TEST_CASE("words go on behind pictures: by the cache and without it") {
   for (const int threads : {1, 3}) {
     cpu::device device(threads);
     speaker<small_sight> says(device, weights.data());
-    for (motet::index s = 0; s < all.seq.samples; ++s) {
+    for (motet::isize s = 0; s < all.seq.samples; ++s) {
       const pictured_tokens prompt = input_traits<small_sight>::slice(all, s, 1, room);
       seen += prompt.seen.samples > 0 ? 1 : 0;
       const said_tokens said = says.say_after(prompt);
       CHECK(said.prompt == prompt.seq.rows());
-      CHECK(said.prompt + static_cast<motet::index>(said.tokens.size()) == small_sight::config.context + 1);
+      CHECK(said.prompt + static_cast<motet::isize>(said.tokens.size()) == small_sight::config.context + 1);
       std::vector<std::int32_t> ids(prompt.ids, prompt.ids + prompt.seq.rows());
       for (const std::int32_t token : said.tokens) {
         pictured_tokens whole = prompt;
-        const auto rows = static_cast<motet::index>(ids.size());
+        const auto rows = static_cast<motet::isize>(ids.size());
         whole.ids = ids.data();
         whole.seq = {1, rows, nullptr};
         std::vector<float> logits(as_size(rows * 23));

@@ -57,7 +57,7 @@ void compare(on_gpu& found, trainer<small_model>& wanted, bool ahead = false) {
 TEST_CASE("one rank that has a GPU, with and without the next batch ahead, whole and in parts") {
   const launched_world world = alone();
   for (const bool ahead : {false, true}) {
-    for (const motet::index parts : {1, 2}) {
+    for (const motet::isize parts : {1, 2}) {
       trainer<small_model> wanted(world, {.batch = 6, .parts = parts});
       on_gpu found(world, {.batch = 6, .parts = parts, .ahead = ahead});
       CHECK(found.memory().size() == 1);

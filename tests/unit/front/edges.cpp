@@ -21,7 +21,7 @@ namespace {
 using all_learn = small_fed_speech<>;
 using eye_kept = small_fed_speech<true>;
 using glue_alone = small_fed_speech<true, true>;
-constexpr motet::index samples = 12;
+constexpr motet::isize samples = 12;
 constexpr int drawn_fillings = 18;
 
 launched_world alone(const char* threads = "2") {
@@ -31,9 +31,9 @@ launched_world alone(const char* threads = "2") {
 // Other modules' rows of the same samples enter the language model.
 struct fed_text {
   small_seen_text data;
-  std::vector<motet::index> rows;
+  std::vector<motet::isize> rows;
   explicit fed_text(std::uint64_t seed) : data(samples, seed) {
-    for (const motet::index each : data.picture_offsets) rows.push_back(5 * each);
+    for (const motet::isize each : data.picture_offsets) rows.push_back(5 * each);
   }
   all_learn::batch get() const {
     const pictured_tokens all = data.get();
@@ -342,7 +342,7 @@ TEST_CASE("two ways from an eye to a language model are one way with the rows of
   const auto got = two.state(), wanted = one.state();
   std::vector<double> sums(wanted.first.size(), 0);
   each_pair([&](const parameter& own, const parameter& other) {
-    for (motet::index i = 0; i < own.size(); ++i)
+    for (motet::isize i = 0; i < own.size(); ++i)
       sums[static_cast<std::size_t>(other.offset + i)] += got.first[static_cast<std::size_t>(own.offset + i)];
   });
   CHECK(laws::off_by(sums, std::vector<double>(wanted.first.begin(), wanted.first.end())) <= 1e-6);
@@ -493,7 +493,7 @@ TEST_CASE("what cannot fill is said") {
     CHECK_MESSAGE(said.find(text) != std::string::npos, said);
   };
   plan filled = apart();
-  for (motet::index k = 0; k < 2; ++k) {
+  for (motet::isize k = 0; k < 2; ++k) {
     filled.modules[k].on = mesh::from(0, {.data = 2});
     filled.modules[k].microbatches = 2;
     filled.modules[k].fills = true;
@@ -535,8 +535,8 @@ TEST_CASE("rows that do not match the places for them are named before the step"
   trainer<all_learn> train(world, apart(), {.batch = samples});
   const fed_text data(1);
   auto batch = data.get();
-  std::vector<motet::index> fewer(data.data.picture_offsets);
-  for (std::size_t s = 1; s < fewer.size(); ++s) fewer[s] = std::max<motet::index>(fewer[s] - 1, 0);
+  std::vector<motet::isize> fewer(data.data.picture_offsets);
+  for (std::size_t s = 1; s < fewer.size(); ++s) fewer[s] = std::max<motet::isize>(fewer[s] - 1, 0);
   std::get<0>(batch).offsets = fewer.data();
   std::get<0>(batch).samples = fewer.back();
   CHECK_THROWS_WITH_AS(train.step(batch, 1e-3), doctest::Contains("MT-R19"), error);

@@ -15,7 +15,7 @@ using namespace motet;
 namespace {
 
 using speech = small_fan;
-constexpr motet::index samples = 6;
+constexpr motet::isize samples = 6;
 
 void compare(const plan* spread) {
   const char* const words[] = {"program", "--threads", "1"};

@@ -13,7 +13,7 @@ using namespace motet;
 TEST_CASE("features of any number of samples are those that the net infers") {
   std::vector<float> w(small_model::parameter_size);
   initialise(small_model::parameters(), 1, w.data(), small_model::parameter_size);
-  for (const motet::index samples : {1, 7, 300}) {
+  for (const motet::isize samples : {1, 7, 300}) {
     const small_batch data(samples);
     std::vector<float> wanted(static_cast<std::size_t>(samples * 8)), found(wanted);
     using net = small_model::module_at<1>::net;

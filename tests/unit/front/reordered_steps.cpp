@@ -17,13 +17,13 @@ using namespace motet;
 namespace {
 
 using fed_speech = small_fed_speech<>;
-constexpr motet::index samples = 12;
+constexpr motet::isize samples = 12;
 
 struct fed_text {
   small_seen_text data;
-  std::vector<motet::index> rows;
+  std::vector<motet::isize> rows;
   explicit fed_text(std::uint64_t seed) : data(samples, seed) {
-    for (const motet::index each : data.picture_offsets) rows.push_back(5 * each);
+    for (const motet::isize each : data.picture_offsets) rows.push_back(5 * each);
   }
   fed_speech::batch get() const {
     const pictured_tokens all = data.get();
@@ -156,7 +156,7 @@ TEST_CASE("headers say what each sample brings to every module") {
     REQUIRE_EQ(of.samples, samples);
     for (std::int32_t s = 0; s < samples; ++s) {
       const auto at = static_cast<std::size_t>(s);
-      const motet::index shown = data.data.picture_offsets[at + 1] - data.data.picture_offsets[at];
+      const motet::isize shown = data.data.picture_offsets[at + 1] - data.data.picture_offsets[at];
       CHECK_EQ(of.rows_of("eye", s), 5 * shown);
       CHECK_EQ(of.rows_of("glue", s), 5 * shown);
       CHECK_EQ(of.rows_of("talk", s), data.data.offsets[at + 1] - data.data.offsets[at]);

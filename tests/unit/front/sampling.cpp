@@ -10,7 +10,7 @@ using namespace motet;
 
 namespace {
 
-std::int32_t chosen(const std::vector<float>& logits, const saying& how, motet::index before = 0) {
+std::int32_t chosen(const std::vector<float>& logits, const saying& how, motet::isize before = 0) {
   token_choice choice;
   return choice.of(std::span<const float>(logits), how, before);
 }
@@ -57,14 +57,14 @@ TEST_CASE("tokens are drawn by their probabilities, with what is cut off left ou
 TEST_CASE("a seed and a place say which token is drawn") {
   const std::vector<float> logits(50, 0.0f);
   std::set<std::int32_t> seen;
-  for (motet::index place = 0; place < 20; ++place) {
+  for (motet::isize place = 0; place < 20; ++place) {
     const std::int32_t token = chosen(logits, {.temperature = 1, .seed = 9}, place);
     CHECK(token == chosen(logits, {.temperature = 1, .seed = 9}, place));
     seen.insert(token);
   }
   CHECK(seen.size() > 5);
   int differ = 0;
-  for (motet::index place = 0; place < 20; ++place)
+  for (motet::isize place = 0; place < 20; ++place)
     differ += chosen(logits, {.temperature = 1, .seed = 9}, place) !=
               chosen(logits, {.temperature = 1, .seed = 10}, place);
   CHECK(differ > 10);

@@ -19,8 +19,8 @@ TEST_CASE("samples together have the logits of each alone; the likeliest is next
   const sequences seq = data.get().seq;
   std::vector<float> together(as_size(seq.rows() * 23));
   says.logits(data.get(), together.data());
-  for (motet::index s = 0; s < seq.samples; ++s) {
-    const motet::index rows = seq.rows_of(s);
+  for (motet::isize s = 0; s < seq.samples; ++s) {
+    const motet::isize rows = seq.rows_of(s);
     const std::int32_t* const from = data.ids.data() + seq.begin(s);
     std::vector<float> alone(as_size(rows * 23));
     says.logits({from, {1, rows, nullptr}}, alone.data());

@@ -111,7 +111,7 @@ TEST_CASE(
     };
     trainer<small_model> kept = made(false), again = made(true), outputs = made(false, true);
     const auto slots = [](const trainer<small_model>& of) {
-      motet::index sum = 0;
+      motet::isize sum = 0;
       for (const rank_memory& each : of.memory()) sum += each.stages.slots;
       return sum;
     };
@@ -168,7 +168,7 @@ TEST_CASE("what one plan saved another goes on from") {
 
 TEST_CASE("after the first, a step allocates nothing") {
   const launched_world world = alone();
-  for (const motet::index parts : {1, 2}) {
+  for (const motet::isize parts : {1, 2}) {
     trainer<small_model> train(world, {.batch = 8, .parts = parts});
     const small_batch data(8), other(8, 2);
     train.step(data.get(), 1e-3);
@@ -380,7 +380,7 @@ TEST_CASE("memory is foretold by moments and averages, and a refused step moves 
   CHECK(usual.optimizer == 2 * usual.gradients);
   CHECK(lion.optimizer == lion.gradients);
   CHECK(lion.averages == lion.gradients);
-  motet::index matrices = 0;
+  motet::isize matrices = 0;
   for (const parameter& each : small_model::parameters())
     if (moves_as_matrix(each, optimizer_kind::muon)) matrices += parameter_space(each.size());
   CHECK(matrices > 0);

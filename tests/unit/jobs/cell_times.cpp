@@ -28,7 +28,7 @@ TEST_CASE("times of cells are a table of times, with the cell behind each") {
   const job_trace trace = some_jobs(cluster);
   const cell_times found(cluster, trace, read_job_models(models_text, "models"));
   double before = 1e9;
-  for (motet::index n = 1; n <= 8; n *= 2) {
+  for (motet::isize n = 1; n <= 8; n *= 2) {
     const measured_time* const small =
         found.times().find("gpt", "100M", 128, "fast", n > 4 ? n / 4 : 1, n > 4 ? 4 : n);
     REQUIRE(small != nullptr);

@@ -25,6 +25,6 @@ TEST_CASE("without deadlines, who runs shares all devices of a kind") {
     const job_outcome got = player.play(policy);
     CHECK(policy.wrong.empty());
     CHECK(got.submitted == 60);
-    CHECK(got.reschedules > static_cast<motet::index>(got.finished.size()));
+    CHECK(got.reschedules > static_cast<motet::isize>(got.finished.size()));
   }
 }

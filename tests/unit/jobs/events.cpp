@@ -138,7 +138,7 @@ struct errors_of_estimates {
   std::vector<double> seen{};
   bool measured_are_known = true;
 
-  static double error_of(const job_world& world, motet::index shape, const allotment& as) {
+  static double error_of(const job_world& world, motet::isize shape, const allotment& as) {
     return std::abs(std::log(world.speeds.best_seconds(shape, as) / world.actual().best_seconds(shape, as)));
   }
   void on_events(job_world& world, const job_events& events) {
@@ -147,8 +147,8 @@ struct errors_of_estimates {
       for (std::int32_t kind = 0; kind < world.places.kinds(); ++kind)
         for (std::int32_t devices = 1; devices <= 16; devices *= 2)
           if (const allotment as = world.speeds.packed(kind, devices);
-              world.speeds.best(static_cast<motet::index>(shape), as).runs)
-            sum += error_of(world, static_cast<motet::index>(shape), as), ++count;
+              world.speeds.best(static_cast<motet::isize>(shape), as).runs)
+            sum += error_of(world, static_cast<motet::isize>(shape), as), ++count;
     seen.push_back(sum / count);
     for (const std::int32_t job : world.running)
       if (world.now - world.of(job).resumes > 300 &&

@@ -24,6 +24,6 @@ TEST_CASE("first come, first served: who came first for a kind starts first") {
 
 TEST_CASE("nobody is moved or suspended") {
   const watched_play got = watch(small_jobs(), fcfs_policy{});
-  CHECK(got.outcome.reschedules == static_cast<motet::index>(got.outcome.finished.size()));
+  CHECK(got.outcome.reschedules == static_cast<motet::isize>(got.outcome.finished.size()));
   CHECK(got.outcome.unfinished.empty());
 }

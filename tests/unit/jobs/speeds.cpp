@@ -8,7 +8,7 @@
 using namespace motet;
 
 namespace {
-motet::index shape_of(speed_table& speeds, const char* model, motet::index batch) {
+motet::isize shape_of(speed_table& speeds, const char* model, motet::isize batch) {
   traced_job job;
   job.model = model;
   job.batch = batch;
@@ -26,7 +26,7 @@ TEST_CASE("speeds are measured, or estimated from the best layout or the next la
   data_parallel_memory memory;
   memory.set("m_1B_100", {-1, -1, 20});
   speed_table speeds(cluster, times, memory);
-  const motet::index one = shape_of(speeds, "m__1B", 100), two = shape_of(speeds, "m__2B", 100);
+  const motet::isize one = shape_of(speeds, "m__1B", 100), two = shape_of(speeds, "m__2B", 100);
   CHECK(shape_of(speeds, "m__1B", 100) == one);
   CHECK(speeds.best(one, {0, 4, 4}).samples == 10);
   CHECK(speeds.best(one, {0, 4, 2}).samples == doctest::Approx(9));
@@ -57,7 +57,7 @@ TEST_CASE("speeds are measured, or estimated from the best layout or the next la
 TEST_CASE("more devices of our own table are never slower for the best layout") {
   const jobs_here here = small_jobs();
   speed_table speeds(here.cluster, here.times, here.memory);
-  const motet::index shape = shape_of(speeds, "tower__500M", 128);
+  const motet::isize shape = shape_of(speeds, "tower__500M", 128);
   for (std::int32_t kind = 0; kind < 3; ++kind)
     for (std::int32_t devices = 1; devices < 16; devices *= 2)
       CHECK(speeds.best(shape, speeds.packed(kind, 2 * devices)).samples >
@@ -75,7 +75,7 @@ TEST_CASE(
   times.add({"m", "1B", 100, "a", 1, 4}, {5, 0, 0});  // measured
   const data_parallel_memory memory;
   speed_table speeds(cluster, times, memory);
-  const motet::index one = shape_of(speeds, "m__1B", 100);
+  const motet::isize one = shape_of(speeds, "m__1B", 100);
   CHECK(speeds.best(one, {0, 1, 1}).bar == doctest::Approx(5 - 100.0 / 28));
   CHECK(speeds.best_seconds(one, {0, 1, 1}) == 20);
   CHECK(speeds.cautious_seconds(one, {0, 1, 1}) == doctest::Approx(28));

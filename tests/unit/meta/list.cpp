@@ -96,7 +96,7 @@ TEST_CASE("equal ones keep their order when sorted") {
   list<std::pair<int, int>> all;
   for (int i = 0; i < 100; ++i) all.push({i * i * 5 % 7, i});
   sort_stably(all, [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (motet::index i = 1; i < all.size(); ++i)
+  for (motet::isize i = 1; i < all.size(); ++i)
     CHECK((all[i - 1].first < all[i].first ||
            (all[i - 1].first == all[i].first && all[i - 1].second < all[i].second)));
 }

@@ -11,7 +11,7 @@ using namespace motet;
 
 namespace {
 
-constexpr short_text of_number(motet::index number) {
+constexpr short_text of_number(motet::isize number) {
   short_text out;
   out += number;
   return out;
@@ -26,7 +26,7 @@ struct sentence_of_names {
 
 static_assert(of_number(0).view() == "0" && of_number(-70).view() == "-70" &&
               of_number(1205).view() == "1205");
-static_assert(of_number(std::numeric_limits<motet::index>::min()).view() == "-9223372036854775808");
+static_assert(of_number(std::numeric_limits<motet::isize>::min()).view() == "-9223372036854775808");
 // A computed static_assert asks these of its message.
 static_assert(std::is_convertible_v<decltype(short_text().data()), const char*>);
 static_assert(std::is_convertible_v<decltype(short_text().size()), std::size_t>);

@@ -23,18 +23,18 @@ using clip = model<join<Loss, picture, caption>>;
 struct pair_batch {
   std::vector<float> pixels;
   std::vector<std::int32_t> ids;
-  std::vector<motet::index> offsets;
+  std::vector<motet::isize> offsets;
   std::tuple<pictures, tokens> view() const {
-    const motet::index samples = static_cast<motet::index>(offsets.size()) - 1;
+    const motet::isize samples = static_cast<motet::isize>(offsets.size()) - 1;
     return {pictures{pixels.data(), samples}, tokens{ids.data(), {samples, 1, offsets.data()}}};
   }
 };
 
-pair_batch random_batch(const std::vector<motet::index>& lengths, std::string_view name) {
+pair_batch random_batch(const std::vector<motet::isize>& lengths, std::string_view name) {
   pair_batch out;
   const random_stream draw(3, name);
   out.offsets.push_back(0);
-  for (const motet::index length : lengths) out.offsets.push_back(out.offsets.back() + length);
+  for (const motet::isize length : lengths) out.offsets.push_back(out.offsets.back() + length);
   for (std::uint64_t i = 0; i < lengths.size() * 3 * 8 * 8; ++i)
     out.pixels.push_back(static_cast<float>(draw.normal(i)));
   for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(out.offsets.back()); ++i)
@@ -45,7 +45,7 @@ pair_batch random_batch(const std::vector<motet::index>& lengths, std::string_vi
 struct step_outcome {
   double loss = 0;
   laws::reals g;
-  motet::index foretold = 0, used = 0;
+  motet::isize foretold = 0, used = 0;
 };
 
 template <class Model, class N>
@@ -111,7 +111,7 @@ void check_training(const std::string& name, double tolerance) {
     const auto body = [&](cpu::context& ctx) {
       const double found = contrastive_step<model_type>::run(
           ctx, weights<N>{weight.data()}, gradients<N>{gradient.data()}, std::span(&part, 1));
-      const double length = std::sqrt(sum_of_squares(ctx, gradient.data(), static_cast<motet::index>(size)));
+      const double length = std::sqrt(sum_of_squares(ctx, gradient.data(), static_cast<motet::isize>(size)));
       synchronize(ctx);
       if (ctx.thread == 0 && !ctx.measuring()) {
         loss = found;

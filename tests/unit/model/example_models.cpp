@@ -17,7 +17,7 @@ template <vit_config Picture, text_config Caption>
 using clip = model<join<info_nce, module<"picture", vit<Picture>>, module<"caption", text_tower<Caption>>>>;
 
 // A model's parameters end at a multiple of sixteen.
-constexpr motet::index held(motet::index count) { return (count + 15) / 16 * 16; }
+constexpr motet::isize held(motet::isize count) { return (count + 15) / 16 * 16; }
 
 }  // namespace
 

@@ -40,8 +40,8 @@ loss_outcome<T> run_loss(const laws::golden_file& file, const std::string& name,
   auto a = file.values<T>(name + "/a"), b = file.values<T>(name + "/b");
   const auto list = layer::parameters_of<Loss>();
   const auto w = laws::narrowed<T>(file.flat(list, Loss::parameter_size, name + "/w/"));
-  constexpr motet::index width = 6;
-  const motet::index samples = static_cast<motet::index>(a.size()) / width;
+  constexpr motet::isize width = 6;
+  const motet::isize samples = static_cast<motet::isize>(a.size()) / width;
   loss_outcome<T> out{0, std::vector<T>(a.size()), std::vector<T>(b.size()), std::vector<T>(w.size())};
   const auto body = [&](cpu::context& ctx) {
     const auto rows = [&](std::vector<T>& of) { return matrix<T>{of.data(), samples, width, width}; };

@@ -64,7 +64,7 @@ void check_parameters() {
     CHECK(names.insert(p.name).second);
     REQUIRE(p.offset >= 0);
     REQUIRE(p.offset + p.size() <= Model::parameter_size);
-    for (motet::index i = 0; i < p.size(); ++i) {
+    for (motet::isize i = 0; i < p.size(); ++i) {
       const auto at = static_cast<std::size_t>(p.offset + i);
       REQUIRE(!used[at]);
       used[at] = true;

@@ -9,7 +9,7 @@ namespace {
 
 struct net {
   using input = int;
-  static constexpr motet::index embedding = 12;
+  static constexpr motet::isize embedding = 12;
 };
 using learning = motet::module<"picture", net>;
 using fixed = motet::module<"picture", motet::frozen<net>>;

@@ -20,7 +20,7 @@ plan two(module_plan first, module_plan second, std::int32_t ranks = 64) {
   out.modules.push(second);
   return out;
 }
-run_forecast play(const plan& of, const model_shape& towers, const cluster_facts& on, motet::index samples) {
+run_forecast play(const plan& of, const model_shape& towers, const cluster_facts& on, motet::isize samples) {
   run_forecast out;
   REQUIRE(prove_plan(of, facts_of(towers), samples).ok());
   REQUIRE(estimate(of, towers, on, {}, samples, out).ok());
@@ -31,7 +31,7 @@ run_forecast play(const plan& of, const model_shape& towers, const cluster_facts
 
 TEST_CASE("with h = 0 a pipeline's memory does not depend on how many pairs a loss compares") {
   const model_shape clip = named("clip-9.3b");
-  const auto of_batch = [&](motet::index batch, int stash) {
+  const auto of_batch = [&](motet::isize batch, int stash) {
     plan how = two(on_ranks("vision", 0, {.stages = 4, .tensor = 8}, static_cast<int>(batch / 8)),
                    on_ranks("text", 32, {.stages = 4, .tensor = 8}, static_cast<int>(batch / 8)));
     for (module_plan& each : how.modules) each.stash = stash;
@@ -49,7 +49,7 @@ TEST_CASE("with h = 0 a pipeline's memory does not depend on how many pairs a lo
 
 TEST_CASE("forwards ahead hide the loss, one microbatch of memory each") {
   const model_shape clip = named("b16");
-  constexpr motet::index pairs = 8192;
+  constexpr motet::isize pairs = 8192;
   const auto ahead = [&](int forwards, int losses) {
     plan how = two(on_ranks("picture", 0, {.stages = 4, .data = 14}, 16 * losses),
                    on_ranks("caption", 56, {.stages = 4, .data = 2}, 16 * losses));

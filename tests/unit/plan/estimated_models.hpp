@@ -46,8 +46,8 @@ inline motet::cluster_facts with_slower_nodes(motet::cluster_facts on, std::int3
   return on;
 }
 
-inline motet::tower_outline tower_of_layers(const char* name, motet::index layers, motet::index width,
-                                            motet::index tokens) {
+inline motet::tower_outline tower_of_layers(const char* name, motet::isize layers, motet::isize width,
+                                            motet::isize tokens) {
   motet::tower_outline of;
   of.name = name;
   of.layers = layers;
@@ -65,7 +65,7 @@ inline motet::model_shape pictures_and_captions() {
 }
 
 inline motet::run_forecast estimated(const motet::plan& of, const motet::model_shape& model,
-                                     const motet::cluster_facts& on, motet::index samples,
+                                     const motet::cluster_facts& on, motet::isize samples,
                                      const motet::estimate_options& options = {},
                                      const motet::training_bytes& bytes = {}) {
   motet::run_forecast out;

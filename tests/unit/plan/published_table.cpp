@@ -20,8 +20,8 @@ struct both {
   double gain() const { return monolith.gives.step_seconds / apart.gives.step_seconds; }
 };
 
-const both& found(const char* model, motet::index samples) {
-  static std::map<std::pair<std::string, motet::index>, both> known;
+const both& found(const char* model, motet::isize samples) {
+  static std::map<std::pair<std::string, motet::isize>, both> known;
   const auto key = std::pair(std::string(model), samples);
   if (const auto at = known.find(key); at != known.end()) return at->second;
   const cluster_facts on = *find_cluster("v100");
@@ -36,7 +36,7 @@ const both& found(const char* model, motet::index samples) {
 }
 
 // The share of the peak at which a tower's own forwards and backwards run, which is how the paper counts.
-double utilisation(const ranked_plan& of, motet::index k, motet::index samples) {
+double utilisation(const ranked_plan& of, motet::isize k, motet::isize samples) {
   const module_plan& own = of.how.modules[k];
   const module_forecast& gives = of.gives.modules[k];
   // the largest, of which the times are
@@ -54,13 +54,13 @@ struct row {
 constexpr row published[] = {{"clip-1.1b", 1.39}, {"clip-9.3b", 1.48},  {"clip-19.7b", 2.70},
                              {"coca-1.5b", 1.32}, {"coca-13.4b", 1.60}, {"coca-26b", 2.80},
                              {"lit-19.7b", 3.27}};
-constexpr motet::index batches[] = {512, 1024, 2048, 4096};
+constexpr motet::isize batches[] = {512, 1024, 2048, 4096};
 
 }  // namespace
 
 TEST_CASE("the published gains come out within 15 % each, whatever the batch") {
   for (const row& each : published) {
-    for (const motet::index samples : batches) {
+    for (const motet::isize samples : batches) {
       CAPTURE(each.model);
       CAPTURE(samples);
       const double gain = found(each.model, samples).gain();
@@ -71,7 +71,7 @@ TEST_CASE("the published gains come out within 15 % each, whatever the batch") {
 }
 
 TEST_CASE("gains of the models that a node no longer holds are the largest, and LiT gains most there") {
-  for (const motet::index samples : batches) {
+  for (const motet::isize samples : batches) {
     CAPTURE(samples);
     for (const auto& [one, node, many] : {std::tuple{"clip-1.1b", "clip-9.3b", "clip-19.7b"},
                                           {"coca-1.5b", "coca-13.4b", "coca-26b"},

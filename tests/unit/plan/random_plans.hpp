@@ -41,7 +41,7 @@ inline motet::plan random_plan(motet::laws::dice& roll, const motet::list<motet:
     std::vector<std::int32_t> all;
     for (int r = 0; r < ranks; ++r) all.push_back(r);
     for (std::size_t i = all.size(); i > 1; --i)
-      std::swap(all[i - 1], all[static_cast<std::size_t>(roll.below(static_cast<motet::index>(i)))]);
+      std::swap(all[i - 1], all[static_cast<std::size_t>(roll.below(static_cast<motet::isize>(i)))]);
     list<std::int32_t> own_ranks;
     for (int i = 0; i < split.size(); ++i) own_ranks.push(all[static_cast<std::size_t>(i)]);
     own.on = mesh(split, own_ranks);

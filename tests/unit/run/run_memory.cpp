@@ -24,8 +24,8 @@ TEST_CASE("memory is that of all ranks here and of the data on its way") {
   write_vocabulary(folder);
   const data_folder from({.data = folder.path().string(), .batch = 3}, pair_shape());
   const run_memory read = memory_of_run(model, s, &from);
-  const motet::index batch =
-      3 * (packed_room(8) + 2 * 16 * static_cast<motet::index>(sizeof(tokenizer::token)));
+  const motet::isize batch =
+      3 * (packed_room(8) + 2 * 16 * static_cast<motet::isize>(sizeof(tokenizer::token)));
   CHECK(read.data > (from.config().ready + 1) * batch);
   CHECK(read.total() == read.training.total() + read.data);
 }

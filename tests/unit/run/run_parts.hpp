@@ -70,7 +70,7 @@ struct scripted_session final : motet::session {
         .listed_seconds = 5, .seconds = 4, .measured = true, .search_seconds = 1e-3};
     return wanted.reorder.ranks || wanted.reorder.slots ? &gained : nullptr;
   }
-  motet::index updates() const override { return from + static_cast<motet::index>(rates.size()); }
+  motet::isize updates() const override { return from + static_cast<motet::isize>(rates.size()); }
   void finish() override {}
   motet::step_costs costs() override {
     motet::step_costs out;
@@ -100,7 +100,7 @@ struct scripted_session final : motet::session {
 
   void embed(const motet::pictures& batch, float* features) override { fill(batch.samples, features); }
   void embed(const motet::tokens& batch, float* features) override { fill(batch.seq.samples, features); }
-  std::vector<std::int32_t> say(const motet::pictured_tokens&, std::int32_t, motet::index) override {
+  std::vector<std::int32_t> say(const motet::pictured_tokens&, std::int32_t, motet::isize) override {
     return {};
   }
   double loss_of(const motet::step_input&) override { return 1.5; }
@@ -112,14 +112,14 @@ struct scripted_session final : motet::session {
   std::vector<motet::parameter> numbers;
   std::vector<double> rates;  // of its steps
   double loss = 8;
-  motet::index from = 0;  // steps of the run that it goes on from
+  motet::isize from = 0;  // steps of the run that it goes on from
   int prepared = 0, gathered = 0, compared = 0, saves = 0, failing_saves = 0;
   std::string saved_as;
   motet::json saved_state;
 
  private:
-  static void fill(motet::index samples, float* features) {
-    for (motet::index k = 0; k < samples * plain_model::width; ++k) features[k] = 0.5f;
+  static void fill(motet::isize samples, float* features) {
+    for (motet::isize k = 0; k < samples * plain_model::width; ++k) features[k] = 0.5f;
   }
 };
 

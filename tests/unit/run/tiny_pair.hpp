@@ -12,7 +12,7 @@ inline constexpr motet::text_config tiny_caption{
 using tiny_pair = motet::pair_model<tiny_picture, tiny_caption, motet::info_nce>;
 
 // A command line would ask for this.
-inline motet::session_request tiny_request(motet::index batch = 6) {
+inline motet::session_request tiny_request(motet::isize batch = 6) {
   motet::session_request out;
   out.loss = "infonce";
   out.threads = 1;

@@ -37,7 +37,7 @@ TEST_CASE("a run trains, tests, saves and reports, and its lines tell all of it"
 
 TEST_CASE("what cannot be read ends a run, saved") {
   const scratch folder;
-  write_pairs(folder, "train-000.tar", 0, 10, [](motet::index i, made_sample& made) {
+  write_pairs(folder, "train-000.tar", 0, 10, [](motet::isize i, made_sample& made) {
     if (i == 7) made.picture.resize(40);
   });
   write_vocabulary(folder);

@@ -25,7 +25,7 @@
 // One rank that has a GPU trains the way that the single rank of the tests does on a processor.
 
 using namespace motet;
-using idx = motet::index;
+using idx = motet::isize;
 
 namespace {
 

@@ -49,10 +49,10 @@ struct paced {
 struct recorded {
   score order;
   std::vector<timeline> when;
-  std::vector<motet::index> shares;
+  std::vector<motet::isize> shares;
   program all;
 };
-recorded record(const plan& order_of, motet::index samples, const std::vector<double>& paces,
+recorded record(const plan& order_of, motet::isize samples, const std::vector<double>& paces,
                 resplit_options resplit = {}) {
   recorded found;
   std::optional<paced> clocks;

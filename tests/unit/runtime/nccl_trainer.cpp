@@ -33,7 +33,7 @@ using with_nccl =
 using laws::of;
 
 template <class Model = towers>
-void follow(const plan& order_of, motet::index samples, int steps,
+void follow(const plan& order_of, motet::isize samples, int steps,
             const char* registered = "are registered with NCCL", bool again = false) {
   score order;
   REQUIRE(write_plan(order_of, facts_of<Model>(), order).ok());

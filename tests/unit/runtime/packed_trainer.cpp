@@ -19,7 +19,7 @@
 // CPU, on a GPU, over ranks that share one.
 
 namespace {
-using idx = motet::index;
+using idx = motet::isize;
 
 using plan_picture = motet::module<
     "picture", vit<vit_config{.image = 8, .patch = 4, .width = 8, .layers = 2, .heads = 2, .embedding = 8}>>;

@@ -87,7 +87,7 @@ TEST_CASE("a frozen module goes forward only, and meets the others by another lo
     train.prepare();
     const test_data data(8);
     const std::vector<float> before = train.weights();
-    const motet::index groups = order.voices()[0].joins();
+    const motet::isize groups = order.voices()[0].joins();
     single_rank<model_type, fp32> one(8, groups);
     for (int k = 0; k < 3; ++k) {
       const step_result wanted = one.step(data.batch<model_type>(), 1e-3),

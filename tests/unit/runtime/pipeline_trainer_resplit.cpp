@@ -71,7 +71,7 @@ score replicas(int count) {
                   return voice == 0 ? replica : count;
                 });
 }
-pipeline_config quick(motet::index batch, const resplit_options& how) {
+pipeline_config quick(motet::isize batch, const resplit_options& how) {
   pipeline_config config;
   config.batch = batch;
   config.deadline = 60;
@@ -101,7 +101,7 @@ TEST_CASE("memory is planned for the largest share, and none is taken in a step"
     trainer_type train(replicas(3), quick(24, {.every = 1000, .most = most > 1 ? most : 1.01}));
     trainer_type even(replicas(3), quick(24, {}));
     const std::vector<rank_memory> planned = train.forecast(), usual = even.forecast();
-    motet::index bytes = 0;
+    motet::isize bytes = 0;
     for (std::size_t r = 0; r < planned.size(); ++r) {
       bytes += planned[r].total();
       CHECK(planned[r].stages.weights == usual[r].stages.weights);
@@ -113,9 +113,9 @@ TEST_CASE("memory is planned for the largest share, and none is taken in a step"
     const test_data data(24, 1, true);
     const auto whole = data.batch<towers>();
     const auto largest = bounds_of({.most = most}, 24, 3, 2).most;
-    for (motet::index r = 0; r < 3; ++r) {
-      list<motet::index> shares(3, 0);
-      for (motet::index k = 0; k < 3; ++k) shares[k] = k == r ? largest : (24 - largest) / 2;
+    for (motet::isize r = 0; r < 3; ++r) {
+      list<motet::isize> shares(3, 0);
+      for (motet::isize k = 0; k < 3; ++k) shares[k] = k == r ? largest : (24 - largest) / 2;
       train.set_shares(0, shares);
       const long allocated = allocations.load();
       for (int k = 0; k < 3; ++k) train.step(whole, 1e-3);
@@ -140,16 +140,16 @@ TEST_CASE("samples leave a slow replica until the bounds") {
   single_rank<towers, fp32> one(16, 1);
   const test_data data(16);
   const auto whole = data.batch<towers>();
-  CHECK(train.shares(0) == list<motet::index>{8, 8});
+  CHECK(train.shares(0) == list<motet::isize>{8, 8});
   int steps = 0;
-  for (; steps < 200 && !(train.shares(0) == list<motet::index>{6, 10}); ++steps) {
+  for (; steps < 200 && !(train.shares(0) == list<motet::isize>{6, 10}); ++steps) {
     const double loss = train.step(whole, 1e-4).loss;
     if (steps < 8) CHECK(loss == doctest::Approx(one.step(whole, 1e-4).loss).epsilon(1e-4));
     CHECK(train.shares(0)[0] + train.shares(0)[1] == 16);
     CHECK(train.shares(0)[1] <= 10);
-    CHECK(train.shares(1) == list<motet::index>{16});
+    CHECK(train.shares(1) == list<motet::isize>{16});
   }
-  CHECK(train.shares(0) == list<motet::index>{6, 10});
+  CHECK(train.shares(0) == list<motet::isize>{6, 10});
   CHECK(steps >= 2);
 }
 
@@ -173,11 +173,11 @@ TEST_CASE("shares come to where all replicas are through at the same time, and f
     }
   };
   go(2);
-  CHECK(train.shares(0) == list<motet::index>{8, 8, 8});
+  CHECK(train.shares(0) == list<motet::isize>{8, 8, 8});
   go(1);
-  CHECK(train.shares(0) == list<motet::index>{10, 7, 7});
+  CHECK(train.shares(0) == list<motet::isize>{10, 7, 7});
   go(6);
-  CHECK(train.shares(0) == list<motet::index>{12, 6, 6});
+  CHECK(train.shares(0) == list<motet::isize>{12, 6, 6});
   rates = {2, 1, 1};
   go(15);
   CHECK(train.shares(0)[0] <= 5);
@@ -206,7 +206,7 @@ TEST_CASE("shares are not in a checkpoint: a run goes on with even ones") {
     load(next, checkpoint(run), "towers");
     CHECK(next.updates() == 2);
     CHECK(next.weights() == uneven.weights());
-    CHECK(next.shares(0) == list<motet::index>{8, 8, 8});
+    CHECK(next.shares(0) == list<motet::isize>{8, 8, 8});
     single_rank<towers, fp32> rest(24, 1);
     rest.weights = one.weights;
     rest.first = one.first;
@@ -238,7 +238,7 @@ TEST_CASE("bad options and shares are refused with what is wanted") {
                   "of them") != std::string::npos);
   CHECK(refusal([&] { train.set_shares(2, {16}); }).find("resplit: module is 2, must be one of 2") !=
         std::string::npos);
-  CHECK(train.shares(0) == list<motet::index>{8, 8});
+  CHECK(train.shares(0) == list<motet::isize>{8, 8});
   trainer_type even(replicas(2), quick(16, {}));
   even.prepare();
   CHECK(refusal([&] { even.set_shares(0, {7, 9}); }).find("each has 2 to 8 of them") != std::string::npos);

@@ -16,7 +16,7 @@ class uneven_rank : public process_rank<mpi::world, mpi::endpoint> {
  public:
   using base = process_rank<mpi::world, mpi::endpoint>;
   using base::base;
-  std::function<motet::index(const voice&)> share_of;
+  std::function<motet::isize(const voice&)> share_of;
 
   struct clockless {
     uneven_rank& all;
@@ -38,7 +38,7 @@ class uneven_rank : public process_rank<mpi::world, mpi::endpoint> {
   double* clock_ = nullptr;
 };
 
-pipeline_config config_of(motet::index batch, const resplit_options& how) {
+pipeline_config config_of(motet::isize batch, const resplit_options& how) {
   pipeline_config config;
   config.batch = batch;
   config.deadline = 60;

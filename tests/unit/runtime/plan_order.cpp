@@ -17,7 +17,7 @@ using namespace motet;
 
 namespace {
 
-tower_outline tower_of_width(label name, motet::index layers, motet::index width, motet::index tokens) {
+tower_outline tower_of_width(label name, motet::isize layers, motet::isize width, motet::isize tokens) {
   tower_outline out;
   out.name = name;
   out.layers = layers;
@@ -45,7 +45,7 @@ cluster_facts eight() {
   out.inside = {2e-6, 2e10};
   return out;
 }
-constexpr motet::index samples = 96;
+constexpr motet::isize samples = 96;
 
 struct candidate {
   const char* what;

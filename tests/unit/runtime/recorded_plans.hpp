@@ -41,7 +41,7 @@ struct recorded_course {
   std::vector<long> replayed;  // by each rank
 };
 
-constexpr motet::index recorded_samples = 8;
+constexpr motet::isize recorded_samples = 8;
 constexpr int recorded_steps = 6;
 // Two batches in turn: captions of two kinds of lengths.
 inline test_data recorded_data(int step) {

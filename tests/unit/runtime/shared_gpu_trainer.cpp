@@ -38,7 +38,7 @@ using laws::with_zero;
 
 // Losses, norms and in the end all weights beside the single rank's.
 template <class Model = towers>
-void follow(const plan& order_of, motet::index samples, int steps, const std::vector<int>& share = {}) {
+void follow(const plan& order_of, motet::isize samples, int steps, const std::vector<int>& share = {}) {
   score order;
   REQUIRE(write_plan(order_of, facts_of<Model>(), order).ok());
   pipeline_config config;

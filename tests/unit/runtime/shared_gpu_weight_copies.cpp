@@ -28,7 +28,7 @@ using on_gpu = pipeline_trainer<towers, motet::cuda::device, mixed_bf16,
 }  // namespace
 
 TEST_CASE("steps are those of ranks that make all copies again before each step") {
-  constexpr motet::index samples = 8;
+  constexpr motet::isize samples = 8;
   for (const int zero : {0, 1, 2}) {
     CAPTURE(zero);
     plan made;

@@ -29,25 +29,25 @@ using small_fan =
 struct small_fan_text {
   small_seen_text data;
   std::vector<std::int32_t> ids, targets, places;
-  std::vector<motet::index> offsets{0}, rows, heard_offsets{0};
+  std::vector<motet::isize> offsets{0}, rows, heard_offsets{0};
   std::vector<float> heard;
 
-  small_fan_text(motet::index samples, std::uint64_t seed, bool hears = true) : data(samples, seed) {
+  small_fan_text(motet::isize samples, std::uint64_t seed, bool hears = true) : data(samples, seed) {
     const motet::random_stream shape(seed, "ear"), shades(seed, "sounds"), ways(seed, "ways");
     std::vector<std::int32_t> moved, by_glue, by_ear, by_lens;
-    for (motet::index s = 0; s < samples; ++s) {
+    for (motet::isize s = 0; s < samples; ++s) {
       const bool has = hears && shape.below(static_cast<std::uint64_t>(s), 2) == 0;
       heard_offsets.push_back(heard_offsets.back() + (has ? 1 : 0));
       for (int row = 0; has && row < 4; ++row) {
         by_ear.push_back(static_cast<std::int32_t>(ids.size()));
         ids.push_back(-1), targets.push_back(-1);
       }
-      const auto at = [](motet::index k) { return static_cast<std::size_t>(k); };
-      for (motet::index r = data.offsets[at(s)]; r < data.offsets[at(s) + 1]; ++r) {
+      const auto at = [](motet::isize k) { return static_cast<std::size_t>(k); };
+      for (motet::isize r = data.offsets[at(s)]; r < data.offsets[at(s) + 1]; ++r) {
         moved.push_back(static_cast<std::int32_t>(ids.size()));
         ids.push_back(data.ids[at(r)]), targets.push_back(data.targets[at(r)]);
       }
-      offsets.push_back(static_cast<motet::index>(ids.size()));
+      offsets.push_back(static_cast<motet::isize>(ids.size()));
     }
     for (const std::int32_t each : data.places) {
       const std::int32_t place = each < 0 ? each : moved[static_cast<std::size_t>(each)];
@@ -60,12 +60,12 @@ struct small_fan_text {
       places.insert(places.end(), each->begin(), each->end());
     for (const auto& [counts, each] :
          {std::pair(&data.picture_offsets, 5), {&heard_offsets, 4}, {&data.picture_offsets, 5}})
-      for (const motet::index k : *counts) rows.push_back(each * k);
-    for (motet::index i = 0; i < heard_offsets.back() * 16; ++i)
+      for (const motet::isize k : *counts) rows.push_back(each * k);
+    for (motet::isize i = 0; i < heard_offsets.back() * 16; ++i)
       heard.push_back(static_cast<float>(shades.normal(static_cast<std::uint64_t>(i))));
   }
   small_fan::batch get() const {
-    const auto samples = static_cast<motet::index>(offsets.size()) - 1;
+    const auto samples = static_cast<motet::isize>(offsets.size()) - 1;
     const motet::pictured_tokens seen = data.get();
     return {motet::seen_pictures{seen.seen, samples, data.picture_offsets.data()},
             motet::heard_sounds{{heard.data(), heard_offsets.back()}, samples, heard_offsets.data()},

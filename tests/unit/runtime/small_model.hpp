@@ -25,21 +25,21 @@ using small_model = motet::model<motet::join<motet::info_nce, small_picture, sma
 struct small_batch {
   motet::buffer<float> pixels;
   std::vector<std::int32_t> ids;
-  std::vector<motet::index> offsets{0};
+  std::vector<motet::isize> offsets{0};
 
-  explicit small_batch(motet::index samples, std::uint64_t seed = 1) : pixels(samples * 3 * 8 * 8) {
+  explicit small_batch(motet::isize samples, std::uint64_t seed = 1) : pixels(samples * 3 * 8 * 8) {
     const motet::random_stream normal(seed, "pixels"), lengths(seed, "lengths"), words(seed, "words");
-    for (motet::index i = 0; i < pixels.size(); ++i)
+    for (motet::isize i = 0; i < pixels.size(); ++i)
       pixels[i] = static_cast<float>(normal.normal(static_cast<std::uint64_t>(i)));
-    for (motet::index s = 0; s < samples; ++s) {
-      const auto length = static_cast<motet::index>(1 + lengths.below(static_cast<std::uint64_t>(s), 6));
-      for (motet::index k = 0; k < length; ++k)
+    for (motet::isize s = 0; s < samples; ++s) {
+      const auto length = static_cast<motet::isize>(1 + lengths.below(static_cast<std::uint64_t>(s), 6));
+      for (motet::isize k = 0; k < length; ++k)
         ids.push_back(static_cast<std::int32_t>(words.below(ids.size(), 20)));
-      offsets.push_back(static_cast<motet::index>(ids.size()));
+      offsets.push_back(static_cast<motet::isize>(ids.size()));
     }
   }
   small_model::batch get() const {
-    const auto samples = static_cast<motet::index>(offsets.size()) - 1;
+    const auto samples = static_cast<motet::isize>(offsets.size()) - 1;
     return {motet::pictures{pixels.data(), samples}, motet::tokens{ids.data(), {samples, 0, offsets.data()}}};
   }
 };

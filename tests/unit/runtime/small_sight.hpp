@@ -34,15 +34,15 @@ using small_seen_speech = motet::model<motet::join<motet::next_token, motet::mod
 // rows have no place.
 struct small_seen_text {
   std::vector<std::int32_t> ids, targets, places;
-  std::vector<motet::index> offsets{0}, picture_offsets{0};
+  std::vector<motet::isize> offsets{0}, picture_offsets{0};
   std::vector<float> pixels;
-  motet::index asked = 0;
+  motet::isize asked = 0;
 
-  explicit small_seen_text(motet::index all, std::uint64_t seed = 1) {
+  explicit small_seen_text(motet::isize all, std::uint64_t seed = 1) {
     const motet::random_stream shape(seed, "shape"), words(seed, "words"), shades(seed, "shades");
     std::uint64_t draw = 0;
-    motet::index seen = 0;
-    for (motet::index s = 0; s < all; ++s) {
+    motet::isize seen = 0;
+    for (motet::isize s = 0; s < all; ++s) {
       const auto length = 1 + shape.below(draw++, 6), shown = shape.below(draw++, 3);
       for (std::uint32_t k = 0, drawn = 0; k < length; ++k) {
         while (drawn < shown && shape.below(draw++, length) <= k) {
@@ -55,14 +55,14 @@ struct small_seen_text {
                               : static_cast<std::int32_t>(words.below(2000 + ids.size(), 23)));
         asked += targets.back() >= 0 ? 1 : 0;
       }
-      offsets.push_back(static_cast<motet::index>(ids.size()));
+      offsets.push_back(static_cast<motet::isize>(ids.size()));
       picture_offsets.push_back(seen);
     }
-    for (motet::index i = 0; i < seen * 16; ++i)
+    for (motet::isize i = 0; i < seen * 16; ++i)
       pixels.push_back(static_cast<float>(shades.normal(static_cast<std::uint64_t>(i))));
   }
   motet::pictured_tokens get() const {
-    const auto all = static_cast<motet::index>(offsets.size()) - 1;
+    const auto all = static_cast<motet::isize>(offsets.size()) - 1;
     return {{{ids.data(), {all, 0, offsets.data()}}, targets.data(), 1 / static_cast<double>(asked)},
             {pixels.data(), picture_offsets.back()},
             picture_offsets.data(),

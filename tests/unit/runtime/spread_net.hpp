@@ -15,16 +15,16 @@ struct spread_net {
   };
 
   std::vector<motet::parameter> parameters;
-  motet::index size = 0;
+  motet::isize size = 0;
   std::vector<float> weights, first, second, still;
   motet::update_share share, still_share;
   std::vector<motet::parameter> frozen;
 
-  static std::vector<motet::parameter> held(motet::tensor_cut cut, motet::index& size) {
+  static std::vector<motet::parameter> held(motet::tensor_cut cut, motet::isize& size) {
     using motet::interval;
     std::vector<motet::parameter> out;
     size = 0;
-    const auto add = [&](const char* name, motet::index rows, motet::index width, bool vector,
+    const auto add = [&](const char* name, motet::isize rows, motet::isize width, bool vector,
                          std::vector<interval> held_rows, std::vector<interval> held_columns) {
       motet::parameter made;
       made.name = name;
@@ -38,7 +38,7 @@ struct spread_net {
       size += motet::parameter_space(made.held());
       out.push_back(made);
     };
-    const auto part = [&](motet::index whole, motet::index from = 0) {
+    const auto part = [&](motet::isize whole, motet::isize from = 0) {
       const interval own = cut.share(whole);
       return interval{from + own.begin, from + own.end};
     };
@@ -51,7 +51,7 @@ struct spread_net {
     add("table", 30, 3, false, {}, {});
     return out;
   }
-  static float number(const motet::parameter& of, motet::index element) {
+  static float number(const motet::parameter& of, motet::isize element) {
     return static_cast<float>(1000 * static_cast<int>(of.name[0]) + 100 * static_cast<int>(of.name.size()) +
                               element);
   }
@@ -94,8 +94,8 @@ struct spread_net {
   template <class Visit>
   void each_number(Visit&& visit) {
     for (std::size_t p = 0; p < parameters.size(); ++p) {
-      motet::each_run(parameters[p], [&](motet::index at, motet::index element, motet::index count) {
-        for (motet::index i = 0; i < count; ++i) {
+      motet::each_run(parameters[p], [&](motet::isize at, motet::isize element, motet::isize count) {
+        for (motet::isize i = 0; i < count; ++i) {
           visit(weights[static_cast<std::size_t>(at + i)], number(parameters[p], element + i));
           visit(still[static_cast<std::size_t>(at + i)], number(frozen[p], element + i));
           for (const motet::owned_elements& own : share.owned) {
@@ -111,8 +111,8 @@ struct spread_net {
   void fill() {
     each_number([](float& held, float belongs) { held = belongs; });
   }
-  motet::index wrong() {
-    motet::index sum = 0;
+  motet::isize wrong() {
+    motet::isize sum = 0;
     each_number([&](float held, float belongs) { sum += held != belongs ? 1 : 0; });
     return sum;
   }

@@ -13,7 +13,7 @@
 // bookkeeping of their own.
 namespace motet::dry_runs {
 
-inline constexpr index samples = 12;
+inline constexpr isize samples = 12;
 
 struct counted {
   stage_work work;
@@ -21,7 +21,7 @@ struct counted {
 };
 template <class Net, class Numbers>
 counted dry_run(stage_range range, const spread_seat& seat) {
-  const auto number = [](index from) { return static_cast<std::int32_t>(from); };
+  const auto number = [](isize from) { return static_cast<std::int32_t>(from); };
   const any_group tensor(number(seat.tensor), number(seat.tensor_member)),
       context(number(seat.context), number(seat.context_member));
   const replica_microbatches<Net> parts({samples, 1, 1, 1}, 0, seat, tensor, context);

@@ -13,8 +13,8 @@ namespace {
 // Numbers in [least, most], always the same ones for a seed.
 struct draws {
   std::uint64_t state;
-  constexpr motet::index between(motet::index least, motet::index most) {
-    return least + static_cast<motet::index>(motet::mixed_bits(state += motet::golden_step) %
+  constexpr motet::isize between(motet::isize least, motet::isize most) {
+    return least + static_cast<motet::isize>(motet::mixed_bits(state += motet::golden_step) %
                                              static_cast<std::uint64_t>(most - least + 1));
   }
   constexpr bool coin() { return between(0, 1) == 1; }
@@ -23,7 +23,7 @@ struct draws {
 // Both kinds of towers have these, on heads of an even width.
 template <class Config>
 constexpr Config random_blocks(draws& roll, Config out) {
-  const motet::index d = 2 * roll.between(3, 8);
+  const motet::isize d = 2 * roll.between(3, 8);
   out.kv_heads = roll.between(1, 3);
   out.heads = out.kv_heads * roll.between(1, 3);
   out.width = 4 * roll.between(4, 16);

@@ -7,11 +7,11 @@
 namespace {
 
 using namespace motet;
-using motet::index;
+using motet::isize;
 
 // Dropout, for compilers that take no floating point number as a template argument.
 struct drops {
-  static constexpr index in = 8, out = 8, parameter_size = 0;
+  static constexpr isize in = 8, out = 8, parameter_size = 0;
   static void parameters(parameter_list&) {}
   template <class N>
   struct saved {};
@@ -32,15 +32,15 @@ struct drops {
 struct wet_tower {
   static constexpr text_config config{
       .vocabulary = 20, .context = 6, .width = 8, .layers = 4, .heads = 1, .embedding = 8};
-  static constexpr index width = 8, layers = 4, embedding = 8;
+  static constexpr isize width = 8, layers = 4, embedding = 8;
   using embed = token_embedding<config.tokens()>;
   using input = tokens;
   using norm_layer = motet::norm<width, norm_config{norm_kind::layer, 1e-5f}>;
   using block = sequential<named<"mlp", residual<norm_layer, mlp<width, 16, activation::gelu>>>, drops>;
   using body = repeat<block, layers>;
   using tail = motet::tail<reduce_head<norm_layer, mean_pool<width>>, projection<width, embedding>>;
-  static constexpr index body_at = embed::parameter_size, tail_at = body_at + body::parameter_size;
-  static constexpr index parameter_size = tail_at + tail::parameter_size;
+  static constexpr isize body_at = embed::parameter_size, tail_at = body_at + body::parameter_size;
+  static constexpr isize parameter_size = tail_at + tail::parameter_size;
   using stage = tower_stage<wet_tower>;
   static void parameters(parameter_list& list) {
     list.child<embed>("embed");

@@ -14,7 +14,7 @@ static_assert(check(mesh::from(2, degrees{.tensor = 4}), cluster_shape{.ranks = 
 TEST_CASE("places and positions are each other's inverse, and tensor neighbours stand side by side") {
   const mesh all = mesh::from(10, degrees{.stages = 3, .data = 2, .context = 2, .tensor = 4});
   std::set<std::int32_t> seen;
-  for (motet::index i = 0; i < all.ranks().size(); ++i) {
+  for (motet::isize i = 0; i < all.ranks().size(); ++i) {
     const mesh_position at = all.position(i);
     CHECK_EQ(all.rank(at), all.ranks()[i]);
     CHECK_EQ(all.find(all.ranks()[i]), i);
@@ -28,10 +28,10 @@ TEST_CASE("places and positions are each other's inverse, and tensor neighbours 
 TEST_CASE("groups cut the ranks along one axis") {
   const mesh all = mesh::from(0, degrees{.stages = 2, .data = 3, .context = 1, .tensor = 2});
   for (const axis along : {axis::stage, axis::data, axis::context, axis::tensor}) {
-    for (motet::index i = 0; i < all.ranks().size(); ++i) {
+    for (motet::isize i = 0; i < all.ranks().size(); ++i) {
       const mesh_position at = all.position(i);
       const list<std::int32_t> group = all.group(along, at);
-      motet::index self = 0;
+      motet::isize self = 0;
       for (const std::int32_t rank : group) {
         self += rank == all.ranks()[i] ? 1 : 0;
         CHECK(all.group(along, all.position(all.find(rank))) == group);

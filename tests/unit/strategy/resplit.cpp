@@ -8,7 +8,7 @@
 #include <vector>
 
 using namespace motet;
-using numbers = list<motet::index>;
+using numbers = list<motet::isize>;
 
 namespace {
 
@@ -29,7 +29,7 @@ struct machine {
         balancer(places, splits, how) {}
   std::vector<double> seconds() const {
     std::vector<double> all;
-    for (motet::index p = 0; p < places.size(); ++p)
+    for (motet::isize p = 0; p < places.size(); ++p)
       all.push_back(rates[static_cast<std::size_t>(p)] *
                     static_cast<double>(balancer.shares(places[p].module)[places[p].replica]));
     return all;
@@ -43,23 +43,23 @@ struct machine {
     std::vector<double> busy(64, 0.0);
     const std::vector<double> all = seconds();
     for (std::size_t p = 0; p < all.size(); ++p)
-      busy[static_cast<std::size_t>(places[static_cast<motet::index>(p)].rank)] += all[p];
+      busy[static_cast<std::size_t>(places[static_cast<motet::isize>(p)].rank)] += all[p];
     return *std::max_element(busy.begin(), busy.end());
   }
 };
-machine replicas(std::vector<double> rates, motet::index samples, const resplit_options& how = quick) {
+machine replicas(std::vector<double> rates, motet::isize samples, const resplit_options& how = quick) {
   list<share_place> at;
   for (std::size_t r = 0; r < rates.size(); ++r)
-    at.push({0, static_cast<motet::index>(r), static_cast<motet::index>(r)});
-  const auto count = static_cast<motet::index>(rates.size());
+    at.push({0, static_cast<motet::isize>(r), static_cast<motet::isize>(r)});
+  const auto count = static_cast<motet::isize>(rates.size());
   return {at, {{samples, 1, count, 2, {}}}, std::move(rates), how};
 }
 
 }  // namespace
 
 TEST_CASE("bounds leave a sample for each microbatch, and never less room than even shares need") {
-  const auto bounds = [](double most, motet::index samples, motet::index replicas,
-                         motet::index microbatches) {
+  const auto bounds = [](double most, motet::isize samples, motet::isize replicas,
+                         motet::isize microbatches) {
     return bounds_of({.most = most}, samples, replicas, microbatches);
   };
   CHECK(bounds(1.25, 64, 4, 4).least == 4);
@@ -92,7 +92,7 @@ TEST_CASE("a move and all moves are bounded") {
   CHECK(slow.balancer.shares(0)[0] == 14);
   int moves = 1;
   for (; slow.step(); ++moves) {
-    for (const motet::index each : slow.balancer.shares(0)) CHECK(each <= 20);
+    for (const motet::isize each : slow.balancer.shares(0)) CHECK(each <= 20);
     REQUIRE(moves < 10);
   }
   CHECK(slow.balancer.shares(0) == numbers{4, 20, 20, 20});
@@ -152,10 +152,10 @@ TEST_CASE("random machines never get slower, and end within a sample of the best
   std::mt19937 draw(11);
   const auto unit = [&] { return static_cast<double>(draw() % 1000) / 1000; };
   for (int turn = 0; turn < 300; ++turn) {
-    const motet::index count = 2 + static_cast<motet::index>(draw() % 5),
-                       samples = count * (8 + static_cast<motet::index>(draw() % 20));
+    const motet::isize count = 2 + static_cast<motet::isize>(draw() % 5),
+                       samples = count * (8 + static_cast<motet::isize>(draw() % 20));
     std::vector<double> rates;
-    for (motet::index r = 0; r < count; ++r) rates.push_back(1 + unit());
+    for (motet::isize r = 0; r < count; ++r) rates.push_back(1 + unit());
     machine one =
         replicas(rates, samples, {.every = 1, .most = 2.5, .step = 0.2, .smoothing = 0, .worth = 0});
     double before = one.slowest();

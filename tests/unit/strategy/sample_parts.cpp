@@ -12,17 +12,17 @@ using namespace motet;
 static_assert(sample_parts{7, 2, 2}.of(0, 0).size() == 2 && sample_parts{7, 2, 2}.of(1, 1).begin == 6);
 
 TEST_CASE("parts tile the samples, whatever the counts, and each sample is found where it is") {
-  for (const motet::index samples : {1, 5, 12, 31})
+  for (const motet::isize samples : {1, 5, 12, 31})
     for (const std::int32_t microbatches : {1, 3, 5})
       for (const std::int32_t replicas : {1, 2, 3})
         for (const std::int32_t tensor : {1, 2})
           for (const std::int32_t context : {1, 3}) {
             const sample_parts all{samples, microbatches, replicas, tensor, context};
             std::vector<int> times(static_cast<std::size_t>(samples), 0);
-            motet::index parts = 0;
+            motet::isize parts = 0;
             all.each([&](std::int32_t m, std::int32_t r, std::int32_t k, interval own) {
               ++parts;
-              for (motet::index s = own.begin; s < own.end; ++s) {
+              for (motet::isize s = own.begin; s < own.end; ++s) {
                 ++times[static_cast<std::size_t>(s)];
                 all.each_with({s, s + 1}, [&](std::int32_t n, std::int32_t replica, std::int32_t shard) {
                   CHECK((n == m && replica == r && shard == k));

@@ -11,10 +11,10 @@ namespace {
 
 // Each sample of a step is in one part, in the order of groups, replicas and microbatches.
 void check_parts(const sample_split& by) {
-  motet::index next = 0;
-  for (motet::index g = 0; g < by.groups; ++g)
-    for (motet::index r = 0; r < by.replicas; ++r)
-      for (motet::index m = 0; m < by.microbatches; ++m) {
+  motet::isize next = 0;
+  for (motet::isize g = 0; g < by.groups; ++g)
+    for (motet::isize r = 0; r < by.replicas; ++r)
+      for (motet::isize m = 0; m < by.microbatches; ++m) {
         const interval part = by.of(g, r, m);
         CHECK_EQ(part.begin, next);
         CHECK_GE(part.end, part.begin);
@@ -41,12 +41,12 @@ TEST_CASE("replicas with weights: uneven parts, each sample of a group in one of
   CHECK(apart.of(1, 0, 0).begin == 7);
   CHECK(apart.of(1, 0, 0).size() == 4);
   CHECK(apart.of(1, 1, 0).end == 13);
-  for (motet::index samples = 0; samples < 20; ++samples)
-    for (motet::index groups = 1; groups < 4; ++groups) {
+  for (motet::isize samples = 0; samples < 20; ++samples)
+    for (motet::isize groups = 1; groups < 4; ++groups) {
       const sample_split some{samples, groups, 3, 2, {}}, alike = some.weighted({5, 5, 5});
-      for (motet::index g = 0; g < groups; ++g)
-        for (motet::index r = 0; r < 3; ++r)
-          for (motet::index m = 0; m < 2; ++m) {
+      for (motet::isize g = 0; g < groups; ++g)
+        for (motet::isize r = 0; r < 3; ++r)
+          for (motet::isize m = 0; m < 2; ++m) {
             CHECK(alike.of(g, r, m).begin == some.of(g, r, m).begin);
             CHECK(alike.of(g, r, m).end == some.of(g, r, m).end);
           }
@@ -55,11 +55,11 @@ TEST_CASE("replicas with weights: uneven parts, each sample of a group in one of
 
 TEST_CASE("each sample is in one part, whatever the counts and weights") {
   std::mt19937 draw(9);
-  const auto below = [&](unsigned n) { return static_cast<motet::index>(draw() % n); };
+  const auto below = [&](unsigned n) { return static_cast<motet::isize>(draw() % n); };
   for (unsigned i = 0; i < 300; ++i) {
     const sample_split even{below(14), 1 + below(3), 1 + below(4), 1 + below(3), {}};
-    list<motet::index> weights;
-    for (motet::index r = 0; r < even.replicas; ++r) weights.push(below(9));
+    list<motet::isize> weights;
+    for (motet::isize r = 0; r < even.replicas; ++r) weights.push(below(9));
     check_parts(even);
     check_parts(even.weighted(weights, 1 + below(14)));
   }

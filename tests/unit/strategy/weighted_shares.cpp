@@ -8,14 +8,14 @@
 #include <random>
 
 using namespace motet;
-using numbers = list<motet::index>;
+using numbers = list<motet::isize>;
 
 TEST_CASE("equal weights give the even shares, whatever they are and whatever the bounds") {
-  for (motet::index whole = 0; whole < 40; ++whole)
-    for (motet::index owners = 1; owners < 9; ++owners)
-      for (const motet::index weight : {0, 1, 7}) {
+  for (motet::isize whole = 0; whole < 40; ++whole)
+    for (motet::isize owners = 1; owners < 9; ++owners)
+      for (const motet::isize weight : {0, 1, 7}) {
         const numbers found = weighted_shares(whole, numbers(owners, weight), {weight, weight});
-        for (motet::index i = 0; i < owners; ++i) CHECK(found[i] == share(whole, owners, i).size());
+        for (motet::isize i = 0; i < owners; ++i) CHECK(found[i] == share(whole, owners, i).size());
       }
 }
 
@@ -40,30 +40,30 @@ TEST_CASE("bounds hold where they can, and the others share the rest by their we
 
 TEST_CASE("random weights and bounds: all is given, within bounds, more weight never has less") {
   std::mt19937 draw(3);
-  const auto below = [&](unsigned n) { return static_cast<motet::index>(draw() % n); };
+  const auto below = [&](unsigned n) { return static_cast<motet::isize>(draw() % n); };
   for (int turn = 0; turn < 3000; ++turn) {
-    const motet::index owners = 1 + below(7), whole = below(60), least = below(5), most = least + below(20);
+    const motet::isize owners = 1 + below(7), whole = below(60), least = below(5), most = least + below(20);
     numbers weights;
-    for (motet::index i = 0; i < owners; ++i) weights.push(below(5) == 0 ? 0 : below(1000));
+    for (motet::isize i = 0; i < owners; ++i) weights.push(below(5) == 0 ? 0 : below(1000));
     const numbers found = weighted_shares(whole, weights, {least, most});
-    const motet::index low = std::min(least, whole / owners),
+    const motet::isize low = std::min(least, whole / owners),
                        high = std::max(most, (whole + owners - 1) / owners);
-    motet::index sum = 0;
-    for (motet::index i = 0; i < owners; ++i) {
+    motet::isize sum = 0;
+    for (motet::isize i = 0; i < owners; ++i) {
       sum += found[i];
       CHECK(found[i] >= low);
       CHECK(found[i] <= high);
-      for (motet::index j = 0; j < owners; ++j)
+      for (motet::isize j = 0; j < owners; ++j)
         if (weights[i] > weights[j]) CHECK(found[i] >= found[j]);
     }
     CHECK(sum == whole);
     // Where no bound is met, every share is within one of its quota.
-    motet::index all = 0;
-    for (const motet::index each : weights) all += each;
+    motet::isize all = 0;
+    for (const motet::isize each : weights) all += each;
     bool free = all > 0;
-    for (const motet::index each : weights)
+    for (const motet::isize each : weights)
       free = free && whole * each >= low * all && whole * each <= high * all;
-    for (motet::index i = 0; free && i < owners; ++i)
+    for (motet::isize i = 0; free && i < owners; ++i)
       CHECK(std::abs(found[i] * all - whole * weights[i]) < all);
   }
 }

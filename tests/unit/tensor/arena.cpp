@@ -24,9 +24,9 @@ TEST_CASE("giving back makes the same addresses come again, and the peak remembe
   motet::buffer<std::byte> memory(4096);
   motet::arena arena(memory.data(), memory.size());
   arena.take<float>(16);
-  const motet::index mark = arena.mark();
+  const motet::isize mark = arena.mark();
   const float* first = arena.take<float>(100);
-  const motet::index peak = arena.peak();
+  const motet::isize peak = arena.peak();
   arena.release(mark);
   CHECK(arena.take<float>(1) == first);
   CHECK_EQ(arena.peak(), peak);
@@ -39,7 +39,7 @@ TEST_CASE("measuring and taking agree on the size, whatever is asked for") {
   motet::arena measure;
   CHECK(measure.measuring());
   CHECK(!real.measuring());
-  for (motet::index i = 0; i < 20; ++i) {
+  for (motet::isize i = 0; i < 20; ++i) {
     real.take<float>(i * i);
     measure.take<float>(i * i);
     const auto rows = measure.take_rows<double, 3>(i);

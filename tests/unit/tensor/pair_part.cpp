@@ -14,17 +14,17 @@ TEST_CASE("a part names its rows, and columns in pieces that are numbered throug
   const std::array<float, 4> second{10, 20, 30, 40};
   const matrix<float> writable{first.data(), 1, 2, 2};
   const std::array<matrix<const float>, 2> columns{writable, matrix<const float>{second.data(), 2, 2, 2}};
-  const std::array<motet::index, 2> matches{1, 2};
+  const std::array<motet::isize, 2> matches{1, 2};
   const pair_part<float> part{{own.data(), 2, 2, 2}, matches.data(), columns, 3};
 
-  motet::index all = 0;
+  motet::isize all = 0;
   std::array<float, 3> starts{};
   for (const matrix<const float>& piece : part.columns)
-    for (motet::index i = 0; i < piece.rows; ++i) starts[static_cast<std::size_t>(all++)] = piece.row(i)[0];
+    for (motet::isize i = 0; i < piece.rows; ++i) starts[static_cast<std::size_t>(all++)] = piece.row(i)[0];
   CHECK(all == part.samples);
   CHECK(part.count() == 3);
   CHECK(part.first == 0);
   CHECK(pair_part<float>{}.count() == 0);
-  for (motet::index i = 0; i < part.rows.rows; ++i)
+  for (motet::isize i = 0; i < part.rows.rows; ++i)
     CHECK(starts[static_cast<std::size_t>(part.matches[i])] == 10.0f + 20.0f * static_cast<float>(i));
 }

@@ -18,16 +18,16 @@ static_assert(row_parts{}.rows_of(7, 0) == 7);
 
 TEST_CASE("the parts of a sample hold each row once, in order, and differ by one at most") {
   for (const bool balanced : {false, true})
-    for (motet::index parts = 1; parts <= 5; ++parts)
-      for (motet::index rows = 0; rows <= 45; ++rows) {
+    for (motet::isize parts = 1; parts <= 5; ++parts)
+      for (motet::isize rows = 0; rows <= 45; ++rows) {
         const row_parts cut{parts, balanced};
         std::vector<int> held(static_cast<std::size_t>(rows), 0);
-        for (motet::index k = 0; k < parts; ++k) {
-          motet::index at = 0, last = -1;
-          for (motet::index p = 0; p < cut.pieces(); ++p) {
+        for (motet::isize k = 0; k < parts; ++k) {
+          motet::isize at = 0, last = -1;
+          for (motet::isize p = 0; p < cut.pieces(); ++p) {
             const interval piece = cut.piece(rows, k, p);
             CHECK_LE(piece.size(), cut.longest_piece(rows));
-            for (motet::index r = piece.begin; r < piece.end; ++r, ++at) {
+            for (motet::isize r = piece.begin; r < piece.end; ++r, ++at) {
               ++held[static_cast<std::size_t>(r)];
               CHECK_EQ(cut.position(rows, k, at), r);
               CHECK_GT(r, last);
@@ -43,28 +43,28 @@ TEST_CASE("the parts of a sample hold each row once, in order, and differ by one
 }
 
 TEST_CASE("under a causal mask balanced parts have equal work") {
-  for (motet::index parts = 1; parts <= 8; ++parts) {
-    const motet::index rows = 2 * parts * 8;
-    const auto work = [&](motet::index k) {
+  for (motet::isize parts = 1; parts <= 8; ++parts) {
+    const motet::isize rows = 2 * parts * 8;
+    const auto work = [&](motet::isize k) {
       const row_parts cut{parts, true};
-      motet::index pairs = 0;
-      for (motet::index at = 0; at < cut.rows_of(rows, k); ++at) pairs += cut.position(rows, k, at) + 1;
+      motet::isize pairs = 0;
+      for (motet::isize at = 0; at < cut.rows_of(rows, k); ++at) pairs += cut.position(rows, k, at) + 1;
       return pairs;
     };
-    for (motet::index k = 1; k < parts; ++k) CHECK_EQ(work(k), work(0));
+    for (motet::isize k = 1; k < parts; ++k) CHECK_EQ(work(k), work(0));
   }
 }
 
 TEST_CASE("the rows of a part are counted over all samples") {
-  const std::vector<motet::index> offsets = {0, 3, 3, 4, 21};
+  const std::vector<motet::isize> offsets = {0, 3, 3, 4, 21};
   const sequences ragged{4, 1, offsets.data()}, even{5, 7, nullptr};
   for (const bool balanced : {false, true}) {
     const row_parts cut{3, balanced};
     for (const sequences& seq : {ragged, even}) {
-      motet::index all = 0;
-      for (motet::index k = 0; k < 3; ++k) {
-        motet::index sum = 0;
-        for (motet::index s = 0; s < seq.samples; ++s) sum += cut.rows_of(seq.rows_of(s), k);
+      motet::isize all = 0;
+      for (motet::isize k = 0; k < 3; ++k) {
+        motet::isize sum = 0;
+        for (motet::isize s = 0; s < seq.samples; ++s) sum += cut.rows_of(seq.rows_of(s), k);
         CHECK_EQ(cut.rows_of(seq, k), sum);
         all += sum;
       }

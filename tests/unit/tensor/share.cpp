@@ -12,16 +12,16 @@ static_assert(share(25, 4, 0).size() == 7 && share(25, 4, 1).size() == 6 && shar
 static_assert(share(2, 4, 3).size() == 0);
 
 TEST_CASE("shares cover everything once, in order, and differ by one at most") {
-  for (motet::index whole = 0; whole < 40; ++whole) {
-    for (motet::index parts = 1; parts < 12; ++parts) {
-      motet::index at = 0;
-      for (motet::index p = 0; p < parts; ++p) {
+  for (motet::isize whole = 0; whole < 40; ++whole) {
+    for (motet::isize parts = 1; parts < 12; ++parts) {
+      motet::isize at = 0;
+      for (motet::isize p = 0; p < parts; ++p) {
         const interval own = share(whole, parts, p);
         CHECK_EQ(own.begin, at);
         CHECK_GE(own.size(), whole / parts);
         CHECK_LE(own.size(), whole / parts + 1);
         if (p > 0) CHECK_LE(own.size(), share(whole, parts, p - 1).size());
-        for (motet::index i = own.begin; i < own.end; ++i) CHECK_EQ(owner(whole, parts, i), p);
+        for (motet::isize i = own.begin; i < own.end; ++i) CHECK_EQ(owner(whole, parts, i), p);
         at = own.end;
       }
       CHECK_EQ(at, whole);
@@ -30,13 +30,13 @@ TEST_CASE("shares cover everything once, in order, and differ by one at most") {
 }
 
 TEST_CASE("an intersection is what both hold") {
-  for (motet::index a = 0; a < 6; ++a)
-    for (motet::index b = a; b < 7; ++b)
-      for (motet::index c = 0; c < 6; ++c)
-        for (motet::index d = c; d < 7; ++d) {
+  for (motet::isize a = 0; a < 6; ++a)
+    for (motet::isize b = a; b < 7; ++b)
+      for (motet::isize c = 0; c < 6; ++c)
+        for (motet::isize d = c; d < 7; ++d) {
           const interval both = intersection({a, b}, {c, d});
-          motet::index count = 0;
-          for (motet::index i = 0; i < 8; ++i) {
+          motet::isize count = 0;
+          for (motet::isize i = 0; i < 8; ++i) {
             const bool in = i >= a && i < b && i >= c && i < d;
             CHECK_EQ(in, i >= both.begin && i < both.end);
             count += in ? 1 : 0;

@@ -7,8 +7,8 @@ using namespace motet;
 
 namespace {
 
-matrix<const float> rows(const std::vector<float>& of, index width) {
-  return {of.data(), static_cast<index>(of.size()) / width, width, width};
+matrix<const float> rows(const std::vector<float>& of, isize width) {
+  return {of.data(), static_cast<isize>(of.size()) / width, width, width};
 }
 
 }  // namespace

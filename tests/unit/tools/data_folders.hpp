@@ -29,24 +29,24 @@ inline void write_vocabulary(const scratch& folder) {
 // It says "a picture" about everything.
 class plain_model final : public motet::tested_model {
  public:
-  static constexpr motet::index width = 4;
+  static constexpr motet::isize width = 4;
   explicit plain_model(const motet::tokenizer& words) : words_(words) {}
 
   void embed(const motet::pictures& batch, float* features) override {
-    const motet::index pixels = 3 * 8 * 8;
-    for (motet::index s = 0; s < batch.samples; ++s)
-      put([&](motet::index k) { return batch.pixels[s * pixels + 21 * k]; }, features + s * width);
+    const motet::isize pixels = 3 * 8 * 8;
+    for (motet::isize s = 0; s < batch.samples; ++s)
+      put([&](motet::isize k) { return batch.pixels[s * pixels + 21 * k]; }, features + s * width);
   }
   void embed(const motet::tokens& batch, float* features) override {
-    for (motet::index s = 0; s < batch.seq.samples; ++s)
+    for (motet::isize s = 0; s < batch.seq.samples; ++s)
       put(
-          [&](motet::index k) {
-            const motet::index at = batch.seq.begin(s) + k;
+          [&](motet::isize k) {
+            const motet::isize at = batch.seq.begin(s) + k;
             return at < batch.seq.begin(s + 1) ? static_cast<float>(batch.ids[at]) : 1.0f;
           },
           features + s * width);
   }
-  std::vector<std::int32_t> say(const motet::pictured_tokens&, std::int32_t, motet::index) override {
+  std::vector<std::int32_t> say(const motet::pictured_tokens&, std::int32_t, motet::isize) override {
     ++asked;
     const auto ids = words_.encode("a picture");
     return {ids.begin() + 1, ids.end() - 1};
@@ -60,14 +60,14 @@ class plain_model final : public motet::tested_model {
   double logit_scale() const override { return 10; }
 
   int asked = 0;
-  std::vector<motet::index> seen;  // samples of each batch whose loss was asked for
+  std::vector<motet::isize> seen;  // samples of each batch whose loss was asked for
 
  private:
   template <class Of>
   static void put(Of&& of, float* to) {
     float sum = 0;
-    for (motet::index k = 0; k < width; ++k) sum += of(k) * of(k);
-    for (motet::index k = 0; k < width; ++k) to[k] = sum > 0 ? of(k) / std::sqrt(sum) : 0.5f;
+    for (motet::isize k = 0; k < width; ++k) sum += of(k) * of(k);
+    for (motet::isize k = 0; k < width; ++k) to[k] = sum > 0 ? of(k) / std::sqrt(sum) : 0.5f;
   }
   const motet::tokenizer& words_;
 };

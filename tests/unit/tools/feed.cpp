@@ -24,7 +24,7 @@ TEST_CASE("a random batch is the same in each step, and lies where it says") {
   CHECK(first.samples == 3);
   CHECK(first.pixels == again.pixels);
   CHECK(feed.memory().data() == reinterpret_cast<const std::byte*>(first.pixels));
-  CHECK(static_cast<motet::index>(feed.memory().size()) + 3 * 16 * 4 == random_feed::bytes(3, pair_shape()));
+  CHECK(static_cast<motet::isize>(feed.memory().size()) + 3 * 16 * 4 == random_feed::bytes(3, pair_shape()));
   for (const std::int32_t word : words_of(feed.next())) CHECK((word >= 0 && word < 300));
   CHECK(feed.samples() == 3);
 }

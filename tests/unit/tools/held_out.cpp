@@ -11,7 +11,7 @@ TEST_CASE(
     "held-out pairs are looked for among each other, damaged ones drop out, and what is found is shown") {
   const scratch folder;
   write_pairs(folder, "train-000.tar", 0, 4);
-  write_pairs(folder, "test-000.tar", 10, 9, [](motet::index i, made_sample& made) {
+  write_pairs(folder, "test-000.tar", 10, 9, [](motet::isize i, made_sample& made) {
     if (i == 12) made.picture.resize(40);
     if (i == 14) made.caption = "a picture of number 13";  // as another one is called
   });

@@ -13,7 +13,7 @@ namespace {
 struct all_kinds {
   bool fast = false;
   std::string name = "nobody", kind = "a";
-  motet::index count = 3;
+  motet::isize count = 3;
   std::uint64_t seed = 7;
   double rate = 0.5;
   options line{"program", "does something"};
@@ -108,7 +108,7 @@ TEST_CASE("no count is larger than what programs keep it in") {
   all_kinds all;
   CHECK(all.parse({"--count", "2147483647"}));
   CHECK(all.count == 2147483647);
-  motet::index few = 1;
+  motet::isize few = 1;
   options line("program", "does something");
   line.count("--few", few, 0, 16, "of them");
   const char* words[] = {"program", "--few", "17"};

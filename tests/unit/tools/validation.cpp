@@ -21,7 +21,7 @@ TEST_CASE("the loss of a few held-out samples is the mean of batches as training
     const validation some(from, 4);
     CHECK(some.samples() == 8);
     CHECK(some.loss(model) == 1.5);  // of losses 1 and 2
-    CHECK(model.seen == std::vector<motet::index>{4, 4});
+    CHECK(model.seen == std::vector<motet::isize>{4, 4});
     CHECK(validation(from, 100).samples() == 10);
   }
 }

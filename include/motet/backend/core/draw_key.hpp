@@ -9,7 +9,7 @@ namespace motet {
 struct draw_key {
   std::uint64_t seed = 0;
   std::uint64_t step = 0;
-  index first_row = 0;  // global number of the batch's first row
+  isize first_row = 0;  // global number of the batch's first row
   bool dropout = true;  // false while evaluating: nothing is dropped
 };
 

@@ -11,7 +11,7 @@ namespace motet {
 template <class T>
 struct update_run {
   T *weight = nullptr, *gradient = nullptr, *first = nullptr, *second = nullptr;
-  index count = 0;
+  isize count = 0;
   bool decays = false;
   bool only_clears = false;  // others update these: here their gradients are left zero, and that is all
   // products read copies of these weights, which the update writes as well: for a dry run, which finds none
@@ -23,7 +23,7 @@ struct update_run {
 template <class T>
 struct matrix_run {
   T *weight = nullptr, *gradient = nullptr, *first = nullptr;
-  index rows = 0, width = 0, count = 1;
+  isize rows = 0, width = 0, count = 1;
   bool decays = true;
   double rate = 1;  // its own share of the step's
 };
@@ -33,13 +33,13 @@ template <class T>
 struct average_run {
   const T* weight = nullptr;
   T* average = nullptr;
-  index count = 0;
+  isize count = 0;
 };
 
 template <class T>
 struct flat_run {
   const T* data = nullptr;
-  index count = 0;
+  isize count = 0;
 };
 
 }  // namespace motet

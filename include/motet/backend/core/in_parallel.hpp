@@ -16,13 +16,13 @@ namespace motet {
 // processors), of which the caller is one; where the system grants fewer, those do all. When all have ended,
 // the first failure is thrown; after a failure nothing more is begun.
 template <class Work>
-void in_parallel(index count, Work&& work, index most_threads = 0) {
-  if (most_threads <= 0) most_threads = static_cast<index>(std::max(1u, std::thread::hardware_concurrency()));
-  std::atomic<index> next{0};
+void in_parallel(isize count, Work&& work, isize most_threads = 0) {
+  if (most_threads <= 0) most_threads = static_cast<isize>(std::max(1u, std::thread::hardware_concurrency()));
+  std::atomic<isize> next{0};
   std::mutex mutex;
   std::exception_ptr failure;
   const auto go = [&] {
-    for (index i = next++; i < count; i = next++) {
+    for (isize i = next++; i < count; i = next++) {
       try {
         work(i);
       } catch (...) {
@@ -34,7 +34,7 @@ void in_parallel(index count, Work&& work, index most_threads = 0) {
   };
   std::vector<std::thread> others;
   try {
-    for (index t = 1; t < std::min(count, most_threads); ++t) others.emplace_back(go);
+    for (isize t = 1; t < std::min(count, most_threads); ++t) others.emplace_back(go);
   } catch (const std::exception&) {  // fewer take longer, and that is all
   }
   go();

@@ -16,7 +16,7 @@ class scratch_scope {
 
  private:
   Context& ctx_;
-  index mark_;
+  isize mark_;
 };
 
 }  // namespace motet

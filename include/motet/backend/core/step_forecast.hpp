@@ -10,8 +10,8 @@ namespace motet {
 
 // A forecast says what a function of a context will need. It is counted by a dry run, which touches no data.
 struct step_forecast {
-  index memory = 0;    // bytes, shared by a team
-  index scratch = 0;   // bytes, for each thread
+  isize memory = 0;    // bytes, shared by a team
+  isize scratch = 0;   // bytes, for each thread
   step_costs costs{};  // FLOPs and bytes by section
 
   // Afterwards there is room for both, one at a time.

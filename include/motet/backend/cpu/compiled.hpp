@@ -12,7 +12,7 @@
 
 #define MOTET_KERNELS_GEMM(KEYWORD, COMPUTE, A, B, OUT, EPILOGUE) \
   KEYWORD template void gemm<COMPUTE, A, B, OUT, EPILOGUE>(       \
-      index, index, index, gemm_operand<A>, gemm_operand<B>, OUT*, index, const EPILOGUE&, std::byte*);
+      isize, isize, isize, gemm_operand<A>, gemm_operand<B>, OUT*, isize, const EPILOGUE&, std::byte*);
 
 // All modes of a product that ends in activations.
 #define MOTET_KERNELS_LINEAR(KEYWORD, COMPUTE, A, B, OUT, SUM)                                           \
@@ -23,19 +23,19 @@
 
 // Tiles of attention and of losses: T the numbers that are computed with, FROM those of activations.
 #define MOTET_KERNELS_CONVERT(KEYWORD, T, FROM)                                                 \
-  KEYWORD template void pack<T, FROM>(index, index, const FROM*, index, T*, index);             \
-  KEYWORD template void pack_transposed<T, FROM>(index, index, const FROM*, index, T*, index);  \
-  KEYWORD template void unpack<T, FROM>(index, index, const T*, index, const T*, FROM*, index); \
-  KEYWORD template void dot_rows<T, FROM>(index, index, const T*, index, const FROM*, index, T*);
+  KEYWORD template void pack<T, FROM>(isize, isize, const FROM*, isize, T*, isize);             \
+  KEYWORD template void pack_transposed<T, FROM>(isize, isize, const FROM*, isize, T*, isize);  \
+  KEYWORD template void unpack<T, FROM>(isize, isize, const T*, isize, const T*, FROM*, isize); \
+  KEYWORD template void dot_rows<T, FROM>(isize, isize, const T*, isize, const FROM*, isize, T*);
 #define MOTET_KERNELS_TILES(KEYWORD, T)                                                                      \
-  KEYWORD template void multiply<T>(index, index, index, const T*, index, index, const T*, index, T*, index, \
+  KEYWORD template void multiply<T>(isize, isize, isize, const T*, isize, isize, const T*, isize, T*, isize, \
                                     bool);                                                                   \
-  KEYWORD template void unpack_add<T>(index, index, const T*, index, T*, index);                             \
-  KEYWORD template void scale_rows<T>(index, index, const T*, T*, index);                                    \
-  KEYWORD template void times_vector<T>(index, index, const T*, index, const T*, T*, index);                 \
-  KEYWORD template void softmax<T>(index, index, cpu::visible_columns, T, T*, index, T*, T*, T*);            \
-  KEYWORD template void softmax_backward<T>(index, index, cpu::visible_columns, T, T, const T*, const T*,    \
-                                            T*, T*, index);                                                  \
+  KEYWORD template void unpack_add<T>(isize, isize, const T*, isize, T*, isize);                             \
+  KEYWORD template void scale_rows<T>(isize, isize, const T*, T*, isize);                                    \
+  KEYWORD template void times_vector<T>(isize, isize, const T*, isize, const T*, T*, isize);                 \
+  KEYWORD template void softmax<T>(isize, isize, cpu::visible_columns, T, T*, isize, T*, T*, T*);            \
+  KEYWORD template void softmax_backward<T>(isize, isize, cpu::visible_columns, T, T, const T*, const T*,    \
+                                            T*, T*, isize);                                                  \
   MOTET_KERNELS_CONVERT(KEYWORD, T, T)
 
 // Norms over rows of X, with statistics and weights of T and results of Y.

@@ -73,7 +73,7 @@ class device {
 
   // Memory to hold for `what`.
   template <class T>
-  buffer<T> take(const char*, index count) {
+  buffer<T> take(const char*, isize count) {
     return buffer<T>(count);
   }
   // Batches are read where they lie.
@@ -107,7 +107,7 @@ class device {
   // with. Takes about 50 ms.
   template <class Value>
   double measure_peak() {
-    constexpr index rows = 1024, in = 768, out = 3072;
+    constexpr isize rows = 1024, in = 768, out = 3072;
     buffer<Value> x(rows * in), y(rows * out);
     buffer<float> w(in * out);
     std::fill_n(x.data(), x.size(), Value(0.5f));

@@ -75,7 +75,7 @@ class device {
     ctx.on = &on();
     ctx.fp8 = fp8_;
     require_fp8(ctx);
-    const auto grow = [&](buffer<std::byte>& room, const char* what, index bytes) {
+    const auto grow = [&](buffer<std::byte>& room, const char* what, isize bytes) {
       if (bytes <= room.size()) return;
       // Records hold addresses of what is given back.
       if (room.size() > 0) forget_recorded(ctx);
@@ -87,7 +87,7 @@ class device {
   }
   // Memory of the GPU for `what`, which the error names where there is too little.
   template <class T>
-  buffer<T> take(const char* what, index count) {
+  buffer<T> take(const char* what, isize count) {
     on();
     try {
       return buffer<T>(count);
@@ -95,7 +95,7 @@ class device {
       if (std::string_view(problem.code()) != gpu_memory_full.code) throw;
       std::size_t left = 0, all = 0;
       check(cudaMemGetInfo(&left, &all), "cudaMemGetInfo");
-      fail(gpu_memory_full, sentence({what, " of ", count * static_cast<index>(sizeof(T)), " bytes; ", left,
+      fail(gpu_memory_full, sentence({what, " of ", count * static_cast<isize>(sizeof(T)), " bytes; ", left,
                                       " of ", all, " are free"}));
     }
   }
@@ -110,13 +110,13 @@ class device {
   // Copies of these weights in the precision of products, where that is another one; refresh_weights() makes
   // them follow.
   template <class Value, class Master>
-  index weight_copy_bytes(index count) const {
+  isize weight_copy_bytes(isize count) const {
     context ctx;
     ctx.fp8 = fp8_;
     return cuda::weight_copy_bytes<Value, Master>(ctx, count);
   }
   template <class Value, class Master>
-  void keep_weights(const Master* base, index count) {
+  void keep_weights(const Master* base, isize count) {
     context ctx;
     ctx.on = &on();
     ctx.fp8 = fp8_;
@@ -148,7 +148,7 @@ class device {
 
   // The best rate of a large product, in FLOP/s: what utilisation is compared with. Takes about 50 ms.
   template <class Value>
-  double measure_peak(index rows = 8192, index in = 4096, index out = 4096) {
+  double measure_peak(isize rows = 8192, isize in = 4096, isize out = 4096) {
     buffer<Value> x = take<Value>("input of a product", rows * in),
                   y = take<Value>("output of a product", rows * out);
     buffer<float> w = take<float>("weights of a product", in * out);
@@ -285,12 +285,12 @@ class device {
 
   template <class T>
   void draw(const buffer<T>& into, std::uint64_t seed) {
-    constexpr index pattern = 65537;  // a prime, so rows differ
+    constexpr isize pattern = 65537;  // a prime, so rows differ
     std::vector<T> some(as_size(pattern));
     const random_stream draws(seed, "peak");
-    for (index i = 0; i < pattern; ++i)
+    for (isize i = 0; i < pattern; ++i)
       some[as_size(i)] = T(static_cast<float>(draws.normal(static_cast<std::uint64_t>(i))));
-    for (index at = 0; at < into.size(); at += pattern) {
+    for (isize at = 0; at < into.size(); at += pattern) {
       const auto bytes = as_size(std::min(pattern, into.size() - at)) * sizeof(T);
       check(cudaMemcpy(into.data() + at, some.data(), bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
     }

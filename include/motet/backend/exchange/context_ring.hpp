@@ -15,23 +15,23 @@ namespace motet {
 
 struct context_ring {
   const microbatch_spread& is;
-  index members, me;
+  isize members, me;
 
   explicit context_ring(const microbatch_spread& of)
       : is(of), members(of.context.size()), me(of.context.member()) {}
 
   // This member sees the keys of this part in a step.
-  index part_at(index step) const { return (me - step + 2 * members) % members; }
-  index rows_of(index part) const { return is.cut.rows_of(is.whole, part); }
-  index most_rows() const {
-    index most = 0;
-    for (index p = 0; p < members; ++p) most = std::max(most, rows_of(p));
+  isize part_at(isize step) const { return (me - step + 2 * members) % members; }
+  isize rows_of(isize part) const { return is.cut.rows_of(is.whole, part); }
+  isize most_rows() const {
+    isize most = 0;
+    for (isize p = 0; p < members; ++p) most = std::max(most, rows_of(p));
     return most;
   }
   // A dry run notes these pairs, of queries of this part and keys of all.
   double pairs() const {
     double sum = 0;
-    for (index s = 0; s < is.whole.samples; ++s)
+    for (isize s = 0; s < is.whole.samples; ++s)
       sum += static_cast<double>(is.part.rows_of(s)) * static_cast<double>(is.whole.rows_of(s));
     return sum;
   }
@@ -48,15 +48,15 @@ class ring_shift {
   ring_shift& operator=(const ring_shift&) = delete;
 
   template <class T>
-  void begin(const Context& ctx, const T* from, index count, T* to, index to_count) {
+  void begin(const Context& ctx, const T* from, isize count, T* to, isize to_count) {
     if (ctx.thread != 0) return;
     const auto members = as_size(group_.size()), me = as_size(group_.member());
-    const std::span<index> sent = std::span<index>(room_).first(members),
-                           got = std::span<index>(room_).subspan(members);
-    std::fill(sent.begin(), sent.end(), index(0));
-    std::fill(got.begin(), got.end(), index(0));
-    sent[(me + 1) % members] = count * static_cast<index>(sizeof(T));
-    got[(me + members - 1) % members] = to_count * static_cast<index>(sizeof(T));
+    const std::span<isize> sent = std::span<isize>(room_).first(members),
+                           got = std::span<isize>(room_).subspan(members);
+    std::fill(sent.begin(), sent.end(), isize(0));
+    std::fill(got.begin(), got.end(), isize(0));
+    sent[(me + 1) % members] = count * static_cast<isize>(sizeof(T));
+    got[(me + members - 1) % members] = to_count * static_cast<isize>(sizeof(T));
     which_ = group_.begin_all_to_all(reinterpret_cast<const std::byte*>(from), sent,
                                      reinterpret_cast<std::byte*>(to), got);
     open_ = true;
@@ -72,7 +72,7 @@ class ring_shift {
 
  private:
   const any_group& group_;
-  decltype(host_numbers(std::declval<Context&>(), index())) room_;
+  decltype(host_numbers(std::declval<Context&>(), isize())) room_;
   ticket which_ = 0;
   bool open_ = false;
 };

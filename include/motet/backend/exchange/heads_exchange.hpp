@@ -19,13 +19,13 @@ template <class T>
 struct heads_transfer {
   const microbatch_spread& is;
   head_columns cut;
-  index width;            // of this member's heads
+  isize width;            // of this member's heads
   matrix<T> part, whole;  // what goes over the wire: by member (each has its own width), and by part
 
   template <class Context>
   heads_transfer(Context& ctx, const head_columns& columns)
       : is(*ctx.shared), cut(columns), width(cut.width(is.context.member())) {
-    const index elements = is.part.rows() * cut.width_of_all();
+    const isize elements = is.part.rows() * cut.width_of_all();
     part = {ctx.memory.template take<T>(elements), 1, elements, elements};
     whole = {ctx.memory.template take<T>(is.whole.rows() * width), is.whole.rows(), width, width};
   }
@@ -35,15 +35,15 @@ namespace detail {
 
 // The bytes of it, by member.
 struct heads_counts {
-  std::span<index> part, whole;
+  std::span<isize> part, whole;
   // `room` is for two numbers of each member.
   template <class T>
-  heads_counts(const heads_transfer<T>& wire, std::span<index> room)
+  heads_counts(const heads_transfer<T>& wire, std::span<isize> room)
       : part(room.first(as_size(wire.cut.members))), whole(room.subspan(part.size())) {
     const microbatch_spread& is = wire.is;
     for (std::size_t m = 0; m < part.size(); ++m) {
-      part[m] = is.part.rows() * wire.cut.width(static_cast<index>(m)) * static_cast<index>(sizeof(T));
-      whole[m] = is.cut.rows_of(is.whole, static_cast<index>(m)) * wire.width * static_cast<index>(sizeof(T));
+      part[m] = is.part.rows() * wire.cut.width(static_cast<isize>(m)) * static_cast<isize>(sizeof(T));
+      whole[m] = is.cut.rows_of(is.whole, static_cast<isize>(m)) * wire.width * static_cast<isize>(sizeof(T));
     }
   }
 };
@@ -53,7 +53,7 @@ template <class Context, class X, class Y>
 void rows_to_heads(Context& ctx, const head_columns& cut, matrix<X> x, matrix<Y> y) {
   const auto section = enter(ctx, "exchange heads");
   ctx.note("rows_to_heads", 0, bytes_in(x) + bytes_in(y));
-  const index mark = ctx.memory.mark();
+  const isize mark = ctx.memory.mark();
   const scratch_scope scope(ctx);
   const heads_transfer<Y> wire(ctx, cut);
   auto room = host_numbers(ctx, 2 * cut.members);
@@ -74,7 +74,7 @@ template <class Context, class X, class Y>
 void heads_to_rows(Context& ctx, const head_columns& cut, matrix<X> x, matrix<Y> y) {
   const auto section = enter(ctx, "exchange heads");
   ctx.note("heads_to_rows", 0, bytes_in(x) + bytes_in(y));
-  const index mark = ctx.memory.mark();
+  const isize mark = ctx.memory.mark();
   const scratch_scope scope(ctx);
   const heads_transfer<Y> wire(ctx, cut);
   auto room = host_numbers(ctx, 2 * cut.members);
@@ -95,7 +95,7 @@ template <class Call>
 void each_even(const head_groups& groups, Call&& call) {
   if (groups.heads == 0) return;
   if (groups.even()) return call({0, groups.heads}, {0, groups.kv_heads});
-  for (index k = 0; k < groups.kv_heads; ++k) call(groups.readers(k), {k, k + 1});
+  for (isize k = 0; k < groups.kv_heads; ++k) call(groups.readers(k), {k, k + 1});
 }
 
 // The parts of exchanged heads that a call of each_even works on.
@@ -109,7 +109,7 @@ struct even_heads {
   even_heads(const attention_shape& of, const head_groups& mine, const exchanged_heads<V, L>& kept,
              interval heads, interval kv)
       : shape(of) {
-    const index d = of.head_width, keys_at = mine.heads * d, values_at = keys_at + mine.kv_heads * d;
+    const isize d = of.head_width, keys_at = mine.heads * d, values_at = keys_at + mine.kv_heads * d;
     shape.heads = heads.size(), shape.kv_heads = kv.size();
     columns = {heads.begin * d, heads.end * d};
     q = kept.qkv.columns(columns.begin, columns.size());
@@ -126,9 +126,9 @@ template <class Context, class V, class L>
 void reserve_exchanged(Context& ctx, const attention_shape& shape, exchanged_heads<V, L>& kept) {
   const microbatch_spread& is = *ctx.shared;
   const head_columns cut{head_groups(shape), shape.head_width, is.context.size(), true};
-  const index rows = is.whole.rows(), width = cut.width(is.context.member()),
+  const isize rows = is.whole.rows(), width = cut.width(is.context.member()),
               heads = share(shape.heads, cut.members, is.context.member()).size();
-  const index mixed = heads * shape.head_width;
+  const isize mixed = heads * shape.head_width;
   kept.qkv = {ctx.memory.template take<V>(rows * width), rows, width, width};
   kept.mixed = {ctx.memory.template take<V>(rows * mixed), rows, mixed, mixed};
   kept.lse = {ctx.memory.template take<L>(rows * heads), rows, heads, heads};
@@ -140,7 +140,7 @@ void heads_attention_forward(Context& ctx, const attention_shape& shape, matrix<
                              exchanged_heads<V, L>& kept, matrix<Y> y) {
   const microbatch_spread& is = *ctx.shared;
   const head_groups all(shape);
-  const index members = is.context.size();
+  const isize members = is.context.size();
   detail::rows_to_heads(ctx, {all, shape.head_width, members, true}, qkv, kept.qkv);
   const head_groups mine = all.part(share(all.heads, members, is.context.member()));
   detail::each_even(mine, [&](interval heads, interval kv) {
@@ -156,9 +156,9 @@ void heads_attention_backward(Context& ctx, const attention_shape& shape, exchan
                               matrix<G> dy, matrix<D> dqkv) {
   const microbatch_spread& is = *ctx.shared;
   const head_groups all(shape);
-  const index members = is.context.size(), mark = ctx.memory.mark();
+  const isize members = is.context.size(), mark = ctx.memory.mark();
   const head_groups mine = all.part(share(all.heads, members, is.context.member()));
-  const index width = mine.heads * shape.head_width;
+  const isize width = mine.heads * shape.head_width;
   const matrix<V> d_mixed{ctx.memory.template take<V>(is.whole.rows() * width), is.whole.rows(), width,
                           width};
   exchanged_heads<V, L> to = kept;

@@ -25,12 +25,12 @@ namespace detail {
 // The bytes that go each way between the order of samples, by part, and the order of parts, by who has the
 // samples.
 struct exchange_counts {
-  std::span<index> by_part, by_owner;
+  std::span<isize> by_part, by_owner;
   // `room` is for two numbers of each member.
-  exchange_counts(const microbatch_spread& is, index row_bytes, std::span<index> room)
+  exchange_counts(const microbatch_spread& is, isize row_bytes, std::span<isize> room)
       : by_part(room.first(as_size(is.context.size()))), by_owner(room.subspan(by_part.size())) {
     for (std::size_t m = 0; m < by_part.size(); ++m) {
-      by_part[m] = is.cut.rows_of(is.mine, static_cast<index>(m)) * row_bytes;
+      by_part[m] = is.cut.rows_of(is.mine, static_cast<isize>(m)) * row_bytes;
       by_owner[m] = is.owned_rows[m] * row_bytes;
     }
   }
@@ -38,8 +38,8 @@ struct exchange_counts {
 
 // Once all threads are there, one of them talks for all.
 template <class Context, class From, class To>
-void all_to_all(Context& ctx, const any_group& group, const From* from, std::span<const index> from_bytes,
-                To* to, std::span<const index> to_bytes) {
+void all_to_all(Context& ctx, const any_group& group, const From* from, std::span<const isize> from_bytes,
+                To* to, std::span<const isize> to_bytes) {
   synchronize(ctx);
   if (ctx.thread == 0)
     group.all_to_all(reinterpret_cast<const std::byte*>(from), from_bytes, reinterpret_cast<std::byte*>(to),
@@ -55,14 +55,14 @@ void rows_to_parts(Context& ctx, matrix<X> x, matrix<Y> y) {
   const auto section = enter(ctx, "exchange rows");
   ctx.note("rows_to_parts", 0, bytes_in(x) + bytes_in(y));
   const microbatch_spread& is = *ctx.shared;
-  const index mark = ctx.memory.mark();
+  const isize mark = ctx.memory.mark();
   const scratch_scope scope(ctx);
   const matrix<Y> packed{ctx.memory.template take<Y>(x.rows * x.width), x.rows, x.width, x.width};  // by part
   auto room = host_numbers(ctx, 2 * is.context.size());
   const auto order = order_of_parts(ctx, is.mine);
   if (!ctx.measuring()) {
     assert(y.stride == y.width && x.rows == is.mine.rows() && y.rows == is.own.rows());
-    const detail::exchange_counts counts(is, x.width * static_cast<index>(sizeof(Y)), room);
+    const detail::exchange_counts counts(is, x.width * static_cast<isize>(sizeof(Y)), room);
     order.to_parts(ctx, x, packed);
     detail::all_to_all(ctx, is.context, packed.data, counts.by_part, y.data, counts.by_owner);
   }
@@ -76,14 +76,14 @@ void rows_to_samples(Context& ctx, matrix<X> x, matrix<Y> y) {
   const auto section = enter(ctx, "exchange rows");
   ctx.note("rows_to_samples", 0, bytes_in(x) + bytes_in(y));
   const microbatch_spread& is = *ctx.shared;
-  const index mark = ctx.memory.mark();
+  const isize mark = ctx.memory.mark();
   const scratch_scope scope(ctx);
   const matrix<Y> packed{ctx.memory.template take<Y>(y.rows * y.width), y.rows, y.width, y.width};  // by part
   auto room = host_numbers(ctx, 2 * is.context.size());
   const auto order = order_of_parts(ctx, is.mine);
   if (!ctx.measuring()) {
     assert(x.stride == x.width && y.rows == is.mine.rows() && x.rows == is.own.rows());
-    const detail::exchange_counts counts(is, x.width * static_cast<index>(sizeof(Y)), room);
+    const detail::exchange_counts counts(is, x.width * static_cast<isize>(sizeof(Y)), room);
     detail::all_to_all(ctx, is.context, x.data, counts.by_owner, packed.data, counts.by_part);
     synchronize(ctx);
     order.to_samples(ctx, packed, y);

@@ -7,17 +7,17 @@ namespace motet {
 
 // A seat is where a rank stands among those that hold one stage.
 struct spread_seat {
-  index tensor = 1, tensor_member = 0;
-  index context = 1, context_member = 0;
+  isize tensor = 1, tensor_member = 0;
+  isize context = 1, context_member = 0;
   bool balanced = false;  // rows are cut for a causal mask
 };
 
 // A sample may have none, one or several sequences, such as pictures: these say where each begins among them.
 // Without any, each sequence is a sample.
 struct sample_bounds {
-  index samples = 0;
-  const index* first = nullptr;  // samples + 1 entries
-  index at(index sample) const { return first != nullptr ? first[sample] : sample; }
+  isize samples = 0;
+  const isize* first = nullptr;  // samples + 1 entries
+  isize at(isize sample) const { return first != nullptr ? first[sample] : sample; }
   interval of(interval some) const { return {at(some.begin), at(some.end)}; }
 };
 
@@ -26,18 +26,18 @@ class spread_rows {
  public:
   spread_rows() = default;
   // There is room for microbatches of up to so many samples, or sequences of samples.
-  spread_rows(const spread_seat& at, index most_samples) { prepare(at, most_samples); }
+  spread_rows(const spread_seat& at, isize most_samples) { prepare(at, most_samples); }
   spread_rows(const spread_rows&) = delete;
   spread_rows& operator=(const spread_rows&) = delete;
 
-  void prepare(const spread_seat& at, index most_samples) {
+  void prepare(const spread_seat& at, isize most_samples) {
     at_ = at;
     most_ = most_samples;
     for (auto& each : offsets_) each.reserve(as_size(most_samples + 1));
     ends_.tensor_rows.reserve(as_size(at.tensor));
     ends_.tensor_samples.reserve(as_size(at.tensor));
   }
-  index most_samples() const { return most_; }
+  isize most_samples() const { return most_; }
 
   // Everything in `to` but its groups, which are the caller's; holds until the next call, while whole.offsets
   // stays. Allocates nothing, once `to` was filled before.
@@ -48,8 +48,8 @@ class spread_rows {
     const interval sharing = share(bounds.samples, at_.tensor, at_.tensor_member),
                    own = share(sharing.size(), at_.context, at_.context_member), members = bounds.of(sharing),
                    mine = bounds.of({sharing.begin + own.begin, sharing.begin + own.end});
-    const auto all_rows = [&](index s) { return whole.rows_of(s); };
-    const auto part_rows = [&](index s) { return cut.rows_of(whole.rows_of(s), at_.context_member); };
+    const auto all_rows = [&](isize s) { return whole.rows_of(s); };
+    const auto part_rows = [&](isize s) { return cut.rows_of(whole.rows_of(s), at_.context_member); };
     to.cut = cut;
     to.whole = whole;
     to.part = at_.context == 1 ? whole : some(whole, {0, whole.samples}, part_rows, part);
@@ -58,16 +58,16 @@ class spread_rows {
     to.mine = at_.context == 1 ? to.full : some(whole, mine, all_rows, mine_whole);
     to.tensor_rows.clear();
     to.tensor_samples.clear();
-    for (index t = 0; t < at_.tensor; ++t) {
+    for (isize t = 0; t < at_.tensor; ++t) {
       const interval theirs = bounds.of(share(bounds.samples, at_.tensor, t));
       to.tensor_rows.push_back(to.part.begin(theirs.end) - to.part.begin(theirs.begin));
       to.tensor_samples.push_back(theirs.size());
     }
     to.ends = nullptr;
     to.owned_rows.clear();
-    for (index c = 0; c < at_.context; ++c) {
+    for (isize c = 0; c < at_.context; ++c) {
       const interval theirs = share(sharing.size(), at_.context, c);
-      const index begin = bounds.at(sharing.begin + theirs.begin) - members.begin,
+      const isize begin = bounds.at(sharing.begin + theirs.begin) - members.begin,
                   end = bounds.at(sharing.begin + theirs.end) - members.begin;
       to.owned_rows.push_back(to.own.begin(end) - to.own.begin(begin));
     }
@@ -84,7 +84,7 @@ class spread_rows {
     if (!whole.offsets) return {samples.size(), rows_of(0), nullptr};
     auto& offsets = offsets_[kind];
     offsets.assign(1, 0);
-    for (index s = samples.begin; s < samples.end; ++s) offsets.push_back(offsets.back() + rows_of(s));
+    for (isize s = samples.begin; s < samples.end; ++s) offsets.push_back(offsets.back() + rows_of(s));
     return {samples.size(), 1, offsets.data()};
   }
   // Gathers the samples that the tensor members with this context part have whole.
@@ -93,13 +93,13 @@ class spread_rows {
     offsets.assign(1, 0);
     ends_.tensor_rows.clear();
     ends_.tensor_samples.clear();
-    index samples = 0;
-    for (index t = 0; t < at_.tensor; ++t) {
+    isize samples = 0;
+    for (isize t = 0; t < at_.tensor; ++t) {
       const interval members = share(bounds.samples, at_.tensor, t),
                      own = share(members.size(), at_.context, at_.context_member),
                      mine = bounds.of({members.begin + own.begin, members.begin + own.end});
-      index rows = 0;
-      for (index s = mine.begin; s < mine.end; ++s) {
+      isize rows = 0;
+      for (isize s = mine.begin; s < mine.end; ++s) {
         rows += whole.rows_of(s);
         offsets.push_back(offsets.back() + whole.rows_of(s));
       }
@@ -115,8 +115,8 @@ class spread_rows {
   }
 
   spread_seat at_;
-  index most_ = 0;
-  std::vector<index> offsets_[kinds];
+  isize most_ = 0;
+  std::vector<isize> offsets_[kinds];
   microbatch_spread ends_;
 };
 

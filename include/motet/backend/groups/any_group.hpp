@@ -24,64 +24,64 @@ class any_group {
   bool alone() const { return size_ == 1; }
 
   // `own` may lie in its place within `all`.
-  void all_gather(const std::byte* own, std::byte* all, std::span<const index> bytes) const {
+  void all_gather(const std::byte* own, std::byte* all, std::span<const isize> bytes) const {
     calls_->gather(self_, own, all, bytes);
   }
-  void all_to_all(const std::byte* from, std::span<const index> from_bytes, std::byte* to,
-                  std::span<const index> to_bytes) const {
+  void all_to_all(const std::byte* from, std::span<const isize> from_bytes, std::byte* to,
+                  std::span<const isize> to_bytes) const {
     finish(begin_all_to_all(from, from_bytes, to, to_bytes));
   }
   // The exchange comes in two halves too, with something to compute between them. Rows and counts that are
   // given stay until the second half is done.
-  ticket begin_all_to_all(const std::byte* from, std::span<const index> from_bytes, std::byte* to,
-                          std::span<const index> to_bytes) const {
+  ticket begin_all_to_all(const std::byte* from, std::span<const isize> from_bytes, std::byte* to,
+                          std::span<const isize> to_bytes) const {
     return calls_->exchange(self_, from, from_bytes, to, to_bytes);
   }
   void finish(ticket which) const { calls_->wait(self_, which); }
   // A call also moves on when it is asked whether it is done.
   bool test(ticket which) const { return calls_->test(self_, which); }
   template <class T>
-  void all_reduce_sum(T* numbers, index count) const {
+  void all_reduce_sum(T* numbers, isize count) const {
     std::get<sums<T>>(calls_->of_types).all_reduce(self_, numbers, count);
   }
   // Member m gets part m of the sum; `to` may lie in its place within `from`.
   template <class T>
-  void reduce_scatter_sum(const T* from, T* to, std::span<const index> counts) const {
+  void reduce_scatter_sum(const T* from, T* to, std::span<const isize> counts) const {
     std::get<sums<T>>(calls_->of_types).reduce_scatter(self_, from, to, counts);
   }
 
  private:
   template <class T>
   struct sums {
-    void (*all_reduce)(void*, T*, index);
-    void (*reduce_scatter)(void*, const T*, T*, std::span<const index>);
+    void (*all_reduce)(void*, T*, isize);
+    void (*reduce_scatter)(void*, const T*, T*, std::span<const isize>);
   };
   struct table {
-    void (*gather)(void*, const std::byte*, std::byte*, std::span<const index>);
-    ticket (*exchange)(void*, const std::byte*, std::span<const index>, std::byte*, std::span<const index>);
+    void (*gather)(void*, const std::byte*, std::byte*, std::span<const isize>);
+    ticket (*exchange)(void*, const std::byte*, std::span<const isize>, std::byte*, std::span<const isize>);
     void (*wait)(void*, ticket);
     bool (*test)(void*, ticket);
     std::tuple<sums<float>, sums<double>, sums<bf16>> of_types;
   };
   template <class G, class T>
   static constexpr sums<T> sums_of() {
-    return {[](void* g, T* numbers, index count) {
+    return {[](void* g, T* numbers, isize count) {
               auto& one = *static_cast<G*>(g);
               one.wait(one.all_reduce_sum(numbers, count));
             },
-            [](void* g, const T* from, T* to, std::span<const index> counts) {
+            [](void* g, const T* from, T* to, std::span<const isize> counts) {
               auto& one = *static_cast<G*>(g);
               one.wait(one.reduce_scatter_sum(from, to, counts));
             }};
   }
   template <class G>
   static constexpr table calls_of{
-      [](void* g, const std::byte* own, std::byte* all, std::span<const index> bytes) {
+      [](void* g, const std::byte* own, std::byte* all, std::span<const isize> bytes) {
         auto& one = *static_cast<G*>(g);
         one.wait(one.all_gather(own, all, bytes));
       },
-      [](void* g, const std::byte* from, std::span<const index> from_bytes, std::byte* to,
-         std::span<const index> to_bytes) {
+      [](void* g, const std::byte* from, std::span<const isize> from_bytes, std::byte* to,
+         std::span<const isize> to_bytes) {
         return static_cast<G*>(g)->all_to_all(from, from_bytes, to, to_bytes);
       },
       [](void* g, ticket which) { static_cast<G*>(g)->wait(which); },

@@ -16,7 +16,7 @@ using ticket = std::uint64_t;
 
 struct group_options {
   std::int32_t in_flight = 4;  // calls under way at a time; a further one waits for the oldest
-  index sum_bytes = 0;         // of the largest sum, so that nothing is allocated later
+  isize sum_bytes = 0;         // of the largest sum, so that nothing is allocated later
 };
 
 // A rank that waits with wait() loses the chance to compute meanwhile.
@@ -31,30 +31,30 @@ concept rank_group = requires(G& g, ticket which) {
 // The sum of all members' numbers in everyone's place. It is taken in the order of members, bf16 in float, so
 // that it has the same bits everywhere, always.
 template <class G, class T>
-concept all_reduces = rank_group<G> && requires(G& g, T* numbers, index count) {
+concept all_reduces = rank_group<G> && requires(G& g, T* numbers, isize count) {
   { g.all_reduce_sum(numbers, count) } -> std::same_as<ticket>;
 };
 // Member m gets part m of the sum; `to` may lie in its place within `from`.
 template <class G, class T>
 concept reduce_scatters =
-    rank_group<G> && requires(G& g, const T* from, T* to, std::span<const index> counts) {
+    rank_group<G> && requires(G& g, const T* from, T* to, std::span<const isize> counts) {
       { g.reduce_scatter_sum(from, to, counts) } -> std::same_as<ticket>;
     };
 // Everyone gets all parts; `own` may lie in its place within `all`.
 template <class G>
 concept all_gathers =
-    rank_group<G> && requires(G& g, const std::byte* own, std::byte* all, std::span<const index> bytes) {
+    rank_group<G> && requires(G& g, const std::byte* own, std::byte* all, std::span<const isize> bytes) {
       { g.all_gather(own, all, bytes) } -> std::same_as<ticket>;
     };
 // Part p of `from` goes to member p; part p of `to` comes from it.
 template <class G>
 concept all_to_alls =
-    rank_group<G> && requires(G& g, const std::byte* from, std::span<const index> from_bytes, std::byte* to,
-                              std::span<const index> to_bytes) {
+    rank_group<G> && requires(G& g, const std::byte* from, std::span<const isize> from_bytes, std::byte* to,
+                              std::span<const isize> to_bytes) {
       { g.all_to_all(from, from_bytes, to, to_bytes) } -> std::same_as<ticket>;
     };
 template <class G>
-concept broadcasts = rank_group<G> && requires(G& g, std::byte* data, index bytes, std::int32_t root) {
+concept broadcasts = rank_group<G> && requires(G& g, std::byte* data, isize bytes, std::int32_t root) {
   { g.broadcast(data, bytes, root) } -> std::same_as<ticket>;
 };
 // A barrier is done when all members have come.

@@ -11,7 +11,7 @@ namespace motet {
 
 // Some of the bytes of a buffer.
 struct byte_range {
-  index offset = 0, bytes = 0;
+  isize offset = 0, bytes = 0;
 };
 
 // The ends of a message are the ranks that it goes from and to.
@@ -26,7 +26,7 @@ struct message_ends {
 // exchange reads, until the next step.
 template <class T>
 concept transport = requires(T& t, std::int32_t peer, std::int32_t tag, const std::byte* from, std::byte* to,
-                             index bytes, std::uint32_t seen, std::span<const byte_range> of_each) {
+                             isize bytes, std::uint32_t seen, std::span<const byte_range> of_each) {
   { t.rank() } -> std::convertible_to<std::int32_t>;
   { t.ranks() } -> std::convertible_to<std::int32_t>;
   // Tags may be used again: all ranks are through the step before.

@@ -24,10 +24,10 @@ struct microbatch_spread {
   // of them those of this context member, with all their rows: what embedding and head work on
   sequences mine;
   // rows of `part` that each tensor member owns, in order of members and of samples
-  std::vector<index> tensor_rows;
-  std::vector<index> tensor_samples;  // likewise, samples
+  std::vector<isize> tensor_rows;
+  std::vector<isize> tensor_samples;  // likewise, samples
   // rows of `own` of the samples that each context member has whole
-  std::vector<index> owned_rows;
+  std::vector<isize> owned_rows;
   // Embedding and head see this instead where rows are cut: the same tensor group, alone with its `mine`.
   // Else there is none.
   const microbatch_spread* ends = nullptr;

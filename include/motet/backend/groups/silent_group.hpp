@@ -20,46 +20,46 @@ class silent_group {
   void wait(ticket) const {}
 
   template <class T>
-  ticket all_reduce_sum(T*, index) const {
+  ticket all_reduce_sum(T*, isize) const {
     return 0;
   }
   template <class T>
-  ticket reduce_scatter_sum(const T* from, T* to, std::span<const index> counts) const {
+  ticket reduce_scatter_sum(const T* from, T* to, std::span<const isize> counts) const {
     const T* const own = from + before(counts, member_);
     if (own != to) std::copy_n(own, counts[seat()], to);
     return 0;
   }
-  ticket all_gather(const std::byte* own, std::byte* all, std::span<const index> bytes) const {
-    const index mine = bytes[seat()], at = before(bytes, member_);
+  ticket all_gather(const std::byte* own, std::byte* all, std::span<const isize> bytes) const {
+    const isize mine = bytes[seat()], at = before(bytes, member_);
     if (all + at != own) std::copy_n(own, mine, all + at);
     for (std::int32_t m = 0; m < size_; ++m)
       if (m != member_) repeat(own, mine, all + before(bytes, m), bytes[as_size(m)]);
     return 0;
   }
-  ticket all_to_all(const std::byte* from, std::span<const index> from_bytes, std::byte* to,
-                    std::span<const index> to_bytes) const {
+  ticket all_to_all(const std::byte* from, std::span<const isize> from_bytes, std::byte* to,
+                    std::span<const isize> to_bytes) const {
     const std::byte* const own = from + before(from_bytes, member_);
     for (std::int32_t m = 0; m < size_; ++m)
       repeat(own, from_bytes[seat()], to + before(to_bytes, m), to_bytes[as_size(m)]);
     return 0;
   }
-  ticket broadcast(std::byte*, index, std::int32_t) const { return 0; }
+  ticket broadcast(std::byte*, isize, std::int32_t) const { return 0; }
   ticket barrier() const { return 0; }
 
  private:
   std::size_t seat() const { return as_size(member_); }
-  static index before(std::span<const index> counts, std::int32_t member) {
-    index sum = 0;
+  static isize before(std::span<const isize> counts, std::int32_t member) {
+    isize sum = 0;
     for (std::int32_t m = 0; m < member; ++m) sum += counts[as_size(m)];
     return sum;
   }
   // Fills `to` from the beginning of `from`, again and again; zeros when there is nothing.
-  static void repeat(const std::byte* from, index count, std::byte* to, index wanted) {
+  static void repeat(const std::byte* from, isize count, std::byte* to, isize wanted) {
     if (count == 0) {
       std::fill_n(to, wanted, std::byte{});
       return;
     }
-    for (index done = 0; done < wanted; done += count)
+    for (isize done = 0; done < wanted; done += count)
       std::copy_n(from, std::min(count, wanted - done), to + done);
   }
 

@@ -18,7 +18,7 @@ namespace motet {
 
 // Says of which picture something is the caption. Several may be of one picture.
 struct listed_pair {
-  index picture = 0;    // its number in the listing
+  isize picture = 0;    // its number in the listing
   std::string caption;  // empty where there is none
   std::string label;    // the name of its class, or empty
 };
@@ -31,13 +31,13 @@ class listing {
   explicit listing(skip_log& skips) : skips_(&skips) {}
 
   // The number of the picture in this file; the same file has the same number.
-  index picture(const std::filesystem::path& path) {
+  isize picture(const std::filesystem::path& path) {
     const auto [at, anew] = known_.try_emplace(path.lexically_normal().string(), pictures());
     if (anew) pictures_.push_back({at->first, nullptr, 0});
     return at->second;
   }
   // A row may name none: the reason why its pair is left out says where it stands.
-  index no_picture(std::string where) {
+  isize no_picture(std::string where) {
     pictures_.push_back({std::move(where), nullptr, -1});
     return pictures() - 1;
   }
@@ -60,20 +60,20 @@ class listing {
     shards_.push_back(std::make_unique<pair_source>(list_shards(what), *skips_));
     const pair_source& from = *shards_.back();
     std::vector<std::uint8_t> caption;
-    for (index i = 0; i < from.size(); ++i) {
+    for (isize i = 0; i < from.size(); ++i) {
       if (!from.read_caption(i, caption)) caption.clear();
       pictures_.push_back({from.name(i), &from, i});
       add({pictures() - 1, {reinterpret_cast<const char*>(caption.data()), caption.size()}, {}});
     }
   }
 
-  index pictures() const { return static_cast<index>(pictures_.size()); }
+  isize pictures() const { return static_cast<isize>(pictures_.size()); }
   const std::vector<listed_pair>& pairs() const { return pairs_; }
   // A path, or "shard.tar: key".
-  const std::string& name(index picture) const { return pictures_[as_size(picture)].name; }
+  const std::string& name(isize picture) const { return pictures_[as_size(picture)].name; }
   // Reads the picture's bytes, whatever they are. Throws MT-D01 or MT-D07. Any thread may call it.
-  void read(index picture, std::vector<std::uint8_t>& into) const {
-    static constexpr index largest = index{1} << 28;
+  void read(isize picture, std::vector<std::uint8_t>& into) const {
+    static constexpr isize largest = isize{1} << 28;
     const place& own = pictures_[as_size(picture)];
     if (own.sample < 0) fail(missing_field, own.name + " names no picture");
     if (own.shard != nullptr) {
@@ -91,12 +91,12 @@ class listing {
   struct place {
     std::string name;
     const pair_source* shard;
-    index sample;
+    isize sample;
   };
   skip_log* skips_;
   std::vector<place> pictures_;
   std::vector<listed_pair> pairs_;
-  std::unordered_map<std::string, index> known_;
+  std::unordered_map<std::string, isize> known_;
   std::vector<std::unique_ptr<pair_source>> shards_;
 };
 
@@ -156,7 +156,7 @@ inline void list_folder(listing& into, const std::filesystem::path& folder, bool
       fs::path beside = each;
       beside.replace_extension(extension);
       if (!fs::exists(beside, problem)) continue;
-      caption = read_text(beside.string(), index{1} << 20);
+      caption = read_text(beside.string(), isize{1} << 20);
       break;
     }
     const fs::path inside = each.parent_path().lexically_relative(folder);

@@ -100,7 +100,7 @@ class listing_reader {
     }
   }
   void read_lines(std::string_view text) {
-    index line = 0;
+    isize line = 0;
     for (std::size_t from = 0; from < text.size();) {
       const std::size_t end = std::min(text.find('\n', from), text.size());
       const std::string_view own = text.substr(from, end - from);
@@ -116,7 +116,7 @@ class listing_reader {
   void read_whole(std::string_view text) {
     const json whole = read_json(text, path_);
     if (whole.is_array()) {
-      index row = 0;
+      isize row = 0;
       for (const json& each : whole.items()) add_row(each, sentence({path_, ", item ", ++row}));
       return;
     }
@@ -126,7 +126,7 @@ class listing_reader {
       fail(bad_listing,
            path_ + ": wanted an array of rows, or \"images\" and \"annotations\" as COCO has them");
     std::unordered_map<std::int64_t, std::string> files;
-    index row = 0;
+    isize row = 0;
     guarded(
         [&] {
           return sentence({path_, ", image ", row});
@@ -186,7 +186,7 @@ class listing_reader {
   }
   void add(const std::string& where, const std::string& picture, std::string caption, std::string label) {
     const std::filesystem::path own(picture);
-    const index number = picture.empty()     ? into_.no_picture(where)
+    const isize number = picture.empty()     ? into_.no_picture(where)
                          : own.is_absolute() ? into_.picture(own)
                                              : into_.picture(base_ / own);
     into_.add({number, std::move(caption), std::move(label)});
@@ -223,7 +223,7 @@ inline void list_rows(listing& into, std::string_view text, const std::string& p
                                 : ""));
 }
 inline void list_file(listing& into, const std::string& path, const listing_columns& by = {}) {
-  list_rows(into, read_text(path, index{1} << 33), path, by);
+  list_rows(into, read_text(path, isize{1} << 33), path, by);
 }
 
 }  // namespace motet

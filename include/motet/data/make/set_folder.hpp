@@ -95,7 +95,7 @@ class set_folder {
 };
 
 // "train-007.tar", "000017": numbers in names stand in the order of their values.
-inline std::string padded(index value, std::size_t digits) {
+inline std::string padded(isize value, std::size_t digits) {
   const std::string text = std::to_string(value);
   return text.size() < digits ? std::string(digits - text.size(), '0') + text : text;
 }

@@ -25,7 +25,7 @@ struct sift_options {
 // Facts are what is known of a picture once it was decoded.
 struct picture_facts {
   std::uint64_t content = 0;  // equal for equal bytes
-  index bytes = 0, width = 0, height = 0;
+  isize bytes = 0, width = 0, height = 0;
   const char* field = nullptr;  // how its file is to be called: "png"; null: it cannot be used
 };
 
@@ -36,7 +36,7 @@ struct left_out {
 // Some pairs of a listing become samples, in its order, and others have reasons why they do not.
 struct sifted {
   std::vector<picture_facts> pictures;  // of the listing
-  std::vector<index> train, held_out;   // pairs of the listing
+  std::vector<isize> train, held_out;   // pairs of the listing
   std::vector<left_out> left;
 };
 
@@ -54,18 +54,18 @@ struct looked_at {
 
 // Decodes every picture once.
 inline looked_at look_at_pictures(const listing& from, const sift_options& by,
-                                  const std::function<void(index)>& tell) {
+                                  const std::function<void(isize)>& tell) {
   looked_at out{std::vector<picture_facts>(as_size(from.pictures())),
                 std::vector<std::string>(as_size(from.pictures()))};
   std::mutex guard;
-  index done = 0;
-  const auto look = [&](index i) {
+  isize done = 0;
+  const auto look = [&](isize i) {
     std::vector<std::uint8_t> bytes;
     bitmap shot;
     try {
       from.read(i, bytes);
       decode_picture(bytes, shot, by.limits);
-      out.facts[as_size(i)] = {checksum(std::as_bytes(std::span(bytes))), static_cast<index>(bytes.size()),
+      out.facts[as_size(i)] = {checksum(std::as_bytes(std::span(bytes))), static_cast<isize>(bytes.size()),
                                shot.width, shot.height, field_of_bytes(bytes)};
     } catch (const error& problem) {
       // A missing library is no fault of the picture; leaving it out would leave nothing.
@@ -89,9 +89,9 @@ inline looked_at look_at_pictures(const listing& from, const sift_options& by,
 inline std::set<std::uint64_t> choose_held_out(const std::map<std::uint64_t, std::string>& label_of,
                                                const sift_options& by) {
   std::set<std::uint64_t> out;
-  const auto all = static_cast<index>(label_of.size());
-  const auto share = [&](index of) {
-    return static_cast<index>(by.held_out * static_cast<double>(of) + 0.5);
+  const auto all = static_cast<isize>(label_of.size());
+  const auto share = [&](isize of) {
+    return static_cast<isize>(by.held_out * static_cast<double>(of) + 0.5);
   };
   if (!(by.held_out > 0) || all < 2) return out;
   std::map<std::string, std::vector<std::pair<std::uint64_t, std::uint64_t>>> classes;
@@ -102,14 +102,14 @@ inline std::set<std::uint64_t> choose_held_out(const std::map<std::uint64_t, std
   }
   for (auto& [label, own] : classes) {
     std::sort(own.begin(), own.end());
-    const auto count = static_cast<index>(own.size());
-    const index wanted = std::max(share(count), index{!label.empty() && count > 1});
-    for (index i = 0; i < wanted && static_cast<index>(out.size()) + 1 < all; ++i)
+    const auto count = static_cast<isize>(own.size());
+    const isize wanted = std::max(share(count), isize{!label.empty() && count > 1});
+    for (isize i = 0; i < wanted && static_cast<isize>(out.size()) + 1 < all; ++i)
       out.insert(own[as_size(i)].second);
   }
   std::sort(order.begin(), order.end());
-  const index wanted = std::clamp<index>(share(all), 1, all - 1);
-  for (std::size_t i = 0; static_cast<index>(out.size()) < wanted; ++i) out.insert(order[i].second);
+  const isize wanted = std::clamp<isize>(share(all), 1, all - 1);
+  for (std::size_t i = 0; static_cast<isize>(out.size()) < wanted; ++i) out.insert(order[i].second);
   return out;
 }
 
@@ -119,7 +119,7 @@ inline std::set<std::uint64_t> choose_held_out(const std::map<std::uint64_t, std
 // caption in UTF-8, once. `tell`, if given, hears how many pictures were looked at. Throws MT-D05 or MT-D07
 // where strict, MT-D06 for pictures that this build cannot read, MT-D10 where nothing is left.
 inline sifted sift(const listing& from, const sift_options& by = {},
-                   const std::function<void(index)>& tell = {}) {
+                   const std::function<void(isize)>& tell = {}) {
   if (!(by.held_out >= 0 && by.held_out < 1) || by.threads < 1)
     fail(bad_data_option, sentence({"held out ", by.held_out, ", threads ", by.threads,
                                     "; wanted a share from 0 to below 1, and one thread at least"}));
@@ -127,8 +127,8 @@ inline sifted sift(const listing& from, const sift_options& by = {},
   sifted out{std::move(seen.facts), {}, {}, {}};
   std::set<std::pair<std::uint64_t, std::string_view>> known;
   std::map<std::uint64_t, std::string> label_of;
-  std::vector<index> kept;
-  for (index i = 0; i < static_cast<index>(from.pairs().size()); ++i) {
+  std::vector<isize> kept;
+  for (isize i = 0; i < static_cast<isize>(from.pairs().size()); ++i) {
     const listed_pair& pair = from.pairs()[as_size(i)];
     const picture_facts& shown = out.pictures[as_size(pair.picture)];
     const std::string_view caption = trimmed(pair.caption);
@@ -153,7 +153,7 @@ inline sifted sift(const listing& from, const sift_options& by = {},
                          : sentence({out.left.size(), " were listed; the first: ", out.left[0].where, ": ",
                                      out.left[0].why}));
   const std::set<std::uint64_t> apart = detail::choose_held_out(label_of, by);
-  for (const index i : kept) {
+  for (const isize i : kept) {
     const std::uint64_t content = out.pictures[as_size(from.pairs()[as_size(i)].picture)].content;
     (apart.contains(content) ? out.held_out : out.train).push_back(i);
   }

@@ -12,18 +12,18 @@
 namespace motet {
 
 // The names of all classes that kept pairs are of, in alphabetical order, with their numbers.
-inline std::map<std::string, index> classes_of(const listing& from, const sifted& kept) {
-  std::map<std::string, index> out;
+inline std::map<std::string, isize> classes_of(const listing& from, const sifted& kept) {
+  std::map<std::string, isize> out;
   for (const auto* side : {&kept.train, &kept.held_out})
-    for (const index i : *side)
+    for (const isize i : *side)
       if (const std::string& label = from.pairs()[as_size(i)].label; !label.empty()) out.emplace(label, 0);
-  index number = 0;
+  isize number = 0;
   for (auto& [label, which] : out) which = number++;
   return out;
 }
 
 // "test0000003", the key of the third sample of its split.
-inline std::string key_of(const std::string& split, index number) { return split + padded(number, 7); }
+inline std::string key_of(const std::string& split, isize number) { return split + padded(number, 7); }
 
 // A path as text: what is not UTF-8 in it is a question mark.
 inline std::string readable(std::string text) {
@@ -34,11 +34,11 @@ inline std::string readable(std::string text) {
 // Writes these pairs as shards of `each` samples: picture, caption, and where they come from. Pictures are
 // copied as they are, to the byte. `tell`, if given, hears how many samples were written.
 inline void write_pairs(set_folder& into, const listing& from, const std::vector<picture_facts>& facts,
-                        std::span<const index> pairs, const std::string& split, index each,
-                        const std::function<void(index)>& tell = {}) {
+                        std::span<const isize> pairs, const std::string& split, isize each,
+                        const std::function<void(isize)>& tell = {}) {
   std::vector<std::uint8_t> bytes;
   tar_writer* tar = nullptr;
-  for (index i = 0; i < static_cast<index>(pairs.size()); ++i) {
+  for (isize i = 0; i < static_cast<isize>(pairs.size()); ++i) {
     if (i % each == 0) {
       if (tar != nullptr) tar->finish();
       tar = &into.shard(split + "-" + padded(i / each, 3) + ".tar");
@@ -61,13 +61,13 @@ inline void write_pairs(set_folder& into, const listing& from, const std::vector
 
 // classes.json: every class with its caption, by `form`, and the class of each held-out sample.
 inline std::string format_classes(const listing& from, const sifted& kept, std::string_view form) {
-  const std::map<std::string, index> classes = classes_of(from, kept);
+  const std::map<std::string, isize> classes = classes_of(from, kept);
   json rows(json::array{}), samples(json::object{});
   for (const auto& [label, which] : classes)
     rows.push_back({{"name", label}, {"caption", listing::caption_of_class(form, label)}});
   for (std::size_t i = 0; i < kept.held_out.size(); ++i)
     if (const std::string& label = from.pairs()[as_size(kept.held_out[i])].label; !label.empty())
-      samples.set(key_of("test", static_cast<index>(i)), classes.at(label));
+      samples.set(key_of("test", static_cast<isize>(i)), classes.at(label));
   return write_json(json{{"classes", std::move(rows)}, {"samples", std::move(samples)}}, 1) + "\n";
 }
 

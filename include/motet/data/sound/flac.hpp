@@ -17,20 +17,20 @@ class flac_bits {
  public:
   explicit flac_bits(std::span<const std::uint8_t> of) : of_(of) {}
 
-  index byte() const { return at_ / 8; }
-  index left() const { return static_cast<index>(of_.size()) * 8 - at_; }
+  isize byte() const { return at_ / 8; }
+  isize left() const { return static_cast<isize>(of_.size()) * 8 - at_; }
   bool at_byte() const { return at_ % 8 == 0; }
-  void skip(index bits) {
+  void skip(isize bits) {
     need(bits);
     at_ += bits;
   }
   void align() { at_ = round_up(at_, 8); }
   // Of 0 to 57 bits.
-  std::uint64_t take(index bits) {
+  std::uint64_t take(isize bits) {
     need(bits);
     std::uint64_t out = 0;
-    for (index done = 0; done < bits;) {
-      const index inside = at_ % 8, some = std::min(8 - inside, bits - done);
+    for (isize done = 0; done < bits;) {
+      const isize inside = at_ % 8, some = std::min(8 - inside, bits - done);
       const auto part = static_cast<std::uint64_t>(of_[as_size(at_ / 8)] >> (8 - inside - some)) &
                         ((std::uint64_t{1} << some) - 1);
       out = out << some | part;
@@ -39,7 +39,7 @@ class flac_bits {
     }
     return out;
   }
-  std::int64_t take_signed(index bits) {
+  std::int64_t take_signed(isize bits) {
     if (bits == 0) return 0;
     const auto found = static_cast<std::int64_t>(take(bits));
     return found >= std::int64_t{1} << (bits - 1) ? found - (std::int64_t{1} << bits) : found;
@@ -57,16 +57,16 @@ class flac_bits {
       if (take(1) == 1) return zeros;
     }
   }
-  std::span<const std::uint8_t> bytes(index from, index to) const {
+  std::span<const std::uint8_t> bytes(isize from, isize to) const {
     return of_.subspan(as_size(from), as_size(to - from));
   }
 
  private:
-  void need(index bits) const {
+  void need(isize bits) const {
     if (bits > left()) fail(damaged_sound, sentence({"FLAC: it ends after ", of_.size(), " bytes"}));
   }
   std::span<const std::uint8_t> of_;
-  index at_ = 0;
+  isize at_ = 0;
 };
 
 // The remainders that FLAC checks its frames with: of eight bits for the header, of sixteen for all of it.
@@ -89,11 +89,11 @@ Remainder flac_check(std::span<const std::uint8_t> bytes) {
 }
 
 struct flac_form {
-  index rate = 0, channels = 0, bits = 0;
+  isize rate = 0, channels = 0, bits = 0;
   std::int64_t values = 0;  // of a channel; 0: the file does not say
 };
 struct flac_frame {
-  index size = 0, bits = 0;
+  isize size = 0, bits = 0;
   int channels = 0;  // 0 to 7: so many and one more; 8, 9, 10: left or right or middle, and the difference
 };
 
@@ -107,9 +107,9 @@ class flac_reader {
     read_form();
     into.rate = form_.rate;
     into.values.clear();
-    while (bits_.left() > 0 && (form_.values == 0 || static_cast<index>(into.values.size()) < form_.values))
+    while (bits_.left() > 0 && (form_.values == 0 || static_cast<isize>(into.values.size()) < form_.values))
       read_frame(into.values);
-    if (form_.values != 0 && static_cast<index>(into.values.size()) != form_.values)
+    if (form_.values != 0 && static_cast<isize>(into.values.size()) != form_.values)
       fail(damaged_sound, sentence({"FLAC: it has ", into.values.size(), " of ", form_.values, " numbers"}));
   }
 
@@ -125,13 +125,13 @@ class flac_reader {
       const std::uint64_t kind = bits_.take(7), size = bits_.take(24);
       if (first != (kind == 0) || (first && size != 34)) refuse("its first block does not say what it is");
       if (!first) {
-        bits_.skip(static_cast<index>(size) * 8);
+        bits_.skip(static_cast<isize>(size) * 8);
         continue;
       }
       bits_.skip(16 + 16 + 24 + 24);  // sizes of blocks and frames
-      form_.rate = static_cast<index>(bits_.take(20));
-      form_.channels = static_cast<index>(bits_.take(3)) + 1;
-      form_.bits = static_cast<index>(bits_.take(5)) + 1;
+      form_.rate = static_cast<isize>(bits_.take(20));
+      form_.channels = static_cast<isize>(bits_.take(3)) + 1;
+      form_.bits = static_cast<isize>(bits_.take(5)) + 1;
       form_.values = static_cast<std::int64_t>(bits_.take(36));
       bits_.skip(128);  // a digest of the numbers; each frame has a check of its own
       check_limits(form_.rate, form_.channels, limits_);
@@ -145,7 +145,7 @@ class flac_reader {
   }
 
   void read_frame(std::vector<float>& into) {
-    const index start = bits_.byte();
+    const isize start = bits_.byte();
     const flac_frame frame = read_frame_header(start);
     check_count(static_cast<std::int64_t>(into.size()) + frame.size);
     const int channels = frame.channels < 8 ? frame.channels + 1 : 2;
@@ -177,7 +177,7 @@ class flac_reader {
     }
   }
 
-  flac_frame read_frame_header(index start) {
+  flac_frame read_frame_header(isize start) {
     if (bits_.take(15) != 0x7ffc) refuse("a frame does not begin");
     bits_.skip(1);  // whether its number is that of the frame or of its first value
     const std::uint64_t size = bits_.take(4), rate = bits_.take(4), channels = bits_.take(4),
@@ -189,29 +189,29 @@ class flac_reader {
     flac_frame out;
     out.channels = static_cast<int>(channels);
     if (channels > 10) refuse("channels of an unknown kind");
-    constexpr index widths[] = {0, 8, 12, 0, 16, 20, 24, 32};
+    constexpr isize widths[] = {0, 8, 12, 0, 16, 20, 24, 32};
     out.bits = width == 0 ? form_.bits : widths[width];
     if (out.bits == 0) refuse("numbers of an unknown width");
     if (size == 0) refuse("a block of an unknown size");
     if (size == 1) out.size = 192;
     else if (size < 6) out.size = 576 << (size - 2);
-    else if (size == 6) out.size = static_cast<index>(bits_.take(8)) + 1;
-    else if (size == 7) out.size = static_cast<index>(bits_.take(16)) + 1;
+    else if (size == 6) out.size = static_cast<isize>(bits_.take(8)) + 1;
+    else if (size == 7) out.size = static_cast<isize>(bits_.take(16)) + 1;
     else out.size = 256 << (size - 8);
     if (rate == 15) refuse("an unknown rate");
     if (rate >= 12) bits_.skip(rate == 12 ? 8 : 16);
     const auto check = flac_check<std::uint8_t, 0x07>(bits_.bytes(start, bits_.byte()));
     if (bits_.take(8) != check) refuse("the check of a frame's header does not fit");
-    if ((channels < 8 ? static_cast<index>(channels) + 1 : 2) != form_.channels)
+    if ((channels < 8 ? static_cast<isize>(channels) + 1 : 2) != form_.channels)
       refuse("a frame has other channels than the file");
     return out;
   }
 
-  void read_channel(std::vector<std::int64_t>& to, index size, index bits) {
+  void read_channel(std::vector<std::int64_t>& to, isize size, isize bits) {
     to.assign(as_size(size), 0);
     if (bits_.take(1) != 0) refuse("a channel does not begin");
-    const auto kind = static_cast<index>(bits_.take(6));
-    const index wasted = bits_.take(1) == 1 ? static_cast<index>(bits_.take_unary()) + 1 : 0;
+    const auto kind = static_cast<isize>(bits_.take(6));
+    const isize wasted = bits_.take(1) == 1 ? static_cast<isize>(bits_.take_unary()) + 1 : 0;
     if (wasted >= bits) refuse("a channel has no bits");
     bits -= wasted;
     if (kind == 0) {
@@ -221,18 +221,18 @@ class flac_reader {
     } else if (kind >= 8 && kind <= 12) {
       constexpr std::array<std::array<std::int64_t, 4>, 5> fixed{
           {{}, {1}, {2, -1}, {3, -3, 1}, {4, -6, 4, -1}}};
-      const index order = kind - 8;
+      const isize order = kind - 8;
       read_start(to, order, bits);
       read_residual(to, order);
       predict(to, std::span(fixed[as_size(order)]).first(as_size(order)), 0);
     } else if (kind >= 32) {
-      const index order = kind - 31;
+      const isize order = kind - 31;
       read_start(to, order, bits);
-      const auto precision = static_cast<index>(bits_.take(4)) + 1;
+      const auto precision = static_cast<isize>(bits_.take(4)) + 1;
       const std::int64_t shift = bits_.take_signed(5);
       if (precision == 16 || shift < 0) refuse("a prediction of an unknown kind");
       std::array<std::int64_t, 32> by{};
-      for (index k = 0; k < order; ++k) by[as_size(k)] = bits_.take_signed(precision);
+      for (isize k = 0; k < order; ++k) by[as_size(k)] = bits_.take_signed(precision);
       read_residual(to, order);
       predict(to, std::span(by).first(as_size(order)), static_cast<int>(shift));
     } else {
@@ -245,22 +245,22 @@ class flac_reader {
       each *= std::int64_t{1} << wasted;
     }
   }
-  void read_start(std::vector<std::int64_t>& to, index order, index bits) {
-    if (order > static_cast<index>(to.size())) refuse("a block is shorter than its prediction");
-    for (index i = 0; i < order; ++i) to[as_size(i)] = bits_.take_signed(bits);
+  void read_start(std::vector<std::int64_t>& to, isize order, isize bits) {
+    if (order > static_cast<isize>(to.size())) refuse("a block is shorter than its prediction");
+    for (isize i = 0; i < order; ++i) to[as_size(i)] = bits_.take_signed(bits);
   }
   // What is left of the numbers behind the first few, in parts with a width of their own each (Rice's code).
-  void read_residual(std::vector<std::int64_t>& to, index order) {
+  void read_residual(std::vector<std::int64_t>& to, isize order) {
     const std::uint64_t method = bits_.take(2);
     if (method > 1) refuse("a residual of an unknown kind");
-    const index of_width = method == 0 ? 4 : 5, escape = method == 0 ? 15 : 31;
-    const auto parts = index{1} << bits_.take(4);
-    const auto size = static_cast<index>(to.size());
+    const isize of_width = method == 0 ? 4 : 5, escape = method == 0 ? 15 : 31;
+    const auto parts = isize{1} << bits_.take(4);
+    const auto size = static_cast<isize>(to.size());
     if (size % parts != 0 || size / parts < order) refuse("a residual in parts that do not fit");
-    for (index part = 0; part < parts; ++part) {
-      const auto width = static_cast<index>(bits_.take(of_width));
-      const index plain = width == escape ? static_cast<index>(bits_.take(5)) : 0;
-      for (index i = std::max(part * (size / parts), order); i < (part + 1) * (size / parts); ++i) {
+    for (isize part = 0; part < parts; ++part) {
+      const auto width = static_cast<isize>(bits_.take(of_width));
+      const isize plain = width == escape ? static_cast<isize>(bits_.take(5)) : 0;
+      for (isize i = std::max(part * (size / parts), order); i < (part + 1) * (size / parts); ++i) {
         if (width == escape) {
           to[as_size(i)] = bits_.take_signed(plain);
           continue;

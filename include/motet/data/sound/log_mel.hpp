@@ -16,7 +16,7 @@ namespace detail {
 
 // Fourier transforms of many sequences of Size complex numbers at once, side by side, in steps of the small
 // factors of Size (Stockham's order: nothing is turned around at the end).
-template <index Size, index Lanes>
+template <isize Size, isize Lanes>
 class fourier {
  public:
   struct numbers {
@@ -24,7 +24,7 @@ class fourier {
   };
 
   fourier() {
-    for (index k = 0; k < Size; ++k) {
+    for (isize k = 0; k < Size; ++k) {
       const double angle = -2 * std::numbers::pi * static_cast<double>(k) / static_cast<double>(Size);
       cosines_[as_size(k)] = std::cos(angle);
       sines_[as_size(k)] = std::sin(angle);
@@ -34,8 +34,8 @@ class fourier {
   // The transform lies in the numbers that are returned, one of both.
   numbers& operator()(numbers& x, numbers& room) const {
     numbers *from = &x, *to = &room;
-    index left = Size, stride = 1;
-    for (const index factor : {index{4}, index{2}, index{3}, index{5}})
+    isize left = Size, stride = 1;
+    for (const isize factor : {isize{4}, isize{2}, isize{3}, isize{5}})
       while (left % factor == 0) {
         step(*from, *to, factor, left, stride);
         left /= factor;
@@ -46,22 +46,22 @@ class fourier {
   }
 
  private:
-  static constexpr bool is_known(index left) {
-    for (const index factor : {2, 3, 5})
+  static constexpr bool is_known(isize left) {
+    for (const isize factor : {2, 3, 5})
       while (left % factor == 0) left /= factor;
     return left == 1;
   }
   static_assert(is_known(Size));
 
-  void step(const numbers& from, numbers& to, index factor, index left, index stride) const {
-    const index parts = left / factor;
-    for (index p = 0; p < parts; ++p)
-      for (index j = 0; j < factor; ++j)
-        for (index q = 0; q < stride; ++q) {
+  void step(const numbers& from, numbers& to, isize factor, isize left, isize stride) const {
+    const isize parts = left / factor;
+    for (isize p = 0; p < parts; ++p)
+      for (isize j = 0; j < factor; ++j)
+        for (isize q = 0; q < stride; ++q) {
           std::array<double, as_size(Lanes)> sum{}, sum_imaginary{};
-          for (index k = 0; k < factor; ++k) {
+          for (isize k = 0; k < factor; ++k) {
             // exp(-2 pi i (j k / factor + j p / left))
-            const index turn = (j * k * (Size / factor) + j * p * stride) % Size;
+            const isize turn = (j * k * (Size / factor) + j * p * stride) % Size;
             const double cosine = cosines_[as_size(turn)], sine = sines_[as_size(turn)];
             const auto &a = from.real[as_size(q + stride * (p + parts * k))],
                        &b = from.imaginary[as_size(q + stride * (p + parts * k))];
@@ -93,24 +93,24 @@ class fourier {
 //   }
 class log_mel {
  public:
-  static constexpr index rate = 16000, hop = 160, window = 400;
+  static constexpr isize rate = 16000, hop = 160, window = 400;
 
-  explicit log_mel(index bins = 80, index frames = 3000) : bins_(bins), frames_(frames) {
-    for (index i = 0; i < window; ++i)
+  explicit log_mel(isize bins = 80, isize frames = 3000) : bins_(bins), frames_(frames) {
+    for (isize i = 0; i < window; ++i)
       window_[as_size(i)] =
           0.5 - 0.5 * std::cos(2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(window));
-    for (index k = 0; k < lines; ++k) {
+    for (isize k = 0; k < lines; ++k) {
       const double angle = -2 * std::numbers::pi * static_cast<double>(k) / static_cast<double>(window);
       turns_[as_size(k)] = {std::cos(angle), std::sin(angle)};
     }
     // Slaney's triangles: each rises from the centre before it to its own, falls to the next, and has area 1.
-    const auto centre = [&](index k) {
+    const auto centre = [&](isize k) {
       return hertz(mel(rate / 2) * static_cast<double>(k) / static_cast<double>(bins_ + 1));
     };
-    for (index bin = 0; bin < bins_; ++bin) {
+    for (isize bin = 0; bin < bins_; ++bin) {
       const double low = centre(bin), top = centre(bin + 1), high = centre(bin + 2);
       triangle made{0, {}};
-      for (index f = 0; f < lines; ++f) {
+      for (isize f = 0; f < lines; ++f) {
         const double at = static_cast<double>(f * rate) / window,
                      height = std::min((at - low) / (top - low), (high - at) / (high - top));
         if (height <= 0) continue;
@@ -121,22 +121,22 @@ class log_mel {
     }
   }
 
-  index bins() const { return bins_; }
-  index frames() const { return frames_; }
+  isize bins() const { return bins_; }
+  isize frames() const { return frames_; }
 
   // (frames, bins)
   void hear(std::span<const float> sound, float* features) {
-    const index heard = std::min<index>(static_cast<index>(sound.size()), frames_ * hop);
+    const isize heard = std::min<isize>(static_cast<isize>(sound.size()), frames_ * hop);
     constexpr double least = 1e-10;
     // Frames that begin behind the sound's end are silent.
-    const index sounding = std::min(frames_, (heard + window / 2 + hop - 1) / hop);
+    const isize sounding = std::min(frames_, (heard + window / 2 + hop - 1) / hop);
     double loudest = std::log10(least);
     std::vector<double> logs(as_size(sounding * bins_));
-    for (index first = 0; first < sounding; first += lanes) {
-      const index count = std::min(lanes, sounding - first);
+    for (isize first = 0; first < sounding; first += lanes) {
+      const isize count = std::min(lanes, sounding - first);
       power_of(sound.first(as_size(heard)), first, count);
-      for (index lane = 0; lane < count; ++lane)
-        for (index bin = 0; bin < bins_; ++bin) {
+      for (isize lane = 0; lane < count; ++lane)
+        for (isize bin = 0; bin < bins_; ++bin) {
           const triangle& of = triangles_[as_size(bin)];
           double sum = 0;
           for (std::size_t k = 0; k < of.weights.size(); ++k)
@@ -153,9 +153,9 @@ class log_mel {
   }
 
  private:
-  static constexpr index lines = window / 2 + 1, half = window / 2, lanes = 8;
+  static constexpr isize lines = window / 2 + 1, half = window / 2, lanes = 8;
   struct triangle {
-    index first = 0;
+    isize first = 0;
     std::vector<double> weights;
   };
   static constexpr double knee = 1000, knee_mel = 15;  // straight below, logarithmic above
@@ -167,14 +167,14 @@ class log_mel {
   }
 
   // power_[line][lane] of so many frames. A frame lies around its place; at either end the sound is mirrored.
-  void power_of(std::span<const float> sound, index first, index count) {
-    const index end = frames_ * hop;
-    for (index n = 0; n < half; ++n)
-      for (index lane = 0; lane < lanes; ++lane) {
-        const auto heard = [&](index i) {
-          index at = (first + lane) * hop + i - window / 2;
+  void power_of(std::span<const float> sound, isize first, isize count) {
+    const isize end = frames_ * hop;
+    for (isize n = 0; n < half; ++n)
+      for (isize lane = 0; lane < lanes; ++lane) {
+        const auto heard = [&](isize i) {
+          isize at = (first + lane) * hop + i - window / 2;
           while (at < 0 || at >= end) at = at < 0 ? -at : 2 * (end - 1) - at;
-          return lane < count && at < static_cast<index>(sound.size())
+          return lane < count && at < static_cast<isize>(sound.size())
                      ? window_[as_size(i)] * static_cast<double>(sound[as_size(at)])
                      : 0.0;
         };
@@ -183,7 +183,7 @@ class log_mel {
         x_.imaginary[as_size(n)][as_size(lane)] = heard(2 * n + 1);
       }
     const auto& z = transform_(x_, room_);
-    for (index k = 0; k < lines; ++k) {
+    for (isize k = 0; k < lines; ++k) {
       const auto here = as_size(k % half), mirrored = as_size((half - k) % half);
       const auto [cosine, sine] = turns_[as_size(k)];
       for (std::size_t lane = 0; lane < as_size(lanes); ++lane) {
@@ -198,7 +198,7 @@ class log_mel {
     }
   }
 
-  index bins_, frames_;
+  isize bins_, frames_;
   std::array<double, as_size(window)> window_;
   std::array<std::array<double, 2>, as_size(lines)> turns_;  // what half a transform is turned by
   std::vector<triangle> triangles_;

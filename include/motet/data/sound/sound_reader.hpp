@@ -14,7 +14,7 @@ namespace motet {
 // of power on the mel scale. Keeps its memory from one to the next.
 class sound_reader {
  public:
-  explicit sound_reader(index bins = 80, index frames = 3000) : mel_(bins, frames) {}
+  explicit sound_reader(isize bins = 80, isize frames = 3000) : mel_(bins, frames) {}
 
   // To (frames, bins); what is wrong is told with the file's name. Says whether the sound came at another
   // rate.
@@ -28,14 +28,14 @@ class sound_reader {
       throw error(problem, file);
     }
     // What lies behind the last frame is not heard, so it need not be resampled either.
-    const index heard = (mel_.frames() + 1) * log_mel::hop * sound_.rate / log_mel::rate + sound_.rate;
-    if (static_cast<index>(sound_.values.size()) > heard) sound_.values.resize(as_size(heard));
+    const isize heard = (mel_.frames() + 1) * log_mel::hop * sound_.rate / log_mel::rate + sound_.rate;
+    if (static_cast<isize>(sound_.values.size()) > heard) sound_.values.resize(as_size(heard));
     if (sound_.rate == log_mel::rate) mel_.hear(sound_.values, features);
     else mel_.hear(resampled(sound_.values, sound_.rate, log_mel::rate), features);
     return sound_.rate != log_mel::rate;
   }
   // Of the sound that was read last.
-  index rate() const { return sound_.rate; }
+  isize rate() const { return sound_.rate; }
 
  private:
   std::vector<std::uint8_t> bytes_;

@@ -18,13 +18,13 @@ namespace detail {
 class wav_bytes {
  public:
   explicit wav_bytes(std::span<const std::uint8_t> of) : of_(of) {}
-  index size() const { return static_cast<index>(of_.size()); }
-  bool says(index at, std::string_view word) const {
-    return at + static_cast<index>(word.size()) <= size() &&
+  isize size() const { return static_cast<isize>(of_.size()); }
+  bool says(isize at, std::string_view word) const {
+    return at + static_cast<isize>(word.size()) <= size() &&
            std::memcmp(of_.data() + at, word.data(), word.size()) == 0;
   }
   template <int Bytes>
-  std::uint64_t number(index at) const {
+  std::uint64_t number(isize at) const {
     std::uint64_t out = 0;
     for (int i = 0; i < Bytes; ++i) out |= std::uint64_t{of_[as_size(at + i)]} << (8 * i);
     return out;
@@ -36,25 +36,25 @@ class wav_bytes {
 
 struct wav_form {
   bool real = false;
-  index channels = 0, rate = 0, bits = 0;
-  index bytes_of_all() const { return channels * bits / 8; }  // channels, at once
+  isize channels = 0, rate = 0, bits = 0;
+  isize bytes_of_all() const { return channels * bits / 8; }  // channels, at once
 };
 
 // The chunk `fmt `, plain or extensible, which says in a longer name what the plain one says in a number.
-inline wav_form read_wav_form(const wav_bytes& bytes, index at, index size) {
+inline wav_form read_wav_form(const wav_bytes& bytes, isize at, isize size) {
   if (size < 16) fail(damaged_sound, sentence({"WAV: its form has ", size, " bytes, wanted 16 or more"}));
-  constexpr index pcm = 1, real = 3, extensible = 0xfffe;
-  auto kind = static_cast<index>(bytes.number<2>(at));
+  constexpr isize pcm = 1, real = 3, extensible = 0xfffe;
+  auto kind = static_cast<isize>(bytes.number<2>(at));
   if (kind == extensible) {
     constexpr std::string_view rest("\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71", 14);
     if (size < 40 || !bytes.says(at + 26, rest))
       fail(damaged_sound, "WAV: its extensible form names no kind of numbers");
-    kind = static_cast<index>(bytes.number<2>(at + 24));
+    kind = static_cast<isize>(bytes.number<2>(at + 24));
   }
-  const wav_form out{kind == real, static_cast<index>(bytes.number<2>(at + 2)),
-                     static_cast<index>(bytes.number<4>(at + 4)),
-                     static_cast<index>(bytes.number<2>(at + 14))};
-  const index bits = out.bits;
+  const wav_form out{kind == real, static_cast<isize>(bytes.number<2>(at + 2)),
+                     static_cast<isize>(bytes.number<4>(at + 4)),
+                     static_cast<isize>(bytes.number<2>(at + 14))};
+  const isize bits = out.bits;
   const bool known = kind == pcm    ? bits == 8 || bits == 16 || bits == 24 || bits == 32
                      : kind == real ? bits == 32 || bits == 64
                                     : false;
@@ -62,14 +62,14 @@ inline wav_form read_wav_form(const wav_bytes& bytes, index at, index size) {
     fail(damaged_sound,
          sentence({"WAV: numbers of kind ", kind, " and ", bits,
                    " bits; read are PCM (1) of 8, 16, 24 and 32, and floats (3) of 32 and 64"}));
-  if (const auto block = static_cast<index>(bytes.number<2>(at + 12)); block != out.bytes_of_all())
+  if (const auto block = static_cast<isize>(bytes.number<2>(at + 12)); block != out.bytes_of_all())
     fail(damaged_sound,
          sentence({"WAV: ", block, " bytes for all channels at once, wanted ", out.bytes_of_all()}));
   return out;
 }
 
 // One number, full scale being 1.
-inline double wav_number(const wav_bytes& bytes, index at, const wav_form& form) {
+inline double wav_number(const wav_bytes& bytes, isize at, const wav_form& form) {
   switch (form.bits) {
     case 8: return (static_cast<double>(bytes.number<1>(at)) - 128) / 128;
     case 16: return static_cast<double>(static_cast<std::int16_t>(bytes.number<2>(at))) / 32768;
@@ -90,11 +90,11 @@ inline double wav_number(const wav_bytes& bytes, index at, const wav_form& form)
 inline void decode_wav(std::span<const std::uint8_t> from, waveform& into, const sound_limits& limits = {}) {
   const detail::wav_bytes bytes(from);
   if (!bytes.says(0, "RIFF") || !bytes.says(8, "WAVE")) fail(damaged_sound, "WAV: it begins like none");
-  constexpr index open_end = 0xffffffff;
+  constexpr isize open_end = 0xffffffff;
   detail::wav_form form;
-  for (index at = 12; at + 8 <= bytes.size();) {
-    const index start = at + 8, left = bytes.size() - start;
-    auto size = static_cast<index>(bytes.number<4>(at + 4));
+  for (isize at = 12; at + 8 <= bytes.size();) {
+    const isize start = at + 8, left = bytes.size() - start;
+    auto size = static_cast<isize>(bytes.number<4>(at + 4));
     const bool is_data = bytes.says(at, "data");
     if (is_data && size == open_end && form.bits != 0) size = left - left % form.bytes_of_all();
     if (size > left)
@@ -104,7 +104,7 @@ inline void decode_wav(std::span<const std::uint8_t> from, waveform& into, const
       check_limits(form.rate, form.channels, limits);
     } else if (is_data) {
       if (form.bits == 0) fail(damaged_sound, "WAV: its numbers come before what they are");
-      const index each = form.bits / 8, all = form.bytes_of_all(), count = size / all;
+      const isize each = form.bits / 8, all = form.bytes_of_all(), count = size / all;
       if (size % all != 0)
         fail(damaged_sound, sentence({"WAV: ", size, " bytes are not whole numbers of ", form.channels,
                                       " channels of ", each, " bytes"}));
@@ -112,9 +112,9 @@ inline void decode_wav(std::span<const std::uint8_t> from, waveform& into, const
         fail(damaged_sound, sentence({"WAV: it has ", count, " numbers, the limit is ", limits.values}));
       into.rate = form.rate;
       into.values.resize(as_size(count));
-      for (index i = 0; i < count; ++i) {
+      for (isize i = 0; i < count; ++i) {
         double sum = 0;
-        for (index c = 0; c < form.channels; ++c)
+        for (isize c = 0; c < form.channels; ++c)
           sum += detail::wav_number(bytes, start + i * all + c * each, form);
         const double mean = sum / static_cast<double>(form.channels);
         if (!(std::abs(mean) <= static_cast<double>(std::numeric_limits<float>::max())))

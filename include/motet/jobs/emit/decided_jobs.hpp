@@ -21,7 +21,7 @@ struct emitted_file {
 
 struct decided_job {
   std::string id, model;
-  index batch = 0;
+  isize batch = 0;
   job_status status = job_status::unknown;  // running, waiting or dropped
   allotment has;                            // what it runs on; else what it asked for
   std::string kind;                         // of these devices

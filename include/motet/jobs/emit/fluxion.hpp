@@ -13,8 +13,8 @@ namespace motet {
 // below them.
 inline json fluxion_graph(const job_cluster& cluster, const job_site& site) {
   json nodes{json::array{}}, edges{json::array{}};
-  index count = 0;
-  const auto vertex = [&](const char* type, const std::string& name, index number, index rank,
+  isize count = 0;
+  const auto vertex = [&](const char* type, const std::string& name, isize number, isize rank,
                           const std::string& path, const std::string& parent, json properties) {
     std::string id = std::to_string(count);
     json facts{{"type", type},       {"basename", type},
@@ -32,7 +32,7 @@ inline json fluxion_graph(const job_cluster& cluster, const job_site& site) {
   };
   const std::string top = "/cluster0";
   const std::string root = vertex("cluster", "cluster0", 0, -1, top, "", {});
-  index rank = 0;
+  isize rank = 0;
   for (std::size_t k = 0; k < cluster.kinds.size(); ++k) {
     const site_kind& kind = site.kinds[k];
     for (const std::string& host : kind.hosts) {
@@ -41,9 +41,9 @@ inline json fluxion_graph(const job_cluster& cluster, const job_site& site) {
       const std::string path = top + "/" + host;
       const std::string node = vertex("node", host, rank, rank, path, root, std::move(properties));
       for (const auto& [type, all] :
-           {std::pair<const char*, index>{"core", cluster.kinds[k].per_node * kind.cores},
+           {std::pair<const char*, isize>{"core", cluster.kinds[k].per_node * kind.cores},
             {"gpu", cluster.kinds[k].per_node}})
-        for (index n = 0; n < all; ++n) {
+        for (isize n = 0; n < all; ++n) {
           const std::string name = type + std::to_string(n);
           vertex(type, name, n, rank, path + "/" + name, node, {});
         }

@@ -94,7 +94,7 @@ inline json kueue_job(const decided_job& of, const job_site& site, const std::st
   using detail::json_list;
   const site_kind& kind = site.kinds[as_size(of.has.kind)];
   const std::string name = kube_name(of.id);
-  const index nodes = of.has.nodes();
+  const isize nodes = of.has.nodes();
   const auto meta = [&](json more) {
     json out{{"name", name}, {"namespace", site.name_space}};
     for (const json::member each : more.members()) out.set(each.name, each.value);

@@ -23,7 +23,7 @@ struct site_kind {
   std::string partition, feature, gres;                       // of Slurm; features are properties of Flux
   std::string flavor, resource;                               // of Kueue
   std::vector<std::pair<std::string, std::string>> labels{};  // of nodes of Kubernetes
-  index cores = 1;                                            // of a device
+  isize cores = 1;                                            // of a device
   std::vector<std::string> hosts{};                           // of its nodes, in their order
 };
 
@@ -33,13 +33,13 @@ struct job_site {
   std::string runs = "runs";  // folder in which each job has the one of its checkpoints
   std::string folder = ".";   // where the files that are written will lie
   std::string account;        // of Slurm
-  index minutes = 0;          // limit of a job's leg; 0: none
+  isize minutes = 0;          // limit of a job's leg; 0: none
   std::string name_space = "default", queue = "motet", image = "motet:latest";  // of Kubernetes
   std::vector<std::string> levels;                          // of topology, the widest first; labels of nodes
   std::vector<std::pair<std::string, std::string>> claims;  // of volumes, and where they are mounted
   std::vector<site_kind> kinds;                             // as the cluster has them
 
-  const std::string& host(const job_cluster& of, index node) const {
+  const std::string& host(const job_cluster& of, isize node) const {
     std::size_t k = 0;
     while (node >= of.kinds[k].nodes) node -= of.kinds[k++].nodes;
     return kinds[k].hosts[as_size(node)];
@@ -52,7 +52,7 @@ inline job_site usual_site(const job_cluster& of) {
   for (const device_group& each : of.kinds) {
     site_kind made{each.kind, each.kind, "gpu:" + each.kind, kube_name(each.kind), "nvidia.com/gpu"};
     made.labels = {{"motet/kind", each.kind}};
-    for (index n = 0; n < each.nodes; ++n) made.hosts.push_back(each.kind + "-" + std::to_string(n));
+    for (isize n = 0; n < each.nodes; ++n) made.hosts.push_back(each.kind + "-" + std::to_string(n));
     out.kinds.push_back(std::move(made));
   }
   return out;
@@ -89,7 +89,7 @@ class site_reader {
         });
       } else if (name == "kinds") {
         fields(value, at, [&](const std::string& kind, const json& facts, const std::string& of) {
-          const index number = cluster_.find(kind);
+          const isize number = cluster_.find(kind);
           if (number < 0) refuse(of, kind, "kinds of " + cluster_.name + ": " + cluster_.names());
           read_kind(out.kinds[as_size(number)], cluster_.kinds[as_size(number)], facts, of);
         });
@@ -131,7 +131,7 @@ class site_reader {
           refuse(at, std::to_string(to.labels.size()) + " labels", "1 to 8 that its nodes have");
       } else if (name == "hosts") {
         to.hosts = texts(value, at);
-        if (static_cast<index>(to.hosts.size()) != kind.nodes)
+        if (static_cast<isize>(to.hosts.size()) != kind.nodes)
           refuse(at, std::to_string(to.hosts.size()) + " names",
                  "one for each of the " + std::to_string(kind.nodes) + " nodes");
         for (const std::string& each : to.hosts) {
@@ -190,7 +190,7 @@ class site_reader {
                                                 is_plain_name(label.substr(slash + 1));
     if (!good) refuse(at, "\"" + label + "\"", "a name as in nvidia.com/gpu");
   }
-  index whole(const json& of, const std::string& at, index least, index most) const {
+  isize whole(const json& of, const std::string& at, isize least, isize most) const {
     if (!of.is_integer() || of.number() < static_cast<double>(least) ||
         of.number() > static_cast<double>(most))
       refuse(at, of.is_number() ? "a number out of range" : of.kind(),

@@ -29,7 +29,7 @@ struct job_line {
   std::int32_t node = 0;           // through the cluster
 };
 
-inline std::string place_of(const std::string& origin, index line) {
+inline std::string place_of(const std::string& origin, isize line) {
   return sentence({origin, ", line ", line});
 }
 
@@ -48,7 +48,7 @@ class job_line_reader {
       for (const std::string& host : each.hosts) nodes_.emplace(host, node++);
   }
 
-  job_line read(std::string_view text, const std::string& origin, index number) const {
+  job_line read(std::string_view text, const std::string& origin, isize number) const {
     const std::string where = place_of(origin, number);
     const json from = read_json(text, where);
     if (!from.is_object()) fail(jobs_bad_line, where + ": got " + from.kind() + ", wanted an object");
@@ -66,14 +66,14 @@ class job_line_reader {
         of.only({"event", "time", "job", "model", "batch", "iterations", "kind", "devices", "deadline"});
         out.job.id = name(of);
         out.job.model = of.text("model");
-        out.job.batch = static_cast<index>(of.whole("batch", 1, double(index{1} << 40)));
-        out.job.iterations = of.whole("iterations", 1, double(index{1} << 50));
+        out.job.batch = static_cast<isize>(of.whole("batch", 1, double(isize{1} << 40)));
+        out.job.iterations = of.whole("iterations", 1, double(isize{1} << 50));
         out.job.kind = cluster_->find(of.text("kind"));
         if (out.job.kind < 0)
           fail(jobs_unknown_kind, where + ", kind: got \"" + of.text("kind") + "\", the cluster " +
                                       cluster_->name + " has " + cluster_->names());
-        out.job.devices = static_cast<index>(of.whole("devices", 1, double(index{1} << 40)));
-        const index largest = cluster_->largest(out.job.kind);
+        out.job.devices = static_cast<isize>(of.whole("devices", 1, double(isize{1} << 40)));
+        const isize largest = cluster_->largest(out.job.kind);
         if (out.job.devices > largest || !std::has_single_bit(as_size(out.job.devices)))
           fail(jobs_too_large, sentence({where, ", devices: got ", out.job.devices,
                                          ", wanted a power of two, and at most ", largest}));

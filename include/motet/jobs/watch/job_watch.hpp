@@ -52,7 +52,7 @@ class job_watch {
     json record{{"from", line.origin}, {"line", line.number}, {"end", line.end}};
     answer out;
     const std::size_t before = unwritten_.size();
-    const index first = count_;
+    const isize first = count_;
     try {
       if (line.cut)
         fail(jobs_bad_line,
@@ -104,12 +104,12 @@ class job_watch {
   }
 
   struct position {
-    index lines = 0;
+    isize lines = 0;
     std::size_t bytes = 0;
   };
   // Each origin was read so far.
   const std::map<std::string, position>& taken_from() const { return taken_from_; }
-  index lines_taken() const { return static_cast<index>(lines_); }
+  isize lines_taken() const { return static_cast<isize>(lines_); }
   const live_cluster& live() const { return live_; }
 
  private:
@@ -148,7 +148,7 @@ class job_watch {
       pass(woken->number());
     } else {
       const std::string& origin = record.at("from").string();
-      const index line = record.at("line").integer();
+      const isize line = record.at("line").integer();
       taken_from_[origin] = {line, static_cast<std::size_t>(record.at("end").integer())};
       if (const json* const text = record.find("text")) {
         try {
@@ -177,7 +177,7 @@ class job_watch {
   job_journal journal_;
   appended_file changes_;
   std::string unwritten_;  // changes that are not in the file yet
-  index count_ = 0;
+  isize count_ = 0;
   std::size_t lines_ = 0;
   std::map<std::string, position> taken_from_;
 };

@@ -24,7 +24,7 @@ inline constexpr std::size_t longest_line = 65536;
 // A line that somebody wrote, and where it stands. One that was longer than lines may be is cut.
 struct fed_line {
   std::string text, origin;
-  index number = 0;     // in its origin, from 1
+  isize number = 0;     // in its origin, from 1
   std::size_t end = 0;  // bytes of the origin up to behind it
   bool cut = false;
 };
@@ -33,7 +33,7 @@ struct fed_line {
 // kept, and its end is waited for all the same.
 class line_splitter {
  public:
-  explicit line_splitter(std::string origin, index lines = 0, std::size_t bytes = 0)
+  explicit line_splitter(std::string origin, isize lines = 0, std::size_t bytes = 0)
       : origin_(std::move(origin)), lines_(lines), bytes_(bytes) {}
 
   void add(std::string_view more, std::vector<fed_line>& to) {
@@ -60,7 +60,7 @@ class line_splitter {
  private:
   std::string origin_, open_;
   std::size_t length_ = 0;  // of the open line
-  index lines_;
+  isize lines_;
   std::size_t bytes_;
 };
 
@@ -71,7 +71,7 @@ class line_feed {
   explicit line_feed(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
   // That much of a file was taken before.
-  void begin_at(const std::string& name, index lines, std::size_t bytes) {
+  void begin_at(const std::string& name, isize lines, std::size_t bytes) {
     files_.insert_or_assign(name, line_splitter(name, lines, bytes));
   }
   // At most some megabytes at a time; the next call reads on. What cannot be read is told in `trouble`, once.

@@ -66,7 +66,7 @@ class line_socket {
   // A line, and who waits for its answer.
   struct asked_line {
     fed_line line;
-    index guest = 0;
+    isize guest = 0;
   };
   // Waits for as long as this at most, and takes what has come.
   std::vector<asked_line> take(int milliseconds, std::vector<std::string>& trouble) {
@@ -89,7 +89,7 @@ class line_socket {
     let_go(trouble);
     return out;
   }
-  void answer(index who, const std::string& line) {
+  void answer(isize who, const std::string& line) {
     for (const auto& each : guests_)
       if (each->number == who) {
         each->answers += line + "\n";
@@ -101,7 +101,7 @@ class line_socket {
   static constexpr std::size_t most_guests = 64, most_unread = std::size_t{1} << 22;
   struct guest {
     int handle;
-    index number;
+    isize number;
     line_splitter lines;
     std::string answers{};
     bool gone = false;
@@ -155,7 +155,7 @@ class line_socket {
 
   std::string path_;
   int listens_ = -1;
-  index count_ = 0;
+  isize count_ = 0;
   std::vector<std::unique_ptr<guest>> guests_;
 };
 

@@ -231,7 +231,7 @@ class live_cluster {
 };
 
 // A change as a line of JSON without its end: what to do with which job, on which devices of which hosts.
-inline std::string change_line(const job_change& change, index number, const job_world& world,
+inline std::string change_line(const job_change& change, isize number, const job_world& world,
                                const job_site& site) {
   constexpr const char* names[] = {"stop", "move", "start", "drop"};
   json out{{"change", number},

@@ -20,10 +20,10 @@ enum class recomputed { always, when_asked };
 //   static_assert(lean::parameter_size == mlp<192, 768, activation::gelu>::parameter_size);
 template <class L, recomputed When = recomputed::always>
 struct recompute {
-  static constexpr index in = L::in, out = L::out;
+  static constexpr isize in = L::in, out = L::out;
   static constexpr bool rounds_gradient = motet::rounds_gradient<L>;
-  static constexpr index parameter_size = L::parameter_size;
-  static constexpr index size(tensor_cut cut) { return layer::size<L>(cut); }
+  static constexpr isize parameter_size = L::parameter_size;
+  static constexpr isize size(tensor_cut cut) { return layer::size<L>(cut); }
   static void parameters(parameter_list& list) { list.part<L>(); }
 
   template <class N>
@@ -55,7 +55,7 @@ struct recompute {
   template <class C, class N, class X, class DY, class DX>
   static void backward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, DY dy, DX dx, saved<N>& s,
                        gradients<N> g) {
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     if (runs_again(ctx)) replay(ctx, w, seq, x, s);
     layer::backward<L>(ctx, layer::part<L>(w), seq, x, dy, dx, s.inner, layer::part<L>(g));
     release(ctx, mark);
@@ -71,7 +71,7 @@ struct recompute {
   template <class C, class N, class X>
   static void replay(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, saved<N>& s) {
     layer::reserve<L, N>(ctx, seq, s.inner, w.cut);
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     const auto y = ctx.memory.template take_rows<typename N::stream, out>(seq.rows());
     L::forward(ctx, layer::part<L>(w), seq, x, y, s.inner);
     release(ctx, mark);

@@ -21,18 +21,18 @@ namespace motet {
 //   #include <motet/nn/layers/linear.hpp>
 //   using deep = repeat<linear<64, 64>, 12>;
 //   static_assert(deep::parameter_size == 12 * linear<64, 64>::parameter_size);
-template <class L, index Count>
+template <class L, isize Count>
 struct repeat {
   static_assert(L::in == L::out, "motet: a repeated layer must keep the width [MT-N05]");
   static_assert(Count >= 0, "motet: sizes of a net must be positive [MT-N04]");
   using block = L;
-  static constexpr index in = L::in, out = L::out, count = Count;
-  static constexpr index layer_size = L::parameter_size, parameter_size = Count * layer_size;
-  static constexpr index size(tensor_cut cut) { return Count * layer::size<L>(cut); }
+  static constexpr isize in = L::in, out = L::out, count = Count;
+  static constexpr isize layer_size = L::parameter_size, parameter_size = Count * layer_size;
+  static constexpr isize size(tensor_cut cut) { return Count * layer::size<L>(cut); }
   static constexpr interval all{0, Count};
 
   static void parameters(parameter_list& list, interval part = all) {
-    for (index i = part.begin; i < part.end; ++i)
+    for (isize i = part.begin; i < part.end; ++i)
       list.in_block(i, [&] { list.template child<L>(std::to_string(i)); });
   }
 
@@ -48,7 +48,7 @@ struct repeat {
   };
   template <class N, class C>
   static void reserve(C& ctx, interval part, const sequences& seq, saved<N>& s, tensor_cut cut = {}) {
-    for (index i = part.begin; i < part.end; ++i) {
+    for (isize i = part.begin; i < part.end; ++i) {
       if (i > part.begin) s.x[at(i)] = take<N>(ctx, seq);
       layer::reserve<L, N>(ctx, seq, s.layers[at(i)], cut);
     }
@@ -63,7 +63,7 @@ struct repeat {
                       view<typename N::stream, out> y, saved<N>& s) {
     if (part.size() == 0) return copy(ctx, seq, x, y);
     view<const typename N::stream, in> from = x;
-    for (index i = part.begin; i < part.end; ++i) {
+    for (isize i = part.begin; i < part.end; ++i) {
       const auto to = i + 1 < part.end ? s.x[at(i + 1)] : y;
       L::forward(ctx, of_layer(w, i - part.begin), seq, from, to, s.layers[at(i)]);
       from = to;
@@ -79,10 +79,10 @@ struct repeat {
   static void infer(C& ctx, interval part, weights<N> w, const sequences& seq, view<T, in> x,
                     view<typename N::stream, out> y) {
     if (part.size() == 0) return copy(ctx, seq, x, y);
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     const auto other = part.size() > 1 ? take<N>(ctx, seq) : y;
     view<const typename N::stream, in> from = x;
-    for (index i = part.begin; i < part.end; ++i) {
+    for (isize i = part.begin; i < part.end; ++i) {
       const auto to = (part.end - 1 - i) % 2 == 0 ? y : other;
       layer::infer<L>(ctx, of_layer(w, i - part.begin), seq, from, to);
       from = to;
@@ -100,13 +100,13 @@ struct repeat {
   static void backward(C& ctx, interval part, weights<N> w, const sequences& seq, view<T, in> x,
                        view<D, out> dy, view<typename N::stream, in> dx, saved<N>& s, gradients<N> g) {
     if (part.size() == 0) return copy(ctx, seq, dy, dx);
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     // Layers write here and there in turns; the last one writes dx alone.
     gradient<N> here = dx, there = dx;
     if (part.size() > 1) there = take_gradient<N>(ctx, seq);
     if (part.size() > 2) here.rounded = take_rounded<L, N>(ctx, seq);
     gradient<N, const typename N::stream> from{dy};
-    for (index i = part.end; i-- > part.begin;) {
+    for (isize i = part.end; i-- > part.begin;) {
       const gradient<N> to = i == part.begin ? gradient<N>(dx) : (i - part.begin) % 2 == 0 ? here : there;
       layer::collect<L>(ctx, of_layer(g, i - part.begin), [&](gradients<N> own) {
         layer::backward<L>(ctx, of_layer(w, i - part.begin), seq, entry(x, s, part, i), from, to,
@@ -127,7 +127,7 @@ struct repeat {
                              view<D, out> dy, view<typename N::stream, in> dx, saved<N>& s) {
     if (part.size() == 0) return copy(ctx, seq, dy, dx);
     gradient<N, const typename N::stream> from{dy};
-    for (index i = part.end; i-- > part.begin;) {
+    for (isize i = part.end; i-- > part.begin;) {
       gradient<N> to = dx;
       if (i > part.begin) to = s.d_y[at(i - 1)] = take_gradient<N>(ctx, seq);
       L::backward_input(ctx, of_layer(w, i - part.begin), seq, entry(x, s, part, i), from, to,
@@ -145,7 +145,7 @@ struct repeat {
   static void backward_weight(C& ctx, interval part, weights<N> w, const sequences& seq, view<T, in> x,
                               view<D, out> dy, saved<N>& s, gradients<N> g) {
     gradient<N, const typename N::stream> from{dy};
-    for (index i = part.end; i-- > part.begin;) {
+    for (isize i = part.end; i-- > part.begin;) {
       layer::collect<L>(ctx, of_layer(g, i - part.begin), [&](gradients<N> own) {
         layer::backward_weight<L>(ctx, of_layer(w, i - part.begin), seq, entry(x, s, part, i), from,
                                   s.layers[at(i)], own);
@@ -160,10 +160,10 @@ struct repeat {
   }
 
  private:
-  static constexpr std::size_t at(index i) { return as_size(i); }
+  static constexpr std::size_t at(isize i) { return as_size(i); }
   // Weights or gradients of the layer after `before` others.
   template <class W>
-  static constexpr W of_layer(W w, index before) {
+  static constexpr W of_layer(W w, isize before) {
     return layer::part<L>(w, before * layer::size<L>(w.cut));
   }
   template <class N, class C>
@@ -176,7 +176,7 @@ struct repeat {
     return {rows, take_rounded<L, N>(ctx, seq)};
   }
   template <class T, class N>
-  static view<const typename N::stream, in> entry(view<T, in> x, const saved<N>& s, interval part, index i) {
+  static view<const typename N::stream, in> entry(view<T, in> x, const saved<N>& s, interval part, isize i) {
     if (i == part.begin) return x;
     return s.x[at(i)];
   }

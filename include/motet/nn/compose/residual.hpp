@@ -22,11 +22,11 @@ template <class Norm, class Inner>
 struct residual {
   static_assert(Norm::out == Inner::in && Inner::in == Inner::out,
                 "motet: a residual branch must keep the width [MT-N05]");
-  static constexpr index in = Norm::in, out = Norm::in;
+  static constexpr isize in = Norm::in, out = Norm::in;
   static constexpr bool rounds_gradient = true;
-  static constexpr index inner_at = Norm::parameter_size;
-  static constexpr index parameter_size = inner_at + Inner::parameter_size;
-  static constexpr index size(tensor_cut cut) { return inner_at + layer::size<Inner>(cut); }
+  static constexpr isize inner_at = Norm::parameter_size;
+  static constexpr isize parameter_size = inner_at + Inner::parameter_size;
+  static constexpr isize size(tensor_cut cut) { return inner_at + layer::size<Inner>(cut); }
 
   static void parameters(parameter_list& list) {
     list.child<Norm>("norm");
@@ -52,7 +52,7 @@ struct residual {
   template <class C, class N, class X, class Y>
   static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<Y, out> y,
                       saved<N>& s) {
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     const auto normed =
         keeps_outputs(ctx) ? s.normed : ctx.memory.template take_rows<typename N::value, in>(seq.rows());
     Norm::forward(ctx, w, seq, x, normed, s.norm);

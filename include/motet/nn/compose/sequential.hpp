@@ -35,15 +35,15 @@ auto enter_part(C& ctx) {
 template <class First, class... Rest>
 struct sequential {
   using rest = sequential<Rest...>;
-  static constexpr index in = First::in, out = rest::out;
+  static constexpr isize in = First::in, out = rest::out;
   static constexpr bool rounds_gradient = motet::rounds_gradient<First>;
   static constexpr bool spares_input_gradient = motet::spares_input_gradient<First>;
   static_assert(require < First::out == rest::in
                     ? verdict{}
                     : verdict{reason::widths_do_not_chain, 0, rest::in, First::out} >);
-  static constexpr index parameter_size = First::parameter_size + rest::parameter_size;
-  static constexpr index rest_at(tensor_cut cut) { return layer::size<First>(cut); }
-  static constexpr index size(tensor_cut cut) { return rest_at(cut) + layer::size<rest>(cut); }
+  static constexpr isize parameter_size = First::parameter_size + rest::parameter_size;
+  static constexpr isize rest_at(tensor_cut cut) { return layer::size<First>(cut); }
+  static constexpr isize size(tensor_cut cut) { return rest_at(cut) + layer::size<rest>(cut); }
 
   static void parameters(parameter_list& list) { parameters_from(list, 0); }
   static void parameters_from(parameter_list& list, int position) {
@@ -79,7 +79,7 @@ struct sequential {
   }
   template <class C, class N, class X, class Y>
   static void infer(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<Y, out> y) {
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     const auto between = ctx.memory.template take_rows<typename N::stream, First::out>(seq.rows());
     {
       [[maybe_unused]] const auto part = detail::enter_part<First>(ctx);
@@ -94,7 +94,7 @@ struct sequential {
   template <class C, class N, class X, class DY, class DX>
   static void backward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, DY dy, DX dx, saved<N>& s,
                        gradients<N> g) {
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     reserve_between(ctx, seq, s);
     {
       [[maybe_unused]] const auto part = detail::enter_part<rest>(ctx);

@@ -10,8 +10,8 @@ namespace motet {
 
 // The blocks [first, last) of a tower.
 struct stage_range {
-  index first = 0;
-  index last = 0;
+  isize first = 0;
+  isize last = 0;
 };
 
 // A tower cut into pipeline stages. A stage is a range of the tower's loop over blocks, two numbers at run
@@ -40,7 +40,7 @@ struct tower_stage {
   using embed = typename Tower::embed;
   using body = typename Tower::body;
   using tail = typename Tower::tail;
-  static constexpr index layers = Tower::layers, width = Tower::width, embedding = Tower::embedding;
+  static constexpr isize layers = Tower::layers, width = Tower::width, embedding = Tower::embedding;
 
   static constexpr bool is_first(stage_range r) { return r.first == 0; }
   static constexpr bool is_last(stage_range r) { return r.last == layers; }
@@ -51,18 +51,18 @@ struct tower_stage {
       return {reason::stage_outside, 1, r.last, r.last > layers ? layers : r.first + 1};
     return {};
   }
-  static constexpr index parameter_begin(stage_range r, tensor_cut cut = {}) {
+  static constexpr isize parameter_begin(stage_range r, tensor_cut cut = {}) {
     return is_first(r) ? 0 : layer::size<embed>(cut) + r.first * layer::size<typename body::block>(cut);
   }
-  static constexpr index parameter_end(stage_range r, tensor_cut cut = {}) {
+  static constexpr isize parameter_end(stage_range r, tensor_cut cut = {}) {
     if (is_last(r)) return layer::size<embed>(cut) + layer::size<body>(cut) + layer::size<tail>(cut);
     return layer::size<embed>(cut) + r.last * layer::size<typename body::block>(cut);
   }
   // The stretches of a stage's gradients that backward completes one after the other, from the last one on.
   static std::vector<interval> gradient_parts(stage_range r, tensor_cut cut = {}) {
     std::vector<interval> parts;
-    index at = 0;
-    const auto push = [&](index size) {
+    isize at = 0;
+    const auto push = [&](isize size) {
       if (size > 0) parts.push_back({at, at + size});
       at += size;
     };
@@ -70,7 +70,7 @@ struct tower_stage {
       if constexpr (tells_parts) std::ranges::for_each(embed::gradient_sizes(cut), push);
       else push(layer::size<embed>(cut));
     }
-    for (index i = blocks(r).begin; i < blocks(r).end; ++i) push(layer::size<typename body::block>(cut));
+    for (isize i = blocks(r).begin; i < blocks(r).end; ++i) push(layer::size<typename body::block>(cut));
     if (is_last(r)) push(layer::size<tail>(cut));
     return parts;
   }
@@ -141,7 +141,7 @@ struct tower_stage {
     const sequences seq = block_rows(ctx, batch), samples = sample_rows(ctx, batch);
     if (is_first(r)) embed_rows(ctx, w, batch, samples, s);
     const auto section = enter(ctx, "blocks");
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     const auto y = out_of_blocks<N>(ctx, r, seq, e, s);
     if (has_blocks(r)) body::forward(ctx, blocks(r), of_body(r, w), seq, x(r, e, s), y, s.kept_body);
     if (!is_last(r)) return;
@@ -156,7 +156,7 @@ struct tower_stage {
   template <class C, class N>
   static void infer(C& ctx, stage_range r, weights<N> w, const input& batch, const ends<N>& e) {
     const sequences seq = block_rows(ctx, batch), samples = sample_rows(ctx, batch);
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     saved<N> s;
     if (is_first(r)) {
       s.entry = rows<N>(ctx, seq);
@@ -179,11 +179,11 @@ struct tower_stage {
   static void backward(C& ctx, stage_range r, weights<N> w, const input& batch, const ends<N>& e, saved<N>& s,
                        gradients<N> g) {
     const sequences seq = block_rows(ctx, batch), samples = sample_rows(ctx, batch);
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     s.d_entry = is_first(r) ? rows<N>(ctx, seq) : e.dx;
     {
       const auto section = enter(ctx, "blocks");
-      const index blocks_mark = ctx.memory.mark();
+      const isize blocks_mark = ctx.memory.mark();
       if (is_last(r)) {
         s.d_top = has_blocks(r) ? rows<N>(ctx, seq) : s.d_entry;
         through_tail(ctx, samples, s.d_top, [&](auto d_samples) {
@@ -298,7 +298,7 @@ struct tower_stage {
   template <class C, class N>
   static void embed_rows(C& ctx, weights<N> w, const input& batch, const sequences& samples, saved<N>& s) {
     const auto section = enter(ctx, "embedding");
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     const bool cut = rows_are_cut(ctx);
     const auto y = cut ? rows<N>(ctx, samples) : s.entry;
     {
@@ -313,7 +313,7 @@ struct tower_stage {
   template <class C, class N>
   static void embed_rows_alone(C& ctx, weights<N> w, const input& batch, const sequences& samples,
                                saved<N>& s) {
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     if constexpr (requires { embed::infer(ctx, w, batch, s.entry); }) {
       if (!rows_are_cut(ctx)) {
         const auto section = enter(ctx, "embedding");

@@ -11,7 +11,7 @@ namespace motet::cut_rows {
 
 // The rows of all members, in new memory. They are converted first, so that no more bytes move than products
 // read.
-template <class T, index Width, class C, class X>
+template <class T, isize Width, class C, class X>
 view<T, Width> gather(C& ctx, view<X, Width> x) {
   const auto all = ctx.memory.template take_rows<T, Width>(rows_of_all(ctx).rows());
   gather_rows(ctx, x, all);
@@ -19,11 +19,11 @@ view<T, Width> gather(C& ctx, view<X, Width> x) {
 }
 
 // y = residual + the sum over members of x weight^T + bias, which the first member adds.
-template <index Width, class C, class X, class M, class R, class Y>
+template <isize Width, class C, class X, class M, class R, class Y>
 void forward_sum(C& ctx, tensor_cut cut, matrix<X> x, matrix<const M> weight, const M* bias,
                  view<R, Width> residual, view<Y, Width> y) {
   const sequences all = rows_of_all(ctx);
-  const index mark = ctx.memory.mark();
+  const isize mark = ctx.memory.mark();
   const auto partial = ctx.memory.template take_rows<Y, Width>(all.rows());
   linear_forward(ctx, all, x, weight, cut.shard == 0 ? bias : nullptr, partial);
   scatter_sum_rows(ctx, partial, residual, y);
@@ -31,10 +31,10 @@ void forward_sum(C& ctx, tensor_cut cut, matrix<X> x, matrix<const M> weight, co
 }
 
 // dx = the sum over members of dy weight.
-template <index Width, class C, class D, class M, class X>
+template <isize Width, class C, class D, class M, class X>
 void backward_sum(C& ctx, matrix<D> dy, matrix<const M> weight, view<X, Width> dx) {
   const sequences all = rows_of_all(ctx);
-  const index mark = ctx.memory.mark();
+  const isize mark = ctx.memory.mark();
   const auto partial = ctx.memory.template take_rows<X, Width>(all.rows());
   linear_backward_input(ctx, all, dy, weight, partial);
   scatter_sum_rows(ctx, partial, matrix<const X>{}, dx);
@@ -43,7 +43,7 @@ void backward_sum(C& ctx, matrix<D> dy, matrix<const M> weight, view<X, Width> d
 
 // Rows of a width that is known at run time.
 template <class T, class C>
-matrix<T> take(C& ctx, const sequences& seq, index width) {
+matrix<T> take(C& ctx, const sequences& seq, isize width) {
   return {ctx.memory.template take<T>(seq.rows() * width), seq.rows(), width, width};
 }
 

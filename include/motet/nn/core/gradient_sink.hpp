@@ -10,9 +10,9 @@ namespace motet {
 // count). It may also want a layer's gradients elsewhere than where they belong: where() says where to add
 // them, gives the same answer until told() of them, and has zeros there at first.
 struct gradient_sink {
-  void (*told)(void* self, const void* data, index count) = nullptr;
+  void (*told)(void* self, const void* data, isize count) = nullptr;
   void* self = nullptr;
-  void* (*where)(void* self, const void* data, index count) = nullptr;
+  void* (*where)(void* self, const void* data, isize count) = nullptr;
   explicit operator bool() const { return told != nullptr; }
 };
 

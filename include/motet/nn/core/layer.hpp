@@ -57,14 +57,14 @@ std::vector<parameter> parameters_of(std::string_view prefix = {}, tensor_cut cu
 
 // Elements of the flat buffer that a layer's part uses.
 template <class L>
-constexpr index size(tensor_cut cut) {
+constexpr isize size(tensor_cut cut) {
   if constexpr (can_be_cut<L>) return L::size(cut);
   else return L::parameter_size;
 }
 // The weights, or gradients, of a part that begins `at` elements on. A layer that is never cut does not see
 // the cut, nor do its own parts.
 template <class L, class W>
-constexpr W part(W w, index at = 0) {
+constexpr W part(W w, isize at = 0) {
   return {w.data + at, can_be_cut<L> ? w.cut : tensor_cut{}};
 }
 
@@ -73,7 +73,7 @@ constexpr W part(W w, index at = 0) {
 template <class L, class C, class N, class Add>
 void collect(C& ctx, gradients<N> g, Add&& add) {
   if constexpr (!has_parameters<L>) return add(g);
-  const index count = layer::size<L>(g.cut);
+  const isize count = layer::size<L>(g.cut);
   add(gradients<N>{gradients_at(ctx, g.data, count), g.cut});
   gradients_ready(ctx, g.data, count);
 }
@@ -99,7 +99,7 @@ void backward(C& ctx, weights<N> w, const sequences& seq, X x, DY dy, DX dx, typ
   if constexpr (requires { L::backward(ctx, w, seq, x, dy, dx, s, g); }) {
     L::backward(ctx, w, seq, x, dy, dx, s, g);
   } else {
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     L::backward_input(ctx, w, seq, x, dy, dx, s);
     synchronize(ctx);
     layer::backward_weight<L>(ctx, w, seq, x, dy, s, g);
@@ -114,7 +114,7 @@ void infer(C& ctx, weights<N> w, const sequences& seq, X x, Y y) {
   if constexpr (requires { L::infer(ctx, w, seq, x, y); }) {
     L::infer(ctx, w, seq, x, y);
   } else {
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     typename L::template saved<N> s;
     layer::reserve<L, N>(ctx, seq, s, w.cut);
     L::forward(ctx, w, seq, x, y, s);

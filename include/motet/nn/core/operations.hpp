@@ -280,9 +280,9 @@ struct norm_also {
 };
 
 struct attention_shape {
-  index heads = 1;
-  index kv_heads = 1;
-  index head_width = 1;
+  isize heads = 1;
+  isize kv_heads = 1;
+  isize head_width = 1;
   // causal: the last query of a sample sees all its keys, the one before it all but one, ...
   mask_kind mask = mask_kind::full;
   double scale = 0;  // 0 stands for 1 / sqrt(head_width)
@@ -295,13 +295,13 @@ struct rotary_angles {
   // released Llama 3 models have it: those that made no more than `slow` turns within the context of training
   // by all of it, those that made `fast` turns not at all. Where no context is given, all pairs alike.
   double factor = 1, slow = 1, fast = 4;
-  index context = 0;
+  isize context = 0;
 
   constexpr rotary_angles(double of_base) : base(of_base) {}
-  constexpr rotary_angles(double of_base, double by, double none_below, double all_above, index trained)
+  constexpr rotary_angles(double of_base, double by, double none_below, double all_above, isize trained)
       : base(of_base), factor(by), slow(none_below), fast(all_above), context(trained) {}
 
-  MOTET_HOST_DEVICE double of(index pair, index half) const {
+  MOTET_HOST_DEVICE double of(isize pair, isize half) const {
     const double angle = std::pow(base, -static_cast<double>(pair) / static_cast<double>(half));
     if (factor == 1) return angle;
     if (context == 0) return angle / factor;
@@ -312,32 +312,32 @@ struct rotary_angles {
 };
 
 struct patch_geometry {
-  index channels = 3;
-  index side = 0;   // of the square picture
-  index patch = 0;  // side of a patch
-  index lead = 0;   // rows left zero before a sample's patches (class token)
+  isize channels = 3;
+  isize side = 0;   // of the square picture
+  isize patch = 0;  // side of a patch
+  isize lead = 0;   // rows left zero before a sample's patches (class token)
 };
 
 // How fast column i of `half` turns with the position in time, rounded as the tables are that models of
 // Whisper's form were trained with: the angle is their product in single precision.
-MOTET_HOST_DEVICE inline float time_speed(index i, index half) {
+MOTET_HOST_DEVICE inline float time_speed(isize i, isize half) {
   const auto step = static_cast<float>(-9.210340371976184 / static_cast<double>(half - 1));  // - log 10000
   return static_cast<float>(std::exp(static_cast<double>(step * static_cast<float>(i))));
 }
 
 // Three neighbours along time, in samples of `length` rows each, one such window every `stride` rows.
 struct row_windows {
-  index length = 0;
-  index stride = 1;
-  static constexpr index taps = 3;
-  MOTET_HOST_DEVICE constexpr index rows() const { return length == 0 ? 0 : (length - 1) / stride + 1; }
+  isize length = 0;
+  isize stride = 1;
+  static constexpr isize taps = 3;
+  MOTET_HOST_DEVICE constexpr isize rows() const { return length == 0 ? 0 : (length - 1) / stride + 1; }
 };
 
 // Classes that rows of logits choose from, such as the tokens of a vocabulary; the columns of logits may be
 // some of them.
 struct cross_entropy_shape {
-  index classes = 0;            // of all members of the tensor group; 0: as many as columns
-  index first = 0;              // class of the first column
+  isize classes = 0;            // of all members of the tensor group; 0: as many as columns
+  isize first = 0;              // class of the first column
   std::int32_t ignored = -100;  // the target of rows that count nothing
   double smoothing = 0;         // how much of the target's probability is spread evenly over all classes
   double share = 1;             // of one row in the loss: one over the rows of the step that count

@@ -26,40 +26,40 @@ struct tensor_cut {
   std::int32_t shards = 1;
   std::int32_t shard = 0;
   constexpr bool whole() const { return shards == 1; }
-  constexpr interval share(index whole) const { return motet::share(whole, shards, shard); }
+  constexpr interval share(isize whole) const { return motet::share(whole, shards, shard); }
 };
 
 // A block of a parameter as a rank holds it: its rows are contiguous.
 struct parameter_slice {
   interval rows, columns;  // of the global tensor
-  index offset = 0;        // elements from the start of the flat buffer
-  constexpr index size() const { return rows.size() * columns.size(); }
+  isize offset = 0;        // elements from the start of the flat buffer
+  constexpr isize size() const { return rows.size() * columns.size(); }
 };
 
 // One named tensor of a net, with its global shape, what of it is held here, and its offset in the flat
 // buffer.
 struct parameter {
   std::string name;
-  index rows = 1;
-  index width = 1;
+  isize rows = 1;
+  isize width = 1;
   bool vector = false;  // written to files as one dimension
   initial start;
   // weight decay: not for norms, biases and single numbers
   bool decay = true;
   // elements from the start of the flat buffer
-  index offset = 0;
+  isize offset = 0;
   // one after the other; those of a vector are columns
   std::vector<interval> held_rows{{0, rows}}, held_columns{{0, width}};
   bool shared = true;  // tensor parallelism leaves it whole: every member of the group holds all of it
   // The block of its net that it is in, or on which side of the blocks it stands: an embedding before them, a
   // head behind them. All of a net without blocks is behind.
-  static constexpr index before_blocks = -1, behind_blocks = -2;
-  index block = behind_blocks;
-  index stacked = 1;  // matrices of equal size, one below the other, as the weights of experts are
+  static constexpr isize before_blocks = -1, behind_blocks = -2;
+  isize block = behind_blocks;
+  isize stacked = 1;  // matrices of equal size, one below the other, as the weights of experts are
 
-  index size() const { return rows * width; }  // of the global tensor
-  index held() const {
-    index held_of = 0, width_of = 0;
+  isize size() const { return rows * width; }  // of the global tensor
+  isize held() const {
+    isize held_of = 0, width_of = 0;
     for (const interval& each : held_rows) held_of += each.size();
     for (const interval& each : held_columns) width_of += each.size();
     return held_of * width_of;
@@ -68,7 +68,7 @@ struct parameter {
   // has columns alone.
   std::vector<parameter_slice> slices() const {
     std::vector<parameter_slice> found;
-    index at = offset;
+    isize at = offset;
     for (const interval& of_rows : held_rows)
       for (const interval& of_columns : held_columns) {
         found.push_back({of_rows, of_columns, at});
@@ -79,7 +79,7 @@ struct parameter {
 };
 
 // Each tensor starts on its own cache line.
-constexpr index parameter_space(index elements) { return round_up(elements, 16); }
+constexpr isize parameter_space(isize elements) { return round_up(elements, 16); }
 
 // A layer that tensor parallelism may cut, or that has such a part, tells the size of what a rank holds:
 // L::size(cut). All others stay whole, with everything in them.
@@ -93,10 +93,10 @@ class parameter_list {
   explicit parameter_list(tensor_cut cut = {}) : cut_(cut) {}
   tensor_cut cut() const { return cut_; }
 
-  void matrix(std::string_view name, index rows, index width, initial start, bool decay = true) {
+  void matrix(std::string_view name, isize rows, isize width, initial start, bool decay = true) {
     push({prefix_ + std::string(name), rows, width, false, start, decay, used_});
   }
-  void vector(std::string_view name, index width, initial start) {
+  void vector(std::string_view name, isize width, initial start) {
     push({prefix_ + std::string(name), 1, width, true, start, false, used_});
   }
   template <class Layer>
@@ -135,15 +135,15 @@ class parameter_list {
   // Parameters that a function lists belong to this block (parameter::block). Of one within another the outer
   // one counts.
   template <class Write>
-  void in_block(index number, Write&& write) {
-    const index outer = block_;
+  void in_block(isize number, Write&& write) {
+    const isize outer = block_;
     if (outer == parameter::behind_blocks) block_ = number;
     write();
     block_ = outer;
   }
   // Its matrices are so many, one below the other.
   template <class Write>
-  void stacked(index count, Write&& write) {
+  void stacked(isize count, Write&& write) {
     stacked_ = count;
     write();
     stacked_ = 1;
@@ -162,7 +162,7 @@ class parameter_list {
     by_columns_ = false;
   }
   const std::vector<parameter>& items() const { return items_; }
-  index used() const { return used_; }
+  isize used() const { return used_; }
 
  private:
   void push(parameter item) {
@@ -187,10 +187,10 @@ class parameter_list {
   tensor_cut cut_;
   bool whole_ = false;                         // within a layer that is never cut
   bool by_rows_ = false, by_columns_ = false;  // within a product that is cut
-  index block_ = parameter::behind_blocks, stacked_ = 1;
+  isize block_ = parameter::behind_blocks, stacked_ = 1;
   std::vector<interval> held_;  // of its outputs or inputs
   std::vector<parameter> items_;
-  index used_ = 0;
+  isize used_ = 0;
 };
 
 // A layer's slice of the flat buffers, and which part of the layer it is. `Numbers` travels in the type, so
@@ -199,13 +199,13 @@ template <class Numbers>
 struct weights {
   const typename Numbers::master* data = nullptr;
   tensor_cut cut{};
-  constexpr weights operator+(index offset) const { return {data + offset, cut}; }
+  constexpr weights operator+(isize offset) const { return {data + offset, cut}; }
 };
 template <class Numbers>
 struct gradients {
   typename Numbers::master* data = nullptr;
   tensor_cut cut{};
-  constexpr gradients operator+(index offset) const { return {data + offset, cut}; }
+  constexpr gradients operator+(isize offset) const { return {data + offset, cut}; }
 };
 
 }  // namespace motet

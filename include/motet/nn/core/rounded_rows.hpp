@@ -12,7 +12,7 @@
 namespace motet {
 
 // A function that takes a view gets the rows alone.
-template <class T, class V, index Width>
+template <class T, class V, isize Width>
 struct rounded_rows : view<T, Width> {
   view<V, Width> rounded;  // empty where nobody writes them
   constexpr rounded_rows() = default;
@@ -20,11 +20,11 @@ struct rounded_rows : view<T, Width> {
       : view<T, Width>(whole), rounded(as_values) {}
 };
 
-template <class V, class T, index Width>
+template <class V, class T, isize Width>
 constexpr view<V, Width> rounded_of(const view<T, Width>&) {
   return {};
 }
-template <class V, class T, index Width>
+template <class V, class T, isize Width>
 constexpr view<V, Width> rounded_of(const rounded_rows<T, V, Width>& rows) {
   return rows.rounded;
 }

@@ -13,8 +13,8 @@ enum class gate_kind : std::uint8_t { normalised, probability };
 // A router sends each row to top_k of its experts. Room, balance and z are taken over the rows of one sample:
 // whichever samples share a microbatch or a rank, a sample is treated alike.
 struct router_shape {
-  index experts = 1;
-  index top_k = 1;
+  isize experts = 1;
+  isize top_k = 1;
   gate_kind gates = gate_kind::normalised;
   // an expert takes so many times its even share of a sample's rows, and drops what comes later; 0: all
   // (dropless)
@@ -23,21 +23,21 @@ struct router_shape {
   double z = 0;        // what the z loss counts
 
   // Rows of a sample that one expert takes.
-  constexpr index room(index rows) const {
+  constexpr isize room(isize rows) const {
     if (capacity <= 0) return rows;
     const double most = capacity * static_cast<double>(rows * top_k) / static_cast<double>(experts);
     if (most >= static_cast<double>(rows)) return rows;
-    const auto whole = static_cast<index>(most);
+    const auto whole = static_cast<isize>(most);
     return static_cast<double>(whole) < most ? whole + 1 : whole;
   }
   // Choices that `count` of the experts can get from so many rows of so many samples.
-  constexpr index most_choices(index rows, index samples, index count) const {
-    const index all = rows * (top_k < count ? top_k : count);
+  constexpr isize most_choices(isize rows, isize samples, isize count) const {
+    const isize all = rows * (top_k < count ? top_k : count);
     if (capacity <= 0) return all;
     const double most = static_cast<double>(count) *
                         (capacity * static_cast<double>(rows * top_k) / static_cast<double>(experts) +
                          static_cast<double>(samples));
-    return most < static_cast<double>(all) ? static_cast<index>(most) + 1 : all;
+    return most < static_cast<double>(all) ? static_cast<isize>(most) + 1 : all;
   }
 };
 
@@ -51,13 +51,13 @@ struct choice {
 
 // Choices in order of keys (the ranks or experts that they go to), of one key in their own order.
 struct grouping {
-  index keys = 0;
-  index* starts = nullptr;         // keys + 1
+  isize keys = 0;
+  isize* starts = nullptr;         // keys + 1
   matrix<std::int32_t> position;   // (rows, top_k): where the choice went, or -1
   std::int32_t* source = nullptr;  // of each position: row * top_k + number of the choice
   // positions; of a GPU, which alone knows how many there are, as many as `most`
-  index count = 0;
-  index most = 0;  // positions that there is memory for, in a dry run too
+  isize count = 0;
+  isize most = 0;  // positions that there is memory for, in a dry run too
   sequences each() const { return {count, 1, nullptr}; }
 };
 
@@ -66,16 +66,16 @@ struct grouping {
 // load, in the memory of the worst one.
 template <class Real>
 struct dispatched {
-  index top_k = 1;
-  index ranks = 1, first = 0;                              // first: number of this rank's first expert
-  index most_sent = 0, most_arrived = 0, most_sorted = 0;  // rows that go and come; choices of own experts
+  isize top_k = 1;
+  isize ranks = 1, first = 0;                              // first: number of this rank's first expert
+  isize most_sent = 0, most_arrived = 0, most_sorted = 0;  // rows that go and come; choices of own experts
   grouping sent;                                           // own choices by rank; not used by a rank alone
   grouping sorted;                                         // choices that came here, by expert
   matrix<choice<Real>> arrived;                            // (rows that came, top_k); of a rank alone its own
-  index came = 0;                                          // rows
+  isize came = 0;                                          // rows
   bool of_samples = false;                                 // rows are one for each sample
-  index* sent_rows = nullptr;                              // to each rank
-  index* arrived_rows = nullptr;                           // from each rank
+  isize* sent_rows = nullptr;                              // to each rank
+  isize* arrived_rows = nullptr;                           // from each rank
   bool alone() const { return ranks == 1; }
   sequences arrivals() const { return {came, 1, nullptr}; }
 };

@@ -13,10 +13,10 @@ namespace motet {
 // Example:
 //   using gelu = activate<192, activation::gelu>;
 //   static_assert(gelu::in == gelu::out && gelu::parameter_size == 0);
-template <index Width, activation Act>
+template <isize Width, activation Act>
 struct activate {
   static_assert(Width > 0, "motet: sizes of a net must be positive [MT-N04]");
-  static constexpr index in = Width, out = Width, parameter_size = 0;
+  static constexpr isize in = Width, out = Width, parameter_size = 0;
   static void parameters(parameter_list&) {}
 
   template <class N>

@@ -15,15 +15,15 @@ namespace motet {
 // number means. A factor of 1 does not slow them.
 struct rotary_scaling {
   float factor = 1, slow = 1, fast = 4;
-  index context = 0;
+  isize context = 0;
 };
 
 struct attention_config {
-  index width = 0;
-  index heads = 1;
-  index kv_heads = 0;  // 0: as many as heads; fewer: grouped-query attention
+  isize width = 0;
+  isize heads = 1;
+  isize kv_heads = 0;  // 0: as many as heads; fewer: grouped-query attention
   // 0: width / heads. Given, heads need not divide the width (25 heads of 64 on a width of 1024)
-  index head_width = 0;
+  isize head_width = 0;
   mask_kind mask = mask_kind::full;
   float rotary = 0;  // base of the rotary embedding; 0: none
   bool bias = true;
@@ -34,10 +34,10 @@ struct attention_config {
   float head_epsilon = 1e-6f;
   rotary_scaling scaling{};
 
-  constexpr index columns_of_head() const { return head_width > 0 ? head_width : width / heads; }
-  constexpr index keyed_heads() const { return kv_heads > 0 ? kv_heads : heads; }
-  constexpr index query_width() const { return heads * columns_of_head(); }
-  constexpr index key_width() const { return keyed_heads() * columns_of_head(); }
+  constexpr isize columns_of_head() const { return head_width > 0 ? head_width : width / heads; }
+  constexpr isize keyed_heads() const { return kv_heads > 0 ? kv_heads : heads; }
+  constexpr isize query_width() const { return heads * columns_of_head(); }
+  constexpr isize key_width() const { return keyed_heads() * columns_of_head(); }
   constexpr attention_shape shape() const { return {heads, keyed_heads(), columns_of_head(), mask, 0}; }
   constexpr rotary_angles angles() const {
     return {static_cast<double>(rotary), static_cast<double>(scaling.factor),
@@ -77,30 +77,30 @@ constexpr verdict check(const attention_config& c) {
 template <attention_config Config>
 struct self_attention {
   static_assert(require<check(Config)>);
-  static constexpr index in = Config.width, out = Config.width;
-  static constexpr index query = Config.query_width(), key = Config.key_width(), packed = query + 2 * key;
+  static constexpr isize in = Config.width, out = Config.width;
+  static constexpr isize query = Config.query_width(), key = Config.key_width(), packed = query + 2 * key;
   using project_in = linear<in, packed, Config.bias>;
   using project_out = linear<query, out, Config.bias && Config.out_bias>;
   using norm_of_head = norm<Config.columns_of_head(), norm_config{norm_kind::rms, Config.head_epsilon}>;
-  static constexpr index norms_size = Config.head_norm ? 2 * norm_of_head::parameter_size : 0;
-  static constexpr index parameter_size =
+  static constexpr isize norms_size = Config.head_norm ? 2 * norm_of_head::parameter_size : 0;
+  static constexpr isize parameter_size =
       project_in::parameter_size + project_out::parameter_size + norms_size;
-  static constexpr index query_of(tensor_cut cut) { return Config.held(cut).query_width(); }
-  static constexpr index key_of(tensor_cut cut) { return Config.held(cut).key_width(); }
-  static constexpr index packed_of(tensor_cut cut) { return query_of(cut) + 2 * key_of(cut); }
-  static constexpr index out_at(tensor_cut cut) { return project_in::held_size(in, packed_of(cut)); }
-  static constexpr index norms_at(tensor_cut cut) {
+  static constexpr isize query_of(tensor_cut cut) { return Config.held(cut).query_width(); }
+  static constexpr isize key_of(tensor_cut cut) { return Config.held(cut).key_width(); }
+  static constexpr isize packed_of(tensor_cut cut) { return query_of(cut) + 2 * key_of(cut); }
+  static constexpr isize out_at(tensor_cut cut) { return project_in::held_size(in, packed_of(cut)); }
+  static constexpr isize norms_at(tensor_cut cut) {
     return out_at(cut) + project_out::held_size(query_of(cut), out);
   }
-  static constexpr index size(tensor_cut cut) { return norms_at(cut) + norms_size; }
-  static constexpr index normed_heads(const attention_config& of) { return of.heads + of.keyed_heads(); }
+  static constexpr isize size(tensor_cut cut) { return norms_at(cut) + norms_size; }
+  static constexpr isize normed_heads(const attention_config& of) { return of.heads + of.keyed_heads(); }
 
   static void parameters(parameter_list& list) {
     const interval held = list.cut().share(Config.keyed_heads());
-    const auto columns = [&](index first, index each) {
+    const auto columns = [&](isize first, isize each) {
       return interval{first + held.begin * each, first + held.end * each};
     };
-    const index of_key = Config.columns_of_head(), of_query = query / Config.keyed_heads();
+    const isize of_key = Config.columns_of_head(), of_query = query / Config.keyed_heads();
     list.child_rows<project_in>("qkv",
                                 {columns(0, of_query), columns(query, of_key), columns(query + key, of_key)});
     list.child_columns<project_out>("out", columns(0, of_query));
@@ -154,7 +154,7 @@ struct self_attention {
       mix(ctx, w, seq, x, s);
       linear_forward(ctx, seq, s.mixed, out_weight(w), out_bias(w), residual, y);
     } else {
-      const index mark = ctx.memory.mark();
+      const isize mark = ctx.memory.mark();
       mix(ctx, w, rows_of_all(ctx), cut_rows::gather<typename N::value>(ctx, x), s);
       cut_rows::forward_sum(ctx, w.cut, s.mixed, out_weight(w), out_bias(w), residual, y);
       release(ctx, mark);
@@ -177,7 +177,7 @@ struct self_attention {
                               saved<N>& s, gradients<N> g) {
     if constexpr (Config.head_norm) {
       const attention_config held = Config.held(w.cut);
-      for (index h = 0; h < normed_heads(held); ++h)
+      for (isize h = 0; h < normed_heads(held); ++h)
         norm_backward_weight(ctx, norm_kind::rms, head(s.plain, held, h), s.stats.columns(2 * h, 2),
                              head(s.d_normed, held, h), s.sums[as_size(h)], gain(g, held, h), nullptr);
     }
@@ -185,7 +185,7 @@ struct self_attention {
       linear_backward_weight(ctx, x, s.d_qkv, in_weight(g), in_bias(g));
       linear_backward_weight(ctx, s.mixed, dy, out_weight(g), out_bias(g));
     } else {
-      const index mark = ctx.memory.mark();
+      const isize mark = ctx.memory.mark();
       linear_backward_weight(ctx, cut_rows::gather<typename N::value>(ctx, x), s.d_qkv, in_weight(g),
                              in_bias(g));
       linear_backward_weight(ctx, s.mixed, s.dy_all, out_weight(g), nullptr);
@@ -231,11 +231,11 @@ struct self_attention {
 
   // Heads of queries come first, then those of keys, each with the norm of its kind.
   template <class T>
-  static matrix<T> head(matrix<T> of, const attention_config& held, index h) {
+  static matrix<T> head(matrix<T> of, const attention_config& held, isize h) {
     return of.columns(h * held.head_width, held.head_width);
   }
   template <class W>
-  static auto gain(W w, const attention_config& held, index h) {
+  static auto gain(W w, const attention_config& held, isize h) {
     return w.data + norms_at(w.cut) + (h < held.heads ? 0 : norm_of_head::parameter_size);
   }
   template <class C, class N>
@@ -243,7 +243,7 @@ struct self_attention {
                          saved<N>& s) {
     if constexpr (Config.head_norm) {
       copy(ctx, seq, s.qkv.columns(0, s.plain.width), s.plain);
-      for (index h = 0; h < normed_heads(held); ++h)
+      for (isize h = 0; h < normed_heads(held); ++h)
         norm_forward(ctx, seq, norm_kind::rms, head(s.plain, held, h), gain(w, held, h), nullptr,
                      static_cast<double>(Config.head_epsilon), head(s.qkv, held, h),
                      s.stats.columns(2 * h, 2));
@@ -255,7 +255,7 @@ struct self_attention {
                                      saved<N>& s) {
     if constexpr (Config.head_norm) {
       s.d_normed = cut_rows::take<typename N::value>(ctx, seq, s.plain.width);
-      for (index h = 0; h < normed_heads(held); ++h)
+      for (isize h = 0; h < normed_heads(held); ++h)
         s.sums[as_size(h)] = norm_sums<typename N::master>(ctx, seq.rows(), held.head_width);
     }
   }
@@ -266,7 +266,7 @@ struct self_attention {
       using value = typename N::value;
       using master = typename N::master;
       copy(ctx, seq, s.d_qkv.columns(0, s.plain.width), s.d_normed);
-      for (index h = 0; h < normed_heads(held); ++h)
+      for (isize h = 0; h < normed_heads(held); ++h)
         norm_backward_input(ctx, seq, norm_kind::rms, head(s.plain, held, h), gain(w, held, h),
                             s.stats.columns(2 * h, 2), head(s.d_normed, held, h), matrix<const value>{},
                             head(s.d_qkv, held, h),
@@ -278,7 +278,7 @@ struct self_attention {
   template <class C, class N, class X>
   static void mix(C& ctx, weights<N> w, const sequences& seq, matrix<X> x, saved<N>& s) {
     const attention_config held = Config.held(w.cut);
-    const index mark = ctx.memory.mark(), wide = held.query_width(), narrow = held.key_width();
+    const isize mark = ctx.memory.mark(), wide = held.query_width(), narrow = held.key_width();
     if (exchanges_heads(ctx)) s.qkv = cut_rows::take<typename N::value>(ctx, seq, packed_of(w.cut));
     linear_forward(ctx, seq, x, in_weight(w), in_bias(w), s.qkv);
     norm_heads(ctx, w, seq, held, s);
@@ -298,7 +298,7 @@ struct self_attention {
     if (exchanges_heads(ctx)) s.qkv = cut_rows::take<typename N::value>(ctx, seq, packed_of(w.cut));
     s.d_qkv = rows_are_cut(ctx) ? s.qkv : gradient_room(ctx, s.qkv);
     reserve_norms_backward(ctx, seq, held, s);
-    const index mark = ctx.memory.mark(), wide = held.query_width(), narrow = held.key_width();
+    const isize mark = ctx.memory.mark(), wide = held.query_width(), narrow = held.key_width();
     const auto d_mixed = cut_rows::take<typename N::value>(ctx, seq, wide);
     linear_backward_input(ctx, seq, dy, out_weight(w), d_mixed);
     const auto queries = [&](const auto& of) { return of.columns(0, wide); };

@@ -23,11 +23,11 @@ struct drop_rate {
 // Example:
 //   using drop = dropout<192, 0.1f, "behind the embedding">;
 //   static_assert(drop::parameter_size == 0);
-template <index Width, drop_rate Rate, fixed_string Key>
+template <isize Width, drop_rate Rate, fixed_string Key>
 struct dropout {
   static_assert(Width > 0, "motet: sizes of a net must be positive [MT-N04]");
   static_assert(Rate.value >= 0 && Rate.value < 1, "motet: a dropout rate lies in [0, 1)");
-  static constexpr index in = Width, out = Width, parameter_size = 0;
+  static constexpr isize in = Width, out = Width, parameter_size = 0;
   static constexpr double rate = static_cast<double>(Rate.value);
   static constexpr std::uint64_t key = random_stream::hash(Key.view());
   static void parameters(parameter_list&) {}

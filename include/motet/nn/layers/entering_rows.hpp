@@ -18,27 +18,27 @@ struct through_rows {
   sequences seq;  // how many rows each sample has
   entering_rows entering{};
 
-  sequences rows_that_enter(index = 0) const { return seq; }
-  index entering_count() const { return seq.rows(); }
+  sequences rows_that_enter(isize = 0) const { return seq; }
+  isize entering_count() const { return seq.rows(); }
 };
 
 // Text in which rows of other modules have places: those rows have a negative id here. A sample has as many
 // of them as were made for it, of each of the modules.
 struct placed_tokens : labelled_tokens {
   // Of each module samples + 1 entries, which of its rows are whose; none: there are none.
-  const index* row_offsets = nullptr;
+  const isize* row_offsets = nullptr;
   // The row of the text that each of them takes, module after module; negative for one that nobody reads,
   // such as that of a class token.
   const std::int32_t* places = nullptr;
   entering_rows entering{};
-  index sources = 1;  // modules whose rows enter, in the order of the model's edges
+  isize sources = 1;  // modules whose rows enter, in the order of the model's edges
 
-  sequences rows_that_enter(index source = 0) const {
+  sequences rows_that_enter(isize source = 0) const {
     return {seq.samples, 0, row_offsets == nullptr ? nullptr : row_offsets + source * (seq.samples + 1)};
   }
-  index entering_count() const {
-    index count = 0;
-    for (index k = 0; k < sources; ++k) count += rows_that_enter(k).rows();
+  isize entering_count() const {
+    isize count = 0;
+    for (isize k = 0; k < sources; ++k) count += rows_that_enter(k).rows();
     return count;
   }
 };
@@ -57,7 +57,7 @@ struct placed_embedding : token_embedding<Config> {
     // Rows that enter and rows of the text belong to different threads.
     synchronize(ctx);
     using stream = typename N::stream;
-    const index count = batch.entering_count();
+    const isize count = batch.entering_count();
     add_rows_at(ctx, sequences{count, 1, nullptr}, batch.places,
                 matrix<const stream>{static_cast<const stream*>(batch.entering.rows), count, out, out}, y);
     synchronize(ctx);
@@ -69,7 +69,7 @@ struct placed_embedding : token_embedding<Config> {
     if (batch.entering.gradients == nullptr) return;
     synchronize(ctx);
     using stream = typename N::stream;
-    const index count = batch.entering_count();
+    const isize count = batch.entering_count();
     token_forward(ctx, sequences{count, 1, nullptr}, batch.places, 0, dy,
                   matrix<stream>{static_cast<stream*>(batch.entering.gradients), count, out, out});
   }

@@ -7,9 +7,9 @@
 namespace motet {
 
 struct expert_config {
-  index width = 0;
-  index experts = 0;
-  index hidden = 0;  // of one expert
+  isize width = 0;
+  isize experts = 0;
+  isize hidden = 0;  // of one expert
   activation act = activation::gelu;
   bool gated = false;  // SwiGLU instead of act
 };
@@ -19,18 +19,18 @@ struct expert_config {
 // cut whole: expert e is rows [e * hidden, (e + 1) * hidden) of the first matrix.
 template <expert_config Config>
 struct experts {
-  static constexpr index in = Config.width, out = Config.width, count = Config.experts,
+  static constexpr isize in = Config.width, out = Config.width, count = Config.experts,
                          hidden = Config.hidden;
-  static constexpr index wide = Config.gated ? 2 * hidden : hidden;  // gate | up, or what is activated
+  static constexpr isize wide = Config.gated ? 2 * hidden : hidden;  // gate | up, or what is activated
   using widen = linear<in, count * wide, false>;
   using narrow = linear<hidden, count * out, false>;
-  static constexpr index narrow_at(tensor_cut cut) {
+  static constexpr isize narrow_at(tensor_cut cut) {
     return parameter_space(cut.share(count).size() * wide * in);
   }
-  static constexpr index size(tensor_cut cut) {
+  static constexpr isize size(tensor_cut cut) {
     return narrow_at(cut) + parameter_space(cut.share(count).size() * out * hidden);
   }
-  static constexpr index parameter_size = size({});
+  static constexpr isize parameter_size = size({});
 
   static void parameters(parameter_list& list) {
     const interval held = list.cut().share(count);
@@ -48,14 +48,14 @@ struct experts {
     view<typename N::value, hidden> after;
   };
   template <class N, class C>
-  static void reserve(C& ctx, index positions, saved<N>& s) {
+  static void reserve(C& ctx, isize positions, saved<N>& s) {
     s.pre = ctx.memory.template take_rows<typename N::value, wide>(positions);
   }
 
   // y may be the memory of x.
   template <class C, class N, class X>
   static void forward(C& ctx, weights<N> w, const grouping& by, view<X, in> x, view<X, out> y, saved<N>& s) {
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     const auto after = activated(ctx, w, by, x, s);
     grouped_linear_forward(ctx, by, after, down(w), filled(y, by));
     release(ctx, mark);
@@ -70,7 +70,7 @@ struct experts {
                              matrix<choice<typename N::master>> chosen, view<DY, out> dy, view<DY, in> dx,
                              typename N::master* d_gate, saved<N>& s) {
     using value = typename N::value;
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     const auto pre = filled(s.pre, by);
     const auto after = filled(s.after, by),
                d_after = filled(ctx.memory.template take_rows<value, hidden>(s.pre.rows), by);
@@ -101,7 +101,7 @@ struct experts {
                                                            w.cut.share(count).size() * out, hidden, hidden};
   }
   // Memory that no row came to is left out.
-  template <class T, index Width>
+  template <class T, isize Width>
   static view<T, Width> filled(view<T, Width> x, const grouping& by) {
     return x.slice(0, by.count);
   }

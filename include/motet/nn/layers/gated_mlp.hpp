@@ -15,7 +15,7 @@ namespace motet {
 // Example:
 //   using gated = gated_mlp<192, 512, false>;
 //   static_assert(gated::parameter_size == 3 * 192 * 512);
-template <index Width, index Hidden, bool Bias = true>
+template <isize Width, isize Hidden, bool Bias = true>
 struct gated_mlp : mlp_products<Width, Hidden, 2, Bias> {
   using products = mlp_products<Width, Hidden, 2, Bias>;
   using products::hidden, products::in, products::out;
@@ -83,7 +83,7 @@ struct gated_mlp : mlp_products<Width, Hidden, 2, Bias> {
   static void slopes(C& ctx, weights<N> w, const sequences& seq, matrix<DY> dy, saved<N>& s) {
     using value = typename N::value;
     if (!keeps_outputs(ctx)) s.gated = cut_rows::take<value>(ctx, seq, hidden(w.cut));
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     const auto d_gated = cut_rows::take<value>(ctx, seq, hidden(w.cut));
     if (!keeps_outputs(ctx)) swiglu_forward(ctx, seq, s.pre, s.gated);
     linear_backward_input(ctx, seq, dy, narrow_weight(w), d_gated);

@@ -17,13 +17,13 @@ namespace motet {
 //   using widen = linear<192, 768, true, activation::gelu>;
 //   static_assert(widen::in == 192 && widen::out == 768);
 //   static_assert(widen::parameter_size == 192 * 768 + 768);
-template <index In, index Out, bool Bias = true, activation Act = activation::none>
+template <isize In, isize Out, bool Bias = true, activation Act = activation::none>
 struct linear {
   static_assert(In > 0 && Out > 0, "motet: sizes of a net must be positive [MT-N04]");
-  static constexpr index in = In, out = Out;
+  static constexpr isize in = In, out = Out;
   static constexpr bool spares_input_gradient = true;
-  static constexpr index bias_at = parameter_space(In * Out);
-  static constexpr index parameter_size = bias_at + (Bias ? parameter_space(Out) : 0);
+  static constexpr isize bias_at = parameter_space(In * Out);
+  static constexpr isize parameter_size = bias_at + (Bias ? parameter_space(Out) : 0);
 
   static void parameters(parameter_list& list) {
     list.matrix("weight", Out, In, {fill::normal, std::sqrt(0.5f / static_cast<float>(In))});
@@ -31,15 +31,15 @@ struct linear {
   }
   // Inside a layer that is cut, a rank holds some outputs or some inputs of the product, which lie in memory
   // as if they were all.
-  static constexpr index held_size(index inputs, index outputs) {
+  static constexpr isize held_size(isize inputs, isize outputs) {
     return parameter_space(inputs * outputs) + (Bias ? parameter_space(outputs) : 0);
   }
   template <class M>
-  static matrix<M> weight(M* data, index inputs = In, index outputs = Out) {
+  static matrix<M> weight(M* data, isize inputs = In, isize outputs = Out) {
     return {data, outputs, inputs, inputs};  // (out, in)
   }
   template <class M>
-  static M* bias(M* data, index inputs = In, index outputs = Out) {
+  static M* bias(M* data, isize inputs = In, isize outputs = Out) {
     return Bias ? data + parameter_space(inputs * outputs) : nullptr;
   }
 

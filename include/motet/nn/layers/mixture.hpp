@@ -7,10 +7,10 @@
 namespace motet {
 
 struct mixture_config {
-  index width = 0;
-  index experts = 0;
-  index hidden = 0;  // of one expert
-  index top_k = 2;
+  isize width = 0;
+  isize experts = 0;
+  isize hidden = 0;  // of one expert
+  isize top_k = 2;
   activation act = activation::gelu;
   bool gated = false;                       // SwiGLU instead of act
   gate_kind gates = gate_kind::normalised;  // probability where top_k is 1
@@ -49,13 +49,13 @@ constexpr verdict check(const mixture_config& c) {
 template <mixture_config Config>
 struct mixture {
   static_assert(require<check(Config)>);
-  static constexpr index in = Config.width, out = Config.width, top_k = Config.top_k;
+  static constexpr isize in = Config.width, out = Config.width, top_k = Config.top_k;
   static constexpr router_shape shape = Config.shape();
   using router = linear<in, Config.experts, false>;
   using nets = experts<Config.expert()>;
-  static constexpr index nets_at = router::parameter_size;
-  static constexpr index size(tensor_cut cut) { return nets_at + nets::size(cut); }
-  static constexpr index parameter_size = size({});
+  static constexpr isize nets_at = router::parameter_size;
+  static constexpr isize size(tensor_cut cut) { return nets_at + nets::size(cut); }
+  static constexpr isize parameter_size = size({});
 
   static void parameters(parameter_list& list) {
     list.child<router>("router");
@@ -80,7 +80,7 @@ struct mixture {
   template <class N, class C>
   static void reserve(C& ctx, const sequences& seq, saved<N>& s, tensor_cut cut = {}) {
     using real = typename N::master;
-    const index rows = seq.rows();
+    const isize rows = seq.rows();
     s.probability = ctx.memory.template take_rows<real, Config.experts>(rows);
     s.lse = ctx.memory.template take_rows<real, 1>(rows);
     s.chosen = ctx.memory.template take_rows<choice<real>, top_k>(rows);
@@ -102,7 +102,7 @@ struct mixture {
     router_forward(ctx, seq, x, router::weight(w.data), s.probability);
     route_forward(ctx, seq, shape, s.probability, s.lse, s.chosen, s.fraction, s.losses);
     dispatch(ctx, seq, shape, s.chosen, s.to);
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     const auto sorted = take_sorted<N>(ctx, s);
     to_experts(ctx, s.to, x, s.arrived, sorted.slice(0, s.to.sorted.count));
     nets::forward(ctx, w + nets_at, s.to.sorted, sorted, sorted, s.inner);
@@ -115,7 +115,7 @@ struct mixture {
     using real = typename N::master;
     s.d_sorted = take_sorted<N>(ctx, s);
     nets::template reserve_backward<N>(ctx, s.inner);
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     const auto d_arrived = ctx.memory.template take_rows<typename N::value, out>(s.to.most_arrived);
     const auto dx_sorted = take_sorted<N>(ctx, s);
     const auto d_gate = ctx.memory.template take_rows<real, top_k>(seq.rows());
@@ -133,7 +133,7 @@ struct mixture {
   static void backward_weight(C& ctx, weights<N>, const sequences&, view<X, in> x, view<DY, out>, saved<N>& s,
                               gradients<N> g) {
     linear_backward_weight(ctx, x, s.probability, router::weight(g.data), nullptr);
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     const auto sorted = take_sorted<N>(ctx, s);
     sort_rows(ctx, s.to, x, s.arrived, sorted.slice(0, s.to.sorted.count));
     synchronize(ctx);
@@ -158,9 +158,9 @@ struct mixture {
     return ctx.memory.template take_rows<typename N::value, in>(s.to.most_sorted);
   }
   template <class T>
-  static double mean_of(const sequences& seq, view<T, 2> losses, index which) {
+  static double mean_of(const sequences& seq, view<T, 2> losses, isize which) {
     double sum = 0;
-    for (index i = 0; i < seq.samples; ++i) sum += static_cast<double>(losses.row(i)[which]);
+    for (isize i = 0; i < seq.samples; ++i) sum += static_cast<double>(losses.row(i)[which]);
     return seq.samples > 0 ? sum / static_cast<double>(seq.samples) : 0;
   }
 };

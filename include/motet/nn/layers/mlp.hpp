@@ -16,7 +16,7 @@ namespace motet {
 // Example:
 //   using wide = mlp<192, 4 * 192, activation::gelu_tanh>;
 //   static_assert(wide::in == 192 && wide::out == 192);
-template <index Width, index Hidden, activation Act = activation::gelu, bool Bias = true>
+template <isize Width, isize Hidden, activation Act = activation::gelu, bool Bias = true>
 struct mlp : mlp_products<Width, Hidden, 1, Bias> {
   using products = mlp_products<Width, Hidden, 1, Bias>;
   using products::hidden, products::in, products::out;

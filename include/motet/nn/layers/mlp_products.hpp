@@ -8,22 +8,22 @@ namespace motet {
 
 // The two products of an mlp, whatever stands between them: one widens to `Parts` numbers for each hidden
 // unit, the other narrows. Tensor parallelism cuts the hidden units.
-template <index Width, index Hidden, index Parts, bool Bias>
+template <isize Width, isize Hidden, isize Parts, bool Bias>
 struct mlp_products {
-  static constexpr index in = Width, out = Width;
+  static constexpr isize in = Width, out = Width;
   using widen = linear<Width, Parts * Hidden, Bias>;
   using narrow = linear<Hidden, Width, Bias>;
-  static constexpr index parameter_size = widen::parameter_size + narrow::parameter_size;
-  static constexpr index hidden(tensor_cut cut) { return cut.share(Hidden).size(); }
-  static constexpr index narrow_at(tensor_cut cut) { return widen::held_size(in, Parts * hidden(cut)); }
-  static constexpr index size(tensor_cut cut) { return narrow_at(cut) + narrow::held_size(hidden(cut), out); }
+  static constexpr isize parameter_size = widen::parameter_size + narrow::parameter_size;
+  static constexpr isize hidden(tensor_cut cut) { return cut.share(Hidden).size(); }
+  static constexpr isize narrow_at(tensor_cut cut) { return widen::held_size(in, Parts * hidden(cut)); }
+  static constexpr isize size(tensor_cut cut) { return narrow_at(cut) + narrow::held_size(hidden(cut), out); }
 
  protected:
   // The parts of a unit lie apart, each beside the same part of the other units.
   static void list_products(parameter_list& list, std::string_view widening, std::string_view narrowing) {
     const interval held = list.cut().share(Hidden);
     std::vector<interval> rows;
-    for (index part = 0; part < Parts; ++part)
+    for (isize part = 0; part < Parts; ++part)
       rows.push_back({part * Hidden + held.begin, part * Hidden + held.end});
     list.child_rows<widen>(widening, std::move(rows));
     list.child_columns<narrow>(narrowing, held);
@@ -49,7 +49,7 @@ struct mlp_products {
   template <class C, class N, class X, class R, class Y, class Between>
   static void add_narrowed(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<R, out> residual,
                            view<Y, out> y, Between&& between) {
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     if (w.cut.whole()) {
       linear_forward(ctx, seq, between(seq, matrix<X>(x)), narrow_weight(w), narrow_bias(w), residual, y);
     } else {
@@ -69,7 +69,7 @@ struct mlp_products {
       linear_backward_weight(ctx, x, d_pre, widen_weight(g), widen_bias(g));
       linear_backward_weight(ctx, after, dy, narrow_weight(g), narrow_bias(g));
     } else {
-      const index mark = ctx.memory.mark();
+      const isize mark = ctx.memory.mark();
       linear_backward_weight(ctx, cut_rows::gather<Value>(ctx, x), d_pre, widen_weight(g), widen_bias(g));
       linear_backward_weight(ctx, after, dy_all, narrow_weight(g), nullptr);
       linear_backward_bias(ctx, dy, narrow_bias(g));

@@ -18,12 +18,12 @@ struct norm_config {
 // Example:
 //   using rms = norm<192, norm_config{.kind = norm_kind::rms, .epsilon = 1e-6f}>;
 //   static_assert(!rms::has_bias && rms::parameter_size == 192);
-template <index Width, norm_config Config = norm_config{}>
+template <isize Width, norm_config Config = norm_config{}>
 struct norm {
-  static constexpr index in = Width, out = Width;
+  static constexpr isize in = Width, out = Width;
   static constexpr bool has_bias = Config.kind == norm_kind::layer;
-  static constexpr index bias_at = parameter_space(Width);
-  static constexpr index parameter_size = bias_at * (has_bias ? 2 : 1);
+  static constexpr isize bias_at = parameter_space(Width);
+  static constexpr isize parameter_size = bias_at * (has_bias ? 2 : 1);
 
   static void parameters(parameter_list& list) {
     list.vector("weight", Width, {fill::ones, 1});
@@ -77,9 +77,9 @@ struct norm {
   }
 };
 
-template <index Width>
+template <isize Width>
 using layer_norm = norm<Width, norm_config{norm_kind::layer, 1e-5f}>;
-template <index Width>
+template <isize Width>
 using rms_norm = norm<Width, norm_config{norm_kind::rms, 1e-6f}>;
 
 }  // namespace motet

@@ -11,19 +11,19 @@ namespace motet {
 enum class position_kind : std::uint8_t { learned, sine };
 
 struct patch_config {
-  index image = 0;  // side of the square picture
-  index patch = 0;
-  index channels = 3;
-  index width = 0;
+  isize image = 0;  // side of the square picture
+  isize patch = 0;
+  isize channels = 3;
+  isize width = 0;
   bool class_token = true;
   bool bias = false;
   bool pre_norm = false;  // a layer norm before the first block, as CLIP has
   float epsilon = 1e-5f;
   position_kind position = position_kind::learned;
 
-  constexpr index lead() const { return class_token ? 1 : 0; }
-  constexpr index patches() const { return (image / patch) * (image / patch); }
-  constexpr index rows() const { return patches() + lead(); }
+  constexpr isize lead() const { return class_token ? 1 : 0; }
+  constexpr isize patches() const { return (image / patch) * (image / patch); }
+  constexpr isize rows() const { return patches() + lead(); }
   constexpr patch_geometry geometry() const { return {channels, image, patch, lead()}; }
 };
 
@@ -40,7 +40,7 @@ constexpr verdict check(const patch_config& c) {
 // which are resized when they are read.
 struct pictures {
   const float* pixels = nullptr;
-  index samples = 0;
+  isize samples = 0;
   packed_pictures packed{};
 
   bool are_packed() const { return packed.bytes != nullptr; }
@@ -58,15 +58,15 @@ template <patch_config Config>
 struct patch_embedding {
   static_assert(require<check(Config)>);
   using input = pictures;
-  static constexpr index pixels = Config.channels * Config.patch * Config.patch;
-  static constexpr index out = Config.width;
+  static constexpr isize pixels = Config.channels * Config.patch * Config.patch;
+  static constexpr isize out = Config.width;
   static constexpr bool learned = Config.position == position_kind::learned;
   using project = linear<pixels, out, Config.bias>;
   using pre_norm = norm<out, norm_config{norm_kind::layer, Config.epsilon}>;
-  static constexpr index class_at = project::parameter_size;
-  static constexpr index position_at = class_at + (Config.class_token ? parameter_space(out) : 0);
-  static constexpr index norm_at = position_at + (learned ? parameter_space(Config.rows() * out) : 0);
-  static constexpr index parameter_size = norm_at + (Config.pre_norm ? pre_norm::parameter_size : 0);
+  static constexpr isize class_at = project::parameter_size;
+  static constexpr isize position_at = class_at + (Config.class_token ? parameter_space(out) : 0);
+  static constexpr isize norm_at = position_at + (learned ? parameter_space(Config.rows() * out) : 0);
+  static constexpr isize parameter_size = norm_at + (Config.pre_norm ? pre_norm::parameter_size : 0);
 
   static void parameters(parameter_list& list) {
     list.child<project>("patch");
@@ -100,7 +100,7 @@ struct patch_embedding {
   static void forward(C& ctx, weights<N> w, const input& batch, view<typename N::stream, out> y,
                       saved<N>& s) {
     const sequences seq = rows(batch);
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     const auto cut = take_patches<typename N::value>(ctx, seq);
     const auto x = Config.pre_norm ? s.before_norm : y;
     cut_patches(ctx, seq, batch, cut);
@@ -137,12 +137,12 @@ struct patch_embedding {
   // Wide enough for fast products: 592 columns of bf16 for 588 pixels, on a GPU.
   template <class V, class C>
   static matrix<V> take_patches(C& ctx, const sequences& seq) {
-    constexpr index width = round_up(pixels, C::template product_columns<V>);
+    constexpr isize width = round_up(pixels, C::template product_columns<V>);
     return {ctx.memory.template take<V>(seq.rows() * width), seq.rows(), width, width};
   }
   template <class C, class V>
   static void cut_patches(C& ctx, const sequences& seq, const input& batch, matrix<V> y) {
-    constexpr index size = Config.channels * Config.image * Config.image;
+    constexpr isize size = Config.channels * Config.image * Config.image;
     if constexpr (Config.channels <= packed_pictures::most_channels)
       if (batch.are_packed()) return patches(ctx, seq, Config.geometry(), batch.packed, y);
     // (samples, channels x side x side)

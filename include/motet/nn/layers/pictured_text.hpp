@@ -35,10 +35,10 @@ class pictured_text {
  public:
   enum class said : std::uint8_t { given, asked };
   struct kind {
-    index rows_of_picture, lead = 0;
+    isize rows_of_picture, lead = 0;
   };
 
-  explicit pictured_text(index rows_of_picture, index lead = 0)
+  explicit pictured_text(isize rows_of_picture, isize lead = 0)
       : pictured_text{kind{rows_of_picture, lead}} {}
   explicit pictured_text(std::initializer_list<kind> kinds) {
     for (const kind& each : kinds) shown_.push_back({each});
@@ -50,10 +50,10 @@ class pictured_text {
     for (shown& each : shown_) each.clear();
     asked_ = 0;
   }
-  void show(index which = 0) {
+  void show(isize which = 0) {
     shown& own = shown_[as_size(which)];
     ++own.pictures;
-    for (index row = 0; row < own.of.rows_of_picture; ++row) {
+    for (isize row = 0; row < own.of.rows_of_picture; ++row) {
       if (row < own.of.lead) {
         own.places.push_back(-1);
         continue;
@@ -76,12 +76,12 @@ class pictured_text {
     offsets_.push_back(rows());
     for (shown& each : shown_) {
       each.picture_offsets.push_back(each.pictures);
-      each.row_offsets.push_back(static_cast<index>(each.places.size()));
+      each.row_offsets.push_back(static_cast<isize>(each.places.size()));
     }
   }
 
-  index rows() const { return static_cast<index>(ids_.size()); }
-  index asked() const { return asked_; }
+  isize rows() const { return static_cast<isize>(ids_.size()); }
+  isize asked() const { return asked_; }
   // The samples that have ended, with their pictures in order; valid until the next change. Pictures are of
   // one kind.
   pictured_tokens with(const pictures& all) const {
@@ -94,7 +94,7 @@ class pictured_text {
   // Several modules may feed a language model: this is what each sees, or hears, and where all their rows have
   // places.
   template <class Each>
-  several<Each> seen(index which, const Each& all) const {
+  several<Each> seen(isize which, const Each& all) const {
     return {all, samples(), shown_[as_size(which)].picture_offsets.data()};
   }
   placed_tokens placed() {
@@ -103,16 +103,16 @@ class pictured_text {
       places_.insert(places_.end(), each.places.begin(), each.places.end());
       row_offsets_.insert(row_offsets_.end(), each.row_offsets.begin(), each.row_offsets.end());
     }
-    return {words(), row_offsets_.data(), places_.data(), {}, static_cast<index>(shown_.size())};
+    return {words(), row_offsets_.data(), places_.data(), {}, static_cast<isize>(shown_.size())};
   }
 
  private:
   // `shown` is what a module sees of the samples.
   struct shown {
     kind of;
-    index pictures = 0;
+    isize pictures = 0;
     std::vector<std::int32_t> places{};
-    std::vector<index> picture_offsets{0}, row_offsets{0};
+    std::vector<isize> picture_offsets{0}, row_offsets{0};
     void clear() {
       pictures = 0;
       places.clear();
@@ -120,7 +120,7 @@ class pictured_text {
     }
   };
 
-  index samples() const { return static_cast<index>(offsets_.size()) - 1; }
+  isize samples() const { return static_cast<isize>(offsets_.size()) - 1; }
   labelled_tokens words() const {
     return {{ids_.data(), {samples(), 0, offsets_.data()}},
             targets_.data(),
@@ -132,11 +132,11 @@ class pictured_text {
   }
 
   std::vector<shown> shown_;
-  index asked_ = 0;
+  isize asked_ = 0;
   std::vector<std::int32_t> ids_, targets_;
-  std::vector<index> offsets_{0};
+  std::vector<isize> offsets_{0};
   std::vector<std::int32_t> places_;  // of all kinds, for placed()
-  std::vector<index> row_offsets_;
+  std::vector<isize> row_offsets_;
 };
 
 }  // namespace motet

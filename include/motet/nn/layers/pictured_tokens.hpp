@@ -13,7 +13,7 @@ using seen_pictures = several<pictures>;
 // A sample has none, one or many pictures, in their order.
 struct pictured_tokens : labelled_tokens {
   pictures seen{};                         // those of all samples, one after the other
-  const index* picture_offsets = nullptr;  // samples + 1 entries, which pictures are whose
+  const isize* picture_offsets = nullptr;  // samples + 1 entries, which pictures are whose
   // The row of the text that each row of each picture takes, ascending; negative for a row that nobody reads,
   // such as that of a class token.
   const std::int32_t* places = nullptr;

@@ -12,11 +12,11 @@ namespace motet {
 // Example:
 //   using features = projection<192, 128>;
 //   static_assert(features::parameter_size == 192 * 128);
-template <index In, index Out>
+template <isize In, isize Out>
 struct projection {
   using project = linear<In, Out, false>;
-  static constexpr index in = In, out = Out;
-  static constexpr index parameter_size = project::parameter_size;
+  static constexpr isize in = In, out = Out;
+  static constexpr isize parameter_size = project::parameter_size;
   static void parameters(parameter_list& list) { project::parameters(list); }
 
   template <class N>

@@ -9,10 +9,10 @@ namespace motet {
 // sounds.
 template <class Each>
 struct several : Each {
-  index of_samples = 0;
-  const index* offsets = nullptr;  // of_samples + 1 entries, which are whose; none: one each
+  isize of_samples = 0;
+  const isize* offsets = nullptr;  // of_samples + 1 entries, which are whose; none: one each
 
-  index before(index sample) const { return offsets == nullptr ? sample : offsets[sample]; }
+  isize before(isize sample) const { return offsets == nullptr ? sample : offsets[sample]; }
 };
 
 }  // namespace motet

@@ -9,26 +9,26 @@ namespace motet {
 
 // A sound is so many frames of so many numbers each: what is heard in its bins, say on a log-mel scale.
 struct frame_config {
-  index bins = 80;
-  index frames = 3000;  // of each sound, 10 ms apart for Whisper
-  index width = 0;
+  isize bins = 80;
+  isize frames = 3000;  // of each sound, 10 ms apart for Whisper
+  isize width = 0;
 
   // The second convolution leaves every other one.
-  constexpr index rows() const { return row_windows{frames, 2}.rows(); }
+  constexpr isize rows() const { return row_windows{frames, 2}.rows(); }
 };
 
 constexpr verdict check(const frame_config& c) {
   if (c.bins <= 0 || c.frames <= 0 || c.width <= 0)
     return {reason::not_positive, 1, c.bins < c.frames ? c.bins : c.frames, 1};
   if (c.width < 4 || c.width % 2 != 0)
-    return {reason::time_width, 1, c.width, c.width < 4 ? index{4} : c.width + 1};
+    return {reason::time_width, 1, c.width, c.width < 4 ? isize{4} : c.width + 1};
   return {};
 }
 
 // A batch of sounds of one length: (samples x frames, bins).
 struct sounds {
   const float* features = nullptr;
-  index samples = 0;
+  isize samples = 0;
 };
 
 using heard_sounds = several<sounds>;
@@ -46,12 +46,12 @@ template <frame_config Config>
 struct sound_embedding {
   static_assert(require<check(Config)>);
   using input = sounds;
-  static constexpr index out = Config.width, taps = row_windows::taps;
+  static constexpr isize out = Config.width, taps = row_windows::taps;
   static constexpr activation act = activation::gelu;
   using first = linear<taps * Config.bins, out>;
   using second = linear<taps * out, out>;
-  static constexpr index second_at = first::parameter_size;
-  static constexpr index parameter_size = second_at + second::parameter_size;
+  static constexpr isize second_at = first::parameter_size;
+  static constexpr isize parameter_size = second_at + second::parameter_size;
 
   static void parameters(parameter_list& list) {
     list.child<first>("first");
@@ -79,10 +79,10 @@ struct sound_embedding {
     using value = typename N::value;
     const sequences seq = rows(batch), frames = frames_of(seq);
     const weights<N> w2 = w + second_at;
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     const auto heard = ctx.memory.template take_rows<value, out>(frames.rows());
     {
-      const index windows_mark = ctx.memory.mark();
+      const isize windows_mark = ctx.memory.mark();
       const auto near = take_windows<value>(ctx, frames, Config.bins);
       windows_forward(ctx, frames, every_frame, features(batch), near);
       linear_forward(ctx, frames, near, first::weight(w.data), first::bias(w.data), act, s.pre_frames, heard);
@@ -105,7 +105,7 @@ struct sound_embedding {
     s.windows_of_input = take_windows<value>(ctx, frames, Config.bins);
     windows_forward(ctx, frames, every_frame, features(batch), s.windows_of_input);
     activation_backward(ctx, seq, act, s.pre, dy, s.d_pre);
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     const auto heard = ctx.memory.template take_rows<value, out>(frames.rows());
     activation_forward(ctx, frames, act, s.pre_frames, heard);
     windows_forward(ctx, seq, every_other, heard, s.windows);
@@ -132,8 +132,8 @@ struct sound_embedding {
   }
   // (rows, three times the width and what pads it)
   template <class V, class C>
-  static matrix<V> take_windows(C& ctx, const sequences& seq, index width) {
-    const index columns = round_up(taps * width, C::template product_columns<V>);
+  static matrix<V> take_windows(C& ctx, const sequences& seq, isize width) {
+    const isize columns = round_up(taps * width, C::template product_columns<V>);
     return {ctx.memory.template take<V>(seq.rows() * columns), seq.rows(), columns, columns};
   }
 };

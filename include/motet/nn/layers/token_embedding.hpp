@@ -7,9 +7,9 @@
 namespace motet {
 
 struct token_config {
-  index vocabulary = 0;
-  index context = 0;  // the longest sample
-  index width = 0;
+  isize vocabulary = 0;
+  isize context = 0;  // the longest sample
+  isize width = 0;
   bool position = true;  // learned positions; without them use rotary attention
   // tensor parallelism shares the rows of the table; else every member has all of it, and no rows move
   bool cut_vocabulary = false;
@@ -48,15 +48,15 @@ template <token_config Config>
 struct token_embedding {
   static_assert(require<check(Config)>);
   using input = tokens;
-  static constexpr index out = Config.width;
-  static constexpr index position_size = Config.position ? parameter_space(Config.context * out) : 0;
-  static constexpr index parameter_size = parameter_space(Config.vocabulary * out) + position_size;
+  static constexpr isize out = Config.width;
+  static constexpr isize position_size = Config.position ? parameter_space(Config.context * out) : 0;
+  static constexpr isize parameter_size = parameter_space(Config.vocabulary * out) + position_size;
   // The tokens whose rows a tensor member holds.
   static constexpr interval held(tensor_cut cut) {
     return Config.cut_vocabulary ? cut.share(Config.vocabulary) : interval{0, Config.vocabulary};
   }
-  static constexpr index position_at(tensor_cut cut) { return parameter_space(held(cut).size() * out); }
-  static constexpr index size(tensor_cut cut) { return position_at(cut) + position_size; }
+  static constexpr isize position_at(tensor_cut cut) { return parameter_space(held(cut).size() * out); }
+  static constexpr isize size(tensor_cut cut) { return position_at(cut) + position_size; }
 
   static void parameters(parameter_list& list) {
     const auto table = [&] { list.matrix("token", Config.vocabulary, out, {fill::normal, 0.02f}); };
@@ -80,7 +80,7 @@ struct token_embedding {
                       saved<N>& s) {
     if (cut_here(w.cut)) {
       // Each member looks up what it has for the rows of all; where it has nothing, it adds zeros.
-      const index mark = ctx.memory.mark();
+      const isize mark = ctx.memory.mark();
       const sequences all = rows_of_all(ctx);
       const auto partial = ctx.memory.template take_rows<typename N::stream, out>(all.rows());
       gather_rows(ctx, matrix<const std::int32_t>{batch.ids, batch.seq.rows(), 1, 1}, s.ids_all);
@@ -98,7 +98,7 @@ struct token_embedding {
   static void backward_weight(C& ctx, weights<N> w, const input& batch, view<DY, out> dy, saved<N>& s,
                               gradients<N> g) {
     if (cut_here(w.cut)) {
-      const index mark = ctx.memory.mark();
+      const isize mark = ctx.memory.mark();
       token_backward_weight(ctx, s.ids_all.data, held(w.cut).begin,
                             cut_rows::gather<typename N::stream>(ctx, dy), table(g));
       release(ctx, mark);

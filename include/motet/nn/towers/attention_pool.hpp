@@ -16,12 +16,12 @@ namespace motet {
 template <attention_config Config>
 struct attention_pool {
   static_assert(require<check(Config)>);
-  static constexpr index in = Config.width, out = Config.width, query = Config.query_width(),
+  static constexpr isize in = Config.width, out = Config.width, query = Config.query_width(),
                          key = Config.key_width();
   using project_in = linear<in, 2 * key, Config.bias>;
   using project_out = linear<query, out, Config.bias>;
-  static constexpr index in_at = parameter_space(query), out_at = in_at + project_in::parameter_size;
-  static constexpr index parameter_size = out_at + project_out::parameter_size;
+  static constexpr isize in_at = parameter_space(query), out_at = in_at + project_in::parameter_size;
+  static constexpr isize parameter_size = out_at + project_out::parameter_size;
 
   static void parameters(parameter_list& list) {
     list.matrix("query", 1, query, {fill::normal, 0.02f}, false);
@@ -65,7 +65,7 @@ struct attention_pool {
                              view<DX, in> dx, saved<N>& s) {
     const sequences one = seq.pooled();
     s.d_kv = gradient_room(ctx, s.kv), s.d_q = gradient_room(ctx, s.q);
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     const auto d_mixed = ctx.memory.template take_rows<typename N::value, query>(seq.samples);
     linear_backward_input(ctx, one, dy, project_out::weight(w.data + out_at), d_mixed);
     hand_over(ctx, seq);

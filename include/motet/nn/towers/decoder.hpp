@@ -8,14 +8,14 @@ namespace motet {
 
 // A language model. The defaults are those of Llama; see docs/language.md for Qwen's.
 struct decoder_config {
-  index vocabulary = 32000;
-  index context = 2048;  // the longest sample
-  index width = 512;
-  index layers = 8;
-  index heads = 8;
-  index kv_heads = 0;    // 0: as many as heads; fewer: grouped queries
-  index head_width = 0;  // 0: width / heads
-  index hidden = 0;      // 0: 4 x width
+  isize vocabulary = 32000;
+  isize context = 2048;  // the longest sample
+  isize width = 512;
+  isize layers = 8;
+  isize heads = 8;
+  isize kv_heads = 0;    // 0: as many as heads; fewer: grouped queries
+  isize head_width = 0;  // 0: width / heads
+  isize hidden = 0;      // 0: 4 x width
   activation act = activation::silu;
   bool gated = true;  // SwiGLU; else act
   norm_kind norm = norm_kind::rms;

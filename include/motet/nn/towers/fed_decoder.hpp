@@ -15,15 +15,15 @@ namespace motet {
 // Example:
 //   using talk = fed_decoder<decoder_config{.vocabulary = 512, .context = 64, .width = 64, .layers = 2, .heads = 4}>;
 //   static_assert(talk::takes_rows == 64 && talk::most_rows == 64);
-template <decoder_config Config, index Rows = Config.context, index Sources = 1>
+template <decoder_config Config, isize Rows = Config.context, isize Sources = 1>
 struct fed_decoder : tower<placed_embedding<Config.tokens()>, Config.tower(),
                            next_token_tail<detail::decoder_norm<Config>, Config.vocabulary>> {
   static_assert(require<check(Config)>);
   static_assert(Rows > 0, "motet: sizes of a net must be positive [MT-N04]");
   static constexpr decoder_config config = Config;
   static constexpr bool own_loss = true;
-  static constexpr index takes_rows = Config.width, most_rows = Rows, sources = Sources;
-  template <index Modules>
+  static constexpr isize takes_rows = Config.width, most_rows = Rows, sources = Sources;
+  template <isize Modules>
   using with_sources = fed_decoder<Config, Rows, Modules>;
 };
 

@@ -9,11 +9,11 @@ namespace motet {
 
 // The end of a language model for the last row of each sample alone: what follows a text needs no logits of
 // the text. Parameters are those of logits_tail.
-template <class Norm, index Vocabulary>
+template <class Norm, isize Vocabulary>
 struct last_logits_tail {
   using head = vocabulary_product<Norm, Vocabulary>;
-  static constexpr index in = Norm::in, out = Vocabulary;
-  static constexpr index parameter_size = head::parameter_size;
+  static constexpr isize in = Norm::in, out = Vocabulary;
+  static constexpr isize parameter_size = head::parameter_size;
   static void parameters(parameter_list& list) { head::parameters(list); }
   template <class N>
   struct saved {};
@@ -21,7 +21,7 @@ struct last_logits_tail {
   // y has one row for each sample.
   template <class C, class N, class X, class Y>
   static void infer(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<Y, out> y) {
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     const sequences picked = seq.pooled();
     const auto last = ctx.memory.template take_rows<typename N::stream, in>(seq.samples);
     const auto normed = ctx.memory.template take_rows<typename N::value, in>(seq.samples);
@@ -56,7 +56,7 @@ constexpr auto choose_text_embedding() {
 
 template <class Tower>
 struct continued_of;
-template <class E, tower_config Config, class Norm, index Vocabulary>
+template <class E, tower_config Config, class Norm, isize Vocabulary>
 struct continued_of<tower<E, Config, logits_tail<Norm, Vocabulary>>> {
   static_assert(require < Config.attention.mask == mask_kind::causal ? verdict{}
                                                                      : verdict{reason::not_causal} >);
@@ -64,7 +64,7 @@ struct continued_of<tower<E, Config, logits_tail<Norm, Vocabulary>>> {
   using first = tower<E, Config, tail>;
   using later = tower<typename decltype(choose_text_embedding<E>())::type, Config, tail>;
   static_assert(first::parameter_size == later::parameter_size);
-  static constexpr index vocabulary = Vocabulary, layers = Config.layers,
+  static constexpr isize vocabulary = Vocabulary, layers = Config.layers,
                          key_heads = Config.attention.keyed_heads(),
                          head_width = Config.attention.columns_of_head();
   // `later` may run rows that follow others where this holds.

@@ -26,9 +26,9 @@ struct residual_picked {
   using inner = self_attention<Config>;
   using project_in = typename inner::project_in;
   using project_out = typename inner::project_out;
-  static constexpr index in = Config.width, out = Config.width, query = inner::query, key = inner::key;
-  static constexpr index inner_at = Norm::parameter_size, out_at = inner_at + inner::out_at({});
-  static constexpr index parameter_size = inner_at + inner::parameter_size;
+  static constexpr isize in = Config.width, out = Config.width, query = inner::query, key = inner::key;
+  static constexpr isize inner_at = Norm::parameter_size, out_at = inner_at + inner::out_at({});
+  static constexpr isize parameter_size = inner_at + inner::parameter_size;
 
   static void parameters(parameter_list& list) {
     list.child<Norm>("norm");
@@ -60,7 +60,7 @@ struct residual_picked {
   template <class C, class N, class X, class Y>
   static void forward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<Y, out> y,
                       saved<N>& s) {
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     const sequences picked = seq.pooled();
     if (!keeps_outputs(ctx)) take_normed<N>(ctx, seq, s);
     const auto x_picked = ctx.memory.template take_rows<typename N::stream, in>(seq.samples);
@@ -89,7 +89,7 @@ struct residual_picked {
     if (!keeps_outputs(ctx)) take_normed<N>(ctx, seq, s);
     s.d_normed = ctx.memory.template take_rows<value, in>(seq.rows());
     s.d_kv = gradient_room(ctx, s.kv), s.d_q = gradient_room(ctx, s.q);
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     const auto d_mixed = ctx.memory.template take_rows<value, query>(seq.samples);
     const auto d_normed_picked = ctx.memory.template take_rows<value, in>(seq.samples);
     const auto w_in = project_in::weight(w.data + inner_at);

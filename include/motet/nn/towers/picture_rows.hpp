@@ -31,10 +31,10 @@ struct picture_rows {
   using tower = motet::tower<embed, blocks>;
   using body = typename tower::body;
   using norm_layer = typename tower::norm_layer;
-  static constexpr index out = Config.width, rows_of_picture = Config.patches().rows();
-  static constexpr index body_at = embed::parameter_size, norm_at = body_at + body::parameter_size;
-  static constexpr index norm_size = Normed ? norm_layer::parameter_size : 0;
-  static constexpr index parameter_size = norm_at + norm_size;
+  static constexpr isize out = Config.width, rows_of_picture = Config.patches().rows();
+  static constexpr isize body_at = embed::parameter_size, norm_at = body_at + body::parameter_size;
+  static constexpr isize norm_size = Normed ? norm_layer::parameter_size : 0;
+  static constexpr isize parameter_size = norm_at + norm_size;
 
   static void parameters(parameter_list& list) {
     list.in_block(parameter::before_blocks, [&] { list.child<embed>("embed"); });
@@ -42,7 +42,7 @@ struct picture_rows {
     if constexpr (Normed) list.child<norm_layer>("norm");
   }
   // Backward completes these one after the other, from the last one on.
-  static void gradient_sizes(std::vector<index>& into) {
+  static void gradient_sizes(std::vector<isize>& into) {
     into.push_back(embed::parameter_size);
     into.insert(into.end(), as_size(body::count), body::layer_size);
     if constexpr (Normed) into.push_back(norm_size);
@@ -77,10 +77,10 @@ struct picture_rows {
   template <class C, class N, class Y>
   static void infer(C& ctx, weights<N> w, const input& batch, view<Y, out> y) {
     const sequences seq = rows(batch);
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     const auto entry = take<N>(ctx, seq), top = take<N>(ctx, seq);
     {
-      const index embed_mark = ctx.memory.mark();
+      const isize embed_mark = ctx.memory.mark();
       typename embed::template saved<N> s;
       layer::reserve<embed, N>(ctx, seq, s, {});
       embed::forward(ctx, w, batch, entry, s);
@@ -97,10 +97,10 @@ struct picture_rows {
   static void backward(C& ctx, weights<N> w, const input& batch, view<DY, out> dy, saved<N>& s,
                        gradients<N> g) {
     const sequences seq = rows(batch);
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     s.d_entry = take<N>(ctx, seq);
     {
-      const index blocks_mark = ctx.memory.mark();
+      const isize blocks_mark = ctx.memory.mark();
       s.d_top = take<N>(ctx, seq);
       if constexpr (Normed)
         layer::collect<norm_layer>(ctx, g + norm_at, [&](gradients<N> own) {

@@ -13,13 +13,13 @@ enum class pool_kind : std::uint8_t { first, last, mean, attention };
 // each sample.
 
 // The last block computed for the picked row alone, then the final norm.
-template <class Norm, attention_config Config, class Mlp, pick Which, index Position>
+template <class Norm, attention_config Config, class Mlp, pick Which, isize Position>
 struct picked_block_head {
   using attend = residual_picked<Norm, Config, Which>;
   using mix = residual<Norm, Mlp>;
-  static constexpr index in = Config.width, out = Config.width;
-  static constexpr index mix_at = attend::parameter_size, norm_at = mix_at + mix::parameter_size;
-  static constexpr index parameter_size = norm_at + Norm::parameter_size;
+  static constexpr isize in = Config.width, out = Config.width;
+  static constexpr isize mix_at = attend::parameter_size, norm_at = mix_at + mix::parameter_size;
+  static constexpr isize parameter_size = norm_at + Norm::parameter_size;
 
   // The names are those of the block that it stands for.
   static void parameters(parameter_list& list) {
@@ -76,8 +76,8 @@ struct picked_block_head {
 // One row of each sample, then the final norm.
 template <class Norm, pick Which>
 struct pick_head {
-  static constexpr index in = Norm::in, out = Norm::in;
-  static constexpr index parameter_size = Norm::parameter_size;
+  static constexpr isize in = Norm::in, out = Norm::in;
+  static constexpr isize parameter_size = Norm::parameter_size;
   static void parameters(parameter_list& list) { list.child<Norm>("norm"); }
 
   template <class N>
@@ -101,7 +101,7 @@ struct pick_head {
   static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in>, view<DY, out> dy,
                              view<DX, in> dx, saved<N>& s) {
     Norm::reserve_backward(ctx, seq.pooled(), s.norm);
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     const auto d_picked = ctx.memory.template take_rows<typename N::stream, in>(seq.samples);
     Norm::backward_rows(ctx, w, seq.pooled(), s.picked, dy, matrix<const typename N::stream>{}, d_picked, {},
                         {}, s.norm);
@@ -121,9 +121,9 @@ struct pick_head {
 // attention_pool).
 template <class Norm, class Reduce>
 struct reduce_head {
-  static constexpr index in = Norm::in, out = Reduce::out;
-  static constexpr index reduce_at = Norm::parameter_size;
-  static constexpr index parameter_size = reduce_at + Reduce::parameter_size;
+  static constexpr isize in = Norm::in, out = Reduce::out;
+  static constexpr isize reduce_at = Norm::parameter_size;
+  static constexpr isize parameter_size = reduce_at + Reduce::parameter_size;
   static void parameters(parameter_list& list) {
     list.child<Norm>("norm");
     if constexpr (has_parameters<Reduce>) list.child<Reduce>("pool");
@@ -163,9 +163,9 @@ struct reduce_head {
   }
 };
 
-template <index Width>
+template <isize Width>
 struct mean_pool {
-  static constexpr index in = Width, out = Width, parameter_size = 0;
+  static constexpr isize in = Width, out = Width, parameter_size = 0;
   static void parameters(parameter_list&) {}
   template <class N>
   struct saved {};

@@ -6,9 +6,9 @@
 namespace motet {
 
 // The end of a net whose rows go on to another module, as they are.
-template <index Width>
+template <isize Width>
 struct bare_rows {
-  static constexpr index in = Width, out = Width, parameter_size = 0;
+  static constexpr isize in = Width, out = Width, parameter_size = 0;
   static void parameters(parameter_list&) {}
   template <class N>
   struct saved {};

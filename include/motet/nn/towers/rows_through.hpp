@@ -16,14 +16,14 @@ namespace motet {
 //   #include <motet/nn/layers/linear.hpp>
 //   using glue = rows_through<linear<32, 64>>;
 //   static_assert(glue::takes_rows == 32 && glue::embedding == 64 && glue::gives_rows);
-template <class Layer, index Rows = 0>
+template <class Layer, isize Rows = 0>
 struct rows_through {
   using input = through_rows;
   using layer_type = Layer;
-  static constexpr index embedding = Layer::out, parameter_size = Layer::parameter_size;
-  static constexpr index takes_rows = Layer::in, most_rows = Rows;
+  static constexpr isize embedding = Layer::out, parameter_size = Layer::parameter_size;
+  static constexpr isize takes_rows = Layer::in, most_rows = Rows;
   static constexpr bool gives_rows = true;
-  template <index Most>
+  template <isize Most>
   using with_rows = rows_through<Layer, Most>;
 
   static void parameters(parameter_list& list) { list.part<Layer>(); }
@@ -33,12 +33,12 @@ struct rows_through {
   struct stage {
     using input = through_rows;
     struct tail {};
-    static constexpr index layers = 1, width = Layer::out, embedding = Layer::out;
+    static constexpr isize layers = 1, width = Layer::out, embedding = Layer::out;
     static constexpr verdict check(stage_range r) {
       return r.first == 0 && r.last == 1 ? verdict{} : verdict{reason::stage_outside, 0, r.last, 1};
     }
-    static constexpr index parameter_begin(stage_range, tensor_cut = {}) { return 0; }
-    static constexpr index parameter_end(stage_range, tensor_cut cut = {}) { return layer::size<Layer>(cut); }
+    static constexpr isize parameter_begin(stage_range, tensor_cut = {}) { return 0; }
+    static constexpr isize parameter_end(stage_range, tensor_cut cut = {}) { return layer::size<Layer>(cut); }
     static std::vector<interval> gradient_parts(stage_range, tensor_cut cut = {}) {
       if (!has_parameters<Layer>) return {};
       return {{0, layer::size<Layer>(cut)}};
@@ -76,7 +76,7 @@ struct rows_through {
     template <class C, class N>
     static void backward(C& ctx, stage_range, weights<N> w, const input& batch, const ends<N>& e, saved<N>& s,
                          gradients<N> g) {
-      const index mark = ctx.memory.mark();
+      const isize mark = ctx.memory.mark();
       const auto dx = gradient<N>(ctx, batch);
       layer::collect<Layer>(ctx, g, [&](gradients<N> own) {
         layer::backward<Layer>(ctx, w, flat(batch), entering<N>(batch), e.d_features, dx, s, own);

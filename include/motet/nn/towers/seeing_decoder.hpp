@@ -27,7 +27,7 @@ struct pictured_embedding {
   using eye = Eye;
   using glue = Glue;
   using words = token_embedding<Words>;
-  static constexpr index out = words::out;
+  static constexpr isize out = words::out;
   static_assert(require < Eye::out == Glue::in
                     ? verdict{}
                     : verdict{reason::widths_do_not_chain, 0, Glue::in, Eye::out} >);
@@ -36,14 +36,14 @@ struct pictured_embedding {
   static_assert(layer::size<Eye>({2, 0}) == Eye::parameter_size &&
                     layer::size<Glue>({2, 0}) == Glue::parameter_size,
                 "motet: tensor parallelism cuts the words of a pictured embedding, not its eye and glue");
-  static constexpr index glue_at = Eye::parameter_size, words_at = glue_at + Glue::parameter_size;
-  static constexpr index parameter_size = words_at + words::parameter_size;
-  static constexpr index size(tensor_cut cut) { return words_at + words::size(cut); }
+  static constexpr isize glue_at = Eye::parameter_size, words_at = glue_at + Glue::parameter_size;
+  static constexpr isize parameter_size = words_at + words::parameter_size;
+  static constexpr isize size(tensor_cut cut) { return words_at + words::size(cut); }
 
   // It has the same parameters, and reads the tokens that follow pictures and words.
   struct text_embedding {
     using input = tokens;
-    static constexpr index out = words::out, parameter_size = pictured_embedding::parameter_size;
+    static constexpr isize out = words::out, parameter_size = pictured_embedding::parameter_size;
     static void parameters(parameter_list& list) { pictured_embedding::parameters(list); }
     static sequences rows(const input& batch) { return words::rows(batch); }
     template <class N>
@@ -64,8 +64,8 @@ struct pictured_embedding {
     list.child<Glue>("glue");
     list.part<words>();
   }
-  static std::vector<index> gradient_sizes(tensor_cut cut) {
-    std::vector<index> sizes;
+  static std::vector<isize> gradient_sizes(tensor_cut cut) {
+    std::vector<isize> sizes;
     Eye::gradient_sizes(sizes);
     if constexpr (has_parameters<Glue>) sizes.push_back(Glue::parameter_size);
     sizes.push_back(words::size(cut));
@@ -96,7 +96,7 @@ struct pictured_embedding {
   template <class C, class N>
   static void forward(C& ctx, weights<N> w, const input& batch, view<typename N::stream, out> y,
                       saved<N>& s) {
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     Eye::forward(ctx, of_eye(w), batch.seen, s.seen, s.kept_eye);
     const auto placed = ctx.memory.template take_rows<typename N::stream, out>(s.seen.rows);
     Glue::forward(ctx, of_glue(w), Eye::rows(batch.seen), s.seen, placed, s.kept_glue);
@@ -107,7 +107,7 @@ struct pictured_embedding {
   template <class C, class N>
   static void infer(C& ctx, weights<N> w, const input& batch, view<typename N::stream, out> y) {
     const sequences seq = Eye::rows(batch.seen);
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     const auto placed = ctx.memory.template take_rows<typename N::stream, out>(seq.rows());
     const auto seen = ctx.memory.template take_rows<typename N::value, Eye::out>(seq.rows());
     detail::run_apart(ctx, [&](auto& apart) {
@@ -126,7 +126,7 @@ struct pictured_embedding {
   static void backward(C& ctx, weights<N> w, const input& batch, view<DY, out> dy, saved<N>& s,
                        gradients<N> g) {
     const sequences seq = Eye::rows(batch.seen);
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     synchronize(ctx);
     words_weight(ctx, w, batch, dy, s, g);
     take_gradients(ctx, batch, dy, s);
@@ -194,7 +194,7 @@ struct pictured_embedding {
 
 // A projector takes rows of pictures to the width of text: two products with an activation between them, as
 // LLaVA has it.
-template <index In, index Out, index Hidden = Out, activation Act = activation::gelu>
+template <isize In, isize Out, isize Hidden = Out, activation Act = activation::gelu>
 using projector = sequential<named<"up", linear<In, Hidden, true, Act>>, named<"down", linear<Hidden, Out>>>;
 
 // A language model that sees: a decoder whose samples have pictures among their tokens. Eye and glue learn
@@ -208,14 +208,14 @@ using projector = sequential<named<"up", linear<In, Hidden, true, Act>>, named<"
 //   constexpr decoder_config words{.vocabulary = 300, .context = 64, .width = 64, .layers = 2, .heads = 4};
 //   using say = seeing_decoder<eye, projector<32, 64>, words>;
 //   static_assert(say::most_pictures == 1);
-template <class Eye, class Glue, decoder_config Config, index Pictures = 1>
+template <class Eye, class Glue, decoder_config Config, isize Pictures = 1>
 struct seeing_decoder : tower<pictured_embedding<Eye, Glue, Config.tokens()>, Config.tower(),
                               next_token_tail<detail::decoder_norm<Config>, Config.vocabulary>> {
   static_assert(require<check(Config)>);
   static_assert(Pictures > 0, "motet: sizes of a net must be positive [MT-N04]");
   static constexpr decoder_config config = Config;
   static constexpr bool own_loss = true;
-  static constexpr index most_pictures = Pictures;
+  static constexpr isize most_pictures = Pictures;
   using eye = Eye;
 
   // This is the net with its weights, but its features are the logits of all rows: (rows, vocabulary).

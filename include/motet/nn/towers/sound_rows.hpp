@@ -30,14 +30,14 @@ inline constexpr tower_config sound_rows_tower = [] {
 // Example:
 //   using ear = sound_rows<sound_config{.bins = 16, .frames = 64, .width = 32, .layers = 2, .heads = 2}>;
 //   static_assert(ear::embedding == 32 && ear::rows_of_sound == 32);
-template <sound_config Config, index Sounds = 1>
+template <sound_config Config, isize Sounds = 1>
 struct sound_rows : tower<detail::heard_frames<Config.heard()>, detail::sound_rows_tower<Config>,
                           rows_tail<norm<Config.width, norm_config{Config.norm, Config.epsilon}>>> {
   static_assert(require<check(Config)>);
   static_assert(Sounds > 0, "motet: sizes of a net must be positive [MT-N04]");
   static constexpr sound_config config = Config;
   static constexpr bool gives_rows = true;
-  static constexpr index most_sounds = Sounds, rows_of_sound = Config.heard().rows();
+  static constexpr isize most_sounds = Sounds, rows_of_sound = Config.heard().rows();
 };
 
 }  // namespace motet

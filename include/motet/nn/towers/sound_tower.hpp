@@ -8,15 +8,15 @@ namespace motet {
 
 // An encoder of sounds by its numbers, which are those of Whisper's tiny size where none is given.
 struct sound_config {
-  index bins = 80;  // numbers of a frame
-  index frames = 3000;
-  index width = 384;
-  index layers = 4;
-  index heads = 6;
-  index kv_heads = 0;    // 0: as many as heads
-  index head_width = 0;  // 0: width / heads
-  index hidden = 0;      // 0: 4 x width
-  index embedding = 512;
+  isize bins = 80;  // numbers of a frame
+  isize frames = 3000;
+  isize width = 384;
+  isize layers = 4;
+  isize heads = 6;
+  isize kv_heads = 0;    // 0: as many as heads
+  isize head_width = 0;  // 0: width / heads
+  isize hidden = 0;      // 0: 4 x width
+  isize embedding = 512;
   activation act = activation::gelu;
   float epsilon = 1e-5f;
   pool_kind pool = pool_kind::mean;

@@ -13,9 +13,9 @@ struct tail {
   static_assert(require < Head::out == Project::in
                     ? verdict{}
                     : verdict{reason::widths_do_not_chain, 0, Project::in, Head::out} >);
-  static constexpr index in = Head::in, out = Project::out;
-  static constexpr index project_at = Head::parameter_size;
-  static constexpr index parameter_size = project_at + Project::parameter_size;
+  static constexpr isize in = Head::in, out = Project::out;
+  static constexpr isize project_at = Head::parameter_size;
+  static constexpr isize parameter_size = project_at + Project::parameter_size;
 
   static void parameters(parameter_list& list) {
     Head::parameters(list);
@@ -45,7 +45,7 @@ struct tail {
   }
   template <class C, class N, class X, class Y>
   static void infer(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<Y, out> y) {
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     const auto pooled = ctx.memory.template take_rows<typename N::value, Head::out>(seq.samples);
     layer::infer<Head>(ctx, w, seq, x, pooled);
     hand_over(ctx, seq);
@@ -55,7 +55,7 @@ struct tail {
   template <class C, class N, class X, class DY, class DX>
   static void backward(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<DY, out> dy,
                        view<DX, in> dx, saved<N>& s, gradients<N> g) {
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     const auto d_pooled = ctx.memory.template take_rows<typename N::stream, Head::out>(seq.samples);
     layer::backward<Project>(ctx, w + project_at, seq.pooled(), s.pooled, dy, d_pooled, s.project,
                              g + project_at);

@@ -8,15 +8,15 @@ namespace motet {
 
 // A causal text transformer by its numbers, which are those of CLIP's where none is given.
 struct text_config {
-  index vocabulary = 49408;
-  index context = 77;
-  index width = 512;
-  index layers = 12;
-  index heads = 8;
-  index kv_heads = 0;    // 0: as many as heads
-  index head_width = 0;  // 0: width / heads
-  index hidden = 0;      // 0: 4 x width
-  index embedding = 512;
+  isize vocabulary = 49408;
+  isize context = 77;
+  isize width = 512;
+  isize layers = 12;
+  isize heads = 8;
+  isize kv_heads = 0;    // 0: as many as heads
+  isize head_width = 0;  // 0: width / heads
+  isize hidden = 0;      // 0: 4 x width
+  isize embedding = 512;
   activation act = activation::gelu;
   float epsilon = 1e-5f;
   pool_kind pool = pool_kind::last;

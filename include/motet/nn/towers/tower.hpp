@@ -18,14 +18,14 @@ namespace motet {
 
 // Blocks and the tail of a tower by their numbers, whatever its embedding.
 struct tower_config {
-  index width = 0;
-  index layers = 0;
+  isize width = 0;
+  isize layers = 0;
   attention_config attention{};
-  index hidden = 0;
+  isize hidden = 0;
   activation act = activation::gelu;
   float epsilon = 1e-5f;
   pool_kind pool = pool_kind::first;
-  index embedding = 0;  // width of the features
+  isize embedding = 0;  // width of the features
   norm_kind norm = norm_kind::layer;
   bool gated = false;      // SwiGLU instead of act
   bool recompute = false;  // keep only the input of each block, in every run
@@ -79,10 +79,10 @@ consteval bool has_members_of_embedding() {
       requires { typename E::input; },
       "motet: the embedding of a tower lacks input, the type of its batches [MT-N11]");
   static_assert(
-      requires { index{E::out}; },
+      requires { isize{E::out}; },
       "motet: the embedding of a tower lacks out, the width of its rows [MT-N11]");
   static_assert(
-      requires { index{E::parameter_size}; },
+      requires { isize{E::parameter_size}; },
       "motet: the embedding of a tower lacks parameter_size, the elements of its parameters [MT-N11]");
   static_assert(
       requires(parameter_list& list) { E::parameters(list); },
@@ -120,8 +120,8 @@ struct tower {
                     : verdict{reason::widths_do_not_chain, 0, Config.width, Embed::out} >);
   using embed = Embed;
   using input = typename embed::input;
-  static constexpr index width = Config.width, layers = Config.layers;
-  static constexpr index embedding = [] {
+  static constexpr isize width = Config.width, layers = Config.layers;
+  static constexpr isize embedding = [] {
     if constexpr (std::is_void_v<Tail>) return Config.embedding;
     else return Tail::out;
   }();
@@ -175,10 +175,10 @@ struct tower {
   }
   using tail = typename decltype(choose_tail())::type;
 
-  static constexpr index body_at = embed::parameter_size, tail_at = body_at + body::parameter_size;
-  static constexpr index parameter_size = tail_at + tail::parameter_size;
+  static constexpr isize body_at = embed::parameter_size, tail_at = body_at + body::parameter_size;
+  static constexpr isize parameter_size = tail_at + tail::parameter_size;
 
-  static constexpr index size(tensor_cut cut) { return stage::parameter_end(whole, cut); }
+  static constexpr isize size(tensor_cut cut) { return stage::parameter_end(whole, cut); }
 
   static void parameters(parameter_list& list) {
     list.in_block(parameter::before_blocks, [&] { list.child<embed>("embed"); });

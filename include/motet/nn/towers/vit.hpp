@@ -8,16 +8,16 @@ namespace motet {
 
 // A vision transformer by its numbers, which are those of CLIP's base size where none is given.
 struct vit_config {
-  index image = 224;
-  index patch = 16;
-  index channels = 3;
-  index width = 768;
-  index layers = 12;
-  index heads = 12;
-  index kv_heads = 0;    // 0: as many as heads
-  index head_width = 0;  // 0: width / heads
-  index hidden = 0;      // 0: 4 x width
-  index embedding = 512;
+  isize image = 224;
+  isize patch = 16;
+  isize channels = 3;
+  isize width = 768;
+  isize layers = 12;
+  isize heads = 12;
+  isize kv_heads = 0;    // 0: as many as heads
+  isize head_width = 0;  // 0: width / heads
+  isize hidden = 0;      // 0: 4 x width
+  isize embedding = 512;
   activation act = activation::gelu;
   float epsilon = 1e-5f;
   pool_kind pool = pool_kind::first;

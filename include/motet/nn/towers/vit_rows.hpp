@@ -37,14 +37,14 @@ using last_of_rows = std::conditional_t<Normed, norm<Config.width, norm_config{C
 // Example:
 //   using eye = vit_rows<vit_config{.image = 32, .patch = 8, .width = 64, .layers = 2, .heads = 2}>;
 //   static_assert(eye::embedding == 64 && eye::rows_of_picture == 17);
-template <vit_config Config, bool Normed = true, index Pictures = 1>
+template <vit_config Config, bool Normed = true, isize Pictures = 1>
 struct vit_rows : tower<detail::seen_patches<Config.patches()>, detail::rows_tower<Config>,
                         rows_tail<detail::last_of_rows<Config, Normed>>> {
   static_assert(require<check(Config)>);
   static_assert(Pictures > 0, "motet: sizes of a net must be positive [MT-N04]");
   static constexpr vit_config config = Config;
   static constexpr bool gives_rows = true, normed = Normed;
-  static constexpr index most_pictures = Pictures, rows_of_picture = Config.patches().rows();
+  static constexpr isize most_pictures = Pictures, rows_of_picture = Config.patches().rows();
 };
 
 }  // namespace motet

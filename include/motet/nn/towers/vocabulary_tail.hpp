@@ -16,11 +16,11 @@ struct labelled_rows : sequences {
 };
 
 // The end of a language model: a norm, and a product that makes a logit for each token of the vocabulary.
-template <class Norm, index Vocabulary>
+template <class Norm, isize Vocabulary>
 struct vocabulary_product {
   using product = linear<Norm::out, Vocabulary, false>;
-  static constexpr index in = Norm::in, product_at = Norm::parameter_size;
-  static constexpr index parameter_size = product_at + product::parameter_size;
+  static constexpr isize in = Norm::in, product_at = Norm::parameter_size;
+  static constexpr isize parameter_size = product_at + product::parameter_size;
   static void parameters(parameter_list& list) {
     list.child<Norm>("norm");
     list.child<product>("head");
@@ -43,12 +43,12 @@ struct vocabulary_product {
 //   #include <motet/nn/layers/norm.hpp>
 //   using end = next_token_tail<norm<64>, 1024>;
 //   static_assert(end::out == 1 && end::in == 64);
-template <class Norm, index Vocabulary>
+template <class Norm, isize Vocabulary>
 struct next_token_tail {
   static_assert(Vocabulary > 0, "motet: sizes of a net must be positive [MT-N04]");
   using head = vocabulary_product<Norm, Vocabulary>;
-  static constexpr index in = Norm::in, out = 1;
-  static constexpr index parameter_size = head::parameter_size;
+  static constexpr isize in = Norm::in, out = 1;
+  static constexpr isize parameter_size = head::parameter_size;
   static void parameters(parameter_list& list) { head::parameters(list); }
   static labelled_rows rows_of(const labelled_tokens& batch, const sequences& samples) {
     return {samples, batch.targets, batch.share};
@@ -71,14 +71,14 @@ struct next_token_tail {
   template <class C, class N, class X, class Y>
   static void forward(C& ctx, weights<N> w, const labelled_rows& seq, view<X, in> x, view<Y, out> y,
                       saved<N>& s) {
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     Norm::forward(ctx, w, seq, x, s.normed, s.norm);
     lose(ctx, w, seq, s, y);
     release(ctx, mark);
   }
   template <class C, class N, class X, class Y>
   static void infer(C& ctx, weights<N> w, const labelled_rows& seq, view<X, in> x, view<Y, out> y) {
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     saved<N> s;
     reserve<N>(ctx, seq, s);
     forward(ctx, w, seq, x, y, s);
@@ -88,9 +88,9 @@ struct next_token_tail {
   template <class C, class N, class X, class DY, class DX>
   static void backward(C& ctx, weights<N> w, const labelled_rows& seq, view<X, in> x, view<DY, out> dy,
                        view<DX, in> dx, saved<N>& s, gradients<N> g) {
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     begin_backward(ctx, seq, dy, s);
-    through_logits<N>(ctx, w, seq, s, [&](const sequences& rows, index first, auto d_logits) {
+    through_logits<N>(ctx, w, seq, s, [&](const sequences& rows, isize first, auto d_logits) {
       pull(ctx, w, rows, first, d_logits, s);
       synchronize(ctx);
       linear_backward_weight(ctx, s.normed.slice(first, rows.samples), d_logits, head::matrix_of(g), nullptr);
@@ -104,7 +104,7 @@ struct next_token_tail {
                              view<DX, in> dx, saved<N>& s) {
     Norm::reserve_backward(ctx, seq, s.norm);
     begin_backward(ctx, seq, dy, s);
-    through_logits<N>(ctx, w, seq, s, [&](const sequences& rows, index first, auto d_logits) {
+    through_logits<N>(ctx, w, seq, s, [&](const sequences& rows, isize first, auto d_logits) {
       pull(ctx, w, rows, first, d_logits, s);
     });
     Norm::backward_rows(ctx, w, seq, x, s.d_normed, matrix<const DX>{}, dx, {}, {}, s.norm);
@@ -112,7 +112,7 @@ struct next_token_tail {
   template <class C, class N, class X, class DY>
   static void backward_weight(C& ctx, weights<N> w, const labelled_rows& seq, view<X, in> x, view<DY, out>,
                               saved<N>& s, gradients<N> g) {
-    through_logits<N>(ctx, w, seq, s, [&](const sequences& rows, index first, auto d_logits) {
+    through_logits<N>(ctx, w, seq, s, [&](const sequences& rows, isize first, auto d_logits) {
       synchronize(ctx);
       linear_backward_weight(ctx, s.normed.slice(first, rows.samples), d_logits, head::matrix_of(g), nullptr);
     });
@@ -121,22 +121,22 @@ struct next_token_tail {
 
  private:
   // There are few, so that logits take little memory, and enough for products of full speed.
-  static constexpr index rows_at_once = std::clamp<index>((index{1} << 22) / Vocabulary, 128, 4096);
+  static constexpr isize rows_at_once = std::clamp<isize>((isize{1} << 22) / Vocabulary, 128, 4096);
 
   // at(rows, first): each row is a sample of its own, so that threads share them evenly. Rows change hands.
   template <class C, class At>
-  static void each_piece(C& ctx, index rows, At&& at) {
-    for (index first = 0; first < rows; first += rows_at_once) {
+  static void each_piece(C& ctx, isize rows, At&& at) {
+    for (isize first = 0; first < rows; first += rows_at_once) {
       synchronize(ctx);
       at(sequences{std::min(rows_at_once, rows - first), 1, nullptr}, first);
     }
     synchronize(ctx);
   }
   template <class N, class C>
-  static auto take_logits(C& ctx, index rows) {
+  static auto take_logits(C& ctx, isize rows) {
     return ctx.memory.template take_rows<typename N::master, Vocabulary>(std::min(rows_at_once, rows));
   }
-  static const std::int32_t* targets_from(const labelled_rows& seq, index first) {
+  static const std::int32_t* targets_from(const labelled_rows& seq, isize first) {
     return seq.targets == nullptr ? nullptr : seq.targets + first;
   }
 
@@ -145,7 +145,7 @@ struct next_token_tail {
     const auto section = enter(ctx, "vocabulary");
     const auto losses = ctx.memory.template take_rows<typename N::master, 1>(seq.rows());
     const auto logits = take_logits<N>(ctx, seq.rows());
-    each_piece(ctx, seq.rows(), [&](const sequences& rows, index first) {
+    each_piece(ctx, seq.rows(), [&](const sequences& rows, isize first) {
       const auto some = logits.slice(0, rows.samples);
       linear_forward(ctx, rows, s.normed.slice(first, rows.samples), head::matrix_of(w), nullptr, some);
       token_losses(ctx, rows, some, targets_from(seq, first), losses.slice(first, rows.samples));
@@ -165,13 +165,13 @@ struct next_token_tail {
   static void through_logits(C& ctx, weights<N> w, const labelled_rows& seq, const saved<N>& s, Use&& use) {
     const auto section = enter(ctx, "vocabulary");
     using value = typename N::value;
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     const auto logits = take_logits<N>(ctx, seq.rows());
     const auto apart = [&] {
       if constexpr (std::is_same_v<value, typename N::master>) return logits;
       else return ctx.memory.template take_rows<value, Vocabulary>(std::min(rows_at_once, seq.rows()));
     }();
-    each_piece(ctx, seq.rows(), [&](const sequences& rows, index first) {
+    each_piece(ctx, seq.rows(), [&](const sequences& rows, isize first) {
       const auto some = logits.slice(0, rows.samples);
       const auto d_logits = apart.slice(0, rows.samples);
       linear_forward(ctx, rows, s.normed.slice(first, rows.samples), head::matrix_of(w), nullptr, some);
@@ -181,24 +181,24 @@ struct next_token_tail {
     release(ctx, mark);
   }
   template <class C, class N, class D>
-  static void pull(C& ctx, weights<N> w, const sequences& rows, index first, D d_logits, const saved<N>& s) {
+  static void pull(C& ctx, weights<N> w, const sequences& rows, isize first, D d_logits, const saved<N>& s) {
     linear_backward_input(ctx, rows, d_logits, head::matrix_of(w), s.d_normed.slice(first, rows.samples));
   }
 };
 
 // The same layer without its loss: y has the logits of all rows.
-template <class Norm, index Vocabulary>
+template <class Norm, isize Vocabulary>
 struct logits_tail {
   using head = vocabulary_product<Norm, Vocabulary>;
-  static constexpr index in = Norm::in, out = Vocabulary;
-  static constexpr index parameter_size = head::parameter_size;
+  static constexpr isize in = Norm::in, out = Vocabulary;
+  static constexpr isize parameter_size = head::parameter_size;
   static void parameters(parameter_list& list) { head::parameters(list); }
   template <class N>
   struct saved {};
 
   template <class C, class N, class X, class Y>
   static void infer(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<Y, out> y) {
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     const auto normed = ctx.memory.template take_rows<typename N::value, in>(seq.rows());
     layer::infer<Norm>(ctx, w, seq, x, normed);
     linear_forward(ctx, seq, normed, head::matrix_of(w), nullptr, y);

@@ -23,7 +23,7 @@ struct cell_sources {
   const model_shape& model;
   const cluster_facts& kind;  // that cells take their devices from
   training_bytes bytes;
-  index samples;  // of a step
+  isize samples;  // of a step
   const comm_table& wires;
   const machine_profile* measured = nullptr;  // of one device of the kind
   cell_bars bars = {};
@@ -69,7 +69,7 @@ class cell_costs {
   std::int32_t stages() const { return cell_.stages; }
 
   // The part of `tower` in a stage; `leaves`: so many of its ranks send to another node.
-  const part_price& part(index tower, interval blocks, const cell_stage& split, std::int32_t leaves) const {
+  const part_price& part(isize tower, interval blocks, const cell_stage& split, std::int32_t leaves) const {
     const auto key = std::tuple(tower, blocks.begin, blocks.end, split.data, split.tensor, leaves);
     const auto found = prices_.find(key);
     if (found != prices_.end()) return found->second;
@@ -81,10 +81,10 @@ class cell_costs {
     if (on_.nodes == 1 || end >= cell_.devices) return 0;
     return stage.devices() >= node ? node : end % node == 0 ? stage.devices() : 0;
   }
-  bool learns(index tower) const {
+  bool learns(isize tower) const {
     return !from_.model.towers[tower].frozen && !from_.model.towers[tower].cached;
   }
-  bool profiled(index tower) const {
+  bool profiled(isize tower) const {
     return from_.measured != nullptr &&
            find_measured(*from_.measured, from_.model.towers[tower], from_.bytes) != nullptr;
   }
@@ -95,7 +95,7 @@ class cell_costs {
     part_work work[3];
     double uncut_kept[3] = {};
   };
-  const tower_parts& parts(index tower, std::int32_t tensor, double samples) const {
+  const tower_parts& parts(isize tower, std::int32_t tensor, double samples) const {
     const auto key = std::tuple(tower, tensor, samples);
     const auto found = parts_.find(key);
     if (found != parts_.end()) return found->second;
@@ -121,19 +121,19 @@ class cell_costs {
     return found.value;
   }
 
-  part_price price(index tower, interval blocks, const cell_stage& split, std::int32_t leaves) const {
+  part_price price(isize tower, interval blocks, const cell_stage& split, std::int32_t leaves) const {
     const tower_outline& net = from_.model.towers[tower];
     const training_bytes& bytes = from_.bytes;
     part_price out;
     const double own = std::ceil(static_cast<double>(from_.samples) / microbatches_ / split.data);
-    out.fits = net.keyed_heads() % split.tensor == 0 && index{split.data} * microbatches_ <= from_.samples;
+    out.fits = net.keyed_heads() % split.tensor == 0 && isize{split.data} * microbatches_ <= from_.samples;
     if (!out.fits) return out;
     if (net.cached) {
       out.forward = own * static_cast<double>(net.embedding) * bytes.feature / on_.device.bytes_per_second;
       return out;
     }
     const tower_parts& of = parts(tower, split.tensor, own);
-    const index whole = net.whole_blocks();
+    const isize whole = net.whole_blocks();
     const double times[3] = {blocks.begin == 0 ? 1.0 : 0.0,
                              static_cast<double>(std::min(blocks.end, whole) - std::min(blocks.begin, whole)),
                              blocks.end == net.layers ? 1.0 : 0.0};
@@ -196,9 +196,9 @@ class cell_costs {
   const list<cell_layer>& layers_;
   int microbatches_;
   bool remade_;
-  mutable std::map<std::tuple<index, index, index, std::int32_t, std::int32_t, std::int32_t>, part_price>
+  mutable std::map<std::tuple<isize, isize, isize, std::int32_t, std::int32_t, std::int32_t>, part_price>
       prices_;
-  mutable std::map<std::tuple<index, std::int32_t, double>, tower_parts> parts_;
+  mutable std::map<std::tuple<isize, std::int32_t, double>, tower_parts> parts_;
 };
 
 }  // namespace motet

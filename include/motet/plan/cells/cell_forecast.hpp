@@ -24,7 +24,7 @@ namespace detail {
 struct priced_stage {
   double forth = 0, back = 0, sum_left = 0, update = 0;
   struct part {
-    index tower = 0;
+    isize tower = 0;
     double forth = 0, back = 0, message = 0;
   };
   std::vector<part> parts;
@@ -67,7 +67,7 @@ inline double one_by_one_seconds(const std::vector<priced_stage>& stages, int mi
 // One direction of several towers through the same devices, there or back: each device has all its work of
 // every microbatch, which begins when the first rows come and is followed by what the last ones take beyond
 // it.
-inline double one_way_seconds(const std::vector<priced_stage>& stages, index towers, int microbatches,
+inline double one_way_seconds(const std::vector<priced_stage>& stages, isize towers, int microbatches,
                               bool back) {
   const std::size_t count = stages.size();
   std::vector<double> before(count, std::numeric_limits<double>::infinity()), behind(count, 0),
@@ -78,7 +78,7 @@ inline double one_way_seconds(const std::vector<priced_stage>& stages, index tow
     double seconds, message;  // and to the next step
   };
   std::vector<step> steps;
-  for (index k = 0; k < towers; ++k) {
+  for (isize k = 0; k < towers; ++k) {
     steps.clear();
     for (std::size_t s = 0; s < count; ++s)
       for (const priced_stage::part& part : stages[s].parts)
@@ -111,7 +111,7 @@ inline double one_way_seconds(const std::vector<priced_stage>& stages, index tow
 }
 // All forwards, the loss in which all towers meet, all backwards. Stages behind the first of a tower sum and
 // update while gradients go on.
-inline double all_forwards_first_seconds(const std::vector<priced_stage>& stages, index towers,
+inline double all_forwards_first_seconds(const std::vector<priced_stage>& stages, isize towers,
                                          int microbatches, double join) {
   double tail = 0;
   std::vector<double> gone_on(as_size(towers), 0);
@@ -154,7 +154,7 @@ inline bool price_stages(const cell_costs& by, const cell_plan& of, bool longer,
   return true;
 }
 inline double pipeline_seconds(const cell_costs& by, const std::vector<priced_stage>& stages, double join) {
-  const index towers = by.from().model.towers.size();
+  const isize towers = by.from().model.towers.size();
   return towers == 1 ? one_by_one_seconds(stages, by.microbatches())
                      : all_forwards_first_seconds(stages, towers, by.microbatches(), join);
 }
@@ -162,7 +162,7 @@ inline double fullest_device(const cell_costs& by, const cell_plan& of) {
   double most = 0;
   std::int32_t first = 0;
   const bool alone = by.from().model.towers.size() == 1;
-  for (index s = 0; s < of.stages.size(); ++s) {
+  for (isize s = 0; s < of.stages.size(); ++s) {
     const cell_stage& each = of.stages[s];
     const double held = alone ? std::min<double>(by.microbatches(), static_cast<double>(of.stages.size() - s))
                               : by.microbatches();

@@ -11,7 +11,7 @@ namespace motet {
 
 // A run of a tower's layers that stays together wherever stages are cut.
 struct cell_layer {
-  index tower = 0;
+  isize tower = 0;
   interval blocks{};  // of the tower's layers
   // Seconds of a microbatch on one device, forward, backward, and its part of the update.
   double load = 0;
@@ -65,22 +65,22 @@ constexpr double load_of_part(const tower_outline& of, tower_part which, double 
 // in a step. There are at most `most` runs of layers over all towers, and every stage is some of them in a
 // row. Towers come one behind the other.
 constexpr list<cell_layer> cell_layers_of(const model_shape& of, double samples, double microbatches,
-                                          index most, const device_facts& on, const training_bytes& bytes) {
-  index all = 0;
+                                          isize most, const device_facts& on, const training_bytes& bytes) {
+  isize all = 0;
   for (const tower_outline& each : of.towers) all += each.layers;
   list<cell_layer> out;
-  for (index k = 0; k < of.towers.size(); ++k) {
+  for (isize k = 0; k < of.towers.size(); ++k) {
     const tower_outline& net = of.towers[k];
-    const index runs = all <= most ? net.layers : std::max<index>(1, net.layers * most / all);
+    const isize runs = all <= most ? net.layers : std::max<isize>(1, net.layers * most / all);
     const double block = detail::load_of_part(net, tower_part::block, samples, on, bytes),
                  before = detail::load_of_part(net, tower_part::before, samples, on, bytes),
                  behind = detail::load_of_part(net, tower_part::behind, samples, on, bytes);
     const double updated = net.frozen || net.cached || on.bytes_per_second <= 0
                                ? 0
                                : (2 * bytes.weight + bytes.gradient + 2 * bytes.state) / on.bytes_per_second;
-    for (index r = 0; r < runs; ++r) {
+    for (isize r = 0; r < runs; ++r) {
       cell_layer made{k, {net.layers * r / runs, net.layers * (r + 1) / runs}};
-      const index whole = net.whole_blocks();
+      const isize whole = net.whole_blocks();
       made.load =
           block * static_cast<double>(std::min(made.blocks.end, whole) - std::min(made.blocks.begin, whole)) +
           (r == 0 ? before : 0) + (r + 1 == runs ? behind : 0) +

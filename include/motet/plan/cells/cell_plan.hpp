@@ -41,12 +41,12 @@ struct cell_plan {
 
 // A tower's part of a stage.
 struct stage_part {
-  index tower = 0;
+  isize tower = 0;
   interval blocks{};
 };
 constexpr list<stage_part> parts_of(const cell_stage& of, const list<cell_layer>& layers) {
   list<stage_part> out;
-  for (index i = of.first; i < of.last; ++i) {
+  for (isize i = of.first; i < of.last; ++i) {
     if (out.empty() || out.back().tower != layers[i].tower) out.push({layers[i].tower, layers[i].blocks});
     out.back().blocks.end = layers[i].blocks.end;
   }
@@ -64,13 +64,13 @@ constexpr plan plan_of(const cell_plan& of, const list<cell_layer>& layers, cons
   const bool alone = model.towers.size() == 1;
   out.schedule = alone ? "1f1b" : "batch_sync";
   const cell_stage& any = of.stages[0];
-  for (index k = 0; k < model.towers.size(); ++k) {
+  for (isize k = 0; k < model.towers.size(); ++k) {
     module_plan own;
     own.name = model.towers[k].name;
     own.microbatches = of.microbatches;
     own.group = alone ? 1 : 0;
     list<std::int32_t> ranks;
-    for (index s = 0; s < of.stages.size(); ++s)
+    for (isize s = 0; s < of.stages.size(); ++s)
       for (const stage_part& each : parts_of(of.stages[s], layers)) {
         if (each.tower != k) continue;
         own.layers.push(each.blocks.size());

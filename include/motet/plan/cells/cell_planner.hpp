@@ -20,7 +20,7 @@ struct cell_rules {
   double other_shape = 1.1;  // times the communication of a stage that is split otherwise than the one before
   double usable_memory = 0.8;  // of a device's
   int microbatches = 4;        // for each stage
-  index layers = 16;           // runs of layers that are told apart, 16 at most
+  isize layers = 16;           // runs of layers that are told apart, 16 at most
   pareto_rules pareto = {};
   bool alike = true;  // all stages are split in one way, so that the plan can be run by the library
 };
@@ -30,25 +30,25 @@ struct cell_answer {
   job_cell cell;
   list<cell_layer> layers;
   list<cell_plan> plans;  // that no other one beats in balance and communication; the first is the proxy
-  index considered = 0;   // partitions into stages
+  isize considered = 0;   // partitions into stages
 };
 
 // The microbatches of a step: as many as wanted, or the next lower number that divides the batch and leaves a
 // sample for each device of an even stage.
-constexpr int microbatches_of(const job_cell& of, index batch, int of_stage) {
-  for (index b = std::min<index>(index{of_stage} * of.stages, batch); b > 1; --b)
+constexpr int microbatches_of(const job_cell& of, isize batch, int of_stage) {
+  for (isize b = std::min<isize>(isize{of_stage} * of.stages, batch); b > 1; --b)
     if (batch % b == 0 && batch / b >= of.devices / of.stages) return static_cast<int>(b);
   return 1;
 }
 
 namespace detail {
 
-inline constexpr index most_cell_layers = 16, most_cell_stages = 16;
+inline constexpr isize most_cell_layers = 16, most_cell_stages = 16;
 
 // Follows the published steps for one cell, without running anything.
 class cell_search {
  public:
-  cell_search(const model_shape& model, const cluster_facts& kind, const training_bytes& bytes, index batch,
+  cell_search(const model_shape& model, const cluster_facts& kind, const training_bytes& bytes, isize batch,
               const job_cell& cell, const cell_rules& rules)
       : model_(model),
         on_(cluster_of(cell, kind)),
@@ -104,7 +104,7 @@ class cell_search {
     for (const cell_layer& each : layers) all += each.load;
     load_ = all;
     shares_.assign(as_size(layers.size()) + 1, 0);
-    for (index i = 0; i < layers.size(); ++i)
+    for (isize i = 0; i < layers.size(); ++i)
       shares_[as_size(i) + 1] = shares_[as_size(i)] + (all > 0 ? cell_.devices * layers[i].load / all
                                                                : static_cast<double>(cell_.devices) /
                                                                      static_cast<double>(layers.size()));
@@ -144,11 +144,11 @@ class cell_search {
   }
 
   // All ways to cut the layers from `first` on into the stages from `stage` on.
-  void partition(index stage, index first) {
-    const auto layers = static_cast<index>(shares_.size()) - 1;
-    const index left = cell_.stages - stage;
+  void partition(isize stage, isize first) {
+    const auto layers = static_cast<isize>(shares_.size()) - 1;
+    const isize left = cell_.stages - stage;
     if (left == 0) return offer();
-    for (index last = left == 1 ? layers : first + 1; last <= layers - (left - 1); ++last) {
+    for (isize last = left == 1 ? layers : first + 1; last <= layers - (left - 1); ++last) {
       const double share = shares_[as_size(last)] - shares_[as_size(first)];
       if (share < least_) continue;
       ends_[as_size(stage)] = static_cast<std::uint8_t>(last);
@@ -166,7 +166,7 @@ class cell_search {
   }
   double even_devices(cell_candidate& of) const {
     double sum = 0;
-    for (index s = 0; s < cell_.stages; ++s) {
+    for (isize s = 0; s < cell_.stages; ++s) {
       of.devices[as_size(s)] = static_cast<std::uint16_t>(cell_.devices / cell_.stages);
       const double off = wanted_[as_size(s)] - of.devices[as_size(s)];
       sum += off * off;
@@ -202,13 +202,13 @@ class cell_search {
   }
 
   // A stage that is split so sends this for a microbatch; negative where it does not fit.
-  double communication(index stage, const shape& split) const {
+  double communication(isize stage, const shape& split) const {
     const std::size_t first = stage == 0 ? 0 : ends_[as_size(stage) - 1], last = ends_[as_size(stage)];
     const std::vector<sums>& row = sums_[as_size(std::bit_width(as_size(split.tensor)) - 1)];
     const sums &from = row[first], &to = row[last];
     if (to.impossible != from.impossible || split.data > samples_) return -1;
     const double own = std::ceil(samples_ / split.data);
-    const index behind = cell_.stages - stage;
+    const isize behind = cell_.stages - stage;
     // Losses of all samples keep all microbatches; others as many as there are stages behind.
     const double held = model_.towers.size() > 1
                             ? microbatches_
@@ -239,7 +239,7 @@ class cell_search {
     double least = std::numeric_limits<double>::infinity();
     each_shape(cell_.devices / cell_.stages, [&](const shape& split) {
       double most = 0, sum = 0;
-      for (index s = 0; s < cell_.stages; ++s) {
+      for (isize s = 0; s < cell_.stages; ++s) {
         const double one = communication(s, split);
         if (one < 0) return;
         most = std::max(most, one);
@@ -254,7 +254,7 @@ class cell_search {
   bool split_each(cell_candidate& of) const {
     double most = 0, sum = 0;
     shape before;
-    for (index s = 0; s < cell_.stages; ++s) {
+    for (isize s = 0; s < cell_.stages; ++s) {
       double least = std::numeric_limits<double>::infinity();
       shape best;
       each_shape(of.devices[as_size(s)], [&](shape split) {
@@ -316,7 +316,7 @@ class cell_search {
   double samples_;  // of a microbatch, of all replicas
   double least_ = 0, load_ = 0;
   bool remade_ = false;
-  index considered_ = 0;
+  isize considered_ = 0;
   std::vector<double> shares_, distance_, next_;
   std::vector<std::uint16_t> chosen_;
   std::vector<std::vector<sums>> sums_;
@@ -330,7 +330,7 @@ class cell_search {
 // Plans a cell by comparing its plans with each other, without running or simulating one: how even the
 // stages' loads are, and how much is sent. `kind` has the devices that the cell takes its own from.
 inline cell_answer plan_cell(const model_shape& model, const cluster_facts& kind, const training_bytes& bytes,
-                             index batch, const job_cell& cell, const cell_rules& rules = {}) {
+                             isize batch, const job_cell& cell, const cell_rules& rules = {}) {
   return detail::cell_search(model, kind, bytes, batch, cell, rules).run();
 }
 

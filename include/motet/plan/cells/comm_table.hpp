@@ -21,7 +21,7 @@ enum class comm_kind : std::uint8_t { all_reduce, all_gather, reduce_scatter, al
 constexpr std::string_view name_of(comm_kind of) {
   constexpr std::string_view names[] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all",
                                         "message"};
-  return names[as_size(static_cast<index>(of))];
+  return names[as_size(static_cast<isize>(of))];
 }
 
 struct comm_rules {

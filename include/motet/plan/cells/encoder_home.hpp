@@ -16,7 +16,7 @@ namespace motet {
 enum class encoder_home : std::uint8_t { first_stage, apart, filled };
 constexpr std::string_view name_of(encoder_home of) {
   constexpr std::string_view names[] = {"first stage", "apart", "filled"};
-  return names[as_size(static_cast<index>(of))];
+  return names[as_size(static_cast<isize>(of))];
 }
 
 // A job cell of a model with encoders: its searches choose the stages, the home is told beside them.
@@ -57,7 +57,7 @@ home_row row_of(encoder_home home, std::int32_t devices, const cell_bars& bars, 
 // them; or on the language model's devices where the library's search finds that better than apart. `devices`
 // fill nodes.
 inline std::vector<home_row> home_rows(const chain_model& model, const cluster_facts& kind,
-                                       std::int32_t devices, index samples, const cell_bars& bars = {}) {
+                                       std::int32_t devices, isize samples, const cell_bars& bars = {}) {
   const chain_costs costs(model, detail::whole_nodes(kind, devices), samples);
   const list<double> pictures = draw_pictures(model, samples);
   const auto by = [&](encoder_home home, chain_search how) {
@@ -79,7 +79,7 @@ inline std::vector<home_row> home_rows(const chain_model& model, const cluster_f
 // Encoders with a language model live in one pipeline with it, or in its gaps. They have no devices of their
 // own.
 inline std::vector<home_row> home_rows(const filled_model& model, const cluster_facts& kind,
-                                       std::int32_t devices, index samples, const cell_bars& bars = {}) {
+                                       std::int32_t devices, isize samples, const cell_bars& bars = {}) {
   const filled_costs costs(model, detail::whole_nodes(kind, devices));
   const auto by = [&](encoder_home home, filled_search how) {
     return detail::row_of(home, devices, bars, [&] {

@@ -34,8 +34,8 @@ constexpr cluster_facts cluster_of(const job_cell& of, const cluster_facts& kind
   return out;
 }
 
-constexpr index layers_of(const model_shape& of) {
-  index sum = 0;
+constexpr isize layers_of(const model_shape& of) {
+  isize sum = 0;
   for (const tower_outline& each : of.towers) sum += each.layers;
   return sum;
 }
@@ -46,7 +46,7 @@ constexpr list<job_cell> job_cells(const model_shape& of, const cluster_facts& k
   list<job_cell> out;
   const std::int32_t node = cluster_of({0, kind.devices(), 1}, kind).devices_per_node,
                      most = std::min(limits.devices, node * kind.nodes);
-  const index layers = layers_of(of);
+  const isize layers = layers_of(of);
   for (std::int32_t n = 1; n <= most; n *= 2)
     for (std::int32_t s = 1; s <= std::min(n, limits.stages) && s <= layers; s *= 2) out.push({number, n, s});
   return out;

@@ -20,7 +20,7 @@ class measured_scale {
     sum_ += std::log(measured_seconds / estimated_seconds);
     ++count_;
   }
-  index measured() const { return count_; }
+  isize measured() const { return count_; }
 
   // The estimate with what was learnt; the same where nothing was, or where the estimate is sure.
   uncertain correct(const uncertain& of) const {
@@ -35,7 +35,7 @@ class measured_scale {
 
  private:
   double noise_, sum_ = 0;
-  index count_ = 0;
+  isize count_ = 0;
 };
 
 }  // namespace motet

@@ -13,7 +13,7 @@ namespace motet {
 
 // A cut of layers into stages, as its comparison needs it.
 struct cell_candidate {
-  index stages = 0;
+  isize stages = 0;
   std::array<std::uint8_t, 16> ends{};  // of the stages, in runs of layers
   std::array<std::uint16_t, 16> devices{}, tensor{};
   double imbalance = 0;
@@ -28,7 +28,7 @@ struct pareto_rules {
 
 // An editor would change, insert or leave out so many stages to make one row of "stage of each layer" the
 // other.
-inline index edit_distance(const cell_candidate& a, const cell_candidate& b) {
+inline isize edit_distance(const cell_candidate& a, const cell_candidate& b) {
   const auto layers = static_cast<std::size_t>(a.ends[as_size(a.stages) - 1]);
   const auto stage_of = [](const cell_candidate& of, std::size_t layer) {
     std::size_t s = 0;
@@ -67,7 +67,7 @@ inline bool beats(const cell_candidate& a, const cell_candidate& b, const pareto
 inline void thin_out(std::vector<cell_candidate>& of, std::size_t most) {
   const std::size_t n = of.size();
   std::vector<std::uint8_t> gone(n, 0);
-  std::vector<std::tuple<index, std::size_t, std::size_t>> pairs;
+  std::vector<std::tuple<isize, std::size_t, std::size_t>> pairs;
   for (std::size_t a = 0; a < n; ++a)
     for (std::size_t b = a + 1; b < n; ++b) pairs.emplace_back(edit_distance(of[a], of[b]), a, b);
   std::sort(pairs.begin(), pairs.end());

@@ -31,11 +31,11 @@ struct cell_row {
   list<cell_layer> layers;
   cell_plan proxy;
   cell_forecast gives;
-  index considered = 0;
+  isize considered = 0;
 };
 
 // One cell. `wires` has the groups of the cell.
-inline cell_row price_cell(const model_shape& model, const cluster_facts& kind, index samples,
+inline cell_row price_cell(const model_shape& model, const cluster_facts& kind, isize samples,
                            const job_cell& cell, const comm_table& wires, const cell_options& options = {}) {
   cell_row out;
   out.cell = cell;
@@ -55,7 +55,7 @@ inline cell_row price_cell(const model_shape& model, const cluster_facts& kind, 
 }
 
 // All cells of a job on a cluster, by kinds of its devices, then by devices, then by stages.
-inline std::vector<cell_row> search_cells(const model_shape& model, const cluster_facts& on, index samples,
+inline std::vector<cell_row> search_cells(const model_shape& model, const cluster_facts& on, isize samples,
                                           const cell_options& options = {}) {
   std::vector<cell_row> out;
   for (std::int32_t number = 0; number < on.kinds(); ++number) {

@@ -20,7 +20,7 @@ enum class provenance : std::uint8_t {
 
 constexpr std::string_view name_of(provenance from) {
   constexpr std::string_view names[] = {"measured", "corrected", "interpolated", "modelled", "extrapolated"};
-  return names[as_size(static_cast<index>(from))];
+  return names[as_size(static_cast<isize>(from))];
 }
 
 // A number that is not known for sure. The bar is one standard deviation; parts that are wrong are wrong

@@ -36,11 +36,11 @@ std::array<double, N> least_squares(std::array<double, N> x, Residuals&& residua
       point moved = x;
       moved[k] += nudge;
       slopes[k] = residuals(moved);
-      for (index i = 0; i < now.size(); ++i) slopes[k][i] = (slopes[k][i] - now[i]) / nudge;
+      for (isize i = 0; i < now.size(); ++i) slopes[k][i] = (slopes[k][i] - now[i]) / nudge;
     }
     std::array<std::array<double, N + 1>, N> rows{};
     for (std::size_t k = 0; k < N; ++k) {
-      for (index i = 0; i < now.size(); ++i) {
+      for (isize i = 0; i < now.size(); ++i) {
         for (std::size_t j = 0; j < N; ++j) rows[k][j] += slopes[k][i] * slopes[j][i];
         rows[k][N] -= slopes[k][i] * now[i];
       }

@@ -13,7 +13,7 @@ namespace motet {
 namespace detail {
 
 inline module_forecast estimate_of_module(const plan_pricer& by, const program& of,
-                                          const priced_program& priced, index k, double step) {
+                                          const priced_program& priced, isize k, double step) {
   module_forecast out;
   const tower_outline& net = by.model().towers[k];
   const module_plan& own = by.whole().modules[k];
@@ -73,7 +73,7 @@ struct folded_rooms {
 //     return estimate(of, model, on, on.bytes, 4096, out).ok() ? out.step_seconds : -1;
 //   }
 inline verdict estimate(const plan& of, const model_shape& model, const cluster_facts& on,
-                        const training_bytes& bytes, index samples, run_forecast& out,
+                        const training_bytes& bytes, isize samples, run_forecast& out,
                         const estimate_options& options = {}) {
   out = {};
   const list<module_facts> facts = facts_of(model);
@@ -82,7 +82,7 @@ inline verdict estimate(const plan& of, const model_shape& model, const cluster_
   if (whole.cluster.ranks > on.devices()) return {reason::rank_outside, 0, whole.cluster.ranks, on.devices()};
   const plan_pricer by(whole, model, on, bytes, samples, options);
   const folded_plan folded =
-      options.fold ? fold_plan(whole, [&](index k, std::int32_t replica) { return by.key(k, replica); })
+      options.fold ? fold_plan(whole, [&](isize k, std::int32_t replica) { return by.key(k, replica); })
                    : unfolded_plan(whole);
   program made;
   if (const verdict found =
@@ -92,7 +92,7 @@ inline verdict estimate(const plan& of, const model_shape& model, const cluster_
   priced_program priced = price(by, folded, made);
   for (const voice& each : made.voices) {
     for (std::int32_t s = 0; s < each.stages; ++s) {
-      const index place = each.first_place + s;
+      const isize place = each.first_place + s;
       priced.costs.stages[place].kept_bytes = kept_bytes(by, each.module, s, priced.places[place].remade);
     }
   }
@@ -101,7 +101,7 @@ inline verdict estimate(const plan& of, const model_shape& model, const cluster_
   if (const finding found = build_graph(made, delivery::buffered, graph); !found.ok())
     return {found.why, found.rank, found.at, found.other};
   const auto played = [&](const cost_table& costs, timeline& when) {
-    const index all = made.instructions.size();
+    const isize all = made.instructions.size();
     when = {};
     virtual_clock clock(made, graph, costs, when);
     return all > 0 && program_player<virtual_clock>(made, graph, clock).run();
@@ -110,7 +110,7 @@ inline verdict estimate(const plan& of, const model_shape& model, const cluster_
   if (!played(priced.costs, when)) return {reason::deadlock, 0, 0, 0};
   cost_table costs = priced.costs;
   for (double& each : costs.joins) each = priced.join.compute;
-  for (index p = 0; p < costs.reductions.size(); ++p) {
+  for (isize p = 0; p < costs.reductions.size(); ++p) {
     const stage_seconds& own = priced.places[p];
     costs.stages[p].backward_weight = own.compute.backward_weight;
     costs.reductions[p] = 0;
@@ -158,7 +158,7 @@ inline verdict estimate(const plan& of, const model_shape& model, const cluster_
     out.fullest_rank = rooms.ranks[rank];
     most_room = room;
   }
-  for (index k = 0; k < facts.size(); ++k) {
+  for (isize k = 0; k < facts.size(); ++k) {
     out.modules.push(detail::estimate_of_module(by, made, priced, k, out.step_seconds));
     out.modules.back().bytes = memory.modules[k];
   }

@@ -36,11 +36,11 @@ constexpr std::int32_t number_kinds(const list<std::uint64_t>& colours, list<std
   list<std::int32_t> table(16, -1);  // numbers, at or behind the place that a colour has
   list<std::uint64_t> kinds;
   const auto place_of = [&](std::uint64_t colour) {
-    index at = static_cast<index>(colour & static_cast<std::uint64_t>(table.size() - 1));
+    isize at = static_cast<isize>(colour & static_cast<std::uint64_t>(table.size() - 1));
     while (table[at] >= 0 && kinds[table[at]] != colour) at = (at + 1) & (table.size() - 1);
     return at;
   };
-  for (index i = 0; i < colours.size(); ++i) {
+  for (isize i = 0; i < colours.size(); ++i) {
     std::int32_t& known = table[place_of(colours[i])];
     if (known >= 0) {
       number[i] = known;
@@ -50,7 +50,7 @@ constexpr std::int32_t number_kinds(const list<std::uint64_t>& colours, list<std
     kinds.push(colours[i]);
     if (2 * kinds.size() <= table.size()) continue;
     table = list<std::int32_t>(2 * table.size(), -1);
-    for (index k = 0; k < kinds.size(); ++k) table[place_of(kinds[k])] = static_cast<std::int32_t>(k);
+    for (isize k = 0; k < kinds.size(); ++k) table[place_of(kinds[k])] = static_cast<std::int32_t>(k);
   }
   return static_cast<std::int32_t>(kinds.size());
 }
@@ -60,7 +60,7 @@ class plan_folder {
  public:
   template <class Key>
   constexpr plan_folder(const plan& of, Key key) : of_(of), keeps_shards_(of.modules.size(), 0) {
-    for (index k = 0; k < of.modules.size(); ++k) {
+    for (isize k = 0; k < of.modules.size(); ++k) {
       list<std::uint64_t> own;
       for (std::int32_t r = 0; r < of.modules[k].on.split().data; ++r) own.push(key(k, r));
       replicas_.push(own);
@@ -68,21 +68,21 @@ class plan_folder {
   }
 
   constexpr folded_plan fold() {
-    for (index before = -1, now = colour(); now != before; before = now, now = colour()) {
+    for (isize before = -1, now = colour(); now != before; before = now, now = colour()) {
     }
     return build();
   }
 
  private:
   // One round. Returns a number that grows as long as anything changes.
-  constexpr index colour() {
+  constexpr isize colour() {
     ranks_.clear();
     ranks_.resize(of_.cluster.ranks, 0);
-    for (index k = 0; k < of_.modules.size(); ++k) {
+    for (isize k = 0; k < of_.modules.size(); ++k) {
       const mesh& on = of_.modules[k].on;
       const std::int32_t shards = of_.modules[k].shards(), replicas = on.split().data;
-      for (index i = 0; i < on.ranks().size(); i += shards) {
-        const index stage = i / shards / replicas, replica = i / shards % replicas;
+      for (isize i = 0; i < on.ranks().size(); i += shards) {
+        const isize stage = i / shards / replicas, replica = i / shards % replicas;
         const std::uint64_t all = mixed(
             mixed(static_cast<std::uint64_t>(k), static_cast<std::uint64_t>(stage)), replicas_[k][replica]);
         for (std::int32_t shard = 0; shard < shards; ++shard) {
@@ -92,12 +92,12 @@ class plan_folder {
         }
       }
     }
-    index kinds = number_kinds(ranks_, kinds_);
+    isize kinds = number_kinds(ranks_, kinds_);
     list<std::int32_t> ignored;
-    for (index k = 0; k < of_.modules.size(); ++k) {
+    for (isize k = 0; k < of_.modules.size(); ++k) {
       const mesh& on = of_.modules[k].on;
       const std::int32_t shards = of_.modules[k].shards(), replicas = on.split().data;
-      for (index i = 0; i < on.ranks().size(); i += shards) {
+      for (isize i = 0; i < on.ranks().size(); i += shards) {
         std::uint64_t& own = replicas_[k][i / shards % replicas];
         const std::uint64_t head = ranks_[on.ranks()[i]];
         own = mixed(own, head);
@@ -120,7 +120,7 @@ class plan_folder {
     folded_plan out;
     out.kinds.resize(of_.cluster.ranks, -1);
     list<std::int32_t> seat_of;  // of each colour's number, its rank in `small`
-    for (index k = 0; k < of_.modules.size(); ++k) {
+    for (isize k = 0; k < of_.modules.size(); ++k) {
       for (const std::int32_t rank : of_.modules[k].on.ranks()) {
         if (out.kinds[rank] >= 0) continue;
         if (seat_of.size() <= kinds_[rank]) seat_of.resize(kinds_[rank] + 1, -1);
@@ -136,7 +136,7 @@ class plan_folder {
     }
     out.small.cluster.ranks = static_cast<std::int32_t>(out.members.size());
     out.small.schedule = of_.schedule;
-    for (index k = 0; k < of_.modules.size(); ++k) {
+    for (isize k = 0; k < of_.modules.size(); ++k) {
       const module_plan& own = of_.modules[k];
       const degrees& split = own.on.split();
       out.sums.push(split.data * own.shards() > 1 ? 1 : 0);
@@ -164,25 +164,25 @@ class plan_folder {
   // Neighbours of a rank in two modules may be one rank wherever they are of one kind. In one module
   // they hold other stages, and are of other kinds.
   constexpr bool exact(const folded_plan& made) const {
-    list<index> chains;
-    for (index k = 0; k < of_.modules.size(); ++k)
+    list<isize> chains;
+    for (isize k = 0; k < of_.modules.size(); ++k)
       if (of_.modules[k].on.split().stages > 1) chains.push(k);
     if (chains.size() < 2) return true;
-    const index each = 2 * chains.size();
+    const isize each = 2 * chains.size();
     list<std::int32_t> neighbours(of_.cluster.ranks * each, -1);
-    for (index c = 0; c < chains.size(); ++c) {
+    for (isize c = 0; c < chains.size(); ++c) {
       const mesh& on = of_.modules[chains[c]].on;
-      const index all = on.ranks().size(), of_stage = all / on.split().stages;
-      for (index i = 0; i < all; ++i) {
+      const isize all = on.ranks().size(), of_stage = all / on.split().stages;
+      for (isize i = 0; i < all; ++i) {
         std::int32_t* const own = neighbours.data() + on.ranks()[i] * each + 2 * c;
         own[0] = on.ranks()[i + of_stage < all ? i + of_stage : i + of_stage - all];
         own[1] = on.ranks()[i >= of_stage ? i - of_stage : i - of_stage + all];
       }
     }
-    for (index r = 0; r < of_.cluster.ranks; ++r) {
+    for (isize r = 0; r < of_.cluster.ranks; ++r) {
       const std::int32_t* const all = neighbours.data() + r * each;
-      for (index i = 0; i < each; ++i)
-        for (index j = 0; all[i] >= 0 && j < i; ++j)
+      for (isize i = 0; i < each; ++i)
+        for (isize j = 0; all[i] >= 0 && j < i; ++j)
           if (all[j] >= 0 && all[i] != all[j] && made.kinds[all[i]] == made.kinds[all[j]]) return false;
     }
     return true;
@@ -194,7 +194,7 @@ class plan_folder {
   list<list<std::uint64_t>> replicas_;
   list<std::uint8_t> keeps_shards_;
   bool split_ = false;
-  index splits_ = 0;
+  isize splits_ = 0;
 };
 
 }  // namespace detail

@@ -27,7 +27,7 @@ void each_node(const list<std::int32_t>& ranks, const cluster_facts& on, Visit v
   list<std::int32_t> nodes;
   for (const std::int32_t rank : ranks) nodes.push(on.node(rank));
   std::sort(nodes.begin(), nodes.end());
-  for (index i = 0, first = 0; i < nodes.size(); ++i) {
+  for (isize i = 0, first = 0; i < nodes.size(); ++i) {
     if (i + 1 < nodes.size() && nodes[i + 1] == nodes[i]) continue;
     visit(nodes[i], static_cast<std::int32_t>(i + 1 - first));
     first = i + 1;

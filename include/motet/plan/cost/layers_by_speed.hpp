@@ -12,14 +12,14 @@ namespace detail {
 
 // Layers of stages so that the slowest stage takes least; stage s takes seconds(s, first, last).
 template <class Seconds>
-list<index> even_times(index layers, index stages, Seconds seconds) {
+list<isize> even_times(isize layers, isize stages, Seconds seconds) {
   // best[s][l]: what the slowest of the first s stages takes at least, which have l layers.
   std::vector<std::vector<double>> best(as_size(stages + 1), std::vector<double>(as_size(layers + 1), 1e300));
-  std::vector<std::vector<index>> from(as_size(stages + 1), std::vector<index>(as_size(layers + 1), 0));
+  std::vector<std::vector<isize>> from(as_size(stages + 1), std::vector<isize>(as_size(layers + 1), 0));
   best[0][0] = 0;
-  for (index s = 0; s < stages; ++s) {
-    for (index l = s + 1; l <= layers - (stages - s - 1); ++l) {
-      for (index f = s; f < l; ++f) {
+  for (isize s = 0; s < stages; ++s) {
+    for (isize l = s + 1; l <= layers - (stages - s - 1); ++l) {
+      for (isize f = s; f < l; ++f) {
         const double before = best[as_size(s)][as_size(f)];
         double& own = best[as_size(s + 1)][as_size(l)];
         if (before >= own) continue;
@@ -30,9 +30,9 @@ list<index> even_times(index layers, index stages, Seconds seconds) {
       }
     }
   }
-  list<index> out(stages, 0);
-  for (index s = stages, l = layers; s > 0; --s) {
-    const index f = from[as_size(s)][as_size(l)];
+  list<isize> out(stages, 0);
+  for (isize s = stages, l = layers; s > 0; --s) {
+    const isize f = from[as_size(s)][as_size(l)];
     out[s - 1] = l - f;
     l = f;
   }
@@ -47,14 +47,14 @@ inline bool cut_by_speed(plan& of, const model_shape& model, const cluster_facts
                          const training_bytes& bytes) {
   bool any = false;
   if (on.more_runs == 0) return false;
-  for (index k = 0; k < of.modules.size(); ++k) {
+  for (isize k = 0; k < of.modules.size(); ++k) {
     module_plan& own = of.modules[k];
     const tower_outline& net = model.towers[k];
     const degrees& split = own.on.split();
     if (split.stages < 2 || own.chunks > 1 || net.cached) continue;
     std::vector<std::uint32_t> kinds(as_size(split.stages), 0);
-    const index of_stage = own.on.ranks().size() / split.stages;
-    for (index i = 0; i < own.on.ranks().size(); ++i)
+    const isize of_stage = own.on.ranks().size() / split.stages;
+    for (isize i = 0; i < own.on.ranks().size(); ++i)
       kinds[as_size(i / of_stage)] |= on.kind_bit(on.node(own.on.ranks()[i]));
     if (std::all_of(kinds.begin(), kinds.end(), [&](std::uint32_t each) { return each == kinds[0]; }))
       continue;
@@ -71,7 +71,7 @@ inline bool cut_by_speed(plan& of, const model_shape& model, const cluster_facts
       speeds.push_back(
           {of_part(tower_part::before), of_part(tower_part::block), of_part(tower_part::behind)});
     }
-    own.layers = detail::even_times(net.layers, split.stages, [&](index s, index first, index last) {
+    own.layers = detail::even_times(net.layers, split.stages, [&](isize s, isize first, isize last) {
       const detail::parts_of_layers have(net, first, last);
       double slowest = 0;
       for (std::int32_t kind = 0; kind < on.kinds(); ++kind) {

@@ -6,7 +6,7 @@
 namespace motet {
 
 // Numbers that one stage keeps of a sample, by the layers of whoever trains.
-inline double kept_numbers(const plan_pricer& by, index k, index stage) {
+inline double kept_numbers(const plan_pricer& by, isize k, isize stage) {
   const double uncut = by.bytes().uncut, own = by.work(k, stage).kept;
   if (uncut <= 0) return by.bytes().kept * own;
   const interval layers = layers_of_stage(by.whole().modules[k], by.model().towers[k].layers, stage);
@@ -16,7 +16,7 @@ inline double kept_numbers(const plan_pricer& by, index k, index stage) {
 
 // One stage keeps so much for each microbatch between its forward and its backward: where backward makes
 // everything again, only the rows that came in.
-inline double kept_bytes(const plan_pricer& by, index k, index stage, bool remade) {
+inline double kept_bytes(const plan_pricer& by, isize k, isize stage, bool remade) {
   if (!by.learns(k)) return 0;
   if (remade) return stage > 0 ? by.boundary_bytes(k) : 0;
   return kept_numbers(by, k, stage) * by.largest_microbatch(k) * by.bytes().activation;
@@ -24,7 +24,7 @@ inline double kept_bytes(const plan_pricer& by, index k, index stage, bool remad
 
 // One stage holds so much on each rank whatever is computed; `activations` has what is there once, however
 // many microbatches are kept.
-inline rank_bytes standing_bytes(const plan_pricer& by, index k, index stage, bool remade) {
+inline rank_bytes standing_bytes(const plan_pricer& by, isize k, isize stage, bool remade) {
   const part_work work = by.work(k, stage);
   const module_plan& own = by.whole().modules[k];
   const training_bytes& bytes = by.bytes();
@@ -48,16 +48,16 @@ inline rank_bytes standing_bytes(const plan_pricer& by, index k, index stage, bo
 
 // A rank with the last stage of a module has room for a join: rows of the others, and its own with their
 // gradients.
-inline double feature_bytes(const plan_pricer& by, index k) {
-  const auto width = [&](index j) {
+inline double feature_bytes(const plan_pricer& by, isize k) {
+  const auto width = [&](isize j) {
     return static_cast<double>(by.model().towers[j].embedding) * by.bytes().feature;
   };
-  const auto homes = [&](index j) {
+  const auto homes = [&](isize j) {
     const degrees& split = by.whole().modules[j].on.split();
     return static_cast<double>(split.data) * split.context * split.tensor;
   };
   double out = 2 * by.samples_of_group(k) / homes(k) * width(k);
-  for (index j = 0; j < by.model().towers.size(); ++j) {
+  for (isize j = 0; j < by.model().towers.size(); ++j) {
     if (j == k) continue;
     // With a sigmoid the rows of two members are here at a time.
     const double part = by.model().join.view() == "sigmoid" ? std::min(1.0, 2 / homes(j)) : 1;
@@ -76,7 +76,7 @@ struct memory_forecast {
 // the same time.
 inline memory_forecast memory_of(const plan_pricer& by, const program& of, const priced_program& priced) {
   memory_forecast out;
-  const index modules = by.whole().modules.size();
+  const isize modules = by.whole().modules.size();
   out.ranks.resize(of.ranks());
   out.modules.resize(modules);
   list<list<rank_bytes>> parts(modules, list<rank_bytes>(of.ranks()));
@@ -86,9 +86,9 @@ inline memory_forecast memory_of(const plan_pricer& by, const program& of, const
         to.features += more.features;
   };
   for (const voice& each : of.voices) {
-    const index k = each.module;
+    const isize k = each.module;
     for (std::int32_t s = 0; s < each.stages; ++s) {
-      const index place = each.first_place + s;
+      const isize place = each.first_place + s;
       const std::int32_t rank = of.places[place];
       rank_bytes own = standing_bytes(by, k, s, priced.places[place].remade);
       if (s + 1 == each.stages && of.joins > 0) own.features = feature_bytes(by, k);
@@ -103,7 +103,7 @@ inline memory_forecast memory_of(const plan_pricer& by, const program& of, const
   }
   for (std::int32_t rank = 0; rank < of.ranks(); ++rank) {
     out.ranks[rank].activations += again[rank];
-    for (index k = 0; k < modules; ++k)
+    for (isize k = 0; k < modules; ++k)
       if (parts[k][rank].total() > out.modules[k].total()) out.modules[k] = parts[k][rank];
   }
   return out;

@@ -35,10 +35,10 @@ struct stage_seconds {
 constexpr double bucket_bytes = 1 << 20;
 
 // The layers of stage s of a module.
-constexpr interval layers_of_stage(const module_plan& own, index layers, index s) {
+constexpr interval layers_of_stage(const module_plan& own, isize layers, isize s) {
   if (own.layers.empty()) return {layers * s / own.stages(), layers * (s + 1) / own.stages()};
-  index first = 0;
-  for (index k = 0; k < s; ++k) first += own.layers[k];
+  isize first = 0;
+  for (isize k = 0; k < s; ++k) first += own.layers[k];
   return {first, first + own.layers[s]};
 }
 
@@ -47,7 +47,7 @@ namespace detail {
 // The largest microbatch of a module, and whether all are alike. Shares are as even as can be, the first ones
 // larger.
 struct microbatch_sizes {
-  index largest = 0;
+  isize largest = 0;
   bool even = true;
 };
 constexpr microbatch_sizes sizes_of(const sample_split& of) {
@@ -62,7 +62,7 @@ class plan_pricer {
   // Keeps the addresses of the plan, the model and the cluster. The plan must pass check_plan() and have its
   // modules in the model's order.
   plan_pricer(const plan& of, const model_shape& model, const cluster_facts& on, const training_bytes& bytes,
-              index samples, const estimate_options& options = {})
+              isize samples, const estimate_options& options = {})
       : of_(of),
         model_(model),
         on_(on),
@@ -70,7 +70,7 @@ class plan_pricer {
         samples_(samples),
         options_(options),
         layouts_(plan_layouts(of, on)) {
-    for (index k = 0; k < of.modules.size(); ++k) sizes_.push(detail::sizes_of(of.modules[k].split(samples)));
+    for (isize k = 0; k < of.modules.size(); ++k) sizes_.push(detail::sizes_of(of.modules[k].split(samples)));
   }
 
   const plan& whole() const { return of_; }
@@ -78,31 +78,31 @@ class plan_pricer {
   const cluster_facts& cluster() const { return on_; }
   const training_bytes& bytes() const { return bytes_; }
   const estimate_options& options() const { return options_; }
-  const module_layout& layout(index k) const { return layouts_[k]; }
-  double samples_of_group(index k) const { return static_cast<double>(samples_) / of_.modules[k].groups(); }
-  double largest_microbatch(index k) const { return static_cast<double>(sizes_[k].largest); }
+  const module_layout& layout(isize k) const { return layouts_[k]; }
+  double samples_of_group(isize k) const { return static_cast<double>(samples_) / of_.modules[k].groups(); }
+  double largest_microbatch(isize k) const { return static_cast<double>(sizes_[k].largest); }
   // A microbatch is so large beside the largest one.
-  double scale(index k, index replica, index microbatch) const {
+  double scale(isize k, isize replica, isize microbatch) const {
     if (sizes_[k].even) return 1;
-    const index group = of_.modules[k].whole_group();
+    const isize group = of_.modules[k].whole_group();
     return static_cast<double>(
                of_.modules[k].split(samples_).of(microbatch / group, replica, microbatch % group).size()) /
            static_cast<double>(sizes_[k].largest);
   }
-  bool even(index k) const { return sizes_[k].even; }
-  bool learns(index k) const { return !model_.towers[k].frozen && !model_.towers[k].cached; }
+  bool even(isize k) const { return sizes_[k].even; }
+  bool learns(isize k) const { return !model_.towers[k].frozen && !model_.towers[k].cached; }
   // So many ranks sum a gradient of a module.
-  double summing(index k) const { return of_.modules[k].on.split().data * of_.modules[k].on.split().context; }
-  double boundary_bytes(index k) const {
+  double summing(isize k) const { return of_.modules[k].on.split().data * of_.modules[k].on.split().context; }
+  double boundary_bytes(isize k) const {
     const degrees& split = of_.modules[k].on.split();
     return work_of(model_.towers[k]).boundary * largest_microbatch(k) * bytes_.activation /
            (split.context * split.tensor);
   }
 
   // Replicas of equal keys take equal times.
-  std::uint64_t key(index k, std::int32_t replica) const {
+  std::uint64_t key(isize k, std::int32_t replica) const {
     std::uint64_t made = 0;
-    const auto put = [&](index number) { made = detail::mixed(made, static_cast<std::uint64_t>(number)); };
+    const auto put = [&](isize number) { made = detail::mixed(made, static_cast<std::uint64_t>(number)); };
     for (std::int32_t d = 0; d < of_.modules[k].on.split().stages; ++d) {
       const device_layout& at = layouts_[k].at(d, replica);
       for (const group_layout& each : {at.tensor, at.context})
@@ -112,18 +112,18 @@ class plan_pricer {
     }
     if (sizes_[k].even) return made;
     const sample_split split = of_.modules[k].split(samples_);
-    for (index g = 0; g < split.groups; ++g)
-      for (index m = 0; m < split.microbatches; ++m) put(split.of(g, replica, m).size());
+    for (isize g = 0; g < split.groups; ++g)
+      for (isize m = 0; m < split.microbatches; ++m) put(split.of(g, replica, m).size());
     return made;
   }
 
-  part_work work(index k, index stage) const {
+  part_work work(isize k, isize stage) const {
     const interval layers = layers_of_stage(of_.modules[k], model_.towers[k].layers, stage);
     return work_of_layers(model_.towers[k], layers.begin, layers.end, of_.modules[k].on.split());
   }
   // Stage `stage` of module k, on the pipeline's device `device` of a replica; its rows go to device `next`
   // (-1: it is the last).
-  stage_seconds stage(index k, index stage, std::int32_t replica, std::int32_t device,
+  stage_seconds stage(isize k, isize stage, std::int32_t replica, std::int32_t device,
                       std::int32_t next) const {
     const module_plan& own = of_.modules[k];
     const degrees& split = own.on.split();
@@ -185,7 +185,7 @@ class plan_pricer {
   }
   // Blocks wait for what their group gathers and sums: four calls forward, six backward, which are told from
   // the numbers.
-  double group_seconds(index k, double tensor_numbers, double context_numbers, index blocks,
+  double group_seconds(isize k, double tensor_numbers, double context_numbers, isize blocks,
                        const device_layout& at, double compute) const {
     const double samples = largest_microbatch(k), number = bytes_.activation;
     const degrees& split = of_.modules[k].on.split();
@@ -208,7 +208,7 @@ class plan_pricer {
     }
     return out;
   }
-  void sums(index k, const module_plan& own, double parameters, const group_layout& group,
+  void sums(isize k, const module_plan& own, double parameters, const group_layout& group,
             std::uint32_t kinds, stage_seconds& out) const {
     const double shared = own.zero > 0 ? summing(k) : 1,
                  memory = of_kinds(on_, kinds).device.bytes_per_second;
@@ -230,7 +230,7 @@ class plan_pricer {
   const model_shape& model_;
   const cluster_facts& on_;
   training_bytes bytes_;
-  index samples_;
+  isize samples_;
   estimate_options options_;
   list<module_layout> layouts_;
   list<detail::microbatch_sizes> sizes_;
@@ -250,7 +250,7 @@ inline priced_program price(const plan_pricer& by, const folded_plan& folded, co
   out.costs.wires.inside.bytes_per_second = 1;
   bool even = true;
   for (const voice& each : of.voices) {
-    const index k = each.module;
+    const isize k = each.module;
     even = even && by.even(k);
     const mesh& on = folded.small.modules[k].on;
     const std::int32_t replica = folded.replicas[k][each.replica];
@@ -259,7 +259,7 @@ inline priced_program price(const plan_pricer& by, const folded_plan& folded, co
     };
     const bool again = each.shard > 0 && each.shards > 1;  // shards take equal times
     for (std::int32_t s = 0; s < each.stages; ++s) {
-      const index before = out.places.size() - each.stages;
+      const isize before = out.places.size() - each.stages;
       const stage_seconds own =
           again ? stage_seconds(out.places[before]) : by.stage(k, s, replica, device(s), device(s + 1));
       out.places.push(own);
@@ -284,7 +284,7 @@ inline priced_program price(const plan_pricer& by, const folded_plan& folded, co
 
 // The same for a plan's own program, as compile() makes it of write_plan().
 inline cost_table plan_costs(const program& of, const plan& from, const model_shape& model,
-                             const cluster_facts& on, const training_bytes& bytes, index samples,
+                             const cluster_facts& on, const training_bytes& bytes, isize samples,
                              const estimate_options& options = {}) {
   return price(plan_pricer(from, model, on, bytes, samples, options), unfolded_plan(from), of).costs;
 }

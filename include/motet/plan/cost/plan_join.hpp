@@ -18,9 +18,9 @@ struct join_cost {
 namespace detail {
 
 // The ranks that hold the last stage of a module: they meet.
-inline list<std::int32_t> homes_of(const plan& of, index k) {
+inline list<std::int32_t> homes_of(const plan& of, isize k) {
   const mesh& on = of.modules[k].on;
-  const index homes = on.ranks().size() / on.split().stages;
+  const isize homes = on.ranks().size() / on.split().stages;
   // a V ends where it began
   const bool turns = of.schedule.view() == "zb_v" || of.schedule.view() == "dualpipe_v";
   list<std::int32_t> out;
@@ -32,7 +32,7 @@ inline list<std::int32_t> homes_of(const plan& of, index k) {
 
 // A join sends this of each sample of a module: its feature, and with a softmax one more number; or the
 // feature's gradient as well.
-constexpr double bytes_of_sample(const model_shape& model, index k, const training_bytes& bytes,
+constexpr double bytes_of_sample(const model_shape& model, isize k, const training_bytes& bytes,
                                  const estimate_options& options) {
   const double feature = static_cast<double>(model.towers[k].embedding) * bytes.feature;
   if (options.exchange_gradients) return 2 * feature;
@@ -42,8 +42,8 @@ constexpr double bytes_of_sample(const model_shape& model, index k, const traini
 // Every member compares the rows of its own samples with those of all other modules. Rows come into each node
 // once, a part to each of its ranks, and go round inside: what a hierarchical gather does.
 inline join_cost join_of(const plan& of, const model_shape& model, const cluster_facts& on,
-                         const training_bytes& bytes, index samples, const estimate_options& options = {}) {
-  const index modules = of.modules.size();
+                         const training_bytes& bytes, isize samples, const estimate_options& options = {}) {
+  const isize modules = of.modules.size();
   const bool sigmoid = model.join.view() == "sigmoid";
   const double group = static_cast<double>(samples) / of.modules[0].groups();
   struct seat {
@@ -54,7 +54,7 @@ inline join_cost join_of(const plan& of, const model_shape& model, const cluster
   list<list<double>> held(modules, list<double>(on.nodes, 0));  // shares of each module's rows on each node
   list<list<std::int32_t>> homes;
   list<double> rows;  // bytes of each module's
-  for (index k = 0; k < modules; ++k) {
+  for (isize k = 0; k < modules; ++k) {
     homes.push(detail::homes_of(of, k));
     rows.push(group * bytes_of_sample(model, k, bytes, options));
     for (const std::int32_t rank : homes[k]) {
@@ -70,14 +70,14 @@ inline join_cost join_of(const plan& of, const model_shape& model, const cluster
     return (bytes.feature <= 2 ? device.half_flops : device.single_flops) * device.products.of(own, group);
   };
   // A rank wants all modules but one that it has alone, and of each what it does not have.
-  const auto wants = [&](std::int32_t rank, index k) {
+  const auto wants = [&](std::int32_t rank, isize k) {
     return seats[rank].modules > 1 || seats[rank].last != k;
   };
   join_cost out;
   out.kind_bytes.resize(kinds.size(), 0);
   list<double> come(kinds.size(), 0);  // to the busiest member of each kind
   std::uint32_t meet = 0;              // kinds
-  for (index k = 0; k < modules; ++k) {
+  for (isize k = 0; k < modules; ++k) {
     const double own = group / static_cast<double>(homes[k].size());
     const double flops = (sigmoid ? 4 : 6) * static_cast<double>(modules - 1) * own * group *
                          static_cast<double>(model.towers[k].embedding);
@@ -89,7 +89,7 @@ inline join_cost join_of(const plan& of, const model_shape& model, const cluster
   list<list<std::uint8_t>> wanted(modules, list<std::uint8_t>(on.nodes, 0));
   for (std::int32_t rank = 0; rank < of.cluster.ranks; ++rank) {
     seat& own = seats[rank];
-    for (index k = 0; own.modules > 0 && k < modules; ++k) {
+    for (isize k = 0; own.modules > 0 && k < modules; ++k) {
       if (!wants(rank, k)) continue;
       own.comes += rows[k];
       wanted[k][on.node(rank)] = 1;
@@ -100,9 +100,9 @@ inline join_cost join_of(const plan& of, const model_shape& model, const cluster
     most = std::max(most, own.comes);
   }
   std::int32_t nodes = 0;
-  for (index n = 0; n < on.nodes; ++n) {
+  for (isize n = 0; n < on.nodes; ++n) {
     double in = 0, all = 0;
-    for (index k = 0; k < modules; ++k) {
+    for (isize k = 0; k < modules; ++k) {
       in += wanted[k][n] != 0 ? rows[k] * (1 - held[k][n]) : 0;
       all += held[k][n];
     }
@@ -118,7 +118,7 @@ inline join_cost join_of(const plan& of, const model_shape& model, const cluster
     out.kind_bytes = list<double>(kinds.size(), 0);
   }
   double inside = 0, between = 0;  // seconds of the slowest
-  for (index kind = 0; kind < kinds.size(); ++kind) {
+  for (isize kind = 0; kind < kinds.size(); ++kind) {
     inside = std::max(inside, kinds[kind].inside.seconds(come[kind]));
     between = std::max(between, kinds[kind].between.seconds(out.kind_bytes[kind]));
   }

@@ -24,7 +24,7 @@ struct module_layout {
   // spread most, with the kinds of them all
   list<group_layout> sums;
   constexpr const device_layout& at(std::int32_t device, std::int32_t replica) const {
-    return devices[index{device} * data + replica];
+    return devices[isize{device} * data + replica];
   }
 };
 
@@ -60,11 +60,11 @@ inline void share_way_out(group_layout& group, const list<std::int32_t>& ranks, 
 }
 
 // The kinds of all ranks of a (device, replica).
-inline std::uint32_t kinds_of_device(const mesh& on, index at, const cluster_facts& in) {
+inline std::uint32_t kinds_of_device(const mesh& on, isize at, const cluster_facts& in) {
   if (in.more_runs == 0) return 1;
-  const index shards = index{on.split().context} * on.split().tensor;
+  const isize shards = isize{on.split().context} * on.split().tensor;
   std::uint32_t out = 0;
-  for (index i = 0; i < shards; ++i) out |= in.kind_bit(in.node(on.ranks()[at * shards + i]));
+  for (isize i = 0; i < shards; ++i) out |= in.kind_bit(in.node(on.ranks()[at * shards + i]));
   return out;
 }
 
@@ -94,7 +94,7 @@ inline void find_crossings(const mesh& on, const cluster_facts& in, module_layou
   const std::int32_t shards = split.context * split.tensor;
   if (split.stages < 2) return;
   const auto rank = [&](std::int32_t d, std::int32_t r, std::int32_t shard) {
-    return on.ranks()[(index{d} * split.data + r) * shards + shard];
+    return on.ranks()[(isize{d} * split.data + r) * shards + shard];
   };
   node_counts leaving(in), entering(in);
   for (std::int32_t d = 0; d < split.stages; ++d) {
@@ -110,7 +110,7 @@ inline void find_crossings(const mesh& on, const cluster_facts& in, module_layou
       entering.add(to);
     });
     each([&](std::int32_t r, std::int32_t from, std::int32_t to) {
-      std::int32_t& own = out.devices[index{d} * split.data + r].crossing;
+      std::int32_t& own = out.devices[isize{d} * split.data + r].crossing;
       own = std::max({own, leaving[from], entering[to]});
     });
     each([&](std::int32_t, std::int32_t from, std::int32_t to) {
@@ -138,12 +138,12 @@ inline list<module_layout> plan_layouts(const plan& of, const cluster_facts& in)
     const degrees& split = own.on.split();
     module_layout made;
     made.data = split.data;
-    made.devices.resize(index{split.stages} * split.data);
+    made.devices.resize(isize{split.stages} * split.data);
     detail::node_counts ranks(in);
     for (const std::int32_t rank : own.on.ranks()) ranks.add(rank);
     for (std::int32_t d = 0; d < split.stages; ++d) {
       for (std::int32_t r = 0; r < split.data; ++r) {
-        const index at = index{d} * split.data + r;
+        const isize at = isize{d} * split.data + r;
         made.devices[at] = {detail::layout_of_axis(own.on, axis::tensor, d, r, in, ranks),
                             detail::layout_of_axis(own.on, axis::context, d, r, in, ranks), 0,
                             detail::kinds_of_device(own.on, at, in)};
@@ -160,7 +160,7 @@ inline list<module_layout> plan_layouts(const plan& of, const cluster_facts& in)
   detail::node_counts busy(in);
   for (std::int32_t rank = 0; rank < of.cluster.ranks; ++rank)
     if (leaves[rank] != 0) busy.add(rank);
-  for (index k = 0; k < of.modules.size(); ++k) {
+  for (isize k = 0; k < of.modules.size(); ++k) {
     const module_plan& own = of.modules[k];
     for (std::int32_t d = 0; d < own.on.split().stages; ++d) {
       group_layout most;
@@ -170,7 +170,7 @@ inline list<module_layout> plan_layouts(const plan& of, const cluster_facts& in)
         group_layout one = layout_of(group, in);
         detail::share_way_out(one, group, busy);
         const auto spread = [](const group_layout& g) {
-          return index{g.nodes} * 65536 + index{g.sharers} * g.per_node;
+          return isize{g.nodes} * 65536 + isize{g.sharers} * g.per_node;
         };
         if (spread(one) > spread(most)) most = one;
         kinds |= one.kinds;

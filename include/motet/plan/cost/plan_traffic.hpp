@@ -14,14 +14,14 @@ class traffic_counter {
       : by_(by), on_(by.cluster()), out_(on_.nodes, 0), known_(on_.nodes, 0) {}
 
   list<double> busiest() {
-    for (index k = 0; k < by_.whole().modules.size(); ++k) {
+    for (isize k = 0; k < by_.whole().modules.size(); ++k) {
       if (by_.model().towers[k].cached) continue;
       boundaries(k);
       groups(k);
       sums(k);
     }
     list<double> most(on_.kinds(), 0);
-    for (index n = 0; n < out_.size(); ++n) {
+    for (isize n = 0; n < out_.size(); ++n) {
       double& own = most[on_.kind(static_cast<std::int32_t>(n))];
       own = std::max(own, out_[n]);
     }
@@ -32,12 +32,12 @@ class traffic_counter {
   void add(const list<std::int32_t>& ranks, double bytes) {
     ++groups_;
     for (const std::int32_t rank : ranks) {
-      index& last = known_[on_.node(rank)];
+      isize& last = known_[on_.node(rank)];
       if (last != groups_) out_[on_.node(rank)] += bytes;
       last = groups_;
     }
   }
-  void boundaries(index k) {
+  void boundaries(isize k) {
     const module_plan& own = by_.whole().modules[k];
     const degrees& split = own.on.split();
     const std::int32_t shards = own.shards();
@@ -48,21 +48,21 @@ class traffic_counter {
       const std::int32_t next = (d + 1) % split.stages;
       const double messages = next > 0 ? own.chunks : own.chunks - 1;
       for (std::int32_t i = 0; i < split.data * shards; ++i) {
-        const std::int32_t from = on_.node(own.on.ranks()[index{d} * split.data * shards + i]);
-        const std::int32_t to = on_.node(own.on.ranks()[index{next} * split.data * shards + i]);
+        const std::int32_t from = on_.node(own.on.ranks()[isize{d} * split.data * shards + i]);
+        const std::int32_t to = on_.node(own.on.ranks()[isize{next} * split.data * shards + i]);
         if (from == to) continue;
         out_[from] += messages * bytes * (1 + (by_.learns(k) ? again : 0));
         if (by_.learns(k)) out_[to] += messages * bytes;
       }
     }
   }
-  void groups(index k) {
+  void groups(isize k) {
     const module_plan& own = by_.whole().modules[k];
     const degrees& split = own.on.split();
     const double numbers = own.microbatches * by_.largest_microbatch(k) * by_.bytes().activation;
     for (std::int32_t d = 0; d < split.stages; ++d) {
       double tensor = 0, context = 0;
-      for (index s = d; s < own.stages(); s += split.stages) {
+      for (isize s = d; s < own.stages(); s += split.stages) {
         const part_work work = by_.work(k, s);
         const double times = !own.remade.empty() && own.remade[s] != 0 ? 2 : 1;
         tensor += numbers * (times * work.group_numbers + work.backward_group_numbers);
@@ -78,7 +78,7 @@ class traffic_counter {
       }
     }
   }
-  void sums(index k) {
+  void sums(isize k) {
     const module_plan& own = by_.whole().modules[k];
     const degrees& split = own.on.split();
     if (!by_.learns(k) || by_.summing(k) < 2) return;
@@ -86,7 +86,7 @@ class traffic_counter {
       const group_layout& group = by_.layout(k).sums[d];
       if (group.nodes < 2) continue;
       double parameters = 0;
-      for (index s = d; s < own.stages(); s += split.stages) parameters += by_.work(k, s).parameters;
+      for (isize s = d; s < own.stages(); s += split.stages) parameters += by_.work(k, s).parameters;
       const double gradients = parameters * by_.bytes().gradient;
       double bytes = all_reduce_cost(gradients, group, on_).node_bytes;
       if (own.zero > 0) {
@@ -106,8 +106,8 @@ class traffic_counter {
   const plan_pricer& by_;
   const cluster_facts& on_;
   list<double> out_;
-  list<index> known_;  // of each node, the last group that was added to it
-  index groups_ = 0;
+  list<isize> known_;  // of each node, the last group that was added to it
+  isize groups_ = 0;
 };
 
 }  // namespace detail

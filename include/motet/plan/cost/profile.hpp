@@ -35,7 +35,7 @@ struct machine_profile {
 
 // Puts a point in its place; an equal one is replaced.
 constexpr void add_point(module_profile& to, const profile_point& made) {
-  index at = 0;
+  isize at = 0;
   const auto before = [&](const profile_point& each) {
     return each.tensor != made.tensor ? each.tensor < made.tensor : each.samples < made.samples;
   };
@@ -45,7 +45,7 @@ constexpr void add_point(module_profile& to, const profile_point& made) {
     return;
   }
   to.points.push(made);
-  for (index k = to.points.size() - 1; k > at; --k) std::swap(to.points[k], to.points[k - 1]);
+  for (isize k = to.points.size() - 1; k > at; --k) std::swap(to.points[k], to.points[k - 1]);
 }
 
 // Keeps what tells parts apart, and fills in what is left out.
@@ -75,12 +75,12 @@ namespace detail {
 // Points of one degree make a line that is exact on them and straight between. The last piece goes on beyond
 // them; the first one does below them, down to what no samples at all would take, which is not negative. One
 // point alone stands for its proportion.
-constexpr double along_points(const profile_point* from, index count, double samples, tower_part which,
+constexpr double along_points(const profile_point* from, isize count, double samples, tower_part which,
                               double part_times::*time) {
-  const auto y = [&](index i) { return from[i].of(which).*time; };
-  const auto x = [&](index i) { return from[i].samples; };
+  const auto y = [&](isize i) { return from[i].of(which).*time; };
+  const auto x = [&](isize i) { return from[i].samples; };
   if (count == 1) return y(0) * samples / x(0);
-  index i = 1;
+  isize i = 1;
   while (i + 1 < count && x(i) < samples) ++i;
   const double slope = (y(i) - y(i - 1)) / (x(i) - x(i - 1));
   if (samples > x(count - 1)) return y(i) + (slope > 0 ? slope : 0) * (samples - x(i));
@@ -99,12 +99,12 @@ constexpr double along_points(const profile_point* from, index count, double sam
 constexpr part_times measured_times(const module_profile& from, tower_part which, double samples,
                                     degrees split) {
   // Nearest by ratio; of two the lower degree.
-  index first = 0, count = 0;
+  isize first = 0, count = 0;
   double nearest = 0;
-  for (index i = 0; i < from.points.size();) {
+  for (isize i = 0; i < from.points.size();) {
     const double own = from.points[i].tensor, wanted = split.tensor,
                  ratio = own > wanted ? own / wanted : wanted / own;
-    index end = i;
+    isize end = i;
     while (end < from.points.size() && from.points[end].tensor == from.points[i].tensor) ++end;
     if (nearest == 0 || ratio < nearest) {
       nearest = ratio;
@@ -123,7 +123,7 @@ constexpr part_times measured_times(const module_profile& from, tower_part which
 
 // Estimates take their times from here: a profile that has such a tower at such numbers, otherwise the
 // formulas of tower_work.hpp.
-constexpr part_times times_of_layers(const tower_outline& of, index first, index last, double samples,
+constexpr part_times times_of_layers(const tower_outline& of, isize first, isize last, double samples,
                                      degrees split, const device_facts& on, const training_bytes& bytes,
                                      const machine_profile* measured) {
   const module_profile* const found =

@@ -48,25 +48,25 @@ struct tower_steps_builder {
 
   constexpr tower_steps_builder(const tower_outline& tower, degrees ways) : of(tower), split(ways) {}
 
-  static constexpr double real(index n) { return static_cast<double>(n); }
+  static constexpr double real(isize n) { return static_cast<double>(n); }
   constexpr double width() const { return real(of.width); }
   // Rows of a sample: in a cut layer those of all tensor members, elsewhere own ones.
   constexpr double all_rows() const { return real(of.tokens) / split.context; }
   constexpr double own_rows() const { return all_rows() / split.tensor; }
   // A rank has this of a sample that it does not cut.
   constexpr double own_samples() const { return 1.0 / split.context / split.tensor; }
-  constexpr index largest(index of_all) const { return share(of_all, split.tensor, 0).size(); }
+  constexpr isize largest(isize of_all) const { return share(of_all, split.tensor, 0).size(); }
 
-  constexpr void parameter(index count) { made.parameters += real(round_up(count, 16)); }
+  constexpr void parameter(isize count) { made.parameters += real(round_up(count, 16)); }
   constexpr void keep(double numbers) { made.kept += numbers; }
   constexpr void keep_stream(double numbers) {
     made.kept += numbers;
     made.kept_stream += numbers;
   }
-  constexpr void product(double rows, index inner, index columns) {
+  constexpr void product(double rows, isize inner, isize columns) {
     made.products.push({rows, real(inner), real(columns)});
   }
-  constexpr void linear(double rows, index inner, index columns, bool bias) {
+  constexpr void linear(double rows, isize inner, isize columns, bool bias) {
     product(rows, inner, columns);
     parameter(inner * columns);
     if (bias) parameter(columns);
@@ -88,7 +88,7 @@ struct tower_steps_builder {
 
   // `rows` go through the perceptron, `shared` by a tensor group or not.
   constexpr void perceptron(double rows, bool shared) {
-    const index hidden = shared ? largest(of.hidden_width()) : of.hidden_width(),
+    const isize hidden = shared ? largest(of.hidden_width()) : of.hidden_width(),
                 wide = of.gated ? 2 * hidden : hidden;
     linear(rows, of.width, wide, true);
     linear(rows, hidden, of.width, true);
@@ -97,7 +97,7 @@ struct tower_steps_builder {
   }
   // The router works on own rows; each expert is whole on one rank of the group, and all have an even load.
   constexpr void mixture() {
-    const index hidden = of.hidden_width(), wide = of.gated ? 2 * hidden : hidden, held = largest(of.experts);
+    const isize hidden = of.hidden_width(), wide = of.gated ? 2 * hidden : hidden, held = largest(of.experts);
     const double rows = own_rows(), choices = all_rows() * real(of.chosen) * real(held) / real(of.experts);
     linear(rows, of.width, of.experts, false);
     each(rows * real(of.experts), 8, 8, 0, 2, 2, 0);
@@ -116,9 +116,9 @@ struct tower_steps_builder {
   }
 
   constexpr void block() {
-    const index keyed = largest(of.keyed_heads()), heads = keyed * (of.heads / of.keyed_heads()),
+    const isize keyed = largest(of.keyed_heads()), heads = keyed * (of.heads / of.keyed_heads()),
                 d = of.columns_of_head();
-    const index query = heads * d, key = keyed * d, packed = query + 2 * key;
+    const isize query = heads * d, key = keyed * d, packed = query + 2 * key;
     const double rows = all_rows(), tokens = real(of.tokens);
     norm(own_rows(), true);
     linear(rows, of.width, packed, true);
@@ -201,7 +201,7 @@ struct tower_steps_builder {
   constexpr void last_block() {
     const double samples = own_samples();
     norm(own_rows(), true);
-    const index query = of.query_width();
+    const isize query = of.query_width();
     look_over();
     product(samples, of.width, query);
     made.parameters += real(round_up(of.width * (query + 2 * of.key_width()), 16) -

@@ -79,7 +79,7 @@ constexpr part_times times_of_part(const tower_outline& of, tower_part which, do
 
 // The layers [first, last) take this: with `before` where they begin with the first, with `behind` where they
 // end with the last.
-constexpr part_times times_of_layers(const tower_outline& of, index first, index last, double samples,
+constexpr part_times times_of_layers(const tower_outline& of, isize first, isize last, double samples,
                                      degrees split, const device_facts& on, const training_bytes& bytes) {
   const detail::parts_of_layers have(of, first, last);
   part_times out;

@@ -36,7 +36,7 @@ struct part_work {
 // layers.
 struct tower_work {
   part_work before, block, behind;
-  index blocks = 0;
+  isize blocks = 0;
   double boundary = 0;  // numbers between two blocks, or two stages
 };
 
@@ -103,10 +103,10 @@ namespace detail {
 // Counts a tower's parts in the layers [first, last).
 struct parts_of_layers {
   bool before = false, behind = false;
-  index blocks = 0;
-  constexpr parts_of_layers(const tower_outline& of, index first, index last)
+  isize blocks = 0;
+  constexpr parts_of_layers(const tower_outline& of, isize first, isize last)
       : before(first == 0), behind(last == of.layers) {
-    const index whole = of.whole_blocks();
+    const isize whole = of.whole_blocks();
     blocks = (last < whole ? last : whole) - (first < whole ? first : whole);
   }
 };
@@ -115,7 +115,7 @@ struct parts_of_layers {
 
 // The layers [first, last) do this: with `before` where they begin with the first, with `behind` where they
 // end with the last.
-constexpr part_work work_of_layers(const tower_outline& of, index first, index last, degrees split = {}) {
+constexpr part_work work_of_layers(const tower_outline& of, isize first, isize last, degrees split = {}) {
   const detail::parts_of_layers have(of, first, last);
   part_work out;
   if (have.before) out.add(work_of_part(of, tower_part::before, split));
@@ -125,7 +125,7 @@ constexpr part_work work_of_layers(const tower_outline& of, index first, index l
 }
 
 // Parameters on the rank of a tensor group that has most of them.
-constexpr double held_parameters(const tower_outline& of, index first, index last, std::int32_t tensor) {
+constexpr double held_parameters(const tower_outline& of, isize first, isize last, std::int32_t tensor) {
   return work_of_layers(of, first, last, {.tensor = tensor}).parameters;
 }
 constexpr double parameters_of(const tower_outline& of) { return held_parameters(of, 0, of.layers, 1); }

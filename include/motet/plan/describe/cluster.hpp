@@ -64,7 +64,7 @@ struct node_run {
 //     return sum;
 //   }
 struct cluster_facts {
-  static constexpr index most_runs = 8;
+  static constexpr isize most_runs = 8;
 
   label name;
   device_facts device;
@@ -81,32 +81,32 @@ struct cluster_facts {
   constexpr std::int32_t node(std::int32_t rank) const { return rank / devices_per_node; }
   constexpr network wires() const { return {inside, between, devices_per_node}; }
 
-  constexpr index runs() const { return index{more_runs} + 1; }
+  constexpr isize runs() const { return isize{more_runs} + 1; }
   struct node_span {
     std::int32_t first, end;
   };
-  constexpr node_span nodes_of_run(index r) const {
+  constexpr node_span nodes_of_run(isize r) const {
     return {r > 0 ? others[r - 1].first : 0, r < more_runs ? others[r].first : nodes};
   }
   // The run that a node is in.
   constexpr node_run run(std::int32_t node) const {
-    const index r = run_of(node);
+    const isize r = run_of(node);
     return r > 0 ? others[r - 1] : node_run{0, 0, device, inside, between, of_device};
   }
   // What tells kinds of devices apart: numbers from 0 on, and sets of them with a bit for each.
   constexpr std::int32_t kind(std::int32_t node) const {
-    const index r = run_of(node);
+    const isize r = run_of(node);
     return r > 0 ? others[r - 1].kind : 0;
   }
   constexpr node_run of_kind(std::int32_t kind) const {
-    for (index r = 0; r < more_runs; ++r)
+    for (isize r = 0; r < more_runs; ++r)
       if (kind > 0 && others[r].kind == kind) return others[r];
     return run(0);
   }
   constexpr std::uint32_t kind_bit(std::int32_t node) const { return 1u << kind(node); }
   constexpr std::int32_t kinds() const {
     std::int32_t most = 0;
-    for (index r = 0; r < more_runs; ++r) most = others[r].kind > most ? others[r].kind : most;
+    for (isize r = 0; r < more_runs; ++r) most = others[r].kind > most ? others[r].kind : most;
     return most + 1;
   }
   constexpr std::uint32_t all_kinds() const { return (1u << kinds()) - 1; }
@@ -121,7 +121,7 @@ struct cluster_facts {
     if (runs() == most_runs) return false;
     like.first = nodes;
     like.kind = kinds();
-    for (index r = more_runs - 1; r >= -1; --r)
+    for (isize r = more_runs - 1; r >= -1; --r)
       if (const node_run known = run(r >= 0 ? others[r].first : 0); like.alike(known)) like.kind = known.kind;
     others[more_runs++] = like;
     nodes += count;
@@ -130,8 +130,8 @@ struct cluster_facts {
   friend constexpr bool operator==(const cluster_facts&, const cluster_facts&) = default;
 
  private:
-  constexpr index run_of(std::int32_t node) const {
-    index r = more_runs;
+  constexpr isize run_of(std::int32_t node) const {
+    isize r = more_runs;
     while (r > 0 && node < others[r - 1].first) --r;
     return r;
   }

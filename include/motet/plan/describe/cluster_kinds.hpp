@@ -76,7 +76,7 @@ constexpr cluster_facts of_kinds(const cluster_facts& all, std::uint32_t kinds,
   out.more_runs = 0;
   out.nodes = 0;
   std::fill(out.others, out.others + cluster_facts::most_runs - 1, node_run{});
-  for (index r = 0; r < all.runs(); ++r) {
+  for (isize r = 0; r < all.runs(); ++r) {
     const auto [first, end] = all.nodes_of_run(r);
     if ((kinds & all.kind_bit(first)) == 0) continue;
     const node_run own = all.run(first);

@@ -100,7 +100,7 @@ inline void add_nodes(cluster_facts& to, const cluster_facts& more, std::string_
     fail(cluster_of_no_size,
          sentence({what, " has nodes of ", more.devices_per_node,
                    " devices, wanted as many as the nodes before it, ", to.devices_per_node}));
-  for (index r = 0; r < more.runs(); ++r) {
+  for (isize r = 0; r < more.runs(); ++r) {
     const auto [first, end] = more.nodes_of_run(r);
     require_size(std::int64_t{to.nodes} + end - first, to.devices_per_node,
                  sentence({what, " and the nodes before it"}));

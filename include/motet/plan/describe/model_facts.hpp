@@ -10,8 +10,8 @@ namespace motet {
 // The facts are what a plan must know of a module to say whether it fits.
 struct module_facts {
   label name;
-  index layers = 1;     // that stages share
-  index key_heads = 0;  // that a tensor group shares; 0: unknown
+  isize layers = 1;     // that stages share
+  isize key_heads = 0;  // that a tensor group shares; 0: unknown
   bool attends = true;
   bool frozen = false;
   // A model with edges says more: the modules whose rows enter it, whether gradients go on through it though
@@ -27,8 +27,8 @@ namespace detail {
 
 // All layers of a tower count, and a head.
 template <class Tower>
-constexpr double work_of_sample(const Tower& of, index rows, index vocabulary) {
-  const index hidden = of.hidden > 0 ? of.hidden : 4 * of.width, mlps = of.has_experts() ? of.mix.top_k : 1,
+constexpr double work_of_sample(const Tower& of, isize rows, isize vocabulary) {
+  const isize hidden = of.hidden > 0 ? of.hidden : 4 * of.width, mlps = of.has_experts() ? of.mix.top_k : 1,
               weights = of.width * (4 * of.width + (of.gated ? 3 : 2) * hidden * mlps);
   return static_cast<double>(rows) *
          (static_cast<double>(of.layers) * static_cast<double>(weights + 2 * rows * of.width) +
@@ -37,7 +37,7 @@ constexpr double work_of_sample(const Tower& of, index rows, index vocabulary) {
 
 // The vocabulary is that of a head, where the net ends in one.
 template <class Net>
-constexpr index vocabulary_of_head() {
+constexpr isize vocabulary_of_head() {
   if constexpr (requires {
                   Net::config.vocabulary;
                   Net::config.tied;
@@ -57,7 +57,7 @@ constexpr module_facts facts_of_module() {
     out.key_heads = net::config.tower().attention.shape().kv_heads;
   else out.attends = false;
   if constexpr (requires { net::config.tower(); }) {
-    index rows = 0;
+    isize rows = 0;
     if constexpr (requires { net::config.patches(); }) rows = net::config.patches().rows();
     else if constexpr (requires { net::config.heard(); }) rows = net::config.heard().rows();
     else if constexpr (requires { net::config.context; }) rows = net::config.context;
@@ -71,8 +71,8 @@ constexpr module_facts facts_of_module() {
 // About what a sample of so many rows takes forward, in multiplications; of a net without a tower, its rows.
 // Rows of an eye or an ear are those of whole pictures or sounds, which do not look at each other.
 template <class Net>
-constexpr double work_of_rows(index rows) {
-  const auto of_whole = [&](index each) {
+constexpr double work_of_rows(isize rows) {
+  const auto of_whole = [&](isize each) {
     return static_cast<double>(rows) / static_cast<double>(each) *
            detail::work_of_sample(Net::config.tower(), each, 0);
   };
@@ -102,10 +102,10 @@ constexpr list<module_facts> facts_of() {
     (out.push(detail::facts_of_module<typename Model::template module_at<I>>()), ...);
   }(std::make_index_sequence<Model::size>{});
   for (const edge_ends& each : Model::edges)
-    out[static_cast<index>(each.to)].from.push(static_cast<std::int32_t>(each.from));
+    out[static_cast<isize>(each.to)].from.push(static_cast<std::int32_t>(each.from));
   for (std::size_t k = 0; k < Model::size; ++k) {
-    out[static_cast<index>(k)].passes = Model::passes[k];
-    out[static_cast<index>(k)].meets = Model::meets[k];
+    out[static_cast<isize>(k)].passes = Model::passes[k];
+    out[static_cast<isize>(k)].meets = Model::meets[k];
   }
   return out;
 }

@@ -16,14 +16,14 @@ namespace detail {
 // A tower of the paper on DistMM (Table 2): a GPT-3 by layers and width, where 5140 is taken for 5120, which
 // 40 heads divide. The size of a patch is not published; 14 of 336 makes 577 rows.
 struct published_size {
-  index layers, width, heads;
+  isize layers, width, heads;
 };
 inline constexpr published_size of_350m{24, 1024, 16}, of_760m{24, 1536, 16}, of_2_7b{32, 2560, 32},
     of_6_7b{32, 4096, 32}, of_13b{40, 5120, 40};
-inline constexpr index published_embedding = 1024;
+inline constexpr isize published_embedding = 1024;
 
-constexpr tower_outline stack(label name, index layers, index width, index heads, index tokens,
-                              index embedding) {
+constexpr tower_outline stack(label name, isize layers, isize width, isize heads, isize tokens,
+                              isize embedding) {
   tower_outline out;
   out.name = name;
   out.layers = layers;
@@ -34,13 +34,13 @@ constexpr tower_outline stack(label name, index layers, index width, index heads
   return out;
 }
 // Pictures of `rows` patches and a class row.
-constexpr tower_outline sight(tower_outline out, index rows, index patch) {
+constexpr tower_outline sight(tower_outline out, isize rows, isize patch) {
   out.tokens = rows + 1;
   out.patch = patch;
   out.class_row = true;
   return out;
 }
-constexpr tower_outline words(tower_outline out, index vocabulary) {
+constexpr tower_outline words(tower_outline out, isize vocabulary) {
   out.vocabulary = vocabulary;
   out.causal = true;
   return out;
@@ -61,14 +61,14 @@ constexpr model_shape locked(label name, published_size vision, published_size t
 }
 
 // As train_clip has them: each reads one row, for which alone the last block is computed.
-constexpr model_shape own_clip(label name, tower_outline picture, index side, index patch,
-                               tower_outline caption, index vocabulary) {
+constexpr model_shape own_clip(label name, tower_outline picture, isize side, isize patch,
+                               tower_outline caption, isize vocabulary) {
   model_shape out;
   out.name = name;
   picture.pre_norm = true;
   out.towers.push(sight(picture, side * side, 3 * patch * patch));
   out.towers.push(words(caption, vocabulary));
-  for (index k = 0; k < 2; ++k) {
+  for (isize k = 0; k < 2; ++k) {
     tower_outline& each = out.towers[k];
     each.hidden = 4 * each.width;
     each.end = tower_end::block_of_row;

@@ -13,7 +13,7 @@ struct module_plan {
   label name;
   mesh on;                  // degrees and ranks
   int chunks = 1;           // stages of each device, for schedules that have several
-  list<index> layers = {};  // of each stage; empty: as even as possible
+  list<isize> layers = {};  // of each stage; empty: as even as possible
   // of each stage, whether backward makes again what it needs; empty: none does
   list<std::uint8_t> remade = {};
   int microbatches = 1;  // of each replica in a step
@@ -34,11 +34,11 @@ struct module_plan {
   constexpr int groups() const { return whole_group() > 0 ? microbatches / whole_group() : 0; }
   constexpr std::int32_t shards() const { return on.split().context * on.split().tensor; }
   // The samples of a step go to replicas and microbatches by this split.
-  constexpr sample_split split(index samples) const {
+  constexpr sample_split split(isize samples) const {
     return {samples, groups(), on.split().data, whole_group()};
   }
   // They go to its ranks by this one, where modules feed one another.
-  constexpr sample_parts parts(index samples) const {
+  constexpr sample_parts parts(isize samples) const {
     return {samples, microbatches, on.split().data, on.split().tensor, on.split().context};
   }
   friend constexpr bool operator==(const module_plan&, const module_plan&) = default;
@@ -65,9 +65,9 @@ struct plan {
 
 // The same plan with its modules in the model's order; what the model does not have comes last.
 constexpr plan arranged(plan of, const list<module_facts>& facts) {
-  index placed = 0;
+  isize placed = 0;
   for (const module_facts& each : facts) {
-    for (index k = placed; k < of.modules.size(); ++k) {
+    for (isize k = placed; k < of.modules.size(); ++k) {
       if (!(of.modules[k].name == each.name)) continue;
       for (; k > placed; --k) std::swap(of.modules[k], of.modules[k - 1]);
       ++placed;

@@ -24,22 +24,22 @@ enum class tower_end : std::uint8_t {
 //   static_assert(check(eye).ok() && eye.hidden_width() == 4 * 768);
 struct tower_outline {
   label name;
-  index layers = 1;
-  index width = 1;
-  index heads = 1;
-  index key_heads = 0;   // 0: as many as heads
-  index hidden = 0;      // of the perceptron, or of one expert; 0: four times the width
+  isize layers = 1;
+  isize width = 1;
+  isize heads = 1;
+  isize key_heads = 0;   // 0: as many as heads
+  isize hidden = 0;      // of the perceptron, or of one expert; 0: four times the width
   bool gated = false;    // a perceptron of three products instead of two
-  index tokens = 1;      // rows of a sample
-  index vocabulary = 0;  // 0: the rows are not tokens of a table
-  index patch = 0;       // numbers of a patch of a picture; 0: none
-  index embedding = 0;   // width of a feature; 0: no projection
+  isize tokens = 1;      // rows of a sample
+  isize vocabulary = 0;  // 0: the rows are not tokens of a table
+  isize patch = 0;       // numbers of a patch of a picture; 0: none
+  isize embedding = 0;   // width of a feature; 0: no projection
   bool causal = false;
   bool frozen = false;  // no backward, no gradients, no state
   bool cached = false;  // frozen, and its features were computed before: they are only read
 
   // Details, as vit and text_tower have them.
-  index head_width = 0;  // 0: width / heads
+  isize head_width = 0;  // 0: width / heads
   tower_end end = tower_end::row;
   bool rms = false;             // norms have no bias
   bool positions = true;        // each row has learned ones
@@ -49,26 +49,26 @@ struct tower_outline {
   bool pre_norm = false;        // a norm before the first block
   bool cut_vocabulary = false;  // tensor parallelism shares the table of tokens
   bool ring = false;            // context parallelism sends keys and values round, instead of rows for heads
-  index experts = 0;            // in the place of each perceptron; 0: none
-  index chosen = 1;             // of them, for each row
+  isize experts = 0;            // in the place of each perceptron; 0: none
+  isize chosen = 1;             // of them, for each row
 
   friend constexpr bool operator==(const tower_outline&, const tower_outline&) = default;
 
-  constexpr index keyed_heads() const { return key_heads > 0 ? key_heads : heads; }
-  constexpr index columns_of_head() const { return head_width > 0 ? head_width : width / heads; }
-  constexpr index query_width() const { return heads * columns_of_head(); }
-  constexpr index key_width() const { return keyed_heads() * columns_of_head(); }
-  constexpr index hidden_width() const { return hidden > 0 ? hidden : 4 * width; }
+  constexpr isize keyed_heads() const { return key_heads > 0 ? key_heads : heads; }
+  constexpr isize columns_of_head() const { return head_width > 0 ? head_width : width / heads; }
+  constexpr isize query_width() const { return heads * columns_of_head(); }
+  constexpr isize key_width() const { return keyed_heads() * columns_of_head(); }
+  constexpr isize hidden_width() const { return hidden > 0 ? hidden : 4 * width; }
   // Blocks that run for all rows.
-  constexpr index whole_blocks() const { return end == tower_end::block_of_row ? layers - 1 : layers; }
+  constexpr isize whole_blocks() const { return end == tower_end::block_of_row ? layers - 1 : layers; }
 };
 
 // The numbers of a tower fit each other, as check() of a net's configuration asks; found.where is 0 for
 // sizes, 1 for heads, 2 for key heads, 3 for experts.
 constexpr verdict check(const tower_outline& of) {
-  for (const index each : {of.layers, of.width, of.heads, of.tokens})
+  for (const isize each : {of.layers, of.width, of.heads, of.tokens})
     if (each < 1) return {reason::not_positive, 0, each, 1};
-  for (const index each :
+  for (const isize each :
        {of.key_heads, of.hidden, of.vocabulary, of.patch, of.embedding, of.head_width, of.experts})
     if (each < 0) return {reason::not_positive, 0, each, 0};
   if (of.head_width == 0 && of.width % of.heads != 0)

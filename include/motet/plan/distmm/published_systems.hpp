@@ -11,10 +11,10 @@ namespace motet {
 struct published_question {
   model_shape model;  // its tables of tokens are cut by tensor parallelism, as Megatron-LM does
   search_options options;
-  index losses = 1;  // in a step
+  isize losses = 1;  // in a step
 
   // Throws MT-P86 to MT-P88 for what no search could answer.
-  published_question(const model_shape& of, const cluster_facts& on, index samples,
+  published_question(const model_shape& of, const cluster_facts& on, isize samples,
                      const search_options& asked)
       : model(of), options(asked) {
     require_question(of, on, samples, asked);
@@ -30,21 +30,21 @@ struct published_question {
 
 // The next number of microbatches for so many samples that makes them smaller, by an eighth or so; more than
 // `samples` at the end.
-constexpr index more_microbatches(index samples, index count) {
-  const auto size = [&](index parts) { return (samples + parts - 1) / parts; };
-  const index wanted = std::min(size(count) - 1, size(count + count / 8));
+constexpr isize more_microbatches(isize samples, isize count) {
+  const auto size = [&](isize parts) { return (samples + parts - 1) / parts; };
+  const isize wanted = std::min(size(count) - 1, size(count + count / 8));
   return wanted < 1 ? samples + 1 : size(wanted);
 }
 
 // So many microbatches of a group can be kept from their first forward, while the others run again: the most
 // that fits(count) allows; -1: not even none.
 template <class Fits>
-index kept_of_group(index group, Fits fits) {
+isize kept_of_group(isize group, Fits fits) {
   if (fits(group)) return group;
   if (!fits(0)) return -1;
-  index low = 0, high = group;
+  isize low = 0, high = group;
   while (high - low > 1) {
-    const index middle = (low + high) / 2;
+    const isize middle = (low + high) / 2;
     if (fits(middle)) low = middle;
     else high = middle;
   }

@@ -21,7 +21,7 @@ namespace motet {
 inline degrees distmm_degrees(const tower_outline& of, const cluster_facts& on, double bytes_of_parameter) {
   degrees cut;
   const auto fits = [&] {
-    for (index s = 0; s < cut.stages; ++s) {
+    for (isize s = 0; s < cut.stages; ++s) {
       const interval own = share(of.layers, cut.stages, s);
       if (held_parameters(of, own.begin, own.end, cut.tensor) * bytes_of_parameter > on.device.memory_bytes)
         return false;
@@ -32,7 +32,7 @@ inline degrees distmm_degrees(const tower_outline& of, const cluster_facts& on, 
     return tensor <= on.devices_per_node && tensor <= of.keyed_heads() && on.devices_per_node % tensor == 0;
   };
   while (!fits() && allowed(2 * cut.tensor)) cut.tensor *= 2;
-  while (!fits() && cut.stages < of.layers && index{cut.stages + 1} * cut.tensor <= on.devices())
+  while (!fits() && cut.stages < of.layers && isize{cut.stages + 1} * cut.tensor <= on.devices())
     ++cut.stages;
   return cut;
 }
@@ -47,7 +47,7 @@ struct distmm_choice {
 
 class distmm_tower {
  public:
-  distmm_tower(const tower_outline& of, degrees cut, const cluster_facts& on, index samples,
+  distmm_tower(const tower_outline& of, degrees cut, const cluster_facts& on, isize samples,
                const published_question& asked)
       : on_(on), samples_(samples), losses_(asked.losses), options_(asked.options), cut_(cut) {
     alone_.towers.push(of);
@@ -58,13 +58,13 @@ class distmm_tower {
   const degrees& cut() const { return cut_; }
 
   // The quickest way that fits, for so many replicas; false where there is none.
-  bool quickest(std::int32_t replicas, distmm_choice& out, index& considered) const {
-    const index own = (samples_ / losses_ + replicas - 1) / replicas;  // of a replica, for one loss
+  bool quickest(std::int32_t replicas, distmm_choice& out, isize& considered) const {
+    const isize own = (samples_ / losses_ + replicas - 1) / replicas;  // of a replica, for one loss
     bool found = false;
-    index most = own;
-    for (index group = 1; group <= most && samples_ >= replicas * losses_ * group;
+    isize most = own;
+    for (isize group = 1; group <= most && samples_ >= replicas * losses_ * group;
          group = more_microbatches(own, group)) {
-      const index kept = kept_of_group(group, [&](index count) {
+      const isize kept = kept_of_group(group, [&](isize count) {
         if (count < group && !learns()) return false;
         ++considered;
         distmm_choice made;
@@ -93,13 +93,13 @@ class distmm_tower {
     alone.cluster = {static_cast<std::int32_t>(of.how.on.ranks().size()), on_.devices_per_node};
     alone.modules.push(of.how);
     const plan_pricer by(alone, alone_, on_, options_.bytes, samples_, options_.play);
-    const index stages = cut_.stages, group = of.how.group, kept = of.how.stash < 0 ? group : of.how.stash;
+    const isize stages = cut_.stages, group = of.how.group, kept = of.how.stash < 0 ? group : of.how.stash;
     double forward = 0, backward = 0, tail = 0;
-    for (index s = 0; s < stages; ++s) {
+    for (isize s = 0; s < stages; ++s) {
       const auto here = static_cast<std::int32_t>(s);
       const stage_seconds at = by.stage(0, s, 0, here, s + 1 < stages ? here + 1 : -1);
       const auto live = static_cast<double>(
-          std::min<index>({of.how.microbatches, group + stages - 1 - s, kept + stages - s}));
+          std::min<isize>({of.how.microbatches, group + stages - 1 - s, kept + stages - s}));
       const double features = s + 1 == stages ? feature_bytes(by, 0) + others_ : 0;
       if (standing_bytes(by, 0, s, at.remade).total() + live * kept_bytes(by, 0, s, at.remade) + features >
           on_.device.memory_bytes)
@@ -117,7 +117,7 @@ class distmm_tower {
 
   model_shape alone_;
   const cluster_facts& on_;
-  index samples_, losses_;
+  isize samples_, losses_;
   const search_options& options_;
   degrees cut_;
   double others_ = 0;  // bytes of the other towers' features, which come for each loss
@@ -125,11 +125,11 @@ class distmm_tower {
 
 // Modules get the balancer's degrees, on the seats that send least out of nodes.
 inline bool seated(const list<module_plan>& modules, const published_question& asked, const cluster_facts& on,
-                   index samples, plan& out) {
+                   isize samples, plan& out) {
   out.cluster = {on.devices(), on.nodes > 1 ? on.devices_per_node : 0};
   out.modules = modules;
   list<seating> seats;
-  for (index k = 0; k < modules.size(); ++k) {
+  for (isize k = 0; k < modules.size(); ++k) {
     const tower_outline& net = asked.model.towers[k];
     seating seat;
     seat.split = modules[k].on.split();
@@ -140,26 +140,26 @@ inline bool seated(const list<module_plan>& modules, const published_question& a
     seats.push(seat);
   }
   const list<seat_layout> places = seat_layouts(seats, on, false, 1);
-  for (index k = 0; k < modules.size() && !places.empty(); ++k)
+  for (isize k = 0; k < modules.size() && !places.empty(); ++k)
     out.modules[k].on = mesh(seats[k].split, places[0].ranks[k]);
   return !places.empty();
 }
 
 // Offers what the balancer makes of towers that are cut so.
-inline index offer_balanced(plan_ranking<>& ranking, const published_question& asked,
-                            const list<degrees>& cuts, const cluster_facts& on, index samples) {
-  constexpr index most_replicas = 128;  // numbers of them that are told apart
-  constexpr index most_answers = 12;
-  index considered = 0;
+inline isize offer_balanced(plan_ranking<>& ranking, const published_question& asked,
+                            const list<degrees>& cuts, const cluster_facts& on, isize samples) {
+  constexpr isize most_replicas = 128;  // numbers of them that are told apart
+  constexpr isize most_answers = 12;
+  isize considered = 0;
   list<list<tower_choice>> choices;
   std::vector<std::vector<distmm_choice>> ways;
-  for (index k = 0; k < cuts.size(); ++k) {
+  for (isize k = 0; k < cuts.size(); ++k) {
     const distmm_tower tower(asked.model.towers[k], cuts[k], on, samples, asked);
-    const index unit = cuts[k].size(), most = std::min<index>(on.devices() / unit, samples / asked.losses);
-    const index step = (most + most_replicas - 1) / most_replicas;
+    const isize unit = cuts[k].size(), most = std::min<isize>(on.devices() / unit, samples / asked.losses);
+    const isize step = (most + most_replicas - 1) / most_replicas;
     choices.push({});
     ways.emplace_back();
-    for (index replicas = 1; replicas <= most;
+    for (isize replicas = 1; replicas <= most;
          replicas = step > 1 && replicas < step ? std::min(2 * replicas, step) : replicas + step) {
       distmm_choice way;
       if (!tower.quickest(static_cast<std::int32_t>(replicas), way, considered)) continue;
@@ -168,9 +168,9 @@ inline index offer_balanced(plan_ranking<>& ranking, const published_question& a
     }
   }
   const list<balanced> answers = balance(choices, on.devices(), asked.losses);
-  for (index i = 0; i < answers.size() && (i < most_answers || ranking.empty()); ++i) {
+  for (isize i = 0; i < answers.size() && (i < most_answers || ranking.empty()); ++i) {
     list<module_plan> modules;
-    for (index k = 0; k < cuts.size(); ++k)
+    for (isize k = 0; k < cuts.size(); ++k)
       modules.push(ways[as_size(k)][as_size(answers[i].choices[k])].how);
     plan made;
     if (seated(modules, asked, on, samples, made)) ranking.offer(made);
@@ -188,7 +188,7 @@ inline list<double> ladder_bytes(const tower_outline& of, const training_bytes& 
 
 // The fewest devices that a tower would do with, of however many, and what it has on a rank of this cluster.
 inline tower_need need_of(const tower_outline& of, const published_question& asked, const cluster_facts& on,
-                          index samples) {
+                          isize samples) {
   tower_need out;
   const list<double> counted = ladder_bytes(of, asked.options.bytes);
   const degrees here = distmm_degrees(of, on, counted.back());
@@ -197,21 +197,21 @@ inline tower_need need_of(const tower_outline& of, const published_question& ask
   wide.nodes = std::max(on.nodes, (1 << 12) / on.devices_per_node);
   for (const double bytes : counted) {
     const distmm_tower there(of, distmm_degrees(of, wide, bytes), wide, samples, asked);
-    const index unit = there.cut().size(), most = std::min(wide.devices() / unit, samples / asked.losses);
+    const isize unit = there.cut().size(), most = std::min(wide.devices() / unit, samples / asked.losses);
     for (std::int32_t replicas = 1; replicas <= most && (out.ranks == 0 || replicas * unit < out.ranks);
          replicas *= 2) {
-      index ignored = 0;
+      isize ignored = 0;
       if (distmm_choice found; there.quickest(replicas, found, ignored)) out.ranks = replicas * unit;
     }
   }
   return out;
 }
 
-inline index offer_rungs(plan_ranking<>& ranking, const published_question& asked, const cluster_facts& on,
-                         index samples) {
-  index considered = 0;
+inline isize offer_rungs(plan_ranking<>& ranking, const published_question& asked, const cluster_facts& on,
+                         isize samples) {
+  isize considered = 0;
   const list<tower_outline>& towers = asked.model.towers;
-  for (index rung = 0; rung < ladder_bytes(towers[0], {}).size() && ranking.empty(); ++rung) {
+  for (isize rung = 0; rung < ladder_bytes(towers[0], {}).size() && ranking.empty(); ++rung) {
     list<degrees> cuts;
     for (const tower_outline& each : towers)
       cuts.push(distmm_degrees(each, on, ladder_bytes(each, asked.options.bytes)[rung]));
@@ -221,9 +221,9 @@ inline index offer_rungs(plan_ranking<>& ranking, const published_question& aske
 }
 
 [[noreturn]] inline void refuse_apart(const published_question& asked, const cluster_facts& on,
-                                      index samples) {
+                                      isize samples) {
   list<tower_need> needs;
-  index sum = 0;
+  isize sum = 0;
   bool ever = true;
   for (const tower_outline& each : asked.model.towers) {
     needs.push(need_of(each, asked, on, samples));
@@ -249,12 +249,12 @@ inline index offer_rungs(plan_ranking<>& ranking, const published_question& aske
 
 // Of unlike devices it chooses as if all were the slowest; plans are played on what there is. Throws MT-P85
 // where nothing fits, MT-P86 to MT-P88 for what cannot be asked.
-inline search_result search_distmm(const model_shape& model, const cluster_facts& on, index samples,
+inline search_result search_distmm(const model_shape& model, const cluster_facts& on, isize samples,
                                    const search_options& options = {}) {
   const published_question asked(model, on, samples, options);
   plan_ranking ranking(asked.model, on, samples, asked.options);
   const cluster_facts alike = as_one_kind(on);
-  const index considered = detail::offer_rungs(ranking, asked, alike, samples);
+  const isize considered = detail::offer_rungs(ranking, asked, alike, samples);
   if (ranking.empty()) detail::refuse_apart(asked, alike, samples);
   return ranking.result(considered);
 }

@@ -10,8 +10,8 @@ namespace detail {
 
 // All towers on all ranks, cut alike; of the microbatches for a loss `kept` run forward once, the others
 // again for backward.
-inline plan monolith(const model_shape& model, const cluster_facts& on, degrees split, index losses,
-                     index group, index kept) {
+inline plan monolith(const model_shape& model, const cluster_facts& on, degrees split, isize losses,
+                     isize group, isize kept) {
   plan out;
   out.cluster = {on.devices(), on.nodes > 1 ? on.devices_per_node : 0, split.tensor > on.devices_per_node};
   for (const tower_outline& each : model.towers) {
@@ -24,13 +24,13 @@ inline plan monolith(const model_shape& model, const cluster_facts& on, degrees 
 }
 
 // The largest microbatches that fit, and some smaller ones of which more can be kept.
-inline index offer_monoliths(plan_ranking<>& ranking, const published_question& asked,
-                             const cluster_facts& on, degrees split, index samples) {
-  const index own = (samples / asked.losses + split.data - 1) / split.data;
-  index tried = 0, most = own;
-  for (index group = 1; group <= most && samples >= split.data * asked.losses * group;
+inline isize offer_monoliths(plan_ranking<>& ranking, const published_question& asked,
+                             const cluster_facts& on, degrees split, isize samples) {
+  const isize own = (samples / asked.losses + split.data - 1) / split.data;
+  isize tried = 0, most = own;
+  for (isize group = 1; group <= most && samples >= split.data * asked.losses * group;
        group = more_microbatches(own, group)) {
-    const index kept = kept_of_group(group, [&](index count) {
+    const isize kept = kept_of_group(group, [&](isize count) {
       ++tried;
       return ranking.offer(monolith(asked.model, on, split, asked.losses, group, count));
     });
@@ -41,10 +41,10 @@ inline index offer_monoliths(plan_ranking<>& ranking, const published_question& 
 }
 
 // The smallest tensor degree that leaves room for activations, or else any that fits.
-inline index offer_all_monoliths(plan_ranking<>& ranking, const published_question& asked,
-                                 const cluster_facts& on, index samples) {
+inline isize offer_all_monoliths(plan_ranking<>& ranking, const published_question& asked,
+                                 const cluster_facts& on, isize samples) {
   constexpr double room[] = {0.8, 1.0};  // of a device's memory, for parameters, gradients and optimizer
-  index tried = 0, heads = asked.model.towers[0].keyed_heads();
+  isize tried = 0, heads = asked.model.towers[0].keyed_heads();
   for (const tower_outline& each : asked.model.towers) heads = std::min(heads, each.keyed_heads());
   for (const double share_of_memory : room) {
     for (std::int32_t tensor = 1; tensor <= heads && tensor <= on.devices() && ranking.empty(); tensor *= 2) {
@@ -57,7 +57,7 @@ inline index offer_all_monoliths(plan_ranking<>& ranking, const published_questi
       if (standing > share_of_memory * on.device.memory_bytes) continue;
       // Fewer replicas than there is room for where there are fewer samples.
       const degrees split{
-          .data = static_cast<std::int32_t>(std::min<index>(on.devices() / tensor, samples / asked.losses)),
+          .data = static_cast<std::int32_t>(std::min<isize>(on.devices() / tensor, samples / asked.losses)),
           .tensor = tensor};
       tried += offer_monoliths(ranking, asked, on, split, samples);
     }
@@ -66,11 +66,11 @@ inline index offer_all_monoliths(plan_ranking<>& ranking, const published_questi
 }
 
 [[noreturn]] inline void refuse_monolith(const published_question& asked, const cluster_facts& on,
-                                         index samples) {
+                                         isize samples) {
   double all = 0;
-  index biggest = 0;
+  isize biggest = 0;
   const list<tower_outline>& towers = asked.model.towers;
-  for (index k = 0; k < towers.size(); ++k) {
+  for (isize k = 0; k < towers.size(); ++k) {
     all += parameters_of(towers[k]) * bytes_of_parameter(towers[k], asked.options.bytes);
     if (parameters_of(towers[k]) > parameters_of(towers[biggest])) biggest = k;
   }
@@ -97,12 +97,12 @@ inline index offer_all_monoliths(plan_ranking<>& ranking, const published_questi
 // if need be; replicas on the rest. Forwards run again for what does not fit. Of unlike devices it chooses as
 // if all were the slowest; plans are played on what there is. Throws MT-P85 where nothing fits, MT-P86 to
 // MT-P88 for what cannot be asked.
-inline search_result search_megatron(const model_shape& model, const cluster_facts& on, index samples,
+inline search_result search_megatron(const model_shape& model, const cluster_facts& on, isize samples,
                                      const search_options& options = {}) {
   const published_question asked(model, on, samples, options);
   plan_ranking ranking(asked.model, on, samples, asked.options);
   const cluster_facts alike = as_one_kind(on);
-  const index considered = detail::offer_all_monoliths(ranking, asked, alike, samples);
+  const isize considered = detail::offer_all_monoliths(ranking, asked, alike, samples);
   if (ranking.empty()) detail::refuse_monolith(asked, alike, samples);
   return ranking.result(considered);
 }

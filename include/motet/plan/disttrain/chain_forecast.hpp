@@ -16,10 +16,10 @@ struct header_draws {
   std::uint64_t seed = 1;
   double sigma = 0.6;
 };
-inline list<double> draw_pictures(const chain_model& of, index samples, const header_draws& how = {}) {
+inline list<double> draw_pictures(const chain_model& of, isize samples, const header_draws& how = {}) {
   const random_stream draw(how.seed, "pictures");
   list<double> found;
-  for (index s = 0; s < samples; ++s) {
+  for (isize s = 0; s < samples; ++s) {
     const double each = of.pictures * std::exp(how.sigma * draw.normal(static_cast<std::uint64_t>(s)) -
                                                how.sigma * how.sigma / 2);
     found.push(std::max(1.0, std::round(each)));
@@ -52,7 +52,7 @@ class chain_player {
                chain_order order)
       : costs_(costs), of_(of), pictures_(pictures), order_(order) {
     groups_ = of.middle().data;
-    for (const index k : {index{0}, chain_model::size - 1})
+    for (const isize k : {isize{0}, chain_model::size - 1})
       if (!of.shares[k]) groups_ = std::gcd(groups_, of.parts[k].data);
     width_ = of.middle().data / groups_;
     waves_ = costs.waves(of);
@@ -61,7 +61,7 @@ class chain_player {
   chain_forecast play(std::int32_t tries) {
     deal();
     double longest = 0, columns = 0;
-    for (index g = 0; g < groups_; ++g) {
+    for (isize g = 0; g < groups_; ++g) {
       microbatch_times times = times_of(g);
       microbatch_order order = in_turn(times.microbatches);
       if (order_ == chain_order::published) order = fill_intervals(times);
@@ -79,19 +79,19 @@ class chain_player {
 
  private:
   const chain_model& model() const { return costs_.model(); }
-  index slot(index group, index wave) const { return group * waves_ + wave; }
+  isize slot(isize group, isize wave) const { return group * waves_ + wave; }
 
   // Samples to groups and waves; those of a wave lie in the order of replicas.
   void deal() {
-    const index replicas = of_.middle().data;
+    const isize replicas = of_.middle().data;
     slots_.resize(groups_ * waves_, {});
     if (order_ == chain_order::even) {
       const hands of_groups = deal_largest_first(pictures_, static_cast<std::int32_t>(groups_));
-      for (index g = 0; g < groups_; ++g) {
+      for (isize g = 0; g < groups_; ++g) {
         list<double> own;
         for (const std::int32_t sample : of_groups[g]) own.push(pictures_[sample]);
         const hands of_waves = deal_largest_first(own, static_cast<std::int32_t>(waves_));
-        for (index w = 0; w < waves_; ++w)
+        for (isize w = 0; w < waves_; ++w)
           for (const std::int32_t at : of_waves[w]) slots_[slot(g, w)].push(of_groups[g][at]);
       }
       return;
@@ -101,12 +101,12 @@ class chain_player {
       dealt = deal_largest_first(pictures_, static_cast<std::int32_t>(replicas));
       for (list<std::int32_t>& each : dealt) std::sort(each.begin(), each.end());
     } else {
-      for (index s = 0; s < waves_ * replicas; ++s) dealt[s % replicas].push(static_cast<std::int32_t>(s));
+      for (isize s = 0; s < waves_ * replicas; ++s) dealt[s % replicas].push(static_cast<std::int32_t>(s));
     }
-    for (index r = 0; r < replicas; ++r)
-      for (index w = 0; w < waves_; ++w) slots_[slot(r / width_, w)].push(dealt[r][w]);
+    for (isize r = 0; r < replicas; ++r)
+      for (isize w = 0; w < waves_; ++w) slots_[slot(r / width_, w)].push(dealt[r][w]);
   }
-  double stage_seconds(index part, double units) const {
+  double stage_seconds(isize part, double units) const {
     const part_place& own = of_.parts[part];
     return units * costs_.unit_seconds(part, own.tensor) / static_cast<double>(own.stages);
   }
@@ -114,38 +114,38 @@ class chain_player {
     microbatch_times times;
     times.stages = static_cast<std::int32_t>(of_.stages());
     times.microbatches = microbatches;
-    for (index k = 0; k < chain_model::size; ++k)
-      for (index s = 0; !of_.shares[k] && s < of_.parts[k].stages; ++s)
+    for (isize k = 0; k < chain_model::size; ++k)
+      for (isize s = 0; !of_.shares[k] && s < of_.parts[k].stages; ++s)
         times.backward.push(model().backward(k));
     return times;
   }
-  microbatch_times times_of(index group) const {
+  microbatch_times times_of(isize group) const {
     microbatch_times times = empty_times(static_cast<std::int32_t>(waves_));
-    for (index k = 0; k < chain_model::size; ++k)
-      for (index s = 0; !of_.shares[k] && s < of_.parts[k].stages; ++s)
-        for (index w = 0; w < waves_; ++w)
+    for (isize k = 0; k < chain_model::size; ++k)
+      for (isize s = 0; !of_.shares[k] && s < of_.parts[k].stages; ++s)
+        for (isize w = 0; w < waves_; ++w)
           times.forward.push(
               stage_seconds(k, k == chain_model::middle ? 1 : most_of_lanes(k, slots_[slot(group, w)])));
     return times;
   }
   // Pictures of the lane that has most: they are dealt one by one, as rows change ranks by themselves.
-  double most_of_lanes(index part, const list<std::int32_t>& samples) const {
+  double most_of_lanes(isize part, const list<std::int32_t>& samples) const {
     double all = 0;
     for (const std::int32_t each : samples) all += pictures_[each];
     return std::ceil(all / static_cast<double>(of_.parts[part].data / groups_));
   }
   // Of parts that share the language model's ranks: P microbatches at a time, one of each rank's tensor
   // group.
-  double columns_of(index group) const {
-    const index at_once = of_.middle().stages;
+  double columns_of(isize group) const {
+    const isize at_once = of_.middle().stages;
     double seconds = 0;
-    for (index k = 0; k < chain_model::size; ++k) {
+    for (isize k = 0; k < chain_model::size; ++k) {
       if (!of_.shares[k]) continue;
-      for (index w = 0; w < waves_; w += at_once) {
+      for (isize w = 0; w < waves_; w += at_once) {
         double longest = 0;
-        for (index r = 0; r < width_; ++r) {
+        for (isize r = 0; r < width_; ++r) {
           double all = 0, most = 0;
-          for (index next = w; next < std::min(w + at_once, waves_); ++next) {
+          for (isize next = w; next < std::min(w + at_once, waves_); ++next) {
             const double own = pictures_[slots_[slot(group, next)][r]];
             all += own;
             most = std::max(most, own);
@@ -163,17 +163,17 @@ class chain_player {
   chain_forecast tell(double seconds) const {
     chain_forecast out;
     double flops = 0, all_pictures = 0;
-    const index played = waves_ * of_.middle().data;
+    const isize played = waves_ * of_.middle().data;
     for (const auto& each : slots_)
       for (const std::int32_t sample : each) all_pictures += pictures_[sample];
-    for (index k = 0; k < chain_model::size; ++k) {
+    for (isize k = 0; k < chain_model::size; ++k) {
       const double units = k == chain_model::middle ? static_cast<double>(played) : all_pictures,
                    own = units * model().parts[k].flops * (1 + model().backward(k)),
                    ranks = static_cast<double>(of_.shares[k] ? of_.ranks() : of_.parts[k].ranks()),
                    tensor = static_cast<double>(of_.shares[k] ? 1 : of_.parts[k].tensor);
       flops += own;
       out.parts[k].mfu = own / (ranks * costs_.cluster().device.half_flops * seconds);
-      out.parts[k].busy = units * costs_.unit_seconds(k, static_cast<index>(tensor)) * tensor *
+      out.parts[k].busy = units * costs_.unit_seconds(k, static_cast<isize>(tensor)) * tensor *
                           (1 + model().backward(k)) / (ranks * seconds);
     }
     out.step_seconds = seconds;
@@ -186,7 +186,7 @@ class chain_player {
   const chain_plan& of_;
   const list<double>& pictures_;
   chain_order order_;
-  index groups_ = 1, width_ = 1,
+  isize groups_ = 1, width_ = 1,
         waves_ = 1;  // groups of replicas that wait for each other, and their replicas
   list<list<std::int32_t>> slots_;
 };

@@ -15,7 +15,7 @@ namespace motet {
 // forward: a picture of the encoder's and the generator's, a sample of the language model's.
 struct chain_part {
   label name;
-  index layers = 1, width = 1;
+  isize layers = 1, width = 1;
   double parameters = 0, flops = 0;
   double kept_bytes = 0;  // that backward needs of one unit, on all ranks of a tensor group together
   bool learns = true;
@@ -29,26 +29,26 @@ struct chain_part {
 // Samples are packed to one length, so the language model's work is the same for each, and that of the others
 // goes by the pictures of a sample.
 struct chain_model {
-  static constexpr index size = 3, middle = 1;
+  static constexpr isize size = 3, middle = 1;
   label name;
   chain_part parts[size];
-  index monolith_stages = 1;  // of the language model in the one pipeline that it is compared with
+  isize monolith_stages = 1;  // of the language model in the one pipeline that it is compared with
   double pictures = 16;       // of a sample, on average
   double rows = 8192;         // of a sample in the language model
 
   // A sample takes this forward.
-  constexpr double units(index part) const { return part == middle ? 1 : pictures; }
-  constexpr double flops(index part) const { return parts[part].flops * units(part); }
+  constexpr double units(isize part) const { return part == middle ? 1 : pictures; }
+  constexpr double flops(isize part) const { return parts[part].flops * units(part); }
   // The backward of a part is so many times the work of its forward. Gradients of rows are wanted where
   // something before learns, a projector too, and those of weights where the part does.
-  constexpr double backward(index part) const {
+  constexpr double backward(isize part) const {
     const bool behind_a_projector = part > 0;
     return (behind_a_projector || parts[part].learns ? 1 : 0) + (parts[part].learns ? 1 : 0);
   }
   // A sample takes so many FLOPs forward and back.
   constexpr double step_flops() const {
     double sum = 0;
-    for (index k = 0; k < size; ++k) sum += flops(k) * (1 + backward(k));
+    for (isize k = 0; k < size; ++k) sum += flops(k) * (1 + backward(k));
     return sum;
   }
 };
@@ -66,7 +66,7 @@ constexpr chain_part vit_huge() {
           34 * rows * width * layers};
 }
 // A language model in the form of Llama 3: gated MLP, a vocabulary of 128,256, samples of 8,192 rows.
-constexpr chain_part language_part(index layers, index width, index hidden, index key_width) {
+constexpr chain_part language_part(isize layers, isize width, isize hidden, isize key_width) {
   const double rows = 8192, w = static_cast<double>(width), l = static_cast<double>(layers),
                of_layers = l * (2 * w * w + 2 * w * static_cast<double>(key_width) +
                                 3 * w * static_cast<double>(hidden)),

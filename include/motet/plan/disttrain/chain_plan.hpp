@@ -7,8 +7,8 @@
 namespace motet {
 
 struct part_place {
-  index stages = 1, data = 1, tensor = 1;
-  constexpr index ranks() const { return stages * data * tensor; }
+  isize stages = 1, data = 1, tensor = 1;
+  constexpr isize ranks() const { return stages * data * tensor; }
   friend constexpr bool operator==(const part_place&, const part_place&) = default;
 };
 
@@ -21,15 +21,15 @@ struct chain_plan {
   friend constexpr bool operator==(const chain_plan&, const chain_plan&) = default;
 
   constexpr const part_place& middle() const { return parts[chain_model::middle]; }
-  constexpr index ranks() const {
-    index sum = 0;
-    for (index k = 0; k < chain_model::size; ++k) sum += shares[k] ? 0 : parts[k].ranks();
+  constexpr isize ranks() const {
+    isize sum = 0;
+    for (isize k = 0; k < chain_model::size; ++k) sum += shares[k] ? 0 : parts[k].ranks();
     return sum;
   }
   // The pipeline goes through all parts that have stages.
-  constexpr index stages() const {
-    index sum = 0;
-    for (index k = 0; k < chain_model::size; ++k) sum += shares[k] ? 0 : parts[k].stages;
+  constexpr isize stages() const {
+    isize sum = 0;
+    for (isize k = 0; k < chain_model::size; ++k) sum += shares[k] ? 0 : parts[k].stages;
     return sum;
   }
 };
@@ -38,17 +38,17 @@ struct chain_plan {
 // device's peak that products of such a width reach.
 class chain_costs {
  public:
-  constexpr chain_costs(const chain_model& model, const cluster_facts& on, index samples)
+  constexpr chain_costs(const chain_model& model, const cluster_facts& on, isize samples)
       : model_(model), on_(as_one_kind(on)), samples_(samples) {}
 
   constexpr const chain_model& model() const { return model_; }
   constexpr const cluster_facts& cluster() const { return on_; }
-  constexpr index samples() const { return samples_; }
+  constexpr isize samples() const { return samples_; }
   // Microbatches of a replica of the language model; each has one sample.
-  constexpr index waves(const chain_plan& of) const { return samples_ / of.middle().data; }
+  constexpr isize waves(const chain_plan& of) const { return samples_ / of.middle().data; }
 
   // One unit of a part takes this forward, on a tensor group.
-  constexpr double unit_seconds(index part, index tensor) const {
+  constexpr double unit_seconds(isize part, isize tensor) const {
     const chain_part& own = model_.parts[part];
     const double columns = static_cast<double>(own.width) / static_cast<double>(tensor);
     return own.flops /
@@ -56,25 +56,25 @@ class chain_costs {
   }
   // Pictures that a lane of a part has in a microbatch of all replicas of the language model at once, if all
   // samples have as many.
-  constexpr double units_of_lane(index part, const part_place& own, index replicas) const {
+  constexpr double units_of_lane(isize part, const part_place& own, isize replicas) const {
     if (part == chain_model::middle) return 1;
     return whole(static_cast<double>(replicas) * model_.pictures / static_cast<double>(own.data));
   }
   // A stage of a part takes this forward, for one microbatch of all replicas.
-  constexpr double stage_seconds(index part, const part_place& own, index replicas) const {
+  constexpr double stage_seconds(isize part, const part_place& own, isize replicas) const {
     return units_of_lane(part, own, replicas) * unit_seconds(part, own.tensor) /
            static_cast<double>(own.stages);
   }
   // A part that shares the language model's ranks takes this for the pictures of as many microbatches as
   // there are stages, a picture on each rank at once.
-  constexpr double column_seconds(index part, const part_place& middle) const {
+  constexpr double column_seconds(isize part, const part_place& middle) const {
     const double lanes = static_cast<double>(middle.stages * middle.tensor);
     return whole(static_cast<double>(middle.stages) * model_.pictures / lanes) * unit_seconds(part, 1);
   }
 
   // Bytes on each rank of a part. behind: stages of the pipeline from the part's first to the end, each of
   // which holds a microbatch.
-  constexpr double bytes(index part, const part_place& own, index replicas, index behind) const {
+  constexpr double bytes(isize part, const part_place& own, isize replicas, isize behind) const {
     const chain_part& of = model_.parts[part];
     const double cut = static_cast<double>(own.tensor * own.stages),
                  units = units_of_lane(part, own, replicas) *
@@ -85,7 +85,7 @@ class chain_costs {
   }
   // Of a part that shares all ranks: its weights whole, its state cut over all, and what backward needs of
   // three columns of the encoder, or of one of the generator.
-  constexpr double shared_bytes(index part, const part_place& middle) const {
+  constexpr double shared_bytes(isize part, const part_place& middle) const {
     const chain_part& of = model_.parts[part];
     const double columns = part == 0 ? 3 : 1,
                  pictures = whole(model_.pictures / static_cast<double>(middle.tensor));
@@ -97,7 +97,7 @@ class chain_costs {
   // Sums of gradients, and weights that come back, take this behind the last backward of the language model.
   constexpr double sum_seconds(const chain_plan& of) const {
     double longest = 0;
-    for (index k = 0; k < chain_model::size; ++k) {
+    for (isize k = 0; k < chain_model::size; ++k) {
       if (!model_.parts[k].learns) continue;
       const part_place own = of.shares[k] ? part_place{1, of.middle().ranks(), 1} : of.parts[k];
       const auto replicas = static_cast<double>(own.data);
@@ -113,7 +113,7 @@ class chain_costs {
   // others come as fast as the slowest of them. Every sample has as many pictures.
   constexpr double model_seconds(const chain_plan& of) const {
     double through = 0, slowest = 0, columns = 0;
-    for (index k = 0; k < chain_model::size; ++k) {
+    for (isize k = 0; k < chain_model::size; ++k) {
       const double both = 1 + model_.backward(k);
       if (of.shares[k]) {
         columns += both * column_seconds(k, of.middle());
@@ -130,7 +130,7 @@ class chain_costs {
 
  private:
   static constexpr double whole(double count) {
-    const auto down = static_cast<double>(static_cast<index>(count));
+    const auto down = static_cast<double>(static_cast<isize>(count));
     return down < count ? down + 1 : down;
   }
   // Each device of a node has this share of the way out.
@@ -140,7 +140,7 @@ class chain_costs {
 
   chain_model model_;
   cluster_facts on_;
-  index samples_;
+  isize samples_;
 };
 
 }  // namespace motet

@@ -20,7 +20,7 @@ struct chain_answer {
   chain_plan how;
   chain_forecast gives;
   chain_order order = chain_order::as_they_come;
-  index considered = 0;
+  isize considered = 0;
 };
 
 namespace detail {
@@ -50,13 +50,13 @@ class chain_searcher {
   // Tensor groups are nodes; the language model has the stages that it is known by, or as many more as memory
   // asks.
   chain_plan megatron() {
-    const index tensor = costs_.cluster().devices_per_node;
+    const isize tensor = costs_.cluster().devices_per_node;
     chain_plan out;
-    for (const index stages : divisors(layers())) {
+    for (const isize stages : divisors(layers())) {
       if (stages < model().monolith_stages) continue;
-      const index most = devices() / (tensor * (stages + 2));
+      const isize most = devices() / (tensor * (stages + 2));
       out.parts[chain_model::middle] = {stages, largest_divisor(most), tensor};
-      for (const index k : ends) out.parts[k] = {1, out.middle().data * tensor, 1};
+      for (const isize k : ends) out.parts[k] = {1, out.middle().data * tensor, 1};
       ++considered_;
       if (most > 0 && fits(out)) return out;
     }
@@ -66,17 +66,17 @@ class chain_searcher {
   // as large as a node, and as few stages as fit.
   chain_plan proportional() {
     double all = 0;
-    for (index k = 0; k < chain_model::size; ++k) all += step_flops(k);
-    const auto share = [&](index k) {
-      return std::max<index>(1, static_cast<index>(static_cast<double>(devices()) * step_flops(k) / all));
+    for (isize k = 0; k < chain_model::size; ++k) all += step_flops(k);
+    const auto share = [&](isize k) {
+      return std::max<isize>(1, static_cast<isize>(static_cast<double>(devices()) * step_flops(k) / all));
     };
-    const index tensor = costs_.cluster().devices_per_node;
+    const isize tensor = costs_.cluster().devices_per_node;
     chain_plan out;
-    for (const index stages : divisors(layers())) {
-      for (index most = share(chain_model::middle) / (tensor * stages); most > 0; --most) {
+    for (const isize stages : divisors(layers())) {
+      for (isize most = share(chain_model::middle) / (tensor * stages); most > 0; --most) {
         out.parts[chain_model::middle] = {stages, most = largest_divisor(most), tensor};
-        const index pictures = pictures_at_once(most);
-        for (const index k : ends) {
+        const isize pictures = pictures_at_once(most);
+        for (const isize k : ends) {
           part_place& own = out.parts[k] = {1, std::min(share(k), pictures), 1};
           while (own.data < pictures && room(out, k) < 0) ++own.data;
         }
@@ -86,58 +86,58 @@ class chain_searcher {
     }
     refuse();
   }
-  index considered() const { return considered_; }
+  isize considered() const { return considered_; }
 
  private:
-  static constexpr index ends[] = {0, chain_model::size - 1};
+  static constexpr isize ends[] = {0, chain_model::size - 1};
   struct found {
     double seconds;
     chain_plan how;
   };
 
   const chain_model& model() const { return costs_.model(); }
-  index devices() const { return costs_.cluster().devices(); }
+  isize devices() const { return costs_.cluster().devices(); }
   double memory() const { return costs_.cluster().device.memory_bytes; }
-  index layers() const { return model().parts[chain_model::middle].layers; }
-  double step_flops(index k) const { return model().flops(k) * (1 + model().backward(k)); }
-  index pictures_at_once(index replicas) const {
-    return static_cast<index>(static_cast<double>(replicas) * model().pictures);
+  isize layers() const { return model().parts[chain_model::middle].layers; }
+  double step_flops(isize k) const { return model().flops(k) * (1 + model().backward(k)); }
+  isize pictures_at_once(isize replicas) const {
+    return static_cast<isize>(static_cast<double>(replicas) * model().pictures);
   }
-  static std::vector<index> divisors(index of) {
-    std::vector<index> out;
-    for (index d = 1; d <= of; ++d)
+  static std::vector<isize> divisors(isize of) {
+    std::vector<isize> out;
+    for (isize d = 1; d <= of; ++d)
       if (of % d == 0) out.push_back(d);
     return out;
   }
-  index largest_divisor(index most) const {
-    index largest = 1;
-    for (const index d : divisors_)
+  isize largest_divisor(isize most) const {
+    isize largest = 1;
+    for (const isize d : divisors_)
       if (d <= most) largest = d;
     return largest;
   }
   // Bytes that are there on the rank of a part that has least room, beyond what it needs; negative: short.
-  double room(const chain_plan& of, index part) const {
-    const index replicas = of.middle().data;
+  double room(const chain_plan& of, isize part) const {
+    const isize replicas = of.middle().data;
     double shared = 0;
-    for (const index k : ends)
+    for (const isize k : ends)
       if (of.shares[k]) shared += costs_.shared_bytes(k, of.middle());
     if (of.shares[part]) return memory() - shared;
-    index behind = 0;
-    for (index k = part; k < chain_model::size; ++k) behind += of.shares[k] ? 0 : of.parts[k].stages;
+    isize behind = 0;
+    for (isize k = part; k < chain_model::size; ++k) behind += of.shares[k] ? 0 : of.parts[k].stages;
     return memory() - costs_.bytes(part, of.parts[part], replicas, behind) -
            (part == chain_model::middle ? shared : 0);
   }
   bool fits(const chain_plan& of) const {
-    for (index k = 0; k < chain_model::size; ++k)
+    for (isize k = 0; k < chain_model::size; ++k)
       if (room(of, k) < 0) return false;
     return true;
   }
 
   template <class Visit>
   void each_middle(Visit&& visit) const {
-    for (index tensor = 1; tensor <= costs_.cluster().devices_per_node; tensor *= 2)
-      for (const index stages : divisors(layers()))
-        for (const index data : divisors_)
+    for (isize tensor = 1; tensor <= costs_.cluster().devices_per_node; tensor *= 2)
+      for (const isize stages : divisors(layers()))
+        for (const isize data : divisors_)
           if (tensor * stages * data <= devices()) visit(part_place{stages, data, tensor});
   }
   // All ways to spread what the language model leaves. As a part is never slower for more lanes, the
@@ -145,25 +145,25 @@ class chain_searcher {
   void spread_apart(const bool (&shares)[chain_model::size], const part_place& middle, std::size_t most) {
     chain_plan trial;
     trial.parts[chain_model::middle] = middle;
-    for (const index k : ends) trial.shares[k] = shares[k];
-    const index left = devices() - middle.ranks(), pictures = pictures_at_once(middle.data);
-    const auto each_tensor = [&](index k, auto&& visit) {
+    for (const isize k : ends) trial.shares[k] = shares[k];
+    const isize left = devices() - middle.ranks(), pictures = pictures_at_once(middle.data);
+    const auto each_tensor = [&](isize k, auto&& visit) {
       if (trial.shares[k]) {
         trial.parts[k] = {};
         return visit();
       }
-      for (index tensor = 1; tensor <= costs_.cluster().devices_per_node; tensor *= 2) {
+      for (isize tensor = 1; tensor <= costs_.cluster().devices_per_node; tensor *= 2) {
         trial.parts[k].tensor = tensor;
         visit();
       }
     };
     // The fewest lanes with which one has `each` pictures at once.
-    const auto lanes_for = [&](index each) { return (pictures + each - 1) / each; };
-    const auto as_few = [&](index lanes) { return lanes_for((pictures + lanes - 1) / lanes); };
+    const auto lanes_for = [&](isize each) { return (pictures + each - 1) / each; };
+    const auto as_few = [&](isize lanes) { return lanes_for((pictures + lanes - 1) / lanes); };
     each_tensor(0, [&] {
       each_tensor(chain_model::size - 1, [&] {
         part_place &first = trial.parts[0], &last = trial.parts[chain_model::size - 1];
-        const auto with_first = [&](index taken) {
+        const auto with_first = [&](isize taken) {
           if (!trial.shares[chain_model::size - 1]) {
             last.data = std::min((left - taken) / last.tensor, pictures);
             if (last.data < 1) return;
@@ -172,11 +172,11 @@ class chain_searcher {
           offer(trial, most);
         };
         if (trial.shares[0]) return with_first(0);
-        for (index each = 1, before = 0; each <= pictures; ++each) {
+        for (isize each = 1, before = 0; each <= pictures; ++each) {
           first.data = lanes_for(each);
           if (first.data == before) {
             // As many lanes as before have more to do: the next number of lanes that differs.
-            each = (pictures + first.data - 2) / std::max<index>(1, first.data - 1) - 1;
+            each = (pictures + first.data - 2) / std::max<isize>(1, first.data - 1) - 1;
             if (first.data == 1) break;
             continue;
           }
@@ -203,17 +203,17 @@ class chain_searcher {
   // Says which part has no room even where it has all devices, and what it lacks.
   [[noreturn]] void refuse() const {
     std::string text;
-    for (index k = 0; k < chain_model::size && text.empty(); ++k) {
+    for (isize k = 0; k < chain_model::size && text.empty(); ++k) {
       double least = std::numeric_limits<double>::infinity();
-      const index most_stages = k == chain_model::middle ? layers() : 1;
-      for (index tensor = 1; tensor <= costs_.cluster().devices_per_node; tensor *= 2)
-        for (const index stages : divisors(most_stages)) {
-          const index data = largest_divisor(devices() / (tensor * stages));
+      const isize most_stages = k == chain_model::middle ? layers() : 1;
+      for (isize tensor = 1; tensor <= costs_.cluster().devices_per_node; tensor *= 2)
+        for (const isize stages : divisors(most_stages)) {
+          const isize data = largest_divisor(devices() / (tensor * stages));
           if (tensor * stages > devices()) continue;
           least = std::min(least, costs_.bytes(k, {stages, data, tensor}, 1, stages) - memory());
         }
       if (least > 0)
-        text = sentence({model().parts[k].name.view(), " lacks ", static_cast<index>(least),
+        text = sentence({model().parts[k].name.view(), " lacks ", static_cast<isize>(least),
                          " bytes on each device, however it is cut over all of them"});
     }
     if (text.empty()) {
@@ -221,8 +221,8 @@ class chain_searcher {
       const chain_part& largest = model().parts[chain_model::middle];
       text =
           sentence({largest.name.view(), " and the others do not fit beside each other: ", devices(),
-                    " devices of ", static_cast<index>(memory()),
-                    " bytes, and their weights and state alone are ", static_cast<index>(standing_bytes())});
+                    " devices of ", static_cast<isize>(memory()),
+                    " bytes, and their weights and state alone are ", static_cast<isize>(standing_bytes())});
     }
     fail(model_fits_nowhere, text);
   }
@@ -234,9 +234,9 @@ class chain_searcher {
   }
 
   const chain_costs& costs_;
-  std::vector<index> divisors_ = divisors(costs_.samples());
+  std::vector<isize> divisors_ = divisors(costs_.samples());
   std::vector<found> best_;
-  index considered_ = 0;
+  isize considered_ = 0;
 };
 
 }  // namespace detail

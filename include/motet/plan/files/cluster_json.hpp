@@ -190,7 +190,7 @@ inline json cluster_json(const cluster_facts& from) {
     detail::write_nodes(out, from.run(0), from.nodes, from.devices_per_node);
   } else {
     json runs{json::array{}};
-    for (index r = 0; r < from.runs(); ++r) {
+    for (isize r = 0; r < from.runs(); ++r) {
       const auto [first, end] = from.nodes_of_run(r);
       json one;
       detail::write_nodes(one, from.run(first), end - first, from.devices_per_node);

@@ -17,7 +17,7 @@ namespace detail {
 
 struct tower_number {
   const char* name;
-  index tower_outline::*value;
+  isize tower_outline::*value;
   std::int64_t least, most;
   bool required = false;
 };
@@ -79,7 +79,7 @@ inline std::string read_text(const json& from, const std::string& path) {
 
 // Sizes that do not fit, in words.
 inline void require_tower(const tower_outline& of, const std::string& path) {
-  const auto number = [](index n) { return std::to_string(n); };
+  const auto number = [](isize n) { return std::to_string(n); };
   if (of.vocabulary > 0 && of.patch > 0)
     fail(tower_does_not_fit, path + " has a vocabulary of " + number(of.vocabulary) + " and patches of " +
                                  number(of.patch) + " numbers, wanted one of them");
@@ -98,9 +98,9 @@ inline void require_tower(const tower_outline& of, const std::string& path) {
 // Features of one width can meet: where a tower tells none, that of the others, or else the width of the
 // narrowest.
 inline void project_alike(list<tower_outline>& towers) {
-  index common = 0, narrowest = towers[0].width;
-  for (index k = 0; k < towers.size(); ++k) {
-    const index own = towers[k].embedding;
+  isize common = 0, narrowest = towers[0].width;
+  for (isize k = 0; k < towers.size(); ++k) {
+    const isize own = towers[k].embedding;
     if (own > 0 && common > 0 && own != common)
       fail(tower_does_not_fit, sentence({"towers[", k, "].embedding is ", own, ", but features of ", common,
                                          " numbers cannot meet those"}));
@@ -163,7 +163,7 @@ class joins_reader {
     } else {
       fail(plan_wrong_kind, path + " is " + from.kind() + ", wanted [from, to] or an object with both");
     }
-    const index tower = find(source);
+    const isize tower = find(source);
     if (tower < 0) unknown(source, path);
     if (find(target) >= 0)
       fail(model_not_planned, path + ": " + source + " feeds " + (source == target ? "itself" : target) +
@@ -176,15 +176,15 @@ class joins_reader {
   // Nobody may stay away.
   void finish() {
     if (loss_.empty()) return;
-    for (index k = 0; k < of_.towers.size(); ++k)
+    for (isize k = 0; k < of_.towers.size(); ++k)
       if (met_[k] == 0)
         fail(model_not_planned, std::string(of_.towers[k].name.view()) +
                                     " is in no join; the planner knows one, in which all towers meet");
   }
 
  private:
-  index find(const std::string& name) const {
-    for (index k = 0; k < of_.towers.size(); ++k)
+  isize find(const std::string& name) const {
+    for (isize k = 0; k < of_.towers.size(); ++k)
       if (of_.towers[k].name.view() == name) return k;
     return -1;
   }
@@ -194,7 +194,7 @@ class joins_reader {
       all += (all.empty() ? "" : ", ") + std::string(each.name.view());
     fail(tower_names_differ, path + " names " + write_json(json(name)) + "; there are " + all);
   }
-  void meet(index tower, const std::string& loss, const std::string& path, bool once) {
+  void meet(isize tower, const std::string& loss, const std::string& path, bool once) {
     if (!loss_.empty() && loss_ != loss)
       fail(model_not_planned,
            path + " is " + loss + ", but towers meet in " + loss_ + " as well; the planner knows one join");
@@ -204,14 +204,14 @@ class joins_reader {
     met_[tower] = 1;
   }
   void all_meet(const std::string& loss) {
-    for (index k = 0; k < of_.towers.size(); ++k) meet(k, loss, "join", false);
+    for (isize k = 0; k < of_.towers.size(); ++k) meet(k, loss, "join", false);
   }
   void read_towers(const json& from, const std::string& path, const std::string& loss = "info_nce") {
     if (!from.is_array()) fail(plan_wrong_kind, path + " is " + from.kind() + ", wanted an array");
     std::size_t i = 0;
     for (const json& item : from.items()) {
       const std::string at = sentence({path, "[", i++, "]"}), name = read_text(item, at);
-      const index tower = find(name);
+      const isize tower = find(name);
       if (tower < 0) unknown(name, at);
       meet(tower, loss, at, true);
     }
@@ -249,7 +249,7 @@ inline model_shape read_model(const json& from) {
   static_cast<void>(fields.at("towers"));
   fields.each("towers", [&](const json& item, const std::string& path) {
     const tower_outline made = detail::read_tower(item, path);
-    for (index k = 0; k < out.towers.size(); ++k)
+    for (isize k = 0; k < out.towers.size(); ++k)
       if (out.towers[k].name == made.name)
         fail(tower_names_differ, sentence({path, " is called ", made.name.view(), " as towers[", k, "] is"}));
     out.towers.push(made);

@@ -15,7 +15,7 @@ namespace motet {
 struct header_words {
   std::string name = "best_plan";  // of the function
   std::string about = {};          // a comment, of as many lines as it has
-  index samples = 0;               // of a step; 0: no constant for it
+  isize samples = 0;               // of a step; 0: no constant for it
 };
 
 namespace detail {
@@ -65,7 +65,7 @@ inline std::string cpp_string(std::string_view text) {
 template <class T>
 std::string cpp_list(const list<T>& of, const std::string& indent) {
   std::string out = "{", line;
-  for (index i = 0; i < of.size(); ++i) {
+  for (isize i = 0; i < of.size(); ++i) {
     const std::string word = std::to_string(of[i]) + (i + 1 < of.size() ? "," : "");
     if (line.size() + word.size() > 110) {
       out += line + "\n" + indent;
@@ -88,7 +88,7 @@ inline std::string cpp_degrees(const degrees& of) {
   return "motet::degrees{" + out + "}";
 }
 
-inline std::string cpp_module(const module_plan& from, index number) {
+inline std::string cpp_module(const module_plan& from, isize number) {
   const degrees& split = from.on.split();
   const list<std::int32_t>& ranks = from.on.ranks();
   const bool in_a_row = !ranks.empty() && from.on == mesh::from(ranks[0], split);
@@ -155,14 +155,14 @@ inline std::string plan_header(const plan& from, const header_words& words = {})
          ("static_assert(motet::require<motet::prove_plan<my_model, " + words.name + ", " + batch + ">()>);");
   out += "\n#pragma once\n\n#include <motet/plan/describe/plan.hpp>\n\n";
   if (words.samples > 0)
-    out += sentence({"inline constexpr motet::index ", batch, " = ", words.samples, ";\n\n"});
+    out += sentence({"inline constexpr motet::isize ", batch, " = ", words.samples, ";\n\n"});
   out += sentence({"constexpr motet::plan ", words.name,
                    "() {\n  motet::plan of;\n  of.cluster = {.ranks = ", from.cluster.ranks});
   if (from.cluster.ranks_per_node != 0)
     out += ", .ranks_per_node = " + std::to_string(from.cluster.ranks_per_node);
   if (from.cluster.tensor_may_cross_nodes) out += ", .tensor_may_cross_nodes = true";
   out += "};\n  of.schedule = " + detail::cpp_string(from.schedule.view()) + ";\n";
-  for (index k = 0; k < from.modules.size(); ++k) out += detail::cpp_module(from.modules[k], k);
+  for (isize k = 0; k < from.modules.size(); ++k) out += detail::cpp_module(from.modules[k], k);
   return out + "  return of;\n}\n";
 }
 

@@ -99,7 +99,7 @@ inline json module_plan_json(const module_plan& from) {
   const module_plan plain;
   put(out, "chunks", from.chunks, plain.chunks);
   json layers, remade;
-  for (const index each : from.layers) layers.push_back(each);
+  for (const isize each : from.layers) layers.push_back(each);
   for (const std::uint8_t each : from.remade) remade.push_back(each != 0);
   if (!from.layers.empty()) out.set("layers", std::move(layers));
   if (!from.remade.empty()) out.set("remade", std::move(remade));

@@ -40,7 +40,7 @@ inline module_profile read_module_profile(const json& from, const std::string& p
     made.block = read_times(point, "block");
     made.behind = read_times(point, "behind");
     if (made.block.forward <= 0) fail(profile_out_of_range, point.path_of("block") + "[0] is no time at all");
-    const index before = out.points.size();
+    const isize before = out.points.size();
     add_point(out, made);
     if (out.points.size() == before)
       fail(profile_misfit, at + " has the tensor degree and the samples of another point");

@@ -8,7 +8,7 @@ namespace motet {
 // An encoder pipeline's work on each of its devices for a microbatch. Several encoders are one behind the
 // other.
 struct encoder_work {
-  index stages = 1;
+  isize stages = 1;
   double forward = 0, backward = 0;                       // of a stage, exchanges and all
   std::vector<double> forward_kernels, backward_kernels;  // of a stage, arithmetic alone
 };
@@ -16,15 +16,15 @@ struct encoder_work {
 // The even deal of microbatches to pipelines, and where those are few all that differ from it by one more here
 // and one less there. The pipelines are alike but for where they lie.
 template <class Visit>
-void each_even_deal(index microbatches, index pipelines, Visit visit) {
-  std::vector<index> parts(static_cast<std::size_t>(pipelines), microbatches / pipelines);
-  for (index k = 0; k < microbatches % pipelines; ++k) ++parts[static_cast<std::size_t>(k)];
+void each_even_deal(isize microbatches, isize pipelines, Visit visit) {
+  std::vector<isize> parts(static_cast<std::size_t>(pipelines), microbatches / pipelines);
+  for (isize k = 0; k < microbatches % pipelines; ++k) ++parts[static_cast<std::size_t>(k)];
   visit(parts);
   if (pipelines > 4 || parts.back() < 2) return;
   for (std::size_t a = 0; a < parts.size(); ++a)
     for (std::size_t b = 0; b < parts.size(); ++b) {
       if (a == b) continue;
-      std::vector<index> other = parts;
+      std::vector<isize> other = parts;
       ++other[a];
       --other[b];
       visit(other);
@@ -42,14 +42,14 @@ struct encoder_placement {
   double seconds = 0;                         // of the step
   double coarse_seconds = 0;                  // with whole microbatches in the gaps at both ends alone
   double filled_coarse = 0, filled_fine = 0;  // shares of the encoder's arithmetic in gaps
-  std::vector<index> parts;                   // microbatches of each encoder pipeline
+  std::vector<isize> parts;                   // microbatches of each encoder pipeline
 };
 
 namespace detail {
 
 class encoder_placer {
  public:
-  encoder_placer(const pipeline_gaps& gaps, const encoder_work& work, std::vector<index> parts,
+  encoder_placer(const pipeline_gaps& gaps, const encoder_work& work, std::vector<isize> parts,
                  placement_rules rules)
       : gaps_(gaps), work_(work), parts_(std::move(parts)), rules_(rules), lanes_(parts_.size()) {
     const auto own_stages = static_cast<std::size_t>(work.stages);
@@ -78,7 +78,7 @@ class encoder_placer {
  private:
   struct lane {
     std::vector<std::size_t> devices;
-    index front = 0, behind = 0;               // microbatches at both ends
+    isize front = 0, behind = 0;               // microbatches at both ends
     std::vector<double> ends, starts;          // of forwards and backwards inside
     std::vector<std::vector<time_slot>> free;  // of each stage, once they are asked for
   };
@@ -100,10 +100,10 @@ class encoder_placer {
     return out;
   }
 
-  double over_front(const lane& of, index count) const {
+  double over_front(const lane& of, isize count) const {
     double most = 0;
     for (std::size_t e = 0; count > 0 && e < of.devices.size(); ++e)
-      most = std::max(most, static_cast<double>(static_cast<index>(e) + count) * work_.forward -
+      most = std::max(most, static_cast<double>(static_cast<isize>(e) + count) * work_.forward -
                                 gaps_.first[of.devices[e]]);
     return most;
   }
@@ -112,21 +112,21 @@ class encoder_placer {
     for (const lane& each : lanes_) most = std::max(most, over_front(each, each.front));
     return most;
   }
-  index placed_backwards() const {
+  isize placed_backwards() const {
     std::size_t count = 0;
     for (const lane& each : lanes_) count += each.starts.size();
-    return static_cast<index>(count);
+    return static_cast<isize>(count);
   }
   // Those behind take the gradients that are left in turn, last stage first.
-  double over_behind(const lane& of, std::size_t j, index count) const {
+  double over_behind(const lane& of, std::size_t j, isize count) const {
     const double end = gaps_.seconds;
     double most = 0;
     std::vector<double> ready(of.devices.size());
     for (std::size_t e = 0; e < ready.size(); ++e) ready[e] = gaps_.last[of.devices[e]];
-    const auto all = static_cast<index>(gaps_.given.size());
-    for (index k = 0; k < count; ++k) {
-      const index which = std::min(
-          all - 1, placed_backwards() + k * static_cast<index>(lanes_.size()) + static_cast<index>(j));
+    const auto all = static_cast<isize>(gaps_.given.size());
+    for (isize k = 0; k < count; ++k) {
+      const isize which = std::min(
+          all - 1, placed_backwards() + k * static_cast<isize>(lanes_.size()) + static_cast<isize>(j));
       double time = gaps_.given[static_cast<std::size_t>(which)];
       for (std::size_t e = ready.size(); e-- > 0;)
         time = ready[e] = std::max(time, ready[e]) + work_.backward;
@@ -145,13 +145,13 @@ class encoder_placer {
     double inside = 0, all = 0;
     for (std::size_t j = 0; j < lanes_.size(); ++j) {
       const lane& own = lanes_[j];
-      index front = own.front, behind = own.behind;
+      isize front = own.front, behind = own.behind;
       while (front > 0 && over_front(own, front) > 0) --front;
       while (behind > 0 && over_behind(own, j, behind) > 0) --behind;
       const auto of = static_cast<double>(parts_[j]);
       all += of * (work_.forward + work_.backward);
-      inside += static_cast<double>(front + static_cast<index>(own.ends.size())) * work_.forward +
-                static_cast<double>(behind + static_cast<index>(own.starts.size())) * work_.backward;
+      inside += static_cast<double>(front + static_cast<isize>(own.ends.size())) * work_.forward +
+                static_cast<double>(behind + static_cast<isize>(own.starts.size())) * work_.backward;
     }
     return inside / all;
   }
@@ -214,7 +214,7 @@ class encoder_placer {
     const double over = over_front();
     std::vector<double> ends;
     for (const lane& each : lanes_) {
-      for (index k = 0; k < each.front; ++k)
+      for (isize k = 0; k < each.front; ++k)
         ends.push_back(static_cast<double>(work_.stages + k) * work_.forward - over);
       ends.insert(ends.end(), each.ends.begin(), each.ends.end());
     }
@@ -237,7 +237,7 @@ class encoder_placer {
 
   const pipeline_gaps& gaps_;
   const encoder_work& work_;
-  std::vector<index> parts_;
+  std::vector<isize> parts_;
   placement_rules rules_;
   std::vector<lane> lanes_;
   std::vector<double> forward_, backward_;
@@ -249,7 +249,7 @@ class encoder_placer {
 // behind its last, then one by one, kernel by kernel, into what is idle between. `parts`: microbatches of
 // each pipeline.
 inline encoder_placement place_encoders(const pipeline_gaps& gaps, const encoder_work& work,
-                                        std::vector<index> parts, placement_rules rules = {}) {
+                                        std::vector<isize> parts, placement_rules rules = {}) {
   return detail::encoder_placer(gaps, work, std::move(parts), rules).run();
 }
 

@@ -16,7 +16,7 @@ namespace motet {
 struct layered_model {
   label name;
   double parameters = 0;
-  index width = 1, layers = 1, hidden = 1;
+  isize width = 1, layers = 1, hidden = 1;
   bool encodes = false;
 
   // One layer takes so many FLOPs for so many rows in samples of `sample_rows`.
@@ -40,12 +40,12 @@ struct filled_model {
   list<layered_model> encoders;
   layered_model language;
   double rows = 2048;  // of a sample, in each of them
-  index microbatch = 2;
+  isize microbatch = 2;
   bool frozen = false;  // encoders stay as they are
 
   constexpr bool learns(const layered_model& of) const { return !(of.encodes && frozen); }
   // Of a step, forward and back with all forwards made again, as those count who publish it.
-  constexpr double step_flops(index samples) const {
+  constexpr double step_flops(isize samples) const {
     double sum = 4 * language.layer_flops(rows, rows) * static_cast<double>(language.layers);
     for (const layered_model& each : encoders)
       sum += (learns(each) ? 4 : 1) * each.layer_flops(rows, rows) * static_cast<double>(each.layers);
@@ -77,8 +77,8 @@ inline std::optional<filled_model> find_filled_model(std::string_view name) {
 
 // Data, stages and tensor degree of a part over all devices.
 struct grid_3d {
-  index data = 1, stages = 1, tensor = 1;
-  constexpr index devices() const { return data * stages * tensor; }
+  isize data = 1, stages = 1, tensor = 1;
+  constexpr isize devices() const { return data * stages * tensor; }
   friend constexpr bool operator==(const grid_3d&, const grid_3d&) = default;
 };
 
@@ -86,8 +86,8 @@ struct grid_3d {
 // its own, so that so many pipelines of theirs lie beside each of its own as they have more data.
 inline list<grid_3d> encoder_grids(const grid_3d& language) {
   list<grid_3d> out;
-  for (index stages = 1; stages <= language.stages; ++stages)
-    for (index tensor = 1; tensor <= language.tensor; ++tensor)
+  for (isize stages = 1; stages <= language.stages; ++stages)
+    for (isize tensor = 1; tensor <= language.tensor; ++tensor)
       if (language.stages % stages == 0 && language.tensor % tensor == 0)
         out.push({language.devices() / (stages * tensor), stages, tensor});
   return out;
@@ -108,7 +108,7 @@ struct filled_rates {
 // Seconds of everything that a plan is made of.
 class filled_costs {
  public:
-  static constexpr index exchanges = 4;  // of a layer forward, each of which leaves a gap
+  static constexpr isize exchanges = 4;  // of a layer forward, each of which leaves a gap
 
   filled_costs(const filled_model& model, const cluster_facts& on, filled_rates rates = {})
       : model_(model), on_(as_one_kind(on)), rates_(rates) {}
@@ -118,27 +118,27 @@ class filled_costs {
   const filled_rates& rates() const { return rates_; }
 
   // A layer of a microbatch, arithmetic alone.
-  double forward(const layered_model& of, index tensor) const {
+  double forward(const layered_model& of, isize tensor) const {
     const double rows = model_.rows * static_cast<double>(model_.microbatch);
     return of.layer_flops(rows, model_.rows) / static_cast<double>(tensor) /
            (on_.device.half_flops * (of.encodes ? rates_.encoder : rates_.language));
   }
-  double backward(const layered_model& of, index tensor) const {
+  double backward(const layered_model& of, isize tensor) const {
     if (!model_.learns(of)) return 0;
     return forward(of, tensor) * (of.encodes ? rates_.encoder_backward : rates_.language_backward);
   }
   // One exchange in a tensor group.
-  double exchange(const layered_model& of, index tensor) const {
+  double exchange(const layered_model& of, isize tensor) const {
     const auto ways = static_cast<double>(tensor);
     return 2 * model_.rows * static_cast<double>(model_.microbatch) * static_cast<double>(of.width) *
            (ways - 1) / ways / rates_.group_bytes;
   }
   // Of a layer backward, those of the forward that is made again among them.
-  index exchanges_back(const layered_model& of) const { return model_.learns(of) ? 2 * exchanges : 0; }
-  double whole_forward(const layered_model& of, index tensor) const {
+  isize exchanges_back(const layered_model& of) const { return model_.learns(of) ? 2 * exchanges : 0; }
+  double whole_forward(const layered_model& of, isize tensor) const {
     return forward(of, tensor) + static_cast<double>(exchanges) * exchange(of, tensor);
   }
-  double whole_backward(const layered_model& of, index tensor) const {
+  double whole_backward(const layered_model& of, isize tensor) const {
     return backward(of, tensor) + static_cast<double>(exchanges_back(of)) * exchange(of, tensor);
   }
   // Weights that are gathered before the step, and gradients that are summed behind it.

@@ -35,17 +35,17 @@ struct pipeline_gaps {
 // A stage of a pipeline, and what a microbatch takes of it.
 struct pipeline_stage {
   double forward = 0, backward = 0;  // seconds, with exchanges
-  index exchanges_forward = 0, exchanges_back = 0;
+  isize exchanges_forward = 0, exchanges_back = 0;
   double exchange = 0;         // seconds of each, in the mean
   double bytes = 0, kept = 0;  // on each of its devices: always, and of a microbatch until its backward
 
   // So many layers of a part, all of which is on these devices but for their stages.
-  void add(const filled_costs& costs, const layered_model& of, index layers, const grid_3d& on) {
+  void add(const filled_costs& costs, const layered_model& of, isize layers, const grid_3d& on) {
     const grid_3d whole{on.data, 1, on.tensor};
     const auto count = static_cast<double>(layers), share = count / static_cast<double>(of.layers);
     forward += count * costs.whole_forward(of, on.tensor);
     backward += count * costs.whole_backward(of, on.tensor);
-    const index more = layers * filled_costs::exchanges;
+    const isize more = layers * filled_costs::exchanges;
     if (more > 0)
       exchange = (exchange * static_cast<double>(exchanges_forward) +
                   costs.exchange(of, on.tensor) * static_cast<double>(more)) /
@@ -59,7 +59,7 @@ struct pipeline_stage {
 
 // A part by itself, its layers evenly over so many stages for each of the grid's.
 inline std::vector<pipeline_stage> even_stages(const filled_costs& costs, const layered_model& of,
-                                               const grid_3d& on, index chunks) {
+                                               const grid_3d& on, isize chunks) {
   pipeline_stage each;
   each.add(costs, of, of.layers / (on.stages * chunks), on);
   return std::vector<pipeline_stage>(static_cast<std::size_t>(on.stages * chunks), each);
@@ -68,7 +68,7 @@ inline std::vector<pipeline_stage> even_stages(const filled_costs& costs, const 
 namespace detail {
 
 // Exchanges of its layers lie inside an instruction, evenly apart, of unlike lengths with their mean.
-inline void put_exchanges(std::vector<time_slot>& to, const time_slot& of, index count, double each,
+inline void put_exchanges(std::vector<time_slot>& to, const time_slot& of, isize count, double each,
                           double sigma, const random_stream& draw, std::uint64_t& at) {
   if (count == 0 || each <= 0) return;
   std::vector<double> lengths(static_cast<std::size_t>(count));
@@ -89,10 +89,10 @@ inline void put_exchanges(std::vector<time_slot>& to, const time_slot& of, index
 
 // Plays an interleaved pipeline of these stages, in chunks on so many devices, and microbatches. `sigma`: how
 // unlike gaps of exchanges are, by the deviation of their logarithm; none: exchanges are counted, and no gaps.
-inline pipeline_gaps find_gaps(const std::vector<pipeline_stage>& work, index devices, index microbatches,
+inline pipeline_gaps find_gaps(const std::vector<pipeline_stage>& work, isize devices, isize microbatches,
                                double gather, double scatter, std::optional<double> sigma = {},
                                std::uint64_t seed = 1) {
-  const index chunks = static_cast<index>(work.size()) / devices;
+  const isize chunks = static_cast<isize>(work.size()) / devices;
   const program of = compile(
       write_schedule(chunks > 1 ? "interleaved" : "1f1b", {.stages = static_cast<int>(devices),
                                                            .microbatches = static_cast<int>(microbatches),
@@ -127,7 +127,7 @@ inline pipeline_gaps find_gaps(const std::vector<pipeline_stage>& work, index de
       else if (own.start > end + 1e-9) found.push_back({end, own.start});
       const pipeline_stage& of_it = work[static_cast<std::size_t>(it.stage)];
       const bool forward = is_forward(it.what);
-      const index count = forward ? of_it.exchanges_forward : of_it.exchanges_back;
+      const isize count = forward ? of_it.exchanges_forward : of_it.exchanges_back;
       if (sigma) detail::put_exchanges(found, own, count, of_it.exchange, *sigma, draw, at);
       const double waits = static_cast<double>(count) * of_it.exchange;
       exchanging += waits;

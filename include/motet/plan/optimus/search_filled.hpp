@@ -15,7 +15,7 @@ enum class filled_search {
 
 struct filled_answer {
   grid_3d language, encoder;
-  index chunks = 1, microbatches = 0,
+  isize chunks = 1, microbatches = 0,
         pipelines = 0;  // of the language model; encoder pipelines beside each of its own
   bool fills = true;
   double step_seconds = 0, mfu = 0, bubble_rate = 0;
@@ -24,14 +24,14 @@ struct filled_answer {
     double worst = 0, mean = 0;  // of the devices
   } memory_bytes;
   idle_shares idle;  // before encoders fill it
-  index considered = 0;
+  isize considered = 0;
 };
 
 namespace detail {
 
 class filled_searcher {
  public:
-  filled_searcher(const filled_costs& costs, index samples) : costs_(costs), samples_(samples) {}
+  filled_searcher(const filled_costs& costs, isize samples) : costs_(costs), samples_(samples) {}
 
   filled_answer optimus() {
     filled_answer best;
@@ -40,7 +40,7 @@ class filled_searcher {
   }
   filled_answer motet() {
     filled_answer best;
-    for (index stages = 1; stages <= 16; stages *= 2) {
+    for (isize stages = 1; stages <= 16; stages *= 2) {
       const std::optional<grid_3d> on = language_on(stages);
       if (!on) continue;
       fill_over(*on, {.slices = true, .goes_on = true}, best);
@@ -53,12 +53,12 @@ class filled_searcher {
   filled_answer megatron() { return finish(encoders_first(usual_language())); }
 
   // Those of the model, each cut into so many stages.
-  std::optional<encoder_work> work_of_encoders(index stages, index tensor) const {
+  std::optional<encoder_work> work_of_encoders(isize stages, isize tensor) const {
     encoder_work out;
     out.stages = stages;
     for (const layered_model& each : model().encoders) {
       if (each.layers % stages != 0) return {};
-      const index layers = each.layers / stages;
+      const isize layers = each.layers / stages;
       out.forward += static_cast<double>(layers) * costs_.whole_forward(each, tensor);
       out.backward += static_cast<double>(layers) * costs_.whole_backward(each, tensor);
       put_kernels(out, costs_.forward(each, tensor), costs_.backward(each, tensor), layers);
@@ -69,11 +69,11 @@ class filled_searcher {
  private:
   const filled_model& model() const { return costs_.model(); }
   const layered_model& language() const { return model().language; }
-  index devices() const { return costs_.cluster().devices(); }
+  isize devices() const { return costs_.cluster().devices(); }
   double memory() const { return costs_.cluster().device.memory_bytes; }
 
-  std::optional<grid_3d> language_on(index stages) {
-    const index tensor = costs_.cluster().devices_per_node;
+  std::optional<grid_3d> language_on(isize stages) {
+    const isize tensor = costs_.cluster().devices_per_node;
     if (devices() % (tensor * stages) != 0) return {};
     const grid_3d on{devices() / (tensor * stages), stages, tensor};
     if (samples_ % (on.data * model().microbatch) != 0 || language().layers % stages != 0) return {};
@@ -91,26 +91,26 @@ class filled_searcher {
                      model().microbatch, ", must divide them, and memory must hold it", too_full()}));
     return *on;
   }
-  index microbatches(const grid_3d& on) const { return samples_ / (on.data * model().microbatch); }
-  index chunks_of(index layers_of_device, index stages, index count) const {
+  isize microbatches(const grid_3d& on) const { return samples_ / (on.data * model().microbatch); }
+  isize chunks_of(isize layers_of_device, isize stages, isize count) const {
     if (count % stages != 0 || stages == 1) return 1;
-    index best = 1;
-    for (index k = 1; k <= 12; ++k)
+    isize best = 1;
+    for (isize k = 1; k <= 12; ++k)
       if (layers_of_device % k == 0) best = k;
     return best;
   }
   // Of a layer forward: norm, three projections, attention, projection, norm, and the two products of the
   // mlp; twice as many products backward.
-  static void put_kernels(encoder_work& to, double forward, double backward, index layers) {
+  static void put_kernels(encoder_work& to, double forward, double backward, isize layers) {
     constexpr double shares[] = {0.03, 0.22, 0.10, 0.09, 0.03, 0.265, 0.265};
-    for (index l = 0; l < layers; ++l)
+    for (isize l = 0; l < layers; ++l)
       for (const double each : shares) {
         to.forward_kernels.push_back(each * forward);
         for (int half = 0; half < 2; ++half) to.backward_kernels.push_back(each * backward / 2);
       }
   }
   // On a device that so many microbatches of encoders meet.
-  double bytes_of_encoders(const grid_3d& encoder, index microbatches) const {
+  double bytes_of_encoders(const grid_3d& encoder, isize microbatches) const {
     double sum = 0;
     for (const layered_model& each : model().encoders)
       sum += costs_.bytes(each, encoder) + costs_.kept(each, encoder) * static_cast<double>(microbatches);
@@ -123,7 +123,7 @@ class filled_searcher {
     return true;
   }
   // Of the language model's devices with those of encoder pipelines; false: they do not hold both.
-  bool put_memory(const pipeline_gaps& gaps, const std::vector<index>& parts, filled_answer& to) {
+  bool put_memory(const pipeline_gaps& gaps, const std::vector<isize>& parts, filled_answer& to) {
     const auto stages = static_cast<std::size_t>(to.encoder.stages);
     const std::size_t rows = gaps.bytes.size() / stages;
     double sum = 0, of_encoders = 0;
@@ -142,15 +142,15 @@ class filled_searcher {
     return !too_much(to.memory_bytes.worst, of_encoders);
   }
   void fill_over(const grid_3d& on, placement_rules rules, filled_answer& best) {
-    const index count = microbatches(on), chunks = chunks_of(language().layers / on.stages, on.stages, count);
+    const isize count = microbatches(on), chunks = chunks_of(language().layers / on.stages, on.stages, count);
     const pipeline_gaps gaps = find_gaps(even_stages(costs_, language(), on, chunks), on.stages, count,
                                          costs_.gather(on), costs_.scatter(on), costs_.rates().gap_sigma);
     for (const grid_3d& encoder : encoder_grids(on)) {
-      const index pipelines = encoder.data / on.data;
+      const isize pipelines = encoder.data / on.data;
       if (pipelines > count) continue;
       const std::optional<encoder_work> work = work_of_encoders(encoder.stages, encoder.tensor);
       if (!work) continue;
-      each_even_deal(count, pipelines, [&](const std::vector<index>& parts) {
+      each_even_deal(count, pipelines, [&](const std::vector<isize>& parts) {
         filled_answer made;
         made.language = on;
         made.encoder = encoder;
@@ -176,13 +176,13 @@ class filled_searcher {
   // as can be.
   filled_answer balanced_over(const grid_3d& on) {
     filled_answer best;
-    const index most = microbatches(on) % on.stages == 0 && on.stages > 1 ? 12 : 1;
-    for (index chunks = 1; chunks <= most; ++chunks) offer(balanced_over(on, chunks), best);
+    const isize most = microbatches(on) % on.stages == 0 && on.stages > 1 ? 12 : 1;
+    for (isize chunks = 1; chunks <= most; ++chunks) offer(balanced_over(on, chunks), best);
     return best;
   }
-  filled_answer balanced_over(const grid_3d& on, index chunks) {
+  filled_answer balanced_over(const grid_3d& on, isize chunks) {
     ++considered_;
-    const index count = microbatches(on);
+    const isize count = microbatches(on);
     std::vector<const layered_model*> layers;
     std::vector<double> seconds;
     const auto add = [&](const layered_model& of) {
@@ -194,7 +194,7 @@ class filled_searcher {
     add(language());
     std::vector<pipeline_stage> work;
     std::size_t at = 0;
-    for (const index end : split_evenly(seconds, on.stages * chunks)) {
+    for (const isize end : split_evenly(seconds, on.stages * chunks)) {
       work.emplace_back();
       for (; at < static_cast<std::size_t>(end); ++at) work.back().add(costs_, *layers[at], 1, on);
     }
@@ -215,7 +215,7 @@ class filled_searcher {
   // The encoders are the first stage, the language model has the others, in as many chunks as it likes.
   filled_answer encoders_first(const grid_3d& on) {
     ++considered_;
-    const index others = std::max<index>(1, on.stages - 1),
+    const isize others = std::max<isize>(1, on.stages - 1),
                 layers = (language().layers + others - 1) / others;
     pipeline_stage first, other;
     for (const layered_model& each : model().encoders) first.add(costs_, each, each.layers, on);
@@ -232,7 +232,7 @@ class filled_searcher {
     // Every stage keeps as many microbatches as come before its first gradient.
     out.memory_bytes.worst = first.bytes + first.kept * stages;
     out.memory_bytes.mean = out.memory_bytes.worst / (stages + 1);
-    for (index s = 0; s < others; ++s) {
+    for (isize s = 0; s < others; ++s) {
       const double own = other.bytes + other.kept * static_cast<double>(others - s);
       out.memory_bytes.worst = std::max(out.memory_bytes.worst, own);
       out.memory_bytes.mean += own / (stages + 1);
@@ -255,7 +255,7 @@ class filled_searcher {
  public:
   // Ends of the ranges into which a row of times falls so that the longest sum is as short as can be; each
   // has one at least, where there are as many.
-  static std::vector<index> split_evenly(const std::vector<double>& times, index parts) {
+  static std::vector<isize> split_evenly(const std::vector<double>& times, isize parts) {
     const std::size_t n = times.size(), k = static_cast<std::size_t>(parts);
     std::vector<double> sums(n + 1, 0);
     for (std::size_t i = 0; i < n; ++i) sums[i + 1] = sums[i] + times[i];
@@ -271,10 +271,10 @@ class filled_searcher {
             best[p][i] = longest, from[p][i] = j;
           if (j == 0) break;
         }
-    std::vector<index> ends(k);
+    std::vector<isize> ends(k);
     std::size_t at = n;
     for (std::size_t p = k; p > 0; --p) {
-      ends[p - 1] = static_cast<index>(at);
+      ends[p - 1] = static_cast<isize>(at);
       at = from[p][at];
     }
     return ends;
@@ -298,7 +298,7 @@ class filled_searcher {
   // "; a device would hold 95 GB at least, 20 of them the encoders', and has 80".
   std::string too_full() const {
     if (least_bytes_ == 0) return "";
-    const auto gb = [](double bytes) { return static_cast<index>(bytes / 1e9 + 0.5); };
+    const auto gb = [](double bytes) { return static_cast<isize>(bytes / 1e9 + 0.5); };
     return sentence(
         {"; a device would hold ", gb(least_bytes_), " GB at least",
          least_of_encoders_ > 0 ? sentence({", ", gb(least_of_encoders_), " of them the encoders',"}) : "",
@@ -306,8 +306,8 @@ class filled_searcher {
   }
 
   const filled_costs& costs_;
-  index samples_;
-  index considered_ = 0;
+  isize samples_;
+  isize considered_ = 0;
   double least_bytes_ = 0, least_of_encoders_ = 0;  // of what is too much for a device
 };
 
@@ -315,7 +315,7 @@ class filled_searcher {
 
 // The best plan by these rules for encoders and a language model on a cluster, and a batch of so many
 // samples. Throws MT-P85 where nothing fits.
-inline filled_answer search_filled(filled_search by, const filled_costs& costs, index samples) {
+inline filled_answer search_filled(filled_search by, const filled_costs& costs, isize samples) {
   detail::filled_searcher searcher(costs, samples);
   switch (by) {
     case filled_search::optimus: return searcher.optimus();

@@ -58,8 +58,8 @@ inline hands deal_largest_first(const list<double>& costs, std::int32_t replicas
   using waiting = std::pair<double, std::int32_t>;  // its load, which replica
   std::priority_queue<waiting, std::vector<waiting>, std::greater<>> least;
   for (std::int32_t r = 0; r < replicas; ++r) least.emplace(0.0, r);
-  const index room = sizes == hand_sizes::any ? costs.size() : costs.size() / replicas;
-  index one_more = costs.size() - room * replicas;  // this many hands hold one sample more
+  const isize room = sizes == hand_sizes::any ? costs.size() : costs.size() / replicas;
+  isize one_more = costs.size() - room * replicas;  // this many hands hold one sample more
   hands dealt(replicas);
   for (const std::int32_t sample : detail::largest_first(costs)) {
     auto [load, replica] = least.top();
@@ -101,19 +101,19 @@ inline hands deal_by_differences(const list<double>& costs, std::int32_t replica
   if (costs.empty()) return dealt;
   const list<std::int32_t> order = detail::largest_first(costs);
   std::vector<half_dealt> deals;
-  using waiting = std::pair<double, index>;  // its spread; of equal ones the later deal goes last
+  using waiting = std::pair<double, isize>;  // its spread; of equal ones the later deal goes last
   std::priority_queue<waiting> uneven;
-  const auto later = [&](index deal) {
+  const auto later = [&](isize deal) {
     uneven.emplace(deals[static_cast<std::size_t>(deal)].spread(), -deal);
   };
   for (const std::int32_t sample : order) {
     half_dealt deal{std::vector<half_dealt::chain>(static_cast<std::size_t>(replicas))};
     deal.hands.front() = {costs[sample], sample, sample};
     deals.push_back(std::move(deal));
-    later(static_cast<index>(deals.size()) - 1);
+    later(static_cast<isize>(deals.size()) - 1);
   }
   list<std::int32_t> next(costs.size(), -1);
-  index whole = 0;
+  isize whole = 0;
   for (;;) {
     whole = -uneven.top().second;
     uneven.pop();

@@ -26,7 +26,7 @@ struct microbatch_times {
   list<double> forward;   // of each (stage, microbatch), all microbatches of stage 0 first
   list<double> backward;  // of each stage: how many times as long as its forward
   double forward_of(std::int32_t stage, std::int32_t microbatch) const {
-    return forward[index{stage} * microbatches + microbatch];
+    return forward[isize{stage} * microbatches + microbatch];
   }
   double backward_of(std::int32_t stage, std::int32_t microbatch) const {
     return backward[stage] * forward_of(stage, microbatch);
@@ -77,7 +77,7 @@ class one_f_one_b_clock {
 
  private:
   std::int32_t warm_up(std::int32_t stage) const { return times_.stages - 1 - stage; }
-  index cell(std::int32_t stage, std::int32_t at) const { return index{stage} * times_.microbatches + at; }
+  isize cell(std::int32_t stage, std::int32_t at) const { return isize{stage} * times_.microbatches + at; }
   void go_back(std::int32_t stage, std::int32_t at, double free) {
     const double arrives =
         stage + 1 < times_.stages ? backward_[cell(stage + 1, at)] : forward_[cell(stage, at)];
@@ -200,14 +200,14 @@ microbatch_order improve_by_swaps(microbatch_order order, const Judge& judge, co
   const auto began = std::chrono::steady_clock::now();
   double best = judge(std::as_const(order));
   std::uint64_t drawn = until.seed;
-  const auto draw = [&](index below) {
+  const auto draw = [&](isize below) {
     drawn += golden_step;
-    return static_cast<index>(mixed_bits(drawn) % static_cast<std::uint64_t>(below));
+    return static_cast<isize>(mixed_bits(drawn) % static_cast<std::uint64_t>(below));
   };
   for (std::int32_t i = 0; i < until.tries; ++i) {
     if (std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count() > until.seconds)
       break;
-    const index a = draw(order.size()), b = (a + 1 + draw(order.size() - 1)) % order.size();
+    const isize a = draw(order.size()), b = (a + 1 + draw(order.size() - 1)) % order.size();
     std::swap(order[a], order[b]);
     const double found = judge(std::as_const(order));
     if (found < best) best = found;

@@ -36,8 +36,8 @@ class place_clock {
   }
 
   // A microbatch with so much work, forward and back.
-  double seconds(index at, double work) const { return places_[at].fixed + places_[at].slope * work; }
-  double slope(index at) const { return places_[at].slope; }
+  double seconds(isize at, double work) const { return places_[at].fixed + places_[at].slope * work; }
+  double slope(isize at) const { return places_[at].slope; }
   bool measured() const { return steps_ > 0; }
 
   // A step that was recorded, with the work of its cells (program_samples::add_work).
@@ -50,7 +50,7 @@ class place_clock {
       const instruction& it = of.instructions[i];
       if (!is_compute(it.what) || it.what == op::join) continue;
       const voice& sings = of.voices[it.voice];
-      const index at = sings.first_place + it.stage;
+      const isize at = sings.first_place + it.stage;
       const double seconds = when.finish[i] - when.start[i];
       took[sings.cell(it.stage, it.microbatch)] += seconds;
       (is_forward(it.what)              ? forward
@@ -60,7 +60,7 @@ class place_clock {
     }
     for (const voice& sings : of.voices)
       for (std::int32_t s = 0; s < sings.stages; ++s) {
-        const index p = sings.first_place + s;
+        const isize p = sings.first_place + s;
         place& own = places_[p];
         own.line.fade(keeps);
         for (std::int32_t m = 0; m < sings.microbatches; ++m)
@@ -144,7 +144,7 @@ class place_clock {
     };
     for (const voice& sings : of.voices)
       for (std::int32_t s = 0; s < sings.stages; ++s) {
-        const index p = sings.first_place + s;
+        const isize p = sings.first_place + s;
         if (const auto found = sums.find({sings.module, s}); found != sums.end())
           blend(costs_.reductions[p], found->second.ends - found->second.begins);
       }
@@ -152,13 +152,13 @@ class place_clock {
     blend(end_, std::max(0.0, update.ends - update.begins));
     list<std::int32_t> of_rank(of.ranks(), 0);
     for (const std::int32_t rank : of.places) ++of_rank[rank];
-    for (index p = 0; p < of.places.size(); ++p) costs_.updates[p] = end_ / of_rank[of.places[p]];
+    for (isize p = 0; p < of.places.size(); ++p) costs_.updates[p] = end_ / of_rank[of.places[p]];
   }
 
   list<place> places_;
   cost_table costs_;
   double end_ = 0;  // seconds of an update, behind the last backward
-  index steps_ = 0;
+  isize steps_ = 0;
 };
 
 }  // namespace motet

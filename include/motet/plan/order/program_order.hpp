@@ -27,7 +27,7 @@ struct dealt_part {
     std::int32_t at = 0, module = 0;
     double weight = 0;
   };
-  index room = 0;
+  isize room = 0;
   list<load> loads{};
 };
 
@@ -37,9 +37,9 @@ inline hands deal_to_parts(const step_headers& of, const sample_order& largest_f
                            const list<dealt_part>& parts, list<double>& loads) {
   hands dealt(parts.size());
   for (const std::int32_t sample : largest_first) {
-    index best = -1;
+    isize best = -1;
     std::pair<double, double> least;
-    for (index p = 0; p < parts.size(); ++p) {
+    for (isize p = 0; p < parts.size(); ++p) {
       if (dealt[p].size() >= parts[p].room) continue;
       std::pair<double, double> now{0, 0};
       for (const dealt_part::load& each : parts[p].loads) {
@@ -108,8 +108,8 @@ class program_order {
 
   detail::filled_blocks listed() const {
     detail::filled_blocks out(samples_.blocks().size());
-    for (index b = 0; b < out.size(); ++b)
-      for (index p = samples_.blocks()[b].places.begin; p < samples_.blocks()[b].places.end; ++p)
+    for (isize b = 0; b < out.size(); ++b)
+      for (isize p = samples_.blocks()[b].places.begin; p < samples_.blocks()[b].places.end; ++p)
         out[b].push(static_cast<std::int32_t>(p));
     return out;
   }
@@ -121,7 +121,7 @@ class program_order {
   // All places take this for a sample.
   double cost_of(const step_headers& of, const list<double>& slopes, std::int32_t sample) const {
     double sum = 0;
-    for (index k = 0; k < slopes.size(); ++k)
+    for (isize k = 0; k < slopes.size(); ++k)
       sum += slopes[k] * of.work_of(static_cast<std::int32_t>(k), sample);
     return sum;
   }
@@ -157,7 +157,7 @@ class program_order {
       auto& [own, all] = meetings[samples_.meets(samples_.hands()[h].blocks[0])];
       own.push(h);
       for (const std::int32_t b : samples_.hands()[h].blocks)
-        for (index p = samples_.blocks()[b].places.begin; p < samples_.blocks()[b].places.end; ++p)
+        for (isize p = samples_.blocks()[b].places.begin; p < samples_.blocks()[b].places.end; ++p)
           all.push(static_cast<std::int32_t>(p));
     }
     for (auto& [meeting, members] : meetings) {
@@ -167,16 +167,16 @@ class program_order {
       list<part> of_meeting;
       for (const std::int32_t h : own) of_meeting.push(parts[h]);
       const hands of_hands = detail::deal_to_parts(of, all, of_meeting, ranks);
-      for (index k = 0; k < own.size(); ++k) {
+      for (isize k = 0; k < own.size(); ++k) {
         const program_samples::hand& hand = samples_.hands()[own[k]];
         list<part> of_blocks;
         for (const std::int32_t b : hand.blocks) {
           part& made = (of_blocks.push({samples_.blocks()[b].places.size(), {}}), of_blocks.back());
-          for (index m = 0; m < samples_.modules(); ++m)
+          for (isize m = 0; m < samples_.modules(); ++m)
             made.loads.push({samples_.blocks()[b].cells[m], static_cast<std::int32_t>(m), longest[m]});
         }
         const hands within = detail::deal_to_parts(of, of_hands[k], of_blocks, cells);
-        for (index b = 0; b < hand.blocks.size(); ++b) {
+        for (isize b = 0; b < hand.blocks.size(); ++b) {
           out[hand.blocks[b]] = within[b];
           std::sort(out[hand.blocks[b]].begin(), out[hand.blocks[b]].end());
         }
@@ -221,12 +221,12 @@ class program_order {
       if (one_f_one_b_seconds(times, order) >= one_f_one_b_seconds(times, in_turn(times.microbatches)))
         continue;
       const detail::filled_blocks before = made;
-      for (index m = 0; m < order.size(); ++m) made[hand.blocks[m]] = before[hand.blocks[order[m]]];
+      for (isize m = 0; m < order.size(); ++m) made[hand.blocks[m]] = before[hand.blocks[order[m]]];
     }
   }
   bool shares_cells(const program_samples::hand& hand) const {
-    for (index b = 1; b < hand.blocks.size(); ++b)
-      for (index k = 0; k < samples_.modules(); ++k)
+    for (isize b = 1; b < hand.blocks.size(); ++b)
+      for (isize k = 0; k < samples_.modules(); ++k)
         if (samples_.blocks()[hand.blocks[b]].cells[k] == samples_.blocks()[hand.blocks[b - 1]].cells[k])
           return true;
     return false;
@@ -241,18 +241,18 @@ class program_order {
     for (const voice& sings : plays.voices) {
       if (sings.replica != hand.replicas[sings.module] || sings.shard != 0) continue;
       for (std::int32_t s = 0; s < sings.stages; ++s) {
-        const index place = sings.first_place + s;
+        const isize place = sings.first_place + s;
         const std::int32_t rank = plays.place(sings, s);
         if (rank != last) {
           ++times.stages;
-          times.forward.resize(index{times.stages} * times.microbatches, 0.0);
+          times.forward.resize(isize{times.stages} * times.microbatches, 0.0);
           times.backward.push(2);
         }
         last = rank;
         for (std::int32_t m = 0; m < times.microbatches; ++m) {
           double work = 0;
           for (const std::int32_t sample : made[hand.blocks[m]]) work += of.work_of(sings.module, sample);
-          times.forward[index{times.stages - 1} * times.microbatches + m] += clock_.seconds(place, work) / 3;
+          times.forward[isize{times.stages - 1} * times.microbatches + m] += clock_.seconds(place, work) / 3;
         }
       }
     }
@@ -263,21 +263,21 @@ class program_order {
                         const swap_limits& until) const {
     ordered_step best = judged(of, flat(made));
     std::uint64_t drawn = until.seed;
-    const auto draw = [&](index below) {
+    const auto draw = [&](isize below) {
       drawn += golden_step;
-      return static_cast<index>(mixed_bits(drawn) % static_cast<std::uint64_t>(below));
+      return static_cast<isize>(mixed_bits(drawn) % static_cast<std::uint64_t>(below));
     };
     const auto began = std::chrono::steady_clock::now();
     for (std::int32_t i = 0; i < until.tries; ++i) {
       if (std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count() > until.seconds)
         break;
-      const index a = draw(made.size()), b = draw(made.size());
+      const isize a = draw(made.size()), b = draw(made.size());
       if (a == b) continue;
       const bool together = samples_.blocks()[a].hand == samples_.blocks()[b].hand;
       const bool turns =
           asked.slots && together && made[a].size() == made[b].size() && (!asked.ranks || draw(2) == 0);
       if (!turns && (!asked.ranks || samples_.meets(a) != samples_.meets(b))) continue;
-      const index from = turns ? 0 : draw(made[a].size()), to = turns ? 0 : draw(made[b].size());
+      const isize from = turns ? 0 : draw(made[a].size()), to = turns ? 0 : draw(made[b].size());
       const auto swap = [&] {
         if (turns) std::swap(made[a], made[b]);
         else std::swap(made[a][from], made[b][to]);
@@ -300,7 +300,7 @@ class program_order {
           busy[of.place(sings, s)] +=
               clock_.seconds(sings.first_place + s, work_[samples_.cell_of(sings, m)]);
     double most = 0, sum = 0;
-    index count = 0;
+    isize count = 0;
     for (const double each : busy) {
       most = std::max(most, each);
       sum += each;

@@ -35,12 +35,12 @@ class program_samples {
   struct hand {
     list<std::int32_t> blocks{};
     list<std::int32_t> replicas{};  // of each module
-    index places = 0;
+    isize places = 0;
   };
 
   program_samples(const program& of, const list<sample_split>& splits, bool compares = false)
       : of_(&of), splits_(splits) {
-    list<index> cuts;
+    list<isize> cuts;
     for (const sample_split& each : splits_) {
       first_cell_.push(cells_);
       for_each_cell(each, [&](std::int32_t, std::int32_t, const interval& own) {
@@ -50,16 +50,16 @@ class program_samples {
       });
     }
     std::sort(cuts.begin(), cuts.end());
-    for (index c = 0; c + 1 < cuts.size(); ++c)
+    for (isize c = 0; c + 1 < cuts.size(); ++c)
       if (cuts[c] < cuts[c + 1]) blocks_.push({{cuts[c], cuts[c + 1]}, 0, {}});
     list<std::uint8_t> joined(splits_.size(), 0);
     for (const voice& each : of.voices)
       if (compares && each.join >= 0) joined[each.module] = 1;
     std::map<std::vector<std::int32_t>, std::int32_t> known;
     std::vector<std::vector<std::int32_t>> keys(static_cast<std::size_t>(blocks_.size()));
-    for (index k = 0; k < splits_.size(); ++k) {
+    for (isize k = 0; k < splits_.size(); ++k) {
       std::int32_t at = first_cell_[k];
-      index b = 0;
+      isize b = 0;
       // Groups, their replicas and the microbatches of these are one behind the other.
       for_each_cell(splits_[k], [&](std::int32_t group, std::int32_t replica, const interval& own) {
         for (; b < blocks_.size() && blocks_[b].places.end <= own.end; ++b) {
@@ -71,7 +71,7 @@ class program_samples {
         ++at;
       });
     }
-    for (index b = 0; b < blocks_.size(); ++b) {
+    for (isize b = 0; b < blocks_.size(); ++b) {
       const auto& key = keys[static_cast<std::size_t>(b)];
       const auto [found, fresh] = known.emplace(key, static_cast<std::int32_t>(hands_.size()));
       if (fresh) {
@@ -83,7 +83,7 @@ class program_samples {
       hands_[found->second].places += blocks_[b].places.size();
     }
     meets_.resize(blocks_.size(), 0);
-    for (index b = 0; b < blocks_.size(); ++b)
+    for (isize b = 0; b < blocks_.size(); ++b)
       for (std::size_t k = 1; k < keys[static_cast<std::size_t>(b)].size(); k += 2)
         meets_[b] = std::max(meets_[b], keys[static_cast<std::size_t>(b)][k]);
   }
@@ -91,25 +91,25 @@ class program_samples {
   const program& of() const { return *of_; }
   const list<block>& blocks() const { return blocks_; }
   const list<hand>& hands() const { return hands_; }
-  index modules() const { return splits_.size(); }
+  isize modules() const { return splits_.size(); }
   // Microbatches of all replicas of all modules.
   std::int32_t cells() const { return cells_; }
   std::int32_t cell_of(const voice& sings, std::int32_t microbatch) const {
     const sample_split& split = splits_[sings.module];
-    const index group = microbatch / split.microbatches, within = microbatch % split.microbatches;
+    const isize group = microbatch / split.microbatches, within = microbatch % split.microbatches;
     return first_cell_[sings.module] +
            static_cast<std::int32_t>((group * split.replicas + sings.replica) * split.microbatches + within);
   }
   // The group of samples that a block's samples meet in.
-  std::int32_t meets(index which) const { return meets_[which]; }
+  std::int32_t meets(isize which) const { return meets_[which]; }
   // The work of each cell with samples in this order.
   void add_work(const step_headers& of, const sample_order& order, list<double>& work) const {
     work.clear();
     work.resize(cells_, 0.0);
     for (const block& each : blocks_)
-      for (index k = 0; k < modules(); ++k) {
+      for (isize k = 0; k < modules(); ++k) {
         double& sum = work[each.cells[k]];
-        for (index p = each.places.begin; p < each.places.end; ++p)
+        for (isize p = each.places.begin; p < each.places.end; ++p)
           sum += of.work_of(static_cast<std::int32_t>(k), order[p]);
       }
   }
@@ -117,9 +117,9 @@ class program_samples {
  private:
   template <class Visit>
   static void for_each_cell(const sample_split& of, Visit&& visit) {
-    for (index g = 0; g < of.groups; ++g)
-      for (index r = 0; r < of.replicas; ++r)
-        for (index m = 0; m < of.microbatches; ++m)
+    for (isize g = 0; g < of.groups; ++g)
+      for (isize r = 0; r < of.replicas; ++r)
+        for (isize m = 0; m < of.microbatches; ++m)
           visit(static_cast<std::int32_t>(g), static_cast<std::int32_t>(r), of.of(g, r, m));
   }
 

@@ -28,7 +28,7 @@ struct reorder_told {
 //     return all.gained();
 //   }
 struct reorder_sums {
-  index steps = 0, measured = 0;
+  isize steps = 0, measured = 0;
   double listed_seconds = 0, seconds = 0;  // of steps whose costs came from the clock
   double search_seconds = 0, waited_seconds = 0;
 

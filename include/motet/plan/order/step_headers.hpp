@@ -29,10 +29,10 @@ struct step_headers {
   // A name that no module has has no rows.
   double rows_of(std::string_view name, std::int32_t sample) const {
     const std::int32_t module = find(name);
-    return module < 0 ? 0 : rows[index{module} * samples + sample];
+    return module < 0 ? 0 : rows[isize{module} * samples + sample];
   }
   double work_of(std::int32_t module, std::int32_t sample) const {
-    return work[index{module} * samples + sample];
+    return work[isize{module} * samples + sample];
   }
 };
 

@@ -13,7 +13,7 @@ struct sample_times {
   list<double> forward;  // of each (stage, sample), all samples of stage 0 first
   list<double> backward;
   double forward_of(std::int32_t stage, std::int32_t sample) const {
-    return forward[index{stage} * samples + sample];
+    return forward[isize{stage} * samples + sample];
   }
   // A sample takes this on all stages, forward and back.
   double all_of(std::int32_t sample) const {
@@ -59,22 +59,22 @@ double seconds_of_step(const sample_times& of, const step_order& order, const Ju
 
 // Samples come one after the other: first the first microbatch of each replica, then the second.
 inline step_order order_as_listed(const list<std::int32_t>& samples, const step_shape& shape) {
-  const index each = samples.size() / (index{shape.replicas} * shape.microbatches);
+  const isize each = samples.size() / (isize{shape.replicas} * shape.microbatches);
   step_order out(shape.replicas);
-  index next = 0;
+  isize next = 0;
   for (hands& own : out) own.resize(shape.microbatches, {});
   for (std::int32_t m = 0; m < shape.microbatches; ++m)
     for (hands& own : out)
-      for (index k = 0; k < each; ++k) own[m].push(samples[next++]);
+      for (isize k = 0; k < each; ++k) own[m].push(samples[next++]);
   return out;
 }
 // Chance decides, the same for equal seeds.
 inline step_order order_by_chance(std::int32_t samples, const step_shape& shape, std::uint64_t seed) {
   list<std::int32_t> drawn = in_turn(samples);
   std::uint64_t state = seed;
-  for (index k = drawn.size(); k > 1; --k) {
+  for (isize k = drawn.size(); k > 1; --k) {
     state += golden_step;
-    std::swap(drawn[k - 1], drawn[static_cast<index>(mixed_bits(state) % static_cast<std::uint64_t>(k))]);
+    std::swap(drawn[k - 1], drawn[static_cast<isize>(mixed_bits(state) % static_cast<std::uint64_t>(k))]);
   }
   return order_as_listed(drawn, shape);
 }
@@ -95,9 +95,9 @@ inline hands deal_by_stages(const sample_times& of, const list<std::int32_t>& sa
   std::stable_sort(order.begin(), order.end(),
                    [&](std::int32_t a, std::int32_t b) { return costs[a] > costs[b]; });
   hands dealt(count);
-  list<double> loads(index{count} * of.stages, 0.0);
-  const index room = samples.size() / count;
-  index one_more = samples.size() - room * count;  // so many hands have one sample more
+  list<double> loads(isize{count} * of.stages, 0.0);
+  const isize room = samples.size() / count;
+  isize one_more = samples.size() - room * count;  // so many hands have one sample more
   for (const std::int32_t sample : order) {
     std::int32_t best = -1;
     double least = 0;
@@ -106,13 +106,13 @@ inline hands deal_by_stages(const sample_times& of, const list<std::int32_t>& sa
       double most = 0;
       for (std::int32_t s = 0; s < of.stages; ++s)
         most =
-            std::max(most, loads[index{h} * of.stages + s] + of.forward_of(s, sample) * (1 + of.backward[s]));
+            std::max(most, loads[isize{h} * of.stages + s] + of.forward_of(s, sample) * (1 + of.backward[s]));
       if (best < 0 || most < least) best = h, least = most;
     }
     if (dealt[best].size() == room) --one_more;
     dealt[best].push(sample);
     for (std::int32_t s = 0; s < of.stages; ++s)
-      loads[index{best} * of.stages + s] += of.forward_of(s, sample) * (1 + of.backward[s]);
+      loads[isize{best} * of.stages + s] += of.forward_of(s, sample) * (1 + of.backward[s]);
   }
   // As they were listed: a deal leaves the largest first.
   for (list<std::int32_t>& each : dealt) std::sort(each.begin(), each.end());

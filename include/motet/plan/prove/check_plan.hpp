@@ -12,7 +12,7 @@ namespace motet {
 namespace detail {
 
 constexpr verdict check_module_plan(const module_plan& own, const module_facts& facts,
-                                    const cluster_shape& cluster, index k) {
+                                    const cluster_shape& cluster, isize k) {
   const auto at = [k](verdict found) {
     found.where = k;
     return found;
@@ -31,8 +31,8 @@ constexpr verdict check_module_plan(const module_plan& own, const module_facts& 
   if (own.zero > 0 && facts.frozen) return {reason::frozen_with_optimizer, k, own.zero, 0};
   if (own.stages() > facts.layers) return {reason::more_stages_than_layers, k, own.stages(), facts.layers};
   if (!own.layers.empty()) {
-    index sum = 0, least = 1;
-    for (const index each : own.layers) {
+    isize sum = 0, least = 1;
+    for (const isize each : own.layers) {
       sum += each;
       if (each < 1) least = each;
     }
@@ -51,23 +51,23 @@ constexpr verdict check_module_plan(const module_plan& own, const module_facts& 
 
 // A plan fits a model and a batch by these rules: every one that does not need the schedule's order. `where`
 // is the module, in the model's order. The same function serves static_assert and plans from files.
-constexpr verdict check_plan(const plan& of, const list<module_facts>& facts, index samples) {
+constexpr verdict check_plan(const plan& of, const list<module_facts>& facts, isize samples) {
   // First what is misspelt: the module that was meant then seems to have no ranks.
-  for (index k = 0; k < of.modules.size(); ++k) {
+  for (isize k = 0; k < of.modules.size(); ++k) {
     bool known = false;
     for (const module_facts& each : facts) known = known || each.name == of.modules[k].name;
     if (!known) return {reason::unknown_module, k, of.modules.size(), facts.size()};
   }
-  for (index k = 0; k < facts.size(); ++k)
+  for (isize k = 0; k < facts.size(); ++k)
     if (k >= of.modules.size() || of.modules[k].name != facts[k].name)
       return {reason::no_ranks, k, of.modules.size(), facts.size()};
   if (of.modules.size() != facts.size())
     return {reason::duplicate_module, facts.size(), of.modules.size(), facts.size()};
-  for (index k = 0; k < facts.size(); ++k)
+  for (isize k = 0; k < facts.size(); ++k)
     if (const verdict found = detail::check_module_plan(of.modules[k], facts[k], of.cluster, k); !found.ok())
       return found;
-  index voices = 0, cells = 0;
-  for (index k = 0; k < facts.size(); ++k) {
+  isize voices = 0, cells = 0;
+  for (isize k = 0; k < facts.size(); ++k) {
     const module_plan& own = of.modules[k];
     voices += own.on.split().size() / own.on.split().stages;
     cells += own.on.split().size() * own.chunks * own.microbatches;
@@ -80,7 +80,7 @@ constexpr verdict check_plan(const plan& of, const list<module_facts>& facts, in
     } else if (samples % own.groups() != 0) {
       return {reason::groups_do_not_divide_batch, k, samples, own.groups()};
     }
-    const index parts = index{own.on.split().data} * own.microbatches;
+    const isize parts = isize{own.on.split().data} * own.microbatches;
     if (samples < parts) return {reason::too_few_samples, k, samples, parts};
   }
   return {};
@@ -94,7 +94,7 @@ constexpr verdict check_plan(const plan& of, const list<module_facts>& facts, in
 // MT-S12, MT-S13, MT-S14, MT-S15, MT-S16, MT-S17, MT-S18, MT-S21, MT-S22, MT-S23
 // Example:
 //   bool fits(const plan& of, const list<module_facts>& facts) { return prove_plan(of, facts, 512).ok(); }
-constexpr verdict prove_plan(const plan& of, const list<module_facts>& facts, index samples) {
+constexpr verdict prove_plan(const plan& of, const list<module_facts>& facts, isize samples) {
   if (const verdict found = check_plan(of, facts, samples); !found.ok()) return found;
   score order;
   if (const verdict found = write_plan(of, facts, order, samples); !found.ok()) return found;
@@ -103,7 +103,7 @@ constexpr verdict prove_plan(const plan& of, const list<module_facts>& facts, in
 
 // Plans that are functions without arguments are proven by static_assert(require<prove_plan<my_model,
 // my_plan, 512>()>);
-template <class Model, auto Plan, index Samples>
+template <class Model, auto Plan, isize Samples>
 constexpr verdict prove_plan() {
   return prove_plan(Plan(), facts_of<Model>(), Samples);
 }

@@ -79,7 +79,7 @@ struct takes {
     of.module.backward_takes = Backward;
   }
 };
-template <index... OfStage>
+template <isize... OfStage>
 struct layers {
   static constexpr void say(spoken& of) { of.module.layers = {OfStage...}; }
 };
@@ -153,10 +153,10 @@ struct said_plan {
 };
 
 // The smallest batch of which every part of every module gets a sample.
-constexpr index least_batch(const plan& of) {
-  index parts = 1, groups = 1;
+constexpr isize least_batch(const plan& of) {
+  isize parts = 1, groups = 1;
   for (const module_plan& each : of.modules) {
-    const index own = index{each.on.split().data} * each.microbatches;
+    const isize own = isize{each.on.split().data} * each.microbatches;
     parts = own > parts ? own : parts;
     groups = each.groups() > groups ? each.groups() : groups;
   }
@@ -165,8 +165,8 @@ constexpr index least_batch(const plan& of) {
 
 // Finds what a module itself cannot be; `where` is the module.
 constexpr verdict check_modules(const plan& of, const list<module_facts>& facts) {
-  for (index k = 0; k < of.modules.size(); ++k)
-    for (index other = 0; other < k; ++other)
+  for (isize k = 0; k < of.modules.size(); ++k)
+    for (isize other = 0; other < k; ++other)
       if (of.modules[other].name == of.modules[k].name) return {reason::duplicate_module, other, k, other};
   if (const verdict found = check_plan(of, facts, least_batch(of)); !found.ok()) return found;
   score order;
@@ -184,7 +184,7 @@ constexpr bool prove_said() {
   struct findings {
     verdict of_modules;
     label module;
-    index samples = 0;
+    isize samples = 0;
   };
   // Clang 16 takes no list that lives within a template argument for a constant.
   constexpr findings found = [] {

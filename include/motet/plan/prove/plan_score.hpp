@@ -36,8 +36,8 @@ constexpr bool cut_alike(const list<module_plan>& all) {
   return true;
 }
 // As many samples as a step has where nobody said: all modules cut them evenly.
-constexpr index even_samples(const plan& of) {
-  index all = 1;
+constexpr isize even_samples(const plan& of) {
+  isize all = 1;
   for (const module_plan& each : of.modules) all = std::lcm(all, each.parts(1).count());
   return all;
 }
@@ -50,7 +50,7 @@ struct plan_seat {
 
 // The order of the module that meets by itself, where a schedule is not that of all modules at once.
 template <class Schedule>
-constexpr verdict write_last(const module_plan& own, index k, score& out) {
+constexpr verdict write_last(const module_plan& own, isize k, score& out) {
   const pipeline_shape shape{
       .stages = own.on.split().stages, .microbatches = own.microbatches, .chunks = own.chunks};
   if (const verdict found = Schedule::check(shape); !found.ok())
@@ -62,7 +62,7 @@ constexpr verdict write_last(const module_plan& own, index k, score& out) {
 // Modules that feed one another as one pipeline: one replica of each, where all are cut alike; else all
 // replicas.
 template <class Schedule>
-constexpr verdict write_seats_through(const plan& from, const list<module_facts>& facts, index samples,
+constexpr verdict write_seats_through(const plan& from, const list<module_facts>& facts, isize samples,
                                       score& out, list<plan_seat>& seats) {
   constexpr bool all_first = std::is_same_v<Schedule, gpipe>,
                  of_all = all_first || std::is_same_v<Schedule, one_f_one_b>;
@@ -76,7 +76,7 @@ constexpr verdict write_seats_through(const plan& from, const list<module_facts>
     first.push(voices);
     voices += alike ? 1 : own.on.split().data;
   }
-  for (index k = 0; k < from.modules.size(); ++k) {
+  for (isize k = 0; k < from.modules.size(); ++k) {
     const module_plan& own = from.modules[k];
     const bool by_itself = !of_all && facts[k].meets;
     if constexpr (std::is_same_v<Schedule, batch_sync>) {
@@ -112,7 +112,7 @@ constexpr verdict write_seats_through(const plan& from, const list<module_facts>
   }
   if (const verdict found = check_through(shape); !found.ok()) return found;
   out = write_through(shape);
-  for (index v = 0; v < seats.size(); ++v)
+  for (isize v = 0; v < seats.size(); ++v)
     if (shape.has_order(shape.modules[v])) {
       const voice& own = out.voices()[v];
       seats[v].first = out.place(own, 0) - shape.last.place(shape.last.voices()[0], 0);
@@ -122,15 +122,15 @@ constexpr verdict write_seats_through(const plan& from, const list<module_facts>
 
 // Where modules are cut unlike, parts that an edge joins feed each other if they have samples of each other.
 // A part without samples stays with the one at its place, with which it exchanges no rows.
-constexpr void feed_by_samples(const plan& from, const list<module_facts>& facts, index samples, score& out) {
+constexpr void feed_by_samples(const plan& from, const list<module_facts>& facts, isize samples, score& out) {
   list<fed_cell> feeds;
   list<std::int32_t> first(from.modules.size(), -1);  // voice of each module
   for (std::int32_t v = static_cast<std::int32_t>(out.voices().size()); v-- > 0;)
     first[out.voices()[v].module] = v;
-  const auto voice_of = [&](index module, std::int32_t replica, std::int32_t shard) {
+  const auto voice_of = [&](isize module, std::int32_t replica, std::int32_t shard) {
     return first[module] + replica * from.modules[module].shards() + shard;
   };
-  for (index k = 0; k < from.modules.size(); ++k) {
+  for (isize k = 0; k < from.modules.size(); ++k) {
     const sample_parts own = from.modules[k].parts(samples);
     for (const std::int32_t source : facts[k].from) {
       const sample_parts others = from.modules[source].parts(samples);
@@ -155,12 +155,12 @@ constexpr void feed_by_samples(const plan& from, const list<module_facts>& facts
 template <class Schedule>
 constexpr verdict write_seats(const plan& from, const list<module_facts>& facts, score& out) {
   if constexpr (std::is_same_v<Schedule, batch_sync>) {
-    for (index k = 0; k < from.modules.size(); ++k)
+    for (isize k = 0; k < from.modules.size(); ++k)
       if (from.modules[k].chunks != 1) return {reason::chunks_are_fixed, k, from.modules[k].chunks, 1};
     if (const verdict found = batch_sync::check(towers_of(from)); !found.ok()) return found;
     out = batch_sync::write(towers_of(from));
   } else {
-    for (index k = 0; k < from.modules.size(); ++k) {
+    for (isize k = 0; k < from.modules.size(); ++k) {
       const module_plan& own = from.modules[k];
       const pipeline_shape shape{
           .stages = own.on.split().stages, .microbatches = own.microbatches, .chunks = own.chunks};
@@ -177,7 +177,7 @@ constexpr verdict write_seats(const plan& from, const list<module_facts>& facts,
     }
     out = joined(out, from.modules[0].groups());
   }
-  for (index k = 0; k < from.modules.size(); ++k)
+  for (isize k = 0; k < from.modules.size(); ++k)
     if (facts[k].frozen) out = without_backward(out, static_cast<int>(k));
   return {};
 }
@@ -216,20 +216,20 @@ constexpr cost_table costs_of_plan(const plan& from, const list<module_facts>& f
 
 }  // namespace detail
 
-constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, score& out, index samples = 0,
+constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, score& out, isize samples = 0,
                              bool together = false);
 
 namespace detail {
 
 // The others have a plan of their own, and those that fill go into its gaps.
-constexpr verdict write_filled(const plan& from, const list<module_facts>& facts, score& out, index samples,
+constexpr verdict write_filled(const plan& from, const list<module_facts>& facts, score& out, isize samples,
                                bool together) {
   plan others{from.cluster, from.schedule, {}};
   list<module_facts> facts_of_others;
   list<std::int32_t> place;  // of each module among the others
   filling how;
-  index narrowest = 0;  // the module with the least room
-  for (index k = 0; k < from.modules.size(); ++k) {
+  isize narrowest = 0;  // the module with the least room
+  for (isize k = 0; k < from.modules.size(); ++k) {
     const module_plan& own = from.modules[k];
     how.modules.push(own.fills ? 1 : 0);
     if (own.room > 0 && (how.room == 0 || own.room < how.room)) {
@@ -239,7 +239,7 @@ constexpr verdict write_filled(const plan& from, const list<module_facts>& facts
     place.push(own.fills ? -1 : static_cast<std::int32_t>(others.modules.size()));
     if (!own.fills) others.modules.push(own);
   }
-  for (index k = 0; k < from.modules.size(); ++k) {
+  for (isize k = 0; k < from.modules.size(); ++k) {
     if (from.modules[k].fills) continue;
     module_facts made = facts[k];
     made.from = {};
@@ -251,16 +251,16 @@ constexpr verdict write_filled(const plan& from, const list<module_facts>& facts
   }
   score alone;
   if (verdict found = write_plan(others, facts_of_others, alone, samples, together); !found.ok()) {
-    for (index k = 0; k < place.size(); ++k)
+    for (isize k = 0; k < place.size(); ++k)
       if (place[k] == found.where) return {found.why, k, found.got, found.wanted};
     return found;
   }
   // All voices in the order of modules.
   score all;
   list<std::int32_t> number(alone.voices().size(), 0);
-  for (index k = 0; k < from.modules.size(); ++k) {
+  for (isize k = 0; k < from.modules.size(); ++k) {
     if (place[k] >= 0) {
-      for (index v = 0; v < alone.voices().size(); ++v) {
+      for (isize v = 0; v < alone.voices().size(); ++v) {
         voice made = alone.voices()[v];
         const voice old = made;
         if (made.module != place[k]) continue;
@@ -312,7 +312,7 @@ constexpr verdict write_filled(const plan& from, const list<module_facts>& facts
 // it has. The plan must pass check_plan(). `samples`: those of a step, of which it depends who feeds whom; 0:
 // as many as all modules cut evenly. `together`: as if several ranks computed some stage, for one rank that
 // stands for them.
-constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, score& out, index samples,
+constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, score& out, isize samples,
                              bool together) {
   if (samples == 0 && has_edges(facts)) samples = detail::even_samples(from);
   if (detail::some_fill(from)) return detail::write_filled(from, facts, out, samples, together);
@@ -328,7 +328,7 @@ constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, 
   if (!found.ok()) return found;
   list<voice_spread> spreads;
   std::int32_t first = 0;
-  for (index v = 0; v < seats.voices().size(); ++v) {
+  for (isize v = 0; v < seats.voices().size(); ++v) {
     if (!through) seat_of.push({static_cast<std::int32_t>(v), 0, first});
     const module_plan& own = from.modules[seat_of[v].module];
     spreads.push({alike ? own.on.split().data : 1, own.shards(), own.zero > 1});
@@ -349,7 +349,7 @@ constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, 
   list<std::uint8_t> splits(from.modules.size(), 0);
   for (const std::int64_t code : seats.codes())
     if (const cue each(code); each.what == op::backward_input) splits[seats.voices()[each.voice].module] = 1;
-  for (index k = 0; k < from.modules.size(); ++k)
+  for (isize k = 0; k < from.modules.size(); ++k)
     for (const std::uint8_t each : from.modules[k].remade)
       if (each != 0 && splits[k] != 0) return {reason::remade_and_split, k, 1, 0};
   return {};

@@ -22,13 +22,13 @@ struct proven_plan {
 
 // Says what is wrong with a plan for a model and a batch, naming the module or the rank; `row` is then the
 // rule. The text is empty where nothing is, and `made` has the plan's order.
-std::string explain_plan(const plan& given, const list<module_facts>& facts, index samples,
+std::string explain_plan(const plan& given, const list<module_facts>& facts, isize samples,
                          const message** row = nullptr, proven_plan* made = nullptr);
 
 #if !defined(MOTET_COMPILED_RANKS)
 namespace detail {
 
-inline std::string counted(index count, const char* what) {
+inline std::string counted(isize count, const char* what) {
   return sentence({count, " ", what, (count == 1 ? "" : "s")});
 }
 
@@ -40,7 +40,7 @@ inline std::string product_of(const degrees& split) {
 
 // Says what broke a rule of one module, in numbers that its writer knows.
 inline std::string detail_of_module(const verdict& found, const plan& of, const module_plan& own,
-                                    const module_facts& facts, index samples) {
+                                    const module_facts& facts, isize samples) {
   const auto pair = [&](const std::string& got, const std::string& wanted) {
     return "got " + got + ", wanted " + wanted;
   };
@@ -72,7 +72,7 @@ inline std::string detail_of_module(const verdict& found, const plan& of, const 
     return pair(counted(found.got, "stage"), "at most " + wanted + " for as many layers");
   if (is(reason::layers_do_not_add_up)) {
     std::string all;
-    for (const index each : own.layers) all += (all.empty() ? "" : " + ") + std::to_string(each);
+    for (const isize each : own.layers) all += (all.empty() ? "" : " + ") + std::to_string(each);
     return pair(all + " = " + got + " on " + counted(own.layers.size(), "stage"),
                 wanted + " on " + counted(own.stages(), "stage"));
   }
@@ -103,7 +103,7 @@ inline std::string detail_of_module(const verdict& found, const plan& of, const 
 
 }  // namespace detail
 
-MOTET_BODY std::string explain_plan(const plan& given, const list<module_facts>& facts, index samples,
+MOTET_BODY std::string explain_plan(const plan& given, const list<module_facts>& facts, isize samples,
                                     const message** row, proven_plan* made) {
   const plan of = arranged(given, facts);
   const auto say = [&](const verdict& found, std::string text) {
@@ -121,7 +121,7 @@ MOTET_BODY std::string explain_plan(const plan& given, const list<module_facts>&
       return say(found, "the plan places " + std::string(of.modules[found.where].name.view()) + " twice");
     if (found.why == reason::unknown_schedule)
       return say(found, "\"" + std::string(of.schedule.view()) + "\"; there are " + schedule_names());
-    const index k = found.where >= 0 && found.where < facts.size() ? found.where : 0;
+    const isize k = found.where >= 0 && found.where < facts.size() ? found.where : 0;
     const module_plan own = k < of.modules.size() ? of.modules[k] : module_plan{};
     return say(found, std::string(facts[k].name.view()) + ": " +
                           detail::detail_of_module(found, of, own, facts[k], samples));
@@ -156,14 +156,14 @@ MOTET_BODY std::string explain_plan(const plan& given, const list<module_facts>&
 //   score order_of(const plan& of, const list<module_facts>& facts) {
 //     return require_proven(of, facts, 512).order;
 //   }
-inline proven_plan require_proven(const plan& given, const list<module_facts>& facts, index samples) {
+inline proven_plan require_proven(const plan& given, const list<module_facts>& facts, isize samples) {
   proven_plan made;
   const message* row = nullptr;
   if (const std::string detail = explain_plan(given, facts, samples, &row, &made); row != nullptr)
     fail(*row, detail);
   return made;
 }
-inline plan require_plan(const plan& given, const list<module_facts>& facts, index samples) {
+inline plan require_plan(const plan& given, const list<module_facts>& facts, isize samples) {
   return require_proven(given, facts, samples).value;
 }
 

@@ -21,24 +21,24 @@ constexpr phase_seconds slower(const phase_seconds& a, const phase_seconds& b) {
 }
 // A step of `joins` joins. The maxima of lead, steady and drain can be different towers', so this is more
 // than each tower's own step.
-constexpr double step_seconds(const phase_seconds& of, index joins, double join = 0) {
+constexpr double step_seconds(const phase_seconds& of, isize joins, double join = 0) {
   return of.lead + static_cast<double>(joins - 1) * of.steady + static_cast<double>(joins) * join + of.drain;
 }
 
 // Says whether nobody who has to wait for towers with `b` would wait longer for `a`.
-constexpr bool covers(const phase_seconds& a, const phase_seconds& b, index joins) {
+constexpr bool covers(const phase_seconds& a, const phase_seconds& b, isize joins) {
   return a.lead <= b.lead && a.drain <= b.drain && (joins < 2 || a.steady <= b.steady);
 }
 
 // One way to run a tower: on so many units (devices, or nodes).
 struct tower_choice {
-  index units = 1;
+  isize units = 1;
   phase_seconds seconds;
 };
 
 struct balanced {
-  list<index> choices;  // of each tower, a number in its list
-  index units = 0;
+  list<isize> choices;  // of each tower, a number in its list
+  isize units = 0;
   phase_seconds seconds;
 };
 
@@ -46,16 +46,16 @@ namespace detail {
 
 class balancer {
  public:
-  balancer(const list<list<tower_choice>>& towers, index units, index joins)
+  balancer(const list<list<tower_choice>>& towers, isize units, isize joins)
       : towers_(towers), units_(units), joins_(joins) {}
 
   list<balanced> run() {
     partials_.push({});
     list<list<std::int32_t>> open(units_ + 1);
     open[0].push(0);
-    for (index k = 0; k < towers_.size(); ++k) {
+    for (isize k = 0; k < towers_.size(); ++k) {
       list<list<std::int32_t>> next(units_ + 1);
-      for (index n = 0; n <= units_; ++n)
+      for (isize n = 0; n <= units_; ++n)
         for (const std::int32_t from : open[n]) extend(k, from, next);
       drop_dearer(next);
       open = std::move(next);
@@ -69,14 +69,14 @@ class balancer {
  private:
   struct partial {
     phase_seconds seconds;
-    index units = 0, choice = -1;
+    isize units = 0, choice = -1;
     std::int32_t from = -1;
   };
 
-  void extend(index k, std::int32_t from, list<list<std::int32_t>>& next) {
-    for (index c = 0; c < towers_[k].size(); ++c) {
+  void extend(isize k, std::int32_t from, list<list<std::int32_t>>& next) {
+    for (isize c = 0; c < towers_[k].size(); ++c) {
       const tower_choice& choice = towers_[k][c];
-      const index n = partials_[from].units + choice.units;
+      const isize n = partials_[from].units + choice.units;
       if (n > units_) continue;
       const phase_seconds both = slower(partials_[from].seconds, choice.seconds);
       list<std::int32_t>& own = next[n];
@@ -114,7 +114,7 @@ class balancer {
   }
 
   const list<list<tower_choice>>& towers_;
-  index units_, joins_;
+  isize units_, joins_;
   list<partial> partials_;
 };
 
@@ -124,7 +124,7 @@ class balancer {
 // choice of tower k on u units. "Best" is what no other partial answer beats in lead, steady and drain at
 // once with as many units, so the joint time is exact and not only the larger of separate times. The result
 // is all answers that are not beaten by one on fewer units, by joint time; equal ones by units.
-inline list<balanced> balance(const list<list<tower_choice>>& towers, index units, index joins = 1) {
+inline list<balanced> balance(const list<list<tower_choice>>& towers, isize units, isize joins = 1) {
   list<balanced> all = detail::balancer(towers, units, joins).run();
   sort_stably(all, [&](const balanced& a, const balanced& b) {
     const double one = step_seconds(a.seconds, joins), other = step_seconds(b.seconds, joins);

@@ -12,10 +12,10 @@ namespace detail {
 // Calls visit(turns) for every order of the towers in which larger tensor groups come first; only the first
 // one where there are many towers.
 template <class Visit>
-void each_turn(const list<seating>& towers, list<index> turns, index from, Visit visit) {
-  constexpr index most_towers = 4;
+void each_turn(const list<seating>& towers, list<isize> turns, isize from, Visit visit) {
+  constexpr isize most_towers = 4;
   if (from + 1 >= turns.size() || turns.size() > most_towers) return visit(turns);
-  for (index k = from; k < turns.size() && towers[turns[k]].split.tensor == towers[turns[from]].split.tensor;
+  for (isize k = from; k < turns.size() && towers[turns[k]].split.tensor == towers[turns[from]].split.tensor;
        ++k) {
     std::swap(turns[from], turns[k]);
     each_turn(towers, turns, from + 1, visit);
@@ -25,7 +25,7 @@ void each_turn(const list<seating>& towers, list<index> turns, index from, Visit
 // Calls visit(seats) for every way to say on which node each tensor group of towers with ranks of their own
 // is.
 template <class Visit>
-void each_seat(const list<seating>& towers, const cluster_facts& on, index k, seat_layout made,
+void each_seat(const list<seating>& towers, const cluster_facts& on, isize k, seat_layout made,
                list<std::int32_t> used, Visit visit) {
   if (k == towers.size()) return visit(made);
   const std::int32_t size = towers[k].split.tensor;
@@ -42,7 +42,7 @@ void each_seat(const list<seating>& towers, const cluster_facts& on, index k, se
 // The layouts that send least, of equal ones those that came first, and of those with one pattern the first.
 class lightest_seats {
  public:
-  lightest_seats(const cluster_facts& on, index most) : on_(on), most_(most) {}
+  lightest_seats(const cluster_facts& on, isize most) : on_(on), most_(most) {}
 
   void offer(const seat_layout& made) {
     if (made.node_bytes >= heaviest_) return;
@@ -51,7 +51,7 @@ class lightest_seats {
     for (candidate& each : all_)
       if (each.seats.node_bytes == made.node_bytes && alike(each, own)) return;
     all_.push_back(std::move(own));
-    if (static_cast<index>(all_.size()) >= 2 * most_) sort();
+    if (static_cast<isize>(all_.size()) >= 2 * most_) sort();
   }
   bool empty() const { return all_.empty(); }
   list<seat_layout> sorted() {
@@ -77,13 +77,13 @@ class lightest_seats {
     std::stable_sort(all_.begin(), all_.end(), [](const candidate& a, const candidate& b) {
       return a.seats.node_bytes < b.seats.node_bytes;
     });
-    if (static_cast<index>(all_.size()) < most_) return;
+    if (static_cast<isize>(all_.size()) < most_) return;
     all_.resize(as_size(most_));
     heaviest_ = all_.back().seats.node_bytes;
   }
 
   const cluster_facts& on_;
-  index most_;
+  isize most_;
   double heaviest_ = 1e300;  // from so many bytes on a layout comes behind all that are wanted
   std::vector<candidate> all_;
 };
@@ -96,35 +96,35 @@ class lightest_seats {
 // tried where these are few; of seats in which the same positions share nodes one is kept. The best are
 // bettered by exchanging groups. With `every`, and few groups, none is left out.
 inline list<seat_layout> seat_layouts(const list<seating>& towers, const cluster_facts& on,
-                                      bool every = false, index most = index{1} << 20) {
-  list<index> turns;
+                                      bool every = false, isize most = isize{1} << 20) {
+  list<isize> turns;
   list<std::uint8_t> both(towers.size(), 0);  // whether it has stages and replicas to put together
-  index ways = 1;
-  constexpr index most_ways = 256;
+  isize ways = 1;
+  constexpr isize most_ways = 256;
   const bool shared =
       std::any_of(towers.begin(), towers.end(), [](const seating& each) { return each.with >= 0; });
   const bool alike = on.nodes == 1 && !shared;  // all ranks are
-  for (index k = 0; k < towers.size(); ++k) {
+  for (isize k = 0; k < towers.size(); ++k) {
     turns.push(k);
     both[k] = towers[k].split.stages > 1 && towers[k].split.data > 1 ? 1 : 0;
     ways *= both[k] != 0 ? 4 : 2;
   }
   if (alike) ways = 1;
-  sort_stably(turns, [&](index a, index b) { return towers[a].split.tensor > towers[b].split.tensor; });
+  sort_stably(turns, [&](isize a, isize b) { return towers[a].split.tensor > towers[b].split.tensor; });
   list<std::int32_t> all;
   for (std::int32_t r = 0; r < on.devices(); ++r) all.push(r);
   const detail::free_ranks free(on, all);
-  constexpr index most_bettered = 2;
+  constexpr isize most_bettered = 2;
   detail::lightest_seats out(on, std::max(most, most_bettered));
-  detail::each_turn(towers, turns, 0, [&](const list<index>& turn) {
+  detail::each_turn(towers, turns, 0, [&](const list<isize>& turn) {
     if (alike && !out.empty()) return;
     // The tower that comes first finds all nodes alike, and begins anew in any case.
-    const index* const first =
-        std::find_if(turn.begin(), turn.end(), [&](index k) { return towers[k].with < 0; });
-    for (index way = 0; way < std::min(ways, most_ways); ++way) {
+    const isize* const first =
+        std::find_if(turn.begin(), turn.end(), [&](isize k) { return towers[k].with < 0; });
+    for (isize way = 0; way < std::min(ways, most_ways); ++way) {
       list<seat_order> orders(towers.size());
-      index left = way;
-      for (index k = 0; k < towers.size(); ++k) {
+      isize left = way;
+      for (isize k = 0; k < towers.size(); ++k) {
         orders[k].anew = left % 2 != 0;
         left /= 2;
         if (both[k] == 0) continue;
@@ -136,8 +136,8 @@ inline list<seat_layout> seat_layouts(const list<seating>& towers, const cluster
       if (detail::seat_all(towers, turn, orders, on, free, made)) out.offer(made);
     }
   });
-  constexpr index most_groups = 8;
-  index groups = 0;
+  constexpr isize most_groups = 8;
+  isize groups = 0;
   for (const seating& each : towers) groups += each.split.size() / each.split.tensor;
   if (every && !alike && !shared && groups <= most_groups) {
     detail::each_seat(towers, on, 0, {}, list<std::int32_t>(on.nodes, 0), [&](seat_layout made) {
@@ -146,7 +146,7 @@ inline list<seat_layout> seat_layouts(const list<seating>& towers, const cluster
     });
   }
   const list<seat_layout> first = out.sorted();
-  for (index i = 0; i < std::min(first.size(), most_bettered); ++i) {
+  for (isize i = 0; i < std::min(first.size(), most_bettered); ++i) {
     seat_layout bettered = first[i];
     detail::seat_exchange(towers, on, bettered).run();
     if (bettered.node_bytes < first[0].node_bytes) out.offer(bettered);

@@ -12,8 +12,8 @@ namespace motet {
 // Plays sketches on their seats and keeps the best plan of every structure.
 class plan_contest {
  public:
-  plan_contest(const model_shape& model, const cluster_facts& on, index samples,
-               const search_options& options, index joins)
+  plan_contest(const model_shape& model, const cluster_facts& on, isize samples,
+               const search_options& options, isize joins)
       : model_(model),
         on_(on),
         samples_(samples),
@@ -23,10 +23,10 @@ class plan_contest {
 
   // Plays a sketch on the seats that promise most. Where the joins alone make a plan too slow to be the best,
   // it is not played if `only_better`.
-  void offer(const plan_sketch& of, index most_seats, bool only_better = false) {
+  void offer(const plan_sketch& of, isize most_seats, bool only_better = false) {
     const list<seat_layout> seats = seat_layouts(
         seatings_of(of, model_, options_.bytes, samples_, options_.play), on_, only_better, most_seats);
-    for (index i = 0; i < seats.size(); ++i) {
+    for (isize i = 0; i < seats.size(); ++i) {
       played_ += least_played / 4;
       const plan made = plan_of(of, seats[i], model_, on_, joins_);
       if (only_better && !empty()) {
@@ -38,20 +38,20 @@ class plan_contest {
     }
   }
   // A plan that takes at least so long on so many ranks cannot be the best.
-  bool hopeless(double seconds, index ranks) const {
+  bool hopeless(double seconds, isize ranks) const {
     if (empty()) return false;
     const double now = best_seconds();
     return seconds > now * (1 + nearly) || (seconds >= now * (1 - nearly) && ranks >= best().ranks());
   }
   double best_seconds() const { return empty() ? 1e300 : ranking_.best_seconds(); }
   bool empty() const { return ranking_.empty(); }
-  index simulated() const { return ranking_.simulated(); }
+  isize simulated() const { return ranking_.simulated(); }
   // Microbatches at stages of all plans so far, about: what playing takes time for.
-  index played() const { return played_; }
+  isize played() const { return played_; }
   const plan_sketch& best() const { return ranking_.best().sketch; }
 
   // The first of all that the schedule's proof lets pass, and what comes behind it.
-  search_result result(index considered) const {
+  search_result result(isize considered) const {
     const list<module_facts> facts = facts_of(model_);
     return ranking_.result(considered,
                            [&](const plan& how) { return prove_plan(how, facts, samples_).ok(); });
@@ -59,22 +59,22 @@ class plan_contest {
 
  private:
   void play(const plan& made, const plan_sketch& of) {
-    const index before = simulated();
+    const isize before = simulated();
     by_structure own{of};
-    for (index k = 0; k < made.modules.size(); ++k)
+    for (isize k = 0; k < made.modules.size(); ++k)
       own.sketch.points[k].kinds = kinds_of(made.modules[k].on.ranks(), on_);
     ranking_.offer(made, own);
     if (simulated() == before) return;
     played_ += least_played;
-    for (const module_plan& each : made.modules) played_ += index{each.stages()} * each.microbatches;
+    for (const module_plan& each : made.modules) played_ += isize{each.stages()} * each.microbatches;
   }
 
-  static constexpr index least_played = 100;  // what a plan costs beside its microbatches
+  static constexpr isize least_played = 100;  // what a plan costs beside its microbatches
   static constexpr double nearly = 1e-9;      // times that differ by less are equal
   // Of equally fast plans the one on fewer ranks is better, then the simpler one.
   struct by_structure {
     plan_sketch sketch;
-    static constexpr index spare = 3;  // in case that the first ones have no proof
+    static constexpr isize spare = 3;  // in case that the first ones have no proof
     bool alike(const by_structure& other) const { return sketch.same_structure(other.sketch); }
     bool better(double seconds, const by_structure& other, double other_seconds) const {
       const std::int64_t time = rounded(seconds), other_time = rounded(other_seconds);
@@ -87,9 +87,9 @@ class plan_contest {
 
   const model_shape& model_;
   const cluster_facts& on_;
-  index samples_;
+  isize samples_;
   const search_options& options_;
-  index joins_, played_ = 0;
+  isize joins_, played_ = 0;
   plan_ranking<by_structure> ranking_;
 };
 

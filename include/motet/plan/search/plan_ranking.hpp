@@ -9,7 +9,7 @@ namespace motet {
 // Every plan counts by itself, and the faster one is better. Another kind keeps one plan of those that are
 // alike, and more than it is asked for.
 struct any_plan {
-  static constexpr index spare = 0;
+  static constexpr isize spare = 0;
   bool alike(const any_plan&) const { return false; }
   // Says whether a plan of this kind is better than another.
   bool better(double seconds, const any_plan&, double other_seconds) const { return seconds < other_seconds; }
@@ -21,7 +21,7 @@ template <class Kind = any_plan>
 class plan_ranking {
  public:
   // Keeps the addresses of model, cluster and options.
-  plan_ranking(const model_shape& model, const cluster_facts& on, index samples,
+  plan_ranking(const model_shape& model, const cluster_facts& on, isize samples,
                const search_options& options)
       : model_(model), on_(on), samples_(samples), options_(options) {}
 
@@ -37,14 +37,14 @@ class plan_ranking {
   }
 
   bool empty() const { return entries_.empty(); }
-  index simulated() const { return simulated_; }
+  isize simulated() const { return simulated_; }
   double best_seconds() const { return entries_[0].seconds(); }
   const Kind& best() const { return entries_[0].kind; }
 
   // The best comes first, each with what it loses most to. The first one is the first that may be, by
   // may_lead(plan).
   template <class MayLead>
-  search_result result(index considered, MayLead may_lead) const {
+  search_result result(isize considered, MayLead may_lead) const {
     search_result out{{}, considered, simulated_};
     for (const entry& each : entries_) {
       if (out.plans.size() >= most()) break;
@@ -54,7 +54,7 @@ class plan_ranking {
     }
     return out;
   }
-  search_result result(index considered) const {
+  search_result result(isize considered) const {
     return result(considered, [](const plan&) { return true; });
   }
 
@@ -65,27 +65,27 @@ class plan_ranking {
     double seconds() const { return found.gives.step_seconds; }
     bool better(const entry& other) const { return kind.better(seconds(), other.kind, other.seconds()); }
   };
-  index most() const { return options_.top > 1 ? options_.top : 1; }
+  isize most() const { return options_.top > 1 ? options_.top : 1; }
   void keep(const entry& made) {
-    index at = 0;
+    isize at = 0;
     while (at < entries_.size() && !made.better(entries_[at])) {
       if (entries_[at].kind.alike(made.kind)) return;
       ++at;
     }
-    index same = at;
+    isize same = at;
     while (same < entries_.size() && !entries_[same].kind.alike(made.kind)) ++same;
     if (same == entries_.size()) entries_.push(made);
     else entries_[same] = made;
-    for (index i = same; i > at; --i) std::swap(entries_[i], entries_[i - 1]);
+    for (isize i = same; i > at; --i) std::swap(entries_[i], entries_[i - 1]);
     if (entries_.size() > most() + Kind::spare) entries_.pop();
   }
 
   const model_shape& model_;
   const cluster_facts& on_;
-  index samples_;
+  isize samples_;
   const search_options& options_;
   list<entry> entries_;  // best first
-  index simulated_ = 0;
+  isize simulated_ = 0;
 };
 
 }  // namespace motet

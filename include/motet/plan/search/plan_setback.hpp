@@ -7,9 +7,9 @@
 
 namespace motet {
 
-inline index ranks_used(const plan& of) {
+inline isize ranks_used(const plan& of) {
   list<std::uint8_t> used(of.cluster.ranks, 0);
-  index count = 0;
+  isize count = 0;
   for (const module_plan& each : of.modules)
     for (const std::int32_t rank : each.on.ranks()) count += used[rank] == 0 ? used[rank] = 1 : 0;
   return count;
@@ -29,7 +29,7 @@ inline step_parts parts_of(const plan& of, const run_forecast& gives) {
   step_parts out;
   list<double> loads(of.cluster.ranks, 0);
   double held = 0, all = 0, again = 0, most = 0;
-  for (index k = 0; k < of.modules.size() && k < gives.modules.size(); ++k) {
+  for (isize k = 0; k < of.modules.size() && k < gives.modules.size(); ++k) {
     const module_plan& own = of.modules[k];
     const module_forecast& times = gives.modules[k];
     const double twice =

@@ -11,26 +11,26 @@ namespace motet {
 // A plan whose towers have no ranks yet.
 struct plan_sketch {
   list<tower_point> points;  // of each tower
-  list<index> hosts;         // of each tower the one on whose ranks it sits; -1: it has its own
+  list<isize> hosts;         // of each tower the one on whose ranks it sits; -1: it has its own
   phase_seconds seconds;     // no plan of it takes less
 
-  index ranks() const {
-    index sum = 0;
-    for (index k = 0; k < points.size(); ++k) sum += hosts[k] < 0 ? points[k].ranks() : 0;
+  isize ranks() const {
+    isize sum = 0;
+    for (isize k = 0; k < points.size(); ++k) sum += hosts[k] < 0 ? points[k].ranks() : 0;
     return sum;
   }
   // A list of the best tells plans apart by degrees, by kinds of devices, and by who shares ranks.
   bool same_structure(const plan_sketch& other) const {
-    for (index k = 0; k < points.size(); ++k)
+    for (isize k = 0; k < points.size(); ++k)
       if (hosts[k] != other.hosts[k] || !(points[k].split == other.points[k].split) ||
           points[k].kinds != other.points[k].kinds)
         return false;
     return true;
   }
   bool simpler(const plan_sketch& other) const {
-    for (index k = 0; k < points.size(); ++k)
+    for (isize k = 0; k < points.size(); ++k)
       if ((hosts[k] < 0) != (other.hosts[k] < 0)) return hosts[k] < 0;
-    for (index k = 0; k < points.size(); ++k) {
+    for (isize k = 0; k < points.size(); ++k) {
       const auto own = points[k].complexity(), others = other.points[k].complexity();
       if (own != others) return own < others;
     }
@@ -39,7 +39,7 @@ struct plan_sketch {
 };
 
 // Sketches are sorted by their time for a step of so many joins; equally fast ones stay as they come.
-inline std::vector<const plan_sketch*> by_time(const list<plan_sketch>& all, index joins) {
+inline std::vector<const plan_sketch*> by_time(const list<plan_sketch>& all, isize joins) {
   std::vector<std::pair<double, const plan_sketch*>> order;
   for (const plan_sketch& each : all) order.emplace_back(step_seconds(each.seconds, joins), &each);
   std::stable_sort(order.begin(), order.end(),
@@ -51,9 +51,9 @@ inline std::vector<const plan_sketch*> by_time(const list<plan_sketch>& all, ind
 }
 
 inline list<seating> seatings_of(const plan_sketch& of, const model_shape& model, const training_bytes& bytes,
-                                 index samples, const estimate_options& play) {
+                                 isize samples, const estimate_options& play) {
   list<seating> out;
-  for (index k = 0; k < of.points.size(); ++k) {
+  for (isize k = 0; k < of.points.size(); ++k) {
     const double features = static_cast<double>(samples) * bytes_of_sample(model, k, bytes, play);
     out.push({of.points[k].split, of.points[k].boundary_bytes, of.points[k].gradient_bytes, of.hosts[k],
               features, of.points[k].kinds});
@@ -62,11 +62,11 @@ inline list<seating> seatings_of(const plan_sketch& of, const model_shape& model
 }
 
 inline plan plan_of(const plan_sketch& of, const seat_layout& seats, const model_shape& model,
-                    const cluster_facts& on, index joins) {
+                    const cluster_facts& on, isize joins) {
   plan out;
   out.cluster.ranks = on.devices();
   out.cluster.ranks_per_node = on.nodes > 1 ? on.devices_per_node : 0;
-  for (index k = 0; k < of.points.size(); ++k) {
+  for (isize k = 0; k < of.points.size(); ++k) {
     module_plan own = module_plan_of(model.towers[k], of.points[k], joins);
     own.on = mesh(of.points[k].split, seats.ranks[k]);
     out.modules.push(own);
@@ -129,29 +129,29 @@ inline phase_seconds least_together(std::span<const tower_point* const> towers) 
 
 // Every way to say who shares ranks with whom: the groups of each, a tower's number for each. All where there
 // are at most three towers; else all apart, all together, or any two together.
-inline list<list<index>> groupings(index towers, bool apart, bool together) {
-  list<list<index>> out;
-  list<index> own(towers, 0);
-  const auto add = [&](const list<index>& made) {
-    const index groups = 1 + *std::max_element(made.begin(), made.end());
+inline list<list<isize>> groupings(isize towers, bool apart, bool together) {
+  list<list<isize>> out;
+  list<isize> own(towers, 0);
+  const auto add = [&](const list<isize>& made) {
+    const isize groups = 1 + *std::max_element(made.begin(), made.end());
     if ((groups < towers && !together) || (groups > 1 && !apart)) return;
     if (std::find(out.begin(), out.end(), made) == out.end()) out.push(made);
   };
-  for (index k = 0; k < towers; ++k) own[k] = k;
+  for (isize k = 0; k < towers; ++k) own[k] = k;
   add(own);
   if (towers > 3) {
-    for (index a = 0; a < towers; ++a) {
-      for (index b = a + 1; b < towers; ++b) {
-        list<index> made;
-        for (index k = 0, next = 0; k < towers; ++k) made.push(k == b ? made[a] : next++);
+    for (isize a = 0; a < towers; ++a) {
+      for (isize b = a + 1; b < towers; ++b) {
+        list<isize> made;
+        for (isize k = 0, next = 0; k < towers; ++k) made.push(k == b ? made[a] : next++);
         add(made);
       }
     }
   } else {
-    for (index b = 0; b <= 1 && towers > 2; ++b)
-      for (index c = 0; c <= b + 1; ++c) add({0, b, c});
+    for (isize b = 0; b <= 1 && towers > 2; ++b)
+      for (isize c = 0; c <= b + 1; ++c) add({0, b, c});
   }
-  add(list<index>(towers, 0));
+  add(list<isize>(towers, 0));
   return out;
 }
 

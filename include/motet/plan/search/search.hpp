@@ -13,7 +13,7 @@ namespace detail {
 
 class plan_searcher {
  public:
-  plan_searcher(const model_shape& model, const cluster_facts& on, index samples,
+  plan_searcher(const model_shape& model, const cluster_facts& on, isize samples,
                 const search_options& options)
       : model_(model),
         on_(on),
@@ -34,7 +34,7 @@ class plan_searcher {
   }
 
  private:
-  static constexpr index most_played = 500'000, most_devices = 1 << 20;
+  static constexpr isize most_played = 500'000, most_devices = 1 << 20;
 
   void look() {
     guided(rank_steps(), options_.finalists);
@@ -62,27 +62,27 @@ class plan_searcher {
       considered_ += every.considered();
     }
   }
-  static index losses(index samples, const search_options& options) {
+  static isize losses(isize samples, const search_options& options) {
     return options.contrastive_batch > 0 ? options.contrastive_batch : samples;
   }
   // A tower may have any number of ranks on some dozens of devices, on more whole nodes, on thousands several
   // of them.
-  index step_nodes() const { return std::max(1, on_.nodes / 64); }
-  list<index> rank_steps() const {
-    list<index> out;
-    const index devices = on_.devices(), node = on_.devices_per_node;
-    for (index n = 1; n <= devices; ++n)
+  isize step_nodes() const { return std::max(1, on_.nodes / 64); }
+  list<isize> rank_steps() const {
+    list<isize> out;
+    const isize devices = on_.devices(), node = on_.devices_per_node;
+    for (isize n = 1; n <= devices; ++n)
       if (devices <= 64 || n <= node || n % (node * step_nodes()) == 0 || fills_place(n)) out.push(n);
     return out;
   }
-  bool fills_place(index devices) const {
+  bool fills_place(isize devices) const {
     return std::any_of(library_->places().begin(), library_->places().end(),
                        [&](const device_place& each) { return each.devices() == devices; });
   }
-  list<index> steps_around(const plan_sketch& found) const {
-    list<index> out;
-    const index node = on_.devices_per_node, step = node * step_nodes();
-    for (index n = 1; n <= on_.devices(); ++n) {
+  list<isize> steps_around(const plan_sketch& found) const {
+    list<isize> out;
+    const isize node = on_.devices_per_node, step = node * step_nodes();
+    for (isize n = 1; n <= on_.devices(); ++n) {
       const auto near = [&](const tower_point& each) {
         return n == each.ranks() || (n % node == 0 && n > each.ranks() - step && n < each.ranks() + step);
       };
@@ -96,25 +96,25 @@ class plan_searcher {
   // members. Groupings have most groups in common.
   struct group {
     list<plan_sketch> choices;
-    index considered = 0;
+    isize considered = 0;
   };
-  using known_groups = std::map<std::pair<index, std::vector<index>>, group>;
+  using known_groups = std::map<std::pair<isize, std::vector<isize>>, group>;
 
   // Balances every grouping of the towers, and plays what comes out best.
-  void guided(const list<index>& steps, index finalists) {
+  void guided(const list<isize>& steps, isize finalists) {
     list<plan_sketch> all;
     known_groups known;
-    const index towers = model_.towers.size();
-    const list<list<index>> ways = groupings(towers, options_.apart, options_.together);
+    const isize towers = model_.towers.size();
+    const list<list<isize>> ways = groupings(towers, options_.apart, options_.together);
     skipped_ = sizes_ = 0;
     cut_ = false;
-    for (const list<index>& groups : ways) {
-      const index number = &groups - ways.begin();
+    for (const list<isize>& groups : ways) {
+      const isize number = &groups - ways.begin();
       if (!all.empty() && limit_.over("choosing who shares ranks", number, ways.size())) {
         limit_.leave(ways.size() - number, ways.size(), "ways to share ranks");
         break;
       }
-      each_placing(groups, [&](const list<index>& places) {
+      each_placing(groups, [&](const list<isize>& places) {
         balance_group(groups, places, steps, finalists, known, all);
       });
     }
@@ -122,13 +122,13 @@ class plan_searcher {
     limit_.leave(skipped_, sizes_, "numbers of ranks");
     list<plan_sketch> played;
     finalists *= on_.kinds();
-    constexpr index most_alike = 3;
+    constexpr isize most_alike = 3;
     // Seats are sorted by what leaves nodes; how fast their devices are shows when they are played.
-    const index most_seats = on_.kinds() > 1 ? 8 : step_nodes() > 1 ? 1 : 2;
+    const isize most_seats = on_.kinds() > 1 ? 8 : step_nodes() > 1 ? 1 : 2;
     for (const plan_sketch* const next : by_time(all, joins_)) {
       const plan_sketch& each = *next;
       if (played.size() >= finalists || contest_.played() > most_played) break;
-      const index wanted = std::min(finalists, all.size());
+      const isize wanted = std::min(finalists, all.size());
       if (limit_.over("playing plans", played.size(), wanted) && !contest_.empty()) {
         limit_.leave(wanted - played.size(), wanted, "plans that promised most");
         break;
@@ -143,33 +143,33 @@ class plan_searcher {
   // Calls visit(places) for ways to put groups of towers into places, a number for each group: all of them in
   // one with any devices, and all other ways where these are few, else those where each group is on one kind.
   template <class Visit>
-  void each_placing(const list<index>& groups, Visit visit) {
-    constexpr index most_placings = 256, most_tried = 4096;
-    const index count = 1 + *std::max_element(groups.begin(), groups.end()),
+  void each_placing(const list<isize>& groups, Visit visit) {
+    constexpr isize most_placings = 256, most_tried = 4096;
+    const isize count = 1 + *std::max_element(groups.begin(), groups.end()),
                 places = std::ssize(library_->places()), kinds = on_.kinds();
-    for (index place = places == 1 ? 0 : kinds; place < places; ++place) visit(list<index>(count, place));
+    for (isize place = places == 1 ? 0 : kinds; place < places; ++place) visit(list<isize>(count, place));
     if (places == 1) return;
-    index ways = 1;
-    for (index g = 0; g < count; ++g) ways = std::min(ways * places, 2 * most_placings);
-    const index choices = ways <= most_placings ? places : kinds;
-    list<index> own(count, 0);
-    for (index g = 0, tried = 0; g < count && tried < most_tried; ++tried) {
-      if (own[0] < kinds || std::any_of(own.begin(), own.end(), [&](index p) { return p != own[0]; }))
+    isize ways = 1;
+    for (isize g = 0; g < count; ++g) ways = std::min(ways * places, 2 * most_placings);
+    const isize choices = ways <= most_placings ? places : kinds;
+    list<isize> own(count, 0);
+    for (isize g = 0, tried = 0; g < count && tried < most_tried; ++tried) {
+      if (own[0] < kinds || std::any_of(own.begin(), own.end(), [&](isize p) { return p != own[0]; }))
         visit(own);
       for (g = 0; g < count && ++own[g] == choices; ++g) own[g] = 0;
     }
   }
   // The best numbers of ranks of groups that are in these places.
-  void balance_group(const list<index>& groups, const list<index>& places, const list<index>& steps,
-                     index finalists, known_groups& known, list<plan_sketch>& all) {
-    const index towers = groups.size(), kinds = on_.kinds();
+  void balance_group(const list<isize>& groups, const list<isize>& places, const list<isize>& steps,
+                     isize finalists, known_groups& known, list<plan_sketch>& all) {
+    const isize towers = groups.size(), kinds = on_.kinds();
     list<list<tower_choice>> choices;
     std::vector<const list<plan_sketch>*> meant;
-    list<index> kind_of, devices;
-    for (index kind = 0; kind < kinds; ++kind) devices.push(library_->places()[as_size(kind)].devices());
-    for (index g = 0; g < places.size(); ++g) {
-      list<index> members;
-      for (index k = 0; k < towers; ++k)
+    list<isize> kind_of, devices;
+    for (isize kind = 0; kind < kinds; ++kind) devices.push(library_->places()[as_size(kind)].devices());
+    for (isize g = 0; g < places.size(); ++g) {
+      list<isize> members;
+      for (isize k = 0; k < towers; ++k)
         if (groups[k] == g) members.push(k);
       meant.push_back(&group_choices(members, places[g], steps, known));
       list<tower_choice> own;
@@ -178,11 +178,11 @@ class plan_searcher {
       kind_of.push(places[g] < kinds ? places[g] : -1);
     }
     const list<balanced> found = balance_kinds(choices, kind_of, devices, joins_);
-    for (index i = 0; i < std::min(found.size(), finalists); ++i) {
-      plan_sketch made{list<tower_point>(towers), list<index>(towers, -1), found[i].seconds};
-      for (index g = 0; g < places.size(); ++g) {
+    for (isize i = 0; i < std::min(found.size(), finalists); ++i) {
+      plan_sketch made{list<tower_point>(towers), list<isize>(towers, -1), found[i].seconds};
+      for (isize g = 0; g < places.size(); ++g) {
         const plan_sketch& part = (*meant[as_size(g)])[found[i].choices[g]];
-        for (index k = 0, m = 0; k < towers; ++k) {
+        for (isize k = 0, m = 0; k < towers; ++k) {
           if (groups[k] != g) continue;
           made.points[k] = part.points[m];
           made.hosts[k] = part.hosts[m];
@@ -193,18 +193,18 @@ class plan_searcher {
     }
   }
 
-  const list<plan_sketch>& group_choices(const list<index>& members, index place, const list<index>& steps,
+  const list<plan_sketch>& group_choices(const list<isize>& members, isize place, const list<isize>& steps,
                                          known_groups& known) {
     const auto [at, anew] =
-        known.try_emplace(std::pair(place, std::vector<index>(members.begin(), members.end())));
+        known.try_emplace(std::pair(place, std::vector<isize>(members.begin(), members.end())));
     if (anew) find_choices(members, place, steps, at->second);
     considered_ += at->second.considered;
     return at->second.choices;
   }
-  void find_choices(const list<index>& members, index place, const list<index>& steps, group& out) {
-    index last = 0;
-    const index most = library_->places()[as_size(place)].devices();
-    for (const index ranks : steps) {
+  void find_choices(const list<isize>& members, isize place, const list<isize>& steps, group& out) {
+    isize last = 0;
+    const isize most = library_->places()[as_size(place)].devices();
+    for (const isize ranks : steps) {
       if (ranks > most) break;
       ++sizes_;
       // When it is over, numbers from twice the last one on are enough to have a plan for all ranks.
@@ -228,18 +228,18 @@ class plan_searcher {
       }
     }
   }
-  void share(const list<index>& members, index place, index ranks, group& known, list<plan_sketch>& out) {
+  void share(const list<isize>& members, isize place, isize ranks, group& known, list<plan_sketch>& out) {
     std::vector<phase_seconds> met;
     for (const plan_sketch& each : known.choices) met.push_back(each.seconds);
-    for (index host = 0; host < members.size(); ++host) {
+    for (isize host = 0; host < members.size(); ++host) {
       std::vector<shared_ranks::chosen> ways;
-      for (index m = 0; m < members.size(); ++m) ways.push_back(ways_beside(members, host, place, ranks, m));
+      for (isize m = 0; m < members.size(); ++m) ways.push_back(ways_beside(members, host, place, ranks, m));
       shared_ranks all(ways, library_->places()[as_size(place)].as_one.device.memory_bytes, joins_);
       known.considered += all.size();
       all.each(
           std::move(met),
           [&](const shared_ranks::chosen& points, const phase_seconds& seconds) {
-            plan_sketch made{{}, list<index>(members.size(), members[host]), seconds};
+            plan_sketch made{{}, list<isize>(members.size(), members[host]), seconds};
             made.hosts[host] = -1;
             for (const tower_point* const each : points) made.points.push(*each);
             out.push(made);
@@ -253,15 +253,15 @@ class plan_searcher {
     }
   }
   // The points of a tower that shares its host's ranks, or a part of them.
-  shared_ranks::chosen ways_beside(const list<index>& members, index host, index place, index ranks,
-                                   index m) {
-    constexpr index fewest_ways = 16, most_ways = 4;
+  shared_ranks::chosen ways_beside(const list<isize>& members, isize host, isize place, isize ranks,
+                                   isize m) {
+    constexpr isize fewest_ways = 16, most_ways = 4;
     shared_ranks::chosen out;
-    for (index part = 1; part <= (m == host ? 1 : most_ways); part *= 2) {
+    for (isize part = 1; part <= (m == host ? 1 : most_ways); part *= 2) {
       // equal numbers are met with the other one as host
       if (ranks % part != 0 || (part == 1 && m < host)) continue;
       const list<tower_point>& own = library_->best(members[m], ranks / part, true, place);
-      for (index i = 0; i < std::min(own.size(), fewest_ways / (members.size() - 1)); ++i)
+      for (isize i = 0; i < std::min(own.size(), fewest_ways / (members.size() - 1)); ++i)
         out.push_back(&own[i]);
     }
     return out;
@@ -274,11 +274,11 @@ class plan_searcher {
   // Of several kinds it is told what the thriftiest plan of each tower has on a rank, beside each kind's room.
   [[noreturn]] void refuse_kinds() {
     list<double> least(model_.towers.size(), 1e300);
-    for (index i = 0; i < std::ssize(library_->questions()); ++i) {
+    for (isize i = 0; i < std::ssize(library_->questions()); ++i) {
       tower_question asked = library_->questions()[as_size(i)];
       asked.thorough = false;
       tower_point_finder here(asked);
-      for (const index n : rank_steps())
+      for (const isize n : rank_steps())
         if (n <= asked.on.devices()) static_cast<void>(here.on(n));
       double& own = least[i % model_.towers.size()];
       own = std::min(own, here.least_bytes());
@@ -288,17 +288,17 @@ class plan_searcher {
   [[noreturn]] void refuse() {
     if (on_.kinds() > 1) refuse_kinds();
     list<tower_need> needs;
-    index most = 0, sum = 0;
+    isize most = 0, sum = 0;
     for (tower_question asked : library_->questions()) {
       asked.thorough = false;
       tower_point_finder here(asked), anywhere(asked);
       tower_need own;
-      for (const index n : rank_steps())
+      for (const isize n : rank_steps())
         if (!here.on(n).empty() && own.ranks == 0) own.ranks = n;
       own.bytes = here.least_bytes();
-      constexpr index most_ranks = 1 << 16;
-      const index node = on_.devices_per_node;
-      for (index n = 1; n <= most_ranks && own.ranks == 0; n += n < node        ? 1
+      constexpr isize most_ranks = 1 << 16;
+      const isize node = on_.devices_per_node;
+      for (isize n = 1; n <= most_ranks && own.ranks == 0; n += n < node        ? 1
                                                                 : n < 64 * node ? node
                                                                                 : n / node / 8 * node)
         if (!anywhere.on(n).empty()) own.ranks = n;
@@ -308,7 +308,7 @@ class plan_searcher {
     }
     // Towers with ranks of their own need the sum; where they share some, perhaps less.
     std::int32_t nodes = 0;
-    const auto whole = [&](index devices) {
+    const auto whole = [&](isize devices) {
       return static_cast<std::int32_t>((devices + on_.devices_per_node - 1) / on_.devices_per_node);
     };
     constexpr std::int32_t most_tries = 16;
@@ -325,13 +325,13 @@ class plan_searcher {
 
   const model_shape& model_;
   const cluster_facts& on_;
-  index samples_;
+  isize samples_;
   const search_options& options_;
-  index joins_, considered_ = 0;
+  isize joins_, considered_ = 0;
   bool small_;
   plan_contest contest_;
   search_limit limit_;
-  index skipped_ = 0, sizes_ = 0;  // numbers of ranks of towers and groups that were left out, and all
+  isize skipped_ = 0, sizes_ = 0;  // numbers of ranks of towers and groups that were left out, and all
   bool cut_ = false;               // whether combinations on shared ranks were left out
   std::optional<tower_library> library_;
 };
@@ -350,7 +350,7 @@ class plan_searcher {
 //   plan best_of_eight() {
 //     return search_plans(find_model("b16")->make(), cluster_named("h100:1"), 4096).plans[0].how;
 //   }
-inline search_result search_plans(const model_shape& model, const cluster_facts& cluster, index samples,
+inline search_result search_plans(const model_shape& model, const cluster_facts& cluster, isize samples,
                                   const search_options& options = {}) {
   require_question(model, cluster, samples, options);
   return detail::plan_searcher(model, cluster, samples, options).run();

@@ -16,7 +16,7 @@ class search_limit {
       : options_(options), contest_(contest) {}
 
   // Says whether the search is to end, which then stays so. It does `doing` for the `done`th of `all`.
-  bool over(std::string_view doing, index done, index all) {
+  bool over(std::string_view doing, isize done, isize all) {
     if (over_ || !options_.goes_on) return over_;
     const double best = contest_.empty() ? 0 : contest_.best_seconds();
     return over_ = !options_.goes_on({doing, done, all, contest_.simulated(), best}) && !lifted_;
@@ -29,7 +29,7 @@ class search_limit {
     left_.clear();
   }
   // So many of all such were left out, if any.
-  void leave(index count, index all, const std::string& what) {
+  void leave(isize count, isize all, const std::string& what) {
     if (count > 0) leave(std::to_string(count) + " of " + std::to_string(all) + " " + what);
   }
   void leave(const std::string& what) { left_.push_back(what); }

@@ -24,14 +24,14 @@ inline std::string in_words(double bytes) {
 namespace detail {
 
 // The two multiples of `step` next to `samples`.
-inline std::string nearest_batches(index samples, index step) {
-  const index below = samples / step * step;
+inline std::string nearest_batches(isize samples, isize step) {
+  const isize below = samples / step * step;
   if (below == 0) return sentence({step, " or ", 2 * step});
   return sentence({below, " or ", below + step});
 }
 
 // Pins of a tower as one; two that say different things are refused.
-inline tower_pin merged_pin(const model_shape& model, index k, const search_options& options) {
+inline tower_pin merged_pin(const model_shape& model, isize k, const search_options& options) {
   tower_pin out;
   out.name = model.towers[k].name;
   const std::string who(out.name.view());
@@ -58,7 +58,7 @@ inline tower_pin merged_pin(const model_shape& model, index k, const search_opti
 }
 
 inline void require_pin(const tower_outline& net, const tower_pin& pin, const cluster_facts& on,
-                        index samples, index joins) {
+                        isize samples, isize joins) {
   const auto number = [](const char* field, auto value) { return sentence({field, "=", value}); };
   const auto refuse = [&](const std::string& one, const std::string& other) {
     fail(pins_contradict, std::string(net.name.view()) + ": " + one + " and " + other);
@@ -82,7 +82,7 @@ inline void require_pin(const tower_outline& net, const tower_pin& pin, const cl
   if (pin.context > net.tokens)
     refuse(number("context", pin.context), std::to_string(net.tokens) + " tokens");
   std::string product;
-  index size = 1;
+  isize size = 1;
   bool all = true;
   for (const auto& [field, value] : {std::pair{"stages", pin.stages},
                                      {"data", pin.data},
@@ -108,7 +108,7 @@ inline void require_pin(const tower_outline& net, const tower_pin& pin, const cl
     refuse(number("stash", pin.stash), number("microbatches", pin.microbatches));
   if (pin.zero > 0 && pin.data == 1 && pin.context == 1)
     refuse(number("zero", pin.zero), number("data", pin.data));
-  const index parts = index{std::max(pin.data, 1)} * std::max<index>(pin.microbatches / joins, 1);
+  const isize parts = isize{std::max(pin.data, 1)} * std::max<isize>(pin.microbatches / joins, 1);
   if (samples % parts != 0)
     fail(batch_does_not_divide, sentence({net.name.view(), ": ", samples * joins, " samples over ",
                                           parts * joins, " microbatches of all replicas; the nearest are ",
@@ -118,12 +118,12 @@ inline void require_pin(const tower_outline& net, const tower_pin& pin, const cl
 }  // namespace detail
 
 // Throws MT-P86 to MT-P89 for what no search could answer.
-inline void require_question(const model_shape& model, const cluster_facts& on, index samples,
+inline void require_question(const model_shape& model, const cluster_facts& on, isize samples,
                              const search_options& options) {
   if (on.nodes < 1 || on.devices_per_node < 1)
     fail(no_devices, sentence({on.nodes, " nodes of ", on.devices_per_node, " devices"}));
   if (model.towers.empty()) fail(no_devices, "no towers");
-  const index contrastive = options.contrastive_batch > 0 ? options.contrastive_batch : samples;
+  const isize contrastive = options.contrastive_batch > 0 ? options.contrastive_batch : samples;
   if (samples < 1) fail(batch_does_not_divide, std::to_string(samples) + " samples; the nearest are 1 or 2");
   if (samples % contrastive != 0)
     fail(batch_does_not_divide,
@@ -139,14 +139,14 @@ inline void require_question(const model_shape& model, const cluster_facts& on, 
       names += (names.empty() ? "" : ", ") + std::string(net.name.view());
     fail(pins_contradict, "a pin of " + std::string(each.name.view()) + " and a model of " + names);
   }
-  index wanted = 0;
+  isize wanted = 0;
   std::string which;
-  for (index k = 0; k < model.towers.size(); ++k) {
+  for (isize k = 0; k < model.towers.size(); ++k) {
     const tower_pin pin = detail::merged_pin(model, k, options);
     detail::require_pin(model.towers[k], pin, on, contrastive, samples / contrastive);
-    index size = std::max(pin.stages, 1) * std::max(pin.data, 1) * index{std::max(pin.context, 1)} *
+    isize size = std::max(pin.stages, 1) * std::max(pin.data, 1) * isize{std::max(pin.context, 1)} *
                  std::max(pin.tensor, 1);
-    size = std::max<index>(size, pin.ranks);
+    size = std::max<isize>(size, pin.ranks);
     wanted += size;
     if (size > 1)
       which += sentence({(which.empty() ? "" : " and "), model.towers[k].name.view(), " on ", size});
@@ -158,7 +158,7 @@ inline void require_question(const model_shape& model, const cluster_facts& on, 
 
 // The need is what a tower would take to have ranks of its own.
 struct tower_need {
-  index ranks = 0;   // at least; 0: no number would do
+  isize ranks = 0;   // at least; 0: no number would do
   double bytes = 0;  // of its fullest rank in the thriftiest plan on this cluster
 };
 
@@ -166,7 +166,7 @@ struct tower_need {
 [[noreturn]] inline void refuse_model(const model_shape& model, const cluster_facts& on,
                                       const list<tower_need>& needs, std::int32_t nodes,
                                       const search_options& options) {
-  const auto named = [&](index k) { return std::string(model.towers[k].name.view()); };
+  const auto named = [&](isize k) { return std::string(model.towers[k].name.view()); };
   const std::string remedy =
       nodes == 0 ? "no number of such devices would do"
                  : sentence({"the smallest cluster of this kind that would do has ", nodes,
@@ -174,9 +174,9 @@ struct tower_need {
   const double memory = on.device.memory_bytes;
   const std::string devices = std::to_string(on.devices()) + (on.devices() == 1 ? " device" : " devices");
   const std::string has = " of " + in_words(memory) + " on each of " + devices;
-  index worst = 0;
+  isize worst = 0;
   double all = 0;
-  for (index k = 0; k < needs.size(); ++k) {
+  for (isize k = 0; k < needs.size(); ++k) {
     if (needs[k].bytes > 1e200)
       fail(no_plan_left, "no plan of " + named(k) +
                              " has what is pinned, one sample for each replica at least, and " + devices +
@@ -188,7 +188,7 @@ struct tower_need {
     fail(model_fits_nowhere,
          named(worst) + " is " + in_words(over) + " short" + has + ", however it is cut; " + remedy);
   std::string wanted;
-  for (index k = 0; k < needs.size(); ++k)
+  for (isize k = 0; k < needs.size(); ++k)
     wanted += sentence({(k == 0                 ? ""
                          : k + 1 < needs.size() ? ", "
                                                 : " and "),
@@ -217,8 +217,8 @@ struct tower_need {
                        in_words(own.device.memory_bytes)});
   }
   std::string wants;
-  index worst = 0;
-  for (index k = 0; k < least.size(); ++k) {
+  isize worst = 0;
+  for (isize k = 0; k < least.size(); ++k) {
     const std::string who(model.towers[k].name.view());
     if (least[k] > 1e200)
       fail(no_plan_left,

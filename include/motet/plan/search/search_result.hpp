@@ -24,19 +24,19 @@ struct tower_pin {
 // A search tells where it stands.
 struct search_news {
   std::string_view doing = {};  // what it does now, and for which of how many
-  index done = 0, all = 0;
-  index simulated = 0;      // plans that were played so far
+  isize done = 0, all = 0;
+  isize simulated = 0;      // plans that were played so far
   double best_seconds = 0;  // of a step of the best one; 0: there is none yet
 };
 
 struct search_options {
-  index top = 5;                // plans of the result, at most
-  index contrastive_batch = 0;  // samples that one loss sees together; 0: all of a step
+  isize top = 5;                // plans of the result, at most
+  isize contrastive_batch = 0;  // samples that one loss sees together; 0: all of a step
   bool together = true;         // towers may share ranks
   bool apart = true;            // towers may have ranks of their own
   training_bytes bytes = {};
   list<tower_pin> pins = {};
-  index finalists = 24;  // plans that are simulated, about; on small clusters all that could be best
+  isize finalists = 24;  // plans that are simulated, about; on small clusters all that could be best
   estimate_options play = {};
   // The search asks it now and then. Where it says no the search ends, with the best plan so far, or else
   // with the first one that it finds. Without it the search has no limit.
@@ -72,8 +72,8 @@ struct ranked_plan {
 
 struct search_result {
   list<ranked_plan> plans;     // best first
-  index considered = 0;        // combinations that were compared by their separate or joint times
-  index simulated = 0;         // of them, whose compiled program was played
+  isize considered = 0;        // combinations that were compared by their separate or joint times
+  isize simulated = 0;         // of them, whose compiled program was played
   std::string not_tried = {};  // what a search left out that was ended early; else empty
 };
 

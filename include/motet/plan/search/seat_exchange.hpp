@@ -12,8 +12,8 @@ class seat_exchange {
   seat_exchange(const list<seating>& towers, const cluster_facts& on, seat_layout& of)
       : towers_(towers), on_(on), of_(of) {}
   void run() {
-    constexpr index most_groups = 48;  // more would take longer than the search itself
-    index groups = 0;
+    constexpr isize most_groups = 48;  // more would take longer than the search itself
+    isize groups = 0;
     for (const seating& each : towers_) {
       if (each.with >= 0) return;
       groups += each.split.size() / each.split.tensor;
@@ -22,21 +22,21 @@ class seat_exchange {
     find_groups();
     for (bool better = true; better;) {
       better = false;
-      for (index a = 0; a < groups_.size(); ++a) {
-        for (index n = 0; n < idle_.size(); ++n) better = moved(groups_[a], n) || better;
-        for (index b = a + 1; b < groups_.size(); ++b) better = exchanged(groups_[a], groups_[b]) || better;
+      for (isize a = 0; a < groups_.size(); ++a) {
+        for (isize n = 0; n < idle_.size(); ++n) better = moved(groups_[a], n) || better;
+        for (isize b = a + 1; b < groups_.size(); ++b) better = exchanged(groups_[a], groups_[b]) || better;
       }
     }
   }
 
  private:
   struct group {
-    index tower, first;
+    isize tower, first;
   };
   void find_groups() {
     list<std::uint8_t> taken(on_.devices(), 0);
-    for (index k = 0; k < towers_.size(); ++k) {
-      for (index i = 0; i < of_.ranks[k].size(); ++i) {
+    for (isize k = 0; k < towers_.size(); ++k) {
+      for (isize i = 0; i < of_.ranks[k].size(); ++i) {
         taken[of_.ranks[k][i]] = 1;
         if (i % towers_[k].split.tensor == 0) groups_.push({k, i});
       }
@@ -46,7 +46,7 @@ class seat_exchange {
       if (taken[r] == 0) idle_[on_.node(r)].push(r);
   }
   std::int32_t* ranks_of(const group& each) { return of_.ranks[each.tower].data() + each.first; }
-  bool allows(const group& each, index node) const {
+  bool allows(const group& each, isize node) const {
     return on_.more_runs == 0 ||
            (towers_[each.tower].kinds & on_.kind_bit(static_cast<std::int32_t>(node))) != 0;
   }
@@ -57,7 +57,7 @@ class seat_exchange {
     of_.node_bytes = bytes;
     return true;
   }
-  bool moved(const group& a, index node) {
+  bool moved(const group& a, isize node) {
     const std::int32_t size = size_of(a);
     list<std::int32_t>& there = idle_[node];
     std::int32_t* const own = ranks_of(a);

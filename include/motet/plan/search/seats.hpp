@@ -15,7 +15,7 @@ struct seating {
   double boundary_bytes = 0;  // that one rank sends to the next stage in a step, and gets back as gradients
   double gradient_bytes = 0;  // of one rank
   // the tower whose ranks it shares, the last of them, if it has fewer; -1: it has its own
-  index with = -1;
+  isize with = -1;
   double feature_bytes = 0;   // of all its samples, that whoever meets it in joins gets in a step
   std::uint32_t kinds = ~0u;  // of devices, which it may take
 };
@@ -43,10 +43,10 @@ class free_ranks {
   free_ranks(const cluster_facts& on, const list<std::int32_t>& ranks)
       : on_(on), left_(on.nodes, 0), begins_(on.nodes, 0), ranks_(ranks.size()), total_(ranks.size()) {
     for (const std::int32_t each : ranks) ++left_[on.node(each)];
-    index end = 0;
-    for (index n = 0; n < left_.size(); ++n) begins_[n] = end += left_[n];
+    isize end = 0;
+    for (isize n = 0; n < left_.size(); ++n) begins_[n] = end += left_[n];
     for (const std::int32_t each : ranks) ranks_[--begins_[on.node(each)]] = each;
-    for (index n = 0; n < left_.size(); ++n) {
+    for (isize n = 0; n < left_.size(); ++n) {
       std::int32_t *const first = ranks_.data() + begins_[n], *const last = first + left_[n];
       if (!std::is_sorted(first, last, std::greater())) std::sort(first, last, std::greater());
     }
@@ -55,12 +55,12 @@ class free_ranks {
   // Only ranks of these kinds of devices are taken from now on.
   void begin(std::uint32_t kinds = ~0u) { begin_at(0, kinds); }
   // Ranks are taken from the fullest node that has room for all `count`, else from the emptiest.
-  void begin_anew(index count, std::uint32_t kinds = ~0u) {
+  void begin_anew(isize count, std::uint32_t kinds = ~0u) {
     kinds_ = kinds;
-    index first = 0;
+    isize first = 0;
     while (first + 1 < left_.size() && !allows(first)) ++first;
-    for (index n = first + 1; n < left_.size(); ++n) {
-      const index here = left_[n], there = left_[first];
+    for (isize n = first + 1; n < left_.size(); ++n) {
+      const isize here = left_[n], there = left_[first];
       if (!allows(n)) continue;
       if (here >= count ? there < count || here < there : here > there) first = n;
     }
@@ -70,36 +70,36 @@ class free_ranks {
     if (total_ < count) return false;
     while (passed_.size() <= count) passed_.push(0);
     // Nodes only get emptier: those that had no room for so many never will.
-    index& from = passed_[count];
+    isize& from = passed_[count];
     while (from < left_.size() && (left_[node(from)] < count || !allows(node(from)))) ++from;
     if (from == left_.size()) return false;
-    const index n = node(from);
+    const isize n = node(from);
     for (std::int32_t i = 0; i < count; ++i) out.push(ranks_[begins_[n] + --left_[n]]);
     total_ -= count;
     return true;
   }
 
  private:
-  bool allows(index node) const {
+  bool allows(isize node) const {
     return on_.more_runs == 0 || (kinds_ & on_.kind_bit(static_cast<std::int32_t>(node))) != 0;
   }
-  void begin_at(index first, std::uint32_t kinds) {
+  void begin_at(isize first, std::uint32_t kinds) {
     kinds_ = kinds;
     first_ = first;
     passed_.clear();
   }
   // The nodes behind the first one, and round to it again.
-  index node(index passed) const {
+  isize node(isize passed) const {
     return first_ + passed < left_.size() ? first_ + passed : first_ + passed - left_.size();
   }
 
   const cluster_facts& on_;
   std::uint32_t kinds_ = ~0u;
   list<std::int32_t> left_;   // how many of each node
-  list<index> begins_;        // of each node in `ranks_`, where the last one comes first
+  list<isize> begins_;        // of each node in `ranks_`, where the last one comes first
   list<std::int32_t> ranks_;  // node after node
-  list<index> passed_;        // of each number of ranks, the nodes without room for so many
-  index total_ = 0, first_ = 0;
+  list<isize> passed_;        // of each number of ranks, the nodes without room for so many
+  isize total_ = 0, first_ = 0;
 };
 
 // The ranks of a mesh; empty where its tensor groups do not fit into the nodes. A context group stays in a
@@ -118,7 +118,7 @@ inline list<std::int32_t> seat(const seating& of, seat_order order, free_ranks& 
       slot.clear();
       for (std::int32_t c = 0; slot.size() < shards; c += split.tensor)
         if ((c > 0 || !from.take(shards, slot)) && !from.take(split.tensor, slot)) return {};
-      const index first = (index{stage} * split.data + replica) * shards;
+      const isize first = (isize{stage} * split.data + replica) * shards;
       for (std::int32_t i = 0; i < shards; ++i) ranks[first + i] = slot[i];
     }
   }
@@ -131,7 +131,7 @@ inline void add_node_bytes(const seating& of, const list<std::int32_t>& ranks, c
                            list<double>& into) {
   const std::int32_t shards = of.split.context * of.split.tensor;
   const auto at = [&](std::int32_t stage, std::int32_t replica, std::int32_t shard) {
-    return on.node(ranks[(index{stage} * of.split.data + replica) * shards + shard]);
+    return on.node(ranks[(isize{stage} * of.split.data + replica) * shards + shard]);
   };
   list<std::int32_t> seen(on.nodes, -1), members;
   for (std::int32_t s = 0; s < of.split.stages; ++s) {
@@ -162,16 +162,16 @@ inline void add_node_bytes(const seating& of, const list<std::int32_t>& ranks, c
 inline void add_feature_bytes(const list<seating>& towers, const list<list<std::int32_t>>& ranks,
                               const cluster_facts& on, list<double>& into) {
   list<list<double>> held(towers.size(), list<double>(on.nodes, 0));
-  for (index k = 0; k < towers.size(); ++k) {
-    const index homes = ranks[k].size() / towers[k].split.stages;
-    for (index i = ranks[k].size() - homes; i < ranks[k].size(); ++i)
+  for (isize k = 0; k < towers.size(); ++k) {
+    const isize homes = ranks[k].size() / towers[k].split.stages;
+    for (isize i = ranks[k].size() - homes; i < ranks[k].size(); ++i)
       held[k][on.node(ranks[k][i])] += 1 / static_cast<double>(homes);
   }
   for (std::int32_t n = 0; n < on.nodes; ++n) {
-    index here = 0, alone = -1;
-    for (index k = 0; k < towers.size(); ++k)
+    isize here = 0, alone = -1;
+    for (isize k = 0; k < towers.size(); ++k)
       if (held[k][n] > 0) ++here, alone = k;
-    for (index k = 0; k < towers.size() && here > 0; ++k)
+    for (isize k = 0; k < towers.size() && here > 0; ++k)
       if (here > 1 || alone != k) into[n] += towers[k].feature_bytes * (1 - held[k][n]);
   }
 }
@@ -179,7 +179,7 @@ inline void add_feature_bytes(const list<seating>& towers, const list<list<std::
 inline double busiest_node(const list<seating>& towers, const list<list<std::int32_t>>& ranks,
                            const cluster_facts& on) {
   list<double> bytes(on.nodes, 0);
-  for (index k = 0; k < towers.size(); ++k) add_node_bytes(towers[k], ranks[k], on, bytes);
+  for (isize k = 0; k < towers.size(); ++k) add_node_bytes(towers[k], ranks[k], on, bytes);
   add_feature_bytes(towers, ranks, on, bytes);
   double most = 0;
   for (const double each : bytes) most = each > most ? each : most;
@@ -187,19 +187,19 @@ inline double busiest_node(const list<seating>& towers, const list<list<std::int
 }
 
 // Towers one after the other, each in its order; false where one does not fit. `all` are the cluster's ranks.
-inline bool seat_all(const list<seating>& towers, const list<index>& turns, const list<seat_order>& orders,
+inline bool seat_all(const list<seating>& towers, const list<isize>& turns, const list<seat_order>& orders,
                      const cluster_facts& on, const free_ranks& all, seat_layout& out) {
   free_ranks left = all;
   out.ranks.resize(towers.size());
-  for (const index k : turns) {
+  for (const isize k : turns) {
     if (towers[k].with >= 0) continue;
     out.ranks[k] = seat(towers[k], orders[k], left);
     if (out.ranks[k].empty()) return false;
   }
-  for (const index k : turns) {
+  for (const isize k : turns) {
     if (towers[k].with < 0) continue;
     const list<std::int32_t>& host = out.ranks[towers[k].with];
-    const index wanted = towers[k].split.size();
+    const isize wanted = towers[k].split.size();
     if (wanted > host.size()) return false;
     list<std::int32_t> own;
     own.append(host.data() + (host.size() - wanted), wanted);

@@ -13,7 +13,7 @@ class shared_ranks {
   using chosen = std::vector<const tower_point*>;
 
   // The points that each tower may take; all of them together may fill so many bytes of a device.
-  shared_ranks(const std::vector<chosen>& ways, double memory, index joins)
+  shared_ranks(const std::vector<chosen>& ways, double memory, isize joins)
       : ways_(ways), memory_(memory), joins_(joins), now_(ways.size()) {
     for (const chosen& own : ways) {
       shared_load least{1e300, 1e300, 1e300, 1e300, 1e300, 1e300, 1e300};
@@ -22,9 +22,9 @@ class shared_ranks {
     }
   }
 
-  index size() const {
-    index out = 1;
-    for (const chosen& each : ways_) out *= static_cast<index>(each.size());
+  isize size() const {
+    isize out = 1;
+    for (const chosen& each : ways_) out *= static_cast<isize>(each.size());
     return out;
   }
   // visit(points, seconds) for each, the last tower's point changing first, but for those that do not fit or
@@ -41,7 +41,7 @@ class shared_ranks {
  private:
   template <class Visit, class GoesOn>
   bool extend(std::size_t k, const shared_load& before, Visit& visit, GoesOn& goes_on) {
-    constexpr index seldom = 4096;
+    constexpr isize seldom = 4096;
     if (++tried_ % seldom == 0 && !goes_on()) return false;
     if (k == ways_.size()) {
       std::erase_if(known_, [&](const phase_seconds& of) { return covers(before.seconds(), of, joins_); });
@@ -67,7 +67,7 @@ class shared_ranks {
 
   const std::vector<chosen>& ways_;
   double memory_;
-  index joins_, tried_ = 0;
+  isize joins_, tried_ = 0;
   std::vector<shared_load> least_;  // of each tower, in every part
   chosen now_;
   std::vector<phase_seconds> known_;

@@ -11,7 +11,7 @@ struct device_place {
   std::uint32_t kinds = 1;
   cluster_facts as_one;                      // as a tower there sees it
   std::int32_t stages = 1, most_stages = 0;  // that a tower there has; 0: any number
-  constexpr index devices() const { return as_one.devices(); }
+  constexpr isize devices() const { return as_one.devices(); }
   constexpr bool has(const tower_point& of) const {
     return of.split.stages >= stages && (most_stages == 0 || of.split.stages <= most_stages);
   }
@@ -38,11 +38,11 @@ class tower_library {
  public:
   // `samples` of each loss, `room` the share of a device's memory that may be filled, `bounds` as
   // device_places() has it. Keeps the addresses of what questions have of them.
-  tower_library(const model_shape& model, const cluster_facts& on, index samples, index joins,
+  tower_library(const model_shape& model, const cluster_facts& on, isize samples, isize joins,
                 const search_options& options, bool thorough, double room = 1, bool bounds = true)
       : joins_(joins), towers_(model.towers.size()), thorough_(thorough), places_(device_places(on, bounds)) {
     for (const device_place& each : places_) {
-      for (index k = 0; k < towers_; ++k) {
+      for (isize k = 0; k < towers_; ++k) {
         questions_.push_back(question_of(model, each.as_one, k, samples, options, thorough));
         questions_.back().room = room;
         questions_.back().kinds = each.kinds;
@@ -54,25 +54,25 @@ class tower_library {
   // Of each place, of each tower.
   const std::vector<tower_question>& questions() const { return questions_; }
   const std::vector<device_place>& places() const { return places_; }
-  const list<tower_point>& points(index k, index ranks, index place = 0) {
+  const list<tower_point>& points(isize k, isize ranks, isize place = 0) {
     const auto key = std::tuple(k, ranks, place);
     const auto known = points_.find(key);
     return known != points_.end() ? known->second : points_.emplace(key, find(k, ranks, place)).first->second;
   }
   // How many there are, and those that no other one beats. Of all the others nothing stays in memory but in a
   // thorough search, which asks for them.
-  index count(index k, index ranks, index place = 0) { return summary_of(k, ranks, place).count; }
-  const list<tower_point>& best(index k, index ranks, bool shared, index place = 0) {
+  isize count(isize k, isize ranks, isize place = 0) { return summary_of(k, ranks, place).count; }
+  const list<tower_point>& best(isize k, isize ranks, bool shared, isize place = 0) {
     summary& known = summary_of(k, ranks, place);
     return shared ? known.best_shared : known.best;
   }
 
  private:
   struct summary {
-    index count = 0;
+    isize count = 0;
     list<tower_point> best, best_shared;
   };
-  list<tower_point> find(index k, index ranks, index place) {
+  list<tower_point> find(isize k, isize ranks, isize place) {
     const device_place& where = places_[as_size(place)];
     if (ranks > where.devices()) return {};
     list<tower_point> found = finders_[as_size(place * towers_ + k)].on(ranks);
@@ -83,7 +83,7 @@ class tower_library {
       if (each.ranks() > each.split.tensor && where.has(each)) out.push(each);
     return out;
   }
-  summary& summary_of(index k, index ranks, index place) {
+  summary& summary_of(isize k, isize ranks, isize place) {
     const auto [at, anew] = summaries_.try_emplace(std::tuple(k, ranks, place));
     summary& known = at->second;
     if (!anew) return known;
@@ -93,11 +93,11 @@ class tower_library {
     known = {all.size(), best_points(all, joins_), best_points(all, joins_, true)};
     return known;
   }
-  tower_question question_of(const model_shape& model, const cluster_facts& on, index k, index samples,
+  tower_question question_of(const model_shape& model, const cluster_facts& on, isize k, isize samples,
                              const search_options& options, bool thorough) const {
     tower_question out{model.towers[k], on, options.bytes, samples, joins_};
     out.pin = detail::merged_pin(model, k, options);
-    for (index j = 0; j < model.towers.size(); ++j)
+    for (isize j = 0; j < model.towers.size(); ++j)
       if (j != k && model.join.view() != "sigmoid")
         out.features += static_cast<double>(samples * model.towers[j].embedding) * options.bytes.feature;
     out.thorough = thorough;
@@ -105,13 +105,13 @@ class tower_library {
     return out;
   }
 
-  index joins_, towers_;
+  isize joins_, towers_;
   bool thorough_;
   std::vector<device_place> places_;
   std::vector<tower_question> questions_;
   std::vector<tower_point_finder> finders_;
-  std::map<std::tuple<index, index, index>, list<tower_point>> points_;
-  std::map<std::tuple<index, index, index>, summary> summaries_;
+  std::map<std::tuple<isize, isize, isize>, list<tower_point>> points_;
+  std::map<std::tuple<isize, isize, isize>, summary> summaries_;
 };
 
 }  // namespace motet

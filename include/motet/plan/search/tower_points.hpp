@@ -33,7 +33,7 @@ struct tower_point {
   double bytes = 0, least_bytes = 0;              // of the fullest stage, and of the emptiest
   double boundary_bytes = 0, gradient_bytes = 0;  // as placing asks for them
 
-  index ranks() const { return split.size(); }
+  isize ranks() const { return split.size(); }
   // Of two equally good ones, the one with less of everything that needs explaining.
   auto complexity() const {
     return std::tuple(zero, remade ? 1 : 0, stash < 0 ? 0 : 1, split.context, split.stages, split.tensor,
@@ -42,7 +42,7 @@ struct tower_point {
 };
 
 // A module's plan, before it has ranks.
-inline module_plan module_plan_of(const tower_outline& of, const tower_point& how, index joins) {
+inline module_plan module_plan_of(const tower_outline& of, const tower_point& how, isize joins) {
   module_plan out;
   out.name = of.name;
   out.on = mesh(how.split, {});
@@ -55,9 +55,9 @@ inline module_plan module_plan_of(const tower_outline& of, const tower_point& ho
 }
 
 // These numbers of microbatches are tried: 1, 2, 3, 4, 6, 8, 12, ... and as many as there are samples.
-inline list<int> microbatch_counts(index most) {
+inline list<int> microbatch_counts(isize most) {
   list<int> out;
-  for (index n = 1; n < most; n *= 2) {
+  for (isize n = 1; n < most; n *= 2) {
     out.push(static_cast<int>(n));
     if (n > 1 && n * 3 / 2 < most) out.push(static_cast<int>(n * 3 / 2));
   }
@@ -81,8 +81,8 @@ struct tower_question {
   const tower_outline& net;
   const cluster_facts& on;
   const training_bytes& bytes;
-  index samples = 1;  // of each join
-  index joins = 1;    // of a step
+  isize samples = 1;  // of each join
+  isize joins = 1;    // of a step
   tower_pin pin = {};
   std::uint32_t kinds = 1;  // of devices, which `on` has as one
   double room = 1;          // the share of a device's memory that may be filled
@@ -100,7 +100,7 @@ class tower_point_finder {
   tower_point_finder(tower_point_finder&&) = default;  // a copy would know prices of the other one
 
   // The points on exactly so many ranks that fit into a device's memory by themselves.
-  list<tower_point> on(index ranks) {
+  list<tower_point> on(isize ranks) {
     list<tower_point> out = points(ranks, asked_.thorough);
     if (out.empty() && !asked_.thorough) out = points(ranks, true);
     return out;
@@ -119,7 +119,7 @@ class tower_point_finder {
   };
   static bool pinned(std::int32_t wanted, std::int32_t got) { return wanted <= 0 || wanted == got; }
 
-  list<tower_point> points(index ranks, bool contexts) {
+  list<tower_point> points(isize ranks, bool contexts) {
     list<tower_point> out;
     each_split(ranks, contexts, [&](const degrees& split) {
       list<int> counts = microbatch_counts(asked_.samples / split.data);
@@ -142,17 +142,17 @@ class tower_point_finder {
     return out;
   }
   template <class Visit>
-  void each_split(index ranks, bool contexts, Visit visit) const {
+  void each_split(isize ranks, bool contexts, Visit visit) const {
     const tower_pin& pin = asked_.pin;
     if (pin.ranks > 0 && pin.ranks != ranks) return;
     for (std::int32_t t = 1;
-         t <= std::min<index>({asked_.on.devices_per_node, asked_.net.keyed_heads(), ranks}); ++t) {
+         t <= std::min<isize>({asked_.on.devices_per_node, asked_.net.keyed_heads(), ranks}); ++t) {
       if (ranks % t != 0 || asked_.net.keyed_heads() % t != 0 || !pinned(pin.tensor, t)) continue;
-      for (std::int32_t c = 1; c * t <= std::min<index>(asked_.on.devices_per_node, ranks);
+      for (std::int32_t c = 1; c * t <= std::min<isize>(asked_.on.devices_per_node, ranks);
            c = pin.context > 0 ? c + 1 : 2 * c) {
         if (ranks / t % c != 0 || asked_.net.tokens < c || !pinned(pin.context, c)) continue;
         for (std::int32_t p = 1; p <= std::min(asked_.net.layers, ranks / t / c); ++p) {
-          const index data = ranks / t / c / p;
+          const isize data = ranks / t / c / p;
           if (ranks / t / c % p != 0 || data > asked_.samples || !pinned(pin.stages, p)) continue;
           // Samples are cut only where there are more ranks than samples, or nothing else fits.
           if (c > 1 && !contexts && pin.context == 0 && data * c <= asked_.samples) continue;
@@ -190,7 +190,7 @@ class tower_point_finder {
     }
   }
 
-  const list<stage_price>& prices(const degrees& split, index samples, bool remade) {
+  const list<stage_price>& prices(const degrees& split, isize samples, bool remade) {
     // The next question is mostly the last one again, of a point that keeps more or less.
     const auto key = std::tuple(split.tensor, split.context, split.stages, samples, remade);
     if (last_ != nullptr && last_->first == key) return last_->second;
@@ -229,7 +229,7 @@ class tower_point_finder {
   }
 
   void measure(tower_point& of) {
-    const index own = (asked_.samples + of.split.data - 1) / of.split.data,
+    const isize own = (asked_.samples + of.split.data - 1) / of.split.data,
                 largest = (own + of.microbatches - 1) / of.microbatches;
     const list<stage_price>& stages = prices(of.split, largest, of.remade);
     const double group = static_cast<double>(own) / static_cast<double>(largest);  // in largest microbatches
@@ -242,7 +242,7 @@ class tower_point_finder {
     of.least_forward = of.least_backward = of.least_bytes = of.update = 1e300;
     of.bytes = of.forward = of.backward = of.tail = of.busy = of.gradient_bytes = of.boundary_bytes = 0;
     tail_price behind;
-    for (index s = 0; s < stages.size(); ++s) {
+    for (isize s = 0; s < stages.size(); ++s) {
       const stage_price& each = stages[s];
       if (s == 0 || each.parameters != stages[s - 1].parameters || each.backward != stages[s - 1].backward)
         behind = tail_of(of, each);
@@ -300,7 +300,7 @@ class tower_point_finder {
     if (of.zero > 0) out.last += all_gather_seconds(stage.parameters * asked_.bytes.weight, group, asked_.on);
     return out;
   }
-  double bytes_of(const tower_point& of, const stage_price& stage, index s) const {
+  double bytes_of(const tower_point& of, const stage_price& stage, isize s) const {
     const double among = of.split.data * of.split.context;
     rank_bytes own = stage.standing;
     if (learns_ && of.zero > 0) own.state /= among;
@@ -308,8 +308,8 @@ class tower_point_finder {
       own.gradients =
           std::min(stage.parameters, stage.parameters / among + 2 * stage.layer) * asked_.bytes.gradient;
     }
-    const index behind = of.split.stages - s, kept = of.stash < 0 ? of.microbatches : of.stash;
-    const index live =
+    const isize behind = of.split.stages - s, kept = of.stash < 0 ? of.microbatches : of.stash;
+    const isize live =
         std::min({kept + behind, of.microbatches + behind - 1, of.microbatches * asked_.joins});
     const double homes = among * of.split.tensor,
                  width = static_cast<double>(asked_.net.embedding) * asked_.bytes.feature;
@@ -321,14 +321,14 @@ class tower_point_finder {
   bool learns_ = true;
   double least_bytes_ = 1e300;
   using price_map =
-      std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t, index, bool>, list<stage_price>>;
+      std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t, isize, bool>, list<stage_price>>;
   price_map prices_;
   const price_map::value_type* last_ = nullptr;
 };
 
 // Points are kept that no other one on equally many ranks beats in time, and in memory too where ranks are
 // shared. They are sorted by time.
-inline list<tower_point> best_points(const list<tower_point>& all, index joins, bool memory_counts = false) {
+inline list<tower_point> best_points(const list<tower_point>& all, isize joins, bool memory_counts = false) {
   std::vector<std::pair<double, const tower_point*>> order;
   for (const tower_point& each : all) order.emplace_back(step_seconds(each.seconds, joins), &each);
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {

@@ -82,13 +82,13 @@ class fed_samples {
   // The rows of every sample go on once to each module that is fed, and come once from each that feeds.
   void require_once(bool behind, std::int32_t v, std::int32_t m) {
     const voice& sings = of_.voices[v];
-    for (index& each : fed_) each = 0;
+    for (isize& each : fed_) each = 0;
     const auto add = [&](const cell_seat& at, int, int) {
       fed_[of_.voices[at.voice].module] += intersection(of(v, m), of(at.voice, at.microbatch)).size();
     };
     if (behind) links_.each_next(v, sings.stages - 1, m, add);
     else links_.each_previous(v, 0, m, add);
-    const index all = of(v, m).size();
+    const isize all = of(v, m).size();
     for (std::int32_t other = 0; other < fed_.size(); ++other)
       if ((behind ? feeds_[pair(sings.module, other)] : feeds_[pair(other, sings.module)]) != 0 &&
           fed_[other] != all)
@@ -97,14 +97,14 @@ class fed_samples {
                        " samples, and the feeds ", behind ? "take" : "bring", " the rows of ", fed_[other],
                        behind ? " to" : " from", " module ", other}));
   }
-  index pair(std::int32_t from, std::int32_t to) const { return index{from} * fed_.size() + to; }
+  isize pair(std::int32_t from, std::int32_t to) const { return isize{from} * fed_.size() + to; }
 
   const program& of_;
   const stage_groups& groups_;
   const list<sample_split>& splits_;
   cell_links links_;
   list<std::uint8_t> cut_;    // of each module: rows of a microbatch do not stay together behind it
-  list<index> fed_;           // of each module at the other end, samples of one microbatch
+  list<isize> fed_;           // of each module at the other end, samples of one microbatch
   list<std::uint8_t> feeds_;  // of each two modules, whether one feeds the other
 };
 

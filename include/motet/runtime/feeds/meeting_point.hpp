@@ -23,20 +23,20 @@ class meeting_point {
   using home_type = rank_state<Context, Numbers, Endpoint>;
 
   // The rank of `home` is a member of the layout.
-  meeting_point(const model_type& model, home_type& home, const join_layout& layout, index groups)
+  meeting_point(const model_type& model, home_type& home, const join_layout& layout, isize groups)
       : model_(*model.of),
         loss_of_(model.loss),
         home_(home),
         layout_(layout),
-        row_bytes_(model_.embedding * static_cast<index>(sizeof(master))),
+        row_bytes_(model_.embedding * static_cast<isize>(sizeof(master))),
         loss_size_(model_.loss_numbers),
-        loss_bytes_(round_up(loss_size_ * static_cast<index>(sizeof(master)), arena::alignment)),
+        loss_bytes_(round_up(loss_size_ * static_cast<isize>(sizeof(master)), arena::alignment)),
         shares_(layout, model_.still,
-                {row_bytes_, loss_bytes_, loss_of_.tells ? static_cast<index>(sizeof(master)) : 0}),
+                {row_bytes_, loss_bytes_, loss_of_.tells ? static_cast<isize>(sizeof(master)) : 0}),
         groups_(groups),
         me_(member_of(layout, home.rank)),
         gradient_at_(modules()),
-        matches_(modules(), std::vector<std::vector<index>>(modules())),
+        matches_(modules(), std::vector<std::vector<isize>>(modules())),
         pieces_(modules()) {}
   meeting_point(const meeting_point&) = delete;
   meeting_point& operator=(const meeting_point&) = delete;
@@ -74,9 +74,9 @@ class meeting_point {
   master* average() const { return average_.data(); }
 
   struct needs {
-    index own = 0, told = 0, received = 0, heard = 0, gradients = 0;
-    index features = 0;  // all of these, and the numbers of the loss
-    index work = 0, scratch = 0;
+    isize own = 0, told = 0, received = 0, heard = 0, gradients = 0;
+    isize features = 0;  // all of these, and the numbers of the loss
+    isize work = 0, scratch = 0;
   };
   // Before prepare() tables of who brings what do not stay: those of thousands of ranks would take gigabytes.
   needs measure() {
@@ -89,7 +89,7 @@ class meeting_point {
     found.heard = told_.received_bytes();
     found.gradients = groups_ * gradient_bytes_;
     found.features = found.own + found.told + found.received + found.heard + found.gradients +
-                     (is_owner() ? 5 : 1) * loss_bytes_ + static_cast<index>(sizeof(double));
+                     (is_owner() ? 5 : 1) * loss_bytes_ + static_cast<isize>(sizeof(double));
     std::byte* const any = nowhere<std::byte>();
     const group_memory at{any, any, any, any, any};
     double* const loss = nowhere<double>();
@@ -120,7 +120,7 @@ class meeting_point {
     own_ = bytes_type(most.own);
     // Losses of samples that a smaller group lacks are zero, and nobody writes them.
     if (loss_of_.sum != nullptr)
-      zero(home_.ctx, reinterpret_cast<master*>(own_.data()), most.own / static_cast<index>(sizeof(master)));
+      zero(home_.ctx, reinterpret_cast<master*>(own_.data()), most.own / static_cast<isize>(sizeof(master)));
     own_told_ = bytes_type(most.told);
     received_ = bytes_type(most.received);
     received_told_ = bytes_type(most.heard);
@@ -134,15 +134,15 @@ class meeting_point {
   }
   // The last stage of a voice puts its features of a microbatch of a group here, and finds their gradient;
   // none for a frozen module. There is room for those of the largest group.
-  matrix<master> features_of(std::size_t module, std::int32_t voice, index group, index microbatch) const {
+  matrix<master> features_of(std::size_t module, std::int32_t voice, isize group, isize microbatch) const {
     const join_part& part = part_of(module, voice, microbatch);
     std::byte* const from =
         features_.at(own_.data() + group * features_.own_bytes(), nullptr, me_, shares_.section(module)) +
         part.row * row_bytes_;
     return features_in(from, part.samples.size());
   }
-  matrix<const master> gradients_of(std::size_t module, std::int32_t voice, index group,
-                                    index microbatch) const {
+  matrix<const master> gradients_of(std::size_t module, std::int32_t voice, isize group,
+                                    isize microbatch) const {
     const join_part& part = part_of(module, voice, microbatch);
     if (model_.still[module]) return {nullptr, part.samples.size(), model_.embedding, model_.embedding};
     std::byte* const from =
@@ -154,7 +154,7 @@ class meeting_point {
     passed_ = 0;
     zero(home_.ctx, loss_.data(), 1);
     zero(home_.ctx, gradients_.data(), loss_size_);
-    for (index group = 0; is_owner() && group < groups_; ++group)
+    for (isize group = 0; is_owner() && group < groups_; ++group)
       copy(home_.ctx, weights_.data(), reinterpret_cast<master*>(own_numbers(memory_of(group))), loss_size_);
   }
   action join_action() {
@@ -173,26 +173,26 @@ class meeting_point {
   struct group_memory {
     std::byte *own, *received, *told, *heard, *gradients;
   };
-  group_memory memory_of(index group) const {
+  group_memory memory_of(isize group) const {
     return {own_.data() + group * features_.own_bytes(), received_.data(),
             own_told_.data() + group * told_.own_bytes(), received_told_.data(),
             d_features_.data() + group * gradient_bytes_};
   }
 
   std::size_t modules() const { return model_.members.size(); }
-  matrix<master> features_in(std::byte* data, index samples) const {
+  matrix<master> features_in(std::byte* data, isize samples) const {
     return {reinterpret_cast<master*>(data), samples, model_.embedding, model_.embedding};
   }
   static std::int32_t member_of(const join_layout& layout, std::int32_t rank) {
     if (layout.member(rank) < 0) fail(join_misfit, sentence({"rank ", rank, " has no seat"}));
     return layout.member(rank);
   }
-  index rows(std::size_t k) const { return layout_.rows(me_, k); }
+  isize rows(std::size_t k) const { return layout_.rows(me_, k); }
   // Says whether the transport cannot bring rows of one member after the other: then there is room for all,
   // and they come at once.
   static constexpr bool brings_all = requires { requires Endpoint::brings_all; };
   // Rows of others are all here at once, or of two members at a time.
-  index received_bytes() const {
+  isize received_bytes() const {
     if (loss_of_.tells) return features_.received_bytes();
     return (brings_all ? features_.received_bytes() : (sources_.size() > 1 ? 2 : 1) * features_.largest()) +
            loss_bytes_;
@@ -202,9 +202,9 @@ class meeting_point {
     zero(home_.ctx, all.data(), loss_size_);
     return all;
   }
-  const join_part& part_of(std::size_t module, std::int32_t voice, index microbatch) const {
+  const join_part& part_of(std::size_t module, std::int32_t voice, isize microbatch) const {
     for (const join_part& each : layout_[me_].parts)
-      if (each.module == static_cast<index>(module) && each.voice == voice && each.microbatch == microbatch)
+      if (each.module == static_cast<isize>(module) && each.voice == voice && each.microbatch == microbatch)
         return each;
     fail(join_misfit, sentence({"voice ", voice, " brings no microbatch ", microbatch, " of module ", module,
                                 " to rank ", home_.rank}));
@@ -216,7 +216,7 @@ class meeting_point {
     return reinterpret_cast<master*>(
         features_.at(at.own, at.received, shares_.owner(), join_shares::numbers_section));
   }
-  master* told(const group_memory& at, index member, std::size_t of, std::size_t target) const {
+  master* told(const group_memory& at, isize member, std::size_t of, std::size_t target) const {
     return reinterpret_cast<master*>(told_.at(at.told, at.heard, member, shares_.told_section(of, target)));
   }
   matrix<master> own_rows(const group_memory& at, std::size_t k) const {
@@ -231,7 +231,7 @@ class meeting_point {
     for (std::size_t k = 0; k < modules(); ++k) {
       pieces[k].clear();
       if (!shares_.compares_with(me_, k)) continue;
-      for (index m = 0; m < layout_.size(); ++m)
+      for (isize m = 0; m < layout_.size(); ++m)
         if (layout_.rows(m, k) > 0)
           pieces[k].push_back(
               features_in(features_.at(at.own, at.received, m, shares_.section(k)), layout_.rows(m, k)));
@@ -284,9 +284,9 @@ class meeting_point {
     for (std::size_t i = 0; i < modules(); ++i) {
       for (std::size_t j = 0; j < modules(); ++j) {
         if (model_.still[i] || !in_parts(i, j)) continue;
-        const index mark = ctx.memory.mark();
+        const isize mark = ctx.memory.mark();
         master* const others = ctx.memory.template take<master>(layout_.samples());
-        for (index m = 0, next = 0; m < layout_.size() && !ctx.measuring(); next += layout_.rows(m++, j))
+        for (isize m = 0, next = 0; m < layout_.size() && !ctx.measuring(); next += layout_.rows(m++, j))
           if (layout_.rows(m, j) > 0) copy(ctx, told(at, m, j, i), others + next, layout_.rows(m, j));
         const master *const own = told(at, me_, i, j), *const all = others;
         loss_of_.part(ctx, numbers(at), nobody, part(at, pieces, i, j), share(), own, all, own_slopes(at, i));
@@ -321,7 +321,7 @@ class meeting_point {
   // There is room for two members' rows, as the next ones come while those of one are compared; or for all.
   std::byte* room(std::size_t which) const {
     if constexpr (brings_all) return received_.data() + features_.in()[as_size(sources_[which])].offset;
-    else return received_.data() + static_cast<index>(which % 2) * features_.largest();
+    else return received_.data() + static_cast<isize>(which % 2) * features_.largest();
   }
   bool fetch(const group_memory& at, std::int32_t tag, std::size_t which) {
     if (brings_all) return true;
@@ -404,7 +404,7 @@ class meeting_point {
     zero(home_.ctx, gradients_.data(), loss_size_);
   }
   void take_over(const group_memory& at) {
-    for (index m = 0; m < layout_.size(); ++m) {
+    for (isize m = 0; m < layout_.size(); ++m) {
       if (!shares_.hands_over(m)) continue;
       const std::byte* const from = told_.at(at.told, at.heard, m, join_shares::handed_section);
       accumulate(home_.ctx, reinterpret_cast<const double*>(from), loss_.data(), 1);
@@ -417,16 +417,16 @@ class meeting_point {
   const loss_table<Context, Numbers>& loss_of_;
   home_type& home_;
   const join_layout& layout_;
-  index row_bytes_, loss_size_, loss_bytes_;
+  isize row_bytes_, loss_size_, loss_bytes_;
   join_shares shares_;
-  index groups_;
+  isize groups_;
   std::int32_t me_;
   section_exchange features_, told_;
   bool again_ = false;     // whether there is a second exchange
   bool compared_ = false;  // the group under way waits for it
-  index gradient_bytes_ = 0;
-  std::vector<index> gradient_at_;
-  std::vector<std::vector<std::vector<index>>> matches_;  // of own rows of a module, for another
+  isize gradient_bytes_ = 0;
+  std::vector<isize> gradient_at_;
+  std::vector<std::vector<std::vector<isize>>> matches_;  // of own rows of a module, for another
   all_pieces pieces_;
   std::vector<std::int32_t> sources_;  // the members whose rows come here, in their order
   std::size_t passed_ = 0;             // of them, in the group under way

@@ -10,7 +10,7 @@
 namespace motet {
 
 // A program cuts the samples of a step so, module after module, in even parts. It must have voices.
-inline list<sample_split> splits_of(const program& of, index samples) {
+inline list<sample_split> splits_of(const program& of, isize samples) {
   list<sample_split> all;
   const list<std::int32_t> voices = replicas_of_modules(of.voices);
   for (const voice& each : of.voices) {
@@ -21,8 +21,8 @@ inline list<sample_split> splits_of(const program& of, index samples) {
   return all;
 }
 // The most samples that a replica of each module may ever have of a group.
-inline list<index> most_of(const list<sample_split>& splits, const resplit_options& room) {
-  list<index> all;
+inline list<isize> most_of(const list<sample_split>& splits, const resplit_options& room) {
+  list<isize> all;
   for (const sample_split& each : splits)
     all.push(bounds_of(room, each.samples / each.groups, each.replicas, each.microbatches).most);
   return all;
@@ -34,7 +34,7 @@ inline spread_seat seat_of(const voice& sings, const stage_groups& groups) {
 }
 
 // The samples of a step meet in so many groups.
-inline index groups_of_join(const program& of) {
+inline isize groups_of_join(const program& of) {
   for (const voice& each : of.voices)
     if (each.join >= 0) return each.joins();
   return 1;
@@ -48,7 +48,7 @@ inline list<std::int32_t> joined_modules(const program& of) {
     if (each.join >= 0) meets[each.module] = 1;
   }
   list<std::int32_t> all;
-  for (index k = 0; k < meets.size(); ++k)
+  for (isize k = 0; k < meets.size(); ++k)
     if (meets[k] != 0) all.push(static_cast<std::int32_t>(k));
   return all;
 }
@@ -66,25 +66,25 @@ std::vector<join_seat> seats_of(const program& of, const stage_groups& groups, S
     seat.rank = of.place(sings, sings.stages - 1);
     while (joined[seat.module] != sings.module) ++seat.module;
     seat.voice = v;
-    for (index m = 0; m < sings.group; ++m)
+    for (isize m = 0; m < sings.group; ++m)
       seat.samples.push_back(mine_of(of_microbatch(sings, m), seat_of(sings, groups)));
   }
   return all;
 }
 // So many samples meet at once in the largest group, which is the first.
-inline index samples_of_join(const program& of, const list<sample_split>& splits) {
+inline isize samples_of_join(const program& of, const list<sample_split>& splits) {
   const sample_split& any = splits[joined_modules(of)[0]];
   return share(any.samples, any.groups, 0).size();
 }
 // With these samples; and with as many as replicas ever have, to count memory by.
 inline join_layout layout_of(const program& of, const stage_groups& groups,
                              const list<sample_split>& splits) {
-  const auto now = [&](const voice& sings, index m) { return splits[sings.module].of(0, sings.replica, m); };
+  const auto now = [&](const voice& sings, isize m) { return splits[sings.module].of(0, sings.replica, m); };
   return {seats_of(of, groups, now), samples_of_join(of, splits)};
 }
 inline join_layout largest_layout_of(const program& of, const stage_groups& groups,
-                                     const list<sample_split>& splits, const list<index>& most) {
-  const auto largest = [&](const voice& sings, index m) {
+                                     const list<sample_split>& splits, const list<isize>& most) {
+  const auto largest = [&](const voice& sings, isize m) {
     return interval{0, share(most[sings.module], sings.group, m).size()};
   };
   return join_layout::at_most(seats_of(of, groups, largest), samples_of_join(of, splits));

@@ -16,24 +16,24 @@ class section_exchange {
   section_exchange() = default;  // of no members
   // bytes(member, section); needs(who, member, section).
   template <class Bytes, class Needs>
-  section_exchange(index members, std::int32_t me, index sections, Bytes bytes, Needs needs)
+  section_exchange(isize members, std::int32_t me, isize sections, Bytes bytes, Needs needs)
       : me_(me), sections_(sections), out_(as_size(members)), in_(out_.size()), firsts_(out_.size()) {
     starts_.reserve(as_size(members * (sections + 1)));
-    for (index m = 0; m < members; ++m) {
-      index at = 0;
-      for (index s = 0; s < sections; ++s) {
+    for (isize m = 0; m < members; ++m) {
+      isize at = 0;
+      for (isize s = 0; s < sections; ++s) {
         starts_.push_back(at);
         at += round_up(bytes(m, s), arena::alignment);
       }
       starts_.push_back(at);
     }
-    std::vector<index> own;  // bytes of each section
-    for (index s = 0; s < sections; ++s) own.push_back(bytes(me, s));
-    const auto range = [&](index who, index from) {
+    std::vector<isize> own;  // bytes of each section
+    for (isize s = 0; s < sections; ++s) own.push_back(bytes(me, s));
+    const auto range = [&](isize who, isize from) {
       byte_range found;
-      index end = 0;
-      for (index s = 0; s < sections; ++s) {
-        const index size = from == me ? own[as_size(s)] : bytes(from, s);
+      isize end = 0;
+      for (isize s = 0; s < sections; ++s) {
+        const isize size = from == me ? own[as_size(s)] : bytes(from, s);
         if (size == 0 || !needs(who, from, s)) continue;
         if (end == 0) found.offset = start(from, s);
         end = start(from, s) + size;
@@ -41,7 +41,7 @@ class section_exchange {
       found.bytes = end - found.offset;
       return found;
     };
-    for (index m = 0; m < members; ++m) {
+    for (isize m = 0; m < members; ++m) {
       if (m == me) continue;
       const auto at = as_size(m);
       out_[at] = range(m, me);
@@ -54,21 +54,21 @@ class section_exchange {
 
   bool empty() const { return starts_.empty(); }
   // These are the bytes of this member's block, and of all that comes.
-  index own_bytes() const { return start(me_, sections_); }
-  index received_bytes() const { return received_; }
+  isize own_bytes() const { return start(me_, sections_); }
+  isize received_bytes() const { return received_; }
   // A section lies here, in the own block or in what came.
-  std::byte* at(std::byte* own, std::byte* received, index member, index section) const {
+  std::byte* at(std::byte* own, std::byte* received, isize member, isize section) const {
     const auto m = as_size(member);
     return member == me_ ? own + start(me_, section)
                          : received + in_[m].offset + start(member, section) - firsts_[m];
   }
   // It lies here within one range that came.
-  std::byte* in_range(std::byte* range, index member, index section) const {
+  std::byte* in_range(std::byte* range, isize member, isize section) const {
     return range + start(member, section) - firsts_[as_size(member)];
   }
   // The largest range that comes from one member.
-  index largest() const {
-    index most = 0;
+  isize largest() const {
+    isize most = 0;
     for (const byte_range& each : in_) most = most < each.bytes ? each.bytes : most;
     return round_up(most, arena::alignment);
   }
@@ -76,15 +76,15 @@ class section_exchange {
   std::span<const byte_range> in() const { return in_; }
 
  private:
-  index start(index member, index section) const {
+  isize start(isize member, isize section) const {
     return starts_[as_size(member * (sections_ + 1) + section)];
   }
 
   std::int32_t me_ = 0;
-  index sections_ = 0, received_ = 0;
-  std::vector<index> starts_;  // of each member's sections, and the end
+  isize sections_ = 0, received_ = 0;
+  std::vector<isize> starts_;  // of each member's sections, and the end
   std::vector<byte_range> out_, in_;
-  std::vector<index> firsts_;  // where in each member's block its range begins
+  std::vector<isize> firsts_;  // where in each member's block its range begins
 };
 
 }  // namespace motet

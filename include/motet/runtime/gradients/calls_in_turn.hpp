@@ -25,17 +25,17 @@ class calls_in_turn {
 
   Group& group() const { return *group_; }
   void restart() { next_ = open_ = 0; }
-  index under_way() const { return next_ - open_; }
-  index ended() const { return open_; }
+  isize under_way() const { return next_ - open_; }
+  isize ended() const { return open_; }
   // Begins what may(call) allows by start(call) -> ticket, and calls end(call) for what is done. True: all
   // `calls` are.
   template <class May, class Start, class End>
-  bool move(index calls, May&& may, Start&& start, End&& end) {
+  bool move(isize calls, May&& may, Start&& start, End&& end) {
     for (bool went = true; went;) {
       went = false;
       for (; open_ < next_ && (ticket_of(open_) == no_call || group_->test(ticket_of(open_))); went = true)
         end(open_++);
-      for (; next_ < calls && under_way() < static_cast<index>(tickets_.size()) && may(next_); went = true) {
+      for (; next_ < calls && under_way() < static_cast<isize>(tickets_.size()) && may(next_); went = true) {
         ticket_of(next_) = start(next_);
         ++next_;
       }
@@ -44,11 +44,11 @@ class calls_in_turn {
   }
 
  private:
-  ticket& ticket_of(index call) { return tickets_[as_size(call) % tickets_.size()]; }
+  ticket& ticket_of(isize call) { return tickets_[as_size(call) % tickets_.size()]; }
 
   Group* group_ = nullptr;
   std::vector<ticket> tickets_;
-  index next_ = 0, open_ = 0;  // first that was not begun, first that is not done
+  isize next_ = 0, open_ = 0;  // first that was not begun, first that is not done
 };
 
 }  // namespace motet

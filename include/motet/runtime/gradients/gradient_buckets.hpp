@@ -11,9 +11,9 @@
 namespace motet {
 
 struct bucket_options {
-  index elements = 262144;  // of a bucket, about
+  isize elements = 262144;  // of a bucket, about
   // runs with fewer elements are copied together, so that they do not cost a call each
-  index packed = 4096;
+  isize packed = 4096;
   // each member updates its part of every bucket only, and keeps moments for no more
   bool shards = false;
 };
@@ -21,7 +21,7 @@ struct bucket_options {
 // One call sums a stretch of the buffer in its place, or many short ones, copied together.
 struct gradient_bucket {
   std::vector<interval> parts;  // of the stage's flat buffer, from the end on
-  index size = 0;
+  isize size = 0;
   bool packed() const { return parts.size() > 1; }
   interval whole() const { return parts.front(); }  // of one that is not packed
 };
@@ -45,9 +45,9 @@ inline std::vector<gradient_bucket> cut_buckets(std::span<const interval> runs,
       continue;
     }
     // Pieces are whole cache lines.
-    const index lines = (run.size() + 15) / 16,
+    const isize lines = (run.size() + 15) / 16,
                 pieces = (run.size() + options.elements - 1) / options.elements;
-    for (index p = pieces; p-- > 0;) {
+    for (isize p = pieces; p-- > 0;) {
       const interval part = share(lines, pieces, p);
       const interval own{run.begin + part.begin * 16, std::min(run.begin + part.end * 16, run.end)};
       if (own.size() > 0) found.push_back({{own}, own.size()});
@@ -58,15 +58,15 @@ inline std::vector<gradient_bucket> cut_buckets(std::span<const interval> runs,
 }
 
 // The part of a bucket in its place that a member adds up, counted from the bucket's begin.
-constexpr interval part_of_bucket(index size, index members, index member) {
+constexpr interval part_of_bucket(isize size, isize members, isize member) {
   const interval lines = share((size + 15) / 16, members, member);
   return {std::min(lines.begin * 16, size), std::min(lines.end * 16, size)};
 }
 
 // These parts of a stage's flat buffer are in none of `runs`, which ascend.
-inline std::vector<interval> without(index size, std::span<const interval> runs) {
+inline std::vector<interval> without(isize size, std::span<const interval> runs) {
   std::vector<interval> rest;
-  index at = 0;
+  isize at = 0;
   for (const interval each : runs) {
     if (each.begin > at) rest.push_back({at, each.begin});
     at = std::max(at, each.end);
@@ -86,8 +86,8 @@ inline std::vector<interval> shared_runs(std::span<const parameter> parameters) 
 // Elements that this rank updates, and where the moments of the first of them are.
 struct owned_elements {
   interval at;
-  index moments = 0;
-  index seconds = 0;  // likewise, of the second of both; below 0: they have none
+  isize moments = 0;
+  isize seconds = 0;  // likewise, of the second of both; below 0: they have none
 };
 
 // A share is what a rank does for a stage besides its own gradients.
@@ -95,8 +95,8 @@ struct update_share {
   std::vector<owned_elements> owned;  // ascend
   // whose squares it tells, so that each element of the model is counted once; ascend
   std::vector<interval> counted;
-  index moments = 0;  // elements of the first of both
-  index seconds = 0;  // and of the second
+  isize moments = 0;  // elements of the first of both
+  isize seconds = 0;  // and of the second
 };
 
 // This rank among those that hold the same elements.
@@ -113,17 +113,17 @@ struct reduction_layout {
     group_seat seat;
     std::vector<gradient_bucket> buckets;  // in the order of their calls
   };
-  index size = 0;
+  isize size = 0;
   lane lanes[2];
   update_share share;
   bool shards = false;
-  index packing = 0;  // elements of the memory in which buckets are packed
-  index largest = 0;  // elements of the largest bucket
+  isize packing = 0;  // elements of the memory in which buckets are packed
+  isize largest = 0;  // elements of the largest bucket
 };
 
 // shared: one interval for each parameter that tensor does not cut, ascending; none when nothing is cut by
 // tensor. layers: stretches, ascending, that no bucket in its place may leave; none: it may lie anywhere.
-inline reduction_layout lay_out_reduction(index size, std::span<const interval> shared, group_seat cut,
+inline reduction_layout lay_out_reduction(isize size, std::span<const interval> shared, group_seat cut,
                                           group_seat shared_by, bucket_options options = {},
                                           std::span<const interval> layers = {}) {
   reduction_layout found;

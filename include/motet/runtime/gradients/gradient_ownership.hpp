@@ -60,7 +60,7 @@ class gradient_ownership {
     }
     const auto each_slice = [&](interval part, auto&& visit) {
       auto at = std::upper_bound(here.begin(), here.end(), part.begin,
-                                 [](index begin, const local_slice& s) { return begin < s.at.end; });
+                                 [](isize begin, const local_slice& s) { return begin < s.at.end; });
       for (; at != here.end() && at->at.begin < part.end; ++at) {
         const interval both = intersection(at->at, part);
         visit(*at, interval{both.begin - at->at.begin, both.end - at->at.begin});
@@ -102,9 +102,9 @@ class gradient_ownership {
   }
 
  private:
-  using block = std::array<index, 4>;  // rows from, to, columns from, to
+  using block = std::array<isize, 4>;  // rows from, to, columns from, to
   struct sum {
-    index begin, end;  // within the block
+    isize begin, end;  // within the block
     std::int32_t group;
     friend bool operator==(const sum&, const sum&) = default;
   };
@@ -114,7 +114,7 @@ class gradient_ownership {
     std::vector<interval> counted;
   };
   struct tensor_state {
-    index rows, width;
+    isize rows, width;
     std::map<block, std::vector<held>> blocks;
   };
   struct local_slice {
@@ -123,7 +123,7 @@ class gradient_ownership {
     block key;
     std::size_t number;
   };
-  using summed = std::tuple<const void*, block, index, index>;  // of which tensor
+  using summed = std::tuple<const void*, block, isize, isize>;  // of which tensor
 
   static held& of(const local_slice& to) { return to.tensor->second.blocks.at(to.key)[to.number]; }
   static std::string text(const block& b) {
@@ -138,7 +138,7 @@ class gradient_ownership {
 
   // The blocks of a tensor lie apart and make the whole.
   static ownership_finding check_blocks(const std::string& name, const tensor_state& tensor) {
-    index covered = 0;
+    isize covered = 0;
     for (auto one = tensor.blocks.begin(); one != tensor.blocks.end(); ++one) {
       const block& a = one->first;
       covered += (a[1] - a[0]) * (a[3] - a[2]);
@@ -157,9 +157,9 @@ class gradient_ownership {
   // Finds what comes first and is not [at, ...) where intervals should follow each other up to size; empty
   // when they do.
   template <class List>
-  static std::optional<std::pair<bool, interval>> gap_or_overlap(List parts, index size) {  // true: a gap
+  static std::optional<std::pair<bool, interval>> gap_or_overlap(List parts, isize size) {  // true: a gap
     std::sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
-    index at = 0;
+    isize at = 0;
     for (const auto& each : parts) {
       if (each.begin > at) return std::pair(true, interval{at, each.begin});
       if (each.begin < at) return std::pair(false, interval{each.begin, std::min(at, each.end)});
@@ -170,7 +170,7 @@ class gradient_ownership {
   }
   ownership_finding check_block(const std::string& name, const block& key,
                                 const std::vector<held>& holders) const {
-    const index size = (key[1] - key[0]) * (key[3] - key[2]);
+    const isize size = (key[1] - key[0]) * (key[3] - key[2]);
     std::vector<std::int32_t> ranks;
     std::vector<interval> counted;
     for (const held& each : holders) {

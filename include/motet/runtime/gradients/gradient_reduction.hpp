@@ -38,7 +38,7 @@ class gradient_reduction {
   gradient_reduction(reduction_layout layout, Group* cut, Group* shared, std::int32_t in_flight = 4)
       : layout_(std::move(layout)) {
     Group* const groups[] = {cut, shared};
-    index packing = 0;
+    isize packing = 0;
     for (int l = 0; l < 2; ++l) {
       const reduction_layout::lane& of = layout_.lanes[l];
       lane& own = lanes_[l];
@@ -57,7 +57,7 @@ class gradient_reduction {
   gradient_reduction& operator=(const gradient_reduction&) = delete;
 
   const reduction_layout& layout() const { return layout_; }
-  index packing_bytes() const { return layout_.packing * static_cast<index>(sizeof(Master)); }
+  isize packing_bytes() const { return layout_.packing * static_cast<isize>(sizeof(Master)); }
 
   // This is called before the stage's flat buffers go away or are taken anew.
   void forget() { kept_.clear(); }
@@ -70,12 +70,12 @@ class gradient_reduction {
     for (int l = 0; layout_.shards && l < 2; ++l)
       for (call& each : lanes_[l].calls) find_parts(each, layout_.lanes[l].seat.members);
     packing_ = buffer_for<Context, Master>(layout_.packing);
-    if constexpr (requires(Group& group) { group.keep(packing_.data(), index{0}); })
+    if constexpr (requires(Group& group) { group.keep(packing_.data(), isize{0}); })
       for (lane& own : lanes_) keep_for_sums(own);
   }
   void begin_step() {
     for (lane& own : lanes_) {
-      if (const index left = own.turns.under_way(); left > 0)
+      if (const isize left = own.turns.under_way(); left > 0)
         fail(reduction_misused, sentence({"a step began while ", left, " calls were under way"}));
       own.turns.restart();
       for (call& each : own.calls) each.missing = each.bucket->size;
@@ -85,7 +85,7 @@ class gradient_reduction {
   // The first call of this step began then.
   const std::chrono::steady_clock::time_point& began() const { return began_; }
   // The gradients of these elements are final. The call may be left out, as finish() takes the rest.
-  void ready(index begin, index end) {
+  void ready(isize begin, isize end) {
     for (lane& own : lanes_)
       for (call& each : own.calls) {
         for (const interval part : each.bucket->parts)
@@ -97,9 +97,9 @@ class gradient_reduction {
   }
   // The context of a backward takes this sink, and tells it addresses within the stage's gradients.
   gradient_sink sink() {
-    return {[](void* self, const void* data, index count) {
+    return {[](void* self, const void* data, isize count) {
               auto& to = *static_cast<gradient_reduction*>(self);
-              const index begin = static_cast<const Master*>(data) - to.gradients_;
+              const isize begin = static_cast<const Master*>(data) - to.gradients_;
               to.ready(begin, begin + count);
             },
             this};
@@ -112,7 +112,7 @@ class gradient_reduction {
     return done;
   }
   // Calls of this step that are done.
-  index ended() const { return lanes_[0].turns.ended() + lanes_[1].turns.ended(); }
+  isize ended() const { return lanes_[0].turns.ended() + lanes_[1].turns.ended(); }
   // All gradients are final. The result is false when not all are summed: call again.
   bool finish() {
     for (lane& own : lanes_)
@@ -124,7 +124,7 @@ class gradient_reduction {
     if (!layout_.shards) return true;
     if (!gathers_) {
       for (const lane& own : lanes_)
-        if (own.turns.ended() != static_cast<index>(own.calls.size()))
+        if (own.turns.ended() != static_cast<isize>(own.calls.size()))
           fail(reduction_misused, "weights were gathered before gradients were summed");
       for (lane& own : lanes_) own.turns.restart();
       gathers_ = true;
@@ -136,17 +136,17 @@ class gradient_reduction {
  private:
   struct call {
     const gradient_bucket* bucket = nullptr;
-    index packing = 0;                 // where in packing_
+    isize packing = 0;                 // where in packing_
     interval own;                      // this member's part, within the bucket
-    std::vector<index> counts, bytes;  // of each member's part, where each updates its own
-    index missing = 0;                 // elements that are not final yet
+    std::vector<isize> counts, bytes;  // of each member's part, where each updates its own
+    isize missing = 0;                 // elements that are not final yet
   };
   // Not before memory is taken: whoever counts what thousands of ranks need has no room for those of all.
   static void find_parts(call& of, std::int32_t members) {
     of.counts.clear(), of.bytes.clear();
     for (std::int32_t m = 0; m < members; ++m) {
       of.counts.push_back(part_of_bucket(of.bucket->size, members, m).size());
-      of.bytes.push_back(of.counts.back() * static_cast<index>(sizeof(Master)));
+      of.bytes.push_back(of.counts.back() * static_cast<isize>(sizeof(Master)));
     }
   }
   struct lane {
@@ -157,8 +157,8 @@ class gradient_reduction {
   // Tells the group of all memory of its calls.
   void keep_for_sums(lane& own) {
     if (own.calls.empty()) return;
-    const auto keep = [&](const Master* data, index count) {
-      kept_.push_back(own.turns.group().keep(data, count * static_cast<index>(sizeof(Master))));
+    const auto keep = [&](const Master* data, isize count) {
+      kept_.push_back(own.turns.group().keep(data, count * static_cast<isize>(sizeof(Master))));
     };
     keep(packing_.data(), packing_.size());
     interval all;
@@ -172,10 +172,10 @@ class gradient_reduction {
     if (layout_.shards) keep(weights_ + all.begin, all.size());
   }
   bool move(lane& own) {
-    const auto of = [&](index turn) -> const call& { return own.calls[as_size(turn)]; };
+    const auto of = [&](isize turn) -> const call& { return own.calls[as_size(turn)]; };
     return own.turns.move(
-        static_cast<index>(own.calls.size()), [&](index turn) { return of(turn).missing == 0; },
-        [&](index turn) { return start(own.turns.group(), of(turn)); }, [](index) {});
+        static_cast<isize>(own.calls.size()), [&](isize turn) { return of(turn).missing == 0; },
+        [&](isize turn) { return start(own.turns.group(), of(turn)); }, [](isize) {});
   }
   ticket start(Group& group, const call& it) {
     if (!begun_) {
@@ -192,10 +192,10 @@ class gradient_reduction {
       }
       return group.all_reduce_sum(packing_.data() + it.packing, it.bucket->size);
     }
-    const index begin = it.bucket->whole().begin;
+    const isize begin = it.bucket->whole().begin;
     if (gathers_) {
       auto* const all = reinterpret_cast<std::byte*>(weights_ + begin);
-      return group.all_gather(all + it.own.begin * static_cast<index>(sizeof(Master)), all, it.bytes);
+      return group.all_gather(all + it.own.begin * static_cast<isize>(sizeof(Master)), all, it.bytes);
     }
     Master* const all = gradients_ + begin;
     if (layout_.shards)

@@ -28,7 +28,7 @@ class gradient_ring {
     }
     Group* const groups[] = {cut, shared};
     std::vector<interval> in_place;
-    index packing = 0;
+    isize packing = 0;
     for (int l = 0; l < 2; ++l) {
       const group_seat seat = layout_.lanes[l].seat;
       check_group(seat, groups[l]);
@@ -63,9 +63,9 @@ class gradient_ring {
 
   const reduction_layout& layout() const { return layout_; }
   // All gradients that exist here take so many bytes.
-  index gradient_bytes() const {
-    return (static_cast<index>(slots_.size()) * largest_ + layout_.share.moments + layout_.packing) *
-           static_cast<index>(sizeof(Master));
+  isize gradient_bytes() const {
+    return (static_cast<isize>(slots_.size()) * largest_ + layout_.share.moments + layout_.packing) *
+           static_cast<isize>(sizeof(Master));
   }
   // Gradients of the elements that this rank updates, in the order of their moments.
   Master* sums() const { return sums_.data(); }
@@ -89,11 +89,11 @@ class gradient_ring {
   }
   // The context of every backward of the step takes this sink.
   gradient_sink sink() {
-    return {[](void* self, const void* data, index count) {
+    return {[](void* self, const void* data, isize count) {
               static_cast<gradient_ring*>(self)->ready(data, count);
             },
             this,
-            [](void* self, const void* data, index count) -> void* {
+            [](void* self, const void* data, isize count) -> void* {
               return static_cast<gradient_ring*>(self)->where(data, count);
             }};
   }
@@ -121,12 +121,12 @@ class gradient_ring {
   struct sum {
     int lane;
     interval at, own;  // own: the part of this member
-    index to;          // where own is in sums_
-    std::vector<index> counts, bytes;
+    isize to;          // where own is in sums_
+    std::vector<isize> counts, bytes;
   };
   struct kept_part {
     interval at;
-    index to;
+    isize to;
   };
   struct layer_sums {
     interval at;
@@ -135,7 +135,7 @@ class gradient_ring {
   };
   struct packed_sum {
     const gradient_bucket* bucket;
-    index packing;
+    isize packing;
   };
   struct lane {
     std::vector<packed_sum> packed;
@@ -150,7 +150,7 @@ class gradient_ring {
   };
 
   // The sum of an element that this rank updates is here.
-  index sum_at(index element) const {
+  isize sum_at(isize element) const {
     for (const owned_elements& each : layout_.share.owned)
       if (element >= each.at.begin && element < each.at.end) return each.moments + element - each.at.begin;
     return 0;
@@ -163,7 +163,7 @@ class gradient_ring {
       if (one.own.size() > 0) one.to = sum_at(one.own.begin);
       for (std::int32_t m = 0; m < seat.members; ++m) {
         one.counts.push_back(part_of_bucket(at.size(), seat.members, m).size());
-        one.bytes.push_back(one.counts.back() * static_cast<index>(sizeof(Master)));
+        one.bytes.push_back(one.counts.back() * static_cast<isize>(sizeof(Master)));
       }
       layer.calls.push_back(std::move(one));
       return;
@@ -172,8 +172,8 @@ class gradient_ring {
          sentence({"elements ", at.begin, " to ", at.end, " of a bucket lie in no layer"}));
   }
 
-  Master* where(const void* data, index count) {
-    const index begin = static_cast<const Master*>(data) - base_;
+  Master* where(const void* data, isize count) {
+    const isize begin = static_cast<const Master*>(data) - base_;
     slot& own = slots_[turn_ % slots_.size()];
     if (open_ != nullptr && open_->at.begin == begin) return own.memory.data();
     settle(own, [this](int l, ticket which) {
@@ -189,8 +189,8 @@ class gradient_ring {
     zero(*ctx_, own.memory.data(), count);
     return own.memory.data();
   }
-  void ready(const void* data, index count) {
-    const index begin = static_cast<const Master*>(data) - base_;
+  void ready(const void* data, isize count) {
+    const isize begin = static_cast<const Master*>(data) - base_;
     if (open_ == nullptr || open_->at.begin != begin || open_->at.size() != count)
       fail(reduction_misused,
            sentence({"elements ", begin, " to ", begin + count, " were ready before, or have no memory"}));
@@ -203,7 +203,7 @@ class gradient_ring {
           static_cast<const Master*>(all), all + each.own.begin - each.at.begin, each.counts));
     }
   }
-  void add(const slot& from, interval at, index to) {
+  void add(const slot& from, interval at, isize to) {
     const Master* const own = from.memory.data() + at.begin - from.layer->at.begin;
     accumulate(*ctx_, own, sums_.data() + to, at.size());
   }
@@ -223,7 +223,7 @@ class gradient_ring {
     return true;
   }
   bool sum_packed(lane& own) {
-    const auto each_part = [&](index turn, auto&& move) {
+    const auto each_part = [&](isize turn, auto&& move) {
       const packed_sum& of = own.packed[as_size(turn)];
       Master* at = packing_.data() + of.packing;
       for (const interval part : of.bucket->parts) {
@@ -232,29 +232,29 @@ class gradient_ring {
       }
     };
     return own.turns.move(
-        static_cast<index>(own.packed.size()), [](index) { return true; },
-        [&](index turn) {
+        static_cast<isize>(own.packed.size()), [](isize) { return true; },
+        [&](isize turn) {
           each_part(turn,
-                    [&](Master* packed, const Master* sums, index size) { copy(*ctx_, sums, packed, size); });
+                    [&](Master* packed, const Master* sums, isize size) { copy(*ctx_, sums, packed, size); });
           const packed_sum& of = own.packed[as_size(turn)];
           return own.turns.group().all_reduce_sum(packing_.data() + of.packing, of.bucket->size);
         },
-        [&](index turn) {
+        [&](isize turn) {
           see_calls(own.turns.group());
           each_part(turn,
-                    [&](const Master* packed, Master* sums, index size) { copy(*ctx_, packed, sums, size); });
+                    [&](const Master* packed, Master* sums, isize size) { copy(*ctx_, packed, sums, size); });
         });
   }
   bool gather(lane& own) {
     return own.turns.move(
-        static_cast<index>(own.in_place.size()), [](index) { return true; },
-        [&](index turn) {
+        static_cast<isize>(own.in_place.size()), [](isize) { return true; },
+        [&](isize turn) {
           const sum& of = *own.in_place[as_size(turn)];
           auto* const all = reinterpret_cast<std::byte*>(weights_ + of.at.begin);
           return own.turns.group().all_gather(
-              all + (of.own.begin - of.at.begin) * static_cast<index>(sizeof(Master)), all, of.bytes);
+              all + (of.own.begin - of.at.begin) * static_cast<isize>(sizeof(Master)), all, of.bytes);
         },
-        [&](index) { see_calls(own.turns.group()); });
+        [&](isize) { see_calls(own.turns.group()); });
   }
 
   reduction_layout layout_;
@@ -263,7 +263,7 @@ class gradient_ring {
   std::vector<slot> slots_;
   std::size_t turn_ = 0;
   const layer_sums* open_ = nullptr;  // whose gradients backward adds to now
-  index largest_ = 0;                 // elements of a layer
+  isize largest_ = 0;                 // elements of a layer
   Context* ctx_ = nullptr;
   const Master* base_ = nullptr;
   Master* weights_ = nullptr;

@@ -14,7 +14,7 @@ namespace motet {
 // learn has weights only; moments exist for the elements that this rank updates.
 template <class Master>
 struct parameter_piece {
-  index size = 0;
+  isize size = 0;
   std::span<const parameter> parameters{};  // with their offsets in the buffer, and what is held of them
   Master *weights = nullptr, *gradients = nullptr, *first = nullptr, *second = nullptr;
   std::vector<parameter_run> runs{};  // treated alike
@@ -27,7 +27,7 @@ struct parameter_piece {
 };
 
 // Every element, updated and counted here.
-inline update_share whole_share(index size) { return {{{{0, size}, 0, 0}}, {{0, size}}, size, size}; }
+inline update_share whole_share(isize size) { return {{{{0, size}, 0, 0}}, {{0, size}}, size, size}; }
 
 // Elements of a share that have no second moment under an optimizer are set apart, and take no room.
 inline update_share with_moments_of(update_share share, std::span<const parameter> parameters,
@@ -49,7 +49,7 @@ inline update_share with_moments_of(update_share share, std::span<const paramete
       continue;
     }
     // Gaps go with the parameter before them.
-    index at = each.at.begin;
+    isize at = each.at.begin;
     for (const parameter& one : parameters) {
       const interval own = intersection(each.at, {at, one.offset + parameter_space(one.held())});
       if (own.size() <= 0) continue;
@@ -70,7 +70,7 @@ void each_own_run(const parameter_piece<Master>& piece, Visit&& visit) {
   const std::span<const interval> counted =
       piece.share != nullptr ? std::span<const interval>(piece.share->counted) : std::span(&all, 1);
   for (const parameter& each : piece.parameters)
-    each_run(each, [&](index at, index element, index count) {
+    each_run(each, [&](isize at, isize element, isize count) {
       for (const interval own : counted)
         if (const interval both = intersection(own, {at, at + count}); both.size() > 0)
           visit(each, both.begin, element + both.begin - at, both.size());
@@ -78,8 +78,8 @@ void each_own_run(const parameter_piece<Master>& piece, Visit&& visit) {
 }
 // The moments of an element that this rank updates are here; below 0: it has none.
 template <class Master>
-index moments_of(const parameter_piece<Master>& piece, index at,
-                 index owned_elements::*which = &owned_elements::moments) {
+isize moments_of(const parameter_piece<Master>& piece, isize at,
+                 isize owned_elements::*which = &owned_elements::moments) {
   if (piece.share == nullptr) return at;
   for (const owned_elements& each : piece.share->owned)
     if (at >= each.at.begin && at < each.at.end)

@@ -10,7 +10,7 @@
 namespace motet {
 
 // The layout says how a rank sums the gradients of a stage that it holds.
-inline reduction_layout reduction_of_stage(std::span<const parameter> parameters, index size,
+inline reduction_layout reduction_of_stage(std::span<const parameter> parameters, isize size,
                                            const stage_groups& groups, const voice& sings, std::int32_t stage,
                                            std::int32_t rank, bucket_options options,
                                            std::span<const interval> layers = {}) {
@@ -72,13 +72,13 @@ MOTET_BODY gradient_ownership ownership_of(const model_outline& model, const pro
     const net_outline& net = *model.nets[module];
     const module_choice choice = module < choices.size() ? choices[module] : module_choice{};
     const tensor_cut cut{groups.tensor_of(sings), groups.tensor_member(sings)};
-    const std::vector<index> layers =
+    const std::vector<isize> layers =
         split_layers(model.names[module], net.layers, sings.stages, choice.layers);
     stage_range range;
     for (std::int32_t s = 0; s < sings.stages; ++s) {
       range = {range.last, range.last + layers[as_size(s)]};
       const std::vector<parameter> own = net.parameters_of(model.names[module], range, cut);
-      const index size = net.span_of(range, cut).size();
+      const isize size = net.span_of(range, cut).size();
       bucket_options options;
       options.shards = choice.shard_optimizer;
       const std::int32_t rank = of.place(sings, s);

@@ -27,7 +27,7 @@ class rank_update {
   using flat_list = typename Home::context::template flat_list<master>;
 
   // The meeting of all ranks that update, and this one's number among them.
-  rank_update(Home& home, const learning& how, index loss_numbers, std::int32_t meeting, std::int32_t member,
+  rank_update(Home& home, const learning& how, isize loss_numbers, std::int32_t meeting, std::int32_t member,
               std::int32_t members)
       : home_(home),
         how_(how),
@@ -81,7 +81,7 @@ class rank_update {
     followed_.prepare(home_.ctx);
     prepared_ = true;
   }
-  void begin_step(index update, double rate) {
+  void begin_step(isize update, double rate) {
     if (!prepared_) prepare();
     update_ = update;
     rate_ = rate;
@@ -91,12 +91,12 @@ class rank_update {
   }
   // Says whether the stage that stage_ready() is called for next is the last one: all other work of the step
   // was begun.
-  bool last_is_next() const { return ready_ + 1 >= static_cast<index>(pieces_.size()); }
+  bool last_is_next() const { return ready_ + 1 >= static_cast<isize>(pieces_.size()); }
   // Called for each stage that may be updated; the last one does the work. The result is false when other
   // ranks have not told theirs yet: call again. loss: this rank's part; gradients: of the numbers of the
   // loss, its part. Both lie where operations work, or are null.
   bool stage_ready(double* loss, const master* gradients) {
-    const auto stages = static_cast<index>(pieces_.size());
+    const auto stages = static_cast<isize>(pieces_.size());
     if (ready_ < stages && ++ready_ < stages) return true;
     if (alone_) return update_alone(loss), true;
     if (now_ == doing::sums) {
@@ -106,7 +106,7 @@ class rank_update {
     }
     if (now_ == doing::meeting) {
       const auto* const own = reinterpret_cast<const std::byte*>(told_.data());
-      const index bytes = static_cast<index>(told_.size() * sizeof(double));
+      const isize bytes = static_cast<isize>(told_.size() * sizeof(double));
       if (!home_.end->gather(meeting_, member_, own, bytes, reinterpret_cast<std::byte*>(heard_.data())))
         return false;
       finish();
@@ -125,7 +125,7 @@ class rank_update {
   // A run that this rank updates, and where its gradients and moments are.
   struct own_run {
     parameter_run run;
-    index gradients = 0, moments = 0, seconds = 0;
+    isize gradients = 0, moments = 0, seconds = 0;
   };
   // These move at one rate, but for shares of it, and with one decay: all do, where no module has its own.
   // Their numbers change from step to step, and the lists stay.
@@ -148,7 +148,7 @@ class rank_update {
       std::vector<interval> own;
       for (const owned_elements& each : share.owned) {
         own.push_back(each.at);
-        const index moved = each.moments - each.at.begin, second = each.seconds - each.at.begin;
+        const isize moved = each.moments - each.at.begin, second = each.seconds - each.at.begin;
         for (const parameter_run& run : piece.runs) {
           const interval both = intersection(each.at, {run.offset, run.offset + run.size});
           parameter_run part = run;
@@ -252,7 +252,7 @@ class rank_update {
     });
     told_[1] = loss != nullptr ? number_at(home_.ctx, loss) : 0;
     if (gradients != nullptr)
-      download(home_.ctx, gradients, of_loss_.data(), static_cast<index>(of_loss_.size()));
+      download(home_.ctx, gradients, of_loss_.data(), static_cast<isize>(of_loss_.size()));
     for (std::size_t i = 0; i < of_loss_.size(); ++i)
       told_[2 + i] = gradients != nullptr ? static_cast<double>(of_loss_[i]) : 0;
   }
@@ -294,7 +294,7 @@ class rank_update {
   std::vector<reduction> sums_;
   held loss_;
   number_limit limit_;
-  index update_ = 0, ready_ = 0;
+  isize update_ = 0, ready_ = 0;
   doing now_ = doing::sums;
   double rate_ = 0, norm_ = 0;
   decltype(begin_numbers(std::declval<typename Home::context&>(), typename Home::context::real{},

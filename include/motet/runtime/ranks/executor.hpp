@@ -44,7 +44,7 @@ MOTET_BODY score_sheet::score_sheet(program from) : of(std::move(from)) {
   require_legal(of);  // by the stricter delivery, which passes on every transport
   build_graph(of, delivery::buffered, graph);
   tags.resize(of.instructions.size(), -1);
-  for (index i = 0; i < of.instructions.size(); ++i) {
+  for (isize i = 0; i < of.instructions.size(); ++i) {
     if (is_send(of.instructions[i].what)) tags[i] = messages++;
     if (graph.meetings[i] >= 0) tags[i] = graph.meetings[i];
   }
@@ -67,7 +67,7 @@ class rank_player {
     const auto size = as_size(of.starts[rank + 1] - first_);
     steps_.resize(size);
     done_.resize(size, 0);
-    for (index l = 0; l < sheet.graph.lane_ranks.size(); ++l) {
+    for (isize l = 0; l < sheet.graph.lane_ranks.size(); ++l) {
       if (sheet.graph.lane_ranks[l] != rank) continue;
       const std::int32_t begin = sheet.graph.lane_starts[l], end = sheet.graph.lane_starts[l + 1];
       lanes_.push_back({begin, end, of.instructions[sheet.graph.order[begin]].lane == lane::compute});

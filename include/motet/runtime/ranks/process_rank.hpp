@@ -121,10 +121,10 @@ class process_rank {
   }
   // The sum over all ranks, with the same bits on each.
   template <class T>
-  void sum(T* numbers, index count) {
+  void sum(T* numbers, isize count) {
     guarded([&] { all().wait(all().all_reduce_sum(numbers, count)); });
   }
-  void broadcast(std::byte* data, index bytes, std::int32_t root) {
+  void broadcast(std::byte* data, isize bytes, std::int32_t root) {
     guarded([&] { all().wait(all().broadcast(data, bytes, root)); });
   }
   // Gathers what each rank has, in their order; sizes may differ.
@@ -139,12 +139,12 @@ class process_rank {
   template <class Group>
   static std::vector<std::vector<std::byte>> gather(Group& among, std::span<const std::byte> own) {
     const auto ranks = as_size(among.size());
-    std::vector<index> sizes(ranks);
-    const auto mine = static_cast<index>(own.size());
-    const std::vector<index> of_sizes(ranks, sizeof(index));
+    std::vector<isize> sizes(ranks);
+    const auto mine = static_cast<isize>(own.size());
+    const std::vector<isize> of_sizes(ranks, sizeof(isize));
     among.wait(among.all_gather(reinterpret_cast<const std::byte*>(&mine),
                                 reinterpret_cast<std::byte*>(sizes.data()), of_sizes));
-    std::vector<std::byte> bytes(as_size(std::accumulate(sizes.begin(), sizes.end(), index{0})));
+    std::vector<std::byte> bytes(as_size(std::accumulate(sizes.begin(), sizes.end(), isize{0})));
     among.wait(among.all_gather(own.data(), bytes.data(), sizes));
     std::vector<std::vector<std::byte>> parts(ranks);
     auto from = bytes.begin();
@@ -156,10 +156,10 @@ class process_rank {
   }
   // Each rank shares what it knows of its own instructions.
   void share(double* of_all) {
-    std::vector<index> bytes;
+    std::vector<isize> bytes;
     bytes.reserve(as_size(sheet_.of.ranks()));
     for (std::int32_t r = 0; r < sheet_.of.ranks(); ++r)
-      bytes.push_back(static_cast<index>(sizeof(double)) * (sheet_.of.starts[r + 1] - sheet_.of.starts[r]));
+      bytes.push_back(static_cast<isize>(sizeof(double)) * (sheet_.of.starts[r + 1] - sheet_.of.starts[r]));
     const auto* const own = reinterpret_cast<const std::byte*>(of_all + sheet_.of.starts[rank()]);
     all().wait(all().all_gather(own, reinterpret_cast<std::byte*>(of_all), bytes));
   }

@@ -59,7 +59,7 @@ class thread_ranks {
 
   // There is one process, so the sum is there.
   template <class T>
-  void sum(T*, index) {}
+  void sum(T*, isize) {}
 
   // Makes the threads, so that no step does.
   void start() {

@@ -10,8 +10,8 @@ namespace motet {
 struct checkpoint_writer {
   std::filesystem::path run;
   std::string name;   // of the model
-  index updates = 0;  // done so far
-  index rank = 0, ranks = 1;
+  isize updates = 0;  // done so far
+  isize rank = 0, ranks = 1;
   optimizer_kind optimizer = optimizer_kind::adamw;
 };
 
@@ -24,7 +24,7 @@ std::filesystem::path finish(const checkpoint_writer& by, json state, json descr
 // of which those before `trainable` learn: so every rank finds out whether the checkpoint fits the model, and
 // all find the same. Nothing is changed when something is wrong: another optimizer is MT-R56. Averages of
 // weights are filled where both have them. Returns the updates.
-index load(std::span<const parameter_piece<float>> pieces, std::span<const parameter> model, index trainable,
+isize load(std::span<const parameter_piece<float>> pieces, std::span<const parameter> model, isize trainable,
            const checkpoint& from, const std::string& name, optimizer_kind by = optimizer_kind::adamw);
 
 #if !defined(MOTET_COMPILED_RANKS)
@@ -39,8 +39,8 @@ MOTET_BODY std::filesystem::path finish(const checkpoint_writer& by, json state,
   return finish_checkpoint(by.run, {by.updates, by.name, by.ranks, std::move(state), std::move(description)},
                            keep);
 }
-MOTET_BODY index load(std::span<const parameter_piece<float>> pieces, std::span<const parameter> model,
-                      index trainable, const checkpoint& from, const std::string& name, optimizer_kind by) {
+MOTET_BODY isize load(std::span<const parameter_piece<float>> pieces, std::span<const parameter> model,
+                      isize trainable, const checkpoint& from, const std::string& name, optimizer_kind by) {
   if (from.has_optimizer() && from.moved_by() != name_of(by))
     fail(checkpoint_of_another_optimizer, sentence({from.path().string(), " was made by ", from.moved_by(),
                                                     ", and this run moves weights by ", name_of(by)}));
@@ -60,7 +60,7 @@ MOTET_BODY index load(std::span<const parameter_piece<float>> pieces, std::span<
     append_held(own, piece);
   }
   from.load_slices(name, own.weights, own.moments);
-  return static_cast<index>(from.step());
+  return static_cast<isize>(from.step());
 }
 #endif
 

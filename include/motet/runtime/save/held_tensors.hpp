@@ -13,8 +13,8 @@ struct held_tensors {
   std::vector<tensor_slice<Number>> weights, moments;
 };
 
-inline std::vector<index> shape_of(const parameter& of) {
-  return of.vector ? std::vector<index>{of.width} : std::vector<index>{of.rows, of.width};
+inline std::vector<isize> shape_of(const parameter& of) {
+  return of.vector ? std::vector<isize>{of.width} : std::vector<isize>{of.rows, of.width};
 }
 
 // Appends what of these parameters lies in the elements `which` of a flat buffer, of which the first lies at
@@ -23,7 +23,7 @@ template <class Number>
 void append_held(std::vector<tensor_slice<Number>>& out, std::span<const parameter> parameters,
                  interval which, Number* data, const char* suffix = "") {
   for (const parameter& each : parameters) {
-    const std::vector<index> shape = shape_of(each);
+    const std::vector<isize> shape = shape_of(each);
     for (const parameter_slice& block : each.slices()) {
       const interval run = intersection({block.offset, block.offset + block.size()}, which);
       if (run.size() == 0) continue;
@@ -37,8 +37,8 @@ void append_held(std::vector<tensor_slice<Number>>& out, std::span<const paramet
 template <class Number>
 void append_state(std::vector<tensor_slice<Number>>& out, const parameter_piece<float>& piece,
                   const owned_elements& own, interval which) {
-  const index from = which.begin - own.at.begin;
-  const auto append = [&](Number* data, index at, const char* suffix) {
+  const isize from = which.begin - own.at.begin;
+  const auto append = [&](Number* data, isize at, const char* suffix) {
     if (data != nullptr && at >= 0)
       append_held<Number>(out, piece.parameters, which, data + at + from, suffix);
   };

@@ -34,7 +34,7 @@ void all_or_none(Host& ranks, const char* what, Body&& body, Clear&& clear) {
 template <class Device, class Numbers, class Host>
 std::filesystem::path save(model_trainer<Device, Numbers, Host>& from, const std::filesystem::path& run,
                            const std::string& name, json state, json description, std::size_t keep = 2) {
-  const index ranks = from.of().ranks();
+  const isize ranks = from.of().ranks();
   const auto clear = [&] { remove_unfinished_checkpoints(run, from.updates()); };
   const auto write = [&] {
     for (const std::int32_t rank : from.ranks().local_ranks())

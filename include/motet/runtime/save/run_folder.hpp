@@ -23,8 +23,8 @@ namespace motet {
 
 // A checkpoint of a model takes so many bytes on the disk at most: weights, both moments and averages in
 // fp32, and what names them.
-inline index checkpoint_bytes(std::span<const parameter> model) {
-  index bytes = 4096;
+inline isize checkpoint_bytes(std::span<const parameter> model) {
+  isize bytes = 4096;
   for (const parameter& each : model) bytes += 4 * (4 * each.size() + 256);
   return bytes;
 }
@@ -32,7 +32,7 @@ inline index checkpoint_bytes(std::span<const parameter> model) {
 // Tries whether checkpoints of so many bytes could be written into the folder of a run, which need not be
 // there yet: a small file is written, synced and renamed where the folder is or would be made, and nothing is
 // left. An obstacle is told before hours of training, and not after them.
-inline void probe_run_folder(const std::filesystem::path& run, index bytes) {
+inline void probe_run_folder(const std::filesystem::path& run, isize bytes) {
   std::error_code unknown;
   std::filesystem::path nearest = std::filesystem::absolute(run);
   while (nearest.has_relative_path() && !std::filesystem::exists(nearest, unknown)) {

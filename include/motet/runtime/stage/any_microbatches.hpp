@@ -19,8 +19,8 @@ inline interval mine_of(interval all, const spread_seat& at) {
 // Brings bytes to where a context's operations read them.
 struct byte_mover {
   void* self = nullptr;
-  void (*bring)(void* self, const std::byte* from, std::byte* to, index bytes) = nullptr;
-  void operator()(const std::byte* from, std::byte* to, index bytes) const { bring(self, from, to, bytes); }
+  void (*bring)(void* self, const std::byte* from, std::byte* to, isize bytes) = nullptr;
+  void operator()(const std::byte* from, std::byte* to, isize bytes) const { bring(self, from, to, bytes); }
 };
 
 // The microbatches of one replica of a module, as one of the ranks that hold a stage of it sees them: which
@@ -29,7 +29,7 @@ struct byte_mover {
 class any_microbatches {
  public:
   // Stands for a microbatch that none exceeds, whose data is never read: dry runs ask for it.
-  static constexpr index largest = -1;
+  static constexpr isize largest = -1;
 
   virtual ~any_microbatches() = default;
 
@@ -37,45 +37,45 @@ class any_microbatches {
   // for.
   void split(const sample_split& to) { split_ = to; }
 
-  index count() const { return split_.groups * split_.microbatches; }
+  isize count() const { return split_.groups * split_.microbatches; }
   // Its samples, and those of them that this rank embeds, as intervals of the step's.
-  interval of(index m) const { return split_.of(m / split_.microbatches, replica_, m % split_.microbatches); }
-  interval mine(index m) const { return mine_of(of(m), at_); }
+  interval of(isize m) const { return split_.of(m / split_.microbatches, replica_, m % split_.microbatches); }
+  interval mine(isize m) const { return mine_of(of(m), at_); }
   // It is shared so; null: this rank has it alone.
-  const microbatch_spread* shared(index m) const {
+  const microbatch_spread* shared(isize m) const {
     return alone() ? nullptr : m == largest ? &shared_.back() : &shared_[as_size(m)];
   }
   // The rows of its samples, and those that this rank's blocks work on.
-  virtual sequences whole_rows(index m) const = 0;
-  sequences rows(index m) const { return alone() ? whole_rows(m) : shared(m)->own; }
+  virtual sequences whole_rows(isize m) const = 0;
+  sequences rows(isize m) const { return alone() ? whole_rows(m) : shared(m)->own; }
   // So many rows of other modules enter it.
-  virtual index entering(index) const { return 0; }
+  virtual isize entering(isize) const { return 0; }
   // The number of its first row within the step, by which random numbers are drawn.
-  index first_row(index m) const { return first_rows_[as_size(m)]; }
+  isize first_row(isize m) const { return first_rows_[as_size(m)]; }
 
   // `whole`: the step's input of the module.
   virtual void cut(const void* whole) = 0;
   // This was cut last.
   virtual const void* whole() const = 0;
   // All that decides what work a microbatch's input is.
-  virtual void shape(index m, std::vector<index>& into) const = 0;
+  virtual void shape(isize m, std::vector<isize>& into) const = 0;
   // Says whether another one, of the same net, was cut from the same input, by where that lies.
   virtual bool same_input(const any_microbatches& other) const = 0;
   // Bytes of a microbatch's input where operations do not read the host's memory; its way there, after cut();
   // and from the same memory on, what operations read.
-  virtual index staged_bytes() const = 0;
-  virtual void bring(index m, std::byte* to, const byte_mover& by) const = 0;
-  virtual void stage(index m, std::byte* to, const byte_mover& by) = 0;
+  virtual isize staged_bytes() const = 0;
+  virtual void bring(isize m, std::byte* to, const byte_mover& by) const = 0;
+  virtual void stage(isize m, std::byte* to, const byte_mover& by) = 0;
 
  protected:
   // most: samples of a replica in a group that there is room for, when split() will change them; 0: as many
   // as there are.
-  any_microbatches(const sample_split& split, index replica, const spread_seat& at, index most)
+  any_microbatches(const sample_split& split, isize replica, const spread_seat& at, isize most)
       : split_(split),
         replica_(replica),
         most_((most + split.microbatches - 1) / split.microbatches),
         at_(at) {
-    for (index m = 0; m < count(); ++m) most_ = std::max(most_, of(m).size());
+    for (isize m = 0; m < count(); ++m) most_ = std::max(most_, of(m).size());
     first_rows_.resize(as_size(count()), 0);
   }
   any_microbatches(any_microbatches&&) = default;
@@ -94,26 +94,26 @@ class any_microbatches {
     }
   }
   // `step` has all rows of a step.
-  void find_first_row(index m, const sequences& step) {
+  void find_first_row(isize m, const sequences& step) {
     first_rows_[as_size(m)] = step.begin(first_sample(m));
   }
   // The first of its samples that this rank's tensor part has.
-  index first_sample(index m) const {
+  isize first_sample(isize m) const {
     const interval all = of(m);
     return all.begin + share(all.size(), at_.tensor, at_.tensor_member).begin;
   }
   // Rows may not be counted by sample; then the first one is told.
-  void set_first_row(index m, index row) { first_rows_[as_size(m)] = row; }
-  void fill_shared(index m, const sequences& whole, const sample_bounds& bounds) {
+  void set_first_row(isize m, isize row) { first_rows_[as_size(m)] = row; }
+  void fill_shared(isize m, const sequences& whole, const sample_bounds& bounds) {
     rows_[as_size(m)]->fill(whole, bounds, shared_[as_size(m)]);
   }
 
   sample_split split_;
-  index replica_ = 0, most_ = 0;  // most_: samples of a microbatch
+  isize replica_ = 0, most_ = 0;  // most_: samples of a microbatch
   spread_seat at_;
 
  private:
-  std::vector<index> first_rows_;
+  std::vector<isize> first_rows_;
   std::vector<microbatch_spread> shared_;
   std::vector<std::unique_ptr<spread_rows>> rows_;
 };

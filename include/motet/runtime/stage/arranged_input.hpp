@@ -27,7 +27,7 @@ class arranged_input<Net, pictures> {
   const pictures& of(const pictures& all, const sample_order& order) {
     out_ = all;
     if (!all.are_packed()) {
-      constexpr index each = input_traits<Net, pictures>::pixels;
+      constexpr isize each = input_traits<Net, pictures>::pixels;
       pixels_.clear();
       for (const std::int32_t s : order)
         pixels_.insert(pixels_.end(), all.pixels + s * each, all.pixels + (s + 1) * each);
@@ -38,12 +38,12 @@ class arranged_input<Net, pictures> {
     each_.clear();
     for (const std::int32_t s : order) {
       packed_picture one = all.packed.each[s];
-      const index size = one.pitch > 0 ? index{one.pitch} * one.height
-                                       : input_traits<Net, pictures>::pixels * index{sizeof(float)};
+      const isize size = one.pitch > 0 ? isize{one.pitch} * one.height
+                                       : input_traits<Net, pictures>::pixels * isize{sizeof(float)};
       one.at = static_cast<std::int64_t>(bytes_.size());
       const std::uint8_t* const from = all.packed.of(s);
       bytes_.insert(bytes_.end(), from, from + size);
-      bytes_.resize(as_size(round_up(static_cast<index>(bytes_.size()), 16)));
+      bytes_.resize(as_size(round_up(static_cast<isize>(bytes_.size()), 16)));
       each_.push_back(one);
     }
     out_.packed.bytes = bytes_.data();
@@ -62,7 +62,7 @@ template <class Net>
 class arranged_input<Net, sounds> {
  public:
   const sounds& of(const sounds& all, const sample_order& order) {
-    constexpr index each = input_traits<Net, sounds>::numbers;
+    constexpr isize each = input_traits<Net, sounds>::numbers;
     features_.clear();
     for (const std::int32_t s : order)
       features_.insert(features_.end(), all.features + s * each, all.features + (s + 1) * each);
@@ -99,7 +99,7 @@ class arranged_input<Net, tokens> {
  private:
   tokens out_;
   std::vector<std::int32_t> ids_;
-  std::vector<index> offsets_;
+  std::vector<isize> offsets_;
 };
 
 template <class Net>
@@ -126,20 +126,20 @@ class pictures_of_samples {
     order_.clear();
     offsets_.assign(1, 0);
     for (const std::int32_t s : order) {
-      for (index p = before(s); p < before(s + 1); ++p) order_.push(static_cast<std::int32_t>(p));
+      for (isize p = before(s); p < before(s + 1); ++p) order_.push(static_cast<std::int32_t>(p));
       offsets_.push_back(order_.size());
     }
   }
   const sample_order& order() const { return order_; }
-  const index* offsets() const { return offsets_.data(); }
+  const isize* offsets() const { return offsets_.data(); }
 
  private:
   sample_order order_;
-  std::vector<index> offsets_;
+  std::vector<isize> offsets_;
 };
 
 // Places of rows move with the sample that they are in.
-inline void move_places(const std::int32_t* from, index count, index by, std::vector<std::int32_t>& to) {
+inline void move_places(const std::int32_t* from, isize count, isize by, std::vector<std::int32_t>& to) {
   std::transform(from, from + count, std::back_inserter(to),
                  [by](std::int32_t at) { return at < 0 ? at : at + static_cast<std::int32_t>(by); });
 }
@@ -150,7 +150,7 @@ template <class Net, class Each>
 class arranged_input<Net, several<Each>> {
  public:
   const several<Each>& of(const several<Each>& all, const sample_order& order) {
-    whose_.arrange(order, [&](index s) { return all.before(s); });
+    whose_.arrange(order, [&](isize s) { return all.before(s); });
     out_ = {shown_.of(all, whose_.order()), all.of_samples, whose_.offsets()};
     return out_;
   }
@@ -165,13 +165,13 @@ template <class Net>
 class arranged_input<Net, pictured_tokens> {
  public:
   const pictured_tokens& of(const pictured_tokens& all, const sample_order& order) {
-    const auto before = [&](index s) { return all.picture_offsets == nullptr ? 0 : all.picture_offsets[s]; };
+    const auto before = [&](isize s) { return all.picture_offsets == nullptr ? 0 : all.picture_offsets[s]; };
     whose_.arrange(order, before);
     const labelled_tokens& words = words_.of(all, order);
-    constexpr index rows = Net::eye::rows_of_picture;
+    constexpr isize rows = Net::eye::rows_of_picture;
     places_.clear();
-    for (index k = 0; k < order.size(); ++k) {
-      const index s = order[k];
+    for (isize k = 0; k < order.size(); ++k) {
+      const isize s = order[k];
       detail::move_places(all.places + before(s) * rows, (before(s + 1) - before(s)) * rows,
                           words.seq.begin(k) - all.seq.begin(s), places_);
     }
@@ -196,11 +196,11 @@ class arranged_input<Net, placed_tokens> {
     places_.clear();
     offsets_.clear();
     const std::int32_t* from = all.places;
-    for (index k = 0; k < all.sources; ++k) {
+    for (isize k = 0; k < all.sources; ++k) {
       const sequences rows = all.rows_that_enter(k);
       offsets_.push_back(0);
-      for (index at = 0; at < order.size(); ++at) {
-        const index s = order[at];
+      for (isize at = 0; at < order.size(); ++at) {
+        const isize s = order[at];
         if (from != nullptr)
           detail::move_places(from + rows.begin(s), rows.rows_of(s), words.seq.begin(at) - all.seq.begin(s),
                               places_);
@@ -217,7 +217,7 @@ class arranged_input<Net, placed_tokens> {
   placed_tokens out_;
   arranged_input<Net, labelled_tokens> words_;
   std::vector<std::int32_t> places_;
-  std::vector<index> offsets_;
+  std::vector<isize> offsets_;
 };
 
 }  // namespace motet

@@ -17,7 +17,7 @@ namespace motet {
 // samples as long as any can be. ahead: inputs come during the step before. keep_outputs: of norms and
 // activations, so that backward does not make them again. It allocates a little, and no memory for rows.
 template <class Context, class Numbers>
-auto count_step(const model_table<Context, Numbers>& model, index samples,
+auto count_step(const model_table<Context, Numbers>& model, isize samples,
                 std::span<const void* const> inputs = {}, bool ahead = false, const learning& how = {},
                 bool keep_outputs = false) {
   using master = typename Numbers::master;
@@ -31,7 +31,7 @@ auto count_step(const model_table<Context, Numbers>& model, index samples,
   const weights<Numbers> w{any};
   const gradients<Numbers> g{any};
   const auto features = [&] { return rows{any, samples, of.embedding, of.embedding}; };
-  const index m = inputs.empty() ? any_microbatches::largest : 0;
+  const isize m = inputs.empty() ? any_microbatches::largest : 0;
   std::vector<std::unique_ptr<any_microbatches>> parts;
   std::vector<kept_views> kept;
   const auto position = [&](std::size_t k) {
@@ -48,10 +48,10 @@ auto count_step(const model_table<Context, Numbers>& model, index samples,
     if (m == 0) parts[k]->cut(inputs[k]);
     if constexpr (!works_on_host<Context>) {
       const auto section = enter(ctx, "inputs");
-      constexpr auto brings = [](void* to, const std::byte* from, std::byte* at, index bytes) {
+      constexpr auto brings = [](void* to, const std::byte* from, std::byte* at, isize bytes) {
         bring(*static_cast<Context*>(to), from, at, bytes);
       };
-      constexpr auto moves = [](void* to, const std::byte* from, std::byte* at, index bytes) {
+      constexpr auto moves = [](void* to, const std::byte* from, std::byte* at, isize bytes) {
         copy(*static_cast<Context*>(to), from, at, bytes);
       };
       parts[k]->bring(m, nowhere<std::byte>(), {&ctx, brings});
@@ -96,8 +96,8 @@ auto count_step(const model_table<Context, Numbers>& model, index samples,
   }
   const auto section = enter(ctx, "optimizer");
   bool copied = false;  // weights, in the precision of products
-  if constexpr (requires { weight_copy_bytes<typename Numbers::value, master>(ctx, index{1}); })
-    copied = weight_copy_bytes<typename Numbers::value, master>(ctx, index{1}) > 0;
+  if constexpr (requires { weight_copy_bytes<typename Numbers::value, master>(ctx, isize{1}); })
+    copied = weight_copy_bytes<typename Numbers::value, master>(ctx, isize{1}) > 0;
   std::vector<update_run<master>> moved;
   std::vector<matrix_run<master>> matrices;
   std::vector<average_run<master>> followed;
@@ -109,7 +109,7 @@ auto count_step(const model_table<Context, Numbers>& model, index samples,
       matrices.push_back({any, any, any, each.rows / each.stacked, each.size / each.rows, each.stacked});
       continue;
     }
-    const index own = intersection({each.offset, each.offset + each.size}, of_loss).size();
+    const isize own = intersection({each.offset, each.offset + each.size}, of_loss).size();
     for (const auto& [size, copies] : {std::pair(each.size - own, copied), std::pair(own, false)})
       if (size > 0) moved.push_back({any, any, any, any, size, each.decay, false, copies});
   }

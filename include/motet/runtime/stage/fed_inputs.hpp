@@ -16,24 +16,24 @@ namespace motet {
 namespace detail {
 
 // Samples that have as many of something each begin here; it stays as long as the program.
-inline const index* even_offsets(index samples, index each) {
+inline const isize* even_offsets(isize samples, isize each) {
   static std::mutex alone;
-  static std::map<std::pair<index, index>, std::vector<index>> all;
+  static std::map<std::pair<isize, isize>, std::vector<isize>> all;
   const std::lock_guard guard(alone);
-  std::vector<index>& found = all[{samples, each}];
+  std::vector<isize>& found = all[{samples, each}];
   if (found.empty())
-    for (index k = 0; k <= samples; ++k) found.push_back(k * each);
+    for (isize k = 0; k <= samples; ++k) found.push_back(k * each);
   return found.data();
 }
 
 // Of what a sample may have several: how many at most, and the rows of one.
 template <class Net>
-inline constexpr index most_of_sample = [] {
+inline constexpr isize most_of_sample = [] {
   if constexpr (requires { Net::most_sounds; }) return Net::most_sounds;
   else return Net::most_pictures;
 }();
 template <class Net>
-inline constexpr index rows_of_one = [] {
+inline constexpr isize rows_of_one = [] {
   if constexpr (requires { Net::rows_of_sound; }) return Net::rows_of_sound;
   else return Net::rows_of_picture;
 }();
@@ -45,18 +45,18 @@ inline constexpr index rows_of_one = [] {
 template <class Net, class Each>
 struct input_traits<Net, several<Each>> {
   using shown = input_traits<Net, Each>;
-  static constexpr index most = detail::most_of_sample<Net>, rows_of_each = detail::rows_of_one<Net>;
-  using storage = std::vector<index>;  // rebased offsets
-  static storage room(index samples) { return storage(as_size(samples) + 1); }
-  static index samples(const several<Each>& all) { return all.of_samples; }
-  static index longest() { return most; }
+  static constexpr isize most = detail::most_of_sample<Net>, rows_of_each = detail::rows_of_one<Net>;
+  using storage = std::vector<isize>;  // rebased offsets
+  static storage room(isize samples) { return storage(as_size(samples) + 1); }
+  static isize samples(const several<Each>& all) { return all.of_samples; }
+  static isize longest() { return most; }
   // Offsets of as many as a sample may have.
-  static several<Each> largest(index samples) {
+  static several<Each> largest(isize samples) {
     return {shown::largest(samples * most), samples, detail::even_offsets(samples, most)};
   }
-  static bool fits(const several<Each>& all, index samples) {
+  static bool fits(const several<Each>& all, isize samples) {
     if (all.of_samples > samples || !shown::fits(all, all.samples)) return false;
-    for (index s = 0; s < all.of_samples; ++s)
+    for (isize s = 0; s < all.of_samples; ++s)
       if (all.before(s + 1) - all.before(s) > most) return false;
     return true;
   }
@@ -65,21 +65,21 @@ struct input_traits<Net, several<Each>> {
     return sentence(
         {all.samples, " ", shown::called, " came, the samples have ", all.before(all.of_samples)});
   }
-  static index first_bad_sample(const several<Each>& all) {
-    const index found = shown::first_bad_sample(all);
-    for (index s = 0; found >= 0 && s < all.of_samples; ++s)
+  static isize first_bad_sample(const several<Each>& all) {
+    const isize found = shown::first_bad_sample(all);
+    for (isize s = 0; found >= 0 && s < all.of_samples; ++s)
       if (all.before(s + 1) > found) return s;
     return -1;
   }
   static sample_bounds bounds(const several<Each>& all) { return {all.of_samples, all.offsets}; }
-  static index first_row(const several<Each>& all, index sample) { return all.before(sample) * rows_of_each; }
-  static several<Each> slice(const several<Each>& all, index first, index count, storage& room) {
-    const index begin = all.before(first), end = all.before(first + count);
-    for (index s = 0; s <= count; ++s) room[as_size(s)] = all.before(first + s) - begin;
+  static isize first_row(const several<Each>& all, isize sample) { return all.before(sample) * rows_of_each; }
+  static several<Each> slice(const several<Each>& all, isize first, isize count, storage& room) {
+    const isize begin = all.before(first), end = all.before(first + count);
+    for (isize s = 0; s <= count; ++s) room[as_size(s)] = all.before(first + s) - begin;
     typename shown::storage none;
     return {shown::slice(all, begin, end - begin, none), count, room.data()};
   }
-  static index staged_bytes(const several<Each>& all) { return shown::staged_bytes(all); }
+  static isize staged_bytes(const several<Each>& all) { return shown::staged_bytes(all); }
   template <class Bring>
   static several<Each> stage(const several<Each>& all, std::byte* to, Bring&& bring) {
     return {shown::stage(all, to, bring), all.of_samples, all.offsets};
@@ -87,29 +87,29 @@ struct input_traits<Net, several<Each>> {
   static bool same(const several<Each>& a, const several<Each>& b) {
     return shown::same(a, b) && a.of_samples == b.of_samples && a.offsets == b.offsets;
   }
-  static void shape(const several<Each>& all, std::vector<index>& into) { shown::shape(all, into); }
+  static void shape(const several<Each>& all, std::vector<isize>& into) { shown::shape(all, into); }
 };
 
 // Rows of another module, and nothing of the step's data.
 template <class Net>
 struct input_traits<Net, through_rows> {
-  using storage = std::vector<index>;  // rebased offsets
-  static storage room(index samples) { return storage(as_size(samples) + 1); }
-  static index samples(const through_rows& all) { return all.seq.samples; }
-  static index longest() { return Net::most_rows; }
-  static through_rows largest(index samples) { return {{samples, Net::most_rows, nullptr}}; }
-  static bool fits(const through_rows& all, index samples) {
+  using storage = std::vector<isize>;  // rebased offsets
+  static storage room(isize samples) { return storage(as_size(samples) + 1); }
+  static isize samples(const through_rows& all) { return all.seq.samples; }
+  static isize longest() { return Net::most_rows; }
+  static through_rows largest(isize samples) { return {{samples, Net::most_rows, nullptr}}; }
+  static bool fits(const through_rows& all, isize samples) {
     if (all.seq.samples > samples) return false;
-    for (index s = 0; s < all.seq.samples; ++s)
+    for (isize s = 0; s < all.seq.samples; ++s)
       if (all.seq.rows_of(s) > Net::most_rows) return false;
     return true;
   }
-  static through_rows slice(const through_rows& all, index first, index count, storage& room) {
-    const index start = all.seq.begin(first);
-    for (index s = 0; s <= count; ++s) room[as_size(s)] = all.seq.begin(first + s) - start;
+  static through_rows slice(const through_rows& all, isize first, isize count, storage& room) {
+    const isize start = all.seq.begin(first);
+    for (isize s = 0; s <= count; ++s) room[as_size(s)] = all.seq.begin(first + s) - start;
     return {{count, 0, room.data()}};
   }
-  static index staged_bytes(const through_rows&) { return 0; }
+  static isize staged_bytes(const through_rows&) { return 0; }
   template <class Bring>
   static through_rows stage(const through_rows& all, std::byte*, Bring&&) {
     return all;
@@ -117,7 +117,7 @@ struct input_traits<Net, through_rows> {
   static bool same(const through_rows& a, const through_rows& b) {
     return a.seq.samples == b.seq.samples && a.seq.offsets == b.seq.offsets;
   }
-  static void shape(const through_rows& all, std::vector<index>& into) {
+  static void shape(const through_rows& all, std::vector<isize>& into) {
     into.insert(into.end(), {all.seq.samples, all.seq.rows()});
   }
 };
@@ -125,27 +125,27 @@ struct input_traits<Net, through_rows> {
 // Text goes with the places of the rows that enter it.
 template <class Net>
 struct input_traits<Net, placed_tokens> {
-  static constexpr index sources = Net::sources;
+  static constexpr isize sources = Net::sources;
   using text = input_traits<Net, labelled_tokens>;
   struct storage {
     typename text::storage offsets, row_offsets;  // rebased, as are places
     std::vector<std::int32_t> places;
   };
-  static storage room(index samples) {
+  static storage room(isize samples) {
     return {text::room(samples), typename text::storage(as_size(sources * (samples + 1))),
             std::vector<std::int32_t>(as_size(samples * Net::most_rows))};
   }
-  static index samples(const placed_tokens& all) { return text::samples(all); }
-  static index longest() { return text::longest(); }
+  static isize samples(const placed_tokens& all) { return text::samples(all); }
+  static isize longest() { return text::longest(); }
   // Its rows are counted and never looked at, so that one module may bring them all.
-  static placed_tokens largest(index samples) {
+  static placed_tokens largest(isize samples) {
     return {text::largest(samples), detail::even_offsets(samples, Net::most_rows)};
   }
-  static bool fits(const placed_tokens& all, index samples) {
+  static bool fits(const placed_tokens& all, isize samples) {
     if (!text::fits(all, samples)) return false;
-    for (index s = 0; all.sources == sources && s < all.seq.samples; ++s) {
-      index rows = 0;
-      for (index k = 0; k < sources; ++k) rows += all.rows_that_enter(k).rows_of(s);
+    for (isize s = 0; all.sources == sources && s < all.seq.samples; ++s) {
+      isize rows = 0;
+      for (isize k = 0; k < sources; ++k) rows += all.rows_that_enter(k).rows_of(s);
       if (rows > Net::most_rows) return false;
     }
     return true;
@@ -155,16 +155,16 @@ struct input_traits<Net, placed_tokens> {
     if (all.sources != sources)
       return sentence({"the places are for rows of ", all.sources, " modules, and ", sources, " feed it"});
     std::array<entrance, sources> of;
-    for (index s = 0; s < all.seq.samples; ++s) {
+    for (isize s = 0; s < all.seq.samples; ++s) {
       const std::int32_t* places = all.places;
-      index entering = 0;
-      for (index k = 0; k < sources; ++k) {
+      isize entering = 0;
+      for (isize k = 0; k < sources; ++k) {
         const sequences rows = all.rows_that_enter(k);
         of[as_size(k)] = {places + rows.begin(s), places + rows.begin(s), places + rows.end(s)};
         places += rows.rows();
         entering += rows.rows_of(s);
       }
-      for (index r = all.seq.begin(s); r < all.seq.end(s); ++r) {
+      for (isize r = all.seq.begin(s); r < all.seq.end(s); ++r) {
         if (all.ids[r] >= Net::config.vocabulary)
           return sentence({"token ", r - all.seq.begin(s), " of sample ", s, " is ", all.ids[r],
                            ", the vocabulary has ", Net::config.vocabulary});
@@ -192,16 +192,16 @@ struct input_traits<Net, placed_tokens> {
     }
     return text::unknown_target(all);
   }
-  static placed_tokens slice(const placed_tokens& all, index first, index count, storage& room) {
-    const index start = all.seq.begin(first);
+  static placed_tokens slice(const placed_tokens& all, isize first, isize count, storage& room) {
+    const isize start = all.seq.begin(first);
     const std::int32_t* from = all.places;
     std::int32_t* to = room.places.data();
-    index* offsets = room.row_offsets.data();
-    for (index k = 0; k < sources; ++k) {
+    isize* offsets = room.row_offsets.data();
+    for (isize k = 0; k < sources; ++k) {
       const sequences rows = all.rows_that_enter(k);
-      const index before = rows.begin(first);
-      for (index s = 0; s <= count; ++s) *offsets++ = rows.begin(first + s) - before;
-      for (index r = before; r < rows.begin(first + count); ++r)
+      const isize before = rows.begin(first);
+      for (isize s = 0; s <= count; ++s) *offsets++ = rows.begin(first + s) - before;
+      for (isize r = before; r < rows.begin(first + count); ++r)
         *to++ = from[r] < 0 ? from[r] : from[r] - static_cast<std::int32_t>(start);
       from += rows.rows();
     }
@@ -211,7 +211,7 @@ struct input_traits<Net, placed_tokens> {
             {},
             sources};
   }
-  static index staged_bytes(const placed_tokens& all) {
+  static isize staged_bytes(const placed_tokens& all) {
     return places_at(all) + round_up(all.entering_count() * 4, 64);
   }
   template <class Bring>
@@ -223,7 +223,7 @@ struct input_traits<Net, placed_tokens> {
   static bool same(const placed_tokens& a, const placed_tokens& b) {
     return text::same(a, b) && a.places == b.places && a.row_offsets == b.row_offsets;
   }
-  static void shape(const placed_tokens& all, std::vector<index>& into) {
+  static void shape(const placed_tokens& all, std::vector<isize>& into) {
     text::shape(all, into);
     into.push_back(all.entering_count());
   }
@@ -236,9 +236,9 @@ struct input_traits<Net, placed_tokens> {
     void skip() {
       while (at < end && *at < 0) ++at;
     }
-    index row() const { return at - begin; }
+    isize row() const { return at - begin; }
   };
-  static index places_at(const placed_tokens& all) { return round_up(text::staged_bytes(all), 64); }
+  static isize places_at(const placed_tokens& all) { return round_up(text::staged_bytes(all), 64); }
 };
 
 }  // namespace motet

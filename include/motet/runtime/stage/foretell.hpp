@@ -18,13 +18,13 @@ struct machine_rates {
 // The work of a program of a model, place after place.
 struct program_work {
   std::vector<stage_work> places;
-  std::vector<index> parameters;  // elements that each place holds
+  std::vector<isize> parameters;  // elements that each place holds
   double join_flops = 0;          // of each member of a join
 
   // Seconds of every instruction, with nothing measured but these rates: for simulate().
   cost_table costs(const program& of, const machine_rates& rates) const {
     cost_table made;
-    index most = 0;
+    isize most = 0;
     for (std::size_t p = 0; p < places.size(); ++p) {
       const stage_work& own = places[p];
       const auto seconds = [&](double flops, double bytes) {
@@ -48,7 +48,7 @@ struct program_work {
 // Dry runs of every stage find it, for every rank that holds it.
 template <class Context, class Numbers>
 program_work foretell(const model_table<Context, Numbers>& model, const program& of,
-                      const std::vector<module_choice>& choices, index samples) {
+                      const std::vector<module_choice>& choices, isize samples) {
   program_work found;
   const list<std::int32_t> copies = replicas_of_modules(of.voices);
   for (const voice& sings : of.voices) {
@@ -62,7 +62,7 @@ program_work foretell(const model_table<Context, Numbers>& model, const program&
     const auto parts =
         net.microbatches({samples, sings.joins(), copies[sings.module] / sings.shards, sings.group},
                          sings.replica, seat, tensor, context, 0);
-    const std::vector<index> layers =
+    const std::vector<isize> layers =
         split_layers(model.of->names[module], net.layers, sings.stages, choice.layers);
     stage_position at;
     at.learns = sings.learns;
@@ -87,7 +87,7 @@ program_work foretell(const model_table<Context, Numbers>& model, const program&
   return found;
 }
 template <class Model, class Context, class Numbers>
-program_work foretell(const program& of, const std::vector<module_choice>& choices, index samples) {
+program_work foretell(const program& of, const std::vector<module_choice>& choices, isize samples) {
   return foretell(table_of_model<Model, Context, Numbers>, of, choices, samples);
 }
 

@@ -52,7 +52,7 @@ class held_stage {
   void prepare(const stage_needs& measured) {
     using value = typename Numbers::value;
     if constexpr (requires {
-                    keep_weights<value>(home_.ctx, static_cast<const master*>(nullptr), index{0});
+                    keep_weights<value>(home_.ctx, static_cast<const master*>(nullptr), isize{0});
                   }) {
       if (weights_.size() > 0) drop_weights(home_.ctx, static_cast<const master*>(weights_.data()));
       weights_ = buffer_type(at_.parameters);
@@ -84,8 +84,8 @@ class held_stage {
     if (zero_gradients) zero(home_.ctx, gradients_.data(), gradients_.size());
   }
   // The most that a slot ever held, to compare with what was measured.
-  index used_of_slots() const {
-    index most = 0;
+  isize used_of_slots() const {
+    isize most = 0;
     for (const slot& each : slots_) most = std::max(most, each.used);
     return most;
   }
@@ -111,7 +111,7 @@ class held_stage {
     buffer_for<Context, std::byte> memory;
     arena at;  // what is in use
     all_views kept;
-    index used = 0;
+    isize used = 0;
     bool busy = false;
     void note(const arena& now) {
       at = now;
@@ -130,13 +130,13 @@ class held_stage {
   }
 
   all_views views() const { return all_views(as_size(home_.threads), net_.views()); }
-  matrix<master> rows_of_features(Context& ctx, index samples) const {
+  matrix<master> rows_of_features(Context& ctx, isize samples) const {
     return {ctx.memory.template take<master>(samples * net_.of->embedding), samples, net_.of->embedding,
             net_.of->embedding};
   }
   microbatch_state& state(std::int32_t m) { return state_of_[as_size(m)]; }
   slot& slot_of(std::int32_t m) { return slots_[as_size(state(m).slot)]; }
-  index rows_of(std::int32_t m) const { return parts_.rows(m).rows(); }
+  isize rows_of(std::int32_t m) const { return parts_.rows(m).rows(); }
   Context& context(const arena& memory, std::int32_t m) {
     home_.ctx.memory = memory;
     tell(home_.ctx, at_);
@@ -167,11 +167,11 @@ class held_stage {
   // All that decides what work an operation gives; memory of the context is told by the context. Numbers are
   // read where they lie: those of a microbatch's input in the same place in each step.
   auto shape_of(op what, std::int32_t m, const ends_type& ends) {
-    return [this, what, m, &ends](std::vector<index>& into) {
-      const auto address = [](const auto* at) { return reinterpret_cast<index>(at); };
+    return [this, what, m, &ends](std::vector<isize>& into) {
+      const auto address = [](const auto* at) { return reinterpret_cast<isize>(at); };
       const bool kept = at_.learns && !at_.remade && what != op::forward_only;
       into.insert(into.end(),
-                  {address(this), static_cast<index>(what), address(weights_.data()),
+                  {address(this), static_cast<isize>(what), address(weights_.data()),
                    kept ? address(slot_of(m).memory.data()) : 0, address(ends.x.data), address(ends.y.data),
                    address(ends.features.data), address(ends.dy.data), address(ends.d_features.data),
                    address(ends.dx.data), m, rows_of(m), rows_.in(m)});

@@ -15,8 +15,8 @@ namespace motet {
 
 // The first number that is not finite lies here; -1 where all are.
 template <class T>
-index first_not_finite(const T* data, index count) {
-  for (index i = 0; i < count; ++i)
+isize first_not_finite(const T* data, isize count) {
+  for (isize i = 0; i < count; ++i)
     if (!std::isfinite(static_cast<double>(data[i]))) return i;
   return -1;
 }
@@ -35,28 +35,28 @@ template <class Net>
 struct input_traits<Net, pictures> {
   static_assert(
       requires {
-        index{Net::config.channels};
-        index{Net::config.image};
+        isize{Net::config.channels};
+        isize{Net::config.image};
       }, "motet: a net that reads pictures needs config.channels and config.image, their side [MT-N12]");
-  static constexpr index pixels = Net::config.channels * Net::config.image * Net::config.image;
+  static constexpr isize pixels = Net::config.channels * Net::config.image * Net::config.image;
   static constexpr const char* called = "pictures";
   struct storage {};
-  static storage room(index) { return {}; }
-  static index samples(const pictures& all) { return all.samples; }
-  static index longest() { return 1; }
-  static pictures largest(index samples) { return {nullptr, samples}; }
-  static bool fits(const pictures& all, index samples) {
+  static storage room(isize) { return {}; }
+  static isize samples(const pictures& all) { return all.samples; }
+  static isize longest() { return 1; }
+  static pictures largest(isize samples) { return {nullptr, samples}; }
+  static bool fits(const pictures& all, isize samples) {
     return all.samples <= samples &&
            (!all.are_packed() || Net::config.channels <= packed_pictures::most_channels);
   }
-  static pictures slice(const pictures& all, index first, index count, storage&) {
+  static pictures slice(const pictures& all, isize first, isize count, storage&) {
     if (!all.are_packed()) return {all.pixels + first * pixels, count};
     pictures some{nullptr, count, all.packed};
     some.packed.each += first;
     return some;
   }
   // Floats, or packed pictures behind the list of them.
-  static index staged_bytes(const pictures& all) {
+  static isize staged_bytes(const pictures& all) {
     return packed_list(all.samples) +
            all.samples * packed_pictures::most_bytes(Net::config.channels, Net::config.image);
   }
@@ -75,9 +75,9 @@ struct input_traits<Net, pictures> {
     there.packed.each = there.packed.origin = each;
     if (all.samples == 0) return there;
     const packed_picture& last = from.each[all.samples - 1];
-    const index count = last.at - from.each[0].at +
-                        (last.pitch > 0 ? static_cast<index>(last.pitch) * last.height
-                                        : pixels * static_cast<index>(sizeof(float)));
+    const isize count = last.at - from.each[0].at +
+                        (last.pitch > 0 ? static_cast<isize>(last.pitch) * last.height
+                                        : pixels * static_cast<isize>(sizeof(float)));
     if (count > staged_bytes(all) - packed_list(all.samples))
       fail(step_too_large, sentence({all.samples, " packed pictures of ", count, " bytes"}));
     bring(from.each, each, all.samples);
@@ -88,23 +88,23 @@ struct input_traits<Net, pictures> {
     return a.pixels == b.pixels && a.samples == b.samples && a.packed.bytes == b.packed.bytes &&
            a.packed.each == b.packed.each;
   }
-  static index first_bad_sample(const pictures& all) {
+  static isize first_bad_sample(const pictures& all) {
     if (all.are_packed()) return -1;  // bytes are finite
-    const index at = first_not_finite(all.pixels, all.samples * pixels);
+    const isize at = first_not_finite(all.pixels, all.samples * pixels);
     return at < 0 ? -1 : at / pixels;
   }
   // The bytes of packed pictures may change by step, how they are scaled may not.
-  static void shape(const pictures& all, std::vector<index>& into) {
+  static void shape(const pictures& all, std::vector<isize>& into) {
     into.insert(into.end(), {all.samples, all.are_packed() ? 1 : 0});
     if (!all.are_packed()) return;
     for (const auto& numbers : {all.packed.factor, all.packed.shift})
-      for (index c = 0; c < packed_pictures::most_channels; ++c)
+      for (isize c = 0; c < packed_pictures::most_channels; ++c)
         into.push_back(std::bit_cast<std::int32_t>(numbers[c]));
   }
 
  private:
-  static index packed_list(index samples) {
-    return round_up(samples * static_cast<index>(sizeof(packed_picture)), 64);
+  static isize packed_list(isize samples) {
+    return round_up(samples * static_cast<isize>(sizeof(packed_picture)), 64);
   }
 };
 
@@ -112,22 +112,22 @@ template <class Net>
 struct input_traits<Net, sounds> {
   static_assert(
       requires {
-        index{Net::config.bins};
-        index{Net::config.frames};
+        isize{Net::config.bins};
+        isize{Net::config.frames};
       }, "motet: a net that reads sounds needs config.bins and config.frames [MT-N12]");
-  static constexpr index numbers = Net::config.bins * Net::config.frames;  // of a sound
+  static constexpr isize numbers = Net::config.bins * Net::config.frames;  // of a sound
   static constexpr const char* called = "sounds";
   struct storage {};
-  static storage room(index) { return {}; }
-  static index samples(const sounds& all) { return all.samples; }
-  static index longest() { return 1; }
-  static sounds largest(index samples) { return {nullptr, samples}; }
-  static bool fits(const sounds& all, index samples) { return all.samples <= samples; }
-  static sounds slice(const sounds& all, index first, index count, storage&) {
+  static storage room(isize) { return {}; }
+  static isize samples(const sounds& all) { return all.samples; }
+  static isize longest() { return 1; }
+  static sounds largest(isize samples) { return {nullptr, samples}; }
+  static bool fits(const sounds& all, isize samples) { return all.samples <= samples; }
+  static sounds slice(const sounds& all, isize first, isize count, storage&) {
     return {all.features + first * numbers, count};
   }
-  static index staged_bytes(const sounds& all) {
-    return all.samples * numbers * static_cast<index>(sizeof(float));
+  static isize staged_bytes(const sounds& all) {
+    return all.samples * numbers * static_cast<isize>(sizeof(float));
   }
   template <class Bring>
   static sounds stage(const sounds& all, std::byte* to, Bring&& bring) {
@@ -138,28 +138,28 @@ struct input_traits<Net, sounds> {
   static bool same(const sounds& a, const sounds& b) {
     return a.features == b.features && a.samples == b.samples;
   }
-  static index first_bad_sample(const sounds& all) {
-    const index at = first_not_finite(all.features, all.samples * numbers);
+  static isize first_bad_sample(const sounds& all) {
+    const isize at = first_not_finite(all.features, all.samples * numbers);
     return at < 0 ? -1 : at / numbers;
   }
-  static void shape(const sounds& all, std::vector<index>& into) { into.push_back(all.samples); }
+  static void shape(const sounds& all, std::vector<isize>& into) { into.push_back(all.samples); }
 };
 
 template <class Net>
 struct input_traits<Net, tokens> {
-  using storage = std::vector<index>;  // rebased offsets
-  static storage room(index samples) { return storage(as_size(samples) + 1); }
-  static index samples(const tokens& all) { return all.seq.samples; }
-  static index longest() {
+  using storage = std::vector<isize>;  // rebased offsets
+  static storage room(isize samples) { return storage(as_size(samples) + 1); }
+  static isize samples(const tokens& all) { return all.seq.samples; }
+  static isize longest() {
     static_assert(
-        requires { index{Net::config.context}; },
+        requires { isize{Net::config.context}; },
         "motet: a net that reads tokens needs config.context, the most of a sample [MT-N12]");
     return Net::config.context;
   }
-  static tokens largest(index samples) { return {nullptr, {samples, Net::config.context, nullptr}}; }
-  static bool fits(const tokens& all, index samples) {
+  static tokens largest(isize samples) { return {nullptr, {samples, Net::config.context, nullptr}}; }
+  static bool fits(const tokens& all, isize samples) {
     if (all.seq.samples > samples) return false;
-    for (index s = 0; s < all.seq.samples; ++s)
+    for (isize s = 0; s < all.seq.samples; ++s)
       if (all.seq.rows_of(s) > Net::config.context) return false;
     return true;
   }
@@ -169,22 +169,22 @@ struct input_traits<Net, tokens> {
                              std::int32_t least) {
     if constexpr (requires { Net::config.vocabulary; }) {
       const auto all_of = static_cast<std::int32_t>(Net::config.vocabulary);
-      for (index s = 0; s < all.seq.samples; ++s)
-        for (index r = all.seq.begin(s); r < all.seq.end(s); ++r)
+      for (isize s = 0; s < all.seq.samples; ++s)
+        for (isize r = all.seq.begin(s); r < all.seq.end(s); ++r)
           if (of[r] < least || of[r] >= all_of)
             return sentence({what, " ", r - all.seq.begin(s), " of sample ", s, " is ", of[r],
                              ", the vocabulary has ", all_of});
     }
     return {};
   }
-  static tokens slice(const tokens& all, index first, index count, storage& offsets) {
-    const index start = all.seq.begin(first);
+  static tokens slice(const tokens& all, isize first, isize count, storage& offsets) {
+    const isize start = all.seq.begin(first);
     if (all.seq.offsets == nullptr) return {all.ids + start, {count, all.seq.length, nullptr}};
-    for (index s = 0; s <= count; ++s) offsets[as_size(s)] = all.seq.begin(first + s) - start;
+    for (isize s = 0; s <= count; ++s) offsets[as_size(s)] = all.seq.begin(first + s) - start;
     return {all.ids + start, {count, 0, offsets.data()}};
   }
-  static index staged_bytes(const tokens& all) {
-    return all.seq.rows() * static_cast<index>(sizeof(std::int32_t));
+  static isize staged_bytes(const tokens& all) {
+    return all.seq.rows() * static_cast<isize>(sizeof(std::int32_t));
   }
   template <class Bring>
   static tokens stage(const tokens& all, std::byte* to, Bring&& bring) {
@@ -196,7 +196,7 @@ struct input_traits<Net, tokens> {
     return a.ids == b.ids && a.seq.samples == b.seq.samples && a.seq.length == b.seq.length &&
            a.seq.offsets == b.seq.offsets;
   }
-  static void shape(const tokens& all, std::vector<index>& into) {
+  static void shape(const tokens& all, std::vector<isize>& into) {
     into.insert(into.end(), {all.seq.samples, all.seq.offsets == nullptr ? all.seq.length : -1});
     if (all.seq.offsets != nullptr)
       into.insert(into.end(), all.seq.offsets, all.seq.offsets + all.seq.samples + 1);
@@ -208,7 +208,7 @@ template <class Net>
 struct input_traits<Net, labelled_tokens> : input_traits<Net, tokens> {
   using text = input_traits<Net, tokens>;
   using typename text::storage;
-  static labelled_tokens largest(index samples) { return {text::largest(samples)}; }
+  static labelled_tokens largest(isize samples) { return {text::largest(samples)}; }
   // Any number below zero asks for nothing.
   static std::string unknown_target(const labelled_tokens& all) {
     if (all.targets == nullptr) return {};
@@ -218,12 +218,12 @@ struct input_traits<Net, labelled_tokens> : input_traits<Net, tokens> {
     std::string found = text::unknown(all);
     return found.empty() ? unknown_target(all) : found;
   }
-  static labelled_tokens slice(const labelled_tokens& all, index first, index count, storage& offsets) {
-    const index start = all.seq.begin(first);
+  static labelled_tokens slice(const labelled_tokens& all, isize first, isize count, storage& offsets) {
+    const isize start = all.seq.begin(first);
     return {text::slice(all, first, count, offsets), all.targets == nullptr ? nullptr : all.targets + start,
             all.share};
   }
-  static index staged_bytes(const labelled_tokens& all) { return ids_space(all) + text::staged_bytes(all); }
+  static isize staged_bytes(const labelled_tokens& all) { return ids_space(all) + text::staged_bytes(all); }
   template <class Bring>
   static labelled_tokens stage(const labelled_tokens& all, std::byte* to, Bring&& bring) {
     auto* const targets = reinterpret_cast<std::int32_t*>(to + ids_space(all));
@@ -231,16 +231,16 @@ struct input_traits<Net, labelled_tokens> : input_traits<Net, tokens> {
     return {text::stage(all, to, bring), targets, all.share};
   }
   // The share is part of what is recorded of a step.
-  static void shape(const labelled_tokens& all, std::vector<index>& into) {
+  static void shape(const labelled_tokens& all, std::vector<isize>& into) {
     text::shape(all, into);
-    into.push_back(std::bit_cast<index>(all.share));
+    into.push_back(std::bit_cast<isize>(all.share));
   }
   static bool same(const labelled_tokens& a, const labelled_tokens& b) {
     return text::same(a, b) && a.targets == b.targets && a.share == b.share;
   }
 
  private:
-  static index ids_space(const labelled_tokens& all) { return round_up(text::staged_bytes(all), 64); }
+  static isize ids_space(const labelled_tokens& all) { return round_up(text::staged_bytes(all), 64); }
 };
 
 // Pictures go with the text that they stand in. The net says how many a sample has at most, and which eye
@@ -249,31 +249,31 @@ template <class Net>
 struct input_traits<Net, pictured_tokens> {
   static_assert(
       requires {
-        index{Net::most_pictures};
-        index{Net::eye::rows_of_picture};
+        isize{Net::most_pictures};
+        isize{Net::eye::rows_of_picture};
       },
       "motet: a net that reads pictured tokens needs most_pictures, the most of a sample, and its eye "
       "[MT-N12]");
   using text = input_traits<Net, labelled_tokens>;
   using shown = input_traits<typename Net::eye, pictures>;
-  static constexpr index rows_of_picture = Net::eye::rows_of_picture;
+  static constexpr isize rows_of_picture = Net::eye::rows_of_picture;
 
   struct storage {
     typename text::storage offsets, picture_offsets;  // rebased, as are places
     std::vector<std::int32_t> places;
   };
-  static storage room(index samples) {
+  static storage room(isize samples) {
     return {text::room(samples), text::room(samples),
             std::vector<std::int32_t>(as_size(samples * Net::most_pictures * rows_of_picture))};
   }
-  static index samples(const pictured_tokens& all) { return text::samples(all); }
-  static index longest() { return text::longest(); }
-  static pictured_tokens largest(index samples) {
+  static isize samples(const pictured_tokens& all) { return text::samples(all); }
+  static isize longest() { return text::longest(); }
+  static pictured_tokens largest(isize samples) {
     return {text::largest(samples), shown::largest(samples * Net::most_pictures)};
   }
-  static bool fits(const pictured_tokens& all, index samples) {
+  static bool fits(const pictured_tokens& all, isize samples) {
     if (!text::fits(all, samples) || !shown::fits(all.seen, samples * Net::most_pictures)) return false;
-    for (index s = 0; s < all.seq.samples; ++s)
+    for (isize s = 0; s < all.seq.samples; ++s)
       if (pictures_of(all, s).size() > Net::most_pictures) return false;
     return true;
   }
@@ -283,14 +283,14 @@ struct input_traits<Net, pictured_tokens> {
         (pictures_of(all, 0).begin != 0 || pictures_of(all, all.seq.samples - 1).end != all.seen.samples))
       return sentence(
           {all.seen.samples, " pictures came, the samples have ", pictures_of(all, all.seq.samples - 1).end});
-    for (index s = 0; s < all.seq.samples; ++s) {
+    for (isize s = 0; s < all.seq.samples; ++s) {
       const interval own = pictures_of(all, s);
-      index seen = own.begin * rows_of_picture;
-      const index last = own.end * rows_of_picture;
+      isize seen = own.begin * rows_of_picture;
+      const isize last = own.end * rows_of_picture;
       const auto skip = [&] {
         while (seen < last && all.places[seen] < 0) ++seen;
       };
-      for (index r = all.seq.begin(s); r < all.seq.end(s); ++r) {
+      for (isize r = all.seq.begin(s); r < all.seq.end(s); ++r) {
         if (all.ids[r] < 0) {
           skip();
           if (seen == last)
@@ -314,18 +314,18 @@ struct input_traits<Net, pictured_tokens> {
     }
     return text::unknown_target(all);
   }
-  static index first_bad_sample(const pictured_tokens& all) {
-    const index picture = shown::first_bad_sample(all.seen);
-    for (index s = 0; picture >= 0 && s < all.seq.samples; ++s)
+  static isize first_bad_sample(const pictured_tokens& all) {
+    const isize picture = shown::first_bad_sample(all.seen);
+    for (isize s = 0; picture >= 0 && s < all.seq.samples; ++s)
       if (pictures_of(all, s).end > picture) return s;
     return -1;
   }
-  static pictured_tokens slice(const pictured_tokens& all, index first, index count, storage& room) {
-    const index start = all.seq.begin(first);
+  static pictured_tokens slice(const pictured_tokens& all, isize first, isize count, storage& room) {
+    const isize start = all.seq.begin(first);
     const interval some{pictures_before(all, first), pictures_before(all, first + count)};
-    for (index s = 0; s <= count; ++s)
+    for (isize s = 0; s <= count; ++s)
       room.picture_offsets[as_size(s)] = pictures_before(all, first + s) - some.begin;
-    for (index r = 0; r < some.size() * rows_of_picture; ++r) {
+    for (isize r = 0; r < some.size() * rows_of_picture; ++r) {
       const std::int32_t at = all.places[some.begin * rows_of_picture + r];
       room.places[as_size(r)] = at < 0 ? at : at - static_cast<std::int32_t>(start);
     }
@@ -334,7 +334,7 @@ struct input_traits<Net, pictured_tokens> {
             shown::slice(all.seen, some.begin, some.size(), none), room.picture_offsets.data(),
             room.places.data()};
   }
-  static index staged_bytes(const pictured_tokens& all) {
+  static isize staged_bytes(const pictured_tokens& all) {
     return seen_at(all) + shown::staged_bytes(all.seen);
   }
   template <class Bring>
@@ -348,29 +348,29 @@ struct input_traits<Net, pictured_tokens> {
     return text::same(a, b) && shown::same(a.seen, b.seen) && a.places == b.places &&
            a.picture_offsets == b.picture_offsets;
   }
-  static void shape(const pictured_tokens& all, std::vector<index>& into) {
+  static void shape(const pictured_tokens& all, std::vector<isize>& into) {
     text::shape(all, into);
     shown::shape(all.seen, into);
   }
 
  private:
-  static index pictures_before(const pictured_tokens& all, index sample) {
+  static isize pictures_before(const pictured_tokens& all, isize sample) {
     return all.picture_offsets == nullptr ? 0 : all.picture_offsets[sample];
   }
-  static interval pictures_of(const pictured_tokens& all, index sample) {
+  static interval pictures_of(const pictured_tokens& all, isize sample) {
     return {pictures_before(all, sample), pictures_before(all, sample + 1)};
   }
   // Rows of pictures that have a place.
-  static index rest(const pictured_tokens& all, index first, index last) {
-    index found = 0;
-    for (index r = first; r < last; ++r) found += all.places[r] >= 0 ? 1 : 0;
+  static isize rest(const pictured_tokens& all, isize first, isize last) {
+    isize found = 0;
+    for (isize r = first; r < last; ++r) found += all.places[r] >= 0 ? 1 : 0;
     return found;
   }
-  static index taken(const pictured_tokens& all, interval of) {
+  static isize taken(const pictured_tokens& all, interval of) {
     return rest(all, of.begin * rows_of_picture, of.end * rows_of_picture);
   }
-  static index places_at(const pictured_tokens& all) { return round_up(text::staged_bytes(all), 64); }
-  static index seen_at(const pictured_tokens& all) {
+  static isize places_at(const pictured_tokens& all) { return round_up(text::staged_bytes(all), 64); }
+  static isize seen_at(const pictured_tokens& all) {
     return round_up(places_at(all) + all.seen.samples * rows_of_picture * 4, 64);
   }
 };
@@ -382,7 +382,7 @@ std::string unknown_tokens(const typename Net::input& all) {
 }
 
 template <class Net>
-index first_bad_sample(const typename Net::input& all) {
+isize first_bad_sample(const typename Net::input& all) {
   if constexpr (requires { input_traits<Net>::first_bad_sample(all); })
     return input_traits<Net>::first_bad_sample(all);
   else return -1;

@@ -22,9 +22,9 @@ struct model_outline {
   std::span<const std::size_t> members;
   std::span<const bool> still;
   std::span<const net_outline* const> nets;
-  index embedding = 0;
-  index loss_at = 0, loss_numbers = 0;  // the numbers of the loss in the flat order
-  index trainable_size = 0, parameter_size = 0;
+  isize embedding = 0;
+  isize loss_at = 0, loss_numbers = 0;  // the numbers of the loss in the flat order
+  isize trainable_size = 0, parameter_size = 0;
   double share = 0;  // of each pair of modules in the loss
   number_limit limit;
   std::vector<parameter> (*parameters)() = nullptr;
@@ -43,10 +43,10 @@ struct model_outline {
     return false;
   }
   // There are so many copies of the gradients of what a module gives: one of each module that it feeds.
-  index targets(std::size_t module) const {
-    index count = 0;
+  isize targets(std::size_t module) const {
+    isize count = 0;
     for (const edge_ends& each : edges) count += each.from == module ? 1 : 0;
-    return std::max<index>(1, count);
+    return std::max<isize>(1, count);
   }
   // The edge between two modules, which is there.
   const edge_ends& edge_between(std::size_t from, std::size_t to) const {
@@ -247,7 +247,7 @@ class batch_inputs {
       for (const edge_ends& each : Model::edges)
         if (each.to == I)
           fill_back(each.from, static_cast<const typename net::input*>(at_[I])->rows_that_enter(
-                                   static_cast<index>(each.into)));
+                                   static_cast<isize>(each.into)));
   }
   // Fills the inputs of modules that pass rows on to there.
   void fill_back(std::size_t from, const sequences& rows) {

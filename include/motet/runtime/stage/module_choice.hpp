@@ -9,7 +9,7 @@ namespace motet {
 
 // A choice is what a program leaves open about a module.
 struct module_choice {
-  std::vector<index> layers{};  // of each stage; empty: as even as possible
+  std::vector<isize> layers{};  // of each stage; empty: as even as possible
   // of each stage, whether backward makes again what it needs; empty: none does
   std::vector<std::uint8_t> remade{};
   // of a stage's shards, those that cut the columns of its layers; the others cut the rows of samples

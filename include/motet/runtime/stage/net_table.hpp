@@ -16,34 +16,34 @@ namespace motet {
 // An outline says what a net is, whatever its type: sizes, parameters, and what its input may be. The
 // compiler makes one for each type.
 struct net_outline {
-  index layers = 0, width = 0, embedding = 0;
+  isize layers = 0, width = 0, embedding = 0;
   std::vector<parameter> (*parameters_of)(std::string_view prefix, stage_range range,
                                           tensor_cut cut) = nullptr;
   // A stage's part of the flat buffer.
   interval (*span_of)(stage_range range, tensor_cut cut) = nullptr;
   std::vector<interval> (*gradient_parts)(stage_range range, tensor_cut cut) = nullptr;
 
-  using make_microbatches = std::unique_ptr<any_microbatches> (*)(const sample_split& split, index replica,
+  using make_microbatches = std::unique_ptr<any_microbatches> (*)(const sample_split& split, isize replica,
                                                                   const spread_seat& at,
                                                                   const any_group& tensor,
-                                                                  const any_group& context, index most);
+                                                                  const any_group& context, isize most);
   make_microbatches microbatches = nullptr;
   // These tell of an input of the net: its samples, whether it has no more than these and none is too long,
   // how long one may be, and where the first number lies that is not finite (a sample, or -1).
-  index (*samples)(const void* input) = nullptr;
-  bool (*fits)(const void* input, index samples) = nullptr;
-  index (*longest)() = nullptr;
-  index (*first_bad_sample)(const void* input) = nullptr;
+  isize (*samples)(const void* input) = nullptr;
+  bool (*fits)(const void* input, isize samples) = nullptr;
+  isize (*longest)() = nullptr;
+  isize (*first_bad_sample)(const void* input) = nullptr;
   std::string (*unknown_tokens)(const void* input) = nullptr;  // in words; nothing where all are known
   // The last stage may read the input, too: what is asked of each row, where samples have losses.
   bool tail_reads_input = false;
   // It may end with rows for another module, and take rows of this width from one; 0: none.
   bool gives_rows = false;
-  index takes_rows = 0;
+  isize takes_rows = 0;
   // It gives, and takes from one of those that feed it, so many rows before a sample of an input; none where
   // it does not.
-  index (*rows_given)(const void* input, index sample) = nullptr;
-  index (*rows_taken)(const void* input, index source, index sample) = nullptr;
+  isize (*rows_given)(const void* input, isize sample) = nullptr;
+  isize (*rows_taken)(const void* input, isize source, isize sample) = nullptr;
 
   bool is_first(stage_range r) const { return r.first == 0; }
   bool is_last(stage_range r) const { return r.last == layers; }
@@ -51,13 +51,13 @@ struct net_outline {
   // and how wide they are.
   bool comes_in(stage_range r) const { return !is_first(r) || takes_rows > 0; }
   bool goes_out(stage_range r) const { return !is_last(r) || gives_rows; }
-  index width_in(stage_range r) const { return is_first(r) ? takes_rows : width; }
-  index width_out(stage_range r) const { return is_last(r) ? embedding : width; }
+  isize width_in(stage_range r) const { return is_first(r) ? takes_rows : width; }
+  isize width_out(stage_range r) const { return is_last(r) ? embedding : width; }
   // A microbatch has so many of them. Modules that ranks share hand over rows of whole samples.
-  index rows_out(stage_range r, const any_microbatches& parts, index m) const {
+  isize rows_out(stage_range r, const any_microbatches& parts, isize m) const {
     return is_last(r) && gives_rows ? parts.whole_rows(m).rows() : parts.rows(m).rows();
   }
-  index rows_in(stage_range r, const any_microbatches& parts, index m) const {
+  isize rows_in(stage_range r, const any_microbatches& parts, isize m) const {
     return is_first(r) ? parts.entering(m) : parts.rows(m).rows();
   }
 };
@@ -110,16 +110,16 @@ struct net_table {
   using ends = stage_ends<Numbers>;
   const net_outline* of = nullptr;
   kept_views (*views)() = nullptr;
-  void (*reserve)(Context&, stage_range, const any_microbatches&, index m, kept_views&, tensor_cut) = nullptr;
-  void (*infer)(Context&, stage_range, weights<Numbers>, const any_microbatches&, index m,
+  void (*reserve)(Context&, stage_range, const any_microbatches&, isize m, kept_views&, tensor_cut) = nullptr;
+  void (*infer)(Context&, stage_range, weights<Numbers>, const any_microbatches&, isize m,
                 const ends&) = nullptr;
-  void (*forward)(Context&, stage_range, weights<Numbers>, const any_microbatches&, index m, const ends&,
+  void (*forward)(Context&, stage_range, weights<Numbers>, const any_microbatches&, isize m, const ends&,
                   kept_views&) = nullptr;
-  void (*backward)(Context&, stage_range, weights<Numbers>, const any_microbatches&, index m, const ends&,
+  void (*backward)(Context&, stage_range, weights<Numbers>, const any_microbatches&, isize m, const ends&,
                    kept_views&, gradients<Numbers>) = nullptr;
-  void (*backward_input)(Context&, stage_range, weights<Numbers>, const any_microbatches&, index m,
+  void (*backward_input)(Context&, stage_range, weights<Numbers>, const any_microbatches&, isize m,
                          const ends&, kept_views&) = nullptr;
-  void (*backward_weight)(Context&, stage_range, weights<Numbers>, const any_microbatches&, index m,
+  void (*backward_weight)(Context&, stage_range, weights<Numbers>, const any_microbatches&, isize m,
                           const ends&, kept_views&, gradients<Numbers>) = nullptr;
 
   bool is_first(stage_range r) const { return of->is_first(r); }
@@ -143,13 +143,13 @@ inline constexpr bool tail_reads =
     requires(const typename Stage::input& of) { Stage::tail::rows_of(of, of.seq); };
 
 template <class Net>
-index rows_given(const typename Net::input& of, index sample) {
+isize rows_given(const typename Net::input& of, isize sample) {
   if constexpr (requires { input_traits<Net>::first_row(of, sample); })
     return input_traits<Net>::first_row(of, sample);
   else return Net::rows(of).begin(sample);
 }
 template <class Input>
-index rows_taken(const Input& of, index source, index sample) {
+isize rows_taken(const Input& of, isize source, isize sample) {
   if constexpr (requires { of.rows_that_enter(source); }) return of.rows_that_enter(source).begin(sample);
   else return 0;
 }
@@ -174,20 +174,20 @@ struct net_outlines {
         return interval{stage::parameter_begin(range, cut), stage::parameter_end(range, cut)};
       },
       [](stage_range range, tensor_cut cut) { return stage::gradient_parts(range, cut); },
-      [](const sample_split& split, index replica, const spread_seat& at, const any_group& tensor,
-         const any_group& context, index most) -> std::unique_ptr<any_microbatches> {
+      [](const sample_split& split, isize replica, const spread_seat& at, const any_group& tensor,
+         const any_group& context, isize most) -> std::unique_ptr<any_microbatches> {
         return std::make_unique<replica_microbatches<Net>>(split, replica, at, tensor, context, most);
       },
       [](const void* of) { return traits::samples(*static_cast<const input*>(of)); },
-      [](const void* of, index samples) { return traits::fits(*static_cast<const input*>(of), samples); },
+      [](const void* of, isize samples) { return traits::fits(*static_cast<const input*>(of), samples); },
       [] { return traits::longest(); },
       [](const void* of) { return first_bad_sample<Net>(*static_cast<const input*>(of)); },
       [](const void* of) { return unknown_tokens<Net>(*static_cast<const input*>(of)); },
       tail_reads<stage>,
       gives_rows<Net>,
       takes_rows<Net>,
-      [](const void* of, index sample) { return rows_given<Net>(*static_cast<const input*>(of), sample); },
-      [](const void* of, index source, index sample) {
+      [](const void* of, isize sample) { return rows_given<Net>(*static_cast<const input*>(of), sample); },
+      [](const void* of, isize source, isize sample) {
         return rows_taken(*static_cast<const input*>(of), source, sample);
       }};
 };
@@ -199,11 +199,11 @@ struct net_tables {
   using typed_ends = typename stage::template ends<Numbers>;
   using saved = typename stage::template saved<Numbers>;
 
-  static const typename Net::input& input(const any_microbatches& of, index m) {
+  static const typename Net::input& input(const any_microbatches& of, isize m) {
     return static_cast<const replica_microbatches<Net>&>(of)[m];
   }
   // The first stage has the rows that enter it beside the input.
-  static decltype(auto) input(const any_microbatches& of, index m, stage_range range, const ends& e) {
+  static decltype(auto) input(const any_microbatches& of, isize m, stage_range range, const ends& e) {
     if constexpr (takes_rows<Net> > 0) {
       typename Net::input with = input(of, m);
       if (net_outlines<Net>::all.is_first(range)) with.entering = {e.x.data, e.dx.data};
@@ -215,7 +215,7 @@ struct net_tables {
   static typed_ends typed(stage_range range, const ends& e) {
     typed_ends to;
     const bool first = net_outlines<Net>::all.is_first(range), last = net_outlines<Net>::all.is_last(range);
-    const auto put = []<class T, index Width>(view<T, Width>& out, const matrix<T>& in) {
+    const auto put = []<class T, isize Width>(view<T, Width>& out, const matrix<T>& in) {
       if (in.data != nullptr) out = {in.data, in.rows, in.stride};
     };
     if (!first) {
@@ -240,25 +240,25 @@ struct net_tables {
   static constexpr net_table<Context, Numbers> all{
       &net_outlines<Net>::all,
       [] { return kept_views::of<saved>(); },
-      [](Context& ctx, stage_range range, const any_microbatches& of, index m, kept_views& into,
+      [](Context& ctx, stage_range range, const any_microbatches& of, isize m, kept_views& into,
          tensor_cut cut) {
         stage::template reserve<Numbers>(ctx, range, input(of, m), into.as<saved>(), cut);
       },
-      [](Context& ctx, stage_range range, weights<Numbers> w, const any_microbatches& of, index m,
+      [](Context& ctx, stage_range range, weights<Numbers> w, const any_microbatches& of, isize m,
          const ends& e) { stage::infer(ctx, range, w, input(of, m, range, e), typed(range, e)); },
-      [](Context& ctx, stage_range range, weights<Numbers> w, const any_microbatches& of, index m,
+      [](Context& ctx, stage_range range, weights<Numbers> w, const any_microbatches& of, isize m,
          const ends& e, kept_views& kept) {
         stage::forward(ctx, range, w, input(of, m, range, e), typed(range, e), kept.as<saved>());
       },
-      [](Context& ctx, stage_range range, weights<Numbers> w, const any_microbatches& of, index m,
+      [](Context& ctx, stage_range range, weights<Numbers> w, const any_microbatches& of, isize m,
          const ends& e, kept_views& kept, gradients<Numbers> g) {
         stage::backward(ctx, range, w, input(of, m, range, e), typed(range, e), kept.as<saved>(), g);
       },
-      [](Context& ctx, stage_range range, weights<Numbers> w, const any_microbatches& of, index m,
+      [](Context& ctx, stage_range range, weights<Numbers> w, const any_microbatches& of, isize m,
          const ends& e, kept_views& kept) {
         stage::backward_input(ctx, range, w, input(of, m, range, e), typed(range, e), kept.as<saved>());
       },
-      [](Context& ctx, stage_range range, weights<Numbers> w, const any_microbatches& of, index m,
+      [](Context& ctx, stage_range range, weights<Numbers> w, const any_microbatches& of, isize m,
          const ends& e, kept_views& kept, gradients<Numbers> g) {
         stage::backward_weight(ctx, range, w, input(of, m, range, e), typed(range, e), kept.as<saved>(), g);
       }};

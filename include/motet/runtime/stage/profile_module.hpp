@@ -16,8 +16,8 @@ namespace motet {
 // The options say where a module is measured, and how long.
 struct profile_options {
   std::vector<std::int32_t> degrees = {1};
-  std::vector<index> samples = {8, 16, 32};
-  index repeats = 5;      // of each part of a point, at least; medians count
+  std::vector<isize> samples = {8, 16, 32};
+  isize repeats = 5;      // of each part of a point, at least; medians count
   double seconds = 0.02;  // likewise
 };
 
@@ -42,7 +42,7 @@ class timed_part {
       std::conditional_t<Which == tower_part::block, typename Net::body::block, typename Net::tail>>;
   // Rows of the stream go out, or features.
   using out_number = std::conditional_t<Which == tower_part::behind, master, stream>;
-  static constexpr index width = Net::stage::width,
+  static constexpr isize width = Net::stage::width,
                          out = Which == tower_part::behind ? Net::stage::embedding : width;
 
   timed_part(const replica_microbatches<Net>& parts, tensor_cut cut)
@@ -72,7 +72,7 @@ class timed_part {
   }
 
   part_times measure(bool learns, const profile_options& how) {
-    index memory = 0, scratch = 0;
+    isize memory = 0, scratch = 0;
     const auto cover = [&](auto&& body) {
       Context ctx;
       body(ctx);
@@ -100,7 +100,7 @@ class timed_part {
       since = now;
     };
     const double started = thread_seconds();
-    for (index i = -1; i < how.repeats || thread_seconds() - started < how.seconds; ++i) {
+    for (isize i = -1; i < how.repeats || thread_seconds() - started < how.seconds; ++i) {
       // The first one warms up.
       const auto of = [&](list<double>& times) { return i < 0 ? nullptr : &times; };
       if (!learns) {
@@ -129,7 +129,7 @@ class timed_part {
   template <class T>
   static void draw(std::string_view name, const buffer<T>& into, double scale) {
     const random_stream draws(1, name);
-    for (index i = 0; i < into.size(); ++i)
+    for (isize i = 0; i < into.size(); ++i)
       into[i] = static_cast<T>(static_cast<float>(scale * draws.normal(static_cast<std::uint64_t>(i))));
   }
   weights<Numbers> w() const { return layer::part<part>(weights<Numbers>{w_.data(), cut_}); }
@@ -193,7 +193,7 @@ class timed_part {
   const replica_microbatches<Net>& parts_;
   tensor_cut cut_;
   sequences rows_;
-  index out_rows_;
+  isize out_rows_;
   buffer<master> w_, g_;
   buffer<stream> x_, dx_;
   buffer<out_number> y_, dy_;
@@ -211,7 +211,7 @@ module_profile profile_module(const tower_outline& of, const profile_options& ho
   found.of = of;
   for (const std::int32_t degree : how.degrees) {
     if constexpr (requires { net::config.tower().attention.shape().kv_heads; }) {
-      const index most = net::config.tower().attention.shape().kv_heads;
+      const isize most = net::config.tower().attention.shape().kv_heads;
       if (degree < 1 || degree > most)
         fail(*reason::too_many_tensor_parts,
              sentence({Module::name, " over ", degree, " ranks, wanted 1 to ", most}));
@@ -220,7 +220,7 @@ module_profile profile_module(const tower_outline& of, const profile_options& ho
     silent_group others(degree, 0);
     const any_group group(others);
     const tensor_cut cut{degree, 0};
-    for (const index samples : how.samples) {
+    for (const isize samples : how.samples) {
       if (samples < 1) fail(bad_training_option, std::to_string(samples) + " samples, wanted at least 1");
       const random_input<net> input(samples);
       replica_microbatches<net> parts({samples, 1, 1, 1}, 0, seat, group);

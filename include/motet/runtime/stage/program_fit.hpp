@@ -83,7 +83,7 @@ MOTET_BODY program program_for(const model_outline& model, const score& order, b
   }
   list<label> names;
   for (std::size_t k = 0; k < model.size(); ++k) {
-    if (voices[static_cast<index>(k)] == 0) wrong("the program lacks " + std::string(model.names[k]));
+    if (voices[static_cast<isize>(k)] == 0) wrong("the program lacks " + std::string(model.names[k]));
     names.push(label(model.names[k]));
   }
   for (const fed_cell& each : order.feeds()) {

@@ -15,49 +15,49 @@ class random_input;
 template <class Net>
 class random_input<Net, pictures> {
  public:
-  explicit random_input(index samples, std::uint64_t seed = 0)
+  explicit random_input(isize samples, std::uint64_t seed = 0)
       : samples_(samples), pixels_(samples * input_traits<Net>::pixels) {
     const random_stream draws(seed, "pixels");
-    for (index i = 0; i < pixels_.size(); ++i)
+    for (isize i = 0; i < pixels_.size(); ++i)
       pixels_[i] = static_cast<float>(draws.normal(static_cast<std::uint64_t>(i)));
   }
   pictures all() const { return {pixels_.data(), samples_}; }
 
  private:
-  index samples_;
+  isize samples_;
   buffer<float> pixels_;
 };
 
 template <class Net>
 class random_input<Net, sounds> {
  public:
-  explicit random_input(index samples, std::uint64_t seed = 0)
+  explicit random_input(isize samples, std::uint64_t seed = 0)
       : samples_(samples), features_(samples * input_traits<Net>::numbers) {
     const random_stream draws(seed, "features");
-    for (index i = 0; i < features_.size(); ++i)
+    for (isize i = 0; i < features_.size(); ++i)
       features_[i] = static_cast<float>(draws.normal(static_cast<std::uint64_t>(i)));
   }
   sounds all() const { return {features_.data(), samples_}; }
 
  private:
-  index samples_;
+  isize samples_;
   buffer<float> features_;
 };
 
 template <class Net>
 class random_input<Net, tokens> {
  public:
-  explicit random_input(index samples, std::uint64_t seed = 0)
+  explicit random_input(isize samples, std::uint64_t seed = 0)
       : samples_(samples), ids_(samples * Net::config.context) {
     const random_stream draws(seed, "tokens");
-    for (index i = 0; i < ids_.size(); ++i)
+    for (isize i = 0; i < ids_.size(); ++i)
       ids_[i] = static_cast<std::int32_t>(
           draws.below(static_cast<std::uint64_t>(i), static_cast<std::uint32_t>(Net::config.vocabulary)));
   }
   tokens all() const { return {ids_.data(), {samples_, Net::config.context, nullptr}}; }
 
  private:
-  index samples_;
+  isize samples_;
   buffer<std::int32_t> ids_;
 };
 

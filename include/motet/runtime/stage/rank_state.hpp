@@ -29,7 +29,7 @@ struct rank_state {
   buffer_for<Context, std::byte> work_memory, scratch_memory;
 
   // scratch_bytes: of each thread.
-  void prepare(index work_bytes, index scratch_bytes) {
+  void prepare(isize work_bytes, isize scratch_bytes) {
     ctx = {};
     ctx.costs = &costs;
     // The end knows on what this rank computes.
@@ -105,7 +105,7 @@ struct rank_state {
                              : arena(nowhere<std::byte>(), 0);
   }
 
-  index scratch_each_ = 0;
+  isize scratch_each_ = 0;
   decltype(team_type<Context>()) team_;
 };
 

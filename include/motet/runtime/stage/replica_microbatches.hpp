@@ -15,26 +15,26 @@ class replica_microbatches final : public any_microbatches {
   using input = typename Net::input;
 
   // One replica on one rank.
-  replica_microbatches(index samples, index groups, index in_group)
+  replica_microbatches(isize samples, isize groups, isize in_group)
       : replica_microbatches(sample_split{samples, groups, 1, in_group}, 0, {}) {}
-  replica_microbatches(const sample_split& split, index replica, const spread_seat& at,
-                       const any_group& tensor = {}, const any_group& context = {}, index most = 0)
+  replica_microbatches(const sample_split& split, isize replica, const spread_seat& at,
+                       const any_group& tensor = {}, const any_group& context = {}, isize most = 0)
       : any_microbatches(split, replica, at, most) {
-    const index mine = mine_of({0, most_}, at_).size();
+    const isize mine = mine_of({0, most_}, at_).size();
     largest_ = traits::largest(mine);
     inputs_.resize(as_size(count()), largest_);
-    for (index m = 0; m < count(); ++m) rooms_.push_back(traits::room(mine));
+    for (isize m = 0; m < count(); ++m) rooms_.push_back(traits::room(mine));
     if (alone()) return;
     const input most_of_all = traits::largest(most_);
     share_rows(tensor, context, Net::rows(most_of_all), bounds_of(most_of_all));
-    for (index m = 0; m < count(); ++m) wholes_.push_back(traits::room(most_));
+    for (isize m = 0; m < count(); ++m) wholes_.push_back(traits::room(most_));
   }
 
-  const input& operator[](index m) const { return m == largest ? largest_ : inputs_[as_size(m)]; }
+  const input& operator[](isize m) const { return m == largest ? largest_ : inputs_[as_size(m)]; }
   // The input has its data elsewhere from here on, until the next cut().
-  void move(index m, const input& to) { inputs_[as_size(m)] = to; }
-  sequences whole_rows(index m) const override { return Net::rows((*this)[m]); }
-  index entering(index m) const override {
+  void move(isize m, const input& to) { inputs_[as_size(m)] = to; }
+  sequences whole_rows(isize m) const override { return Net::rows((*this)[m]); }
+  isize entering(isize m) const override {
     if constexpr (requires(const input& one) { one.entering_count(); }) return (*this)[m].entering_count();
     else return 0;
   }
@@ -42,7 +42,7 @@ class replica_microbatches final : public any_microbatches {
   void cut(const input& whole) {
     whole_ = whole;
     const sequences rows = Net::rows(whole);
-    for (index m = 0; m < count(); ++m) {
+    for (isize m = 0; m < count(); ++m) {
       const auto at = as_size(m);
       const interval all = of(m), own = mine(m);
       inputs_[at] = traits::slice(whole, own.begin, own.size(), rooms_[at]);
@@ -56,23 +56,23 @@ class replica_microbatches final : public any_microbatches {
   }
   void cut(const void* whole) override { cut(*static_cast<const input*>(whole)); }
   const void* whole() const override { return &whole_; }
-  void shape(index m, std::vector<index>& into) const override { traits::shape((*this)[m], into); }
+  void shape(isize m, std::vector<isize>& into) const override { traits::shape((*this)[m], into); }
   bool same_input(const any_microbatches& other) const override {
     return traits::same(whole_, static_cast<const replica_microbatches&>(other).whole_);
   }
-  index staged_bytes() const override { return traits::staged_bytes(largest_); }
-  void bring(index m, std::byte* to, const byte_mover& by) const override { staged(m, to, by); }
-  void stage(index m, std::byte* to, const byte_mover& by) override { move(m, staged(m, to, by)); }
+  isize staged_bytes() const override { return traits::staged_bytes(largest_); }
+  void bring(isize m, std::byte* to, const byte_mover& by) const override { staged(m, to, by); }
+  void stage(isize m, std::byte* to, const byte_mover& by) override { move(m, staged(m, to, by)); }
 
  private:
   static sample_bounds bounds_of(const input& of) {
     if constexpr (requires { traits::bounds(of); }) return traits::bounds(of);
     else return {Net::rows(of).samples, nullptr};
   }
-  input staged(index m, std::byte* to, const byte_mover& by) const {
-    return traits::stage((*this)[m], to, [&]<class T>(const T* from, T* at, index count) {
+  input staged(isize m, std::byte* to, const byte_mover& by) const {
+    return traits::stage((*this)[m], to, [&]<class T>(const T* from, T* at, isize count) {
       by(reinterpret_cast<const std::byte*>(from), reinterpret_cast<std::byte*>(at),
-         count * static_cast<index>(sizeof(T)));
+         count * static_cast<isize>(sizeof(T)));
     });
   }
 

@@ -14,7 +14,7 @@ struct row_piece {
   Stage* here = nullptr;
   std::int32_t microbatch = 0, part = 0;
   interval samples;
-  index door = 0, their_door = 0;  // the number of the edge among those here, and among those there
+  isize door = 0, their_door = 0;  // the number of the edge among those here, and among those there
   bool learns = true;              // whether the other one takes gradients, or gives them
 };
 
@@ -23,7 +23,7 @@ template <class T>
 struct handed_rows {
   const T* from;
   T* to;
-  index count;
+  isize count;
 };
 
 // The pieces in which rows enter a stage, or leave it, where a module beside it cuts samples unlike. Without
@@ -35,7 +35,7 @@ class row_pieces {
   using all = std::vector<piece>;
 
   // The piece is of microbatch m, one of `count`.
-  void add(index count, std::int32_t m, const piece& made) {
+  void add(isize count, std::int32_t m, const piece& made) {
     of_microbatch_.resize(as_size(count));
     all& own = of_microbatch_[as_size(m)];
     own.push_back(made);
@@ -58,22 +58,22 @@ class row_pieces {
 };
 
 // A microbatch's rows that leave a module have these numbers for these samples.
-inline interval numbers_given(const net_outline& net, const any_microbatches& parts, index m,
+inline interval numbers_given(const net_outline& net, const any_microbatches& parts, isize m,
                               interval samples) {
-  const auto before = [&](index sample) { return net.rows_given(parts.whole(), sample) * net.embedding; };
-  const index first = before(parts.mine(m).begin);
+  const auto before = [&](isize sample) { return net.rows_given(parts.whole(), sample) * net.embedding; };
+  const isize first = before(parts.mine(m).begin);
   return {before(samples.begin) - first, before(samples.end) - first};
 }
 // Rows that enter it by one edge have these numbers: a module's rows lie behind those of the modules before
 // it.
-inline interval numbers_taken(const net_outline& net, const any_microbatches& parts, index m,
-                              interval samples, index door) {
+inline interval numbers_taken(const net_outline& net, const any_microbatches& parts, isize m,
+                              interval samples, isize door) {
   const interval all = parts.mine(m);
-  const auto before = [&](index source, index sample) {
+  const auto before = [&](isize source, isize sample) {
     return net.rows_taken(parts.whole(), source, sample) * net.takes_rows;
   };
-  index first = -before(door, all.begin);
-  for (index k = 0; k < door; ++k) first += before(k, all.end) - before(k, all.begin);
+  isize first = -before(door, all.begin);
+  for (isize k = 0; k < door; ++k) first += before(k, all.end) - before(k, all.begin);
   return {first + before(door, samples.begin), first + before(door, samples.end)};
 }
 

@@ -17,15 +17,15 @@ struct stage_position {
   bool learns = true;         // backward goes through it
   bool fixed = false;         // its weights stay as they are all the same
   bool feeds_back = true;     // of a first stage that is fed: gradients are wanted there
-  index targets = 1;          // of a last stage that gives rows: the modules that it feeds
+  isize targets = 1;          // of a last stage that gives rows: the modules that it feeds
   bool splits = false;        // backward comes in two parts
   bool remade = false;        // backward makes again what it needs, from the rows that came in
   bool recompute = false;     // towers keep only the input of each block
   bool keep_outputs = false;  // of norms and activations
   bool sums_each = false;     // gradients are kept elsewhere
   tensor_cut cut;             // which part of its parameters is here
-  index parameters = 0;       // elements here
-  index moments = 0, seconds = 0, averages = 0;  // of both moments, and of averages of weights
+  isize parameters = 0;       // elements here
+  isize moments = 0, seconds = 0, averages = 0;  // of both moments, and of averages of weights
   std::int32_t slots = 0;                        // microbatches kept at once
   std::int32_t in[3] = {}, out[3] = {};          // boundary buffers: forward, replay, backward
   list<std::int32_t> turns[3];                   // of those for rows that come in, as buffer_counts has them
@@ -33,9 +33,9 @@ struct stage_position {
 
 struct stage_needs {
   stage_memory own;
-  index slot = 0;  // bytes of one
+  isize slot = 0;  // bytes of one
   // the most that an operation takes for itself, in memory that all stages of a rank share
-  index work = 0, scratch = 0;
+  isize work = 0, scratch = 0;
 };
 
 // What the layers of a stage ask the context for.
@@ -48,12 +48,12 @@ void tell(Context& ctx, const stage_position& at) {
 // All ends of a stage for dry runs over the largest microbatch, which follow no address.
 template <class Context, class Numbers>
 stage_ends<Numbers> dry_ends(const net_table<Context, Numbers>& net, const stage_position& at,
-                             const any_microbatches& parts, index m = any_microbatches::largest) {
+                             const any_microbatches& parts, isize m = any_microbatches::largest) {
   using stream = typename Numbers::stream;
   using master = typename Numbers::master;
   stage_ends<Numbers> ends;
   const net_outline& of = *net.of;
-  const auto rows = [](index count, index width) {
+  const auto rows = [](isize count, isize width) {
     return matrix<stream>{nowhere<stream>(), count, width, width};
   };
   if (of.comes_in(at.range)) {
@@ -77,7 +77,7 @@ void add_gradients(Context& ctx, const stage_position& at, const stage_ends<Numb
   using stream = typename Numbers::stream;
   if (ends.copies.data == nullptr) return;
   const matrix<stream> sum = ends.copies;
-  for (index k = 1; k < at.targets; ++k)
+  for (isize k = 1; k < at.targets; ++k)
     add(ctx, sequences{sum.rows, 1, nullptr}, sum,
         matrix<stream>{sum.data + k * sum.rows * sum.stride, sum.rows, sum.width, sum.stride}, sum);
   synchronize(ctx);
@@ -87,10 +87,10 @@ void add_gradients(Context& ctx, const stage_position& at, const stage_ends<Numb
 // too, and dropped.
 template <class Context, class Numbers>
 void remake(Context& ctx, const net_table<Context, Numbers>& net, stage_range range, weights<Numbers> w,
-            const any_microbatches& parts, index m, stage_ends<Numbers> ends, kept_views& kept) {
+            const any_microbatches& parts, isize m, stage_ends<Numbers> ends, kept_views& kept) {
   using stream = typename Numbers::stream;
   using master = typename Numbers::master;
-  const index width = net.of->width_out(range), features = net.of->embedding;
+  const isize width = net.of->width_out(range), features = net.of->embedding;
   net.reserve(ctx, range, parts, m, kept, w.cut);
   if (!net.of->goes_out(range))
     ends.features = {ctx.memory.template take<master>(ends.d_features.rows * features), ends.d_features.rows,
@@ -102,7 +102,7 @@ void remake(Context& ctx, const net_table<Context, Numbers>& net, stage_range ra
 // Both parts of backward; of a stage whose weights stay as they are the input part alone.
 template <class Context, class Numbers>
 void run_backward(Context& ctx, const net_table<Context, Numbers>& net, const stage_position& at,
-                  weights<Numbers> w, const any_microbatches& parts, index m, const stage_ends<Numbers>& ends,
+                  weights<Numbers> w, const any_microbatches& parts, isize m, const stage_ends<Numbers>& ends,
                   kept_views& kept, gradients<Numbers> g) {
   add_gradients<Context, Numbers>(ctx, at, ends);
   if (at.fixed) net.backward_input(ctx, at.range, w, parts, m, ends, kept);
@@ -133,11 +133,11 @@ stage_needs measure_stage(const net_table<Context, Numbers>& net, const stage_po
                           const any_microbatches& parts, int threads = 1, bool fp8 = false) {
   using stream = typename Numbers::stream;
   using master = typename Numbers::master;
-  constexpr index largest = any_microbatches::largest;
+  constexpr isize largest = any_microbatches::largest;
   const stage_ends<Numbers> ends = dry_ends(net, at, parts);
 
   stage_needs found;
-  const auto widest = [](index& most, index value) { most = value > most ? value : most; };
+  const auto widest = [](isize& most, isize value) { most = value > most ? value : most; };
   // Runs `body` and returns what it leaves in memory, which begins as it was left before; the same on all
   // threads.
   const auto dry = [&](const arena& before, auto&& body) {
@@ -155,14 +155,14 @@ stage_needs measure_stage(const net_table<Context, Numbers>& net, const stage_po
   };
   const auto temporaries = [&](auto&& body) { widest(found.work, dry({}, body).peak()); };
 
-  const index of_parameters = at.parameters * static_cast<index>(sizeof(master));
+  const isize of_parameters = at.parameters * static_cast<isize>(sizeof(master));
   found.own.weights = of_parameters;
   // Copies that products keep in their own precision are there too.
   using value = typename Numbers::value;
-  if constexpr (requires(const Context& ctx) { weight_copy_bytes<value, master>(ctx, index{0}); })
+  if constexpr (requires(const Context& ctx) { weight_copy_bytes<value, master>(ctx, isize{0}); })
     found.own.weights +=
         weight_copy_bytes<value, master>(dry_context<Context>(0, threads, fp8), at.parameters);
-  const index rows_out = net.of->rows_out(at.range, parts, largest),
+  const isize rows_out = net.of->rows_out(at.range, parts, largest),
               rows_in = net.of->rows_in(at.range, parts, largest),
               bytes_in = boundary_bytes<stream>(rows_in, net.of->width_in(at.range)),
               bytes_out = boundary_bytes<stream>(rows_out, net.of->width_out(at.range)),
@@ -176,8 +176,8 @@ stage_needs measure_stage(const net_table<Context, Numbers>& net, const stage_po
   if (!at.learns) return found;
 
   found.own.gradients = at.sums_each || at.fixed ? 0 : of_parameters;
-  found.own.optimizer = (at.moments + at.seconds) * static_cast<index>(sizeof(master));
-  found.own.averages = at.averages * static_cast<index>(sizeof(master));
+  found.own.optimizer = (at.moments + at.seconds) * static_cast<isize>(sizeof(master));
+  found.own.averages = at.averages * static_cast<isize>(sizeof(master));
   const gradients<Numbers> g{nowhere<master>(), at.cut};
   kept_views kept = net.views();
   const auto backward = [&](Context& ctx) { run_backward(ctx, net, at, w, parts, largest, ends, kept, g); };

@@ -39,14 +39,14 @@ class stage_rows {
   bool goes_out() const { return net_.goes_out(at_.range); }
   bool goes_back() const { return !net_.is_first(at_.range) || (comes_in() && at_.feeds_back); }
   // A microbatch has so many rows at either end.
-  index in(index m) const { return net_.rows_in(at_.range, parts_, m); }
-  index out(index m) const { return net_.rows_out(at_.range, parts_, m); }
+  isize in(isize m) const { return net_.rows_in(at_.range, parts_, m); }
+  isize out(isize m) const { return net_.rows_out(at_.range, parts_, m); }
 
   // Takes all memory.
   void prepare() {
     kept_.clear();
     handed_.reserve(std::max(pieces_[0].most(), pieces_[1].most()));
-    const index from = in(any_microbatches::largest), to = out(any_microbatches::largest);
+    const isize from = in(any_microbatches::largest), to = out(any_microbatches::largest);
     for (int kind = 0; kind < 3; ++kind) {
       const bool back = kind == 2;
       in_[kind].prepare(at_.in[kind], back ? to * at_.targets : from, back ? width_out() : width_in(),
@@ -101,10 +101,10 @@ class stage_rows {
   }
   void handed_over() { handed_.clear(); }
   // That which hand_over() does, as data.
-  void shape(std::vector<index>& into) const {
+  void shape(std::vector<isize>& into) const {
     for (const auto& each : handed_)
       into.insert(into.end(),
-                  {reinterpret_cast<index>(each.from), reinterpret_cast<index>(each.to), each.count});
+                  {reinterpret_cast<isize>(each.from), reinterpret_cast<isize>(each.to), each.count});
   }
 
   // The action of a message; none for what is none.
@@ -124,7 +124,7 @@ class stage_rows {
   // Rows may come beside a rank's computations where it only begins these: await() and freed() tell when they
   // are read.
   static constexpr bool receives_ahead = requires(Endpoint& end, std::byte* to) {
-    end.receive_ahead(0, 0, to, index{0});
+    end.receive_ahead(0, 0, to, isize{0});
     end.await(to);
     end.freed(to);
   };
@@ -137,17 +137,17 @@ class stage_rows {
   // Tells the transport, where it likes to know.
   template <class Buffer>
   void keep_for_messages([[maybe_unused]] const Buffer& memory, [[maybe_unused]] bool leaving) {
-    if constexpr (requires { home_.end->keep(leaving, memory.data(), index{0}); })
+    if constexpr (requires { home_.end->keep(leaving, memory.data(), isize{0}); })
       for (auto& each :
-           home_.end->keep(leaving, memory.data(), memory.size() * static_cast<index>(sizeof(stream))))
+           home_.end->keep(leaving, memory.data(), memory.size() * static_cast<isize>(sizeof(stream))))
         kept_.push_back(std::move(each));
   }
 
-  index width_in() const { return net_.width_in(at_.range); }
-  index width_out() const { return net_.width_out(at_.range); }
+  isize width_in() const { return net_.width_in(at_.range); }
+  isize width_out() const { return net_.width_out(at_.range); }
   // The rows between this stage and the one before, or behind.
   matrix<stream> rows_between(stream* data, std::int32_t m, bool before) const {
-    const index width = before ? width_in() : width_out();
+    const isize width = before ? width_in() : width_out();
     return {data, before ? in(m) : out(m), width, width};
   }
 
@@ -156,10 +156,10 @@ class stage_rows {
   static constexpr int comes_at(int kind) { return kind == 2 ? 1 : 0; }
   // A piece has these of the numbers of a microbatch's rows, or of their gradients. Each module that was fed
   // has a copy of its own of the gradients that come back.
-  interval numbers(int kind, bool behind, std::int32_t m, interval samples, index door) const {
+  interval numbers(int kind, bool behind, std::int32_t m, interval samples, isize door) const {
     if (!behind) return numbers_taken(net_, parts_, m, samples, door);
     const interval own = numbers_given(net_, parts_, m, samples);
-    const index copy = kind == 2 ? door * out(m) * width_out() : 0;
+    const isize copy = kind == 2 ? door * out(m) * width_out() : 0;
     return {copy + own.begin, copy + own.end};
   }
 
@@ -195,7 +195,7 @@ class stage_rows {
       const auto& piece = pieces_[behind].find(m, it.part);
       of = numbers(kind, behind != 0, m, piece.samples, piece.door);
     }
-    return {of.begin * index{sizeof(stream)}, of.end * index{sizeof(stream)}};
+    return {of.begin * isize{sizeof(stream)}, of.end * isize{sizeof(stream)}};
   }
   template <int Kind>
   bool send(const instruction& it, std::int32_t number) {

@@ -44,7 +44,7 @@ stage_work work_of_stage(const net_table<Context, Numbers>& net, const stage_pos
                          const any_microbatches& parts, const spread_seat& seat = {}) {
   using master = typename Numbers::master;
   using profile = std::remove_pointer_t<decltype(Context{}.costs)>;
-  constexpr index largest = any_microbatches::largest;
+  constexpr isize largest = any_microbatches::largest;
   const stage_ends<Numbers> ends = dry_ends(net, at, parts);
   const auto dry = [&](double& group_bytes, auto&& body) {
     profile costs;
@@ -58,7 +58,7 @@ stage_work work_of_stage(const net_table<Context, Numbers>& net, const stage_pos
   };
 
   stage_work found;
-  const auto bytes = [](index numbers) {
+  const auto bytes = [](isize numbers) {
     return static_cast<double>(numbers) * sizeof(typename Numbers::stream);
   };
   found.boundary_bytes = bytes(net.of->rows_out(at.range, parts, largest) * net.of->width_out(at.range));

@@ -19,7 +19,7 @@ class staged_microbatches {
   // next: like those that come, for a step ahead; null: there is no room for them.
   explicit staged_microbatches(std::unique_ptr<any_microbatches> next = nullptr) : next_(std::move(next)) {}
 
-  index bytes(const any_microbatches& of) const { return (next_ ? 2 : 1) * of.count() * each_of(of); }
+  isize bytes(const any_microbatches& of) const { return (next_ ? 2 : 1) * of.count() * each_of(of); }
   void prepare(const any_microbatches& of) {
     each_ = each_of(of);
     memory_ = buffer_for<Context, std::byte>(of.count() * each_);
@@ -42,7 +42,7 @@ class staged_microbatches {
     const bool there = next_is_ == where::device && of.same_input(*next_);
     if (next_is_ == where::device) next_is_ = where::nowhere;
     if (there) brought(ctx);
-    for (index m = 0; m < of.count(); ++m)
+    for (isize m = 0; m < of.count(); ++m)
       of.stage(m, memory_.data() + m * each_, there ? mover(ctx) : bringer(ctx));
     if (there) used(ctx);
     else brought(ctx);
@@ -50,16 +50,16 @@ class staged_microbatches {
   // Once all else of the step is begun: what is expected comes beside it.
   void bring_ahead(Context& ctx) {
     if (next_is_ != where::host) return;
-    for (index m = 0; m < next_->count(); ++m) next_->bring(m, second_.data() + m * each_, bringer(ctx));
+    for (isize m = 0; m < next_->count(); ++m) next_->bring(m, second_.data() + m * each_, bringer(ctx));
     next_is_ = where::device;
   }
 
  private:
   enum class where : std::uint8_t { nowhere, host, device };
 
-  static index each_of(const any_microbatches& of) { return round_up(of.staged_bytes(), arena::alignment); }
+  static isize each_of(const any_microbatches& of) { return round_up(of.staged_bytes(), arena::alignment); }
   struct bringing {
-    static void run(void* self, const std::byte* from, std::byte* to, index bytes) {
+    static void run(void* self, const std::byte* from, std::byte* to, isize bytes) {
       bring(*static_cast<Context*>(self), from, to, bytes);
     }
   };
@@ -67,7 +67,7 @@ class staged_microbatches {
   // Moves inputs from the second room to the first, whatever the host's address.
   byte_mover mover(Context& ctx) {
     moving_ = &ctx;
-    return {this, [](void* self, const std::byte*, std::byte* to, index bytes) {
+    return {this, [](void* self, const std::byte*, std::byte* to, isize bytes) {
               const auto& own = *static_cast<staged_microbatches*>(self);
               const std::byte* const from = own.second_.data() + (to - own.memory_.data());
               copy(*own.moving_, from, to, bytes);
@@ -75,7 +75,7 @@ class staged_microbatches {
   }
 
   buffer_for<Context, std::byte> memory_, second_;
-  index each_ = 0;
+  isize each_ = 0;
   std::unique_ptr<any_microbatches> next_;
   where next_is_ = where::nowhere;
   Context* moving_ = nullptr;

@@ -11,8 +11,8 @@ namespace motet {
 
 // Bytes of one buffer. One that never has rows has an address all the same, as none means that it is taken.
 template <class T>
-index boundary_bytes(index rows, index width) {
-  return round_up(std::max(rows * width, index{1}) * static_cast<index>(sizeof(T)), arena::alignment);
+isize boundary_bytes(isize rows, isize width) {
+  return round_up(std::max(rows * width, isize{1}) * static_cast<isize>(sizeof(T)), arena::alignment);
 }
 
 // Buffers for rows that come into a stage. A microbatch has one from the moment that its rows may come until
@@ -23,9 +23,9 @@ class boundary_pool {
  public:
   // turns: the order in which microbatches take buffers, where their rows may come in another; none: they
   // come in that order.
-  void prepare(index count, index rows, index width, index microbatches,
+  void prepare(isize count, isize rows, isize width, isize microbatches,
                const list<std::int32_t>& turns = {}) {
-    stride_ = boundary_bytes<T>(rows, width) / static_cast<index>(sizeof(T));
+    stride_ = boundary_bytes<T>(rows, width) / static_cast<isize>(sizeof(T));
     memory_ = Buffer(count * stride_);
     holder_.assign(as_size(count), -1);
     freed_.assign(holder_.size(), 0);
@@ -33,7 +33,7 @@ class boundary_pool {
     turn_of_.clear();
     if (turns.empty()) return;
     turn_of_.assign(as_size(microbatches), 0);
-    for (index k = 0; k < turns.size(); ++k) turn_of_[as_size(turns[k])] = k;
+    for (isize k = 0; k < turns.size(); ++k) turn_of_[as_size(turns[k])] = k;
   }
   // All are free between steps.
   void begin_step() {
@@ -47,7 +47,7 @@ class boundary_pool {
     int& own = buffer_of_[as_size(m)];
     if (own >= 0) return of(m);
     // One that came early leaves the buffers to those before it.
-    if (!turn_of_.empty() && turn_of_[as_size(m)] >= gives_ + static_cast<index>(holder_.size()))
+    if (!turn_of_.empty() && turn_of_[as_size(m)] >= gives_ + static_cast<isize>(holder_.size()))
       return nullptr;
     for (std::size_t i = 0; i < holder_.size(); ++i)
       if (holder_[i] < 0 && (own < 0 || freed_[i] < freed_[as_size(own)])) own = static_cast<int>(i);
@@ -65,12 +65,12 @@ class boundary_pool {
 
  private:
   Buffer memory_;
-  index stride_ = 0;
+  isize stride_ = 0;
   std::vector<std::int32_t> holder_;  // of each buffer
-  std::vector<index> freed_;          // likewise, when in this step
-  index gives_ = 0;
+  std::vector<isize> freed_;          // likewise, when in this step
+  isize gives_ = 0;
   std::vector<int> buffer_of_;  // of each microbatch
-  std::vector<index> turn_of_;  // likewise
+  std::vector<isize> turn_of_;  // likewise
 };
 
 // Buffers for rows that leave a stage, used in turn. One is free again when all messages with its rows were
@@ -79,8 +79,8 @@ template <class T, class Buffer = buffer<T>>
 class boundary_ring {
  public:
   // most: messages of one microbatch.
-  void prepare(index count, index rows, index width, std::size_t most = 1) {
-    stride_ = boundary_bytes<T>(rows, width) / static_cast<index>(sizeof(T));
+  void prepare(isize count, isize rows, isize width, std::size_t most = 1) {
+    stride_ = boundary_bytes<T>(rows, width) / static_cast<isize>(sizeof(T));
     memory_ = Buffer(count * stride_);
     entries_.assign(as_size(count), {});
     for (entry& each : entries_) each.tags.reserve(most);
@@ -101,19 +101,19 @@ class boundary_ring {
     own.microbatch = m;
     own.messages = messages;
     own.tags.clear();
-    T* const data = memory_.data() + static_cast<index>(next_) * stride_;
+    T* const data = memory_.data() + static_cast<isize>(next_) * stride_;
     next_ = (next_ + 1) % entries_.size();
     return data;
   }
   // Its rows from byte `first` on.
   template <class Endpoint>
-  void send(std::int32_t m, Endpoint& end, std::int32_t tag, std::int32_t peer, index bytes,
-            index first = 0) {
+  void send(std::int32_t m, Endpoint& end, std::int32_t tag, std::int32_t peer, isize bytes,
+            isize first = 0) {
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       entry& own = entries_[i];
       if (own.microbatch != m || own.tags.size() == own.messages) continue;
       own.tags.push_back(tag);
-      const T* const data = memory_.data() + static_cast<index>(i) * stride_;
+      const T* const data = memory_.data() + static_cast<isize>(i) * stride_;
       end.send(tag, peer, reinterpret_cast<const std::byte*>(data) + first, bytes);
       return;
     }
@@ -134,7 +134,7 @@ class boundary_ring {
     std::vector<std::int32_t> tags;  // of those that were sent
   };
   Buffer memory_;
-  index stride_ = 0;
+  isize stride_ = 0;
   std::vector<entry> entries_;
   std::size_t next_ = 0;
 };

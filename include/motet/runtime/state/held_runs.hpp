@@ -10,12 +10,12 @@ namespace motet {
 template <class Visit>
 void each_run(const parameter& of, Visit&& visit) {
   for (const parameter_slice& each : of.slices()) {
-    const index columns = each.columns.size();
+    const isize columns = each.columns.size();
     if (columns == of.width) {
       visit(each.offset, each.rows.begin * of.width, each.size());
       continue;
     }
-    for (index r = each.rows.begin, at = each.offset; r < each.rows.end; ++r, at += columns)
+    for (isize r = each.rows.begin, at = each.offset; r < each.rows.end; ++r, at += columns)
       visit(at, r * of.width + each.columns.begin, columns);
   }
 }

@@ -57,30 +57,30 @@ inline bool has_second_moment(const parameter& of, optimizer_kind by) {
 }
 // The share of a module's rate that a parameter has, of a net of so many blocks: all of it behind the blocks,
 // `each` of the rate above it from block to block, and as much less again before them.
-inline double layer_rate(const parameter& of, index blocks, double each) {
+inline double layer_rate(const parameter& of, isize blocks, double each) {
   if (each == 1 || of.block == parameter::behind_blocks) return 1;
-  return std::pow(each, static_cast<double>(blocks - std::max(of.block, index{-1})));
+  return std::pow(each, static_cast<double>(blocks - std::max(of.block, isize{-1})));
 }
 
 // Neighbours in the flat buffer that are treated alike.
 struct parameter_run {
-  index offset = 0;
-  index size = 0;
+  isize offset = 0;
+  isize size = 0;
   bool decay = false;
   double rate = 1;              // share of the step's
-  index rows = 0, stacked = 0;  // of matrices that Muon moves, and how many there are; else 0
+  isize rows = 0, stacked = 0;  // of matrices that Muon moves, and how many there are; else 0
 };
 
 // Covers [0, trainable) by as few runs as allow each parameter its decay, its share of the rate and, where
 // Muon moves it, its shape. Gaps between tensors are zero and stay zero, so they join a neighbour. blocks: of
 // the net.
-inline std::vector<parameter_run> update_runs(std::span<const parameter> parameters, index trainable,
+inline std::vector<parameter_run> update_runs(std::span<const parameter> parameters, isize trainable,
                                               optimizer_kind by = optimizer_kind::adamw,
-                                              const module_pace& pace = {}, index blocks = 0) {
+                                              const module_pace& pace = {}, isize blocks = 0) {
   std::vector<parameter_run> runs;
   for (const parameter& each : parameters) {
     if (each.offset >= trainable) continue;
-    const index end = std::min(each.offset + parameter_space(each.held()), trainable);
+    const isize end = std::min(each.offset + parameter_space(each.held()), trainable);
     parameter_run own{each.offset, end - each.offset, each.decay,
                       pace.rate * layer_rate(each, blocks, pace.layers)};
     if (moves_as_matrix(each, by)) own.size = each.held(), own.rows = each.rows, own.stacked = each.stacked;
@@ -100,7 +100,7 @@ concept moves_matrices =
     requires(Context& ctx, std::span<const matrix_run<Master>> runs) { muon(ctx, runs, update_step{}); };
 
 // The settings of update number `update`, counted from 1.
-inline update_step update_step_for(const optimizer_settings& settings, index update, double rate,
+inline update_step update_step_for(const optimizer_settings& settings, isize update, double rate,
                                    double scale, bool decay) {
   update_step step;
   step.rate = rate;

@@ -9,11 +9,11 @@ namespace motet {
 
 // Stage memory is what a stage keeps on its rank, in bytes.
 struct stage_memory {
-  index weights = 0, gradients = 0, optimizer = 0;
-  index averages = 0;    // of weights, where they are followed
-  index slots = 0;       // what backward needs, of all microbatches that are kept at once
-  index boundaries = 0;  // rows that come in and go out
-  index total() const { return weights + gradients + optimizer + averages + slots + boundaries; }
+  isize weights = 0, gradients = 0, optimizer = 0;
+  isize averages = 0;    // of weights, where they are followed
+  isize slots = 0;       // what backward needs, of all microbatches that are kept at once
+  isize boundaries = 0;  // rows that come in and go out
+  isize total() const { return weights + gradients + optimizer + averages + slots + boundaries; }
   void add(const stage_memory& other) {
     for (const auto field : {&stage_memory::weights, &stage_memory::gradients, &stage_memory::optimizer,
                              &stage_memory::averages, &stage_memory::slots, &stage_memory::boundaries})
@@ -25,12 +25,12 @@ struct stage_memory {
 struct rank_memory {
   stage_memory stages;
   // of the whole step, their gradients, what a join gathers, and the numbers of the loss
-  index features = 0;
-  index packing = 0;            // where small gradients are put together to be summed
-  index inputs = 0;             // of all microbatches, where operations do not reach the host's memory
-  index work = 0, scratch = 0;  // temporaries, shared by all of its stages; scratch is of each thread
-  index threads = 1;
-  index total() const { return stages.total() + features + packing + inputs + work + scratch * threads; }
+  isize features = 0;
+  isize packing = 0;            // where small gradients are put together to be summed
+  isize inputs = 0;             // of all microbatches, where operations do not reach the host's memory
+  isize work = 0, scratch = 0;  // temporaries, shared by all of its stages; scratch is of each thread
+  isize threads = 1;
+  isize total() const { return stages.total() + features + packing + inputs + work + scratch * threads; }
 };
 
 }  // namespace motet

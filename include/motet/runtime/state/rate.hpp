@@ -21,19 +21,19 @@ enum class rate_kind : std::uint8_t { constant, cosine, linear };
 struct rate_schedule {
   rate_kind kind = rate_kind::cosine;
   double peak = 1e-3;
-  index warmup = 0;  // steps
-  index steps = 0;   // of the whole run, delay and warm-up included; a constant rate has no need of it
+  isize warmup = 0;  // steps
+  isize steps = 0;   // of the whole run, delay and warm-up included; a constant rate has no need of it
   double floor = 0;
-  index delay = 0;  // steps
+  isize delay = 0;  // steps
 
   // Steps count from 0; the first step behind the delay already learns, and the peak is reached with the last
   // one of the warm-up.
-  double at(index step) const {
+  double at(isize step) const {
     if (step < delay) return 0;
-    const index begun = step - delay;
+    const isize begun = step - delay;
     if (begun < warmup) return peak * static_cast<double>(begun + 1) / static_cast<double>(warmup);
     if (kind == rate_kind::constant) return peak;
-    const index length = steps - delay - warmup;
+    const isize length = steps - delay - warmup;
     if (length <= 0 || step >= steps) return step >= steps ? peak * floor : peak;
     const double done = static_cast<double>(begun - warmup) / static_cast<double>(length);
     const double left =

@@ -21,7 +21,7 @@ struct step_result {
 template <class Master>
 struct flat_state {
   std::vector<Master> weights, first, second;
-  index updates = 0;
+  isize updates = 0;
   std::vector<Master> average{};
 };
 

@@ -33,7 +33,7 @@ void connect_edges(const model_outline& model, const fed_samples& fed, const pro
   fed.each_piece([&](const cell_seat& from, const cell_seat& to, int part, int theirs, interval samples) {
     const voice &giver = of.voices[from.voice], &taker = of.voices[to.voice];
     const edge_ends& edge = model.edge_between(as_size(giver.module), as_size(taker.module));
-    const auto in = static_cast<index>(edge.into), out = static_cast<index>(edge.out_of);
+    const auto in = static_cast<isize>(edge.into), out = static_cast<isize>(edge.out_of);
     const std::int32_t m = from.microbatch, n = to.microbatch;
     visit(from, to, [&](auto* one, auto* other, bool here) {
       if (one != nullptr)

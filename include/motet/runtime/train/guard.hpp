@@ -10,20 +10,20 @@ namespace motet {
 
 struct bad_tensor {
   std::string name;
-  index element = 0;
+  isize element = 0;
   double value = 0;
-  index bad = 0;  // tensors of this kind with such a number
-  index tensors = 0;
+  isize bad = 0;  // tensors of this kind with such a number
+  isize tensors = 0;
 };
 
 // Looks over named tensors of a flat buffer, those that start below `end`.
 template <class T>
-bad_tensor first_bad_tensor(std::span<const parameter> parameters, const T* data, index end) {
+bad_tensor first_bad_tensor(std::span<const parameter> parameters, const T* data, isize end) {
   bad_tensor found;
   for (const parameter& each : parameters) {
     if (each.offset >= end) continue;
     ++found.tensors;
-    const index at = first_not_finite(data + each.offset, each.size());
+    const isize at = first_not_finite(data + each.offset, each.size());
     if (at < 0) continue;
     if (++found.bad > 1) continue;
     found.name = each.name;
@@ -34,8 +34,8 @@ bad_tensor first_bad_tensor(std::span<const parameter> parameters, const T* data
 }
 
 // Each module's input has this first sample with a number that is not finite; -1: none.
-inline std::vector<index> bad_samples_of(const model_outline& model, std::span<const void* const> inputs) {
-  std::vector<index> found;
+inline std::vector<isize> bad_samples_of(const model_outline& model, std::span<const void* const> inputs) {
+  std::vector<isize> found;
   for (std::size_t k = 0; k < model.size(); ++k) found.push_back(model.nets[k]->first_bad_sample(inputs[k]));
   return found;
 }
@@ -44,9 +44,9 @@ inline std::vector<index> bad_samples_of(const model_outline& model, std::span<c
 // then the gradients.
 template <class Master>
 [[noreturn]] void report_not_finite(std::span<const std::string_view> modules,
-                                    std::span<const index> bad_samples, std::span<const parameter> parameters,
-                                    const Master* weights, index size, const Master* gradients,
-                                    index trainable, double loss, index updates) {
+                                    std::span<const isize> bad_samples, std::span<const parameter> parameters,
+                                    const Master* weights, isize size, const Master* gradients,
+                                    isize trainable, double loss, isize updates) {
   const std::string step = "in step " + std::to_string(updates + 1) + " (loss " + std::to_string(loss) + ")";
   for (std::size_t k = 0; k < modules.size(); ++k)
     if (bad_samples[k] >= 0)

@@ -14,7 +14,7 @@ template <class Context, class Master>
 class host_pieces {
  public:
   void add(Context& ctx, std::int32_t rank, parameter_piece<Master> piece) {
-    const index moments = piece.share != nullptr ? piece.share->moments : piece.size,
+    const isize moments = piece.share != nullptr ? piece.share->moments : piece.size,
                 seconds = piece.share != nullptr ? piece.share->seconds : piece.size;
     see(ctx, piece.weights, piece.size);
     see(ctx, piece.gradients, piece.sums_only ? moments : piece.size);
@@ -29,7 +29,7 @@ class host_pieces {
   // Brings what was written to them where they are held.
   void write_back() {
     for (const copy& each : copies_) {
-      const auto count = static_cast<index>(each.numbers.size());
+      const auto count = static_cast<isize>(each.numbers.size());
       upload(*each.ctx, each.numbers.data(), each.held, count);
       weights_changed(*each.ctx, static_cast<const Master*>(each.held), count);
     }
@@ -41,7 +41,7 @@ class host_pieces {
     Master* held;
     std::vector<Master> numbers;
   };
-  void see(Context& ctx, Master*& held, index count) {
+  void see(Context& ctx, Master*& held, isize count) {
     if constexpr (!works_on_host<Context>) {
       if (held == nullptr || count == 0) return;
       copy& own =

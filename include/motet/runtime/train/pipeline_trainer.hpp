@@ -22,7 +22,7 @@ namespace motet {
 
 struct pipeline_config {
   // samples of a step, cut evenly into the program's groups, and these into replicas and microbatches
-  index batch = 64;
+  isize batch = 64;
   std::vector<module_choice> modules{};  // of each module, what the program leaves open
   std::uint64_t seed = 1;
   optimizer_settings optimizer{};
@@ -92,7 +92,7 @@ class model_trainer {
     try {
       placed_.prepare();
     } catch (const error& problem) {
-      index foretold = 0;
+      isize foretold = 0;
       for (const rank_memory& each : forecast()) foretold += each.total();
       throw error(problem, sentence({"the memory of the ranks here, foretold as ", foretold, " bytes"}));
     }
@@ -167,8 +167,8 @@ class model_trainer {
   const model_outline& model() const { return model_; }
   Host& ranks() { return ranks_; }
   const std::vector<parameter>& parameters() const { return parameters_; }
-  index updates() const { return steps_; }
-  void set_updates(index updates) { steps_ = updates; }
+  isize updates() const { return steps_; }
+  void set_updates(isize updates) { steps_ = updates; }
   // A module that a rank of this process holds whole. None: no rank does, or ranks live elsewhere, which may
   // not hold it and would have to be told: all processes do the same.
   auto find_whole(std::size_t module) const {
@@ -190,16 +190,16 @@ class model_trainer {
     for (const std::int32_t rank : ranks_.local_ranks()) placed_.home(rank).costs.clear();
   }
   // A module begins here in the model's flat order.
-  index offset_of(std::size_t module) const {
+  isize offset_of(std::size_t module) const {
     const auto& of = *model_.nets[module];
     return offsets_.at(of.parameters_of(model_.names[module], {0, of.layers}, {}).front().name);
   }
   // The most that the slots of each rank's stages held, to compare with what was planned.
-  std::vector<index> used_of_slots() const { return placed_.used_of_slots(); }
+  std::vector<isize> used_of_slots() const { return placed_.used_of_slots(); }
   // Samples that each replica of a module has of a group in the next step.
-  const list<index>& shares(index module) const { return shares_.of(module); }
+  const list<isize>& shares(isize module) const { return shares_.of(module); }
   // All processes call this alike, between steps. Loss and weights do not depend on it.
-  void set_shares(index module, const list<index>& to) {
+  void set_shares(isize module, const list<isize>& to) {
     if (!prepared_) fail(bad_training_option, "set_shares() before prepare()");
     if (!model_.edges.empty())
       fail(bad_training_option, "set_shares() of a module that feeds another, or is fed");
@@ -221,21 +221,21 @@ class model_trainer {
   // and all call.
   std::vector<master> weights() {
     return gathered(model_.parameter_size,
-                    [](const piece_type& piece, index at) { return piece.weights + at; });
+                    [](const piece_type& piece, isize at) { return piece.weights + at; });
   }
   std::vector<master> gradients() {
     std::vector<master> flat(static_cast<std::size_t>(model_.trainable_size), master(0));
-    collect(flat, [](const piece_type& piece, index at) {
+    collect(flat, [](const piece_type& piece, isize at) {
       return piece.gradients != nullptr ? piece.gradients + (piece.sums_only ? moments_of(piece, at) : at)
                                         : nullptr;
     });
     // Those of the loss's numbers come in parts; the owner's are there.
     for (const std::int32_t r : ranks_.local_ranks())
       if (const auto* point = placed_.point(r); point != nullptr && !point->is_owner())
-        for (index i = 0; i < model_.loss_numbers; ++i)
+        for (isize i = 0; i < model_.loss_numbers; ++i)
           flat[static_cast<std::size_t>(model_.loss_at + i)] +=
               number_at(placed_.home(r).ctx, point->gradients() + i);
-    ranks_.sum(flat.data(), static_cast<index>(flat.size()));
+    ranks_.sum(flat.data(), static_cast<isize>(flat.size()));
     return flat;
   }
   // The moving averages of weights, and what does not learn as it is; where there are none, MT-R02.
@@ -264,12 +264,12 @@ class model_trainer {
   void set_state(const flat_state<master>& from) {
     set_weights(from.weights);
     const auto set = [&](std::span<const master> flat, master* piece_type::*what,
-                         index owned_elements::*where = &owned_elements::moments) {
+                         isize owned_elements::*where = &owned_elements::moments) {
       scatter(flat, model_.trainable_size,
-              [what, where](const piece_type& piece, index at, const master* data, index count) {
+              [what, where](const piece_type& piece, isize at, const master* data, isize count) {
                 if (piece.*what == nullptr) return;
-                for (index i = 0; i < count; ++i)
-                  if (const index to = moments_of(piece, at + i, where); to >= 0) (piece.*what)[to] = data[i];
+                for (isize i = 0; i < count; ++i)
+                  if (const isize to = moments_of(piece, at + i, where); to >= 0) (piece.*what)[to] = data[i];
               });
     };
     set(from.first, &piece_type::first);
@@ -280,7 +280,7 @@ class model_trainer {
   }
   void set_weights(std::span<const master> from) {
     scatter(from, model_.parameter_size,
-            [](const piece_type& piece, index at, const master* data, index count) {
+            [](const piece_type& piece, isize at, const master* data, isize count) {
               std::copy_n(data, count, piece.weights + at);
             });
     begin_averages();
@@ -320,14 +320,14 @@ class model_trainer {
     std::vector<std::pair<std::int32_t, piece_type>> all;
     placed_.each_piece(
         [&](std::int32_t rank, piece_type piece, const auto&) { all.emplace_back(rank, std::move(piece)); });
-    const auto draw = [&](index i) {
+    const auto draw = [&](isize i) {
       const auto& [rank, piece] = all[static_cast<std::size_t>(i)];
       auto ctx = placed_.home(rank).ctx;
       initialise(ctx, piece.parameters, config_.seed, piece.weights, piece.size);
       finish(ctx);
     };
     if (config_.each.threads == 1)
-      return in_parallel(static_cast<index>(all.size()), draw,
+      return in_parallel(static_cast<isize>(all.size()), draw,
                          works_on_host<typename Device::context> ? 0 : 1);
     for (auto& [rank, piece] : all)
       placed_.home(rank).together([&](typename Device::context& ctx, int) {
@@ -361,39 +361,39 @@ class model_trainer {
   void collect(std::vector<master>& flat, Address&& address) const {
     const auto held = pieces();
     for (const piece_type& piece : held.all())
-      each_own_run(piece, [&](const parameter& each, index at, index element, index count) {
-        const index to = offsets_.at(each.name) + element;
-        for (index i = 0; i < count; ++i)
+      each_own_run(piece, [&](const parameter& each, isize at, isize element, isize count) {
+        const isize to = offsets_.at(each.name) + element;
+        for (isize i = 0; i < count; ++i)
           if (const master* const from = address(piece, at + i); from != nullptr)
             flat[static_cast<std::size_t>(to + i)] = *from;
       });
   }
   template <class Address>
-  std::vector<master> gathered(index size, Address&& address) {
+  std::vector<master> gathered(isize size, Address&& address) {
     std::vector<master> flat(static_cast<std::size_t>(size), master(0));
     collect(flat, address);
     ranks_.sum(flat.data(), size);
     return flat;
   }
   std::vector<master> moments(master* piece_type::*what,
-                              index owned_elements::*where = &owned_elements::moments) {
-    return gathered(model_.trainable_size, [what, where](const piece_type& piece, index at) -> master* {
-      const index own = piece.*what != nullptr ? moments_of(piece, at, where) : -1;
+                              isize owned_elements::*where = &owned_elements::moments) {
+    return gathered(model_.trainable_size, [what, where](const piece_type& piece, isize at) -> master* {
+      const isize own = piece.*what != nullptr ? moments_of(piece, at, where) : -1;
       return own >= 0 ? piece.*what + own : nullptr;
     });
   }
   template <class Write>
-  void scatter(std::span<const master> from, index size, Write&& write) {
+  void scatter(std::span<const master> from, isize size, Write&& write) {
     if (!prepared_) fail(bad_training_option, "weights before prepare()");
-    if (static_cast<index>(from.size()) != size)
+    if (static_cast<isize>(from.size()) != size)
       fail(bad_training_option,
            "got " + std::to_string(from.size()) + " numbers for a buffer of " + std::to_string(size));
     auto held = pieces();
     for (const piece_type& piece : held.all())
       for (const parameter& each : piece.parameters) {
-        const index begin = offsets_.at(each.name);
+        const isize begin = offsets_.at(each.name);
         if (begin >= size) continue;
-        each_run(each, [&](index at, index element, index count) {
+        each_run(each, [&](isize at, isize element, isize count) {
           write(piece, at, from.data() + begin + element, count);
         });
       }
@@ -403,7 +403,7 @@ class model_trainer {
   const model_outline& model_;
   pipeline_config config_;
   std::vector<parameter> parameters_;
-  std::map<std::string, index, std::less<>> offsets_;  // of each parameter in the flat order
+  std::map<std::string, isize, std::less<>> offsets_;  // of each parameter in the flat order
   Host ranks_;
   stage_groups groups_;
   group_set group_set_;
@@ -412,7 +412,7 @@ class model_trainer {
   placed_type placed_;
   step_shares shares_;
   std::vector<std::unique_ptr<update_type>> updates_;  // of each rank that learns
-  index steps_ = 0;
+  isize steps_ = 0;
   bool clean_ = false;  // gradients are zero
   bool prepared_ = false;
   bool begun_ = false;

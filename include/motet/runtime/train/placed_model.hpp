@@ -42,7 +42,7 @@ class placed_model {
   // end of a group, set 0 for those that compute together and 1 for those that sum gradients. choices: of
   // each module, how: all of them learn. room: for which shares of the replicas memory is planned.
   template <class End, class Groups>
-  placed_model(const model_type& model, const score_sheet& sheet, index samples,
+  placed_model(const model_type& model, const score_sheet& sheet, isize samples,
                const std::vector<module_choice>& choices, std::span<const std::int32_t> ranks,
                const stage_groups& groups, End end, Groups group, const resplit_options& room = {},
                const rank_options& each_rank = {}, const learning& how = {})
@@ -56,7 +56,7 @@ class placed_model {
         splits_(splits_of(of(), samples)),
         most_(most_of(splits_, room)) {
     for (const voice& each : of().voices) {
-      const index parts = splits_[each.module].replicas * each.group;
+      const isize parts = splits_[each.module].replicas * each.group;
       // Samples with losses of their own are compared with no others.
       const bool even = samples % each.joins() == 0 || model.loss.sum != nullptr;
       if (even && samples / each.joins() >= parts) continue;
@@ -79,7 +79,7 @@ class placed_model {
     for (const instruction& each : of().instructions)
       if (each.what == op::backward_input) split_[as_size(each.voice)] = 1;
     for (std::size_t module = 0; module < model.of->size(); ++module)
-      for (index v = 0; v < of().voices.size(); ++v)
+      for (isize v = 0; v < of().voices.size(); ++v)
         if (of().voices[v].module == static_cast<std::int32_t>(module))
           place(static_cast<std::int32_t>(v), module < choices.size() ? choices[module] : module_choice{},
                 buffers, group);
@@ -147,8 +147,8 @@ class placed_model {
     connect();
   }
   // The most that the slots of each rank's stages held, to compare with what was planned.
-  std::vector<index> used_of_slots() const {
-    std::vector<index> most(homes_.size(), 0);
+  std::vector<isize> used_of_slots() const {
+    std::vector<isize> most(homes_.size(), 0);
     each_stage([&](const auto& each) {
       most[as_size(each.stage->at().rank)] += each.stage->used_of_slots() * each.stage->at().slots;
     });
@@ -164,7 +164,7 @@ class placed_model {
   struct whole_module {
     const master* weights = nullptr;
     std::int32_t rank = -1;
-    index samples = 0;
+    isize samples = 0;
   };
   whole_module find_whole(std::size_t module) const {
     for (const auto& each : voices_) {
@@ -244,14 +244,14 @@ class placed_model {
     }
     // Both ends of an edge count the same rows.
     for (const edge_ends& each : model_.of->edges)
-      for (index s = 0; s < samples_; ++s) {
-        const auto got_before = [&](index sample) {
+      for (isize s = 0; s < samples_; ++s) {
+        const auto got_before = [&](isize sample) {
           return model_.of->nets[each.from]->rows_given(inputs[each.from], sample);
         };
-        const auto wanted_before = [&](index sample) {
-          return model_.of->nets[each.to]->rows_taken(inputs[each.to], static_cast<index>(each.into), sample);
+        const auto wanted_before = [&](isize sample) {
+          return model_.of->nets[each.to]->rows_taken(inputs[each.to], static_cast<isize>(each.into), sample);
         };
-        const index got = got_before(s + 1) - got_before(s), wanted = wanted_before(s + 1) - wanted_before(s);
+        const isize got = got_before(s + 1) - got_before(s), wanted = wanted_before(s + 1) - wanted_before(s);
         if (got != wanted)
           fail(fed_rows_differ,
                sentence({"of sample ", s, " ", model_.of->names[each.from], " makes ", got, " rows, and ",
@@ -324,7 +324,7 @@ class placed_model {
     auto& own = voices_.emplace_back();
     own.voice = v;
     own.held.resize(as_size(sings.stages));
-    const std::vector<index> layers = split_layers(name, net.layers, sings.stages, choice.layers);
+    const std::vector<isize> layers = split_layers(name, net.layers, sings.stages, choice.layers);
     stage_position at;
     at.name = name.data();
     at.learns = sings.learns;
@@ -333,7 +333,7 @@ class placed_model {
     at.cut = {stage_groups_.tensor_of(sings), stage_groups_.tensor_member(sings)};
     at.splits = split_[as_size(v)] != 0;
     for (std::int32_t s = 0; s < sings.stages; ++s) {
-      const index where = sings.first_place + s;
+      const isize where = sings.first_place + s;
       at.rank = of().places[where];
       at.range = {at.range.last, at.range.last + layers[as_size(s)]};
       if (!homes_[as_size(at.rank)]) continue;
@@ -383,7 +383,7 @@ class placed_model {
       const std::size_t module = model_.of->member_of(as_size(sings.module));
       std::vector<matrix<master>> features;
       std::vector<matrix<const master>> gradients;
-      for (index m = 0; m < sings.microbatches; ++m) {
+      for (isize m = 0; m < sings.microbatches; ++m) {
         features.push_back(point.features_of(module, each.voice, m / sings.group, m % sings.group));
         gradients.push_back(point.gradients_of(module, each.voice, m / sings.group, m % sings.group));
         features.back().rows = gradients.back().rows = each.parts.at(last.at().rank)->mine(m).size();
@@ -394,7 +394,7 @@ class placed_model {
 
   const model_type& model_;
   const score_sheet& sheet_;
-  index samples_, groups_;
+  isize samples_, groups_;
   const stage_groups& stage_groups_;
   learning how_;
   bool ahead_;
@@ -403,7 +403,7 @@ class placed_model {
   std::vector<std::uint8_t> split_;                  // of each voice, whether its backward comes in two parts
   list<sample_split> splits_;                        // of each module
   // of each module, samples of a replica in a group that there is room for
-  list<index> most_;
+  list<isize> most_;
   // as it is, and where there is room for other shares, with the most of each
   join_layout layout_, roomy_;
   std::vector<parameter> loss_parameters_ = model_.of->loss_parameters();

@@ -79,7 +79,7 @@ struct placed_stage {
   }
 
   // Sums take this besides the stage's own memory.
-  index sums_bytes() const {
+  isize sums_bytes() const {
     return (reduction ? reduction->packing_bytes() : 0) + (ring ? ring->gradient_bytes() : 0);
   }
   // Takes all memory.

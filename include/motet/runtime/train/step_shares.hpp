@@ -28,7 +28,7 @@ class step_shares {
   double* clock() { return how_.every > 0 ? seconds_.data() : nullptr; }
   const list<sample_split>& splits() const { return balancer_.splits(); }
   // Samples that each replica has of a group.
-  const list<index>& of(index module) const {
+  const list<isize>& of(isize module) const {
     demand(module >= 0 && module < splits().size(), "module", std::to_string(module),
            "one of " + std::to_string(splits().size()));
     return balancer_.shares(module);
@@ -39,19 +39,19 @@ class step_shares {
   template <class Ranks>
   bool end_step(Ranks& ranks) {
     if (how_.every == 0 || ++clocked_ < how_.every) return false;
-    ranks.sum(seconds_.data(), static_cast<index>(seconds_.size()));
+    ranks.sum(seconds_.data(), static_cast<isize>(seconds_.size()));
     for (double& each : seconds_) each /= static_cast<double>(clocked_);
     balancer_.note(seconds_.data());
     forget();
     return balancer_.move();
   }
   // A user sets shares by hand, on all ranks alike.
-  void set(index module, const list<index>& to) {
+  void set(isize module, const list<isize>& to) {
     of(module);
     forget();
     if (balancer_.set(module, to)) return;
     std::string text;
-    for (const index each : to) text += (text.empty() ? "" : ", ") + std::to_string(each);
+    for (const isize each : to) text += (text.empty() ? "" : ", ") + std::to_string(each);
     const sample_split& split = splits()[module];
     const share_bounds& within = balancer_.bounds(module);
     fail(bad_training_option, "shares of " + std::string(names_[static_cast<std::size_t>(module)]) + " are " +
@@ -104,7 +104,7 @@ class step_shares {
   std::span<const std::string_view> names_;
   share_balancer balancer_;
   std::vector<double> seconds_;  // of each place, in the steps since shares were looked at
-  index clocked_ = 0;            // these steps
+  isize clocked_ = 0;            // these steps
 };
 
 }  // namespace motet

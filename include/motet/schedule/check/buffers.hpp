@@ -32,7 +32,7 @@ class buffer_counter {
       found.turns[kind].resize(of_.places.size(), {});
       taken_[kind].resize(links_.messages(of_.cells()), -1);
     }
-    for (index i = 0; i < of_.instructions.size(); ++i) {
+    for (isize i = 0; i < of_.instructions.size(); ++i) {
       const instruction& it = of_.instructions[i];
       if (!is_receive(it.what)) continue;
       const int kind = message_kind(it.what);
@@ -78,7 +78,7 @@ class buffer_counter {
     }
     // A buffer is taken when the first part of the rows comes.
     const auto take = [&](int kind, const cell_seat& to, std::int32_t at, std::int32_t from) {
-      const index place = place_of(to);
+      const isize place = place_of(to);
       std::int32_t& turn = turn_of[kind][links_.cell(to)];
       if (turn < 0) {
         turn = turns[kind][place]++;
@@ -87,7 +87,7 @@ class buffer_counter {
       }
       comes[kind][place].push({at, turn, from});
     };
-    const auto give = [&](int kind, index place, std::int32_t at) {
+    const auto give = [&](int kind, isize place, std::int32_t at) {
       gives[kind][place].push(at);
       --live[kind][place];
     };
@@ -97,7 +97,7 @@ class buffer_counter {
       if (!is_compute(it.what) && !is_receive(it.what)) continue;
       if (it.what == op::join) continue;
       const voice& sings = of_.voices[it.voice];
-      const index place = sings.first_place + it.stage;
+      const isize place = sings.first_place + it.stage;
       if (is_receive(it.what)) {
         take(message_kind(it.what), {it.voice, it.stage, it.microbatch}, i, it.peer);
         continue;
@@ -116,7 +116,7 @@ class buffer_counter {
       if (links_.has_source(2, it.voice, it.stage, it.microbatch)) give(2, place, i);
     }
     for (int kind = 0; kind < 3; ++kind) {
-      for (index place = 0; place < of_.places.size(); ++place) {
+      for (isize place = 0; place < of_.places.size(); ++place) {
         const list<event>& all = comes[kind][place];
         if (all.empty()) continue;
         bool message = false, several = false;
@@ -163,9 +163,9 @@ class buffer_counter {
       const int kind = is_compute(it.what) ? message_kind(it.what) : -1;
       if (kind < 0) continue;
       const voice& sings = of_.voices[it.voice];
-      const index place = sings.first_place + it.stage;
+      const isize place = sings.first_place + it.stage;
       uses& before = sent[kind][place];
-      const index begin = before.receives.size();
+      const isize begin = before.receives.size();
       std::int32_t targets = 0;
       links_.each_target(kind, it.voice, it.stage, it.microbatch, [&](const cell_seat& to, int, int part) {
         ++targets;
@@ -175,9 +175,9 @@ class buffer_counter {
       });
       // Rows for one neighbour on this rank are written where that reads them.
       if (before.receives.size() == begin && targets < 2) continue;
-      if (const index k = before.begins.size(); k >= size) {
-        const index first = before.begins[k - size], last = size == 1 ? begin : before.begins[k - size + 1];
-        for (index r = first; r < last; ++r) waits.push({i, before.receives[r]});
+      if (const isize k = before.begins.size(); k >= size) {
+        const isize first = before.begins[k - size], last = size == 1 ? begin : before.begins[k - size + 1];
+        for (isize r = first; r < last; ++r) waits.push({i, before.receives[r]});
         whole = false;
       }
       before.begins.push(static_cast<std::int32_t>(begin));
@@ -206,7 +206,7 @@ class buffer_counter {
     return made;
   }
 
-  constexpr index place_of(const cell_seat& at) const { return of_.voices[at.voice].first_place + at.stage; }
+  constexpr isize place_of(const cell_seat& at) const { return of_.voices[at.voice].first_place + at.stage; }
 
   const program& of_;
   cell_links links_;

@@ -30,15 +30,15 @@ namespace detail {
 // ends in a cycle.
 constexpr list<blocked> find_cycle(const program& of, const program_graph& graph,
                                    const list<stuck_lane>& stuck) {
-  const auto lane_of = [&](std::int32_t i) { return index{of.rank_of(i)} * 256 + of.instructions[i].lane; };
-  list<std::int32_t> heads(index{of.ranks()} * 256, -1), absent(graph.meeting_sizes.size(), -1);
+  const auto lane_of = [&](std::int32_t i) { return isize{of.rank_of(i)} * 256 + of.instructions[i].lane; };
+  list<std::int32_t> heads(isize{of.ranks()} * 256, -1), absent(graph.meeting_sizes.size(), -1);
   list<std::uint8_t> there(of.instructions.size(), 0);
-  for (index k = 0; k < stuck.size(); ++k) {
+  for (isize k = 0; k < stuck.size(); ++k) {
     heads[lane_of(stuck[k].at)] = static_cast<std::int32_t>(k);
     there[stuck[k].at] = stuck[k].waits_for < 0 ? 1 : 0;
   }
   // A member of a meeting waits for one that is not there yet.
-  for (index i = 0; i < of.instructions.size(); ++i)
+  for (isize i = 0; i < of.instructions.size(); ++i)
     if (graph.meetings[i] >= 0 && there[i] == 0) absent[graph.meetings[i]] = static_cast<std::int32_t>(i);
   list<blocked> path;
   list<std::int32_t> seen(stuck.size(), -1);

@@ -39,7 +39,7 @@ struct program_graph {
   // Each instruction has one before it in its lane; -1: none.
   constexpr list<std::int32_t> previous_in_lane() const {
     list<std::int32_t> previous(order.size(), -1);
-    for (index l = 0; l + 1 < lane_starts.size(); ++l)
+    for (isize l = 0; l + 1 < lane_starts.size(); ++l)
       for (std::int32_t p = lane_starts[l] + 1; p < lane_starts[l + 1]; ++p)
         previous[order[p]] = order[p - 1];
     return previous;
@@ -61,7 +61,7 @@ constexpr finding put_meetings(const program& from, program_graph& to) {
   list<std::int32_t>& sizes = to.meeting_sizes;
   for (std::int32_t j = 0; j < from.joins; ++j) {
     std::int32_t members = 0, groups = 0;
-    for (index v = 0; v < from.voices.size(); ++v) {
+    for (isize v = 0; v < from.voices.size(); ++v) {
       const voice& each = from.voices[v];
       if (each.join != j) continue;
       if (groups > 0 && groups != each.joins())
@@ -69,7 +69,7 @@ constexpr finding put_meetings(const program& from, program_graph& to) {
       groups = each.joins();
       // A rank that holds several members meets the others once.
       bool known = false;
-      for (index u = 0; u < v; ++u)
+      for (isize u = 0; u < v; ++u)
         known = known || (from.voices[u].join == j && home(from, from.voices[u]) == home(from, each));
       members += known ? 0 : 1;
     }
@@ -91,13 +91,13 @@ constexpr finding put_meetings(const program& from, program_graph& to) {
       continue;
     }
     to.together.push(each.shards > 1 ? static_cast<std::int32_t>(sizes.size()) : -1);
-    if (each.shards > 1) sizes.resize(sizes.size() + index{4} * each.stages * each.microbatches, each.shards);
+    if (each.shards > 1) sizes.resize(sizes.size() + isize{4} * each.stages * each.microbatches, each.shards);
   }
   to.sums.resize(from.voices.size(), -1);
   for (const voice& each : from.voices) {
     if (!each.sums_each || to.sums[each.module] >= 0 || replicas[each.module] < 2) continue;
     to.sums[each.module] = static_cast<std::int32_t>(sizes.size());
-    sizes.resize(sizes.size() + index{each.stages} * each.microbatches, replicas[each.module]);
+    sizes.resize(sizes.size() + isize{each.stages} * each.microbatches, replicas[each.module]);
   }
   return {};
 }

@@ -71,7 +71,7 @@ class list_reader {
     std::int32_t groups = 0, last = -1;
   };
 
-  constexpr void refuse(broken_rule why, std::int32_t other = -1, index got = 0, index wanted = 0) {
+  constexpr void refuse(broken_rule why, std::int32_t other = -1, isize got = 0, isize wanted = 0) {
     found_ = {why, rank_, at_, other, got, wanted};
   }
   // The instruction needs what came from there; -1: it did not come.
@@ -81,7 +81,7 @@ class list_reader {
     wait_for(source);
   }
   // The number of the message that brings an instruction's microbatch a part of its rows.
-  constexpr index message(int kind, const instruction& it, int part) const {
+  constexpr isize message(int kind, const instruction& it, int part) const {
     return links_.message(from_.cells(), kind, it.voice, it.stage, it.microbatch, part);
   }
   constexpr void once(std::int32_t& slot) {
@@ -95,7 +95,7 @@ class list_reader {
     const instruction* const all = from_.instructions.data();
     const std::uint8_t its_lane = all[other].lane;
     if (its_lane == all[at_].lane) return;
-    for (index w = to_.wait_starts[at_]; w < to_.waits.size(); ++w) {
+    for (isize w = to_.wait_starts[at_]; w < to_.waits.size(); ++w) {
       if (all[to_.waits[w]].lane != its_lane) continue;
       if (other > to_.waits[w]) to_.waits[w] = other;
       return;
@@ -105,7 +105,7 @@ class list_reader {
 
   constexpr void one(const instruction& it) {
     if (it.what > op::fetch)
-      return refuse(reason::bad_structure, -1, static_cast<index>(it.what), op_count - 1);
+      return refuse(reason::bad_structure, -1, static_cast<isize>(it.what), op_count - 1);
     if (it.paired || pair_first_ < at_) pair(it);
     if (!found_.ok()) return;
     if (it.what == op::join) return join(it);
@@ -345,7 +345,7 @@ class list_reader {
           finding found;
           links_.each_next(v, s, m, [&](const cell_seat& at, int part, int theirs) {
             for (int kind = 0; kind < 3 && found.ok(); ++kind) {
-              const index number =
+              const isize number =
                   kind == 2 ? links_.message(from_.cells(), 2, v, s, m, part)
                             : links_.message(from_.cells(), kind, at.voice, at.stage, at.microbatch, theirs);
               found = match(sent_[kind][number], received_[kind][number], rank);

@@ -139,16 +139,16 @@ class program_player {
   }
   constexpr void push(request made) {
     queue_.push(made);
-    for (index i = queue_.size() - 1; i > 0 && before(queue_[i], queue_[(i - 1) / 2]); i = (i - 1) / 2)
+    for (isize i = queue_.size() - 1; i > 0 && before(queue_[i], queue_[(i - 1) / 2]); i = (i - 1) / 2)
       std::swap(queue_[i], queue_[(i - 1) / 2]);
   }
   constexpr std::int32_t pop_earliest() {
     const std::int32_t l = queue_[0].lane;
     queue_[0] = queue_.back();
     queue_.pop();
-    for (index i = 0;;) {
-      index least = i;
-      for (index child = 2 * i + 1; child <= 2 * i + 2 && child < queue_.size(); ++child)
+    for (isize i = 0;;) {
+      isize least = i;
+      for (isize child = 2 * i + 1; child <= 2 * i + 2 && child < queue_.size(); ++child)
         if (before(queue_[child], queue_[least])) least = child;
       if (least == i) return l;
       std::swap(queue_[i], queue_[least]);

@@ -10,7 +10,7 @@ namespace motet {
 namespace detail {
 
 // These have happened to one microbatch at one stage.
-enum cell_state : index { ran = 1, kept = 2, kept_nothing = 4, gave_input = 8, gave_weight = 16 };
+enum cell_state : isize { ran = 1, kept = 2, kept_nothing = 4, gave_input = 8, gave_weight = 16 };
 
 // Plays a score without time: every rank in its order, a cue as soon as what it needs from other ranks is
 // there. It is one function over arrays of numbers, since compilers interpret it.
@@ -24,9 +24,9 @@ class rehearsal {
     if (const verdict found = set_up(); !found.ok()) return found;
     play();
     if (!broken_.ok()) return broken_;
-    for (index r = 0; r < score_.ranks(); ++r)
+    for (isize r = 0; r < score_.ranks(); ++r)
       if (const verdict found = never_comes(r); !found.ok()) return found;
-    for (index r = 0; r < score_.ranks(); ++r)
+    for (isize r = 0; r < score_.ranks(); ++r)
       if (at_[r] < begins_[r + 1])
         return {reason::deadlock, r, at_[r] - begins_[r], begins_[r + 1] - begins_[r]};
     return complete();
@@ -34,10 +34,10 @@ class rehearsal {
 
  private:
   // A rank waits for a cell of another, or for one of these.
-  static constexpr index nothing = -1, a_join = -2;
+  static constexpr isize nothing = -1, a_join = -2;
   enum class outcome : std::uint8_t { go_on, complete, wait, wrong };
 
-  constexpr index member_first(index join) const { return join == 0 ? 0 : members_end_[join - 1]; }
+  constexpr isize member_first(isize join) const { return join == 0 ? 0 : members_end_[join - 1]; }
 
   constexpr verdict set_up() {
     for (const std::int32_t place : score_.places()) {
@@ -62,22 +62,22 @@ class rehearsal {
       join_.push(each.join);
       group_.push(each.group);
     }
-    const index ranks = score_.ranks();
+    const isize ranks = score_.ranks();
     passed_.resize(score_.joins() * ranks, 0);
     sings_.resize(score_.joins() * ranks, -1);
     sings_too_.resize(first_.size(), -1);
-    index groups = 0;
-    for (index j = 0; j < score_.joins(); ++j) {
+    isize groups = 0;
+    for (isize j = 0; j < score_.joins(); ++j) {
       join_first_.push(groups);
-      index syncs = -1;
-      for (index v = 0; v < first_.size(); ++v) {
+      isize syncs = -1;
+      for (isize v = 0; v < first_.size(); ++v) {
         if (join_[v] != j) continue;
-        const index own = count_[v] / group_[v];
+        const isize own = count_[v] / group_[v];
         if (syncs >= 0 && own != syncs) return {reason::joins_differ, v, own, syncs};
         syncs = own;
         // A rank that holds several members meets the others once.
-        const index home = places_[voice_place_[v] + last_[v]];
-        index& head = sings_[j * ranks + home];
+        const isize home = places_[voice_place_[v] + last_[v]];
+        isize& head = sings_[j * ranks + home];
         if (head < 0) members_.push(home);
         sings_too_[v] = head;
         head = v;
@@ -91,7 +91,7 @@ class rehearsal {
     state_.resize(score_.cells(), 0);
     met_at_.resize(ranks, -1);
     wants_.resize(ranks, nothing);
-    for (index r = ranks; r-- > 0;) runnable_.push(r);
+    for (isize r = ranks; r-- > 0;) runnable_.push(r);
     for (std::int32_t r = 0; r < ranks; ++r) begins_.push(score_.begin_of(r));
     at_ = begins_;
     begins_.push(score_.codes().size());
@@ -100,26 +100,26 @@ class rehearsal {
   // Everything is a local number or pointer: to a compiler, a call in here or a change of type would cost
   // more than what it does.
   constexpr void play() {
-    constexpr index re_forward = static_cast<index>(op::re_forward),
-                    forward_only = static_cast<index>(op::forward_only),
-                    backward = static_cast<index>(op::backward),
-                    backward_weight = static_cast<index>(op::backward_weight),
-                    join = static_cast<index>(op::join), paired = 32;
+    constexpr isize re_forward = static_cast<isize>(op::re_forward),
+                    forward_only = static_cast<isize>(op::forward_only),
+                    backward = static_cast<isize>(op::backward),
+                    backward_weight = static_cast<isize>(op::backward_weight),
+                    join = static_cast<isize>(op::join), paired = 32;
     const std::int64_t* const codes = score_.codes().data();
-    const index* const begins = begins_.data();
-    index *const state = state_.data(), *const wants = wants_.data(), *const runnable = runnable_.data(),
+    const isize* const begins = begins_.data();
+    isize *const state = state_.data(), *const wants = wants_.data(), *const runnable = runnable_.data(),
                  *const at = at_.data();
-    index top = runnable_.size();
+    isize top = runnable_.size();
     // These belong to the voice whose turn it is, which seldom changes.
-    index voice = -1, first = 0, count = 0, last = -1;
+    isize voice = -1, first = 0, count = 0, last = -1;
     bool joined = false;
     const bool feeds = links_.has_feeds();
-    const index* places = nullptr;
+    const isize* places = nullptr;
     while (top > 0) {
-      const index r = runnable[--top], end = begins[r + 1];
-      index i = at[r], pair_end = -1, missing = nothing;
+      const isize r = runnable[--top], end = begins[r + 1];
+      isize i = at[r], pair_end = -1, missing = nothing;
       for (; i < end; ++i) {
-        const index code = codes[i], what = code & 31, v = code >> 7 & 0xffff, s = code >> 23 & 0xfffff,
+        const isize code = codes[i], what = code & 31, v = code >> 7 & 0xffff, s = code >> 23 & 0xfffff,
                     m = code >> 43 & 0xfffff;
         if ((code & paired) != 0 && pair_end < i) {
           missing = overlap(r, i, end, pair_end);
@@ -130,8 +130,8 @@ class rehearsal {
           const outcome met_now = meet(r, i - begins[r], v, m, (code & 64) != 0);
           if (met_now == outcome::wrong) return;
           if (met_now == outcome::complete) {
-            for (index member = member_first(v); member < members_end_[v]; ++member) {
-              const index to = members_[member];
+            for (isize member = member_first(v); member < members_end_[v]; ++member) {
+              const isize to = members_[member];
               if (wants[to] != a_join) continue;
               wants[to] = nothing;
               runnable[top++] = to;
@@ -153,11 +153,11 @@ class rehearsal {
           places = places_.data() + voice_place_[v];
         }
         if (s > last || m >= count || places[s] != r) return refuse(reason::not_its_stage, r, i, s);
-        const index cell = first + s * count + m, own = state[cell];
-        index to = 0;
+        const isize cell = first + s * count + m, own = state[cell];
+        isize to = 0;
         if (what <= re_forward) {
           // A stage that kept its rows at once does not make them again for the next one.
-          const index wanted = what == re_forward ? kept : ran, before = s > 0   ? cell - count
+          const isize wanted = what == re_forward ? kept : ran, before = s > 0   ? cell - count
                                                                          : feeds ? unfed(v, m, wanted)
                                                                                  : nothing;
           if (before != nothing && (state[before] & wanted) == 0) {
@@ -175,7 +175,7 @@ class rehearsal {
           }
           to = places[s + 1];
         } else if (what < backward_weight) {
-          const index after = s < last ? cell + count : feeds ? ungiven(v, s, m) : nothing;
+          const isize after = s < last ? cell + count : feeds ? ungiven(v, s, m) : nothing;
           if (after != nothing && (state[after] & gave_input) == 0) {
             missing = after;
             break;
@@ -209,13 +209,13 @@ class rehearsal {
       wants[r] = missing;
     }
   }
-  constexpr void refuse(broken_rule why, index r, index i, index what) {
+  constexpr void refuse(broken_rule why, isize r, isize i, isize what) {
     broken_ = {why, r, i - begins_[r], what};
   }
 
   // Cues that overlap start together, so all that each needs must be there before the first.
-  constexpr index overlap(index r, index i, index end, index& pair_end) {
-    const index begin = i;
+  constexpr isize overlap(isize r, isize i, isize end, isize& pair_end) {
+    const isize begin = i;
     const auto wrong = [&] {
       refuse(reason::bad_pair, r, i, 0);
       return nothing;
@@ -227,17 +227,17 @@ class rehearsal {
           each.microbatch >= count_[each.voice])
         return wrong();
       // Two weight parts of one stage add to one gradient.
-      for (index k = begin; k < i; ++k) {
+      for (isize k = begin; k < i; ++k) {
         const cue other(score_.codes()[k]);
         if (ends(each.what) && ends(other.what) && each.voice == other.voice && each.stage == other.stage)
           return wrong();
       }
-      const index count = count_[each.voice],
+      const isize count = count_[each.voice],
                   cell = first_[each.voice] + each.stage * count + each.microbatch;
       // Another rank still has to do this, or this one, which cannot be.
-      index missing = nothing;
+      isize missing = nothing;
       bool here = false;
-      const auto needs = [&](const cell_seat& at, index wanted) {
+      const auto needs = [&](const cell_seat& at, isize wanted) {
         if ((state_[links_.cell(at)] & wanted) != 0) return;
         missing = links_.cell(at);
         here = here || place_of(at) == r;
@@ -264,17 +264,17 @@ class rehearsal {
     pair_end = i - 1;
     return nothing;
   }
-  static constexpr std::int32_t narrow(index number) { return static_cast<std::int32_t>(number); }
-  constexpr index place_of(const cell_seat& at) const { return places_[voice_place_[at.voice] + at.stage]; }
+  static constexpr std::int32_t narrow(isize number) { return static_cast<std::int32_t>(number); }
+  constexpr isize place_of(const cell_seat& at) const { return places_[voice_place_[at.voice] + at.stage]; }
   // The result is one of the cells that feed a microbatch, which has not come so far; nothing: all have.
-  constexpr index unfed(index v, index m, index wanted) const {
-    index found = nothing;
+  constexpr isize unfed(isize v, isize m, isize wanted) const {
+    isize found = nothing;
     links_.each_previous(narrow(v), 0, narrow(m), [&](const cell_seat& at, int, int) {
       if ((state_[links_.cell(at)] & wanted) == 0) found = links_.cell(at);
     });
     return found;
   }
-  constexpr bool kept_at_once(index v, index m) const {
+  constexpr bool kept_at_once(isize v, isize m) const {
     bool found = false;
     links_.each_previous(narrow(v), 0, narrow(m), [&](const cell_seat& at, int, int) {
       found = found || (state_[links_.cell(at)] & kept_nothing) == 0;
@@ -282,8 +282,8 @@ class rehearsal {
     return found;
   }
   // The result is one of those that it feeds, whose gradient has not come.
-  constexpr index ungiven(index v, index s, index m) const {
-    index found = nothing;
+  constexpr isize ungiven(isize v, isize s, isize m) const {
+    isize found = nothing;
     links_.each_source(2, narrow(v), narrow(s), narrow(m), [&](const cell_seat& at, int, int) {
       if ((state_[links_.cell(at)] & gave_input) == 0) found = links_.cell(at);
     });
@@ -291,9 +291,9 @@ class rehearsal {
   }
   // Ranks that wait for a cell can go on.
   enum class links_of : std::uint8_t { next, previous };
-  constexpr index wake(links_of which, index v, index s, index m, index cell, index top) {
+  constexpr isize wake(links_of which, isize v, isize s, isize m, isize cell, isize top) {
     const auto one = [&](const cell_seat& at, int, int) {
-      const index to = place_of(at);
+      const isize to = place_of(at);
       if (wants_[to] != cell) return;
       wants_[to] = nothing;
       runnable_[top++] = to;
@@ -302,28 +302,28 @@ class rehearsal {
     else links_.each_previous(narrow(v), narrow(s), narrow(m), one);
     return top;
   }
-  constexpr bool met(index v, index m) const {
+  constexpr bool met(isize v, isize m) const {
     return arrived_[join_first_[join_[v]] + m / group_[v]] == join_size_[join_[v]];
   }
 
-  constexpr outcome meet(index r, index position, index j, index group, bool aside) {
-    const auto wrong = [&](broken_rule why, index got) {
+  constexpr outcome meet(isize r, isize position, isize j, isize group, bool aside) {
+    const auto wrong = [&](broken_rule why, isize got) {
       broken_ = {why, r, position, got};
       return outcome::wrong;
     };
     if (j >= score_.joins() || group >= join_first_[j + 1] - join_first_[j])
       return wrong(reason::not_its_stage, group);
-    index& passed = passed_[j * score_.ranks() + r];
-    index& arrived = arrived_[join_first_[j] + group];
+    isize& passed = passed_[j * score_.ranks() + r];
+    isize& arrived = arrived_[join_first_[j] + group];
     if (passed == group + 1 && !aside && met_at_[r] == position)
       return arrived == join_size_[j] ? outcome::go_on : outcome::wait;
     if (passed != group) return wrong(passed > group ? reason::repeated : reason::join_order, passed);
-    const index* const state = state_.data();
-    index v = sings_[j * score_.ranks() + r];
+    const isize* const state = state_.data();
+    isize v = sings_[j * score_.ranks() + r];
     if (v < 0) return wrong(reason::not_its_stage, group);
     for (; v >= 0; v = sings_too_[v]) {
-      const index first = first_[v] + last_[v] * count_[v], end = (group + 1) * group_[v];
-      for (index m = group * group_[v]; m < end; ++m)
+      const isize first = first_[v] + last_[v] * count_[v], end = (group + 1) * group_[v];
+      for (isize m = group * group_[v]; m < end; ++m)
         if ((state[first + m] & ran) == 0) return wrong(reason::join_first, m);
     }
     ++passed;
@@ -332,44 +332,44 @@ class rehearsal {
     return aside ? outcome::go_on : outcome::wait;
   }
   // The result is whether rank r waits for what no rank is going to play.
-  constexpr verdict never_comes(index r) const {
+  constexpr verdict never_comes(isize r) const {
     if (at_[r] == begins_[r + 1] || wants_[r] < 0) return {};
-    index v = 0;
+    isize v = 0;
     while (v + 1 < first_.size() && first_[v + 1] <= wants_[r]) ++v;
-    const index stage = (wants_[r] - first_[v]) / count_[v], m = (wants_[r] - first_[v]) % count_[v],
+    const isize stage = (wants_[r] - first_[v]) / count_[v], m = (wants_[r] - first_[v]) % count_[v],
                 owner = places_[voice_place_[v] + stage];
-    for (index i = at_[owner]; i < begins_[owner + 1]; ++i) {
+    for (isize i = at_[owner]; i < begins_[owner + 1]; ++i) {
       const cue each(score_.codes()[i]);
       if (each.voice == v && each.stage == stage && each.microbatch == m && each.what != op::join) return {};
     }
     return {reason::left_out, owner, stage, m};
   }
   constexpr verdict complete() const {
-    const index* const state = state_.data();
-    for (index v = 0; v < first_.size(); ++v) {
-      const index wanted = score_.voices()[v].learns ? kept | gave_input | gave_weight : ran;
-      const index end = first_[v] + (last_[v] + 1) * count_[v];
-      for (index cell = first_[v]; cell < end; ++cell) {
+    const isize* const state = state_.data();
+    for (isize v = 0; v < first_.size(); ++v) {
+      const isize wanted = score_.voices()[v].learns ? kept | gave_input | gave_weight : ran;
+      const isize end = first_[v] + (last_[v] + 1) * count_[v];
+      for (isize cell = first_[v]; cell < end; ++cell) {
         if ((state[cell] & wanted) == wanted) continue;
-        const index stage = (cell - first_[v]) / count_[v];
+        const isize stage = (cell - first_[v]) / count_[v];
         return {reason::left_out, places_[voice_place_[v] + stage], stage, (cell - first_[v]) % count_[v]};
       }
     }
-    for (index j = 0; j < score_.joins(); ++j)
-      for (index g = join_first_[j]; g < join_first_[j + 1]; ++g)
+    for (isize j = 0; j < score_.joins(); ++j)
+      for (isize g = join_first_[j]; g < join_first_[j + 1]; ++g)
         if (arrived_[g] != join_size_[j]) return {reason::left_out, j, arrived_[g], join_size_[j]};
     return {};
   }
 
   const score& score_;
   cell_links links_;
-  list<index> first_, count_, last_, voice_place_, join_, group_;  // of each voice
+  list<isize> first_, count_, last_, voice_place_, join_, group_;  // of each voice
   // joins: first group, member ranks; arrivals of each group
-  list<index> join_first_, join_size_, members_, members_end_, arrived_;
+  list<isize> join_first_, join_size_, members_, members_end_, arrived_;
   // of each join and rank a voice that has its home there, and of each voice another one
-  list<index> sings_, sings_too_;
-  list<index> places_, begins_, at_, met_at_, passed_, runnable_, wants_;  // of stages and ranks
-  list<index> state_;                                                      // of each (stage, microbatch)
+  list<isize> sings_, sings_too_;
+  list<isize> places_, begins_, at_, met_at_, passed_, runnable_, wants_;  // of stages and ranks
+  list<isize> state_;                                                      // of each (stage, microbatch)
   verdict broken_;
 };
 

@@ -9,7 +9,7 @@ namespace motet {
 // A compiler is asked to play through so many (stage, microbatch) pairs: clang stops at 1,048,576 steps, of
 // which the densest scores take 280 a pair. A larger score is checked when the program starts, by the same
 // function.
-inline constexpr index constexpr_cells = 3072;
+inline constexpr isize constexpr_cells = 3072;
 
 namespace detail {
 

@@ -13,21 +13,21 @@ struct finding {
   std::int32_t rank = -1;
   std::int32_t at = -1;     // instruction, counted over the whole program; -1: none
   std::int32_t other = -1;  // a second one that it conflicts with
-  index got = 0, wanted = 0;
+  isize got = 0, wanted = 0;
   constexpr bool ok() const { return why == reason::none; }
 };
 
 // The tables of a program must fit together. Behind this check, their numbers may be followed without
 // looking.
 constexpr finding check_structure(const program& of) {
-  const auto wrong = [](index got, index wanted) {
+  const auto wrong = [](isize got, isize wanted) {
     return finding{reason::bad_structure, -1, -1, -1, got, wanted};
   };
-  const index voices = of.voices.size();
+  const isize voices = of.voices.size();
   if (voices > most_voices) return {reason::too_large, -1, -1, -1, voices, most_voices};
   if (of.joins < 0 || of.joins > voices) return wrong(of.joins, voices);
   list<std::int32_t> stages_of_modules(voices, 0);
-  index places = 0, cells = 0;
+  isize places = 0, cells = 0;
   std::int32_t shards_seen = 0;
   const auto shares = [](const voice& one, const voice& other) {
     return one.module == other.module && one.replica == other.replica && one.shards == other.shards &&
@@ -55,7 +55,7 @@ constexpr finding check_structure(const program& of) {
     if (sums >= 0 && sums != own_sums) return wrong(own_sums, sums);
     sums = own_sums;
     places += each.stages;
-    cells += index{each.stages} * each.microbatches;
+    cells += isize{each.stages} * each.microbatches;
     if (cells > most_cells) return {reason::too_large, -1, -1, -1, cells, most_cells};
   }
   if (shards_seen != 0) return wrong(shards_seen, 0);
@@ -65,7 +65,7 @@ constexpr finding check_structure(const program& of) {
   if (of.slots.size() != places) return wrong(of.slots.size(), places);
   if (of.starts.empty() || of.starts[0] != 0 || of.starts.back() != of.instructions.size())
     return wrong(of.starts.size(), of.instructions.size());
-  for (index r = 0; r + 1 < of.starts.size(); ++r)
+  for (isize r = 0; r + 1 < of.starts.size(); ++r)
     if (of.starts[r] > of.starts[r + 1]) return wrong(of.starts[r], of.starts[r + 1]);
   for (const std::int32_t place : of.places)
     if (place < 0 || place >= of.ranks()) return wrong(place, of.ranks());

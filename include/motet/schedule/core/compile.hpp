@@ -106,8 +106,8 @@ class message_writer {
     std::int32_t part, next;
   };
 
-  constexpr index message(int kind, const cell_seat& at, int part) const {
-    return index{kind} * links_.messages(from_.cells()) +
+  constexpr isize message(int kind, const cell_seat& at, int part) const {
+    return isize{kind} * links_.messages(from_.cells()) +
            links_.message(from_.cells(), kind, at.voice, at.stage, at.microbatch, part);
   }
   constexpr channel& between(std::int32_t from, std::int32_t to, int kind) {
@@ -153,14 +153,14 @@ class update_writer {
   constexpr update_writer(program& to, const compile_config& config)
       : to_(to), config_(config), replicas_(replicas_of_modules(to.voices)) {
     list<held> all;
-    for (index v = 0; v < to.voices.size(); ++v)
+    for (isize v = 0; v < to.voices.size(); ++v)
       for (std::int32_t s = 0; to.voices[v].updates() && s < to.voices[v].stages; ++s)
         all.push({to.place(to.voices[v], s), static_cast<std::int32_t>(v), s});
     for (const held& each : all) {
       if (each.rank + 1 >= ends_.size()) ends_.resize(each.rank + 2, 0);
       ++ends_[each.rank + 1];
     }
-    for (index r = 1; r < ends_.size(); ++r) ends_[r] += ends_[r - 1];
+    for (isize r = 1; r < ends_.size(); ++r) ends_[r] += ends_[r - 1];
     list<std::int32_t> next = ends_;
     stages_.resize(all.size(), {});
     for (const held& each : all) stages_[next[each.rank]++] = each;

@@ -81,7 +81,7 @@ constexpr score joined(const score& from, int groups) {
       if (each.paired) continue;
       // A rank with several last stages meets the others when all of its own are there.
       bool member = false, complete = true;
-      for (index v = 0; v < ran.size(); ++v) {
+      for (isize v = 0; v < ran.size(); ++v) {
         const voice& other = out.voices()[v];
         if (from.place(other, other.stages - 1) != r) continue;
         member = true;

@@ -47,19 +47,19 @@ class cell_links {
   };
   // Each microbatch of each voice has those at the other ends.
   struct ends {
-    list<index> begin;
+    list<isize> begin;
     list<entry> entries;
     list<std::int32_t> counted;
     constexpr void make_room() {
-      for (index k = 1; k < begin.size(); ++k) begin[k] += begin[k - 1];
+      for (isize k = 1; k < begin.size(); ++k) begin[k] += begin[k - 1];
       entries.resize(begin.back(), {});
       counted.resize(begin.size(), 0);
     }
-    constexpr std::int32_t count_up(index k) { return counted[k]++; }
-    constexpr entry& at(index k, std::int32_t part) { return entries[begin[k] + part]; }
+    constexpr std::int32_t count_up(isize k) { return counted[k]++; }
+    constexpr entry& at(isize k, std::int32_t part) { return entries[begin[k] + part]; }
     template <class Visit>
-    constexpr void each(index k, Visit& visit) const {
-      for (index i = begin[k]; i < begin[k + 1]; ++i)
+    constexpr void each(isize k, Visit& visit) const {
+      for (isize i = begin[k]; i < begin[k + 1]; ++i)
         visit(entries[i].at, static_cast<int>(i - begin[k]), static_cast<int>(entries[i].part));
     }
   };
@@ -70,7 +70,7 @@ class cell_links {
   constexpr explicit cell_links(const list<voice>& voices) : voices_(&voices) {}
   constexpr cell_links(const list<voice>& voices, const list<fed_cell>& feeds) : voices_(&voices) {
     if (feeds.empty()) return;
-    index all = 0;
+    isize all = 0;
     for (const voice& each : voices) {
       first_.push(all);
       all += each.microbatches;
@@ -84,7 +84,7 @@ class cell_links {
     next_.make_room();
     previous_.make_room();
     for (const fed_cell& each : feeds) {
-      const index from = microbatch(each.from, each.from_microbatch),
+      const isize from = microbatch(each.from, each.from_microbatch),
                   to = microbatch(each.to, each.to_microbatch);
       const std::int32_t out = next_.count_up(from), in = previous_.count_up(to);
       next_.at(from, out) = {{each.to, 0, each.to_microbatch}, in};
@@ -142,27 +142,27 @@ class cell_links {
     else each_source(kind, v, stage, m, look);
     return found;
   }
-  constexpr index cell(const cell_seat& at) const {
+  constexpr isize cell(const cell_seat& at) const {
     return (*voices_)[at.voice].cell(at.stage, at.microbatch);
   }
   // A program of so many cells has at most messages() of a kind; message() is the number of the one that
   // brings (v, stage, m) this part of its rows.
-  constexpr index messages(std::int32_t cells) const {
+  constexpr isize messages(std::int32_t cells) const {
     return cells + next_.entries.size() + previous_.entries.size();
   }
-  constexpr index message(std::int32_t cells, int kind, std::int32_t v, std::int32_t stage, std::int32_t m,
+  constexpr isize message(std::int32_t cells, int kind, std::int32_t v, std::int32_t stage, std::int32_t m,
                           int part) const {
     if (part == 0) return (*voices_)[v].cell(stage, m);
-    const index of_kind = kind == 2 ? previous_.entries.size() + next_.begin[microbatch(v, m)]
+    const isize of_kind = kind == 2 ? previous_.entries.size() + next_.begin[microbatch(v, m)]
                                     : previous_.begin[microbatch(v, m)];
     return cells + of_kind + part;
   }
 
  private:
-  constexpr index microbatch(std::int32_t v, std::int32_t m) const { return first_[v] + m; }
+  constexpr isize microbatch(std::int32_t v, std::int32_t m) const { return first_[v] + m; }
 
   const list<voice>* voices_;
-  list<index> first_;     // of each voice, among the microbatches of all
+  list<isize> first_;     // of each voice, among the microbatches of all
   ends next_, previous_;  // of the last stages, and of the first
 };
 
@@ -174,8 +174,8 @@ struct misfed {
 };
 constexpr misfed find_misfed(const list<voice>& voices, const list<fed_cell>& feeds) {
   if (feeds.empty()) return {};
-  list<index> first;
-  index all = 0;
+  list<isize> first;
+  isize all = 0;
   for (const voice& each : voices) {
     first.push(all);
     all += each.microbatches;
@@ -196,14 +196,14 @@ constexpr misfed find_misfed(const list<voice>& voices, const list<fed_cell>& fe
     const voice& from = voices[each.from];
     if (from.learns && from.join < 0 && !voices[each.to].learns) return wrong;
   }
-  for (index v = 0; v < voices.size(); ++v)
+  for (isize v = 0; v < voices.size(); ++v)
     for (std::int32_t m = 1; m < voices[v].microbatches; ++m)
       for (const auto* each : {&feeding, &fed})
         if (((*each)[first[v] + m] == 0) != ((*each)[first[v]] == 0))
           return {static_cast<std::int32_t>(v), static_cast<std::int32_t>(v)};
   const cell_links links(voices, feeds);
   for (const fed_cell& each : feeds) {
-    index times = 0;
+    isize times = 0;
     links.each_next(each.from, voices[each.from].stages - 1, each.from_microbatch,
                     [&](const cell_seat& at, int, int) {
                       if (at.voice == each.to && at.microbatch == each.to_microbatch) ++times;

@@ -21,12 +21,12 @@ constexpr int live_change(op what) {
 // Calls change(instruction, +1 or -1) for a range of a rank's list, in order. What overlaps takes its slots
 // before it leaves any.
 template <class Change>
-constexpr void each_live_change(const program& of, index first, index end, Change change) {
+constexpr void each_live_change(const program& of, isize first, isize end, Change change) {
   const instruction* const all = of.instructions.data();
-  for (index i = first, next = i; i < end; i = next) {
+  for (isize i = first, next = i; i < end; i = next) {
     for (next = i + 1; next < end && all[next - 1].paired;) ++next;
     for (const int sign : {1, -1})
-      for (index k = i; k < next; ++k)
+      for (isize k = i; k < next; ++k)
         if (live_change(all[k].what) == sign && of.voices[all[k].voice].learns) change(all[k], sign);
   }
 }

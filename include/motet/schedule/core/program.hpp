@@ -35,8 +35,8 @@ struct program {
     const instruction* last;
     constexpr const instruction* begin() const { return first; }
     constexpr const instruction* end() const { return last; }
-    constexpr index size() const { return last - first; }
-    constexpr const instruction& operator[](index i) const { return first[i]; }
+    constexpr isize size() const { return last - first; }
+    constexpr const instruction& operator[](isize i) const { return first[i]; }
   };
   constexpr std::int32_t ranks() const { return static_cast<std::int32_t>(starts.size() - 1); }
   constexpr role_view role(std::int32_t rank) const {

@@ -58,14 +58,14 @@ class score {
     made.first_place = static_cast<std::int32_t>(places_.size());
     made.first_cell = cells_;
     cells_ += made.stages * made.microbatches;
-    codes_.reserve(codes_.size() + index{3} * cells_);
+    codes_.reserve(codes_.size() + isize{3} * cells_);
     for (std::int32_t s = 0; s < made.stages; ++s) places_.push(where(s));
     if (made.join >= joins_) joins_ = made.join + 1;
     voices_.push(made);
     return static_cast<int>(voices_.size()) - 1;
   }
   // Room for voices with so many cells in all, where they are known before they are added.
-  constexpr void reserve(index cells) { codes_.reserve(3 * cells); }
+  constexpr void reserve(isize cells) { codes_.reserve(3 * cells); }
   // Cues that are played from here on are the order of the next rank.
   constexpr void rank() { starts_.push(static_cast<std::int32_t>(codes_.size())); }
   constexpr void play(op what, int voice, int stage, int microbatch) {

@@ -38,7 +38,7 @@ struct pipeline_shape {
   int memory = 0;  // most microbatches that a device may keep for backward; 0: as many as the schedule likes
 
   constexpr int chunks_or(int usual) const { return chunks > 0 ? chunks : usual; }
-  constexpr index cells() const { return index{stages} * chunks_or(2) * microbatches; }
+  constexpr isize cells() const { return isize{stages} * chunks_or(2) * microbatches; }
 };
 
 // Both counts there, and as many chunks as the schedule has.
@@ -48,15 +48,15 @@ constexpr verdict check_counts(const pipeline_shape& p, int chunks = 1) {
   if (p.chunks < 0) return {reason::no_stages, 2, p.chunks, 1};
   if (p.chunks > 0 && chunks > 0 && p.chunks != chunks)
     return {reason::chunks_are_fixed, 2, p.chunks, chunks};
-  if (index{p.stages} * p.chunks_or(2) >= most_stages || p.microbatches >= most_microbatches ||
+  if (isize{p.stages} * p.chunks_or(2) >= most_stages || p.microbatches >= most_microbatches ||
       p.cells() > most_cells)
     return {reason::too_large, 0, p.stages, p.microbatches};
   return {};
 }
 
 // Every stage needs a layer of the net: static_assert(require<check_layers(shape, net::layers)>).
-constexpr verdict check_layers(const pipeline_shape& p, index layers, int usual_chunks = 1) {
-  const index stages = index{p.stages} * p.chunks_or(usual_chunks);
+constexpr verdict check_layers(const pipeline_shape& p, isize layers, int usual_chunks = 1) {
+  const isize stages = isize{p.stages} * p.chunks_or(usual_chunks);
   if (stages > layers) return {reason::more_stages_than_layers, 0, stages, layers};
   return {};
 }

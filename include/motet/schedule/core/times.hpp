@@ -19,7 +19,7 @@ struct step_times {
 // .backward_weight = 8}>.
 template <class Schedule, step_times Times>
 struct tuned : Schedule {
-  static constexpr index work(const pipeline_shape& p) { return Schedule::search_work(p); }
+  static constexpr isize work(const pipeline_shape& p) { return Schedule::search_work(p); }
   static constexpr score write(const pipeline_shape& p) { return Schedule::write(p, Times); }
 };
 
@@ -27,8 +27,8 @@ struct tuned : Schedule {
 // its last, and from the first of all to the last of all. Steps follow each other at the first distance where
 // no device waits for all others between them, at the second where each does.
 struct score_length {
-  index longest_device = 0;
-  index makespan = 0;
+  isize longest_device = 0;
+  isize makespan = 0;
   friend constexpr bool operator<(const score_length& a, const score_length& b) {
     return a.longest_device < b.longest_device ||
            (a.longest_device == b.longest_device && a.makespan < b.makespan);
@@ -38,8 +38,8 @@ struct score_length {
 // The shortest of the orders that were offered.
 struct shortest_score {
   score order;
-  score_length length{index{1} << 60, 0};
-  index most_makespan = index{1} << 60;  // longer ones are not taken
+  score_length length{isize{1} << 60, 0};
+  isize most_makespan = isize{1} << 60;  // longer ones are not taken
 
   constexpr void offer(score other, const list<step_times>& times);
 };
@@ -48,37 +48,37 @@ struct shortest_score {
 // chunks, and the result is in the unit of `times` divided by the number of chunks. Compilers interpret it,
 // as they do prove().
 constexpr score_length measure(const score& of, const list<step_times>& times) {
-  constexpr index never = index{1} << 60, is_weight = static_cast<index>(op::backward_weight),
-                  is_input = static_cast<index>(op::backward_input),
-                  is_backward = static_cast<index>(op::backward);
+  constexpr isize never = isize{1} << 60, is_weight = static_cast<isize>(op::backward_weight),
+                  is_input = static_cast<isize>(op::backward_input),
+                  is_backward = static_cast<isize>(op::backward);
   const voice& sings = of.voices()[0];
-  const index stages = sings.stages, row = sings.microbatches, ranks = of.ranks();
-  list<index> forward_ends(stages * row, never), backward_ends(stages * row, never), frees(ranks, 0),
+  const isize stages = sings.stages, row = sings.microbatches, ranks = of.ranks();
+  list<isize> forward_ends(stages * row, never), backward_ends(stages * row, never), frees(ranks, 0),
       begins(ranks, -1), positions;
   for (std::int32_t r = 0; r < ranks; ++r) positions.push(of.begin_of(r));
-  index *const forwards = forward_ends.data(), *const backwards = backward_ends.data();
+  isize *const forwards = forward_ends.data(), *const backwards = backward_ends.data();
   const std::int64_t* const codes = of.codes().data();
   // Forwards go up the ranks and backwards down, so the ranks take turns in both directions.
   bool moved = true;
-  for (index sweep = 0; moved; ++sweep) {
+  for (isize sweep = 0; moved; ++sweep) {
     moved = false;
-    for (index k = 0; k < ranks; ++k) {
+    for (isize k = 0; k < ranks; ++k) {
       const auto r = static_cast<std::int32_t>(sweep % 2 == 0 ? k : ranks - 1 - k);
       const step_times& own = times[r];
-      const index end = of.end_of(r);
-      index i = positions[r], free = frees[r];
+      const isize end = of.end_of(r);
+      isize i = positions[r], free = frees[r];
       for (; i < end; ++i) {
-        const index code = codes[i], what = code & 31, s = code >> 23 & 0xfffff,
+        const isize code = codes[i], what = code & 31, s = code >> 23 & 0xfffff,
                     cell = s * row + (code >> 43);
         if (what == is_weight) {
           free += own.backward_weight;
           continue;
         }
         const bool back = what >= is_backward;
-        const index other = back ? s + 1 : s - 1;
+        const isize other = back ? s + 1 : s - 1;
         if (other >= 0 && other < stages) {
           const std::int32_t from = of.place(sings, static_cast<std::int32_t>(other));
-          index there = back ? backwards[cell + row] : forwards[cell - row];
+          isize there = back ? backwards[cell + row] : forwards[cell - row];
           if (there == never) break;
           if (from != r) there += sings.chunks * times[from].transfer;
           if (there > free) free = there;
@@ -95,7 +95,7 @@ constexpr score_length measure(const score& of, const list<step_times>& times) {
     }
   }
   score_length found;
-  for (index r = 0; r < ranks; ++r) {
+  for (isize r = 0; r < ranks; ++r) {
     if (frees[r] - begins[r] > found.longest_device) found.longest_device = frees[r] - begins[r];
     if (frees[r] > found.makespan) found.makespan = frees[r];
   }

@@ -20,9 +20,9 @@ struct label {
 };
 
 // The numbers of a score leave room for so many.
-inline constexpr index most_voices = 65535, most_stages = 1 << 20, most_microbatches = 1 << 20;
+inline constexpr isize most_voices = 65535, most_stages = 1 << 20, most_microbatches = 1 << 20;
 // Positions of instructions leave room for so many (stage, microbatch) pairs of all voices.
-inline constexpr index most_cells = index{1} << 28;
+inline constexpr isize most_cells = isize{1} << 28;
 
 // One copy of a module in a program, or one shard of it: its stages in order, each on a rank.
 struct voice {

@@ -64,7 +64,7 @@ inline constexpr std::string_view csv_pair_word = "OVERLAP_F_B";
 // compile() numbers them.
 class csv_lanes {
  public:
-  explicit csv_lanes(index places) : lanes_(6 * places, 0) {}
+  explicit csv_lanes(isize places) : lanes_(6 * places, 0) {}
   void begin_rank() { next_ = lane::first_channel; }
   std::uint8_t of(const instruction& it, const voice* voices) {
     switch (it.what) {

@@ -65,15 +65,15 @@ class csv_reader {
     };
     const auto concerns = [&](std::int32_t v) { return !of_learners || sheet_.voices[as_size(v)].learns; };
     const auto voices = static_cast<std::int32_t>(sheet_.voices.size());
-    index wanted = 0;
+    isize wanted = 0;
     for (std::int32_t v = 0; v < voices; ++v)
       if (concerns(v))
-        wanted += index{sheet_.voices[as_size(v)].stages} * sheet_.voices[as_size(v)].microbatches;
+        wanted += isize{sheet_.voices[as_size(v)].stages} * sheet_.voices[as_size(v)].microbatches;
     std::vector<cell> found;
     for (const csv_action& each : sheet_.actions)
       if (is(each.it.what) && concerns(each.it.voice))
         found.push_back({each.it.voice, each.it.stage, each.it.microbatch});
-    if (static_cast<index>(found.size()) >= wanted) return;  // check() finds what stands there twice
+    if (static_cast<isize>(found.size()) >= wanted) return;  // check() finds what stands there twice
     std::sort(found.begin(), found.end());
     found.erase(std::unique(found.begin(), found.end()), found.end());
     cell next{0, 0, 0};
@@ -111,7 +111,7 @@ class csv_reader {
                                                ", column ", first->column}));
     }
     for (std::size_t v = 0; v < sheet_.voices.size(); ++v) {
-      list<std::int32_t> held(sheet_.headed ? 0 : static_cast<index>(sheet_.starts.size()), 0);
+      list<std::int32_t> held(sheet_.headed ? 0 : static_cast<isize>(sheet_.starts.size()), 0);
       voice& made = sheet_.voices[v];
       for (const csv_action* const& first : seen[v]) {
         if (first == nullptr)
@@ -152,7 +152,7 @@ class csv_reader {
     const cell_links links(made.voices, made.feeds);
     csv_lanes lanes(made.places.size());
     const update_writer updates(made, {});
-    open_.resize(2 * index{score_.cells()} + made.places.size(), 0);
+    open_.resize(2 * isize{score_.cells()} + made.places.size(), 0);
     for (std::size_t r = 0; r < sheet_.starts.size(); ++r) {
       const auto rank = static_cast<std::int32_t>(r);
       carrier.begin_rank();
@@ -173,7 +173,7 @@ class csv_reader {
     made.slots = live_of_stages(made);
     for (std::size_t v = 0; v < sheet_.slots.size(); ++v)
       for (std::size_t s = 0; s < sheet_.slots[v].size(); ++s)
-        made.slots[made.voices[static_cast<index>(v)].first_place + static_cast<index>(s)] =
+        made.slots[made.voices[static_cast<isize>(v)].first_place + static_cast<isize>(s)] =
             sheet_.slots[v][s];
     return made;
   }
@@ -190,10 +190,10 @@ class csv_reader {
     const voice* const voices = made.voices.data();
     if (it.what == op::send_forward || it.what == op::send_backward || it.what == op::reduce_gradient) {
       const voice& of = voices[it.voice];
-      const index sent = 2 * index{it.microbatch < 0 ? 0 : of.cell(it.stage, it.microbatch)} +
+      const isize sent = 2 * isize{it.microbatch < 0 ? 0 : of.cell(it.stage, it.microbatch)} +
                          (it.what == op::send_backward ? 1 : 0);
       std::uint8_t& open =
-          open_[it.what == op::reduce_gradient ? 2 * index{score_.cells()} + of.first_place + it.stage
+          open_[it.what == op::reduce_gradient ? 2 * isize{score_.cells()} + of.first_place + it.stage
                                                : sent];
       if (cell.wait && open == 0) cell.refuse(csv_lone_wait, "nothing is under way there");
       open = cell.wait ? 0 : 1;

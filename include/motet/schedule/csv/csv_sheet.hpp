@@ -142,8 +142,8 @@ class csv_sheet_reader {
     return c == '_' || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
   }
   // Digits at the front of `left`; without any, `left` stays as it is.
-  std::int32_t number(std::string_view& left, index most) const {
-    index value = 0;
+  std::int32_t number(std::string_view& left, isize most) const {
+    isize value = 0;
     while (!left.empty() && left.front() >= '0' && left.front() <= '9') {
       value = 10 * value + (left.front() - '0');
       if (value > most) lexer_.refuse(csv_too_large, sentence({"numbers up to ", most, " there"}));
@@ -227,7 +227,7 @@ class csv_sheet_reader {
     if (lexer_.next_cell()) lexer_.refuse(csv_bad_header, "the end of the row");
     sheet_.feeds.push_back(made);
   }
-  std::int32_t whole(std::string_view value, std::int32_t least, index most) const {
+  std::int32_t whole(std::string_view value, std::int32_t least, isize most) const {
     std::string_view left = value;
     const std::int32_t got = number(left, most);
     if (value.empty() || !left.empty() || got < least)

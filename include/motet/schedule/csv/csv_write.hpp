@@ -158,7 +158,7 @@ class csv_writer {
     }
     due_.clear();
   }
-  index cell(const instruction& it) const { return of_.voices[it.voice].cell(it.stage, it.microbatch); }
+  isize cell(const instruction& it) const { return of_.voices[it.voice].cell(it.stage, it.microbatch); }
   void put(const instruction& it, bool wait) {
     const csv_word& word = csv_word_of(it.what, wait);
     if (of_.voices.size() > 1 && it.what != op::join) out_ += std::to_string(it.voice) + ":";

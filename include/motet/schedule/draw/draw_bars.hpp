@@ -16,7 +16,7 @@ struct bar {
   double start = 0, finish = 0;
 };
 
-inline bool has_times(const timeline& when, index i) {
+inline bool has_times(const timeline& when, isize i) {
   constexpr double most = 1e300;  // differences stay finite
   return i < when.start.size() && i < when.finish.size() && std::fabs(when.start[i]) < most &&
          std::fabs(when.finish[i]) < most && when.finish[i] >= when.start[i];
@@ -75,7 +75,7 @@ struct time_span {
 inline time_span span_of(const timeline& when) {
   time_span found;
   if (std::fabs(when.makespan) < 1e300) found.high = when.makespan > 0 ? when.makespan : 0;
-  for (index i = 0; i < when.start.size(); ++i) {
+  for (isize i = 0; i < when.start.size(); ++i) {
     if (!has_times(when, i)) continue;
     if (when.start[i] < found.low) found.low = when.start[i];
     if (when.finish[i] > found.high) found.high = when.finish[i];
@@ -109,12 +109,12 @@ class bubble_share {
 // kind wins that has been shown least for its time: so bars narrower than a slice keep their share of the
 // picture.
 template <class Kind>
-void share_columns(const list<bar>& lane, double low, double width, index columns, index kinds, Kind kind,
+void share_columns(const list<bar>& lane, double low, double width, isize columns, isize kinds, Kind kind,
                    list<std::int32_t>& shown) {
   list<double> owed(kinds + 1, 0);  // the last is idle time
   shown.clear();
-  index first = 0;
-  for (index c = 0; c < columns; ++c) {
+  isize first = 0;
+  for (isize c = 0; c < columns; ++c) {
     const double from = low + static_cast<double>(c) * width, to = low + static_cast<double>(c + 1) * width;
     while (first < lane.size() && lane[first].finish <= from) ++first;
     const auto overlap = [&](const bar& of) {
@@ -122,19 +122,19 @@ void share_columns(const list<bar>& lane, double low, double width, index column
     };
     const double least = 1e-6 * width;
     double idle = width;
-    for (index i = first; i < lane.size() && lane[i].start < to; ++i) {
+    for (isize i = first; i < lane.size() && lane[i].start < to; ++i) {
       const double own = overlap(lane[i]);
       if (own <= least) continue;
       owed[kind(lane[i])] += own;
       idle -= own;
     }
-    index winner = -1, winner_kind = kinds;
+    isize winner = -1, winner_kind = kinds;
     double most = -1e300, widest = 0;
     if (idle > least) most = owed[kinds] += idle;
-    for (index i = first; i < lane.size() && lane[i].start < to; ++i) {
+    for (isize i = first; i < lane.size() && lane[i].start < to; ++i) {
       const double own = overlap(lane[i]);
       if (own <= least) continue;
-      const index own_kind = kind(lane[i]);
+      const isize own_kind = kind(lane[i]);
       if (owed[own_kind] < most || (own_kind == winner_kind && own <= widest)) continue;
       most = owed[own_kind];
       winner = i;

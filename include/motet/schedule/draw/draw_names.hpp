@@ -75,8 +75,8 @@ inline std::string clean_name(std::string_view name) {
   }
   return out;
 }
-inline index letters_in(std::string_view text) {
-  index count = 0;
+inline isize letters_in(std::string_view text) {
+  isize count = 0;
   for (const char c : text) count += (static_cast<unsigned char>(c) >> 6 == 2) ? 0 : 1;
   return count;
 }
@@ -132,7 +132,7 @@ class drawn_names {
   // This tells apart the stages, voices or joins of one rank; "" where there is one.
   std::string mark(const instruction& it) const {
     if (it.what == op::join) return of_.joins > 1 ? std::to_string(it.voice) : "";
-    const index at = place(it);
+    const isize at = place(it);
     return at < 0 ? "" : marks_[at];
   }
   // "F3"; where a rank holds several stages "4F3", where it holds several voices "b4F3".
@@ -146,7 +146,7 @@ class drawn_names {
     return number < 26 ? std::string(1, static_cast<char>('a' + number)) : std::to_string(number) + ":";
   }
   // The place of an instruction among program::places; -1 where it has none.
-  index place(const instruction& it) const {
+  isize place(const instruction& it) const {
     if (it.what == op::join || it.voice < 0 || it.voice >= of_.voices.size()) return -1;
     const voice& of = of_.voices[it.voice];
     return it.stage < 0 || it.stage >= of.stages ? -1 : of.first_place + it.stage;

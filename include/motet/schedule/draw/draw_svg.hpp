@@ -13,7 +13,7 @@ struct svg_style {
   double width = 0;
   double height = 0;  // pixels of a rank's computations; 0: as many as the number of ranks leaves
   // of more, first messages and then all are drawn without hover texts, thin ones merged
-  index most_bars = 50000;
+  isize most_bars = 50000;
   int first = 1;  // the number of the first microbatch
   // in an overlay, what the run's times are multiplied by; 0: plan and run end together
   double run_times = 0;
@@ -53,11 +53,11 @@ class svg_picture {
   };
   struct row {
     bool side[lane::first_channel] = {};  // lanes besides the compute lane
-    index channels = 0;
+    isize channels = 0;
     double y = 0;
   };
   static constexpr double margin = 16, share_width = 62;
-  static constexpr index most_channels = 8;
+  static constexpr isize most_channels = 8;
 
   static double least_of(double a, double b) { return a < b ? a : b; }
   static double most_of(double a, double b) { return a > b ? a : b; }
@@ -71,7 +71,7 @@ class svg_picture {
       rank_bars bars(of_, *sources_[k].when);
       for (std::int32_t r = 0; r < of_.ranks(); ++r) {
         bars.read(r);
-        index channels = 0;
+        isize channels = 0;
         for (int l = 0; l < bars.lanes(); ++l) {
           const list<bar>& own = bars.lane(l);
           if (own.empty()) continue;
@@ -88,11 +88,11 @@ class svg_picture {
     for (int what = 0; what < op_count; ++what)
       if (counts[what] > 0) longest_ = most_of(longest_, sums[what] / counts[what]);
     for (std::int32_t r = 0; r < of_.ranks(); ++r) {
-      const index wide = letters_in(names_.head(r));
+      const isize wide = letters_in(names_.head(r));
       head_ = wide > head_ ? wide : head_;
     }
   }
-  static index least_index(index a, index b) { return a < b ? a : b; }
+  static isize least_index(isize a, isize b) { return a < b ? a : b; }
   void measure(const list<bar>& lane, double times, double* sums, double* counts) {
     for (const bar& each : lane) {
       const instruction& it = of_.instructions[each.first];
@@ -144,7 +144,7 @@ class svg_picture {
   double x_of(double time) const { return left_ + (time - span_.low) * scale_; }
   look look_of(std::int32_t i) const {
     const instruction& it = of_.instructions[i];
-    const index place = names_.place(it);
+    const isize place = names_.place(it);
     if (place < 0) return {0, it.what, 0, 1};
     const voice& sings = of_.voices[it.voice];
     return {sings.module, it.what, names_.chunk(static_cast<std::int32_t>(place)), sings.chunks};
@@ -188,7 +188,7 @@ class svg_picture {
       put_lane(bars.lane(l), times, y, side_, hover);
       y += side_;
     }
-    index channel = 0;
+    isize channel = 0;
     for (int l = lane::first_channel; l < bars.lanes() && channel_ > 0; ++l) {
       if (bars.lane(l).empty()) continue;
       put_lane(bars.lane(l), times, y + static_cast<double>(channel++ % most_channels) * channel_, channel_,
@@ -235,16 +235,16 @@ class svg_picture {
   }
   // One path for each look: pieces of a line as thick as the lane, in whole columns.
   void put_paths(const list<bar>& lane, double times, double y, double height) {
-    const auto columns = static_cast<index>(width_ / column_);
+    const auto columns = static_cast<isize>(width_ / column_);
     if (columns < 1 || !(span_.length() > 0)) return;
     const double slice = span_.length() / static_cast<double>(columns);
     share_columns(
         lane, span_.low / times, slice / times, columns, look::count,
         [&](const bar& of) { return look_of(of.first).number(); }, shown_);
-    for (index c = 0; c < columns; ++c)
+    for (isize c = 0; c < columns; ++c)
       if (shown_[c] >= 0) shown_[c] = look_of(lane[shown_[c]].first).number();
     bool done[look::count] = {};
-    for (index c = 0; c < columns; ++c) {
+    for (isize c = 0; c < columns; ++c) {
       const std::int32_t number = shown_[c];
       if (number < 0 || done[number]) continue;
       done[number] = true;
@@ -252,10 +252,10 @@ class svg_picture {
       bars_text_ << "<path transform=\"translate(" << left_ << " " << y + height / 2 << ")scale("
                  << short_number(width_ / static_cast<double>(columns)) << " 1)\" stroke=\""
                  << look(number).colour() << "\" stroke-width=\"" << height << "\" d=\"M0 0";
-      index drawn = 0;
-      for (index i = c; i < columns; ++i) {
+      isize drawn = 0;
+      for (isize i = c; i < columns; ++i) {
         if (shown_[i] != number) continue;
-        index end = i + 1;
+        isize end = i + 1;
         while (end < columns && shown_[end] == number) ++end;
         bars_text_ << "m" << std::int64_t{i - drawn} << " 0h" << std::int64_t{end - i};
         drawn = i = end;
@@ -351,9 +351,9 @@ class svg_picture {
   list<row> rows_;
   source sources_[2];
   time_span span_;                                                 // of the picture
-  index bars_ = 0, messages_ = 0, lanes_ = 0, message_lanes_ = 0;  // how many there are
+  isize bars_ = 0, messages_ = 0, lanes_ = 0, message_lanes_ = 0;  // how many there are
   double shortest_ = 0, longest_ = 0, label_ = 1, number_ = 1;     // computations and their labels
-  index head_ = 0;
+  isize head_ = 0;
   double bar_ = 0, side_ = 0, channel_ = 0, gap_ = 0, height_ = 0;  // vertical
   double width_ = 0, scale_ = 0, left_ = 0, total_ = 0, rank_width_ = 0, column_ = 1, font_ = 0;
   bool whole_labels_ = false;

@@ -63,7 +63,7 @@ class text_picture {
   // Measures heads and labels, and finds the shortest computation.
   void read_all() {
     shortest_ = span_.length();
-    const auto widen = [](index& to, index wide) { to = wide > to ? wide : to; };
+    const auto widen = [](isize& to, isize wide) { to = wide > to ? wide : to; };
     for (std::int32_t r = 0; r < of_.ranks(); ++r) {
       widen(head_, letters_in(head(r)));
       bars_.read(r);
@@ -74,23 +74,23 @@ class text_picture {
         if (!is_compute(what) || what == op::join) continue;
         const double time = each.finish - each.start;
         shortest_ = time < shortest_ ? time : shortest_;
-        widen(label_, static_cast<index>(label(each).size()));
+        widen(label_, static_cast<isize>(label(each).size()));
       }
     }
   }
   void choose_unit(const text_style& style) {
-    constexpr index most_columns = 100000;
+    constexpr isize most_columns = 100000;
     if (!(shortest_ > 0)) return;
-    const index left = style.width - (head_ + 1) - 8;
+    const isize left = style.width - (head_ + 1) - 8;
     const double room = left < 20 ? 20 : static_cast<double>(left), length = span_.length();
     if (style.unit > 0 && length / style.unit <= most_columns) {
       unit_ = style.unit;
     } else {
-      index each = label_ + 1;
+      isize each = label_ + 1;
       while (each > 0 && length / shortest_ * static_cast<double>(each) > room * (1 + 1e-9)) --each;
       unit_ = each > 0 ? shortest_ / static_cast<double>(each) : length / room;
     }
-    columns_ = static_cast<index>(std::ceil(length / unit_ - 1e-6));
+    columns_ = static_cast<isize>(std::ceil(length / unit_ - 1e-6));
   }
 
   void put_row(std::string& out, const std::string& head, const list<bar>& lane, char nothing) {
@@ -98,9 +98,9 @@ class text_picture {
     out.append(as_size(head_ + 1 - letters_in(head)), ' ');
     share_columns(
         lane, span_.low, unit_, columns_, op_count,
-        [&](const bar& of) { return static_cast<index>(of_.instructions[of.first].what); }, shown_);
-    for (index c = 0; c < columns_;) {
-      index end = c + 1;
+        [&](const bar& of) { return static_cast<isize>(of_.instructions[of.first].what); }, shown_);
+    for (isize c = 0; c < columns_;) {
+      isize end = c + 1;
       while (end < columns_ && shown_[end] == shown_[c]) ++end;
       const auto wide = as_size(end - c);
       if (shown_[c] < 0) out.append(wide, nothing);
@@ -153,7 +153,7 @@ class text_picture {
   rank_bars bars_;
   time_span span_;
   double unit_ = 1, shortest_ = 0;
-  index head_ = 0, label_ = 1, columns_ = 0;
+  isize head_ = 0, label_ = 1, columns_ = 0;
   list<std::int32_t> shown_;
   bool used_[op_count] = {};
 };

@@ -143,18 +143,18 @@ class trace_writer {
   // An arrow leads from each send to its receive. The start comes first in the file, because messages may
   // take no time.
   void put_flows(int group, const timeline& when, double scale) {
-    list<std::int32_t> received(3 * index{of_.cells()}, -1), rank(of_.instructions.size(), 0);
+    list<std::int32_t> received(3 * isize{of_.cells()}, -1), rank(of_.instructions.size(), 0);
     for (std::int32_t r = 0; r < of_.ranks(); ++r)
       for (std::int32_t i = of_.starts[r]; i < of_.starts[r + 1]; ++i) rank[i] = r;
-    for (index i = 0; i < of_.instructions.size(); ++i) {
+    for (isize i = 0; i < of_.instructions.size(); ++i) {
       const instruction& it = of_.instructions[i];
-      if (const index at = message(it, it.stage); is_receive(it.what) && at >= 0)
+      if (const isize at = message(it, it.stage); is_receive(it.what) && at >= 0)
         received[at] = static_cast<std::int32_t>(i);
     }
-    for (index i = 0; i < of_.instructions.size(); ++i) {
+    for (isize i = 0; i < of_.instructions.size(); ++i) {
       const instruction& it = of_.instructions[i];
       if (!is_send(it.what)) continue;
-      const index at = message(it, it.stage + (it.what == op::send_backward ? -1 : 1));
+      const isize at = message(it, it.stage + (it.what == op::send_backward ? -1 : 1));
       const std::int32_t other = at < 0 ? -1 : received[at];
       if (other < 0 || !has_times(when, i) || !has_times(when, other)) continue;
       const double from = rounded(when.start[i] * scale), low = rounded(when.start[other] * scale),
@@ -167,12 +167,12 @@ class trace_writer {
     }
   }
   // The position of a message that arrives at `stage`; -1: there is no such stage.
-  index message(const instruction& it, std::int32_t stage) const {
+  isize message(const instruction& it, std::int32_t stage) const {
     if (!is_transfer(it.what) || names_.place(it) < 0) return -1;
     const voice& of = of_.voices[it.voice];
     if (stage < 0 || stage >= of.stages || it.microbatch < 0 || it.microbatch >= of.microbatches) return -1;
     const int kind = (static_cast<int>(it.what) - static_cast<int>(op::send_forward)) / 2;
-    return index{3} * of.cell(stage, it.microbatch) + kind;
+    return isize{3} * of.cell(stage, it.microbatch) + kind;
   }
   void put_flow(const char* phase, std::int64_t process, const instruction& it, double when) {
     begin(phase, process, it.lane);

@@ -16,9 +16,9 @@ constexpr list<double> defer_forwards(const program& of, const cost_table& costs
   const list<std::int32_t> previous = graph.previous_in_lane();
   // Instructions that overlap start together, mostly with a backward.
   list<std::uint8_t> overlaps(of.instructions.size(), 0);
-  for (index i = 0; i < of.instructions.size(); ++i)
+  for (isize i = 0; i < of.instructions.size(); ++i)
     if (of.instructions[i].paired) overlaps[i] = overlaps[i + 1] = 1;
-  const auto moves = [&](index i) {
+  const auto moves = [&](isize i) {
     const op what = of.instructions[i].what;
     if (overlaps[i] != 0) return false;
     return is_forward(what) || message_kind(what) == 0 || message_kind(what) == 1;

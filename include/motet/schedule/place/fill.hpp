@@ -36,7 +36,7 @@ class gap_filler : score_turns {
     // Of what would fill, in per cent of a step of the others, nothing can be hidden.
     if (!finds_gaps())
       return {reason::no_gaps, sings(seats_[0].voice).module, 0,
-              static_cast<index>(100 * longest / alone + 0.5)};
+              static_cast<isize>(100 * longest / alone + 0.5)};
     if (!find_shortest(alone, longest, out))
       return {reason::too_little_memory, 0, how_.room, enough_room(alone, longest)};
     write(out.order);
@@ -79,7 +79,7 @@ class gap_filler : score_turns {
     return found;
   }
   // The least room with which there is an order, where there is none with less; all microbatches are enough.
-  constexpr index enough_room(double alone, double longest) {
+  constexpr isize enough_room(double alone, double longest) {
     std::int32_t most = 0;
     for (const filler_seat& each : seats_)
       most = sings(each.voice).microbatches > most ? sings(each.voice).microbatches : most;
@@ -169,7 +169,7 @@ class gap_filler : score_turns {
 
   // The rows or gradients that a cell needs are there then; never: some have not been made.
   constexpr double ready(op what, std::int32_t v, std::int32_t s, std::int32_t m, bool alone) const {
-    const index own = sings(v).cell(s, m);
+    const isize own = sings(v).cell(s, m);
     if (what == op::backward_weight) return gave_[own];
     double when = 0;
     const auto needs = [&](double made, double wait) {
@@ -183,7 +183,7 @@ class gap_filler : score_turns {
     links_.each_source(kind, v, s, m, [&](const cell_seat& at, int, int) {
       if (alone && fills(at.voice)) return;
       comes = true;
-      const index cell = links_.cell(at);
+      const isize cell = links_.cell(at);
       needs((kind == 0 ? ran_ : kind == 1 ? kept_ : gave_)[cell], transfer(at, v, s, kind == 2));
     });
     if (kind == 2 && !comes && sings(v).join >= 0 && s + 1 == sings(v).stages) {
@@ -270,20 +270,20 @@ class gap_filler : score_turns {
   // says how late the others may be; eager: fillers come first wherever that makes nobody late. False: some
   // wait for ever.
   constexpr bool play(bool alone, double target, bool eager) {
-    total_ = static_cast<index>(groups_.size());
+    total_ = static_cast<isize>(groups_.size());
     if (!alone)
       for (const filler_seat& each : seats_) total_ += sings(each.voice).microbatches;
     while (placed_ < total_) {
       candidate best, late;
-      index group = -1, seat = -1, late_seat = -1;
-      for (index k = 0; k < available_.size(); ++k) {
+      isize group = -1, seat = -1, late_seat = -1;
+      for (isize k = 0; k < available_.size(); ++k) {
         const candidate each = look_at(groups_[available_[k]], alone);
         if (!each.there || (best.there && each.start >= best.start)) continue;
         best = each;
         group = k;
       }
       if (!alone)
-        for (index k = 0; k < seats_.size(); ++k) {
+        for (isize k = 0; k < seats_.size(); ++k) {
           const candidate each = look_at(seats_[k]);
           if (!each.there) continue;
           const bool ahead =
@@ -310,7 +310,7 @@ class gap_filler : score_turns {
   }
   constexpr void put(filler_seat& of, const candidate& when) {
     for (const std::int32_t v : of.voices) {
-      const index cell = sings(v).cell(of.stage, of.next);
+      const isize cell = sings(v).cell(of.stage, of.next);
       const std::int32_t r = rank_of(v, of.stage);
       if (of.backward) gave_[cell] = when.end;
       else ran_[cell] = kept_[cell] = when.end;
@@ -320,7 +320,7 @@ class gap_filler : score_turns {
     }
     ++of.next;
   }
-  constexpr void put(index k, const candidate& when) {
+  constexpr void put(isize k, const candidate& when) {
     const std::int32_t g = available_[k];
     available_[k] = available_.back();
     available_.pop();
@@ -336,7 +336,7 @@ class gap_filler : score_turns {
           met_[meets] = when.end > met_[meets] ? when.end : met_[meets];
           continue;
         }
-        const index cell = sings(it.voice).cell(it.stage, it.microbatch);
+        const isize cell = sings(it.voice).cell(it.stage, it.microbatch);
         if (is_forward(it.what) && it.what != op::re_forward) ran_[cell] = when.end;
         if (keeps(it.what)) kept_[cell] = when.end;
         if (it.what == op::backward || it.what == op::backward_input) gave_[cell] = when.end;
@@ -372,7 +372,7 @@ class gap_filler : score_turns {
   list<std::int32_t> live_, at_, available_, sequence_;
   list<list<placed_cue>> orders_, best_;
   double makespan_ = 0;
-  index placed_ = 0, total_ = 0;
+  isize placed_ = 0, total_ = 0;
 };
 
 }  // namespace detail

@@ -27,11 +27,11 @@ class cue_times {
     timeline times;
     broken_ = simulate(of, costs, times);
     if (!broken_.ok()) return;
-    for (index i = 0; i < of.instructions.size(); ++i)
+    for (isize i = 0; i < of.instructions.size(); ++i)
       if (is_compute(of.instructions[i].what)) starts_.push(times.start[i]);
   }
   constexpr bool ok() const { return broken_.ok(); }
-  constexpr double operator[](index cue) const { return starts_[cue]; }
+  constexpr double operator[](isize cue) const { return starts_[cue]; }
 
  private:
   finding broken_;
@@ -44,13 +44,13 @@ class placer {
   constexpr placer(const score& from, const list<voice_spread>& spreads, std::int32_t ranks, Where where,
                    bool together)
       : from_(from), held_(ranks, list<holding>{}), together_(together) {
-    index cells = 0;
-    for (index v = 0; v < from.voices().size(); ++v) {
+    isize cells = 0;
+    for (isize v = 0; v < from.voices().size(); ++v) {
       const voice& old = from.voices()[v];
-      cells += index{old.stages} * old.microbatches * spreads[v].replicas * spreads[v].shards;
+      cells += isize{old.stages} * old.microbatches * spreads[v].replicas * spreads[v].shards;
     }
     out_.reserve(cells);
-    for (index v = 0; v < from.voices().size(); ++v) {
+    for (isize v = 0; v < from.voices().size(); ++v) {
       const voice& old = from.voices()[v];
       const voice_spread& by = spreads[v];
       together_ = together_ || by.shards > 1 || (by.sums_each && by.replicas + old.replica > 1);
@@ -79,7 +79,7 @@ class placer {
         out_.feed({first_of_[each.from] + copy, each.from_microbatch, first_of_[each.to] + copy,
                    each.to_microbatch});
     sort_cues();
-    for (index r = 0; r < held_.size(); ++r) {
+    for (isize r = 0; r < held_.size(); ++r) {
       out_.rank();
       const std::int32_t seat = together_ ? -1 : whole_seat(held_[r]);
       if (seat >= 0) copy(seat, held_[r]);
@@ -125,9 +125,9 @@ class placer {
     if (all.empty()) return -1;
     const std::int32_t seat = from_.places()[place_of(all[0])];
     if (all.size() != seats_[seat]) return -1;
-    for (index i = 0; i < all.size(); ++i) {
+    for (isize i = 0; i < all.size(); ++i) {
       if (from_.places()[place_of(all[i])] != seat) return -1;
-      for (index j = 0; j < i; ++j)
+      for (isize j = 0; j < i; ++j)
         if (place_of(all[j]) == place_of(all[i])) return -1;
     }
     return seat;

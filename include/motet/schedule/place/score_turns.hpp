@@ -67,7 +67,7 @@ class score_turns {
   // which they can be played.
   constexpr void find_latest(const list<std::int32_t>& sequence) {
     list<double> tails(groups_.size(), 0);  // from its start on
-    for (index k = sequence.size(); k-- > 0;) {
+    for (isize k = sequence.size(); k-- > 0;) {
       const std::int32_t g = sequence[k];
       double behind = 0;
       const auto follows = [&](std::int32_t other, double wait) {
@@ -98,7 +98,7 @@ class score_turns {
       }
       tails[g] = behind + groups_[g].seconds;
     }
-    for (index g = 0; g < groups_.size(); ++g) groups_[g].latest = -tails[g];
+    for (isize g = 0; g < groups_.size(); ++g) groups_[g].latest = -tails[g];
   }
   constexpr std::int32_t meeting_of(const cue& join) const {
     return first_meetings_[join.voice] + join.microbatch;
@@ -156,7 +156,7 @@ class score_turns {
     sort_stably(keys, [](const key& a, const key& b) {
       return a.code < b.code || (a.code == b.code && a.turn < b.turn);
     });
-    for (index k = 0; k < keys.size(); ++k) {
+    for (isize k = 0; k < keys.size(); ++k) {
       if (k == 0 || keys[k].code != keys[k - 1].code) groups_.push({});
       turn& own = turns_[keys[k].turn];
       own.group = static_cast<std::int32_t>(groups_.size()) - 1;

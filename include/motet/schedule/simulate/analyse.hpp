@@ -101,7 +101,7 @@ constexpr analysis analyse(const program& of, const cost_table& costs, const tim
   out.bubble_rate = at_work > 0 && when.makespan > 0 ? idle / (at_work * when.makespan) : 0;
   for (std::int32_t j = 0; j < of.joins; ++j) {
     list<double> ends;
-    for (index i = 0; i < of.instructions.size(); ++i) {
+    for (isize i = 0; i < of.instructions.size(); ++i) {
       const instruction& it = of.instructions[i];
       if (it.what != op::join || it.voice != j) continue;
       if (ends.size() <= it.microbatch) ends.resize(it.microbatch + 1, 0);
@@ -111,10 +111,10 @@ constexpr analysis analyse(const program& of, const cost_table& costs, const tim
   }
   // The path goes backwards from what ended last, over what each began behind.
   std::int32_t last = -1;
-  for (index i = 0; i < when.finish.size(); ++i)
+  for (isize i = 0; i < when.finish.size(); ++i)
     if (last < 0 || when.finish[i] > when.finish[last]) last = static_cast<std::int32_t>(i);
   for (; last >= 0; last = when.after[last]) out.critical_path.push(last);
-  for (index i = 0, k = out.critical_path.size() - 1; i < k; ++i, --k)
+  for (isize i = 0, k = out.critical_path.size() - 1; i < k; ++i, --k)
     std::swap(out.critical_path[i], out.critical_path[k]);
   return out;
 }

@@ -8,7 +8,7 @@ namespace motet {
 // Completes a timeline that was measured: of each instruction the one that it began behind, as simulate()
 // tells it, and the makespan.
 constexpr void find_causes(const program& of, const program_graph& graph, timeline& when) {
-  const index all = of.instructions.size();
+  const isize all = of.instructions.size();
   const list<std::int32_t> previous = graph.previous_in_lane();
   list<std::int32_t> last_to_come(graph.meeting_sizes.size(), -1);
   when.after.clear();

@@ -6,7 +6,7 @@
 namespace motet {
 
 constexpr double median(list<double> values) {
-  const index size = values.size();
+  const isize size = values.size();
   if (size == 0) return 0;
   sort_stably(values, [](double left, double right) { return left < right; });
   return (values[size / 2] + values[(size - 1) / 2]) / 2;
@@ -33,7 +33,7 @@ class sends_of_receives {
 
  private:
   // Numbers the message that brings a cell a part of its rows.
-  constexpr index number(op what, const linked_cell& to) const {
+  constexpr isize number(op what, const linked_cell& to) const {
     const int kind = message_kind(what);
     return kind * links_.messages(of_.cells()) +
            links_.message(of_.cells(), kind, to.at.voice, to.at.stage, to.at.microbatch, to.part);
@@ -59,7 +59,7 @@ constexpr cost_table measured_costs(const program& of, const list<timeline>& ste
 
   for (const timeline& when : steps) {
     list<list<double>> groups(of.joins, {});
-    for (index i = 0; i < of.instructions.size(); ++i) {
+    for (isize i = 0; i < of.instructions.size(); ++i) {
       const instruction& it = of.instructions[i];
       const double took = when.finish[i] - when.start[i];
       if (it.what == op::join) {
@@ -69,7 +69,7 @@ constexpr cost_table measured_costs(const program& of, const list<timeline>& ste
         if (took > own[it.microbatch]) own[it.microbatch] = took;
         continue;
       }
-      const index place = of.voices[it.voice].first_place + it.stage;
+      const isize place = of.voices[it.voice].first_place + it.stage;
       switch (it.what) {
         case op::reduce_gradient: reductions.push(took); break;
         case op::gather_parameters: gathers.push(took); break;
@@ -85,11 +85,11 @@ constexpr cost_table measured_costs(const program& of, const list<timeline>& ste
           if (is_receive(it.what)) arrivals.push(when.finish[i] - when.start[sends.of(it)]);
       }
     }
-    for (index j = 0; j < of.joins; ++j) meetings[j].append(groups[j].data(), groups[j].size());
+    for (isize j = 0; j < of.joins; ++j) meetings[j].append(groups[j].data(), groups[j].size());
   }
 
   cost_table made;
-  for (index place = 0; place < of.places.size(); ++place) {
+  for (isize place = 0; place < of.places.size(); ++place) {
     stage_cost own{median(spent[forward][place]), median(spent[backward_input][place]),
                    median(spent[backward_weight][place])};
     // A backward that ran as one is divided evenly; simulate() adds the halves up again.
@@ -104,7 +104,7 @@ constexpr cost_table measured_costs(const program& of, const list<timeline>& ste
   made.load = median(loads);
   made.copy = median(copies);
   // A message that found its rank busy was received later than the wire made it, so the shortest way counts.
-  for (index i = 0; i < arrivals.size(); ++i)
+  for (isize i = 0; i < arrivals.size(); ++i)
     if (i == 0 || arrivals[i] < made.wires.inside.latency) made.wires.inside.latency = arrivals[i];
   return made;
 }

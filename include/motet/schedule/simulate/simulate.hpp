@@ -21,7 +21,7 @@ class virtual_clock {
   constexpr virtual_clock(const program& of, const program_graph& graph, const cost_table& costs,
                           timeline& out)
       : of_(of), graph_(graph), costs_(costs), brings_(of), out_(out) {
-    const index all = of.instructions.size();
+    const isize all = of.instructions.size();
     out.start.resize(all, 0);
     out.finish.resize(all, 0);
     out.after.resize(all, -1);

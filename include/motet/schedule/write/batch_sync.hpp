@@ -42,9 +42,9 @@ struct batch_sync {
     tower_shape towers[most_towers];
     int count = 1;
 
-    constexpr index cells() const {
-      index sum = 0;
-      for (int k = 0; k < count; ++k) sum += index{towers[k].stages} * towers[k].microbatches;
+    constexpr isize cells() const {
+      isize sum = 0;
+      for (int k = 0; k < count; ++k) sum += isize{towers[k].stages} * towers[k].microbatches;
       return sum;
     }
   };

@@ -32,7 +32,7 @@ class greedy_player {
         devices_(p.stages),
         row_(p.microbatches + 1),
         own_(chunks * p.microbatches) {
-    const index stages = chunks * devices_;
+    const isize stages = chunks * devices_;
     forward_comes_.resize(stages * row_, never);
     backward_comes_ = forward_comes_;
     for (int m = 0; m < p.microbatches; ++m) forward_comes_[m] = 0;
@@ -48,19 +48,19 @@ class greedy_player {
   }
 
   constexpr score write() {
-    for (index now = 0; now < never;) {
-      for (index d = 0; d < devices_; ++d)
+    for (isize now = 0; now < never;) {
+      for (isize d = 0; d < devices_; ++d)
         if (wakes_[d] == now) choose(d, now);
       now = never;
-      for (const index wakes : wakes_)
+      for (const isize wakes : wakes_)
         if (wakes < now) now = wakes;
     }
     score out;
     const int tower = add_voice(out, p_, chunks_, placement::vee);
-    for (index d = 0; d < devices_; ++d) {
+    for (isize d = 0; d < devices_; ++d) {
       out.rank();
-      for (index i = 3 * own_ * d; i < 3 * own_ * (d + 1); ++i) {
-        const index cell = orders_[i] >> 2;
+      for (isize i = 3 * own_ * d; i < 3 * own_ * (d + 1); ++i) {
+        const isize cell = orders_[i] >> 2;
         out.play(parts[orders_[i] & 3], tower, static_cast<int>(cell / row_), static_cast<int>(cell % row_));
       }
     }
@@ -68,27 +68,27 @@ class greedy_player {
   }
 
  private:
-  static constexpr index never = index{1} << 60;
+  static constexpr isize never = isize{1} << 60;
   static constexpr op parts[] = {op::forward, op::backward_input, op::backward_weight};
 
-  constexpr index device_of(index stage) const { return stage < devices_ ? stage : 2 * devices_ - 1 - stage; }
-  constexpr index last_stage(index d) const { return chunks_ == 1 ? d : 2 * devices_ - 1 - d; }
+  constexpr isize device_of(isize stage) const { return stage < devices_ ? stage : 2 * devices_ - 1 - stage; }
+  constexpr isize last_stage(isize d) const { return chunks_ == 1 ? d : 2 * devices_ - 1 - d; }
 
-  constexpr void choose(index d, index now) {
+  constexpr void choose(isize d, isize now) {
     // These say what is there for each chunk, and when the next comes. The chunk nearer to the end goes first
     // forward, last backward.
-    index next_forward = never, next_backward = never, forward = -1, backward = -1;
+    isize next_forward = never, next_backward = never, forward = -1, backward = -1;
     bool full = false;
-    for (index s = last_stage(d);; s = d) {
-      if (const index comes = backward_comes_[s * row_ + backwards_[s]]; comes < never) {
+    for (isize s = last_stage(d);; s = d) {
+      if (const isize comes = backward_comes_[s * row_ + backwards_[s]]; comes < never) {
         if (comes <= now) backward = s;
         if (comes < next_backward) next_backward = comes;
       }
       // Not so far ahead of the second chunk that all room is taken by microbatches that still have to come
       // back.
-      const index ahead = forwards_[s] - forwards_[last_stage(d)];
-      const index most_ahead = least(static_cast<int>(2 * (devices_ - d) - 1), room_[d] - 1);
-      if (const index comes = forward_comes_[s * row_ + forwards_[s]];
+      const isize ahead = forwards_[s] - forwards_[last_stage(d)];
+      const isize most_ahead = least(static_cast<int>(2 * (devices_ - d) - 1), room_[d] - 1);
+      if (const isize comes = forward_comes_[s * row_ + forwards_[s]];
           comes < never && (s == last_stage(d) || ahead < most_ahead)) {
         if (kept_[d] == room_[d]) {
           full = full || comes <= now;
@@ -109,39 +109,39 @@ class greedy_player {
     if (habits_.hold && next_backward < now + times_[d].forward) next_forward = never;
     else if (forward >= 0) return play_forward(d, forward, now);
     wakes_[d] = next_backward < next_forward ? next_backward : next_forward;
-    const index wait = wakes_[d] - now;
+    const isize wait = wakes_[d] - now;
     if (pending && (full || wait >= times_[d].backward_weight || idle_[d] + wait > most_idle_))
       play_weight(d, now);
   }
 
-  constexpr void play_forward(index d, index s, index now) {
-    const index cell = s * row_ + forwards_[s]++;
+  constexpr void play_forward(isize d, isize s, isize now) {
+    const isize cell = s * row_ + forwards_[s]++;
     ++kept_[d];
     turns_[d] = 0;
-    const index end = play(d, 0, cell, now, times_[d].forward);
+    const isize end = play(d, 0, cell, now, times_[d].forward);
     if (s + 1 < chunks_ * devices_) send(forward_comes_[cell + row_], d, device_of(s + 1), end);
     else backward_comes_[cell] = end;
   }
-  constexpr void play_backward(index d, index s, index now) {
-    const index cell = s * row_ + backwards_[s]++;
+  constexpr void play_backward(isize d, isize s, isize now) {
+    const isize cell = s * row_ + backwards_[s]++;
     pending_[own_ * d + inputs_[d]++] = cell;
     turns_[d] = 1;
-    const index end = play(d, 1, cell, now, times_[d].backward_input);
+    const isize end = play(d, 1, cell, now, times_[d].backward_input);
     if (s > 0) send(backward_comes_[cell - row_], d, device_of(s - 1), end);
   }
-  constexpr void play_weight(index d, index now) {
+  constexpr void play_weight(isize d, isize now) {
     --kept_[d];
     play(d, 2, pending_[own_ * d + weights_[d]++], now, times_[d].backward_weight);
   }
-  constexpr index play(index d, index part, index cell, index now, index takes) {
+  constexpr isize play(isize d, isize part, isize cell, isize now, isize takes) {
     if (steps_[d] > 0) idle_[d] += now - free_[d];
     if (idle_[d] > most_idle_) most_idle_ = idle_[d];
     orders_[3 * own_ * d + steps_[d]++] = cell << 2 | part;
     return free_[d] = wakes_[d] = now + takes;
   }
-  constexpr void send(index& comes, index from, index to, index end) {
+  constexpr void send(isize& comes, isize from, isize to, isize end) {
     comes = from == to || habits_.blind ? end : end + chunks_ * times_[from].transfer;
-    const index when = comes > free_[to] ? comes : free_[to];
+    const isize when = comes > free_[to] ? comes : free_[to];
     if (when < wakes_[to]) wakes_[to] = when;
   }
 
@@ -150,12 +150,12 @@ class greedy_player {
   const list<step_times>& times_;
   const list<int>& room_;
   greedy_habits habits_;
-  index devices_, row_, own_, most_idle_ = 0;
+  isize devices_, row_, own_, most_idle_ = 0;
   // of each stage and microbatch, when its rows are there; a last column never is
-  list<index> forward_comes_, backward_comes_;
-  list<index> forwards_, backwards_;                        // of each stage, how many it ran
-  list<index> free_, wakes_, kept_, idle_, steps_, turns_;  // of each device
-  list<index> inputs_, weights_, pending_, orders_;         // weight parts in the order of their input parts
+  list<isize> forward_comes_, backward_comes_;
+  list<isize> forwards_, backwards_;                        // of each stage, how many it ran
+  list<isize> free_, wakes_, kept_, idle_, steps_, turns_;  // of each device
+  list<isize> inputs_, weights_, pending_, orders_;         // weight parts in the order of their input parts
 };
 
 }  // namespace detail

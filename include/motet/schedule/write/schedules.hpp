@@ -158,7 +158,7 @@ constexpr step_times whole_times(double forward, double backward_input, double b
   }
   if (unit == 0) return {};
   if (longest > 1000000 * unit) unit = longest / 1000000;
-  const auto whole = [&](double time, int parts) { return static_cast<index>(time / unit * parts + 0.5); };
+  const auto whole = [&](double time, int parts) { return static_cast<isize>(time / unit * parts + 0.5); };
   const double most_parts = 1000000 * unit / longest < 1000 ? 1000000 * unit / longest : 1000;
   int parts = 1;
   for (bool fits = false; parts < most_parts && !fits; parts += fits ? 0 : 1) {

@@ -22,20 +22,20 @@ struct through_module {
   std::int32_t module = -1;  // which one it is a replica of; -1: of one of its own
   std::int32_t replica = 0, replicas = 1;
 
-  constexpr sample_parts parts(index samples) const { return {samples, microbatches, replicas}; }
+  constexpr sample_parts parts(isize samples) const { return {samples, microbatches, replicas}; }
 };
 
 struct through_shape {
   list<through_module> modules;
   bool all_first = false;  // all forwards before all backwards, as gpipe has it; else as 1F1B
-  index samples = 0;       // of a step; 0: as many as all modules cut evenly
+  isize samples = 0;       // of a step; 0: as many as all modules cut evenly
   // The module that meets may have an order of its own: one voice and its joins. Those before it run as far
   // ahead as its first stage asks.
   score last{};
 
   constexpr bool has_order(const through_module& of) const { return of.meets && last.ranks() > 0; }
-  constexpr index whole() const {
-    index all = samples > 0 ? samples : 1;
+  constexpr isize whole() const {
+    isize all = samples > 0 ? samples : 1;
     for (const through_module& each : modules)
       if (samples == 0) all = std::lcm(all, each.parts(0).count());
     return all;
@@ -48,7 +48,7 @@ class through_writer {
  public:
   constexpr explicit through_writer(const through_shape& of) : of_(of), samples_(of.whole()) {
     to_.resize(of.modules.size(), {});
-    for (index k = 0; k < of.modules.size(); ++k)
+    for (isize k = 0; k < of.modules.size(); ++k)
       for (const std::int32_t source : of.modules[k].from) to_[source].push(static_cast<std::int32_t>(k));
     sort_modules();
     if (!sorted()) return;
@@ -97,7 +97,7 @@ class through_writer {
     list<std::uint8_t> there(of_.modules.size(), 0);
     for (bool more = true; more;) {
       more = false;
-      for (index k = 0; k < of_.modules.size(); ++k) {
+      for (isize k = 0; k < of_.modules.size(); ++k) {
         bool ready = there[k] == 0;
         for (const std::int32_t source : of_.modules[k].from) ready = ready && there[source] != 0;
         if (!ready) continue;
@@ -164,7 +164,7 @@ class through_writer {
         const std::int32_t behind = depths[source] + (stays ? 0 : 1);
         if (behind > depth) depth = behind;
       }
-      for (index s = 0; s < own.ranks.size(); ++s) {
+      for (isize s = 0; s < own.ranks.size(); ++s) {
         if (s > 0 && own.ranks[s] != own.ranks[s - 1]) ++depth;
         std::int32_t seat = 0;
         while (seat < seats.size() && (seats[seat].rank != own.ranks[s] || seats[seat].depth != depth ||
@@ -181,7 +181,7 @@ class through_writer {
   // the gradient does. Behind a change of ranks there is always one more to go on with.
   constexpr void find_needs() {
     needs_.resize(of_.modules.size(), {});
-    for (index i = order_.size(); i-- > 0;) {
+    for (isize i = order_.size(); i-- > 0;) {
       const std::int32_t k = order_[i];
       const std::int32_t all = of_.modules[k].microbatches;
       const list<std::int32_t>& seats = seats_[k];
@@ -190,7 +190,7 @@ class through_writer {
         needs_[k][0] = needs_of_own_order();
         continue;
       }
-      for (index s = seats.size(); s-- > 0;) {
+      for (isize s = seats.size(); s-- > 0;) {
         list<std::int32_t>& own = needs_[k][s];
         for (std::int32_t m = 0; m < all; ++m) own.push(m + 1);
         if (s + 1 == seats.size()) {
@@ -240,11 +240,11 @@ class through_writer {
   }
   constexpr list<std::int32_t> needs_of(std::int32_t seat) const {
     list<std::int32_t> most;
-    for (index k = 0; k < of_.modules.size(); ++k)
-      for (index s = 0; s < seats_[k].size(); ++s) {
+    for (isize k = 0; k < of_.modules.size(); ++k)
+      for (isize s = 0; s < seats_[k].size(); ++s) {
         if (seats_[k][s] != seat) continue;
         most.resize(needs_[k][s].size(), 0);
-        for (index m = 0; m < most.size(); ++m)
+        for (isize m = 0; m < most.size(); ++m)
           if (needs_[k][s][m] > most[m]) most[m] = needs_[k][s][m];
       }
     return most;
@@ -260,7 +260,7 @@ class through_writer {
     }
   }
   constexpr void backward(score& out, std::int32_t seat, std::int32_t m) const {
-    for (index i = order_.size(); i-- > 0;) {
+    for (isize i = order_.size(); i-- > 0;) {
       const through_module& each = of_.modules[order_[i]];
       for (auto s = static_cast<std::int32_t>(each.ranks.size()); each.learns && s-- > 0;)
         if (seats_[order_[i]][s] == seat) out.play(op::backward, order_[i], s, m);
@@ -268,7 +268,7 @@ class through_writer {
   }
 
   const through_shape& of_;
-  index samples_;                   // of a step
+  isize samples_;                   // of a step
   list<list<std::int32_t>> to_;     // of each module those that it feeds
   list<std::int32_t> order_;        // of modules
   list<list<std::int32_t>> seats_;  // of each stage: the devices of the score
@@ -288,7 +288,7 @@ class through_writer {
 // their gradients. The module that meets may have an order of its own, such as an interleaved one; then the
 // others alone are written here, each as far ahead as its first stage asks.
 constexpr verdict check_through(const through_shape& of) {
-  for (index k = 0; k < of.modules.size(); ++k) {
+  for (isize k = 0; k < of.modules.size(); ++k) {
     if (of.modules[k].microbatches < 1) return {reason::no_stages, k, of.modules[k].microbatches, 1};
     if (of.modules[k].ranks.empty()) return {reason::no_stages, k, 0, 1};
   }

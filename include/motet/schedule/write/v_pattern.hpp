@@ -21,13 +21,13 @@ template <class Slots>
 constexpr score write_pattern(const pipeline_shape& p, int room, Slots slots_of) {
   constexpr op parts[] = {op::forward, op::backward_input, op::backward_weight};
   const int devices = p.stages, all = p.microbatches, last = 2 * devices - 1, own = 2 * all, never = 1 << 30;
-  list<int> forward_ends(2 * index{devices} * all, never),
+  list<int> forward_ends(2 * isize{devices} * all, never),
       backward_ends = forward_ends, pending = forward_ends, orders(3 * forward_ends.size());
-  list<int> done(4 * index{devices}), steps(devices), inputs = steps, weights = steps;
+  list<int> done(4 * isize{devices}), steps(devices), inputs = steps, weights = steps;
   const auto put = [&](int d, int what, int cell) {
-    orders[3 * index{own} * d + steps[d]++] = 3 * cell + what;
+    orders[3 * isize{own} * d + steps[d]++] = 3 * cell + what;
   };
-  index left = orders.size();
+  isize left = orders.size();
   for (int now = 0; left > 0; ++now) {
     for (int d = 0; d < devices; ++d) {
       const v_slots slots = slots_of(d);
@@ -49,7 +49,7 @@ constexpr score write_pattern(const pipeline_shape& p, int room, Slots slots_of)
         const int kept = done[4 * d] + done[4 * d + 1] - weights[d];
         if (there <= now && !(forward && spare && kept == room)) {
           (forward ? forward_ends : backward_ends)[cell] = now + 1;
-          if (!forward) pending[index{own} * d + inputs[d]++] = cell;
+          if (!forward) pending[isize{own} * d + inputs[d]++] = cell;
           put(d, forward ? 0 : 1, cell);
           ++done[4 * d + part];
           --left;
@@ -57,7 +57,7 @@ constexpr score write_pattern(const pipeline_shape& p, int room, Slots slots_of)
         }
       }
       if (!spare) continue;
-      put(d, 2, pending[index{own} * d + weights[d]++]);
+      put(d, 2, pending[isize{own} * d + weights[d]++]);
       --left;
     }
   }
@@ -65,13 +65,13 @@ constexpr score write_pattern(const pipeline_shape& p, int room, Slots slots_of)
   const int tower = add_voice(out, p, 2, placement::vee);
   for (int d = 0; d < devices; ++d) {
     out.rank();
-    for (index i = 3 * index{own} * d; i < 3 * index{own} * (d + 1); ++i)
+    for (isize i = 3 * isize{own} * d; i < 3 * isize{own} * (d + 1); ++i)
       out.play(parts[orders[i] % 3], tower, orders[i] / 3 / all, orders[i] / 3 % all);
   }
   return out;
 }
 
-constexpr index pattern_work(const pipeline_shape& p) { return p.cells() + index{p.stages} * p.stages / 2; }
+constexpr isize pattern_work(const pipeline_shape& p) { return p.cells() + isize{p.stages} * p.stages / 2; }
 
 constexpr verdict check_pattern(const pipeline_shape& p, int memory) {
   if (const verdict found = check_counts(p, 2); !found.ok()) return found;
@@ -95,7 +95,7 @@ struct v_half {
   using shape = pipeline_shape;
   static constexpr int keeps(const shape& p) { return p.stages / 2 + 1; }
   static constexpr verdict check(const shape& p) { return detail::check_pattern(p, keeps(p)); }
-  static constexpr index work(const shape& p) { return detail::pattern_work(p); }
+  static constexpr isize work(const shape& p) { return detail::pattern_work(p); }
   static constexpr score write(const shape& p) {
     const int all = p.stages;
     return detail::write_pattern(p, 2 * keeps(p), [=](int d) {
@@ -110,7 +110,7 @@ struct v_min {
   using shape = pipeline_shape;
   static constexpr int keeps(const shape& p) { return (p.stages + 1) / 3 + 1; }
   static constexpr verdict check(const shape& p) { return detail::check_pattern(p, keeps(p)); }
-  static constexpr index work(const shape& p) { return detail::pattern_work(p); }
+  static constexpr isize work(const shape& p) { return detail::pattern_work(p); }
   static constexpr score write(const shape& p) {
     const int all = p.stages, gap = all % 3 == 0 ? 2 : 0;
     return detail::write_pattern(p, 2 * keeps(p), [=](int d) {

@@ -25,9 +25,9 @@ struct zb_auto {
     return check_counts(p);
   }
 
-  static constexpr index work(const shape& p) { return search_work(p); }
-  static constexpr index search_work(const shape& p) {
-    return index{p.stages} * (16 * index{p.microbatches} + p.stages / 2);
+  static constexpr isize work(const shape& p) { return search_work(p); }
+  static constexpr isize search_work(const shape& p) {
+    return isize{p.stages} * (16 * isize{p.microbatches} + p.stages / 2);
   }
 
   static constexpr score write(const shape& p, const step_times& each = {}) {
@@ -50,9 +50,9 @@ struct zb_auto {
   // With no limit these are the forwards of the first device that fit before its first backward, as in zb_h2
   // for equal times.
   static constexpr int likes(const shape& p, const step_times& t) {
-    const index returns =
-        index{p.stages} * t.forward + (p.stages - 1) * (index{t.backward_input} + 2 * index{t.transfer});
-    const index fit = t.forward > 0 ? (returns + t.forward - 1) / t.forward : p.microbatches;
+    const isize returns =
+        isize{p.stages} * t.forward + (p.stages - 1) * (isize{t.backward_input} + 2 * isize{t.transfer});
+    const isize fit = t.forward > 0 ? (returns + t.forward - 1) / t.forward : p.microbatches;
     return static_cast<int>(fit < p.microbatches ? fit : p.microbatches);
   }
 };

@@ -27,12 +27,12 @@ struct zb_v {
     return check_counts(p, 2);
   }
 
-  static constexpr index work(const shape& p) {
+  static constexpr isize work(const shape& p) {
     return p.memory > 0 && p.memory < p.stages ? search_work(p)
-                                               : 3 * p.cells() + index{p.stages} * p.stages / 16;
+                                               : 3 * p.cells() + isize{p.stages} * p.stages / 16;
   }
-  static constexpr index search_work(const shape& p) {
-    return 22 * p.cells() + 3 * index{p.stages} * p.stages;
+  static constexpr isize search_work(const shape& p) {
+    return 22 * p.cells() + 3 * isize{p.stages} * p.stages;
   }
 
   static constexpr score write(const shape& p, const step_times& each = {}) {

@@ -10,11 +10,11 @@
 using motet::in_parallel;
 
 TEST_CASE("everything is done once") {
-  for (const motet::index count : {0, 1, 2, 100})
-    for (const motet::index most : {0, 1, 3}) {
+  for (const motet::isize count : {0, 1, 2, 100})
+    for (const motet::isize most : {0, 1, 3}) {
       std::vector<std::atomic<int>> done(static_cast<std::size_t>(count));
       in_parallel(
-          count, [&](motet::index i) { ++done[static_cast<std::size_t>(i)]; }, most);
+          count, [&](motet::isize i) { ++done[static_cast<std::size_t>(i)]; }, most);
       for (const auto& each : done) CHECK(each == 1);
     }
 }
@@ -23,7 +23,7 @@ TEST_CASE("threads work at once") {
   std::atomic<int> here{0};
   in_parallel(
       2,
-      [&](motet::index) {
+      [&](motet::isize) {
         ++here;
         while (here < 2) std::this_thread::yield();
       },
@@ -33,9 +33,9 @@ TEST_CASE("threads work at once") {
 
 TEST_CASE("where the system grants no thread, the caller does everything") {
   const motet::laws::refused_threads none;
-  motet::index done = 0;
+  motet::isize done = 0;
   in_parallel(
-      100, [&](motet::index) { ++done; }, 3);
+      100, [&](motet::isize) { ++done; }, 3);
   CHECK(done == 100);
 }
 
@@ -43,7 +43,7 @@ TEST_CASE("a failure is the caller's, and ends the work") {
   std::atomic<int> begun{0};
   CHECK_THROWS_WITH_AS(in_parallel(
                            1000,
-                           [&](motet::index) {
+                           [&](motet::isize) {
                              ++begun;
                              throw std::runtime_error("broken");
                            },

@@ -14,11 +14,11 @@ struct any_context {
 TEST_CASE("scopes lie inside each other and give back what was taken in them") {
   any_context ctx;
   ctx.scratch.take<char>(10);
-  const index before = ctx.scratch.mark();
+  const isize before = ctx.scratch.mark();
   {
     const scratch_scope outer(ctx);
     ctx.scratch.take<char>(100);
-    const index between = ctx.scratch.mark();
+    const isize between = ctx.scratch.mark();
     {
       const scratch_scope inner(ctx);
       ctx.scratch.take<char>(1000);

@@ -20,10 +20,10 @@ namespace motet {
 namespace {
 
 template <class T>
-std::vector<T> numbers(index count, std::string_view name) {
+std::vector<T> numbers(isize count, std::string_view name) {
   const random_stream from(5, name);
   std::vector<T> out;
-  for (index i = 0; i < count; ++i)
+  for (isize i = 0; i < count; ++i)
     out.push_back(T(static_cast<float>(from.normal(static_cast<std::uint64_t>(i)))));
   return out;
 }
@@ -31,7 +31,7 @@ std::vector<T> numbers(index count, std::string_view name) {
 template <class Compute, class A, class B, class Out>
 void check_product(double bound) {
   using sum = std::conditional_t<std::is_same_v<Compute, double>, double, float>;
-  constexpr index m = 19, n = 35, k = 70;
+  constexpr isize m = 19, n = 35, k = 70;
   const std::vector<A> a = numbers<A>(m * k, "a");
   const std::vector<B> b = numbers<B>(k * n, "b");
   std::vector<Out> out(m * n, Out(9));
@@ -39,10 +39,10 @@ void check_product(double bound) {
   cpu::gemm_epilogue<sum, Out, Out> plain;
   cpu::gemm<Compute>(m, n, k, cpu::gemm_operand<A>{a.data(), k}, cpu::gemm_operand<B>{b.data(), n},
                      out.data(), n, plain, scratch);
-  for (index i = 0; i < m; ++i) {
-    for (index j = 0; j < n; ++j) {
+  for (isize i = 0; i < m; ++i) {
+    for (isize j = 0; j < n; ++j) {
       double want = 0;
-      for (index l = 0; l < k; ++l)
+      for (isize l = 0; l < k; ++l)
         want += static_cast<double>(a.data()[i * k + l]) * static_cast<double>(b.data()[l * n + j]);
       CHECK(std::abs(static_cast<double>(out.data()[i * n + j]) - want) <= bound * (1 + std::abs(want)));
     }
@@ -51,14 +51,14 @@ void check_product(double bound) {
 
 template <class T>
 void check_tiles() {
-  constexpr index m = 7, n = 64, k = 5;
+  constexpr isize m = 7, n = 64, k = 5;
   const std::vector<T> a = numbers<T>(m * k, "a"), b = numbers<T>(k * n, "b");
   std::vector<T> c(m * n, T(1));
-  cpu::tiles::multiply(m, n, k, a.data(), k, index{1}, b.data(), n, c.data(), n, true);
-  for (index i = 0; i < m; ++i) {
-    for (index j = 0; j < n; ++j) {
+  cpu::tiles::multiply(m, n, k, a.data(), k, isize{1}, b.data(), n, c.data(), n, true);
+  for (isize i = 0; i < m; ++i) {
+    for (isize j = 0; j < n; ++j) {
       double want = 1;
-      for (index l = 0; l < k; ++l)
+      for (isize l = 0; l < k; ++l)
         want += static_cast<double>(a.data()[i * k + l]) * static_cast<double>(b.data()[l * n + j]);
       CHECK(static_cast<double>(c.data()[i * n + j]) == doctest::Approx(want).epsilon(1e-5));
     }
@@ -91,10 +91,10 @@ TEST_CASE("norms") {
       cpu::norm_forward(ctx, seq, norm_kind::layer, matrix<double>{x.data(), 3, 24, 24}, gain.data(), nullptr,
                         0.0, matrix<double>{y.data(), 3, 24, 24}, matrix<double>{stats.data(), 3, 2, 2});
     });
-    for (index r = 0; r < 3; ++r) {
+    for (isize r = 0; r < 3; ++r) {
       const double* const line = y.data() + r * 24;
       double mean = 0, square = 0;
-      for (index j = 0; j < 24; ++j) mean += line[j] / 24, square += line[j] * line[j] / 24;
+      for (isize j = 0; j < 24; ++j) mean += line[j] / 24, square += line[j] * line[j] / 24;
       CHECK(mean == doctest::Approx(0));
       CHECK(square == doctest::Approx(1));
     }

@@ -6,7 +6,7 @@
 #include <atomic>
 
 using namespace motet;
-using idx = motet::index;
+using idx = motet::isize;
 
 TEST_CASE("a dry run counts what a run takes, on the thread that needs most") {
   cpu::device device(3);

@@ -25,7 +25,7 @@ TEST_CASE("a dry run of a step counts what its products need") {
   cpu::profile costs;
   cpu::context ctx;
   ctx.costs = &costs;
-  const motet::index offsets[] = {0, 4, 10, 11};
+  const motet::isize offsets[] = {0, 4, 10, 11};
   const pair_model::batch batch{pictures{nullptr, 3}, tokens{nullptr, sequences{3, 0, offsets}}};
   contrastive_step<pair_model>::run(ctx, weights<fp32>{}, gradients<fp32>{},
                                     std::span<const pair_model::batch>(&batch, 1));

@@ -11,17 +11,17 @@
 namespace motet {
 namespace {
 
-const std::vector<index> offsets = {0, 1, 1, 4, 61, 68};
+const std::vector<isize> offsets = {0, 1, 1, 4, 61, 68};
 const sequences whole{5, 1, offsets.data()};
 
 TEST_CASE("in each step members see different parts, and in the end all have seen all") {
   for (const bool balanced : {false, true})
-    for (index members = 1; members <= 5; ++members) {
+    for (isize members = 1; members <= 5; ++members) {
       CAPTURE(members);
       double pairs = 0, wanted = 0;
       std::vector<std::vector<int>> seen(static_cast<std::size_t>(members),
                                          std::vector<int>(static_cast<std::size_t>(members)));
-      for (index me = 0; me < members; ++me) {
+      for (isize me = 0; me < members; ++me) {
         spread_rows rows({1, 0, members, me, balanced}, whole.samples);
         microbatch_spread is;
         is.context = any_group(static_cast<std::int32_t>(members), static_cast<std::int32_t>(me));
@@ -30,9 +30,9 @@ TEST_CASE("in each step members see different parts, and in the end all have see
         CHECK(ring.part_at(0) == me);
         CHECK(ring.part_at(members) == me);
         CHECK(ring.rows_of(me) == is.part.rows());
-        index all = 0;
-        for (index step = 0; step < members; ++step) {
-          const index part = ring.part_at(step);
+        isize all = 0;
+        for (isize step = 0; step < members; ++step) {
+          const isize part = ring.part_at(step);
           ++seen[static_cast<std::size_t>(step)][static_cast<std::size_t>(part)];
           all += ring.rows_of(part);
           CHECK(ring.rows_of(part) <= ring.most_rows());
@@ -42,7 +42,7 @@ TEST_CASE("in each step members see different parts, and in the end all have see
       }
       for (const auto& step : seen)
         for (const int times : step) CHECK(times == 1);
-      for (index s = 0; s < whole.samples; ++s)
+      for (isize s = 0; s < whole.samples; ++s)
         wanted += static_cast<double>(whole.rows_of(s) * whole.rows_of(s));
       CHECK(pairs == wanted);
     }
@@ -52,8 +52,8 @@ TEST_CASE("in each step members see different parts, and in the end all have see
 struct host {
   int thread = 0;
 };
-std::vector<index> host_numbers(host&, index count) {
-  return std::vector<index>(static_cast<std::size_t>(count));
+std::vector<isize> host_numbers(host&, isize count) {
+  return std::vector<isize>(static_cast<std::size_t>(count));
 }
 
 TEST_CASE("what each has goes round once, and thread 0 alone sends it") {
@@ -66,10 +66,10 @@ TEST_CASE("what each has goes round once, and thread 0 alone sends it") {
         host ctx, other{1};
         ring_shift shift(ctx, is);
         shift.finish();
-        for (index step = 0; step < ring.members; ++step) {
-          const index rows = ring.rows_of(ring.part_at(step));
-          for (index r = 0; r < rows; ++r) wrong += here[static_cast<std::size_t>(r)] != ring.part_at(step);
-          const index coming = ring.rows_of(ring.part_at(step + 1));
+        for (isize step = 0; step < ring.members; ++step) {
+          const isize rows = ring.rows_of(ring.part_at(step));
+          for (isize r = 0; r < rows; ++r) wrong += here[static_cast<std::size_t>(r)] != ring.part_at(step);
+          const isize coming = ring.rows_of(ring.part_at(step + 1));
           shift.begin(other, here.data(), rows, next.data(), coming);
           shift.begin(ctx, here.data(), rows, next.data(), coming);
           shift.poll();
@@ -77,7 +77,7 @@ TEST_CASE("what each has goes round once, and thread 0 alone sends it") {
           shift.finish();
           std::swap(here, next);
         }
-        for (index r = 0; r < is.part.rows(); ++r) wrong += here[static_cast<std::size_t>(r)] != ring.me;
+        for (isize r = 0; r < is.part.rows(); ++r) wrong += here[static_cast<std::size_t>(r)] != ring.me;
       });
   CHECK(thrown == "");
   CHECK(wrong == 0);

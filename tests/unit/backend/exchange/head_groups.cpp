@@ -6,7 +6,7 @@
 namespace motet {
 namespace {
 
-constexpr head_groups of(index heads, index kv_heads) {
+constexpr head_groups of(isize heads, isize kv_heads) {
   return head_groups(attention_shape{heads, kv_heads, 8, mask_kind::full, 0});
 }
 
@@ -17,18 +17,18 @@ static_assert(of(6, 2).part(share(6, 4, 1)).readers(0).size() == 1 && !of(6, 2).
 static_assert(of(6, 2).even() && of(6, 2).part({0, 3}).even());
 
 TEST_CASE("a share of the heads reads what the whole reads") {
-  for (index kv_heads = 1; kv_heads <= 4; ++kv_heads)
-    for (index group = 1; group <= 4; ++group)
-      for (index members = 1; members <= 6; ++members) {
+  for (isize kv_heads = 1; kv_heads <= 4; ++kv_heads)
+    for (isize group = 1; group <= 4; ++group)
+      for (isize members = 1; members <= 6; ++members) {
         const head_groups all = of(kv_heads * group, kv_heads);
-        for (index m = 0; m < members; ++m) {
+        for (isize m = 0; m < members; ++m) {
           const interval own = share(all.heads, members, m), kv = all.kv_of(own);
           const head_groups part = all.part(own);
           CHECK(part.heads == own.size());
           CHECK(part.kv_heads == kv.size());
-          index readers = 0;
-          for (index k = 0; k < part.kv_heads; ++k) {
-            for (index h = part.readers(k).begin; h < part.readers(k).end; ++h, ++readers) {
+          isize readers = 0;
+          for (isize k = 0; k < part.kv_heads; ++k) {
+            for (isize h = part.readers(k).begin; h < part.readers(k).end; ++h, ++readers) {
               CHECK(part.kv_of(h) == k);
               CHECK(kv.begin + k == all.kv_of(own.begin + h));
             }
@@ -48,7 +48,7 @@ TEST_CASE("a share of the heads reads what the whole reads") {
 
 TEST_CASE("columns of queries lie side by side, those of keys where they are read") {
   const head_columns cut{of(6, 2), 8, 4, true};
-  for (index p = 0; p < 3; ++p) CHECK(cut.piece(3, p).end == (p == 0 ? 48 : p == 1 ? 64 : 80));
+  for (isize p = 0; p < 3; ++p) CHECK(cut.piece(3, p).end == (p == 0 ? 48 : p == 1 ? 64 : 80));
   CHECK(cut.piece(1, 0).begin == 16);
   CHECK(cut.piece(0, 1).begin == 48);
   CHECK(cut.piece(0, 1).size() == 8);

@@ -16,11 +16,11 @@ struct dry {
 };
 
 TEST_CASE("what a member sends is what the other one expects, and all of it moves") {
-  const std::vector<index> offsets = {0, 3, 3, 4, 16, 23};
+  const std::vector<isize> offsets = {0, 3, 3, 4, 16, 23};
   const sequences whole{5, 1, offsets.data()};
-  for (const index heads : {6, 2, 0})
+  for (const isize heads : {6, 2, 0})
     for (const bool keys : {false, true})
-      for (index members = 1; members <= 4; ++members) {
+      for (isize members = 1; members <= 4; ++members) {
         CAPTURE(heads);
         CAPTURE(members);
         const auto count = static_cast<std::size_t>(members);
@@ -28,23 +28,23 @@ TEST_CASE("what a member sends is what the other one expects, and all of it move
                                members, keys};
         std::deque<spread_rows> rows;
         std::vector<microbatch_spread> all(count);
-        std::vector<std::vector<index>> room(count, std::vector<index>(2 * count));
+        std::vector<std::vector<isize>> room(count, std::vector<isize>(2 * count));
         std::vector<heads_transfer<bf16>> wires;
         std::vector<detail::heads_counts> counts;
         for (std::size_t m = 0; m < count; ++m) {
-          rows.emplace_back(spread_seat{1, 0, members, static_cast<index>(m), true}, whole.samples);
+          rows.emplace_back(spread_seat{1, 0, members, static_cast<isize>(m), true}, whole.samples);
           all[m].context = any_group(static_cast<std::int32_t>(members), static_cast<std::int32_t>(m));
           rows.back().fill(whole, all[m]);
           dry ctx{{}, &all[m]};
           wires.emplace_back(ctx, cut);
-          CHECK(wires.back().width == cut.width(static_cast<index>(m)));
+          CHECK(wires.back().width == cut.width(static_cast<isize>(m)));
           CHECK(ctx.memory.mark() ==
                 round_up(2 * wires.back().part.width, arena::alignment) +
                     round_up(2 * wires.back().whole.rows * wires.back().whole.width, arena::alignment));
           counts.emplace_back(wires.back(), room[m]);
         }
         for (std::size_t a = 0; a < count; ++a) {
-          index part = 0, together = 0;
+          isize part = 0, together = 0;
           for (std::size_t b = 0; b < count; ++b) {
             CHECK(counts[a].part[b] == counts[b].whole[a]);
             part += counts[a].part[b];
@@ -59,17 +59,17 @@ TEST_CASE("what a member sends is what the other one expects, and all of it move
 TEST_CASE("heads that read unevenly are computed one key-value head after the other") {
   const head_groups all(attention_shape{6, 2, 8, mask_kind::full, 0});
   const auto calls = [](const head_groups& groups) {
-    std::vector<index> out;
+    std::vector<isize> out;
     detail::each_even(groups, [&](interval heads, interval kv) {
       out.insert(out.end(), {heads.begin, heads.end, kv.begin, kv.end});
     });
     return out;
   };
-  CHECK(calls(all) == std::vector<index>{0, 6, 0, 2});
-  CHECK(calls(all.part({2, 5})) == std::vector<index>{0, 1, 0, 1, 1, 3, 1, 2});
+  CHECK(calls(all) == std::vector<isize>{0, 6, 0, 2});
+  CHECK(calls(all.part({2, 5})) == std::vector<isize>{0, 1, 0, 1, 1, 3, 1, 2});
   CHECK(calls(all.part({3, 3})).empty());
 
-  const index d = 4;
+  const isize d = 4;
   std::vector<float> qkv(2 * 28), mixed(2 * 12), lse(2 * 3);
   const head_groups mine = all.part({2, 5});
   exchanged_heads<float, float> kept{

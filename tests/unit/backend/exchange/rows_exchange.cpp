@@ -11,25 +11,25 @@ namespace motet {
 namespace {
 
 TEST_CASE("what a member sends is what the other one expects, and all of it moves") {
-  const std::vector<index> offsets = {0, 3, 3, 4, 16, 23, 23, 24, 24};
+  const std::vector<isize> offsets = {0, 3, 3, 4, 16, 23, 23, 24, 24};
   const sequences whole{8, 1, offsets.data()};
-  for (index members = 1; members <= 5; ++members)
+  for (isize members = 1; members <= 5; ++members)
     for (const bool balanced : {false, true}) {
       CAPTURE(members);
       CAPTURE(balanced);
       const auto count = static_cast<std::size_t>(members);
       std::deque<spread_rows> rows;
       std::vector<microbatch_spread> all(count);
-      std::vector<std::vector<index>> room(count, std::vector<index>(2 * count));
+      std::vector<std::vector<isize>> room(count, std::vector<isize>(2 * count));
       std::vector<detail::exchange_counts> counts;
       for (std::size_t m = 0; m < count; ++m) {
-        rows.emplace_back(spread_seat{1, 0, members, static_cast<index>(m), balanced}, whole.samples);
+        rows.emplace_back(spread_seat{1, 0, members, static_cast<isize>(m), balanced}, whole.samples);
         all[m].context = any_group(static_cast<std::int32_t>(members), static_cast<std::int32_t>(m));
         rows.back().fill(whole, all[m]);
         counts.emplace_back(all[m], 6, room[m]);
       }
       for (std::size_t a = 0; a < count; ++a) {
-        index samples = 0, parts = 0;
+        isize samples = 0, parts = 0;
         for (std::size_t b = 0; b < count; ++b) {
           CHECK(counts[a].by_part[b] == counts[b].by_owner[a]);
           samples += counts[a].by_part[b];
@@ -66,9 +66,9 @@ struct told_section {
 };
 told_section enter(told& ctx, const char*) { return {&++ctx.open}; }
 void synchronize(told&) {}
-void release(told& ctx, index mark) { ctx.memory.release(mark); }
-std::vector<index> host_numbers(told&, index count) {
-  return std::vector<index>(static_cast<std::size_t>(count));
+void release(told& ctx, isize mark) { ctx.memory.release(mark); }
+std::vector<isize> host_numbers(told&, isize count) {
+  return std::vector<isize>(static_cast<std::size_t>(count));
 }
 told_order order_of_parts(told& ctx, const sequences&) {
   ++ctx.orders;
@@ -77,7 +77,7 @@ told_order order_of_parts(told& ctx, const sequences&) {
 }
 
 TEST_CASE("a dry run takes the memory, notes the work and moves nothing") {
-  const std::vector<index> offsets = {0, 6, 12};
+  const std::vector<isize> offsets = {0, 6, 12};
   spread_rows rows({1, 0, 2, 0, false}, 2);
   microbatch_spread is;
   is.context = any_group(2, 0);

@@ -40,13 +40,13 @@ std::byte* bytes(T* x) {
 
 template <class T>
 int wrong_sums(const any_group& group) {
-  const index size = group.size(), me = group.member();
+  const isize size = group.size(), me = group.member();
   int wrong = 0;
   std::vector<T> numbers(7, T(static_cast<float>(me + 1))), part(2, T(0.0f)),
       all(static_cast<std::size_t>(2 * size), T(static_cast<float>(me)));
   group.all_reduce_sum(numbers.data(), 7);
   for (const T each : numbers) wrong += static_cast<float>(each) != static_cast<float>(size * (size + 1) / 2);
-  const std::vector<index> counts(static_cast<std::size_t>(size), 2);
+  const std::vector<isize> counts(static_cast<std::size_t>(size), 2);
   group.reduce_scatter_sum(all.data(), part.data(), counts);
   for (const T each : part) wrong += static_cast<float>(each) != static_cast<float>(size * (size - 1) / 2);
   return wrong;
@@ -71,7 +71,7 @@ TEST_CASE("every call arrives at the group behind") {
       wrong += wrong_sums<float>(group) + wrong_sums<double>(group) + wrong_sums<bf16>(group);
 
       std::vector<std::int32_t> gathered(members, -1);
-      const std::vector<index> four(members, 4);
+      const std::vector<isize> four(members, 4);
       group.all_gather(bytes(&me), bytes(gathered.data()), four);
       for (std::int32_t m = 0; m < size; ++m) wrong += gathered[static_cast<std::size_t>(m)] != m;
 
@@ -87,10 +87,10 @@ TEST_CASE("every call arrives at the group behind") {
 TEST_CASE("two exchanges may be on their way while something is computed") {
   std::atomic<int> wrong{0};
   each_member(3, [&](const any_group& group) {
-    const index me = group.member(), next = (me + 1) % 3, before = (me + 2) % 3;
+    const isize me = group.member(), next = (me + 1) % 3, before = (me + 2) % 3;
     const double one = 100 + static_cast<double>(me), two = 200 + static_cast<double>(me);
     double from_one = 0, from_two = 0;
-    std::vector<index> send(3, 0), receive(3, 0);
+    std::vector<isize> send(3, 0), receive(3, 0);
     send[static_cast<std::size_t>(next)] = receive[static_cast<std::size_t>(before)] = sizeof(double);
     const ticket first = group.begin_all_to_all(bytes(&one), send, bytes(&from_one), receive);
     const ticket second = group.begin_all_to_all(bytes(&two), send, bytes(&from_two), receive);

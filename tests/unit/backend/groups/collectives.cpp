@@ -15,26 +15,26 @@ struct bare {
 };
 struct whole : bare {
   template <class T>
-  ticket all_reduce_sum(T*, motet::index) {
+  ticket all_reduce_sum(T*, motet::isize) {
     return 0;
   }
   template <class T>
-  ticket reduce_scatter_sum(const T*, T*, std::span<const motet::index>) {
+  ticket reduce_scatter_sum(const T*, T*, std::span<const motet::isize>) {
     return 0;
   }
-  ticket all_gather(const std::byte*, std::byte*, std::span<const motet::index>) { return 0; }
-  ticket all_to_all(const std::byte*, std::span<const motet::index>, std::byte*,
-                    std::span<const motet::index>) {
+  ticket all_gather(const std::byte*, std::byte*, std::span<const motet::isize>) { return 0; }
+  ticket all_to_all(const std::byte*, std::span<const motet::isize>, std::byte*,
+                    std::span<const motet::isize>) {
     return 0;
   }
-  ticket broadcast(std::byte*, motet::index, std::int32_t) { return 0; }
+  ticket broadcast(std::byte*, motet::isize, std::int32_t) { return 0; }
   ticket barrier() { return 0; }
 };
 struct cannot_test : whole {
   void test(ticket) {}
 };
 struct sums_float_alone : whole {
-  ticket all_reduce_sum(float*, motet::index) { return 0; }
+  ticket all_reduce_sum(float*, motet::isize) { return 0; }
 };
 struct blocks : whole {
   void barrier() {}
@@ -45,10 +45,10 @@ struct unsized {
   void wait(ticket) {}
 };
 struct gathers_evenly : whole {
-  ticket all_gather(const std::byte*, std::byte*, motet::index) { return 0; }
+  ticket all_gather(const std::byte*, std::byte*, motet::isize) { return 0; }
 };
 struct everyone_is_root : whole {
-  ticket broadcast(std::byte*, motet::index) { return 0; }
+  ticket broadcast(std::byte*, motet::isize) { return 0; }
 };
 }  // namespace
 

@@ -25,7 +25,7 @@ struct model {
   void begin_step()
     requires(Lacks != 3)
   {}
-  void send(std::int32_t, std::int32_t, const std::byte*, motet::index)
+  void send(std::int32_t, std::int32_t, const std::byte*, motet::isize)
     requires(Lacks != 4)
   {}
   bool sent(std::int32_t)
@@ -33,12 +33,12 @@ struct model {
   {
     return true;
   }
-  bool receive(std::int32_t, std::int32_t, std::byte*, motet::index)
+  bool receive(std::int32_t, std::int32_t, std::byte*, motet::isize)
     requires(Lacks != 6)
   {
     return true;
   }
-  bool gather(std::int32_t, std::int32_t, const std::byte*, motet::index, std::byte*)
+  bool gather(std::int32_t, std::int32_t, const std::byte*, motet::isize, std::byte*)
     requires(Lacks != 7)
   {
     return true;
@@ -50,7 +50,7 @@ struct model {
     return true;
   }
   bool fetch(std::int32_t, std::int32_t, const std::byte*, std::span<const byte_range>, std::int32_t,
-             std::byte*, motet::index)
+             std::byte*, motet::isize)
     requires(Lacks != 11)
   {
     return true;
@@ -69,7 +69,7 @@ struct counts_by_int : model<8> {
   int observe() { return 0; }
 };
 struct receives_blindly : model<6> {
-  void receive(std::int32_t, std::int32_t, std::byte*, motet::index) {}
+  void receive(std::int32_t, std::int32_t, std::byte*, motet::isize) {}
 };
 
 template <int... Lacks>

@@ -22,7 +22,7 @@ std::vector<std::byte> bytes_of(std::initializer_list<int> values) {
 
 TEST_CASE("own numbers stand for the others'") {
   const silent_group group(3, 1);
-  const std::vector<motet::index> bytes{3, 2, 1};
+  const std::vector<motet::isize> bytes{3, 2, 1};
   std::vector<std::byte> all(6);
   group.all_gather(bytes_of({7, 8}).data(), all.data(), bytes);
   CHECK(all == bytes_of({7, 8, 7, 7, 8, 7}));
@@ -31,7 +31,7 @@ TEST_CASE("own numbers stand for the others'") {
   group.all_gather(all.data() + 3, all.data(), bytes);
   CHECK(all == bytes_of({5, 6, 5, 5, 6, 5}));
   // A member that brings nothing fills with zeros.
-  const std::vector<motet::index> none{2, 0, 1};
+  const std::vector<motet::isize> none{2, 0, 1};
   all.resize(3);
   group.all_gather(all.data() + 2, all.data(), none);
   CHECK(all == bytes_of({0, 0, 0}));
@@ -39,7 +39,7 @@ TEST_CASE("own numbers stand for the others'") {
 
 TEST_CASE("a sum is what this rank brings") {
   const silent_group group(3, 2);
-  const std::vector<motet::index> counts{1, 2, 2};
+  const std::vector<motet::isize> counts{1, 2, 2};
   std::vector<float> numbers{1, 2, 3, 4, 5}, part(2, 0);
   group.reduce_scatter_sum(numbers.data(), part.data(), counts);
   CHECK(part == std::vector<float>{4, 5});
@@ -50,7 +50,7 @@ TEST_CASE("a sum is what this rank brings") {
 
 TEST_CASE("an exchange brings what this rank would send itself") {
   const silent_group group(2, 0);
-  const std::vector<motet::index> from{2, 1}, to{2, 3};
+  const std::vector<motet::isize> from{2, 1}, to{2, 3};
   std::vector<std::byte> got(5);
   group.all_to_all(bytes_of({4, 5, 6}).data(), from, got.data(), to);
   CHECK(got == bytes_of({4, 5, 4, 5, 4}));

@@ -15,7 +15,7 @@ struct made_listing {
   scratch folder;
   skip_log skips;
   listing found{skips};
-  motet::index put(std::uint64_t number, const std::string& name) {
+  motet::isize put(std::uint64_t number, const std::string& name) {
     write_file(folder / name, encode_ppm(noise_picture(5, 4, number)));
     return found.picture(folder / name);
   }
@@ -35,7 +35,7 @@ TEST_CASE("what cannot be learnt from is left out, each with its reason") {
   on.found.add({on.found.picture(on.folder / "none.ppm"), "five", {}});
   on.found.add({on.found.no_picture("x.csv, line 9"), "six", {}});
   const sifted kept = sift(on.found, {.held_out = 0, .threads = 2});
-  CHECK(kept.train == std::vector<motet::index>{0, 2});
+  CHECK(kept.train == std::vector<motet::isize>{0, 2});
   CHECK(kept.held_out.empty());
   REQUIRE(kept.left.size() == 6);
   const char* const wanted[] = {"already", "no caption", "UTF-8", "MT-D05", "MT-D01", "MT-D07"};
@@ -63,7 +63,7 @@ TEST_CASE("the same pictures are held out whatever their names and order, and no
     const sifted kept = sift(on.found, {.held_out = 0.15, .seed = 3, .threads = 1 + order});
     CHECK(kept.held_out.size() == 18);  // nine pictures, two captions each
     std::set<std::string> captions;
-    for (const motet::index i : kept.held_out) captions.insert(on.found.pairs()[as_size(i)].caption);
+    for (const motet::isize i : kept.held_out) captions.insert(on.found.pairs()[as_size(i)].caption);
     if (order == 1) CHECK(captions == before);
     before = captions;
     const sifted other = sift(on.found, {.held_out = 0.15, .seed = 4});
@@ -80,7 +80,7 @@ TEST_CASE("of each class the same share is held out, one at least of two; one pi
                            : "one"});
   const sifted kept = sift(on.found, {.held_out = 0.1});
   std::map<std::string, int> counts;
-  for (const motet::index i : kept.held_out) ++counts[on.found.pairs()[as_size(i)].label];
+  for (const motet::isize i : kept.held_out) ++counts[on.found.pairs()[as_size(i)].label];
   CHECK(counts == std::map<std::string, int>{{"many", 4}, {"few", 1}});
   made_listing single;
   single.found.add({single.put(1, "a.ppm"), "one", {}});

@@ -25,10 +25,10 @@ TEST_CASE("a folder becomes shards, and the loader gives the same pictures and c
     wanted[caption] = {shot, labels[i % 3]};
   }
   const sifted kept = sift(found, {.held_out = 0.2});
-  motet::index told = 0;
+  motet::isize told = 0;
   {
     set_folder made(folder / "set", "tester");
-    write_pairs(made, found, kept.pictures, kept.train, "train", 10, [&](motet::index done) { told = done; });
+    write_pairs(made, found, kept.pictures, kept.train, "train", 10, [&](motet::isize done) { told = done; });
     write_pairs(made, found, kept.pictures, kept.held_out, "test", 10);
     made.text("classes.json", format_classes(found, kept, "a {} here"));
     made.commit({});
@@ -44,13 +44,13 @@ TEST_CASE("a folder becomes shards, and the loader gives the same pictures and c
   bitmap read;
   for (const char* split : {"train", "test"}) {
     const pair_source source(list_shards((folder / "set").string(), split), skips);
-    for (motet::index i = 0; i < source.size(); ++i, ++seen) {
+    for (motet::isize i = 0; i < source.size(); ++i, ++seen) {
       REQUIRE(source.read_caption(i, bytes));
       const auto& own = wanted.at(std::string(bytes.begin(), bytes.end()));
       REQUIRE(source.read_picture(i, bytes));
       decode_picture(bytes, read);
       CHECK(read == own.first);
-      const motet::index which = classes.class_of(source.key(i));
+      const motet::isize which = classes.class_of(source.key(i));
       if (*split == 'r') CHECK(which < 0);
       if (split[1] == 'e') CHECK((which < 0 ? "" : classes.names[as_size(which)]) == own.second);
     }
@@ -62,7 +62,7 @@ TEST_CASE("a folder becomes shards, and the loader gives the same pictures and c
   pair_loader loader(source, words, {.batch = 24, .augment = {}, .example = {.image = 8, .context = 40}});
   const pair_batch& batch = loader.next();
   std::set<std::string> captions;
-  for (motet::index s = 0; s < 24; ++s) {
+  for (motet::isize s = 0; s < 24; ++s) {
     const auto* const from = batch.tokens.data();
     captions.insert(words.decode(std::vector<tokenizer::token>(from + batch.offsets[as_size(s)] + 1,
                                                                from + batch.offsets[as_size(s) + 1] - 1)));

@@ -37,7 +37,7 @@ std::string refusal(const std::string& bytes, const sound_limits& limits = {}) {
 }  // namespace
 
 TEST_CASE("files of libFLAC have the numbers that it reads from them") {
-  for (const auto& [name, rate] : {std::pair<std::string, motet::index>{"plain", 16000},
+  for (const auto& [name, rate] : {std::pair<std::string, motet::isize>{"plain", 16000},
                                    {"stereo", 44100},
                                    {"wide", 48000},
                                    {"loud", 8000},
@@ -77,7 +77,7 @@ TEST_CASE("what is wrong is named") {
 TEST_CASE("damaged files are refused, and nothing worse") {
   std::vector<std::string> seeds;
   for (const char* name : {"plain", "stereo", "wide", "loud", "still", "coarse"}) seeds.push_back(flac(name));
-  motet::index refused = 0;
+  motet::isize refused = 0;
   for (std::uint64_t run = 0; run < 2000; ++run) refused += fuzz_sound(mutated(seeds, run)) ? 0 : 1;
   CHECK(refused > 1000);
 }

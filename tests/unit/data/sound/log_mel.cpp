@@ -26,7 +26,7 @@ std::vector<float> golden(const std::string& name) {
 
 TEST_CASE("a sound is heard as by Whisper's feature extractor, with silence behind it") {
   const std::vector<float> sound = golden("sound");
-  for (const motet::index bins : {80, 128}) {
+  for (const motet::isize bins : {80, 128}) {
     const std::vector<float> want = golden("features_" + std::to_string(bins));
     log_mel mel(bins, 40);
     std::vector<float> got(want.size());
@@ -50,7 +50,7 @@ TEST_CASE("what lies behind the last frame is not heard, and nothing is heard of
 }
 
 TEST_CASE("a transform of factors 2, 3 and 5 is the sum that it stands for") {
-  constexpr motet::index size = 30, lanes = 2;
+  constexpr motet::isize size = 30, lanes = 2;
   const detail::fourier<size, lanes> transform;
   detail::fourier<size, lanes>::numbers x{}, room{};
   const random_stream draw(3, "numbers");

@@ -7,9 +7,9 @@ using namespace motet;
 
 namespace {
 
-std::vector<float> tone(double hertz, motet::index rate, motet::index count) {
+std::vector<float> tone(double hertz, motet::isize rate, motet::isize count) {
   std::vector<float> out;
-  for (motet::index i = 0; i < count; ++i)
+  for (motet::isize i = 0; i < count; ++i)
     out.push_back(static_cast<float>(
         std::sin(2 * std::numbers::pi * hertz * static_cast<double>(i) / static_cast<double>(rate))));
   return out;
@@ -25,11 +25,11 @@ double apart(const std::vector<float>& got, const std::vector<float>& want) {
 }  // namespace
 
 TEST_CASE("a tone stays itself at another rate, whatever the ratio") {
-  for (const motet::index rate : {8000, 11025, 16000, 22050, 44100, 48000, 44101}) {
+  for (const motet::isize rate : {8000, 11025, 16000, 22050, 44100, 48000, 44101}) {
     const std::vector<float> got = resampled(tone(1000, rate, rate / 5), rate, 16000),
-                             want = tone(1000, 16000, static_cast<motet::index>(got.size()));
+                             want = tone(1000, 16000, static_cast<motet::isize>(got.size()));
     INFO("rate " << rate);
-    CHECK(static_cast<motet::index>(got.size()) == (rate / 5 * 16000 + rate - 1) / rate);
+    CHECK(static_cast<motet::isize>(got.size()) == (rate / 5 * 16000 + rate - 1) / rate);
     CHECK(apart(got, want) < 1e-3);
   }
 }

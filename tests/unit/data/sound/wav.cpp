@@ -92,7 +92,7 @@ TEST_CASE("damaged files are refused, and nothing worse") {
   const std::vector<std::string> seeds{
       written_wav({0.5, 0, -0.5, -1}, {.bits = 16, .channels = 2}),
       written_wav({0.5, 0.25}, {.bits = 64, .real = true, .extensible = true, .before = 1})};
-  motet::index refused = 0;
+  motet::isize refused = 0;
   for (std::uint64_t run = 0; run < 3000; ++run) refused += fuzz_sound(mutated(seeds, run)) ? 0 : 1;
   CHECK(refused > 300);
   for (std::size_t end = 0; end < seeds[0].size(); ++end) CHECK_FALSE(fuzz_sound(seeds[0].substr(0, end)));

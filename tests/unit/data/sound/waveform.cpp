@@ -7,7 +7,7 @@ using namespace motet;
 
 TEST_CASE("rates and channels out of all proportion are refused") {
   check_limits(16000, 2, sound_limits{});
-  const auto refusal = [](motet::index rate, motet::index channels) -> std::string {
+  const auto refusal = [](motet::isize rate, motet::isize channels) -> std::string {
     try {
       check_limits(rate, channels, sound_limits{});
       return "";

@@ -28,7 +28,7 @@ std::vector<std::string> lines_of(const jobs_here& on) {
                                   {"job", of.id},
                                   {"model", of.model},
                                   {"batch", of.batch},
-                                  {"iterations", static_cast<motet::index>(of.iterations)},
+                                  {"iterations", static_cast<motet::isize>(of.iterations)},
                                   {"kind", on.cluster.kinds[as_size(of.kind)].kind},
                                   {"devices", of.devices}}));
     if (j % 3 == 2)
@@ -55,7 +55,7 @@ TEST_CASE("who is begun anew behind any line goes on as if nothing had been") {
     auto own = std::make_unique<watching>(folder, on, site);
     std::size_t refused = 0;
     for (std::size_t n = 0; n < lines.size(); ++n) {
-      refused += own->watch.take({lines[n], "a.events", static_cast<motet::index>(n + 1), n + 1, false}, 0)
+      refused += own->watch.take({lines[n], "a.events", static_cast<motet::isize>(n + 1), n + 1, false}, 0)
                          .refused.empty()
                      ? 0
                      : 1;
@@ -64,7 +64,7 @@ TEST_CASE("who is begun anew behind any line goes on as if nothing had been") {
         own = std::make_unique<watching>(folder, on, site);
         const auto at = own->watch.taken_from().find("a.events");
         n = at == own->watch.taken_from().end() ? static_cast<std::size_t>(-1) : at->second.bytes - 1;
-        own->watch.take({lines[n + 1], "a.events", static_cast<motet::index>(n + 2), n + 2, false}, 0);
+        own->watch.take({lines[n + 1], "a.events", static_cast<motet::isize>(n + 2), n + 2, false}, 0);
         own->watch.commit();
         ++n;
       } else {

@@ -8,7 +8,7 @@
 using namespace motet;
 
 namespace {
-job_line submit(const char* id, motet::index devices) {
+job_line submit(const char* id, motet::isize devices) {
   job_line out;
   out.job = {id, 0, 1000, "m__1B", 0, 100, devices, 0};
   return out;

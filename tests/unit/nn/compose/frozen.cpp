@@ -6,7 +6,7 @@
 namespace {
 
 struct net {
-  static constexpr motet::index parameter_size = 5;
+  static constexpr motet::isize parameter_size = 5;
   static void parameters(motet::parameter_list& list) { list.vector("weight", 5, {}); }
 };
 

@@ -15,7 +15,7 @@ using block = residual<layer_norm<5>, mlp<5, 9>>;
 using five = repeat<block, 5>;
 
 // The same layers run as three parts, cut at run time.
-motet::index cuts[] = {0, 0, 0, 5};
+motet::isize cuts[] = {0, 0, 0, 5};
 struct in_parts : five {
   template <class N>
   struct saved : five::saved<N> {
@@ -43,7 +43,7 @@ struct in_parts : five {
   template <class C, class N, class T>
   static void infer(C& ctx, weights<N> w, const sequences& seq, view<T, in> x,
                     view<typename N::stream, out> y) {
-    const motet::index mark = ctx.memory.mark();
+    const motet::isize mark = ctx.memory.mark();
     saved<N> s;
     for (auto& rows : s.y) rows = ctx.memory.template take_rows<typename N::stream, in>(seq.rows());
     five::infer(ctx, part(0), own(0, w), seq, x, s.y[0]);
@@ -54,7 +54,7 @@ struct in_parts : five {
   template <class C, class N, class T, class D>
   static void backward(C& ctx, weights<N> w, const sequences& seq, view<T, in> x, view<D, out> dy,
                        view<typename N::stream, in> dx, saved<N>& s, gradients<N> g) {
-    const motet::index mark = ctx.memory.mark();
+    const motet::isize mark = ctx.memory.mark();
     for (auto& rows : s.d_y) rows = ctx.memory.template take_rows<typename N::stream, in>(seq.rows());
     five::backward(ctx, part(2), own(2, w), seq, s.y[1], dy, s.d_y[1], s, own(2, g));
     five::backward(ctx, part(1), own(1, w), seq, s.y[0], s.d_y[1], s.d_y[0], s, own(1, g));
@@ -92,7 +92,7 @@ TEST_CASE("repeating is writing the layer out") {
 }
 
 TEST_CASE("parts, also empty ones, are the whole") {
-  constexpr motet::index places[][2] = {{1, 3}, {2, 2}, {0, 4}, {0, 5}, {5, 5}};
+  constexpr motet::isize places[][2] = {{1, 3}, {2, 2}, {0, 4}, {0, 5}, {5, 5}};
   for (const auto& place : places) {
     cuts[1] = place[0], cuts[2] = place[1];
     INFO("cut at " << cuts[1] << " and " << cuts[2]);
@@ -111,7 +111,7 @@ TEST_CASE("a part keeps what its layers need") {
     five::reserve<fp64>(dry, part, seq, s);
     return dry.memory.mark();
   };
-  const motet::index rows = round_up(15 * 5 * 8, arena::alignment);
+  const motet::isize rows = round_up(15 * 5 * 8, arena::alignment);
   CHECK_EQ(kept({2, 2}), 0);
   CHECK_EQ(kept({1, 2}), kept({4, 5}));
   CHECK_EQ(kept({0, 2}) + rows + kept({2, 5}), kept({0, 5}));
@@ -125,5 +125,5 @@ TEST_CASE("evaluation needs no more memory for more layers") {
                       x = laws::random_reals(75, "x");
     return laws::evaluate<fp64>(laws::layer_subject<net>{seq, seq}, laws::way::infer, 1, w, x, x, {}).used;
   };
-  CHECK_EQ(peak(std::integral_constant<motet::index, 2>{}), peak(std::integral_constant<motet::index, 7>{}));
+  CHECK_EQ(peak(std::integral_constant<motet::isize, 2>{}), peak(std::integral_constant<motet::isize, 7>{}));
 }

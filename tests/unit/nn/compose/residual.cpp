@@ -21,7 +21,7 @@ TEST_CASE("a branch that adds nothing leaves the rows as they are") {
   laws::reals w = laws::random_weights(list, branch::parameter_size);
   for (const parameter& p : list)
     if (p.name.starts_with("down"))
-      for (motet::index i = 0; i < p.size(); ++i) w[static_cast<std::size_t>(p.offset + i)] = 0;
+      for (motet::isize i = 0; i < p.size(); ++i) w[static_cast<std::size_t>(p.offset + i)] = 0;
   const laws::reals x = laws::random_reals(36, "x"), none(w.size(), 0.0);
   const auto found =
       laws::evaluate<fp64>(laws::layer_subject<branch>{seq, seq}, laws::way::whole, 1, w, x, x, none);

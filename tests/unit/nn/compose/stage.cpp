@@ -27,7 +27,7 @@ constexpr text_config ear{
 // Bytes of a stage: what forward keeps, what an operation takes for itself, and what lies between the parts
 // of backward with what the parts take.
 struct bytes {
-  motet::index kept = 0, forward = 0, infer = 0, backward = 0, split = 0, scratch = 0;
+  motet::isize kept = 0, forward = 0, infer = 0, backward = 0, split = 0, scratch = 0;
 };
 template <class N, class Net>
 bytes measure(stage_range range, const typename Net::input& batch, int threads) {
@@ -78,8 +78,8 @@ struct outcome {
   std::vector<typename N::master> g;
 };
 template <class Net, class Inputs>
-motet::index samples_of(const Inputs& batches) {
-  motet::index sum = 0;
+motet::isize samples_of(const Inputs& batches) {
+  motet::isize sum = 0;
   for (const auto& batch : batches) sum += Net::rows(batch).samples;
   return sum;
 }
@@ -88,7 +88,7 @@ struct numbers_of {
   std::vector<typename N::master> w = laws::narrowed<typename N::master>(
       laws::random_weights(layer::parameters_of<Net>(), Net::parameter_size));
   std::vector<typename N::stream> d_features;
-  explicit numbers_of(motet::index samples)
+  explicit numbers_of(motet::isize samples)
       : d_features(laws::narrowed<typename N::stream>(laws::random_reals(samples * Net::embedding, "dy"))) {}
 };
 
@@ -100,9 +100,9 @@ outcome<N> run_whole(const std::deque<typename Net::input>& batches) {
   outcome<N> out{
       std::vector<stream>(given.d_features.size()), {}, std::vector<typename N::master>(given.w.size())};
   laws::cpu_run_foretold(1, [&](cpu::context& ctx) {
-    motet::index first = 0;
+    motet::isize first = 0;
     for (const auto& batch : batches) {
-      const motet::index samples = Net::rows(batch).samples, mark = ctx.memory.mark();
+      const motet::isize samples = Net::rows(batch).samples, mark = ctx.memory.mark();
       typename Net::template saved<N> s;
       Net::template reserve<N>(ctx, batch, s);
       Net::forward(ctx, weights<N>{given.w.data()}, batch,
@@ -121,7 +121,7 @@ outcome<N> run_whole(const std::deque<typename Net::input>& batches) {
 // slots for microbatches in flight, each of exactly the bytes that were measured. Backward of a microbatch,
 // or its weight part, comes after the forward of the next.
 template <class N, class Net>
-outcome<N> run_cut(const std::deque<typename Net::input>& batches, const std::vector<motet::index>& cut,
+outcome<N> run_cut(const std::deque<typename Net::input>& batches, const std::vector<motet::isize>& cut,
                    int threads, bool split) {
   using stage = typename Net::stage;
   using stream = typename N::stream;
@@ -130,21 +130,21 @@ outcome<N> run_cut(const std::deque<typename Net::input>& batches, const std::ve
     stage_range range;
     bytes need;
     std::vector<master> w, g;
-    motet::index slot_used = 0, temporary_used = 0;
-    motet::index temporary() const { return std::max({need.forward, need.infer, need.backward}); }
+    motet::isize slot_used = 0, temporary_used = 0;
+    motet::isize temporary() const { return std::max({need.forward, need.infer, need.backward}); }
   };
   numbers_of<N, Net> given(samples_of<Net>(batches));
   outcome<N> out{
       std::vector<stream>(given.d_features.size()), std::vector<stream>(given.d_features.size()), {}};
   std::vector<rank> ranks;
-  motet::index next = 0, most = 0, total = 0, scratch = 0;
+  motet::isize next = 0, most = 0, total = 0, scratch = 0;
   for (const auto& batch : batches) most = std::max(most, Net::rows(batch).rows());
-  const motet::index row_bytes =
-      round_up(most * stage::width * static_cast<motet::index>(sizeof(stream)), arena::alignment);
+  const motet::isize row_bytes =
+      round_up(most * stage::width * static_cast<motet::isize>(sizeof(stream)), arena::alignment);
   for (std::size_t i = 0; i + 1 < cut.size(); ++i) {
     const stage_range range{cut[i], cut[i + 1]};
     REQUIRE(stage::check(range).ok());
-    const motet::index begin = stage::parameter_begin(range), end = stage::parameter_end(range);
+    const motet::isize begin = stage::parameter_begin(range), end = stage::parameter_end(range);
     REQUIRE_EQ(begin, next);
     next = end;
     ranks.push_back({range,
@@ -161,7 +161,7 @@ outcome<N> run_cut(const std::deque<typename Net::input>& batches, const std::ve
   REQUIRE_EQ(next, Net::parameter_size);
 
   const auto body = [&](cpu::context& ctx) {
-    const auto piece = [&](motet::index size) { return arena(ctx.memory.take<std::byte>(size), size); };
+    const auto piece = [&](motet::isize size) { return arena(ctx.memory.take<std::byte>(size), size); };
     struct in_flight {
       typename stage::template saved<N> s;
       typename stage::template ends<N> e;
@@ -178,13 +178,13 @@ outcome<N> run_cut(const std::deque<typename Net::input>& batches, const std::ve
       }
       temporary.push_back(piece(ranks[i].temporary()));
     }
-    std::vector<motet::index> starts{0};
+    std::vector<motet::isize> starts{0};
     for (const auto& batch : batches) starts.push_back(starts.back() + Net::rows(batch).samples);
 
     const auto start = [&](std::size_t m) {
       const auto& batch = batches[m];
       const sequences seq = Net::rows(batch);
-      const motet::index at = starts[m] * Net::embedding;
+      const motet::isize at = starts[m] * Net::embedding;
       for (std::size_t i = 0; i < ranks.size(); ++i) {
         in_flight& f = slots[i][m % 2];
         f.e = {};
@@ -260,11 +260,11 @@ bool same(const std::vector<T>& a, const std::vector<T>& b) {
 
 // Every way to cut the tower into one stage and more.
 template <class Net>
-std::vector<std::vector<motet::index>> every_cut() {
-  std::vector<std::vector<motet::index>> out;
-  for (motet::index bits = 0; bits < motet::index{1} << (Net::layers - 1); ++bits) {
-    std::vector<motet::index> cut{0};
-    for (motet::index i = 1; i < Net::layers; ++i)
+std::vector<std::vector<motet::isize>> every_cut() {
+  std::vector<std::vector<motet::isize>> out;
+  for (motet::isize bits = 0; bits < motet::isize{1} << (Net::layers - 1); ++bits) {
+    std::vector<motet::isize> cut{0};
+    for (motet::isize i = 1; i < Net::layers; ++i)
       if (bits >> (i - 1) & 1) cut.push_back(i);
     cut.push_back(Net::layers);
     out.push_back(cut);
@@ -278,7 +278,7 @@ void check_cuts(const std::deque<typename Net::input>& batches) {
   for (const auto& value : whole.features) REQUIRE(std::isfinite(static_cast<double>(value)));
   for (const auto& cut : every_cut<Net>()) {
     std::string text;
-    for (const motet::index at : cut) text += " " + std::to_string(at);
+    for (const motet::isize at : cut) text += " " + std::to_string(at);
     INFO("cut at" << text);
     for (int threads = 1; threads <= 2; ++threads)
       for (const bool split : {false, true}) {
@@ -295,7 +295,7 @@ template <vit_config Config, class... N>
 void check_pictures() {
   std::deque<laws::picture_batch> batches;
   std::deque<pictures> inputs;
-  for (const motet::index samples : {2, 0, 3, 1})
+  for (const motet::isize samples : {2, 0, 3, 1})
     inputs.push_back(batches.emplace_back(samples, Config.channels, Config.image).input);
   check_cuts<fp64, vit<Config>>(inputs);
   (check_cuts<N, vit<Config>>(inputs), ...);
@@ -304,7 +304,7 @@ template <text_config Config, class... N>
 void check_texts() {
   std::deque<laws::token_batch> batches;
   std::deque<tokens> inputs;
-  std::vector<std::vector<motet::index>> starts{{0, 3, 5, 6, 11}, {0}, {0, 2, 2, 7}, {0, 6, 7}};
+  std::vector<std::vector<motet::isize>> starts{{0, 3, 5, 6, 11}, {0}, {0, 2, 2, 7}, {0, 6, 7}};
   if (Config.pool == pool_kind::mean) starts[2] = {0, 2, 7};  // no direction is right for no words
   for (const auto& offsets : starts) inputs.push_back(batches.emplace_back(offsets, Config.vocabulary).input);
   check_cuts<fp64, text_tower<Config>>(inputs);
@@ -372,9 +372,9 @@ TEST_CASE("stages keep what the whole tower keeps, less the rows at the cuts, wh
   const auto check = [](auto net_type, const auto& batch) {
     using net = typename decltype(net_type)::type;
     const auto kept = [&](stage_range r) { return measure<fp32, net>(r, batch, 1).kept; };
-    const motet::index rows = round_up(net::rows(batch).rows() * net::width * 4, arena::alignment);
+    const motet::isize rows = round_up(net::rows(batch).rows() * net::width * 4, arena::alignment);
     for (const auto& cut : every_cut<net>()) {
-      motet::index sum = -rows;
+      motet::isize sum = -rows;
       for (std::size_t i = 0; i + 1 < cut.size(); ++i) sum += rows + kept({cut[i], cut[i + 1]});
       CHECK_EQ(sum, kept({0, net::layers}));
     }

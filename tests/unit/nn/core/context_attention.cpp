@@ -26,7 +26,7 @@ static_assert(!vit<vit_config{.context_kind = context_attention::ring}>::balance
 template <class Context, class T>
 bool offers_all(Context& ctx) {
   const attention_shape shape{2, 1, 4, mask_kind::causal, 0};
-  const motet::index rows = rows_of_blocks(ctx).rows(), samples = rows_of_samples(ctx).rows();
+  const motet::isize rows = rows_of_blocks(ctx).rows(), samples = rows_of_samples(ctx).rows();
   const matrix<T> x{nullptr, rows, 8, 8}, k{nullptr, rows, 4, 4}, qkv{nullptr, rows, 16, 16},
       lse{nullptr, rows, 2, 2}, whole{nullptr, samples, 8, 8};
   exchanged_heads<T, T> kept;
@@ -37,12 +37,12 @@ bool offers_all(Context& ctx) {
     CHECK_EQ(rows_of_all(ctx).rows(), samples);
   }
   CHECK(rows_are_cut(ctx));
-  const motet::index mark = ctx.memory.mark();
+  const motet::isize mark = ctx.memory.mark();
   rows_to_parts(ctx, whole, x);
   rows_to_samples(ctx, x, whole);
-  rotary_of_part(ctx, motet::index{4}, 100.0, 1, x);
+  rotary_of_part(ctx, motet::isize{4}, 100.0, 1, x);
   reserve_exchanged(ctx, shape, kept);
-  const motet::index reserved = ctx.memory.mark();
+  const motet::isize reserved = ctx.memory.mark();
   CHECK(reserved > mark);
   heads_attention_forward(ctx, shape, qkv, kept, x);
   heads_attention_backward(ctx, shape, kept, x, qkv);
@@ -53,7 +53,7 @@ bool offers_all(Context& ctx) {
   return true;
 }
 
-constexpr motet::index ragged[] = {0, 3, 3, 8, 9, 22};
+constexpr motet::isize ragged[] = {0, 3, 3, 8, 9, 22};
 
 }  // namespace
 

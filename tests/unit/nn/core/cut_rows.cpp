@@ -15,7 +15,7 @@ using namespace motet;
 namespace {
 
 // Ragged, one of them without rows; and fewer samples than members.
-constexpr motet::index ragged[] = {0, 3, 3, 8, 9, 13};
+constexpr motet::isize ragged[] = {0, 3, 3, 8, 9, 13};
 const sequences batches[] = {{5, 1, ragged}, {2, 4, nullptr}};
 
 template <class L, class N = fp64>
@@ -29,30 +29,30 @@ void check_layer(std::initializer_list<std::int32_t> members, double tolerance =
 // A group that counts the bytes of all members' parts: what a gather makes, and what a sum begins with.
 struct counting_group {
   local::group& inside;
-  motet::index gathered = 0, summed = 0;
+  motet::isize gathered = 0, summed = 0;
   std::int32_t size() const { return inside.size(); }
   std::int32_t member() const { return inside.member(); }
   bool test(ticket which) { return inside.test(which); }
   void wait(ticket which) { inside.wait(which); }
   ticket barrier() { return inside.barrier(); }
-  ticket all_gather(const std::byte* own, std::byte* all, std::span<const motet::index> bytes) {
-    for (const motet::index each : bytes) gathered += each;
+  ticket all_gather(const std::byte* own, std::byte* all, std::span<const motet::isize> bytes) {
+    for (const motet::isize each : bytes) gathered += each;
     return inside.all_gather(own, all, bytes);
   }
   template <class T>
-  ticket reduce_scatter_sum(const T* from, T* to, std::span<const motet::index> counts) {
-    for (const motet::index each : counts) summed += each * static_cast<motet::index>(sizeof(T));
+  ticket reduce_scatter_sum(const T* from, T* to, std::span<const motet::isize> counts) {
+    for (const motet::isize each : counts) summed += each * static_cast<motet::isize>(sizeof(T));
     return inside.reduce_scatter_sum(from, to, counts);
   }
   template <class T>
-  ticket all_reduce_sum(T* numbers, motet::index count) {
+  ticket all_reduce_sum(T* numbers, motet::isize count) {
     return inside.all_reduce_sum(numbers, count);
   }
-  ticket all_to_all(const std::byte* from, std::span<const motet::index> from_bytes, std::byte* to,
-                    std::span<const motet::index> to_bytes) {
+  ticket all_to_all(const std::byte* from, std::span<const motet::isize> from_bytes, std::byte* to,
+                    std::span<const motet::isize> to_bytes) {
     return inside.all_to_all(from, from_bytes, to, to_bytes);
   }
-  ticket broadcast(std::byte* data, motet::index bytes, std::int32_t root) {
+  ticket broadcast(std::byte* data, motet::isize bytes, std::int32_t root) {
     return inside.broadcast(data, bytes, root);
   }
 };
@@ -91,8 +91,8 @@ TEST_CASE("a member is a team of threads") {
 TEST_CASE("no more bytes move than are said to") {
   using block = residual<layer_norm<6>, mlp<6, 7>>;
   const sequences whole{4, 3, nullptr};
-  const motet::index elements = whole.rows() * 6;
-  std::atomic<motet::index> forward_gathered{0}, forward_summed{0}, gathered{0}, summed{0};
+  const motet::isize elements = whole.rows() * 6;
+  std::atomic<motet::isize> forward_gathered{0}, forward_summed{0}, gathered{0}, summed{0};
   const auto member = [&](auto& group, auto numbers) {
     using N = decltype(numbers);
     const tensor_cut cut{2, group.member()};

@@ -14,14 +14,14 @@ namespace {
 // A listener keeps what a stage told, and the gradients as they were then. With memory, gradients come there.
 struct listener {
   struct part {
-    motet::index begin, count;
+    motet::isize begin, count;
     std::vector<double> then;
   };
   const double* base = nullptr;
   std::vector<part> parts;
   std::vector<double> memory;
   gradient_sink sink() {
-    return {[](void* self, const void* data, motet::index count) {
+    return {[](void* self, const void* data, motet::isize count) {
               auto& own = *static_cast<listener*>(self);
               const auto* const belongs = static_cast<const double*>(data);
               const auto* const from = own.memory.empty() ? belongs : own.memory.data();
@@ -29,7 +29,7 @@ struct listener {
               std::fill(own.memory.begin(), own.memory.end(), 0.0);
             },
             this,
-            memory.empty() ? nullptr : +[](void* self, const void*, motet::index) -> void* {
+            memory.empty() ? nullptr : +[](void* self, const void*, motet::isize) -> void* {
               return static_cast<listener*>(self)->memory.data();
             }};
   }
@@ -41,7 +41,7 @@ template <class Net>
 std::vector<double> run(const typename Net::input& batch, stage_range range, int threads, bool split,
                         listener& told) {
   using stage = typename Net::stage;
-  const motet::index begin = stage::parameter_begin(range), size = stage::parameter_end(range) - begin;
+  const motet::isize begin = stage::parameter_begin(range), size = stage::parameter_end(range) - begin;
   auto w = laws::random_weights(layer::parameters_of<Net>(), Net::parameter_size);
   std::vector<double> g(static_cast<std::size_t>(size), 0.0);
   const sequences seq = Net::rows(batch);
@@ -88,9 +88,9 @@ void check(const typename Net::input& batch, stage_range range, int threads, boo
   const std::vector<interval> wanted = Net::stage::gradient_parts(range);
   REQUIRE(told.parts.size() == wanted.size());
   REQUIRE(elsewhere.parts.size() == wanted.size());
-  CHECK(wanted.back().end == static_cast<motet::index>(all.size()));
+  CHECK(wanted.back().end == static_cast<motet::isize>(all.size()));
   CHECK(wanted.size() >= static_cast<std::size_t>(range.last - range.first));
-  motet::index begin = 0;
+  motet::isize begin = 0;
   for (std::size_t p = 0; p < wanted.size(); ++p) {
     // from the end down
     const auto &here = told.parts[wanted.size() - 1 - p], &there = elsewhere.parts[wanted.size() - 1 - p];
@@ -100,7 +100,7 @@ void check(const typename Net::input& batch, stage_range range, int threads, boo
     CHECK(here.count == wanted[p].size());
     begin = wanted[p].end;
     int wrong = 0, zeros = 0;
-    for (motet::index i = 0; i < here.count; ++i) {
+    for (motet::isize i = 0; i < here.count; ++i) {
       const double then = here.then[static_cast<std::size_t>(i)],
                    second = there.then[static_cast<std::size_t>(i)];
       const auto at = static_cast<std::size_t>(here.begin + i);

@@ -49,8 +49,8 @@ TEST_CASE_TEMPLATE("kept outputs are those made again, for their own bytes of me
   const auto list = layer::parameters_of<branches>();
   const auto w = laws::random_weights(list, branches::parameter_size), x = laws::random_reals(16 * 16, "x"),
              dy = laws::random_reals(4 * 16, "dy"), g = laws::random_reals(branches::parameter_size, "g");
-  constexpr motet::index rows = 16, samples = 4, bytes = sizeof(typename N::value);
-  constexpr motet::index kept = (rows * (16 + 32 + 16 + 48 + 16) + samples * 16) * bytes;
+  constexpr motet::isize rows = 16, samples = 4, bytes = sizeof(typename N::value);
+  constexpr motet::isize kept = (rows * (16 + 32 + 16 + 48 + 16) + samples * 16) * bytes;
   const auto held = [&](bool keep) {
     cpu::context dry;
     dry.keep_outputs = keep;

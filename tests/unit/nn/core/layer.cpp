@@ -13,7 +13,7 @@ namespace {
 // Hands its rows through and counts its calls; it has the parts that the contract asks for and nothing else.
 template <bool Learns>
 struct counting {
-  static constexpr motet::index in = 2, out = 2, parameter_size = Learns ? 16 : 0;
+  static constexpr motet::isize in = 2, out = 2, parameter_size = Learns ? 16 : 0;
   static inline int forwards = 0, inputs = 0, weight_parts = 0;
   static void parameters(parameter_list& list) {
     if constexpr (Learns) list.vector("weight", 2, {});
@@ -87,7 +87,7 @@ namespace {
 
 // Says what a part of it holds, and wants to know the part when it takes memory.
 struct shared_out : counting<true> {
-  static constexpr motet::index size(tensor_cut cut) { return 16 * cut.share(3).size(); }
+  static constexpr motet::isize size(tensor_cut cut) { return 16 * cut.share(3).size(); }
   template <class N, class C>
   static void reserve(C& ctx, const sequences&, saved<N>& s, tensor_cut cut = {}) {
     s.kept = ctx.memory.template take_rows<typename N::value, 2>(cut.share(3).size());

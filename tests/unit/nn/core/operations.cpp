@@ -40,7 +40,7 @@ bool offers_all(Context& ctx) {
   linear_backward_weight(ctx, x, x, square, vector);
   linear_backward_bias(ctx, x, vector);
   norm_forward(ctx, seq, norm_kind::layer, x, vector, vector, 1e-5, x, two);
-  const auto sums = norm_sums<T>(ctx, motet::index{6}, motet::index{4});
+  const auto sums = norm_sums<T>(ctx, motet::isize{6}, motet::isize{4});
   norm_backward_input(ctx, seq, norm_kind::layer, x, vector, two, x, none, x,
                       norm_also<T, T>{x, vector, x, sums});
   norm_backward_weight(ctx, norm_kind::layer, x, two, x, sums, vector, vector);
@@ -51,7 +51,7 @@ bool offers_all(Context& ctx) {
   dropout_apply(ctx, seq, 0.5, std::uint64_t{1}, x, x);
   attention_forward(ctx, seq, seq, shape, x, x, x, x, two);
   attention_backward(ctx, seq, seq, shape, x, x, x, x, two, x, x, x, x);
-  rotary(ctx, seq, motet::index{2}, 100.0, 1, x);
+  rotary(ctx, seq, motet::isize{2}, 100.0, 1, x);
   patches(ctx, seq, geometry, x, x);
   class_token_forward(ctx, seq, static_cast<const T*>(vector), x);
   class_token_backward_weight(ctx, seq, x, vector);
@@ -60,8 +60,8 @@ bool offers_all(Context& ctx) {
   time_position_forward(ctx, seq, x);
   windows_forward(ctx, seq, row_windows{3, 1}, x, wide);
   windows_backward(ctx, seq, row_windows{3, 1}, wide, x);
-  token_forward(ctx, seq, ids, motet::index{2}, square, x);
-  token_backward_weight(ctx, ids, motet::index{2}, x, square);
+  token_forward(ctx, seq, ids, motet::isize{2}, square, x);
+  token_backward_weight(ctx, ids, motet::isize{2}, x, square);
   add_rows_at(ctx, seq, ids, x, x);
   position_forward(ctx, seq, square, x);
   position_backward_weight(ctx, seq, x, square);
@@ -100,9 +100,9 @@ bool offers_all(Context& ctx) {
   token_losses(ctx, seq, x, ids, one);
   token_slopes(ctx, seq, x, ids, one, x);
   sum_losses(ctx, one, one);
-  zero(ctx, vector, motet::index{4});
-  sum_of_squares(ctx, vector, motet::index{4});
-  release(ctx, motet::index{0});
+  zero(ctx, vector, motet::isize{4});
+  sum_of_squares(ctx, vector, motet::isize{4});
+  release(ctx, motet::isize{0});
   return true;
 }
 
@@ -140,7 +140,7 @@ TEST_CASE("turns slow down as in released Llama 3 models, or all alike") {
                            0.000125000006,
                            3.95284733e-05};
   const rotary_angles plain(1e4), alike(1e4, 8, 1, 4, 0), slowed(1e4, 8, 1, 4, 64);
-  for (motet::index i = 0; i < 8; ++i) {
+  for (motet::isize i = 0; i < 8; ++i) {
     CHECK(slowed.of(i, 8) == doctest::Approx(wanted[i]).epsilon(1e-6));
     CHECK(plain.of(i, 8) == doctest::Approx(std::pow(1e4, -static_cast<double>(i) / 8)).epsilon(1e-12));
     CHECK(alike.of(i, 8) == doctest::Approx(plain.of(i, 8) / 8).epsilon(1e-12));

@@ -28,8 +28,8 @@ struct tree {
 // Six outputs of which a member holds a share, in two places; the inputs of the second product; and something
 // whole.
 struct cuttable {
-  static constexpr motet::index size(tensor_cut cut) {
-    const motet::index n = cut.share(6).size();
+  static constexpr motet::isize size(tensor_cut cut) {
+    const motet::isize n = cut.share(6).size();
     return parameter_space(2 * n * 7) + parameter_space(2 * n) + parameter_space(3 * n) + parameter_space(3) +
            parameter_space(5);
   }
@@ -57,7 +57,7 @@ struct never_cut {
   static void parameters(parameter_list& list) { list.child<cuttable>("inner"); }
 };
 struct holder {
-  static constexpr motet::index size(tensor_cut cut) { return cuttable::size(cut) + cuttable::size({}); }
+  static constexpr motet::isize size(tensor_cut cut) { return cuttable::size(cut) + cuttable::size({}); }
   static void parameters(parameter_list& list) {
     list.child<never_cut>("whole");
     list.part<cuttable>();
@@ -87,7 +87,7 @@ TEST_CASE("names are paths, and tensors lie one after the other on cache lines")
   REQUIRE_EQ(items.size(), 5);
   const char* names[] = {"net.left.weight", "net.left.bias", "net.gain", "net.right.weight",
                          "net.right.bias"};
-  const motet::index offsets[] = {0, 32, 48, 80, 112};
+  const motet::isize offsets[] = {0, 32, 48, 80, 112};
   for (std::size_t i = 0; i < 5; ++i) {
     CHECK(items[i].name == names[i]);
     CHECK_EQ(items[i].offset, offsets[i]);

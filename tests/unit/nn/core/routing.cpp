@@ -19,17 +19,17 @@ TEST_CASE("the room of an expert is its even share of a sample's rows, rounded u
 
 TEST_CASE("memory is enough for every way to cut rows into samples, and grows with them") {
   for (const double capacity : {0.0, 0.3, 1.0, 1.7, 9.0})
-    for (index top_k = 1; top_k <= 3; ++top_k) {
+    for (isize top_k = 1; top_k <= 3; ++top_k) {
       const router_shape shape{.experts = 7, .top_k = top_k, .capacity = capacity};
-      for (index count = 0; count <= 7; ++count)
-        for (index samples = 1; samples <= 5; ++samples)
-          for (index rows = 0; rows < 40; ++rows) {
+      for (isize count = 0; count <= 7; ++count)
+        for (isize samples = 1; samples <= 5; ++samples)
+          for (isize rows = 0; rows < 40; ++rows) {
             // One long sample and short ones: what the experts take at most, whatever the rows choose.
-            index most = 0;
-            for (index s = 0; s < samples; ++s) {
-              const index of_sample =
+            isize most = 0;
+            for (isize s = 0; s < samples; ++s) {
+              const isize of_sample =
                   s > 0 ? rows / (2 * samples) : rows - (samples - 1) * (rows / (2 * samples));
-              const index by_room = count * shape.room(of_sample),
+              const isize by_room = count * shape.room(of_sample),
                           by_choice = of_sample * (top_k < count ? top_k : count);
               most += by_room < by_choice ? by_room : by_choice;
             }

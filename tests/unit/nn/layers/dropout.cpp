@@ -13,7 +13,7 @@ using namespace motet;
 namespace {
 
 template <class L>
-laws::reals dropped(cpu::draw_key draws, int threads, motet::index rows) {
+laws::reals dropped(cpu::draw_key draws, int threads, motet::isize rows) {
   laws::reals x(static_cast<std::size_t>(rows * L::in), 1.0), y(x.size(), laws::not_written);
   laws::cpu_run(
       threads, 0, 0,

@@ -15,7 +15,7 @@ TEST_CASE("rows stand where they have a place, and gradients come back from ther
   using embed = placed_embedding<token_config{.vocabulary = 4, .context = 6, .width = 2, .position = false}>;
   // Two samples: a row between two words, and two rows of which the first one has no place.
   const std::vector<std::int32_t> ids{1, -1, 2, -1, 3}, places{1, -1, 3};
-  const std::vector<motet::index> offsets{0, 3, 5}, row_offsets{0, 1, 3};
+  const std::vector<motet::isize> offsets{0, 3, 5}, row_offsets{0, 1, 3};
   const std::vector<double> rows{10, 11, 20, 21, 30, 31}, dy{1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
   std::vector<double> w(static_cast<std::size_t>(embed::parameter_size)), g(w.size()), y(10), back(6, -1);
   for (std::size_t i = 0; i < w.size(); ++i) w[i] = static_cast<double>(i);

@@ -16,13 +16,13 @@ constexpr expert_config gated{.width = 5, .experts = 3, .hidden = 7, .gated = tr
 template <expert_config Config, class Dense>
 void check_like_dense() {
   using L = experts<Config>;
-  const index starts_of[] = {0, 4, 4, 9}, rows = 9;  // the second expert has none
+  const isize starts_of[] = {0, 4, 4, 9}, rows = 9;  // the second expert has none
   const laws::reals w = laws::random_weights(layer::parameters_of<L>(), L::parameter_size),
                     x = laws::random_reals(rows * 5, "x"), dy = laws::random_reals(rows * 5, "dy");
   std::vector<double> y(x.size()), dx(x.size()), g(w.size()), d_gate(rows);
   std::vector<choice<double>> chosen(rows);
   std::vector<std::int32_t> source(rows);
-  std::vector<index> starts(starts_of, starts_of + 4);
+  std::vector<isize> starts(starts_of, starts_of + 4);
   for (std::size_t i = 0; i < source.size(); ++i) {
     source[i] = static_cast<std::int32_t>(source.size() - 1 - i);  // rows came in another order
     chosen[i].gate = 0.5 + 0.1 * static_cast<double>(i);
@@ -47,7 +47,7 @@ void check_like_dense() {
     release(ctx, 0);
   });
 
-  for (index e = 0; e < 3; ++e) {
+  for (isize e = 0; e < 3; ++e) {
     INFO("expert " << e);
     const sequences own{starts[static_cast<std::size_t>(e) + 1] - starts[static_cast<std::size_t>(e)], 1,
                         nullptr};
@@ -57,16 +57,16 @@ void check_like_dense() {
         dx_own(dx.begin() + at, dx.begin() + end);
     laws::reals dy_own(dy.begin() + at, dy.begin() + end),
         w_own(static_cast<std::size_t>(Dense::parameter_size), 0.0), none = w_own;
-    const auto gate = [&](index row) {
+    const auto gate = [&](isize row) {
       return chosen[static_cast<std::size_t>(
                         source[static_cast<std::size_t>(starts[static_cast<std::size_t>(e)] + row)])]
           .gate;
     };
-    for (std::size_t i = 0; i < dy_own.size(); ++i) dy_own[i] *= gate(static_cast<index>(i) / 5);
-    const index up = L::wide * 5, down = 5 * 7;
-    for (index i = 0; i < up; ++i)
+    for (std::size_t i = 0; i < dy_own.size(); ++i) dy_own[i] *= gate(static_cast<isize>(i) / 5);
+    const isize up = L::wide * 5, down = 5 * 7;
+    for (isize i = 0; i < up; ++i)
       w_own[static_cast<std::size_t>(i)] = w[static_cast<std::size_t>(e * up + i)];
-    for (index i = 0; i < down; ++i)
+    for (isize i = 0; i < down; ++i)
       w_own[static_cast<std::size_t>(Dense::narrow_at({}) + i)] =
           w[static_cast<std::size_t>(L::narrow_at({}) + e * down + i)];
     const auto want = laws::evaluate<fp64>(laws::layer_subject<Dense>{own, own}, laws::way::whole, 1, w_own,
@@ -74,15 +74,15 @@ void check_like_dense() {
     CHECK_LE(laws::apart(y_own, want.y), 1e-14);
     CHECK_LE(laws::apart(dx_own, want.dx), 1e-14);
     laws::reals g_own(w_own.size(), 0.0);
-    for (index i = 0; i < up; ++i)
+    for (isize i = 0; i < up; ++i)
       g_own[static_cast<std::size_t>(i)] = g[static_cast<std::size_t>(e * up + i)];
-    for (index i = 0; i < down; ++i)
+    for (isize i = 0; i < down; ++i)
       g_own[static_cast<std::size_t>(Dense::narrow_at({}) + i)] =
           g[static_cast<std::size_t>(L::narrow_at({}) + e * down + i)];
     CHECK_LE(laws::apart(g_own, want.g), 1e-14);
-    for (index r = 0; r < own.rows(); ++r) {
+    for (isize r = 0; r < own.rows(); ++r) {
       double along = 0;
-      for (index c = 0; c < 5; ++c)
+      for (isize c = 0; c < 5; ++c)
         along += want.y[static_cast<std::size_t>(5 * r + c)] * dy_own[static_cast<std::size_t>(5 * r + c)] /
                  gate(r);
       CHECK(d_gate[static_cast<std::size_t>(starts[static_cast<std::size_t>(e)] + r)] ==
@@ -100,7 +100,7 @@ TEST_CASE("experts are dense layers side by side, and the gradient of a gate is 
 TEST_CASE("a rank holds whole experts, and all ranks hold each once") {
   using L = experts<gated>;
   for (std::int32_t shards = 1; shards <= 5; ++shards) {
-    index up = 0, down = 0;
+    isize up = 0, down = 0;
     for (std::int32_t shard = 0; shard < shards; ++shard) {
       const tensor_cut cut{shards, shard};
       parameter_list list(cut);
@@ -111,7 +111,7 @@ TEST_CASE("a rank holds whole experts, and all ranks hold each once") {
       CHECK(list.items()[0].rows == 3 * 14);
       CHECK(list.items()[1].offset == L::narrow_at(cut));
       CHECK(list.items()[0].shared == false);
-      const auto next = [](const parameter& item, index& end) {
+      const auto next = [](const parameter& item, isize& end) {
         for (const interval& rows : item.held_rows) {
           CHECK(rows.begin == end);
           end = rows.end;

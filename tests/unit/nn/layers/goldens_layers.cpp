@@ -22,7 +22,7 @@ const laws::golden_file& file() {
 }
 
 // The ragged batch of the goldens; layers that pool have no sample without rows.
-const motet::index with_empty[] = {0, 3, 3, 8, 9}, without_empty[] = {0, 3, 8, 9};
+const motet::isize with_empty[] = {0, 3, 3, 8, 9}, without_empty[] = {0, 3, 8, 9};
 
 template <class L>
 void check_rows(const std::string& name) {

@@ -33,26 +33,26 @@ double activated(activation kind, double x) {
 struct plain_result {
   reals y;
   double balance = 0, z = 0;  // summed over samples
-  index dropped = 0;
+  isize dropped = 0;
 };
 template <mixture_config Config>
 plain_result plain(const sequences& seq, const reals& w, const reals& x) {
-  constexpr index width = Config.width, experts = Config.experts, hidden = Config.hidden,
+  constexpr isize width = Config.width, experts = Config.experts, hidden = Config.hidden,
                   wide = Config.gated ? 2 * hidden : hidden;
   using L = mixture<Config>;
   const double *router = w.data(), *up = router + L::nets_at, *down = up + L::nets::narrow_at({});
   plain_result out;
   out.y.assign(x.size(), 0);
-  for (index s = 0; s < seq.samples; ++s) {
-    const index rows = seq.rows_of(s);
+  for (isize s = 0; s < seq.samples; ++s) {
+    const isize rows = seq.rows_of(s);
     reals mean(experts), fraction(experts);
-    std::vector<index> taken(experts);
-    for (index r = seq.begin(s); r < seq.end(s); ++r) {
+    std::vector<isize> taken(experts);
+    for (isize r = seq.begin(s); r < seq.end(s); ++r) {
       const double* from = x.data() + r * width;
       reals p(experts);
       double sum = 0, chosen_sum = 0;
-      for (index e = 0; e < experts; ++e) {
-        for (index c = 0; c < width; ++c) p[static_cast<std::size_t>(e)] += from[c] * router[e * width + c];
+      for (isize e = 0; e < experts; ++e) {
+        for (isize c = 0; c < width; ++c) p[static_cast<std::size_t>(e)] += from[c] * router[e * width + c];
         sum += std::exp(p[static_cast<std::size_t>(e)]);
       }
       out.z += std::log(sum) * std::log(sum) / static_cast<double>(rows);
@@ -72,16 +72,16 @@ plain_result plain(const sequences& seq, const reals& w, const reals& x) {
           continue;
         }
         const double gate = p[e] / (Config.gates == gate_kind::normalised ? chosen_sum : 1);
-        const index at = static_cast<index>(e);
-        for (index h = 0; h < hidden; ++h) {
+        const isize at = static_cast<isize>(e);
+        for (isize h = 0; h < hidden; ++h) {
           double pre = 0, beside = 0;
-          for (index c = 0; c < width; ++c) {
+          for (isize c = 0; c < width; ++c) {
             pre += from[c] * up[(at * wide + h) * width + c];
             if constexpr (Config.gated) beside += from[c] * up[(at * wide + hidden + h) * width + c];
           }
           const double after =
               Config.gated ? activated(activation::silu, pre) * beside : activated(Config.act, pre);
-          for (index c = 0; c < width; ++c)
+          for (isize c = 0; c < width; ++c)
             out.y[static_cast<std::size_t>(r * width + c)] +=
                 gate * after * down[(at * width + c) * hidden + h];
         }
@@ -126,7 +126,7 @@ void check_against_plain_loops(const sequences& seq, bool drops) {
     compare(x, i, got.dx[i], [&](const reals& now) { return loss(w, now); });
   }
   for (const parameter& p : list)
-    for (index i = 0; i < p.size(); ++i) {
+    for (isize i = 0; i < p.size(); ++i) {
       INFO(p.name << " " << i);
       compare(w, static_cast<std::size_t>(p.offset + i), got.g[static_cast<std::size_t>(p.offset + i)],
               [&](const reals& now) { return loss(now, x); });
@@ -135,7 +135,7 @@ void check_against_plain_loops(const sequences& seq, bool drops) {
 }  // namespace
 
 TEST_CASE("outputs, losses and all gradients are those of plain loops") {
-  static const std::vector<index> offsets{0, 3, 3, 4, 11, 17};
+  static const std::vector<isize> offsets{0, 3, 3, 4, 11, 17};
   for (const sequences& seq : {sequences{5, 1, offsets.data()}, sequences{3, 6, nullptr}}) {
     check_against_plain_loops<even>(seq, false);
     check_against_plain_loops<tight>(seq, true);
@@ -167,12 +167,12 @@ TEST_CASE("what the losses were can be read after forward") {
 
 TEST_CASE("a sample is treated alike, whatever stands beside it") {
   using L = mixture<everything>;
-  static const std::vector<index> both{0, 7, 16}, first{0, 7}, second{0, 9};
+  static const std::vector<isize> both{0, 7, 16}, first{0, 7}, second{0, 9};
   const reals w = laws::random_weights(layer::parameters_of<L>(), L::parameter_size),
               x = laws::random_reals(16 * L::in, "x"), dy = laws::random_reals(16 * L::out, "dy"),
               none(w.size(), 0.0);
-  const auto run = [&](const std::vector<index>& offsets, const reals& from, const reals& d) {
-    const sequences seq{static_cast<index>(offsets.size()) - 1, 1, offsets.data()};
+  const auto run = [&](const std::vector<isize>& offsets, const reals& from, const reals& d) {
+    const sequences seq{static_cast<isize>(offsets.size()) - 1, 1, offsets.data()};
     return laws::evaluate<fp64>(laws::layer_subject<L>{seq, seq}, laws::way::whole, 1, w, from, d, none);
   };
   const auto middle = static_cast<std::ptrdiff_t>(7 * L::in);
@@ -190,7 +190,7 @@ TEST_CASE("a sample is treated alike, whatever stands beside it") {
 
 // Nothing but the two losses has a gradient here.
 TEST_CASE("the balance loss spreads rows that all went to one expert") {
-  constexpr index width = 8, experts_count = 4;
+  constexpr isize width = 8, experts_count = 4;
   static constexpr mixture_config config{.width = width,
                                          .experts = experts_count,
                                          .hidden = 4,
@@ -209,7 +209,7 @@ TEST_CASE("the balance loss spreads rows that all went to one expert") {
     laws::reals y(x.size()), dx(x.size()), g(w.size(), 0.0);
     laws::cpu_run_foretold(1, [&](cpu::context& ctx) {
       ctx.sample_share = 1.0 / static_cast<double>(seq.samples);
-      const index mark = ctx.memory.mark();
+      const isize mark = ctx.memory.mark();
       L::saved<fp64> s;
       L::reserve<fp64>(ctx, seq, s);
       const view<const double, width> from(x.data(), seq.rows()), d(dy.data(), seq.rows());

@@ -22,7 +22,7 @@ TEST_CASE("experts of many processes give what one process gives") {
   mpi::group_set set(world, std::vector<std::vector<std::int32_t>>{all}, {.sum_bytes = 1 << 16});
   mpi::group group(set, 0, end);
 
-  const std::vector<index> offsets{0, 4, 4, 13, 14, 20};
+  const std::vector<isize> offsets{0, 4, 4, 13, 14, 20};
   for (const sequences& whole : {sequences{5, 1, offsets.data()}, sequences{1, 9, nullptr}}) {
     const laws::problem given = laws::random_problem<L>(whole);
     const auto one = laws::evaluate<fp64>(laws::layer_subject<L>{whole, whole}, laws::way::whole, 1, given.w,
@@ -40,7 +40,7 @@ TEST_CASE("experts of many processes give what one process gives") {
       dx.push_back(one.dx[global]);
     });
     own.each_held([&](std::size_t global, std::size_t at) { g[global] = own.g[at]; });
-    is.tensor.all_reduce_sum(g.data(), static_cast<index>(g.size()));
+    is.tensor.all_reduce_sum(g.data(), static_cast<isize>(g.size()));
     CHECK_LE(laws::apart(own.y, y), 1e-12);
     CHECK_LE(laws::apart(own.dx, dx), 1e-12);
     CHECK_LE(laws::apart(g, one.g), 1e-12);

@@ -24,45 +24,45 @@ constexpr mixture_config single{
 // A group that counts what all_to_all sends to others.
 class counted_group {
  public:
-  counted_group(const any_group& inner, std::atomic<index>& bytes) : inner_(inner), bytes_(bytes) {}
+  counted_group(const any_group& inner, std::atomic<isize>& bytes) : inner_(inner), bytes_(bytes) {}
   std::int32_t size() const { return inner_.size(); }
   std::int32_t member() const { return inner_.member(); }
   bool test(ticket) const { return true; }
   void wait(ticket) const {}
-  ticket all_gather(const std::byte* own, std::byte* all, std::span<const index> bytes) {
+  ticket all_gather(const std::byte* own, std::byte* all, std::span<const isize> bytes) {
     return inner_.all_gather(own, all, bytes), 0;
   }
-  ticket all_to_all(const std::byte* from, std::span<const index> from_bytes, std::byte* to,
-                    std::span<const index> to_bytes) {
+  ticket all_to_all(const std::byte* from, std::span<const isize> from_bytes, std::byte* to,
+                    std::span<const isize> to_bytes) {
     for (std::size_t m = 0; m < from_bytes.size(); ++m)
       if (static_cast<std::int32_t>(m) != member()) bytes_ += from_bytes[m];
     return inner_.all_to_all(from, from_bytes, to, to_bytes), 0;
   }
   template <class T>
-  ticket all_reduce_sum(T* numbers, index count) {
+  ticket all_reduce_sum(T* numbers, isize count) {
     return inner_.all_reduce_sum(numbers, count), 0;
   }
   template <class T>
-  ticket reduce_scatter_sum(const T* from, T* to, std::span<const index> counts) {
+  ticket reduce_scatter_sum(const T* from, T* to, std::span<const isize> counts) {
     return inner_.reduce_scatter_sum(from, to, counts), 0;
   }
-  ticket broadcast(std::byte*, index, std::int32_t) { return 0; }
+  ticket broadcast(std::byte*, isize, std::int32_t) { return 0; }
   ticket barrier() { return 0; }
 
  private:
   any_group inner_;
-  std::atomic<index>& bytes_;
+  std::atomic<isize>& bytes_;
 };
 
 // A batch on ranks, and what they made of it, put together.
 struct spread_case {
-  index tensor = 1, context = 1;
+  isize tensor = 1, context = 1;
   bool balanced = false;
   int threads = 1;
 };
 struct spread_outcome {
   laws::outcome all;
-  index bytes = 0;
+  isize bytes = 0;
   double flops = 0;
 };
 template <class L>
@@ -72,7 +72,7 @@ spread_outcome run(const spread_case& how, const sequences& whole, laws::way way
   out.all.dx.assign(given.x.size(), laws::not_written);
   out.all.g.assign(given.w.size(), 0);
   std::mutex mutex;
-  std::atomic<index> bytes{0};
+  std::atomic<isize> bytes{0};
   const std::string thrown = laws::run_shards(
       how.tensor, how.context, how.balanced, whole, [&](microbatch_spread& is, const spread_seat& seat) {
         counted_group counted(is.tensor, bytes);
@@ -110,7 +110,7 @@ void check_ranks(const sequences& seq, const problem& given, const std::vector<s
 const std::vector<spread_case> all_cases{{1, 1, false, 1}, {2, 1, false, 1}, {3, 1, false, 2},
                                          {4, 1, false, 1}, {1, 2, false, 1}, {2, 2, true, 1},
                                          {1, 3, true, 2}};
-const std::vector<index> ragged{0, 4, 4, 13, 14, 20};
+const std::vector<isize> ragged{0, 4, 4, 13, 14, 20};
 }  // namespace
 
 TEST_CASE("experts on many ranks give what one rank gives") {
@@ -122,7 +122,7 @@ TEST_CASE("experts on many ranks give what one rank gives") {
 }
 
 TEST_CASE("ranks without samples, without rows or without experts do their part") {
-  static const std::vector<index> empty{0, 0, 0, 6};
+  static const std::vector<isize> empty{0, 0, 0, 6};
   const std::vector<spread_case> cases{{2, 1, false, 1}, {3, 1, false, 1}, {4, 1, false, 1}};
   for (const sequences& seq :
        {sequences{1, 9, nullptr}, sequences{3, 1, empty.data()}, sequences{0, 5, nullptr}})
@@ -142,9 +142,9 @@ TEST_CASE("all rows on one expert, and none on the others") {
   const sequences seq{4, 5, nullptr};
   problem given = random_problem<L>(seq);
   for (double& value : given.x) value = std::abs(value);
-  for (index expert = 0; expert < 3; ++expert) {
-    for (index e = 0; e < 3; ++e)
-      for (index c = 0; c < L::in; ++c)
+  for (isize expert = 0; expert < 3; ++expert) {
+    for (isize e = 0; e < 3; ++e)
+      for (isize c = 0; c < L::in; ++c)
         given.w[static_cast<std::size_t>(e * L::in + c)] = e == expert ? 0.3 : -0.2;
     check_ranks<L>(seq, given, {{2, 1, false, 1}, {3, 1, false, 1}});
   }
@@ -158,7 +158,7 @@ TEST_CASE("the ranks of a dry run share the work of one rank") {
   const double rows = 20, router = 2 * 6 * 5, chosen = 2 * (2 * 6 * 7) * 2;
   CHECK(one > 3 * rows * (router + chosen));  // forward, and both parts of backward
   CHECK(one < 4.5 * rows * (router + chosen));
-  for (index tensor = 2; tensor <= 4; ++tensor)
+  for (isize tensor = 2; tensor <= 4; ++tensor)
     CHECK(run<L>({tensor, 1, false, 1}, seq, laws::way::whole, given).flops ==
           doctest::Approx(one).epsilon(1e-12));
 }
@@ -167,9 +167,9 @@ TEST_CASE("a row crosses once to each rank that has an expert for it, and once b
   using L = mixture<tight>;
   const sequences seq{5, 1, ragged.data()};
   const problem given = random_problem<L>(seq);
-  constexpr index tensor = 3;
+  constexpr isize tensor = 3;
   // The counts follow from what one rank chose.
-  index crossing = 0, single_rows = 0;
+  isize crossing = 0, single_rows = 0;
   laws::cpu_run_foretold(1, [&](cpu::context& ctx) {
     L::saved<fp64> s;
     L::reserve<fp64>(ctx, seq, s);
@@ -177,24 +177,24 @@ TEST_CASE("a row crosses once to each rank that has an expert for it, and once b
     L::forward(ctx, weights<fp64>{given.w.data()}, seq, view<const double, L::in>(given.x.data(), seq.rows()),
                view<double, L::in>(y.data(), seq.rows()), s);
     if (ctx.measuring()) return;
-    for (index sample = 0; sample < seq.samples; ++sample)
-      for (index r = seq.begin(sample); r < seq.end(sample); ++r) {
+    for (isize sample = 0; sample < seq.samples; ++sample)
+      for (isize r = seq.begin(sample); r < seq.end(sample); ++r) {
         bool to[tensor] = {};
-        for (index j = 0; j < L::top_k; ++j)
+        for (isize j = 0; j < L::top_k; ++j)
           if (s.chosen.row(r)[j].kept) to[owner(L::shape.experts, tensor, s.chosen.row(r)[j].expert)] = true;
         to[owner(seq.samples, tensor, sample)] = false;
         for (const bool each : to) crossing += each;
-        for (index j = 0; j < L::top_k; ++j)
+        for (isize j = 0; j < L::top_k; ++j)
           single_rows +=
               s.chosen.row(r)[j].kept && owner(L::shape.experts, tensor, s.chosen.row(r)[j].expert) !=
                                              owner(seq.samples, tensor, sample);
       }
   });
   CHECK_LT(crossing, single_rows);  // some rows go to two experts of one rank
-  const index counts = tensor * (tensor - 1) * static_cast<index>(sizeof(index)),
-              row = L::in * static_cast<index>(sizeof(double)),
-              choices = L::top_k * static_cast<index>(sizeof(choice<double>)),
-              gates = L::top_k * static_cast<index>(sizeof(double));
+  const isize counts = tensor * (tensor - 1) * static_cast<isize>(sizeof(isize)),
+              row = L::in * static_cast<isize>(sizeof(double)),
+              choices = L::top_k * static_cast<isize>(sizeof(choice<double>)),
+              gates = L::top_k * static_cast<isize>(sizeof(double));
   const auto bytes = [&](laws::way way) { return run<L>({tensor, 1, false, 1}, seq, way, given).bytes; };
   CHECK_EQ(bytes(laws::way::forward), counts + crossing * (choices + 2 * row));
   CHECK_EQ(bytes(laws::way::whole), counts + crossing * (choices + 4 * row + gates));

@@ -27,9 +27,9 @@ template <class N>
 trained train(int threads, int steps) {
   using stream = typename N::stream;
   using master = typename N::master;
-  static const std::vector<index> offsets{0, 9, 16, 21, 32};
+  static const std::vector<isize> offsets{0, 9, 16, 21, 32};
   const sequences seq{4, 1, offsets.data()};
-  const index rows = seq.rows(), size = net::parameter_size;
+  const isize rows = seq.rows(), size = net::parameter_size;
   const auto list = layer::parameters_of<net>();
   laws::reals start = laws::random_weights(list, size);
   for (double& each : start)
@@ -45,7 +45,7 @@ trained train(int threads, int steps) {
   laws::cpu_run_foretold(threads, [&](cpu::context& ctx) {
     ctx.sample_share = 1.0 / static_cast<double>(seq.samples);
     for (std::size_t step = 0; step < static_cast<std::size_t>(ctx.measuring() ? 1 : steps); ++step) {
-      const index mark = ctx.memory.mark();
+      const isize mark = ctx.memory.mark();
       typename net::template saved<N> s;
       const view<const stream, 16> from(x.data(), rows);
       net::template reserve<N>(ctx, seq, s);

@@ -6,7 +6,7 @@
 namespace motet {
 namespace {
 
-template <index Parts, bool Bias>
+template <isize Parts, bool Bias>
 struct listed : mlp_products<6, 10, Parts, Bias> {
   static void parameters(parameter_list& list) { listed::list_products(list, "wide", "narrow"); }
 };
@@ -19,7 +19,7 @@ TEST_CASE_TEMPLATE("what is listed fills what is counted, whatever is cut", L, l
       parameter_list list(cut);
       L::parameters(list);
       CHECK(list.used() == L::size(cut));
-      index narrow = -1;
+      isize narrow = -1;
       for (const parameter& each : list.items())
         if (each.name == "narrow.weight") narrow = each.offset;
       CHECK(narrow == L::narrow_at(cut));

@@ -18,7 +18,7 @@ namespace {
 
 template <patch_config Config>
 void check_pictures() {
-  for (const motet::index samples : {0, 1, 3}) {
+  for (const motet::isize samples : {0, 1, 3}) {
     const laws::picture_batch batch(samples, Config.channels, Config.image);
     laws::check_laws(laws::embedding_subject<patch_embedding<Config>>{batch.input});
   }

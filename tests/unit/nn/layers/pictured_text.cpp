@@ -8,7 +8,7 @@ using namespace motet;
 namespace {
 
 template <class T>
-std::vector<T> list_of(const T* from, motet::index count) {
+std::vector<T> list_of(const T* from, motet::isize count) {
   return {from, from + count};
 }
 using token_list = std::vector<std::int32_t>;
@@ -30,8 +30,8 @@ TEST_CASE("words and pictures stand where they were put, and what is asked for i
   text.end();
   const pictured_tokens batch = text.with(pictures{nullptr, 3});
   REQUIRE_EQ(batch.seq.samples, 3);
-  CHECK(list_of(batch.seq.offsets, 4) == std::vector<motet::index>{0, 6, 6, 12});
-  CHECK(list_of(batch.picture_offsets, 4) == std::vector<motet::index>{0, 1, 1, 3});
+  CHECK(list_of(batch.seq.offsets, 4) == std::vector<motet::isize>{0, 6, 6, 12});
+  CHECK(list_of(batch.picture_offsets, 4) == std::vector<motet::isize>{0, 1, 1, 3});
   CHECK(list_of(batch.ids, 12) == token_list{5, 6, -1, -1, 7, 8, -1, -1, -1, -1, 7, 8});
   CHECK(list_of(batch.targets, 12) == token_list{-1, -1, -1, 7, 8, -1, -1, -1, -1, -1, -1, -1});
   CHECK(list_of(batch.places, 9) == token_list{-1, 2, 3, -1, 6, 7, -1, 8, 9});
@@ -65,7 +65,7 @@ TEST_CASE("pictures of two kinds have places in one text") {
   const placed_tokens batch = text.placed();
   REQUIRE_EQ(batch.sources, 2);
   CHECK(list_of(batch.ids, 7) == token_list{-1, -1, -1, 5, 6, -1, -1});
-  CHECK(list_of(batch.row_offsets, 6) == std::vector<motet::index>{0, 2, 4, 0, 2, 2});
+  CHECK(list_of(batch.row_offsets, 6) == std::vector<motet::isize>{0, 2, 4, 0, 2, 2});
   CHECK(list_of(batch.places, 6) == token_list{1, 2, 5, 6, -1, 0});
   CHECK_EQ(batch.entering_count(), 6);
   CHECK_EQ(text.seen(0, pictures{nullptr, 2}).before(2), 2);

@@ -18,16 +18,16 @@ static_assert(frame_config{.frames = 5}.rows() == 3 && frame_config{.frames = 1}
 namespace {
 
 // A convolution of width 3 with a zero at either end, then GELU: x is (frames, in), weights (out, in, 3).
-std::vector<double> convolved(const std::vector<double>& x, motet::index in, const double* weight,
-                              const double* bias, motet::index out, motet::index stride) {
-  const motet::index frames = static_cast<motet::index>(x.size()) / in;
+std::vector<double> convolved(const std::vector<double>& x, motet::isize in, const double* weight,
+                              const double* bias, motet::isize out, motet::isize stride) {
+  const motet::isize frames = static_cast<motet::isize>(x.size()) / in;
   std::vector<double> y;
-  for (motet::index t = 0; t < frames; t += stride)
-    for (motet::index o = 0; o < out; ++o) {
+  for (motet::isize t = 0; t < frames; t += stride)
+    for (motet::isize o = 0; o < out; ++o) {
       double sum = bias[o];
-      for (motet::index c = 0; c < in; ++c)
-        for (motet::index k = 0; k < 3; ++k)
-          if (const motet::index at = t + k - 1; at >= 0 && at < frames)
+      for (motet::isize c = 0; c < in; ++c)
+        for (motet::isize k = 0; k < 3; ++k)
+          if (const motet::isize at = t + k - 1; at >= 0 && at < frames)
             sum += weight[(o * in + c) * 3 + k] * x[static_cast<std::size_t>(at * in + c)];
       y.push_back(0.5 * sum * (1 + std::erf(sum / std::sqrt(2.0))));
     }
@@ -36,7 +36,7 @@ std::vector<double> convolved(const std::vector<double>& x, motet::index in, con
 
 template <frame_config Config>
 void check_sounds() {
-  for (const motet::index samples : {0, 1, 3}) {
+  for (const motet::isize samples : {0, 1, 3}) {
     const laws::sound_batch batch(samples, Config);
     laws::check_laws(laws::embedding_subject<sound_embedding<Config>>{batch.input});
   }

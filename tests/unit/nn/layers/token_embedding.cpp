@@ -11,8 +11,8 @@ namespace {
 
 template <token_config Config>
 void check_tokens() {
-  for (const std::vector<motet::index>& offsets :
-       {std::vector<motet::index>{0}, {0, 1}, {0, 3, 3, 4, 11, 11}, {0, 0, 7}}) {
+  for (const std::vector<motet::isize>& offsets :
+       {std::vector<motet::isize>{0}, {0, 1}, {0, 3, 3, 4, 11, 11}, {0, 0, 7}}) {
     const laws::token_batch batch(offsets, Config.vocabulary);
     laws::check_laws(laws::embedding_subject<token_embedding<Config>>{batch.input});
   }

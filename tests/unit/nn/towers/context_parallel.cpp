@@ -33,7 +33,7 @@ constexpr text_config modern{.vocabulary = 11,
                              .context_kind = context_attention::ring};
 
 template <class Net>
-laws::tower_part<Net> captions(const laws::token_batch& batch, motet::index at = 0) {
+laws::tower_part<Net> captions(const laws::token_batch& batch, motet::isize at = 0) {
   return {batch.input,
           [&batch](interval samples, const sequences& own) {
             return laws::take_tokens(batch.input, samples, own);

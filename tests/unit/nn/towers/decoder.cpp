@@ -16,7 +16,7 @@ namespace {
 struct labelled_batch : laws::token_batch {
   std::vector<std::int32_t> targets;
   labelled_tokens labelled;
-  labelled_batch(std::vector<motet::index> starts, motet::index vocabulary, double share)
+  labelled_batch(std::vector<motet::isize> starts, motet::isize vocabulary, double share)
       : token_batch(std::move(starts), vocabulary) {
     for (std::size_t i = 0; i < ids.size(); ++i)
       targets.push_back(i % 5 == 3 ? -100 : static_cast<std::int32_t>((i * 7 + 2) % as_size(vocabulary)));
@@ -26,8 +26,8 @@ struct labelled_batch : laws::token_batch {
 
 template <decoder_config Config>
 void check_decoder(const laws::law_settings& settings = {.half = 5e-2, .samples_of_tensor = 2}) {
-  for (const std::vector<motet::index>& offsets :
-       {std::vector<motet::index>{0}, {0, 1}, {0, 3, 3, 5, 6, 11}}) {
+  for (const std::vector<motet::isize>& offsets :
+       {std::vector<motet::isize>{0}, {0, 1}, {0, 3, 3, 5, 6, 11}}) {
     const labelled_batch batch(offsets, Config.vocabulary, 0.25);
     laws::check_laws(laws::tower_subject<decoder<Config>>{batch.labelled}, settings);
   }
@@ -70,10 +70,10 @@ constexpr decoder_config gpt{.vocabulary = 9,
                              .mlp_bias = true};
 
 // The surprise is of one sample's logits, in double.
-double surprise(const double* logits, motet::index vocabulary, std::int32_t target) {
+double surprise(const double* logits, motet::isize vocabulary, std::int32_t target) {
   if (target < 0) return 0;
   double sum = 0;
-  for (motet::index v = 0; v < vocabulary; ++v) sum += std::exp(logits[v] - logits[target]);
+  for (motet::isize v = 0; v < vocabulary; ++v) sum += std::exp(logits[v] - logits[target]);
   return std::log(sum);
 }
 
@@ -92,9 +92,9 @@ void check_against_logits(const labelled_batch& batch, int threads) {
                        view<double, Config.vocabulary>(logits.data(), seq.rows()));
   };
   laws::cpu_run_foretold(threads, speak);
-  for (motet::index s = 0; s < seq.samples; ++s) {
+  for (motet::isize s = 0; s < seq.samples; ++s) {
     double want = 0;
-    for (motet::index r = seq.begin(s); r < seq.end(s); ++r)
+    for (motet::isize r = seq.begin(s); r < seq.end(s); ++r)
       want += batch.labelled.share *
               surprise(&logits[as_size(r * Config.vocabulary)], Config.vocabulary, batch.targets[as_size(r)]);
     CHECK_LE(laws::off_by(lost[as_size(s)], want), 1e-10 * (1 + want));

@@ -26,17 +26,17 @@ constexpr decoder_config words{.vocabulary = 9,
                                .rotary = 50};
 using net = fed_decoder<words, 3>;
 
-std::vector<double> drawn(motet::index size, const char* name) {
+std::vector<double> drawn(motet::isize size, const char* name) {
   const random_stream draw(4, name);
   std::vector<double> out;
-  for (motet::index i = 0; i < size; ++i) out.push_back(0.5 * draw.normal(static_cast<std::uint64_t>(i)));
+  for (motet::isize i = 0; i < size; ++i) out.push_back(0.5 * draw.normal(static_cast<std::uint64_t>(i)));
   return out;
 }
 
 struct text {
   std::vector<std::int32_t> ids{1, -1, 2, 5, -1, -1, 3, 4}, targets{-1, 3, 4, 2, -1, 7, 8, 1},
       places{1, 4, 5};
-  std::vector<motet::index> offsets{0, 3, 3, 8}, row_offsets{0, 1, 1, 3};
+  std::vector<motet::isize> offsets{0, 3, 3, 8}, row_offsets{0, 1, 1, 3};
 };
 // The loss, and by choice all gradients.
 double lost(const std::vector<double>& w, const std::vector<double>& rows, std::vector<double>* g = nullptr,
@@ -79,7 +79,7 @@ TEST_CASE("gradients of rows that enter, and of weights, are those of finite dif
   };
   for (std::size_t i = 0; i < rows.size(); ++i) CHECK(std::abs(slope(rows[i]) - back[i]) <= 1e-8);
   for (const parameter& each : layer::parameters_of<net>())
-    for (const motet::index i : {motet::index{0}, each.held() / 2, each.held() - 1}) {
+    for (const motet::isize i : {motet::isize{0}, each.held() / 2, each.held() - 1}) {
       const auto at = static_cast<std::size_t>(each.offset + i);
       CAPTURE(each.name);
       CHECK(std::abs(slope(w[at]) - g[at]) <= 1e-8);

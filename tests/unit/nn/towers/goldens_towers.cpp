@@ -23,7 +23,7 @@ template <text_config Config>
 void check_text(const std::string& name) {
   const std::vector<std::int32_t> ids = file().values<std::int32_t>(name + "/ids");
   const std::vector<std::int64_t> stored = file().values<std::int64_t>(name + "/offsets");
-  const std::vector<motet::index> offsets(stored.begin(), stored.end());
+  const std::vector<motet::isize> offsets(stored.begin(), stored.end());
   laws::check_golden(file(), name,
                      laws::tower_subject<text_tower<Config>>{tokens{ids.data(), {4, 1, offsets.data()}}});
 }

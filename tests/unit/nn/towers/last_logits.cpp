@@ -34,7 +34,7 @@ TEST_CASE("the logits of last rows are those rows of all logits") {
                         view<float, 23>(last.data(), seq.samples));
     });
     wanted.clear();
-    for (motet::index s = 0; s < seq.samples; ++s)
+    for (motet::isize s = 0; s < seq.samples; ++s)
       wanted.insert(wanted.end(), all.begin() + (seq.end(s) - 1) * 23, all.begin() + seq.end(s) * 23);
     CHECK(laws::off_by(last, wanted, true) <= 1e-5);
   }

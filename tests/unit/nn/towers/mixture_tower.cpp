@@ -19,7 +19,7 @@ constexpr text_config ear{.vocabulary = 11,
                           .mix = {.experts = 5, .capacity = 1.2f, .balance = 0.3f, .z = 0.1f}};
 using net = text_tower<ear>;
 
-laws::tower_part<net> captions(const laws::token_batch& batch, index at = 0) {
+laws::tower_part<net> captions(const laws::token_batch& batch, isize at = 0) {
   return {batch.input,
           [&batch](interval samples, const sequences& own) {
             return laws::take_tokens(batch.input, samples, own);

@@ -12,9 +12,9 @@ using namespace motet;
 namespace {
 
 // A row of each sample and nothing else, to say what the picked block must equal.
-template <motet::index Width, pick Which>
+template <motet::isize Width, pick Which>
 struct pick_rows {
-  static constexpr motet::index in = Width, out = Width, parameter_size = 0;
+  static constexpr motet::isize in = Width, out = Width, parameter_size = 0;
   static void parameters(parameter_list&) {}
   template <class N>
   struct saved {};

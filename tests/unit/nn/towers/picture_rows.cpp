@@ -25,7 +25,7 @@ constexpr vit_config clip = [] {
 
 template <class Eye>
 void check_eye() {
-  for (const motet::index samples : {0, 1, 3}) {
+  for (const motet::isize samples : {0, 1, 3}) {
     const laws::picture_batch batch(samples, 1, 4);
     laws::check_laws(laws::embedding_subject<Eye>{batch.input}, {.half = 6e-2, .samples_of_tensor = 3});
   }
@@ -44,10 +44,10 @@ TEST_CASE("rows of patches, behind the last norm or before it") {
 TEST_CASE("with a class token and a norm before the blocks") { check_eye<picture_rows<clip>>(); }
 
 TEST_CASE("the parts that backward completes are all of the parameters, in order") {
-  std::vector<motet::index> sizes;
+  std::vector<motet::isize> sizes;
   picture_rows<plain>::gradient_sizes(sizes);
   CHECK_EQ(sizes.size(), 1 + 2 + 1);
-  motet::index sum = 0;
-  for (const motet::index each : sizes) sum += each;
+  motet::isize sum = 0;
+  for (const motet::isize each : sizes) sum += each;
   CHECK_EQ(sum, picture_rows<plain>::parameter_size);
 }

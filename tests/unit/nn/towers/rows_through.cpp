@@ -19,12 +19,12 @@ namespace {
 using glue = projector<3, 5, 4>;
 using net = rows_through<glue, 6>;
 using stage = net::stage;
-constexpr motet::index count = 7;
+constexpr motet::isize count = 7;
 
-std::vector<double> drawn(motet::index size, const char* name) {
+std::vector<double> drawn(motet::isize size, const char* name) {
   const random_stream draw(4, name);
   std::vector<double> out;
-  for (motet::index i = 0; i < size; ++i) out.push_back(draw.normal(static_cast<std::uint64_t>(i)));
+  for (motet::isize i = 0; i < size; ++i) out.push_back(draw.normal(static_cast<std::uint64_t>(i)));
   return out;
 }
 
@@ -36,7 +36,7 @@ struct outcome {
 outcome run(bool split, bool wanted) {
   const std::vector<double> w = drawn(net::parameter_size, "w"), x = drawn(count * 3, "x"),
                             dy = drawn(count * 5, "dy");
-  const std::vector<motet::index> offsets{0, 2, 2, 7};
+  const std::vector<motet::isize> offsets{0, 2, 2, 7};
   outcome out;
   const cpu::profile costs = laws::cpu_run_foretold(2, [&](cpu::context& ctx) {
     const through_rows batch{{3, 0, offsets.data()}, {x.data(), wanted ? out.dx.data() : nullptr}};

@@ -33,15 +33,15 @@ static_assert(say::most_pictures == 2 && say::own_loss);
 // of class tokens have no place.
 struct spoken {
   std::vector<std::int32_t> ids, targets, places;
-  std::vector<motet::index> offsets{0}, picture_offsets{0};
+  std::vector<motet::isize> offsets{0}, picture_offsets{0};
   std::vector<float> pixels;
   pictured_tokens batch;
 
   explicit spoken(const std::string& text) {
-    motet::index seen = 0;
+    motet::isize seen = 0;
     for (const char each : text) {
       if (each == ' ') {
-        offsets.push_back(static_cast<motet::index>(ids.size()));
+        offsets.push_back(static_cast<motet::isize>(ids.size()));
         picture_offsets.push_back(seen);
       } else if (each == 'p') {
         ++seen;
@@ -57,9 +57,9 @@ struct spoken {
       }
     }
     const random_stream draw(3, "pixels");
-    for (motet::index i = 0; i < seen * 16; ++i)
+    for (motet::isize i = 0; i < seen * 16; ++i)
       pixels.push_back(static_cast<float>(draw.normal(static_cast<std::uint64_t>(i))));
-    const auto samples = static_cast<motet::index>(offsets.size()) - 1;
+    const auto samples = static_cast<motet::isize>(offsets.size()) - 1;
     batch = {{{ids.data(), {samples, 0, offsets.data()}}, targets.data(), 0.25},
              {pixels.data(), seen},
              picture_offsets.data(),
@@ -78,7 +78,7 @@ struct stage_subject : laws::tower_subject<Net> {
            gradients<N> g) const {
     if (how != laws::way::split) return laws::tower_subject<Net>::run(ctx, how, w, x, y_data, dy_data, dx, g);
     using stage = typename Net::stage;
-    const motet::index mark = ctx.memory.mark();
+    const motet::isize mark = ctx.memory.mark();
     typename Net::template saved<N> s;
     Net::template reserve<N>(ctx, this->batch, s);
     typename stage::template ends<N> ends;
@@ -121,7 +121,7 @@ TEST_CASE("what a picture shows is heard in every later row and in no earlier on
   const laws::reals before = logits();
   for (float& each : batch.pixels) each += 1;
   const laws::reals after = logits();
-  for (motet::index row = 0; row < batch.batch.seq.rows(); ++row) {
+  for (motet::isize row = 0; row < batch.batch.seq.rows(); ++row) {
     const auto at = row * words.vocabulary;
     CHECK_EQ(before[as_size(at)] == after[as_size(at)], row < 2);
   }
@@ -131,7 +131,7 @@ TEST_CASE("parts of gradients are complete from the last one on, and words keep 
   const auto parts = say::stage::gradient_parts(say::whole);
   // the eye: rows, a block, a norm; the glue; the words; two blocks; the end
   CHECK_EQ(parts.size(), 3 + 1 + 1 + 2 + 1);
-  motet::index at = 0;
+  motet::isize at = 0;
   for (const interval& each : parts) {
     CHECK_EQ(each.begin, at);
     at = each.end;

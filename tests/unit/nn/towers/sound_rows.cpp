@@ -15,7 +15,7 @@ using ear = sound_rows<hearing, 2>;
 static_assert(ear::gives_rows && ear::embedding == 8 && ear::rows_of_sound == 4 && ear::most_sounds == 2);
 
 TEST_CASE("all rows of sounds go on, behind the last norm") {
-  for (const motet::index samples : {0, 1, 3}) {
+  for (const motet::isize samples : {0, 1, 3}) {
     const laws::sound_batch batch(samples, hearing.heard());
     laws::check_laws(laws::tower_subject<ear>{{batch.input, samples, nullptr}},
                      {.half = 6e-2, .samples_of_tensor = 3});

@@ -39,7 +39,7 @@ constexpr text_config modern{.vocabulary = 11,
                              .cut_vocabulary = true};
 
 template <class Net>
-laws::tower_part<Net> captions(const laws::token_batch& batch, motet::index at = 0) {
+laws::tower_part<Net> captions(const laws::token_batch& batch, motet::isize at = 0) {
   return {batch.input,
           [&batch](interval samples, const sequences& own) {
             return laws::take_tokens(batch.input, samples, own);
@@ -76,7 +76,7 @@ TEST_CASE("fewer samples than members") {
 TEST_CASE("what is held of a stage") {
   using net = text_tower<modern>;
   const auto middle = net::stage::parameters_of("caption", {1, 2}, {3, 1});
-  motet::index shared = 0, total = 0;
+  motet::isize shared = 0, total = 0;
   for (const parameter& each : middle) {
     INFO(each.name);
     const bool in_core = each.name.find(".attention.qkv") != std::string::npos ||

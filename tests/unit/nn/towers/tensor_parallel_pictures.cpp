@@ -28,8 +28,8 @@ constexpr vit_config looking{.image = 4,
                              .patch_bias = true};
 
 template <class Net>
-laws::tower_part<Net> pictures_of(const laws::picture_batch& batch, motet::index at = 0) {
-  constexpr motet::index size = Net::config.channels * Net::config.image * Net::config.image;
+laws::tower_part<Net> pictures_of(const laws::picture_batch& batch, motet::isize at = 0) {
+  constexpr motet::isize size = Net::config.channels * Net::config.image * Net::config.image;
   return {batch.input,
           [&batch](interval samples, const sequences&) {
             return laws::take_pictures(batch.input, samples, size);

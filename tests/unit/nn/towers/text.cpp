@@ -14,7 +14,7 @@ namespace {
 
 template <text_config Config>
 void check_text(const laws::law_settings& settings = {.half = 5e-2, .samples_of_tensor = 2}) {
-  for (const std::vector<motet::index>& offsets : {std::vector<motet::index>{0}, {0, 1}, {0, 3, 5, 6, 11}}) {
+  for (const std::vector<motet::isize>& offsets : {std::vector<motet::isize>{0}, {0, 1}, {0, 3, 5, 6, 11}}) {
     const laws::token_batch batch(offsets, Config.vocabulary);
     laws::check_laws(laws::tower_subject<text_tower<Config>>{batch.input}, settings);
   }
@@ -54,7 +54,7 @@ TEST_CASE("what comes after a sample does not change it, nor what comes before")
   };
   const laws::reals together = features(all.input);
   for (std::size_t s = 0; s < 4; ++s) {
-    const motet::index offsets[] = {0, all.offsets[s + 1] - all.offsets[s]};
+    const motet::isize offsets[] = {0, all.offsets[s + 1] - all.offsets[s]};
     const laws::reals alone = features({all.ids.data() + all.offsets[s], {1, 1, offsets}});
     CHECK_LE(laws::apart(alone, laws::reals(together.begin() + static_cast<std::ptrdiff_t>(s) * 4,
                                             together.begin() + static_cast<std::ptrdiff_t>(s + 1) * 4)),

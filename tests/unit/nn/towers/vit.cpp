@@ -15,7 +15,7 @@ namespace {
 
 template <vit_config Config>
 void check_pictures(const laws::law_settings& settings = {}) {
-  for (const motet::index samples : {0, 1, 3}) {
+  for (const motet::isize samples : {0, 1, 3}) {
     const laws::picture_batch batch(samples, Config.channels, Config.image);
     laws::check_laws(laws::tower_subject<vit<Config>>{batch.input}, settings);
   }

@@ -25,12 +25,12 @@ constexpr vit_config sight{.image = 4,
                            .hidden = 6,
                            .pool = pool_kind::first,
                            .pre_norm = true};
-constexpr motet::index shown = 3, rows = shown * 5;
+constexpr motet::isize shown = 3, rows = shown * 5;
 
-std::vector<double> drawn(motet::index count, const char* name) {
+std::vector<double> drawn(motet::isize count, const char* name) {
   const random_stream draw(4, name);
   std::vector<double> out;
-  for (motet::index i = 0; i < count; ++i) out.push_back(draw.normal(static_cast<std::uint64_t>(i)));
+  for (motet::isize i = 0; i < count; ++i) out.push_back(draw.normal(static_cast<std::uint64_t>(i)));
   return out;
 }
 std::vector<float> pixels() {
@@ -99,7 +99,7 @@ TEST_CASE("its rows and gradients are those of the eye inside a language model")
 }
 
 TEST_CASE("a sample has the pictures that its offsets say, or one") {
-  const std::vector<motet::index> offsets{0, 0, 2, 3};
+  const std::vector<motet::isize> offsets{0, 0, 2, 3};
   const seen_pictures some{{nullptr, 3}, 3, offsets.data()}, one_each{{nullptr, 3}, 3, nullptr};
   CHECK_EQ(some.before(2), 2);
   CHECK_EQ(one_each.before(2), 2);

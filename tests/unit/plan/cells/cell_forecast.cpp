@@ -10,9 +10,9 @@ using namespace motet;
 
 TEST_CASE("C8, the estimator: a step and its memory against the simulated program of the same plan") {
   // One tower within 10 %, most within 1 %; several that share a stage within 25 %. Memory within 0.2 %.
-  for (const index towers : {1, 2}) {
+  for (const isize towers : {1, 2}) {
     cell_draws draws(towers);
-    index played = 0, near = 0;
+    isize played = 0, near = 0;
     for (int i = 0; i < 40; ++i) {
       const drawn_cell each = draws.next();
       CAPTURE(towers);

@@ -15,7 +15,7 @@ TEST_CASE("layers are told apart one by one, or in runs of all towers") {
   model.towers[0].layers = 32, model.towers[1].layers = 7;
   const list<cell_layer> runs = cell_layers_of(model, 8, 4, 16, on.device, {});
   CHECK(runs.size() <= 16);
-  index covered = 0;
+  isize covered = 0;
   for (const cell_layer& one : runs) covered += one.blocks.size();
   CHECK(covered == 39);
   CHECK(runs.back().blocks.end == 7);

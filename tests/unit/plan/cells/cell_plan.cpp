@@ -16,7 +16,7 @@ TEST_CASE("a plan of one tower whose stages are alike is a plan that the library
   CHECK(of.alike());
   CHECK(of.devices() == 8);
   const plan made = plan_of(of, layers, model, on);
-  CHECK(made.modules[0].layers == list<index>{2, 4});
+  CHECK(made.modules[0].layers == list<isize>{2, 4});
   CHECK(made.modules[0].on.split() == degrees{2, 2, 1, 2});
   CHECK(made.cluster.ranks_per_node == 4);
   CHECK(prove_plan(made, facts_of(model), 64).ok());
@@ -34,8 +34,8 @@ TEST_CASE(
   of.stages = {{0, 7, 2, 1}, {7, 12, 2, 1}};
   CHECK(parts_of(of.stages[1], layers).size() == 2);
   const plan made = plan_of(of, layers, model, on);
-  CHECK(made.modules[0].layers == list<index>{7, 1});
-  CHECK(made.modules[1].layers == list<index>{4});
+  CHECK(made.modules[0].layers == list<isize>{7, 1});
+  CHECK(made.modules[1].layers == list<isize>{4});
   CHECK(made.modules[1].on.ranks() == list<std::int32_t>{2, 3});
   CHECK(made.modules[0].remade.size() == 2);
   CHECK(prove_plan(made, facts_of(model), 64).ok());

@@ -50,7 +50,7 @@ TEST_CASE("stages may have unlike numbers of devices: powers of two that add up,
         CHECK(one.stages.size() == each.cell.stages);
         CHECK(one.stages[0].first == 0);
         CHECK(one.stages[one.stages.size() - 1].last == answer->layers.size());
-        for (index s = 1; s < one.stages.size(); ++s) CHECK(one.stages[s].first == one.stages[s - 1].last);
+        for (isize s = 1; s < one.stages.size(); ++s) CHECK(one.stages[s].first == one.stages[s - 1].last);
       }
     for (const cell_plan& one : alike.plans) CHECK(one.alike());
     // A wider choice is never less even.

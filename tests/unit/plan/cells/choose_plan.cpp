@@ -9,13 +9,13 @@ using namespace motet;
 namespace {
 
 struct found_in_cell {
-  index cells = 0, equal = 0;
+  isize cells = 0, equal = 0;
   double worst = 1;
 };
 
 // Every cut and split of drawn cells is simulated; how near the plans of `choose` come to the best.
 template <class Choose>
-found_in_cell against_all(index towers, int cells, Choose choose) {
+found_in_cell against_all(isize towers, int cells, Choose choose) {
   cell_draws draws(towers);
   found_in_cell out;
   for (int i = 0; i < cells; ++i) {
@@ -34,7 +34,7 @@ found_in_cell against_all(index towers, int cells, Choose choose) {
       for (std::int32_t tensor = 1; tensor <= std::min(devices, on.devices_per_node); tensor *= 2) {
         cell_plan one = cut_at(ends, devices / tensor, tensor, found.plans[0].microbatches);
         one.remade = found.plans[0].remade;
-        if (each.samples < index{one.stages[0].data} * one.microbatches) continue;
+        if (each.samples < isize{one.stages[0].data} * one.microbatches) continue;
         best = std::min(best, simulated(one));
       }
     });
@@ -57,7 +57,7 @@ cell_plan chosen(const drawn_cell& of, const cell_answer& found) {
 
 TEST_CASE(
     "C8: of all plans of a cell the chosen one is the best in 85 % of cells, and never below 86 % of it") {
-  for (const index towers : {1, 2}) {
+  for (const isize towers : {1, 2}) {
     CAPTURE(towers);
     const found_in_cell ours = against_all(towers, towers == 1 ? 120 : 60, chosen);
     CHECK(ours.cells >= 50);

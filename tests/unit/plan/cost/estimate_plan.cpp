@@ -25,7 +25,7 @@ plan plan_of(const model_shape& model, const std::vector<pipe>& pipes) {
   plan of;
   of.cluster.ranks = 0;
   for (std::size_t k = 0; k < pipes.size(); ++k) {
-    of.modules.push(on_ranks(model.towers[static_cast<index>(k)].name, of.cluster.ranks,
+    of.modules.push(on_ranks(model.towers[static_cast<isize>(k)].name, of.cluster.ranks,
                              {.stages = pipes[k].stages}, pipes[k].microbatches));
     of.modules.back().group = pipes[k].group;
     of.modules.back().stash = pipes[k].stash;
@@ -38,8 +38,8 @@ double joint_time(const std::vector<pipe>& pipes, const list<module_forecast>& t
   double lead = 0, groups = 0, drain = 0;
   for (std::size_t k = 0; k < pipes.size(); ++k) {
     const auto& [stages, microbatches, group, stash] = pipes[k];
-    const double forward = towers[static_cast<index>(k)].forward_seconds,
-                 backward = towers[static_cast<index>(k)].backward_seconds;
+    const double forward = towers[static_cast<isize>(k)].forward_seconds,
+                 backward = towers[static_cast<isize>(k)].backward_seconds;
     const double again = (group - pipes[k].kept()) * forward;
     lead = std::max(lead, (stages - 1 + group) * forward);
     groups = std::max(groups, group * (forward + backward) + again);
@@ -90,7 +90,7 @@ TEST_CASE("towers that meet take the joint time") {
       pipes.push_back({stages, group * groups, group, roll.between(-1, group)});
     }
     const run_forecast found =
-        estimated(plan_of(some, pipes), some, products_only(4, 8), index{60} * groups * 8);
+        estimated(plan_of(some, pipes), some, products_only(4, 8), isize{60} * groups * 8);
     CHECK(found.step_seconds == about(joint_time(pipes, found.modules, found.join_seconds), .004));
     slow_joins += found.join_seconds > .2 * found.step_seconds ? 1 : 0;
   }
@@ -103,7 +103,7 @@ TEST_CASE("the largest batch that a loss sees") {
   model_shape model;
   model.towers = {tower_of_layers("picture", 24, 256, 128)};
   constexpr training_bytes bytes{.feature = 0};
-  const auto memory = [&](const plan& of, index samples) {
+  const auto memory = [&](const plan& of, isize samples) {
     return estimated(of, model, products_only(1, 16), samples, {}, bytes).memory_bytes;
   };
   const plan alone = plan_of(model, {{1, 1, 1, -1}});
@@ -136,7 +136,7 @@ TEST_CASE("the largest batch that a loss sees") {
   SUBCASE("batch_sync: (M P - Ms) / Ma  G / (G + P - 1), not the half of it") {
     for (const auto& [stages, group] :
          std::vector<std::array<int, 2>>{{4, 4}, {4, 16}, {4, 32}, {2, 1}, {8, 5}}) {
-      const index seen = group * 8;
+      const isize seen = group * 8;
       const double most =
           (memory(plan_of(model, {{stages, 4 * group, group, -1}}), 4 * seen) * stages - fixed) / kept;
       CHECK(most * group / (group + stages - 1) == about(static_cast<double>(seen), .02));

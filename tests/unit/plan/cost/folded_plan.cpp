@@ -9,7 +9,7 @@ using namespace motet;
 namespace {
 
 folded_plan folded(const plan& of) {
-  return fold_plan(of, [](index, std::int32_t) { return std::uint64_t{0}; });
+  return fold_plan(of, [](isize, std::int32_t) { return std::uint64_t{0}; });
 }
 // Any degrees on ranks in a row, modules apart or on the same ones, so that much can be folded.
 plan regular_plan(laws::dice& roll, const list<module_facts>& facts) {
@@ -70,7 +70,7 @@ TEST_CASE("what shares ranks with others is another kind") {
   CHECK(made.small.modules[1].on.split() == degrees{});
   CHECK(made.members == list<std::int32_t>{2, 2, 2, 2});
   // A replica that its owner says is another one.
-  made = fold_plan(of, [](index k, std::int32_t r) { return static_cast<std::uint64_t>(k == 0 ? r : 0); });
+  made = fold_plan(of, [](isize k, std::int32_t r) { return static_cast<std::uint64_t>(k == 0 ? r : 0); });
   CHECK(made.small.modules[0].on.split() == degrees{.data = 2, .tensor = 4});
   CHECK(made.small.modules[1].on.split() == degrees{.data = 2});
   CHECK(made.members == list<std::int32_t>(8, 1));
@@ -106,7 +106,7 @@ TEST_CASE("the program of a folded plan takes the time of the whole one") {
     CAPTURE(n);
     facts[2].frozen = roll.below(2) == 0;
     const plan of = roll.below(3) == 0 ? random_plan(roll, facts) : regular_plan(roll, facts);
-    const index samples = roll.below(2) == 0 ? 72 : 72 + 24 * roll.below(9);
+    const isize samples = roll.below(2) == 0 ? 72 : 72 + 24 * roll.below(9);
     if (!prove_plan(of, facts, samples).ok()) continue;
     const model_shape model = model_of(facts);
     cluster_facts on = wired_cluster(of.cluster.ranks, roll.below(2) == 0 ? 4 : 64);
@@ -120,13 +120,13 @@ TEST_CASE("the program of a folded plan takes the time of the whole one") {
     REQUIRE(estimate(of, model, on, {}, samples, whole, {.sums_overlap = overlap, .fold = false}).ok());
     REQUIRE(estimate(of, model, on, {}, samples, part, {.sums_overlap = overlap}).ok());
     const plan_pricer by(of, model, on, {}, samples);
-    const folded_plan made = fold_plan(of, [&](index k, std::int32_t r) { return by.key(k, r); });
+    const folded_plan made = fold_plan(of, [&](isize k, std::int32_t r) { return by.key(k, r); });
     if (!made.exact) continue;
     ++compared;
     smaller += made.small.cluster.ranks < of.cluster.ranks ? 1 : 0;
     nodes += on.devices_per_node == 4 ? 1 : 0;
     for (const module_plan& own : of.modules) zero += own.zero > 1 && own.on.split().data > 1 ? 1 : 0;
-    for (index k = 0; k < 3; ++k) uneven += by.even(k) ? 0 : 1;
+    for (isize k = 0; k < 3; ++k) uneven += by.even(k) ? 0 : 1;
     for (const list<std::int32_t>& each : made.replicas) shared += each.size() > 1 ? 1 : 0;
     const auto same = [](double a, double b) { return std::abs(a - b) <= 1e-9 * std::abs(b) + 1e-15; };
     REQUIRE_MESSAGE(same(part.step_seconds, whole.step_seconds),
@@ -137,7 +137,7 @@ TEST_CASE("the program of a folded plan takes the time of the whole one") {
     REQUIRE(part.fullest_rank < of.cluster.ranks);
     REQUIRE(room_of(part.fullest_rank, on) == room_of(whole.fullest_rank, on));
     REQUIRE(fits(part, on) == fits(whole, on));
-    for (index k = 0; k < 3; ++k) {
+    for (isize k = 0; k < 3; ++k) {
       REQUIRE(same(part.modules[k].backward_seconds, whole.modules[k].backward_seconds));
       REQUIRE(same(part.modules[k].bytes.total(), whole.modules[k].bytes.total()));
     }

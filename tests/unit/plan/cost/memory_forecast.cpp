@@ -96,7 +96,7 @@ TEST_CASE("systems that keep more, and some of it whole on every rank of a tenso
   const model_shape model = pictures_and_captions();
   const cluster_facts on = wired_cluster(3, 4);
   const plan of = two_stages();
-  const auto kept = [&](training_bytes bytes, index k) {
+  const auto kept = [&](training_bytes bytes, isize k) {
     return kept_bytes(plan_pricer(of, model, on, bytes, 256), k, 0, false);
   };
   CHECK(kept({.kept = 1.7}, 0) == about(1.7 * kept({}, 0)));

@@ -11,7 +11,7 @@ namespace {
 const model_shape clip = pictures_and_captions();
 constexpr double picture_rows = 256 * 512;
 
-stage_seconds first_stage(const plan& of, const cluster_facts& on, index samples,
+stage_seconds first_stage(const plan& of, const cluster_facts& on, isize samples,
                           const model_shape& in = clip, const training_bytes& bytes = {},
                           const estimate_options& options = {}) {
   const plan_pricer by(of, in, on, bytes, samples, options);
@@ -144,8 +144,8 @@ TEST_CASE("microbatches of unequal size") {
   CHECK_FALSE(by.even(0));
   CHECK(by.largest_microbatch(0) == 8);
   double sum = 0;
-  for (index r = 0; r < 3; ++r)
-    for (index m = 0; m < 4; ++m) sum += 8 * by.scale(0, r, m);
+  for (isize r = 0; r < 3; ++r)
+    for (isize m = 0; m < 4; ++m) sum += 8 * by.scale(0, r, m);
   CHECK(sum == about(94));
   CHECK(by.scale(0, 2, 1) == 7. / 8);
   CHECK((by.key(0, 0) == by.key(0, 1) && by.key(0, 0) != by.key(0, 2)));

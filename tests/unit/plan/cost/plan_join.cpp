@@ -8,7 +8,7 @@ using namespace motet;
 namespace {
 
 // 1024 samples in two groups; features of 256 numbers of 4 bytes, and one more of each row.
-constexpr index samples = 1024;
+constexpr isize samples = 1024;
 constexpr double rows = 512, feature = 256 * 4, told = 4;
 
 plan apart() {

@@ -7,7 +7,7 @@ using namespace motet;
 
 namespace {
 
-double traffic(const plan& of, const model_shape& model, index samples) {
+double traffic(const plan& of, const model_shape& model, isize samples) {
   const cluster_facts on = wired_cluster(2, 4);
   return node_traffic(plan_pricer(of, model, on, {}, samples));
 }

@@ -57,7 +57,7 @@ TEST_CASE("points keep their order, and a point measured anew replaces the old o
   module_profile of = points();
   REQUIRE(of.points.size() == 5);
   const std::pair<int, double> wanted[] = {{1, 4}, {1, 8}, {1, 32}, {4, 8}, {4, 16}};
-  for (motet::index i = 0; i < 5; ++i) {
+  for (motet::isize i = 0; i < 5; ++i) {
     CHECK(of.points[i].tensor == wanted[i].first);
     CHECK(of.points[i].samples == wanted[i].second);
   }
@@ -136,7 +136,7 @@ TEST_CASE("a tower is found by its parts, whatever its name and depth") {
 
 TEST_CASE("layers take the sum of their parts") {
   const machine_profile in = profile();
-  const auto of_layers = [&](motet::index first, motet::index last, tower_outline of = picture()) {
+  const auto of_layers = [&](motet::isize first, motet::isize last, tower_outline of = picture()) {
     return times_of_layers(of, first, last, 8, {}, device(), single, &in);
   };
   // The last of four layers is computed for one row, which is in `behind`.

@@ -130,7 +130,7 @@ TEST_CASE("stages make up the whole, and what is frozen has no backward") {
     of.end = end;
     const part_times whole = times_of_layers(of, 0, 4, 2, {}, ideal(), bytes);
     double forward = 0, backward = 0;
-    for (index first = 0; first < 4; ++first) {
+    for (isize first = 0; first < 4; ++first) {
       const part_times own = times_of_layers(of, first, first + 1, 2, {}, ideal(), bytes);
       forward += own.forward;
       backward += own.backward();

@@ -8,7 +8,7 @@ using namespace motet;
 
 namespace {
 
-constexpr tower_outline encoder(index layers, index width, index heads, index tokens) {
+constexpr tower_outline encoder(isize layers, isize width, isize heads, isize tokens) {
   tower_outline out;
   out.layers = layers;
   out.width = width;

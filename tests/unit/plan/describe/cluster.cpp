@@ -120,7 +120,7 @@ TEST_CASE("nodes that are like the last ones make its run longer, so one kind is
 
 TEST_CASE("a cluster has room for so many runs of unlike nodes") {
   cluster_facts of = boxes;
-  for (motet::index r = 1; r < cluster_facts::most_runs; ++r)
+  for (motet::isize r = 1; r < cluster_facts::most_runs; ++r)
     CHECK(of.add(1, r % 2 == 1 ? slower() : boxes.run(0)));
   const cluster_facts full = of;
   CHECK_FALSE(of.add(1, of.run(of.nodes - 2)));

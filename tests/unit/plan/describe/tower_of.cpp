@@ -111,9 +111,9 @@ TEST_CASE("a whole model, with the facts that plans are checked with") {
   CHECK(model_shape_of<model<join<pairwise_sigmoid, picture, caption>>>().join.view() == "sigmoid");
   const list<module_facts> typed = facts_of<pair>(), plain = facts_of(model_shape_of<pair>());
   REQUIRE(typed.size() == plain.size());
-  for (index k = 0; k < typed.size(); ++k)
+  for (isize k = 0; k < typed.size(); ++k)
     CHECK((typed[k].name == plain[k].name && typed[k].layers == plain[k].layers &&
            typed[k].key_heads == plain[k].key_heads && typed[k].attends == plain[k].attends &&
            typed[k].frozen == plain[k].frozen));
-  for (index k = 0; k < 2; ++k) CHECK(check(model_shape_of<pair>().towers[k]).ok());
+  for (isize k = 0; k < 2; ++k) CHECK(check(model_shape_of<pair>().towers[k]).ok());
 }

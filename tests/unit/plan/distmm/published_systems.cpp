@@ -33,10 +33,10 @@ TEST_CASE(
 }
 
 TEST_CASE("numbers of microbatches grow until each has one sample") {
-  for (const motet::index samples : {1, 2, 7, 64, 1000}) {
-    motet::index last = samples + 1, steps = 0;
-    for (motet::index count = 1; count <= samples; count = more_microbatches(samples, count), ++steps) {
-      const motet::index size = (samples + count - 1) / count;
+  for (const motet::isize samples : {1, 2, 7, 64, 1000}) {
+    motet::isize last = samples + 1, steps = 0;
+    for (motet::isize count = 1; count <= samples; count = more_microbatches(samples, count), ++steps) {
+      const motet::isize size = (samples + count - 1) / count;
       CHECK(size < last);
       CHECK((samples + size - 1) / size == count);  // no fewer would make them as small
       last = size;
@@ -47,12 +47,12 @@ TEST_CASE("numbers of microbatches grow until each has one sample") {
 }
 
 TEST_CASE("as much of a group is kept as fits") {
-  for (const motet::index room : {0, 1, 3, 7, 12}) {
-    motet::index asked = 0;
-    CHECK(kept_of_group(12, [&](motet::index count) { return ++asked, count <= room; }) == room);
+  for (const motet::isize room : {0, 1, 3, 7, 12}) {
+    motet::isize asked = 0;
+    CHECK(kept_of_group(12, [&](motet::isize count) { return ++asked, count <= room; }) == room);
     CHECK(asked <= 6);
   }
-  CHECK(kept_of_group(12, [](motet::index) { return false; }) == -1);
+  CHECK(kept_of_group(12, [](motet::isize) { return false; }) == -1);
 }
 
 TEST_CASE("frozen towers have weights only") {

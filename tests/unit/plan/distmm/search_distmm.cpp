@@ -11,7 +11,7 @@ namespace {
 
 using namespace motet;
 
-tower_outline hundred_million(const char* name, motet::index times, motet::index tokens = 64) {
+tower_outline hundred_million(const char* name, motet::isize times, motet::isize tokens = 64) {
   tower_outline of = tower_of_layers(name, 8 * times, 1024, tokens);
   of.embedding = 256;
   return of;
@@ -22,7 +22,7 @@ model_shape model_of(const list<tower_outline>& towers) {
   out.towers = towers;
   return out;
 }
-std::string refusal(const model_shape& model, const cluster_facts& on, motet::index samples,
+std::string refusal(const model_shape& model, const cluster_facts& on, motet::isize samples,
                     const search_options& options = {}) {
   try {
     search_distmm(model, on, samples, options);
@@ -62,7 +62,7 @@ TEST_CASE("the ladder: a device, then tensor parts of a node, then stages over n
 }
 
 TEST_CASE("towers have ranks of their own, tensor groups stay in nodes, and nothing is larger than memory") {
-  for (const motet::index samples : {48, 96, 250}) {
+  for (const motet::isize samples : {48, 96, 250}) {
     CAPTURE(samples);
     cluster_facts on = wired_cluster(3, 4);
     on.device.memory_bytes = 4e9;
@@ -72,19 +72,19 @@ TEST_CASE("towers have ranks of their own, tensor groups stay in nodes, and noth
     CHECK(found.considered > found.simulated);
     for (const ranked_plan& each : found.plans) {
       std::set<std::int32_t> used;
-      motet::index held = 0;
+      motet::isize held = 0;
       for (const module_plan& own : each.how.modules) {
         used.insert(own.on.ranks().begin(), own.on.ranks().end());
         held += own.on.ranks().size();
       }
-      CHECK(static_cast<motet::index>(used.size()) == held);
+      CHECK(static_cast<motet::isize>(used.size()) == held);
       CHECK(held <= 12);
       CHECK(each.gives.memory_bytes <= on.device.memory_bytes);
       CHECK(prove_plan(each.how, facts_of(model), samples).ok());
     }
     CHECK(found.plans[0].how.modules[0].on.split().tensor == 4);
     CHECK(found.plans[0].how.modules[1].on.split().tensor == 1);
-    for (motet::index i = 1; i < found.plans.size(); ++i)
+    for (motet::isize i = 1; i < found.plans.size(); ++i)
       CHECK(found.plans[i].gives.step_seconds >= found.plans[i - 1].gives.step_seconds);
   }
 }
@@ -153,7 +153,7 @@ TEST_CASE("a frozen tower is placed by its weights, one with cached features on 
 TEST_CASE("4096 devices are searched as well") {
   const cluster_facts on = cluster_named("a100:512");
   const search_result found = search_distmm(find_model("coca-26b")->make(), on, 32768);
-  motet::index held = 0;
+  motet::isize held = 0;
   for (const module_plan& own : found.plans[0].how.modules) held += own.on.ranks().size();
   CHECK(held > 3500);
   CHECK(held <= 4096);

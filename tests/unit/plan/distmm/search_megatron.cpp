@@ -10,12 +10,12 @@ namespace {
 using namespace motet;
 
 // A tower of 100 million parameters in its blocks for each of these.
-tower_outline hundred_million(const char* name, motet::index times) {
+tower_outline hundred_million(const char* name, motet::isize times) {
   tower_outline of = tower_of_layers(name, 8 * times, 1024, 64);
   of.embedding = 256;
   return of;
 }
-model_shape pair_of(motet::index one, motet::index other) {
+model_shape pair_of(motet::isize one, motet::isize other) {
   model_shape out;
   out.name = "pair";
   out.towers.push(hundred_million("one", one));
@@ -27,7 +27,7 @@ double parameters(const model_shape& of) {
   for (const tower_outline& each : of.towers) sum += parameters_of(each);
   return sum;
 }
-std::string refusal(const model_shape& model, const cluster_facts& on, motet::index samples,
+std::string refusal(const model_shape& model, const cluster_facts& on, motet::isize samples,
                     const search_options& options = {}) {
   try {
     search_megatron(model, on, samples, options);
@@ -82,7 +82,7 @@ TEST_CASE("plans come best first, with what the others lose to; forwards run aga
   CHECK(tight.plans[0].how.modules[0].stash >= 0);
   CHECK(tight.plans[0].how.modules[0].groups() == 1);
   CHECK(tight.plans.size() > 1);
-  for (motet::index i = 1; i < tight.plans.size(); ++i) {
+  for (motet::isize i = 1; i < tight.plans.size(); ++i) {
     CHECK(tight.plans[i].gives.step_seconds >= tight.plans[i - 1].gives.step_seconds);
     CHECK(tight.plans[i].why.seconds >= 0);
   }

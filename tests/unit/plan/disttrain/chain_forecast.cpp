@@ -9,7 +9,7 @@ using namespace motet;
 
 namespace {
 
-chain_plan apart(motet::index data) {
+chain_plan apart(motet::isize data) {
   chain_plan out;
   out.parts[0] = {1, 2 * data, 1};
   out.parts[1] = {2, data, 8};
@@ -37,7 +37,7 @@ TEST_CASE("with as many pictures in every sample a step is no longer than the st
   const chain_costs costs(known_chains[0], cluster_named("a800-96"), 64);
   list<double> even(64);
   for (double& each : even) each = 16;
-  for (const motet::index data : {1, 2, 4})
+  for (const motet::isize data : {1, 2, 4})
     for (const chain_order order : {chain_order::as_they_come, chain_order::published, chain_order::even}) {
       const chain_plan how = apart(data);
       const chain_forecast found = forecast_chain(costs, how, even, order);
@@ -46,7 +46,7 @@ TEST_CASE("with as many pictures in every sample a step is no longer than the st
       CHECK(found.samples_per_second == doctest::Approx(64 / found.step_seconds));
       // Its parts' work over its ranks is that of the whole.
       double flops = 0;
-      for (motet::index k = 0; k < 3; ++k)
+      for (motet::isize k = 0; k < 3; ++k)
         flops += found.parts[k].mfu * static_cast<double>(how.parts[k].ranks());
       CHECK(found.mfu * static_cast<double>(how.ranks()) == doctest::Approx(flops));
       CHECK(found.mfu == doctest::Approx(64 * known_chains[0].step_flops() /

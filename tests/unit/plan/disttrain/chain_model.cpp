@@ -30,7 +30,7 @@ TEST_CASE("what does not learn goes back as far as something before it does") {
                             phase{{true, false, false}, {2, 1, 1}}, phase{{false, true, false}, {0, 2, 1}},
                             phase{{false, false, true}, {0, 1, 2}}}) {
     chain_model own = known_chains[0];
-    for (motet::index k = 0; k < 3; ++k) own.parts[k].learns = each.learns[k];
-    for (motet::index k = 0; k < 3; ++k) CHECK_EQ(own.backward(k), each.backward[k]);
+    for (motet::isize k = 0; k < 3; ++k) own.parts[k].learns = each.learns[k];
+    for (motet::isize k = 0; k < 3; ++k) CHECK_EQ(own.backward(k), each.backward[k]);
   }
 }

@@ -13,7 +13,7 @@ using namespace motet;
 
 namespace {
 
-using idx = motet::index;
+using idx = motet::isize;
 
 struct run {
   chain_answer megatron, disttrain, motet;

@@ -117,7 +117,7 @@ TEST_CASE("every field and odd names come through the compiler") {
   const module_plan& own = of.modules[0];
   CHECK(own.name.view() == "a \"\\\a\303\251 tower");
   CHECK(own.on == mesh::from(5, degrees{2, 3, 2, 4}));
-  CHECK((own.chunks == 2 && own.layers == list<motet::index>{1, 1, 1, 1} &&
+  CHECK((own.chunks == 2 && own.layers == list<motet::isize>{1, 1, 1, 1} &&
          own.remade == list<std::uint8_t>{1, 0, 1, 0}));
   CHECK((own.microbatches == 8 && own.group == 4 && own.stash == 2 && own.ahead == 1 && own.zero == 1 &&
          !own.balanced));

@@ -66,10 +66,10 @@ TEST_CASE("what is written is read, to the last bit") {
   CHECK(read.product_flops == wrote.product_flops);
   CHECK(read.copy_bytes_per_second == wrote.copy_bytes_per_second);
   REQUIRE(read.modules.size() == wrote.modules.size());
-  for (motet::index k = 0; k < read.modules.size(); ++k) {
+  for (motet::isize k = 0; k < read.modules.size(); ++k) {
     CHECK(read.modules[k].of == wrote.modules[k].of);
     REQUIRE(read.modules[k].points.size() == wrote.modules[k].points.size());
-    for (motet::index i = 0; i < read.modules[k].points.size(); ++i) {
+    for (motet::isize i = 0; i < read.modules[k].points.size(); ++i) {
       const profile_point &a = read.modules[k].points[i], &b = wrote.modules[k].points[i];
       CHECK(a.tensor == b.tensor);
       CHECK(a.samples == b.samples);

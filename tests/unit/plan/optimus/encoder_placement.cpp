@@ -28,7 +28,7 @@ pipeline_gaps two_devices(int between) {
   }
   return out;
 }
-encoder_work work_of(motet::index stages, double forward, double backward, std::size_t kernels) {
+encoder_work work_of(motet::isize stages, double forward, double backward, std::size_t kernels) {
   encoder_work out;
   out.stages = stages;
   out.forward = forward;
@@ -66,7 +66,7 @@ TEST_CASE(
     "never shorter than the pipeline alone, never longer than coarse, and what is not filled makes it "
     "longer") {
   const filled_costs costs(*find_filled_model("vit-22b+gpt-175b"), cluster_named("hopper-512"));
-  for (const motet::index stages : {1, 2, 4}) {
+  for (const motet::isize stages : {1, 2, 4}) {
     const pipeline_gaps gaps =
         find_gaps(even_stages(costs, costs.model().language, {8, 8, 8}, 12), 8, 16, 0.115, 0.31, 0.3);
     const encoder_work work =
@@ -74,7 +74,7 @@ TEST_CASE(
     const auto pipelines = static_cast<std::size_t>(8 / stages);
     for (const bool better : {false, true}) {
       const encoder_placement found = place_encoders(
-          gaps, work, std::vector<motet::index>(pipelines, 16 / static_cast<motet::index>(pipelines)),
+          gaps, work, std::vector<motet::isize>(pipelines, 16 / static_cast<motet::isize>(pipelines)),
           {.slices = better, .goes_on = better});
       CHECK(found.seconds >= gaps.seconds);
       CHECK(found.seconds <= found.coarse_seconds);

@@ -8,15 +8,15 @@ using namespace motet;
 namespace {
 
 std::vector<pipeline_stage> even_work(std::size_t stages, double forward, double backward,
-                                      motet::index exchanges, double each) {
+                                      motet::isize exchanges, double each) {
   return {stages, {forward, backward, exchanges, 2 * exchanges, each, 10, 3}};
 }
 
 }  // namespace
 
 TEST_CASE("gaps, work and what stands at both ends are the whole step, on every device") {
-  for (const motet::index chunks : {1, 2, 3})
-    for (const motet::index count : {4, 8}) {
+  for (const motet::isize chunks : {1, 2, 3})
+    for (const motet::isize count : {4, 8}) {
       CAPTURE(chunks);
       CAPTURE(count);
       const pipeline_gaps found = find_gaps(

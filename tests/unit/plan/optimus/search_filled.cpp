@@ -10,12 +10,12 @@ using namespace motet;
 
 namespace {
 
-filled_answer found_by(filled_search by, const char* model, const char* cluster, motet::index batch) {
+filled_answer found_by(filled_search by, const char* model, const char* cluster, motet::isize batch) {
   const filled_costs costs(*find_filled_model(model), cluster_named(cluster));
   return search_filled(by, costs, batch);
 }
 // The published layout of 8 stages of tensor groups of 8, in so many chunks.
-pipeline_gaps published_gaps(const filled_costs& costs, motet::index chunks,
+pipeline_gaps published_gaps(const filled_costs& costs, motet::isize chunks,
                              std::optional<double> sigma = {}) {
   const grid_3d grid{costs.cluster().devices() / 64, 8, 8};
   return find_gaps(even_stages(costs, costs.model().language, grid, chunks), 8, 1536 / (2 * grid.data),
@@ -27,27 +27,27 @@ encoder_placement published_layout(const char* cluster, placement_rules rules = 
   model.frozen = frozen;
   const filled_costs costs(model, cluster_named(cluster));
   const pipeline_gaps gaps = published_gaps(costs, 12, costs.rates().gap_sigma);
-  const auto count = static_cast<motet::index>(gaps.needed.size());
+  const auto count = static_cast<motet::isize>(gaps.needed.size());
   return place_encoders(gaps, detail::filled_searcher(costs, 1536).work_of_encoders(2, 8).value(),
-                        std::vector<motet::index>(4, count / 4), rules);
+                        std::vector<motet::isize>(4, count / 4), rules);
 }
 
 // All ways to deal microbatches to pipelines, none without.
 template <class Visit>
-void each_deal(motet::index microbatches, std::vector<motet::index> parts, std::size_t at, Visit visit) {
+void each_deal(motet::isize microbatches, std::vector<motet::isize> parts, std::size_t at, Visit visit) {
   if (at + 1 == parts.size()) {
     parts[at] = microbatches;
     return visit(parts);
   }
-  const auto behind = static_cast<motet::index>(parts.size() - at - 1);
-  for (motet::index k = 1; k + behind <= microbatches; ++k) {
+  const auto behind = static_cast<motet::isize>(parts.size() - at - 1);
+  for (motet::isize k = 1; k + behind <= microbatches; ++k) {
     parts[at] = k;
     each_deal(microbatches - k, parts, at + 1, visit);
   }
 }
-motet::index count_deals(motet::index microbatches, std::size_t pipelines) {
-  motet::index out = 0;
-  each_deal(microbatches, std::vector<motet::index>(pipelines), 0, [&](const auto&) { ++out; });
+motet::isize count_deals(motet::isize microbatches, std::size_t pipelines) {
+  motet::isize out = 0;
+  each_deal(microbatches, std::vector<motet::isize>(pipelines), 0, [&](const auto&) { ++out; });
   return out;
 }
 
@@ -67,7 +67,7 @@ TEST_CASE("O1: what idles in a step of more than 3,000 devices, published for on
 }
 TEST_CASE("O2: encoder plans on the devices of a language model of 4 stages and tensor 2, and their deals") {
   const grid_3d language{1, 4, 2};
-  std::vector<motet::index> pipelines;
+  std::vector<motet::isize> pipelines;
   bool has_published = false;
   for (const grid_3d& each : encoder_grids(language)) {
     CHECK(each.devices() == 8);
@@ -75,7 +75,7 @@ TEST_CASE("O2: encoder plans on the devices of a language model of 4 stages and 
     has_published = has_published || each == grid_3d{2, 2, 2};
   }
   CHECK(has_published);
-  CHECK(pipelines == std::vector<motet::index>{8, 4, 4, 2, 2, 1});
+  CHECK(pipelines == std::vector<motet::isize>{8, 4, 4, 2, 2, 1});
   CHECK(count_deals(8, 2) == 7);
 }
 TEST_CASE("O3: the deferral of 4 stages of 2 chunks and 8 microbatches") {
@@ -127,7 +127,7 @@ TEST_CASE("O6 to O8: strong scaling of three systems") {
 TEST_CASE("O9, O10: weak scaling, and two encoders") {
   const struct {
     const char *model, *cluster;
-    motet::index batch;
+    motet::isize batch;
   } rows[] = {{"vit-11b+llama-70b", "hopper-64", 32},
               {"vit-22b+llama-70b", "hopper-128", 64},
               {"vit-11b+gpt-175b", "hopper-256", 128},
@@ -174,10 +174,10 @@ TEST_CASE("O12: all deals are as many as the published search took longer for, a
   const pipeline_gaps gaps = published_gaps(costs, 12, costs.rates().gap_sigma);
   const encoder_work work = detail::filled_searcher(costs, 1536).work_of_encoders(2, 8).value();
   double best = 1e300, near = 1e300;
-  each_deal(16, std::vector<motet::index>(4), 0, [&](const std::vector<motet::index>& parts) {
+  each_deal(16, std::vector<motet::isize>(4), 0, [&](const std::vector<motet::isize>& parts) {
     best = std::min(best, place_encoders(gaps, work, parts).seconds);
   });
-  each_even_deal(16, 4, [&](const std::vector<motet::index>& parts) {
+  each_even_deal(16, 4, [&](const std::vector<motet::isize>& parts) {
     near = std::min(near, place_encoders(gaps, work, parts).seconds);
   });
   CHECK(near == doctest::Approx(best).epsilon(1e-9));
@@ -209,14 +209,14 @@ TEST_CASE("O15: layers split so that the slowest range is as fast as can be") {
     CAPTURE(n);
     std::vector<double> times;
     for (std::uint64_t l = 0; l < 3 + n % 6; ++l) times.push_back(1 + draw.below(100 * n + l, 9));
-    const motet::index parts = 1 + static_cast<motet::index>(n % 4);
-    const std::vector<motet::index> ends = detail::filled_searcher::split_evenly(times, parts);
-    REQUIRE(static_cast<motet::index>(ends.size()) == parts);
-    REQUIRE(ends.back() == static_cast<motet::index>(times.size()));
-    const auto longest_of = [&](const std::vector<motet::index>& cuts) {
+    const motet::isize parts = 1 + static_cast<motet::isize>(n % 4);
+    const std::vector<motet::isize> ends = detail::filled_searcher::split_evenly(times, parts);
+    REQUIRE(static_cast<motet::isize>(ends.size()) == parts);
+    REQUIRE(ends.back() == static_cast<motet::isize>(times.size()));
+    const auto longest_of = [&](const std::vector<motet::isize>& cuts) {
       double longest = 0;
-      motet::index begin = 0;
-      for (const motet::index end : cuts) {
+      motet::isize begin = 0;
+      for (const motet::isize end : cuts) {
         longest = std::max(longest, std::accumulate(times.begin() + begin, times.begin() + end, 0.0));
         begin = end;
       }
@@ -224,14 +224,14 @@ TEST_CASE("O15: layers split so that the slowest range is as fast as can be") {
     };
     // All ways to cut.
     double least = 1e300;
-    std::vector<motet::index> cuts(static_cast<std::size_t>(parts), 0);
-    cuts.back() = static_cast<motet::index>(times.size());
-    const auto all = [&](auto& self, std::size_t at, motet::index from) -> void {
+    std::vector<motet::isize> cuts(static_cast<std::size_t>(parts), 0);
+    cuts.back() = static_cast<motet::isize>(times.size());
+    const auto all = [&](auto& self, std::size_t at, motet::isize from) -> void {
       if (at + 1 == cuts.size()) {
         least = std::min(least, longest_of(cuts));
         return;
       }
-      for (motet::index end = from; end <= static_cast<motet::index>(times.size()); ++end) {
+      for (motet::isize end = from; end <= static_cast<motet::isize>(times.size()); ++end) {
         cuts[at] = end;
         self(self, at + 1, end);
       }
@@ -241,7 +241,7 @@ TEST_CASE("O15: layers split so that the slowest range is as fast as can be") {
   }
 }
 TEST_CASE("what does not fit is said") {
-  const auto refused = [](filled_search by, const char* model, const char* cluster, motet::index batch,
+  const auto refused = [](filled_search by, const char* model, const char* cluster, motet::isize batch,
                           const char* words) {
     CHECK_THROWS_WITH_AS(found_by(by, model, cluster, batch), doctest::Contains(words), error);
   };

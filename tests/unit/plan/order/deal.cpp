@@ -10,10 +10,10 @@ using namespace motet;
 
 namespace {
 
-list<double> skewed(motet::index count, double sigma, std::uint64_t seed) {
+list<double> skewed(motet::isize count, double sigma, std::uint64_t seed) {
   const random_stream chance(seed, "costs of samples");
   list<double> costs;
-  for (motet::index i = 0; i < count; ++i)
+  for (motet::isize i = 0; i < count; ++i)
     costs.push(std::exp(sigma * chance.normal(static_cast<std::uint64_t>(i))));
   return costs;
 }
@@ -23,7 +23,7 @@ double over_mean(const hands& dealt, const list<double>& costs) {
   return largest(loads) * static_cast<double>(loads.size()) /
          std::accumulate(loads.begin(), loads.end(), 0.0);
 }
-bool holds_each_once(const hands& dealt, motet::index count) {
+bool holds_each_once(const hands& dealt, motet::isize count) {
   list<std::int32_t> seen(count, 0);
   for (const auto& hand : dealt)
     for (const std::int32_t sample : hand) ++seen[sample];
@@ -35,7 +35,7 @@ bool is_even(const hands& dealt) {
   return most->size() - least->size() <= 1;
 }
 // The least largest load of all deals.
-double best(const list<double>& costs, list<double>& loads, motet::index sample) {
+double best(const list<double>& costs, list<double>& loads, motet::isize sample) {
   if (sample == costs.size()) return largest(loads);
   double found = HUGE_VAL;
   for (double& load : loads) {
@@ -53,7 +53,7 @@ double best(const list<double>& costs, list<double>& loads, motet::index sample)
 TEST_CASE("each sample is dealt once, in hands of equal size where they are asked for") {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const random_stream chance(seed, "sizes");
-    const motet::index count = chance.below(0, 60);
+    const motet::isize count = chance.below(0, 60);
     const auto replicas = static_cast<std::int32_t>(1 + chance.below(1, 12));
     const list<double> costs = skewed(count, 0.9, seed);
     for (const hand_sizes sizes : {hand_sizes::equal, hand_sizes::any}) {
@@ -97,7 +97,7 @@ TEST_CASE("loads over 200 draws are as even as DistTrain's notes say") {
     double any = 0, equal = 0, differences = 0;
     constexpr std::uint64_t draws = 200;
     for (std::uint64_t seed = 0; seed < draws; ++seed) {
-      const list<double> costs = skewed(motet::index{at.replicas} * at.each, at.sigma, seed);
+      const list<double> costs = skewed(motet::isize{at.replicas} * at.each, at.sigma, seed);
       any += over_mean(deal_largest_first(costs, at.replicas, hand_sizes::any), costs) / draws;
       equal += over_mean(deal_largest_first(costs, at.replicas), costs) / draws;
       differences += over_mean(deal_by_differences(costs, at.replicas), costs) / draws;

@@ -24,13 +24,13 @@ struct chain {
   place_clock clock;
   program_order orders;
   chain(const chain&) = delete;
-  chain(std::int32_t ranks, std::initializer_list<placed> modules, motet::index count)
+  chain(std::int32_t ranks, std::initializer_list<placed> modules, motet::isize count)
       : of(written(ranks, modules, count)),
         samples(of, splits_of(modules, count)),
         clock(samples, list<stage_cost>(of.places.size(), stage_cost{1, 1, 1})),
         orders(samples, clock) {}
 
-  static program written(std::int32_t ranks, std::initializer_list<placed> modules, motet::index count) {
+  static program written(std::int32_t ranks, std::initializer_list<placed> modules, motet::isize count) {
     plan how;
     how.cluster.ranks = ranks;
     how.schedule = "1f1b";
@@ -51,26 +51,26 @@ struct chain {
     }
     return compile(require_proven(how, facts, count).order);
   }
-  static list<sample_split> splits_of(std::initializer_list<placed> modules, motet::index count) {
+  static list<sample_split> splits_of(std::initializer_list<placed> modules, motet::isize count) {
     list<sample_split> out;
     for (const placed& each : modules) out.push({count, each.parts, each.data, 1, {}});
     return out;
   }
 };
 // Modules' work is drawn apart, log-normal.
-step_headers drawn(std::int32_t modules, motet::index count, std::uint64_t seed, double sigma = 0.6) {
+step_headers drawn(std::int32_t modules, motet::isize count, std::uint64_t seed, double sigma = 0.6) {
   const random_stream draw(seed, "samples");
   step_headers out;
   out.samples = static_cast<std::int32_t>(count);
   for (std::int32_t m = 0; m < modules; ++m)
     out.modules.push(label(std::string(1, static_cast<char>('a' + m))));
-  for (motet::index k = 0; k < modules * count; ++k) {
+  for (motet::isize k = 0; k < modules * count; ++k) {
     out.work.push(std::exp(sigma * draw.normal(static_cast<std::uint64_t>(k))));
     out.rows.push(out.work.back());
   }
   return out;
 }
-bool is_permutation(const sample_order& order, motet::index count) {
+bool is_permutation(const sample_order& order, motet::isize count) {
   sample_order sorted = order;
   std::sort(sorted.begin(), sorted.end());
   return sorted == in_turn(static_cast<std::int32_t>(count));
@@ -90,7 +90,7 @@ TEST_CASE("each sample is there once, and no order is longer than as listed, in 
   for (const chain& each : chains) {
     CAPTURE(&each - chains);
     const auto modules = static_cast<std::int32_t>(each.samples.modules());
-    const motet::index count = each.samples.blocks().back().places.end;
+    const motet::isize count = each.samples.blocks().back().places.end;
     for (std::uint64_t seed = 1; seed <= 4; ++seed) {
       const step_headers of = drawn(modules, count, seed);
       const ordered_step listed = each.orders.as_listed(of);
@@ -112,7 +112,7 @@ TEST_CASE("turns alone leave together what is listed together") {
   const chain of(2, {{0, 2, 1, 6}}, 12);
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     const ordered_step found = of.orders.find(drawn(1, 12, seed), slots_alone);
-    for (motet::index k = 0; k < 12; k += 2) {
+    for (motet::isize k = 0; k < 12; k += 2) {
       CHECK_EQ(found.order[k] % 2, 0);
       CHECK_EQ(found.order[k + 1], found.order[k] + 1);
     }
@@ -129,7 +129,7 @@ TEST_CASE("on replicas and pipelines most of what unlike samples cost is gained 
                       {{4, {{0, 1, 3, 2}, {3, 1, 1, 6}}, 24}, 0.95}};
   for (const row& each : rows) {
     CAPTURE(&each - rows);
-    const motet::index count = each.of.samples.blocks().back().places.end;
+    const motet::isize count = each.of.samples.blocks().back().places.end;
     double share = 0;
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
       const step_headers of = drawn(static_cast<std::int32_t>(each.of.samples.modules()), count, seed);
@@ -175,6 +175,6 @@ TEST_CASE("samples stay in the group that a loss compares") {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     const ordered_step found = orders.find(drawn(2, 16, seed));
     CHECK(is_permutation(found.order, 16));
-    for (motet::index k = 0; k < 16; ++k) CHECK_EQ(found.order[k] / 8, k / 8);
+    for (motet::isize k = 0; k < 16; ++k) CHECK_EQ(found.order[k] / 8, k / 8);
   }
 }

@@ -34,11 +34,11 @@ TEST_CASE("blocks are what no module cuts, and hands what the same replicas have
   const program of = voices_of({{4, 1}, {1, 3}});
   const program_samples samples(of, {sample_split{12, 1, 4, 1, {}}, sample_split{12, 3, 1, 1, {}}});
   // Cuts at 3, 6 and 9 of one, 4 and 8 of the other.
-  const motet::index ends[] = {3, 4, 6, 8, 9, 12};
+  const motet::isize ends[] = {3, 4, 6, 8, 9, 12};
   REQUIRE_EQ(samples.blocks().size(), 6);
-  for (motet::index b = 0; b < 6; ++b) CHECK_EQ(samples.blocks()[b].places.end, ends[b]);
+  for (motet::isize b = 0; b < 6; ++b) CHECK_EQ(samples.blocks()[b].places.end, ends[b]);
   REQUIRE_EQ(samples.hands().size(), 4);
-  for (motet::index h = 0; h < 4; ++h) {
+  for (motet::isize h = 0; h < 4; ++h) {
     CHECK_EQ(samples.hands()[h].places, 3);
     CHECK_EQ(samples.hands()[h].replicas, list<std::int32_t>{static_cast<std::int32_t>(h), 0});
   }

@@ -33,14 +33,14 @@ constexpr plan apart() {
 static_assert(require<prove_plan<both, apart, 64>()>);
 
 using change = std::function<void(plan&, list<module_facts>&)>;
-verdict after(const change& make, index samples = 64) {
+verdict after(const change& make, isize samples = 64) {
   plan of = apart();
   list<module_facts> facts = facts_of<both>();
   make(of, facts);
   return prove_plan(of, facts, samples);
 }
-void check_refused(broken_rule why, index where, index got, index wanted, const change& make,
-                   index samples = 64) {
+void check_refused(broken_rule why, isize where, isize got, isize wanted, const change& make,
+                   isize samples = 64) {
   const verdict found = after(make, samples);
   CAPTURE(why->sentence);
   CAPTURE(found.why->sentence);
@@ -138,7 +138,7 @@ TEST_CASE("programs too large for their numbers are refused before they are writ
   of.modules.push(on_ranks("picture", 0, degrees{.data = 70000}));
   CHECK(prove_plan(of, facts, 100000).why == reason::too_large);
   of.modules[0] = on_ranks("picture", 0, degrees{.data = 60000}, 60000);
-  CHECK(prove_plan(of, facts, motet::index{1} << 40).why == reason::too_large);
+  CHECK(prove_plan(of, facts, motet::isize{1} << 40).why == reason::too_large);
 }
 
 TEST_CASE("four thousand ranks") {

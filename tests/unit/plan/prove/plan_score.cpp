@@ -24,7 +24,7 @@ TEST_CASE("every plan that passes its rules and its schedule's is a program that
     score order;
     REQUIRE(write_plan(of, facts, order).ok());
     REQUIRE(order.ranks() == of.cluster.ranks);
-    index voices = 0;
+    isize voices = 0;
     for (const module_plan& own : of.modules) voices += own.on.split().data * own.shards();
     REQUIRE(order.voices().size() == voices);
     for (const voice& each : order.voices()) {

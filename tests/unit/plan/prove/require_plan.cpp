@@ -24,7 +24,7 @@ plan apart() {
   return of;
 }
 void check_said(const std::string& wanted, const std::function<void(plan&, list<module_facts>&)>& make,
-                index samples = 64) {
+                isize samples = 64) {
   plan of = apart();
   list<module_facts> facts = two_towers();
   make(of, facts);

@@ -12,7 +12,7 @@ namespace {
 using namespace motet;
 
 // Every way to give each tower a choice.
-double best_of_all(const list<list<tower_choice>>& towers, index units, index joins, index k,
+double best_of_all(const list<list<tower_choice>>& towers, isize units, isize joins, isize k,
                    phase_seconds so_far) {
   if (k == towers.size()) return step_seconds(so_far, joins);
   double best = 1e300;
@@ -23,9 +23,9 @@ double best_of_all(const list<list<tower_choice>>& towers, index units, index jo
   return best;
 }
 
-list<tower_choice> any_number(double work, double efficiency, index most) {
+list<tower_choice> any_number(double work, double efficiency, isize most) {
   list<tower_choice> out;
-  for (index n = 1; n <= most; ++n) out.push({n, {work / efficiency / static_cast<double>(n), 0, 0}});
+  for (isize n = 1; n <= most; ++n) out.push({n, {work / efficiency / static_cast<double>(n), 0, 0}});
   return out;
 }
 
@@ -50,7 +50,7 @@ TEST_CASE("a text tower wants 16 of 64 devices where pictures are three times th
 TEST_CASE("as good as every combination, for any towers") {
   laws::dice roll(7);
   for (int round = 0; round < 300; ++round) {
-    const index units = roll.between(1, 16), joins = roll.between(1, 3);
+    const isize units = roll.between(1, 16), joins = roll.between(1, 3);
     list<list<tower_choice>> towers;
     for (int k = roll.between(1, 3); k > 0; --k) {
       list<tower_choice> own;
@@ -66,9 +66,9 @@ TEST_CASE("as good as every combination, for any towers") {
     if (found.empty()) continue;
     CHECK(step_seconds(found[0].seconds, joins) == doctest::Approx(wanted));
     for (const balanced& each : found) {
-      index used = 0;
+      isize used = 0;
       phase_seconds worst;
-      for (index k = 0; k < towers.size(); ++k) {
+      for (isize k = 0; k < towers.size(); ++k) {
         used += towers[k][each.choices[k]].units;
         worst = slower(worst, towers[k][each.choices[k]].seconds);
       }

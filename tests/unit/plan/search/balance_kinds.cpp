@@ -12,12 +12,12 @@ namespace {
 using namespace motet;
 
 // Every choice of every tower, with what is left of each kind and of all.
-double best_of_all(const list<list<tower_choice>>& towers, const list<index>& kinds, list<index> left,
-                   index all, index joins, index k, phase_seconds so_far) {
+double best_of_all(const list<list<tower_choice>>& towers, const list<isize>& kinds, list<isize> left,
+                   isize all, isize joins, isize k, phase_seconds so_far) {
   if (k == towers.size()) return step_seconds(so_far, joins);
   double best = 1e300;
   for (const tower_choice& each : towers[k]) {
-    list<index> then = left;
+    list<isize> then = left;
     if (kinds[k] >= 0) then[kinds[k]] -= each.units;
     if (each.units > all || (kinds[k] >= 0 && then[kinds[k]] < 0)) continue;
     best = std::min(
@@ -32,11 +32,11 @@ TEST_CASE("as good as every combination, wherever towers are put") {
   laws::dice roll(11);
   int none = 0;
   for (int round = 0; round < 300; ++round) {
-    const index joins = roll.between(1, 3);
-    list<index> units, kinds;
-    index all = 0;
+    const isize joins = roll.between(1, 3);
+    list<isize> units, kinds;
+    isize all = 0;
     for (int kind = roll.between(1, 3); kind > 0; --kind) units.push(roll.between(1, 8));
-    for (const index each : units) all += each;
+    for (const isize each : units) all += each;
     list<list<tower_choice>> towers;
     for (int k = roll.between(1, 3); k > 0; --k) {
       list<tower_choice> own;
@@ -59,9 +59,9 @@ TEST_CASE("as good as every combination, wherever towers are put") {
     CHECK(step_seconds(found[0].seconds, joins) == best);
     for (const balanced& each : found) {
       phase_seconds seconds;
-      list<index> left = units;
-      index used = 0;
-      for (index k = 0; k < towers.size(); ++k) {
+      list<isize> left = units;
+      isize used = 0;
+      for (isize k = 0; k < towers.size(); ++k) {
         const tower_choice& choice = towers[k][each.choices[k]];
         seconds = slower(seconds, choice.seconds);
         used += choice.units;
@@ -70,7 +70,7 @@ TEST_CASE("as good as every combination, wherever towers are put") {
       CHECK(seconds == each.seconds);
       CHECK(used == each.units);
       CHECK(used <= all);
-      for (const index rest : left) CHECK(rest >= 0);
+      for (const isize rest : left) CHECK(rest >= 0);
     }
   }
   CHECK(none < 150);

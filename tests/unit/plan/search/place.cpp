@@ -24,9 +24,9 @@ cluster_facts nodes_of(std::int32_t nodes, std::int32_t devices) {
 double counted(const list<seating>& towers, const list<list<std::int32_t>>& ranks, const cluster_facts& on) {
   std::vector<double> bytes(static_cast<std::size_t>(on.nodes), 0);
   const auto add = [&](std::int32_t node, double more) { bytes[static_cast<std::size_t>(node)] += more; };
-  for (motet::index k = 0; k < towers.size(); ++k) {
+  for (motet::isize k = 0; k < towers.size(); ++k) {
     const mesh own(towers[k].split, ranks[k]);
-    for (motet::index i = 0; i < ranks[k].size(); ++i) {
+    for (motet::isize i = 0; i < ranks[k].size(); ++i) {
       mesh_position at = own.position(i);
       if (at.stage + 1 < towers[k].split.stages) {
         mesh_position next = at;
@@ -54,7 +54,7 @@ double counted(const list<seating>& towers, const list<list<std::int32_t>>& rank
 void legal(const seat_layout& of, const list<seating>& towers, const cluster_facts& on) {
   const cluster_shape shape{on.devices(), on.devices_per_node};
   std::vector<int> owners(static_cast<std::size_t>(on.devices()), 0);
-  for (motet::index k = 0; k < towers.size(); ++k) {
+  for (motet::isize k = 0; k < towers.size(); ++k) {
     CHECK(check(mesh(towers[k].split, of.ranks[k]), shape).ok());
     for (const std::int32_t rank : of.ranks[k]) {
       if (towers[k].with < 0) CHECK(++owners[static_cast<std::size_t>(rank)] == 1);
@@ -73,7 +73,7 @@ TEST_CASE("a vision tower of four replicas and stages beside text, as in the pap
   const list<seat_layout> all = seat_layouts(towers, on);
   REQUIRE(!all.empty());
   for (const seat_layout& each : all) legal(each, towers, on);
-  for (motet::index i = 1; i < all.size(); ++i) CHECK(all[i - 1].node_bytes <= all[i].node_bytes);
+  for (motet::isize i = 1; i < all.size(); ++i) CHECK(all[i - 1].node_bytes <= all[i].node_bytes);
 }
 
 TEST_CASE("heavy gradients keep replicas in a node, heavy rows keep stages") {
@@ -114,7 +114,7 @@ TEST_CASE("drawn towers: legal, without doubles, and seldom worse than the best 
   for (int round = 0; round < 150; ++round) {
     const cluster_facts on = nodes_of(2, 4);
     list<seating> towers;
-    index used = 0;
+    isize used = 0;
     for (int k = roll.between(1, 3); k > 0; --k) {
       const degrees split{roll.between(1, 3), roll.between(1, 3), 1, 1};
       if (used + split.size() > 8) continue;
@@ -134,7 +134,7 @@ TEST_CASE("drawn towers: legal, without doubles, and seldom worse than the best 
       unsigned position = 0;
       for (const seating& each : towers) {
         list<std::int32_t> own;
-        for (motet::index i = 0; i < each.split.size(); ++i, ++position)
+        for (motet::isize i = 0; i < each.split.size(); ++i, ++position)
           own.push(next[bits >> position & 1u]++);
         ranks.push(own);
       }

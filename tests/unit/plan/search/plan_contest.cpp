@@ -19,7 +19,7 @@ struct contest_fixture {
     on.inside = {2e-6, 1e9};
     on.between = {2e-5, 1e8};
   }
-  plan_sketch sketch(degrees one, degrees other, index host = -1) const {
+  plan_sketch sketch(degrees one, degrees other, isize host = -1) const {
     plan_sketch out{{{}, {}}, {-1, host}, {}};
     out.points[0].split = one;
     out.points[1].split = other;

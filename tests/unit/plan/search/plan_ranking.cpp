@@ -21,7 +21,7 @@ plan replicated(std::int32_t data, int microbatches = 1) {
 
 struct by_parity {
   int odd = 0;
-  static constexpr motet::index spare = 1;
+  static constexpr motet::isize spare = 1;
   bool alike(const by_parity& other) const { return odd == other.odd; }
   bool better(double seconds, const by_parity&, double other_seconds) const {
     return seconds < other_seconds;
@@ -42,7 +42,7 @@ TEST_CASE("the best are kept in order, as many as are asked for") {
   CHECK(found.considered == 9);
   CHECK(found.simulated == 4);
   CHECK(found.plans.size() == 3);
-  for (motet::index i = 0; i < 3; ++i) CHECK(found.plans[i].how == replicated(8 >> i));
+  for (motet::isize i = 0; i < 3; ++i) CHECK(found.plans[i].how == replicated(8 >> i));
   CHECK(found.plans[0].why.cause == setback::none);
   CHECK(found.plans[1].why.cause == setback::work);
   CHECK(found.plans[1].why.seconds ==

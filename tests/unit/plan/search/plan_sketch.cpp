@@ -20,10 +20,10 @@ tower_point working(double forward, double backward, double fill = 0) {
 }  // namespace
 
 TEST_CASE("who can share ranks with whom") {
-  CHECK(groupings(1, true, true) == list<list<index>>{{0}});
-  CHECK(groupings(2, true, true) == list<list<index>>{{0, 1}, {0, 0}});
-  CHECK(groupings(2, true, false) == list<list<index>>{{0, 1}});
-  CHECK(groupings(2, false, true) == list<list<index>>{{0, 0}});
+  CHECK(groupings(1, true, true) == list<list<isize>>{{0}});
+  CHECK(groupings(2, true, true) == list<list<isize>>{{0, 1}, {0, 0}});
+  CHECK(groupings(2, true, false) == list<list<isize>>{{0, 1}});
+  CHECK(groupings(2, false, true) == list<list<isize>>{{0, 0}});
   CHECK(groupings(3, true, true).size() == 5);
   CHECK(groupings(4, true, true).size() == 1 + 6 + 1);
 }

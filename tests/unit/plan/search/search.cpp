@@ -25,36 +25,36 @@ cluster_facts small_cluster(std::int32_t nodes, std::int32_t devices) {
 // that it promises to try.
 class brute_force {
  public:
-  brute_force(const model_shape& model, const cluster_facts& on, motet::index samples,
+  brute_force(const model_shape& model, const cluster_facts& on, motet::isize samples,
               const search_options& options)
       : model_(model), on_(on), samples_(samples), options_(options) {
     group_ = options.contrastive_batch > 0 ? options.contrastive_batch : samples;
-    for (motet::index k = 0; k < model.towers.size(); ++k) ways_.push_back(ways_of(k));
+    for (motet::isize k = 0; k < model.towers.size(); ++k) ways_.push_back(ways_of(k));
     if (options.apart) apart(0, {}, {}, std::vector<std::int32_t>(static_cast<std::size_t>(on.nodes), 0));
     if (options.together) shared();
   }
   double best = 1e300;
-  motet::index ranks = 0;
+  motet::isize ranks = 0;
   int tried = 0;
 
  private:
   using modules = list<module_plan>;
 
-  tower_pin pin_of(motet::index k) const {
+  tower_pin pin_of(motet::isize k) const {
     for (const tower_pin& each : options_.pins)
       if (each.name == model_.towers[k].name) return each;
     return {};
   }
-  std::vector<module_plan> ways_of(motet::index k) const {
+  std::vector<module_plan> ways_of(motet::isize k) const {
     std::vector<module_plan> out;
     const tower_outline& net = model_.towers[k];
     const tower_pin pin = pin_of(k);
     const auto allowed = [](auto wanted, auto got) { return wanted <= 0 || wanted == got; };
     const std::int32_t devices = on_.devices();
-    for (std::int32_t t = 1; t <= std::min<motet::index>(on_.devices_per_node, net.keyed_heads()); ++t) {
+    for (std::int32_t t = 1; t <= std::min<motet::isize>(on_.devices_per_node, net.keyed_heads()); ++t) {
       for (const std::int32_t c : {1, 2, 4, 8}) {
         for (std::int32_t p = 1; p <= net.layers; ++p) {
-          for (std::int32_t d = 1; d <= std::min<motet::index>(devices, group_); ++d) {
+          for (std::int32_t d = 1; d <= std::min<motet::isize>(devices, group_); ++d) {
             const degrees split{p, d, c, t};
             if (split.size() > devices || c * t > on_.devices_per_node || net.keyed_heads() % t != 0 ||
                 c > net.tokens)
@@ -62,7 +62,7 @@ class brute_force {
             if (!allowed(pin.tensor, t) || !allowed(pin.context, c) || !allowed(pin.stages, p) ||
                 !allowed(pin.data, d))
               continue;
-            if (!allowed(static_cast<motet::index>(pin.ranks), split.size())) continue;
+            if (!allowed(static_cast<motet::isize>(pin.ranks), split.size())) continue;
             for (const int g : microbatch_counts(group_ / d))
               for (const int stash : stash_counts(g))
                 for (int zero = 0; zero <= 2; ++zero)
@@ -102,14 +102,14 @@ class brute_force {
     ++tried;
     REQUIRE(estimate(of, model_, on_, options_.bytes, samples_, found).ok());
     if (!fits(found, on_)) return;
-    const motet::index used = ranks_used(of);
+    const motet::isize used = ranks_used(of);
     if (found.step_seconds < best * (1 - 1e-9) || (found.step_seconds < best * (1 + 1e-9) && used < ranks)) {
       best = std::min(best, found.step_seconds);
       ranks = used;
     }
   }
   // Every tensor group of every tower on every node that has room.
-  void apart(motet::index k, modules done, list<std::int32_t> ranks_of_last, std::vector<std::int32_t> used) {
+  void apart(motet::isize k, modules done, list<std::int32_t> ranks_of_last, std::vector<std::int32_t> used) {
     if (done.size() > 0 && ranks_of_last.size() < done.back().on.split().size()) {
       for (std::int32_t n = 0; n < on_.nodes; ++n) {
         const std::int32_t t = done.back().on.split().tensor, first = used[static_cast<std::size_t>(n)];
@@ -143,10 +143,10 @@ class brute_force {
   // Two towers of one node: one of them on the last ranks of the other.
   void shared() {
     if (model_.towers.size() != 2 || on_.nodes != 1) return;
-    for (motet::index host = 0; host < 2; ++host) {
+    for (motet::isize host = 0; host < 2; ++host) {
       for (const module_plan& large : ways_[static_cast<std::size_t>(host)]) {
         for (const module_plan& little : ways_[static_cast<std::size_t>(1 - host)]) {
-          const motet::index n = large.on.split().size(), own = little.on.split().size();
+          const motet::isize n = large.on.split().size(), own = little.on.split().size();
           if (own > n) continue;
           for (int way = 0; way < 4; ++way) {
             if (way % 2 == 1 && (large.on.split().stages == 1 || large.on.split().data == 1)) continue;
@@ -156,7 +156,7 @@ class brute_force {
             module_plan one = large, other = little;
             one.on = seated(large.on.split(), row, way % 2 == 1);
             list<std::int32_t> last;
-            for (motet::index i = n - own; i < n; ++i) last.push(one.on.ranks()[i]);
+            for (motet::isize i = n - own; i < n; ++i) last.push(one.on.ranks()[i]);
             std::sort(last.begin(), last.end());
             other.on = seated(little.on.split(), last, way / 2 == 1);
             play(host == 0 ? modules{one, other} : modules{other, one});
@@ -168,7 +168,7 @@ class brute_force {
 
   const model_shape& model_;
   const cluster_facts& on_;
-  motet::index samples_, group_ = 1;
+  motet::isize samples_, group_ = 1;
   const search_options& options_;
   std::vector<std::vector<module_plan>> ways_;
 };
@@ -184,7 +184,7 @@ tower_outline drawn_tower(laws::dice& roll, const char* name) {
   return out;
 }
 
-void same_as_brute_force(const model_shape& model, const cluster_facts& on, motet::index samples,
+void same_as_brute_force(const model_shape& model, const cluster_facts& on, motet::isize samples,
                          const search_options& options) {
   const brute_force all(model, on, samples, options);
   CAPTURE(all.tried);
@@ -223,7 +223,7 @@ TEST_CASE("little memory: stashes, recompute and zero, with several losses in a 
     search_options options;
     options.apart = round % 2 == 0;
     options.together = !options.apart;
-    const motet::index joins = roll.between(1, 3);
+    const motet::isize joins = roll.between(1, 3);
     options.contrastive_batch = 4;
     const std::int32_t stages = model.towers[0].layers > 1 ? 2 : 1;
     options.pins.push({.name = "one", .stages = stages, .data = 2 / stages, .context = 1, .tensor = 1});
@@ -274,7 +274,7 @@ TEST_CASE("two kinds of devices: as good as all ranks that each position could h
     same_as_brute_force(model, on, 8, options);
     std::uint32_t kinds[2];
     const plan best = search_plans(model, on, 8, options).plans[0].how;
-    for (motet::index k = 0; k < 2; ++k) kinds[k] = kinds_of(best.modules[k].on.ranks(), on);
+    for (motet::isize k = 0; k < 2; ++k) kinds[k] = kinds_of(best.modules[k].on.ranks(), on);
     unlike += kinds[0] != kinds[1] ? 1 : 0;
     across += kinds[0] == 3 || kinds[1] == 3 ? 1 : 0;
   }
@@ -331,7 +331,7 @@ TEST_CASE("the same answer each time, proven, and every plan of it plays as it s
   CHECK(found.plans[0].why.cause == setback::none);
   CHECK(found.simulated >= 4);
   CHECK(found.considered > found.simulated);
-  for (motet::index i = 0; i < 4; ++i) {
+  for (motet::isize i = 0; i < 4; ++i) {
     const ranked_plan& each = found.plans[i];
     CHECK(each.how == again.plans[i].how);
     run_forecast gives;
@@ -353,7 +353,7 @@ TEST_CASE("a search that is ended early has a plan, and says what it left out") 
   options.top = 1;
   const search_result whole = search_plans(model, on, 12, options);
   CHECK(whole.not_tried.empty());
-  motet::index asked = 0, patience = 1 << 30;
+  motet::isize asked = 0, patience = 1 << 30;
   double best = 1e300;
   options.goes_on = [&](const search_news& news) {
     if (news.best_seconds > 0) {
@@ -367,7 +367,7 @@ TEST_CASE("a search that is ended early has a plan, and says what it left out") 
   CHECK(watched.considered == whole.considered);
   CHECK(watched.not_tried.empty());
   CHECK(best >= whole.plans[0].gives.step_seconds);
-  for (const motet::index most : {motet::index{0}, asked / 50, asked / 4, asked - 1}) {
+  for (const motet::isize most : {motet::isize{0}, asked / 50, asked / 4, asked - 1}) {
     asked = 0;
     patience = most;
     best = 1e300;
@@ -413,7 +413,7 @@ TEST_CASE("pins hold, and whether towers share ranks") {
   options = {};
   options.apart = false;
   const plan together = search_plans(model, on, 16, options).plans[0].how;
-  const motet::index most =
+  const motet::isize most =
       std::max(together.modules[0].on.ranks().size(), together.modules[1].on.ranks().size());
   CHECK(ranks_used(together) == most);
 }
@@ -536,7 +536,7 @@ TEST_CASE("one kind that is written as two runs gives exactly what one kind give
   REQUIRE(a.plans.size() == b.plans.size());
   CHECK(a.considered == b.considered);
   CHECK(a.simulated == b.simulated);
-  for (motet::index i = 0; i < a.plans.size(); ++i) {
+  for (motet::isize i = 0; i < a.plans.size(); ++i) {
     CHECK(a.plans[i].how == b.plans[i].how);
     CHECK(a.plans[i].gives.step_seconds == b.plans[i].gives.step_seconds);
     CHECK(a.plans[i].gives.memory_bytes == b.plans[i].gives.memory_bytes);

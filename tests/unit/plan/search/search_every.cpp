@@ -45,7 +45,7 @@ TEST_CASE("what cannot be better than what is known is not played again") {
   search_limit limit(options, contest);
   every_plan(1, on, 1, options, library, contest, limit).run();
   const double best = contest.best_seconds();
-  const index played = contest.simulated();
+  const isize played = contest.simulated();
   every_plan(1, on, 1, options, library, contest, limit).run();
   CHECK(contest.best_seconds() == best);
   CHECK(contest.simulated() - played <= 1);

@@ -23,7 +23,7 @@ TEST_CASE("a search that nobody ends leaves nothing out") {
 
 TEST_CASE("once it is over it stays so, and says what was left out") {
   search_options options;
-  motet::index asked = 0;
+  motet::isize asked = 0;
   options.goes_on = [&](const search_news& news) {
     ++asked;
     CHECK(news.doing == "looking");

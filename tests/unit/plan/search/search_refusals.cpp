@@ -20,7 +20,7 @@ cluster_facts nodes_of(std::int32_t nodes, std::int32_t devices) {
   return out;
 }
 // The message of what is refused; empty: nothing is.
-std::string asked(const search_options& options, index samples = 48, cluster_facts on = nodes_of(2, 4),
+std::string asked(const search_options& options, isize samples = 48, cluster_facts on = nodes_of(2, 4),
                   model_shape model = two_towers()) {
   try {
     require_question(model, on, samples, options);

@@ -35,7 +35,7 @@ struct combination {
 TEST_CASE("what is left out does not fit, or is no faster than something before it") {
   laws::dice roll(37);
   for (int round = 0; round < 40; ++round) {
-    const motet::index joins = 1 + round % 2;
+    const motet::isize joins = 1 + round % 2;
     constexpr double memory = 30;
     const list<tower_point> towers[] = {drawn_points(roll, 5), drawn_points(roll, 4), drawn_points(roll, 6)};
     std::vector<shared_ranks::chosen> ways(3);
@@ -89,7 +89,7 @@ TEST_CASE("many combinations end when nobody waits for more") {
     for (const tower_point& each : towers[k]) ways[k].push_back(&each);
   }
   shared_ranks all(ways, 1e300, 1);
-  motet::index met = 0, asked = 0;
+  motet::isize met = 0, asked = 0;
   all.each(
       {}, [&](const shared_ranks::chosen&, const phase_seconds&) { ++met; },
       [&] {

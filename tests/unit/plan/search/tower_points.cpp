@@ -18,12 +18,12 @@ cluster_facts one_node(std::int32_t devices) {
   out.between = {2e-5, 1e8};
   return out;
 }
-tower_outline net_of(motet::index layers) {
+tower_outline net_of(motet::isize layers) {
   return {.name = "one", .layers = layers, .width = 64, .heads = 4, .tokens = 16, .embedding = 16};
 }
 
 run_forecast played(const tower_outline& net, const tower_point& how, const cluster_facts& on,
-                    motet::index samples, motet::index joins) {
+                    motet::isize samples, motet::isize joins) {
   plan alone;
   alone.cluster.ranks = on.devices();
   module_plan own = module_plan_of(net, how, joins);
@@ -55,7 +55,7 @@ TEST_CASE(
   for (int round = 0; round < 12; ++round) {
     const tower_outline net = net_of(roll.between(1, 4));
     const training_bytes bytes;
-    const motet::index samples = roll.between(4, 24), joins = roll.between(1, 2);
+    const motet::isize samples = roll.between(4, 24), joins = roll.between(1, 2);
     tower_point_finder finder({net, on, bytes, samples, joins});
     const list<tower_point> points = finder.on(roll.between(1, 8));
     for (int draw = 0; draw < 12 && !points.empty(); ++draw) {
@@ -88,7 +88,7 @@ TEST_CASE("every degree that divides, and nothing that does not fit") {
     CHECK(each.ranks() == 8);
     CHECK(each.split.stages <= 3);
     CHECK(4 % each.split.tensor == 0);
-    CHECK(index{each.split.data} * each.microbatches <= 16);
+    CHECK(isize{each.split.data} * each.microbatches <= 16);
     tensor = tensor || each.split.tensor == 4;
     context = context || each.split.context == 2;
     pipeline = pipeline || each.split.stages == 2;
@@ -148,6 +148,6 @@ TEST_CASE("of points, those that nothing beats") {
     for (const tower_point& other : best) beaten = beaten || covers(other.seconds, each.seconds, 1);
     CHECK(beaten);
   }
-  for (motet::index i = 1; i < best.size(); ++i)
+  for (motet::isize i = 1; i < best.size(); ++i)
     CHECK(step_seconds(best[i - 1].seconds, 1) <= step_seconds(best[i].seconds, 1));
 }

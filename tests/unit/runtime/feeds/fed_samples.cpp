@@ -32,9 +32,9 @@ program chain(std::int32_t from_replicas, std::int32_t from_microbatches, std::i
 }
 struct found {
   int whole = 0;
-  motet::index pieces = 0, samples = 0;
+  motet::isize pieces = 0, samples = 0;
 };
-found look(const program& of, motet::index samples) {
+found look(const program& of, motet::isize samples) {
   const stage_groups groups(of, {1, 1});
   const list<sample_split> splits = splits_of(of, samples);
   const fed_samples fed(of, groups, splits);

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 using namespace motet;
-using numbers = std::vector<motet::index>;
+using numbers = std::vector<motet::isize>;
 
 namespace {
 

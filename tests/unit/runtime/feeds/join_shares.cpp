@@ -19,12 +19,12 @@ join_layout layout() {
           8};
 }
 constexpr join_shares::sizes telling{64, 128, 8}, silent{64, 128, 0};
-std::vector<motet::index> bytes_of(std::span<const byte_range> ranges) {
-  std::vector<motet::index> all;
+std::vector<motet::isize> bytes_of(std::span<const byte_range> ranges) {
+  std::vector<motet::isize> all;
   for (const byte_range& each : ranges) all.push_back(each.bytes);
   return all;
 }
-using numbers = std::vector<motet::index>;
+using numbers = std::vector<motet::isize>;
 
 }  // namespace
 
@@ -35,7 +35,7 @@ TEST_CASE("where all learn, each row is compared and a second exchange follows o
   CHECK(shares.owner() == 0);
   CHECK(shares.exchanges_again());
   CHECK(!without.exchanges_again());
-  for (motet::index m = 0; m < 4; ++m) {
+  for (motet::isize m = 0; m < 4; ++m) {
     CHECK(shares.compares_any(m) == (m < 3));
     CHECK(!shares.hands_over(m));
   }

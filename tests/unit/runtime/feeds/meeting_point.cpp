@@ -18,7 +18,7 @@ namespace {
 // An end that counts what comes.
 struct counting_end : local::endpoint {
   using local::endpoint::endpoint;
-  std::array<motet::index, 2> came{};  // of first and of second exchanges
+  std::array<motet::isize, 2> came{};  // of first and of second exchanges
   std::int32_t joins = 0;
   bool exchange(std::int32_t meeting, std::int32_t member, const std::byte* own,
                 std::span<const byte_range> out, std::byte* all, std::span<const byte_range> in) {
@@ -27,7 +27,7 @@ struct counting_end : local::endpoint {
     return true;
   }
   bool fetch(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out,
-             std::int32_t from, std::byte* to, motet::index bytes) {
+             std::int32_t from, std::byte* to, motet::isize bytes) {
     if (!local::endpoint::fetch(meeting, member, own, out, from, to, bytes)) return false;
     came[meeting < joins ? 0 : 1] += bytes;
     return true;
@@ -35,14 +35,14 @@ struct counting_end : local::endpoint {
 };
 
 struct outcome {
-  std::vector<motet::index> features_came, told_came, held;  // of each rank, in bytes
+  std::vector<motet::isize> features_came, told_came, held;  // of each rank, in bytes
 };
 
 // Ranks are threads. In turn they meet with these seats, of as many microbatches each, in room for the
 // largest of all.
 template <class Model, class Numbers>
-outcome compare(const std::vector<std::vector<join_seat>>& turns, int ranks, motet::index samples,
-                motet::index groups, double tolerance) {
+outcome compare(const std::vector<std::vector<join_seat>>& turns, int ranks, motet::isize samples,
+                motet::isize groups, double tolerance) {
   laws::join_problem<Model, Numbers> problem(turns[0], ranks, samples, groups);
   if (turns.size() > 1) problem.largest = problem.seats;
   for (const auto& seats : turns)
@@ -110,7 +110,7 @@ outcome compare(const std::vector<std::vector<join_seat>>& turns, int ranks, mot
 }
 
 template <class Model, class Numbers>
-outcome compare(const std::vector<join_seat>& seats, int ranks, motet::index samples, motet::index groups,
+outcome compare(const std::vector<join_seat>& seats, int ranks, motet::isize samples, motet::isize groups,
                 double tolerance) {
   return compare<Model, Numbers>(std::vector<std::vector<join_seat>>{seats}, ranks, samples, groups,
                                  tolerance);
@@ -118,7 +118,7 @@ outcome compare(const std::vector<join_seat>& seats, int ranks, motet::index sam
 
 // Seats are drawn several times, with as many microbatches each time.
 std::vector<std::vector<join_seat>> drawn_often(const std::vector<std::vector<int>>& ranks,
-                                                motet::index samples, std::uint64_t seed) {
+                                                motet::isize samples, std::uint64_t seed) {
   std::vector<std::vector<join_seat>> all{drawn(ranks, samples, seed)};
   for (std::uint64_t other = seed + 1; all.size() < 4; ++other) {
     auto next = drawn(ranks, samples, other);
@@ -136,7 +136,7 @@ void changing(double tolerance = 1e-12) {
     seed += 100;
     CAPTURE(seed);
     compare<model_of<Loss, A, B, C>, fp64>(drawn_often(ranks, 11, seed), 5, 11,
-                                           1 + static_cast<motet::index>(seed % 3), tolerance);
+                                           1 + static_cast<motet::isize>(seed % 3), tolerance);
   }
 }
 
@@ -147,7 +147,7 @@ void all_of_three(double tolerance = 1e-12) {
     ++seed;
     CAPTURE(seed);
     compare<model_of<Loss, A, B, C>, fp64>(drawn(ranks, 11, seed), 5, 11,
-                                           1 + static_cast<motet::index>(seed % 3), tolerance);
+                                           1 + static_cast<motet::isize>(seed % 3), tolerance);
   }
 }
 
@@ -187,10 +187,10 @@ TEST_CASE("float, and samples enough for several tiles") {
 }
 
 TEST_CASE("features travel once and their gradients never") {
-  constexpr motet::index row = 4 * 8, numbers = parameter_space(1) * 8;
-  const auto sum = [](const std::vector<motet::index>& of) {
-    motet::index all = 0;
-    for (const motet::index each : of) all += each;
+  constexpr motet::isize row = 4 * 8, numbers = parameter_space(1) * 8;
+  const auto sum = [](const std::vector<motet::isize>& of) {
+    motet::isize all = 0;
+    for (const motet::isize each : of) all += each;
     return all;
   };
   // Modules of uneven members apart: whoever has rows of one module gets all of the other, and for softmax a
@@ -202,15 +202,15 @@ TEST_CASE("features travel once and their gradients never") {
                                      {4, 1, 0, {{7, 7}}}};
   const outcome softmax = compare<model_of<info_nce, false, false>, fp64>(apart, 5, 12, 1, 1e-12);
   CHECK(softmax.features_came ==
-        std::vector<motet::index>{12 * row, 12 * row + numbers, 12 * row + numbers, 12 * row + numbers, 0});
-  CHECK(softmax.told_came == std::vector<motet::index>{12 * 8, 12 * 8, 12 * 8, 12 * 8, 0});
+        std::vector<motet::isize>{12 * row, 12 * row + numbers, 12 * row + numbers, 12 * row + numbers, 0});
+  CHECK(softmax.told_came == std::vector<motet::isize>{12 * 8, 12 * 8, 12 * 8, 12 * 8, 0});
   const outcome sigmoid = compare<model_of<pairwise_sigmoid, false, false>, fp64>(apart, 5, 12, 1, 1e-12);
   CHECK(sum(sigmoid.features_came) == 4 * 12 * row + 3 * 2 * numbers);
   CHECK(sum(sigmoid.told_came) == 0);
   // A frozen module's member needs nothing of others for a loss whose rows tell nothing.
   const std::vector<join_seat> two{{0, 0, 0, {{0, 12}}}, {1, 1, 0, {{0, 12}}}};
   const outcome fixed = compare<model_of<pairwise_sigmoid, true, false>, fp64>(two, 2, 12, 1, 1e-12);
-  CHECK(fixed.features_came == std::vector<motet::index>{0, 12 * row});
+  CHECK(fixed.features_came == std::vector<motet::isize>{0, 12 * row});
   // Both modules whole on one rank: nothing moves.
   const std::vector<join_seat> one{{1, 0, 0, {{0, 12}}}, {1, 1, 0, {{0, 5}, {5, 12}}}};
   const outcome alone = compare<model_of<info_nce, false, false>, fp64>(one, 2, 12, 2, 1e-12);
@@ -218,11 +218,11 @@ TEST_CASE("features travel once and their gradients never") {
 }
 
 TEST_CASE("where rows tell nothing, those of two other members are here at a time") {
-  constexpr motet::index row = 4 * 8, part = 2 * 16 * row, numbers = 2 * parameter_space(1) * 8;
-  for (const motet::index ranks : {2, 4, 8}) {
+  constexpr motet::isize row = 4 * 8, part = 2 * 16 * row, numbers = 2 * parameter_space(1) * 8;
+  for (const motet::isize ranks : {2, 4, 8}) {
     std::vector<join_seat> seats;
-    for (motet::index k = 0; k < 2; ++k)
-      for (motet::index r = 0; r < ranks; ++r)
+    for (motet::isize k = 0; k < 2; ++k)
+      for (motet::isize r = 0; r < ranks; ++r)
         seats.push_back({static_cast<std::int32_t>(r), k, 0, {{16 * r, 16 * r + 16}}});
     const outcome found = compare<model_of<pairwise_sigmoid, false, false>, fp64>(
         seats, static_cast<int>(ranks), 16 * ranks, 1, 1e-12);

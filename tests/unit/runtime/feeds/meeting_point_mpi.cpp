@@ -20,7 +20,7 @@ void compare(std::vector<std::vector<int>> ranks, std::uint64_t seed) {
   for (auto& each : ranks)
     for (int& rank : each) rank %= here.ranks();
   laws::join_problem<Model, fp64> problem(laws::drawn(ranks, 11, seed), here.ranks(), 11,
-                                          1 + static_cast<motet::index>(seed % 3));
+                                          1 + static_cast<motet::isize>(seed % 3));
   mpi::world world(here.ranks(), 0, problem.members.all());
   mpi::endpoint end(world, here.rank());
   laws::join_rank<Model, fp64, mpi::endpoint> own(problem, here.rank(), end);

@@ -8,7 +8,7 @@
 #include <doctest/doctest.h>
 
 using namespace motet;
-using counts = list<motet::index>;
+using counts = list<motet::isize>;
 
 namespace {
 
@@ -45,9 +45,9 @@ TEST_CASE("a join's layout follows the shares, and the largest one covers any of
   const join_layout most = largest_layout_of(of, groups, splits, most_of(splits, room));
   CHECK(!most.exact());
   REQUIRE(most.size() == 4);
-  for (motet::index a = 3; a <= 9; ++a)
-    for (motet::index b = 1; b <= 6; ++b)
-      for (motet::index c = 1; c <= 6; ++c) {
+  for (motet::isize a = 3; a <= 9; ++a)
+    for (motet::isize b = 1; b <= 6; ++b)
+      for (motet::isize c = 1; c <= 6; ++c) {
         if (b + c < 6 || b + c > 11) continue;
         splits[0] = splits_of(of, 24)[0].weighted({a, 12 - a}, 9);
         splits[1] = splits_of(of, 24)[1].weighted({b, c, 12 - b - c}, 6);
@@ -55,7 +55,7 @@ TEST_CASE("a join's layout follows the shares, and the largest one covers any of
         CHECK(now.exact());
         CHECK(now.rows(0, 0) + now.rows(1, 0) == a);
         CHECK(now.rows(1, 1) == c);
-        for (motet::index m = 0; m < 4; ++m)
+        for (motet::isize m = 0; m < 4; ++m)
           for (std::size_t k = 0; k < 2; ++k) {
             CHECK(now.rows(m, k) <= most.rows(m, k));
             CHECK(now.holds(m, k) == most.holds(m, k));

@@ -10,15 +10,15 @@ using namespace motet;
 namespace {
 
 // Four members with three sections each.
-constexpr motet::index members = 4, sections = 3;
-constexpr motet::index sizes[members][sections] = {{10, 70, 8}, {0, 64, 0}, {200, 0, 1}, {0, 0, 0}};
+constexpr motet::isize members = 4, sections = 3;
+constexpr motet::isize sizes[members][sections] = {{10, 70, 8}, {0, 64, 0}, {200, 0, 1}, {0, 0, 0}};
 // Member 0 needs all, 1 the first, 2 the outer ones, 3 nothing but the last.
 constexpr bool wants[members][sections] = {
     {true, true, true}, {true, false, false}, {true, false, true}, {false, false, true}};
 
 section_exchange exchange_of(std::int32_t me) {
-  return {members, me, sections, [](motet::index m, motet::index s) { return sizes[m][s]; },
-          [](motet::index who, motet::index, motet::index s) { return wants[who][s]; }};
+  return {members, me, sections, [](motet::isize m, motet::isize s) { return sizes[m][s]; },
+          [](motet::isize who, motet::isize, motet::isize s) { return wants[who][s]; }};
 }
 
 }  // namespace
@@ -40,21 +40,21 @@ TEST_CASE("ranges of both ends agree, and each section that is needed is found w
       CHECK(in.offset + in.bytes <= own.received_bytes());
       // Each byte of a section says whose and which it is.
       std::vector<std::byte> text(static_cast<std::size_t>(theirs.own_bytes()), std::byte{0xee});
-      for (motet::index s = 0; s < sections; ++s)
-        for (motet::index i = 0; i < sizes[other][s]; ++i)
+      for (motet::isize s = 0; s < sections; ++s)
+        for (motet::isize i = 0; i < sizes[other][s]; ++i)
           *(theirs.at(text.data(), nullptr, other, s) + i) = static_cast<std::byte>(10 * other + s);
       if (in.bytes > 0)
         std::memcpy(came.data() + in.offset, text.data() + out.offset, static_cast<std::size_t>(in.bytes));
     }
     for (std::int32_t other = 0; other < members; ++other)
-      for (motet::index s = 0; s < sections; ++s)
-        for (motet::index i = 0; other != me && wants[me][s] && i < sizes[other][s]; ++i) {
+      for (motet::isize s = 0; s < sections; ++s)
+        for (motet::isize i = 0; other != me && wants[me][s] && i < sizes[other][s]; ++i) {
           const std::byte wanted = static_cast<std::byte>(10 * other + s);
           CHECK(*(own.at(block.data(), came.data(), other, s) + i) == wanted);
           CHECK(*(own.in_range(came.data() + own.in()[static_cast<std::size_t>(other)].offset, other, s) +
                   i) == wanted);
         }
-    for (motet::index s = 0; s < sections; ++s)
+    for (motet::isize s = 0; s < sections; ++s)
       CHECK((own.at(block.data(), came.data(), me, s) - block.data()) % arena::alignment == 0);
   }
 }

@@ -15,7 +15,7 @@ struct slow_group {
   bool test(ticket which) const { return done.count(which) > 0; }
 };
 struct log {
-  std::vector<motet::index> started, ended;
+  std::vector<motet::isize> started, ended;
 };
 }  // namespace
 
@@ -23,17 +23,17 @@ TEST_CASE("calls begin and end in their order, a few under way at a time") {
   slow_group group;
   calls_in_turn<slow_group> turns(&group, 2);
   log of;
-  motet::index allowed = 1;
+  motet::isize allowed = 1;
   const auto move = [&] {
     return turns.move(
-        5, [&](motet::index turn) { return turn < allowed; },
-        [&](motet::index turn) {
+        5, [&](motet::isize turn) { return turn < allowed; },
+        [&](motet::isize turn) {
           of.started.push_back(turn);
           return turn == 3 ? calls_in_turn<slow_group>::no_call : turns.group().next++;
         },
-        [&](motet::index turn) { of.ended.push_back(turn); });
+        [&](motet::isize turn) { of.ended.push_back(turn); });
   };
-  using list = std::vector<motet::index>;
+  using list = std::vector<motet::isize>;
   CHECK(!move());
   CHECK(of.started == list{0});
   CHECK(turns.under_way() == 1);

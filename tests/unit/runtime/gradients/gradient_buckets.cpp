@@ -14,9 +14,9 @@ TEST_CASE("long runs are cut into even buckets from the end on, short ones are p
   const auto found = cut_buckets(runs, {.elements = 400, .packed = 100});
   REQUIRE(found.size() == 4);
   const auto whole = [&](std::size_t b) { return std::pair(found[b].whole().begin, found[b].whole().end); };
-  CHECK(whole(0) == std::pair<motet::index, motet::index>(64 + 672, 1064));
-  CHECK(whole(1) == std::pair<motet::index, motet::index>(64 + 336, 64 + 672));
-  CHECK(whole(2) == std::pair<motet::index, motet::index>(64, 64 + 336));
+  CHECK(whole(0) == std::pair<motet::isize, motet::isize>(64 + 672, 1064));
+  CHECK(whole(1) == std::pair<motet::isize, motet::isize>(64 + 336, 64 + 672));
+  CHECK(whole(2) == std::pair<motet::isize, motet::isize>(64, 64 + 336));
   CHECK(found[0].size == 328);
   // Short ones of which there are no more than three.
   REQUIRE(found[3].packed());
@@ -32,10 +32,10 @@ TEST_CASE("long runs are cut into even buckets from the end on, short ones are p
 }
 
 TEST_CASE("the members' parts of a bucket are whole cache lines, and all of it") {
-  for (const motet::index size : {1, 15, 16, 17, 100, 1000})
-    for (const motet::index members : {1, 2, 3, 7}) {
-      motet::index at = 0;
-      for (motet::index m = 0; m < members; ++m) {
+  for (const motet::isize size : {1, 15, 16, 17, 100, 1000})
+    for (const motet::isize members : {1, 2, 3, 7}) {
+      motet::isize at = 0;
+      for (motet::isize m = 0; m < members; ++m) {
         const interval part = part_of_bucket(size, members, m);
         CHECK(part.begin == at);
         CHECK((part.begin % 16 == 0 || part.begin == size));
@@ -52,16 +52,16 @@ TEST_CASE("every element of the model is counted once, and updated by one holder
     const bool shards = seed % 3 != 0;
     CAPTURE(seed);
     const auto parameters = laws::make_parameters(seed, ranks.tensor);
-    std::map<std::pair<std::size_t, motet::index>, int> counted, owned;
+    std::map<std::pair<std::size_t, motet::isize>, int> counted, owned;
     for (std::int32_t r = 0; r < ranks.size(); ++r) {
       const auto stage = laws::stage_of(parameters, ranks.tensor, r % ranks.tensor);
       const reduction_layout layout = ranks.layout(stage, r, laws::make_options(seed, shards));
       const auto add = [&](auto& to, interval what) {
         for (const auto& part : stage.parts)
-          for (motet::index e = std::max(what.begin, part.at.begin); e < std::min(what.end, part.at.end); ++e)
+          for (motet::isize e = std::max(what.begin, part.at.begin); e < std::min(what.end, part.at.end); ++e)
             ++to[{part.parameter, part.global + e - part.at.begin}];
       };
-      motet::index last = 0, moments = 0;
+      motet::isize last = 0, moments = 0;
       for (const interval each : layout.share.counted) {
         CHECK(each.begin >= last);
         last = each.end;
@@ -74,7 +74,7 @@ TEST_CASE("every element of the model is counted once, and updated by one holder
       }
       CHECK(layout.share.moments == moments);
       if (!shards) CHECK(moments == stage.size);
-      motet::index packed = 0, most = 0;
+      motet::isize packed = 0, most = 0;
       for (const auto& lane : layout.lanes)
         for (const gradient_bucket& each : lane.buckets) {
           packed += each.packed() ? each.size : 0;
@@ -85,7 +85,7 @@ TEST_CASE("every element of the model is counted once, and updated by one holder
     }
     int wrong = 0;
     for (std::size_t p = 0; p < parameters.size(); ++p)
-      for (motet::index e = 0; e < 16 * parameters[p].lines; ++e) {
+      for (motet::isize e = 0; e < 16 * parameters[p].lines; ++e) {
         const std::int32_t holders = parameters[p].shared ? ranks.size() : ranks.replicas;
         wrong += counted[{p, e}] != 1;
         wrong += owned[{p, e}] != holders && (!shards || owned[{p, e}] != 1);
@@ -98,9 +98,9 @@ TEST_CASE("every element of the model is counted once, and updated by one holder
 TEST_CASE("ranks with other shards find the same buckets of what is shared") {
   const std::vector<laws::made_parameter> parameters = {{3, true},  {1, false}, {2, true},
                                                         {40, true}, {7, false}, {1, true}};
-  for (const motet::index size : {32, 100, 4000}) {
+  for (const motet::isize size : {32, 100, 4000}) {
     const bucket_options options{.elements = size, .packed = 64};
-    std::vector<std::vector<motet::index>> sizes;
+    std::vector<std::vector<motet::isize>> sizes;
     for (std::int32_t t = 0; t < 3; ++t) {
       const laws::made_ranks ranks{2, 3};
       sizes.emplace_back();

@@ -10,7 +10,7 @@ using namespace motet;
 
 namespace {
 
-parameter of(const char* name, motet::index rows, motet::index width) {
+parameter of(const char* name, motet::isize rows, motet::isize width) {
   parameter one;
   one.name = name;
   one.rows = rows;
@@ -49,7 +49,7 @@ struct stage {
       own[3] = of("eye.down", 9, 20);
       own[3].held_columns = {at.share(10), {10 + at.share(10).begin, 10 + at.share(10).end}};
       own[3].shared = false;
-      motet::index used = 0;
+      motet::isize used = 0;
       for (parameter& each : own) {
         each.offset = used;
         used += parameter_space(each.held());
@@ -81,7 +81,7 @@ bool has(const std::string& text, const char* part) { return text.find(part) != 
 TEST_CASE("plans of a stage sum every gradient once, whatever the degrees and the buckets") {
   for (const std::int32_t replicas : {1, 2, 3})
     for (const std::int32_t tensor : {1, 2, 3, 4, 11})
-      for (const motet::index elements : {16, 100, 4000})
+      for (const motet::isize elements : {16, 100, 4000})
         for (const bool shards : {false, true}) {
           stage one;
           one.replicas = replicas;
@@ -222,7 +222,7 @@ ownership_finding check_tower(std::int32_t replicas, std::int32_t tensor, const 
     for (std::int32_t r = 0; r < ranks; ++r) {
       const tensor_cut cut{tensor, r % tensor};
       const auto own = cut_stage::parameters_of("eye", range, cut);
-      const motet::index size = cut_stage::parameter_end(range, cut) - cut_stage::parameter_begin(range, cut);
+      const motet::isize size = cut_stage::parameter_end(range, cut) - cut_stage::parameter_begin(range, cut);
       all.add_stage(s * ranks + r, own,
                     lay_out_reduction(size, shared_runs(own), {replicas, r / tensor}, {ranks, r}, options),
                     same[static_cast<std::size_t>(r % tensor)], shared);

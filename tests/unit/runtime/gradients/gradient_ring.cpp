@@ -13,8 +13,8 @@ const std::vector<interval> two = {{0, 64}, {64, 160}};
 reduction_layout layout_of(std::int32_t rank, bool shards = true) {
   return lay_out_reduction(160, {}, {2, rank}, {}, {.elements = 96, .packed = 16, .shards = shards}, two);
 }
-void* where(ring& of, const float* data, motet::index count) { return of.sink().where(&of, data, count); }
-void tell(ring& of, const float* data, motet::index count) { of.sink().told(&of, data, count); }
+void* where(ring& of, const float* data, motet::isize count) { return of.sink().where(&of, data, count); }
+void tell(ring& of, const float* data, motet::isize count) { of.sink().told(&of, data, count); }
 }  // namespace
 
 TEST_CASE("owners get the sums of all microbatches, though gradients exist for a few layers at a time") {
@@ -48,7 +48,7 @@ TEST_CASE("no bucket in its place leaves its layer") {
     const laws::made_ranks ranks{2, 1 + static_cast<std::int32_t>(seed % 3)};
     const auto stage = laws::stage_of(laws::make_parameters(seed, ranks.tensor), ranks.tensor, 0);
     const auto layers = laws::layers_of(stage, seed);
-    motet::index covered = 0;
+    motet::isize covered = 0;
     for (const auto& lane : ranks.layout(stage, 0, laws::make_options(seed, true), layers).lanes)
       for (const gradient_bucket& each : lane.buckets)
         for (const interval part : each.parts) {
@@ -69,7 +69,7 @@ TEST_CASE("a rank by itself adds up its own gradients") {
   for (int m = 0; m < 3; ++m)
     for (std::size_t l = 2; l-- > 0;) {
       auto* const to = static_cast<float*>(where(sums, base.data() + two[l].begin, two[l].size()));
-      for (motet::index e = 0; e < two[l].size(); ++e) to[e] = static_cast<float>(two[l].begin + e);
+      for (motet::isize e = 0; e < two[l].size(); ++e) to[e] = static_cast<float>(two[l].begin + e);
       tell(sums, base.data() + two[l].begin, two[l].size());
     }
   CHECK(sums.finish());

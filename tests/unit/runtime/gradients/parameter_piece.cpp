@@ -22,13 +22,13 @@ TEST_CASE("what a rank counts as its own comes once, with its place in the tenso
   std::vector<float> data(static_cast<std::size_t>(list.used()));
   parameter_piece<float> piece{list.used(), list.items(), data.data()};
   std::vector<int> seen(data.size(), 0);
-  const auto count = [&](const parameter& of, motet::index at, motet::index element, motet::index size) {
+  const auto count = [&](const parameter& of, motet::isize at, motet::isize element, motet::isize size) {
     CHECK(at == of.offset + element);
     CHECK(element + size <= of.size());
-    for (motet::index i = at; i < at + size; ++i) ++seen[static_cast<std::size_t>(i)];
+    for (motet::isize i = at; i < at + size; ++i) ++seen[static_cast<std::size_t>(i)];
   };
   each_own_run(piece, count);
-  motet::index sum = 0;
+  motet::isize sum = 0;
   for (const int each : seen) sum += each;
   CHECK(sum == 30 + 4 + 16 + 16);  // what lies between them belongs to nobody
   CHECK(moments_of(piece, 33) == 33);
@@ -63,8 +63,8 @@ TEST_CASE("second moments take room for what has them") {
   CHECK(muon.seconds == 16 + 16 + 32);  // before, bias, head
   parameter_piece<float> piece{list.used(), list.items()};
   piece.share = &muon;
-  const auto second = [&](motet::index at) { return moments_of(piece, at, &owned_elements::seconds); };
-  for (motet::index at = 0; at < list.used(); ++at) CHECK(moments_of(piece, at) == at);
+  const auto second = [&](motet::isize at) { return moments_of(piece, at, &owned_elements::seconds); };
+  for (motet::isize at = 0; at < list.used(); ++at) CHECK(moments_of(piece, at) == at);
   CHECK(second(4) == 4);
   CHECK(second(16) == -1);
   CHECK(second(32) == 16);

@@ -32,7 +32,7 @@ struct tensor {
     for (std::size_t i = 0; i < size; ++i) gradients[i] = 0.25f * static_cast<float>(i % 5) - 0.4f;
   }
   parameter_piece<float> piece(std::vector<parameter_run> runs = {}) {
-    const auto size = static_cast<motet::index>(weights.size());
+    const auto size = static_cast<motet::isize>(weights.size());
     if (runs.empty()) runs = {{0, size, false}};
     return {size, {}, weights.data(), gradients.data(), first.data(), second.data(), std::move(runs)};
   }
@@ -57,7 +57,7 @@ struct two_ranks {
     updates[1]->hold(c.piece());
     updates[0]->hold_loss(loss.piece(), limit);
   }
-  void step(motet::index number, double rate, double loss_here = 0.5, double loss_there = 0.25) {
+  void step(motet::isize number, double rate, double loss_here = 0.5, double loss_there = 0.25) {
     for (int r = 0; r < 2; ++r) {
       ends[r].begin_step();
       updates[r]->begin_step(number, rate);
@@ -92,7 +92,7 @@ TEST_CASE("all ranks clip by the norm of the whole gradient, and update as AdamW
   cpu::context ctx;
   static std::byte some[64];
   ctx.memory = arena(some, 64);
-  const auto wanted = [&](tensor& of, motet::index at, motet::index size, bool decay) {
+  const auto wanted = [&](tensor& of, motet::isize at, motet::isize size, bool decay) {
     const auto step = update_step_for(settings, 3, 1e-2, clip_scale(norm, settings.clip), decay);
     adamw(ctx, of.weights.data() + at, of.gradients.data() + at, of.first.data() + at, of.second.data() + at,
           size, step, true);
@@ -143,13 +143,13 @@ TEST_CASE("the number that is clamped stays at or below ln 100, the others do no
   static std::byte some[64];
   optimizer_settings settings;
   settings.decay = 0;
-  for (const motet::index clamped : {motet::index{-1}, motet::index{2}}) {
+  for (const motet::isize clamped : {motet::isize{-1}, motet::isize{2}}) {
     two_ranks all(settings, {clamped, largest_log_scale});
     for (home_type& each : all.homes) each.ctx.memory = arena(some, 64);
     const std::vector<float> before = all.loss.weights;
     all.step(0, 1e-3);
     for (std::size_t i = 0; i < 16; ++i) {
-      if (static_cast<motet::index>(i) == clamped) CHECK(all.loss.weights[i] == doctest::Approx(4.60517));
+      if (static_cast<motet::isize>(i) == clamped) CHECK(all.loss.weights[i] == doctest::Approx(4.60517));
       else CHECK(all.loss.weights[i] == doctest::Approx(before[i]).epsilon(1e-3));
     }
   }
@@ -164,7 +164,7 @@ struct trained {
   std::vector<float> weights[2];           // of each stage, of rank 0
   std::vector<float> average[2];           // likewise, where this rank updates it; else 0
   std::vector<double> norms;               // of all steps
-  motet::index moments = 0, elements = 0;  // of rank 0
+  motet::isize moments = 0, elements = 0;  // of rank 0
   int differ = 0;                          // elements in which another holder's weights are not the same
 };
 trained train(const laws::made_ranks& ranks, int level, double bad_at = -1,
@@ -235,24 +235,24 @@ trained train(const laws::made_ranks& ranks, int level, double bad_at = -1,
       piece.average = average[s].data();
       for (const auto& part : stages[s].parts) {
         piece.runs.push_back({part.at.begin, part.at.size(), part.parameter % 2 == 0});
-        for (motet::index e = 0; e < part.at.size(); ++e)
+        for (motet::isize e = 0; e < part.at.size(); ++e)
           weights[s][static_cast<std::size_t>(part.at.begin + e)] =
               0.01f * static_cast<float>((part.global + e) % 17);
       }
       if (level < 2) update.hold(std::move(piece), *sums[s]);
       else update.hold(std::move(piece), *rings[s]);
       if (rank == 0) {
-        result.moments += static_cast<motet::index>(kept);
+        result.moments += static_cast<motet::isize>(kept);
         result.elements += stages[s].size;
       }
     }
-    for (motet::index step = 0; step < 5; ++step) {
+    for (motet::isize step = 0; step < 5; ++step) {
       step_begins.arrive_and_wait();
       end.begin_step();
       update.begin_step(step, 1e-2);
       for (std::size_t s = 2; s-- > 0;) {
         for (const auto& part : stages[s].parts)
-          for (motet::index e = 0; e < part.at.size(); ++e) {
+          for (motet::isize e = 0; e < part.at.size(); ++e) {
             float& to = gradients[s][static_cast<std::size_t>(part.at.begin + e)];
             not_zero += to != 0;  // the update leaves zeros everywhere
             to = 0.013f * laws::number_of(static_cast<std::uint64_t>(step), rank, part.parameter,
@@ -296,7 +296,7 @@ trained train(const laws::made_ranks& ranks, int level, double bad_at = -1,
                  other = laws::stage_of(parameters[s], ranks.tensor, r % ranks.tensor);
       for (std::size_t p = 0; p < one.parts.size(); ++p) {
         if (r % ranks.tensor != 0 && !parameters[s][p].shared) continue;
-        for (motet::index e = 0; e < one.parts[p].at.size(); ++e)
+        for (motet::isize e = 0; e < one.parts[p].at.size(); ++e)
           result.differ +=
               all[s][static_cast<std::size_t>(one.parts[p].at.begin + e)] !=
               all[2 * static_cast<std::size_t>(r) + s][static_cast<std::size_t>(other.parts[p].at.begin + e)];
@@ -384,7 +384,7 @@ TEST_CASE("a rank that is alone takes the same step, and knows loss and norm aft
   const double norm = std::sqrt(squares);
   cpu::context ctx;
   ctx.memory = arena(some, 64);
-  const auto move = [&](tensor& of, motet::index at, motet::index size, bool decay) {
+  const auto move = [&](tensor& of, motet::isize at, motet::isize size, bool decay) {
     const auto step = update_step_for(settings, 1, 1e-2, clip_scale(norm, settings.clip), decay);
     adamw(ctx, of.weights.data() + at, of.gradients.data() + at, of.first.data() + at, of.second.data() + at,
           size, step, true);

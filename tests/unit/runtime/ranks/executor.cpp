@@ -84,15 +84,15 @@ class bare_run {
     for (std::int32_t i = 0; i < sheet_.of.instructions.size(); ++i)
       for (const std::int32_t each : graph.waits_of(i))
         if (each >= 0) needs[static_cast<std::size_t>(i)].push_back(each);
-    for (motet::index l = 0; l + 1 < graph.lane_starts.size(); ++l)
+    for (motet::isize l = 0; l + 1 < graph.lane_starts.size(); ++l)
       for (std::int32_t p = graph.lane_starts[l] + 1; p < graph.lane_starts[l + 1]; ++p)
         needs[static_cast<std::size_t>(graph.order[p])].push_back(graph.order[p - 1]);
     for (std::size_t i = 0; i < needs.size(); ++i)
-      if (const std::int32_t meeting = graph.meetings[static_cast<motet::index>(i)]; meeting >= 0)
+      if (const std::int32_t meeting = graph.meetings[static_cast<motet::isize>(i)]; meeting >= 0)
         for (const std::int32_t each : needs[i])
           of_meetings[static_cast<std::size_t>(meeting)].push_back(each);
     for (std::size_t i = 0; i < needs.size(); ++i) {
-      const std::int32_t meeting = graph.meetings[static_cast<motet::index>(i)];
+      const std::int32_t meeting = graph.meetings[static_cast<motet::isize>(i)];
       if (when_[i] < 0) return false;
       for (const std::int32_t each : meeting >= 0 ? of_meetings[static_cast<std::size_t>(meeting)] : needs[i])
         if (when(each) >= when_[i]) return false;

@@ -91,7 +91,7 @@ TEST_CASE("every rank gets the whole timeline") {
     own.run([](std::int32_t) {}, &when);
     REQUIRE(when.finish.size() == own.sheet().of.instructions.size());
     double last = 0;
-    for (motet::index i = 0; i < when.finish.size(); ++i) {
+    for (motet::isize i = 0; i < when.finish.size(); ++i) {
       CHECK(when.finish[i] > 0);
       CHECK(when.start[i] <= when.finish[i]);
       last = std::max(last, when.finish[i]);
@@ -113,7 +113,7 @@ TEST_CASE("ranks tell each other what is no part of a program") {
   own.sum(&number, 1);
   CHECK(number == static_cast<float>(ranks * (ranks + 1) / 2));
   std::string text = own.rank() == ranks - 1 ? "the last knows" : "              ";
-  own.broadcast(reinterpret_cast<std::byte*>(text.data()), static_cast<motet::index>(text.size()), ranks - 1);
+  own.broadcast(reinterpret_cast<std::byte*>(text.data()), static_cast<motet::isize>(text.size()), ranks - 1);
   CHECK(text == "the last knows");
   // Some have nothing.
   for (const int turn : {0, 1}) {

@@ -17,7 +17,7 @@ namespace {
 constexpr spread_net::places layouts[] = {{1, 1}, {2, 1}, {1, 3, true}, {2, 2}, {3, 2, true}, {5, 1}};
 
 // All parameters of the model, as every rank knows them; what does not learn comes last.
-std::vector<parameter> whole_model(motet::index& trainable) {
+std::vector<parameter> whole_model(motet::isize& trainable) {
   std::vector<parameter> out = spread_net::held({}, trainable);
   for (std::size_t i = 0; i < 6; ++i) {
     out.push_back(out[i]);
@@ -27,8 +27,8 @@ std::vector<parameter> whole_model(motet::index& trainable) {
   return out;
 }
 
-void save_spread(const std::filesystem::path& run, spread_net::places of, motet::index updates) {
-  const motet::index ranks = of.ranks();
+void save_spread(const std::filesystem::path& run, spread_net::places of, motet::isize updates) {
+  const motet::isize ranks = of.ranks();
   std::barrier<> all(ranks);
   std::vector<std::thread> threads;
   for (std::int32_t rank = 0; rank < ranks; ++rank) {
@@ -47,7 +47,7 @@ void save_spread(const std::filesystem::path& run, spread_net::places of, motet:
 }  // namespace
 
 TEST_CASE("a checkpoint of any layout loads under any other") {
-  motet::index trainable = 0;
+  motet::isize trainable = 0;
   const std::vector<parameter> model = whole_model(trainable);
   for (const auto& from : layouts) {
     const scratch folder;
@@ -70,7 +70,7 @@ TEST_CASE("a checkpoint of any layout loads under any other") {
 }
 
 TEST_CASE("what does not learn is in the file of the weights and has no moments") {
-  motet::index trainable = 0;
+  motet::isize trainable = 0;
   const std::vector<parameter> model = whole_model(trainable);
   const scratch folder;
   save_spread(folder.path(), {1, 1}, 12);
@@ -86,7 +86,7 @@ TEST_CASE("what does not learn is in the file of the weights and has no moments"
 }
 
 TEST_CASE("every rank finds that another model's checkpoint does not fit, and nothing changes") {
-  motet::index trainable = 0;
+  motet::isize trainable = 0;
   std::vector<parameter> model = whole_model(trainable);
   const scratch folder;
   save_spread(folder.path(), {2, 1}, 12);

@@ -17,7 +17,7 @@ constexpr spread_net::places layouts[] = {{1, 1},       {2, 1},       {1, 3}, {1
 // Counts how often each element is in the slices, and looks whether its number is right.
 struct tally {
   std::map<std::string, std::vector<int>> times;
-  motet::index wrong = 0;
+  motet::isize wrong = 0;
   void add(std::span<const saved_slice> slices, float more) {
     for (const auto& slice : slices) {
       const rectangle all = matrix_of(slice.shape);
@@ -26,9 +26,9 @@ struct tally {
       parameter named;
       named.name = more == 0 ? slice.name : slice.name.substr(0, slice.name.size() - 2);
       const float* at = slice.data;
-      for (motet::index row = slice.covers.rows.begin; row < slice.covers.rows.end; ++row) {
-        for (motet::index column = slice.covers.columns.begin; column < slice.covers.columns.end; ++column) {
-          const motet::index element = row * all.columns.size() + column;
+      for (motet::isize row = slice.covers.rows.begin; row < slice.covers.rows.end; ++row) {
+        for (motet::isize column = slice.covers.columns.begin; column < slice.covers.columns.end; ++column) {
+          const motet::isize element = row * all.columns.size() + column;
           ++of[static_cast<std::size_t>(element)];
           wrong += *at++ != spread_net::number(named, element) + more ? 1 : 0;
         }
@@ -78,8 +78,8 @@ TEST_CASE("what a rank reads is all that it holds, where it holds it") {
           parameter named;
           named.name = list == &out.weights ? slice.name : slice.name.substr(0, slice.name.size() - 2);
           float* at = slice.data;
-          for (motet::index row = slice.covers.rows.begin; row < slice.covers.rows.end; ++row) {
-            for (motet::index column = slice.covers.columns.begin; column < slice.covers.columns.end;
+          for (motet::isize row = slice.covers.rows.begin; row < slice.covers.rows.end; ++row) {
+            for (motet::isize column = slice.covers.columns.begin; column < slice.covers.columns.end;
                  ++column)
               *at++ = spread_net::number(named, row * matrix_of(slice.shape).columns.size() + column) +
                       (list == &out.weights         ? 0.0f
@@ -140,7 +140,7 @@ TEST_CASE("a piece without a share is held and written whole") {
   append_written(written, piece);
   REQUIRE(written.weights.size() == 1);
   CHECK(written.weights[0].data == weights);
-  CHECK(written.weights[0].shape == std::vector<motet::index>{3});
+  CHECK(written.weights[0].shape == std::vector<motet::isize>{3});
   REQUIRE(written.moments.size() == 2);
   CHECK(written.moments[0].data == first);
   CHECK(written.moments[1].data == second);

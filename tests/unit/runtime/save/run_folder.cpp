@@ -56,7 +56,7 @@ TEST_CASE("what is in the way of checkpoints is told by its name") {
 TEST_CASE("the forecast of a checkpoint counts weights and both moments") {
   parameter one;
   one.rows = 30, one.width = 10;
-  const motet::index bytes = checkpoint_bytes(std::span(&one, 1));
+  const motet::isize bytes = checkpoint_bytes(std::span(&one, 1));
   CHECK(bytes >= 3 * 4 * one.size());
   CHECK(bytes <= 3 * 4 * one.size() + 8192);
 }

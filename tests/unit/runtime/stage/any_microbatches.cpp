@@ -19,18 +19,18 @@ using eye = vit<vit_config{.image = 4, .patch = 2, .width = 8, .layers = 1, .hea
 
 TEST_CASE("whoever does not know the net cuts, counts and tells rows as who does") {
   const std::vector<std::int32_t> ids{1, 2, 3, 4, 5, 6, 7, 8, 0, 1};
-  const std::vector<motet::index> offsets{0, 3, 4, 4, 9, 10};
+  const std::vector<motet::isize> offsets{0, 3, 4, 4, 9, 10};
   const tokens whole{ids.data(), {5, 0, offsets.data()}};
   replica_microbatches<ear> typed(5, 1, 2), other(5, 1, 2);
   any_microbatches& all = other;
   typed.cut(whole);
   all.cut(static_cast<const void*>(&whole));
   CHECK(all.count() == 2);
-  for (motet::index m = 0; m < 2; ++m) {
+  for (motet::isize m = 0; m < 2; ++m) {
     CHECK(all.rows(m).rows() == typed.rows(m).rows());
     CHECK(all.whole_rows(m).samples == typed[m].seq.samples);
     CHECK(all.first_row(m) == typed.first_row(m));
-    std::vector<motet::index> shape, wanted;
+    std::vector<motet::isize> shape, wanted;
     all.shape(m, shape);
     input_traits<ear>::shape(typed[m], wanted);
     CHECK(shape == wanted);
@@ -48,10 +48,10 @@ TEST_CASE("inputs are brought byte by byte, and read where they then lie") {
   any_microbatches& all = parts;
   CHECK(all.staged_bytes() == input_traits<eye>::staged_bytes(parts[parts.largest]));
   std::vector<float> room(static_cast<std::size_t>(all.staged_bytes()));
-  motet::index moved = 0;
-  const byte_mover by{&moved, [](void* self, const std::byte* from, std::byte* to, motet::index bytes) {
+  motet::isize moved = 0;
+  const byte_mover by{&moved, [](void* self, const std::byte* from, std::byte* to, motet::isize bytes) {
                         std::memcpy(to, from, static_cast<std::size_t>(bytes));
-                        *static_cast<motet::index*>(self) += bytes;
+                        *static_cast<motet::isize*>(self) += bytes;
                       }};
   all.stage(1, reinterpret_cast<std::byte*>(room.data()), by);
   CHECK(moved == 2 * 3 * 16 * 4);
@@ -67,7 +67,7 @@ TEST_CASE("members of tensor and context groups embed each sample of a microbatc
       for (std::int32_t t = 0; t < tensor; ++t)
         for (std::int32_t c = 0; c < context; ++c) {
           const interval own = mine_of({4, 14}, {tensor, t, context, c});
-          for (motet::index s = own.begin; s < own.end; ++s) ++covered[static_cast<std::size_t>(s - 4)];
+          for (motet::isize s = own.begin; s < own.end; ++s) ++covered[static_cast<std::size_t>(s - 4)];
         }
       CHECK(covered == std::vector<int>(10, 1));
     }

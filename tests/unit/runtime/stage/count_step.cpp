@@ -11,7 +11,7 @@
 #include <string>
 
 using namespace motet;
-using idx = motet::index;
+using idx = motet::isize;
 
 namespace {
 

@@ -20,7 +20,7 @@ using traits = input_traits<Net>;
 
 TEST_CASE("parts of pictures by sample") {
   const std::vector<float> pixels(4 * 16, 1);
-  const std::vector<motet::index> offsets{0, 2, 2, 4};
+  const std::vector<motet::isize> offsets{0, 2, 2, 4};
   const seen_pictures all{{pixels.data(), 4}, 3, offsets.data()};
   CHECK_EQ(traits<eye>::samples(all), 3);
   CHECK(traits<eye>::fits(all, 3));
@@ -38,7 +38,7 @@ TEST_CASE("parts of pictures by sample") {
   seen_pictures more = all;
   more.samples = 5;
   CHECK(traits<eye>::unknown(more).find("5 pictures came, the samples have 4") != std::string::npos);
-  const std::vector<motet::index> many{0, 3, 3, 4};
+  const std::vector<motet::isize> many{0, 3, 3, 4};
   more = all;
   more.offsets = many.data();
   CHECK_FALSE(traits<eye>::fits(more, 3));
@@ -50,7 +50,7 @@ TEST_CASE("parts of pictures by sample") {
 }
 
 TEST_CASE("parts of rows that pass through") {
-  const std::vector<motet::index> offsets{0, 5, 5, 15};
+  const std::vector<motet::isize> offsets{0, 5, 5, 15};
   const through_rows all{{3, 0, offsets.data()}};
   CHECK(traits<glue>::fits(all, 3));
   auto room = traits<glue>::room(3);
@@ -58,21 +58,21 @@ TEST_CASE("parts of rows that pass through") {
   CHECK_EQ(some.seq.samples, 2);
   CHECK_EQ(some.seq.rows(), 10);
   CHECK_EQ(traits<glue>::largest(2).seq.rows(), 20);
-  const std::vector<motet::index> long_one{0, 11, 11, 15};
+  const std::vector<motet::isize> long_one{0, 11, 11, 15};
   CHECK_FALSE(traits<glue>::fits({{3, 0, long_one.data()}}, 3));
   CHECK_EQ(traits<glue>::staged_bytes(all), 0);
 }
 
 TEST_CASE("parts of text with places, and what is wrong with them") {
   const small_seen_text data(6, 3);
-  std::vector<motet::index> rows;
-  for (const motet::index each : data.picture_offsets) rows.push_back(5 * each);
+  std::vector<motet::isize> rows;
+  for (const motet::isize each : data.picture_offsets) rows.push_back(5 * each);
   const placed_tokens all{data.get(), rows.data(), data.places.data()};
   REQUIRE_EQ(traits<talk>::unknown(all), "");
   REQUIRE(traits<talk>::fits(all, 6));
   auto room = traits<talk>::room(6);
-  motet::index seen = 0;
-  for (motet::index s = 0; s < 6; ++s) {
+  motet::isize seen = 0;
+  for (motet::isize s = 0; s < 6; ++s) {
     const placed_tokens one = traits<talk>::slice(all, s, 1, room);
     CHECK_EQ(traits<talk>::unknown(one), "");
     CHECK_EQ(one.rows_that_enter().rows(),
@@ -119,12 +119,12 @@ TEST_CASE("rows of several modules have places in one text") {
   REQUIRE(of_fan::fits(all, 6));
   CHECK_FALSE(of_fan::fits(all, 5));
   auto room = of_fan::room(6);
-  motet::index seen = 0;
-  for (motet::index s = 0; s < 6; ++s) {
+  motet::isize seen = 0;
+  for (motet::isize s = 0; s < 6; ++s) {
     const placed_tokens one = of_fan::slice(all, s, 1, room);
     CHECK_EQ(of_fan::unknown(one), "");
     seen += one.entering_count();
-    for (motet::index k = 0; k < 3; ++k)
+    for (motet::isize k = 0; k < 3; ++k)
       CHECK_EQ(one.rows_that_enter(k).rows(), all.rows_that_enter(k).rows_of(s));
   }
   CHECK_EQ(seen, all.entering_count());

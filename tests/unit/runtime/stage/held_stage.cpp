@@ -29,20 +29,20 @@ using view_type = view<float, 4>;
 // Captions, and the gradients of their features.
 struct batch_data {
   std::vector<std::int32_t> ids;
-  std::vector<motet::index> offsets{0};
+  std::vector<motet::isize> offsets{0};
   std::vector<float> d_features;
-  explicit batch_data(motet::index samples) {
+  explicit batch_data(motet::isize samples) {
     const random_stream draw(3, "data");
-    for (motet::index s = 0; s < samples; ++s) {
-      const auto length = static_cast<motet::index>(1 + draw.below(static_cast<std::uint64_t>(s), 6));
-      for (motet::index k = 0; k < length; ++k)
+    for (motet::isize s = 0; s < samples; ++s) {
+      const auto length = static_cast<motet::isize>(1 + draw.below(static_cast<std::uint64_t>(s), 6));
+      for (motet::isize k = 0; k < length; ++k)
         ids.push_back(static_cast<std::int32_t>(draw.below(100 + ids.size(), 20)));
-      offsets.push_back(static_cast<motet::index>(ids.size()));
+      offsets.push_back(static_cast<motet::isize>(ids.size()));
     }
-    for (motet::index i = 0; i < samples * 4; ++i)
+    for (motet::isize i = 0; i < samples * 4; ++i)
       d_features.push_back(static_cast<float>(draw.normal(static_cast<std::uint64_t>(i))));
   }
-  motet::index samples() const { return static_cast<motet::index>(offsets.size()) - 1; }
+  motet::isize samples() const { return static_cast<motet::isize>(offsets.size()) - 1; }
   tokens all() const { return {ids.data(), {samples(), 0, offsets.data()}}; }
 };
 
@@ -50,7 +50,7 @@ struct batch_data {
 // on.
 class chain {
  public:
-  chain(const score& order, const batch_data& data, const std::vector<motet::index>& layers,
+  chain(const score& order, const batch_data& data, const std::vector<motet::isize>& layers,
         bool remade = false)
       : sheet_(compile(order, {messages::in_channels, false})),
         world_(sheet_.of.ranks(), sheet_.messages, meetings()) {
@@ -86,10 +86,10 @@ class chain {
                                               table_of_net<ear, cpu::context, fp32>, at, *parts));
     }
     for (std::size_t s = 0; s + 1 < stages.size(); ++s)
-      if (of.places[static_cast<motet::index>(s)] == of.places[static_cast<motet::index>(s) + 1])
+      if (of.places[static_cast<motet::isize>(s)] == of.places[static_cast<motet::isize>(s) + 1])
         stages[s]->rows().connect(stages[s + 1]->rows());
     for (auto& home : homes_) {
-      motet::index work = 0, scratch = 0;
+      motet::isize work = 0, scratch = 0;
       for (auto& each : stages) {
         work = std::max(work, each->measure().work);
         scratch = std::max(scratch, each->measure().scratch);
@@ -105,7 +105,7 @@ class chain {
     }
     std::vector<matrix<float>> to;
     std::vector<matrix<const float>> from;
-    for (motet::index m = 0; m < parts->count(); ++m) {
+    for (motet::isize m = 0; m < parts->count(); ++m) {
       to.push_back(view_type{features.data() + parts->of(m).begin * 4, parts->of(m).size()});
       from.push_back(
           view<const float, 4>{data.d_features.data() + parts->of(m).begin * 4, parts->of(m).size()});
@@ -170,9 +170,9 @@ outcome alone(const batch_data& data, const replica_microbatches<ear>& parts) {
   initialise(layer::parameters_of<ear>("ear"), 1, w.data(), ear::parameter_size);
   cpu::device device(1);
   const auto run = [&](auto& ctx) {
-    for (motet::index m = 0; m < parts.count(); ++m) {
+    for (motet::isize m = 0; m < parts.count(); ++m) {
       const interval own = parts.of(m);
-      const motet::index mark = ctx.memory.mark();
+      const motet::isize mark = ctx.memory.mark();
       ear::saved<fp32> saved;
       ear::reserve<fp32>(ctx, parts[m], saved);
       ear::forward(ctx, weights<fp32>{w.data()}, parts[m],
@@ -195,7 +195,7 @@ TEST_CASE("stages of a tower give its features and gradients to the last bit") {
   for (const score& order :
        {gpipe::write({3, 3}), one_f_one_b::write({3, 4}), zb_h2::write({3, 5}),
         batch_sync::write({{{3, 4, 4, 2, 1}}, 1}), batch_sync::write({{{3, 7, 7, 0}}, 1})}) {
-    for (const auto& layers : {std::vector<motet::index>{1, 2, 1}, {2, 1, 1}}) {
+    for (const auto& layers : {std::vector<motet::isize>{1, 2, 1}, {2, 1, 1}}) {
       chain many(order, data, layers);
       const outcome wanted = alone(data, *many.parts);
       for (int turn = 0; turn < 2; ++turn) {
@@ -271,9 +271,9 @@ TEST_CASE("the last backward of a step tells every gradient, once") {
       const float*& from;
     } hears{told, from};
     held& stage = *many.stages[0];
-    stage.set_sink({[](void* self, const void* at, motet::index count) {
+    stage.set_sink({[](void* self, const void* at, motet::isize count) {
                       auto& own = *static_cast<listener*>(self);
-                      for (motet::index i = 0; i < count; ++i)
+                      for (motet::isize i = 0; i < count; ++i)
                         ++own.told[static_cast<std::size_t>(static_cast<const float*>(at) - own.from + i)];
                     },
                     &hears});

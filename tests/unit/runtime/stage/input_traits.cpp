@@ -27,11 +27,11 @@ TEST_CASE(
   CHECK(some.packed.origin == each);
   CHECK(some.packed.of(1) == bytes + 48);
   const auto shape = [](const pictures& of) {
-    std::vector<motet::index> found;
+    std::vector<motet::isize> found;
     traits::shape(of, found);
     return found;
   };
-  const std::vector<motet::index> before = shape(all);
+  const std::vector<motet::isize> before = shape(all);
   all.packed.each += 1;
   CHECK(shape(all) == before);
   all.packed.shift[2] = 7;

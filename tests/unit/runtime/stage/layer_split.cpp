@@ -4,17 +4,17 @@
 #include <doctest/doctest.h>
 
 using namespace motet;
-using counts = std::vector<motet::index>;
+using counts = std::vector<motet::isize>;
 
 TEST_CASE("layers are split as evenly as they can be") {
   CHECK(split_layers("eye", 12, 4) == counts{3, 3, 3, 3});
   CHECK(split_layers("eye", 5, 1) == counts{5});
-  for (motet::index layers = 1; layers < 40; ++layers)
-    for (motet::index stages = 1; stages <= layers; ++stages) {
-      motet::index sum = 0;
+  for (motet::isize layers = 1; layers < 40; ++layers)
+    for (motet::isize stages = 1; stages <= layers; ++stages) {
+      motet::isize sum = 0;
       const counts own = split_layers("eye", layers, stages);
-      REQUIRE(static_cast<motet::index>(own.size()) == stages);
-      for (const motet::index each : own) {
+      REQUIRE(static_cast<motet::isize>(own.size()) == stages);
+      for (const motet::isize each : own) {
         CHECK(each >= layers / stages);
         CHECK(each <= (layers + stages - 1) / stages);
         sum += each;

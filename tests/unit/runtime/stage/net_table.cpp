@@ -26,7 +26,7 @@ struct outcome {
 };
 outcome run(bool by_table, bool in_two) {
   const std::vector<std::int32_t> ids{1, 2, 3, 4, 5, 6, 7, 8, 0, 1};
-  const std::vector<motet::index> offsets{0, 3, 4, 4, 9, 10};
+  const std::vector<motet::isize> offsets{0, 3, 4, 4, 9, 10};
   const tokens whole{ids.data(), {5, 0, offsets.data()}};
   std::vector<float> w(ear::parameter_size), slopes(5 * 4);
   initialise(layer::parameters_of<ear>("ear"), 1, w.data(), ear::parameter_size);
@@ -114,7 +114,7 @@ TEST_CASE("an outline tells a net's sizes, parameters and what its input may be"
 TEST_CASE("copies of kept views are views of the same memory") {
   struct two {
     float* a = nullptr;
-    motet::index b = 0;
+    motet::isize b = 0;
   };
   float number = 3;
   kept_views one = kept_views::of<two>();

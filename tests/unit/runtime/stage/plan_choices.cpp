@@ -15,7 +15,7 @@ TEST_CASE("what a plan says of its modules") {
   all.modules[1].zero = 1;
   const std::vector<module_choice> found = choices_of(all);
   REQUIRE(found.size() == 2);
-  CHECK(found[0].layers == std::vector<motet::index>{3, 1});
+  CHECK(found[0].layers == std::vector<motet::isize>{3, 1});
   CHECK(found[0].remade == std::vector<std::uint8_t>{0, 1});
   CHECK(found[0].tensor == 4);
   CHECK(!found[0].balanced);

@@ -19,7 +19,7 @@ using ear = text_tower<text_config{
     .vocabulary = 20, .context = 6, .width = 8, .layers = 4, .heads = 2, .embedding = 4}>;
 using eye = vit<vit_config{
     .image = 8, .patch = 4, .width = 16, .layers = 3, .heads = 4, .embedding = 4, .pool = pool_kind::mean}>;
-profile_options quick(std::vector<std::int32_t> degrees, std::vector<motet::index> samples) {
+profile_options quick(std::vector<std::int32_t> degrees, std::vector<motet::isize> samples) {
   return {degrees, samples, 1, 0};
 }
 
@@ -29,7 +29,7 @@ module_profile measured(const profile_options& how) {
 }
 
 template <class Net>
-double flops_of_parts(motet::index samples, std::int32_t degree) {
+double flops_of_parts(motet::isize samples, std::int32_t degree) {
   silent_group others(degree, 0);
   replica_microbatches<Net> parts({samples, 1, 1, 1}, 0, {degree, 0}, any_group(others));
   const random_input<Net> input(samples);
@@ -41,7 +41,7 @@ double flops_of_parts(motet::index samples, std::int32_t degree) {
          detail::timed_part<tower_part::behind, Net, cpu::context, fp32>(parts, cut).flops();
 }
 template <class Net>
-double flops_of_stage(motet::index samples, std::int32_t degree) {
+double flops_of_stage(motet::isize samples, std::int32_t degree) {
   silent_group others(degree, 0);
   const replica_microbatches<Net> parts({samples, 1, 1, 1}, 0, {degree, 0}, any_group(others));
   stage_position at;
@@ -66,7 +66,7 @@ TEST_CASE("every part of every point takes time") {
   CHECK(found.of == tower_of<module<"ear", ear>>());
   REQUIRE(found.points.size() == 4);
   const std::pair<int, double> wanted[] = {{1, 2}, {1, 4}, {2, 2}, {2, 4}};
-  for (motet::index i = 0; i < 4; ++i) {
+  for (motet::isize i = 0; i < 4; ++i) {
     const profile_point& at = found.points[i];
     CHECK(at.tensor == wanted[i].first);
     CHECK(at.samples == wanted[i].second);

@@ -21,7 +21,7 @@ TEST_CASE("captions are as long as they may be, of tokens that there are") {
   CHECK(all.seq.rows() == 300);
   CHECK(input_traits<ear>::fits(all, 50));
   bool seen[20] = {};
-  for (motet::index i = 0; i < 300; ++i) {
+  for (motet::isize i = 0; i < 300; ++i) {
     REQUIRE((all.ids[i] >= 0 && all.ids[i] < 20));
     seen[all.ids[i]] = true;
   }
@@ -32,8 +32,8 @@ TEST_CASE("pictures have normal pixels") {
   const random_input<eye> made(30);
   CHECK(made.all().samples == 30);
   double sum = 0, squares = 0;
-  const motet::index count = 30 * 3 * 8 * 8;
-  for (motet::index i = 0; i < count; ++i) {
+  const motet::isize count = 30 * 3 * 8 * 8;
+  for (motet::isize i = 0; i < count; ++i) {
     sum += static_cast<double>(made.all().pixels[i]);
     squares += static_cast<double>(made.all().pixels[i]) * static_cast<double>(made.all().pixels[i]);
   }

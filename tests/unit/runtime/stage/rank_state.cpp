@@ -32,7 +32,7 @@ TEST_CASE("all threads of a rank do a work together, each with scratch of its ow
         ++seen;
         memory[static_cast<std::size_t>(thread)] = ctx.memory.take<float>(10);
         scratch[static_cast<std::size_t>(thread)] = ctx.scratch.take<float>(10);
-        copy(ctx, static_cast<const float*>(numbers.data()), copied.data(), motet::index{1000});
+        copy(ctx, static_cast<const float*>(numbers.data()), copied.data(), motet::isize{1000});
       });
       CHECK(seen == threads);
       CHECK(copied == numbers);
@@ -50,7 +50,7 @@ TEST_CASE("each thread keeps views of its own") {
   rank.threads = 2;
   rank.prepare(64, 64);
   std::vector<kept_views> kept(2, kept_views::of<int>());
-  rank.together([](std::vector<motet::index>&) {}, kept,
+  rank.together([](std::vector<motet::isize>&) {}, kept,
                 [](cpu::context& ctx, kept_views& own) { own.as<int>() = 10 + ctx.thread; });
   CHECK(kept[0].as<int>() == 10);
   CHECK(kept[1].as<int>() == 11);

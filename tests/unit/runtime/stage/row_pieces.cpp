@@ -34,13 +34,13 @@ TEST_CASE("pieces are found by what messages call them") {
 
 TEST_CASE("the numbers of some samples within a microbatch's rows") {
   // Six samples with 1, 0, 2, 1, 1 and 2 pictures; the second replica has the last three.
-  const std::vector<motet::index> offsets{0, 1, 1, 3, 4, 5, 7};
+  const std::vector<motet::isize> offsets{0, 1, 1, 3, 4, 5, 7};
   const std::vector<float> pixels(7 * 16, 1);
   const seen_pictures batch{{pixels.data(), 7}, 6, offsets.data()};
   replica_microbatches<eye> parts({6, 1, 2, 1}, 1, {});
   parts.cut(batch);
   const net_outline& net = outline_of_net<eye>;
-  const motet::index row = net.embedding, picture = eye::rows_of_picture * row;
+  const motet::isize row = net.embedding, picture = eye::rows_of_picture * row;
   CHECK(numbers_given(net, parts, 0, {3, 4}).begin == 0);
   CHECK(numbers_given(net, parts, 0, {3, 4}).end == picture);
   CHECK(numbers_given(net, parts, 0, {4, 6}).begin == picture);
@@ -56,8 +56,8 @@ TEST_CASE("rows of several modules lie one module behind the other") {
   replica_microbatches<talk> parts({6, 1, 2, 1}, 1, {});
   parts.cut(text);
   const net_outline& net = outline_of_net<talk>;
-  motet::index last = 0;
-  for (motet::index door = 0; door < 3; ++door) {
+  motet::isize last = 0;
+  for (motet::isize door = 0; door < 3; ++door) {
     const sequences rows = text.rows_that_enter(door);
     const interval all = numbers_taken(net, parts, 0, {3, 6}, door);
     CHECK(all.begin == last);

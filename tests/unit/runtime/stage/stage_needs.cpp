@@ -34,7 +34,7 @@ stage_needs needs(stage_position where) {
 
 TEST_CASE("weights with their gradient and two moments, slots, and rows at the boundaries") {
   const stage_needs found = needs<ear>(at({1, 3}));
-  const motet::index weights = 4 * (ear::stage::parameter_end({1, 3}) - ear::stage::parameter_begin({1, 3}));
+  const motet::isize weights = 4 * (ear::stage::parameter_end({1, 3}) - ear::stage::parameter_begin({1, 3}));
   CHECK(found.own.weights == weights);
   CHECK(found.own.gradients == weights);
   CHECK(found.own.optimizer == 2 * weights);

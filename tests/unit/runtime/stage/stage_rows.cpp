@@ -39,7 +39,7 @@ struct seats {
       of[k] = std::make_unique<rows>(home, net, at[k], *parts[k]);
     }
     for (const std::size_t k : {glue, lens}) {
-      const motet::index out = k == lens ? 1 : 0;
+      const motet::isize out = k == lens ? 1 : 0;
       of[eye]->connect(true, 0, {of[k].get(), 0, static_cast<std::int32_t>(out), {0, 4}, out, 0, true});
       of[k]->connect(false, 0, {of[eye].get(), 0, 0, {0, 4}, 0, out, true});
     }
@@ -55,12 +55,12 @@ TEST_CASE("rows that go to two modules are there twice, and so are the gradients
   matrix<float> out;
   REQUIRE(all.of[eye]->outgoing(0, 0, out));
   REQUIRE(out.rows > 0);
-  for (motet::index i = 0; i < out.rows * out.width; ++i) out.data[i] = static_cast<float>(i);
+  for (motet::isize i = 0; i < out.rows * out.width; ++i) out.data[i] = static_cast<float>(i);
   std::vector<std::byte> room(64);
   cpu::context ctx;
   ctx.memory = arena(room.data(), 64);
   all.of[eye]->hand_over(ctx);
-  std::vector<motet::index> shape;
+  std::vector<motet::isize> shape;
   all.of[eye]->shape(shape);
   CHECK_EQ(shape.size(), 6u);
   all.of[eye]->handed_over();
@@ -70,18 +70,18 @@ TEST_CASE("rows that go to two modules are there twice, and so are the gradients
     CHECK(std::equal(in.data, in.data + in.rows * in.width, out.data));
     matrix<float> back;
     REQUIRE(all.of[k]->outgoing(2, 0, back));
-    for (motet::index i = 0; i < back.rows * back.width; ++i) back.data[i] = static_cast<float>(k);
+    for (motet::isize i = 0; i < back.rows * back.width; ++i) back.data[i] = static_cast<float>(k);
   }
   const auto copies = all.of[eye]->copies(0);
   REQUIRE_EQ(copies.rows, out.rows);
-  const motet::index numbers_of_one = copies.rows * copies.width;
-  for (motet::index i = 0; i < numbers_of_one; ++i) {
+  const motet::isize numbers_of_one = copies.rows * copies.width;
+  for (motet::isize i = 0; i < numbers_of_one; ++i) {
     REQUIRE_EQ(copies.data[i], 1);
     REQUIRE_EQ(copies.data[numbers_of_one + i], 2);
   }
   add_gradients<cpu::context, fp32>(ctx, all.at[eye],
                                     stage_ends<fp32>{.dy = all.of[eye]->incoming(2, 0), .copies = copies});
-  for (motet::index i = 0; i < numbers_of_one; ++i) REQUIRE_EQ(copies.data[i], 3);
+  for (motet::isize i = 0; i < numbers_of_one; ++i) REQUIRE_EQ(copies.data[i], 3);
   CHECK(all.of[glue]->copies(0).data == nullptr);
 }
 

@@ -14,8 +14,8 @@ namespace {
 using ear = text_tower<text_config{
     .vocabulary = 20, .context = 6, .width = 8, .layers = 4, .heads = 2, .embedding = 4}>;
 
-stage_work work(stage_position where, motet::index samples = 6, spread_seat seat = {}) {
-  const auto number = [](motet::index from) { return static_cast<std::int32_t>(from); };
+stage_work work(stage_position where, motet::isize samples = 6, spread_seat seat = {}) {
+  const auto number = [](motet::isize from) { return static_cast<std::int32_t>(from); };
   where.cut = {number(seat.tensor), number(seat.tensor_member)};
   const any_group tensor(number(seat.tensor), number(seat.tensor_member)),
       context(number(seat.context), number(seat.context_member));

@@ -28,15 +28,15 @@ TEST_CASE(
   staged.prepare(parts);
   const laws::gpu_room room(64, 64);
   cuda::context ctx = room.context();
-  const std::vector<motet::index> offsets[2] = {{0, 3, 4, 4, 9, 10}, {0, 5, 10, 15, 15, 16}};
+  const std::vector<motet::isize> offsets[2] = {{0, 3, 4, 4, 9, 10}, {0, 5, 10, 15, 15, 16}};
   for (const auto& at : offsets) {
     std::vector<std::int32_t> ids;
-    for (motet::index i = 0; i < at.back(); ++i) ids.push_back(static_cast<std::int32_t>(at[1] + i));
+    for (motet::isize i = 0; i < at.back(); ++i) ids.push_back(static_cast<std::int32_t>(at[1] + i));
     parts.cut(tokens{ids.data(), {5, 0, at.data()}});
     const std::int32_t* const host[2] = {parts[0].ids, parts[1].ids};
-    const motet::index* const lengths[2] = {parts[0].seq.offsets, parts[1].seq.offsets};
+    const motet::isize* const lengths[2] = {parts[0].seq.offsets, parts[1].seq.offsets};
     staged.stage(ctx, parts);
-    for (motet::index m = 0; m < 2; ++m) {
+    for (motet::isize m = 0; m < 2; ++m) {
       const tokens& there = parts[m];
       CHECK(there.ids != host[m]);
       CHECK(there.seq.offsets == lengths[m]);
@@ -61,14 +61,14 @@ TEST_CASE("of packed pictures each microbatch finds its own, with bytes that beg
     const laws::packed_shots shots(8, laws::packed_shots::boxes(8), static_cast<std::uint64_t>(step));
     parts.cut(pictures{nullptr, 10, shots.here()});
     staged.stage(ctx, parts);
-    motet::index first = 0;
-    for (motet::index m = 0; m < 3; ++m) {
+    motet::isize first = 0;
+    for (motet::isize m = 0; m < 3; ++m) {
       const pictures& there = parts[m];
       places[step][m] = there.packed.each;
       CHECK(there.packed.each == there.packed.origin);
       std::vector<packed_picture> each(static_cast<std::size_t>(there.samples));
       download(ctx, there.packed.each, each.data(), there.samples);
-      for (motet::index s = 0; s < there.samples; ++s) {
+      for (motet::isize s = 0; s < there.samples; ++s) {
         const packed_picture& want = shots.each[static_cast<std::size_t>(first + s)];
         CHECK(each[static_cast<std::size_t>(s)].at == want.at);
         std::uint8_t byte = 0;
@@ -102,7 +102,7 @@ TEST_CASE("packed pictures from the middle of a list come, and no more than ther
     std::vector<packed_picture> each(8);
     std::vector<std::uint8_t> bytes(shots.bytes.size() - static_cast<std::size_t>(shots.each[2].at));
     download(ctx, there.packed.each, each.data(), 8);
-    download(ctx, there.packed.bytes, bytes.data(), static_cast<motet::index>(bytes.size()));
+    download(ctx, there.packed.bytes, bytes.data(), static_cast<motet::isize>(bytes.size()));
     CHECK(std::equal(bytes.rbegin(), bytes.rend(), shots.bytes.rbegin()));
     CHECK(each.back().at == shots.each.back().at);
     CHECK(each.front().width == from.packed.each[0].width);
@@ -119,7 +119,7 @@ TEST_CASE("packed pictures from the middle of a list come, and no more than ther
 
 TEST_CASE("the next batch comes while the device works, and only what was told is taken from there") {
   using eye = vit<vit_config{.image = 8, .patch = 4, .width = 8, .layers = 1, .heads = 1, .embedding = 8}>;
-  constexpr motet::index samples = 15000;  // of pictures that come in three pieces
+  constexpr motet::isize samples = 15000;  // of pictures that come in three pieces
   const laws::gpu_room room(64, 64);
   cuda::context ctx = room.context();
   std::vector<float> first(samples * 192), second(first.size()), third(first.size());
@@ -140,7 +140,7 @@ TEST_CASE("the next batch comes while the device works, and only what was told i
   };
   const auto holds = [&](const std::vector<float>& want) {
     std::vector<float> found(want.size());
-    download(ctx, parts[0].pixels, found.data(), static_cast<motet::index>(found.size()));
+    download(ctx, parts[0].pixels, found.data(), static_cast<motet::isize>(found.size()));
     return found == want;
   };
   const cuda::buffer<float> numbers(1000);

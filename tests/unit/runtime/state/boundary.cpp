@@ -14,11 +14,11 @@ struct fake_end {
   struct message {
     int tag, peer;
     const void* rows;
-    motet::index bytes;
+    motet::isize bytes;
   };
   std::vector<message> messages;
   bool sent(std::int32_t tag) const { return taken.count(tag) != 0; }
-  void send(std::int32_t tag, std::int32_t peer, const std::byte* rows, motet::index bytes) {
+  void send(std::int32_t tag, std::int32_t peer, const std::byte* rows, motet::isize bytes) {
     messages.push_back({tag, peer, rows, bytes});
   }
 };

@@ -12,8 +12,8 @@ namespace {
 std::vector<int> held(const parameter& of) {
   std::vector<int> whole(60), found(static_cast<std::size_t>(of.offset + of.held()), -1);
   std::iota(whole.begin(), whole.end(), 0);
-  each_run(of, [&](motet::index at, motet::index element, motet::index count) {
-    for (motet::index i = 0; i < count; ++i)
+  each_run(of, [&](motet::isize at, motet::isize element, motet::isize count) {
+    for (motet::isize i = 0; i < count; ++i)
       found[static_cast<std::size_t>(at + i)] = whole[static_cast<std::size_t>(element + i)];
   });
   return found;
@@ -33,7 +33,7 @@ TEST_CASE("a whole tensor is one run") {
   std::iota(wanted.begin(), wanted.end(), 0);
   CHECK(held(tensor()) == wanted);
   int runs = 0;
-  each_run(tensor(), [&](motet::index, motet::index, motet::index) { ++runs; });
+  each_run(tensor(), [&](motet::isize, motet::isize, motet::isize) { ++runs; });
   CHECK(runs == 1);
 }
 

@@ -25,11 +25,11 @@ TEST_CASE("weights start as their parameters say, whatever stands beside them") 
   list.vector("bias", 5, {});
   std::vector<float> all(static_cast<std::size_t>(list.used()), 7);
   initialise<float>(list.items(), 1, all.data(), list.used());
-  const auto at = [&](int which, motet::index i) {
+  const auto at = [&](int which, motet::isize i) {
     return all[static_cast<std::size_t>(list.items()[static_cast<std::size_t>(which)].offset + i)];
   };
   double sum = 0, squares = 0;
-  for (motet::index i = 0; i < 3000; ++i)
+  for (motet::isize i = 0; i < 3000; ++i)
     sum += static_cast<double>(at(0, i)),
         squares += static_cast<double>(at(0, i)) * static_cast<double>(at(0, i));
   CHECK(std::abs(sum / 3000) < 0.05);
@@ -71,7 +71,7 @@ TEST_CASE_TEMPLATE("all threads, or a GPU, make the bits that one thread makes",
   };
   cut({{0, 20}}, {{11, 38}});
   cut({{3, 4}, {9, 20}}, {{0, 50}});
-  const motet::index size = items.back().offset + parameter_space(items.back().held());
+  const motet::isize size = items.back().offset + parameter_space(items.back().held());
   std::vector<Master> want(static_cast<std::size_t>(size), Master(7)), found = want;
   initialise<Master>(items, 3, want.data(), size);
   const auto same = [&] {

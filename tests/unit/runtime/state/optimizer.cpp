@@ -15,13 +15,13 @@ TEST_CASE("runs cover the trainable part once and change only where decay does")
   list.vector("gain", 3, {});
   list.matrix("c", 2, 2, {});
   list.matrix("frozen", 2, 2, {});
-  const motet::index trainable = list.items()[5].offset;
+  const motet::isize trainable = list.items()[5].offset;
   const auto runs = update_runs(list.items(), trainable);
   REQUIRE(runs.size() == 3);
   CHECK(runs[0].decay);
   CHECK(!runs[1].decay);
   CHECK(runs[2].decay);
-  motet::index next = 0;
+  motet::isize next = 0;
   for (const parameter_run& run : runs) {
     CHECK(run.offset == next);
     next += run.size;
@@ -48,7 +48,7 @@ TEST_CASE("settings of an update follow the formulas") {
 TEST_CASE("rates fall from block to block, and Muon's matrices stand by themselves") {
   parameter_list list;
   list.in_block(parameter::before_blocks, [&] { list.matrix("embed", 4, 4, {}); });
-  for (motet::index k = 0; k < 2; ++k)
+  for (motet::isize k = 0; k < 2; ++k)
     list.in_block(k, [&] {
       list.matrix("weight", 4, 4, {});
       list.stacked(2, [&] { list.matrix("experts", 6, 3, {}); });
@@ -56,9 +56,9 @@ TEST_CASE("rates fall from block to block, and Muon's matrices stand by themselv
       list.matrix("row", 1, 4, {});
     });
   list.matrix("head", 4, 4, {});
-  const motet::index all = list.used();
+  const motet::isize all = list.used();
   const auto runs = update_runs(list.items(), all, optimizer_kind::muon, {.rate = 2, .layers = 0.5}, 2);
-  motet::index next = 0, matrices = 0;
+  motet::isize next = 0, matrices = 0;
   for (const parameter_run& each : runs) {
     CHECK(each.offset >= next);
     CHECK(each.offset < next + 16);

@@ -13,7 +13,7 @@ TEST_CASE("warm-up rises in a straight line, the cosine ends at the floor") {
   CHECK(rate.at(14) == doctest::Approx(2.0 * (0.1 + 0.9 * 0.5)));
   CHECK(rate.at(24) == doctest::Approx(0.2));
   CHECK(rate.at(1000) == doctest::Approx(0.2));
-  for (motet::index step = 4; step < 23; ++step) CHECK(rate.at(step + 1) < rate.at(step));
+  for (motet::isize step = 4; step < 23; ++step) CHECK(rate.at(step + 1) < rate.at(step));
 }
 
 TEST_CASE("a constant rate and runs without steps") {

@@ -58,7 +58,7 @@ program two_ranks() {
     of.modules.push(made);
   }
   for (const edge_ends& each : small_fan::edges)
-    of.modules[static_cast<motet::index>(each.to)].from.push(static_cast<std::int32_t>(each.from));
+    of.modules[static_cast<motet::isize>(each.to)].from.push(static_cast<std::int32_t>(each.from));
   return compile(write_through(of));
 }
 

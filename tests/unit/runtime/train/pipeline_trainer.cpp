@@ -22,13 +22,13 @@ using caption =
 using towers = model<join<info_nce, picture, caption>>;
 using trainer_type = pipeline<towers, fp32>;
 
-pipeline_config quick(motet::index samples) {
+pipeline_config quick(motet::isize samples) {
   pipeline_config config;
   config.batch = samples;
   config.deadline = 20;
   return config;
 }
-void compare(const score& order, motet::index samples, std::vector<std::vector<motet::index>> layers = {}) {
+void compare(const score& order, motet::isize samples, std::vector<std::vector<motet::isize>> layers = {}) {
   compare_with_single_rank<towers, fp32>(order, samples, 1e-5, std::move(layers));
 }
 // Both towers by one schedule; a loss for each microbatch, or one for all where the order is all forward
@@ -182,7 +182,7 @@ TEST_CASE("a forecast tells the bytes that are taken, and what slots hold") {
                                   placed(3, {{0, 1}, {1, 2}}, 4, 2), placed(1, {{0}, {0}}, 4, 1)};
   for (const score& order : orders) {
     trainer_type train(order, quick(16));
-    motet::index planned = 0, weights = 0, slots = 0;
+    motet::isize planned = 0, weights = 0, slots = 0;
     for (const rank_memory& each : train.forecast()) {
       planned += each.total();
       weights += each.stages.weights;
@@ -197,7 +197,7 @@ TEST_CASE("a forecast tells the bytes that are taken, and what slots hold") {
     // Captions of full length fill their slots to the byte.
     const test_data data(16, 1, true);
     train.step(data.batch<towers>(), 1e-3);
-    const std::vector<motet::index> used = train.used_of_slots();
+    const std::vector<motet::isize> used = train.used_of_slots();
     for (std::size_t r = 0; r < used.size(); ++r) CHECK(used[r] == train.forecast()[r].stages.slots);
     // Shorter ones stay below.
     const test_data less(16, 2);
@@ -210,7 +210,7 @@ TEST_CASE("a rank keeps as much as the schedule lets it") {
   const std::vector<rank_memory> in_turns = trainer_type(both("1f1b", 4, 1, 8, 8), quick(16)).forecast(),
                                  all_forward = trainer_type(both("gpipe", 4, 1, 8, 8), quick(16)).forecast();
   for (std::size_t r = 1; r < 3; ++r) {
-    CHECK(in_turns[r].stages.slots * 8 == all_forward[r].stages.slots * (4 - static_cast<motet::index>(r)));
+    CHECK(in_turns[r].stages.slots * 8 == all_forward[r].stages.slots * (4 - static_cast<motet::isize>(r)));
     CHECK(in_turns[r].stages.weights == all_forward[r].stages.weights);
   }
 }

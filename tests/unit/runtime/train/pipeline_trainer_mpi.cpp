@@ -14,7 +14,7 @@
 namespace {
 
 using fed_speech = small_fed_speech<>;
-constexpr motet::index seen_samples = 12;
+constexpr motet::isize seen_samples = 12;
 using processes = process_rank<mpi::world, mpi::endpoint>;
 
 // Three steps of modules that feed one another: losses, and then the weights.
@@ -31,8 +31,8 @@ std::vector<double> learned(const plan& of) {
   std::vector<double> out;
   for (std::uint64_t k = 0; k < 3; ++k) {
     const small_seen_text data(seen_samples, 1 + k);
-    std::vector<motet::index> rows;
-    for (const motet::index each : data.picture_offsets) rows.push_back(5 * each);
+    std::vector<motet::isize> rows;
+    for (const motet::isize each : data.picture_offsets) rows.push_back(5 * each);
     const pictured_tokens all = data.get();
     const fed_speech::batch batch{seen_pictures{all.seen, seen_samples, all.picture_offsets},
                                   placed_tokens{all, rows.data(), all.places}};

@@ -31,8 +31,8 @@ struct stage_set {
   stage_groups groups;
   std::vector<std::int32_t> here;
   std::unique_ptr<placed> model;
-  stage_set(const score& order, motet::index samples,
-            const std::vector<std::vector<motet::index>>& layers = {})
+  stage_set(const score& order, motet::isize samples,
+            const std::vector<std::vector<motet::isize>>& layers = {})
       : sheet(program_for<both>(order, true)),
         world(sheet.of.ranks(), sheet.messages,
               std::vector<std::vector<std::int32_t>>(
@@ -66,12 +66,12 @@ TEST_CASE("every parameter has its place on the rank of its stage, once") {
     CHECK(sums.ring == nullptr);
     CHECK(piece.weights != nullptr);
     CHECK((piece.first == nullptr) == (piece.gradients == nullptr));
-    each_own_run(piece, [&](const parameter& each, motet::index, motet::index element, motet::index count) {
+    each_own_run(piece, [&](const parameter& each, motet::isize, motet::isize element, motet::isize count) {
       const auto known = std::find_if(parameters.begin(), parameters.end(),
                                       [&](const parameter& other) { return other.name == each.name; });
       REQUIRE(known != parameters.end());
       CHECK((piece.gradients == nullptr) == (known->offset >= both::offsets[1]));
-      for (motet::index i = 0; i < count; ++i)
+      for (motet::isize i = 0; i < count; ++i)
         ++covered[static_cast<std::size_t>(known->offset + element + i)];
     });
   });
@@ -89,7 +89,7 @@ TEST_CASE("every parameter has its place on the rank of its stage, once") {
 TEST_CASE("a forecast adds up what lies on a rank") {
   const std::vector<rank_memory> needs = stage_set(order(), 16).model->forecast();
   REQUIRE(needs.size() == 5);
-  motet::index weights = 0;
+  motet::isize weights = 0;
   for (const rank_memory& each : needs) {
     weights += each.stages.weights;
     CHECK(each.total() == each.stages.total() + each.features + each.packing + each.work + each.scratch);

@@ -76,8 +76,8 @@ struct all_ranks {
     }
   }
 };
-motet::index counted(const update_share& share) {
-  motet::index sum = 0;
+motet::isize counted(const update_share& share) {
+  motet::isize sum = 0;
   for (const interval each : share.counted) sum += each.size();
   return sum;
 }
@@ -115,7 +115,7 @@ TEST_CASE("a stage asks for the groups that it is in, and sums its gradients who
 TEST_CASE("replicas share moments, and keep no gradients but their own where that is chosen") {
   for (const bool gradients : {false, true}) {
     all_ranks all({.tensor = 2, .shard_optimizer = true, .shard_gradients = gradients});
-    motet::index moments = 0, held = 0;
+    motet::isize moments = 0, held = 0;
     for (const auto& each : all.stages) {
       if (each->at.rank == 4) continue;
       CHECK(each->at.moments < each->at.parameters);
@@ -139,7 +139,7 @@ TEST_CASE("what does not learn has no moments, and one of equal copies counts") 
   for (const auto& each : all.stages) {
     CHECK(each->at.moments == 0);
     CHECK(each->stage.reduction == nullptr);
-    motet::index wanted = 0;
+    motet::isize wanted = 0;
     for (const parameter& one : each->stage.parameters)
       if (each->sings.replica == 0 && (!one.shared || each->at.cut.shard == 0)) wanted += one.held();
     CHECK(counted(each->stage.share) == wanted);

@@ -9,7 +9,7 @@
 #include <doctest/doctest.h>
 
 using namespace motet;
-using counts = list<motet::index>;
+using counts = list<motet::isize>;
 
 namespace {
 
@@ -26,7 +26,7 @@ constexpr std::string_view names[] = {"picture", "caption"};
 struct others {
   std::vector<double> found;
   int asked = 0;
-  void sum(double* numbers, motet::index count) {
+  void sum(double* numbers, motet::isize count) {
     ++asked;
     for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
       numbers[i] += i < found.size() ? found[i] : 0;

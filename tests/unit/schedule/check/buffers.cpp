@@ -25,7 +25,7 @@ class bounded_run {
       : of_(of), counts_(counts), draw_(seed) {
     REQUIRE(build_graph(of, delivery::buffered, graph_).ok());
     done_.resize(static_cast<std::size_t>(of.instructions.size()), false);
-    for (motet::index l = 0; l < graph_.lane_ranks.size(); ++l) at_.push_back(graph_.lane_starts[l]);
+    for (motet::isize l = 0; l < graph_.lane_ranks.size(); ++l) at_.push_back(graph_.lane_starts[l]);
     for (std::int32_t r = 0; r < of.ranks(); ++r) weight_.push_back(1 + static_cast<int>(draw_() % 3) * 20);
     for (std::int32_t i = 0; i < of.instructions.size(); ++i)
       if (is_receive(of.instructions[i].what)) receives_[key(of.instructions[i])] = i;
@@ -36,9 +36,9 @@ class bounded_run {
       std::vector<std::size_t> able;
       std::vector<int> chance;
       for (std::size_t l = 0; l < at_.size(); ++l) {
-        if (at_[l] == graph_.lane_starts[static_cast<motet::index>(l) + 1] || !can(head(l))) continue;
+        if (at_[l] == graph_.lane_starts[static_cast<motet::isize>(l) + 1] || !can(head(l))) continue;
         able.push_back(l);
-        chance.push_back(weight_[static_cast<std::size_t>(graph_.lane_ranks[static_cast<motet::index>(l)])]);
+        chance.push_back(weight_[static_cast<std::size_t>(graph_.lane_ranks[static_cast<motet::isize>(l)])]);
       }
       if (able.empty()) break;
       const std::size_t l = able[static_cast<std::size_t>(
@@ -59,12 +59,12 @@ class bounded_run {
   }
 
  private:
-  using cell = std::tuple<int, motet::index, std::int32_t>;  // kind, place, microbatch
+  using cell = std::tuple<int, motet::isize, std::int32_t>;  // kind, place, microbatch
   static int kind_of(op what) {
     if (what == op::re_forward || what == op::send_replay || what == op::receive_replay) return 1;
     return is_backward(what) || what == op::send_backward || what == op::receive_backward ? 2 : 0;
   }
-  motet::index place(const instruction& it, int further = 0) const {
+  motet::isize place(const instruction& it, int further = 0) const {
     return of_.voices[it.voice].first_place + it.stage + further;
   }
   cell key(const instruction& receive) const {
@@ -75,7 +75,7 @@ class bounded_run {
   // `outgoing` says where the rows go that an instruction makes; kind -1: nowhere.
   struct outgoing {
     int kind = -1;
-    motet::index target = 0;
+    motet::isize target = 0;
     bool local = false;
   };
   outgoing made_by(const instruction& it) const {
@@ -83,19 +83,19 @@ class bounded_run {
     const voice& sings = of_.voices[it.voice];
     const int kind = kind_of(it.what), further = kind == 2 ? -1 : 1;
     if (it.stage + further < 0 || it.stage + further >= sings.stages) return {};
-    const motet::index target = place(it, further);
+    const motet::isize target = place(it, further);
     return {kind, target, of_.places[target] == of_.places[place(it)]};
   }
-  bool has_room(int kind, motet::index where) const {
+  bool has_room(int kind, motet::isize where) const {
     const auto found = live_.find({where, kind});
     return (found == live_.end() ? 0 : found->second) < counts_.in[kind][where];
   }
-  void take(int kind, motet::index where) {
+  void take(int kind, motet::isize where) {
     auto& own = live_[{where, kind}];
     auto& most = most_[{where, kind}];
     most = std::max(most, ++own);
   }
-  void give(int kind, motet::index where) {
+  void give(int kind, motet::isize where) {
     CHECK(live_[{where, kind}] > 0);
     --live_[{where, kind}];
   }
@@ -108,8 +108,8 @@ class bounded_run {
       // All members must stand at their join.
       std::int32_t there = 0;
       for (std::size_t l = 0; l < at_.size(); ++l)
-        for (std::int32_t p = graph_.lane_starts[static_cast<motet::index>(l)];
-             p < graph_.lane_starts[static_cast<motet::index>(l) + 1] && p <= at_[l]; ++p)
+        for (std::int32_t p = graph_.lane_starts[static_cast<motet::isize>(l)];
+             p < graph_.lane_starts[static_cast<motet::isize>(l) + 1] && p <= at_[l]; ++p)
           there += graph_.meetings[graph_.order[p]] == graph_.meetings[i] ? 1 : 0;
       return there == graph_.meeting_sizes[graph_.meetings[i]];
     }
@@ -149,8 +149,8 @@ class bounded_run {
   std::vector<std::int32_t> at_;
   std::vector<int> weight_;
   std::map<cell, std::int32_t> receives_;
-  std::map<std::pair<motet::index, int>, int> live_, most_;
-  std::map<std::pair<motet::index, int>, std::vector<std::int32_t>> rings_;
+  std::map<std::pair<motet::isize, int>, int> live_, most_;
+  std::map<std::pair<motet::isize, int>, std::vector<std::int32_t>> rings_;
   std::set<cell> replayed_;
 };
 

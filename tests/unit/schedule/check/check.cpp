@@ -50,7 +50,7 @@ program random_graph(laws::dice& draw) {
     made.microbatches = draw.between(1, 3);
     made.meets = last;
     list<std::int32_t> sources;
-    for (index j = 0; j < before.size(); ++j)
+    for (isize j = 0; j < before.size(); ++j)
       if (last || draw.below(2) == 0) sources.push(static_cast<std::int32_t>(j));
     // A module that is fed by one that learns learns as well.
     made.learns = last || draw.below(4) > 0;

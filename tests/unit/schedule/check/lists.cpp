@@ -41,8 +41,8 @@ finding found_in(const role& only, int microbatches = 1, int slots = 0) {
   made.slots[0] = slots;
   return found_in(made);
 }
-void refused(const finding& found, broken_rule why, int rank, int at, int other = -1, index got = 0,
-             index wanted = 0) {
+void refused(const finding& found, broken_rule why, int rank, int at, int other = -1, isize got = 0,
+             isize wanted = 0) {
   CAPTURE(at);
   CHECK(std::string(found.why->code) == why->code);
   CHECK(found.rank == rank);

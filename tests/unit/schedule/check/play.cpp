@@ -51,7 +51,7 @@ TEST_CASE("every instruction is performed once, behind all that it waits for") {
       CHECK(found.whole);
       CHECK(found.stuck.empty());
       std::vector<bool> done(static_cast<std::size_t>(of.instructions.size()));
-      index count = 0;
+      isize count = 0;
       for (const auto& together : found.seen.performed) {
         for (const std::int32_t i : together)
           for (const std::int32_t each : graph.waits_of(i))

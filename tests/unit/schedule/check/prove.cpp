@@ -196,10 +196,10 @@ TEST_CASE("random broken scores: prove() agrees with the oracle, and check() pas
     for (int r = 0; r < whole.ranks(); ++r)
       ranks.emplace_back(whole.codes().begin() + whole.begin_of(r), whole.codes().begin() + whole.end_of(r));
     for (int times = draw.below(3); times-- > 0;) {
-      auto& order = ranks[static_cast<std::size_t>(draw.below(static_cast<index>(ranks.size())))];
+      auto& order = ranks[static_cast<std::size_t>(draw.below(static_cast<isize>(ranks.size())))];
       if (order.empty()) continue;
-      const int i = draw.below(static_cast<index>(order.size())),
-                j = draw.below(static_cast<index>(order.size()));
+      const int i = draw.below(static_cast<isize>(order.size())),
+                j = draw.below(static_cast<isize>(order.size()));
       std::int64_t& code = order[static_cast<std::size_t>(i)];
       switch (draw.below(6)) {
         case 0: std::swap(code, order[static_cast<std::size_t>(j)]); break;

@@ -16,7 +16,7 @@ finding changed(Change change) {
   change(made);
   return check_structure(made);
 }
-void refused(const finding& found, broken_rule why, index got, index wanted) {
+void refused(const finding& found, broken_rule why, isize got, isize wanted) {
   CHECK(std::string(found.why->code) == why->code);
   CHECK(found.got == got);
   CHECK(found.wanted == wanted);
@@ -66,7 +66,7 @@ TEST_CASE("what is too large is refused before anything is counted in it") {
   voice of;
   of.stages = of.microbatches = 1 << 20;
   huge.voices.push(of);
-  refused(check_structure(huge), reason::too_large, index{1} << 40, most_cells);
+  refused(check_structure(huge), reason::too_large, isize{1} << 40, most_cells);
   huge = program{};
   huge.voices.resize(65536, {});
   refused(check_structure(huge), reason::too_large, 65536, most_voices);

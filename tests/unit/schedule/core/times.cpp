@@ -32,8 +32,8 @@ score_length simulated(const score& of, const list<step_times>& times) {
   double longest = 0;
   for (const rank_time& own : analyse(made, costs, when).ranks)
     longest = std::max(longest, when.makespan - own.warm_up - own.cool_down);
-  return {static_cast<motet::index>(longest * chunks + .5),
-          static_cast<motet::index>(when.makespan * chunks + .5)};
+  return {static_cast<motet::isize>(longest * chunks + .5),
+          static_cast<motet::isize>(when.makespan * chunks + .5)};
 }
 
 template <class... Schedules>

@@ -39,4 +39,4 @@ TEST_CASE("groups of microbatches") {
 }
 
 // Positions and numbers of cells must fit 32 bits, also threefold, for three kinds of messages.
-static_assert(3 * most_cells < index{1} << 31);
+static_assert(3 * most_cells < isize{1} << 31);

@@ -13,8 +13,8 @@ using namespace motet::detail;
 TEST_CASE("bars are the instructions that take time") {
   const drawn_program p = played_with_wires(one_f_one_b::write({4, 8}));
   rank_bars bars(p.program, p.when);
-  index drawn = 0, wanted = 0;
-  for (index i = 0; i < p.program.instructions.size(); ++i) wanted += p.when.finish[i] > p.when.start[i];
+  isize drawn = 0, wanted = 0;
+  for (isize i = 0; i < p.program.instructions.size(); ++i) wanted += p.when.finish[i] > p.when.start[i];
   for (std::int32_t r = 0; r < 4; ++r) {
     bars.read(r);
     CHECK(bars.lane(lane::compute).size() == 16);
@@ -75,15 +75,15 @@ TEST_CASE("times that are none are left out") {
     when.finish.push(each[1]);
   }
   when.start.push(0);  // no finish
-  for (index i = 0; i < 9; ++i) CHECK(has_times(when, i) == (i < 2));
+  for (isize i = 0; i < 9; ++i) CHECK(has_times(when, i) == (i < 2));
   CHECK_FALSE(has_times(when, 100));
 }
 
 namespace {
-std::string shown(const list<bar>& lane, double width, index columns) {
+std::string shown(const list<bar>& lane, double width, isize columns) {
   list<std::int32_t> found;
   share_columns(
-      lane, 0, width, columns, 26, [](const bar& of) { return index{of.first}; }, found);
+      lane, 0, width, columns, 26, [](const bar& of) { return isize{of.first}; }, found);
   std::string text;
   for (const std::int32_t each : found) text += each < 0 ? '.' : static_cast<char>('a' + lane[each].first);
   return text;

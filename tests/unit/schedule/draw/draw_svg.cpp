@@ -101,9 +101,9 @@ struct read_picture {
   }
 };
 
-index timed(const drawn_program& p) {
-  index count = 0;
-  for (index i = 0; i < p.when.start.size(); ++i) count += p.when.finish[i] > p.when.start[i];
+isize timed(const drawn_program& p) {
+  isize count = 0;
+  for (isize i = 0; i < p.when.start.size(); ++i) count += p.when.finish[i] > p.when.start[i];
   return count;
 }
 
@@ -116,11 +116,11 @@ TEST_CASE("every bar lies where the timeline says, and nothing else is drawn") {
                         played_with_wires(one_f_one_b::write({3, 5}), delivery::rendezvous)}) {
     const read_picture found(draw_svg(p.program, p.when));
     found.check_places();
-    CHECK(static_cast<index>(found.bars.size()) == timed(p));
+    CHECK(static_cast<isize>(found.bars.size()) == timed(p));
     REQUIRE(static_cast<std::int32_t>(found.backs.size()) == p.program.ranks());
     const double left = found.backs[0].x, scale = found.backs[0].width / p.when.makespan;
     std::vector<double> starts, drawn;
-    for (index i = 0; i < p.when.start.size(); ++i) {
+    for (isize i = 0; i < p.when.start.size(); ++i) {
       if (p.when.finish[i] <= p.when.start[i]) continue;
       starts.push_back(left + p.when.start[i] * scale);
       starts.push_back(left + p.when.finish[i] * scale);
@@ -135,7 +135,7 @@ TEST_CASE("every bar lies where the timeline says, and nothing else is drawn") {
       CHECK(drawn[i] == doctest::Approx(starts[i]).epsilon(1e-9).scale(1e7));
     // Rank by rank: the computations on the row's background are those of the rank.
     for (std::int32_t r = 0; r < p.program.ranks(); ++r) {
-      index wanted = 0, there = 0;
+      isize wanted = 0, there = 0;
       for (std::int32_t i = p.program.starts[r]; i < p.program.starts[r + 1]; ++i)
         wanted += p.program.instructions[i].lane == lane::compute && p.when.finish[i] > p.when.start[i];
       const auto& row = found.backs[static_cast<std::size_t>(r)];
@@ -186,8 +186,8 @@ TEST_CASE("what overlaps shares the height of its row") {
   const drawn_program p = played(shared_ranks());
   const read_picture found(draw_svg(p.program, p.when));
   found.check_places();
-  CHECK(static_cast<index>(found.bars.size()) == timed(p));
-  index halves = 0;
+  CHECK(static_cast<isize>(found.bars.size()) == timed(p));
+  isize halves = 0;
   for (const auto& each : found.bars) halves += std::abs(each.height - found.backs[0].height / 2) < 0.01;
   CHECK(halves == 2);
   CHECK(found.says("\nbF2\n"));
@@ -199,7 +199,7 @@ TEST_CASE("lanes beside the computation lie below it, messages below these") {
   const drawn_program p = played_with_wires(batch_sync::write(shape), delivery::rendezvous, 9);
   const read_picture found(draw_svg(p.program, p.when));
   found.check_places();
-  CHECK(static_cast<index>(found.bars.size()) == timed(p));
+  CHECK(static_cast<isize>(found.bars.size()) == timed(p));
   double lowest = 0, highest = 1e9;
   for (const auto& each : found.bars) {
     if (each.y < found.backs[3].y || each.y >= found.backs[4].y) continue;
@@ -363,8 +363,8 @@ TEST_CASE("plan above run on one axis") {
 TEST_CASE("a run that waits more shows it on the right") {
   const drawn_program plan = played(one_f_one_b::write({2, 2}));
   timeline run = plan.when;
-  for (index i = 0; i < run.start.size(); ++i) run.start[i] *= 0.5;
-  for (index i = 0; i < run.start.size(); ++i)
+  for (isize i = 0; i < run.start.size(); ++i) run.start[i] *= 0.5;
+  for (isize i = 0; i < run.start.size(); ++i)
     run.finish[i] = run.start[i] + 0.25 * (plan.when.finish[i] - plan.when.start[i]);
   run.makespan = plan.when.makespan / 2;
   const read_picture found(draw_overlay_svg(plan.program, plan.when, run));

@@ -83,10 +83,10 @@ TEST_CASE("every instruction is an event at its time, in the lane and the proces
          {played(one_f_one_b::write({4, 8})), played_with_wires(batch_sync::write(two_towers())),
           played(shared_ranks()), played_with_wires(interleaved::write({2, 4, 2}), delivery::rendezvous)}) {
       const read_trace found(draw_trace(p.program, p.when, {seconds}));
-      REQUIRE(static_cast<index>(found.bars.size()) == p.program.instructions.size());
+      REQUIRE(static_cast<isize>(found.bars.size()) == p.program.instructions.size());
       CHECK(found.names_first);
       CHECK(static_cast<std::int32_t>(found.processes.size()) == p.program.ranks());
-      for (index i = 0; i < p.program.instructions.size(); ++i) {
+      for (isize i = 0; i < p.program.instructions.size(); ++i) {
         const event& each = found.bars[static_cast<std::size_t>(i)];
         const instruction& it = p.program.instructions[i];
         CHECK(each.pid == p.program.rank_of(static_cast<std::int32_t>(i)));
@@ -168,7 +168,7 @@ TEST_CASE("an arrow for each message, from its send to its receive") {
 
 TEST_CASE("a receive that began before its send gets its arrow when the send begins") {
   drawn_program p = played_with_wires(one_f_one_b::write({2, 1}));
-  for (index i = 0; i < p.program.instructions.size(); ++i)
+  for (isize i = 0; i < p.program.instructions.size(); ++i)
     if (is_receive(p.program.instructions[i].what)) p.when.start[i] = 0;
   const read_trace found(draw_trace(p.program, p.when));
   REQUIRE(found.starts.size() == 2);
@@ -225,7 +225,7 @@ TEST_CASE("plan and run are two groups of processes, side by side") {
 TEST_CASE("names and numbers may be odd; what has no time has no event") {
   const drawn_program p = odd_program();
   const read_trace found(draw_trace(p.program, p.when));
-  CHECK(static_cast<index>(found.bars.size()) == p.program.instructions.size() - 3);
+  CHECK(static_cast<isize>(found.bars.size()) == p.program.instructions.size() - 3);
   CHECK(found.processes.at(0) == "rank 0: <&\"'\\?\?> stage 0");
   CHECK(found.processes.at(5) == "rank 5: caf\xc3\xa9 \xe6\x96\x87??? stage 1");
   CHECK(found.bars[0].name == "<&\"'\\?\?> forward_only 0");
@@ -239,7 +239,7 @@ TEST_CASE("instructions out of range are drawn without an arrow") {
   drawn_program p = played(one_f_one_b::write({2, 2}));
   for (instruction& each : p.program.instructions) each.voice = 9;
   const read_trace found(draw_trace(p.program, p.when));
-  CHECK(static_cast<index>(found.bars.size()) == p.program.instructions.size());
+  CHECK(static_cast<isize>(found.bars.size()) == p.program.instructions.size());
   CHECK(found.starts.empty());
 }
 

@@ -25,7 +25,7 @@ points points_of(const program& of, const cost_table& costs) {
   const list<double> latest = defer_forwards(of, costs, times);
   points out;
   out.makespan = times.makespan;
-  for (motet::index i = 0; i < of.instructions.size(); ++i) {
+  for (motet::isize i = 0; i < of.instructions.size(); ++i) {
     const instruction& each = of.instructions[i];
     if (each.stage != 0) continue;
     if (each.what == op::forward) {

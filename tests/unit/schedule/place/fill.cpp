@@ -15,7 +15,7 @@ using namespace motet;
 namespace {
 
 // An eye in front of a language model; a glue between them, where there is one.
-list<module_facts> eye_and_talk(motet::index eye_layers, motet::index layers, bool frozen) {
+list<module_facts> eye_and_talk(motet::isize eye_layers, motet::isize layers, bool frozen) {
   module_facts eye, talk;
   eye.name = "eye";
   eye.layers = eye_layers;
@@ -211,7 +211,7 @@ TEST_CASE("a filler as long as a gap makes no schedule longer") {
     const slot gap = gaps[static_cast<std::size_t>(roll.below(static_cast<int>(gaps.size())))];
     std::int32_t fed = -1;
     double begins = 1e300;
-    for (motet::index i = 0; i < of.instructions.size(); ++i) {
+    for (motet::isize i = 0; i < of.instructions.size(); ++i) {
       const instruction& it = of.instructions[i];
       if (it.what != op::forward || it.stage != 0 || times.start[i] < gap.end + wire - 1e-9) continue;
       if (times.start[i] < begins) begins = times.start[i], fed = it.microbatch;
@@ -264,7 +264,7 @@ TEST_CASE("drawn fillings keep the others' order, are proven, and take the time 
     const bool frozen = eye.zero == 0 && roll.below(5) == 0;
     const auto facts = eye_and_talk(4, 24, frozen);
     const plan of = two_modules(schedule, ranks, eye, talk);
-    const motet::index batch = motet::index{all_parts} * 2;
+    const motet::isize batch = motet::isize{all_parts} * 2;
     if (!check_plan(of, facts, batch).ok()) continue;
     score order;
     const verdict found = write_plan(of, facts, order);

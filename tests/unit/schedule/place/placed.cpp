@@ -58,7 +58,7 @@ mesh draw_mesh(laws::dice& roll, int stages, int ranks, bool cut) {
   std::vector<std::int32_t> all;
   for (int r = 0; r < ranks; ++r) all.push_back(r);
   for (std::size_t i = all.size(); i > 1; --i)
-    std::swap(all[i - 1], all[static_cast<std::size_t>(roll.below(static_cast<motet::index>(i)))]);
+    std::swap(all[i - 1], all[static_cast<std::size_t>(roll.below(static_cast<motet::isize>(i)))]);
   list<std::int32_t> own;
   for (int i = 0; i < split.size(); ++i) own.push(all[static_cast<std::size_t>(i)]);
   return {split, own};
@@ -112,7 +112,7 @@ placing draw(laws::dice& roll) {
 // Rank `seat` of the score holds these, and a rank of the result those below, as (voice of the score, stage).
 std::multiset<std::pair<int, int>> held_by_seat(const score& of, int seat) {
   std::multiset<std::pair<int, int>> found;
-  for (motet::index v = 0; v < of.voices().size(); ++v)
+  for (motet::isize v = 0; v < of.voices().size(); ++v)
     for (int s = 0; s < of.voices()[v].stages; ++s)
       if (of.place(of.voices()[v], s) == seat) found.emplace(static_cast<int>(v), s);
   return found;
@@ -159,7 +159,7 @@ TEST_CASE("any placement of any towers is a legal order, and the same list where
     const score out = from.place();
     REQUIRE(out.ranks() == from.ranks);
     // Every (replica, shard) of every module is there once, with its place in the mesh.
-    motet::index voices = 0;
+    motet::isize voices = 0;
     for (const mesh& each : from.on) voices += each.split().size() / each.split().stages;
     REQUIRE(out.voices().size() == voices);
     laws::check_order(out);
@@ -224,7 +224,7 @@ TEST_CASE("where ranks compute together, joins are part of one order for all") {
   const score seats = batch_sync::write(all);
   const auto aside = [](const score& of) {
     int count = 0;
-    for (motet::index i = 0; i < of.codes().size(); ++i) {
+    for (motet::isize i = 0; i < of.codes().size(); ++i) {
       const cue each(of.codes()[i]);
       count += each.what == op::join && each.aside ? 1 : 0;
     }

@@ -36,7 +36,7 @@ TEST_CASE("each stage's gradient is summed once, over all copies, before any of 
   REQUIRE(build_graph(of, delivery::buffered, graph).ok());
   REQUIRE(graph.meeting_sizes == list<std::int32_t>{3, 3});
   int reductions[2] = {};
-  for (index i = 0; i < of.instructions.size(); ++i) {
+  for (isize i = 0; i < of.instructions.size(); ++i) {
     const instruction& it = of.instructions[i];
     if (it.what != op::reduce_gradient) continue;
     CHECK(graph.meetings[i] == it.stage);

@@ -22,9 +22,9 @@ filling nothing_fills(const score& of) {
 // The fillers' player sees this.
 struct seen_turns : detail::score_turns {
   using detail::score_turns::score_turns;
-  motet::index turns() const { return turns_.size(); }
-  motet::index groups() const { return groups_.size(); }
-  double seconds(motet::index g) const { return groups_[g].seconds; }
+  motet::isize turns() const { return turns_.size(); }
+  motet::isize groups() const { return groups_.size(); }
+  double seconds(motet::isize g) const { return groups_[g].seconds; }
   // The latest starts when groups are played in the order of the score of one rank.
   std::vector<double> latest_of_one_rank() {
     list<std::int32_t> sequence;
@@ -45,7 +45,7 @@ TEST_CASE("every cue is a turn, and what overlaps is one") {
   CHECK(each.turns() == plain.codes().size());
   CHECK(each.groups() == plain.codes().size());
   const score pairs = dualpipe_v::write({.stages = 2, .microbatches = 6});
-  motet::index paired = 0;
+  motet::isize paired = 0;
   for (std::int32_t i = 0; i < pairs.codes().size(); ++i) paired += pairs[i].paired ? 1 : 0;
   REQUIRE(paired > 0);
   const filling other = nothing_fills(pairs);

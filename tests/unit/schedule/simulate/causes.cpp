@@ -53,7 +53,7 @@ TEST_CASE("a simulated timeline gets the causes back that it had") {
     // So what is read from it is the same.
     const analysis a = analyse(of, costs, when), b = analyse(of, costs, found);
     CHECK(a.bubble_rate == b.bubble_rate);
-    for (motet::index r = 0; r < a.ranks.size(); ++r)
+    for (motet::isize r = 0; r < a.ranks.size(); ++r)
       CHECK(a.ranks[r].idle_inside() == doctest::Approx(b.ranks[r].idle_inside()));
     CHECK(b.critical_path.size() > 0);
     CHECK(when.start[b.critical_path[0]] == 0);

@@ -22,7 +22,7 @@ timeline simulated(const program& of, const cost_table& costs) {
 // Every stage has times of its own.
 cost_table uneven(const program& of, double join = 0) {
   cost_table made = even_costs(of, {}, join);
-  for (motet::index s = 0; s < made.stages.size(); ++s) {
+  for (motet::isize s = 0; s < made.stages.size(); ++s) {
     const auto more = static_cast<double>(s);
     made.stages[s] = {1 + more, 2 + 0.5 * more, 3 - 0.125 * more};
     made.updates.push(0.25 * more);
@@ -81,7 +81,7 @@ TEST_CASE("a simulated run gives back the costs that it was made with") {
     REQUIRE(found.stages.size() == costs.stages.size());
     list<std::uint8_t> learns;
     for (const voice& each : of.voices) learns.resize(learns.size() + each.stages, each.learns ? 1 : 0);
-    for (motet::index s = 0; s < costs.stages.size(); ++s) {
+    for (motet::isize s = 0; s < costs.stages.size(); ++s) {
       const stage_cost &a = costs.stages[s], &b = found.stages[s];
       CHECK(b.forward == doctest::Approx(a.forward));
       if (learns[s] == 0) continue;
@@ -109,7 +109,7 @@ TEST_CASE("one slow microbatch or step does not count") {
     steps[2].finish[i] = steps[2].start[i] + 3 * (steps[2].finish[i] - steps[2].start[i]);
   }
   const cost_table found = measured_costs(of, steps);
-  for (motet::index s = 0; s < 3; ++s) {
+  for (motet::isize s = 0; s < 3; ++s) {
     CHECK(found.stages[s].forward == doctest::Approx(costs.stages[s].forward));
     CHECK(found.stages[s].backward_input == doctest::Approx(costs.stages[s].backward_input));
     CHECK(found.stages[s].backward_weight == doctest::Approx(costs.stages[s].backward_weight));
@@ -145,7 +145,7 @@ TEST_CASE("between modules, too, a receive finds its own send") {
   timeline when;
   when.start.resize(of.instructions.size(), 0);
   when.finish.resize(of.instructions.size(), 0);
-  motet::index parts = 0;
+  motet::isize parts = 0;
   for (std::int32_t i = 0; i < of.instructions.size(); ++i) when.start[i] = 10.0 * i;
   for (std::int32_t i = 0; i < of.instructions.size(); ++i) {
     when.finish[i] = when.start[i] + 1;

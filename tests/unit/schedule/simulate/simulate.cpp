@@ -53,7 +53,7 @@ rehearsed couriers(int ranks, const std::vector<std::array<int, 2>>& ways, const
   const program of = compile(from);
   cost_table costs = even_costs(of, {1, 0, 0, 0, 10});
   for (std::size_t k = 0; k < times.size(); ++k)
-    costs.stages[static_cast<motet::index>(2 * k)].forward = times[k];
+    costs.stages[static_cast<motet::isize>(2 * k)].forward = times[k];
   costs.wires = wires;
   return rehearse(of, costs, how);
 }
@@ -261,7 +261,7 @@ TEST_CASE("jitter makes each computation longer by up to its share") {
   const rehearsed found = rehearse(of, costs);
   double sum = 0, least = 2, most = 0;
   int count = 0;
-  for (motet::index i = 0; i < of.instructions.size(); ++i) {
+  for (motet::isize i = 0; i < of.instructions.size(); ++i) {
     if (!is_compute(of.instructions[i].what)) continue;
     const double took = found.when.finish[i] - found.when.start[i];
     sum += took;

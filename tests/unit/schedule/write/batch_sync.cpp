@@ -286,8 +286,8 @@ TEST_CASE("a tower with losses of its own waits for nobody") {
 }
 
 TEST_CASE("numbers that make no towers") {
-  const auto told = [](batch_sync::shape shape, broken_rule why, motet::index where, motet::index got,
-                       motet::index wanted) {
+  const auto told = [](batch_sync::shape shape, broken_rule why, motet::isize where, motet::isize got,
+                       motet::isize wanted) {
     const verdict found = batch_sync::check(shape);
     CHECK((found.why == why && found.where == where && found.got == got && found.wanted == wanted));
   };

@@ -37,7 +37,7 @@ void check_busy(const score& of, const list<step_times>& times, const list<int>&
   const voice& sings = made.voices[0];
   const auto known = static_cast<std::size_t>(sings.stages * sings.microbatches);
   std::vector<double> forwards(known), backwards(known);
-  for (motet::index i = 0; i < made.instructions.size(); ++i) {
+  for (motet::isize i = 0; i < made.instructions.size(); ++i) {
     const instruction& it = made.instructions[i];
     if (it.what == op::forward)
       forwards[static_cast<std::size_t>(sings.cell(it.stage, it.microbatch))] = when.finish[i];

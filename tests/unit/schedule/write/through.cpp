@@ -44,7 +44,7 @@ static_assert(prove(write_through(chain())).ok(), "the compiler proves it");
 score on_ranks_of(const through_shape& of, std::int32_t ranks) {
   const score seats = write_through(of);
   list<voice_spread> once;
-  for (index v = 0; v < of.modules.size(); ++v) once.push({});
+  for (isize v = 0; v < of.modules.size(); ++v) once.push({});
   return placed(seats, once, ranks, [&](std::int32_t v, std::int32_t, std::int32_t, std::int32_t s) {
     return of.modules[v].ranks[s];
   });
@@ -77,7 +77,7 @@ TEST_CASE("a rank is ahead by the ranks that rows still come to") {
   CHECK(check(made).ok());
   const list<std::int32_t> kept = live_of_stages(made);
   const std::vector<std::int32_t> wanted{3, 3, 2, 1};
-  for (std::size_t i = 0; i < wanted.size(); ++i) CHECK_EQ(kept[static_cast<index>(i)], wanted[i]);
+  for (std::size_t i = 0; i < wanted.size(); ++i) CHECK_EQ(kept[static_cast<isize>(i)], wanted[i]);
 }
 
 TEST_CASE("what is frozen has no backward, and what is fixed no update") {
@@ -149,7 +149,7 @@ TEST_CASE("chains on any ranks are proven, play to their end, and are read back 
     CHECK(simulate(made, even_costs(made, {1, 2, 1}, 1), times).ok());
     CHECK(read_csv(write_csv(made)) == made);
     // Each edge is crossed once each way by a microbatch, where it leads from one rank to another.
-    index wanted = 0, got = 0;
+    isize wanted = 0, got = 0;
     for (const fed_cell& each : made.feeds) {
       const voice &from = made.voices[each.from], &to = made.voices[each.to];
       if (made.place(from, from.stages - 1) != made.place(to, 0)) wanted += from.learns ? 2 : 1;
@@ -212,11 +212,11 @@ TEST_CASE("modules cut unlike feed all that have samples of their own") {
     CHECK(read_csv(write_csv(made)) == made);
     CHECK(read_csv(write_csv(made, {.form = csv_form::everything})) == made);
     // Every sample is fed once: what two modules have in common tiles both.
-    const motet::index samples = of.whole();
+    const motet::isize samples = of.whole();
     CHECK(samples >= of.samples);
     for (const through_module& to : of.modules)
       for (std::int32_t n = 0; n < to.microbatches && !to.from.empty(); ++n) {
-        motet::index covered = 0;
+        motet::isize covered = 0;
         for (const std::int32_t source : to.from) {
           const through_module& from = of.modules[source];
           for (std::int32_t m = 0; m < from.microbatches; ++m)

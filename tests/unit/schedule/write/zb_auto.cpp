@@ -30,8 +30,8 @@ int peak_of(const score& of, int rank) {
   }
   return peak;
 }
-motet::index busy(int microbatches, const step_times& each) {
-  return motet::index{microbatches} * (each.forward + each.backward_input + each.backward_weight);
+motet::isize busy(int microbatches, const step_times& each) {
+  return motet::isize{microbatches} * (each.forward + each.backward_input + each.backward_weight);
 }
 
 }  // namespace
@@ -118,9 +118,9 @@ TEST_CASE("between and beyond the fixed orders") {
 
 TEST_CASE("more memory is used, up to what it likes") {
   const list<step_times> times(6);
-  motet::index before = motet::index{1} << 40;
+  motet::isize before = motet::isize{1} << 40;
   for (int memory = 1; memory <= 11; ++memory) {
-    const motet::index now =
+    const motet::isize now =
         measure(zb_auto::write({.stages = 6, .microbatches = 18, .memory = memory}), times).longest_device;
     CHECK(now < before);
     before = now;

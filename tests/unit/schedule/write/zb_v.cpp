@@ -23,8 +23,8 @@ namespace {
 // computation to its last, and of the whole makespan.
 score_length bubble(const score& of, int stages, int microbatches, const step_times& each = {}) {
   const score_length found = measure(of, list<step_times>(stages, each));
-  const motet::index busy =
-      motet::index{2} * microbatches * (each.forward + each.backward_input + each.backward_weight);
+  const motet::isize busy =
+      motet::isize{2} * microbatches * (each.forward + each.backward_input + each.backward_weight);
   return {found.longest_device - busy, found.makespan - busy};
 }
 double peak(const score& of) {
@@ -106,7 +106,7 @@ TEST_CASE("tuned to its times, it is never longer than the plain order") {
 }
 
 TEST_CASE("within less memory") {
-  motet::index before = motet::index{1} << 40;
+  motet::isize before = motet::isize{1} << 40;
   for (int memory = 1; memory <= 10; ++memory) {
     CAPTURE(memory);
     const pipeline_shape shape{.stages = 8, .microbatches = 20, .memory = memory};
@@ -114,7 +114,7 @@ TEST_CASE("within less memory") {
     const score written = zb_v::write(shape);
     CHECK(prove(written).ok());
     CHECK(peak(written) <= memory);
-    const motet::index idle = bubble(written, 8, 20).longest_device;
+    const motet::isize idle = bubble(written, 8, 20).longest_device;
     CHECK(idle <= before);
     before = idle;
     if (memory >= v_min::keeps(shape)) CHECK(idle <= bubble(v_min::write(shape), 8, 20).longest_device);

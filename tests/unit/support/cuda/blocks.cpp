@@ -199,7 +199,7 @@ TEST_CASE("what not all threads reach, ends the program") {
 }
 
 TEST_CASE("threads and blocks run in many orders, each of them once") {
-  const index all = 4 * 96;
+  const isize all = 4 * 96;
   std::set<std::vector<long>> orders;
   for (std::uint64_t seed = 0; seed < 8; ++seed) {
     emulation::seed(seed);
@@ -243,7 +243,7 @@ TEST_CASE("launches beyond what a GPU allows are refused") {
   };
   tries({0, 32, 0});
   CHECK_THROWS_WITH(tries({1, 2048, 0}), doctest::Contains("cudaErrorInvalidConfiguration"));
-  CHECK_THROWS_WITH(tries({index{1} << 31, 32, 0}), doctest::Contains("cudaErrorInvalidConfiguration"));
+  CHECK_THROWS_WITH(tries({isize{1} << 31, 32, 0}), doctest::Contains("cudaErrorInvalidConfiguration"));
   CHECK_THROWS_WITH(tries({1, 32, 228 * 1024}), doctest::Contains("cudaErrorInvalidValue"));
   CHECK_THROWS_WITH(motet::cuda::launch(gpu.stream(), {1, 512, 4 * 512}, turned{nullptr, true}),
                     doctest::Contains("cudaErrorLaunchOutOfResources"));

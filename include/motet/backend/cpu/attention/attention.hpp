@@ -44,26 +44,26 @@ void attention_forward(context& ctx, const sequences& q_seq, const sequences& kv
   if (ctx.measuring() || shape.heads == 0) return;  // a part of a net may hold no head
 
   const number scale = detail::attention_scale<number>(shape);
-  const index group = shape.heads / shape.kv_heads;
+  const isize group = shape.heads / shape.kv_heads;
   const interval own = ctx.own_samples(kv_seq);
-  for (index s = own.begin; s < own.end; ++s) {
-    const index q_begin = q_seq.begin(s), q_rows = q_seq.rows_of(s), kv_begin = kv_seq.begin(s),
+  for (isize s = own.begin; s < own.end; ++s) {
+    const isize q_begin = q_seq.begin(s), q_rows = q_seq.rows_of(s), kv_begin = kv_seq.begin(s),
                 kv_rows = kv_seq.rows_of(s);
-    for (index kv_head = 0; kv_head < shape.kv_heads; ++kv_head) {
+    for (isize kv_head = 0; kv_head < shape.kv_heads; ++kv_head) {
       detail::pack_head_transposed(k, kv_begin, kv_rows, kv_head * recipe.width, recipe, transposed);
       detail::pack_past_vectors(k, kv_begin, kv_rows, kv_head * recipe.width, recipe, past);
       detail::pack_head(v, kv_begin, kv_rows, kv_head * recipe.width, recipe, values);
-      for (index head = kv_head * group; head < (kv_head + 1) * group; ++head)
-        for (index i = 0; i < q_rows; i += recipe.query_tile) {
-          const index m = q_rows - i < recipe.query_tile ? q_rows - i : recipe.query_tile;
-          const index reach = detail::attention_reach(shape.mask, q_rows, kv_rows, i + m);
+      for (isize head = kv_head * group; head < (kv_head + 1) * group; ++head)
+        for (isize i = 0; i < q_rows; i += recipe.query_tile) {
+          const isize m = q_rows - i < recipe.query_tile ? q_rows - i : recipe.query_tile;
+          const isize reach = detail::attention_reach(shape.mask, q_rows, kv_rows, i + m);
           detail::pack_head(q, q_begin + i, m, head * recipe.width, recipe, queries);
-          for (index r = 0; r < m; ++r) {
+          for (isize r = 0; r < m; ++r) {
             peak[r] = no_peak<number>;
             sum[r] = 0;
           }
-          for (index j = 0; j < reach; j += recipe.key_tile) {
-            const index n = reach - j < recipe.key_tile ? reach - j : recipe.key_tile;
+          for (isize j = 0; j < reach; j += recipe.key_tile) {
+            const isize n = reach - j < recipe.key_tile ? reach - j : recipe.key_tile;
             detail::multiply_by_head(m, n, queries, transposed, past, j, kv_rows, recipe, scores);
             tiles::softmax(m, n, detail::attention_visible(shape.mask, q_rows, kv_rows, i, j),
                            scale * log2_e<number>, scores, recipe.tile_row, peak, sum, fade);
@@ -72,7 +72,7 @@ void attention_forward(context& ctx, const sequences& q_seq, const sequences& kv
                             recipe.padded, out, recipe.padded, j > 0);
           }
           if (reach == 0) std::fill_n(out, m * recipe.padded, number(0));
-          for (index r = 0; r < m; ++r) {
+          for (isize r = 0; r < m; ++r) {
             const bool blind = sum[r] == 0;
             lse.row(q_begin + i + r)[head] =
                 blind ? L(0) : static_cast<L>((peak[r] + std::log2(sum[r])) / log2_e<number>);
@@ -121,13 +121,13 @@ void attention_backward(context& ctx, const sequences& q_seq, const sequences& k
 
   const number scale = detail::attention_scale<number>(shape);
   const number* const none = nullptr;
-  const index group = shape.heads / shape.kv_heads, row = recipe.padded;
+  const isize group = shape.heads / shape.kv_heads, row = recipe.padded;
   const interval own = ctx.own_samples(kv_seq);
-  for (index s = own.begin; s < own.end; ++s) {
-    const index q_begin = q_seq.begin(s), q_rows = q_seq.rows_of(s), kv_begin = kv_seq.begin(s),
+  for (isize s = own.begin; s < own.end; ++s) {
+    const isize q_begin = q_seq.begin(s), q_rows = q_seq.rows_of(s), kv_begin = kv_seq.begin(s),
                 kv_rows = kv_seq.rows_of(s);
-    const index past = recipe.past_vectors(kv_rows);
-    for (index kv_head = 0; kv_head < shape.kv_heads; ++kv_head) {
+    const isize past = recipe.past_vectors(kv_rows);
+    for (isize kv_head = 0; kv_head < shape.kv_heads; ++kv_head) {
       detail::pack_head(k, kv_begin, kv_rows, kv_head * recipe.width, recipe, keys);
       detail::pack_head_transposed(k, kv_begin, kv_rows, kv_head * recipe.width, recipe, keys_across);
       detail::pack_head_transposed(v, kv_begin, kv_rows, kv_head * recipe.width, recipe, values_across);
@@ -141,19 +141,19 @@ void attention_backward(context& ctx, const sequences& q_seq, const sequences& k
         std::fill_n(dvalues, kv_rows * row, number(0));
         add = true;
       }
-      for (index head = kv_head * group; head < (kv_head + 1) * group; ++head)
-        for (index i = 0; i < q_rows; i += recipe.query_tile) {
-          const index m = q_rows - i < recipe.query_tile ? q_rows - i : recipe.query_tile;
-          const index reach = detail::attention_reach(shape.mask, q_rows, kv_rows, i + m);
+      for (isize head = kv_head * group; head < (kv_head + 1) * group; ++head)
+        for (isize i = 0; i < q_rows; i += recipe.query_tile) {
+          const isize m = q_rows - i < recipe.query_tile ? q_rows - i : recipe.query_tile;
+          const isize reach = detail::attention_reach(shape.mask, q_rows, kv_rows, i + m);
           detail::pack_head(q, q_begin + i, m, head * recipe.width, recipe, queries);
           detail::pack_head(dy, q_begin + i, m, head * recipe.width, recipe, douts);
           tiles::dot_rows(m, recipe.width, douts, row, y.row(q_begin + i) + head * recipe.width, y.stride,
                           delta);
-          for (index r = 0; r < m; ++r)
+          for (isize r = 0; r < m; ++r)
             logs[r] = static_cast<number>(lse.row(q_begin + i + r)[head]) * log2_e<number>;
           if (reach == 0) std::fill_n(dqueries, m * row, number(0));
-          for (index j = 0; j < reach; j += recipe.key_tile) {
-            const index n = reach - j < recipe.key_tile ? reach - j : recipe.key_tile,
+          for (isize j = 0; j < reach; j += recipe.key_tile) {
+            const isize n = reach - j < recipe.key_tile ? reach - j : recipe.key_tile,
                         tile_row = recipe.tile_row;
             detail::multiply_by_head(m, n, queries, keys_across, keys + (kv_rows - past) * row, j, kv_rows,
                                      recipe, scores);

@@ -10,10 +10,10 @@ namespace motet::cpu {
 
 // Row i of a tile may see its first `first + i * step` columns, at most all.
 struct visible_columns {
-  index first = 0;
-  index step = 0;
-  constexpr index of(index row, index columns) const {
-    const index count = first + row * step;
+  isize first = 0;
+  isize step = 0;
+  constexpr isize of(isize row, isize columns) const {
+    const isize count = first + row * step;
     return count < 0 ? 0 : count < columns ? count : columns;
   }
 };
@@ -28,7 +28,7 @@ namespace motet::cpu::tiles {
 // s becomes 2^(scale s - peak), zero where a row may not see; peak and sum move on; what was summed before
 // this tile must be multiplied by fade.
 template <class T>
-void softmax(index m, index n, visible_columns visible, T scale, T* s, index s_row, T* peak, T* sum,
+void softmax(isize m, isize n, visible_columns visible, T scale, T* s, isize s_row, T* peak, T* sum,
              T* fade) {
   MOTET_SIMD_DISPATCH(return, tiles::softmax(m, n, visible, scale, s, s_row, peak, sum, fade));
 }
@@ -36,8 +36,8 @@ void softmax(index m, index n, visible_columns visible, T scale, T* s, index s_r
 // s becomes p = 2^(scale s - log); ds, which holds the gradient of p, becomes the gradient of the score
 // before its scale, p (ds - delta) factor.
 template <class T>
-void softmax_backward(index m, index n, visible_columns visible, T scale, T factor, const T* log,
-                      const T* delta, T* s, T* ds, index s_row) {
+void softmax_backward(isize m, isize n, visible_columns visible, T scale, T factor, const T* log,
+                      const T* delta, T* s, T* ds, isize s_row) {
   MOTET_SIMD_DISPATCH(return,
                             tiles::softmax_backward(m, n, visible, scale, factor, log, delta, s, ds, s_row));
 }

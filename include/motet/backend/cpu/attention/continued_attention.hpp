@@ -13,7 +13,7 @@ namespace motet::cpu {
 
 // The first row's position is the number of rows before it.
 template <class T, class X>
-void rotary(continued_context<T>& ctx, const sequences& seq, index head_width, const rotary_angles& angles,
+void rotary(continued_context<T>& ctx, const sequences& seq, isize head_width, const rotary_angles& angles,
             int direction, matrix<X> x) {
   ctx.note("rotary", 3 * elements_in(x), 2 * bytes_in(x));
   const scratch_scope scope(ctx);
@@ -35,7 +35,7 @@ namespace detail {
 // A head of a single row, which sees all keys: they are read where they lie.
 template <class Q, class K, class Y, class S>
 void attend_with_row(const Q* query, matrix<K> keys, matrix<K> values, S scale, S* wide, S* scores, Y* y) {
-  const index width = keys.width;
+  const isize width = keys.width;
   S peak = no_peak<S>, total = 0, fade = 0;
   tiles::pack(1, width, query, width, wide, round_up(width, tile_lanes<S>));
   tiles::dot_rows(keys.rows, width, wide, 0, keys.data, keys.stride, scores);
@@ -56,7 +56,7 @@ void attention_forward(continued_context<T>& ctx, const sequences& seq, const se
                        const attention_shape& shape, matrix<Q> q, matrix<K> k, matrix<V> v, matrix<Y> y,
                        matrix<L> lse) {
   using number = detail::attention_number<Q>;
-  const index rows = q.rows, past = ctx.past(rows), seen = past + rows, width = shape.head_width,
+  const isize rows = q.rows, past = ctx.past(rows), seen = past + rows, width = shape.head_width,
               group = shape.heads / shape.kv_heads, layer = ctx.layer++;
   assert(layer < ctx.cache->layers() && shape.kv_heads == ctx.cache->heads() &&
          width == ctx.cache->head_width() && shape.mask == mask_kind::causal &&
@@ -73,7 +73,7 @@ void attention_forward(continued_context<T>& ctx, const sequences& seq, const se
   if (!ctx.measuring()) {
     // Each thread stores the rows that it made.
     const interval made = ctx.own(seq);
-    for (index h = 0; h < shape.kv_heads; ++h) {
+    for (isize h = 0; h < shape.kv_heads; ++h) {
       const auto store = [&](auto from, matrix<T> to) {
         convert_rows(part_of(from.columns(h * width, width), made), to.slice(past + made.begin, made.size()));
       };
@@ -89,8 +89,8 @@ void attention_forward(continued_context<T>& ctx, const sequences& seq, const se
   alone.costs = nullptr;
   alone.thread = 0;
   alone.threads = 1;
-  for (index head = own.begin; head < own.end;) {
-    const index of = head / group, end = std::min(own.end, (of + 1) * group), count = end - head;
+  for (isize head = own.begin; head < own.end;) {
+    const isize of = head / group, end = std::min(own.end, (of + 1) * group), count = end - head;
     const matrix<T> keys = ctx.cache->keys(layer, of).slice(0, seen),
                     values = ctx.cache->values(layer, of).slice(0, seen);
     if (rows > 1) {
@@ -98,7 +98,7 @@ void attention_forward(continued_context<T>& ctx, const sequences& seq, const se
                         {count, 1, width, shape.mask, shape.scale}, q.columns(head * width, count * width),
                         keys, values, y.columns(head * width, count * width), lse.columns(head, count));
     } else if (!ctx.measuring()) {
-      for (index h = head; h < end; ++h)
+      for (isize h = head; h < end; ++h)
         detail::attend_with_row(static_cast<const std::remove_const_t<Q>*>(q.data) + h * width, keys, values,
                                 detail::attention_scale<number>(shape), wide, scores, y.data + h * width);
     }

@@ -15,32 +15,32 @@ namespace detail {
 
 // Columns of piece p of a row of all heads lie here on the wire, for a member that has them.
 template <class T>
-matrix<T> on_wire(const heads_transfer<T>& wire, index member, index p, interval columns) {
+matrix<T> on_wire(const heads_transfer<T>& wire, isize member, isize p, interval columns) {
   const head_columns& cut = wire.cut;
-  const index rows = wire.is.part.rows();
-  index before = 0, first = columns.begin - cut.piece(member, p).begin;
-  for (index m = 0; m < member; ++m) before += rows * cut.width(m);
-  for (index q = 0; q < p; ++q) first += cut.piece(member, q).size();
+  const isize rows = wire.is.part.rows();
+  isize before = 0, first = columns.begin - cut.piece(member, p).begin;
+  for (isize m = 0; m < member; ++m) before += rows * cut.width(m);
+  for (isize q = 0; q < p; ++q) first += cut.piece(member, q).size();
   return {wire.part.data + before + first, rows, columns.size(), cut.width(member)};
 }
 
 // y = the sum over the members that have these columns, of which this is the first; sums are taken in `row`.
 template <class T>
-void sum_of_members(const heads_transfer<T>& wire, index p, interval columns, index first, interval rows,
+void sum_of_members(const heads_transfer<T>& wire, isize p, interval columns, isize first, interval rows,
                     arithmetic<T>* row, matrix<T> y) {
   const matrix<T> to = part_of(y, rows).columns(columns.begin, columns.size());
-  const auto has = [&](index m) {
+  const auto has = [&](isize m) {
     return m < wire.cut.members && wire.cut.piece(m, p).size() > 0 &&
            wire.cut.piece(m, p).begin <= columns.begin;
   };
   if (!has(first + 1)) return convert_rows(part_of(on_wire(wire, first, p, columns), rows), to);
-  for (index r = 0; r < to.rows; ++r) {
+  for (isize r = 0; r < to.rows; ++r) {
     std::fill_n(row, to.width, arithmetic<T>(0));
-    for (index m = first; has(m); ++m) {
+    for (isize m = first; has(m); ++m) {
       const T* const from = on_wire(wire, m, p, columns).row(rows.begin + r);
-      for (index c = 0; c < to.width; ++c) row[c] += static_cast<arithmetic<T>>(from[c]);
+      for (isize c = 0; c < to.width; ++c) row[c] += static_cast<arithmetic<T>>(from[c]);
     }
-    for (index c = 0; c < to.width; ++c) to.row(r)[c] = T(row[c]);
+    for (isize c = 0; c < to.width; ++c) to.row(r)[c] = T(row[c]);
   }
 }
 
@@ -51,8 +51,8 @@ template <class X, class T>
 void heads_to_wire(const context& ctx, const heads_transfer<T>& wire, matrix<X> x) {
   if (ctx.measuring()) return;
   const interval own = ctx.own(wire.is.part);
-  for (index m = 0; m < wire.cut.members; ++m)
-    for (index p = 0; p < wire.cut.pieces(); ++p) {
+  for (isize m = 0; m < wire.cut.members; ++m)
+    for (isize p = 0; p < wire.cut.pieces(); ++p) {
       const interval columns = wire.cut.piece(m, p);
       convert_rows(part_of(x, own).columns(columns.begin, columns.size()),
                    part_of(detail::on_wire(wire, m, p, columns), own));
@@ -65,13 +65,13 @@ void heads_from_wire(context& ctx, const heads_transfer<T>& wire, matrix<T> y) {
   number* const sums = ctx.scratch.take<number>(cut.head_width);
   if (ctx.measuring()) return;
   const interval own = ctx.own(wire.is.part);
-  for (index p = 0; p < cut.pieces(); ++p) {
-    index done = 0;
-    for (index m = 0; m < cut.members; ++m) {
+  for (isize p = 0; p < cut.pieces(); ++p) {
+    isize done = 0;
+    for (isize m = 0; m < cut.members; ++m) {
       const interval columns = cut.piece(m, p);
       // Of queries all at once, as no two members have the same; of keys and values head by head.
-      const index step = p == 0 ? columns.size() : cut.head_width;
-      for (index c = columns.begin; c < columns.end; c += step) {
+      const isize step = p == 0 ? columns.size() : cut.head_width;
+      for (isize c = columns.begin; c < columns.end; c += step) {
         if (c < done) continue;
         done = c + step;
         detail::sum_of_members(wire, p, {c, done}, m, own, sums, y);

@@ -14,13 +14,13 @@ template <class T, class Y, class L>
 void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T> q, matrix<T> k, matrix<T> v,
                             matrix<Y> y, matrix<L> lse) {
   using number = detail::attention_number<T>;
-  const index mark = ctx.memory.mark();
+  const isize mark = ctx.memory.mark();
   const scratch_scope scope(ctx);
   const detail::attention_ring<number> ring(ctx, shape);
   const auto& recipe = ring.recipe;
   ctx.note("ring_attention_forward", 4 * static_cast<double>(q.width) * ring.pairs(),
            2 * (bytes_in(q) + static_cast<double>(ring.members) * bytes_in(k)), flops_of::products);
-  const index rows = ring.rows, heads = ring.groups.heads;
+  const isize rows = ring.rows, heads = ring.groups.heads;
   detail::key_ring<std::remove_const_t<T>> around(ctx, ring);
   // (heads, rows, padded), not yet divided by the sums
   number* const outs = ctx.memory.take<number>(heads * rows * recipe.padded);
@@ -36,28 +36,28 @@ void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T
   if (ctx.measuring()) return ctx.memory.release(mark);
 
   const interval own = ctx.own(ring.is.part);
-  for (index head = 0; head < heads; ++head) {
+  for (isize head = 0; head < heads; ++head) {
     std::fill_n(outs + (head * rows + own.begin) * recipe.padded, own.size() * recipe.padded, number(0));
     std::fill_n(peaks + head * rows + own.begin, own.size(), no_peak<number>);
     std::fill_n(sums + head * rows + own.begin, own.size(), number(0));
   }
   around.fill(ctx, k, v);
-  for (index step = 0; step < ring.members; ++step) {
+  for (isize step = 0; step < ring.members; ++step) {
     around.begin(ctx, ring, step);
-    ring.each_keys(ctx, ring.part_at(step), [&](index sample, interval keys, index key_row) {
-      for (index kv = 0; kv < ring.groups.kv_heads; ++kv) {
+    ring.each_keys(ctx, ring.part_at(step), [&](isize sample, interval keys, isize key_row) {
+      for (isize kv = 0; kv < ring.groups.kv_heads; ++kv) {
         detail::pack_head_transposed(around.keys(), key_row, keys.size(), kv * recipe.width, recipe,
                                      transposed);
         detail::pack_past_vectors(around.keys(), key_row, keys.size(), kv * recipe.width, recipe, past);
         detail::pack_head(around.values(), key_row, keys.size(), kv * recipe.width, recipe, values);
         const interval readers = ring.groups.readers(kv);
-        for (index head = readers.begin; head < readers.end; ++head)
+        for (isize head = readers.begin; head < readers.end; ++head)
           ring.each_tile(sample, keys, [&](const detail::ring_tile& tile) {
-            const index m = tile.count, at = head * rows + tile.row;
+            const isize m = tile.count, at = head * rows + tile.row;
             number* const out = outs + at * recipe.padded;
             detail::pack_head(q, tile.row, m, head * recipe.width, recipe, queries);
-            for (index j = 0; j < tile.reach; j += recipe.key_tile) {
-              const index n = tile.reach - j < recipe.key_tile ? tile.reach - j : recipe.key_tile;
+            for (isize j = 0; j < tile.reach; j += recipe.key_tile) {
+              const isize n = tile.reach - j < recipe.key_tile ? tile.reach - j : recipe.key_tile;
               detail::multiply_by_head(m, n, queries, transposed, past, j, keys.size(), recipe, scores);
               tiles::softmax(m, n, {tile.visible.first - j, tile.visible.step}, ring.scale * log2_e<number>,
                              scores, recipe.tile_row, peaks + at, sums + at, fade);
@@ -74,9 +74,9 @@ void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T
     around.finish();
     synchronize(ctx);
   }
-  for (index head = 0; head < heads; ++head) {
+  for (isize head = 0; head < heads; ++head) {
     number* const sum = sums + head * rows;
-    for (index r = own.begin; r < own.end; ++r) {
+    for (isize r = own.begin; r < own.end; ++r) {
       lse.row(r)[head] = static_cast<L>((peaks[head * rows + r] + std::log2(sum[r])) / log2_e<number>);
       sum[r] = 1 / sum[r];
     }
@@ -93,16 +93,16 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
                              matrix<T> v, matrix<Y> y, matrix<L> lse, matrix<G> dy, matrix<D> dq,
                              matrix<D> dk, matrix<D> dv) {
   using number = detail::attention_number<T>;
-  const index mark = ctx.memory.mark();
+  const isize mark = ctx.memory.mark();
   const scratch_scope scope(ctx);
   const detail::attention_ring<number> ring(ctx, shape);
   const auto& recipe = ring.recipe;
   ctx.note("ring_attention_backward", 10 * static_cast<double>(q.width) * ring.pairs(),
            4 * (bytes_in(q) + static_cast<double>(ring.members) * bytes_in(k)), flops_of::products);
-  const index rows = ring.rows, heads = ring.groups.heads, kv_heads = ring.groups.kv_heads,
+  const isize rows = ring.rows, heads = ring.groups.heads, kv_heads = ring.groups.kv_heads,
               row = recipe.padded;
   detail::key_ring<std::remove_const_t<T>> around(ctx, ring);
-  const index most = 2 * kv_heads * ring.most_rows() * row;
+  const isize most = 2 * kv_heads * ring.most_rows() * row;
   // (2, kv heads, rows of a part, padded): gradients of keys, then of values
   number* dkeys = ctx.memory.take<number>(most);
   number* leaving = ctx.memory.take<number>(most);  // likewise, of the part before
@@ -125,19 +125,19 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
   if (ctx.measuring()) return ctx.memory.release(mark);
 
   const interval own = ctx.own(ring.is.part);
-  for (index head = 0; head < heads; ++head)
+  for (isize head = 0; head < heads; ++head)
     std::fill_n(dqueries + (head * rows + own.begin) * row, own.size() * row, number(0));
   around.fill(ctx, k, v);
-  for (index step = 0; step < ring.members; ++step) {
-    const index from = ring.part_at(step), key_rows = ring.rows_of(from);
+  for (isize step = 0; step < ring.members; ++step) {
+    const isize from = ring.part_at(step), key_rows = ring.rows_of(from);
     const interval own_keys = ring.own_rows(ctx, from);
     around.begin(ctx, ring, step);
-    for (index h = 0; h < 2 * kv_heads; ++h)
+    for (isize h = 0; h < 2 * kv_heads; ++h)
       std::fill_n(dkeys + (h * key_rows + own_keys.begin) * row, own_keys.size() * row, number(0));
-    ring.each_keys(ctx, from, [&](index sample, interval keys, index key_row) {
-      const index past = recipe.past_vectors(keys.size());
-      for (index kv = 0; kv < kv_heads; ++kv) {
-        const index column = kv * recipe.width;
+    ring.each_keys(ctx, from, [&](isize sample, interval keys, isize key_row) {
+      const isize past = recipe.past_vectors(keys.size());
+      for (isize kv = 0; kv < kv_heads; ++kv) {
+        const isize column = kv * recipe.width;
         detail::pack_head(around.keys(), key_row, keys.size(), column, recipe, keys_straight);
         detail::pack_head_transposed(around.keys(), key_row, keys.size(), column, recipe, keys_across);
         detail::pack_head_transposed(around.values(), key_row, keys.size(), column, recipe, values_across);
@@ -145,18 +145,18 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
         number* const dk_here = dkeys + (kv * key_rows + key_row) * row;
         number* const dv_here = dkeys + ((kv_heads + kv) * key_rows + key_row) * row;
         const interval readers = ring.groups.readers(kv);
-        for (index head = readers.begin; head < readers.end; ++head)
+        for (isize head = readers.begin; head < readers.end; ++head)
           ring.each_tile(sample, keys, [&](const detail::ring_tile& tile) {
-            const index m = tile.count, tile_row = recipe.tile_row;
+            const isize m = tile.count, tile_row = recipe.tile_row;
             number* const dq_here = dqueries + (head * rows + tile.row) * row;
             detail::pack_head(q, tile.row, m, head * recipe.width, recipe, queries);
             detail::pack_head(dy, tile.row, m, head * recipe.width, recipe, douts);
             tiles::dot_rows(m, recipe.width, douts, row, y.row(tile.row) + head * recipe.width, y.stride,
                             delta);
-            for (index r = 0; r < m; ++r)
+            for (isize r = 0; r < m; ++r)
               logs[r] = static_cast<number>(lse.row(tile.row + r)[head]) * log2_e<number>;
-            for (index j = 0; j < tile.reach; j += recipe.key_tile) {
-              const index n = tile.reach - j < recipe.key_tile ? tile.reach - j : recipe.key_tile;
+            for (isize j = 0; j < tile.reach; j += recipe.key_tile) {
+              const isize n = tile.reach - j < recipe.key_tile ? tile.reach - j : recipe.key_tile;
               detail::multiply_by_head(m, n, queries, keys_across, keys_straight + (keys.size() - past) * row,
                                        j, keys.size(), recipe, scores);
               detail::multiply_by_head(m, n, douts, values_across, past_values, j, keys.size(), recipe,
@@ -182,8 +182,8 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
       synchronize(ctx);
     }
     if (step > 0)
-      for (index h = 0; h < 2 * kv_heads; ++h)
-        for (index i = (h * key_rows + own_keys.begin) * row; i < (h * key_rows + own_keys.end) * row; ++i)
+      for (isize h = 0; h < 2 * kv_heads; ++h)
+        for (isize i = (h * key_rows + own_keys.begin) * row; i < (h * key_rows + own_keys.end) * row; ++i)
           dkeys[i] += arriving[i];
     synchronize(ctx);
     // After the last step they are home.
@@ -194,10 +194,10 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
   sums.finish();
   synchronize(ctx);
   const number* const none = nullptr;
-  for (index head = 0; head < heads; ++head)
+  for (isize head = 0; head < heads; ++head)
     detail::unpack_head(dqueries + (head * rows + own.begin) * row, own.size(), none, recipe, dq, own.begin,
                         head * recipe.width);
-  for (index kv = 0; kv < kv_heads; ++kv) {
+  for (isize kv = 0; kv < kv_heads; ++kv) {
     detail::unpack_head(arriving + (kv * rows + own.begin) * row, own.size(), none, recipe, dk, own.begin,
                         kv * recipe.width);
     detail::unpack_head(arriving + ((kv_heads + kv) * rows + own.begin) * row, own.size(), none, recipe, dv,

@@ -13,9 +13,9 @@ namespace motet::cpu::detail {
 
 // A tile of queries against a piece of the keys.
 struct ring_tile {
-  index row;                // of its first query, among the rows of the part
-  index count;              // queries
-  index reach;              // of the piece's keys the last query sees so many
+  isize row;                // of its first query, among the rows of the part
+  isize count;              // queries
+  isize reach;              // of the piece's keys the last query sees so many
   visible_columns visible;  // from the piece's first key on
 };
 
@@ -23,7 +23,7 @@ template <class C>
 struct attention_ring : context_ring {
   head_groups groups;
   mask_kind mask;
-  index rows;
+  isize rows;
   attention_recipe<C> recipe;  // the keys are those of one piece
   C scale;
 
@@ -35,18 +35,18 @@ struct attention_ring : context_ring {
         recipe(sequences{1, longest_piece(), nullptr}, shape),
         scale(attention_scale<C>(shape)) {}
 
-  index longest_piece() const {
-    index longest = 0;
-    for (index s = 0; s < is.whole.samples; ++s)
+  isize longest_piece() const {
+    isize longest = 0;
+    for (isize s = 0; s < is.whole.samples; ++s)
       longest = std::max(longest, is.cut.longest_piece(is.whole.rows_of(s)));
     return longest;
   }
   // The rows of a part that belong to this thread's samples.
-  interval own_rows(const context& ctx, index part) const {
+  interval own_rows(const context& ctx, isize part) const {
     const interval own = ctx.own_samples(is.part);
     interval out;
-    for (index s = 0; s < own.end; ++s) {
-      const index count = is.cut.rows_of(is.whole.rows_of(s), part);
+    for (isize s = 0; s < own.end; ++s) {
+      const isize count = is.cut.rows_of(is.whole.rows_of(s), part);
       out.begin += s < own.begin ? count : 0;
       out.end += count;
     }
@@ -56,13 +56,13 @@ struct attention_ring : context_ring {
   // Calls visit(sample, piece, row of the part) for the pieces of a part's keys that this member's queries
   // see, of this thread's samples.
   template <class Visit>
-  void each_keys(const context& ctx, index part, Visit&& visit) const {
+  void each_keys(const context& ctx, isize part, Visit&& visit) const {
     const interval own = ctx.own_samples(is.part);
-    index row = own_rows(ctx, part).begin;
-    for (index s = own.begin; s < own.end; ++s) {
-      const index all = is.whole.rows_of(s), queries = is.part.rows_of(s);
-      const index last = queries > 0 ? is.cut.position(all, me, queries - 1) : -1;
-      for (index p = 0; p < is.cut.pieces(); ++p) {
+    isize row = own_rows(ctx, part).begin;
+    for (isize s = own.begin; s < own.end; ++s) {
+      const isize all = is.whole.rows_of(s), queries = is.part.rows_of(s);
+      const isize last = queries > 0 ? is.cut.position(all, me, queries - 1) : -1;
+      for (isize p = 0; p < is.cut.pieces(); ++p) {
         const interval keys = is.cut.piece(all, part, p);
         if (keys.size() > 0 && queries > 0 && (mask == mask_kind::full || keys.begin <= last))
           visit(s, keys, row);
@@ -71,13 +71,13 @@ struct attention_ring : context_ring {
     }
   }
   template <class Visit>
-  void each_tile(index sample, interval keys, Visit&& visit) const {
-    index row = is.part.begin(sample);
-    for (index p = 0; p < is.cut.pieces(); ++p) {
+  void each_tile(isize sample, interval keys, Visit&& visit) const {
+    isize row = is.part.begin(sample);
+    for (isize p = 0; p < is.cut.pieces(); ++p) {
       const interval queries = is.cut.piece(is.whole.rows_of(sample), me, p);
-      for (index i = 0; i < queries.size(); i += recipe.query_tile) {
-        const index count = queries.size() - i < recipe.query_tile ? queries.size() - i : recipe.query_tile;
-        const index first = queries.begin + i + 1 - keys.begin, last = first + count - 1;
+      for (isize i = 0; i < queries.size(); i += recipe.query_tile) {
+        const isize count = queries.size() - i < recipe.query_tile ? queries.size() - i : recipe.query_tile;
+        const isize first = queries.begin + i + 1 - keys.begin, last = first + count - 1;
         if (mask == mask_kind::full) visit(ring_tile{row + i, count, keys.size(), {keys.size(), 0}});
         else if (last > 0)
           visit(ring_tile{row + i, count, last < keys.size() ? last : keys.size(), {first, 1}});
@@ -107,7 +107,7 @@ class key_ring {
     synchronize(ctx);
   }
   template <class C>
-  void begin(const context& ctx, const attention_ring<C>& ring, index step) {
+  void begin(const context& ctx, const attention_ring<C>& ring, isize step) {
     rows_ = ring.rows_of(ring.part_at(step));
     if (step + 1 < ring.members)
       shift_.begin(ctx, here_, rows_ * 2 * width_, next_, ring.rows_of(ring.part_at(step + 1)) * 2 * width_);
@@ -123,7 +123,7 @@ class key_ring {
 
  private:
   ring_shift<context> shift_;
-  index width_, rows_ = 0;
+  isize width_, rows_ = 0;
   T *here_, *next_;
 };
 

@@ -16,7 +16,7 @@ namespace detail {
 template <class X>
 class rotary_turns {
  public:
-  rotary_turns(context& ctx, index head_width, const rotary_angles& angles, int direction)
+  rotary_turns(context& ctx, isize head_width, const rotary_angles& angles, int direction)
       : half_(head_width / 2),
         angle_(ctx.scratch.take<double>(half_)),
         step_cosine_(ctx.scratch.take<double>(half_)),
@@ -26,20 +26,20 @@ class rotary_turns {
         cosines_(ctx.scratch.take<number>(half_)),
         sines_(ctx.scratch.take<number>(half_)) {
     if (ctx.measuring()) return;
-    for (index i = 0; i < half_; ++i) {
+    for (isize i = 0; i < half_; ++i) {
       angle_[i] = direction * angles.of(i, half_);
       step_cosine_[i] = std::cos(angle_[i]);
       step_sine_[i] = std::sin(angle_[i]);
     }
   }
   // The first row has this position.
-  void turn(matrix<X> rows, index position) {
-    for (index i = 0; i < half_; ++i) {
+  void turn(matrix<X> rows, isize position) {
+    for (isize i = 0; i < half_; ++i) {
       const double before = angle_[i] * static_cast<double>(position - 1);
       at_cosine_[i] = position > 1 ? std::cos(before) : 1;
       at_sine_[i] = position > 1 ? std::sin(before) : 0;
     }
-    for (index r = 0; r < rows.rows; ++r) {
+    for (isize r = 0; r < rows.rows; ++r) {
       if (position + r == 0) continue;  // stays as it is
       MOTET_SIMD_DISPATCH(
           , next_position(at_cosine_, at_sine_, step_cosine_, step_sine_, half_, cosines_, sines_));
@@ -49,7 +49,7 @@ class rotary_turns {
 
  private:
   using number = arithmetic<X>;
-  index half_;
+  isize half_;
   double *angle_, *step_cosine_, *step_sine_, *at_cosine_, *at_sine_;
   number *cosines_, *sines_;
 };
@@ -60,14 +60,14 @@ class rotary_turns {
 // half turns with element i of its second half, by the position times the angle of the pair. Gradients are
 // turned back with direction -1.
 template <class X>
-void rotary(context& ctx, const sequences& seq, index head_width, const rotary_angles& angles, int direction,
+void rotary(context& ctx, const sequences& seq, isize head_width, const rotary_angles& angles, int direction,
             matrix<X> x) {
   ctx.note("rotary", 3 * elements_in(x), 2 * bytes_in(x));
   const scratch_scope scope(ctx);
   detail::rotary_turns<X> turns(ctx, head_width, angles, direction);
   if (ctx.measuring()) return;
   const interval own = ctx.own_samples(seq);
-  for (index s = own.begin; s < own.end; ++s) turns.turn(x.slice(seq.begin(s), seq.rows_of(s)), 0);
+  for (isize s = own.begin; s < own.end; ++s) turns.turn(x.slice(seq.begin(s), seq.rows_of(s)), 0);
 }
 
 }  // namespace motet::cpu

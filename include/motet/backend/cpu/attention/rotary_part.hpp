@@ -9,16 +9,16 @@ namespace motet::cpu {
 // The same for the rows that this context part has of all samples: each turns by its position in the whole
 // sample.
 template <class X>
-void rotary_of_part(context& ctx, index head_width, const rotary_angles& angles, int direction, matrix<X> x) {
+void rotary_of_part(context& ctx, isize head_width, const rotary_angles& angles, int direction, matrix<X> x) {
   ctx.note("rotary_of_part", 3 * elements_in(x), 2 * bytes_in(x));
   const scratch_scope scope(ctx);
   detail::rotary_turns<X> turns(ctx, head_width, angles, direction);
   if (ctx.measuring()) return;
   const microbatch_spread& is = *ctx.shared;
   const interval own = ctx.own_samples(is.part);
-  for (index s = own.begin; s < own.end; ++s) {
-    index row = is.part.begin(s);
-    for (index p = 0; p < is.cut.pieces(); ++p) {
+  for (isize s = own.begin; s < own.end; ++s) {
+    isize row = is.part.begin(s);
+    for (isize p = 0; p < is.cut.pieces(); ++p) {
       const interval piece = is.cut.piece(is.whole.rows_of(s), is.context.member(), p);
       turns.turn(x.slice(row, piece.size()), piece.begin);
       row += piece.size();

@@ -50,7 +50,7 @@ struct context {
   static constexpr bool spares_passes = false;
   // Products take operands of any width equally fast.
   template <class T>
-  static constexpr index product_columns = 1;
+  static constexpr isize product_columns = 1;
 
   team* crew = nullptr;  // none: one thread
   int thread = 0;
@@ -78,9 +78,9 @@ struct context {
   interval own(const sequences& seq) const { return seq.part_rows(thread, threads); }
   interval own_samples(const sequences& seq) const { return seq.part(thread, threads); }
   // This thread's share of `count` columns or elements, in multiples of `grain`.
-  interval own(index count, index grain = 16) const {
-    const index grains = (count + grain - 1) / grain;
-    const index first = grains * thread / threads * grain, last = grains * (thread + 1) / threads * grain;
+  interval own(isize count, isize grain = 16) const {
+    const isize grains = (count + grain - 1) / grain;
+    const isize first = grains * thread / threads * grain, last = grains * (thread + 1) / threads * grain;
     return {first < count ? first : count, last < count ? last : count};
   }
 };
@@ -92,13 +92,13 @@ inline void synchronize(context& ctx) {
 inline double number_of(context&, real found) { return found; }
 
 // Another thread may still read what lies above the mark, so giving it back is a meeting.
-inline void release(context& ctx, index mark) {
+inline void release(context& ctx, isize mark) {
   synchronize(ctx);
   ctx.memory.release(mark);
 }
 
 // No later operation of this backward adds to these gradients.
-inline void gradients_ready(context& ctx, const void* data, index count) {
+inline void gradients_ready(context& ctx, const void* data, isize count) {
   if (!ctx.sink || count == 0 || ctx.measuring()) return;
   synchronize(ctx);
   if (ctx.thread == 0) ctx.sink.told(ctx.sink.self, data, count);
@@ -106,7 +106,7 @@ inline void gradients_ready(context& ctx, const void* data, index count) {
 
 // Gradients that belong at `data` are added where this says, as the sink may keep them elsewhere.
 template <class T>
-T* gradients_at(context& ctx, T* data, index count) {
+T* gradients_at(context& ctx, T* data, isize count) {
   if (ctx.sink.where == nullptr || count == 0 || ctx.measuring()) return data;
   synchronize(ctx);
   void* const found = ctx.thread == 0 ? ctx.sink.where(ctx.sink.self, data, count) : nullptr;

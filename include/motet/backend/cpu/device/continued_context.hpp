@@ -19,32 +19,32 @@ template <class T>
 class key_value_cache {
  public:
   key_value_cache() = default;
-  key_value_cache(index layers, index heads, index head_width, index capacity)
+  key_value_cache(isize layers, isize heads, isize head_width, isize capacity)
       : layers_(layers),
         heads_(heads),
         head_width_(head_width),
         capacity_(capacity),
         memory_(2 * layers * heads * head_width * capacity) {}
 
-  index layers() const { return layers_; }
-  index heads() const { return heads_; }
-  index head_width() const { return head_width_; }
-  index capacity() const { return capacity_; }
-  index rows() const { return rows_; }
-  index bytes() const { return memory_.size() * static_cast<index>(sizeof(T)); }
-  matrix<T> keys(index layer, index head) const { return part(2 * layer * heads_ + head); }
-  matrix<T> values(index layer, index head) const { return part((2 * layer + 1) * heads_ + head); }
+  isize layers() const { return layers_; }
+  isize heads() const { return heads_; }
+  isize head_width() const { return head_width_; }
+  isize capacity() const { return capacity_; }
+  isize rows() const { return rows_; }
+  isize bytes() const { return memory_.size() * static_cast<isize>(sizeof(T)); }
+  matrix<T> keys(isize layer, isize head) const { return part(2 * layer * heads_ + head); }
+  matrix<T> values(isize layer, isize head) const { return part((2 * layer + 1) * heads_ + head); }
 
   // Rows that a pass wrote behind the others count from here on.
-  void add(index rows) { rows_ += rows; }
+  void add(isize rows) { rows_ += rows; }
   void clear() { rows_ = 0; }
 
  private:
   // (capacity, head width)
-  matrix<T> part(index which) const {
+  matrix<T> part(isize which) const {
     return {memory_.data() + which * capacity_ * head_width_, capacity_, head_width_, head_width_};
   }
-  index layers_ = 0, heads_ = 0, head_width_ = 0, capacity_ = 0, rows_ = 0;
+  isize layers_ = 0, heads_ = 0, head_width_ = 0, capacity_ = 0, rows_ = 0;
   buffer<T> memory_;
 };
 
@@ -66,13 +66,13 @@ struct continued_context : context {
       : context(from), cache(&kept), rounded(weights) {}
   const key_value_cache<T>* cache;
   rounded_weights rounded;
-  index layer = 0;  // attention layers of this pass so far
+  isize layer = 0;  // attention layers of this pass so far
 
   // This one is for rows that follow none, such as those of a picture.
   context& apart() { return *this; }
 
   // Rows before those of this pass. A dry run is of the longest pass that the cache has room for.
-  index past(index rows) const { return measuring() ? cache->capacity() - rows : cache->rows(); }
+  isize past(isize rows) const { return measuring() ? cache->capacity() - rows : cache->rows(); }
 };
 
 // function(continued context), which takes its memory from that of ctx.

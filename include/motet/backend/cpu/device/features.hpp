@@ -26,7 +26,7 @@ struct cpu_features {
   bool avx512_bf16 = false;  // vdpbf16ps
   bool amx_bf16 = false;     // tiles; the operating system must grant them too
   bool amd = false;
-  index l2_bytes = 0;
+  isize l2_bytes = 0;
   std::string name;
 };
 
@@ -71,8 +71,8 @@ inline cpu_features ask_cpu() {
   for (const unsigned leaf : {4u, 0x8000001du}) {
     for (unsigned sub = 0; sub < 8 && ask(leaf, sub) && (a & 31u) != 0; ++sub) {
       if (((a >> 5) & 7u) != 2 || (a & 31u) == 2) continue;  // level 2, not instructions only
-      found.l2_bytes = static_cast<index>((b >> 22) + 1) * static_cast<index>(((b >> 12) & 1023u) + 1) *
-                       static_cast<index>((b & 4095u) + 1) * (static_cast<index>(c) + 1);
+      found.l2_bytes = static_cast<isize>((b >> 22) + 1) * static_cast<isize>(((b >> 12) & 1023u) + 1) *
+                       static_cast<isize>((b & 4095u) + 1) * (static_cast<isize>(c) + 1);
     }
   }
   for (unsigned leaf = 0x80000002u; leaf <= 0x80000004u && ask(leaf, 0); ++leaf) {

@@ -20,15 +20,15 @@ namespace detail {
 
 // Calls move(row in the batch, row in the part, count) for each piece that a part has of these samples.
 template <class Move>
-void each_piece(const row_parts& cut, index part, const sequences& whole, interval samples, Move&& move) {
-  index at = 0;
-  for (index s = 0; s < samples.end; ++s) {
-    const index rows = whole.rows_of(s);
+void each_piece(const row_parts& cut, isize part, const sequences& whole, interval samples, Move&& move) {
+  isize at = 0;
+  for (isize s = 0; s < samples.end; ++s) {
+    const isize rows = whole.rows_of(s);
     if (s < samples.begin) {
       at += cut.rows_of(rows, part);
       continue;
     }
-    for (index p = 0; p < cut.pieces(); ++p) {
+    for (isize p = 0; p < cut.pieces(); ++p) {
       const interval piece = cut.piece(rows, part, p);
       if (piece.size() > 0) move(whole.begin(s) + piece.begin, at, piece.size());
       at += piece.size();
@@ -43,13 +43,13 @@ struct part_order {
 
   template <class X, class Y>
   void to_parts(const context& ctx, matrix<X> x, matrix<Y> packed) const {
-    each(ctx, [&](index row, index at, index count) {
+    each(ctx, [&](isize row, isize at, isize count) {
       convert_rows(x.slice(row, count), packed.slice(at, count));
     });
   }
   template <class X, class Y>
   void to_samples(const context& ctx, matrix<X> packed, matrix<Y> y) const {
-    each(ctx, [&](index row, index at, index count) {
+    each(ctx, [&](isize row, isize at, isize count) {
       convert_rows(packed.slice(at, count), y.slice(row, count));
     });
   }
@@ -57,9 +57,9 @@ struct part_order {
  private:
   template <class Move>
   void each(const context& ctx, Move&& move) const {
-    for (index m = 0, before = 0; m < is.context.size(); before += is.cut.rows_of(whole, m), ++m)
+    for (isize m = 0, before = 0; m < is.context.size(); before += is.cut.rows_of(whole, m), ++m)
       each_piece(is.cut, m, whole, ctx.own_samples(whole),
-                 [&](index row, index at, index count) { move(row, before + at, count); });
+                 [&](isize row, isize at, isize count) { move(row, before + at, count); });
   }
 };
 
@@ -68,8 +68,8 @@ struct part_order {
 inline detail::part_order order_of_parts(const context& ctx, const sequences& whole) {
   return {*ctx.shared, whole};
 }
-inline std::span<index> host_numbers(context& ctx, index count) {
-  return {ctx.scratch.take<index>(count), as_size(count)};
+inline std::span<isize> host_numbers(context& ctx, isize count) {
+  return {ctx.scratch.take<isize>(count), as_size(count)};
 }
 
 }  // namespace motet::cpu

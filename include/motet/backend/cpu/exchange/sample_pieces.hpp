@@ -11,21 +11,21 @@ struct sample_pieces {
   const microbatch_spread* shared = nullptr;
   explicit sample_pieces(const context& ctx)
       : shared(ctx.shared != nullptr && !ctx.shared->context.alone() ? ctx.shared : nullptr) {}
-  index all() const { return shared ? shared->cut.parts * shared->cut.pieces() : 1; }
-  index own() const { return shared ? shared->cut.pieces() : 1; }
-  index number(index which) const {
+  isize all() const { return shared ? shared->cut.parts * shared->cut.pieces() : 1; }
+  isize own() const { return shared ? shared->cut.pieces() : 1; }
+  isize number(isize which) const {
     if (!shared) return 0;
     return which == 0 ? shared->context.member() : all() - 1 - shared->context.member();
   }
   // Rows of the whole sample.
-  index rows(const sequences& seq, index sample) const {
+  isize rows(const sequences& seq, isize sample) const {
     return shared ? shared->full.rows_of(sample) : seq.rows_of(sample);
   }
-  interval piece(const sequences& seq, index sample, index which) const {
+  interval piece(const sequences& seq, isize sample, isize which) const {
     if (!shared) return {seq.begin(sample), seq.end(sample)};
-    const index whole = rows(seq, sample),
+    const isize whole = rows(seq, sample),
                 before = which == 0 ? 0 : shared->cut.piece(whole, shared->context.member(), 0).size();
-    const index begin = seq.begin(sample) + before;
+    const isize begin = seq.begin(sample) + before;
     return {begin, begin + shared->cut.piece(whole, shared->context.member(), which).size()};
   }
 };

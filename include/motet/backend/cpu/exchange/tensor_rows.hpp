@@ -14,12 +14,12 @@ namespace detail {
 
 // The elements of each member's rows, in scratch memory, and the first row of this one.
 struct member_parts {
-  std::span<index> elements;
-  index first_row = 0;
+  std::span<isize> elements;
+  isize first_row = 0;
 };
-inline member_parts parts_of_members(context& ctx, index width, index each) {
+inline member_parts parts_of_members(context& ctx, isize width, isize each) {
   const auto& rows = ctx.shared->tensor_rows;
-  member_parts parts{{ctx.scratch.take<index>(static_cast<index>(rows.size())), rows.size()}};
+  member_parts parts{{ctx.scratch.take<isize>(static_cast<isize>(rows.size())), rows.size()}};
   if (ctx.measuring()) return parts;
   for (std::size_t m = 0; m < rows.size(); ++m) {
     parts.elements[m] = rows[m] * width * each;
@@ -33,7 +33,7 @@ template <class X, class Y>
 void bring_rows(matrix<X> x, matrix<Y> y) {
   if constexpr (std::is_integral_v<Y>) {
     static_assert(std::is_same_v<std::remove_const_t<X>, Y>, "motet: whole numbers are gathered as they are");
-    for (index r = 0; r < x.rows; ++r) std::copy_n(x.row(r), x.width, y.row(r));
+    for (isize r = 0; r < x.rows; ++r) std::copy_n(x.row(r), x.width, y.row(r));
   } else {
     convert_rows(x, y);
   }
@@ -54,7 +54,7 @@ void gather_rows(context& ctx, matrix<X> x, matrix<Y> all) {
   const section_scope section(ctx, "gather rows");
   ctx.note("gather_rows", 0, bytes_in(x) + bytes_in(all));
   const scratch_scope scope(ctx);
-  const auto parts = detail::parts_of_members(ctx, all.width, static_cast<index>(sizeof(Y)));
+  const auto parts = detail::parts_of_members(ctx, all.width, static_cast<isize>(sizeof(Y)));
   if (ctx.measuring()) return;
   synchronize(ctx);
   if (ctx.thread == 0) {
@@ -78,7 +78,7 @@ void scatter_sum_rows(context& ctx, matrix<P> partial, matrix<R> residual, matri
   if (ctx.thread == 0) {
     const auto own = partial.slice(parts.first_row, y.rows);
     ctx.shared->tensor.reduce_scatter_sum(static_cast<const P*>(partial.data), own.data,
-                                          std::span<const index>(parts.elements));
+                                          std::span<const isize>(parts.elements));
     if (residual) sum_rows(own, residual, y);
     else convert_rows(own, y);
   }

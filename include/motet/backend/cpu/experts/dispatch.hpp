@@ -19,16 +19,16 @@ inline sequences shared_rows(const context& ctx, const sequences& seq) {
 template <class Real, class T>
 void exchange_rows(context& ctx, const dispatched<Real>& to, bool back, matrix<T> from, matrix<T> into) {
   const scratch_scope scope(ctx);
-  index* const bytes = ctx.scratch.take<index>(2 * to.ranks);
+  isize* const bytes = ctx.scratch.take<isize>(2 * to.ranks);
   if (ctx.measuring()) return;
   synchronize(ctx);
   if (ctx.thread == 0) {
-    const auto row_bytes = from.width * static_cast<index>(sizeof(T));
-    for (index m = 0; m < to.ranks; ++m) {
+    const auto row_bytes = from.width * static_cast<isize>(sizeof(T));
+    for (isize m = 0; m < to.ranks; ++m) {
       bytes[m] = (back ? to.arrived_rows : to.sent_rows)[m] * row_bytes;
       bytes[to.ranks + m] = (back ? to.sent_rows : to.arrived_rows)[m] * row_bytes;
     }
-    const std::span<const index> all(bytes, as_size(2 * to.ranks));
+    const std::span<const isize> all(bytes, as_size(2 * to.ranks));
     const auto ranks = as_size(to.ranks);
     ctx.shared->tensor.all_to_all(reinterpret_cast<const std::byte*>(from.data), all.first(ranks),
                                   reinterpret_cast<std::byte*>(into.data), all.last(ranks));
@@ -39,7 +39,7 @@ void exchange_rows(context& ctx, const dispatched<Real>& to, bool back, matrix<T
 // The bytes of rows that go to each rank, packed and exchanged; then they lie in `arrived`.
 template <class Real, class X, class Y>
 void send_rows(context& ctx, const dispatched<Real>& to, matrix<X> x, matrix<Y> arrived) {
-  const index mark = ctx.memory.mark();
+  const isize mark = ctx.memory.mark();
   const matrix<Y> packed{ctx.memory.take<Y>(to.most_sent * arrived.width), to.most_sent, arrived.width,
                          arrived.width};
   if (!ctx.measuring()) {
@@ -58,12 +58,12 @@ template <class Real>
 void reserve_dispatch(context& ctx, const sequences& seq, const router_shape& shape, tensor_cut cut,
                       dispatched<Real>& to) {
   const interval experts = cut.share(shape.experts);
-  const index k = shape.top_k, rows = seq.rows();
+  const isize k = shape.top_k, rows = seq.rows();
   to = {};
   to.top_k = k;
   to.ranks = cut.shards;
   to.first = experts.begin;
-  const index even = shape.most_choices(rows, seq.samples, shape.experts);
+  const isize even = shape.most_choices(rows, seq.samples, shape.experts);
   if (to.alone()) {
     to.most_sorted = even;
     to.sorted = detail::take_grouping(ctx, experts.size(), rows, k, to.most_sorted);
@@ -74,8 +74,8 @@ void reserve_dispatch(context& ctx, const sequences& seq, const router_shape& sh
   to.most_sent = rows * (k < to.ranks ? k : to.ranks);
   to.most_arrived = all.rows();
   to.most_sorted = shape.most_choices(all.rows(), all.samples, experts.size());
-  to.sent_rows = ctx.memory.take<index>(to.ranks);
-  to.arrived_rows = ctx.memory.take<index>(to.ranks);
+  to.sent_rows = ctx.memory.take<isize>(to.ranks);
+  to.arrived_rows = ctx.memory.take<isize>(to.ranks);
   to.sent = detail::take_grouping(ctx, to.ranks, rows, k, to.most_sent);
   to.sorted = detail::take_grouping(ctx, experts.size(), to.most_arrived, k, to.most_sorted);
   to.sorted.count = even < to.most_sorted ? even : to.most_sorted;  // in a dry run
@@ -89,52 +89,52 @@ void dispatch(context& ctx, const sequences& seq, const router_shape& shape, mat
               dispatched<Real>& to) {
   to.came = 0;
   ctx.note("dispatch", 0, 2 * static_cast<double>(chosen.rows * chosen.width) * bytes_of<choice<Real>>);
-  const index keys = to.sorted.keys > to.ranks ? to.sorted.keys : to.ranks;
+  const isize keys = to.sorted.keys > to.ranks ? to.sorted.keys : to.ranks;
   {
     const scratch_scope scope(ctx);  // what sorting takes
-    ctx.scratch.take<index>(keys + 1);
-    ctx.scratch.take<index>(keys + 1);
+    ctx.scratch.take<isize>(keys + 1);
+    ctx.scratch.take<isize>(keys + 1);
   }
   synchronize(ctx);
   if (to.alone()) {
     to.arrived = chosen;
     if (ctx.measuring()) return;
-    detail::sort_choices(ctx, seq.rows(), ctx.own(seq), to.sorted, [&](index r, index j) {
+    detail::sort_choices(ctx, seq.rows(), ctx.own(seq), to.sorted, [&](isize r, isize j) {
       const choice<Real>& c = chosen.row(r)[j];
-      return c.kept ? static_cast<index>(c.expert) : index{-1};
+      return c.kept ? static_cast<isize>(c.expert) : isize{-1};
     });
     return synchronize(ctx);
   }
   // The first of a row's choices that goes to a rank takes the others along.
-  const auto rank_of = [&](index r, index j) {
+  const auto rank_of = [&](isize r, isize j) {
     return owner(shape.experts, to.ranks, chosen.row(r)[j].expert);
   };
   if (!ctx.measuring()) {
-    detail::sort_choices(ctx, seq.rows(), ctx.own(seq), to.sent, [&](index r, index j) {
+    detail::sort_choices(ctx, seq.rows(), ctx.own(seq), to.sent, [&](isize r, isize j) {
       const choice<Real>* const row = chosen.row(r);
-      if (!row[j].kept) return index{-1};
-      for (index i = 0; i < j; ++i)
-        if (row[i].kept && rank_of(r, i) == rank_of(r, j)) return index{-1};
+      if (!row[j].kept) return isize{-1};
+      for (isize i = 0; i < j; ++i)
+        if (row[i].kept && rank_of(r, i) == rank_of(r, j)) return isize{-1};
       return rank_of(r, j);
     });
     synchronize(ctx);
     if (ctx.thread == 0) {
-      for (index m = 0; m < to.ranks; ++m) to.sent_rows[m] = to.sent.starts[m + 1] - to.sent.starts[m];
+      for (isize m = 0; m < to.ranks; ++m) to.sent_rows[m] = to.sent.starts[m + 1] - to.sent.starts[m];
       const scratch_scope scope(ctx);
-      index* const bytes = ctx.scratch.take<index>(to.ranks);
-      for (index m = 0; m < to.ranks; ++m) bytes[m] = static_cast<index>(sizeof(index));
-      const std::span<const index> each(bytes, as_size(to.ranks));
+      isize* const bytes = ctx.scratch.take<isize>(to.ranks);
+      for (isize m = 0; m < to.ranks; ++m) bytes[m] = static_cast<isize>(sizeof(isize));
+      const std::span<const isize> each(bytes, as_size(to.ranks));
       ctx.shared->tensor.all_to_all(reinterpret_cast<const std::byte*>(to.sent_rows), each,
                                     reinterpret_cast<std::byte*>(to.arrived_rows), each);
     }
   }
   detail::send_rows(ctx, to, chosen, to.arrived);
   if (ctx.measuring()) return;
-  for (index m = 0; m < to.ranks; ++m) to.came += to.arrived_rows[m];
-  detail::sort_choices(ctx, to.came, ctx.own(to.arrivals()), to.sorted, [&](index r, index j) {
+  for (isize m = 0; m < to.ranks; ++m) to.came += to.arrived_rows[m];
+  detail::sort_choices(ctx, to.came, ctx.own(to.arrivals()), to.sorted, [&](isize r, isize j) {
     const choice<Real>& c = to.arrived.row(r)[j];
-    const index expert = c.expert - to.first;
-    return c.kept && expert >= 0 && expert < to.sorted.keys ? expert : index{-1};
+    const isize expert = c.expert - to.first;
+    return c.kept && expert >= 0 && expert < to.sorted.keys ? expert : isize{-1};
   });
   synchronize(ctx);
 }

@@ -9,7 +9,7 @@ namespace motet::cpu {
 
 // Rows where dispatched rows of another rank are kept; none for a rank alone, whose own are at hand.
 template <class T, class Real>
-matrix<T> take_arrived(context& ctx, const dispatched<Real>& to, index width) {
+matrix<T> take_arrived(context& ctx, const dispatched<Real>& to, isize width) {
   return {ctx.memory.take<T>(to.most_arrived * width), to.most_arrived, width, width};
 }
 // The positions of this thread get their rows, of x or of what came.
@@ -46,7 +46,7 @@ void from_experts(context& ctx, const sequences& seq, const dispatched<Real>& to
     if (!ctx.measuring()) detail::collect_rows(ctx, to.sorted, ctx.own(seq), sorted, gates, residual, y);
     return;
   }
-  const index mark = ctx.memory.mark();
+  const isize mark = ctx.memory.mark();
   const auto sums = take_arrived<X>(ctx, to, y.width);
   const matrix<X> returned{ctx.memory.take<X>(to.most_sent * y.width), to.most_sent, y.width, y.width};
   if (!ctx.measuring())
@@ -63,24 +63,24 @@ template <class Real>
 void gates_from_experts(context& ctx, const sequences& seq, const dispatched<Real>& to, const Real* sorted,
                         matrix<Real> d_gate) {
   ctx.note("gates_from_experts", 0, 2 * bytes_in(d_gate));
-  const auto pick = [&](index r, Real* out) {
-    for (index j = 0; j < to.top_k; ++j)
+  const auto pick = [&](isize r, Real* out) {
+    for (isize j = 0; j < to.top_k; ++j)
       out[j] = to.sorted.position.row(r)[j] >= 0 ? sorted[to.sorted.position.row(r)[j]] : Real(0);
   };
   synchronize(ctx);
   if (to.alone()) {
     if (ctx.measuring()) return;
     const interval own = ctx.own(seq);
-    for (index r = own.begin; r < own.end; ++r) pick(r, d_gate.row(r));
+    for (isize r = own.begin; r < own.end; ++r) pick(r, d_gate.row(r));
     return;
   }
-  const index mark = ctx.memory.mark();
+  const isize mark = ctx.memory.mark();
   const auto picked = take_arrived<Real>(ctx, to, to.top_k);
   const matrix<Real> returned{ctx.memory.take<Real>(to.most_sent * to.top_k), to.most_sent, to.top_k,
                               to.top_k};
   if (!ctx.measuring()) {
     const interval own = ctx.own(to.arrivals());
-    for (index r = own.begin; r < own.end; ++r) pick(r, picked.row(r));
+    for (isize r = own.begin; r < own.end; ++r) pick(r, picked.row(r));
   }
   detail::exchange_rows(ctx, to, true, picked, returned);
   // Each choice went to one rank; the others say zero.

@@ -13,14 +13,14 @@ namespace detail {
 template <class Run>
 void for_own_positions(const context& ctx, const grouping& by, Run&& run) {
   const interval own = ctx.own(by.each());
-  for (index key = 0; key < by.keys; ++key) {
+  for (isize key = 0; key < by.keys; ++key) {
     const interval rows = intersection(own, {by.starts[key], by.starts[key + 1]});
     if (rows.size() > 0) run(rows, key);
   }
 }
 // The weights of one key, of a matrix of all of them.
 template <class W>
-matrix<W> weights_of(matrix<W> weight, index key, index rows) {
+matrix<W> weights_of(matrix<W> weight, isize key, isize rows) {
   return weight.slice(key * rows, rows);
 }
 
@@ -33,7 +33,7 @@ void grouped_linear_forward(context& ctx, const grouping& by, matrix<X> x, matri
   const scratch_scope scope(ctx);
   std::byte* scratch = ctx.scratch.take<std::byte>(gemm_scratch_bytes);
   if (ctx.measuring()) return;
-  detail::for_own_positions(ctx, by, [&](interval rows, index key) {
+  detail::for_own_positions(ctx, by, [&](interval rows, isize key) {
     multiply_rows(ctx, rows, x, detail::weights_of(weight, key, y.width), true, y,
                   gemm_epilogue<std::remove_const_t<W>>{}, scratch);
   });
@@ -47,7 +47,7 @@ void grouped_linear_forward(context& ctx, const grouping& by, matrix<X> x, matri
   const scratch_scope scope(ctx);
   std::byte* scratch = ctx.scratch.take<std::byte>(gemm_scratch_bytes);
   if (ctx.measuring()) return;
-  detail::for_own_positions(ctx, by, [&](interval rows, index key) {
+  detail::for_own_positions(ctx, by, [&](interval rows, isize key) {
     const auto before = part_of(pre, rows);
     multiply_rows(ctx, rows, x, detail::weights_of(weight, key, y.width), true, y,
                   gemm_epilogue<std::remove_const_t<W>, P, P, epilogue_mode::forward>{
@@ -64,7 +64,7 @@ void grouped_linear_backward_input(context& ctx, const grouping& by, matrix<Dy> 
   const scratch_scope scope(ctx);
   std::byte* scratch = ctx.scratch.take<std::byte>(gemm_scratch_bytes);
   if (ctx.measuring()) return;
-  detail::for_own_positions(ctx, by, [&](interval rows, index key) {
+  detail::for_own_positions(ctx, by, [&](interval rows, isize key) {
     multiply_rows(ctx, rows, dy, detail::weights_of(weight, key, dy.width), false, dx,
                   gemm_epilogue<std::remove_const_t<W>>{}, scratch);
   });
@@ -76,7 +76,7 @@ void grouped_linear_backward_weight(context& ctx, const grouping& by, matrix<X> 
                                     matrix<M> dweight) {
   if (ctx.measuring())
     return linear_backward_weight(ctx, x, dy, detail::weights_of(dweight, 0, dy.width), nullptr);
-  for (index key = 0; key < by.keys; ++key) {
+  for (isize key = 0; key < by.keys; ++key) {
     const interval rows{by.starts[key], by.starts[key + 1]};
     linear_backward_weight(ctx, part_of(x, rows), part_of(dy, rows),
                            detail::weights_of(dweight, key, dy.width), nullptr);
@@ -91,7 +91,7 @@ void gate_backward(context& ctx, const grouping& by, matrix<choice<Real>> chosen
   ctx.note("gate_backward", 4 * elements_in(h), 2 * bytes_in(h) + 2 * bytes_in(t));
   if (ctx.measuring()) return;
   const interval own = ctx.own(by.each());
-  for (index p = own.begin; p < own.end; ++p) {
+  for (isize p = own.begin; p < own.end; ++p) {
     using number = arithmetic<T, Real>;
     MOTET_SIMD_DISPATCH(d_gate[p] =, product_of_rows<number>(h.row(p), t.row(p), h.width));
     const auto gate = static_cast<double>(chosen.data[by.source[p]].gate);

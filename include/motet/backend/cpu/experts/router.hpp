@@ -12,22 +12,22 @@ namespace detail {
 
 // A row of logits becomes probabilities; the logarithm of what they were divided by comes back.
 template <class Real>
-Real softmax_row(Real* row, index width) {
+Real softmax_row(Real* row, isize width) {
   Real most = row[0], sum = 0;
-  for (index e = 1; e < width; ++e) most = row[e] > most ? row[e] : most;
-  for (index e = 0; e < width; ++e) sum += row[e] = std::exp(row[e] - most);
-  for (index e = 0; e < width; ++e) row[e] /= sum;
+  for (isize e = 1; e < width; ++e) most = row[e] > most ? row[e] : most;
+  for (isize e = 0; e < width; ++e) sum += row[e] = std::exp(row[e] - most);
+  for (isize e = 0; e < width; ++e) row[e] /= sum;
   return most + std::log(sum);
 }
 
 // The largest ones, in order; of equal ones the first. Whatever the numbers are, no expert comes twice.
 template <class Real>
 void choose_experts(const Real* logits, const router_shape& shape, choice<Real>* chosen) {
-  for (index j = 0; j < shape.top_k; ++j) {
-    index best = -1;
-    for (index e = 0; e < shape.experts; ++e) {
+  for (isize j = 0; j < shape.top_k; ++j) {
+    isize best = -1;
+    for (isize e = 0; e < shape.experts; ++e) {
       bool taken = false;
-      for (index i = 0; i < j; ++i) taken = taken || chosen[i].expert == e;
+      for (isize i = 0; i < j; ++i) taken = taken || chosen[i].expert == e;
       if (!taken && (best < 0 || logits[e] > logits[best])) best = e;
     }
     chosen[j] = {0, static_cast<std::uint16_t>(best), true};
@@ -57,29 +57,29 @@ void route_forward(context& ctx, const sequences& seq, const router_shape& shape
                    matrix<Real> losses) {
   ctx.note("route_forward", 8 * elements_in(probability), 2 * bytes_in(probability));
   const sample_pieces pieces(ctx);
-  const index mark = ctx.memory.mark(), experts = shape.experts;
+  const isize mark = ctx.memory.mark(), experts = shape.experts;
   // Each number says how often a piece of a sample chose an expert.
   const matrix<Real> chose{ctx.memory.take<Real>(seq.samples * pieces.all() * experts), seq.samples,
                            pieces.all() * experts, pieces.all() * experts};
   if (ctx.measuring()) return ctx.memory.release(mark);
   const interval samples = ctx.own_samples(seq);
 
-  for (index s = samples.begin; s < samples.end; ++s) {
-    for (index i = 0; i < chose.width; ++i) chose.row(s)[i] = 0;
-    for (index p = 0; p < pieces.own(); ++p) {
+  for (isize s = samples.begin; s < samples.end; ++s) {
+    for (isize i = 0; i < chose.width; ++i) chose.row(s)[i] = 0;
+    for (isize p = 0; p < pieces.own(); ++p) {
       const interval rows = pieces.piece(seq, s, p);
       Real* const count = chose.row(s) + pieces.number(p) * experts;
-      for (index r = rows.begin; r < rows.end; ++r) {
+      for (isize r = rows.begin; r < rows.end; ++r) {
         Real* const row = probability.row(r);
         detail::choose_experts(row, shape, chosen.row(r));
         *lse.row(r) = detail::softmax_row(row, experts);
         Real sum = 0;
-        for (index j = 0; j < shape.top_k; ++j) {
+        for (isize j = 0; j < shape.top_k; ++j) {
           const choice<Real>& c = chosen.row(r)[j];
           count[c.expert] += 1;
           sum += row[c.expert];
         }
-        for (index j = 0; j < shape.top_k; ++j) {
+        for (isize j = 0; j < shape.top_k; ++j) {
           choice<Real>& c = chosen.row(r)[j];
           c.gate = row[c.expert] / (shape.gates == gate_kind::normalised ? sum : Real(1));
         }
@@ -91,12 +91,12 @@ void route_forward(context& ctx, const sequences& seq, const router_shape& shape
     if (ctx.thread == 0) pieces.shared->context.all_reduce_sum(chose.data, chose.rows * chose.width);
     synchronize(ctx);
   }
-  for (index s = samples.begin; s < samples.end; ++s) {
-    const index all_rows = pieces.rows(seq, s), room = shape.room(all_rows);
+  for (isize s = samples.begin; s < samples.end; ++s) {
+    const isize all_rows = pieces.rows(seq, s), room = shape.room(all_rows);
     const Real per_choice = all_rows > 0 ? Real(1) / static_cast<Real>(all_rows * shape.top_k) : Real(0);
-    for (index e = 0; e < experts; ++e) {
+    for (isize e = 0; e < experts; ++e) {
       Real sum = 0;
-      for (index p = 0; p < pieces.all(); ++p) {
+      for (isize p = 0; p < pieces.all(); ++p) {
         Real& here = chose.row(s)[p * experts + e];
         const Real before = sum;
         sum += here;
@@ -105,16 +105,16 @@ void route_forward(context& ctx, const sequences& seq, const router_shape& shape
       fraction.row(s)[e] = sum * per_choice;
     }
     Real balance = 0, z = 0;
-    for (index p = 0; p < pieces.own(); ++p) {
+    for (isize p = 0; p < pieces.own(); ++p) {
       const interval rows = pieces.piece(seq, s, p);
       Real* const before = chose.row(s) + pieces.number(p) * experts;
-      for (index r = rows.begin; r < rows.end; ++r) {
-        for (index j = 0; j < shape.top_k; ++j) {
+      for (isize r = rows.begin; r < rows.end; ++r) {
+        for (isize j = 0; j < shape.top_k; ++j) {
           choice<Real>& c = chosen.row(r)[j];
           c.kept = before[c.expert] < static_cast<Real>(room);
           before[c.expert] += 1;
         }
-        for (index e = 0; e < experts; ++e) balance += fraction.row(s)[e] * probability.row(r)[e];
+        for (isize e = 0; e < experts; ++e) balance += fraction.row(s)[e] * probability.row(r)[e];
         z += *lse.row(r) * *lse.row(r);
       }
     }
@@ -131,30 +131,30 @@ void route_backward(context& ctx, const sequences& seq, const router_shape& shap
                     matrix<Real> probability) {
   ctx.note("route_backward", 8 * elements_in(probability), 2 * bytes_in(probability));
   const scratch_scope scope(ctx);
-  const index experts = shape.experts;
+  const isize experts = shape.experts;
   Real* const d = ctx.scratch.take<Real>(experts);
   if (ctx.measuring()) return;
   const sample_pieces pieces(ctx);
   const interval samples = ctx.own_samples(seq);
-  for (index s = samples.begin; s < samples.end; ++s) {
+  for (isize s = samples.begin; s < samples.end; ++s) {
     const double share =
         ctx.sample_share / static_cast<double>(pieces.rows(seq, s) > 0 ? pieces.rows(seq, s) : 1);
     const Real of_balance = static_cast<Real>(shape.balance * share * static_cast<double>(experts)),
                of_z = static_cast<Real>(2 * shape.z * share);
-    for (index r = seq.begin(s); r < seq.end(s); ++r) {
+    for (isize r = seq.begin(s); r < seq.end(s); ++r) {
       Real* const row = probability.row(r);
-      for (index e = 0; e < experts; ++e) d[e] = of_balance * fraction.row(s)[e];
+      for (isize e = 0; e < experts; ++e) d[e] = of_balance * fraction.row(s)[e];
       Real sum = 1, through_sum = 0;
       if (shape.gates == gate_kind::normalised) {
         sum = 0;
-        for (index j = 0; j < shape.top_k; ++j) sum += row[chosen.row(r)[j].expert];
-        for (index j = 0; j < shape.top_k; ++j) through_sum += chosen.row(r)[j].gate * d_gate.row(r)[j];
+        for (isize j = 0; j < shape.top_k; ++j) sum += row[chosen.row(r)[j].expert];
+        for (isize j = 0; j < shape.top_k; ++j) through_sum += chosen.row(r)[j].gate * d_gate.row(r)[j];
       }
-      for (index j = 0; j < shape.top_k; ++j)
+      for (isize j = 0; j < shape.top_k; ++j)
         d[chosen.row(r)[j].expert] += (d_gate.row(r)[j] - through_sum) / sum;
       Real mean = 0;
-      for (index e = 0; e < experts; ++e) mean += row[e] * d[e];
-      for (index e = 0; e < experts; ++e) row[e] *= d[e] - mean + of_z * *lse.row(r);
+      for (isize e = 0; e < experts; ++e) mean += row[e] * d[e];
+      for (isize e = 0; e < experts; ++e) row[e] *= d[e] - mean + of_z * *lse.row(r);
     }
   }
 }

@@ -32,7 +32,7 @@ matrix<T> part_of(matrix<T> x, interval rows) {
 // y = 0; all zero bits are zero in every number type here.
 template <class Y>
 void clear_rows(matrix<Y> y) {
-  for (index r = 0; r < y.rows; ++r)
+  for (isize r = 0; r < y.rows; ++r)
     std::memset(static_cast<void*>(y.row(r)), 0, as_size(y.width) * sizeof(Y));
 }
 
@@ -42,7 +42,7 @@ void convert_rows(matrix<X> x, matrix<Y> y, double scale = 1) {
   if (y.rows == 0) return;
   if constexpr (std::is_same_v<std::remove_const_t<X>, Y>) {
     if (scale == 1) {
-      for (index r = 0; r < y.rows; ++r)
+      for (isize r = 0; r < y.rows; ++r)
         std::memmove(static_cast<void*>(y.row(r)), x.row(r), as_size(y.width) * sizeof(Y));
       return;
     }
@@ -60,7 +60,7 @@ void sum_rows(matrix<A> a, matrix<B> b, matrix<Y> y) {
 
 // sums[j] += the sum of from[i][j] over i < count
 template <class X, class T>
-void sum_listed_rows(const X* const* from, int count, index width, T* sums) {
+void sum_listed_rows(const X* const* from, int count, isize width, T* sums) {
   MOTET_SIMD_DISPATCH(, sum_of_many<X, T>(from, count, width, sums));
 }
 
@@ -68,7 +68,7 @@ void sum_listed_rows(const X* const* from, int count, index width, T* sums) {
 template <class X, class T>
 void sum_columns(matrix<X> x, T* sums) {
   const std::remove_const_t<X>* rows[summed_rows];
-  for (index r = 0; r < x.rows; r += summed_rows) {
+  for (isize r = 0; r < x.rows; r += summed_rows) {
     const int count = static_cast<int>(x.rows - r < summed_rows ? x.rows - r : summed_rows);
     for (int i = 0; i < count; ++i) rows[i] = x.row(r + i);
     sum_listed_rows(rows, count, x.width, sums);

@@ -12,7 +12,7 @@ namespace motet::cpu {
 
 // to = from. [all]
 template <class T>
-void copy(context& ctx, const T* from, T* to, index count) {
+void copy(context& ctx, const T* from, T* to, isize count) {
   if (ctx.measuring()) return;
   synchronize(ctx);
   const interval own = ctx.own(count, 64);
@@ -23,11 +23,11 @@ void copy(context& ctx, const T* from, T* to, index count) {
 }
 // to += from. [all]
 template <class T>
-void accumulate(context& ctx, const T* from, T* to, index count) {
+void accumulate(context& ctx, const T* from, T* to, isize count) {
   if (ctx.measuring()) return;
   synchronize(ctx);
   const interval own = ctx.own(count);
-  for (index i = own.begin; i < own.end; ++i) to[i] += from[i];
+  for (isize i = own.begin; i < own.end; ++i) to[i] += from[i];
   synchronize(ctx);
 }
 // Matrices have gaps, which stay as they are. [all]
@@ -37,7 +37,7 @@ void copy(context& ctx, const matrix<const T>& from, const matrix<T>& to) {
   synchronize(ctx);
   const interval own = ctx.own(from.rows, 1);
   const auto bytes = as_size(from.width) * sizeof(T);
-  for (index r = own.begin; bytes > 0 && r < own.end; ++r) std::memcpy(to.row(r), from.row(r), bytes);
+  for (isize r = own.begin; bytes > 0 && r < own.end; ++r) std::memcpy(to.row(r), from.row(r), bytes);
   synchronize(ctx);
 }
 // to += what an operation found. [all]
@@ -51,18 +51,18 @@ inline void add_number(context& ctx, real found, double* to) {
 inline real real_at(context&, double* from) { return *from; }
 // From the host's memory, which may change afterwards; into it, where it is when this returns.
 template <class T>
-void upload(context& ctx, const T* from, T* to, index count) {
+void upload(context& ctx, const T* from, T* to, isize count) {
   copy(ctx, from, to, count);
 }
 template <class T>
-void download(context& ctx, const T* from, T* to, index count) {
+void download(context& ctx, const T* from, T* to, isize count) {
   copy(ctx, from, to, count);
 }
 // Where products keep copies of weights, they follow the weights.
 inline void refresh_weights(context&) {}
 // Somebody else than adamw wrote these weights.
 template <class T>
-void weights_changed(context&, const T*, index) {}
+void weights_changed(context&, const T*, isize) {}
 // Two sums on their way to the host, which numbers_of() waits for: what is begun in between waits for nobody.
 // [all]
 struct coming_numbers {

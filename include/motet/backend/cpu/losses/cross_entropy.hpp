@@ -22,16 +22,16 @@ struct class_sums {
 };
 
 template <class N, class L>
-class_sums<N> sums_of_classes(const L* logits, index width, index target) {
+class_sums<N> sums_of_classes(const L* logits, isize width, isize target) {
   class_sums<N> found{no_peak<N>, 0, target >= 0 && target < width ? static_cast<N>(logits[target]) : N(0),
                       0};
   double sum = 0, total = 0;
-  for (index j = 0; j < width; ++j) {
+  for (isize j = 0; j < width; ++j) {
     const N logit = static_cast<N>(logits[j]);
     if (logit > found.peak) found.peak = logit;
     total += static_cast<double>(logit);
   }
-  for (index j = 0; j < width; ++j)
+  for (isize j = 0; j < width; ++j)
     sum += static_cast<double>(std::exp(static_cast<N>(logits[j]) - found.peak));
   found.sum = static_cast<N>(sum);
   found.total = static_cast<N>(total);
@@ -57,14 +57,14 @@ template <class L, class D>
 real cross_entropy_loss(context& ctx, const cross_entropy_shape& shape, matrix<L> logits,
                         const std::int32_t* targets, matrix<D> dlogits) {
   using number = arithmetic<L>;
-  const index rows = logits.rows, classes = shape.classes > 0 ? shape.classes : logits.width;
+  const isize rows = logits.rows, classes = shape.classes > 0 ? shape.classes : logits.width;
   const bool cut = classes > logits.width;
   if (cut && ctx.shared == nullptr)
     fail(cut_but_alone, sentence({"logits have ", logits.width, " of ", classes, " classes"}));
   ctx.note("cross_entropy_loss", (dlogits ? 7 : 4) * elements_in(logits),
            bytes_in(logits) + bytes_in(dlogits));
-  const index mark = ctx.memory.mark();
-  const index members = cut ? ctx.shared->tensor.size() : 1;
+  const isize mark = ctx.memory.mark();
+  const isize members = cut ? ctx.shared->tensor.size() : 1;
   auto* const all = ctx.memory.template take<detail::class_sums<number>>(members * rows);  // (members, rows)
   if (ctx.measuring() || rows == 0) {
     ctx.memory.release(mark);
@@ -73,12 +73,12 @@ real cross_entropy_loss(context& ctx, const cross_entropy_shape& shape, matrix<L
   const interval own = sequences{rows}.part(ctx.thread, ctx.threads);
   synchronize(ctx);  // logits are in place
   auto* const mine = all + (cut ? ctx.shared->tensor.member() * rows : 0);
-  for (index r = own.begin; r < own.end; ++r)
+  for (isize r = own.begin; r < own.end; ++r)
     mine[r] = detail::sums_of_classes<number>(logits.row(r), logits.width, targets[r] - shape.first);
   if (cut) {
     synchronize(ctx);
     if (ctx.thread == 0) {
-      const std::vector<index> bytes(as_size(members), rows * static_cast<index>(sizeof(*all)));
+      const std::vector<isize> bytes(as_size(members), rows * static_cast<isize>(sizeof(*all)));
       ctx.shared->tensor.all_gather(reinterpret_cast<const std::byte*>(mine),
                                     reinterpret_cast<std::byte*>(all), bytes);
     }
@@ -87,10 +87,10 @@ real cross_entropy_loss(context& ctx, const cross_entropy_shape& shape, matrix<L
   double missed = 0;
   const number even = static_cast<number>(shape.smoothing / static_cast<double>(classes)),
                share = static_cast<number>(shape.share);
-  for (index r = own.begin; r < own.end; ++r) {
+  for (isize r = own.begin; r < own.end; ++r) {
     const bool counts = targets[r] != shape.ignored;
     auto of = all[r];
-    for (index m = 1; m < members; ++m) of = detail::joined(of, all[m * rows + r]);
+    for (isize m = 1; m < members; ++m) of = detail::joined(of, all[m * rows + r]);
     if (counts) {
       const double peak = static_cast<double>(of.peak),
                    mean = static_cast<double>(of.total) / static_cast<double>(classes);
@@ -103,8 +103,8 @@ real cross_entropy_loss(context& ctx, const cross_entropy_shape& shape, matrix<L
     if (!dlogits) continue;
     const L* const from = logits.row(r);
     D* const to = dlogits.row(r);
-    const index target = counts ? targets[r] - shape.first : -1;
-    for (index j = 0; j < logits.width; ++j) {
+    const isize target = counts ? targets[r] - shape.first : -1;
+    for (isize j = 0; j < logits.width; ++j) {
       const number probability = std::exp(static_cast<number>(from[j]) - of.peak) / of.sum;
       const number slope =
           probability - even - (j == target ? static_cast<number>(1 - shape.smoothing) : number(0));

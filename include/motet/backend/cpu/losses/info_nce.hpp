@@ -19,10 +19,10 @@ namespace detail {
 template <class S>
 struct softmax_sums {
   S *peak, *sum;
-  softmax_sums(context& ctx, index samples)
+  softmax_sums(context& ctx, isize samples)
       : peak(ctx.memory.take<S>(samples)), sum(ctx.memory.take<S>(samples)) {}
   void clear(interval rows) const {
-    for (index i = rows.begin; i < rows.end; ++i) {
+    for (isize i = rows.begin; i < rows.end; ++i) {
       peak[i] = no_peak<S>;
       sum[i] = 0;
     }
@@ -30,7 +30,7 @@ struct softmax_sums {
   // The sum of the binary logarithms of the sums.
   double complete(interval rows) const {
     double total = 0;
-    for (index i = rows.begin; i < rows.end; ++i) {
+    for (isize i = rows.begin; i < rows.end; ++i) {
       total += static_cast<double>(peak[i]) + std::log2(static_cast<double>(sum[i]));
       sum[i] = 1 / sum[i];
     }
@@ -53,7 +53,7 @@ double info_nce_loss(context& ctx, matrix<A> a, matrix<B> b, const M* log_scale,
   using S = std::remove_const_t<A>;
   static_assert(std::is_same_v<S, std::remove_const_t<B>> && std::is_floating_point_v<S>,
                 "motet: the features of a loss are both float or both double");
-  const index samples = a.rows;
+  const isize samples = a.rows;
   const bool differentiate = da || db || dlog_scale != nullptr;
   const double pairs = static_cast<double>(samples) * static_cast<double>(samples),
                width = static_cast<double>(a.width);
@@ -62,7 +62,7 @@ double info_nce_loss(context& ctx, matrix<A> a, matrix<B> b, const M* log_scale,
            flops_of::products);
 
   const scratch_scope scope(ctx);
-  const index mark = ctx.memory.mark();
+  const isize mark = ctx.memory.mark();
   const detail::softmax_sums<S> rows(ctx, samples), columns(ctx, samples);
   detail::pair_walk<S> walk(ctx, a, b);
   if (ctx.measuring() || samples == 0) {
@@ -84,7 +84,7 @@ double info_nce_loss(context& ctx, matrix<A> a, matrix<B> b, const M* log_scale,
   walk.run({}, {}, [&](const tile_type& tile) {
     MOTET_SIMD_DISPATCH(, tiles::add_to_sums(tile, scale, rows.peak + tile.row, rows.sum + tile.row,
                                              columns.peak + tile.column, columns.sum + tile.column));
-    for (index i = 0; i < tile.rows; ++i)
+    for (isize i = 0; i < tile.rows; ++i)
       if (tile.has_diagonal(i))
         matched += static_cast<double>(tile.values[i * tile.stride + tile.diagonal(i)]);
   });
@@ -95,13 +95,13 @@ double info_nce_loss(context& ctx, matrix<A> a, matrix<B> b, const M* log_scale,
   if (differentiate) {
     double turned = 0;
     walk.run(da, db, [&](const tile_type& tile) {
-      for (index i = 0; i < tile.rows; ++i)
+      for (isize i = 0; i < tile.rows; ++i)
         if (tile.has_diagonal(i))
           turned -= 2 * static_cast<double>(tile.values[i * tile.stride + tile.diagonal(i)] * scale);
       MOTET_SIMD_DISPATCH(
           turned +=, tiles::turn_to_gradients(tile, scale, factor, rows.peak + tile.row, rows.sum + tile.row,
                                               columns.peak + tile.column, columns.sum + tile.column));
-      for (index i = 0; i < tile.rows; ++i)
+      for (isize i = 0; i < tile.rows; ++i)
         if (tile.has_diagonal(i)) tile.values[i * tile.stride + tile.diagonal(i)] -= 2 * factor;
     });
     const double dscale = detail::sum_over_team(ctx, turned) * part * ln_2;

@@ -20,13 +20,13 @@ namespace motet::cpu {
 template <class S, class M>
 double info_nce_sums(context& ctx, const pair_part<S>& of, const M* log_scale, double share, S* row_sums,
                      M* dlog_scale) {
-  const index count = of.rows.rows;
+  const isize count = of.rows.rows;
   const double width = static_cast<double>(of.rows.width);
   ctx.note("info_nce_sums", 2 * static_cast<double>(count) * static_cast<double>(of.samples) * width,
            static_cast<double>(count + of.samples) * width * static_cast<double>(sizeof(S)),
            flops_of::products);
   const scratch_scope scope(ctx);
-  const index mark = ctx.memory.mark();
+  const isize mark = ctx.memory.mark();
   S* const peaks = ctx.memory.take<S>(count);
   S* const sums = ctx.memory.take<S>(count);
   S* const turns = ctx.memory.take<S>(count);
@@ -40,7 +40,7 @@ double info_nce_sums(context& ctx, const pair_part<S>& of, const M* log_scale, d
   const double part = share / (2 * static_cast<double>(of.samples));
   const S scale = static_cast<S>(std::exp(static_cast<double>(*log_scale)) * log2_e<double>);
   const interval own = walk.own();
-  for (index i = own.begin; i < own.end; ++i) {
+  for (isize i = own.begin; i < own.end; ++i) {
     peaks[i] = no_peak<S>;
     sums[i] = turns[i] = 0;
   }
@@ -49,11 +49,11 @@ double info_nce_sums(context& ctx, const pair_part<S>& of, const M* log_scale, d
   walk.run({}, [&](const detail::pair_tile<S>& tile) {
     MOTET_SIMD_DISPATCH(
         , tiles::add_to_row_sums(tile, scale, peaks + tile.row, sums + tile.row, turns + tile.row));
-    for (index i = 0; i < tile.rows; ++i)
+    for (isize i = 0; i < tile.rows; ++i)
       if (tile.has_diagonal(i)) matched[tile.row + i] = tile.values[i * tile.stride + tile.diagonal(i)];
   });
   double missed = 0, turned = 0;
-  for (index i = own.begin; i < own.end; ++i) {
+  for (isize i = own.begin; i < own.end; ++i) {
     // Differences first: for a large scale each term alone is far larger than what is left.
     const double sum = static_cast<double>(sums[i]),
                  above = static_cast<double>(peaks[i]) - static_cast<double>(matched[i]);
@@ -88,7 +88,7 @@ void info_nce_gradients(context& ctx, const pair_part<S>& of, const M* log_scale
   walk.run(d_rows, [&](const detail::pair_tile<S>& tile) {
     MOTET_SIMD_DISPATCH(
         , tiles::turn_to_row_gradients(tile, scale, factor, row_sums + tile.row, column_sums + tile.column));
-    for (index i = 0; i < tile.rows; ++i)
+    for (isize i = 0; i < tile.rows; ++i)
       if (tile.has_diagonal(i)) tile.values[i * tile.stride + tile.diagonal(i)] -= 2 * factor;
   });
   synchronize(ctx);

@@ -25,23 +25,23 @@ inline double sum_over_team(context& ctx, double value) {
 // A tile of all pairs: rows [row, row + rows) of a against rows [column, column + columns) of b.
 template <class S>
 struct pair_tile {
-  index row = 0, rows = 0;
-  index column = 0, columns = 0;
+  isize row = 0, rows = 0;
+  isize column = 0, columns = 0;
   S* values = nullptr;  // columns padded
-  index stride = 0;
+  isize stride = 0;
   // of each row of a the row of b that belongs to it; none: the one with its number
-  const index* matches = nullptr;
+  const isize* matches = nullptr;
   // The column of row i's match. It may lie outside the tile.
-  index diagonal(index i) const { return (matches != nullptr ? matches[row + i] : row + i) - column; }
-  bool has_diagonal(index i) const { return diagonal(i) >= 0 && diagonal(i) < columns; }
+  isize diagonal(isize i) const { return (matches != nullptr ? matches[row + i] : row + i) - column; }
+  bool has_diagonal(isize i) const { return diagonal(i) >= 0 && diagonal(i) < columns; }
 };
 
-inline constexpr index pair_tile_rows = 48, pair_tile_columns = 64;
+inline constexpr isize pair_tile_rows = 48, pair_tile_columns = 64;
 
 template <class S>
 class pair_walk {
  public:
-  static constexpr index tile_rows = pair_tile_rows, tile_columns = pair_tile_columns;
+  static constexpr isize tile_rows = pair_tile_rows, tile_columns = pair_tile_columns;
 
   pair_walk(context& ctx, matrix<const S> a, matrix<const S> b)
       : ctx_(ctx), a_(a), b_(b), padded_(round_up(a.width, tile_lanes<S>)) {
@@ -65,22 +65,22 @@ class pair_walk {
     const interval mine = own();
     for (int round = 0; round < ctx_.threads; ++round) {
       const interval theirs = sequences{b_.rows}.part((ctx_.thread + round) % ctx_.threads, ctx_.threads);
-      for (index j = theirs.begin; j < theirs.end; j += tile_columns)
+      for (isize j = theirs.begin; j < theirs.end; j += tile_columns)
         run_columns(mine, j, least(tile_columns, theirs.end - j), da, db, on_tile);
       synchronize(ctx_);
     }
   }
 
  private:
-  static constexpr index least(index x, index y) { return x < y ? x : y; }
+  static constexpr isize least(isize x, isize y) { return x < y ? x : y; }
 
   template <class OnTile>
-  void run_columns(interval mine, index j, index n, matrix<S> da, matrix<S> db, OnTile&& on_tile) {
-    const index width = a_.width;
+  void run_columns(interval mine, isize j, isize n, matrix<S> da, matrix<S> db, OnTile&& on_tile) {
+    const isize width = a_.width;
     tiles::pack(n, width, b_.row(j), b_.stride, columns_, padded_);
     tiles::pack_transposed(n, width, b_.row(j), b_.stride, across_, tile_columns);
-    for (index i = mine.begin; i < mine.end; i += tile_rows) {
-      const index m = least(tile_rows, mine.end - i);
+    for (isize i = mine.begin; i < mine.end; i += tile_rows) {
+      const isize m = least(tile_rows, mine.end - i);
       tiles::pack(m, width, a_.row(i), a_.stride, rows_, padded_);
       tiles::multiply(m, round_up(n, tile_lanes<S>), width, rows_, padded_, 1, across_, tile_columns, values_,
                       tile_columns, false);
@@ -98,7 +98,7 @@ class pair_walk {
 
   context& ctx_;
   matrix<const S> a_, b_;
-  index padded_;
+  isize padded_;
   S *rows_, *columns_, *across_, *drows_, *dcolumns_, *values_;
 };
 
@@ -107,7 +107,7 @@ class pair_walk {
 template <class S>
 class part_walk {
  public:
-  static constexpr index tile_rows = pair_tile_rows, tile_columns = pair_tile_columns;
+  static constexpr isize tile_rows = pair_tile_rows, tile_columns = pair_tile_columns;
 
   part_walk(context& ctx, const pair_part<S>& of)
       : of_(of), own_(sequences{of.rows.rows}.part(ctx.thread, ctx.threads)) {
@@ -126,14 +126,14 @@ class part_walk {
   // unless that is none.
   template <class OnTile>
   void run(matrix<S> d_rows, OnTile&& on_tile) {
-    const index width = of_.rows.width, count = of_.count();
+    const isize width = of_.rows.width, count = of_.count();
     std::size_t piece = 0;
-    index inside = 0;  // of the next column in its piece
-    for (index j = 0; j < count && own_.size() > 0; j += tile_columns) {
-      const index n = least(tile_columns, count - j);
-      for (index packed = 0; packed < n;) {
+    isize inside = 0;  // of the next column in its piece
+    for (isize j = 0; j < count && own_.size() > 0; j += tile_columns) {
+      const isize n = least(tile_columns, count - j);
+      for (isize packed = 0; packed < n;) {
         const matrix<const S>& from = of_.columns[piece];
-        const index some = least(n - packed, from.rows - inside);
+        const isize some = least(n - packed, from.rows - inside);
         tiles::pack(some, width, from.row(inside), from.stride, columns_ + packed * padded_, padded_);
         packed += some;
         inside += some;
@@ -143,8 +143,8 @@ class part_walk {
         }
       }
       tiles::pack_transposed(n, width, columns_, padded_, across_, tile_columns);
-      for (index i = own_.begin; i < own_.end; i += tile_rows) {
-        const index m = least(tile_rows, own_.end - i);
+      for (isize i = own_.begin; i < own_.end; i += tile_rows) {
+        const isize m = least(tile_rows, own_.end - i);
         tiles::pack(m, width, of_.rows.row(i), of_.rows.stride, rows_, padded_);
         tiles::multiply(m, round_up(n, tile_lanes<S>), width, rows_, padded_, 1, across_, tile_columns,
                         values_, tile_columns, false);
@@ -157,11 +157,11 @@ class part_walk {
   }
 
  private:
-  static constexpr index least(index x, index y) { return x < y ? x : y; }
+  static constexpr isize least(isize x, isize y) { return x < y ? x : y; }
 
   const pair_part<S>& of_;
   interval own_;
-  index padded_;
+  isize padded_;
   S *rows_, *columns_, *across_, *drows_, *values_;
 };
 

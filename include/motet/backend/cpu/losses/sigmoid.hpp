@@ -41,7 +41,7 @@ struct sigmoid_of_tile {
   sigmoid_sums sums;
 
   template <class M>
-  sigmoid_of_tile(const M* log_scale, const M* bias, double share, index samples)
+  sigmoid_of_tile(const M* log_scale, const M* bias, double share, isize samples)
       : exact_scale(std::exp(static_cast<double>(*log_scale))),
         part(share / static_cast<double>(samples)),
         scale(static_cast<S>(exact_scale)),
@@ -49,10 +49,10 @@ struct sigmoid_of_tile {
         factor(static_cast<S>(part * exact_scale)) {}
   void operator()(const pair_tile<S>& tile) {
     S matches[pair_tile_rows];
-    for (index i = 0; i < tile.rows; ++i)
+    for (isize i = 0; i < tile.rows; ++i)
       if (tile.has_diagonal(i)) matches[i] = tile.values[i * tile.stride + tile.diagonal(i)];
     MOTET_SIMD_DISPATCH(, tiles::sigmoid_of_others(tile, scale, shift, factor, sums));
-    for (index i = 0; i < tile.rows; ++i)
+    for (isize i = 0; i < tile.rows; ++i)
       if (tile.has_diagonal(i)) {
         const double slope =
             sigmoid_of_match(static_cast<double>(matches[i] * scale), static_cast<double>(shift), sums);
@@ -90,7 +90,7 @@ double pairwise_sigmoid_loss(context& ctx, matrix<A> a, matrix<B> b, const M* lo
   using S = std::remove_const_t<A>;
   static_assert(std::is_same_v<S, std::remove_const_t<B>> && std::is_floating_point_v<S>,
                 "motet: the features of a loss are both float or both double");
-  const index samples = a.rows;
+  const isize samples = a.rows;
   const bool differentiate = da || db;
   const double pairs = static_cast<double>(samples) * static_cast<double>(samples),
                width = static_cast<double>(a.width);

@@ -24,7 +24,7 @@ struct row_sums {
   T peak, sum;
 };
 template <class L>
-row_sums<arithmetic<L>> sums_of_logits(const L* logits, index width) {
+row_sums<arithmetic<L>> sums_of_logits(const L* logits, isize width) {
   using number = arithmetic<L>;
   row_sums<number> found{};
   MOTET_SIMD_DISPATCH(, logit_sums<number>(logits, width, found.peak, found.sum));
@@ -41,7 +41,7 @@ void token_losses(context& ctx, const sequences& seq, matrix<L> logits, const st
   ctx.note("token_losses", 4 * elements_in(logits), bytes_in(logits) + bytes_in(losses));
   if (ctx.measuring()) return;
   const interval own = ctx.own(seq);
-  for (index r = own.begin; r < own.end; ++r) {
+  for (isize r = own.begin; r < own.end; ++r) {
     *losses.row(r) = S(0);
     if (targets[r] < 0) continue;
     const L* const from = logits.row(r);
@@ -60,10 +60,10 @@ void token_slopes(context& ctx, const sequences& seq, matrix<L> logits, const st
   if (ctx.measuring()) return;
   using number = arithmetic<L>;
   const interval own = ctx.own(seq);
-  for (index r = own.begin; r < own.end; ++r) {
+  for (isize r = own.begin; r < own.end; ++r) {
     D* const to = dlogits.row(r);
     if (targets[r] < 0) {
-      for (index j = 0; j < dlogits.width; ++j) to[j] = D(0);
+      for (isize j = 0; j < dlogits.width; ++j) to[j] = D(0);
       continue;
     }
     const auto all = detail::sums_of_logits(logits.row(r), logits.width);
@@ -84,8 +84,8 @@ real sum_losses(context& ctx, matrix<L> losses, matrix<S> slopes) {
   synchronize(ctx);  // losses are in place
   const interval own = sequences{losses.rows}.part(ctx.thread, ctx.threads);
   double sum = 0;
-  for (index r = own.begin; r < own.end; ++r)
-    for (index j = 0; j < losses.width; ++j) {
+  for (isize r = own.begin; r < own.end; ++r)
+    for (isize j = 0; j < losses.width; ++j) {
       sum += static_cast<double>(losses.row(r)[j]);
       if (slopes) slopes.row(r)[j] = S(1);
     }

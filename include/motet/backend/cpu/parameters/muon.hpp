@@ -14,11 +14,11 @@ namespace detail {
 
 // body(element) of this thread's elements, between two meetings of all.
 template <class Body>
-void each_element(context& ctx, index count, Body&& body) {
+void each_element(context& ctx, isize count, Body&& body) {
   if (ctx.measuring()) return;
   synchronize(ctx);
   const interval own = ctx.own(count);
-  for (index i = own.begin; i < own.end; ++i) body(i);
+  for (isize i = own.begin; i < own.end; ++i) body(i);
   synchronize(ctx);
 }
 
@@ -43,7 +43,7 @@ void orthogonalise(context& ctx, matrix<T> x, matrix<T> other, matrix<T> gram, m
     }
     synchronize(ctx);
     linear_forward(ctx, side, gram, gram, static_cast<const T*>(nullptr), square);
-    detail::each_element(ctx, gram.rows * gram.width, [&](index i) {
+    detail::each_element(ctx, gram.rows * gram.width, [&](isize i) {
       const T own = i % (gram.width + 1) == 0 ? T(a) : T(0);
       square.data[i] = own + T(b) * gram.data[i] + T(c) * square.data[i];
     });
@@ -59,27 +59,27 @@ void orthogonalise(context& ctx, matrix<T> x, matrix<T> other, matrix<T> gram, m
 // rate and a decay. Leaves the gradient zero.
 template <class T>
 void muon(context& ctx, matrix<T> weight, T* gradient, T* first, const update_step& step) {
-  const index count = weight.rows * weight.width, least = std::min(weight.rows, weight.width);
+  const isize count = weight.rows * weight.width, least = std::min(weight.rows, weight.width);
   ctx.note("muon", 12 * static_cast<double>(count), 11 * static_cast<double>(count) * bytes_of<T>);
-  const index mark = ctx.memory.mark();
-  const auto room = [&](index rows, index width) {
+  const isize mark = ctx.memory.mark();
+  const auto room = [&](isize rows, isize width) {
     return matrix<T>{ctx.memory.template take<T>(rows * width), rows, width, width};
   };
   const matrix<T> turn = room(weight.rows, weight.width), other = room(weight.rows, weight.width);
   const matrix<T> gram = room(least, least), square = room(least, least);
   const T clip = T(step.clip_scale), old = T(step.momentum), fresh = T(1 - step.momentum);
-  detail::each_element(ctx, count, [&](index i) {
+  detail::each_element(ctx, count, [&](isize i) {
     const T g = gradient[i] * clip;
     first[i] = old * first[i] + fresh * g;
     turn.data[i] = old * first[i] + fresh * g;
   });
   const double length = std::sqrt(sum_of_squares(ctx, static_cast<const T*>(turn.data), count));
   const T unit = T(1 / (length + 1e-12));
-  detail::each_element(ctx, count, [&](index i) { turn.data[i] *= unit; });
+  detail::each_element(ctx, count, [&](isize i) { turn.data[i] *= unit; });
   orthogonalise(ctx, turn, other, gram, square);
   const double far = 0.2 * std::sqrt(static_cast<double>(std::max(weight.rows, weight.width)));
   const T keep = T(1 - step.rate * step.decay), take = T(step.rate * far);
-  detail::each_element(ctx, count, [&](index i) {
+  detail::each_element(ctx, count, [&](isize i) {
     weight.data[i] = weight.data[i] * keep - take * other.data[i];
     gradient[i] = 0;
   });
@@ -91,8 +91,8 @@ void muon(context& ctx, std::span<const matrix_run<T>> runs, const update_step& 
     update_step own = step;
     own.rate *= each.rate;
     if (!each.decays) own.decay = 0;
-    for (index k = 0; k < each.count; ++k) {
-      const index at = k * each.rows * each.width;
+    for (isize k = 0; k < each.count; ++k) {
+      const isize at = k * each.rows * each.width;
       muon(ctx, matrix<T>{each.weight + at, each.rows, each.width, each.width}, each.gradient + at,
            each.first + at, own);
     }

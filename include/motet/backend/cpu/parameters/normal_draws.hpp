@@ -15,15 +15,15 @@ namespace motet::cpu {
 // any number of threads, each of which draws its share and returns without waiting for the others. Floor:
 // some 135 instructions for each vector of doubles.
 template <class T>
-void draw_normals(context& ctx, const random_stream& draws, index first, index width, float scale,
+void draw_normals(context& ctx, const random_stream& draws, isize first, isize width, float scale,
                   matrix<T> to) {
   if (ctx.measuring()) return;
   const bool whole = to.width == width && to.stride == width;
-  const index columns = whole ? to.rows * width : to.width;
+  const isize columns = whole ? to.rows * width : to.width;
   if (columns <= 0) return;
   const interval own = ctx.own((whole ? 1 : to.rows) * columns, 1024);
-  for (index at = own.begin; at < own.end;) {
-    const index r = at / columns, c = at % columns,
+  for (isize at = own.begin; at < own.end;) {
+    const isize r = at / columns, c = at % columns,
                 count = own.end - at < columns - c ? own.end - at : columns - c;
     MOTET_SIMD_DISPATCH(, draw_normals(draws, static_cast<std::uint64_t>(first + r * width + c), count, scale,
                                        to.row(r) + c));

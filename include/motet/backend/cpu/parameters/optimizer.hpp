@@ -16,7 +16,7 @@
 namespace motet::cpu {
 
 template <class T>
-void zero(context& ctx, T* data, index count) {
+void zero(context& ctx, T* data, isize count) {
   ctx.note("zero", 0, static_cast<double>(count) * bytes_of<T>);
   if (ctx.measuring()) return;
   synchronize(ctx);
@@ -27,7 +27,7 @@ void zero(context& ctx, T* data, index count) {
 
 // The same number on every thread; it depends on the number of threads only by rounding in double.
 template <class T>
-double sum_of_squares(context& ctx, const T* data, index count) {
+double sum_of_squares(context& ctx, const T* data, isize count) {
   ctx.note("sum_of_squares", 2 * static_cast<double>(count), static_cast<double>(count) * bytes_of<T>);
   if (ctx.measuring()) return 0;
   synchronize(ctx);
@@ -67,7 +67,7 @@ using motet::update_step, motet::update_sums;
 // AdamW (Loshchilov and Hutter), with decoupled decay and epsilon outside the root. With `clear` the gradient
 // is left zero for the next step.
 template <class T>
-void adamw(context& ctx, T* weight, T* gradient, T* first, T* second, index count, const update_step& step,
+void adamw(context& ctx, T* weight, T* gradient, T* first, T* second, isize count, const update_step& step,
            bool clear) {
   ctx.note("adamw", 12 * static_cast<double>(count),
            (clear ? 8 : 7) * static_cast<double>(count) * bytes_of<T>);
@@ -85,7 +85,7 @@ void adamw(context& ctx, T* weight, T* gradient, T* first, T* second, index coun
 // Lion (Chen and others, 2023): each number moves by the rate, in the direction of the sign of a mean of its
 // gradient and the moment; the moment then follows the gradient more slowly. Decay is decoupled.
 template <class T>
-void lion(context& ctx, T* weight, T* gradient, T* first, index count, const update_step& step, bool clear) {
+void lion(context& ctx, T* weight, T* gradient, T* first, isize count, const update_step& step, bool clear) {
   ctx.note("lion", 10 * static_cast<double>(count),
            (clear ? 6 : 5) * static_cast<double>(count) * bytes_of<T>);
   if (ctx.measuring()) return;

@@ -14,13 +14,13 @@ namespace motet::cpu {
 
 // Up to so many rows are multiplied straight from where the weights lie; for more of them packing pays
 // (measured with AVX2 and AVX-512: 9 rows take two thirds of the time that they take packed, 16 the same).
-inline constexpr index most_few_rows = 16;
+inline constexpr isize most_few_rows = 16;
 
 namespace detail {
 
 // The epilogue's matrices begin at the first of all columns.
 template <class Epilogue>
-Epilogue from_column(Epilogue of, index first) {
+Epilogue from_column(Epilogue of, isize first) {
   if (of.bias != nullptr) of.bias += first;
   if (of.residual != nullptr) of.residual += first;
   if constexpr (Epilogue::mode == epilogue_mode::forward)
@@ -29,13 +29,13 @@ Epilogue from_column(Epilogue of, index first) {
 }
 
 template <class X, class W, class Epilogue, class S, class Y>
-void multiply_few_rows(matrix<X> x, const W* weight, index weight_row, interval own, const Epilogue& epilogue,
+void multiply_few_rows(matrix<X> x, const W* weight, isize weight_row, interval own, const Epilogue& epilogue,
                        S* sums, matrix<Y> y) {
-  const index columns = own.size();
+  const isize columns = own.size();
   const W* const first = weight + own.begin * weight_row;
   MOTET_SIMD_DISPATCH(
       , multiply_few<S>(x.rows, columns, x.width, as_operand(x).data, x.stride, first, weight_row, sums));
-  MOTET_SIMD_DISPATCH(, finish_rows(epilogue, sums, columns, index{0}, x.rows, index{0}, columns,
+  MOTET_SIMD_DISPATCH(, finish_rows(epilogue, sums, columns, isize{0}, x.rows, isize{0}, columns,
                                     y.data + own.begin, y.stride));
 }
 

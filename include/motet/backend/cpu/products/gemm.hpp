@@ -9,22 +9,22 @@ namespace motet::cpu {
 namespace detail {
 
 // Sizes of the blocks, in bytes.
-inline constexpr index gemm_block_bytes = 1280 * 1024;
-inline constexpr index gemm_depth_bytes = 2048;  // most k in one block
-inline constexpr index gemm_sum_rows = 512;      // rows of sums kept aside when k needs several blocks
-inline constexpr index gemm_sum_bytes = 2 << 20;
-inline constexpr index gemm_rows_bytes = 512 * 1024;
+inline constexpr isize gemm_block_bytes = 1280 * 1024;
+inline constexpr isize gemm_depth_bytes = 2048;  // most k in one block
+inline constexpr isize gemm_sum_rows = 512;      // rows of sums kept aside when k needs several blocks
+inline constexpr isize gemm_sum_bytes = 2 << 20;
+inline constexpr isize gemm_rows_bytes = 512 * 1024;
 
 // A block of B that stays in the second-level cache, next to the rows of A and C that stream past it.
-inline index gemm_block_budget() {
-  const index budget = features().l2_bytes * 58 / 100;
+inline isize gemm_block_budget() {
+  const isize budget = features().l2_bytes * 58 / 100;
   return budget < 96 * 1024 ? 96 * 1024 : budget > gemm_block_bytes ? gemm_block_bytes : budget;
 }
 
 }  // namespace detail
 
 // A call may write so much to its scratch memory, whatever its sizes. The memory is aligned to 64 bytes.
-inline constexpr index gemm_scratch_bytes =
+inline constexpr isize gemm_scratch_bytes =
     detail::gemm_block_bytes + detail::gemm_sum_bytes + detail::gemm_rows_bytes;
 
 }  // namespace motet::cpu
@@ -38,8 +38,8 @@ namespace motet::cpu {
 namespace detail {
 
 template <class A, class B, class Out, class Epilogue>
-void multiply_with_tiles(index m, index n, index k, const gemm_operand<A>& a, const gemm_operand<B>& b,
-                         Out* out, index out_stride, const Epilogue& epilogue, std::byte* scratch) {
+void multiply_with_tiles(isize m, isize n, isize k, const gemm_operand<A>& a, const gemm_operand<B>& b,
+                         Out* out, isize out_stride, const Epilogue& epilogue, std::byte* scratch) {
   const tile_registers held;
   avx512_bf16::multiply<bf16_tiles>(m, n, k, a, b, out, out_stride, epilogue, scratch);
 }
@@ -48,17 +48,17 @@ void multiply_with_tiles(index m, index n, index k, const gemm_operand<A>& a, co
 // wrong model.
 inline bool tiles_are_right(std::byte* scratch) {
   static const bool right = [scratch] {
-    constexpr index m = 37, n = 41, k = 70;
+    constexpr isize m = 37, n = 41, k = 70;
     bf16 a[m * k], b[n * k];
     float out[m * n];
-    for (index i = 0; i < m * k; ++i) a[i] = bf16(static_cast<float>(i * 7 % 17 - 8));
-    for (index i = 0; i < n * k; ++i) b[i] = bf16(static_cast<float>(i * 5 % 15 - 7));
+    for (isize i = 0; i < m * k; ++i) a[i] = bf16(static_cast<float>(i * 7 % 17 - 8));
+    for (isize i = 0; i < n * k; ++i) b[i] = bf16(static_cast<float>(i * 5 % 15 - 7));
     multiply_with_tiles(m, n, k, gemm_operand<bf16>{a, k}, gemm_operand<bf16>{b, k, true}, out, n,
                         gemm_epilogue<float>{}, scratch);
-    for (index i = 0; i < m; ++i) {
-      for (index j = 0; j < n; ++j) {
+    for (isize i = 0; i < m; ++i) {
+      for (isize j = 0; j < n; ++j) {
         float sum = 0;
-        for (index l = 0; l < k; ++l)
+        for (isize l = 0; l < k; ++l)
           sum += static_cast<float>(a[i * k + l]) * static_cast<float>(b[j * k + l]);
         if (out[i * n + j] != sum) return false;
       }
@@ -76,7 +76,7 @@ inline bool tiles_are_right(std::byte* scratch) {
 // processor multiplies bf16, else multiplied in fp32; sums always fp32), or double.
 template <class Compute, class A, class B, class Out,
           class Epilogue = gemm_epilogue<std::conditional_t<std::is_same_v<Compute, double>, double, float>>>
-void gemm(index m, index n, index k, gemm_operand<A> a, gemm_operand<B> b, Out* out, index out_stride,
+void gemm(isize m, isize n, isize k, gemm_operand<A> a, gemm_operand<B> b, Out* out, isize out_stride,
           const Epilogue& epilogue, std::byte* scratch) {
   static_assert(std::is_same_v<Compute, double> == std::is_same_v<A, double> &&
                     std::is_same_v<A, double> == std::is_same_v<B, double> &&

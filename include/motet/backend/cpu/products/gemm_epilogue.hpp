@@ -22,12 +22,12 @@ struct gemm_epilogue {
 
   const Sum* bias = nullptr;
   const Residual* residual = nullptr;
-  index residual_stride = 0;
+  isize residual_stride = 0;
   activation kind = activation::none;
   Pre* pre = nullptr;  // forward: written, or null; backward: read
-  index pre_stride = 0;
+  isize pre_stride = 0;
   Pre* replayed = nullptr;
-  index replayed_stride = 0;
+  isize replayed_stride = 0;
   bool accumulate = false;
 
   bool is_linear() const {

@@ -11,7 +11,7 @@ namespace motet::cpu {
 template <class T>
 struct gemm_operand {
   const T* data = nullptr;
-  index stride = 0;
+  isize stride = 0;
   bool transposed = false;
 };
 

@@ -45,21 +45,21 @@ namespace avx512_bf16 {
 // C (+)= A B for 16 Down rows and 16 Across columns, as multiply_tile. 32 k at a time: a tile of A is 16 rows
 // of 32 k, a tile of B 16 pairs of k for 16 columns, a tile of C 16 x 16 sums.
 template <int Down, int Across>
-__attribute__((noinline)) void multiply_with_registers(index steps, const bf16* a, index a_row, index,
-                                                       const bf16* b, float* c, index c_row, index rows,
-                                                       index columns, bool accumulate, prefetch_line) {
-  constexpr index height = 16 * Down, width = 16 * Across;
-  const index a_bytes = a_row * 2, b_bytes = width * 4;
+__attribute__((noinline)) void multiply_with_registers(isize steps, const bf16* a, isize a_row, isize,
+                                                       const bf16* b, float* c, isize c_row, isize rows,
+                                                       isize columns, bool accumulate, prefetch_line) {
+  constexpr isize height = 16 * Down, width = 16 * Across;
+  const isize a_bytes = a_row * 2, b_bytes = width * 4;
   const bool whole = rows == height && columns >= width;
   alignas(64) float cut[height * width];
   float* to = whole ? c : cut;
-  const index to_row = whole ? c_row : width, to_bytes = to_row * 4;
+  const isize to_row = whole ? c_row : width, to_bytes = to_row * 4;
   if (accumulate) {
     // Also at the edges the sums start from what is there: the result of a row must not depend on where in
     // the tile, or in whose part, it lies.
     if (!whole)
-      for (index i = 0; i < height; ++i)
-        for (index j = 0; j < width; ++j)
+      for (isize i = 0; i < height; ++i)
+        for (isize j = 0; j < width; ++j)
           cut[i * width + j] = i < rows && j < columns ? c[i * c_row + j] : 0.0f;
     MOTET_TILE_LOAD(0, to, to_bytes);
     if constexpr (Across > 1) MOTET_TILE_LOAD(1, to + 16, to_bytes);
@@ -90,21 +90,21 @@ __attribute__((noinline)) void multiply_with_registers(index steps, const bf16* 
   if constexpr (Down > 1) MOTET_TILE_STORE(2, to + 16 * to_row, to_bytes);
   if constexpr (Down > 1 && Across > 1) MOTET_TILE_STORE(3, to + 16 * to_row + 16, to_bytes);
   if (whole) return;
-  for (index i = 0; i < rows; ++i)
-    for (index j = 0; j < columns && j < width; ++j) c[i * c_row + j] = cut[i * width + j];
+  for (isize i = 0; i < rows; ++i)
+    for (isize j = 0; j < columns && j < width; ++j) c[i * c_row + j] = cut[i * width + j];
 }
 
 template <>
 struct products<bf16_tiles> {
   using element = bf16;
   using sum = float;
-  static constexpr index group = 2;
-  static constexpr index lanes = 16;
-  static constexpr index grain = 32;
-  static constexpr index tile_rows = 32, tile_vectors = 2;
-  static constexpr index tiles_at_once = 4;
+  static constexpr isize group = 2;
+  static constexpr isize lanes = 16;
+  static constexpr isize grain = 32;
+  static constexpr isize tile_rows = 32, tile_vectors = 2;
+  static constexpr isize tiles_at_once = 4;
   static constexpr bool adds_whole_sums = false;  // one k after the other goes on top of what is there
-  static tile_choice<products> choose(index rows, index vectors) {
+  static tile_choice<products> choose(isize rows, isize vectors) {
     if (rows > 16) return {vectors > 1 ? multiply_with_registers<2, 2> : multiply_with_registers<2, 1>, 32};
     return {vectors > 1 ? multiply_with_registers<1, 2> : multiply_with_registers<1, 1>, 16};
   }

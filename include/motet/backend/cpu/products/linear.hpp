@@ -37,9 +37,9 @@ namespace detail {
 template <class Dy, class M>
 void add_column_sums(context& ctx, matrix<Dy> dy, M* sums, M* to) {
   const interval mine = ctx.own(dy.width);
-  for (index c = 0; c < mine.size(); ++c) sums[c] = 0;
+  for (isize c = 0; c < mine.size(); ++c) sums[c] = 0;
   sum_columns(dy.columns(mine.begin, mine.size()), sums);
-  for (index c = 0; c < mine.size(); ++c) to[mine.begin + c] += sums[c];
+  for (isize c = 0; c < mine.size(); ++c) to[mine.begin + c] += sums[c];
 }
 
 }  // namespace detail

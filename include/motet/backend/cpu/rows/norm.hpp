@@ -62,10 +62,10 @@ void norm_backward_weight(context& ctx, norm_kind kind, matrix<X> x, matrix<S> s
   number* biases = ctx.scratch.take<number>(x.width);
   if (ctx.measuring()) return;
   const interval own = ctx.own(x.width);
-  for (index c = 0; c < own.size(); ++c) gains[c] = biases[c] = 0;
+  for (isize c = 0; c < own.size(); ++c) gains[c] = biases[c] = 0;
   MOTET_SIMD_DISPATCH(, norm_columns_backward<number>(x.columns(own.begin, own.size()), stats,
                                                       dy.columns(own.begin, own.size()), gains, biases));
-  for (index c = 0; c < own.size(); ++c) {
+  for (isize c = 0; c < own.size(); ++c) {
     dgain[own.begin + c] += static_cast<M>(gains[c]);
     if (dbias) dbias[own.begin + c] += static_cast<M>(biases[c]);
   }
@@ -73,7 +73,7 @@ void norm_backward_weight(context& ctx, norm_kind kind, matrix<X> x, matrix<S> s
 
 // The weight part reads rows and their gradients while they are in the cache.
 template <class M>
-matrix<M> norm_sums(context&, index, index) {
+matrix<M> norm_sums(context&, isize, isize) {
   return {};
 }
 template <class X, class M, class S, class Dy, class R, class Dx, class V>

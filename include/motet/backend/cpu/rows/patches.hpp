@@ -13,7 +13,7 @@ namespace detail {
 // Row y of a packed picture that is resized to the model's square, as put(x, numbers of all channels) gets
 // it.
 template <class Put>
-void resized_row(const packed_pictures& from, index sample, const patch_geometry& geometry, index y,
+void resized_row(const packed_pictures& from, isize sample, const patch_geometry& geometry, isize y,
                  Put&& put) {
   const packed_picture& own = from.each[sample];
   const auto channels = static_cast<std::int32_t>(geometry.channels),
@@ -23,7 +23,7 @@ void resized_row(const packed_pictures& from, index sample, const patch_geometry
   std::int32_t line[packed_pictures::most_line];
   for (std::int32_t t = 0; t < down.count; ++t) {
     const std::int32_t weight = rows.weight(down, t);
-    const std::uint8_t* const source = from.of(sample) + static_cast<index>(down.first + t) * own.pitch;
+    const std::uint8_t* const source = from.of(sample) + static_cast<isize>(down.first + t) * own.pitch;
     if (t == 0) {
       for (std::int32_t i = 0; i < length; ++i) line[i] = weight * source[i];
     } else {
@@ -54,16 +54,16 @@ void patches(context& ctx, const sequences& seq, const patch_geometry& geometry,
              matrix<Y> y) {
   ctx.note("patches", 0, bytes_in(pixels) + bytes_in(y));
   if (ctx.measuring()) return;
-  const index side = geometry.side, patch = geometry.patch, across = side / patch;
+  const isize side = geometry.side, patch = geometry.patch, across = side / patch;
   const interval own = ctx.own_samples(seq);
-  for (index s = own.begin; s < own.end; ++s) {
+  for (isize s = own.begin; s < own.end; ++s) {
     if (seq.rows_of(s) == 0) continue;
     assert(seq.rows_of(s) == geometry.lead + across * across);
-    index r = seq.begin(s) + geometry.lead;
+    isize r = seq.begin(s) + geometry.lead;
     clear_rows(y.slice(seq.begin(s), geometry.lead));
-    for (index down = 0; down < across; ++down)
-      for (index right = 0; right < across; ++right, ++r)
-        for (index channel = 0; channel < geometry.channels; ++channel) {
+    for (isize down = 0; down < across; ++down)
+      for (isize right = 0; right < across; ++right, ++r)
+        for (isize channel = 0; channel < geometry.channels; ++channel) {
           const matrix<P> corner{pixels.row(s) + (channel * side + down * patch) * side + right * patch,
                                  patch, patch, side};
           convert_rows(corner, matrix<Y>{y.row(r) + channel * patch * patch, patch, patch, patch});
@@ -76,23 +76,23 @@ void patches(context& ctx, const sequences& seq, const patch_geometry& geometry,
 template <class Y>
 void patches(context& ctx, const sequences& seq, const patch_geometry& geometry, const packed_pictures& from,
              matrix<Y> y) {
-  const index side = geometry.side, patch = geometry.patch, across = side / patch,
+  const isize side = geometry.side, patch = geometry.patch, across = side / patch,
               channels = geometry.channels;
   const double count = static_cast<double>(seq.samples * channels * side * side);
   ctx.note("patches", 2 * count, count + bytes_in(y));
   if (ctx.measuring()) return;
   const interval own = ctx.own_samples(seq);
-  for (index s = own.begin; s < own.end; ++s) {
+  for (isize s = own.begin; s < own.end; ++s) {
     if (seq.rows_of(s) == 0) continue;
     assert(seq.rows_of(s) == geometry.lead + across * across);
-    const index first = seq.begin(s) + geometry.lead;
+    const isize first = seq.begin(s) + geometry.lead;
     clear_rows(y.slice(seq.begin(s), geometry.lead));
-    for (index down = 0; down < side; ++down) {
+    for (isize down = 0; down < side; ++down) {
       Y* const line = y.row(first + down / patch * across) + down % patch * patch;
       const auto put = [&](std::int32_t right, const float* numbers) {
         const std::int32_t which = right / static_cast<std::int32_t>(patch);  // quicker than with 64 bits
         Y* const to = line + which * y.stride + (right - which * patch);
-        for (index c = 0; c < channels; ++c) to[c * patch * patch] = static_cast<Y>(numbers[c]);
+        for (isize c = 0; c < channels; ++c) to[c * patch * patch] = static_cast<Y>(numbers[c]);
       };
       if (from.each[s].pitch != 0) {
         detail::resized_row(from, s, geometry, down, put);
@@ -101,7 +101,7 @@ void patches(context& ctx, const sequences& seq, const patch_geometry& geometry,
       const auto* const planes = reinterpret_cast<const float*>(from.of(s)) + down * side;
       for (std::int32_t right = 0; right < static_cast<std::int32_t>(side); ++right) {
         float numbers[packed_pictures::most_channels] = {};
-        for (index c = 0; c < channels; ++c) numbers[c] = planes[c * side * side + right];
+        for (isize c = 0; c < channels; ++c) numbers[c] = planes[c * side * side + right];
         put(right, numbers);
       }
     }

@@ -12,7 +12,7 @@ void pick_forward(context& ctx, const sequences& seq, pick which, matrix<X> x, m
   ctx.note("pick_forward", 0, 2 * bytes_in(y));
   if (ctx.measuring()) return;
   const interval own = ctx.own_samples(seq);
-  for (index s = own.begin; s < own.end; ++s) {
+  for (isize s = own.begin; s < own.end; ++s) {
     if (seq.rows_of(s) == 0) clear_rows(y.slice(s, 1));
     else convert_rows(x.slice(which == pick::first ? seq.begin(s) : seq.end(s) - 1, 1), y.slice(s, 1));
   }
@@ -24,7 +24,7 @@ void pick_backward(context& ctx, const sequences& seq, pick which, matrix<Dy> dy
   ctx.note("pick_backward", elements_in(dy), 3 * bytes_in(dy));
   if (ctx.measuring()) return;
   const interval own = ctx.own_samples(seq);
-  for (index s = own.begin; s < own.end; ++s) {
+  for (isize s = own.begin; s < own.end; ++s) {
     if (seq.rows_of(s) == 0) continue;
     const matrix<Dx> row = dx.slice(which == pick::first ? seq.begin(s) : seq.end(s) - 1, 1);
     sum_rows(row, dy.slice(s, 1), row);
@@ -41,7 +41,7 @@ void sum_samples(context& ctx, const sequences& seq, matrix<X> x, matrix<Y> y, F
   const matrix<number> sums{ctx.scratch.take<number>(x.width), 1, x.width, x.width};
   if (ctx.measuring()) return;
   const interval own = ctx.own_samples(seq);
-  for (index s = own.begin; s < own.end; ++s) {
+  for (isize s = own.begin; s < own.end; ++s) {
     clear_rows(sums);
     sum_columns(x.slice(seq.begin(s), seq.rows_of(s)), sums.data);
     convert_rows(sums, y.slice(s, 1), factor(s));
@@ -52,11 +52,11 @@ template <class Dy, class Dx, class Factor>
 void spread_samples(context& ctx, const sequences& seq, matrix<Dy> dy, matrix<Dx> dx, Factor&& factor) {
   if (ctx.measuring()) return;
   const interval own = ctx.own_samples(seq);
-  for (index s = own.begin; s < own.end; ++s)
-    for (index r = seq.begin(s); r < seq.end(s); ++r) convert_rows(dy.slice(s, 1), dx.slice(r, 1), factor(s));
+  for (isize s = own.begin; s < own.end; ++s)
+    for (isize r = seq.begin(s); r < seq.end(s); ++r) convert_rows(dy.slice(s, 1), dx.slice(r, 1), factor(s));
 }
 inline auto one_over_rows(const sequences& seq) {
-  return [seq](index s) { return seq.rows_of(s) == 0 ? 0.0 : 1 / static_cast<double>(seq.rows_of(s)); };
+  return [seq](isize s) { return seq.rows_of(s) == 0 ? 0.0 : 1 / static_cast<double>(seq.rows_of(s)); };
 }
 
 }  // namespace detail
@@ -69,7 +69,7 @@ void mean_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<Y> y) 
 template <class X, class Y>
 void sum_forward(context& ctx, const sequences& seq, double factor, matrix<X> x, matrix<Y> y) {
   ctx.note("sum_forward", elements_in(x), bytes_in(x) + bytes_in(y));
-  detail::sum_samples(ctx, seq, x, y, [=](index) { return factor; });
+  detail::sum_samples(ctx, seq, x, y, [=](isize) { return factor; });
 }
 
 // Overwrites every row of dx.
@@ -81,7 +81,7 @@ void mean_backward(context& ctx, const sequences& seq, matrix<Dy> dy, matrix<Dx>
 template <class Dy, class Dx>
 void sum_backward(context& ctx, const sequences& seq, double factor, matrix<Dy> dy, matrix<Dx> dx) {
   ctx.note("sum_backward", elements_in(dx), bytes_in(dy) + bytes_in(dx));
-  detail::spread_samples(ctx, seq, dy, dx, [=](index) { return factor; });
+  detail::spread_samples(ctx, seq, dy, dx, [=](isize) { return factor; });
 }
 
 }  // namespace motet::cpu

@@ -16,24 +16,24 @@ template <class X>
 void sine_position_forward(context& ctx, const sequences& seq, const patch_geometry& geometry, matrix<X> x) {
   ctx.note("sine_position_forward", elements_in(x), 2 * bytes_in(x));
   using sum = arithmetic<X>;
-  const index across = geometry.side / geometry.patch, quarter = x.width / 4;
+  const isize across = geometry.side / geometry.patch, quarter = x.width / 4;
   const scratch_scope scope(ctx);
   sum* const table = ctx.scratch.take<sum>(across * 2 * quarter);  // (positions, sin | cos)
   if (ctx.measuring()) return;
-  for (index position = 0; position < across; ++position)
-    for (index i = 0; i < quarter; ++i) {
+  for (isize position = 0; position < across; ++position)
+    for (isize i = 0; i < quarter; ++i) {
       const double angle = static_cast<double>(position) *
                            std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(quarter));
       table[position * 2 * quarter + i] = static_cast<sum>(std::sin(angle));
       table[position * 2 * quarter + quarter + i] = static_cast<sum>(std::cos(angle));
     }
   const interval own = ctx.own_samples(seq);
-  for (index s = own.begin; s < own.end; ++s)
-    for (index r = seq.begin(s) + geometry.lead; r < seq.end(s); ++r) {
-      const index patch = r - seq.begin(s) - geometry.lead;
+  for (isize s = own.begin; s < own.end; ++s)
+    for (isize r = seq.begin(s) + geometry.lead; r < seq.end(s); ++r) {
+      const isize patch = r - seq.begin(s) - geometry.lead;
       const sum *down = table + patch / across * 2 * quarter, *right = table + patch % across * 2 * quarter;
       X* row = x.row(r);
-      for (index c = 0; c < 2 * quarter; ++c) {
+      for (isize c = 0; c < 2 * quarter; ++c) {
         row[c] = X(static_cast<sum>(row[c]) + down[c]);
         row[c + 2 * quarter] = X(static_cast<sum>(row[c + 2 * quarter]) + right[c]);
       }
@@ -46,26 +46,26 @@ template <class X>
 void time_position_forward(context& ctx, const sequences& seq, matrix<X> x) {
   ctx.note("time_position_forward", elements_in(x), 2 * bytes_in(x));
   using sum = arithmetic<X>;
-  const index half = x.width / 2;
+  const isize half = x.width / 2;
   const scratch_scope scope(ctx);
   float* const speeds = ctx.scratch.take<float>(half);
   sum* const place = ctx.scratch.take<sum>(2 * half);
   if (ctx.measuring()) return;
-  for (index i = 0; i < half; ++i) speeds[i] = time_speed(i, half);
+  for (isize i = 0; i < half; ++i) speeds[i] = time_speed(i, half);
   const interval own = ctx.own_samples(seq);
-  index longest = 0;
-  for (index s = own.begin; s < own.end; ++s) longest = seq.rows_of(s) > longest ? seq.rows_of(s) : longest;
+  isize longest = 0;
+  for (isize s = own.begin; s < own.end; ++s) longest = seq.rows_of(s) > longest ? seq.rows_of(s) : longest;
   // Position by position, so that each sine is taken once for all samples of this thread.
-  for (index position = 0; position < longest; ++position) {
-    for (index i = 0; i < half; ++i) {
+  for (isize position = 0; position < longest; ++position) {
+    for (isize i = 0; i < half; ++i) {
       const double angle = static_cast<double>(static_cast<float>(position) * speeds[i]);
       place[i] = static_cast<sum>(std::sin(angle));
       place[half + i] = static_cast<sum>(std::cos(angle));
     }
-    for (index s = own.begin; s < own.end; ++s) {
+    for (isize s = own.begin; s < own.end; ++s) {
       if (position >= seq.rows_of(s)) continue;
       X* const row = x.row(seq.begin(s) + position);
-      for (index c = 0; c < 2 * half; ++c) row[c] = X(static_cast<sum>(row[c]) + place[c]);
+      for (isize c = 0; c < 2 * half; ++c) row[c] = X(static_cast<sum>(row[c]) + place[c]);
     }
   }
 }

@@ -21,13 +21,13 @@ inline constexpr const char* own_attention = std::is_same_v<T, bf16> ? "own matr
 
 // Calls run with the smallest of these widths that the head fits into.
 template <int... Widths, class Run>
-void for_head_width(index width, Run run) {
+void for_head_width(isize width, Run run) {
   bool found = false;
   ((found = found || (width <= Widths && (run(std::integral_constant<int, Widths>{}), true))), ...);
   if (!found) fail(gpu_shape_refused, "attention takes heads up to 256 wide, got " + std::to_string(width));
 }
 template <class T, class Run>
-void for_attention_kernels(index width, Run run) {
+void for_attention_kernels(isize width, Run run) {
   if constexpr (std::is_same_v<T, bf16>) for_head_width<32, 64, 80, 96, 128, 256>(width, run);
   else for_head_width<64, 128, 256>(width, run);
 }
@@ -48,12 +48,12 @@ bool overlap(const matrix<A>& a, const matrix<B>& b) {
   return first(a) < last(b) && first(b) < last(a);
 }
 template <class... T>
-bool heads_in_packs(index head_width, const matrix<T>&... of) {
+bool heads_in_packs(isize head_width, const matrix<T>&... of) {
   return (in_packs(of.data, head_width, of.stride) && ...);
 }
 
 template <class T>
-void note_copied_gradient(context& ctx, index elements) {
+void note_copied_gradient(context& ctx, isize elements) {
   ctx.note("copy", 0, 2 * static_cast<double>(elements) * bytes_of<T>);
 }
 template <class T>
@@ -96,13 +96,13 @@ void attention_forward(context& ctx, const sequences& q_seq, const sequences& kv
   batch.packed = detail::heads_in_packs(shape.head_width, q, k, v, y);
   const auto run = [&](const auto& kernel) {
     using kernel_type = std::remove_cvref_t<decltype(kernel)>;
-    const index blocks = detail::tile_slots(q_seq, q_seq.rows(), kernel_type::queries) * shape.heads;
+    const isize blocks = detail::tile_slots(q_seq, q_seq.rows(), kernel_type::queries) * shape.heads;
     launch(ctx.stream(), {blocks, kernel_type::most_threads, kernel_type::shared_bytes}, kernel);
   };
   detail::for_attention_kernels<T>(shape.head_width, [&](auto padded) {
     if constexpr (std::is_same_v<T, bf16>) {
       constexpr int strips = padded() <= 128 ? 2 : 1;
-      const index mean = q_seq.rows() / q_seq.samples;
+      const isize mean = q_seq.rows() / q_seq.samples;
       if (mean > 64)
         run(detail::attention_forward_matrix<padded(), strips>{batch, queries, keys, values, out,
                                                                detail::as<float>(lse)});
@@ -138,14 +138,14 @@ void attention_backward(context& ctx, const sequences& q_seq, const sequences& k
   detail::note_lengths<T>(ctx, q_seq, kv_seq, shape);
 
   const scratch_scope scope(ctx);
-  const index q_rows = q_seq.rows(), kv_rows = kv_seq.rows(), q_width = shape.heads * shape.head_width,
+  const isize q_rows = q_seq.rows(), kv_rows = kv_seq.rows(), q_width = shape.heads * shape.head_width,
               kv_width = shape.kv_heads * shape.head_width;
   number* const delta = ctx.scratch.take<number>(q_rows * shape.heads);  // (query rows, heads)
   const auto reads = [&](const auto& to) {
     return detail::overlap(to, q) || detail::overlap(to, k) || detail::overlap(to, v) ||
            detail::overlap(to, y) || detail::overlap(to, dy);
   };
-  const auto aside = [&](bool over, index rows, index columns) {
+  const auto aside = [&](bool over, isize rows, isize columns) {
     return matrix<T>{over ? ctx.scratch.take<T>(rows * columns) : nullptr, rows, columns, columns};
   };
   // A library may not write over what it reads at all.
@@ -178,7 +178,7 @@ void attention_backward(context& ctx, const sequences& q_seq, const sequences& k
   }
   detail::attention_batch batch = detail::batch_of(ctx, q_seq, kv_seq, shape);
   batch.packed = detail::heads_in_packs(shape.head_width, q, k, v, dy, made_q, dk, dv);
-  const auto run = [&](const sequences& seq, index rows, index count, index tile, const auto& kernel) {
+  const auto run = [&](const sequences& seq, isize rows, isize count, isize tile, const auto& kernel) {
     using kernel_type = std::remove_cvref_t<decltype(kernel)>;
     launch(
         ctx.stream(),

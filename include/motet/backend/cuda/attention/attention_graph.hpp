@@ -24,8 +24,8 @@ struct attention_problem {
   bool padded = false;     // samples have the lengths that are given; always so when ragged
   bool causal = false;     // a query sees the keys up to its own place
   bool ends_meet = false;  // ... counted from the ends of its sample, not from the beginnings
-  index samples = 0, q_rows = 0, kv_rows = 0, heads = 0, kv_heads = 0, width = 0;
-  index strides[most_tensors] = {};
+  isize samples = 0, q_rows = 0, kv_rows = 0, heads = 0, kv_heads = 0, width = 0;
+  isize strides[most_tensors] = {};
   bool operator==(const attention_problem&) const = default;
   int tensors() const { return backward ? most_tensors : 5; }
 };
@@ -63,8 +63,8 @@ class attention_graph {
 
   // Sums that backward leaves in memory between its steps, in floats. Without a fixed order queries'
   // gradients are added up there.
-  index row_sums() const { return problem.backward ? problem.samples * problem.heads * problem.q_rows : 0; }
-  index dq_sums() const { return problem.deterministic ? 0 : row_sums() * problem.width; }
+  isize row_sums() const { return problem.backward ? problem.samples * problem.heads * problem.q_rows : 0; }
+  isize dq_sums() const { return problem.deterministic ? 0 : row_sums() * problem.width; }
 
  private:
   using four = std::array<std::int64_t, 4>;
@@ -109,7 +109,7 @@ class attention_graph {
   // values, are told across.
   tensor rows_of_heads(int which) {
     const bool of_keys = which == k || which == v || which == dk || which == dv;
-    const index rows = of_keys ? problem.kv_rows : problem.q_rows, stride = problem.strides[which];
+    const isize rows = of_keys ? problem.kv_rows : problem.q_rows, stride = problem.strides[which];
     four size{problem.samples, of_keys ? problem.kv_heads : problem.heads, rows, problem.width},
         steps{rows * stride, problem.width, stride, 1};
     if (which == k || (which == v && problem.backward)) {
@@ -119,7 +119,7 @@ class attention_graph {
     return finish(attention_ids::tensors + which, CUDNN_DATA_BFLOAT16, size, steps, offsets_of(which));
   }
   tensor rows_of_logs() {
-    const index stride = problem.strides[lse];
+    const isize stride = problem.strides[lse];
     return finish(attention_ids::tensors + lse, CUDNN_DATA_FLOAT,
                   {problem.samples, problem.heads, problem.q_rows, 1},
                   {problem.q_rows * stride, 1, stride, 1}, offsets_of(lse), 4);
@@ -267,7 +267,7 @@ class attention_graph {
 
     const tensor keys = across(given_[k], CUDNN_DATA_BFLOAT16);
     if (problem.deterministic) return multiply(ds, keys, given_[dq], q_lengths_, {}, kv_lengths_);
-    const index apart = problem.q_rows * problem.width;
+    const isize apart = problem.q_rows * problem.width;
     const tensor sums = finish(attention_ids::dq_sums, CUDNN_DATA_FLOAT,
                                {problem.samples, problem.heads, problem.q_rows, problem.width},
                                {problem.heads * apart, apart, problem.width, 1});

@@ -46,8 +46,8 @@ template <int Width, int Strips>
 struct attention_forward_matrix {
   static constexpr int most_threads = 128;
   static constexpr int queries = 64 * Strips, keys = Width * Strips <= 160 ? 64 : 32, stages = 2;
-  static constexpr index shared_bytes =
-      (queries + 2 * stages * keys) * bf16_row<Width> * static_cast<index>(sizeof(bf16));
+  static constexpr isize shared_bytes =
+      (queries + 2 * stages * keys) * bf16_row<Width> * static_cast<isize>(sizeof(bf16));
 
   attention_batch batch;
   matrix<const bf16> q, k, v;
@@ -56,13 +56,13 @@ struct attention_forward_matrix {
 
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    const index block = batch.longest_first(self), head = block % batch.heads;
+    const isize block = batch.longest_first(self), head = block % batch.heads;
     const tile_position at = batch.q.find(block / batch.heads, queries);
     if (at.first >= at.rows) return;
     // Within a sample 32 bits will do, and registers are scarce.
     const int first = static_cast<int>(at.first), q_rows = static_cast<int>(at.rows),
               m = q_rows - first < queries ? q_rows - first : queries;
-    const index kv_begin = batch.kv.begin(at.sample), column = head * batch.width,
+    const isize kv_begin = batch.kv.begin(at.sample), column = head * batch.width,
                 kv_column = head / batch.group * batch.width;
     const int kv_rows = static_cast<int>(batch.kv.rows_of(at.sample)),
               reach = batch.reach<int>(first + m, q_rows, kv_rows);
@@ -143,8 +143,8 @@ template <int Width>
 struct attention_dq_matrix {
   static constexpr int most_threads = 128;
   static constexpr int queries = 64, keys = Width <= 64 ? 64 : 32, stages = 2;
-  static constexpr index shared_bytes =
-      (2 * queries + 2 * stages * keys) * bf16_row<Width> * static_cast<index>(sizeof(bf16)) + queries * 4;
+  static constexpr isize shared_bytes =
+      (2 * queries + 2 * stages * keys) * bf16_row<Width> * static_cast<isize>(sizeof(bf16)) + queries * 4;
 
   attention_batch batch;
   matrix<const bf16> q, k, v, y;
@@ -155,13 +155,13 @@ struct attention_dq_matrix {
 
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    const index block = batch.longest_first(self), head = block % batch.heads;
+    const isize block = batch.longest_first(self), head = block % batch.heads;
     const tile_position at = batch.q.find(block / batch.heads, queries);
     if (at.first >= at.rows) return;
     const int in_sample = static_cast<int>(at.first), q_rows = static_cast<int>(at.rows),
               m = q_rows - in_sample < queries ? q_rows - in_sample : queries;
-    const index first = at.begin + at.first, kv_begin = batch.kv.begin(at.sample);
-    const index column = head * batch.width, kv_column = head / batch.group * batch.width;
+    const isize first = at.begin + at.first, kv_begin = batch.kv.begin(at.sample);
+    const isize column = head * batch.width, kv_column = head / batch.group * batch.width;
     const int kv_rows = static_cast<int>(batch.kv.rows_of(at.sample)),
               reach = batch.reach<int>(in_sample + m, q_rows, kv_rows);
 
@@ -249,8 +249,8 @@ struct attention_dkv_matrix {
   static constexpr int most_threads = 128;
   static constexpr int keys = 64, queries = Width <= 64 ? 64 : 32, stages = 2,
                        columns = Width <= 128 ? Width : Width / 2;
-  static constexpr index shared_bytes =
-      (2 * keys + 2 * stages * queries) * bf16_row<Width> * static_cast<index>(sizeof(bf16)) +
+  static constexpr isize shared_bytes =
+      (2 * keys + 2 * stages * queries) * bf16_row<Width> * static_cast<isize>(sizeof(bf16)) +
       2 * stages * queries * 4;
 
   attention_batch batch;
@@ -262,12 +262,12 @@ struct attention_dkv_matrix {
 
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    const index kv_heads = batch.heads / batch.group, kv_head = self.block() % kv_heads;
+    const isize kv_heads = batch.heads / batch.group, kv_head = self.block() % kv_heads;
     const tile_position at = batch.kv.find(self.block() / kv_heads, keys);
     if (at.first >= at.rows) return;
     const int in_sample = static_cast<int>(at.first), kv_rows = static_cast<int>(at.rows),
               m = kv_rows - in_sample < keys ? kv_rows - in_sample : keys;
-    const index first = at.begin + at.first, column = kv_head * batch.width,
+    const isize first = at.begin + at.first, column = kv_head * batch.width,
                 q_begin = batch.q.begin(at.sample);
     const int q_rows = static_cast<int>(batch.q.rows_of(at.sample)),
               first_query = batch.first_query<int>(in_sample, q_rows, kv_rows);
@@ -284,14 +284,14 @@ struct attention_dkv_matrix {
     const auto bring_queries = [&](int which) {
       const int stage = which % stages, i = first_query + which % tiles * queries,
                 tile = stage * queries * bf16_row<Width>;
-      const index head = kv_head * batch.group + which / tiles, q_column = head * batch.width;
+      const isize head = kv_head * batch.group + which / tiles, q_column = head * batch.width;
       bring_tile<queries, Width>(self, q, q_begin + i, q_rows - i, q_column, batch.width, batch.packed,
                                  q_tiles + tile);
       bring_tile<queries, Width>(self, dy, q_begin + i, q_rows - i, q_column, batch.width, batch.packed,
                                  dy_tiles + tile);
       for (int r = self.thread(); r < queries; r += self.threads()) {
         const bool wanted = i + r < q_rows;
-        const index from = wanted ? q_begin + i + r : q_begin;
+        const isize from = wanted ? q_begin + i + r : q_begin;
         copy_in_background<4>(self, logs + stage * queries + r, lse.row(from) + head, wanted);
         copy_in_background<4>(self, deltas + stage * queries + r, delta + from * batch.heads + head, wanted);
       }

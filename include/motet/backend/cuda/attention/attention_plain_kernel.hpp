@@ -20,14 +20,14 @@ constexpr int plain_tile(int columns, int heads, int scores) {
   return 16;
 }
 template <class T>
-constexpr index plain_bytes(int tile, int columns, int heads, int scores) {
-  const index size = static_cast<index>(sizeof(T));
+constexpr isize plain_bytes(int tile, int columns, int heads, int scores) {
+  const isize size = static_cast<isize>(sizeof(T));
   return heads * round_up(tile * (columns + 1) * size, 16) + scores * round_up(tile * (tile + 1) * size, 16);
 }
 
 template <int Tile, int Columns, class T, class Thread>
-MOTET_HOST_DEVICE void bring_plain(Thread& self, const matrix<const T>& from, index first_row, index count,
-                                   index first_column, int width, T* to) {
+MOTET_HOST_DEVICE void bring_plain(Thread& self, const matrix<const T>& from, isize first_row, isize count,
+                                   isize first_column, int width, T* to) {
   constexpr int together = Tile * Columns / 256 < 8 ? Tile * Columns / 256 : 8;  // loads in flight
   for (int i = self.thread(); i < Tile * Columns; i += 256 * together) MOTET_UNROLLED
   for (int j = 0; j < together; ++j) {
@@ -76,7 +76,7 @@ MOTET_HOST_DEVICE void add_plain(Thread& self, T (&out)[Each][Columns / 16], con
 }
 template <int Columns, int Each, class T, class Thread>
 MOTET_HOST_DEVICE void write_plain(Thread& self, const T (&out)[Each][Columns / 16], const T (&factor)[Each],
-                                   const matrix<T>& to, index first_row, index count, index first_column,
+                                   const matrix<T>& to, isize first_row, isize count, isize first_column,
                                    int width) {
   const int y = self.thread() / 16, x = self.thread() % 16;
   MOTET_UNROLLED
@@ -90,7 +90,7 @@ template <class T, int Columns>
 struct attention_forward_plain {
   static constexpr int most_threads = 256, tile = plain_tile<T>(Columns, 3, 1), each = tile / 16,
                        queries = tile;
-  static constexpr index shared_bytes = plain_bytes<T>(tile, Columns, 3, 1);
+  static constexpr isize shared_bytes = plain_bytes<T>(tile, Columns, 3, 1);
 
   attention_batch batch;
   matrix<const T> q, k, v;
@@ -98,12 +98,12 @@ struct attention_forward_plain {
 
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    const index block = batch.longest_first(self), head = block % batch.heads;
+    const isize block = batch.longest_first(self), head = block % batch.heads;
     const tile_position at = batch.q.find(block / batch.heads, tile);
     if (at.first >= at.rows) return;
-    const index m = at.rows - at.first < tile ? at.rows - at.first : tile, first = at.begin + at.first;
-    const index kv_begin = batch.kv.begin(at.sample), kv_rows = batch.kv.rows_of(at.sample);
-    const index reach = batch.reach(at.first + m, at.rows, kv_rows), column = head * batch.width,
+    const isize m = at.rows - at.first < tile ? at.rows - at.first : tile, first = at.begin + at.first;
+    const isize kv_begin = batch.kv.begin(at.sample), kv_rows = batch.kv.rows_of(at.sample);
+    const isize reach = batch.reach(at.first + m, at.rows, kv_rows), column = head * batch.width,
                 kv_column = head / batch.group * batch.width;
     T* const q_tile = self.template shared<T>(tile * (Columns + 1));
     T* const k_tile = self.template shared<T>(tile * (Columns + 1));
@@ -116,7 +116,7 @@ struct attention_forward_plain {
     T out[each][Columns / 16] = {}, peak[each], sum[each] = {};
     MOTET_UNROLLED
     for (int a = 0; a < each; ++a) peak[a] = minus_infinity<T>();
-    for (index j = 0; j < reach; j += tile) {
+    for (isize j = 0; j < reach; j += tile) {
       self.barrier();  // the tiles are read no longer
       bring_plain<tile, Columns>(self, k, kv_begin + j, kv_rows - j, kv_column, batch.width, k_tile);
       bring_plain<tile, Columns>(self, v, kv_begin + j, kv_rows - j, kv_column, batch.width, v_tile);
@@ -165,8 +165,8 @@ template <class T, int Columns>
 struct attention_dq_plain {
   static constexpr int most_threads = 256, tile = plain_tile<T>(Columns, 4, 2), each = tile / 16,
                        queries = tile;
-  static constexpr index shared_bytes =
-      plain_bytes<T>(tile, Columns, 4, 1) + tile * static_cast<index>(sizeof(T));
+  static constexpr isize shared_bytes =
+      plain_bytes<T>(tile, Columns, 4, 1) + tile * static_cast<isize>(sizeof(T));
 
   attention_batch batch;
   matrix<const T> q, k, v, y, lse, dy;
@@ -175,12 +175,12 @@ struct attention_dq_plain {
 
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    const index block = batch.longest_first(self), head = block % batch.heads;
+    const isize block = batch.longest_first(self), head = block % batch.heads;
     const tile_position at = batch.q.find(block / batch.heads, tile);
     if (at.first >= at.rows) return;
-    const index m = at.rows - at.first < tile ? at.rows - at.first : tile, first = at.begin + at.first;
-    const index kv_begin = batch.kv.begin(at.sample), kv_rows = batch.kv.rows_of(at.sample);
-    const index reach = batch.reach(at.first + m, at.rows, kv_rows), column = head * batch.width,
+    const isize m = at.rows - at.first < tile ? at.rows - at.first : tile, first = at.begin + at.first;
+    const isize kv_begin = batch.kv.begin(at.sample), kv_rows = batch.kv.rows_of(at.sample);
+    const isize reach = batch.reach(at.first + m, at.rows, kv_rows), column = head * batch.width,
                 kv_column = head / batch.group * batch.width;
     T* const q_tile = self.template shared<T>(tile * (Columns + 1));
     T* const dy_tile = self.template shared<T>(tile * (Columns + 1));
@@ -212,7 +212,7 @@ struct attention_dq_plain {
     }
     const T scale = batch.power.as<T>();
     T out[each][Columns / 16] = {};
-    for (index j = 0; j < reach; j += tile) {
+    for (isize j = 0; j < reach; j += tile) {
       self.barrier();
       bring_plain<tile, Columns>(self, k, kv_begin + j, kv_rows - j, kv_column, batch.width, k_tile);
       bring_plain<tile, Columns>(self, v, kv_begin + j, kv_rows - j, kv_column, batch.width, v_tile);
@@ -239,7 +239,7 @@ struct attention_dq_plain {
 template <class T, int Columns>
 struct attention_dkv_plain {
   static constexpr int most_threads = 256, tile = plain_tile<T>(Columns, 4, 2), each = tile / 16, keys = tile;
-  static constexpr index shared_bytes = plain_bytes<T>(tile, Columns, 4, 2);
+  static constexpr isize shared_bytes = plain_bytes<T>(tile, Columns, 4, 2);
 
   attention_batch batch;
   matrix<const T> q, k, v, lse, dy;
@@ -248,12 +248,12 @@ struct attention_dkv_plain {
 
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    const index kv_heads = batch.heads / batch.group, kv_head = self.block() % kv_heads;
+    const isize kv_heads = batch.heads / batch.group, kv_head = self.block() % kv_heads;
     const tile_position at = batch.kv.find(self.block() / kv_heads, tile);
     if (at.first >= at.rows) return;
-    const index m = at.rows - at.first < tile ? at.rows - at.first : tile, first = at.begin + at.first,
+    const isize m = at.rows - at.first < tile ? at.rows - at.first : tile, first = at.begin + at.first,
                 column = kv_head * batch.width;
-    const index q_begin = batch.q.begin(at.sample), q_rows = batch.q.rows_of(at.sample);
+    const isize q_begin = batch.q.begin(at.sample), q_rows = batch.q.rows_of(at.sample);
     T* const k_tile = self.template shared<T>(tile * (Columns + 1));
     T* const v_tile = self.template shared<T>(tile * (Columns + 1));
     T* const q_tile = self.template shared<T>(tile * (Columns + 1));
@@ -266,8 +266,8 @@ struct attention_dkv_plain {
     const int row = self.thread() / 16, x = self.thread() % 16;
     const T scale = batch.power.as<T>();
     T dk_out[each][Columns / 16] = {}, dv_out[each][Columns / 16] = {};
-    for (index head = kv_head * batch.group; head < (kv_head + 1) * batch.group; ++head)
-      for (index i = batch.first_query(at.first, q_rows, at.rows); i < q_rows; i += tile) {
+    for (isize head = kv_head * batch.group; head < (kv_head + 1) * batch.group; ++head)
+      for (isize i = batch.first_query(at.first, q_rows, at.rows); i < q_rows; i += tile) {
         self.barrier();
         bring_plain<tile, Columns>(self, q, q_begin + i, q_rows - i, head * batch.width, batch.width, q_tile);
         bring_plain<tile, Columns>(self, dy, q_begin + i, q_rows - i, head * batch.width, batch.width,
@@ -278,7 +278,7 @@ struct attention_dkv_plain {
         multiply_plain<Columns>(self, ds, dy_tile, v_tile, batch.width);
         MOTET_UNROLLED
         for (int a = 0; a < each; ++a) {
-          const index query = i + row + 16 * a;
+          const isize query = i + row + 16 * a;
           const int seen =
               query < q_rows ? in_tile<tile>(batch.reach(query + 1, q_rows, at.rows) - at.first) : 0;
           const T log = query < q_rows ? lse.row(q_begin + query)[head] * static_cast<T>(log2_of_e) : T(0);

@@ -39,8 +39,8 @@ inline std::string last_words() {
 struct attention_operands {
   void* tensors[attention_problem::most_tensors] = {};
   std::int32_t *q_lengths = nullptr, *kv_lengths = nullptr;
-  index* offsets = nullptr;  // of each tensor `pitch` of them
-  index pitch = 0;
+  isize* offsets = nullptr;  // of each tensor `pitch` of them
+  isize pitch = 0;
   float scale = 1;
 };
 
@@ -54,7 +54,7 @@ class cudnn_attention_recipe {
   bool usable() const { return execution_ != nullptr; }
   // The library says why a recipe is not usable.
   const std::string& said() const { return said_; }
-  index workspace() const { return own_workspace() + workspace_; }
+  isize workspace() const { return own_workspace() + workspace_; }
 
   cudnnStatus_t run(cudnnHandle_t library, const attention_operands& with, std::byte* workspace) const {
     float numbers[] = {with.scale, -std::numeric_limits<float>::infinity(), 1};
@@ -72,8 +72,8 @@ class cudnn_attention_recipe {
   }
 
  private:
-  index row_sums() const { return round_up(graph_.row_sums() * 4, 256); }
-  index own_workspace() const { return row_sums() + round_up(graph_.dq_sums() * 4, 256); }
+  isize row_sums() const { return round_up(graph_.row_sums() * 4, 256); }
+  isize own_workspace() const { return row_sums() + round_up(graph_.dq_sums() * 4, 256); }
   void* address_of(std::int64_t id, const attention_operands& with, float (&numbers)[3],
                    std::byte* workspace) const {
     namespace ids = attention_ids;
@@ -151,7 +151,7 @@ class cudnn_attention_recipe {
   std::vector<std::unique_ptr<cudnn_object>> objects_;  // those that a recipe was made of live as long
   cudnn_object* execution_ = nullptr;
   std::string said_;
-  index workspace_ = 0;
+  isize workspace_ = 0;
 };
 
 #endif
@@ -175,7 +175,7 @@ class attention_recipes {
 
   // The result is null where our own kernels are to do it. Where the library would take too much memory for
   // all heads at once, they go in so many `parts`.
-  const detail::cudnn_attention_recipe* find(detail::attention_problem problem, index& parts, detour& why) {
+  const detail::cudnn_attention_recipe* find(detail::attention_problem problem, isize& parts, detour& why) {
     const auto refused = [&why](const detour& because) {
       return why = because.with(attention_off_library), nullptr;
     };
@@ -188,12 +188,12 @@ class attention_recipes {
       return refused({"backward of a single query and key"});
     if (problem.backward && problem.ragged && chip_ < 9)
       return refused({"backward of samples of many lengths on chips before Hopper"});
-    const index group = problem.heads / problem.kv_heads, all = problem.kv_heads;
+    const isize group = problem.heads / problem.kv_heads, all = problem.kv_heads;
     for (parts = 1; parts <= all;) {
       problem.kv_heads = all / parts, problem.heads = group * problem.kv_heads;
       const detail::cudnn_attention_recipe* const found = find_recipe(problem);
       if (found == nullptr && recipes_.size() == most_recipes)
-        return refused({"# shapes are planned, and there are more", index{most_recipes}});
+        return refused({"# shapes are planned, and there are more", isize{most_recipes}});
       if (found == nullptr) return refused({"its shape came for the first time while a graph was recorded"});
       if (!found->usable())
         return refused({"cuDNN has no plan for heads that are # wide", problem.width,
@@ -204,13 +204,13 @@ class attention_recipes {
                    : refused({"it needs a larger workspace while a graph is recorded"});
       why = {"one head needs # bytes of workspace, more than attention_settings has", found->workspace(),
              nullptr, &attention_off_library};
-      const index most = std::max<index>(settings.workspace, 1),
+      const isize most = std::max<isize>(settings.workspace, 1),
                   wanted = (parts * found->workspace() + most - 1) / most;
       for (parts = std::max(parts + 1, wanted); parts <= all && all % parts != 0;) ++parts;
     }
     return nullptr;
   }
-  const detail::cudnn_attention_recipe* find(const detail::attention_problem& problem, index& parts) {
+  const detail::cudnn_attention_recipe* find(const detail::attention_problem& problem, isize& parts) {
     detour why;
     return find(problem, parts, why);
   }
@@ -227,16 +227,16 @@ class attention_recipes {
     return sentence({"attention by cuDNN ", version / 10000, '.', version / 100 % 100, '.', version % 100,
                      " where it takes the shape, else by own kernels"});
   }
-  index runs() const { return runs_; }
+  isize runs() const { return runs_; }
   // Each shape has a recipe, usable or not.
-  index made() const { return static_cast<index>(recipes_.size()); }
+  isize made() const { return static_cast<isize>(recipes_.size()); }
 
  private:
   // each is half a second and a kernel's code; batches that never repeat are not worth them
   static constexpr std::size_t most_recipes = 256;
   // The library without its parts, which it loads by their names, is of no use.
   void begin() {
-    const auto version = static_cast<index>(cudnnGetVersion());
+    const auto version = static_cast<isize>(cudnnGetVersion());
     if (version < 91700) absent_ = {"cuDNN # is too old, 91700 is wanted", version};
     else if (const cudnnStatus_t status = cudnnCreate(&library_); status != CUDNN_STATUS_SUCCESS)
       fails_to_begin(status);
@@ -247,7 +247,7 @@ class attention_recipes {
     library_ = nullptr;
     const char* const looked = std::getenv("LD_LIBRARY_PATH");
     absent_ = {
-        "cuDNN # does not begin", static_cast<index>(cudnnGetVersion()),
+        "cuDNN # does not begin", static_cast<isize>(cudnnGetVersion()),
         on_.part<taken_paths>().kept(cudnnGetErrorString(status) + detail::last_words() +
                                      "; LD_LIBRARY_PATH is " + (looked != nullptr ? looked : "not set"))};
   }
@@ -266,7 +266,7 @@ class attention_recipes {
         .get();
   }
   // Older workspaces stay, as recorded steps go on with the memory that they know.
-  bool has_room(index bytes) {
+  bool has_room(isize bytes) {
     if (!workspaces_.empty() && workspaces_.back().size() >= bytes) return true;
     if (recording()) return false;
     workspaces_.emplace_back(bytes);
@@ -283,12 +283,12 @@ class attention_recipes {
   int chip_ = 0;   // 9 is Hopper
   std::vector<std::unique_ptr<detail::cudnn_attention_recipe>> recipes_;
   std::vector<buffer<std::byte>> workspaces_;  // the last one is the largest
-  index runs_ = 0;
+  isize runs_ = 0;
 #else
   explicit attention_recipes(engine&) {}
   std::string describe() const { return "attention by own kernels, as this program was built without cuDNN"; }
-  index runs() const { return 0; }
-  index made() const { return 0; }
+  isize runs() const { return 0; }
+  isize made() const { return 0; }
 #endif
 };
 

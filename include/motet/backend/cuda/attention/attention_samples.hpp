@@ -14,9 +14,9 @@ namespace motet::cuda::detail {
 
 // Recipes know lengths up to one of few numbers, so that they serve many batches: powers of two from 64 on,
 // and what lies halfway between them.
-inline index recipe_rows(index rows) {
+inline isize recipe_rows(isize rows) {
   if (rows <= 1) return rows;
-  for (index step = 64;; step *= 2) {
+  for (isize step = 64;; step *= 2) {
     if (rows <= step) return step;
     if (rows <= step + step / 2) return step + step / 2;
   }
@@ -26,13 +26,13 @@ inline index recipe_rows(index rows) {
 struct attention_lengths {
   bool usable = true;  // false where queries of a sample see no key, or nobody sees its keys
   bool alike = true;   // all samples have as many queries as keys
-  index samples = 0, q_most = 0, kv_most = 0;
+  isize samples = 0, q_most = 0, kv_most = 0;
 };
 inline attention_lengths lengths_of(const sequences& q, const sequences& kv, bool causal) {
   attention_lengths found;
   const bool even = q.offsets == nullptr && kv.offsets == nullptr;
-  for (index s = 0; s < (even ? std::min<index>(q.samples, 1) : q.samples); ++s) {
-    const index queries = q.rows_of(s), keys = kv.rows_of(s);
+  for (isize s = 0; s < (even ? std::min<isize>(q.samples, 1) : q.samples); ++s) {
+    const isize queries = q.rows_of(s), keys = kv.rows_of(s);
     if (queries == 0 && keys == 0) continue;
     if (queries == 0 || keys == 0 || (causal && queries > keys)) found.usable = false;
     if (queries != keys) found.alike = false;
@@ -50,22 +50,22 @@ inline bool is_of_keys(int tensor) { return tensor == 1 || tensor == 2 || tensor
 struct tell_samples {
   static constexpr int most_threads = 256;
   sample_rows q, kv;
-  index kept, pitch;  // samples with rows; from the starts of one tensor to those of the next
+  isize kept, pitch;  // samples with rows; from the starts of one tensor to those of the next
   int tensors;
   std::uint32_t of_keys;  // a bit for each tensor
-  index strides[attention_problem::most_tensors];
+  isize strides[attention_problem::most_tensors];
   std::int32_t *q_lengths, *kv_lengths;
-  index* starts;  // (tensors, pitch)
+  isize* starts;  // (tensors, pitch)
 
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    index* const scratch = self.template shared<index>(warp_size);
-    index before = 0;
-    for (index first = 0; first < q.samples; first += self.threads()) {
-      const index s = first + self.thread();
+    isize* const scratch = self.template shared<isize>(warp_size);
+    isize before = 0;
+    for (isize first = 0; first < q.samples; first += self.threads()) {
+      const isize s = first + self.thread();
       const bool counts = s < q.samples && q.rows_of(s) > 0;
-      index all = 0;
-      const index at = before + block_prefix(self, counts ? index(1) : index(0), all, scratch);
+      isize all = 0;
+      const isize at = before + block_prefix(self, counts ? isize(1) : isize(0), all, scratch);
       if (counts && at < kept) {
         q_lengths[at] = static_cast<std::int32_t>(q.rows_of(s));
         kv_lengths[at] = static_cast<std::int32_t>(kv.rows_of(s));

@@ -24,7 +24,7 @@ struct attention_settings {
   // true: the library adds gradients of queries up in a fixed order, which takes time and memory
   bool deterministic = false;
   // bytes that the library may take; a shape that needs more is left to own kernels
-  index workspace = index(2) << 30;
+  isize workspace = isize(2) << 30;
 };
 
 }  // namespace motet::cuda

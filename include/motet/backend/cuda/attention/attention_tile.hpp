@@ -16,35 +16,35 @@ namespace motet::cuda::detail {
 
 // A block has a tile of consecutive rows of one sample and one head.
 struct tile_position {
-  index sample = 0;
-  index first = 0;  // row within the sample; past its end where there is nothing to do
-  index rows = 0;   // of the sample
-  index begin = 0;  // of the sample
+  isize sample = 0;
+  isize first = 0;  // row within the sample; past its end where there is nothing to do
+  isize rows = 0;   // of the sample
+  isize begin = 0;  // of the sample
 };
 
 // The samples as kernels see them: offsets of GPU memory, which may change between runs of a recorded graph,
 // or none.
 struct sample_rows {
-  const index* offsets = nullptr;
-  index samples = 0;
-  index length = 0;
+  const isize* offsets = nullptr;
+  isize samples = 0;
+  isize length = 0;
 
-  MOTET_HOST_DEVICE index begin(index s) const { return offsets != nullptr ? offsets[s] : s * length; }
-  MOTET_HOST_DEVICE index rows_of(index s) const { return begin(s + 1) - begin(s); }
+  MOTET_HOST_DEVICE isize begin(isize s) const { return offsets != nullptr ? offsets[s] : s * length; }
+  MOTET_HOST_DEVICE isize rows_of(isize s) const { return begin(s + 1) - begin(s); }
   // Sample s has the slots from begin(s) / tile + s on: as many as it needs or one more, whatever the samples
   // before it have.
-  MOTET_HOST_DEVICE tile_position find(index slot, index tile) const {
+  MOTET_HOST_DEVICE tile_position find(isize slot, isize tile) const {
     if (offsets == nullptr) {
-      const index each = (length + tile - 1) / tile, s = slot / each;
+      const isize each = (length + tile - 1) / tile, s = slot / each;
       return {s, slot % each * tile, length, s * length};
     }
-    index low = 0, high = samples - 1;
+    isize low = 0, high = samples - 1;
     while (low < high) {
-      const index middle = (low + high + 1) / 2;
+      const isize middle = (low + high + 1) / 2;
       if (offsets[middle] / tile + middle <= slot) low = middle;
       else high = middle - 1;
     }
-    const index from = offsets[low];
+    const isize from = offsets[low];
     return {low, (slot - from / tile - low) * tile, offsets[low + 1] - from, from};
   }
 };
@@ -52,7 +52,7 @@ inline sample_rows rows_for_kernels(context& ctx, const sequences& seq) {
   return {ctx.on->offsets(seq), seq.samples, seq.length};
 }
 // `rows` rows of these samples take so many slots.
-inline index tile_slots(const sequences& seq, index rows, index tile) {
+inline isize tile_slots(const sequences& seq, isize rows, isize tile) {
   return seq.offsets == nullptr ? seq.samples * ((seq.length + tile - 1) / tile) : rows / tile + seq.samples;
 }
 
@@ -71,7 +71,7 @@ struct attention_factor {
 
 struct attention_batch {
   sample_rows q, kv;
-  index heads = 1, group = 1;  // group: heads of queries for each of keys
+  isize heads = 1, group = 1;  // group: heads of queries for each of keys
   int width = 0;
   bool causal = false;
   bool packed = false;            // whether all rows can be moved sixteen bytes at a time
@@ -79,7 +79,7 @@ struct attention_batch {
 
   // One past the last key that a query of the rows before `end` sees; causal masks are aligned at the end.
   // Within a sample `int` will do, and registers are scarce.
-  template <class Int = index>
+  template <class Int = isize>
   MOTET_HOST_DEVICE Int reach(std::type_identity_t<Int> end, std::type_identity_t<Int> q_rows,
                               std::type_identity_t<Int> kv_rows) const {
     if (!causal) return kv_rows;
@@ -89,11 +89,11 @@ struct attention_batch {
   // The block's number of a grid of queries. Under a causal mask the last queries of a sample have most work,
   // and no block should begin late with them.
   template <class Thread>
-  MOTET_HOST_DEVICE index longest_first(Thread& self) const {
+  MOTET_HOST_DEVICE isize longest_first(Thread& self) const {
     return causal ? self.blocks() - 1 - self.block() : self.block();
   }
   // The first query that sees this key, or all of them see it.
-  template <class Int = index>
+  template <class Int = isize>
   MOTET_HOST_DEVICE Int first_query(std::type_identity_t<Int> key, std::type_identity_t<Int> q_rows,
                                     std::type_identity_t<Int> kv_rows) const {
     const Int found = causal ? key + q_rows - kv_rows : 0;
@@ -123,7 +123,7 @@ inline double attention_pairs(const sequences& q_seq, const sequences& kv_seq) {
   if (!q_seq.offsets && !kv_seq.offsets)
     return static_cast<double>(q_seq.samples) * static_cast<double>(q_seq.length * kv_seq.length);
   double pairs = 0;
-  for (index s = 0; s < kv_seq.samples; ++s)
+  for (isize s = 0; s < kv_seq.samples; ++s)
     pairs += static_cast<double>(q_seq.rows_of(s)) * static_cast<double>(kv_seq.rows_of(s));
   return pairs;
 }
@@ -151,8 +151,8 @@ inline constexpr int bf16_row = Width + 8;
 // `count` rows from first_row on, zeros below and right of them. They have arrived after await_copies and a
 // barrier.
 template <int Rows, int Width, class Thread>
-MOTET_HOST_DEVICE void bring_tile(Thread& self, const matrix<const bf16>& from, index first_row, index count,
-                                  index first_column, int width, bool packed, bf16* to) {
+MOTET_HOST_DEVICE void bring_tile(Thread& self, const matrix<const bf16>& from, isize first_row, isize count,
+                                  isize first_column, int width, bool packed, bf16* to) {
   if (packed) {
     constexpr int packs = Width / 8;
     for (int i = self.thread(); i < Rows * packs; i += self.threads()) {
@@ -235,7 +235,7 @@ MOTET_HOST_DEVICE void add_scored_rows(Thread& self, float (&c)[Strips][Columns 
 // wanted.
 template <int Columns, class Thread>
 MOTET_HOST_DEVICE void write_rows(Thread& self, const float (&c)[Columns / 8][4], float upper, float lower,
-                                  const matrix<bf16>& to, index first_row, index count, index first_column,
+                                  const matrix<bf16>& to, isize first_row, isize count, isize first_column,
                                   int width, bool packed) {
   const int g = self.lane() / 4;
   MOTET_UNROLLED

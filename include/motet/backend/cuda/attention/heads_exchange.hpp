@@ -23,29 +23,29 @@ struct head_moves_kernel {
   static constexpr int most_threads = 256;
   head_columns cut;
   std::conditional_t<ToWire, const X*, X*> x;
-  index x_stride;
+  isize x_stride;
   T* wire;
-  index rows, chunk;  // of a block
+  isize rows, chunk;  // of a block
   int shift;          // 2^shift threads take a row of a head
 
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     // of each member that has the head: where it lies
-    index* const starts = self.template shared<index>(cut.members);
-    index* const strides = self.template shared<index>(cut.members);  // likewise, elements from row to row
-    const index heads = cut.all.heads, kv_heads = cut.all.kv_heads,
+    isize* const starts = self.template shared<isize>(cut.members);
+    isize* const strides = self.template shared<isize>(cut.members);  // likewise, elements from row to row
+    const isize heads = cut.all.heads, kv_heads = cut.all.kv_heads,
                 units = cut.keys ? heads + 2 * kv_heads : heads;
-    const index unit = self.block() % units, d = cut.head_width;
-    index count = 0, before = 0;
-    for (index m = 0; m < cut.members; ++m) {
+    const isize unit = self.block() % units, d = cut.head_width;
+    isize count = 0, before = 0;
+    for (isize m = 0; m < cut.members; ++m) {
       const interval own = share(heads, cut.members, m), kv = cut.all.kv_of(own);
-      const index width = cut.width(m);
-      index at = -1;  // which of the member's heads it is
+      const isize width = cut.width(m);
+      isize at = -1;  // which of the member's heads it is
       if (unit < heads) {
         if (unit >= own.begin && unit < own.end) at = unit - own.begin;
       } else {
         const bool value = unit >= heads + kv_heads;
-        const index head = unit - heads - (value ? kv_heads : 0);
+        const isize head = unit - heads - (value ? kv_heads : 0);
         if (head >= kv.begin && head < kv.end) at = own.size() + (value ? kv.size() : 0) + head - kv.begin;
       }
       if (at >= 0) {
@@ -58,10 +58,10 @@ struct head_moves_kernel {
       before += rows * width;
     }
     self.barrier();
-    const index first = self.block() / units * chunk, end = first + chunk < rows ? first + chunk : rows,
+    const isize first = self.block() / units * chunk, end = first + chunk < rows ? first + chunk : rows,
                 steps = d / Each;
-    for (index r = first + (self.thread() >> shift); r < end; r += self.threads() >> shift)
-      for (index i = self.thread() & ((1 << shift) - 1); i < steps; i += index{1} << shift) {
+    for (isize r = first + (self.thread() >> shift); r < end; r += self.threads() >> shift)
+      for (isize i = self.thread() & ((1 << shift) - 1); i < steps; i += isize{1} << shift) {
         auto* const here = x + r * x_stride + unit * d + i * Each;
         if constexpr (ToWire) {
           X in[Each];
@@ -69,14 +69,14 @@ struct head_moves_kernel {
           load_each<Each>(here, in);
           MOTET_UNROLLED
           for (int e = 0; e < Each; ++e) out[e] = converted<T>(in[e]);
-          for (index m = 0; m < count; ++m)
+          for (isize m = 0; m < count; ++m)
             store_each<Each>(wire + starts[m] + r * strides[m] + i * Each, out);
         } else if (count == 1) {
           convert_each<Each>(wire + starts[0] + r * strides[0] + i * Each, here);
         } else {
           using number = arithmetic<T>;
           number sum[Each] = {};
-          for (index m = 0; m < count; ++m) {
+          for (isize m = 0; m < count; ++m) {
             T in[Each];
             load_each<Each>(wire + starts[m] + r * strides[m] + i * Each, in);
             MOTET_UNROLLED
@@ -97,16 +97,16 @@ void move_heads(context& ctx, const heads_transfer<T>& wire, matrix<X> x) {
   using element = std::remove_const_t<X>;
   const head_columns& cut = wire.cut;
   T* const at = wire.part.data;
-  const index units = cut.all.heads + (cut.keys ? 2 * cut.all.kv_heads : 0), d = cut.head_width;
+  const isize units = cut.all.heads + (cut.keys ? 2 * cut.all.kv_heads : 0), d = cut.head_width;
   if (ctx.measuring() || units == 0 || x.rows == 0) return;
   constexpr int each = pack_of<element, T>();
   const auto run = [&]<int Each>() {
     const row_walk walk(x.rows, d / Each);
-    const index at_once = 256 >> walk.shift,
+    const isize at_once = 256 >> walk.shift,
                 chunk = round_up(x.rows < 16 * at_once ? x.rows : 16 * at_once, at_once);
     launch(ctx.stream(),
            {units * ((x.rows + chunk - 1) / chunk), 256,
-            2 * round_up(cut.members * static_cast<index>(sizeof(index)), 16)},
+            2 * round_up(cut.members * static_cast<isize>(sizeof(isize)), 16)},
            head_moves_kernel<Each, element, T, ToWire>{cut, x.data, x.stride, at, x.rows, chunk, walk.shift});
   };
   if (in_pieces<each>(x.data, d, x.stride) && in_pieces<each>(at, d, d)) run.template operator()<each>();

@@ -14,7 +14,7 @@ namespace motet::cuda {
 namespace detail {
 
 inline const char* attention_name(bool backward) { return backward ? "attention backward" : "attention"; }
-inline detour not_in_packs(index width) {
+inline detour not_in_packs(isize width) {
   if (width % 8 != 0)
     return {"heads are # wide, which is no multiple of 8", width, nullptr, &attention_off_library};
   return detour{"rows do not lie at multiples of 16 bytes"}.with(attention_off_library);
@@ -23,8 +23,8 @@ inline detour not_in_packs(index width) {
 // The library's attention takes these of the scratch memory.
 struct attention_notes {
   std::int32_t *q_lengths = nullptr, *kv_lengths = nullptr;
-  index* offsets = nullptr;
-  index pitch = 0;
+  isize* offsets = nullptr;
+  isize pitch = 0;
 };
 template <class T>
 attention_notes take_notes([[maybe_unused]] context& ctx, [[maybe_unused]] const sequences& q_seq,
@@ -35,7 +35,7 @@ attention_notes take_notes([[maybe_unused]] context& ctx, [[maybe_unused]] const
   notes.pitch = round_up(q_seq.samples + 1, 2);  // offsets of each tensor lie at 16 bytes
   notes.q_lengths = ctx.scratch.take<std::int32_t>(q_seq.samples);
   notes.kv_lengths = ctx.scratch.take<std::int32_t>(q_seq.samples);
-  notes.offsets = ctx.scratch.take<index>(notes.pitch * (backward ? attention_problem::most_tensors : 5));
+  notes.offsets = ctx.scratch.take<isize>(notes.pitch * (backward ? attention_problem::most_tensors : 5));
 #endif
   return notes;
 }
@@ -118,18 +118,18 @@ detour library_attention([[maybe_unused]] context& ctx, [[maybe_unused]] bool ba
     if (is_of_keys(i)) tell.of_keys |= 1u << i;
   }
   attention_recipes& recipes = ctx.on->part<attention_recipes>();
-  index parts = 1;
+  isize parts = 1;
   detour why;
   const cudnn_attention_recipe* const recipe = recipes.find(problem, parts, why);
   if (recipe == nullptr) return why;
-  if (problem.padded) launch(ctx.stream(), {1, tell_samples::most_threads, block_scratch<index>}, tell);
+  if (problem.padded) launch(ctx.stream(), {1, tell_samples::most_threads, block_scratch<isize>}, tell);
   with.q_lengths = notes.q_lengths, with.kv_lengths = notes.kv_lengths, with.offsets = notes.offsets,
   with.pitch = notes.pitch;
   with.scale = static_cast<float>(attention_scale(shape));
-  for (index part = 0; part < parts; ++part) {
+  for (isize part = 0; part < parts; ++part) {
     recipes.run(*recipe, with);
     for (int i = 0; i < problem.tensors(); ++i) {
-      const index heads = (is_of_keys(i) ? shape.kv_heads : shape.heads) / parts;
+      const isize heads = (is_of_keys(i) ? shape.kv_heads : shape.heads) / parts;
       if (i == 4) with.tensors[i] = static_cast<float*>(with.tensors[i]) + heads;
       else with.tensors[i] = static_cast<T*>(with.tensors[i]) + heads * shape.head_width;
     }

@@ -16,13 +16,13 @@ void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T
                             matrix<Y> y, matrix<L> lse) {
   using value = std::remove_const_t<T>;
   using number = arithmetic<value>;
-  const index mark = ctx.memory.mark();
+  const isize mark = ctx.memory.mark();
   const scratch_scope scope(ctx);
   detail::attention_ring ring(ctx, shape);
   ctx.note("ring_attention_forward", 4 * static_cast<double>(q.width) * ring.pairs(),
            2 * (bytes_in(q) + static_cast<double>(ring.members) * bytes_in(k)), flops_of::products);
   const detail::unnoted_scope unnoted(ctx);
-  const index rows = ring.is.part.rows(), heads = shape.heads, key_width = k.width, most = ring.most_rows();
+  const isize rows = ring.is.part.rows(), heads = shape.heads, key_width = k.width, most = ring.most_rows();
   value* here = ctx.memory.take<value>(most * 2 * key_width);            // (rows of a part, keys | values)
   value* next = ctx.memory.take<value>(most * 2 * key_width);            // likewise, on its way
   value* const few_keys = ctx.memory.take<value>(most * 2 * key_width);  // likewise, of one piece
@@ -44,12 +44,12 @@ void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T
     convert_rows(ctx, v, own.columns(key_width, key_width));
     if (ring.is.cut.balanced) {
       second = detail::find_piece_rows(ring, ring.me, detail::ring_rows::second, query_room);
-      const index count = ring.rows(ring.me, detail::ring_rows::second).rows();
+      const isize count = ring.rows(ring.me, detail::ring_rows::second).rows();
       detail::rows_at(ctx, second, q, matrix<value>{few_queries, count, q.width, q.width});
     }
   }
-  for (index step = 0; step < ring.members; ++step) {
-    const index from = ring.part_at(step), key_rows = ring.rows_of(from);
+  for (isize step = 0; step < ring.members; ++step) {
+    const isize from = ring.part_at(step), key_rows = ring.rows_of(from);
     if (runs && step + 1 < ring.members)
       shift.begin(ctx, here, key_rows * 2 * key_width, next,
                   ring.rows_of(ring.part_at(step + 1)) * 2 * key_width);
@@ -64,7 +64,7 @@ void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T
       }
       attention_shape part = shape;
       part.mask = meet.mask;
-      const index count = queries.rows();
+      const isize count = queries.rows();
       const bool some = meet.queries == detail::ring_rows::second;
       const matrix<const value> asking =
           some ? matrix<const value>{few_queries, count, q.width, q.width} : matrix<const value>(q);
@@ -103,13 +103,13 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
                              matrix<D> dk, matrix<D> dv) {
   using value = std::remove_const_t<T>;
   using number = arithmetic<value>;
-  const index mark = ctx.memory.mark();
+  const isize mark = ctx.memory.mark();
   const scratch_scope scope(ctx);
   detail::attention_ring ring(ctx, shape);
   ctx.note("ring_attention_backward", 10 * static_cast<double>(q.width) * ring.pairs(),
            4 * (bytes_in(q) + static_cast<double>(ring.members) * bytes_in(k)), flops_of::products);
   const detail::unnoted_scope unnoted(ctx);
-  const index rows = ring.is.part.rows(), heads = shape.heads, key_width = k.width, both = 2 * key_width,
+  const isize rows = ring.is.part.rows(), heads = shape.heads, key_width = k.width, both = 2 * key_width,
               most = ring.most_rows();
   value* here = ctx.memory.take<value>(most * both);            // (rows of a part, keys | values)
   value* next = ctx.memory.take<value>(most * both);            // likewise, on its way
@@ -128,7 +128,7 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
   std::int32_t* const query_room = ctx.memory.take<std::int32_t>(rows);
   std::int32_t* const key_room = ctx.memory.take<std::int32_t>(most);
   const bool runs = !ctx.measuring() && heads > 0;
-  const auto clear = [&](number* at, index count) {
+  const auto clear = [&](number* at, isize count) {
     if (count > 0)
       check(cudaMemsetAsync(at, 0, as_size(count) * sizeof(number), ctx.stream()), "cudaMemsetAsync");
   };
@@ -142,15 +142,15 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
     clear(dqueries, rows * q.width);
     if (ring.is.cut.balanced) {
       second = detail::find_piece_rows(ring, ring.me, detail::ring_rows::second, query_room);
-      const index count = ring.rows(ring.me, detail::ring_rows::second).rows();
+      const isize count = ring.rows(ring.me, detail::ring_rows::second).rows();
       detail::rows_at(ctx, second, q, matrix<value>{few_queries, count, q.width, q.width});
       detail::rows_at(ctx, second, y, matrix<value>{few_y, count, q.width, q.width});
       detail::rows_at(ctx, second, dy, matrix<value>{few_dy, count, q.width, q.width});
       detail::rows_at(ctx, second, lse, matrix<number>{few_lse, count, heads, heads});
     }
   }
-  for (index step = 0; step < ring.members; ++step) {
-    const index from = ring.part_at(step), key_rows = ring.rows_of(from);
+  for (isize step = 0; step < ring.members; ++step) {
+    const isize from = ring.part_at(step), key_rows = ring.rows_of(from);
     if (runs && step + 1 < ring.members)
       shift.begin(ctx, here, key_rows * both, next, ring.rows_of(ring.part_at(step + 1)) * both);
     if (runs) clear(dkeys, key_rows * both);
@@ -167,9 +167,9 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
       }
       attention_shape part = shape;
       part.mask = meet.mask;
-      const index count = queries.rows();
+      const isize count = queries.rows();
       const bool some = meet.queries == detail::ring_rows::second;
-      const auto of = [&](auto whole, auto* few, index width) {
+      const auto of = [&](auto whole, auto* few, isize width) {
         using element = std::remove_pointer_t<decltype(few)>;
         return some ? matrix<const element>{few, count, width, width}
                     : matrix<const element>{whole.data, count, width, whole.stride};

@@ -19,7 +19,7 @@ class offset_pool {
  public:
   offset_pool() = default;
   explicit offset_pool(engine&) {}
-  const index* keep(std::vector<index> offsets, std::uint64_t epoch) {
+  const isize* keep(std::vector<isize> offsets, std::uint64_t epoch) {
     if (epoch != epoch_) all_.clear();
     epoch_ = epoch;
     for (const auto& each : all_)
@@ -28,7 +28,7 @@ class offset_pool {
   }
 
  private:
-  std::deque<std::vector<index>> all_;
+  std::deque<std::vector<isize>> all_;
   std::uint64_t epoch_ = 0;
 };
 
@@ -50,7 +50,7 @@ struct attention_ring : context_ring {
     ring_rows queries, keys;
     mask_kind mask;
   };
-  meeting with(index part) const {
+  meeting with(isize part) const {
     if (shape.mask == mask_kind::full) return {ring_rows::all, ring_rows::all, mask_kind::full};
     if (part == me) return {ring_rows::all, ring_rows::all, mask_kind::causal};
     if (!is.cut.balanced)
@@ -58,14 +58,14 @@ struct attention_ring : context_ring {
     if (part < me) return {ring_rows::all, ring_rows::first, mask_kind::full};
     return {ring_rows::second, ring_rows::all, mask_kind::full};
   }
-  sequences rows(index part, ring_rows which) {
-    const auto count = [&](index rows) {
+  sequences rows(isize part, ring_rows which) {
+    const auto count = [&](isize rows) {
       return which == ring_rows::all ? is.cut.rows_of(rows, part)
                                      : is.cut.piece(rows, part, which == ring_rows::first ? 0 : 1).size();
     };
     if (is.whole.offsets == nullptr) return {is.whole.samples, count(is.whole.length), nullptr};
-    std::vector<index> offsets{0};
-    for (index s = 0; s < is.whole.samples; ++s)
+    std::vector<isize> offsets{0};
+    for (isize s = 0; s < is.whole.samples; ++s)
       offsets.push_back(offsets.back() + count(is.whole.rows_of(s)));
     offset_pool& pool = ctx.on != nullptr ? ctx.on->part<offset_pool>() : own_pool;
     return {is.whole.samples, 1, pool.keep(std::move(offsets), ctx.on != nullptr ? ctx.on->forgotten() : 0)};
@@ -77,14 +77,14 @@ struct attention_ring : context_ring {
 struct piece_positions_kernel {
   sequences piece, part, whole;  // offsets of the GPU
   row_parts cut;
-  index number;
+  isize number;
   bool second;
-  index rows;
+  isize rows;
   std::int32_t* positions;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    for (index r = self.number(); r < rows; r += self.all()) {
-      const index sample = sample_of(piece, r),
+    for (isize r = self.number(); r < rows; r += self.all()) {
+      const isize sample = sample_of(piece, r),
                   before = second ? cut.piece(whole.rows_of(sample), number, 0).size() : 0;
       positions[r] = static_cast<std::int32_t>(part.begin(sample) + before + r - piece.begin(sample));
     }
@@ -93,10 +93,10 @@ struct piece_positions_kernel {
 
 // The result says where the rows of `which` lie among those of a part; null where they are all of them.
 template <class Ring>
-const std::int32_t* find_piece_rows(Ring& ring, index part, ring_rows which, std::int32_t* positions) {
+const std::int32_t* find_piece_rows(Ring& ring, isize part, ring_rows which, std::int32_t* positions) {
   if (which == ring_rows::all) return nullptr;
   const sequences piece = ring.rows(part, which), all = ring.rows(part, ring_rows::all);
-  const index rows = piece.rows();
+  const isize rows = piece.rows();
   launch(ring.ctx.stream(), {blocks_for(rows, 256), 256, 0},
          piece_positions_kernel{ring.on_gpu(piece), ring.on_gpu(all), ring.on_gpu(ring.is.whole), ring.is.cut,
                                 part, which == ring_rows::second, rows, positions});
@@ -109,15 +109,15 @@ template <class Number>
 struct ring_weights_kernel {
   sequences queries, keys;        // offsets of the GPU
   const std::int32_t* positions;  // of queries among those of the part; none: as they are
-  index rows, heads;
+  isize rows, heads;
   bool first;
   const Number* found;                // (rows, heads), lse for these keys
   Number *lse, *old_weight, *weight;  // (rows of the part, heads), (rows, heads), likewise
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    for (index i = self.number(); i < rows * heads; i += self.all()) {
-      const index r = i / heads,
-                  to = (positions == nullptr ? r : static_cast<index>(positions[r])) * heads + i % heads;
+    for (isize i = self.number(); i < rows * heads; i += self.all()) {
+      const isize r = i / heads,
+                  to = (positions == nullptr ? r : static_cast<isize>(positions[r])) * heads + i % heads;
       const bool blind = keys.rows_of(sample_of(queries, r)) == 0;
       if (first) {
         lse[to] = blind ? -static_cast<Number>(HUGE_VAL) : found[i];
@@ -142,19 +142,19 @@ struct ring_combine_kernel {
   static constexpr int most_threads = 256;
   const std::int32_t* positions;
   row_walk walk;  // over (rows x heads, head width)
-  index heads;
+  isize heads;
   bool first;
   const T* found;
   Number* sum;  // (rows of the part, heads, head width)
   const Number *old_weight, *weight;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    for (index i = self.number() >> walk.shift; i < walk.rows; i += self.all() >> walk.shift) {
-      const index r = i / heads,
-                  to = (positions == nullptr ? r : static_cast<index>(positions[r])) * heads + i % heads;
+    for (isize i = self.number() >> walk.shift; i < walk.rows; i += self.all() >> walk.shift) {
+      const isize r = i / heads,
+                  to = (positions == nullptr ? r : static_cast<isize>(positions[r])) * heads + i % heads;
       const Number before = old_weight[i], now = weight[i];
-      for (index c = self.number() & ((index{1} << walk.shift) - 1); c < walk.steps;
-           c += index{1} << walk.shift) {
+      for (isize c = self.number() & ((isize{1} << walk.shift) - 1); c < walk.steps;
+           c += isize{1} << walk.shift) {
         Number& at = sum[to * walk.steps + c];
         const Number here = now == 0 ? Number(0) : now * static_cast<Number>(found[i * walk.steps + c]);
         at = first ? here : before * at + here;
@@ -172,10 +172,10 @@ struct ring_add_kernel {
   Number* to;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    for (index r = self.number() >> walk.shift; r < walk.rows; r += self.all() >> walk.shift) {
-      const index position = positions == nullptr ? r : static_cast<index>(positions[r]);
-      for (index c = self.number() & ((index{1} << walk.shift) - 1); c < walk.steps;
-           c += index{1} << walk.shift)
+    for (isize r = self.number() >> walk.shift; r < walk.rows; r += self.all() >> walk.shift) {
+      const isize position = positions == nullptr ? r : static_cast<isize>(positions[r]);
+      for (isize c = self.number() & ((isize{1} << walk.shift) - 1); c < walk.steps;
+           c += isize{1} << walk.shift)
         to[position * walk.steps + c] += static_cast<Number>(from[r * walk.steps + c]);
     }
   }

@@ -45,27 +45,27 @@ struct turn_rows {
   sequences seq;    // of these rows, on the GPU
   sequences whole;  // where Parts: the same samples with all their rows
   row_parts cut;
-  index member = 0;
-  index heads = 0;
+  isize member = 0;
+  isize heads = 0;
   int half = 0;  // of a head's width
   rotary_angles angles{1};
   int direction = 1;
 
-  MOTET_HOST_DEVICE index position(index row) const {
-    index sample;
+  MOTET_HOST_DEVICE isize position(isize row) const {
+    isize sample;
     if (seq.offsets == nullptr) {
       sample = row / seq.length;
     } else {
       // the last sample that begins here or before; those without rows are passed over
-      index low = 0, high = seq.samples - 1;
+      isize low = 0, high = seq.samples - 1;
       while (low < high) {
-        const index middle = (low + high + 1) / 2;
+        const isize middle = (low + high + 1) / 2;
         if (seq.offsets[middle] <= row) low = middle;
         else high = middle - 1;
       }
       sample = low;
     }
-    const index at = row - seq.begin(sample);
+    const isize at = row - seq.begin(sample);
     if constexpr (Parts) return cut.position(whole.rows_of(sample), member, at);
     else return at;
   }
@@ -76,13 +76,13 @@ struct turn_rows {
     const int groups = pieces < threads ? threads / pieces : 1,
               group = pieces < threads ? self.thread() / pieces : 0;
     if (group >= groups) return;
-    const index chunks = (heads + together - 1) / together, rows = seq.rows();
+    const isize chunks = (heads + together - 1) / together, rows = seq.rows();
     for (int p = pieces < threads ? self.thread() % pieces : self.thread(); p < pieces; p += threads) {
       double step[Size];
       MOTET_UNROLLED
       for (int e = 0; e < Size; ++e) step[e] = direction * angles.of(p * Size + e, half);
-      for (index i = self.block() * groups + group; i < rows * chunks; i += self.blocks() * groups) {
-        const index row = i / chunks, head = i % chunks * together, at = position(row);
+      for (isize i = self.block() * groups + group; i < rows * chunks; i += self.blocks() * groups) {
+        const isize row = i / chunks, head = i % chunks * together, at = position(row);
         X* const low = x.row(row) + head * 2 * half + p * Size;
         piece a[together], b[together];
         MOTET_UNROLLED
@@ -116,8 +116,8 @@ struct turn_rows {
 
 template <bool Parts, class X>
 void turn_heads(context& ctx, const sequences& seq, const sequences& whole, const row_parts& cut,
-                index member, index head_width, const rotary_angles& angles, int direction, matrix<X> x) {
-  const index half = head_width / 2, heads = head_width > 0 ? x.width / head_width : 0, rows = seq.rows();
+                isize member, isize head_width, const rotary_angles& angles, int direction, matrix<X> x) {
+  const isize half = head_width / 2, heads = head_width > 0 ? x.width / head_width : 0, rows = seq.rows();
   if (rows == 0 || half == 0 || heads == 0) return;
   constexpr int size = pack<X>::size;
   const sequences here{seq.samples, seq.length, ctx.on->offsets(seq)},
@@ -126,7 +126,7 @@ void turn_heads(context& ctx, const sequences& seq, const sequences& whole, cons
     constexpr int pieces_of = each();
     const turn_rows<X, pieces_of, Parts> kernel{
         x, here, all, cut, member, heads, static_cast<int>(half), angles, direction};
-    const index pieces = half / pieces_of, groups = pieces < 256 ? 256 / pieces : 1;
+    const isize pieces = half / pieces_of, groups = pieces < 256 ? 256 / pieces : 1;
     launch(
         ctx.stream(),
         {blocks_for(rows * ((heads + kernel.together - 1) / kernel.together), 2 * groups, 132 * 8), 256, 0},
@@ -142,7 +142,7 @@ void turn_heads(context& ctx, const sequences& seq, const sequences& whole, cons
 // half turns with element i of its second half, by the position times the angle of the pair. Gradients are
 // turned back with direction -1.
 template <class X>
-void rotary(context& ctx, const sequences& seq, index head_width, const rotary_angles& angles, int direction,
+void rotary(context& ctx, const sequences& seq, isize head_width, const rotary_angles& angles, int direction,
             matrix<X> x) {
   ctx.note("rotary", 3 * elements_in(x), 2 * bytes_in(x));
   if (!ctx.measuring())

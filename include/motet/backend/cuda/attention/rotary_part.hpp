@@ -9,7 +9,7 @@ namespace motet::cuda {
 // The same for the rows that this context part has of all samples: each turns by its position in the whole
 // sample.
 template <class X>
-void rotary_of_part(context& ctx, index head_width, const rotary_angles& angles, int direction, matrix<X> x) {
+void rotary_of_part(context& ctx, isize head_width, const rotary_angles& angles, int direction, matrix<X> x) {
   ctx.note("rotary_of_part", 3 * elements_in(x), 2 * bytes_in(x));
   if (ctx.measuring()) return;
   const microbatch_spread& is = *ctx.shared;

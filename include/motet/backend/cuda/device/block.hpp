@@ -7,10 +7,10 @@
 // members are its arguments, and its call takes the thread that runs:
 //
 //   struct scale {
-//     float* x; index count; float by;
+//     float* x; isize count; float by;
 //     template <class Thread>
 //     MOTET_HOST_DEVICE void operator()(Thread& self) const {
-//       for (index i = self.number(); i < count; i += self.all()) x[i] *= by;
+//       for (isize i = self.number(); i < count; i += self.all()) x[i] *= by;
 //     }
 //   };
 //
@@ -52,17 +52,17 @@ class gpu_thread {
   __device__ int lane() const { return thread() % warp_size; }
   __device__ int warp() const { return thread() / warp_size; }
   __device__ int warps() const { return threads() / warp_size; }
-  __device__ index block() const { return static_cast<index>(blockIdx.x); }
-  __device__ index blocks() const { return static_cast<index>(gridDim.x); }
-  __device__ index number() const { return block() * threads() + thread(); }
-  __device__ index all() const { return blocks() * threads(); }
+  __device__ isize block() const { return static_cast<isize>(blockIdx.x); }
+  __device__ isize blocks() const { return static_cast<isize>(gridDim.x); }
+  __device__ isize number() const { return block() * threads() + thread(); }
+  __device__ isize all() const { return blocks() * threads(); }
   __device__ void barrier() const { __syncthreads(); }
   __device__ void warp_barrier() const { __syncwarp(); }
   template <class T>
-  __device__ T* shared(index count) {
+  __device__ T* shared(isize count) {
     extern __shared__ __align__(16) unsigned char motet_shared[];
     T* const found = reinterpret_cast<T*>(motet_shared + used_);
-    used_ += static_cast<int>(round_up(count * static_cast<index>(sizeof(T)), 16));
+    used_ += static_cast<int>(round_up(count * static_cast<isize>(sizeof(T)), 16));
     return found;
   }
   template <class T>
@@ -89,7 +89,7 @@ class gpu_thread {
 
 // Functions of a whole block take so much shared memory, for numbers as wide as T.
 template <class T>
-inline constexpr index block_scratch = warp_size * static_cast<index>(sizeof(T));
+inline constexpr isize block_scratch = warp_size * static_cast<isize>(sizeof(T));
 
 // The combination of all lanes' values, on every lane; in a fixed order.
 template <class Thread, class T, class Combine>
@@ -208,7 +208,7 @@ MOTET_HOST_DEVICE void store_pack(T* at, const pack<T>& values) {
 // Rows that begin at `data`, `stride` elements apart, can be moved in packs where each begins at one and
 // nothing is left over.
 template <class T>
-bool in_packs(const T* data, index width, index stride) {
+bool in_packs(const T* data, isize width, isize stride) {
   return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && width % pack<T>::size == 0 &&
          stride % pack<T>::size == 0;
 }

@@ -47,7 +47,7 @@ struct context {
   // Rows of products' operands are a multiple of sixteen bytes, which their kernels move at once. fp32
   // products are no faster so.
   template <class T>
-  static constexpr index product_columns = std::is_same_v<T, bf16> ? 8 : 1;
+  static constexpr isize product_columns = std::is_same_v<T, bf16> ? 8 : 1;
   engine* on = nullptr;  // none: a dry run
   arena memory;          // of the GPU: what nets take
   // of the GPU: what an operation takes and gives back before it returns; the next one may take it at once,
@@ -76,15 +76,15 @@ struct context {
 
 // Operations run in the order of their stream.
 inline void synchronize(context&) {}
-inline void release(context& ctx, index mark) { ctx.memory.release(mark); }
+inline void release(context& ctx, isize mark) { ctx.memory.release(mark); }
 
 // No later operation of this backward adds to these gradients.
-inline void gradients_ready(context& ctx, const void* data, index count) {
+inline void gradients_ready(context& ctx, const void* data, isize count) {
   if (ctx.sink && count > 0 && !ctx.measuring()) ctx.sink.told(ctx.sink.self, data, count);
 }
 // Gradients that belong at `data` are added where this says, as the sink may keep them elsewhere.
 template <class T>
-T* gradients_at(context& ctx, T* data, index count) {
+T* gradients_at(context& ctx, T* data, isize count) {
   if (ctx.sink.where == nullptr || count == 0 || ctx.measuring()) return data;
   void* const found = ctx.sink.where(ctx.sink.self, data, count);
   return found != nullptr ? static_cast<T*>(found) : data;

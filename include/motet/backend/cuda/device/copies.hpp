@@ -15,7 +15,7 @@ namespace motet::cuda {
 class host_copies {
  public:
   // Memory is taken in rooms of this size or more.
-  explicit host_copies(index smallest_room = 1 << 18) : smallest_room_(smallest_room) {}
+  explicit host_copies(isize smallest_room = 1 << 18) : smallest_room_(smallest_room) {}
   host_copies(const host_copies&) = delete;
   host_copies& operator=(const host_copies&) = delete;
   ~host_copies() {
@@ -25,7 +25,7 @@ class host_copies {
   const void* copy_of(const void* from, std::size_t bytes, cudaStream_t stream) {
     if (const auto found = at_.find(from); found != at_.end() && found->second.bytes >= bytes)
       return found->second.there;
-    const index room = round_up(static_cast<index>(bytes), 256);
+    const isize room = round_up(static_cast<isize>(bytes), 256);
     if (room_used_ + room > pinned_.size()) {
       // Older copies stay where they are: kernels under way read them.
       if (gpu_.size() > 0) {
@@ -67,13 +67,13 @@ class host_copies {
     std::size_t bytes = 0;
   };
 
-  index smallest_room_;
+  isize smallest_room_;
   std::unordered_map<const void*, copy> at_;
   buffer<std::byte> gpu_;
   pinned_buffer<std::byte> pinned_;
   std::vector<buffer<std::byte>> old_gpu_;  // full, still read
   std::vector<pinned_buffer<std::byte>> old_pinned_;
-  index room_used_ = 0;
+  isize room_used_ = 0;
   cudaEvent_t used_up_ = nullptr;
 };
 

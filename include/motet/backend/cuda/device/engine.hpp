@@ -83,7 +83,7 @@ class engine {
   const std::uint64_t* step() const { return step_.data(); }
   void set_step(std::uint64_t step) {
     if (++steps_set_ % step_count == 0) finish();  // those before may still be on their way
-    std::uint64_t& here = next_step_[static_cast<index>(steps_set_ % step_count)];
+    std::uint64_t& here = next_step_[static_cast<isize>(steps_set_ % step_count)];
     here = step;
     check(cudaMemcpyAsync(step_.data(), &here, sizeof(step), cudaMemcpyHostToDevice, stream_),
           "cudaMemcpyAsync");
@@ -101,12 +101,12 @@ class engine {
 
   // The offsets of samples, on the GPU; null for samples of one length. They are copied when first asked for
   // since forget_copies().
-  const index* offsets(const sequences& of) {
+  const isize* offsets(const sequences& of) {
     return of.offsets == nullptr ? nullptr : copied(of.offsets, of.samples + 1);
   }
   // Any array of the host may be copied so, if it does not change until forget_copies().
   template <class T>
-  const T* copied(const T* from, index count) {
+  const T* copied(const T* from, isize count) {
     const std::size_t bytes = as_size(count) * sizeof(T);
     return static_cast<const T*>(recorded_ != nullptr ? recorded_->copy_of(from, bytes, recorded_by_)
                                                       : copies_[now_].copy_of(from, bytes, stream_));

@@ -104,7 +104,7 @@ class recorded_work {
 // new than known.
 class record_shelf {
  public:
-  using shape = std::vector<index>;
+  using shape = std::vector<isize>;
 
   explicit record_shelf(std::size_t most_records = 8) : most_(most_records) {}
 
@@ -169,7 +169,7 @@ class record_shelf {
 
   static std::uint64_t hash(const shape& of) {
     std::uint64_t sum = of.size();
-    for (const index each : of) {
+    for (const isize each : of) {
       sum = (sum ^ static_cast<std::uint64_t>(each)) * 0x9e3779b97f4a7c15;
       sum ^= sum >> 29;
     }

@@ -12,14 +12,14 @@ namespace motet::cuda {
 // A kernel is spread over blocks of threads (a multiple of 32, at most 1024); each block has so many bytes of
 // shared memory.
 struct grid {
-  index blocks = 1;
+  isize blocks = 1;
   int threads = 256;
-  index shared = 0;
+  isize shared = 0;
 };
 
 // The shared memory that a block may have on sm_80; on sm_90 it is 227 KiB. A kernel with `shared_bytes`
 // keeps to it.
-inline constexpr index most_shared_bytes = index{163} * 1024;
+inline constexpr isize most_shared_bytes = isize{163} * 1024;
 template <class Kernel>
 constexpr bool shared_memory_fits() {
   if constexpr (requires { Kernel::shared_bytes; }) return Kernel::shared_bytes <= most_shared_bytes;
@@ -82,8 +82,8 @@ void launch(cudaStream_t stream, const grid& shape, const Kernel& kernel) {
 
 // Blocks for `count` pieces of work where each of `each` is one block's; no more than fill the GPU several
 // times, as blocks may loop.
-inline index blocks_for(index count, index each, index most = 132 * 16) {
-  const index blocks = (count + each - 1) / each;
+inline isize blocks_for(isize count, isize each, isize most = 132 * 16) {
+  const isize blocks = (count + each - 1) / each;
   return blocks < most ? blocks : most;
 }
 

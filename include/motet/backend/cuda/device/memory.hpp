@@ -40,7 +40,7 @@ template <class T, class Source>
 class owned {
  public:
   owned() = default;
-  explicit owned(index count) : size_(count) {
+  explicit owned(isize count) : size_(count) {
     if (count > 0) data_ = static_cast<T*>(Source::take(as_size(count) * sizeof(T)));
   }
   owned(owned&& from) noexcept
@@ -57,11 +57,11 @@ class owned {
   }
 
   T* data() const { return data_; }
-  index size() const { return size_; }
+  isize size() const { return size_; }
 
  private:
   T* data_ = nullptr;
-  index size_ = 0;
+  isize size_ = 0;
 };
 
 }  // namespace detail
@@ -75,7 +75,7 @@ template <class T>
 class pinned_buffer : public detail::owned<T, detail::pinned> {
  public:
   using detail::owned<T, detail::pinned>::owned;
-  T& operator[](index i) const { return this->data()[i]; }
+  T& operator[](isize i) const { return this->data()[i]; }
 };
 
 }  // namespace motet::cuda

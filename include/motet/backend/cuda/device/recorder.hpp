@@ -25,21 +25,21 @@ class recorded_group {
   std::int32_t member() const { return real_.member(); }
 
   template <class T>
-  ticket all_reduce_sum(T* numbers, index count) {
+  ticket all_reduce_sum(T* numbers, isize count) {
     into_->then([real = real_, numbers, count] { real.all_reduce_sum(numbers, count); });
     return done;
   }
   template <class T>
-  ticket reduce_scatter_sum(const T* from, T* to, std::span<const index> counts) {
+  ticket reduce_scatter_sum(const T* from, T* to, std::span<const isize> counts) {
     into_->then([real = real_, from, to, own = kept(counts)] { real.reduce_scatter_sum(from, to, own); });
     return done;
   }
-  ticket all_gather(const std::byte* own, std::byte* all, std::span<const index> bytes) {
+  ticket all_gather(const std::byte* own, std::byte* all, std::span<const isize> bytes) {
     into_->then([real = real_, own, all, each = kept(bytes)] { real.all_gather(own, all, each); });
     return done;
   }
-  ticket all_to_all(const std::byte* from, std::span<const index> from_bytes, std::byte* to,
-                    std::span<const index> to_bytes) {
+  ticket all_to_all(const std::byte* from, std::span<const isize> from_bytes, std::byte* to,
+                    std::span<const isize> to_bytes) {
     const auto own = std::make_shared<exchange>(exchange{kept(from_bytes), kept(to_bytes)});
     into_->then([real = real_, from, to, own] {
       own->which = real.begin_all_to_all(from, own->from_bytes, to, own->to_bytes);
@@ -53,16 +53,16 @@ class recorded_group {
   }
   bool test(ticket) const { return false; }
   // Layers have no way to these.
-  ticket broadcast(std::byte*, index, std::int32_t) const { return done; }
+  ticket broadcast(std::byte*, isize, std::int32_t) const { return done; }
   ticket barrier() const { return done; }
 
  private:
   static constexpr ticket done = 0;
   struct exchange {
-    std::vector<index> from_bytes, to_bytes;
+    std::vector<isize> from_bytes, to_bytes;
     ticket which = 0;  // in the replay under way
   };
-  static std::vector<index> kept(std::span<const index> counts) { return {counts.begin(), counts.end()}; }
+  static std::vector<isize> kept(std::span<const isize> counts) { return {counts.begin(), counts.end()}; }
 
   any_group real_;
   recorded_work* into_;
@@ -179,7 +179,7 @@ class recorder {
     }
     if (ctx.sink)
       recording.sink = {
-          [](void* self, const void* data, index count) {
+          [](void* self, const void* data, isize count) {
             const auto& own = *static_cast<const teller*>(self);
             own.into->then([real = own.real, data, count] { real.told(real.self, data, count); });
           },
@@ -196,11 +196,11 @@ class recorder {
 
   // Every operation depends on this.
   void tell(const context& ctx) {
-    const auto address = [](arena of) { return reinterpret_cast<index>(of.take<std::byte>(0)); };
+    const auto address = [](arena of) { return reinterpret_cast<isize>(of.take<std::byte>(0)); };
     shape_.insert(shape_.end(),
-                  {static_cast<index>(ctx.draws.seed), ctx.draws.first_row, ctx.draws.dropout ? 1 : 0,
-                   address(ctx.memory), address(ctx.scratch), std::bit_cast<index>(ctx.sample_share),
-                   ctx.sink ? 1 : 0, reinterpret_cast<index>(ctx.sink.self), ctx.shared != nullptr ? 1 : 0});
+                  {static_cast<isize>(ctx.draws.seed), ctx.draws.first_row, ctx.draws.dropout ? 1 : 0,
+                   address(ctx.memory), address(ctx.scratch), std::bit_cast<isize>(ctx.sample_share),
+                   ctx.sink ? 1 : 0, reinterpret_cast<isize>(ctx.sink.self), ctx.shared != nullptr ? 1 : 0});
     if (ctx.shared == nullptr) return;
     const microbatch_spread& of = *ctx.shared;
     shape_.insert(shape_.end(), {of.tensor.size(), of.tensor.member(), of.context.size(), of.context.member(),
@@ -226,7 +226,7 @@ class recorder {
 };
 
 // work(ctx), or a replay of it. What it gives the GPU depends on nothing but the numbers that shape(numbers)
-// appends to a std::vector<index>, on the context, and on memory that is read; so it is recorded when such a
+// appends to a std::vector<isize>, on the context, and on memory that is read; so it is recorded when such a
 // shape comes again, and replayed from then on. `state`: what it changes on the host, besides ctx.memory; a
 // replay leaves it as the recording did. What it calls on other ranks, and tells the context's sink, is done
 // between parts of the replay.

@@ -43,7 +43,7 @@ class staging {
       const std::size_t size = std::min(piece_bytes, bytes - at);
       piece& own = pieces_[next_];
       next_ = (next_ + 1) % piece_count;
-      if (own.room.size() == 0) own.room = pinned_buffer<std::byte>(static_cast<index>(piece_bytes));
+      if (own.room.size() == 0) own.room = pinned_buffer<std::byte>(static_cast<isize>(piece_bytes));
       check(cudaEventSynchronize(own.free), "cudaEventSynchronize");
       std::memcpy(own.room.data(), static_cast<const std::byte*>(from) + at, size);
       check(cudaMemcpyAsync(static_cast<std::byte*>(to) + at, own.room.data(), size, cudaMemcpyHostToDevice,
@@ -111,7 +111,7 @@ class pinned_memory {
 // Copies from the host's memory to the GPU's, beside what the context's stream does. Memory that is pinned
 // may not change until the stream has passed brought().
 template <class T>
-void bring(context& ctx, const T* from, T* to, index count) {
+void bring(context& ctx, const T* from, T* to, isize count) {
   ctx.note("bring", 0, static_cast<double>(count) * static_cast<double>(sizeof(T)));
   if (!ctx.measuring()) ctx.on->part<staging>().bring(from, to, as_size(count) * sizeof(T));
 }

@@ -21,7 +21,7 @@ namespace motet::cuda {
 // their addresses.
 struct detour {
   const char* text = nullptr;  // with # for the number; null: it went the best way
-  index number = 0;
+  isize number = 0;
   const char* said = nullptr;  // by a library
   // the row that a user is warned by; null: it was asked for, or little is lost
   const message* warned = nullptr;

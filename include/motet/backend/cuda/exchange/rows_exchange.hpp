@@ -25,17 +25,17 @@ namespace detail {
 struct part_starts_kernel {
   sequences whole;  // offsets of the GPU
   row_parts cut;
-  index* starts;  // (parts, samples)
+  isize* starts;  // (parts, samples)
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    index* const scratch = self.template shared<index>(warp_size);
-    index before = 0;
-    const index all = cut.parts * whole.samples;
-    for (index first = 0; first < all; first += self.threads()) {
-      const index i = first + self.thread();
-      index total = 0;
-      const index here = block_prefix(
-          self, i < all ? cut.rows_of(whole.rows_of(i % whole.samples), i / whole.samples) : index{0}, total,
+    isize* const scratch = self.template shared<isize>(warp_size);
+    isize before = 0;
+    const isize all = cut.parts * whole.samples;
+    for (isize first = 0; first < all; first += self.threads()) {
+      const isize i = first + self.thread();
+      isize total = 0;
+      const isize here = block_prefix(
+          self, i < all ? cut.rows_of(whole.rows_of(i % whole.samples), i / whole.samples) : isize{0}, total,
           scratch);
       if (i < all) starts[i] = before + here;
       before += total;
@@ -47,16 +47,16 @@ struct part_positions_kernel {
   static constexpr int most_threads = 256;
   sequences whole;  // offsets of the GPU
   row_parts cut;
-  index rows;
-  const index* starts;
+  isize rows;
+  const isize* starts;
   std::int32_t* positions;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    for (index r = self.number(); r < rows; r += self.all()) {
-      const index sample = sample_of(whole, r), count = whole.rows_of(sample), at = r - whole.begin(sample);
-      const index number = owner(count, cut.pieces() * cut.parts, at);
-      const index part = number < cut.parts ? number : 2 * cut.parts - 1 - number;
-      const index before = number < cut.parts ? 0 : cut.piece(count, part, 0).size();
+    for (isize r = self.number(); r < rows; r += self.all()) {
+      const isize sample = sample_of(whole, r), count = whole.rows_of(sample), at = r - whole.begin(sample);
+      const isize number = owner(count, cut.pieces() * cut.parts, at);
+      const isize part = number < cut.parts ? number : 2 * cut.parts - 1 - number;
+      const isize before = number < cut.parts ? 0 : cut.piece(count, part, 0).size();
       positions[r] = static_cast<std::int32_t>(starts[part * whole.samples + sample] + before + at -
                                                share(count, cut.pieces() * cut.parts, number).begin);
     }
@@ -85,12 +85,12 @@ class part_order {
  private:
   template <class Context>
   void find(Context& ctx) const {
-    const index rows = whole_.rows();
+    const isize rows = whole_.rows();
     if (rows == 0) return;
     const sequences there{whole_.samples, whole_.length, ctx.on->offsets(whole_)};
     const row_parts& cut = ctx.shared->cut;
-    auto* const starts = reinterpret_cast<index*>(positions_ + round_up(rows, 2));
-    launch(ctx.stream(), {1, 1024, block_scratch<index>}, part_starts_kernel{there, cut, starts});
+    auto* const starts = reinterpret_cast<isize*>(positions_ + round_up(rows, 2));
+    launch(ctx.stream(), {1, 1024, block_scratch<isize>}, part_starts_kernel{there, cut, starts});
     launch(ctx.stream(), {blocks_for(rows, 256), 256, 0},
            part_positions_kernel{there, cut, rows, starts, positions_});
   }
@@ -102,8 +102,8 @@ class part_order {
 }  // namespace detail
 
 inline detail::part_order order_of_parts(context& ctx, const sequences& whole) { return {ctx, whole}; }
-inline std::vector<index> host_numbers(const context&, index count) {
-  return std::vector<index>(as_size(count));
+inline std::vector<isize> host_numbers(const context&, isize count) {
+  return std::vector<isize>(as_size(count));
 }
 
 }  // namespace motet::cuda

@@ -7,11 +7,11 @@
 namespace motet::cuda {
 
 // The sample that a row belongs to; those without rows have none.
-MOTET_HOST_DEVICE inline index sample_of(const sequences& seq, index row) {
+MOTET_HOST_DEVICE inline isize sample_of(const sequences& seq, isize row) {
   if (seq.offsets == nullptr) return row / seq.length;
-  index low = 0, high = seq.samples;
+  isize low = 0, high = seq.samples;
   while (high - low > 1) {
-    const index middle = (low + high) / 2;
+    const isize middle = (low + high) / 2;
     if (seq.offsets[middle] <= row) low = middle;
     else high = middle;
   }
@@ -23,7 +23,7 @@ MOTET_HOST_DEVICE inline index sample_of(const sequences& seq, index row) {
 struct sample_pieces {
   bool cut_up = false;
   row_parts cut;
-  index member = 0;
+  isize member = 0;
   sequences seq, full;  // this rank's rows of samples; all of theirs
 
   sample_pieces(const context& ctx, const sequences& rows) : seq(rows), full(rows) {
@@ -40,18 +40,18 @@ struct sample_pieces {
     out.full.offsets = there.offsets(full);
     return out;
   }
-  MOTET_HOST_DEVICE index all() const { return cut_up ? cut.parts * cut.pieces() : 1; }
-  MOTET_HOST_DEVICE index own() const { return cut_up ? cut.pieces() : 1; }
-  MOTET_HOST_DEVICE index number(index which) const {
+  MOTET_HOST_DEVICE isize all() const { return cut_up ? cut.parts * cut.pieces() : 1; }
+  MOTET_HOST_DEVICE isize own() const { return cut_up ? cut.pieces() : 1; }
+  MOTET_HOST_DEVICE isize number(isize which) const {
     if (!cut_up) return 0;
     return which == 0 ? member : all() - 1 - member;
   }
   // Rows of the whole sample.
-  MOTET_HOST_DEVICE index rows(index sample) const { return full.rows_of(sample); }
-  MOTET_HOST_DEVICE interval piece(index sample, index which) const {
+  MOTET_HOST_DEVICE isize rows(isize sample) const { return full.rows_of(sample); }
+  MOTET_HOST_DEVICE interval piece(isize sample, isize which) const {
     if (!cut_up) return {seq.begin(sample), seq.end(sample)};
-    const index whole = rows(sample), before = which == 0 ? 0 : cut.piece(whole, member, 0).size();
-    const index begin = seq.begin(sample) + before;
+    const isize whole = rows(sample), before = which == 0 ? 0 : cut.piece(whole, member, 0).size();
+    const isize begin = seq.begin(sample) + before;
     return {begin, begin + cut.piece(whole, member, which).size()};
   }
 };

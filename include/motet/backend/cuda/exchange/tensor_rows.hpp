@@ -15,12 +15,12 @@ namespace detail {
 
 // The elements of each member's rows, and the first row of this one.
 struct member_parts {
-  std::vector<index> elements;
-  index first_row = 0;
+  std::vector<isize> elements;
+  isize first_row = 0;
 };
-inline member_parts parts_of_members(const context& ctx, index width, index each) {
+inline member_parts parts_of_members(const context& ctx, isize width, isize each) {
   member_parts parts;
-  for (const index rows : ctx.shared->tensor_rows) {
+  for (const isize rows : ctx.shared->tensor_rows) {
     if (static_cast<std::int32_t>(parts.elements.size()) < ctx.shared->tensor.member())
       parts.first_row += rows;
     parts.elements.push_back(rows * width * each);
@@ -43,7 +43,7 @@ void gather_rows(context& ctx, matrix<X> x, matrix<Y> all) {
   const section_scope section(ctx, "gather rows");
   ctx.note("gather_rows", 0, bytes_in(x) + bytes_in(all));
   if (ctx.measuring()) return;
-  const auto parts = detail::parts_of_members(ctx, all.width, static_cast<index>(sizeof(Y)));
+  const auto parts = detail::parts_of_members(ctx, all.width, static_cast<isize>(sizeof(Y)));
   convert_rows(ctx, x, all.slice(parts.first_row, x.rows));
   ctx.shared->tensor.all_gather(reinterpret_cast<const std::byte*>(all.row(parts.first_row)),
                                 reinterpret_cast<std::byte*>(all.data), parts.elements);
@@ -59,7 +59,7 @@ void scatter_sum_rows(context& ctx, matrix<P> partial, matrix<R> residual, matri
   const auto parts = detail::parts_of_members(ctx, partial.width, 1);
   const auto own = partial.slice(parts.first_row, y.rows);
   ctx.shared->tensor.reduce_scatter_sum(static_cast<const P*>(partial.data), own.data,
-                                        std::span<const index>(parts.elements));
+                                        std::span<const isize>(parts.elements));
   if (residual) sum_rows(ctx, own, residual, y);
   else convert_rows(ctx, own, y);
 }

@@ -14,8 +14,8 @@ namespace detail {
 
 // Rows of all ranks that share the experts: those of blocks, or one for each sample.
 struct shared_rows {
-  std::vector<index> of;  // each member
-  index all = 0, first = 0;
+  std::vector<isize> of;  // each member
+  isize all = 0, first = 0;
 
   shared_rows(const context& ctx, bool of_samples)
       : of(of_samples ? ctx.shared->tensor_samples : ctx.shared->tensor_rows) {
@@ -24,10 +24,10 @@ struct shared_rows {
       all += of[m];
     }
   }
-  std::vector<index> bytes(index row_bytes) const {
-    std::vector<index> out;
+  std::vector<isize> bytes(isize row_bytes) const {
+    std::vector<isize> out;
     out.reserve(of.size());
-    for (const index rows : of) out.push_back(rows * row_bytes);
+    for (const isize rows : of) out.push_back(rows * row_bytes);
     return out;
   }
 };
@@ -40,14 +40,14 @@ void bring_rows(context& ctx, bool of_samples, matrix<X> x, matrix<Y> arrived) {
   convert_rows(ctx, x, own);
   ctx.shared->tensor.all_gather(reinterpret_cast<const std::byte*>(own.data),
                                 reinterpret_cast<std::byte*>(arrived.data),
-                                rows.bytes(arrived.width * static_cast<index>(sizeof(Y))));
+                                rows.bytes(arrived.width * static_cast<isize>(sizeof(Y))));
 }
 // The way back of what was made of them: each rank gets its own rows from all, (ranks, own rows).
 template <class T>
 void return_rows(context& ctx, bool of_samples, matrix<T> arrived, matrix<T> returned) {
   const shared_rows rows(ctx, of_samples);
-  const index row_bytes = arrived.width * static_cast<index>(sizeof(T));
-  const std::vector<index> to(rows.of.size(), rows.of[as_size(ctx.shared->tensor.member())] * row_bytes);
+  const isize row_bytes = arrived.width * static_cast<isize>(sizeof(T));
+  const std::vector<isize> to(rows.of.size(), rows.of[as_size(ctx.shared->tensor.member())] * row_bytes);
   ctx.shared->tensor.all_to_all(reinterpret_cast<const std::byte*>(arrived.data), rows.bytes(row_bytes),
                                 reinterpret_cast<std::byte*>(returned.data), to);
 }
@@ -60,12 +60,12 @@ template <class Real>
 void reserve_dispatch(context& ctx, const sequences& seq, const router_shape& shape, tensor_cut cut,
                       dispatched<Real>& to) {
   const interval experts = cut.share(shape.experts);
-  const index k = shape.top_k, rows = seq.rows();
+  const isize k = shape.top_k, rows = seq.rows();
   to = {};
   to.top_k = k;
   to.ranks = cut.shards;
   to.first = experts.begin;
-  const index even = shape.most_choices(rows, seq.samples, shape.experts);
+  const isize even = shape.most_choices(rows, seq.samples, shape.experts);
   if (to.alone()) {
     to.most_sorted = even;
     to.sorted = detail::take_grouping(ctx, experts.size(), rows, k, to.most_sorted);
@@ -98,7 +98,7 @@ void dispatch(context& ctx, const sequences&, const router_shape&, matrix<choice
     const detail::shared_rows rows(ctx, to.of_samples);
     ctx.shared->tensor.all_gather(reinterpret_cast<const std::byte*>(chosen.data),
                                   reinterpret_cast<std::byte*>(to.arrived.data),
-                                  rows.bytes(to.top_k * static_cast<index>(sizeof(choice<Real>))));
+                                  rows.bytes(to.top_k * static_cast<isize>(sizeof(choice<Real>))));
   }
   if (!ctx.measuring()) to.sorted.count = to.most_sorted;  // the host knows no better
   detail::sort_choices(ctx, matrix<const choice<Real>>(to.arrived), to.first, to.sorted);

@@ -9,7 +9,7 @@ namespace motet::cuda {
 
 // Rows where those of all ranks are kept; none for a rank alone, whose own are at hand.
 template <class T, class Real>
-matrix<T> take_arrived(context& ctx, const dispatched<Real>& to, index width) {
+matrix<T> take_arrived(context& ctx, const dispatched<Real>& to, isize width) {
   return {ctx.memory.take<T>(to.most_arrived * width), to.most_arrived, width, width};
 }
 // The positions get their rows, of x or of what came; those that no choice has stay as they are.
@@ -40,7 +40,7 @@ void from_experts(context& ctx, const sequences&, const dispatched<Real>& to, ma
     return;
   }
   using element = std::remove_const_t<X>;
-  const index mark = ctx.memory.mark();
+  const isize mark = ctx.memory.mark();
   const auto sums = take_arrived<element>(ctx, to, y.width);
   const matrix<element> returned{ctx.memory.take<element>(to.most_sent * y.width), to.most_sent, y.width,
                                  y.width};
@@ -69,7 +69,7 @@ void gates_from_experts(context& ctx, const sequences&, const dispatched<Real>& 
     if (!ctx.measuring()) pick(d_gate);
     return;
   }
-  const index mark = ctx.memory.mark();
+  const isize mark = ctx.memory.mark();
   const auto picked = take_arrived<Real>(ctx, to, to.top_k);
   const matrix<Real> returned{ctx.memory.take<Real>(to.most_sent * to.top_k), to.most_sent, to.top_k,
                               to.top_k};

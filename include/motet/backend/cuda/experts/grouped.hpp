@@ -19,7 +19,7 @@ void multiply_grouped(context& ctx, const grouping& by, matrix<X> x, matrix<W> w
   using x_number = std::remove_const_t<X>;
   using w_number = std::remove_const_t<W>;
   using compute = product_number<X, W, Y>;
-  const index out = transposed ? y.width : x.width;  // rows of weights of one expert
+  const isize out = transposed ? y.width : x.width;  // rows of weights of one expert
   note_product<compute>(ctx, transposed ? "grouped_linear_forward" : "grouped_linear_backward_input", x,
                         matrix<W>{weight.data, out, weight.width, weight.stride}, y);
   const scratch_scope scope(ctx);
@@ -85,7 +85,7 @@ void grouped_linear_backward_weight(context& ctx, const grouping& by, matrix<X> 
   if (ctx.measuring() || x.rows == 0 || dy.width == 0 || x.width == 0 || by.keys == 0) return;
   const grouped_sums rows{by.starts, by.keys, dy.width};
   const gemm_epilogue<M> add{.accumulate = true};
-  const index step = dy.width * dweight.stride;
+  const isize step = dy.width * dweight.stride;
   if constexpr (std::is_same_v<compute, bf16>) {
     const library_operand a = for_library<bf16>(ctx, left), b = for_library<bf16>(ctx, right);
     const gemm_operand<bf16> narrow_a{static_cast<const bf16*>(a.data), a.stride, true},
@@ -106,19 +106,19 @@ struct gate_backward_kernel {
   static constexpr int most_threads = 256;
   static constexpr int each = Packed ? pack<T>::size : 1;
   using number = arithmetic<T, Real>;
-  const index* filled;  // positions that are
+  const isize* filled;  // positions that are
   const std::int32_t* source;
   const choice<Real>* chosen;
   T *h, *t;
-  index h_stride, t_stride, rows, width;
+  isize h_stride, t_stride, rows, width;
   Real* d_gate;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    const index all = *filled < rows ? *filled : rows;
-    for (index p = self.number() / warp_size; p < all; p += self.all() / warp_size) {
+    const isize all = *filled < rows ? *filled : rows;
+    for (isize p = self.number() / warp_size; p < all; p += self.all() / warp_size) {
       const auto gate = static_cast<number>(chosen[source[p]].gate);
       number sum = 0;
-      for (index j = static_cast<index>(self.lane()) * each; j < width; j += warp_size * each) {
+      for (isize j = static_cast<isize>(self.lane()) * each; j < width; j += warp_size * each) {
         number a[each], b[each];
         load_values<each, Packed>(h + p * h_stride + j, a);
         load_values<each, Packed>(t + p * t_stride + j, b);

@@ -12,10 +12,10 @@
 namespace motet::cuda::detail {
 
 // A grouping has memory for up to `most` positions of the choices of up to `rows` rows.
-inline grouping take_grouping(context& ctx, index keys, index rows, index top_k, index most) {
+inline grouping take_grouping(context& ctx, isize keys, isize rows, isize top_k, isize most) {
   grouping by;
   by.keys = keys;
-  by.starts = ctx.memory.take<index>(keys + 1);
+  by.starts = ctx.memory.take<isize>(keys + 1);
   by.position = {ctx.memory.take<std::int32_t>(rows * top_k), rows, top_k, top_k};
   by.source = ctx.memory.take<std::int32_t>(most);
   by.most = most;
@@ -26,11 +26,11 @@ inline grouping take_grouping(context& ctx, index keys, index rows, index top_k,
 template <class Real>
 struct choice_keys {
   matrix<const choice<Real>> chosen;
-  index first, keys;
-  MOTET_HOST_DEVICE int of(index number) const {
+  isize first, keys;
+  MOTET_HOST_DEVICE int of(isize number) const {
     const auto k = static_cast<std::uint32_t>(chosen.width), at = static_cast<std::uint32_t>(number);
-    const choice<Real>& c = chosen.row(static_cast<index>(at / k))[at % k];
-    const index key = c.expert - first;
+    const choice<Real>& c = chosen.row(static_cast<isize>(at / k))[at % k];
+    const isize key = c.expert - first;
     return c.kept && key >= 0 && key < keys ? static_cast<int>(key) : -1;
   }
 };
@@ -40,15 +40,15 @@ template <class Real>
 struct count_keys_kernel {
   static constexpr int most_threads = 256;
   choice_keys<Real> keys;
-  index count, each;  // choices; of a tile
+  isize count, each;  // choices; of a tile
   int* table;         // (tiles, keys)
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     int* const mine = table + self.block() * keys.keys;
-    for (index k = self.thread(); k < keys.keys; k += self.threads()) mine[k] = 0;
+    for (isize k = self.thread(); k < keys.keys; k += self.threads()) mine[k] = 0;
     self.barrier();
-    const index first = self.block() * each, end = first + each < count ? first + each : count;
-    for (index i = first + self.thread(); i < end; i += self.threads())
+    const isize first = self.block() * each, end = first + each < count ? first + each : count;
+    for (isize i = first + self.thread(); i < end; i += self.threads())
       if (const int key = keys.of(i); key >= 0) self.atomic_add(mine + key, 1);
   }
 };
@@ -56,18 +56,18 @@ struct count_keys_kernel {
 // go to `starts`.
 struct sum_tiles_kernel {
   static constexpr int most_threads = 256, at_once = 8;
-  index keys, tiles;
+  isize keys, tiles;
   int* table;
-  index* starts;
+  isize* starts;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    for (index k = self.number() / warp_size; k < keys; k += self.all() / warp_size) {
+    for (isize k = self.number() / warp_size; k < keys; k += self.all() / warp_size) {
       int before = 0;
-      for (index first = 0; first < tiles; first += warp_size * at_once) {
+      for (isize first = 0; first < tiles; first += warp_size * at_once) {
         int here[at_once], sum = 0;
         MOTET_UNROLLED
         for (int i = 0; i < at_once; ++i) {
-          const index tile = first + self.lane() * at_once + i;
+          const isize tile = first + self.lane() * at_once + i;
           here[i] = tile < tiles ? table[tile * keys + k] : 0;
           sum += here[i];
         }
@@ -75,7 +75,7 @@ struct sum_tiles_kernel {
         int at = before + with_mine - sum;
         MOTET_UNROLLED
         for (int i = 0; i < at_once; ++i) {
-          const index tile = first + self.lane() * at_once + i;
+          const isize tile = first + self.lane() * at_once + i;
           if (tile < tiles) table[tile * keys + k] = at;
           at += here[i];
         }
@@ -87,16 +87,16 @@ struct sum_tiles_kernel {
 };
 // Counts become the first position of each key. One block.
 struct sum_keys_kernel {
-  index keys;
-  index* starts;
+  isize keys;
+  isize* starts;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    index* const scratch = self.template shared<index>(warp_size);
-    index before = 0;
-    for (index first = 0; first <= keys; first += self.threads()) {
-      const index k = first + self.thread();
-      index total = 0;
-      const index at = before + block_prefix(self, k < keys ? starts[k] : index{0}, total, scratch);
+    isize* const scratch = self.template shared<isize>(warp_size);
+    isize before = 0;
+    for (isize first = 0; first <= keys; first += self.threads()) {
+      const isize k = first + self.thread();
+      isize total = 0;
+      const isize at = before + block_prefix(self, k < keys ? starts[k] : isize{0}, total, scratch);
       if (k <= keys) starts[k] = at;
       before += total;
     }
@@ -124,16 +124,16 @@ template <class Real>
 struct sort_choices_kernel {
   static constexpr int most_threads = 32;
   choice_keys<Real> keys;
-  index count, each;
+  isize count, each;
   int* table;
-  const index* starts;
+  const isize* starts;
   std::int32_t *position, *source;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     int* const mine = table + self.block() * keys.keys;
-    const index first = self.block() * each, end = first + each < count ? first + each : count;
-    for (index i = first; i < end; i += warp_size) {
-      const index at = i + self.lane();
+    const isize first = self.block() * each, end = first + each < count ? first + each : count;
+    for (isize i = first; i < end; i += warp_size) {
+      const isize at = i + self.lane();
       const int key = at < end ? keys.of(at) : -1;
       const lane_rank rank = rank_in_warp(self, key);
       const int before = key >= 0 ? mine[key] + rank.before : 0;
@@ -154,21 +154,21 @@ struct sort_choices_kernel {
 // Sorts the choices of `chosen` that are kept and go to one of by.keys experts from `first` on. Takes scratch
 // memory by the size of `by`, in a dry run too.
 template <class Real>
-void sort_choices(context& ctx, matrix<const choice<Real>> chosen, index first, const grouping& by) {
+void sort_choices(context& ctx, matrix<const choice<Real>> chosen, isize first, const grouping& by) {
   const scratch_scope scope(ctx);
-  const index room = by.position.rows * by.position.width, count = chosen.rows * chosen.width;
+  const isize room = by.position.rows * by.position.width, count = chosen.rows * chosen.width;
   // There are so many tiles that all of the GPU sorts choices, but no more than a million counts.
-  const auto tiles_of = [&](index choices) {
-    const index tiles = (choices + 127) / 128, most = (index{1} << 20) / (by.keys > 0 ? by.keys : 1);
+  const auto tiles_of = [&](isize choices) {
+    const isize tiles = (choices + 127) / 128, most = (isize{1} << 20) / (by.keys > 0 ? by.keys : 1);
     return tiles < most ? (tiles > 0 ? tiles : 1) : (most > 0 ? most : 1);
   };
   int* const table = ctx.scratch.take<int>(tiles_of(room) * by.keys);  // (tiles, keys)
   if (ctx.measuring()) return;
-  const index tiles = tiles_of(count), each = round_up((count + tiles - 1) / tiles, warp_size);
+  const isize tiles = tiles_of(count), each = round_up((count + tiles - 1) / tiles, warp_size);
   const choice_keys<Real> keys{chosen, first, by.keys};
   launch(ctx.stream(), {tiles, 256, 0}, count_keys_kernel<Real>{keys, count, each, table});
   launch(ctx.stream(), {blocks_for(by.keys, 8), 256, 0}, sum_tiles_kernel{by.keys, tiles, table, by.starts});
-  launch(ctx.stream(), {1, 1024, block_scratch<index>}, sum_keys_kernel{by.keys, by.starts});
+  launch(ctx.stream(), {1, 1024, block_scratch<isize>}, sum_keys_kernel{by.keys, by.starts});
   launch(ctx.stream(), {count > 0 ? tiles : 0, warp_size, 0},
          sort_choices_kernel<Real>{keys, count, each, table, by.starts, by.position.data, by.source});
 }
@@ -193,13 +193,13 @@ struct collect_rows_kernel {
   const X* from;
   const R* residual;
   Y* y;
-  index from_stride, residual_stride, y_stride;
+  isize from_stride, residual_stride, y_stride;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     using number = arithmetic<X, R, Y, Real>;
-    for (index r = self.number() >> walk.shift; r < walk.rows; r += self.all() >> walk.shift)
-      for (index i = self.number() & ((index{1} << walk.shift) - 1); i < walk.steps;
-           i += index{1} << walk.shift) {
+    for (isize r = self.number() >> walk.shift; r < walk.rows; r += self.all() >> walk.shift)
+      for (isize i = self.number() & ((isize{1} << walk.shift) - 1); i < walk.steps;
+           i += isize{1} << walk.shift) {
         number sum[Each] = {};
         if (residual != nullptr) {
           R beside[Each];
@@ -216,7 +216,7 @@ struct collect_rows_kernel {
           for (int u = 0; u < at_once; ++u) {
             there[u] = j + u < top_k;
             if (!there[u]) continue;
-            const index at = positions != nullptr ? static_cast<index>(positions[r * top_k + j + u])
+            const isize at = positions != nullptr ? static_cast<isize>(positions[r * top_k + j + u])
                                                   : (j + u) * walk.rows + r;
             there[u] = at >= 0;
             if (!there[u]) continue;
@@ -239,7 +239,7 @@ struct collect_rows_kernel {
 };
 
 template <class Real, class X, class R, class Y>
-void collect_rows(context& ctx, const std::int32_t* positions, index top_k, matrix<X> from,
+void collect_rows(context& ctx, const std::int32_t* positions, isize top_k, matrix<X> from,
                   const choice<Real>* gates, matrix<R> residual, matrix<Y> y) {
   if (y.rows == 0 || y.width == 0) return;
   using element = std::remove_const_t<X>;

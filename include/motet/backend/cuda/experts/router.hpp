@@ -22,25 +22,25 @@ struct route_rows_kernel {
   bool normalised;
 
   // Says whether expert a with logit x comes before b with y. A logit that is no number comes last.
-  MOTET_HOST_DEVICE static bool before(Real x, index a, Real y, index b) {
+  MOTET_HOST_DEVICE static bool before(Real x, isize a, Real y, isize b) {
     return x > y || (x == y && a < b);
   }
   MOTET_HOST_DEVICE static Real least() { return static_cast<Real>(-HUGE_VAL); }
 
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    const index experts = probability.width;
+    const isize experts = probability.width;
     const int lane = self.lane();
-    for (index r = self.number() / warp_size; r < probability.rows; r += self.all() / warp_size) {
+    for (isize r = self.number() / warp_size; r < probability.rows; r += self.all() / warp_size) {
       Real* const row = probability.row(r);
       choice<Real>* const to = chosen.row(r);
       // Each comes after the one before, so none comes twice.
       Real last = 0, most = 0;
-      index last_expert = -1;
-      for (index j = 0; j < chosen.width; ++j) {
+      isize last_expert = -1;
+      for (isize j = 0; j < chosen.width; ++j) {
         Real best = least();
-        index expert = experts;
-        for (index e = lane; e < experts; e += warp_size) {
+        isize expert = experts;
+        for (isize e = lane; e < experts; e += warp_size) {
           Real x = row[e];
           x = x == x ? x : least();
           if (j > 0 && !before(last, last_expert, x, e)) continue;
@@ -48,7 +48,7 @@ struct route_rows_kernel {
         }
         for (int mask = warp_size / 2; mask > 0; mask /= 2) {
           const Real x = self.shuffle_xor(best, mask);
-          const index e = self.shuffle_xor(expert, mask);
+          const isize e = self.shuffle_xor(expert, mask);
           if (e < experts && (expert == experts || before(x, e, best, expert))) best = x, expert = e;
         }
         last = best, last_expert = expert;
@@ -56,16 +56,16 @@ struct route_rows_kernel {
         if (lane == 0) to[j] = {0, static_cast<std::uint16_t>(expert), true};
       }
       Real sum = 0;
-      for (index e = lane; e < experts; e += warp_size) sum += row[e] = std::exp(row[e] - most);
+      for (isize e = lane; e < experts; e += warp_size) sum += row[e] = std::exp(row[e] - most);
       sum = warp_sum(self, sum);
-      for (index e = lane; e < experts; e += warp_size) row[e] /= sum;
+      for (isize e = lane; e < experts; e += warp_size) row[e] /= sum;
       if (lane == 0) *lse.row(r) = most + std::log(sum);
       self.warp_barrier();
       Real of_chosen = 0;
       if (normalised)
-        for (index j = 0; j < chosen.width; ++j) of_chosen += row[to[j].expert];
+        for (isize j = 0; j < chosen.width; ++j) of_chosen += row[to[j].expert];
       else of_chosen = 1;
-      for (index j = lane; j < chosen.width; j += warp_size) to[j].gate = row[to[j].expert] / of_chosen;
+      for (isize j = lane; j < chosen.width; j += warp_size) to[j].gate = row[to[j].expert] / of_chosen;
     }
   }
 };
@@ -78,47 +78,47 @@ struct count_choices_kernel {
   sample_pieces pieces;
   matrix<const choice<Real>> chosen;
   matrix<Real> chose;  // (samples, all pieces x experts)
-  index experts;
+  isize experts;
   bool shared;  // counts fit in the block's memory
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    const index sample = self.block() / pieces.own(), which = self.block() % pieces.own();
+    const isize sample = self.block() / pieces.own(), which = self.block() % pieces.own();
     // Counts of other ranks are zero here; a block clears an even share of the sample's pieces.
-    const index own = pieces.own();
-    for (index p = which; p < pieces.all(); p += own)
+    const isize own = pieces.own();
+    for (isize p = which; p < pieces.all(); p += own)
       if (!is_own(p))
-        for (index e = self.thread(); e < experts; e += self.threads())
+        for (isize e = self.thread(); e < experts; e += self.threads())
           chose.row(sample)[p * experts + e] = 0;
     Real* const out = chose.row(sample) + pieces.number(which) * experts;
     const interval rows = pieces.piece(sample, which);
     const auto k = static_cast<std::uint32_t>(chosen.width);
-    const index count = rows.size() * chosen.width;
+    const isize count = rows.size() * chosen.width;
     if (shared) {
       int* const counts = self.template shared<int>(experts);
-      for (index e = self.thread(); e < experts; e += self.threads()) counts[e] = 0;
+      for (isize e = self.thread(); e < experts; e += self.threads()) counts[e] = 0;
       self.barrier();
-      for (index i = self.thread(); i < count; i += self.threads())
+      for (isize i = self.thread(); i < count; i += self.threads())
         self.atomic_add(
             counts + chosen
-                         .row(rows.begin + static_cast<index>(static_cast<std::uint32_t>(i) /
+                         .row(rows.begin + static_cast<isize>(static_cast<std::uint32_t>(i) /
                                                               k))[static_cast<std::uint32_t>(i) % k]
                          .expert,
             1);
       self.barrier();
-      for (index e = self.thread(); e < experts; e += self.threads()) out[e] = static_cast<Real>(counts[e]);
+      for (isize e = self.thread(); e < experts; e += self.threads()) out[e] = static_cast<Real>(counts[e]);
     } else {
-      for (index e = self.thread(); e < experts; e += self.threads()) out[e] = 0;
+      for (isize e = self.thread(); e < experts; e += self.threads()) out[e] = 0;
       self.barrier();
-      for (index i = self.thread(); i < count; i += self.threads())
+      for (isize i = self.thread(); i < count; i += self.threads())
         self.atomic_add(out + chosen
-                                  .row(rows.begin + static_cast<index>(static_cast<std::uint32_t>(i) /
+                                  .row(rows.begin + static_cast<isize>(static_cast<std::uint32_t>(i) /
                                                                        k))[static_cast<std::uint32_t>(i) % k]
                                   .expert,
                         Real(1));
     }
   }
-  MOTET_HOST_DEVICE bool is_own(index piece) const {
-    for (index which = 0; which < pieces.own(); ++which)
+  MOTET_HOST_DEVICE bool is_own(isize piece) const {
+    for (isize which = 0; which < pieces.own(); ++which)
       if (pieces.number(which) == piece) return true;
     return false;
   }
@@ -131,14 +131,14 @@ struct fractions_kernel {
   static constexpr int most_threads = 256;
   sample_pieces pieces;
   matrix<Real> chose, fraction;
-  index top_k;
+  isize top_k;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    const index sample = self.block(), rows = pieces.rows(sample);
+    const isize sample = self.block(), rows = pieces.rows(sample);
     const Real per_choice = rows > 0 ? Real(1) / static_cast<Real>(rows * top_k) : Real(0);
-    for (index e = self.thread(); e < fraction.width; e += self.threads()) {
+    for (isize e = self.thread(); e < fraction.width; e += self.threads()) {
       Real sum = 0;
-      for (index p = 0; p < pieces.all(); ++p) {
+      for (isize p = 0; p < pieces.all(); ++p) {
         Real& here = chose.row(sample)[p * fraction.width + e];
         const Real before = sum;
         sum += here;
@@ -157,38 +157,38 @@ struct keep_choices_kernel {
   sample_pieces pieces;
   matrix<choice<Real>> chosen;
   matrix<const Real> chose;
-  index experts, top_k;
+  isize experts, top_k;
   double capacity;
   int* table;  // (blocks, warps, experts), or none: it fits in the block's memory
 
-  MOTET_HOST_DEVICE index room(index rows) const {
+  MOTET_HOST_DEVICE isize room(isize rows) const {
     const double most = capacity * static_cast<double>(rows * top_k) / static_cast<double>(experts);
     if (most >= static_cast<double>(rows)) return rows;
-    const auto whole = static_cast<index>(most);
+    const auto whole = static_cast<isize>(most);
     return static_cast<double>(whole) < most ? whole + 1 : whole;
   }
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    const index sample = self.block() / pieces.own(), which = self.block() % pieces.own();
+    const isize sample = self.block() / pieces.own(), which = self.block() % pieces.own();
     const interval rows = pieces.piece(sample, which);
     const auto most = static_cast<Real>(room(pieces.rows(sample)));
     const Real* const before = chose.row(sample) + pieces.number(which) * experts;
     int* const counts = table != nullptr ? table + self.block() * self.warps() * experts
                                          : self.template shared<int>(self.warps() * experts);
-    for (index i = self.thread(); i < self.warps() * experts; i += self.threads()) counts[i] = 0;
+    for (isize i = self.thread(); i < self.warps() * experts; i += self.threads()) counts[i] = 0;
     self.barrier();
     const auto k = static_cast<std::uint32_t>(top_k);
-    const auto of = [&](index i) -> choice<Real>& {
-      return chosen.row(rows.begin + static_cast<index>(static_cast<std::uint32_t>(i) /
+    const auto of = [&](isize i) -> choice<Real>& {
+      return chosen.row(rows.begin + static_cast<isize>(static_cast<std::uint32_t>(i) /
                                                         k))[static_cast<std::uint32_t>(i) % k];
     };
-    const index count = rows.size() * top_k,
+    const isize count = rows.size() * top_k,
                 each = round_up((count + self.warps() - 1) / self.warps(), warp_size);
-    const index first = self.warp() * each, end = first + each < count ? first + each : count;
+    const isize first = self.warp() * each, end = first + each < count ? first + each : count;
     int* const mine = counts + self.warp() * experts;
-    for (index i = first + self.lane(); i < end; i += warp_size) self.atomic_add(mine + of(i).expert, 1);
+    for (isize i = first + self.lane(); i < end; i += warp_size) self.atomic_add(mine + of(i).expert, 1);
     self.barrier();
-    for (index e = self.thread(); e < experts; e += self.threads()) {
+    for (isize e = self.thread(); e < experts; e += self.threads()) {
       auto sum = static_cast<int>(before[e]);
       for (int w = 0; w < self.warps(); ++w) {
         int& here = counts[w * experts + e];
@@ -198,8 +198,8 @@ struct keep_choices_kernel {
       }
     }
     self.barrier();
-    for (index i = first; i < end; i += warp_size) {
-      const index at = i + self.lane();
+    for (isize i = first; i < end; i += warp_size) {
+      const isize at = i + self.lane();
       const int expert = at < end ? static_cast<int>(of(at).expert) : -1;
       const lane_rank rank = rank_in_warp(self, expert);
       const int taken = expert >= 0 ? mine[expert] + rank.before : 0;
@@ -220,19 +220,19 @@ struct routing_losses_kernel {
   sample_pieces pieces;
   matrix<const Real> probability, lse, fraction;
   matrix<Real> losses;
-  index top_k;
+  isize top_k;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     Real* const scratch = self.template shared<Real>(warp_size);
-    const index sample = self.block(), experts = fraction.width, all = pieces.rows(sample);
+    const isize sample = self.block(), experts = fraction.width, all = pieces.rows(sample);
     const Real* const share = fraction.row(sample);
-    const index begin = pieces.seq.begin(sample), end = pieces.seq.end(sample);
+    const isize begin = pieces.seq.begin(sample), end = pieces.seq.end(sample);
     Real balance = 0, z = 0;
     // Warps take rows, as long as there are experts enough for their lanes.
     const int lanes = experts < warp_size ? (experts < 8 ? 4 : 8) : warp_size;
-    for (index r = begin + self.thread() / lanes; r < end; r += self.threads() / lanes) {
+    for (isize r = begin + self.thread() / lanes; r < end; r += self.threads() / lanes) {
       const Real* const row = probability.row(r);
-      for (index e = self.thread() % lanes; e < experts; e += lanes) balance += share[e] * row[e];
+      for (isize e = self.thread() % lanes; e < experts; e += lanes) balance += share[e] * row[e];
       if (self.thread() % lanes == 0) z += *lse.row(r) * *lse.row(r);
     }
     balance = block_sum(self, balance, scratch);
@@ -259,9 +259,9 @@ struct route_backward_kernel {
   double balance, z, sample_share;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    const index experts = probability.width, top_k = chosen.width;
-    for (index r = self.number() / warp_size; r < probability.rows; r += self.all() / warp_size) {
-      const index sample = sample_of(pieces.seq, r), all = pieces.rows(sample);
+    const isize experts = probability.width, top_k = chosen.width;
+    for (isize r = self.number() / warp_size; r < probability.rows; r += self.all() / warp_size) {
+      const isize sample = sample_of(pieces.seq, r), all = pieces.rows(sample);
       const double share = sample_share / static_cast<double>(all > 0 ? all : 1);
       const Real of_balance = static_cast<Real>(balance * share * static_cast<double>(experts)),
                  of_z = static_cast<Real>(2 * z * share);
@@ -271,24 +271,24 @@ struct route_backward_kernel {
       Real sum = 1, through_sum = 0;
       if (normalised) {
         sum = 0;
-        for (index j = 0; j < top_k; ++j) {
+        for (isize j = 0; j < top_k; ++j) {
           sum += row[of[j].expert];
           through_sum += of[j].gate * d_gate.row(r)[j];
         }
       }
       // An expert's gradient, from the losses and, where it was chosen, from its gate.
-      const auto d_of = [&](index e) {
+      const auto d_of = [&](isize e) {
         Real d = of_balance * even[e];
-        for (index j = 0; j < top_k; ++j)
+        for (isize j = 0; j < top_k; ++j)
           if (of[j].expert == e) d += (d_gate.row(r)[j] - through_sum) / sum;
         return d;
       };
       Real mean = 0;
-      for (index e = self.lane(); e < experts; e += warp_size) mean += row[e] * d_of(e);
+      for (isize e = self.lane(); e < experts; e += warp_size) mean += row[e] * d_of(e);
       mean = warp_sum(self, mean);
       const Real from_z = of_z * *lse.row(r);
       self.warp_barrier();
-      for (index e = self.lane(); e < experts; e += warp_size) row[e] *= d_of(e) - mean + from_z;
+      for (isize e = self.lane(); e < experts; e += warp_size) row[e] *= d_of(e) - mean + from_z;
     }
   }
 };
@@ -317,11 +317,11 @@ void route_forward(context& ctx, const sequences& seq, const router_shape& shape
                    matrix<Real> losses) {
   ctx.note("route_forward", 8 * elements_in(probability), 2 * bytes_in(probability));
   const sample_pieces pieces(ctx, seq);
-  const index mark = ctx.memory.mark(), experts = shape.experts, width = pieces.all() * experts,
+  const isize mark = ctx.memory.mark(), experts = shape.experts, width = pieces.all() * experts,
               blocks = seq.samples * pieces.own();
   const matrix<Real> chose{ctx.memory.take<Real>(seq.samples * width), seq.samples, width, width};
   // Of a block's memory all have 48 KB.
-  constexpr index room = 12 * 1024;
+  constexpr isize room = 12 * 1024;
   const int warps = experts * 8 <= room ? 8 : experts * 2 <= room ? 2 : 1;
   int* const table = shape.capacity > 0 && experts > room ? ctx.memory.take<int>(blocks * experts) : nullptr;
   if (ctx.measuring()) return ctx.memory.release(mark);

@@ -10,7 +10,7 @@ namespace motet::cuda {
 class divisor {
  public:
   divisor() = default;
-  explicit divisor(index by) : by_(static_cast<std::uint32_t>(by)) {
+  explicit divisor(isize by) : by_(static_cast<std::uint32_t>(by)) {
     while ((std::uint64_t{1} << (shift_ - 31)) < by_) ++shift_;
     factor_ = static_cast<std::uint32_t>(((std::uint64_t{1} << shift_) + by_ - 1) / by_);
   }

@@ -11,9 +11,9 @@
 //   struct some_operation {
 //     template <int N> struct held { run<float, N> x; };
 //         what was loaded
-//     template <int N> bool load(index row, index column, held<N>&) const;
+//     template <int N> bool load(isize row, isize column, held<N>&) const;
 //         false: nothing to do here
-//     template <int N> void store(index row, index column, held<N>&) const;
+//     template <int N> void store(isize row, isize column, held<N>&) const;
 //   };
 //
 // A thread loads four runs before it stores the first, so that enough is under way; what it stores may lie
@@ -26,8 +26,8 @@ template <int N, class Operation>
 struct each_run {
   static constexpr int most_threads = 256, at_once = 4;
   Operation operation;
-  index first;   // row
-  index rows;    // rows x runs is below 2^31 less what a wave of blocks goes too far
+  isize first;   // row
+  isize rows;    // rows x runs is below 2^31 less what a wave of blocks goes too far
   divisor runs;  // of each row
 
   template <class Thread>
@@ -45,15 +45,15 @@ struct each_run {
         std::uint32_t rest = at + static_cast<std::uint32_t>(u) * threads;
         has[u] = rest < total;
         if (!has[u]) continue;
-        const index row = first + runs.divide(rest);
-        has[u] = operation.template load<N>(row, static_cast<index>(rest) * N, kept[u]);
+        const isize row = first + runs.divide(rest);
+        has[u] = operation.template load<N>(row, static_cast<isize>(rest) * N, kept[u]);
       }
       MOTET_UNROLLED
       for (int u = 0; u < at_once; ++u) {
         std::uint32_t rest = at + static_cast<std::uint32_t>(u) * threads;
         if (!has[u]) continue;
-        const index row = first + runs.divide(rest);
-        operation.template store<N>(row, static_cast<index>(rest) * N, kept[u]);
+        const isize row = first + runs.divide(rest);
+        operation.template store<N>(row, static_cast<isize>(rest) * N, kept[u]);
       }
     }
   }
@@ -61,13 +61,13 @@ struct each_run {
 
 }  // namespace detail
 
-inline constexpr index most_runs = index{1} << 30;
+inline constexpr isize most_runs = isize{1} << 30;
 
 template <int N, class Operation>
-void launch_each_run(context& ctx, const Operation& operation, index rows, index width) {
-  const index runs = width / N, at_once = rows == 0 || runs == 0 ? 0 : most_runs / runs;
-  for (index first = 0; first < rows && runs > 0; first += at_once) {
-    const index count = rows - first < at_once ? rows - first : at_once;
+void launch_each_run(context& ctx, const Operation& operation, isize rows, isize width) {
+  const isize runs = width / N, at_once = rows == 0 || runs == 0 ? 0 : most_runs / runs;
+  for (isize first = 0; first < rows && runs > 0; first += at_once) {
+    const isize count = rows - first < at_once ? rows - first : at_once;
     launch(ctx.stream(), {blocks_for(count * runs, 256 * 4), 256, 0},
            detail::each_run<N, Operation>{operation, first, count, divisor(runs)});
   }
@@ -82,7 +82,7 @@ void join_rows(matrix<X>&... x) {
 
 // Elements go in runs of Size where `packed` says that all that is touched may, else one by one.
 template <int Size, class Operation>
-void for_each_run(context& ctx, const Operation& operation, index rows, index width, bool packed) {
+void for_each_run(context& ctx, const Operation& operation, isize rows, isize width, bool packed) {
   if (packed) launch_each_run<Size>(ctx, operation, rows, width);
   else launch_each_run<1>(ctx, operation, rows, width);
 }
@@ -101,12 +101,12 @@ struct mapped {
   matrix<Y> y;
   Operation operation;
   template <int N>
-  MOTET_HOST_DEVICE bool load(index row, index column, held<N>& kept) const {
+  MOTET_HOST_DEVICE bool load(isize row, isize column, held<N>& kept) const {
     kept = load_run<T, N>(x.row(row) + column);
     return true;
   }
   template <int N>
-  MOTET_HOST_DEVICE void store(index row, index column, held<N>& kept) const {
+  MOTET_HOST_DEVICE void store(isize row, isize column, held<N>& kept) const {
     MOTET_UNROLLED
     for (int i = 0; i < N; ++i) kept.of[i] = operation(kept.of[i]);
     store_run(y.row(row) + column, kept);
@@ -123,12 +123,12 @@ struct mapped_pairs {
   matrix<Y> y;
   Operation operation;
   template <int N>
-  MOTET_HOST_DEVICE bool load(index row, index column, held<N>& kept) const {
+  MOTET_HOST_DEVICE bool load(isize row, isize column, held<N>& kept) const {
     kept = {load_run<T, N>(a.row(row) + column), load_run<T, N>(b.row(row) + column)};
     return true;
   }
   template <int N>
-  MOTET_HOST_DEVICE void store(index row, index column, held<N>& kept) const {
+  MOTET_HOST_DEVICE void store(isize row, isize column, held<N>& kept) const {
     MOTET_UNROLLED
     for (int i = 0; i < N; ++i) kept.a.of[i] = operation(kept.a.of[i], kept.b.of[i]);
     store_run(y.row(row) + column, kept.a);

@@ -14,44 +14,44 @@ namespace motet::cuda {
 // Packs move a run but for its ends: all but the elements before the first multiple of 16 bytes, and those
 // after the last; these are loose.
 struct flat_span {
-  index count = 0, head = 0, packs = 0;
+  isize count = 0, head = 0, packs = 0;
 };
 // Buffers that are walked together and do not begin alike are loose all through.
 template <class T, class... More>
-flat_span flat_span_of(index count, const T* data, const More*... more) {
+flat_span flat_span_of(isize count, const T* data, const More*... more) {
   const auto phase = [](const void* at) { return reinterpret_cast<std::uintptr_t>(at) % 16; };
   constexpr auto size = static_cast<std::uintptr_t>(sizeof(T));
   if (((phase(data) != phase(more)) || ...) || phase(data) % size != 0) return {count, 0, 0};
-  const index head = static_cast<index>((16 - phase(data)) % 16 / size);
+  const isize head = static_cast<isize>((16 - phase(data)) % 16 / size);
   if (count <= head) return {count, 0, 0};
   return {count, head, (count - head) / pack<T>::size};
 }
 
 // A chunk's packs, 16 KiB of each buffer, and its loose elements, which all go with the first chunk where
 // there are packs.
-inline constexpr index packs_of_chunk = 1024;
+inline constexpr isize packs_of_chunk = 1024;
 template <class T>
 struct flat_chunk {
   interval packs, loose;
   flat_span of;
-  MOTET_HOST_DEVICE flat_chunk(const flat_span& span, index number) : of(span) {
-    constexpr index most = packs_of_chunk * pack<T>::size;
+  MOTET_HOST_DEVICE flat_chunk(const flat_span& span, isize number) : of(span) {
+    constexpr isize most = packs_of_chunk * pack<T>::size;
     packs = part(span.packs, number, packs_of_chunk);
     loose = part(span.count - span.packs * pack<T>::size, number, most);
   }
-  MOTET_HOST_DEVICE index pack_at(index p) const { return of.head + p * pack<T>::size; }
-  MOTET_HOST_DEVICE index loose_at(index e) const { return e < of.head ? e : e + of.packs * pack<T>::size; }
+  MOTET_HOST_DEVICE isize pack_at(isize p) const { return of.head + p * pack<T>::size; }
+  MOTET_HOST_DEVICE isize loose_at(isize e) const { return e < of.head ? e : e + of.packs * pack<T>::size; }
 
-  static index count(const flat_span& span) {
-    constexpr index most = packs_of_chunk * pack<T>::size;
+  static isize count(const flat_span& span) {
+    constexpr isize most = packs_of_chunk * pack<T>::size;
     if (span.count == 0) return 0;
     return span.packs > 0 ? (span.packs + packs_of_chunk - 1) / packs_of_chunk
                           : (span.count + most - 1) / most;
   }
 
  private:
-  MOTET_HOST_DEVICE static interval part(index all, index number, index each) {
-    const index begin = number * each, end = begin + each;
+  MOTET_HOST_DEVICE static interval part(isize all, isize number, isize each) {
+    const isize begin = number * each, end = begin + each;
     return {begin < all ? begin : all, end < all ? end : all};
   }
 };
@@ -62,12 +62,12 @@ template <class Record>
 struct chunked_runs {
   const Record* records = nullptr;  // null: `one` is all
   const int* run_of = nullptr;      // of each chunk
-  index chunks = 0;
+  isize chunks = 0;
   Record one{};
 
   chunked_runs() = default;
   explicit chunked_runs(const Record& alone) : chunks(alone.chunks()), one(alone) {}
-  MOTET_HOST_DEVICE const Record& record(index chunk) const {
+  MOTET_HOST_DEVICE const Record& record(isize chunk) const {
     return records != nullptr ? records[run_of[chunk]] : one;
   }
 };
@@ -80,12 +80,12 @@ class chunk_table {
   void put(context& ctx, std::vector<Record> records) {
     std::vector<int> run_of;
     for (std::size_t r = 0; r < records.size(); ++r) {
-      records[r].first_chunk = static_cast<index>(run_of.size());
+      records[r].first_chunk = static_cast<isize>(run_of.size());
       run_of.resize(run_of.size() + as_size(records[r].chunks()), static_cast<int>(r));
     }
     ctx.on->finish();  // kernels may still read the old ones
-    records_ = buffer<Record>(static_cast<index>(records.size()));
-    run_of_ = buffer<int>(static_cast<index>(run_of.size()));
+    records_ = buffer<Record>(static_cast<isize>(records.size()));
+    run_of_ = buffer<int>(static_cast<isize>(run_of.size()));
     upload(ctx, static_cast<const Record*>(records.data()), records_.data(), records_.size());
     upload(ctx, static_cast<const int*>(run_of.data()), run_of_.data(), run_of_.size());
   }

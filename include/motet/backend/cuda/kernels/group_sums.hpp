@@ -15,9 +15,9 @@ namespace motet::cuda {
 
 // Rows come in groups, each of which has its own sums. One group of all rows:
 struct one_group {
-  index rows;
-  MOTET_HOST_DEVICE index count(index) const { return rows; }
-  MOTET_HOST_DEVICE index row(index, index item) const { return item; }  // or -1 where there is none
+  isize rows;
+  MOTET_HOST_DEVICE isize count(isize) const { return rows; }
+  MOTET_HOST_DEVICE isize row(isize, isize item) const { return item; }  // or -1 where there is none
 };
 
 // Each element gives one number or several to sum. Loading is apart from adding, so that loads of several
@@ -30,7 +30,7 @@ struct plain_values {
   using held = run<T, N>;
   matrix<const X> x;
   template <int N>
-  MOTET_HOST_DEVICE held<N> load(index row, index column) const {
+  MOTET_HOST_DEVICE held<N> load(isize row, isize column) const {
     return load_run<T, N>(x.row(row) + column);
   }
   template <int N>
@@ -44,9 +44,9 @@ struct plain_values {
 template <class M>
 struct add_sums {
   M *first, *second;
-  index stride;
+  isize stride;
   template <class T>
-  MOTET_HOST_DEVICE void operator()(index group, index column, int which, T value, index) const {
+  MOTET_HOST_DEVICE void operator()(isize group, isize column, int which, T value, isize) const {
     M* const to = which == 0 ? first : second;
     if (to != nullptr) to[group * stride + column] += static_cast<M>(value);
   }
@@ -62,24 +62,24 @@ struct sum_chunks {
   Rows rows;
   To to;
   number* pieces;  // (groups, chunks, sums, width)
-  index width, strips, chunks, groups;
+  isize width, strips, chunks, groups;
 
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     number* const shared = self.template shared<number>(self.threads() * N);  // (warps, N, lanes)
-    for (index work = self.block(); work < groups * chunks * strips; work += self.blocks()) {
-      const index strip = work % strips, chunk = work / strips % chunks, group = work / strips / chunks;
-      const index column = (strip * warp_size + self.lane()) * N;
-      const index count = rows.count(group), each = (count + chunks - 1) / chunks;
-      const index end = (chunk + 1) * each < count ? (chunk + 1) * each : count;
+    for (isize work = self.block(); work < groups * chunks * strips; work += self.blocks()) {
+      const isize strip = work % strips, chunk = work / strips % chunks, group = work / strips / chunks;
+      const isize column = (strip * warp_size + self.lane()) * N;
+      const isize count = rows.count(group), each = (count + chunks - 1) / chunks;
+      const isize end = (chunk + 1) * each < count ? (chunk + 1) * each : count;
       number total[sums][N] = {};
       if (column < width) {
-        for (index i = chunk * each + self.warp(); i < end; i += at_once * self.warps()) {
+        for (isize i = chunk * each + self.warp(); i < end; i += at_once * self.warps()) {
           typename Values::template held<N> kept[at_once];
           bool has[at_once];
           MOTET_UNROLLED
           for (int u = 0; u < at_once; ++u) {
-            const index item = i + u * self.warps(), row = item < end ? rows.row(group, item) : -1;
+            const isize item = i + u * self.warps(), row = item < end ? rows.row(group, item) : -1;
             has[u] = row >= 0;
             if (has[u]) kept[u] = values.template load<N>(row, column);
           }
@@ -95,7 +95,7 @@ struct sum_chunks {
         for (int j = 0; j < N; ++j) shared[(self.warp() * N + j) * warp_size + self.lane()] = total[s][j];
         self.barrier();
         for (int e = self.thread(); e < warp_size * N; e += self.threads()) {
-          const index at = strip * warp_size * N + e;
+          const isize at = strip * warp_size * N + e;
           if (at >= width) break;
           number sum = 0;
           for (int w = 0; w < self.warps(); ++w) sum += shared[(w * N + e % N) * warp_size + e / N];
@@ -113,20 +113,20 @@ struct sum_of_chunks {
   Rows rows;
   To to;
   const T* pieces;  // (groups, chunks, sums, width)
-  index width, chunks, groups;
+  isize width, chunks, groups;
   int sums;
 
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     T* const shared = self.template shared<T>(self.threads());
-    const index strips = (width + warp_size - 1) / warp_size;
-    for (index work = self.block(); work < groups * sums * strips; work += self.blocks()) {
-      const index column = work % strips * warp_size + self.lane(), which = work / strips % sums,
+    const isize strips = (width + warp_size - 1) / warp_size;
+    for (isize work = self.block(); work < groups * sums * strips; work += self.blocks()) {
+      const isize column = work % strips * warp_size + self.lane(), which = work / strips % sums,
                   group = work / strips / sums;
       T total = 0;
       if (column < width) {
         const T* const from = pieces + (group * chunks * sums + which) * width + column;
-        for (index c = self.warp(); c < chunks; c += at_once * self.warps()) {
+        for (isize c = self.warp(); c < chunks; c += at_once * self.warps()) {
           T found[at_once];
           MOTET_UNROLLED
           for (int u = 0; u < at_once; ++u)
@@ -147,23 +147,23 @@ struct sum_of_chunks {
 
 // Some waves of blocks on the largest GPU. It is a fixed number, so that sums are the same on every share of
 // every GPU.
-inline constexpr index summing_blocks = 132 * 8;
-inline constexpr index rows_of_chunk = 64;
+inline constexpr isize summing_blocks = 132 * 8;
+inline constexpr isize rows_of_chunk = 64;
 // The rows of each group are cut into so many chunks.
-inline index chunks_of_sums(index strips, index groups, index longest) {
-  const index by_blocks = summing_blocks / (groups * strips),
+inline isize chunks_of_sums(isize strips, isize groups, isize longest) {
+  const isize by_blocks = summing_blocks / (groups * strips),
               by_rows = (longest + rows_of_chunk - 1) / rows_of_chunk;
-  return std::max<index>(1, std::min(by_blocks, by_rows));
+  return std::max<isize>(1, std::min(by_blocks, by_rows));
 }
 
 }  // namespace detail
 
 // The sums of chunks are added in the order of the chunks.
 template <class T, class Rows, class To>
-void add_chunks(context& ctx, const T* pieces, const Rows& rows, const To& to, index width, index chunks,
-                index groups, int sums) {
-  const index strips = (width + warp_size - 1) / warp_size;
-  launch(ctx.stream(), {blocks_for(groups * sums * strips, 1), 512, 512 * static_cast<index>(sizeof(T))},
+void add_chunks(context& ctx, const T* pieces, const Rows& rows, const To& to, isize width, isize chunks,
+                isize groups, int sums) {
+  const isize strips = (width + warp_size - 1) / warp_size;
+  launch(ctx.stream(), {blocks_for(groups * sums * strips, 1), 512, 512 * static_cast<isize>(sizeof(T))},
          detail::sum_of_chunks<T, Rows, To>{rows, to, pieces, width, chunks, groups, sums});
 }
 
@@ -171,12 +171,12 @@ namespace detail {
 
 template <int N, class Values, class Rows, class To>
 void launch_sums(context& ctx, const Values& values, const Rows& rows, const To& to,
-                 typename Values::number* pieces, index width, index groups, index longest) {
+                 typename Values::number* pieces, isize width, isize groups, isize longest) {
   using number = typename Values::number;
-  const index strips = (width + warp_size * N - 1) / (warp_size * N);
-  const index chunks = chunks_of_sums(strips, groups, longest);
+  const isize strips = (width + warp_size * N - 1) / (warp_size * N);
+  const isize chunks = chunks_of_sums(strips, groups, longest);
   launch(ctx.stream(),
-         {blocks_for(groups * chunks * strips, 1), 256, 256 * N * static_cast<index>(sizeof(number))},
+         {blocks_for(groups * chunks * strips, 1), 256, 256 * N * static_cast<isize>(sizeof(number))},
          sum_chunks<N, Values, Rows, To>{values, rows, to, pieces, width, strips, chunks, groups});
   if (chunks > 1) add_chunks<number>(ctx, pieces, rows, to, width, chunks, groups, Values::sums);
 }
@@ -186,14 +186,14 @@ void launch_sums(context& ctx, const Values& values, const Rows& rows, const To&
 // The sums of `groups` groups of at most `longest` rows; `packed`: all that is read may be moved in runs of
 // Size. Takes scratch. The caller notes what the chunks read; what lies between the stages is noted here.
 template <int Size, class Values, class Rows, class To>
-void sum_groups(context& ctx, const Values& values, const Rows& rows, const To& to, index width, index groups,
-                index longest, bool packed) {
+void sum_groups(context& ctx, const Values& values, const Rows& rows, const To& to, isize width, isize groups,
+                isize longest, bool packed) {
   const scratch_scope scope(ctx);
   // As much for every shape: shapes may differ from those of the dry run.
   using number = typename Values::number;
   auto* const pieces = ctx.scratch.take<number>(detail::summing_blocks * Values::sums * warp_size * Size);
-  const index across = warp_size * (packed ? Size : 1), strips = (width + across - 1) / across;
-  const index chunks = width == 0 || groups == 0 ? 0 : detail::chunks_of_sums(strips, groups, longest);
+  const isize across = warp_size * (packed ? Size : 1), strips = (width + across - 1) / across;
+  const isize chunks = width == 0 || groups == 0 ? 0 : detail::chunks_of_sums(strips, groups, longest);
   // A chunk's sums are written by one kernel and read by the other.
   if (chunks > 1)
     ctx.note("sum_of_chunks", 0,

@@ -11,11 +11,11 @@ namespace motet::cuda {
 
 // Rows are dealt to teams of 2^shift threads, each of which walks over `steps` pieces of a row.
 struct row_walk {
-  index rows = 0, steps = 0;
+  isize rows = 0, steps = 0;
   int shift = 0;
 
-  row_walk(index row_count, index step_count) : rows(row_count), steps(step_count) {
-    while (shift < 8 && (index{1} << shift) < steps) ++shift;
+  row_walk(isize row_count, isize step_count) : rows(row_count), steps(step_count) {
+    while (shift < 8 && (isize{1} << shift) < steps) ++shift;
   }
   grid shape() const { return {blocks_for(steps == 0 ? 0 : rows, 256 >> shift), 256, 0}; }
 };
@@ -79,13 +79,13 @@ struct convert_rows_kernel {
   static constexpr int most_threads = 256;
   const X* x;
   Y* y;
-  index x_stride, y_stride;
+  isize x_stride, y_stride;
   row_walk walk;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    for (index r = self.number() >> walk.shift; r < walk.rows; r += self.all() >> walk.shift)
-      for (index i = self.number() & ((index{1} << walk.shift) - 1); i < walk.steps;
-           i += index{1} << walk.shift)
+    for (isize r = self.number() >> walk.shift; r < walk.rows; r += self.all() >> walk.shift)
+      for (isize i = self.number() & ((isize{1} << walk.shift) - 1); i < walk.steps;
+           i += isize{1} << walk.shift)
         convert_each<Each>(x + r * x_stride + i * Each, y + r * y_stride + i * Each);
   }
 };
@@ -95,14 +95,14 @@ struct sum_rows_kernel {
   const A* a;
   const B* b;
   Y* y;
-  index a_stride, b_stride, y_stride;
+  isize a_stride, b_stride, y_stride;
   row_walk walk;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     using number = arithmetic<A, B, Y>;
-    for (index r = self.number() >> walk.shift; r < walk.rows; r += self.all() >> walk.shift)
-      for (index i = self.number() & ((index{1} << walk.shift) - 1); i < walk.steps;
-           i += index{1} << walk.shift) {
+    for (isize r = self.number() >> walk.shift; r < walk.rows; r += self.all() >> walk.shift)
+      for (isize i = self.number() & ((isize{1} << walk.shift) - 1); i < walk.steps;
+           i += isize{1} << walk.shift) {
         A left[Each];
         B right[Each];
         Y out[Each];
@@ -123,23 +123,23 @@ struct map_rows_kernel {
   static constexpr int most_threads = 256;
   const X* x;
   Y* y;
-  index x_stride, y_stride;
+  isize x_stride, y_stride;
   row_walk walk;
   const std::int32_t* positions;
   std::int32_t divisor;
-  const index* count;  // so many rows have a position; null: all
+  const isize* count;  // so many rows have a position; null: all
   bool scatters;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    const index rows = count == nullptr || *count > walk.rows ? walk.rows : *count;
-    for (index r = self.number() >> walk.shift; r < rows; r += self.all() >> walk.shift) {
+    const isize rows = count == nullptr || *count > walk.rows ? walk.rows : *count;
+    for (isize r = self.number() >> walk.shift; r < rows; r += self.all() >> walk.shift) {
       const std::int32_t position = positions[r];
       if (position < 0) continue;
-      const index to = static_cast<index>(divisor == 1 ? position : position / divisor);
+      const isize to = static_cast<isize>(divisor == 1 ? position : position / divisor);
       const X* const from = x + (scatters ? r : to) * x_stride;
       Y* const into = y + (scatters ? to : r) * y_stride;
-      for (index i = self.number() & ((index{1} << walk.shift) - 1); i < walk.steps;
-           i += index{1} << walk.shift)
+      for (isize i = self.number() & ((isize{1} << walk.shift) - 1); i < walk.steps;
+           i += isize{1} << walk.shift)
         convert_each<Each>(from + i * Each, into + i * Each);
     }
   }
@@ -149,7 +149,7 @@ struct map_rows_kernel {
 
 // Rows can be moved in pieces of Each elements where they begin at 16 bytes and nothing is left over.
 template <int Each, class T>
-bool in_pieces(const T* data, index width, index stride) {
+bool in_pieces(const T* data, isize width, isize stride) {
   return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && width % Each == 0 && stride % Each == 0;
 }
 
@@ -194,8 +194,8 @@ void sum_rows(context& ctx, matrix<A> a, matrix<B> b, matrix<Y> y) {
 // Each of `rows` rows goes to its position, or comes from there; `count` is where the GPU finds how many
 // there are, or none.
 template <class X, class Y>
-void map_rows(context& ctx, bool scatters, index rows, const std::int32_t* positions, std::int32_t divisor,
-              const index* count, matrix<X> x, matrix<Y> y) {
+void map_rows(context& ctx, bool scatters, isize rows, const std::int32_t* positions, std::int32_t divisor,
+              const isize* count, matrix<X> x, matrix<Y> y) {
   if (rows == 0 || y.width == 0) return;
   using from = std::remove_const_t<X>;
   constexpr int each = pack_of<from, Y>();

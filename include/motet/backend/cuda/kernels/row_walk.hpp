@@ -15,18 +15,18 @@ namespace motet::cuda {
 template <int N, int Runs>
 struct row_part {
   int me, size;
-  index width;
+  isize width;
   // Calls work(run's number, its column).
   template <class Work>
   MOTET_HOST_DEVICE void each(Work&& work) const {
     if constexpr (Runs > 0) {
       MOTET_UNROLLED
       for (int k = 0; k < Runs; ++k) {
-        const index column = static_cast<index>(k * size + me) * N;
+        const isize column = static_cast<isize>(k * size + me) * N;
         if (column < width) work(k, column);
       }
     } else {
-      for (index column = static_cast<index>(me) * N; column < width; column += static_cast<index>(size) * N)
+      for (isize column = static_cast<isize>(me) * N; column < width; column += static_cast<isize>(size) * N)
         work(0, column);
     }
   }
@@ -37,9 +37,9 @@ template <class T, int N, int Runs, class X>
 class held_row {
  public:
   MOTET_HOST_DEVICE held_row(const row_part<N, Runs>& part, const X* from) : from_(from) {
-    if constexpr (Runs > 0) part.each([&](int k, index column) { kept_[k] = load_run<T, N>(from + column); });
+    if constexpr (Runs > 0) part.each([&](int k, isize column) { kept_[k] = load_run<T, N>(from + column); });
   }
-  MOTET_HOST_DEVICE run<T, N> at(int k, index column) const {
+  MOTET_HOST_DEVICE run<T, N> at(int k, isize column) const {
     if constexpr (Runs > 0) return kept_[k];
     else return load_run<T, N>(from_ + column);
   }
@@ -51,13 +51,13 @@ class held_row {
 
 // Walks over rows: work(row, part) for each row of this warp or block.
 template <int N, int Runs, bool Block, class Thread, class Work>
-MOTET_HOST_DEVICE void for_rows(Thread& self, index rows, index width, Work&& work) {
+MOTET_HOST_DEVICE void for_rows(Thread& self, isize rows, isize width, Work&& work) {
   if constexpr (Block) {
     const row_part<N, Runs> part{self.thread(), self.threads(), width};
-    for (index r = self.block(); r < rows; r += self.blocks()) work(r, part);
+    for (isize r = self.block(); r < rows; r += self.blocks()) work(r, part);
   } else {
     const row_part<N, Runs> part{self.lane(), warp_size, width};
-    for (index r = self.block() * self.warps() + self.warp(); r < rows; r += self.blocks() * self.warps())
+    for (isize r = self.block() * self.warps() + self.warp(); r < rows; r += self.blocks() * self.warps())
       work(r, part);
   }
 }
@@ -90,10 +90,10 @@ struct row_shape {
 // Calls run(row_shape) with what suits rows of this width, where all may be moved in runs of Size, or not.
 // Sums: how many numbers row_sums sums at a time.
 template <int Size, class T, class Run>
-void for_row_shape(index rows, index width, bool packed, int sums, Run&& run) {
-  const index shared = sums * block_scratch<T>;
-  const auto block_of = [&](index each) {
-    return static_cast<int>(std::min<index>(512, round_up((width + each - 1) / each, warp_size)));
+void for_row_shape(isize rows, isize width, bool packed, int sums, Run&& run) {
+  const isize shared = sums * block_scratch<T>;
+  const auto block_of = [&](isize each) {
+    return static_cast<int>(std::min<isize>(512, round_up((width + each - 1) / each, warp_size)));
   };
   if (rows == 0 || width == 0) return;
   // A float of 32 kept ones is one register; most rows of nets are no wider than 1024.

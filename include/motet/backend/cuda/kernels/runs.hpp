@@ -89,7 +89,7 @@ bool in_runs(const matrix<X>& x) {
          (reinterpret_cast<std::uintptr_t>(x.data) % bytes == 0 && x.width % N == 0 && x.stride % N == 0);
 }
 template <int N, class X>
-bool in_runs(const X* data, index count) {
+bool in_runs(const X* data, isize count) {
   return in_runs<N>(matrix<const X>{data, 1, count, count});
 }
 

@@ -13,10 +13,10 @@ inline sequences samples_on_gpu(context& ctx, const sequences& seq) {
   return {seq.samples, seq.length, ctx.on->offsets(seq)};
 }
 
-inline index longest_of(const sequences& seq) {
+inline isize longest_of(const sequences& seq) {
   if (seq.offsets == nullptr) return seq.length;
-  index longest = 0;
-  for (index s = 0; s < seq.samples; ++s) longest = std::max(longest, seq.rows_of(s));
+  isize longest = 0;
+  for (isize s = 0; s < seq.samples; ++s) longest = std::max(longest, seq.rows_of(s));
   return longest;
 }
 
@@ -31,23 +31,23 @@ matrix<T> rows_of(const sequences& seq, matrix<T> x) {
 struct padded_rows {
   sequences seq;  // on the GPU
   divisor longest;
-  index skipped = 0;  // rows at the beginning of each sample that are left out
+  isize skipped = 0;  // rows at the beginning of each sample that are left out
 
   struct padded_row {
-    index sample, position, row;  // row -1: none
+    isize sample, position, row;  // row -1: none
   };
-  MOTET_HOST_DEVICE padded_row at(index number) const {
+  MOTET_HOST_DEVICE padded_row at(isize number) const {
     auto rest = static_cast<std::uint32_t>(number);
-    const index sample = longest.divide(rest), position = static_cast<index>(rest) + skipped;
+    const isize sample = longest.divide(rest), position = static_cast<isize>(rest) + skipped;
     return {sample, position, position < seq.rows_of(sample) ? seq.begin(sample) + position : -1};
   }
 };
 
-inline padded_rows padded(context& ctx, const sequences& seq, index skipped = 0) {
-  return {samples_on_gpu(ctx, seq), divisor(std::max<index>(1, longest_of(seq) - skipped)), skipped};
+inline padded_rows padded(context& ctx, const sequences& seq, isize skipped = 0) {
+  return {samples_on_gpu(ctx, seq), divisor(std::max<isize>(1, longest_of(seq) - skipped)), skipped};
 }
-inline index padded_count(const sequences& seq, index skipped = 0) {
-  return seq.samples * std::max<index>(0, longest_of(seq) - skipped);
+inline isize padded_count(const sequences& seq, isize skipped = 0) {
+  return seq.samples * std::max<isize>(0, longest_of(seq) - skipped);
 }
 
 }  // namespace motet::cuda

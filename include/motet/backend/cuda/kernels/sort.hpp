@@ -22,16 +22,16 @@ namespace detail {
 // This stands for the sort of the CUB library where kernels are emulated.
 struct sort_plainly {
   pairs from, to;
-  index count;
+  isize count;
   std::uint32_t mask;
   template <class Thread>
   void operator()(Thread& self) const {
     if (self.number() != 0) return;
-    for (index i = 0; i < count; ++i) to.values[i] = static_cast<std::uint32_t>(i);
+    for (isize i = 0; i < count; ++i) to.values[i] = static_cast<std::uint32_t>(i);
     std::stable_sort(to.values, to.values + count, [&](std::uint32_t a, std::uint32_t b) {
       return (from.keys[a] & mask) < (from.keys[b] & mask);
     });
-    for (index i = 0; i < count; ++i) {
+    for (isize i = 0; i < count; ++i) {
       const std::uint32_t at = to.values[i];
       to.keys[i] = from.keys[at];
       to.values[i] = from.values[at];
@@ -44,12 +44,12 @@ struct sort_plainly {
 // Sorts `count` pairs by the lowest `bits` bits of their keys; equal keys keep their order. What `from` and
 // `other` held is gone: the result is in the one that is returned. Takes scratch; nothing waits for the GPU.
 template <class Context>
-pairs sort_pairs(Context& ctx, const pairs& from, const pairs& other, index count, int bits) {
+pairs sort_pairs(Context& ctx, const pairs& from, const pairs& other, isize count, int bits) {
   const scratch_scope scope(ctx);
   // The library asks the GPU how much it needs, which a dry run cannot. Of its sort for such keys we know: 1
   // KB for each tile of at least 256 pairs, and some counters.
   std::size_t room = 4 * as_size(count) + (std::size_t{1} << 17);
-  void* const work = ctx.scratch.template take<std::byte>(static_cast<index>(room));
+  void* const work = ctx.scratch.template take<std::byte>(static_cast<isize>(room));
   if (ctx.measuring() || count == 0 || bits == 0) return from;
 #if defined(__CUDACC__)
   cub::DoubleBuffer<std::uint32_t> keys(from.keys, other.keys), values(from.values, other.values);

@@ -11,7 +11,7 @@ namespace motet::cuda {
 // Each block has room for a sum. It lasts, so that sums over flat buffers need no forecast; the next one
 // begins when this one is done, as streams do.
 struct partial_sums {
-  static constexpr index most = 1024;
+  static constexpr isize most = 1024;
   buffer<double> of{most};
   explicit partial_sums(engine&) {}
 };
@@ -22,7 +22,7 @@ template <class M, int Count>
 struct settle_sums {
   static constexpr int most_threads = 1024;
   const double* parts;  // (count, Count)
-  index count;
+  isize count;
   double by;
   double* to;
   M* gradients[Count];  // the first has no meaning; others may be none
@@ -32,7 +32,7 @@ struct settle_sums {
     MOTET_UNROLLED
     for (int n = 0; n < Count; ++n) {
       double sum = 0;
-      for (index p = self.thread(); p < count; p += self.threads()) sum += parts[p * Count + n];
+      for (isize p = self.thread(); p < count; p += self.threads()) sum += parts[p * Count + n];
       sum = block_sum(self, sum, scratch) * by;
       if (self.thread() != 0) continue;
       if (n == 0) *to = sum;
@@ -51,7 +51,7 @@ void settle(context& ctx, const settle_sums<M, Count>& sums) {
   while (threads < sums.most_threads && threads < sums.count) threads *= 2;
   launch(ctx.stream(), {1, threads, block_scratch<double>}, sums);
 }
-void add_up(auto& ctx, const double* parts, index count, double by, const real& to) {
+void add_up(auto& ctx, const double* parts, isize count, double by, const real& to) {
   settle(ctx, settle_sums<double, 1>{parts, count, by, to.at(), {nullptr}});
 }
 

@@ -18,17 +18,17 @@ inline void move_bytes(context& ctx, const void* from, void* to, std::size_t byt
 
 // to = from, both of the GPU.
 template <class T>
-void copy(context& ctx, const T* from, T* to, index count) {
+void copy(context& ctx, const T* from, T* to, isize count) {
   ctx.note("move", 0, 2 * static_cast<double>(count) * static_cast<double>(sizeof(T)));
   if (!ctx.measuring() && from != to)
     detail::move_bytes(ctx, from, to, as_size(count) * sizeof(T), cudaMemcpyDeviceToDevice);
 }
 // to += from, both of the GPU.
 template <class T>
-void accumulate(context& ctx, const T* from, T* to, index count) {
+void accumulate(context& ctx, const T* from, T* to, isize count) {
   static_assert(std::is_floating_point_v<T>, "motet: whole numbers are not added as floats");
   if (ctx.measuring()) return;
-  for (index at = 0, here = 0; at < count; at += here) {
+  for (isize at = 0, here = 0; at < count; at += here) {
     // The rest that is no whole run comes by itself.
     here = count - at < most_runs ? count - at : most_runs;
     if (here > run_size<T>) here -= here % run_size<T>;
@@ -40,7 +40,7 @@ void accumulate(context& ctx, const T* from, T* to, index count) {
 template <class T>
 void copy(context& ctx, const matrix<const T>& from, const matrix<T>& to) {
   if (ctx.measuring() || from.rows == 0 || from.width == 0) return;
-  const auto bytes = [](index count) { return as_size(count) * sizeof(T); };
+  const auto bytes = [](isize count) { return as_size(count) * sizeof(T); };
   check(cudaMemcpy2DAsync(to.data, bytes(to.stride), from.data, bytes(from.stride), bytes(from.width),
                           as_size(from.rows), cudaMemcpyDeviceToDevice, ctx.stream()),
         "cudaMemcpy2DAsync");
@@ -56,13 +56,13 @@ void add_number(context& ctx, const Real& found, double* to) {
 inline real real_at(context& ctx, double* from) { return ctx.measuring() ? real{} : real(*ctx.on, from); }
 // From the host's memory, which may change afterwards; into it, where it is when this returns.
 template <class T>
-void upload(context& ctx, const T* from, T* to, index count) {
+void upload(context& ctx, const T* from, T* to, isize count) {
   if (ctx.measuring()) return;
   detail::move_bytes(ctx, from, to, as_size(count) * sizeof(T), cudaMemcpyHostToDevice);
   ctx.on->finish();
 }
 template <class T>
-void download(context& ctx, const T* from, T* to, index count) {
+void download(context& ctx, const T* from, T* to, isize count) {
   if (ctx.measuring()) return;
   detail::move_bytes(ctx, from, to, as_size(count) * sizeof(T), cudaMemcpyDeviceToHost);
   ctx.on->finish();

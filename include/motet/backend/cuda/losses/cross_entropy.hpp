@@ -30,20 +30,20 @@ struct class_rows {
   static constexpr int threads = 512, at_once = sizeof(number) == 8 ? 2 : 4;
   static constexpr number lowest = number(-3e38f);
   const L* logits;
-  index stride, rows, width;
+  isize stride, rows, width;
   const std::int32_t* targets;
-  index first;
+  isize first;
   std::int32_t ignored;
 
   // Several runs are under way before the first is used; a thread brings its sum to a higher peak once for
   // all of them.
   template <class Thread>
-  MOTET_HOST_DEVICE class_sums<number> sums(Thread& self, index row, number* scratch) const {
+  MOTET_HOST_DEVICE class_sums<number> sums(Thread& self, isize row, number* scratch) const {
     const L* const from = logits + row * stride;
-    const index runs = width / N, target = targets[row] - first;
+    const isize runs = width / N, target = targets[row] - first;
     const number matched = target >= 0 && target < width ? static_cast<number>(from[target]) : number(0);
     number peak = lowest, sum = 0, total = 0;
-    for (index i = self.thread(); i < runs; i += at_once * threads) {
+    for (isize i = self.thread(); i < runs; i += at_once * threads) {
       run<number, N> x[at_once];
       MOTET_UNROLLED
       for (int u = 0; u < at_once; ++u)
@@ -80,7 +80,7 @@ struct find_class_sums {
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     number* const scratch = self.template shared<number>(warp_size);
-    for (index row = self.block(); row < of.rows; row += self.blocks()) {
+    for (isize row = self.block(); row < of.rows; row += self.blocks()) {
       const class_sums<number> found = of.sums(self, row, scratch);
       if (self.thread() == 0) to[row] = found;
     }
@@ -97,23 +97,23 @@ struct class_slopes {
   static constexpr int most_threads = class_rows<L, N>::threads;
   class_rows<L, N> of;
   const class_sums<number>* sums;  // (members, rows); unless the classes are cut, none
-  index members;
+  isize members;
   double smoothing, per_class;
   number share;
   D* slopes;
-  index slopes_stride;
+  isize slopes_stride;
   double* parts;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     number* const scratch = self.template shared<number>(warp_size);
     double missed = 0;
-    for (index row = self.block(); row < of.rows; row += self.blocks()) {
+    for (isize row = self.block(); row < of.rows; row += self.blocks()) {
       const bool counts = of.targets[row] != of.ignored;
       class_sums<number> all{};
       if (counts) {
         if constexpr (Cut) {
           all = sums[row];
-          for (index m = 1; m < members; ++m) join(all, sums[m * of.rows + row]);
+          for (isize m = 1; m < members; ++m) join(all, sums[m * of.rows + row]);
         } else {
           all = of.sums(self, row, scratch);
         }
@@ -138,13 +138,13 @@ struct class_slopes {
          a.total + b.total};
   }
   template <class Thread>
-  MOTET_HOST_DEVICE void write(Thread& self, index row, bool counts, const class_sums<number>& all) const {
+  MOTET_HOST_DEVICE void write(Thread& self, isize row, bool counts, const class_sums<number>& all) const {
     const L* const from = of.logits + row * of.stride;
     D* const to = slopes + row * slopes_stride;
-    const index runs = of.width / N, target = of.targets[row] - of.first;
+    const isize runs = of.width / N, target = of.targets[row] - of.first;
     const number part = counts ? share / all.sum : number(0), even = share * number(smoothing * per_class),
                  match = share * number(1 - smoothing);
-    for (index i = runs - 1 - self.thread(); i >= 0; i -= self.threads()) {
+    for (isize i = runs - 1 - self.thread(); i >= 0; i -= self.threads()) {
       run<number, N> x{};
       if (counts) {
         x = load_run<number, N>(from + i * N);
@@ -169,15 +169,15 @@ real cross_entropy_loss(context& ctx, const cross_entropy_shape& shape, matrix<L
                         const std::int32_t* targets, matrix<D> dlogits) {
   using X = std::remove_const_t<L>;
   using number = arithmetic<X>;
-  const index rows = logits.rows, classes = shape.classes > 0 ? shape.classes : logits.width;
+  const isize rows = logits.rows, classes = shape.classes > 0 ? shape.classes : logits.width;
   const bool cut = classes > logits.width;
   if (cut && ctx.shared == nullptr)
     fail(cut_but_alone, sentence({"logits have ", logits.width, " of ", classes, " classes"}));
   ctx.note("cross_entropy_loss", (dlogits ? 7 : 4) * elements_in(logits),
            bytes_in(logits) + bytes_in(dlogits));
   const scratch_scope scope(ctx);
-  const index blocks = blocks_for(rows, 1);
-  const index members = cut ? ctx.shared->tensor.size() : 1;
+  const isize blocks = blocks_for(rows, 1);
+  const isize members = cut ? ctx.shared->tensor.size() : 1;
   double* const parts = ctx.scratch.template take<double>(blocks);
   // (members, rows)
   auto* const sums = ctx.scratch.template take<detail::class_sums<number>>(cut ? members * rows : 0);
@@ -193,7 +193,7 @@ real cross_entropy_loss(context& ctx, const cross_entropy_shape& shape, matrix<L
     if (cut) {
       auto* const mine = sums + ctx.shared->tensor.member() * rows;
       launch(ctx.stream(), spread, detail::find_class_sums<X, n>{of, mine});
-      const std::vector<index> bytes(as_size(members), rows * static_cast<index>(sizeof(*sums)));
+      const std::vector<isize> bytes(as_size(members), rows * static_cast<isize>(sizeof(*sums)));
       ctx.shared->tensor.all_gather(reinterpret_cast<const std::byte*>(mine),
                                     reinterpret_cast<std::byte*>(sums), bytes);
       launch(ctx.stream(), spread,

@@ -14,14 +14,14 @@ namespace detail {
 template <class S>
 struct softmax_numbers {
   S *peak = nullptr, *sum = nullptr, *turn = nullptr;
-  index stride = 0;  // where there are several for each row
+  isize stride = 0;  // where there are several for each row
   softmax_numbers() = default;
-  softmax_numbers(context& ctx, index rows, index parts = 1)
+  softmax_numbers(context& ctx, isize rows, isize parts = 1)
       : peak(ctx.scratch.template take<S>(rows * parts)),
         sum(ctx.scratch.template take<S>(rows * parts)),
         turn(ctx.scratch.template take<S>(rows * parts)),
         stride(rows) {}
-  MOTET_HOST_DEVICE void write(index at, S its_peak, S its_sum, S its_turn) const {
+  MOTET_HOST_DEVICE void write(isize at, S its_peak, S its_sum, S its_turn) const {
     peak[at] = its_peak;
     sum[at] = its_sum;
     turn[at] = its_turn;
@@ -49,17 +49,17 @@ struct pair_softmax {
   S* matched;  // of each row the logit of its match
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    const index ti = of.tile_row(self.block()), tj = of.tile_column(self.block());
+    const isize ti = of.tile_row(self.block()), tj = of.tile_column(self.block());
     pair_sums<S> logits =
         pair_product<false, false>(self, of.rows, ti * pair_tile, of.columns, tj * pair_tile, of.rows.width);
     const pair_position at(self);
-    const index i = ti * pair_tile + at.row, j = tj * pair_tile + at.column;
+    const isize i = ti * pair_tile + at.row, j = tj * pair_tile + at.column;
     const S scale = S(std::exp(static_cast<double>(*log_scale)) * log2_e<double>);
     const larger more;
     const plus both;
     MOTET_UNROLLED
     for (int r = 0; r < pair_rows_each; ++r) {
-      const index match = i + r < of.rows.count ? of.match(i + r) : -1;
+      const isize match = i + r < of.rows.count ? of.match(i + r) : -1;
       S peak = no_peak<S>, sum = 0, turn = 0;
       MOTET_UNROLLED
       for (int c = 0; c < pair_columns_each; ++c) {
@@ -112,18 +112,18 @@ template <class S>
 struct merge_softmax {
   static constexpr int most_threads = 256, rows_each = 32, groups = most_threads / rows_each;
   softmax_numbers<S> parts;
-  index count, rows;
+  isize count, rows;
   softmax_numbers<S> to;
   bool again;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     S* const found = self.template shared<S>(3 * most_threads);
     const int group = self.thread() / rows_each, thread = self.thread();
-    const index row = self.block() * rows_each + thread % rows_each;
+    const isize row = self.block() * rows_each + thread % rows_each;
     S peak = no_peak<S>, sum = 0, turn = 0;
     if (row < rows)
-      for (index p = group; p < count; p += groups) {
-        const index at = p * parts.stride + row;
+      for (isize p = group; p < count; p += groups) {
+        const isize at = p * parts.stride + row;
         add_softmax(peak, sum, turn, parts.peak[at], parts.sum[at], parts.turn[at]);
       }
     found[thread] = peak;
@@ -148,7 +148,7 @@ struct complete_softmax {
   static constexpr int most_threads = 256;
   softmax_numbers<S> of;
   const S* matched;
-  index rows;
+  isize rows;
   S* told;
   double* parts;  // (blocks, 2)
   bool again;
@@ -156,7 +156,7 @@ struct complete_softmax {
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     double* const scratch = self.template shared<double>(warp_size);
     double missed = 0, turned = 0;
-    for (index i = self.number(); i < rows; i += self.all()) {
+    for (isize i = self.number(); i < rows; i += self.all()) {
       // Differences first: for a large scale each term alone is far larger than what is left.
       const double sum = static_cast<double>(of.sum[i]),
                    above = static_cast<double>(of.peak[i]) - static_cast<double>(matched[i]);
@@ -187,11 +187,11 @@ struct info_nce_slopes {
   pair_panel<S> panel;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    const index ti = of.tile_row(self.block()), tj = of.tile_column(self.block());
+    const isize ti = of.tile_row(self.block()), tj = of.tile_column(self.block());
     pair_sums<S> sums =
         pair_product<false, false>(self, of.rows, ti * pair_tile, of.columns, tj * pair_tile, of.rows.width);
     const pair_position at(self);
-    const index i = ti * pair_tile + at.row, j = tj * pair_tile + at.column;
+    const isize i = ti * pair_tile + at.row, j = tj * pair_tile + at.column;
     const double exact_scale = std::exp(static_cast<double>(*log_scale));
     const S scale = S(exact_scale * log2_e<double>), factor = S(part * exact_scale);
     S peaks[pair_columns_each] = {}, factors[pair_columns_each] = {};
@@ -206,7 +206,7 @@ struct info_nce_slopes {
       const bool is_row = i + r < of.rows.count;
       const S peak = is_row ? row_peak[i + r] : S(0),
               own = is_row && row_factor != nullptr ? row_factor[i + r] : S(1);
-      const index match = is_row ? of.match(i + r) : -1;
+      const isize match = is_row ? of.match(i + r) : -1;
       MOTET_UNROLLED
       for (int c = 0; c < pair_columns_each; ++c) {
         const S logit = sums.of[r][c] * scale;
@@ -225,9 +225,9 @@ struct softmax_walk {
   softmax_numbers<S> row_parts, column_parts;
   S* matched;
   double* missed;
-  static constexpr index most_blocks = 256;
+  static constexpr isize most_blocks = 256;
 
-  softmax_walk(context& ctx, index rows, index columns, bool both)
+  softmax_walk(context& ctx, isize rows, isize columns, bool both)
       : row_parts(ctx, least_of(pair_panel_rows, tiles_of(rows) * pair_tile), 2 * tiles_of(columns)),
         matched(ctx.scratch.template take<S>(rows)),
         missed(ctx.scratch.template take<double>(2 * most_blocks)) {
@@ -237,7 +237,7 @@ struct softmax_walk {
   template <bool Columns, class M>
   void add(context& ctx, const pair_block<S>& whole, const M* log_scale, const softmax_numbers<S>& rows,
            const softmax_numbers<S>& columns) const {
-    for (index begin = 0; begin < whole.rows.count; begin += pair_panel_rows) {
+    for (isize begin = 0; begin < whole.rows.count; begin += pair_panel_rows) {
       const pair_block<S> some = whole.panel(begin);
       launch(ctx.stream(), {some.blocks(), pair_threads, pair_room<S>},
              pair_softmax<S, M, Columns>{some, log_scale, row_parts, column_parts, matched + begin});
@@ -251,8 +251,8 @@ struct softmax_walk {
     }
   }
   // Returns how many parts of the loss there are.
-  index complete(context& ctx, const softmax_numbers<S>& of, index rows, S* told, bool again) const {
-    const index blocks = blocks_for(rows, 256, most_blocks);
+  isize complete(context& ctx, const softmax_numbers<S>& of, isize rows, S* told, bool again) const {
+    const isize blocks = blocks_for(rows, 256, most_blocks);
     launch(ctx.stream(), {blocks, 256, block_scratch<double>},
            complete_softmax<S>{of, matched, rows, told, missed, again});
     return blocks;
@@ -263,7 +263,7 @@ struct softmax_walk {
     using of = merge_softmax<S>;
     launch(ctx.stream(),
            {(kernel.rows + of::rows_each - 1) / of::rows_each, of::most_threads,
-            3 * of::most_threads * static_cast<index>(sizeof(S))},
+            3 * of::most_threads * static_cast<isize>(sizeof(S))},
            kernel);
   }
 };
@@ -273,9 +273,9 @@ inline constexpr double ln_2 = 1 / log2_e<double>;
 // Kernel by kernel: a panel is a product for the sums, of which rows and columns are merged, and another for
 // the slopes, which two more products take to the gradients. Features are read for each product once.
 template <class S>
-void note_info_nce(context& ctx, index samples, double width, bool differentiate) {
+void note_info_nce(context& ctx, isize samples, double width, bool differentiate) {
   const double bytes = static_cast<double>(sizeof(S)), all = static_cast<double>(samples);
-  for (index begin = 0; begin < samples; begin += pair_panel_rows) {
+  for (isize begin = 0; begin < samples; begin += pair_panel_rows) {
     const double some = static_cast<double>(least_of(pair_panel_rows, samples - begin)),
                  flops = 2 * some * all * width;
     const double features = (some + all) * width * bytes, panel = some * all * bytes;
@@ -306,14 +306,14 @@ real info_nce_loss(context& ctx, matrix<A> a, matrix<B> b, const M* log_scale, d
   using S = std::remove_const_t<A>;
   static_assert(std::is_same_v<S, std::remove_const_t<B>> && std::is_floating_point_v<S>,
                 "motet: the features of a loss are both float or both double");
-  const index samples = a.rows;
+  const isize samples = a.rows;
   const bool differentiate = da || db || dlog_scale != nullptr;
   const double width = static_cast<double>(a.width);
   detail::note_info_nce<S>(ctx, samples, width, differentiate);
 
   const scratch_scope scope(ctx);
   const detail::softmax_numbers<S> rows(ctx, samples), columns(ctx, samples);
-  const index mark = ctx.scratch.mark();
+  const isize mark = ctx.scratch.mark();
   const detail::softmax_walk<S> walk(ctx, samples, samples, true);
   real found;
   const double part = share / (2 * static_cast<double>(samples));
@@ -321,7 +321,7 @@ real info_nce_loss(context& ctx, matrix<A> a, matrix<B> b, const M* log_scale, d
   if (!ctx.measuring() && samples > 0) {
     walk.template add<true>(ctx, all, log_scale, rows, columns);
     walk.complete(ctx, rows, samples, nullptr, false);
-    const index parts = walk.complete(ctx, columns, samples, nullptr, true);
+    const isize parts = walk.complete(ctx, columns, samples, nullptr, true);
     found = ctx.on->take_real();
     settle(ctx,
            settle_sums<M, 2>{walk.missed, parts, part * detail::ln_2, found.at(), {nullptr, dlog_scale}});
@@ -330,7 +330,7 @@ real info_nce_loss(context& ctx, matrix<A> a, matrix<B> b, const M* log_scale, d
   ctx.scratch.release(mark);
   const detail::pair_panel<S> panel(ctx, samples, samples);
   if (ctx.measuring()) return found;
-  for (index begin = 0; begin < samples; begin += detail::pair_panel_rows) {
+  for (isize begin = 0; begin < samples; begin += detail::pair_panel_rows) {
     const auto some = all.panel(begin);
     launch(ctx.stream(), {some.blocks(), detail::pair_threads, detail::pair_room<S>},
            detail::info_nce_slopes<S, M>{some, log_scale, part, rows.peak + begin, rows.sum + begin,

@@ -15,7 +15,7 @@ namespace motet::cuda {
 template <class S, class M>
 real info_nce_sums(context& ctx, const pair_part<S>& of, const M* log_scale, double share, S* row_sums,
                    M* dlog_scale) {
-  const index count = of.rows.rows;
+  const isize count = of.rows.rows;
   const double width = static_cast<double>(of.rows.width);
   ctx.note("info_nce_sums", 2 * static_cast<double>(count) * static_cast<double>(of.samples) * width,
            static_cast<double>(count + of.samples) * width * static_cast<double>(sizeof(S)),
@@ -26,7 +26,7 @@ real info_nce_sums(context& ctx, const pair_part<S>& of, const M* log_scale, dou
   const auto all = detail::block_of(ctx, of);
   if (ctx.measuring() || count == 0) return {};
   walk.template add<false>(ctx, all, log_scale, rows, {});
-  const index parts = walk.complete(ctx, rows, count, row_sums, false);
+  const isize parts = walk.complete(ctx, rows, count, row_sums, false);
   const real found = ctx.on->take_real();
   const double part = share / (2 * static_cast<double>(of.samples));
   settle(ctx, settle_sums<M, 2>{walk.missed, parts, part * detail::ln_2, found.at(), {nullptr, dlog_scale}});
@@ -49,7 +49,7 @@ void info_nce_gradients(context& ctx, const pair_part<S>& of, const M* log_scale
   if (ctx.measuring() || of.rows.rows == 0) return;
   const double part = share / (2 * static_cast<double>(of.samples));
   const S* const none = nullptr;
-  for (index begin = 0; begin < all.rows.count; begin += detail::pair_panel_rows) {
+  for (isize begin = 0; begin < all.rows.count; begin += detail::pair_panel_rows) {
     const auto some = all.panel(begin);
     launch(ctx.stream(), {some.blocks(), detail::pair_threads, detail::pair_room<S>},
            detail::info_nce_slopes<S, M>{some, log_scale, part, row_sums + begin, none, column_sums, none,

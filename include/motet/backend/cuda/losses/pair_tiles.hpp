@@ -20,28 +20,28 @@ namespace motet::cuda::detail {
 
 inline constexpr int pair_tile = 64, pair_depth = 16, pair_threads = 128;
 inline constexpr int pair_rows_each = 8, pair_columns_each = 4;
-inline constexpr index pair_panel_rows = 1024;
+inline constexpr isize pair_panel_rows = 1024;
 
 template <class S>
 inline constexpr S no_peak = S(-1e30f);
 template <class S>
 inline constexpr S log2_e = S(1.442695040888963407359924681001892137);
 
-MOTET_HOST_DEVICE constexpr index tiles_of(index count) { return (count + pair_tile - 1) / pair_tile; }
-constexpr index least_of(index x, index y) { return x < y ? x : y; }
+MOTET_HOST_DEVICE constexpr isize tiles_of(isize count) { return (count + pair_tile - 1) / pair_tile; }
+constexpr isize least_of(isize x, isize y) { return x < y ? x : y; }
 
 // Rows of equal width, one behind the other, or where a list says.
 template <class S>
 struct pair_rows {
   const S* data = nullptr;
-  index stride = 0;
+  isize stride = 0;
   const S* const* list = nullptr;
-  index count = 0, width = 0;
+  isize count = 0, width = 0;
   bool packs = false;
 
-  MOTET_HOST_DEVICE const S* row(index r) const { return list != nullptr ? list[r] : data + r * stride; }
+  MOTET_HOST_DEVICE const S* row(isize r) const { return list != nullptr ? list[r] : data + r * stride; }
   // A pack of row r that begins at column c; zeros where there is nothing.
-  MOTET_HOST_DEVICE pack<S> at(index r, index c) const {
+  MOTET_HOST_DEVICE pack<S> at(isize r, isize c) const {
     pack<S> found{};
     if (r >= count || c >= width) return found;
     const S* const from = row(r) + c;
@@ -51,7 +51,7 @@ struct pair_rows {
       if (c + e < width) found.of[e] = from[e];
     return found;
   }
-  pair_rows slice(index first, index rows) const {
+  pair_rows slice(isize first, isize rows) const {
     return {data + (list != nullptr ? 0 : first * stride),
             stride,
             list != nullptr ? list + first : nullptr,
@@ -78,7 +78,7 @@ struct pair_slab {
   static constexpr int room = pair_depth * stride;
   pack<S> held[packs];
 
-  MOTET_HOST_DEVICE void fetch(const pair_rows<S>& from, index first, index deep, int thread) {
+  MOTET_HOST_DEVICE void fetch(const pair_rows<S>& from, isize first, isize deep, int thread) {
     MOTET_UNROLLED
     for (int n = 0; n < packs; ++n) {
       const int p = thread + n * pair_threads, r = p / line, c = p % line * size;
@@ -126,12 +126,12 @@ struct pair_sums {
 };
 // Shared memory that a product takes.
 template <class S>
-inline constexpr index pair_room =
-    4 * static_cast<index>(pair_slab<S, false>::room) * static_cast<index>(sizeof(S));
+inline constexpr isize pair_room =
+    4 * static_cast<isize>(pair_slab<S, false>::room) * static_cast<isize>(sizeof(S));
 
 template <bool AlongLeft, bool AlongRight, class S, class Thread>
-MOTET_HOST_DEVICE pair_sums<S> pair_product(Thread& self, const pair_rows<S>& left, index i,
-                                            const pair_rows<S>& right, index j, index depth) {
+MOTET_HOST_DEVICE pair_sums<S> pair_product(Thread& self, const pair_rows<S>& left, isize i,
+                                            const pair_rows<S>& right, isize j, isize depth) {
   using left_slab = pair_slab<S, AlongLeft>;
   using right_slab = pair_slab<S, AlongRight>;
   constexpr int size = pack<S>::size, stride = left_slab::stride, room = left_slab::room;
@@ -147,7 +147,7 @@ MOTET_HOST_DEVICE pair_sums<S> pair_product(Thread& self, const pair_rows<S>& le
   a.put(now, thread);
   b.put(now + room, thread);
   self.barrier();
-  for (index k = 0; k < depth; k += pair_depth) {
+  for (isize k = 0; k < depth; k += pair_depth) {
     const bool more = k + pair_depth < depth;
     if (more) {
       a.fetch(left, i, k + pair_depth, thread);
@@ -185,18 +185,18 @@ MOTET_HOST_DEVICE pair_sums<S> pair_product(Thread& self, const pair_rows<S>& le
 template <class S>
 struct pair_block {
   pair_rows<S> rows, columns;
-  index first_row = 0, first_column = 0;  // their numbers among all
-  const index* matches = nullptr;         // of each of these rows the number of its column; none: its own
+  isize first_row = 0, first_column = 0;  // their numbers among all
+  const isize* matches = nullptr;         // of each of these rows the number of its column; none: its own
 
-  MOTET_HOST_DEVICE index row_tiles() const { return tiles_of(rows.count); }
-  index blocks() const { return row_tiles() * tiles_of(columns.count); }
-  MOTET_HOST_DEVICE index tile_row(index block) const { return block % row_tiles(); }
-  MOTET_HOST_DEVICE index tile_column(index block) const { return block / row_tiles(); }
-  MOTET_HOST_DEVICE index match(index row) const {
+  MOTET_HOST_DEVICE isize row_tiles() const { return tiles_of(rows.count); }
+  isize blocks() const { return row_tiles() * tiles_of(columns.count); }
+  MOTET_HOST_DEVICE isize tile_row(isize block) const { return block % row_tiles(); }
+  MOTET_HOST_DEVICE isize tile_column(isize block) const { return block / row_tiles(); }
+  MOTET_HOST_DEVICE isize match(isize row) const {
     return (matches != nullptr ? matches[row] : first_row + row) - first_column;
   }
-  pair_block panel(index begin) const {
-    const index count = least_of(pair_panel_rows, rows.count - begin);
+  pair_block panel(isize begin) const {
+    const isize count = least_of(pair_panel_rows, rows.count - begin);
     return {rows.slice(begin, count), columns, first_row + begin, first_column,
             matches != nullptr ? matches + begin : nullptr};
   }
@@ -206,13 +206,13 @@ struct pair_block {
 template <class S>
 struct pair_panel {
   S* data = nullptr;
-  index stride = 0;
+  isize stride = 0;
   pair_panel() = default;
-  pair_panel(context& ctx, index rows, index columns) : stride(tiles_of(columns) * pair_tile) {
+  pair_panel(context& ctx, isize rows, isize columns) : stride(tiles_of(columns) * pair_tile) {
     data = ctx.scratch.template take<S>(least_of(pair_panel_rows, tiles_of(rows) * pair_tile) * stride);
   }
   // A thread's four columns of row r of a tile.
-  MOTET_HOST_DEVICE void store(index row, index column, const S* from) const {
+  MOTET_HOST_DEVICE void store(isize row, isize column, const S* from) const {
     constexpr int size = pack<S>::size;
     MOTET_UNROLLED
     for (int n = 0; n < pair_columns_each / size; ++n) {
@@ -222,7 +222,7 @@ struct pair_panel {
       store_pack(data + row * stride + column + n * size, some);
     }
   }
-  pair_rows<S> rows(index count) const { return {data, stride, nullptr, count, stride, true}; }
+  pair_rows<S> rows(isize count) const { return {data, stride, nullptr, count, stride, true}; }
 };
 
 // to += a product, in tiles of which those with the same rows follow each other.
@@ -230,18 +230,18 @@ template <class S, bool AlongLeft>
 struct add_pair_product {
   static constexpr int most_threads = pair_threads;
   pair_rows<S> left, right;
-  index depth;
+  isize depth;
   S* to;
-  index rows, width, stride;
+  isize rows, width, stride;
   bool packs;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     constexpr int size = pack<S>::size;
-    const index across = tiles_of(width);
-    const index i = self.block() / across * pair_tile, j = self.block() % across * pair_tile;
+    const isize across = tiles_of(width);
+    const isize i = self.block() / across * pair_tile, j = self.block() % across * pair_tile;
     const pair_sums<S> sums = pair_product<AlongLeft, true>(self, left, i, right, j, depth);
     const pair_position at(self);
-    const index column = j + at.column;
+    const isize column = j + at.column;
     MOTET_UNROLLED
     for (int r = 0; r < pair_rows_each; ++r) {
       if (i + at.row + r >= rows) continue;
@@ -265,7 +265,7 @@ struct add_pair_product {
 };
 
 template <bool AlongLeft, class S>
-void add_product(context& ctx, const pair_rows<S>& left, const pair_rows<S>& right, index depth,
+void add_product(context& ctx, const pair_rows<S>& left, const pair_rows<S>& right, isize depth,
                  matrix<S> to) {
   launch(ctx.stream(), {tiles_of(to.rows) * tiles_of(to.width), pair_threads, pair_room<S>},
          add_pair_product<S, AlongLeft>{left, right, depth, to.data, to.rows, to.width, to.stride,
@@ -286,15 +286,15 @@ struct list_pair_rows {
   static constexpr int most = 32;
   struct piece {
     const S* data;
-    index first, stride;
+    isize first, stride;
   };
   piece pieces[most];
-  index count, end;
+  isize count, end;
   const S** list;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    for (index r = pieces[0].first + self.number(); r < end; r += self.all()) {
-      index p = 0;
+    for (isize r = pieces[0].first + self.number(); r < end; r += self.all()) {
+      isize p = 0;
       while (p + 1 < count && pieces[p + 1].first <= r) ++p;
       list[r] = pieces[p].data + (r - pieces[p].first) * pieces[p].stride;
     }

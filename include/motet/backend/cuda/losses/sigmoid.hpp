@@ -23,19 +23,19 @@ struct sigmoid_slopes {
   bool again;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    const index ti = of.tile_row(self.block()), tj = of.tile_column(self.block());
+    const isize ti = of.tile_row(self.block()), tj = of.tile_column(self.block());
     pair_sums<S> sums =
         pair_product<false, false>(self, of.rows, ti * pair_tile, of.columns, tj * pair_tile, of.rows.width);
     double* const scratch = self.template shared<double>(warp_size);
     const pair_position at(self);
-    const index i = ti * pair_tile + at.row, j = tj * pair_tile + at.column;
+    const isize i = ti * pair_tile + at.row, j = tj * pair_tile + at.column;
     const double exact_scale = std::exp(static_cast<double>(*log_scale));
     const S scale = S(exact_scale), shift = S(*bias), factor = S(part * exact_scale);
     double missed = 0, turned = 0, shifted = 0;
     MOTET_UNROLLED
     for (int r = 0; r < pair_rows_each; ++r) {
       const bool is_row = i + r < of.rows.count;
-      const index match = is_row ? of.match(i + r) : -1;
+      const isize match = is_row ? of.match(i + r) : -1;
       S missed_here = 0, turned_here = 0, shifted_here = 0;
       MOTET_UNROLLED
       for (int c = 0; c < pair_columns_each; ++c) {
@@ -66,7 +66,7 @@ struct sigmoid_slopes {
   }
 };
 
-inline index sigmoid_parts(index rows, index columns) {
+inline isize sigmoid_parts(isize rows, isize columns) {
   return 3 * tiles_of(least_of(rows, pair_panel_rows)) * tiles_of(columns);
 }
 
@@ -74,7 +74,7 @@ template <class S, class M>
 real walk_sigmoid(context& ctx, const pair_block<S>& all, const M* log_scale, const M* bias, double part,
                   const pair_panel<S>& panel, double* parts, matrix<S> d_rows, matrix<S> d_columns,
                   M* dlog_scale, M* dbias) {
-  for (index begin = 0; begin < all.rows.count; begin += pair_panel_rows) {
+  for (isize begin = 0; begin < all.rows.count; begin += pair_panel_rows) {
     const auto some = all.panel(begin);
     launch(ctx.stream(), {some.blocks(), pair_threads, pair_room<S> + block_scratch<double>},
            sigmoid_slopes<S, M>{some, log_scale, bias, part, panel, parts, begin > 0});
@@ -102,7 +102,7 @@ real pairwise_sigmoid_loss(context& ctx, matrix<A> a, matrix<B> b, const M* log_
   using S = std::remove_const_t<A>;
   static_assert(std::is_same_v<S, std::remove_const_t<B>> && std::is_floating_point_v<S>,
                 "motet: the features of a loss are both float or both double");
-  const index samples = a.rows;
+  const isize samples = a.rows;
   const bool differentiate = da || db;
   const double pairs = static_cast<double>(samples) * static_cast<double>(samples),
                width = static_cast<double>(a.width);

@@ -13,12 +13,12 @@ struct row_losses {
   static constexpr int most_threads = class_rows<L, N>::threads;
   class_rows<L, N> of;
   S* losses;
-  index losses_stride;
+  isize losses_stride;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     using number = arithmetic<L>;
     number* const scratch = self.template shared<number>(warp_size);
-    for (index row = self.block(); row < of.rows; row += self.blocks()) {
+    for (isize row = self.block(); row < of.rows; row += self.blocks()) {
       S found(0);
       if (of.targets[row] >= 0) {
         const class_sums<number> all = of.sums(self, row, scratch);
@@ -37,22 +37,22 @@ struct row_slopes {
   static constexpr int most_threads = class_rows<L, N>::threads;
   class_rows<L, N> of;
   const S* slopes;
-  index slopes_stride;
+  isize slopes_stride;
   D* to;
-  index stride;
+  isize stride;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     using number = arithmetic<L>;
     number* const scratch = self.template shared<number>(warp_size);
-    const index runs = of.width / N;
-    for (index row = self.block(); row < of.rows; row += self.blocks()) {
-      const index target = of.targets[row];
+    const isize runs = of.width / N;
+    for (isize row = self.block(); row < of.rows; row += self.blocks()) {
+      const isize target = of.targets[row];
       const bool counts = target >= 0;
       class_sums<number> all{};
       if (counts) all = of.sums(self, row, scratch);
       const number slope = counts ? static_cast<number>(slopes[row * slopes_stride]) : number(0),
                    part = counts ? slope / all.sum : number(0);
-      for (index i = runs - 1 - self.thread(); i >= 0; i -= self.threads()) {
+      for (isize i = runs - 1 - self.thread(); i >= 0; i -= self.threads()) {
         run<number, N> x{};
         if (counts) {
           x = load_run<number, N>(of.logits + row * of.stride + i * N);
@@ -76,10 +76,10 @@ struct add_losses {
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     double* const scratch = self.template shared<double>(warp_size);
-    const index all = losses.rows * losses.width;
+    const isize all = losses.rows * losses.width;
     double sum = 0;
-    for (index i = self.thread(); i < all; i += self.threads()) {
-      const index row = i / losses.width, column = i % losses.width;
+    for (isize i = self.thread(); i < all; i += self.threads()) {
+      const isize row = i / losses.width, column = i % losses.width;
       sum += static_cast<double>(losses.row(row)[column]);
       if (slopes.data != nullptr) slopes.row(row)[column] = S(1);
     }

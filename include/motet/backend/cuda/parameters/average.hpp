@@ -19,8 +19,8 @@ struct average_record {
   const T* weight;
   T* average;
   flat_span span;
-  index first_chunk;
-  index chunks() const { return flat_chunk<T>::count(span); }
+  isize first_chunk;
+  isize chunks() const { return flat_chunk<T>::count(span); }
 };
 template <class T>
 struct average_chunks {
@@ -31,19 +31,19 @@ struct average_chunks {
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     if (guard.there != 0 && !guard.now().allow()) return;
-    for (index c = self.block(); c < runs.chunks; c += self.blocks()) {
+    for (isize c = self.block(); c < runs.chunks; c += self.blocks()) {
       const auto& found = runs.record(c);
       const flat_chunk<T> own(found.span, c - found.first_chunk);
-      for (index p = own.packs.begin + self.thread(); p < own.packs.end; p += self.threads()) {
-        const index at = own.pack_at(p);
+      for (isize p = own.packs.begin + self.thread(); p < own.packs.end; p += self.threads()) {
+        const isize at = own.pack_at(p);
         const pack<T> w = load_pack(found.weight + at);
         pack<T> a = load_pack(static_cast<const T*>(found.average) + at);
         MOTET_UNROLLED
         for (int k = 0; k < pack<T>::size; ++k) a.of[k] += (w.of[k] - a.of[k]) * fresh;
         store_pack(found.average + at, a);
       }
-      for (index e = own.loose.begin + self.thread(); e < own.loose.end; e += self.threads()) {
-        const index at = own.loose_at(e);
+      for (isize e = own.loose.begin + self.thread(); e < own.loose.end; e += self.threads()) {
+        const isize at = own.loose_at(e);
         found.average[at] += (found.weight[at] - found.average[at]) * fresh;
       }
     }

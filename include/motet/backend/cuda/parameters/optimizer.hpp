@@ -69,10 +69,10 @@ struct update_record {
   T *weight, *gradient, *first, *second;
   bf16* copy;  // or none
   flat_span span;
-  index first_chunk;
+  isize first_chunk;
   int only_clears;
   T rate, fall;  // shares of the step's rate, and of what weights lose by decay
-  index chunks() const { return flat_chunk<T>::count(span); }
+  isize chunks() const { return flat_chunk<T>::count(span); }
 };
 template <class T>
 update_record<T> record_of(const update_run<T>& run, bf16* copy) {
@@ -110,7 +110,7 @@ struct update_chunks {
       if (!sums.allow()) return;
       by.clip = T(sums.scale());
     }
-    for (index c = self.block(); c < runs.chunks; c += self.blocks()) {
+    for (isize c = self.block(); c < runs.chunks; c += self.blocks()) {
       const auto& found = runs.record(c);
       const flat_chunk<T> own(found.span, c - found.first_chunk);
       if (found.only_clears != 0) {
@@ -129,8 +129,8 @@ struct update_chunks {
   MOTET_HOST_DEVICE static void turn(Thread& self, const flat_chunk<T>& own, const Factors& by, T* weight,
                                      T* gradient, T* first, T* second, bf16* copy) {
     constexpr int size = pack<T>::size;
-    for (index p = own.packs.begin + self.thread(); p < own.packs.end; p += self.threads()) {
-      const index at = own.pack_at(p);
+    for (isize p = own.packs.begin + self.thread(); p < own.packs.end; p += self.threads()) {
+      const isize at = own.pack_at(p);
       pack<T> w = load_pack(weight + at), m = load_pack(first + at), v{};
       if constexpr (Factors::has_second) v = load_pack(second + at);
       const pack<T> g = load_pack(gradient + at);
@@ -146,8 +146,8 @@ struct update_chunks {
       if (Clear) store_pack(gradient + at, pack<T>{});
       if (copy != nullptr) store_run(copy + at, narrow);
     }
-    for (index e = own.loose.begin + self.thread(); e < own.loose.end; e += self.threads()) {
-      const index at = own.loose_at(e);
+    for (isize e = own.loose.begin + self.thread(); e < own.loose.end; e += self.threads()) {
+      const isize at = own.loose_at(e);
       T w = weight[at], m = first[at], v = T(0);
       if constexpr (Factors::has_second) v = second[at];
       by.turn(w, gradient[at], m, v);
@@ -160,9 +160,9 @@ struct update_chunks {
   }
   template <class Thread>
   MOTET_HOST_DEVICE static void clear(Thread& self, const flat_chunk<T>& own, T* gradient) {
-    for (index p = own.packs.begin + self.thread(); p < own.packs.end; p += self.threads())
+    for (isize p = own.packs.begin + self.thread(); p < own.packs.end; p += self.threads())
       store_pack(gradient + own.pack_at(p), pack<T>{});
-    for (index e = own.loose.begin + self.thread(); e < own.loose.end; e += self.threads())
+    for (isize e = own.loose.begin + self.thread(); e < own.loose.end; e += self.threads())
       gradient[own.loose_at(e)] = T(0);
   }
 };
@@ -205,7 +205,7 @@ void clamp(context& ctx, T* at, T most, const guarding_sums& guard) {
 }
 
 template <class T>
-double bytes_of_update(index count, bool clear, bool copied, int moments = 2) {
+double bytes_of_update(isize count, bool clear, bool copied, int moments = 2) {
   return ((clear ? 4 : 3) * bytes_of<T> + 2 * moments * bytes_of<T> + (copied ? bytes_of<bf16> : 0)) *
          static_cast<double>(count);
 }
@@ -213,7 +213,7 @@ double bytes_of_update(index count, bool clear, bool copied, int moments = 2) {
 }  // namespace detail
 
 template <class T>
-void zero(context& ctx, T* data, index count) {
+void zero(context& ctx, T* data, isize count) {
   ctx.note("clear", 0, static_cast<double>(count) * bytes_of<T>);
   if (ctx.measuring() || count == 0) return;
   check(cudaMemsetAsync(static_cast<void*>(data), 0, as_size(count) * sizeof(T), ctx.stream()),
@@ -226,7 +226,7 @@ using motet::update_step;
 // is left zero for the next step. With `copy` the new weights are written there, too, narrower: what matrix
 // products read.
 template <class T>
-void adamw(context& ctx, T* weight, T* gradient, T* first, T* second, index count, const update_step& step,
+void adamw(context& ctx, T* weight, T* gradient, T* first, T* second, isize count, const update_step& step,
            bool clear, bf16* copy = nullptr) {
   ctx.note("adamw", 12 * static_cast<double>(count),
            detail::bytes_of_update<T>(count, clear, copy != nullptr));

@@ -19,8 +19,8 @@ template <class T>
 struct squares_record {
   const T* data;
   flat_span span;
-  index first_chunk;
-  index chunks() const { return flat_chunk<T>::count(span); }
+  isize first_chunk;
+  isize chunks() const { return flat_chunk<T>::count(span); }
 };
 
 // Each block's part, in double, and in an order that only the runs decide.
@@ -34,12 +34,12 @@ struct squares_of_chunks {
     constexpr int size = pack<T>::size;
     double* const scratch = self.template shared<double>(warp_size);
     double sums[size] = {}, sum = 0;
-    for (index c = self.block(); c < runs.chunks; c += self.blocks()) {
+    for (isize c = self.block(); c < runs.chunks; c += self.blocks()) {
       const auto& run = runs.record(c);
       const T* const data = run.data;
       const flat_chunk<T> own(run.span, c - run.first_chunk);
-      const index all = self.threads();
-      index p = own.packs.begin + self.thread();
+      const isize all = self.threads();
+      isize p = own.packs.begin + self.thread();
       for (; p + (at_once - 1) * all < own.packs.end; p += at_once * all) {
         pack<T> x[at_once];
         MOTET_UNROLLED
@@ -48,7 +48,7 @@ struct squares_of_chunks {
         for (int n = 0; n < at_once; ++n) add(x[n], sums);
       }
       for (; p < own.packs.end; p += all) add(load_pack(data + own.pack_at(p)), sums);
-      for (index e = own.loose.begin + self.thread(); e < own.loose.end; e += all)
+      for (isize e = own.loose.begin + self.thread(); e < own.loose.end; e += all)
         sum += square(data[own.loose_at(e)]);
     }
     MOTET_UNROLLED
@@ -66,7 +66,7 @@ struct squares_of_chunks {
 };
 
 template <class T>
-void note_squares(context& ctx, index count) {
+void note_squares(context& ctx, isize count) {
   ctx.note("sum_of_squares", 2 * static_cast<double>(count), static_cast<double>(count) * bytes_of<T>);
   note_settled(ctx);
 }
@@ -75,7 +75,7 @@ real squares_of(context& ctx, const chunked_runs<squares_record<T>>& runs) {
   if (runs.chunks == 0) return {};
   const real found = ctx.on->take_real();
   double* const parts = ctx.on->template part<partial_sums>().of.data();
-  const index blocks = blocks_for(runs.chunks, 1, partial_sums::most);
+  const isize blocks = blocks_for(runs.chunks, 1, partial_sums::most);
   launch(ctx.stream(), {blocks, 256, block_scratch<double>}, squares_of_chunks<T>{runs, parts});
   add_up(ctx, parts, blocks, 1, found);
   return found;
@@ -87,7 +87,7 @@ real squares_of(context& ctx, const chunked_runs<squares_record<T>>& runs) {
 struct guarding_sums {
   const double *loss = nullptr, *squares = nullptr;  // none: zero
   double clip = 0;
-  index there = 0;
+  isize there = 0;
   guarding_sums() = default;
   guarding_sums(const real& of_loss, const real& of_squares, double most)
       : loss(of_loss.at()), squares(of_squares.at()), clip(most), there(1) {}
@@ -98,7 +98,7 @@ struct guarding_sums {
 
 // Squares are summed in double, as a gradient has many small elements; every run has the same bits.
 template <class T>
-real sum_of_squares(context& ctx, const T* data, index count) {
+real sum_of_squares(context& ctx, const T* data, isize count) {
   detail::note_squares<T>(ctx, count);
   if (ctx.measuring()) return {};
   return detail::squares_of(ctx,
@@ -132,7 +132,7 @@ class flat_list {
 };
 template <class T>
 real sum_of_squares(context& ctx, const flat_list<T>& list) {
-  index count = 0;
+  isize count = 0;
   for (const flat_run<T>& each : list.all()) count += each.count;
   detail::note_squares<T>(ctx, count);
   return ctx.measuring() ? real{} : detail::squares_of(ctx, list.runs(ctx));

@@ -35,10 +35,10 @@ struct alignas(16) fp8_scale {
 
 struct clear_fp8_scales {
   fp8_scale* scales;
-  index count;
+  isize count;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    for (index i = self.number(); i < count; i += self.all()) scales[i] = fp8_scale{1, 0};
+    for (isize i = self.number(); i < count; i += self.all()) scales[i] = fp8_scale{1, 0};
   }
 };
 
@@ -47,14 +47,14 @@ template <class T>
 struct fp8_source {
   static constexpr int side = 64;
   const T* x;
-  index stride, rows, width;
+  isize stride, rows, width;
   std::uint8_t* straight;  // (rows, width), or none
   std::uint8_t* turned;    // (width, turned_rows), or none; what lies behind the rows becomes zero
-  index turned_rows;       // a multiple of 16
+  isize turned_rows;       // a multiple of 16
   fp8_scale* scale;
-  index first_chunk;
-  MOTET_HOST_DEVICE index across() const { return (width + side - 1) / side; }
-  index chunks() const { return ((rows + side - 1) / side) * across(); }
+  isize first_chunk;
+  MOTET_HOST_DEVICE isize across() const { return (width + side - 1) / side; }
+  isize chunks() const { return ((rows + side - 1) / side) * across(); }
 };
 
 // The largest magnitude of each matrix. A block has a tile. The floor is rows * width * (bytes of T) over the
@@ -70,9 +70,9 @@ struct find_fp8_largest {
     float* const scratch = self.template shared<float>(warp_size);
     const fp8_source<T>& own = from.record(self.block());
     const T* const x = own.x;
-    const index stride = own.stride, rows = own.rows, width = own.width,
+    const isize stride = own.stride, rows = own.rows, width = own.width,
                 number = self.block() - own.first_chunk, across = own.across();
-    const index row = number / across * side, column = number % across * side;
+    const isize row = number / across * side, column = number % across * side;
     float most = 0;
     for (int at = self.thread(); at < side * side / 8; at += self.threads()) {
       const int r = at / (side / 8), c = at % (side / 8) * 8;
@@ -115,13 +115,13 @@ struct round_to_fp8 {
 
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    std::uint8_t* const tile = self.template shared<std::uint8_t>(index{side} * side);
+    std::uint8_t* const tile = self.template shared<std::uint8_t>(isize{side} * side);
     const fp8_source<T>& own = from.record(self.block());
     const T* const x = own.x;
     std::uint8_t *const straight = own.straight, *const turned = own.turned;
-    const index stride = own.stride, rows = own.rows, width = own.width, turned_rows = own.turned_rows,
+    const isize stride = own.stride, rows = own.rows, width = own.width, turned_rows = own.turned_rows,
                 number = self.block() - own.first_chunk;
-    const index across = own.across(), row = number / across * side, column = number % across * side;
+    const isize across = own.across(), row = number / across * side, column = number % across * side;
     const float scale = scale_for(__builtin_bit_cast(float, own.scale->largest));
     if (number == 0 && self.thread() == 0) own.scale->inverse = 1 / scale;
     const auto format = Kind == fp8_kind::e4m3 ? __NV_E4M3 : __NV_E5M2;
@@ -159,7 +159,7 @@ struct round_to_fp8 {
 // Makes the scales of these tensors, which lie side by side, and rounds them.
 template <class T>
 void round_tensors(cudaStream_t stream, fp8_kind kind, const chunked_runs<fp8_source<T>>& from,
-                   fp8_scale* scales, index count) {
+                   fp8_scale* scales, isize count) {
   launch(stream, {blocks_for(count, 64), 64, 0}, clear_fp8_scales{scales, count});
   launch(stream, {from.chunks, 256, block_scratch<float>}, find_fp8_largest<T>{from});
   const grid shape{from.chunks, 256, 64 * 64};
@@ -214,18 +214,18 @@ class fp8_weights {
  public:
   explicit fp8_weights(engine& on) : on_(on) {}
 
-  static constexpr index most = 4096;  // matrices of one buffer
+  static constexpr isize most = 4096;  // matrices of one buffer
   // keep() takes so much of the GPU's memory.
-  static constexpr index bytes(index count) {
-    return 2 * count + most * static_cast<index>(sizeof(detail::fp8_scale));
+  static constexpr isize bytes(isize count) {
+    return 2 * count + most * static_cast<isize>(sizeof(detail::fp8_scale));
   }
   // The weights [base, base + count) of the GPU's memory, until weight_copies drops them.
   template <class Context = context>
-  void keep(const float* base, index count) {
+  void keep(const float* base, isize count) {
     if (count == 0) return;
     if (!following_) {
       on_.part<weight_copies>().follow(
-          {[this](Context& ctx) { refresh(ctx); }, [this](const float* gone, index) { kept_.erase(gone); }});
+          {[this](Context& ctx) { refresh(ctx); }, [this](const float* gone, isize) { kept_.erase(gone); }});
       following_ = true;
     }
     on_.finish();
@@ -249,7 +249,7 @@ class fp8_weights {
     if (after == kept_.begin()) return {.why = detail::no_copy};
     const float* const base = (--after)->first;
     range& own = after->second;
-    const index at = w.data - base, size = w.rows * w.width;
+    const isize at = w.data - base, size = w.rows * w.width;
     if (at + size > own.count) return {.why = detail::no_copy};
     if (w.stride != w.width || at % 16 != 0) return {.why = detail::misaligned_rows};
     auto found = own.met.find(at);
@@ -258,7 +258,7 @@ class fp8_weights {
       const bool meets =
           (next != own.met.end() && next->first < at + size) ||
           (next != own.met.begin() && std::prev(next)->first + std::prev(next)->second.size() > at);
-      const auto slot = static_cast<index>(own.met.size());
+      const auto slot = static_cast<isize>(own.met.size());
       if (meets || slot == most) return {.why = detail::other_shape};
       if (capturing(on_)) return {.why = detail::not_now};
       found = own.met.emplace(at, matrix_of{w.rows, w.width, slot}).first;
@@ -283,23 +283,23 @@ class fp8_weights {
         own.listed = true;
       }
       detail::round_tensors(ctx.stream(), detail::fp8_kind::e4m3, own.list.runs(), own.scales.data(),
-                            static_cast<index>(own.met.size()));
+                            static_cast<isize>(own.met.size()));
     }
   }
 
  private:
   struct matrix_of {
-    index rows, width, slot;
-    index size() const { return rows * width; }
+    isize rows, width, slot;
+    isize size() const { return rows * width; }
   };
   struct range {
-    index count = 0;
+    isize count = 0;
     buffer<std::uint8_t> straight, turned;
     buffer<detail::fp8_scale> scales;
-    std::map<index, matrix_of> met;  // by where they begin
+    std::map<isize, matrix_of> met;  // by where they begin
     chunk_table<detail::fp8_source<float>> list;
     bool listed = false;
-    detail::fp8_source<float> source(const float* base, const std::pair<const index, matrix_of>& of) const {
+    detail::fp8_source<float> source(const float* base, const std::pair<const isize, matrix_of>& of) const {
       const auto& [at, w] = of;
       return {base + at,
               w.width,
@@ -327,11 +327,11 @@ struct fp8_room {
 };
 // Says whether a product of these widths is meant to be taken in fp8: so its operands have room in every run,
 // the dry one too.
-inline bool wants_fp8(const context& ctx, index one, index other) {
+inline bool wants_fp8(const context& ctx, isize one, isize other) {
   return MOTET_CUBLASLT != 0 && ctx.fp8 && one > 0 && one % 16 == 0 && other > 0 && other % 16 == 0;
 }
 template <class T>
-fp8_room take_fp8_room(context& ctx, index rows, index width) {
+fp8_room take_fp8_room(context& ctx, isize rows, isize width) {
   const double count = static_cast<double>(rows * width), size = sizeof(T);
   ctx.note("find_fp8_largest", count, size * count);
   ctx.note("round_to_fp8", count, (size + 1) * count);
@@ -340,7 +340,7 @@ fp8_room take_fp8_room(context& ctx, index rows, index width) {
 
 // y = epilogue(x weight^T), or x weight, in fp8. False: it cannot be now, and nothing of y was written.
 template <class X, class Y, class Epilogue>
-bool fp8_product(context& ctx, index rows, matrix<X> x, matrix<const float> weight, bool transposed,
+bool fp8_product(context& ctx, isize rows, matrix<X> x, matrix<const float> weight, bool transposed,
                  matrix<Y> y, const Epilogue& epilogue, const fp8_room& narrow, std::byte* room) {
   if (rows == 0 || !in_eights(x.data, x.width, x.stride)) return no_fp8(ctx, misaligned_rows);
   const auto w = ctx.on->part<fp8_weights>().of(weight);
@@ -362,7 +362,7 @@ bool fp8_weight_product(context& ctx, matrix<X> x, matrix<Dy> dy, matrix<float> 
                         const fp8_room& of_dy) {
   if (!in_eights(x.data, x.width, x.stride) || !in_eights(dy.data, dy.width, dy.stride))
     return no_fp8(ctx, misaligned_rows);
-  const index rows = x.rows, padded = round_up(rows, 16);
+  const isize rows = x.rows, padded = round_up(rows, 16);
   round_tensor(ctx.stream(), fp8_kind::e4m3, matrix<const std::remove_const_t<X>>(x), nullptr, of_x.numbers,
                of_x.scale);
   round_tensor(ctx.stream(), fp8_kind::e5m2,
@@ -379,7 +379,7 @@ bool fp8_weight_product(context& ctx, matrix<X> x, matrix<Dy> dy, matrix<float> 
 // Weights of a rank whose products are in Value: copies are kept where that is another precision, and where
 // the context asks for fp8.
 template <class Value, class Master, class Context>
-void keep_weights(Context& ctx, const Master* base, index count) {
+void keep_weights(Context& ctx, const Master* base, isize count) {
   if constexpr (std::is_same_v<Value, bf16> && std::is_same_v<Master, float>) {
     ctx.on->template part<weight_copies>().keep(base, count);
     if (ctx.fp8) ctx.on->template part<fp8_weights>().keep(base, count);
@@ -387,9 +387,9 @@ void keep_weights(Context& ctx, const Master* base, index count) {
 }
 // Bytes that this takes.
 template <class Value, class Master>
-index weight_copy_bytes(const context& ctx, index count) {
+isize weight_copy_bytes(const context& ctx, isize count) {
   if (!std::is_same_v<Value, bf16> || !std::is_same_v<Master, float>) return 0;
-  return count * static_cast<index>(sizeof(bf16)) + (ctx.fp8 ? fp8_weights::bytes(count) : 0);
+  return count * static_cast<isize>(sizeof(bf16)) + (ctx.fp8 ? fp8_weights::bytes(count) : 0);
 }
 
 }  // namespace motet::cuda

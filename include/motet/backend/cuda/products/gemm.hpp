@@ -15,25 +15,25 @@ struct gemm_source {
   bool transposed = false;
   bf16* room = nullptr;        // rows * detail::copy_stride(width)
   const bf16* copy = nullptr;  // with the stride of x
-  index padded = 0;            // columns that the room has, those beyond x's being zero; 0: as many as x
+  isize padded = 0;            // columns that the room has, those beyond x's being zero; 0: as many as x
 };
 
 // Scratch memory that a product may need besides, for biases and sums of n columns.
 struct gemm_room {
   std::byte* beside = nullptr;
-  static constexpr index bytes(index count) { return count * static_cast<index>(sizeof(double)); }
+  static constexpr isize bytes(isize count) { return count * static_cast<isize>(sizeof(double)); }
 };
 
 namespace detail {
 
 // Rows of copies begin at 16 bytes.
-constexpr index copy_stride(index width) { return round_up(width, 8); }
+constexpr isize copy_stride(isize width) { return round_up(width, 8); }
 
 // A copy of an operand in bf16 moves so many bytes.
 template <class T>
-void note_cast(context& ctx, const matrix<T>& x, index rows) {
+void note_cast(context& ctx, const matrix<T>& x, isize rows) {
   each_conversion(rows, x.width, x.stride, copy_stride(x.width),
-                  [&](index down, index across, index, index, index) {
+                  [&](isize down, isize across, isize, isize, isize) {
                     ctx.note("cast", 0, static_cast<double>(down * across) * (bytes_of<T> + bytes_of<bf16>));
                   });
 }
@@ -44,7 +44,7 @@ void note_cast(context& ctx, const matrix<T>& x, index rows) {
 struct library_operand {
   const void* data = nullptr;
   dtype kind = dtype::f32;
-  index stride = 0;
+  isize stride = 0;
   bool transposed = false;
   const float* scale = nullptr;
 };
@@ -55,7 +55,7 @@ library_operand for_library(context& ctx, const gemm_source<T>& from) {
     return {from.x.data, dtype_of<L>, from.x.stride, from.transposed, nullptr};
   } else {
     if (from.copy != nullptr) return {from.copy, dtype_of<L>, from.x.stride, from.transposed, nullptr};
-    const index stride = detail::copy_stride(from.x.width);
+    const isize stride = detail::copy_stride(from.x.width);
     detail::convert(ctx.stream(), from.x.rows, from.x.width, from.x.data, from.x.stride, from.room, stride);
     if (from.padded > from.x.width)
       check(cudaMemset2DAsync(from.room + from.x.width, as_size(stride) * sizeof(bf16), 0,
@@ -70,7 +70,7 @@ namespace detail {
 
 // The bias in the type that the library adds it in, at 16 bytes.
 template <class D, class Sum>
-const void* bias_for_library(context& ctx, const Sum* bias, index n, std::byte* room) {
+const void* bias_for_library(context& ctx, const Sum* bias, isize n, std::byte* room) {
   if (bias == nullptr) return nullptr;
   if constexpr (std::is_same_v<D, Sum>) {
     if (reinterpret_cast<std::uintptr_t>(bias) % 16 == 0) return bias;
@@ -86,10 +86,10 @@ template <class Sum>
 struct add_found_sums {
   const float* from;
   Sum* to;
-  index count;
+  isize count;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    for (index i = self.number(); i < count; i += self.all()) to[i] += static_cast<Sum>(from[i]);
+    for (isize i = self.number(); i < count; i += self.all()) to[i] += static_cast<Sum>(from[i]);
   }
 };
 
@@ -97,7 +97,7 @@ struct add_found_sums {
 // cannot, and out is as it was.
 class library_product {
  public:
-  library_product(context& ctx, index m, index n, index k, const library_operand& a, const library_operand& b)
+  library_product(context& ctx, isize m, isize n, isize k, const library_operand& a, const library_operand& b)
       : ctx_(ctx), small_(dtype_bytes(a.kind) == 1) {
     shape_.a = a.kind, shape_.b = b.kind, shape_.m = m, shape_.n = n, shape_.k = k;
     shape_.a_transposed = a.transposed, shape_.b_transposed = b.transposed, shape_.a_stride = a.stride,
@@ -107,7 +107,7 @@ class library_product {
   }
 
   template <class Out, class Epilogue>
-  bool into(Out* out, index stride, const Epilogue& e, std::byte* room) {
+  bool into(Out* out, isize stride, const Epilogue& e, std::byte* room) {
     return tell(any(out, stride, e, room));
   }
   // The reason why the library could not, or not in one call.
@@ -115,7 +115,7 @@ class library_product {
 
   // out += a b, sums += those of the rows of a. 2: both; 1: the product alone; 0: neither.
   template <class Sum>
-  int with_sums(float* out, index stride, Sum* sums, std::byte* room) {
+  int with_sums(float* out, isize stride, Sum* sums, std::byte* room) {
     if (sums != nullptr && !small_ && attempt(fused::sums_of_a, out, stride, out, stride, room)) {
       launch(ctx_.stream(), {blocks_for(shape_.m, 256), 256, 0},
              add_found_sums<Sum>{reinterpret_cast<const float*>(room), sums, shape_.m});
@@ -140,7 +140,7 @@ class library_product {
   }
 
   template <class Out, class Epilogue>
-  bool any(Out* out, index stride, const Epilogue& e, std::byte* room) {
+  bool any(Out* out, isize stride, const Epilogue& e, std::byte* room) {
     constexpr bool active = Epilogue::mode != epilogue_mode::linear;
     if constexpr (Epilogue::mode == epilogue_mode::forward) {
       if (e.kind != activation::none || e.pre != nullptr) return forward(out, stride, e, room);
@@ -150,8 +150,8 @@ class library_product {
   }
 
   template <class D>
-  bool attempt(fused what, D* d, index stride, const std::type_identity_t<D>* c = nullptr, index c_stride = 0,
-               const void* bias = nullptr, void* aux = nullptr, index aux_stride = 0) {
+  bool attempt(fused what, D* d, isize stride, const std::type_identity_t<D>* c = nullptr, isize c_stride = 0,
+               const void* bias = nullptr, void* aux = nullptr, isize aux_stride = 0) {
     product_shape shape = shape_;
     product_operands with = with_;
     shape.d = dtype_of<D>, shape.d_stride = stride, shape.epilogue = what,
@@ -178,10 +178,10 @@ class library_product {
 
   // out = a b + bias + residual (+ out)
   template <class Out, class Epilogue>
-  bool sum(Out* out, index stride, const Epilogue& e, std::byte* room) {
+  bool sum(Out* out, isize stride, const Epilogue& e, std::byte* room) {
     using residual = typename Epilogue::residual_number;
     const Out* beside = e.accumulate ? out : nullptr;
-    index beside_stride = stride;
+    isize beside_stride = stride;
     bool residual_done = e.residual == nullptr;
     if constexpr (std::is_same_v<residual, Out>) {
       if (!residual_done && beside == nullptr)
@@ -201,7 +201,7 @@ class library_product {
 
   // pre = a b + bias; out = activation(pre)
   template <class Out, class Epilogue>
-  bool forward(Out* out, index stride, const Epilogue& e, std::byte* room) {
+  bool forward(Out* out, isize stride, const Epilogue& e, std::byte* room) {
     using pre = typename Epilogue::pre_number;
     const bool plain = e.residual == nullptr && !e.accumulate && !small_;
     if (plain && e.kind == activation::gelu_tanh) {
@@ -234,7 +234,7 @@ class library_product {
 
   // out = a b * activation'(pre); replayed = activation(pre)
   template <class Out, class Epilogue>
-  bool backward(Out* out, index stride, const Epilogue& e) {
+  bool backward(Out* out, isize stride, const Epilogue& e) {
     using pre = typename Epilogue::pre_number;
     using sum_number = typename Epilogue::sum;
     if constexpr (std::is_same_v<pre, Out>) {
@@ -268,7 +268,7 @@ using library_number = std::conditional_t<
                        float, void>>;
 
 // The reason why the library is not asked.
-inline detour without_library(index k) {
+inline detour without_library(isize k) {
   if (k <= 0) return {"there is nothing to sum up"};
   if (MOTET_CUBLASLT == 0) return detour{"this program was built without cuBLASLt"}.with(product_off_library);
   return {"own kernels were asked for"};
@@ -277,7 +277,7 @@ inline detour without_library(index k) {
 // Notes the passes that the library's products of this kind need behind them: into() above, as far as its
 // rules are known without a library to ask. What passes compute was noted with the product.
 template <class Out, class Epilogue>
-void note_passes(context& ctx, index m, index n, const Epilogue& e) {
+void note_passes(context& ctx, isize m, isize n, const Epilogue& e) {
   using pre = typename Epilogue::pre_number;
   using residual = typename Epilogue::residual_number;
   const double elements = static_cast<double>(m) * static_cast<double>(n);
@@ -305,8 +305,8 @@ void note_passes(context& ctx, index m, index n, const Epilogue& e) {
 // Our own kernels multiply; the result names which. The one of the tensor cores is compiled where there is no
 // library, which takes the products that would fit.
 template <class Compute, class A, class B, class Out, class Epilogue>
-const char* multiply_portable(context& ctx, index m, index n, index k, const gemm_source<A>& a,
-                              const gemm_source<B>& b, Out* out, index out_stride, const Epilogue& epilogue) {
+const char* multiply_portable(context& ctx, isize m, isize n, isize k, const gemm_source<A>& a,
+                              const gemm_source<B>& b, Out* out, isize out_stride, const Epilogue& epilogue) {
 #if !MOTET_CUBLASLT
   if constexpr (std::is_same_v<Compute, bf16>) {
     if (k > 0 && ctx.on->part<product_settings>().matrix_kernel) {
@@ -341,8 +341,8 @@ const char* multiply_portable(context& ctx, index m, index n, index k, const gem
 // fp32), or double. Where b is padded, a has as many columns. The library takes what it can; the rest our own
 // kernel does.
 template <class Compute, class A, class B, class Out, class Epilogue>
-void gemm(context& ctx, index m, index n, index k, const gemm_source<A>& a, const gemm_source<B>& b, Out* out,
-          index out_stride, const Epilogue& epilogue, const gemm_room& room) {
+void gemm(context& ctx, isize m, isize n, isize k, const gemm_source<A>& a, const gemm_source<B>& b, Out* out,
+          isize out_stride, const Epilogue& epilogue, const gemm_room& room) {
   if (m <= 0 || n <= 0) return;
   using number = detail::library_number<Compute, A, B>;
   detour why{"cuBLASLt is asked for products of one type, fp32 or bf16, alone"};

@@ -29,17 +29,17 @@ struct gemm_epilogue {
 
   const Sum* bias = nullptr;
   const Residual* residual = nullptr;
-  index residual_stride = 0;
+  isize residual_stride = 0;
   activation kind = activation::none;
   Pre* pre = nullptr;  // forward: written, or null; backward: read
-  index pre_stride = 0;
+  isize pre_stride = 0;
   Pre* replayed = nullptr;
-  index replayed_stride = 0;
+  isize replayed_stride = 0;
   bool accumulate = false;
 
   // `Count` neighbours go through all pieces but the accumulation. Where `packed`, whole packs are moved.
   template <int Count, bool Packed>
-  MOTET_HOST_DEVICE void apply(index i, index j, Sum (&v)[Count]) const;
+  MOTET_HOST_DEVICE void apply(isize i, isize j, Sum (&v)[Count]) const;
 };
 
 // Count neighbours as numbers of N. Packs are a multiple of 16 bytes of each type, at such an address.
@@ -79,7 +79,7 @@ MOTET_HOST_DEVICE void store_values(const N (&from)[Count], T* at) {
 
 template <class Sum, class Residual, class Pre, epilogue_mode Mode>
 template <int Count, bool Packed>
-MOTET_HOST_DEVICE void gemm_epilogue<Sum, Residual, Pre, Mode>::apply(index i, index j,
+MOTET_HOST_DEVICE void gemm_epilogue<Sum, Residual, Pre, Mode>::apply(isize i, isize j,
                                                                       Sum (&v)[Count]) const {
   if (bias != nullptr) {
     Sum beside[Count];
@@ -127,10 +127,10 @@ struct finish_product {
   static constexpr int each = Packed ? 8 : 1;
   using sum = typename Epilogue::sum;
   const X* x;
-  index x_stride;
+  isize x_stride;
   Y* y;
-  index y_stride;
-  index rows, width;
+  isize y_stride;
+  isize rows, width;
   int across;  // threads side by side
   Epilogue epilogue;
 
@@ -138,10 +138,10 @@ struct finish_product {
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     const int down = self.threads() / across, here = self.thread() / across;
     if (here >= down) return;
-    for (index j = static_cast<index>(self.thread() % across) * each; j < width;
-         j += static_cast<index>(across) * each) {
-      const index step = self.blocks() * down;
-      index i = self.block() * down + here;
+    for (isize j = static_cast<isize>(self.thread() % across) * each; j < width;
+         j += static_cast<isize>(across) * each) {
+      const isize step = self.blocks() * down;
+      isize i = self.block() * down + here;
       for (; i + step < rows; i += 2 * step) {  // two rows in flight
         sum v[2][each];
         load_values<each, Packed>(x + i * x_stride + j, v[0]);
@@ -156,7 +156,7 @@ struct finish_product {
       }
     }
   }
-  MOTET_HOST_DEVICE void end_row(index i, index j, sum (&v)[each]) const {
+  MOTET_HOST_DEVICE void end_row(isize i, isize j, sum (&v)[each]) const {
     epilogue.template apply<each, Packed>(i, j, v);
     if (epilogue.accumulate) {
       sum old[each];
@@ -170,13 +170,13 @@ struct finish_product {
 
 // Says whether eight neighbours can be moved in packs.
 template <class T>
-bool in_eights(const T* data, index width, index stride) {
+bool in_eights(const T* data, isize width, isize stride) {
   return data == nullptr ||
          (reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && width % 8 == 0 && stride % 8 == 0);
 }
 
 template <class X, class Y, class Epilogue>
-void finish(cudaStream_t stream, index rows, index width, const X* x, index x_stride, Y* y, index y_stride,
+void finish(cudaStream_t stream, isize rows, isize width, const X* x, isize x_stride, Y* y, isize y_stride,
             const Epilogue& epilogue) {
   if (rows <= 0 || width <= 0) return;
   const bool packed = in_eights(x, width, x_stride) && in_eights(y, width, y_stride) &&
@@ -184,7 +184,7 @@ void finish(cudaStream_t stream, index rows, index width, const X* x, index x_st
                       in_eights(epilogue.residual, width, epilogue.residual_stride) &&
                       in_eights(epilogue.pre, width, epilogue.pre_stride) &&
                       in_eights(epilogue.replayed, width, epilogue.replayed_stride);
-  const index pieces = packed ? width / 8 : width;
+  const isize pieces = packed ? width / 8 : width;
   const int across = pieces < 256 ? static_cast<int>(pieces) : 256;
   const grid shape{blocks_for(rows, 256 / across), 256, 0};
   if (packed)
@@ -198,21 +198,21 @@ void finish(cudaStream_t stream, index rows, index width, const X* x, index x_st
 // Calls pass(rows, width, first, x_stride, y_stride) for each pass that a conversion takes: over one long row
 // where nothing lies between the rows.
 template <class Pass>
-void each_conversion(index rows, index width, index x_stride, index y_stride, Pass&& pass) {
+void each_conversion(isize rows, isize width, isize x_stride, isize y_stride, Pass&& pass) {
   if (rows <= 0 || width <= 0) return;
   if (x_stride != width || y_stride != width || rows == 1)
-    return pass(rows, width, index(0), x_stride, y_stride);
-  constexpr index side = 8 * 256;
-  const index all = rows * width, whole = all / side * side, left = all - whole;
-  if (whole > 0) pass(whole / side, side, index(0), side, side);
-  if (left > 0) pass(index(1), left, whole, left, left);
+    return pass(rows, width, isize(0), x_stride, y_stride);
+  constexpr isize side = 8 * 256;
+  const isize all = rows * width, whole = all / side * side, left = all - whole;
+  if (whole > 0) pass(whole / side, side, isize(0), side, side);
+  if (left > 0) pass(isize(1), left, whole, left, left);
 }
 
 // y = x in another type.
 template <class X, class Y>
-void convert(cudaStream_t stream, index rows, index width, const X* x, index x_stride, Y* y, index y_stride) {
+void convert(cudaStream_t stream, isize rows, isize width, const X* x, isize x_stride, Y* y, isize y_stride) {
   each_conversion(
-      rows, width, x_stride, y_stride, [&](index down, index across, index first, index from, index to) {
+      rows, width, x_stride, y_stride, [&](isize down, isize across, isize first, isize from, isize to) {
         finish(stream, down, across, x + first, from, y + first, to, gemm_epilogue<arithmetic<X, Y>>{});
       });
 }

@@ -9,10 +9,10 @@ namespace motet::cuda {
 template <class T>
 struct gemm_operand {
   const T* data = nullptr;
-  index stride = 0;
+  isize stride = 0;
   bool transposed = false;
 
-  MOTET_HOST_DEVICE T at(index outer, index inner) const {
+  MOTET_HOST_DEVICE T at(isize outer, isize inner) const {
     return transposed ? data[inner * stride + outer] : data[outer * stride + inner];
   }
 };
@@ -22,14 +22,14 @@ namespace detail {
 // A share is what a block's tile has of the products that a launch makes: rows of a and of the output, the
 // part of k, and which of several products it is of.
 struct tile_share {
-  index begin = 0, end = 0, first_k = 0, last_k = 0, group = 0;
+  isize begin = 0, end = 0, first_k = 0, last_k = 0, group = 0;
 };
 // One product.
 struct whole_product {
-  index m, k;
-  index row_tiles(int side) const { return (m + side - 1) / side; }
-  MOTET_HOST_DEVICE bool find(index tile, int side, tile_share& found) const {
-    const index begin = tile * side, end = begin + side;
+  isize m, k;
+  isize row_tiles(int side) const { return (m + side - 1) / side; }
+  MOTET_HOST_DEVICE bool find(isize tile, int side, tile_share& found) const {
+    const isize begin = tile * side, end = begin + side;
     found = {begin, end < m ? end : m, 0, k, 0};
     return true;
   }
@@ -40,15 +40,15 @@ struct whole_product {
 // Rows are in groups that lie one below the other, each with its own b: group g has rows [starts[g], starts[g
 // + 1]), as only the GPU knows. There are `most` rows.
 struct grouped_rows {
-  const index* starts;
-  index groups, most, k;
-  index row_tiles(int side) const { return most / side + groups; }
-  MOTET_HOST_DEVICE bool find(index tile, int side, detail::tile_share& found) const {
-    index begin = starts[0];
-    for (index g = 0; g < groups; ++g) {
-      const index end = starts[g + 1], tiles = (end - begin + side - 1) / side;
+  const isize* starts;
+  isize groups, most, k;
+  isize row_tiles(int side) const { return most / side + groups; }
+  MOTET_HOST_DEVICE bool find(isize tile, int side, detail::tile_share& found) const {
+    isize begin = starts[0];
+    for (isize g = 0; g < groups; ++g) {
+      const isize end = starts[g + 1], tiles = (end - begin + side - 1) / side;
       if (tile < tiles) {
-        const index first = begin + tile * side, last = first + side;
+        const isize first = begin + tile * side, last = first + side;
         found = {first, last < end ? last : end, 0, k, g};
         return true;
       }
@@ -60,11 +60,11 @@ struct grouped_rows {
 };
 // The sums run over such groups, and each has its own output of m rows.
 struct grouped_sums {
-  const index* starts;
-  index groups, m;
-  index row_tiles(int side) const { return groups * ((m + side - 1) / side); }
-  MOTET_HOST_DEVICE bool find(index tile, int side, detail::tile_share& found) const {
-    const index tiles = (m + side - 1) / side, g = tile / tiles, begin = tile % tiles * side,
+  const isize* starts;
+  isize groups, m;
+  isize row_tiles(int side) const { return groups * ((m + side - 1) / side); }
+  MOTET_HOST_DEVICE bool find(isize tile, int side, detail::tile_share& found) const {
+    const isize tiles = (m + side - 1) / side, g = tile / tiles, begin = tile % tiles * side,
                 end = begin + side;
     found = {begin, end < m ? end : m, starts[g], starts[g + 1], g};
     return true;
@@ -83,22 +83,22 @@ struct multiply_tiles {
   static constexpr int side = 64, depth = 16, gap = 4, each = 4, lanes = side / each;
   using sum = typename Epilogue::sum;
   Rows rows;
-  index n;
+  isize n;
   gemm_operand<A> a;  // (m, k), or (k, m) transposed
   gemm_operand<B> b;  // (k, n), or (n, k) transposed
-  index b_step;       // elements from one group to the next
+  isize b_step;       // elements from one group to the next
   Out* out;
-  index out_stride, out_step;
+  isize out_stride, out_step;
   Epilogue epilogue;
 
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     sum* const of_a = self.template shared<sum>(depth * (side + gap));
     sum* const of_b = self.template shared<sum>(depth * (side + gap));
-    const index tiles = (n + side - 1) / side;
+    const isize tiles = (n + side - 1) / side;
     tile_share own;
     if (!rows.find(self.block() / tiles, side, own)) return;
-    const index begin = own.begin, end = own.end, k = own.last_k, column = self.block() % tiles * side;
+    const isize begin = own.begin, end = own.end, k = own.last_k, column = self.block() % tiles * side;
     gemm_operand<B> own_b = b;
     own_b.data += own.group * b_step;
     Out* const to_group = out + own.group * out_step;
@@ -107,7 +107,7 @@ struct multiply_tiles {
     MOTET_UNROLLED
     for (int r = 0; r < each; ++r) MOTET_UNROLLED
     for (int c = 0; c < each; ++c) v[r][c] = 0;
-    for (index from = own.first_k; from < k; from += depth) {
+    for (isize from = own.first_k; from < k; from += depth) {
       // Neighbouring threads read neighbours in memory, whichever way the operand lies.
       for (int at = t; at < side * depth; at += self.threads()) {
         const int i = a.transposed ? at % side : at / depth, l = a.transposed ? at / side : at % depth;
@@ -135,7 +135,7 @@ struct multiply_tiles {
     MOTET_UNROLLED
     for (int r = 0; r < each; ++r) MOTET_UNROLLED
     for (int c = 0; c < each; ++c) {
-      const index i = begin + y + r * lanes, j = column + x + c * lanes;
+      const isize i = begin + y + r * lanes, j = column + x + c * lanes;
       if (i >= end || j >= n) continue;
       sum one[1] = {v[r][c]};
       epilogue.template apply<1, false>(i, j, one);
@@ -148,20 +148,20 @@ struct multiply_tiles {
 }  // namespace detail
 
 template <class A, class B, class Out, class Epilogue, class Rows>
-void multiply_tiled(cudaStream_t stream, const Rows& rows, index n, gemm_operand<A> a, gemm_operand<B> b,
-                    index b_step, Out* out, index out_stride, index out_step, const Epilogue& epilogue) {
+void multiply_tiled(cudaStream_t stream, const Rows& rows, isize n, gemm_operand<A> a, gemm_operand<B> b,
+                    isize b_step, Out* out, isize out_stride, isize out_step, const Epilogue& epilogue) {
   using kernel = detail::multiply_tiles<A, B, Out, Epilogue, Rows>;
-  const index blocks = rows.row_tiles(kernel::side) * ((n + kernel::side - 1) / kernel::side);
-  const index shared =
-      2 * kernel::depth * (kernel::side + kernel::gap) * static_cast<index>(sizeof(typename kernel::sum));
+  const isize blocks = rows.row_tiles(kernel::side) * ((n + kernel::side - 1) / kernel::side);
+  const isize shared =
+      2 * kernel::depth * (kernel::side + kernel::gap) * static_cast<isize>(sizeof(typename kernel::sum));
   launch(stream, {blocks, 256, shared}, kernel{rows, n, a, b, b_step, out, out_stride, out_step, epilogue});
 }
 
 namespace detail {
 
 template <class A, class B, class Out, class Epilogue>
-void multiply_own(cudaStream_t stream, index m, index n, index k, gemm_operand<A> a, gemm_operand<B> b,
-                  Out* out, index out_stride, const Epilogue& epilogue) {
+void multiply_own(cudaStream_t stream, isize m, isize n, isize k, gemm_operand<A> a, gemm_operand<B> b,
+                  Out* out, isize out_stride, const Epilogue& epilogue) {
   multiply_tiled(stream, whole_product{m, k}, n, a, b, 0, out, out_stride, 0, epilogue);
 }
 

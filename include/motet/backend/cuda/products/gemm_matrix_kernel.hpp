@@ -22,28 +22,28 @@ struct multiply_matrix_tiles {
   static constexpr int deep = depth + gap, wide = side + gap;  // lengths of rows in shared memory
   static constexpr int tile = side * deep > depth* wide ? side* deep : depth* wide;
   static constexpr int sum_stride = side + 4;
-  static constexpr index shared_bytes = index{2} * stages * tile * static_cast<index>(sizeof(bf16));
-  static_assert(shared_bytes >= index{warp_rows} * sum_stride * static_cast<index>(sizeof(float)),
+  static constexpr isize shared_bytes = isize{2} * stages * tile * static_cast<isize>(sizeof(bf16));
+  static_assert(shared_bytes >= isize{warp_rows} * sum_stride * static_cast<isize>(sizeof(float)),
                 "motet: the sums of a block take the memory of its tiles");
   Rows rows;
-  index n;
+  isize n;
   const bf16* a;  // (m, k), or (k, m) transposed
-  index a_stride;
+  isize a_stride;
   const bf16* b;  // (k, n), or (n, k) transposed
-  index b_stride, b_step;
+  isize b_stride, b_step;
   Out* out;
-  index out_stride, out_step;
+  isize out_stride, out_step;
   Epilogue epilogue;
 
   // A tile of an operand whose rows in memory run along k (`along`), or across it. Two packs for each thread.
   template <bool Along, class Thread>
-  MOTET_HOST_DEVICE void fetch(Thread& self, bf16* to, const bf16* from, index stride, index first,
-                               index last, index k, index last_k) const {
+  MOTET_HOST_DEVICE void fetch(Thread& self, bf16* to, const bf16* from, isize stride, isize first,
+                               isize last, isize k, isize last_k) const {
     constexpr int packs = (Along ? depth : side) / 8;
     MOTET_UNROLLED
     for (int p = 0; p < side * depth / 8 / most_threads; ++p) {
       const int at = p * most_threads + self.thread(), row = at / packs, in_row = at % packs * 8;
-      const index outer = first + (Along ? row : in_row), inner = k + (Along ? in_row : row);
+      const isize outer = first + (Along ? row : in_row), inner = k + (Along ? in_row : row);
       const bool wanted = outer < last && inner < last_k;
       const bf16* const source = Along ? from + outer * stride + inner : from + inner * stride + outer;
       copy_in_background<16>(self, to + row * (Along ? deep : wide) + in_row, wanted ? source : from, wanted);
@@ -60,15 +60,15 @@ struct multiply_matrix_tiles {
 
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    bf16* const tiles = self.template shared<bf16>(index{2} * stages * tile);
-    const index across = (n + side - 1) / side;
+    bf16* const tiles = self.template shared<bf16>(isize{2} * stages * tile);
+    const isize across = (n + side - 1) / side;
     tile_share own;
     if (!rows.find(self.block() / across, side, own)) return;
-    const index column = self.block() % across * side;
+    const isize column = self.block() % across * side;
     const bf16* const own_b = b + own.group * b_step;
     const int warp_row = self.warp() / 4 * warp_rows, warp_column = self.warp() % 4 * warp_columns;
-    const auto begin_stage = [&](index step) {
-      const index k = own.first_k + step * depth;
+    const auto begin_stage = [&](isize step) {
+      const isize k = own.first_k + step * depth;
       bf16* const to = tiles + step % stages * (2 * tile);
       if (k < own.last_k) {
         fetch<!ATransposed>(self, to, a, a_stride, own.begin, own.end, k, own.last_k);
@@ -82,10 +82,10 @@ struct multiply_matrix_tiles {
     for (int r = 0; r < row_tiles; ++r) MOTET_UNROLLED
     for (int c = 0; c < column_tiles; ++c) MOTET_UNROLLED
     for (int i = 0; i < 4; ++i) sums[r][c][i] = 0;
-    const index steps = (own.last_k - own.first_k + depth - 1) / depth;
+    const isize steps = (own.last_k - own.first_k + depth - 1) / depth;
     MOTET_UNROLLED
     for (int s = 0; s < stages - 1; ++s) begin_stage(s);
-    for (index step = 0; step < steps; ++step) {
+    for (isize step = 0; step < steps; ++step) {
       await_copies<stages - 2>(self);
       self.barrier();  // this step has arrived for all, and all are done with the one before
       begin_stage(step + stages - 1);
@@ -133,7 +133,7 @@ struct multiply_matrix_tiles {
       self.barrier();
       for (int at = self.thread(); at < warp_rows * side / 8; at += most_threads) {
         const int row = at / (side / 8), in_row = at % (side / 8) * 8;
-        const index i = own.begin + half + row, j = column + in_row;
+        const isize i = own.begin + half + row, j = column + in_row;
         if (i >= own.end || j >= n) continue;
         float v[8];
         load_values<8, true>(through + row * sum_stride + in_row, v);
@@ -155,8 +155,8 @@ struct multiply_matrix_tiles {
 
 // The kernel above asks this of addresses and widths; `k` does not count where both operands lie across it.
 template <class Out, class Epilogue>
-bool fits_matrix_tiles(const gemm_operand<bf16>& a, const gemm_operand<bf16>& b, index m, index n, index k,
-                       const Out* out, index out_stride, const Epilogue& e) {
+bool fits_matrix_tiles(const gemm_operand<bf16>& a, const gemm_operand<bf16>& b, isize m, isize n, isize k,
+                       const Out* out, isize out_stride, const Epilogue& e) {
   using detail::in_eights;
   return in_eights(a.data, a.transposed ? m : k, a.stride) &&
          in_eights(b.data, b.transposed ? k : n, b.stride) && in_eights(out, n, out_stride) &&
@@ -165,9 +165,9 @@ bool fits_matrix_tiles(const gemm_operand<bf16>& a, const gemm_operand<bf16>& b,
 }
 
 template <bool ATransposed, bool BTransposed, class Out, class Epilogue, class Rows>
-void multiply_matrix_tiled(cudaStream_t stream, const Rows& rows, index n, const gemm_operand<bf16>& a,
-                           const gemm_operand<bf16>& b, index b_step, Out* out, index out_stride,
-                           index out_step, const Epilogue& epilogue) {
+void multiply_matrix_tiled(cudaStream_t stream, const Rows& rows, isize n, const gemm_operand<bf16>& a,
+                           const gemm_operand<bf16>& b, isize b_step, Out* out, isize out_stride,
+                           isize out_step, const Epilogue& epilogue) {
   using kernel = detail::multiply_matrix_tiles<ATransposed, BTransposed, Out, Epilogue, Rows>;
   launch(stream,
          {rows.row_tiles(kernel::side) * ((n + kernel::side - 1) / kernel::side), kernel::most_threads,

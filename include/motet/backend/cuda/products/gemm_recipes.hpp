@@ -128,7 +128,7 @@ class product_recipe {
   }
 
   // The library's offers come best first; there are none where it has nothing for this.
-  int offers(cublasLtHandle_t library, const product_shape& shape, index workspace,
+  int offers(cublasLtHandle_t library, const product_shape& shape, isize workspace,
              cublasLtMatmulHeuristicResult_t* found, int most) {
     cublasLtMatmulPreference_t want = nullptr;
     check(cublasLtMatmulPreferenceCreate(&want), "cublasLtMatmulPreferenceCreate");
@@ -167,7 +167,7 @@ class product_recipe {
 
   // This algorithm, which another program found; false: the library does not know it, or not for this, or it
   // wants more memory.
-  bool take(cublasLtHandle_t library, const product_algorithm& found, index workspace) {
+  bool take(cublasLtHandle_t library, const product_algorithm& found, isize workspace) {
     cublasLtMatmulHeuristicResult_t result{};
     static_assert(sizeof(result.algo) == sizeof(found) && std::is_trivially_copyable_v<cublasLtMatmulAlgo_t>,
                   "motet: an algorithm of cuBLASLt is bytes that may be kept in a file");
@@ -198,7 +198,7 @@ class product_recipe {
     check(cublasLtMatmulDescSetAttribute(what_, what, &value, sizeof(value)),
           "cublasLtMatmulDescSetAttribute");
   }
-  void layout(int which, dtype type, index rows, index columns, index stride) {
+  void layout(int which, dtype type, isize rows, isize columns, isize stride) {
     check(cublasLtMatrixLayoutCreate(&layouts_[which], library_type(type), static_cast<std::uint64_t>(rows),
                                      static_cast<std::uint64_t>(columns), static_cast<std::int64_t>(stride)),
           "cublasLtMatrixLayoutCreate");
@@ -264,12 +264,12 @@ class gemm_recipes {
   }
 
   const detour& why() const { return why_; }
-  index recipes() const { return static_cast<index>(recipes_.size()); }
+  isize recipes() const { return static_cast<isize>(recipes_.size()); }
   // Shapes whose offers were timed here.
-  index timed() const { return timed_; }
+  isize timed() const { return timed_; }
   // Recipes that the library had nothing for: other epilogues or our own kernels did their work, slower.
-  index refused() const {
-    index count = 0;
+  isize refused() const {
+    isize count = 0;
     for (const auto& each : recipes_) count += each.second.usable ? 0 : 1;
     return count;
   }
@@ -365,7 +365,7 @@ class gemm_recipes {
   detour why_;
   buffer<std::byte> workspace_;
   std::optional<product_cache> cache_;
-  index timed_ = 0;
+  isize timed_ = 0;
   std::unordered_map<product_shape, detail::product_recipe, hash> recipes_;
 };
 
@@ -377,9 +377,9 @@ class gemm_recipes {
   explicit gemm_recipes(engine&) {}
   bool run(const product_shape&, const product_operands&) { return false; }
   detour why() const { return {"this program was built without cuBLASLt"}; }
-  index recipes() const { return 0; }
-  index timed() const { return 0; }
-  index refused() const { return 0; }
+  isize recipes() const { return 0; }
+  isize timed() const { return 0; }
+  isize refused() const { return 0; }
 };
 
 #endif

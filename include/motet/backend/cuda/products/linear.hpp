@@ -17,7 +17,7 @@ inline constexpr double bytes_of_operand = std::is_same_v<Compute, bf16> ? bytes
 // An operand of a product, of its first `rows` rows, with the scratch memory that it might need: in every run
 // the same, whoever keeps copies.
 template <class Compute, class T>
-gemm_source<std::remove_const_t<T>> room_for_source(context& ctx, matrix<T> x, index rows, bool transposed) {
+gemm_source<std::remove_const_t<T>> room_for_source(context& ctx, matrix<T> x, isize rows, bool transposed) {
   gemm_source<std::remove_const_t<T>> made{{x.data, rows, x.width, x.stride}, transposed, nullptr, nullptr};
   if constexpr (std::is_same_v<Compute, bf16> && !std::is_same_v<std::remove_const_t<T>, bf16>)
     made.room = ctx.scratch.take<bf16>(rows * copy_stride(x.width));
@@ -47,7 +47,7 @@ void note_weight_product(context& ctx, const char* name, matrix<X> x, matrix<Dy>
 }
 
 template <class Compute, class T>
-gemm_source<std::remove_const_t<T>> product_source(context& ctx, matrix<T> x, index rows,
+gemm_source<std::remove_const_t<T>> product_source(context& ctx, matrix<T> x, isize rows,
                                                    bool transposed = false) {
   if constexpr (std::is_same_v<Compute, bf16> && !std::is_same_v<std::remove_const_t<T>, bf16>)
     detail::note_cast(ctx, x, rows);
@@ -57,7 +57,7 @@ gemm_source<std::remove_const_t<T>> product_source(context& ctx, matrix<T> x, in
 // zeros there, too: both then begin each row at 16 bytes, and have whole sixteens of them.
 template <class Compute, class T>
 gemm_source<std::remove_const_t<T>> weight_source(context& ctx, matrix<T> weight, bool transposed,
-                                                  index columns) {
+                                                  isize columns) {
   auto made = detail::room_for_source<Compute>(ctx, weight, weight.rows, transposed);
   if constexpr (std::is_same_v<Compute, bf16> && !std::is_same_v<std::remove_const_t<T>, bf16>) {
     if (transposed && columns > weight.width)
@@ -69,7 +69,7 @@ gemm_source<std::remove_const_t<T>> weight_source(context& ctx, matrix<T> weight
 
 // y = epilogue(x weight^T), or x weight, on the first `rows` rows.
 template <class Compute, class X, class W, class Y, class Epilogue>
-void multiply_rows(context& ctx, const char* name, index rows, matrix<X> x, matrix<W> weight, bool transposed,
+void multiply_rows(context& ctx, const char* name, isize rows, matrix<X> x, matrix<W> weight, bool transposed,
                    matrix<Y> y, const Epilogue& epilogue) {
   using residual = typename Epilogue::residual_number;
   note_product<Compute>(

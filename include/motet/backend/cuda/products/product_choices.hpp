@@ -45,7 +45,7 @@ inline std::string format_product_choices(const product_choices& choices) {
 // All of a file's text into `found`, or what is wrong with it and in which line; then `found` is as it was.
 // Shapes are only compared; what an algorithm means, the library knows.
 inline std::string parse_product_choices(std::string_view text, product_choices& found) {
-  index line = 0;
+  isize line = 0;
   const auto wrong = [&](const std::string& what) { return sentence({"line ", line, ": ", what}); };
   std::string_view own;
   const auto next = [&] {

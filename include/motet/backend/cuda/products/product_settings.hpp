@@ -28,7 +28,7 @@ struct product_settings {
   bool autotune = false;
   // of choices that were timed; empty: they end with the program
   std::filesystem::path cache = product_cache::usual_folder();
-  index workspace = 32 << 20;  // for the library; what it wants on Hopper
+  isize workspace = 32 << 20;  // for the library; what it wants on Hopper
 };
 
 // Says whether work is recorded now instead of done: then nothing may be allocated, timed or waited for.

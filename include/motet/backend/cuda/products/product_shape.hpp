@@ -28,7 +28,7 @@ struct product_shape {
   dtype a = dtype::f32, b = dtype::f32, d = dtype::f32;
   bool a_transposed = false, b_transposed = false, added = false, tf32 = false;
   fused epilogue = fused::nothing;
-  index m = 0, n = 0, k = 0, a_stride = 0, b_stride = 0, c_stride = 0, d_stride = 0, aux_stride = 0;
+  isize m = 0, n = 0, k = 0, a_stride = 0, b_stride = 0, c_stride = 0, d_stride = 0, aux_stride = 0;
   int processors = 0;  // to use; 0: all
   // what the addresses are multiples of: 2^these bytes, up to 2^8
   std::uint8_t a_at = 0, b_at = 0, c_at = 0, d_at = 0;

@@ -23,7 +23,7 @@ class weight_copies {
   explicit weight_copies(engine&) {}
 
   // The weights [base, base + count) of the GPU's memory. They lie still until drop(base).
-  void keep(const float* base, index count) {
+  void keep(const float* base, isize count) {
     if (count == 0) return;
     kept_[base] = {count, buffer<bf16>(count), {0, count}};
     ++version_;
@@ -41,7 +41,7 @@ class weight_copies {
   // A follower keeps something else of these weights, and is called at a refresh, and when some are dropped.
   struct follower {
     std::function<void(context&)> refresh;
-    std::function<void(const float*, index)> dropped;
+    std::function<void(const float*, isize)> dropped;
   };
   void follow(follower who) { followers_.push_back(std::move(who)); }
 
@@ -56,10 +56,10 @@ class weight_copies {
   bf16* copy_of(const double*) const { return nullptr; }
 
   // The copies of these weights, where there are some, are stale from now on.
-  void changed(const float* from, index count) {
+  void changed(const float* from, isize count) {
     for (auto& [base, held] : kept_) {
       if (base >= from + count || from >= base + held.count) continue;
-      const index begin = from > base ? from - base : 0, end = from + count - base;
+      const isize begin = from > base ? from - base : 0, end = from + count - base;
       const interval now{begin / grain * grain, end < held.count ? end : held.count};
       held.stale = held.stale.size() == 0
                        ? now
@@ -67,10 +67,10 @@ class weight_copies {
                                   now.end > held.stale.end ? now.end : held.stale.end};
     }
   }
-  void changed(const double*, index) {}
+  void changed(const double*, isize) {}
   // Weights whose copies are stale.
-  index stale() const {
-    index sum = 0;
+  isize stale() const {
+    isize sum = 0;
     for (const auto& each : kept_) sum += each.second.stale.size();
     return sum;
   }
@@ -78,9 +78,9 @@ class weight_copies {
   template <class Context>
   void refresh(Context& ctx) {
     for (auto& [base, held] : kept_) {
-      const index at = held.stale.begin, count = held.stale.size(), done = count / row * row,
+      const isize at = held.stale.begin, count = held.stale.size(), done = count / row * row,
                   left = count - done;
-      const auto convert = [&](index rows, index width, index from) {
+      const auto convert = [&](isize rows, isize width, isize from) {
         if (rows > 0 && width > 0)
           detail::convert(ctx.stream(), rows, width, base + from, width, held.copy.data() + from, width);
       };
@@ -92,9 +92,9 @@ class weight_copies {
   }
 
  private:
-  static constexpr index row = 2048, grain = 16;
+  static constexpr isize row = 2048, grain = 16;
   struct range {
-    index count = 0;
+    isize count = 0;
     buffer<bf16> copy;
     interval stale;  // one stretch with all that is
   };
@@ -110,7 +110,7 @@ void refresh_weights(Context& ctx) {
 }
 // Somebody else than adamw wrote these weights, or is about to. Others than weights may be told, too.
 template <class Context, class Master>
-void weights_changed(Context& ctx, const Master* base, index count) {
+void weights_changed(Context& ctx, const Master* base, isize count) {
   if (!ctx.measuring()) ctx.on->template part<weight_copies>().changed(base, count);
 }
 // Those that keep_weights() (fp8.hpp) was told of are dropped before their memory goes away, or never

@@ -19,22 +19,22 @@ struct dropped {
   matrix<Y> y;
   std::uint64_t seed, key;
   const std::uint64_t* step;
-  index first_row, blocks;
+  isize first_row, blocks;
   std::uint64_t below;
   T scale;
 
   template <int N>
-  MOTET_HOST_DEVICE bool load(index row, index column, held<N>& kept) const {
+  MOTET_HOST_DEVICE bool load(isize row, isize column, held<N>& kept) const {
     kept = load_run<T, N>(x.row(row) + column);
     return true;
   }
   template <int N>
-  MOTET_HOST_DEVICE void store(index row, index column, held<N>& kept) const {
+  MOTET_HOST_DEVICE void store(isize row, isize column, held<N>& kept) const {
     const random_stream draw(seed, key ^ ((*step + 1) * 0x9e3779b97f4a7c15ull));
     constexpr int each = N < 4 ? N : 4;
     MOTET_UNROLLED
     for (int b = 0; b < N / each; ++b) {
-      const index at = column + b * each;
+      const isize at = column + b * each;
       const auto words = draw.block(static_cast<std::uint64_t>((first_row + row) * blocks + at / 4));
       MOTET_UNROLLED
       for (int i = 0; i < each; ++i) {

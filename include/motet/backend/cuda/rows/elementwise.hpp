@@ -13,11 +13,11 @@ struct cleared {
   struct held {};
   matrix<Y> y;
   template <int N>
-  MOTET_HOST_DEVICE bool load(index, index, held<N>&) const {
+  MOTET_HOST_DEVICE bool load(isize, isize, held<N>&) const {
     return true;
   }
   template <int N>
-  MOTET_HOST_DEVICE void store(index row, index column, held<N>&) const {
+  MOTET_HOST_DEVICE void store(isize row, isize column, held<N>&) const {
     const run<Y, N> nothing{};
     store_run(y.row(row) + column, nothing);
   }

@@ -14,17 +14,17 @@ struct looked_up {
   template <int N>
   using held = run<T, N>;
   const std::int32_t* ids;
-  index first;
+  isize first;
   matrix<const M> table;
   matrix<Y> y;
   template <int N>
-  MOTET_HOST_DEVICE bool load(index row, index column, held<N>& kept) const {
-    const index at = ids[row] - first;
+  MOTET_HOST_DEVICE bool load(isize row, isize column, held<N>& kept) const {
+    const isize at = ids[row] - first;
     kept = at >= 0 && at < table.rows ? load_run<T, N>(table.row(at) + column) : held<N>{};
     return true;
   }
   template <int N>
-  MOTET_HOST_DEVICE void store(index row, index column, held<N>& kept) const {
+  MOTET_HOST_DEVICE void store(isize row, isize column, held<N>& kept) const {
     store_run(y.row(row) + column, kept);
   }
 };
@@ -34,20 +34,20 @@ struct added_at {
   template <int N>
   struct held {
     run<T, N> x, y;
-    index row;
+    isize row;
   };
   const std::int32_t* places;
   matrix<const X> x;
   matrix<Y> y;
   template <int N>
-  MOTET_HOST_DEVICE bool load(index row, index column, held<N>& kept) const {
-    const index at = places[row];
+  MOTET_HOST_DEVICE bool load(isize row, isize column, held<N>& kept) const {
+    const isize at = places[row];
     if (at < 0) return false;
     kept = {load_run<T, N>(x.row(row) + column), load_run<T, N>(y.row(at) + column), at};
     return true;
   }
   template <int N>
-  MOTET_HOST_DEVICE void store(index, index column, held<N>& kept) const {
+  MOTET_HOST_DEVICE void store(isize, isize column, held<N>& kept) const {
     MOTET_UNROLLED
     for (int i = 0; i < N; ++i) kept.y.of[i] += kept.x.of[i];
     store_run(y.row(kept.row) + column, kept.y);
@@ -59,19 +59,19 @@ struct class_token_put {
   template <int N>
   struct held {
     run<T, N> token;
-    index row;
+    isize row;
   };
   sequences seq;  // on the GPU
   const M* token;
   matrix<X> x;
   template <int N>
-  MOTET_HOST_DEVICE bool load(index sample, index column, held<N>& kept) const {
+  MOTET_HOST_DEVICE bool load(isize sample, isize column, held<N>& kept) const {
     if (seq.rows_of(sample) == 0) return false;
     kept = {load_run<T, N>(token + column), seq.begin(sample)};
     return true;
   }
   template <int N>
-  MOTET_HOST_DEVICE void store(index, index column, held<N>& kept) const {
+  MOTET_HOST_DEVICE void store(isize, isize column, held<N>& kept) const {
     store_run(x.row(kept.row) + column, kept.token);
   }
 };
@@ -79,17 +79,17 @@ struct class_token_put {
 // The first row of each sample.
 struct first_rows {
   sequences seq;  // on the GPU
-  MOTET_HOST_DEVICE index count(index) const { return seq.samples; }
-  MOTET_HOST_DEVICE index row(index, index sample) const {
+  MOTET_HOST_DEVICE isize count(isize) const { return seq.samples; }
+  MOTET_HOST_DEVICE isize row(isize, isize sample) const {
     return seq.rows_of(sample) > 0 ? seq.begin(sample) : -1;
   }
 };
 // All others.
 struct later_rows {
   padded_rows rows;
-  index numbers;
-  MOTET_HOST_DEVICE index count(index) const { return numbers; }
-  MOTET_HOST_DEVICE index row(index, index number) const { return rows.at(number).row; }
+  isize numbers;
+  MOTET_HOST_DEVICE isize count(isize) const { return numbers; }
+  MOTET_HOST_DEVICE isize row(isize, isize number) const { return rows.at(number).row; }
 };
 
 }  // namespace detail
@@ -98,7 +98,7 @@ struct later_rows {
 // lacks give zeros. Floor: rows of the table are read (once, while they stay in the cache), y is written
 // once.
 template <class M, class Y>
-void token_forward(context& ctx, const sequences& seq, const std::int32_t* ids, index first, matrix<M> table,
+void token_forward(context& ctx, const sequences& seq, const std::int32_t* ids, isize first, matrix<M> table,
                    matrix<Y> y) {
   ctx.note("token_forward", 0, 2 * bytes_in(y));
   if (ctx.measuring()) return;
@@ -109,7 +109,7 @@ void token_forward(context& ctx, const sequences& seq, const std::int32_t* ids, 
 }
 // Sums of equal tokens' rows, see token_sums.hpp. Ids of rows that the table lacks are left out.
 template <class Dy, class M>
-void token_backward_weight(context& ctx, const std::int32_t* ids, index first, matrix<Dy> dy,
+void token_backward_weight(context& ctx, const std::int32_t* ids, isize first, matrix<Dy> dy,
                            matrix<M> dtable) {
   ctx.note("token_backward_weight", elements_in(dy), bytes_in(dy) + 2 * elements_in(dy) * bytes_of<M>);
   add_by_token(ctx, ids, first, dy, dtable);
@@ -156,7 +156,7 @@ void class_token_backward_bias(context& ctx, const sequences& seq, matrix<Dy> dy
   using slope = std::remove_const_t<Dy>;
   constexpr int size = run_size<slope>;
   const bool dry = ctx.measuring();
-  const index count = padded_count(seq, 1);
+  const isize count = padded_count(seq, 1);
   detail::later_rows rows{};
   if (!dry) rows = {padded(ctx, seq, 1), count};
   sum_groups<size>(ctx, plain_values<arithmetic<Dy, M>, slope>{dy}, rows, add_sums<M>{dbias, nullptr, 0},

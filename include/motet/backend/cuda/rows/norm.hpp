@@ -27,12 +27,12 @@ struct norm_rows {
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     T* const scratch = self.template shared<T>(Block ? warp_size : 0);
     const T share = T(1) / static_cast<T>(x.width);
-    for_rows<N, Runs, Block>(self, x.rows, x.width, [&](index r, const auto& part) {
+    for_rows<N, Runs, Block>(self, x.rows, x.width, [&](isize r, const auto& part) {
       const held_row<T, N, Runs, X> row(part, x.row(r));
       T mean = 0;
       if (centred) {
         T sum[1] = {};
-        part.each([&](int k, index column) {
+        part.each([&](int k, isize column) {
           const auto v = row.at(k, column);
           MOTET_UNROLLED
           for (int i = 0; i < N; ++i) sum[0] += v.of[i];
@@ -41,14 +41,14 @@ struct norm_rows {
         mean = sum[0] * share;
       }
       T square[1] = {};
-      part.each([&](int k, index column) {
+      part.each([&](int k, isize column) {
         const auto v = row.at(k, column);
         MOTET_UNROLLED
         for (int i = 0; i < N; ++i) square[0] += (v.of[i] - mean) * (v.of[i] - mean);
       });
       row_sums<Block>(self, square, scratch);
       const T scale = T(1) / std::sqrt(square[0] * share + epsilon);
-      part.each([&](int k, index column) {
+      part.each([&](int k, isize column) {
         auto v = row.at(k, column);
         const auto g = load_run<T, N>(gain + column);
         MOTET_UNROLLED
@@ -91,11 +91,11 @@ struct norm_rows_backward {
     const T share = T(1) / static_cast<T>(x.width);
     const row_part<N, Runs> part{self.thread(), self.threads(), x.width};
     run<T, N> gains[kept] = {}, dgain[kept] = {}, dbias[kept] = {};
-    if constexpr (Runs > 0) part.each([&](int k, index column) { gains[k] = load_run<T, N>(gain + column); });
+    if constexpr (Runs > 0) part.each([&](int k, isize column) { gains[k] = load_run<T, N>(gain + column); });
     else
       part.each(
-          [&](int, index column) { add_to_line(self.block(), column, run<T, N>{}, run<T, N>{}, false); });
-    for (index r = self.block(); r < x.rows; r += self.blocks()) {
+          [&](int, isize column) { add_to_line(self.block(), column, run<T, N>{}, run<T, N>{}, false); });
+    for (isize r = self.block(); r < x.rows; r += self.blocks()) {
       const held_row<T, N, Runs, X> from(part, x.row(r));
       const held_row<T, N, Runs, Dy> slope(part, dy.row(r));
       const T mean = static_cast<T>(stats.row(r)[0]), scale = static_cast<T>(stats.row(r)[1]);
@@ -103,9 +103,9 @@ struct norm_rows_backward {
       run<T, N> beside[kept] = {};
       if constexpr (Runs > 0)
         if (residual.data != nullptr)
-          part.each([&](int k, index column) { beside[k] = load_run<T, N>(residual.row(r) + column); });
+          part.each([&](int k, isize column) { beside[k] = load_run<T, N>(residual.row(r) + column); });
       T sums[2] = {};  // of g, of g (x - mean)
-      part.each([&](int k, index column) {
+      part.each([&](int k, isize column) {
         const auto v = from.at(k, column), d = slope.at(k, column), g = gain_at(gains[k], column);
         MOTET_UNROLLED
         for (int i = 0; i < N; ++i) {
@@ -118,7 +118,7 @@ struct norm_rows_backward {
       // dx = residual + scale * g + (x - mean) * turn + shift
       const T turn = -scale * scale * scale * sums[1] * share,
               shift = centred ? -scale * sums[0] * share : T(0);
-      part.each([&](int k, index column) {
+      part.each([&](int k, isize column) {
         const auto v = from.at(k, column), d = slope.at(k, column), g = gain_at(gains[k], column);
         run<T, N> made, unit, along;
         MOTET_UNROLLED
@@ -144,15 +144,15 @@ struct norm_rows_backward {
       });
     }
     if constexpr (Runs > 0)
-      part.each([&](int k, index column) { add_to_line(self.block(), column, dgain[k], dbias[k], false); });
+      part.each([&](int k, isize column) { add_to_line(self.block(), column, dgain[k], dbias[k], false); });
   }
 
  private:
-  MOTET_HOST_DEVICE run<T, N> gain_at(const run<T, N>& held, index column) const {
+  MOTET_HOST_DEVICE run<T, N> gain_at(const run<T, N>& held, isize column) const {
     if constexpr (Runs > 0) return held;
     else return load_run<T, N>(gain + column);
   }
-  MOTET_HOST_DEVICE void store_normed(index r, index column, run<T, N> unit, const run<T, N>& g) const {
+  MOTET_HOST_DEVICE void store_normed(isize r, isize column, run<T, N> unit, const run<T, N>& g) const {
     MOTET_UNROLLED
     for (int i = 0; i < N; ++i) unit.of[i] *= g.of[i];
     if (also.bias != nullptr) {
@@ -164,7 +164,7 @@ struct norm_rows_backward {
   }
   // A line of sums has those for the gain, then those for the bias. No other thread touches these columns of
   // it.
-  MOTET_HOST_DEVICE void add_to_line(index line, index column, run<T, N> of_gain, run<T, N> of_bias,
+  MOTET_HOST_DEVICE void add_to_line(isize line, isize column, run<T, N> of_gain, run<T, N> of_bias,
                                      bool to_old) const {
     if (also.sums.data == nullptr) return;
     M *const first = also.sums.row(line) + column, *const second = first + x.width;
@@ -182,13 +182,13 @@ struct norm_rows_backward {
 // at once, whose multiprocessors have registers for 768 threads of mixed_bf16. These are fixed numbers, so
 // that the order of sums follows from the shape alone.
 struct norm_backward_shape {
-  static constexpr index columns = 8, most_width = 512 * columns;
+  static constexpr isize columns = 8, most_width = 512 * columns;
   int threads;
-  index blocks;
-  norm_backward_shape(index rows, index width)
+  isize blocks;
+  norm_backward_shape(isize rows, isize width)
       : threads(static_cast<int>(
-            std::clamp<index>(round_up((width + columns - 1) / columns, warp_size), warp_size, 512))),
-        blocks(std::min<index>((rows + 3) / 4, 132 * (768 / threads))) {}
+            std::clamp<isize>(round_up((width + columns - 1) / columns, warp_size), warp_size, 512))),
+        blocks(std::min<isize>((rows + 3) / 4, 132 * (768 / threads))) {}
 };
 
 }  // namespace detail
@@ -216,8 +216,8 @@ void norm_forward(context& ctx, const sequences& seq, norm_kind kind, matrix<X> 
 
 // A line for each block of backward's input part: of gradients of the gain, then of the bias.
 template <class M>
-matrix<M> norm_sums(context& ctx, index rows, index width) {
-  const index lines = detail::norm_backward_shape(rows, width).blocks;
+matrix<M> norm_sums(context& ctx, isize rows, isize width) {
+  const isize lines = detail::norm_backward_shape(rows, width).blocks;
   return {ctx.memory.take<M>(lines * 2 * width), lines, 2 * width, 2 * width};
 }
 

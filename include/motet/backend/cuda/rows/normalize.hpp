@@ -19,17 +19,17 @@ struct normalize_rows {
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     T* const scratch = self.template shared<T>(Block ? warp_size : 0);
-    for_rows<N, Runs, Block>(self, x.rows, x.width, [&](index r, const auto& part) {
+    for_rows<N, Runs, Block>(self, x.rows, x.width, [&](isize r, const auto& part) {
       const held_row<T, N, Runs, X> row(part, x.row(r));
       T square[1] = {};
-      part.each([&](int k, index column) {
+      part.each([&](int k, isize column) {
         const auto v = row.at(k, column);
         MOTET_UNROLLED
         for (int i = 0; i < N; ++i) square[0] += v.of[i] * v.of[i];
       });
       row_sums<Block>(self, square, scratch);
       const T length = std::sqrt(square[0]), scale = length < T(1e-12) ? T(1) : T(1) / length;
-      part.each([&](int k, index column) {
+      part.each([&](int k, isize column) {
         auto v = row.at(k, column);
         MOTET_UNROLLED
         for (int i = 0; i < N; ++i) v.of[i] *= scale;
@@ -51,18 +51,18 @@ struct normalize_rows_backward {
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     T* const scratch = self.template shared<T>(Block ? warp_size : 0);
-    for_rows<N, Runs, Block>(self, y.rows, y.width, [&](index r, const auto& part) {
+    for_rows<N, Runs, Block>(self, y.rows, y.width, [&](isize r, const auto& part) {
       const held_row<T, N, Runs, Y> unit(part, y.row(r));
       const held_row<T, N, Runs, Dy> slope(part, dy.row(r));
       const T length = static_cast<T>(lengths.row(r)[0]), scale = length < T(1e-12) ? T(0) : T(1) / length;
       T along[1] = {};
-      part.each([&](int k, index column) {
+      part.each([&](int k, isize column) {
         const auto u = unit.at(k, column), d = slope.at(k, column);
         MOTET_UNROLLED
         for (int i = 0; i < N; ++i) along[0] += u.of[i] * d.of[i];
       });
       row_sums<Block>(self, along, scratch);
-      part.each([&](int k, index column) {
+      part.each([&](int k, isize column) {
         const auto u = unit.at(k, column);
         auto d = slope.at(k, column);
         MOTET_UNROLLED

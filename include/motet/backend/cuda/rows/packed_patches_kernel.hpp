@@ -17,7 +17,7 @@ namespace motet::cuda::detail {
 template <class Y>
 struct packed_to_patches {
   static constexpr int most_threads = 256;
-  static constexpr index shared_bytes = packed_pictures::most_line * static_cast<index>(sizeof(float));
+  static constexpr isize shared_bytes = packed_pictures::most_line * static_cast<isize>(sizeof(float));
   static constexpr int piece = 16;
 
   sequences seq;  // on the GPU
@@ -29,21 +29,21 @@ struct packed_to_patches {
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     float* const lines = self.template shared<float>(packed_pictures::most_line);
-    const index count = seq.samples * static_cast<index>(across.value());
-    for (index number = self.block(); number < count; number += self.blocks()) {
+    const isize count = seq.samples * static_cast<isize>(across.value());
+    for (isize number = self.block(); number < count; number += self.blocks()) {
       auto band = static_cast<std::uint32_t>(number);
-      const index sample = across.divide(band);
+      const isize sample = across.divide(band);
       if (seq.rows_of(sample) == 0) continue;
-      const index first = seq.begin(sample);
+      const isize first = seq.begin(sample);
       if (band == 0) {
-        for (index i = self.thread(); i < lead * y.width; i += self.threads())
+        for (isize i = self.thread(); i < lead * y.width; i += self.threads())
           y.row(first + i / y.width)[i % y.width] = Y(0.0f);
       }
-      const target at{first + lead + static_cast<index>(band * across.value()),
+      const target at{first + lead + static_cast<isize>(band * across.value()),
                       static_cast<std::int32_t>(band * patch.value())};
-      const index pixels = static_cast<index>(patch.value()) * static_cast<index>(patch.value()) * channels,
+      const isize pixels = static_cast<isize>(patch.value()) * static_cast<isize>(patch.value()) * channels,
                   more = y.width - pixels;
-      for (index i = self.thread(); i < more * static_cast<index>(across.value()); i += self.threads())
+      for (isize i = self.thread(); i < more * static_cast<isize>(across.value()); i += self.threads())
         y.row(at.row + i / more)[pixels + i % more] = Y(0.0f);
       const packed_picture own = from.each[sample];
       if (own.pitch == 0) copy(self, reinterpret_cast<const float*>(from.of(sample)), at);
@@ -53,15 +53,15 @@ struct packed_to_patches {
 
  private:
   struct target {
-    index row;         // of y, its first patch
+    isize row;         // of y, its first patch
     std::int32_t top;  // row of the result
   };
   // Number `value` of the result at (at.top + down, x).
   MOTET_HOST_DEVICE void put(const target& at, std::int32_t down, std::int32_t x, std::int32_t channel,
                              float value) const {
     auto inside = static_cast<std::uint32_t>(x);
-    const index right = patch.divide(inside), wide = static_cast<index>(patch.value());
-    y.row(at.row + right)[(channel * wide + down) * wide + static_cast<index>(inside)] = stored_as<Y>(value);
+    const isize right = patch.divide(inside), wide = static_cast<isize>(patch.value());
+    y.row(at.row + right)[(channel * wide + down) * wide + static_cast<isize>(inside)] = stored_as<Y>(value);
   }
 
   template <class Thread>
@@ -71,7 +71,7 @@ struct packed_to_patches {
     for (std::int32_t x = self.thread() - group * lanes; x < side; x += lanes)
       for (std::int32_t down = group; down < static_cast<std::int32_t>(patch.value()); down += groups)
         for (std::int32_t c = 0; c < channels; ++c)
-          put(at, down, x, c, planes[(static_cast<index>(c) * side + at.top + down) * side + x]);
+          put(at, down, x, c, planes[(static_cast<isize>(c) * side + at.top + down) * side + x]);
   }
 
   template <class Thread>
@@ -109,9 +109,9 @@ struct packed_to_patches {
   MOTET_HOST_DEVICE static void average(const resize_axis& rows, std::int32_t to, const std::uint8_t* source,
                                         std::int32_t pitch, float* line) {
     const resize_axis::taps taps = rows.at(to);
-    source += static_cast<index>(taps.first) * pitch;
+    source += static_cast<isize>(taps.first) * pitch;
     std::int32_t sums[piece] = {};
-    for (std::int32_t t = 0; t < taps.count; t += 2, source += 2 * static_cast<index>(pitch)) {
+    for (std::int32_t t = 0; t < taps.count; t += 2, source += 2 * static_cast<isize>(pitch)) {
       // Two rows are under way at a time; the last one counts nothing the second time.
       const bool second = t + 1 < taps.count;
       const auto upper = load_pack(source), lower = load_pack(second ? source + pitch : source);
@@ -133,7 +133,7 @@ struct packed_to_patches {
   MOTET_HOST_DEVICE static float average_one(const resize_axis& rows, std::int32_t to,
                                              const std::uint8_t* source, std::int32_t pitch) {
     const resize_axis::taps taps = rows.at(to);
-    source += static_cast<index>(taps.first) * pitch;
+    source += static_cast<isize>(taps.first) * pitch;
     std::int32_t sum = 0;
     for (std::int32_t t = 0; t < taps.count; ++t, source += pitch) sum += rows.weight(taps, t) * *source;
     return static_cast<float>(sum) / static_cast<float>(taps.sum);

@@ -12,15 +12,15 @@ namespace detail {
 
 // A run of a patch's row lies here in its picture.
 struct patch_position {
-  index channel, y, x;
+  isize channel, y, x;
 };
 struct patch_grid {
   divisor across, area, patch;  // patches side by side, pixels of a patch in a channel, its side
-  MOTET_HOST_DEVICE patch_position at(index number, index column) const {
+  MOTET_HOST_DEVICE patch_position at(isize number, isize column) const {
     auto right = static_cast<std::uint32_t>(number), inside = static_cast<std::uint32_t>(column);
-    const index down = across.divide(right), channel = area.divide(inside), y = patch.divide(inside);
-    const index side = static_cast<index>(patch.value());
-    return {channel, down * side + y, static_cast<index>(right) * side + static_cast<index>(inside)};
+    const isize down = across.divide(right), channel = area.divide(inside), y = patch.divide(inside);
+    const isize side = static_cast<isize>(patch.value());
+    return {channel, down * side + y, static_cast<isize>(right) * side + static_cast<isize>(inside)};
   }
 };
 
@@ -28,9 +28,9 @@ struct patch_grid {
 template <class P>
 struct picture_planes {
   matrix<const P> pixels;
-  index side;
+  isize side;
   template <class T, int N>
-  MOTET_HOST_DEVICE run<T, N> load(index sample, const patch_position& at) const {
+  MOTET_HOST_DEVICE run<T, N> load(isize sample, const patch_position& at) const {
     return load_run<T, N>(pixels.row(sample) + (at.channel * side + at.y) * side + at.x);
   }
 };
@@ -40,15 +40,15 @@ struct cut_to_patches {
   template <int N>
   struct held {
     run<T, N> y;
-    index row;
+    isize row;
   };
   padded_rows rows;
   patch_grid grid;
-  index lead, pixels;  // of a patch; further columns are zero
+  isize lead, pixels;  // of a patch; further columns are zero
   Pictures pictures;
   matrix<Y> y;
   template <int N>
-  MOTET_HOST_DEVICE bool load(index number, index column, held<N>& kept) const {
+  MOTET_HOST_DEVICE bool load(isize number, isize column, held<N>& kept) const {
     const auto here = rows.at(number);
     if (here.row < 0) return false;
     kept = {here.position < lead || column >= pixels
@@ -58,7 +58,7 @@ struct cut_to_patches {
     return true;
   }
   template <int N>
-  MOTET_HOST_DEVICE void store(index, index column, held<N>& kept) const {
+  MOTET_HOST_DEVICE void store(isize, isize column, held<N>& kept) const {
     store_run(y.row(kept.row) + column, kept.y);
   }
 };
@@ -67,7 +67,7 @@ template <int Size, class Pictures, class Y>
 void launch_patches(context& ctx, const sequences& seq, const patch_geometry& geometry,
                     const Pictures& pictures, matrix<Y> y) {
   using number = arithmetic<Y>;
-  const index patch = geometry.patch, pixels = geometry.channels * patch * patch;
+  const isize patch = geometry.patch, pixels = geometry.channels * patch * patch;
   const cut_to_patches<number, Pictures, Y> operation{
       padded(ctx, seq), {divisor(geometry.side / patch), divisor(patch * patch), divisor(patch)},
       geometry.lead,    pixels,
@@ -118,9 +118,9 @@ void patches(context& ctx, const sequences& seq, const patch_geometry& geometry,
   ctx.note("patches", 2 * numbers, numbers + bytes_in(y));
   if (ctx.measuring()) return;
   using kernel = detail::packed_to_patches<Y>;
-  const index across = geometry.side / geometry.patch,
-              lanes = std::min<index>(kernel::most_threads, round_up(geometry.side, warp_size));
-  const auto small = [](index value) { return static_cast<std::int32_t>(value); };
+  const isize across = geometry.side / geometry.patch,
+              lanes = std::min<isize>(kernel::most_threads, round_up(geometry.side, warp_size));
+  const auto small = [](isize value) { return static_cast<std::int32_t>(value); };
   const kernel operation{samples_on_gpu(ctx, seq),
                          from,
                          small(geometry.side),

@@ -13,7 +13,7 @@ namespace detail {
 struct picked_row {
   sequences seq;  // on the GPU
   bool last;
-  MOTET_HOST_DEVICE index of(index sample) const {
+  MOTET_HOST_DEVICE isize of(isize sample) const {
     if (seq.rows_of(sample) == 0) return -1;
     return last ? seq.end(sample) - 1 : seq.begin(sample);
   }
@@ -27,13 +27,13 @@ struct picked {
   matrix<const X> x;
   matrix<Y> y;
   template <int N>
-  MOTET_HOST_DEVICE bool load(index sample, index column, held<N>& kept) const {
-    const index row = from.of(sample);
+  MOTET_HOST_DEVICE bool load(isize sample, isize column, held<N>& kept) const {
+    const isize row = from.of(sample);
     kept = row < 0 ? held<N>{} : load_run<T, N>(x.row(row) + column);
     return true;
   }
   template <int N>
-  MOTET_HOST_DEVICE void store(index sample, index column, held<N>& kept) const {
+  MOTET_HOST_DEVICE void store(isize sample, isize column, held<N>& kept) const {
     store_run(y.row(sample) + column, kept);
   }
 };
@@ -48,14 +48,14 @@ struct picked_slope {
   matrix<const Dy> dy;
   matrix<Dx> dx;
   template <int N>
-  MOTET_HOST_DEVICE bool load(index sample, index column, held<N>& kept) const {
-    const index row = to.of(sample);
+  MOTET_HOST_DEVICE bool load(isize sample, isize column, held<N>& kept) const {
+    const isize row = to.of(sample);
     if (row < 0) return false;
     kept = {load_run<T, N>(dy.row(sample) + column), load_run<T, N>(dx.row(row) + column)};
     return true;
   }
   template <int N>
-  MOTET_HOST_DEVICE void store(index sample, index column, held<N>& kept) const {
+  MOTET_HOST_DEVICE void store(isize sample, isize column, held<N>& kept) const {
     MOTET_UNROLLED
     for (int i = 0; i < N; ++i) kept.dx.of[i] += kept.dy.of[i];
     store_run(dx.row(to.of(sample)) + column, kept.dx);
@@ -64,14 +64,14 @@ struct picked_slope {
 
 struct rows_of_sample {
   sequences seq;  // on the GPU
-  MOTET_HOST_DEVICE index count(index sample) const { return seq.rows_of(sample); }
-  MOTET_HOST_DEVICE index row(index sample, index item) const { return seq.begin(sample) + item; }
+  MOTET_HOST_DEVICE isize count(isize sample) const { return seq.rows_of(sample); }
+  MOTET_HOST_DEVICE isize row(isize sample, isize item) const { return seq.begin(sample) + item; }
 };
 template <class Y>
 struct put_means {
   matrix<Y> y;
   template <class T>
-  MOTET_HOST_DEVICE void operator()(index sample, index column, int, T sum, index count) const {
+  MOTET_HOST_DEVICE void operator()(isize sample, isize column, int, T sum, isize count) const {
     y.row(sample)[column] = stored_as<Y>(count == 0 ? T(0) : sum / static_cast<T>(count));
   }
 };
@@ -81,7 +81,7 @@ struct put_sums {
   matrix<Y> y;
   double factor;
   template <class T>
-  MOTET_HOST_DEVICE void operator()(index sample, index column, int, T sum, index) const {
+  MOTET_HOST_DEVICE void operator()(isize sample, isize column, int, T sum, isize) const {
     y.row(sample)[column] = stored_as<Y>(sum * static_cast<T>(factor));
   }
 };
@@ -92,7 +92,7 @@ struct spread_slope {
   template <int N>
   struct held {
     run<T, N> dy;
-    index row;
+    isize row;
   };
   padded_rows rows;
   matrix<const Dy> dy;
@@ -100,7 +100,7 @@ struct spread_slope {
   bool mean;
   T factor;
   template <int N>
-  MOTET_HOST_DEVICE bool load(index number, index column, held<N>& kept) const {
+  MOTET_HOST_DEVICE bool load(isize number, isize column, held<N>& kept) const {
     const auto here = rows.at(number);
     if (here.row < 0) return false;
     kept = {load_run<T, N>(dy.row(here.sample) + column), here.row};
@@ -110,7 +110,7 @@ struct spread_slope {
     return true;
   }
   template <int N>
-  MOTET_HOST_DEVICE void store(index, index column, held<N>& kept) const {
+  MOTET_HOST_DEVICE void store(isize, isize column, held<N>& kept) const {
     store_run(dx.row(kept.row) + column, kept.dy);
   }
 };

@@ -13,13 +13,13 @@ struct positioned {
   template <int N>
   struct held {
     run<T, N> x, table;
-    index row;
+    isize row;
   };
   padded_rows rows;
   matrix<const M> table;
   matrix<X> x;
   template <int N>
-  MOTET_HOST_DEVICE bool load(index number, index column, held<N>& kept) const {
+  MOTET_HOST_DEVICE bool load(isize number, isize column, held<N>& kept) const {
     const auto here = rows.at(number);
     if (here.row < 0) return false;
     kept = {load_run<T, N>(x.row(here.row) + column), load_run<T, N>(table.row(here.position) + column),
@@ -27,7 +27,7 @@ struct positioned {
     return true;
   }
   template <int N>
-  MOTET_HOST_DEVICE void store(index, index column, held<N>& kept) const {
+  MOTET_HOST_DEVICE void store(isize, isize column, held<N>& kept) const {
     MOTET_UNROLLED
     for (int i = 0; i < N; ++i) kept.x.of[i] += kept.table.of[i];
     store_run(x.row(kept.row) + column, kept.x);
@@ -37,8 +37,8 @@ struct positioned {
 // The rows at one position of all samples.
 struct rows_at_position {
   sequences seq;  // on the GPU
-  MOTET_HOST_DEVICE index count(index) const { return seq.samples; }
-  MOTET_HOST_DEVICE index row(index position, index sample) const {
+  MOTET_HOST_DEVICE isize count(isize) const { return seq.samples; }
+  MOTET_HOST_DEVICE isize row(isize position, isize sample) const {
     return position < seq.rows_of(sample) ? seq.begin(sample) + position : -1;
   }
 };

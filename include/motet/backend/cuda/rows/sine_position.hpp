@@ -14,11 +14,11 @@ namespace detail {
 template <class T>
 struct make_sine_table {
   T* table;  // (positions, sin | cos)
-  index across, quarter;
+  isize across, quarter;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    for (index at = self.number(); at < across * quarter; at += self.all()) {
-      const index position = at / quarter, i = at % quarter;
+    for (isize at = self.number(); at < across * quarter; at += self.all()) {
+      const isize position = at / quarter, i = at % quarter;
       const double angle = static_cast<double>(position) *
                            std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(quarter));
       table[position * 2 * quarter + i] = static_cast<T>(std::sin(angle));
@@ -31,11 +31,11 @@ struct make_sine_table {
 template <class T>
 struct make_time_table {
   T* table;
-  index positions, half;
+  isize positions, half;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    for (index at = self.number(); at < positions * half; at += self.all()) {
-      const index position = at / half, i = at % half;
+    for (isize at = self.number(); at < positions * half; at += self.all()) {
+      const isize position = at / half, i = at % half;
       const auto angle = static_cast<double>(static_cast<float>(position) * time_speed(i, half));
       table[position * 2 * half + i] = static_cast<T>(std::sin(angle));
       table[position * 2 * half + half + i] = static_cast<T>(std::cos(angle));
@@ -48,26 +48,26 @@ struct sine_positioned {
   template <int N>
   struct held {
     run<T, N> x, table;
-    index row;
+    isize row;
   };
   padded_rows rows;
   divisor across;
   const T* table;
-  index half;  // the width of x
+  isize half;  // the width of x
   matrix<X> x;
   template <int N>
-  MOTET_HOST_DEVICE bool load(index number, index column, held<N>& kept) const {
+  MOTET_HOST_DEVICE bool load(isize number, isize column, held<N>& kept) const {
     const auto here = rows.at(number);
     if (here.row < 0) return false;
     auto right = static_cast<std::uint32_t>(here.position - rows.skipped);
-    const index down = across.divide(right);
+    const isize down = across.divide(right);
     const T* const from = column < half ? table + down * half + column
-                                        : table + static_cast<index>(right) * half + (column - half);
+                                        : table + static_cast<isize>(right) * half + (column - half);
     kept = {load_run<T, N>(x.row(here.row) + column), load_run<T, N>(from), here.row};
     return true;
   }
   template <int N>
-  MOTET_HOST_DEVICE void store(index, index column, held<N>& kept) const {
+  MOTET_HOST_DEVICE void store(isize, isize column, held<N>& kept) const {
     MOTET_UNROLLED
     for (int i = 0; i < N; ++i) kept.x.of[i] += kept.table.of[i];
     store_run(x.row(kept.row) + column, kept.x);
@@ -85,7 +85,7 @@ void sine_position_forward(context& ctx, const sequences& seq, const patch_geome
   ctx.note("sine_position_forward", elements_in(x), 2 * bytes_in(x));
   using sum = arithmetic<X>;
   constexpr int size = run_size<X>;
-  const index across = geometry.side / geometry.patch, quarter = x.width / 4;
+  const isize across = geometry.side / geometry.patch, quarter = x.width / 4;
   const scratch_scope scope(ctx);
   sum* const table = ctx.scratch.take<sum>(across * 2 * quarter);
   if (ctx.measuring()) return;
@@ -105,7 +105,7 @@ template <class X>
 void time_position_forward(context& ctx, const sequences& seq, matrix<X> x) {
   ctx.note("time_position_forward", elements_in(x), 2 * bytes_in(x));
   using sum = arithmetic<X>;
-  const index half = x.width / 2, positions = longest_of(seq);
+  const isize half = x.width / 2, positions = longest_of(seq);
   const scratch_scope scope(ctx);
   sum* const table = ctx.scratch.take<sum>(positions * 2 * half);
   if (ctx.measuring() || positions == 0) return;

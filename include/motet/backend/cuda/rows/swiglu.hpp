@@ -22,13 +22,13 @@ struct swiglu_slopes {
   matrix<const Dy> dy;
   matrix<Dx> dgate, dup;
   template <int N>
-  MOTET_HOST_DEVICE bool load(index row, index column, held<N>& kept) const {
+  MOTET_HOST_DEVICE bool load(isize row, isize column, held<N>& kept) const {
     kept = {load_run<T, N>(gate.row(row) + column), load_run<T, N>(up.row(row) + column),
             load_run<T, N>(dy.row(row) + column)};
     return true;
   }
   template <int N>
-  MOTET_HOST_DEVICE void store(index row, index column, held<N>& kept) const {
+  MOTET_HOST_DEVICE void store(isize row, isize column, held<N>& kept) const {
     MOTET_UNROLLED
     for (int i = 0; i < N; ++i) {
       T value;
@@ -62,7 +62,7 @@ void swiglu_backward(context& ctx, const sequences& seq, matrix<X> x, matrix<Dy>
   using from = std::remove_const_t<X>;
   using slope = std::remove_const_t<Dy>;
   constexpr int size = run_size<from, slope, Dx>;
-  const index w = dy.width;
+  const isize w = dy.width;
   const detail::swiglu_slopes<arithmetic<X, Dy, Dx>, from, slope, Dx> operation{
       x.columns(0, w), x.columns(w, w), dy, dx.columns(0, w), dx.columns(w, w)};
   const bool packed = in_runs<size>(operation.gate) && in_runs<size>(operation.up) && in_runs<size>(dy) &&

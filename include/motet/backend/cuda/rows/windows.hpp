@@ -13,7 +13,7 @@ struct cut_to_windows {
   template <int N>
   struct held {
     run<T, N> y;
-    index row;
+    isize row;
   };
   padded_rows rows;
   row_windows windows;
@@ -21,21 +21,21 @@ struct cut_to_windows {
   matrix<const X> x;
   matrix<Y> y;
   template <int N>
-  MOTET_HOST_DEVICE bool load(index number, index column, held<N>& kept) const {
+  MOTET_HOST_DEVICE bool load(isize number, isize column, held<N>& kept) const {
     const auto here = rows.at(number);
     if (here.row < 0) return false;
     kept = {{}, here.row};
     MOTET_UNROLLED
     for (int i = 0; i < N; ++i) {
       auto tap = static_cast<std::uint32_t>(column + i);
-      const index from = taps.divide(tap), at = here.position * windows.stride + static_cast<index>(tap) - 1;
+      const isize from = taps.divide(tap), at = here.position * windows.stride + static_cast<isize>(tap) - 1;
       if (from < x.width && at >= 0 && at < windows.length)
         kept.y.of[i] = load_run<T, 1>(x.row(here.sample * windows.length + at) + from).of[0];
     }
     return true;
   }
   template <int N>
-  MOTET_HOST_DEVICE void store(index, index column, held<N>& kept) const {
+  MOTET_HOST_DEVICE void store(isize, isize column, held<N>& kept) const {
     store_run(y.row(kept.row) + column, kept.y);
   }
 };
@@ -45,7 +45,7 @@ struct sum_of_windows {
   template <int N>
   struct held {
     run<T, N> dx;
-    index row;
+    isize row;
   };
   padded_rows rows;
   row_windows windows;
@@ -53,15 +53,15 @@ struct sum_of_windows {
   matrix<const Dy> dy;
   matrix<Dx> dx;
   template <int N>
-  MOTET_HOST_DEVICE bool load(index number, index column, held<N>& kept) const {
+  MOTET_HOST_DEVICE bool load(isize number, isize column, held<N>& kept) const {
     const auto here = rows.at(number);
     if (here.row < 0) return false;
     kept = {{}, here.row};
-    for (index k = 0; k < row_windows::taps; ++k) {
-      const index start = here.position + 1 - k;
+    for (isize k = 0; k < row_windows::taps; ++k) {
+      const isize start = here.position + 1 - k;
       if (start < 0) continue;
       auto rest = static_cast<std::uint32_t>(start);
-      const index t = stride.divide(rest);
+      const isize t = stride.divide(rest);
       if (rest != 0 || t >= windows.rows()) continue;
       const Dy* const from = dy.row(here.sample * windows.rows() + t) + k;
       MOTET_UNROLLED
@@ -71,7 +71,7 @@ struct sum_of_windows {
     return true;
   }
   template <int N>
-  MOTET_HOST_DEVICE void store(index, index column, held<N>& kept) const {
+  MOTET_HOST_DEVICE void store(isize, isize column, held<N>& kept) const {
     store_run(dx.row(kept.row) + column, kept.dx);
   }
 };

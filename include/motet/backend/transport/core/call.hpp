@@ -21,8 +21,8 @@ struct call {
   call_kind what = call_kind::barrier;
   const std::byte* from = nullptr;
   std::byte* to = nullptr;
-  std::span<const index> from_parts = {}, to_parts = {};  // elements of each
-  index count = 0;                                        // of elements, all parts together
+  std::span<const isize> from_parts = {}, to_parts = {};  // elements of each
+  isize count = 0;                                        // of elements, all parts together
   std::int32_t element = 1;                               // its bytes
   std::int32_t root = 0;
   sum_function sum = nullptr;
@@ -46,25 +46,25 @@ template <class Group>
 class group_calls {
  public:
   template <class T>
-  ticket all_reduce_sum(T* numbers, index count) {
+  ticket all_reduce_sum(T* numbers, isize count) {
     call it = sum_of<T>(call_kind::all_reduce, numbers, numbers);
     it.count = count;
     return self().start(it);
   }
   template <class T>
-  ticket reduce_scatter_sum(const T* from, T* to, std::span<const index> counts) {
+  ticket reduce_scatter_sum(const T* from, T* to, std::span<const isize> counts) {
     call it = sum_of<T>(call_kind::reduce_scatter, from, to);
     it.from_parts = it.to_parts = counts;
     it.count = total(counts);
     return self().start(it);
   }
-  ticket all_gather(const std::byte* own, std::byte* all, std::span<const index> bytes) {
+  ticket all_gather(const std::byte* own, std::byte* all, std::span<const isize> bytes) {
     call it{.what = call_kind::all_gather, .from = own, .to = all, .from_parts = bytes, .to_parts = bytes};
     it.count = total(bytes);
     return self().start(it);
   }
-  ticket all_to_all(const std::byte* from, std::span<const index> from_bytes, std::byte* to,
-                    std::span<const index> to_bytes) {
+  ticket all_to_all(const std::byte* from, std::span<const isize> from_bytes, std::byte* to,
+                    std::span<const isize> to_bytes) {
     total(from_bytes);
     total(to_bytes);
     return self().start({.what = call_kind::all_to_all,
@@ -73,7 +73,7 @@ class group_calls {
                          .from_parts = from_bytes,
                          .to_parts = to_bytes});
   }
-  ticket broadcast(std::byte* data, index bytes, std::int32_t root) {
+  ticket broadcast(std::byte* data, isize bytes, std::int32_t root) {
     if (root < 0 || root >= self().size())
       fail(group_disagrees, sentence({"broadcast from member ", root, " of a group of ", self().size()}));
     return self().start(
@@ -105,11 +105,11 @@ class group_calls {
             .element = static_cast<std::int32_t>(sizeof(T)),
             .sum = sum_parts<T>};
   }
-  index total(std::span<const index> parts) {
+  isize total(std::span<const isize> parts) {
     if (parts.size() != as_size(self().size()))
       fail(group_disagrees, sentence({parts.size(), " counts for a group of ", self().size()}));
-    index sum = 0;
-    for (const index each : parts) {
+    isize sum = 0;
+    for (const isize each : parts) {
       if (each < 0) fail(group_disagrees, "a count is " + std::to_string(each));
       sum += each;
     }

@@ -118,9 +118,9 @@ class posted_group : public group_calls<Group> {
     withdraw();
     std::erase(siblings_, static_cast<Group*>(this));
   }
-  static index sum_of(std::span<const index> parts, index first) {
-    index sum = 0;
-    for (index p = 0; p < first; ++p) sum += parts[as_size(p)];
+  static isize sum_of(std::span<const isize> parts, isize first) {
+    isize sum = 0;
+    for (isize p = 0; p < first; ++p) sum += parts[as_size(p)];
     return sum;
   }
   // A mistake must not become a wrong number or a read beyond the end.
@@ -143,12 +143,12 @@ class posted_group : public group_calls<Group> {
   // The copies of a call that moves bytes: copy(to, from, bytes).
   template <class Copy>
   void each_copy(const std::vector<Post>& posts, Copy&& copy) const {
-    const index members = size(), me = member_;
+    const isize members = size(), me = member_;
     const call& own = posts[as_size(me)];
     if (own.what == call_kind::broadcast) return copy(own.to, posts[as_size(own.root)].from, own.count);
-    for (index m = 0, at = 0; m < members; at += own.to_parts[as_size(m)], ++m) {
+    for (isize m = 0, at = 0; m < members; at += own.to_parts[as_size(m)], ++m) {
       const call& theirs = posts[as_size(m)];
-      const index before = own.what == call_kind::all_to_all ? sum_of(theirs.from_parts, me) : 0;
+      const isize before = own.what == call_kind::all_to_all ? sum_of(theirs.from_parts, me) : 0;
       copy(own.to + at, theirs.from + before, own.to_parts[as_size(m)]);
     }
   }
@@ -157,15 +157,15 @@ class posted_group : public group_calls<Group> {
   void the_sum(const std::vector<Post>& posts, Sum&& sum) {
     const call& own = posts[as_size(member_)];
     const bool all = own.what == call_kind::all_reduce;
-    const index before = all ? 0 : sum_of(own.from_parts, member_) * own.element;
+    const isize before = all ? 0 : sum_of(own.from_parts, member_) * own.element;
     for (std::size_t m = 0; m < posts.size(); ++m) {
       parts_[m] = posts[m].from + before;
       outs_[m] = posts[m].to;
     }
     if (all)
-      sum(parts_.data(), outs_.data(), static_cast<index>(size()),
+      sum(parts_.data(), outs_.data(), static_cast<isize>(size()),
           slice_of(own.count, own.element, size(), member_));
-    else sum(parts_.data(), &own.to, index{1}, interval{0, own.to_parts[as_size(member_)]});
+    else sum(parts_.data(), &own.to, isize{1}, interval{0, own.to_parts[as_size(member_)]});
   }
 
  private:

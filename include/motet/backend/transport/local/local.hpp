@@ -97,7 +97,7 @@ class endpoint {
   std::int32_t ranks() const { return world_.ranks_; }
   void begin_step() { ++step_; }
 
-  void send(std::int32_t tag, std::int32_t peer, const std::byte* from, index) {
+  void send(std::int32_t tag, std::int32_t peer, const std::byte* from, isize) {
     auto& box = box_of(tag);
     box.rows = from;
     box.state.store(2 * step_ + 1, std::memory_order_release);
@@ -106,17 +106,17 @@ class endpoint {
   bool sent(std::int32_t tag) const {
     return box_of(tag).state.load(std::memory_order_acquire) == 2 * step_ + 2;
   }
-  bool receive(std::int32_t tag, std::int32_t peer, std::byte* to, index bytes) {
+  bool receive(std::int32_t tag, std::int32_t peer, std::byte* to, isize bytes) {
     if (!is_there(tag)) return false;
     if (bytes > 0) std::memcpy(to, rows_of(tag), as_size(bytes));
     take(tag, peer);
     return true;
   }
-  bool gather(std::int32_t meeting, std::int32_t member, const std::byte* own, index bytes, std::byte* all) {
+  bool gather(std::int32_t meeting, std::int32_t member, const std::byte* own, isize bytes, std::byte* all) {
     world::board& board = board_of(meeting);
     if (!meet(board, member, own, nullptr)) return false;
     for (std::size_t m = 0; m < board.members.size(); ++m)
-      if (bytes > 0) std::memcpy(all + static_cast<index>(m) * bytes, board.posts[m], as_size(bytes));
+      if (bytes > 0) std::memcpy(all + static_cast<isize>(m) * bytes, board.posts[m], as_size(bytes));
     return true;
   }
   bool exchange(std::int32_t meeting, std::int32_t member, const std::byte* own,
@@ -130,7 +130,7 @@ class endpoint {
     return true;
   }
   bool fetch(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out,
-             std::int32_t from, std::byte* to, index bytes) {
+             std::int32_t from, std::byte* to, isize bytes) {
     world::board& board = board_of(meeting);
     const bool all = meet(board, member, own, out.data());
     if (from == member || bytes == 0) return true;

@@ -31,12 +31,12 @@ class group : public transports::posted_group<group, world, endpoint, transports
       case transports::call_kind::barrier: break;
       case transports::call_kind::all_reduce:
       case transports::call_kind::reduce_scatter:
-        the_sum(posts, [&](const std::byte* const* parts, std::byte* const* outs, index count, interval at) {
+        the_sum(posts, [&](const std::byte* const* parts, std::byte* const* outs, isize count, interval at) {
           own.sum(parts, size(), outs, count, at);
         });
         break;
       default:
-        each_copy(posts, [](std::byte* to, const std::byte* from, index bytes) {
+        each_copy(posts, [](std::byte* to, const std::byte* from, isize bytes) {
           if (bytes > 0 && to != from) std::memcpy(to, from, as_size(bytes));
         });
     }

@@ -49,8 +49,8 @@ class meeting_group {
     return 0;
   }
   template <class T>
-  ticket all_reduce_sum(T* numbers, index count) {
-    const index bytes = count * static_cast<index>(sizeof(T));
+  ticket all_reduce_sum(T* numbers, isize count) {
+    const isize bytes = count * static_cast<isize>(sizeof(T));
     const std::vector<std::string> all = meet(numbers, bytes, bytes);
     std::vector<const std::byte*> parts;
     parts.reserve(all.size());
@@ -59,35 +59,35 @@ class meeting_group {
     if (count > 0) transports::sum_parts<T>(parts.data(), size(), &out, 1, {0, count});
     return 0;
   }
-  ticket all_gather(const std::byte* own, std::byte* all, std::span<const index> bytes) {
+  ticket all_gather(const std::byte* own, std::byte* all, std::span<const isize> bytes) {
     const std::vector<std::string> parts = meet(own, bytes[as_size(member())], -1);
     for (std::size_t m = 0; m < parts.size(); ++m) {
-      require(static_cast<index>(parts[m].size()), bytes[m], m);
+      require(static_cast<isize>(parts[m].size()), bytes[m], m);
       if (bytes[m] > 0) std::memcpy(all, parts[m].data(), parts[m].size());
       all += bytes[m];
     }
     return 0;
   }
-  ticket broadcast(std::byte* data, index bytes, std::int32_t root) {
+  ticket broadcast(std::byte* data, isize bytes, std::int32_t root) {
     const std::vector<std::string> parts = meet(data, member() == root ? bytes : 0, -1);
     const std::string& from = parts[as_size(root)];
-    require(static_cast<index>(from.size()), bytes, as_size(root));
+    require(static_cast<isize>(from.size()), bytes, as_size(root));
     if (bytes > 0) std::memcpy(data, from.data(), from.size());
     return 0;
   }
 
  private:
-  static void require(index got, index wanted, std::size_t member) {
+  static void require(isize got, isize wanted, std::size_t member) {
     if (got != wanted)
       fail(group_disagrees,
            sentence({"member ", member, " brings ", got, " bytes, ", wanted, " were wanted"}));
   }
   // Of each member `wanted` bytes, where that is not negative.
-  std::vector<std::string> meet(const void* own, index bytes, index wanted) const {
+  std::vector<std::string> meet(const void* own, isize bytes, isize wanted) const {
     std::vector<std::string> all = at_.all_gather(
         bytes > 0 ? std::string(static_cast<const char*>(own), as_size(bytes)) : std::string());
     for (std::size_t m = 0; m < all.size() && wanted >= 0; ++m)
-      require(static_cast<index>(all[m].size()), wanted, m);
+      require(static_cast<isize>(all[m].size()), wanted, m);
     return all;
   }
   const forum& at_;

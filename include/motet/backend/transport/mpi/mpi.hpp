@@ -35,12 +35,12 @@ class world {
       check(MPI_Comm_dup(among, each), "MPI_Comm_dup");
       MPI_Comm_set_errhandler(*each, MPI_ERRORS_RETURN);
     }
-    check_tags(2 * (index{messages} + static_cast<index>(meetings.size())));
-    index most = 2 * index{messages} + 1;
+    check_tags(2 * (isize{messages} + static_cast<isize>(meetings.size())));
+    isize most = 2 * isize{messages} + 1;
     for (std::size_t m = 0; m < meetings.size(); ++m) {
       if (std::find(meetings[m].begin(), meetings[m].end(), rank_) == meetings[m].end()) continue;
       members_[m] = meetings[m];
-      most += 2 * static_cast<index>(meetings[m].size());
+      most += 2 * static_cast<isize>(meetings[m].size());
     }
     under_way_.reserve(most);
     under_way_.expect(control_, reinterpret_cast<std::byte*>(text_), sizeof(text_) - 1, untold_);
@@ -120,7 +120,7 @@ class world {
     clock::time_point begin_, told_;
   };
 
-  void check_tags(index wanted) const {
+  void check_tags(isize wanted) const {
     void* most = nullptr;
     int known = 0;
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &most, &known);
@@ -223,7 +223,7 @@ class world {
   std::function<void(double)> watch_;
   // mpi_group.hpp uses these two.
   std::vector<mpi::group*> open_groups_;
-  index group_tags_ = 0;  // that sets of groups have taken
+  isize group_tags_ = 0;  // that sets of groups have taken
 };
 
 // This process's end; a transport. Messages are matched by their tag and by whether the step is even, and
@@ -259,19 +259,19 @@ class endpoint {
     if (open_receives_ > 0) world_.under_way_.drop_receives(&open_receives_);
   }
 
-  void send(std::int32_t tag, std::int32_t peer, const std::byte* from, index bytes) {
+  void send(std::int32_t tag, std::int32_t peer, const std::byte* from, isize bytes) {
     begin(sends_, tag);
     world_.under_way_.send(world_.rows_, peer, number(tag), from, bytes, sends_[at(tag)].pending,
                            &open_sends_);
   }
   bool sent(std::int32_t tag) { return is_done(sends_, tag); }
-  bool receive(std::int32_t tag, std::int32_t peer, std::byte* to, index bytes) {
+  bool receive(std::int32_t tag, std::int32_t peer, std::byte* to, isize bytes) {
     if (begin(receives_, tag))
       world_.under_way_.receive(world_.rows_, peer, number(tag), to, bytes, receives_[at(tag)].pending,
                                 &open_receives_);
     return is_done(receives_, tag);
   }
-  bool gather(std::int32_t meeting, std::int32_t member, const std::byte* own, index bytes, std::byte* all) {
+  bool gather(std::int32_t meeting, std::int32_t member, const std::byte* own, isize bytes, std::byte* all) {
     return meet(
         meeting, member, own,
         [bytes](std::int32_t) {
@@ -289,7 +289,7 @@ class endpoint {
         [in](std::int32_t m) { return in[at(m)]; });
   }
   bool fetch(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out,
-             std::int32_t from, std::byte* to, index bytes) {
+             std::int32_t from, std::byte* to, isize bytes) {
     // Nobody asks for nothing.
     if (begin(visits_, meeting))
       show(

@@ -15,7 +15,7 @@ class group_set {
         options_(options),
         members_(groups.size()),
         first_tag_(static_cast<int>(all.group_tags_)) {
-    const index tags = all.group_tags_ + 2 * static_cast<index>(groups.size()) * options.in_flight;
+    const isize tags = all.group_tags_ + 2 * static_cast<isize>(groups.size()) * options.in_flight;
     all.check_tags(tags);
     all.group_tags_ = tags;
     for (std::size_t g = 0; g < groups.size(); ++g)
@@ -124,9 +124,9 @@ class group : public transports::group_calls<group> {
         break;
       case call_kind::all_reduce:
       case call_kind::reduce_scatter: {
-        const index size = own.size();
+        const isize size = own.size();
         state.others.resize(as_size(size) * (members_.size() - 1));
-        index room = 0;
+        isize room = 0;
         each_other([&](std::int32_t m) { receive(state, m, state.others.data(), {room, (room += size)}); });
         each_other([&](std::int32_t m) { send(state, m, it.from, part(it, m)); });
         break;
@@ -201,11 +201,11 @@ class group : public transports::group_calls<group> {
       world_.under_way_.receive(world_.groups_, members_[as_size(from)], state.tag, to + bytes.begin,
                                 bytes.size(), state.pending);
   }
-  static void copy(std::byte* to, const std::byte* from, index bytes) {
+  static void copy(std::byte* to, const std::byte* from, isize bytes) {
     if (bytes > 0 && to != from) std::memcpy(to, from, as_size(bytes));
   }
-  static interval part_of(std::span<const index> parts, std::int32_t which, index element) {
-    index begin = 0;
+  static interval part_of(std::span<const isize> parts, std::int32_t which, isize element) {
+    isize begin = 0;
     for (std::int32_t p = 0; p < which; ++p) begin += parts[as_size(p)];
     return {begin * element, (begin + parts[as_size(which)]) * element};
   }

@@ -13,9 +13,9 @@ namespace motet::mpi {
 // items and a rest.
 class byte_type {
  public:
-  explicit byte_type(index bytes, index most = INT_MAX) : count_(static_cast<int>(bytes)) {
+  explicit byte_type(isize bytes, isize most = INT_MAX) : count_(static_cast<int>(bytes)) {
     if (bytes <= most) return;
-    const index item = most / 2 + 1;
+    const isize item = most / 2 + 1;
     const int lengths[] = {static_cast<int>(bytes / item), static_cast<int>(bytes % item)};
     const MPI_Aint offsets[] = {0, bytes / item * item};
     MPI_Datatype large = MPI_BYTE;
@@ -47,7 +47,7 @@ inline constexpr std::chrono::milliseconds let_go_bound{500};
 class requests {
  public:
   // There is room for so many more at a time, so that nothing is allocated later.
-  void reserve(index more) {
+  void reserve(isize more) {
     room_ += as_size(more);
     under_way_.reserve(room_);
     owners_.reserve(room_);
@@ -56,26 +56,26 @@ class requests {
   }
   // `also` is counted down beside `pending`. A send counts as done when its receiver asked for it; one in
   // haste, as soon as its memory is free.
-  void send(MPI_Comm by, int peer, int tag, const std::byte* from, index bytes, std::int32_t& pending,
+  void send(MPI_Comm by, int peer, int tag, const std::byte* from, isize bytes, std::int32_t& pending,
             std::int32_t* also = nullptr) {
     const byte_type as(bytes);
     check(MPI_Issend(from, as.count(), as.type(), peer, tag, by, add({nothing, &pending, also, peer})),
           "MPI_Issend");
   }
-  void send_in_haste(MPI_Comm by, int peer, int tag, const std::byte* from, index bytes,
+  void send_in_haste(MPI_Comm by, int peer, int tag, const std::byte* from, isize bytes,
                      std::int32_t& pending) {
     const byte_type as(bytes);
     check(MPI_Isend(from, as.count(), as.type(), peer, tag, by, add({nothing, &pending, nullptr, peer})),
           "MPI_Isend");
   }
-  void receive(MPI_Comm by, int peer, int tag, std::byte* to, index bytes, std::int32_t& pending,
+  void receive(MPI_Comm by, int peer, int tag, std::byte* to, isize bytes, std::int32_t& pending,
                std::int32_t* also = nullptr) {
     const byte_type as(bytes);
     check(MPI_Irecv(to, as.count(), as.type(), peer, tag, by, add({bytes, &pending, also, peer})),
           "MPI_Irecv");
   }
   // The message may be shorter than `bytes`, or never come.
-  void expect(MPI_Comm by, std::byte* to, index bytes, std::int32_t& pending) {
+  void expect(MPI_Comm by, std::byte* to, isize bytes, std::int32_t& pending) {
     check(MPI_Irecv(to, static_cast<int>(bytes), MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, by,
                     add({anything, &pending})),
           "MPI_Irecv");
@@ -151,9 +151,9 @@ class requests {
   }
 
  private:
-  static constexpr index nothing = -2, anything = -1;
+  static constexpr isize nothing = -2, anything = -1;
   struct owner {
-    index bytes;  // that a receive wants
+    isize bytes;  // that a receive wants
     std::int32_t* pending;
     std::int32_t* also = nullptr;
     int peer = -1;

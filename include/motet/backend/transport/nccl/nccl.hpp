@@ -198,14 +198,14 @@ class endpoint : public cuda::timed_end<endpoint> {
 
   // Memory that messages leave from, or come to, on all ranks alike; NCCL is told while what is returned
   // lives.
-  std::vector<std::shared_ptr<void>> keep(bool leaving, const void* data, index bytes) {
+  std::vector<std::shared_ptr<void>> keep(bool leaving, const void* data, isize bytes) {
     std::vector<std::shared_ptr<void>> kept;
     world_.channels_.each_way(
         leaving, [&](const communicator& by) { kept.push_back(world_.memory_.keep(by, data, bytes)); });
     return kept;
   }
 
-  void send(std::int32_t tag, std::int32_t, const std::byte* from, index bytes) {
+  void send(std::int32_t tag, std::int32_t, const std::byte* from, isize bytes) {
     if (world_.channels_.ask(tag, const_cast<std::byte*>(from), bytes, compute(), marks_)) ++moved_;
   }
   // The result says whether the message is under way; what comes on this rank's stream waits until it is
@@ -215,14 +215,14 @@ class endpoint : public cuda::timed_end<endpoint> {
     hold(tag);
     return true;
   }
-  bool receive(std::int32_t tag, std::int32_t, std::byte* to, index bytes) {
+  bool receive(std::int32_t tag, std::int32_t, std::byte* to, isize bytes) {
     if (!world_.channels_.ask(tag, to, bytes, compute(), marks_)) return false;
     hold(tag);
     return ++moved_ > 0;
   }
   // The same beside what is computed: who reads it calls await() before, and freed() when no more is to be
   // read.
-  bool receive_ahead(std::int32_t tag, std::int32_t, std::byte* to, index bytes) {
+  bool receive_ahead(std::int32_t tag, std::int32_t, std::byte* to, isize bytes) {
     landing& own = landings_[to];
     if (!world_.channels_.ask(tag, to, bytes, compute(), marks_, &own.free)) return false;
     own.message = tag;
@@ -236,7 +236,7 @@ class endpoint : public cuda::timed_end<endpoint> {
   void freed(const void* at) { landings_[at].free.mark(compute()); }
 
   // Numbers of the host.
-  bool gather(std::int32_t meeting, std::int32_t member, const std::byte* own, index bytes, std::byte* all) {
+  bool gather(std::int32_t meeting, std::int32_t member, const std::byte* own, isize bytes, std::byte* all) {
     return world_.meetings_.gather(meeting, member, own, bytes, all);
   }
   bool exchange(std::int32_t meeting, std::int32_t member, const std::byte* own,
@@ -246,7 +246,7 @@ class endpoint : public cuda::timed_end<endpoint> {
     return there;
   }
   bool fetch(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out,
-             std::int32_t from, std::byte* to, index bytes) {
+             std::int32_t from, std::byte* to, isize bytes) {
     return world_.meetings_.fetch(meeting, member, own, out, from, to, bytes, compute());
   }
 

@@ -46,7 +46,7 @@ class channels {
   }
   // Asks for a message; it is begun after what `compute` has begun until then, or after `free` where that is
   // given. Says whether it is begun. Whoever keeps times gets those of the message.
-  bool ask(std::int32_t tag, std::byte* data, index bytes, cudaStream_t compute, cuda::time_marks& marks,
+  bool ask(std::int32_t tag, std::byte* data, isize bytes, cudaStream_t compute, cuda::time_marks& marks,
            const cuda::event* free = nullptr) {
     item& own = items_[as_size(tag)];
     if (!own.asked) {
@@ -90,7 +90,7 @@ class channels {
   struct item {
     std::size_t of = 0;
     std::byte* data = nullptr;
-    index bytes = 0;
+    isize bytes = 0;
     bool asked = false, begun = false, seen = false;
     const cuda::event* free = nullptr;
     cuda::timed_stretch* when = nullptr;  // null: nobody wants to know

@@ -57,7 +57,7 @@ class group : public transports::group_calls<group> {
   std::int32_t member() const { return member_; }
   endpoint& end() { return own_; }
   // Memory that calls use, on all members alike; NCCL is told while what is returned lives.
-  std::shared_ptr<void> keep(const void* data, index bytes) { return world_.memory_.keep(by_, data, bytes); }
+  std::shared_ptr<void> keep(const void* data, isize bytes) { return world_.memory_.keep(by_, data, bytes); }
 
   ticket start(const transports::call& it) {
     by_.after(world_.on().stream(), calls_.before[next_ % calls_.before.size()]);
@@ -82,8 +82,8 @@ class group : public transports::group_calls<group> {
     if (it.sum == transports::sum_parts<bf16>) return ncclBfloat16;
     return ncclUint8;
   }
-  static bool even(std::span<const index> parts) {
-    return std::all_of(parts.begin(), parts.end(), [&](index each) { return each == parts.front(); });
+  static bool even(std::span<const isize> parts) {
+    return std::all_of(parts.begin(), parts.end(), [&](isize each) { return each == parts.front(); });
   }
   void begin(const transports::call& it, ncclComm_t handle) {
     const ncclDataType_t type = type_of(it);
@@ -105,7 +105,7 @@ class group : public transports::group_calls<group> {
                   "ncclReduceScatter");
           return;
         }
-        return each_part(it.from_parts, it.element, [&](int m, index offset, std::size_t count) {
+        return each_part(it.from_parts, it.element, [&](int m, isize offset, std::size_t count) {
           check(ncclReduce(it.from + offset, it.to, count, type, ncclSum, m, handle, stream), "ncclReduce");
         });
       case transports::call_kind::all_gather:
@@ -115,15 +115,15 @@ class group : public transports::group_calls<group> {
             check(ncclAllGather(it.from, it.to, each, ncclUint8, handle, stream), "ncclAllGather");
           return;
         }
-        return each_part(it.to_parts, 1, [&](int m, index offset, std::size_t count) {
+        return each_part(it.to_parts, 1, [&](int m, isize offset, std::size_t count) {
           check(ncclBroadcast(it.from, it.to + offset, count, ncclUint8, m, handle, stream), "ncclBroadcast");
         });
       case transports::call_kind::all_to_all:
-        each_part(it.from_parts, 1, [&](int m, index offset, std::size_t count) {
+        each_part(it.from_parts, 1, [&](int m, isize offset, std::size_t count) {
           if (as_size(m) != me)
             check(ncclSend(it.from + offset, count, ncclUint8, m, handle, stream), "ncclSend");
         });
-        each_part(it.to_parts, 1, [&](int m, index offset, std::size_t count) {
+        each_part(it.to_parts, 1, [&](int m, isize offset, std::size_t count) {
           if (as_size(m) != me)
             check(ncclRecv(it.to + offset, count, ncclUint8, m, handle, stream), "ncclRecv");
         });
@@ -136,13 +136,13 @@ class group : public transports::group_calls<group> {
   }
   // part(member, offset in bytes, elements), of those that are not empty.
   template <class Part>
-  static void each_part(std::span<const index> counts, index element, Part&& part) {
-    index offset = 0;
+  static void each_part(std::span<const isize> counts, isize element, Part&& part) {
+    isize offset = 0;
     for (std::size_t m = 0; m < counts.size(); offset += counts[m++] * element)
       if (counts[m] > 0) part(static_cast<int>(m), offset, as_size(counts[m]));
   }
   void copy_own(const transports::call& it) const {
-    index from = 0, to = 0;
+    isize from = 0, to = 0;
     const auto me = as_size(member_);
     for (std::size_t m = 0; m < me; ++m) {
       from += it.from_parts[m];

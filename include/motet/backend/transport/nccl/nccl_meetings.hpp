@@ -26,10 +26,10 @@ class meetings {
     for (item& each : items_) each.now = doing::nothing;
   }
   // Numbers of the host: to the GPUs and back.
-  bool gather(std::int32_t meeting, std::int32_t member, const std::byte* own, index bytes, std::byte* to) {
+  bool gather(std::int32_t meeting, std::int32_t member, const std::byte* own, isize bytes, std::byte* to) {
     item& it = of(meeting);
     if (it.now == doing::nothing) {
-      const index count = size_of(it);
+      const isize count = size_of(it);
       it.host.resize(bytes * count);
       if (bytes > 0) std::memcpy(it.host.here.data() + member * bytes, own, as_size(bytes));
       if (count > 1) begin_gather(it, member, bytes);
@@ -55,16 +55,16 @@ class meetings {
   }
   // All rows come at once into memory here, as who brings them cannot wait to be asked; first their sizes.
   bool fetch(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out,
-             std::int32_t from, std::byte* to, index bytes, cudaStream_t compute) {
+             std::int32_t from, std::byte* to, isize bytes, cudaStream_t compute) {
     item& it = of(meeting);
     if (it.now == doing::nothing) {
       it.member = member;
       it.own = own;
       it.out = out;
-      const index count = size_of(it), row = count * static_cast<index>(sizeof(index));
+      const isize count = size_of(it), row = count * static_cast<isize>(sizeof(isize));
       it.host.resize(row * count);
-      auto* const mine = reinterpret_cast<index*>(it.host.here.data() + member * row);
-      for (index m = 0; m < count; ++m) mine[m] = out[as_size(m)].bytes;
+      auto* const mine = reinterpret_cast<isize*>(it.host.here.data() + member * row);
+      for (isize m = 0; m < count; ++m) mine[m] = out[as_size(m)].bytes;
       if (count > 1) begin_gather(it, member, row);
       it.now = doing::sizes;
     }
@@ -113,7 +113,7 @@ class meetings {
   struct room {
     cuda::pinned_buffer<std::byte> here;
     cuda::buffer<std::byte> there;
-    void resize(index bytes) {
+    void resize(isize bytes) {
       if (here.size() >= bytes) return;
       here = cuda::pinned_buffer<std::byte>(bytes);
       there = cuda::buffer<std::byte>(bytes);
@@ -134,10 +134,10 @@ class meetings {
   };
 
   item& of(std::int32_t meeting) { return items_[as_size(meeting)]; }
-  static index size_of(const item& it) { return static_cast<index>(it.members.size()); }
+  static isize size_of(const item& it) { return static_cast<isize>(it.members.size()); }
   const communicator& by(const item& it) const { return sets_[it.set]; }
 
-  void begin_gather(item& it, std::int32_t member, index bytes) {
+  void begin_gather(item& it, std::int32_t member, isize bytes) {
     const communicator& one = by(it);
     it.before = {};
     const auto size = as_size(bytes), all = size * it.members.size(), mine = as_size(member) * size;
@@ -156,11 +156,11 @@ class meetings {
   }
   bool move(item& it, cudaStream_t compute) {
     if (it.now != doing::sizes || (size_of(it) > 1 && !it.done.is_past())) return it.now != doing::sizes;
-    const index count = size_of(it);
-    const auto* const sizes = reinterpret_cast<const index*>(it.host.here.data());
+    const isize count = size_of(it);
+    const auto* const sizes = reinterpret_cast<const isize*>(it.host.here.data());
     it.in.assign(it.members.size(), {});
-    index end = 0;
-    for (index m = 0; m < count; ++m) {
+    isize end = 0;
+    for (isize m = 0; m < count; ++m) {
       if (m == it.member) continue;
       it.in[as_size(m)] = {end, sizes[m * count + it.member]};
       end += round_up(sizes[m * count + it.member], 256);

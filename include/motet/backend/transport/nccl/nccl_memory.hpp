@@ -21,7 +21,7 @@ class kept_memory {
 
   // NCCL knows it while what is returned lives: no longer than the memory, the communicator and this. Null:
   // it does without.
-  std::shared_ptr<void> keep(const communicator& by, const void* data, index bytes) {
+  std::shared_ptr<void> keep(const communicator& by, const void* data, isize bytes) {
     if (is_off_ || bytes <= 0 || !by) return nullptr;
     void* handle = nullptr;
     const ncclResult_t status = ncclCommRegister(by.get(), const_cast<void*>(data), as_size(bytes), &handle);
@@ -35,7 +35,7 @@ class kept_memory {
     }
     return std::make_shared<entry>(*this, by, handle, bytes);
   }
-  index refused() const { return refused_; }
+  isize refused() const { return refused_; }
   // All do without from now on; nothing is under way.
   void turn_off() {
     is_off_ = true;
@@ -44,14 +44,14 @@ class kept_memory {
   std::string describe() const {
     if (is_off_)
       return "no memory is registered with NCCL: " + (why_.empty() ? "another rank could not" : why_);
-    index bytes = 0;
+    isize bytes = 0;
     for (const entry* each : all_) bytes += each->bytes;
     return sentence({all_.size(), " buffers of ", bytes, " bytes are registered with NCCL"});
   }
 
  private:
   struct entry {
-    entry(kept_memory& in, const communicator& comm, void* known, index size)
+    entry(kept_memory& in, const communicator& comm, void* known, isize size)
         : of(in), by(comm), handle(known), bytes(size) {
       of.all_.insert(this);
     }
@@ -69,11 +69,11 @@ class kept_memory {
     kept_memory& of;
     const communicator& by;
     void* handle;
-    index bytes;
+    isize bytes;
   };
 
   std::unordered_set<entry*> all_;
-  index refused_ = 0;
+  isize refused_ = 0;
   bool is_off_ = false;
   std::string why_;
 };

@@ -133,7 +133,7 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint> {
     return beside_;
   }
 
-  void send(std::int32_t tag, std::int32_t peer, const std::byte* from, index bytes) {
+  void send(std::int32_t tag, std::int32_t peer, const std::byte* from, isize bytes) {
     world_.sent_[as_size(tag)].mark(on().stream());
     local::endpoint::send(tag, peer, from, bytes);
   }
@@ -145,7 +145,7 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint> {
     return true;
   }
   // Work that begins from now on sees the rows.
-  bool receive(std::int32_t tag, std::int32_t peer, std::byte* to, index bytes) {
+  bool receive(std::int32_t tag, std::int32_t peer, std::byte* to, isize bytes) {
     if (!is_there(tag)) return false;
     world_.sent_[as_size(tag)].hold(on().stream());
     begin_again();
@@ -156,7 +156,7 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint> {
   }
   // The same beside what is computed: who reads it calls await() before, and freed() when no more is to be
   // read.
-  bool receive_ahead(std::int32_t tag, std::int32_t peer, std::byte* to, index bytes) {
+  bool receive_ahead(std::int32_t tag, std::int32_t peer, std::byte* to, isize bytes) {
     if (!is_there(tag)) return false;
     landing& own = landings_[to];
     on();
@@ -188,7 +188,7 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint> {
     return true;
   }
   bool fetch(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out,
-             std::int32_t from, std::byte* to, index bytes) {
+             std::int32_t from, std::byte* to, isize bytes) {
     const bool all = show(meeting, member, own, out);
     if (from == member || bytes == 0) return true;
     if (!all) return false;
@@ -202,7 +202,7 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint> {
     cuda::event* here = nullptr;  // what came is there
   };
 
-  static void copy(const std::byte* from, std::byte* to, index bytes, cudaStream_t stream) {
+  static void copy(const std::byte* from, std::byte* to, isize bytes, cudaStream_t stream) {
     if (bytes > 0)
       cuda::check(cudaMemcpyAsync(to, from, as_size(bytes), cudaMemcpyDeviceToDevice, stream),
                   "cudaMemcpyAsync");
@@ -216,7 +216,7 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint> {
     const std::span<const std::byte> what = shown(meeting, from, member);
     if (what.empty()) return;
     world_.shown_[as_size(meeting)][from].hold(on().stream());
-    copy(what.data(), to, static_cast<index>(what.size()), on().stream());
+    copy(what.data(), to, static_cast<isize>(what.size()), on().stream());
   }
   void begin_again() { marks_.begin_again(on().stream()); }
 

@@ -10,14 +10,14 @@ namespace detail {
 
 // Begins to add numbers [at.begin, at.end) of the parts, in their order, and to write the sum to each of
 // `outs`.
-using sum_launch = void (*)(cudaStream_t, const std::byte* const* parts, index part_count,
-                            std::byte* const* outs, index out_count, interval at);
+using sum_launch = void (*)(cudaStream_t, const std::byte* const* parts, isize part_count,
+                            std::byte* const* outs, isize out_count, interval at);
 
 // An out may be a part: whoever reads an element of all parts then writes it. Moves each byte once; 16 at a
 // time.
 template <class T>
 struct sum_members {
-  static constexpr index most = 32;
+  static constexpr isize most = 32;
   using accumulator = std::conditional_t<std::is_same_v<T, bf16>, float, T>;
   const T* parts[most];
   T* outs[most];
@@ -27,10 +27,10 @@ struct sum_members {
 
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    constexpr index size = cuda::pack<T>::size;
-    const index count = at.end - at.begin, whole = packs ? count / size : 0;
-    for (index i = self.number(); i < whole; i += self.all()) {
-      const index from = at.begin + i * size;
+    constexpr isize size = cuda::pack<T>::size;
+    const isize count = at.end - at.begin, whole = packs ? count / size : 0;
+    for (isize i = self.number(); i < whole; i += self.all()) {
+      const isize from = at.begin + i * size;
       accumulator sum[size];
       {
         const cuda::pack<T> first = cuda::load_pack(parts[0] + from);
@@ -47,7 +47,7 @@ struct sum_members {
       for (int e = 0; e < size; ++e) result.of[e] = T(sum[e]);
       for (int o = 0; o < out_count; ++o) cuda::store_pack(outs[o] + from, result);
     }
-    for (index i = at.begin + whole * size + self.number(); i < at.end; i += self.all()) {
+    for (isize i = at.begin + whole * size + self.number(); i < at.end; i += self.all()) {
       auto sum = static_cast<accumulator>(parts[0][i]);
       for (int p = 1; p < part_count; ++p) sum += static_cast<accumulator>(parts[p][i]);
       for (int o = 0; o < out_count; ++o) outs[o][i] = T(sum);
@@ -55,8 +55,8 @@ struct sum_members {
   }
 };
 template <class T>
-void begin_sum(cudaStream_t stream, const std::byte* const* parts, index part_count, std::byte* const* outs,
-               index out_count, interval at) {
+void begin_sum(cudaStream_t stream, const std::byte* const* parts, isize part_count, std::byte* const* outs,
+               isize out_count, interval at) {
   if (at.size() <= 0) return;
   if (part_count > sum_members<T>::most)
     fail(group_disagrees,
@@ -69,8 +69,8 @@ void begin_sum(cudaStream_t stream, const std::byte* const* parts, index part_co
   const auto lies_well = [&](const T* data) {
     all.packs = all.packs && reinterpret_cast<std::uintptr_t>(data + at.begin) % 16 == 0;
   };
-  for (index p = 0; p < part_count; ++p) lies_well(all.parts[p] = reinterpret_cast<const T*>(parts[p]));
-  for (index o = 0; o < out_count; ++o) lies_well(all.outs[o] = reinterpret_cast<T*>(outs[o]));
+  for (isize p = 0; p < part_count; ++p) lies_well(all.parts[p] = reinterpret_cast<const T*>(parts[p]));
+  for (isize o = 0; o < out_count; ++o) lies_well(all.outs[o] = reinterpret_cast<T*>(outs[o]));
   cuda::launch(stream, {cuda::blocks_for(at.size(), 256 * cuda::pack<T>::size), 256, 0}, all);
 }
 
@@ -107,12 +107,12 @@ class group : public transports::posted_group<group, world, endpoint, detail::po
   }
 
   template <class T>
-  ticket all_reduce_sum(T* numbers, index count) {
+  ticket all_reduce_sum(T* numbers, isize count) {
     begin_sum_ = &detail::begin_sum<T>;
     return base::all_reduce_sum(numbers, count);
   }
   template <class T>
-  ticket reduce_scatter_sum(const T* from, T* to, std::span<const index> counts) {
+  ticket reduce_scatter_sum(const T* from, T* to, std::span<const isize> counts) {
     begin_sum_ = &detail::begin_sum<T>;
     return base::reduce_scatter_sum(from, to, counts);
   }
@@ -135,12 +135,12 @@ class group : public transports::posted_group<group, world, endpoint, detail::po
       case transports::call_kind::barrier: break;
       case transports::call_kind::all_reduce:
       case transports::call_kind::reduce_scatter:
-        the_sum(posts, [&](const std::byte* const* parts, std::byte* const* outs, index count, interval at) {
+        the_sum(posts, [&](const std::byte* const* parts, std::byte* const* outs, isize count, interval at) {
           own.begin_sum(stream(), parts, size(), outs, count, at);
         });
         break;
       default:
-        each_copy(posts, [&](std::byte* to, const std::byte* from, index bytes) {
+        each_copy(posts, [&](std::byte* to, const std::byte* from, isize bytes) {
           if (bytes > 0 && to != from)
             cuda::check(cudaMemcpyAsync(to, from, as_size(bytes), cudaMemcpyDeviceToDevice, stream()),
                         "cudaMemcpyAsync");

@@ -16,12 +16,12 @@ namespace {
 
 struct problem {
   attention_shape shape;
-  std::vector<index> queries, keys;  // rows of each sample
+  std::vector<isize> queries, keys;  // rows of each sample
 };
 
-std::vector<index> offsets_of(const std::vector<index>& rows) {
-  std::vector<index> offsets{0};
-  for (const index n : rows) offsets.push_back(offsets.back() + n);
+std::vector<isize> offsets_of(const std::vector<isize>& rows) {
+  std::vector<isize> offsets{0};
+  for (const isize n : rows) offsets.push_back(offsets.back() + n);
   return offsets;
 }
 
@@ -43,7 +43,7 @@ answer by_definition(const problem& p, const std::vector<double>& q, const std::
                      const std::vector<double>& v, const std::vector<double>& dy) {
   const auto [heads, kv_heads, d, mask, given] = p.shape;
   const double scale = given != 0 ? given : 1 / std::sqrt(static_cast<double>(d));
-  const index q_width = heads * d, kv_width = kv_heads * d;
+  const isize q_width = heads * d, kv_width = kv_heads * d;
   answer out;
   out.y.assign(q.size(), 0);
   out.dq.assign(q.size(), 0);
@@ -51,27 +51,27 @@ answer by_definition(const problem& p, const std::vector<double>& q, const std::
   out.dv.assign(v.size(), 0);
   out.lse.assign(q.size() / static_cast<std::size_t>(d), 0);
   const auto q_at = offsets_of(p.queries), k_at = offsets_of(p.keys);
-  const auto at = [](index i) { return static_cast<std::size_t>(i); };
+  const auto at = [](isize i) { return static_cast<std::size_t>(i); };
   for (std::size_t s = 0; s < p.keys.size(); ++s)
-    for (index h = 0; h < heads; ++h) {
-      const index nq = p.queries[s], nk = p.keys[s], g = h / (heads / kv_heads);
-      for (index i = 0; i < nq; ++i) {
-        const index seen = mask == mask_kind::full ? nk : std::clamp<index>(i + nk - nq + 1, 0, nk);
+    for (isize h = 0; h < heads; ++h) {
+      const isize nq = p.queries[s], nk = p.keys[s], g = h / (heads / kv_heads);
+      for (isize i = 0; i < nq; ++i) {
+        const isize seen = mask == mask_kind::full ? nk : std::clamp<isize>(i + nk - nq + 1, 0, nk);
         if (seen == 0) continue;
-        const index qi = (q_at[s] + i) * q_width + h * d;
+        const isize qi = (q_at[s] + i) * q_width + h * d;
         std::vector<double> score(at(seen)), dp(at(seen));
         double peak = -1e300, sum = 0, delta = 0;
-        for (index j = 0; j < seen; ++j) {
-          const index kj = (k_at[s] + j) * kv_width + g * d;
-          for (index c = 0; c < d; ++c) score[at(j)] += scale * q[at(qi + c)] * k[at(kj + c)];
+        for (isize j = 0; j < seen; ++j) {
+          const isize kj = (k_at[s] + j) * kv_width + g * d;
+          for (isize c = 0; c < d; ++c) score[at(j)] += scale * q[at(qi + c)] * k[at(kj + c)];
           peak = std::max(peak, score[at(j)]);
         }
         for (const double x : score) sum += std::exp(x - peak);
         out.lse[at((q_at[s] + i) * heads + h)] = peak + std::log(sum);
-        for (index j = 0; j < seen; ++j) {
-          const index kj = (k_at[s] + j) * kv_width + g * d;
+        for (isize j = 0; j < seen; ++j) {
+          const isize kj = (k_at[s] + j) * kv_width + g * d;
           const double weight = std::exp(score[at(j)] - peak) / sum;
-          for (index c = 0; c < d; ++c) {
+          for (isize c = 0; c < d; ++c) {
             out.y[at(qi + c)] += weight * v[at(kj + c)];
             out.dv[at(kj + c)] += weight * dy[at(qi + c)];
             dp[at(j)] += dy[at(qi + c)] * v[at(kj + c)];
@@ -79,10 +79,10 @@ answer by_definition(const problem& p, const std::vector<double>& q, const std::
           delta += weight * dp[at(j)];
           score[at(j)] = weight;
         }
-        for (index j = 0; j < seen; ++j) {
-          const index kj = (k_at[s] + j) * kv_width + g * d;
+        for (isize j = 0; j < seen; ++j) {
+          const isize kj = (k_at[s] + j) * kv_width + g * d;
           const double ds = score[at(j)] * (dp[at(j)] - delta) * scale;
-          for (index c = 0; c < d; ++c) {
+          for (isize c = 0; c < d; ++c) {
             out.dq[at(qi + c)] += ds * k[at(kj + c)];
             out.dk[at(kj + c)] += ds * q[at(qi + c)];
           }
@@ -99,19 +99,19 @@ struct trial {
   problem p;
   std::vector<T> q, k, v, y, dy;
   std::vector<Master> lse;
-  index q_width, kv_width, stride;
+  isize q_width, kv_width, stride;
   bool fused;
 
   trial(problem given, double size = 1) : p(std::move(given)) {
-    const index q_rows = std::accumulate(p.queries.begin(), p.queries.end(), index{0}),
-                k_rows = std::accumulate(p.keys.begin(), p.keys.end(), index{0});
+    const isize q_rows = std::accumulate(p.queries.begin(), p.queries.end(), isize{0}),
+                k_rows = std::accumulate(p.keys.begin(), p.keys.end(), isize{0});
     q_width = p.shape.heads * p.shape.head_width;
     kv_width = p.shape.kv_heads * p.shape.head_width;
     fused = p.queries == p.keys;
     stride = q_width + 2 * kv_width;
-    const auto draw = [&](std::vector<T>& to, index count, const char* name) {
+    const auto draw = [&](std::vector<T>& to, isize count, const char* name) {
       const random_stream numbers(7, name);
-      for (index i = 0; i < count; ++i)
+      for (isize i = 0; i < count; ++i)
         to.push_back(stored<T>(size * numbers.normal(static_cast<std::uint64_t>(i))));
     };
     draw(q, q_rows * q_width, "q");
@@ -126,9 +126,9 @@ struct trial {
 
   cpu::profile run(int threads) {
     const auto q_offsets = offsets_of(p.queries), k_offsets = offsets_of(p.keys);
-    const auto samples = static_cast<index>(p.keys.size());
+    const auto samples = static_cast<isize>(p.keys.size());
     const sequences q_seq{samples, 1, q_offsets.data()}, kv_seq{samples, 1, k_offsets.data()};
-    const index q_rows = q_seq.rows(), k_rows = kv_seq.rows();
+    const isize q_rows = q_seq.rows(), k_rows = kv_seq.rows();
     std::vector<T> packed(static_cast<std::size_t>(q_rows * stride));
     matrix<T> mq{q.data(), q_rows, q_width, q_width}, mk{k.data(), k_rows, kv_width, kv_width},
         mv{v.data(), k_rows, kv_width, kv_width};
@@ -149,7 +149,7 @@ struct trial {
     return noted;
   }
   static void move(matrix<T> a, matrix<T> b) {
-    for (index r = 0; r < a.rows; ++r) std::copy_n(a.row(r), a.width, b.row(r));
+    for (isize r = 0; r < a.rows; ++r) std::copy_n(a.row(r), a.width, b.row(r));
   }
 };
 

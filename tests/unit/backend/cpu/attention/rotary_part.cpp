@@ -9,13 +9,13 @@ namespace motet {
 namespace {
 
 template <class T>
-laws::deviation error_of(const sequences& whole, index context, bool balanced, int threads) {
-  constexpr index head_width = 6, width = 3 * head_width;
+laws::deviation error_of(const sequences& whole, isize context, bool balanced, int threads) {
+  constexpr isize head_width = 6, width = 3 * head_width;
   auto all = laws::grid<T>(whole.rows(), width, 1).random(1);
   const auto before = all;
   laws::cpu_run_foretold(1, [&](cpu::context& ctx) { rotary(ctx, whole, head_width, 1e4, 1, all.view()); });
   laws::deviation worst;
-  for (index part = 0; part < context; ++part) {
+  for (isize part = 0; part < context; ++part) {
     spread_rows rows({1, 0, context, part, balanced}, whole.samples);
     microbatch_spread is;
     is.context = any_group(static_cast<std::int32_t>(context), static_cast<std::int32_t>(part));
@@ -39,7 +39,7 @@ laws::deviation error_of(const sequences& whole, index context, bool balanced, i
 TEST_CASE("the rows of a part turn by their places in the whole sample, and back") {
   const sequences ragged = laws::ragged_rows(), even{3, 50, nullptr}, none{0, 7, nullptr};
   for (const bool balanced : {false, true})
-    for (index context = 1; context <= 4; ++context)
+    for (isize context = 1; context <= 4; ++context)
       for (const sequences& seq : {ragged, even, none})
         for (const int threads : {1, 2}) {
           CHECK(error_of<double>(seq, context, balanced, threads) <= 1e-13);

@@ -7,13 +7,13 @@
 
 namespace {
 
-using motet::index;
+using motet::isize;
 namespace cpu = motet::cpu;
 
 TEST_CASE("shares of columns cover them once, in whole grains") {
   for (const int threads : {1, 2, 3, 7})
-    for (const index count : {0, 1, 15, 16, 17, 384, 1000}) {
-      index next = 0;
+    for (const isize count : {0, 1, 15, 16, 17, 384, 1000}) {
+      isize next = 0;
       for (int t = 0; t < threads; ++t) {
         cpu::context ctx;
         ctx.thread = t;
@@ -47,7 +47,7 @@ TEST_CASE(
   CHECK(costs.at(costs.inside(costs.inside(-1, "outer"), "inner")).flops == 5);
   CHECK(costs.flops() == 16);
   CHECK(costs.path(costs.at(costs.inside(costs.inside(-1, "outer"), "inner"))) == "outer / inner");
-  const index mark = ctx.memory.mark();
+  const isize mark = ctx.memory.mark();
   ctx.memory.take<float>(100);
   release(ctx, mark);
   CHECK(ctx.memory.mark() == mark);

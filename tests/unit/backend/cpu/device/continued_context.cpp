@@ -11,10 +11,10 @@ TEST_CASE("a cache has rows of keys and values for each head of each layer, apar
   cpu::key_value_cache<float> cache(2, 3, 5, 4);
   CHECK(cache.bytes() == 2 * 2 * 3 * 5 * 4 * 4);
   const auto each = [&](auto&& use) {
-    for (motet::index layer = 0; layer < 2; ++layer)
-      for (motet::index head = 0; head < 3; ++head)
-        for (motet::index r = 0; r < 4; ++r)
-          for (motet::index j = 0; j < 5; ++j) {
+    for (motet::isize layer = 0; layer < 2; ++layer)
+      for (motet::isize head = 0; head < 3; ++head)
+        for (motet::isize r = 0; r < 4; ++r)
+          for (motet::isize j = 0; j < 5; ++j) {
             const auto number = static_cast<float>(((layer * 3 + head) * 4 + r) * 5 + j);
             use(cache.keys(layer, head).row(r)[j], 1 + number);
             use(cache.values(layer, head).row(r)[j], -1 - number);

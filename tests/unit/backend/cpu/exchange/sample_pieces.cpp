@@ -10,7 +10,7 @@
 namespace motet {
 
 TEST_CASE("a rank alone has each sample in one piece") {
-  const std::vector<index> offsets{0, 4, 4, 9};
+  const std::vector<isize> offsets{0, 4, 4, 9};
   const sequences seq{3, 1, offsets.data()};
   const cpu::context ctx;
   const cpu::sample_pieces pieces(ctx);
@@ -23,13 +23,13 @@ TEST_CASE("a rank alone has each sample in one piece") {
 }
 
 TEST_CASE("the pieces of all ranks, by number, are the rows of a sample in order") {
-  const std::vector<index> offsets{0, 11, 11, 13, 20};
+  const std::vector<isize> offsets{0, 11, 11, 13, 20};
   const sequences whole{4, 1, offsets.data()};
   for (const bool balanced : {false, true})
-    for (index context = 2; context <= 4; ++context) {
+    for (isize context = 2; context <= 4; ++context) {
       std::mutex mutex;
       struct part {
-        index sample, number, rows, first;
+        isize sample, number, rows, first;
       };
       std::vector<part> found;
       CHECK(
@@ -39,15 +39,15 @@ TEST_CASE("the pieces of all ranks, by number, are the rows of a sample in order
             const cpu::sample_pieces pieces(ctx);
             const std::lock_guard lock(mutex);
             CHECK(pieces.all() == context * (balanced ? 2 : 1));
-            for (index s = 0; s < whole.samples; ++s) {
+            for (isize s = 0; s < whole.samples; ++s) {
               CHECK(pieces.rows(is.own, s) == whole.rows_of(s));
-              index at = is.own.begin(s);
-              for (index p = 0; p < pieces.own(); ++p) {
+              isize at = is.own.begin(s);
+              for (isize p = 0; p < pieces.own(); ++p) {
                 const interval rows = pieces.piece(is.own, s, p);
                 CHECK(rows.begin == at);
                 at = rows.end;
                 if (rows.size() == 0) continue;
-                const index first =
+                const isize first =
                     is.cut.position(whole.rows_of(s), seat.context_member, rows.begin - is.own.begin(s));
                 found.push_back({s, pieces.number(p), rows.size(), first});
               }
@@ -57,7 +57,7 @@ TEST_CASE("the pieces of all ranks, by number, are the rows of a sample in order
       std::sort(found.begin(), found.end(), [](const part& a, const part& b) {
         return a.sample != b.sample ? a.sample < b.sample : a.number < b.number;
       });
-      index sample = -1, next = 0, rows = 0;
+      isize sample = -1, next = 0, rows = 0;
       for (const part& each : found) {
         if (each.sample != sample) next = 0;
         sample = each.sample;

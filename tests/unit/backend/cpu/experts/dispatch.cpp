@@ -15,27 +15,27 @@ namespace {
 constexpr router_shape shape{.experts = 7, .top_k = 3};
 
 // Choices that depend on the row alone; every fourth one is dropped.
-choice<float> choose(index row, index number) {
+choice<float> choose(isize row, isize number) {
   const auto expert = static_cast<std::uint16_t>((row * 3 + number * (row % 2 + 2)) % shape.experts);
   return {0.25f * static_cast<float>(number + 1), expert, (row + number) % 4 != 0};
 }
 }  // namespace
 
 TEST_CASE("each rank gets the rows that have a kept choice for it, once, in the order of ranks and rows") {
-  const std::vector<index> offsets{0, 4, 4, 13, 14, 20};
+  const std::vector<isize> offsets{0, 4, 4, 13, 14, 20};
   const sequences whole{5, 1, offsets.data()};
-  for (index ranks = 2; ranks <= 8; ++ranks)
+  for (isize ranks = 2; ranks <= 8; ++ranks)
     for (int threads = 1; threads <= 2; ++threads) {
       CAPTURE(ranks);
       std::atomic<int> wrong{0};
       CHECK(laws::run_shards(ranks, 1, false, whole, [&](microbatch_spread& is, const spread_seat& seat) {
               const tensor_cut cut{static_cast<std::int32_t>(ranks),
                                    static_cast<std::int32_t>(seat.tensor_member)};
-              const index first = whole.begin(share(whole.samples, ranks, seat.tensor_member).begin),
+              const isize first = whole.begin(share(whole.samples, ranks, seat.tensor_member).begin),
                           rows = is.own.rows();
               std::vector<choice<float>> chosen(static_cast<std::size_t>(rows * shape.top_k));
-              for (index r = 0; r < rows; ++r)
-                for (index j = 0; j < shape.top_k; ++j)
+              for (isize r = 0; r < rows; ++r)
+                for (isize j = 0; j < shape.top_k; ++j)
                   chosen[static_cast<std::size_t>(r * shape.top_k + j)] = choose(first + r, j);
               const auto body = [&](cpu::context& ctx) {
                 ctx.shared = &is;
@@ -45,18 +45,18 @@ TEST_CASE("each rank gets the rows that have a kept choice for it, once, in the 
                          matrix<choice<float>>{chosen.data(), rows, shape.top_k, shape.top_k}, to);
                 if (ctx.measuring() || ctx.thread != 0) return;
                 const interval experts = cut.share(shape.experts);
-                index came = 0;
-                for (index m = 0; m < ranks; ++m) {
+                isize came = 0;
+                for (isize m = 0; m < ranks; ++m) {
                   const interval samples = share(whole.samples, ranks, m);
-                  index from_member = 0;
-                  for (index r = whole.begin(samples.begin); r < whole.begin(samples.end); ++r) {
-                    index wanted = 0;
-                    for (index j = 0; j < shape.top_k; ++j) {
+                  isize from_member = 0;
+                  for (isize r = whole.begin(samples.begin); r < whole.begin(samples.end); ++r) {
+                    isize wanted = 0;
+                    for (isize j = 0; j < shape.top_k; ++j) {
                       const choice<float> c = choose(r, j);
                       wanted += c.kept && c.expert >= experts.begin && c.expert < experts.end;
                     }
                     if (wanted == 0) continue;
-                    for (index j = 0; j < shape.top_k && came < to.came; ++j) {
+                    for (isize j = 0; j < shape.top_k && came < to.came; ++j) {
                       const choice<float>&want = choose(r, j), &got = to.arrived.row(came)[j];
                       wrong += want.gate != got.gate || want.expert != got.expert || want.kept != got.kept;
                     }
@@ -77,8 +77,8 @@ TEST_CASE("each rank gets the rows that have a kept choice for it, once, in the 
 
 TEST_CASE("a dry run counts an even load, in the memory of the worst one") {
   const sequences whole{4, 10, nullptr};
-  index even = 0;
-  for (index member = 0; member < 2; ++member) {
+  isize even = 0;
+  for (isize member = 0; member < 2; ++member) {
     spread_rows rows({2, member, 1, 0, false}, 4);
     microbatch_spread is;
     rows.fill(whole, is);

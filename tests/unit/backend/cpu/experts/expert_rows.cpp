@@ -15,7 +15,7 @@ namespace {
 constexpr router_shape shape{.experts = 7, .top_k = 3};
 
 // Choices that depend on the row alone; every fourth one is dropped.
-choice<float> choose(index row, index number) {
+choice<float> choose(isize row, isize number) {
   const auto expert = static_cast<std::uint16_t>((row * 3 + number * (row % 2 + 2)) % shape.experts);
   return {0.25f * static_cast<float>(number + 1), expert, (row + number) % 4 != 0};
 }
@@ -23,25 +23,25 @@ choice<float> choose(index row, index number) {
 
 TEST_CASE(
     "every kept choice comes to its expert once, in the order of rows, and what experts do comes back") {
-  const std::vector<index> offsets{0, 4, 4, 13, 14, 20};
+  const std::vector<isize> offsets{0, 4, 4, 13, 14, 20};
   const sequences whole{5, 1, offsets.data()};
-  constexpr index width = 2;
-  for (index ranks = 1; ranks <= 8; ++ranks)
+  constexpr isize width = 2;
+  for (isize ranks = 1; ranks <= 8; ++ranks)
     for (int threads = 1; threads <= 2; ++threads) {
       CAPTURE(ranks);
       std::atomic<int> wrong{0};
-      std::atomic<index> sorted_in_all{0};
+      std::atomic<isize> sorted_in_all{0};
       CHECK(laws::run_shards(ranks, 1, false, whole, [&](microbatch_spread& is, const spread_seat& seat) {
               const interval samples = share(whole.samples, ranks, seat.tensor_member);
-              const index first = whole.begin(samples.begin), rows = is.own.rows();
+              const isize first = whole.begin(samples.begin), rows = is.own.rows();
               const tensor_cut cut{static_cast<std::int32_t>(ranks),
                                    static_cast<std::int32_t>(seat.tensor_member)};
               const interval experts = cut.share(shape.experts);
               std::vector<choice<float>> chosen(static_cast<std::size_t>(rows * shape.top_k));
               std::vector<float> x(static_cast<std::size_t>(rows * width)), y(x.size()),
                   d_gate(chosen.size());
-              for (index r = 0; r < rows; ++r) {
-                for (index j = 0; j < shape.top_k; ++j)
+              for (isize r = 0; r < rows; ++r) {
+                for (isize j = 0; j < shape.top_k; ++j)
                   chosen[static_cast<std::size_t>(r * shape.top_k + j)] = choose(first + r, j);
                 x[static_cast<std::size_t>(width * r)] = static_cast<float>(first + r);
                 x[static_cast<std::size_t>(width * r + 1)] = 1;
@@ -61,11 +61,11 @@ TEST_CASE(
                 if (!ctx.measuring() && ctx.thread == 0) {
                   sorted_in_all += to.sorted.count;
                   wrong += to.sorted.count > to.most_sorted || to.sorted.keys != experts.size();
-                  for (index e = 0; e < to.sorted.keys; ++e)
-                    for (index p = to.sorted.starts[e]; p < to.sorted.starts[e + 1]; ++p) {
-                      const auto row = static_cast<index>(sorted.row(p)[0]);
+                  for (isize e = 0; e < to.sorted.keys; ++e)
+                    for (isize p = to.sorted.starts[e]; p < to.sorted.starts[e + 1]; ++p) {
+                      const auto row = static_cast<isize>(sorted.row(p)[0]);
                       bool meant = false;
-                      for (index j = 0; j < shape.top_k; ++j)
+                      for (isize j = 0; j < shape.top_k; ++j)
                         meant = meant || (choose(row, j).kept && choose(row, j).expert == experts.begin + e);
                       wrong += !meant || sorted.row(p)[1] != 1;
                       if (p > to.sorted.starts[e]) wrong += sorted.row(p - 1)[0] >= sorted.row(p)[0];
@@ -75,11 +75,11 @@ TEST_CASE(
                 // Expert e multiplies by e + 1, and says 100 row + e of each gate.
                 if (!ctx.measuring()) {
                   const interval own = ctx.own(to.sorted.each());
-                  for (index e = 0; e < to.sorted.keys; ++e)
-                    for (index p = own.begin; p < own.end; ++p) {
+                  for (isize e = 0; e < to.sorted.keys; ++e)
+                    for (isize p = own.begin; p < own.end; ++p) {
                       if (p < to.sorted.starts[e] || p >= to.sorted.starts[e + 1]) continue;
                       of_gates[p] = 100 * sorted.row(p)[0] + static_cast<float>(experts.begin + e);
-                      for (index c = 0; c < width; ++c)
+                      for (isize c = 0; c < width; ++c)
                         sorted.row(p)[c] *= static_cast<float>(experts.begin + e + 1);
                     }
                 }
@@ -91,9 +91,9 @@ TEST_CASE(
               cpu::context dry;
               body(dry);
               laws::cpu_run(threads, dry.memory.peak(), dry.scratch.peak(), body);
-              for (index r = 0; r < rows; ++r) {
+              for (isize r = 0; r < rows; ++r) {
                 float sum = 1;  // the residual
-                for (index j = 0; j < shape.top_k; ++j) {
+                for (isize j = 0; j < shape.top_k; ++j) {
                   const choice<float> c = choose(first + r, j);
                   if (c.kept) sum += c.gate * static_cast<float>(c.expert + 1);
                   wrong += d_gate[static_cast<std::size_t>(r * shape.top_k + j)] !=
@@ -104,9 +104,9 @@ TEST_CASE(
               }
             }) == "");
       CHECK(wrong == 0);
-      index kept = 0;
-      for (index r = 0; r < whole.rows(); ++r)
-        for (index j = 0; j < shape.top_k; ++j) kept += choose(r, j).kept;
+      isize kept = 0;
+      for (isize r = 0; r < whole.rows(); ++r)
+        for (isize j = 0; j < shape.top_k; ++j) kept += choose(r, j).kept;
       CHECK(sorted_in_all == kept);
     }
 }

@@ -13,14 +13,14 @@ using laws::grid, laws::distance, laws::tolerance;
 TEST_CASE_TEMPLATE("products of each group with weights of its own", N, fp32, mixed_bf16, fp64) {
   using value = typename N::value;
   using master = typename N::master;
-  const std::vector<std::vector<index>> groups{{0, 0}, {0, 7}, {0, 0, 19, 20, 20}, {0, 33, 34, 97}};
+  const std::vector<std::vector<isize>> groups{{0, 0}, {0, 7}, {0, 0, 19, 20, 20}, {0, 33, 34, 97}};
   laws::with_each_kernel([&] {
     for (const auto& starts : groups)
       for (int threads = 1; threads <= 3; ++threads) {
         CAPTURE(threads);
-        constexpr index in = 19, out = 9;
-        const index rows = starts.back(), keys = static_cast<index>(starts.size()) - 1;
-        std::vector<index> from = starts;
+        constexpr isize in = 19, out = 9;
+        const isize rows = starts.back(), keys = static_cast<isize>(starts.size()) - 1;
+        std::vector<isize> from = starts;
         const grouping by{keys, from.data(), {}, nullptr, rows};
         const auto x = grid<value>(rows, in, 3).random(1), dy = grid<value>(rows, out, 1).random(2);
         const auto weight = grid<master>(keys * out, in, 1).random(3);
@@ -37,14 +37,14 @@ TEST_CASE_TEMPLATE("products of each group with weights of its own", N, fp32, mi
         });
         grid<double> want(rows, out), want_active(rows, out), want_dx(rows, in), want_dweight(keys * out, in);
         want_dx.fill(0);
-        for (index i = 0; i < keys * out; ++i)
-          for (index c = 0; c < in; ++c) want_dweight.at(i, c) = before(i, c);
-        for (index key = 0; key < keys; ++key)
-          for (index r = starts[static_cast<std::size_t>(key)]; r < starts[static_cast<std::size_t>(key) + 1];
+        for (isize i = 0; i < keys * out; ++i)
+          for (isize c = 0; c < in; ++c) want_dweight.at(i, c) = before(i, c);
+        for (isize key = 0; key < keys; ++key)
+          for (isize r = starts[static_cast<std::size_t>(key)]; r < starts[static_cast<std::size_t>(key) + 1];
                ++r)
-            for (index o = 0; o < out; ++o) {
+            for (isize o = 0; o < out; ++o) {
               double sum = 0;
-              for (index c = 0; c < in; ++c) {
+              for (isize c = 0; c < in; ++c) {
                 sum += x(r, c) * weight(key * out + o, c);
                 want_dx.at(r, c) += dy(r, o) * weight(key * out + o, c);
                 want_dweight.at(key * out + o, c) += dy(r, o) * x(r, c);
@@ -64,13 +64,13 @@ TEST_CASE_TEMPLATE("products of each group with weights of its own", N, fp32, mi
 
 TEST_CASE("the gradient of a gate is what it would multiply") {
   laws::with_each_kernel([] {
-    constexpr index rows = 5, width = 37;
+    constexpr isize rows = 5, width = 37;
     std::vector<choice<float>> chosen(2 * rows);
     std::vector<std::int32_t> source;
-    for (index p = 0; p < rows; ++p)
+    for (isize p = 0; p < rows; ++p)
       source.push_back(static_cast<std::int32_t>(2 * ((3 * p) % rows) + p % 2));
     for (std::size_t i = 0; i < chosen.size(); ++i) chosen[i].gate = 0.1f * static_cast<float>(i);
-    std::vector<index> starts{0, rows};
+    std::vector<isize> starts{0, rows};
     const grouping by{1, starts.data(), {}, source.data(), rows};
     auto h = grid<float>(rows, width, 1).random(1), t = grid<float>(rows, width, 2).random(2);
     const auto h0 = h, t0 = t;
@@ -79,11 +79,11 @@ TEST_CASE("the gradient of a gate is what it would multiply") {
       gate_backward(ctx, by, matrix<choice<float>>{chosen.data(), rows, 2, 2}, h.view(), t.view(),
                     d_gate.data());
     });
-    for (index p = 0; p < rows; ++p) {
+    for (isize p = 0; p < rows; ++p) {
       const auto gate =
           static_cast<double>(chosen[static_cast<std::size_t>(source[static_cast<std::size_t>(p)])].gate);
       double sum = 0;
-      for (index c = 0; c < width; ++c) {
+      for (isize c = 0; c < width; ++c) {
         sum += h0(p, c) * t0(p, c);
         CHECK(h(p, c) == doctest::Approx(gate * h0(p, c)));
         CHECK(t(p, c) == doctest::Approx(gate * t0(p, c)));

@@ -8,20 +8,20 @@
 
 namespace motet {
 namespace {
-constexpr index top_k = 3;
+constexpr isize top_k = 3;
 
 // Keys of (row, number); -1: none. Some keys are never used.
-index key_of(index row, index number) {
+isize key_of(isize row, isize number) {
   return (row * 7 + number * 5) % 6 < 4 ? (row * 7 + number * 5) % 6 : -1;
 }
 
 struct sorted {
-  std::vector<index> starts;
+  std::vector<isize> starts;
   std::vector<std::int32_t> position, source;
 };
 sorted sort(int threads, const sequences& seq) {
-  const index rows = seq.rows();
-  sorted out{std::vector<index>(6), std::vector<std::int32_t>(static_cast<std::size_t>(rows * top_k)), {}};
+  const isize rows = seq.rows();
+  sorted out{std::vector<isize>(6), std::vector<std::int32_t>(static_cast<std::size_t>(rows * top_k)), {}};
   laws::cpu_run(threads, 1 << 16, [&](cpu::context& ctx) {
     grouping by = cpu::detail::take_grouping(ctx, 5, rows, top_k, rows * top_k);
     cpu::detail::sort_choices(ctx, rows, ctx.own(seq), by, key_of);
@@ -39,14 +39,14 @@ TEST_CASE("choices are sorted by key, those of one key in their own order, by an
   laws::each_batch([](int threads, const sequences& seq) {
     const sorted got = sort(threads, seq);
     std::vector<std::int32_t> want;
-    for (index key = 0; key < 5; ++key) {
-      REQUIRE(got.starts[static_cast<std::size_t>(key)] == static_cast<index>(want.size()));
-      for (index i = 0; i < seq.rows() * top_k; ++i)
+    for (isize key = 0; key < 5; ++key) {
+      REQUIRE(got.starts[static_cast<std::size_t>(key)] == static_cast<isize>(want.size()));
+      for (isize i = 0; i < seq.rows() * top_k; ++i)
         if (key_of(i / top_k, i % top_k) == key) want.push_back(static_cast<std::int32_t>(i));
     }
-    REQUIRE(got.starts[5] == static_cast<index>(want.size()));
+    REQUIRE(got.starts[5] == static_cast<isize>(want.size()));
     REQUIRE(got.source == want);
-    for (index i = 0; i < seq.rows() * top_k; ++i) {
+    for (isize i = 0; i < seq.rows() * top_k; ++i) {
       const std::int32_t position = got.position[static_cast<std::size_t>(i)];
       if (key_of(i / top_k, i % top_k) < 0) REQUIRE(position == -1);
       else REQUIRE(got.source.at(static_cast<std::size_t>(position)) == i);
@@ -56,7 +56,7 @@ TEST_CASE("choices are sorted by key, those of one key in their own order, by an
 
 TEST_CASE_TEMPLATE("rows go to their places and come back as sums", X, float, bf16, double) {
   laws::each_batch([](int threads, const sequences& seq) {
-    const index rows = seq.rows(), width = 21;
+    const isize rows = seq.rows(), width = 21;
     using number = std::conditional_t<sizeof(X) == 8, double, float>;
     const auto x = laws::grid<X>(rows, width, 1).random(1);
     const auto residual = laws::grid<number>(rows, width).random(2);
@@ -77,10 +77,10 @@ TEST_CASE_TEMPLATE("rows go to their places and come back as sums", X, float, bf
                                 static_cast<const choice<number>*>(nullptr), matrix<const number>{},
                                 plain.view());
     });
-    for (index r = 0; r < rows; ++r)
-      for (index c = 0; c < width; ++c) {
+    for (isize r = 0; r < rows; ++r)
+      for (isize c = 0; c < width; ++c) {
         double sum = residual(r, c), count = 0;
-        for (index j = 0; j < top_k; ++j)
+        for (isize j = 0; j < top_k; ++j)
           if (key_of(r, j) >= 0) {
             sum += x(r, c) * static_cast<double>(gates[static_cast<std::size_t>(r * top_k + j)].gate);
             count += 1;

@@ -17,8 +17,8 @@ struct routed {
   std::vector<choice<double>> chosen;
 };
 routed route(const sequences& seq, const router_shape& shape, std::vector<double> logits, int threads = 1) {
-  const index rows = seq.rows();
-  const auto zeros = [](index count) { return std::vector<double>(static_cast<std::size_t>(count)); };
+  const isize rows = seq.rows();
+  const auto zeros = [](isize count) { return std::vector<double>(static_cast<std::size_t>(count)); };
   routed out{std::move(logits), zeros(rows), zeros(seq.samples * shape.experts), zeros(seq.samples * 2), {}};
   out.chosen.resize(static_cast<std::size_t>(rows * shape.top_k));
   laws::cpu_run_foretold(threads, [&](cpu::context& ctx) {
@@ -110,10 +110,10 @@ TEST_CASE_TEMPLATE("logits keep the precision of the weights", X, float, bf16) {
     laws::cpu_run_foretold(threads, [&](cpu::context& ctx) {
       router_forward(ctx, seq, x.view(), weight.view(), logits.view());
     });
-    for (index r = 0; r < seq.rows(); ++r)
-      for (index e = 0; e < 5; ++e) {
+    for (isize r = 0; r < seq.rows(); ++r)
+      for (isize e = 0; e < 5; ++e) {
         want.at(r, e) = 0;
-        for (index c = 0; c < 37; ++c) want.at(r, e) += x(r, c) * weight(e, c);
+        for (isize c = 0; c < 37; ++c) want.at(r, e) += x(r, c) * weight(e, c);
       }
     CHECK_LE(laws::distance(logits, want), 2e-6);
   });

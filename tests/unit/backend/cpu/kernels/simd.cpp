@@ -14,7 +14,7 @@
 namespace {
 
 using motet::bf16;
-using count = motet::index;
+using count = motet::isize;
 
 // One function for each instruction set; each works on `n` values.
 #define VARIANT(NAME, TARGET)                                                   \

@@ -12,7 +12,7 @@ namespace motet {
 
 TEST_CASE("copies and sums of flat numbers are shared by the threads") {
   for (const int threads : {1, 3})
-    for (const index count : {0, 1, 100, 5000}) {
+    for (const isize count : {0, 1, 100, 5000}) {
       std::vector<float> from(static_cast<std::size_t>(count)), to(from), back(from);
       for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<float>(i);
       laws::cpu_run_foretold(threads, [&](cpu::context& ctx) {

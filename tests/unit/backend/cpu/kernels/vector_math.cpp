@@ -12,7 +12,7 @@
 namespace {
 
 using motet::activation;
-using count = motet::index;
+using count = motet::isize;
 
 enum class function { exp, tanh, erf, sigmoid };
 

@@ -15,7 +15,7 @@ using laws::cpu_run_foretold, laws::distance, laws::grid, laws::tolerance;
 namespace {
 
 struct problem {
-  index rows, classes;
+  isize rows, classes;
   double scale, smoothing;
   cross_entropy_shape shape() const {
     cross_entropy_shape of;
@@ -23,10 +23,10 @@ struct problem {
     of.share = 0.125;
     return of;
   }
-  grid<float> logits(index gap = 0) const { return grid<float>(rows, classes, gap).random(7, scale); }
+  grid<float> logits(isize gap = 0) const { return grid<float>(rows, classes, gap).random(7, scale); }
   std::vector<std::int32_t> targets() const {
     std::vector<std::int32_t> out;
-    for (index r = 0; r < rows; ++r)
+    for (isize r = 0; r < rows; ++r)
       out.push_back(r % 4 == 2 ? -100 : static_cast<std::int32_t>((r * 31 + 5) % classes));
     return out;
   }
@@ -39,12 +39,12 @@ double by_definition(const problem& p, const grid<double>& x, grid<double>& slop
   const auto targets = p.targets();
   const auto shape = p.shape();
   double loss = 0;
-  for (index r = 0; r < p.rows; ++r) {
+  for (isize r = 0; r < p.rows; ++r) {
     double peak = -INFINITY, sum = 0;
-    for (index j = 0; j < p.classes; ++j) peak = std::max(peak, x(r, j));
-    for (index j = 0; j < p.classes; ++j) sum += std::exp(x(r, j) - peak);
+    for (isize j = 0; j < p.classes; ++j) peak = std::max(peak, x(r, j));
+    for (isize j = 0; j < p.classes; ++j) sum += std::exp(x(r, j) - peak);
     const bool counts = targets[static_cast<std::size_t>(r)] != shape.ignored;
-    for (index j = 0; j < p.classes; ++j) {
+    for (isize j = 0; j < p.classes; ++j) {
       const double wanted = (j == targets[static_cast<std::size_t>(r)] ? 1 - p.smoothing : 0) +
                             p.smoothing / static_cast<double>(p.classes);
       const double log = x(r, j) - peak - std::log(sum);
@@ -56,16 +56,16 @@ double by_definition(const problem& p, const grid<double>& x, grid<double>& slop
 }
 grid<double> in_double(const grid<float>& x) {
   grid<double> out(x.rows, x.width);
-  for (index r = 0; r < x.rows; ++r)
-    for (index c = 0; c < x.width; ++c) out.at(r, c) = x(r, c);
+  for (isize r = 0; r < x.rows; ++r)
+    for (isize c = 0; c < x.width; ++c) out.at(r, c) = x(r, c);
   return out;
 }
 
 template <class T>
-grid<T> in(const grid<float>& x, index gap) {
+grid<T> in(const grid<float>& x, isize gap) {
   grid<T> out(x.rows, x.width, gap);
-  for (index r = 0; r < x.rows; ++r)
-    for (index c = 0; c < x.width; ++c) out.at(r, c) = T(x.at(r, c));
+  for (isize r = 0; r < x.rows; ++r)
+    for (isize c = 0; c < x.width; ++c) out.at(r, c) = T(x.at(r, c));
   return out;
 }
 
@@ -112,8 +112,8 @@ TEST_CASE("cross-entropy agrees with finite differences") {
     return found;
   };
   loss(slopes.view());
-  for (index r = 0; r < p.rows; ++r)
-    for (index c = 0; c < p.classes; ++c) {
+  for (isize r = 0; r < p.rows; ++r)
+    for (isize c = 0; c < p.classes; ++c) {
       const double old = logits(r, c), step = 1e-5;
       logits.at(r, c) = old + step;
       const double up = loss({});
@@ -128,8 +128,8 @@ TEST_CASE("cross-entropy of bf16 logits") {
   const problem p{9, 130, 3, 0.1};
   const auto logits = in<bf16>(p.logits(), 0);
   grid<double> rounded(p.rows, p.classes), wanted = rounded;
-  for (index r = 0; r < p.rows; ++r)
-    for (index c = 0; c < p.classes; ++c) rounded.at(r, c) = logits(r, c);
+  for (isize r = 0; r < p.rows; ++r)
+    for (isize c = 0; c < p.classes; ++c) rounded.at(r, c) = logits(r, c);
   const double want = by_definition(p, rounded, wanted);
   grid<bf16> slopes(p.rows, p.classes);
   double got = NAN;
@@ -167,8 +167,8 @@ TEST_CASE("members of a tensor group that have some classes each find what one f
           if (ctx.thread == 0) got = found;
         });
         wrong += std::abs(got - want) <= 1e-12 * (1 + std::abs(want)) ? 0 : 1;
-        for (index r = 0; r < p.rows; ++r)
-          for (index c = 0; c < own.size(); ++c)
+        for (isize r = 0; r < p.rows; ++r)
+          for (isize c = 0; c < own.size(); ++c)
             wrong += std::abs(slopes(r, c) - wanted(r, own.begin + c)) < 1e-12 ? 0 : 1;
       });
       CHECK_EQ(wrong.load(), 0);

@@ -13,14 +13,14 @@ laws::pair_answer by_definition(const laws::pair_problem& p) {
   laws::pair_answer out(p);
   const double scale = std::exp(p.log_scale), part = p.share / (2 * static_cast<double>(p.samples));
   std::vector<double> rows(p.a.size()), columns(p.a.size());  // one for each sample; more does no harm
-  const auto logit = [&](index i, index j) { return scale * p.product(i, j); };
-  for (index i = 0; i < p.samples; ++i) {
+  const auto logit = [&](isize i, isize j) { return scale * p.product(i, j); };
+  for (isize i = 0; i < p.samples; ++i) {
     double row_peak = -INFINITY, column_peak = -INFINITY, row = 0, column = 0;
-    for (index j = 0; j < p.samples; ++j) {
+    for (isize j = 0; j < p.samples; ++j) {
       row_peak = std::max(row_peak, logit(i, j));
       column_peak = std::max(column_peak, logit(j, i));
     }
-    for (index j = 0; j < p.samples; ++j) {
+    for (isize j = 0; j < p.samples; ++j) {
       row += std::exp(logit(i, j) - row_peak);
       column += std::exp(logit(j, i) - column_peak);
     }
@@ -29,8 +29,8 @@ laws::pair_answer by_definition(const laws::pair_problem& p) {
     out.loss += part * ((rows[static_cast<std::size_t>(i)] - logit(i, i)) +
                         (columns[static_cast<std::size_t>(i)] - logit(i, i)));
   }
-  for (index i = 0; i < p.samples; ++i)
-    for (index j = 0; j < p.samples; ++j) {
+  for (isize i = 0; i < p.samples; ++i)
+    for (isize j = 0; j < p.samples; ++j) {
       const double weight = std::exp(logit(i, j) - rows[static_cast<std::size_t>(i)]) +
                             std::exp(logit(i, j) - columns[static_cast<std::size_t>(j)]) - (i == j ? 2 : 0);
       out.add(p, i, j, part * weight * scale);

@@ -23,7 +23,7 @@ template <class S, class M>
 double tell(cpu::context& ctx, const laws::pair_cut& cut, matrix<const S> rows, matrix<const S> others,
             const M* log_scale, double share, S* in_order, M* dlog_scale) {
   double loss = 0;
-  index next = 0;
+  isize next = 0;
   const auto all = cut.pieces(others);
   for (const std::size_t p : laws::pair_cut::order) {
     const interval own = cut.parts[p];
@@ -41,7 +41,7 @@ struct in_parts {
   double operator()(cpu::context& ctx, matrix<const S> a, matrix<const S> b, const M* log_scale, const M*,
                     double share, matrix<S> da, matrix<S> db, M* dlog_scale, M*) const {
     const laws::pair_cut cut(a.rows);
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     S* const rows = ctx.memory.take<S>(a.rows);
     S* const columns = ctx.memory.take<S>(a.rows);
     const double loss = tell(ctx, cut, a, b, log_scale, share, rows, dlog_scale) +
@@ -50,7 +50,7 @@ struct in_parts {
     const auto turn = [&](matrix<const S> own_side, matrix<const S> other, const S* own_sums,
                           const S* other_sums, matrix<S> d) {
       cut.each(own_side, other, [&](const pair_part<S>& part, interval own) {
-        const index at = own.size() > 0 ? part.matches[0] : 0;
+        const isize at = own.size() > 0 ? part.matches[0] : 0;
         if (d)
           info_nce_gradients(ctx, part, log_scale, share, own_sums + at, other_sums,
                              d.slice(own.begin, own.size()));
@@ -70,8 +70,8 @@ laws::pair_answer answer_of(const laws::pair_problem& p) {
   t.run(1, whole<S>{});
   out.loss = t.loss;
   out.dlog_scale = static_cast<double>(t.dlog_scale) - t.start;
-  for (index i = 0; i < p.samples; ++i)
-    for (index c = 0; c < p.width; ++c) {
+  for (isize i = 0; i < p.samples; ++i)
+    for (isize c = 0; c < p.width; ++c) {
       out.da[static_cast<std::size_t>(i * p.width + c)] = static_cast<double>(t.da[t.at(i, c)]) - t.start;
       out.db[static_cast<std::size_t>(i * p.width + c)] = static_cast<double>(t.db[t.at(i, c)]) - t.start;
     }

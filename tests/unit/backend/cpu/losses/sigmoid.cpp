@@ -11,8 +11,8 @@ namespace {
 laws::pair_answer by_definition(const laws::pair_problem& p) {
   laws::pair_answer out(p);
   const double scale = std::exp(p.log_scale), part = p.share / static_cast<double>(p.samples);
-  for (index i = 0; i < p.samples; ++i)
-    for (index j = 0; j < p.samples; ++j) {
+  for (isize i = 0; i < p.samples; ++i)
+    for (isize j = 0; j < p.samples; ++j) {
       const double sign = i == j ? 1 : -1, product = scale * p.product(i, j),
                    right = sign * (product + p.bias);
       // -log sigmoid(right), without overflow

@@ -15,29 +15,29 @@ using laws::cpu_run_foretold, laws::distance, laws::grid;
 
 namespace {
 
-std::vector<std::int32_t> targets_of(index rows, index classes) {
+std::vector<std::int32_t> targets_of(isize rows, isize classes) {
   std::vector<std::int32_t> out;
-  for (index r = 0; r < rows; ++r)
+  for (isize r = 0; r < rows; ++r)
     out.push_back(r % 4 == 2 ? -100 : static_cast<std::int32_t>((r * 31 + 5) % classes));
   return out;
 }
 
 template <class T>
-void compare(index rows, index classes, index gap, double scale) {
+void compare(isize rows, isize classes, isize gap, double scale) {
   CAPTURE(rows);
   CAPTURE(classes);
   const auto logits = grid<T>(rows, classes, gap).random(7, scale);
   const auto slope_of = grid<T>(rows, 1).random(8);
   const auto targets = targets_of(rows, classes);
   grid<double> want(rows, 1), want_slopes(rows, classes);
-  for (index r = 0; r < rows; ++r) {
+  for (isize r = 0; r < rows; ++r) {
     const std::int32_t target = targets[as_size(r)];
     want.at(r, 0) = 0;
     double sum = 0;
-    for (index j = 0; j < classes && target >= 0; ++j)
+    for (isize j = 0; j < classes && target >= 0; ++j)
       sum += std::exp(static_cast<double>(logits(r, j)) - static_cast<double>(logits(r, target)));
     if (target >= 0) want.at(r, 0) = std::log(sum);
-    for (index j = 0; j < classes; ++j)
+    for (isize j = 0; j < classes; ++j)
       want_slopes.at(r, j) =
           target < 0
               ? 0
@@ -79,7 +79,7 @@ TEST_CASE_TEMPLATE("each row's surprise, and its gradient, also in the memory of
 TEST_CASE("logits of minus infinity have no probability, NaN stays NaN") {
   const float none = -std::numeric_limits<float>::infinity();
   grid<float> logits(2, 20), losses(2, 1);
-  for (index j = 0; j < 20; ++j) {
+  for (isize j = 0; j < 20; ++j) {
     logits.at(0, j) = j < 2 ? 1.0f : none;
     logits.at(1, j) = j == 17 ? std::numeric_limits<float>::quiet_NaN() : 0.0f;
   }
@@ -94,7 +94,7 @@ TEST_CASE("logits of minus infinity have no probability, NaN stays NaN") {
 TEST_CASE("what samples lost is added up, with slopes of one") {
   const auto losses = grid<float>(37, 1).random(3);
   double want = 0;
-  for (index r = 0; r < 37; ++r) want += static_cast<double>(losses(r, 0));
+  for (isize r = 0; r < 37; ++r) want += static_cast<double>(losses(r, 0));
   for (const int threads : {1, 2, 3}) {
     double found = 0, again = 0;
     grid<float> slopes(37, 1);
@@ -105,7 +105,7 @@ TEST_CASE("what samples lost is added up, with slopes of one") {
     });
     CHECK(found == doctest::Approx(want));
     CHECK(again == found);
-    for (index r = 0; r < 37; ++r) CHECK(slopes(r, 0) == 1);
+    for (isize r = 0; r < 37; ++r) CHECK(slopes(r, 0) == 1);
   }
 }
 

@@ -12,10 +12,10 @@ using laws::cpu_run_foretold, laws::grid;
 namespace {
 
 template <class T>
-index differing(const random_stream& draws, index first, index width, float scale, const grid<T>& found) {
-  index count = 0;
-  for (index r = 0; r < found.rows; ++r)
-    for (index c = 0; c < found.width; ++c) {
+isize differing(const random_stream& draws, isize first, isize width, float scale, const grid<T>& found) {
+  isize count = 0;
+  for (isize r = 0; r < found.rows; ++r)
+    for (isize c = 0; c < found.width; ++c) {
       const auto want = static_cast<T>(
           static_cast<float>(draws.normal(static_cast<std::uint64_t>(first + r * width + c))) * scale);
       const T has = found.data[static_cast<std::size_t>(r * found.stride + c)];
@@ -32,10 +32,10 @@ TEST_CASE_TEMPLATE(
   const random_stream draws(77, "weights");
   laws::with_each_kernel([&] {
     for (const int threads : {1, 3})
-      for (const index first : {index{0}, index{5}, (index{1} << 33) + 1})
-        for (const index columns : {1, 2, 7, 33, 2100})
-          for (const index gap : {0, 3}) {
-            const index rows = columns > 1000 ? 3 : 5, width = columns + (columns % 2 == 0 ? 0 : 11);
+      for (const isize first : {isize{0}, isize{5}, (isize{1} << 33) + 1})
+        for (const isize columns : {1, 2, 7, 33, 2100})
+          for (const isize gap : {0, 3}) {
+            const isize rows = columns > 1000 ? 3 : 5, width = columns + (columns % 2 == 0 ? 0 : 11);
             grid<T> to(rows, columns, gap);
             cpu_run_foretold(threads, [&](cpu::context& ctx) {
               draw_normals(ctx, draws, first, width, 0.02f, to.view());
@@ -49,7 +49,7 @@ TEST_CASE_TEMPLATE(
 TEST_CASE("draws whose last bit is in doubt are the library's") {
   // The first one's nearest float is not that of the shorter way.
   const random_stream draws(5, "doubtful");
-  for (const index at : {1784713, 837723, 27547705, 33903349, 11267325}) {
+  for (const isize at : {1784713, 837723, 27547705, 33903349, 11267325}) {
     const auto words = draws.block(static_cast<std::uint64_t>(at) / 2);
     const bool second = at % 2 != 0;
     REQUIRE_FALSE(normal_near(second ? words[2] : words[0], second ? words[3] : words[1]).certain());

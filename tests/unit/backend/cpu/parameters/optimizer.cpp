@@ -11,10 +11,10 @@ using laws::cpu_run_foretold, laws::each_batch, laws::grid, laws::distance, laws
 TEST_CASE_TEMPLATE("zero and the sum of squares of a flat buffer", T, float, double) {
   laws::with_each_kernel([] {
     for (int threads = 1; threads <= 3; ++threads)
-      for (const index count : {0, 1, 15, 16, 100, 1003}) {
+      for (const isize count : {0, 1, 15, 16, 100, 1003}) {
         auto x = grid<T>(1, count).random(1);
         double want = 0;
-        for (index c = 0; c < count; ++c) want += x(0, c) * x(0, c);
+        for (isize c = 0; c < count; ++c) want += x(0, c) * x(0, c);
         std::vector<double> got(static_cast<std::size_t>(threads), 0.0), again = got, after(got.size(), 1.0);
         cpu_run_foretold(threads, [&](cpu::context& ctx) {
           const auto mine = static_cast<std::size_t>(ctx.thread);
@@ -37,19 +37,19 @@ TEST_CASE_TEMPLATE("zero and the sum of squares of a flat buffer", T, float, dou
 TEST_CASE_TEMPLATE("adamw follows its definition", T, float, double) {
   laws::with_each_kernel([] {
     for (int threads = 1; threads <= 3; ++threads)
-      for (const index count : {0, 1, 15, 100, 1003})
+      for (const isize count : {0, 1, 15, 100, 1003})
         for (const bool clear : {false, true}) {
           auto weight = grid<T>(1, count).random(1), gradient = grid<T>(1, count).random(2);
           auto first = grid<T>(1, count).fill(0), second = grid<T>(1, count).fill(0);
           grid<double> w(1, count), m(1, count), v(1, count);
-          for (index c = 0; c < count; ++c) w.at(0, c) = weight(0, c), m.at(0, c) = v.at(0, c) = 0;
+          for (isize c = 0; c < count; ++c) w.at(0, c) = weight(0, c), m.at(0, c) = v.at(0, c) = 0;
           cpu::update_step step{1e-2, 0.9, 0.98, 1e-6, 0.1, 0.5, 1, 1};
           for (int t = 1; t <= 4; ++t) {
             gradient.random(static_cast<std::uint64_t>(t), 2);
             const auto drawn = gradient;
             step.correction1 = 1 - std::pow(step.beta1, t);
             step.correction2 = 1 - std::pow(step.beta2, t);
-            for (index c = 0; c < count; ++c) {
+            for (isize c = 0; c < count; ++c) {
               const double g = gradient(0, c) * step.clip_scale;
               w.at(0, c) *= 1 - step.rate * step.decay;
               m.at(0, c) = step.beta1 * m(0, c) + (1 - step.beta1) * g;
@@ -82,13 +82,13 @@ TEST_CASE("a gradient of zero moves a weight by its decay alone") {
     adamw(ctx, weight.data.data(), gradient.data.data(), first.data.data(), second.data.data(), 40, step,
           true);
   });
-  for (index c = 0; c < 40; ++c) CHECK(weight.at(0, c) == doctest::Approx(before.at(0, c) * 0.95f));
+  for (isize c = 0; c < 40; ++c) CHECK(weight.at(0, c) == doctest::Approx(before.at(0, c) * 0.95f));
 }
 
 TEST_CASE_TEMPLATE("a list of runs is what its runs are one by one", T, float, double) {
-  const std::vector<index> counts{5, 0, 64, 1, 333, 2};
-  index all = 0;
-  for (const index count : counts) all += count;
+  const std::vector<isize> counts{5, 0, 64, 1, 333, 2};
+  isize all = 0;
+  for (const isize count : counts) all += count;
   for (int threads = 1; threads <= 3; ++threads)
     for (const double clip : {0.0, 0.01}) {
       struct buffers {
@@ -99,7 +99,7 @@ TEST_CASE_TEMPLATE("a list of runs is what its runs are one by one", T, float, d
       buffers other = one, kept = one;
       const auto runs_of = [&](buffers& of) {
         std::vector<update_run<T>> runs;
-        index at = 0;
+        isize at = 0;
         for (std::size_t r = 0; r < counts.size(); at += counts[r], ++r) {
           const auto from = [&](grid<T>& x) { return x.data.data() + at; };
           if (r == 3) runs.push_back({nullptr, from(of.g), nullptr, nullptr, counts[r], false, true});

@@ -12,10 +12,10 @@ namespace motet {
 namespace {
 
 template <class T>
-std::vector<T> drawn(index count, std::uint64_t name) {
+std::vector<T> drawn(isize count, std::uint64_t name) {
   std::vector<T> out;
   const random_stream draws(5, name);
-  for (index i = 0; i < count; ++i)
+  for (isize i = 0; i < count; ++i)
     out.push_back(static_cast<T>(static_cast<float>(draws.normal(static_cast<std::uint64_t>(i)))));
   return out;
 }
@@ -24,7 +24,7 @@ std::vector<T> drawn(index count, std::uint64_t name) {
 template <class T, class Body>
 void run_continued(int threads, cpu::rounded_weights rounded, Body&& body) {
   const cpu::key_value_cache<T> cache(1, 1, 1, 1);
-  index memory = 0, scratch = 0;
+  isize memory = 0, scratch = 0;
   for (int t = 0; t < threads; ++t) {
     cpu::context dry;
     dry.thread = t;
@@ -46,8 +46,8 @@ TEST_CASE_TEMPLATE("products shared by columns are those shared by rows", N, fp3
   const double near = sizeof(value) == 2 ? 6e-2 : sizeof(value) == 4 ? 2e-5 : 1e-12;
   laws::with_each_kernel([&] {
     for (const int threads : {1, 3})
-      for (const index rows : {1, 2, 3, 4, 5, 8, 16, 17, 33})
-        for (const auto& [in, out] : {std::pair<index, index>{1, 1}, {7, 19}, {65, 50}}) {
+      for (const isize rows : {1, 2, 3, 4, 5, 8, 16, 17, 33})
+        for (const auto& [in, out] : {std::pair<isize, isize>{1, 1}, {7, 19}, {65, 50}}) {
           CAPTURE(threads);
           CAPTURE(rows);
           CAPTURE(in);
@@ -86,7 +86,7 @@ TEST_CASE_TEMPLATE("products shared by columns are those shared by rows", N, fp3
 }
 
 TEST_CASE("a row by the rounded copy of weights is a row by rounded weights") {
-  constexpr index in = 70, out = 37;
+  constexpr isize in = 70, out = 37;
   const auto x = drawn<float>(in, 1), weight = drawn<float>(out * in, 2);
   const std::vector<bf16> copy = laws::rounded(weight);
   const std::vector<float> rounded(copy.begin(), copy.end());

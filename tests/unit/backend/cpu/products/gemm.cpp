@@ -37,17 +37,17 @@ template <class T>
 struct operand {
   grid<T> cells;
   bool transposed;
-  operand(index rows, index columns, bool turn, std::uint64_t seed, index gap)
+  operand(isize rows, isize columns, bool turn, std::uint64_t seed, isize gap)
       : cells(turn ? columns : rows, turn ? rows : columns, gap), transposed(turn) {
     cells.random(seed);
   }
-  double operator()(index i, index j) const { return transposed ? cells(j, i) : cells(i, j); }
+  double operator()(isize i, isize j) const { return transposed ? cells(j, i) : cells(i, j); }
   operator gemm_operand<T>() const { return {cells.data.data(), cells.stride, transposed}; }
 };
 
 // Rounding of the operands, of the sum and of the result may do this to one element of the product.
 template <class Compute, class A, class B, class Out>
-double allowed(double magnitudes, double want, index k) {
+double allowed(double magnitudes, double want, isize k) {
   const bool rounds_operands = sizeof(Compute) == 2 && (sizeof(A) == 4 || sizeof(B) == 4);
   const double of_operands = rounds_operands ? 0x1p-7 : 0;
   const double of_sum =
@@ -58,7 +58,7 @@ double allowed(double magnitudes, double want, index k) {
 }
 
 template <class Compute, class A, class B, class Out>
-void check_product(index m, index n, index k, bool turn_a, bool turn_b, bool accumulate, index gap) {
+void check_product(isize m, isize n, isize k, bool turn_a, bool turn_b, bool accumulate, isize gap) {
   using sum = std::conditional_t<std::is_same_v<Compute, double>, double, float>;
   const operand<A> a(m, k, turn_a, 1, gap);
   const operand<B> b(k, n, turn_b, 2, gap + 1);
@@ -69,11 +69,11 @@ void check_product(index m, index n, index k, bool turn_a, bool turn_b, bool acc
   epilogue.accumulate = accumulate;
   cpu::gemm<Compute>(m, n, k, gemm_operand<A>(a), gemm_operand<B>(b), out.data.data(), out.stride, epilogue,
                      scratch.data());
-  index wrong = 0;
-  for (index i = 0; i < m; ++i) {
-    for (index j = 0; j < n; ++j) {
+  isize wrong = 0;
+  for (isize i = 0; i < m; ++i) {
+    for (isize j = 0; j < n; ++j) {
       double want = accumulate ? before(i, j) : 0, magnitudes = std::abs(want);
-      for (index l = 0; l < k; ++l) want += a(i, l) * b(l, j), magnitudes += std::abs(a(i, l) * b(l, j));
+      for (isize l = 0; l < k; ++l) want += a(i, l) * b(l, j), magnitudes += std::abs(a(i, l) * b(l, j));
       wrong += !(std::abs(out(i, j) - want) <= allowed<Compute, A, B, Out>(magnitudes, want, k));
     }
   }
@@ -92,19 +92,19 @@ void check_products() {
     const random_stream draw(7, "shapes");
     for (std::uint64_t turn = 0; turn < 40; ++turn) {
       const auto size = [&](std::uint64_t which, std::uint32_t bound) {
-        return static_cast<index>(draw.below(turn * 8 + which, bound));
+        return static_cast<isize>(draw.below(turn * 8 + which, bound));
       };
       check_product<Compute, A, B, Out>(size(0, 40), size(1, 120), size(2, 70), turn % 2 != 0,
                                         turn / 2 % 2 != 0, turn / 4 % 2 != 0, size(3, 4));
     }
     // several blocks of k
-    for (const index k : {513, 1100})
+    for (const isize k : {513, 1100})
       check_product<Compute, A, B, Out>(19, 50, k, k == 513, k != 513, true, 1);
     // several strips of a transposed A
     check_product<Compute, A, B, Out>(90, 33, 21, true, true, false, 0);
     // several blocks of columns
     check_product<Compute, A, B, Out>(3, 5300, 3, false, false, true, 0);
-    for (const index none : {0, 1, 2})
+    for (const isize none : {0, 1, 2})
       check_product<Compute, A, B, Out>(none == 0 ? 0 : 5, none == 1 ? 0 : 5, none == 2 ? 0 : 5, false, true,
                                         none != 0, 0);
     CHECK(scratch.end_intact());
@@ -122,19 +122,19 @@ TEST_CASE("products of bf16 operands taken in fp32") { check_products<float, bf1
 
 TEST_CASE("small whole numbers multiply exactly, whatever the kernel and the types") {
   with_each_kernel([] {
-    const index m = 23, n = 61, k = 37;
+    const isize m = 23, n = 61, k = 37;
     grid<bf16> a(m, k), b(n, k);
-    for (index i = 0; i < m; ++i)
-      for (index l = 0; l < k; ++l) a.at(i, l) = bf16(static_cast<float>((i * 7 + l * 3) % 17 - 8));
-    for (index j = 0; j < n; ++j)
-      for (index l = 0; l < k; ++l) b.at(j, l) = bf16(static_cast<float>((j * 5 + l * 11) % 15 - 7));
+    for (isize i = 0; i < m; ++i)
+      for (isize l = 0; l < k; ++l) a.at(i, l) = bf16(static_cast<float>((i * 7 + l * 3) % 17 - 8));
+    for (isize j = 0; j < n; ++j)
+      for (isize l = 0; l < k; ++l) b.at(j, l) = bf16(static_cast<float>((j * 5 + l * 11) % 15 - 7));
     grid<float> out(m, n);
     cpu::gemm<bf16>(m, n, k, gemm_operand<bf16>{a.data.data(), k}, gemm_operand<bf16>{b.data.data(), k, true},
                     out.data.data(), n, gemm_epilogue<float>{}, scratch.data());
-    for (index i = 0; i < m; ++i) {
-      for (index j = 0; j < n; ++j) {
+    for (isize i = 0; i < m; ++i) {
+      for (isize j = 0; j < n; ++j) {
         double want = 0;
-        for (index l = 0; l < k; ++l) want += a(i, l) * b(j, l);
+        for (isize l = 0; l < k; ++l) want += a(i, l) * b(j, l);
         CHECK(out(i, j) == want);
       }
     }
@@ -143,9 +143,9 @@ TEST_CASE("small whole numbers multiply exactly, whatever the kernel and the typ
 
 // The whole product at once, and piece by piece as threads would share it: the same bits.
 template <class Compute, class A, class B, class Out>
-void check_pieces(index k, bool turn, bool accumulate) {
-  const std::vector<index> rows{0, 7, 8, 40, 61, 97}, columns{0, 5, 69, 101, 117};
-  const index m = rows.back(), n = columns.back();
+void check_pieces(isize k, bool turn, bool accumulate) {
+  const std::vector<isize> rows{0, 7, 8, 40, 61, 97}, columns{0, 5, 69, 101, 117};
+  const isize m = rows.back(), n = columns.back();
   const operand<A> a(m, k, turn, 1, 2);
   const operand<B> b(k, n, !turn, 2, 1);
   grid<Out> whole(m, n, 3);
@@ -153,7 +153,7 @@ void check_pieces(index k, bool turn, bool accumulate) {
   grid<Out> pieces = whole;
   gemm_epilogue<std::conditional_t<std::is_same_v<Compute, double>, double, float>> epilogue;
   epilogue.accumulate = accumulate;
-  const auto multiply = [&](grid<Out>& out, index row, index row_end, index column, index column_end) {
+  const auto multiply = [&](grid<Out>& out, isize row, isize row_end, isize column, isize column_end) {
     gemm_operand<A> left = a;
     gemm_operand<B> right = b;
     left.data += left.transposed ? row : row * left.stride;
@@ -165,9 +165,9 @@ void check_pieces(index k, bool turn, bool accumulate) {
   for (std::size_t i = 1; i < rows.size(); ++i)
     for (std::size_t j = 1; j < columns.size(); ++j)
       multiply(pieces, rows[i - 1], rows[i], columns[j - 1], columns[j]);
-  index different = 0;
-  for (index i = 0; i < m; ++i)
-    for (index j = 0; j < n; ++j) different += pieces(i, j) != whole(i, j);
+  isize different = 0;
+  for (isize i = 0; i < m; ++i)
+    for (isize j = 0; j < n; ++j) different += pieces(i, j) != whole(i, j);
   CAPTURE(k);
   CAPTURE(turn);
   CAPTURE(accumulate);
@@ -176,7 +176,7 @@ void check_pieces(index k, bool turn, bool accumulate) {
 
 TEST_CASE("an element does not depend on the rows and columns that are multiplied beside it") {
   with_each_kernel([] {
-    for (const index k : {33, 1100})  // one block of k, and several
+    for (const isize k : {33, 1100})  // one block of k, and several
       for (const bool turn : {false, true})
         for (const bool accumulate : {false, true}) {
           check_pieces<float, float, float, float>(k, turn, accumulate);
@@ -188,9 +188,9 @@ TEST_CASE("an element does not depend on the rows and columns that are multiplie
 }
 
 template <class Compute, class T, class Out>
-void check_residual_in_place(index k, bool with_bias) {
+void check_residual_in_place(isize k, bool with_bias) {
   using sum = std::conditional_t<std::is_same_v<Compute, double>, double, float>;
-  const index m = 37, n = 70;
+  const isize m = 37, n = 70;
   const operand<T> a(m, k, false, 1, 2), b(k, n, true, 2, 1);
   grid<sum> bias(1, n);
   bias.random(3);
@@ -213,7 +213,7 @@ void check_residual_in_place(index k, bool with_bias) {
 
 TEST_CASE("a residual in the place of the output gives the same bits as one elsewhere") {
   with_each_kernel([] {
-    for (const index k : {32, 33, 1100})
+    for (const isize k : {32, 33, 1100})
       for (const bool with_bias : {false, true}) {
         check_residual_in_place<float, float, float>(k, with_bias);
         check_residual_in_place<bf16, bf16, float>(k, with_bias);
@@ -224,7 +224,7 @@ TEST_CASE("a residual in the place of the output gives the same bits as one else
 
 TEST_CASE("the scratch memory is large enough for the largest blocks") {
   with_each_kernel([] {
-    const auto run = [](auto compute, auto out_value, index m, index n, index k, bool turn) {
+    const auto run = [](auto compute, auto out_value, isize m, isize n, isize k, bool turn) {
       using T = decltype(compute);
       using sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
       const grid<T> a(turn ? k : m, turn ? m : k), b(k, n);
@@ -260,7 +260,7 @@ enum class parts : int {
 };
 
 template <class Compute, class T, class Out, class Residual, class Pre, epilogue_mode Mode>
-void check_epilogue(index m, index n, index k, activation kind, int wanted) {
+void check_epilogue(isize m, isize n, isize k, activation kind, int wanted) {
   using sum = std::conditional_t<std::is_same_v<Compute, double>, double, float>;
   const auto has = [&](parts part) { return (wanted & static_cast<int>(part)) != 0; };
   const operand<T> a(m, k, false, 1, 2), b(k, n, true, 2, 0);
@@ -300,11 +300,11 @@ void check_epilogue(index m, index n, index k, activation kind, int wanted) {
                                                                           : 1e-12;
     return std::abs(got - want) <= precision * magnitude + (bytes == 2 ? 0x1p-8 * std::abs(want) : 0);
   };
-  index wrong = 0, wrong_pre = 0;
-  for (index i = 0; i < m; ++i) {
-    for (index j = 0; j < n; ++j) {
+  isize wrong = 0, wrong_pre = 0;
+  for (isize i = 0; i < m; ++i) {
+    for (isize j = 0; j < n; ++j) {
       double v = has(parts::bias) ? bias(0, j) : 0, magnitude = 1 + std::abs(v);
-      for (index l = 0; l < k; ++l) v += a(i, l) * b(l, j), magnitude += std::abs(a(i, l) * b(l, j));
+      for (isize l = 0; l < k; ++l) v += a(i, l) * b(l, j), magnitude += std::abs(a(i, l) * b(l, j));
       if constexpr (Mode == epilogue_mode::forward) {
         if (has(parts::pre)) wrong_pre += !near(pre(i, j), v, magnitude, sizeof(Pre));
         v = laws::activation_reference(kind, v);
@@ -339,8 +339,8 @@ template <class Compute, class T, class Out, class Residual, class Pre>
 void check_epilogues() {
   const auto some = [](auto... part) { return (0 | ... | static_cast<int>(part)); };
   with_each_kernel([&] {
-    for (const index k : {0, 7, 530}) {
-      const index m = k == 530 ? 9 : 14, n = k == 530 ? 35 : 53;
+    for (const isize k : {0, 7, 530}) {
+      const isize m = k == 530 ? 9 : 14, n = k == 530 ? 35 : 53;
       for (const int wanted :
            {some(), some(parts::bias), some(parts::bias, parts::residual), some(parts::bias, parts::in_place),
             some(parts::residual, parts::accumulate), some(parts::accumulate, parts::bias),
@@ -374,8 +374,8 @@ TEST_CASE("every piece of the epilogue in fp64") {
 TEST_CASE("the output may take the place of what backward reads") {
   // dx over pre: sums that are gathered in the output would overwrite it.
   with_each_kernel([] {
-    for (const index k : {20, 600}) {
-      const index m = 11, n = 40;
+    for (const isize k : {20, 600}) {
+      const isize m = 11, n = 40;
       const operand<float> a(m, k, false, 1, 0), b(k, n, false, 2, 0);
       grid<float> beside(m, n), out(m, n);
       out.random(3, 3);

@@ -32,7 +32,7 @@ TEST_CASE("an epilogue knows when it has nothing to do") {
 
 TEST_CASE("rows are finished in place or elsewhere, at their row and column of every matrix") {
   laws::with_each_kernel([] {
-    const index rows = 3, columns = 21, row = 2, column = 5;
+    const isize rows = 3, columns = 21, row = 2, column = 5;
     for (const bool in_place : {false, true}) {
       grid<float> out(row + rows, column + columns, 2), pre(row + rows, column + columns, 1),
           residual(row + rows, column + columns);
@@ -40,8 +40,8 @@ TEST_CASE("rows are finished in place or elsewhere, at their row and column of e
       out.fill(9), residual.random(1), sums.random(2), bias.random(3), pre.fill(8);
       grid<double> want(row + rows, column + columns), want_pre(row + rows, column + columns);
       want.fill(9), want_pre.fill(8);
-      for (index i = 0; i < rows; ++i) {
-        for (index j = 0; j < columns; ++j) {
+      for (isize i = 0; i < rows; ++i) {
+        for (isize j = 0; j < columns; ++j) {
           const double v = sums(i, j) + bias(0, column + j);
           want_pre.at(row + i, column + j) = v;
           want.at(row + i, column + j) =
@@ -55,7 +55,7 @@ TEST_CASE("rows are finished in place or elsewhere, at their row and column of e
       epilogue.pre = pre.data.data(), epilogue.pre_stride = pre.stride;
       epilogue.residual = residual.data.data(), epilogue.residual_stride = residual.stride;
       float* from = in_place ? &out.at(row, column) : sums.data.data();
-      const index from_row = in_place ? out.stride : sums.stride;
+      const isize from_row = in_place ? out.stride : sums.stride;
       MOTET_SIMD_DISPATCH(
           , finish_rows(epilogue, from, from_row, row, rows, column, columns, out.data.data(), out.stride));
       CHECK(laws::distance(out, want) < 1e-6);

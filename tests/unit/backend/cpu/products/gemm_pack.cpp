@@ -18,7 +18,7 @@ using laws::grid;
     template <class T>                                                                               \
     using products = cpu::NAME::products<T>;                                                         \
     using split = cpu::NAME::panel_split;                                                            \
-    static constexpr index tile_rows = cpu::NAME::tile_rows, tile_vectors = cpu::NAME::tile_vectors; \
+    static constexpr isize tile_rows = cpu::NAME::tile_rows, tile_vectors = cpu::NAME::tile_vectors; \
     template <class P, class... Rest>                                                                \
     static void panels(Rest... rest) {                                                               \
       cpu::NAME::pack_panels<P>(rest...);                                                            \
@@ -32,7 +32,7 @@ using laws::grid;
       cpu::NAME::pack_tiles<P>(rest...);                                                             \
     }                                                                                                \
     template <class P>                                                                               \
-    static index pitch(index steps) {                                                                \
+    static isize pitch(isize steps) {                                                                \
       return cpu::NAME::tile_pitch<P>(steps);                                                        \
     }                                                                                                \
   };
@@ -48,33 +48,33 @@ template <class Packing, class Compute, class T>
 void check_packing() {
   using product = typename Packing::template products<Compute>;
   using element = typename product::element;
-  constexpr index lanes = product::lanes, group = product::group;
+  constexpr isize lanes = product::lanes, group = product::group;
   for (const bool turned : {false, true}) {
-    for (const index depth : {1, 2, 15, 16, 37}) {
-      for (const index columns : {1, 7, 16, 33, 100}) {
+    for (const isize depth : {1, 2, 15, 16, 37}) {
+      for (const isize columns : {1, 7, 16, 33, 100}) {
         CAPTURE(turned);
         CAPTURE(depth);
         CAPTURE(columns);
-        const index k = 3, column = 5, steps = (depth + group - 1) / group;
+        const isize k = 3, column = 5, steps = (depth + group - 1) / group;
         grid<T> cells(turned ? column + columns : k + depth, turned ? k + depth : column + columns, 1);
         cells.random(1);
         const gemm_operand<T> from{cells.data.data(), cells.stride, turned};
-        const auto value = [&](index i, index j) {
+        const auto value = [&](isize i, isize j) {
           return element(turned ? cells.at(column + j, k + i) : cells.at(k + i, column + j));
         };
 
         const typename Packing::split split((columns + lanes - 1) / lanes);
-        const index all = split.first(split.panels) * lanes;
+        const isize all = split.first(split.panels) * lanes;
         REQUIRE(all >= columns);
         std::vector<element> to(static_cast<std::size_t>(all * steps * group) + 1, element(-77.0f));
         Packing::template panels<product>(from, k, depth, column, columns, split, to.data());
-        index wrong = 0;
-        for (index p = 0; p < split.panels; ++p) {
-          const index first = split.first(p) * lanes, width = split.vectors(p) * lanes;
+        isize wrong = 0;
+        for (isize p = 0; p < split.panels; ++p) {
+          const isize first = split.first(p) * lanes, width = split.vectors(p) * lanes;
           CHECK(split.vectors(p) <= Packing::tile_vectors);
           CHECK(split.vectors(p) >= 1);
-          for (index s = 0; s < depth; ++s)
-            for (index j = 0; j < width; ++j) {
+          for (isize s = 0; s < depth; ++s)
+            for (isize j = 0; j < width; ++j) {
               const element got = to[static_cast<std::size_t>(first * steps * group +
                                                               (s / group * width + j) * group + s % group)];
               wrong += static_cast<double>(got) !=
@@ -86,18 +86,18 @@ void check_packing() {
       }
     }
   }
-  for (const index depth : {1, 16, 37}) {
-    for (const index rows : {index{1}, Packing::tile_rows, Packing::tile_rows + 3}) {
-      const index steps = (depth + group - 1) / group;
+  for (const isize depth : {1, 16, 37}) {
+    for (const isize rows : {isize{1}, Packing::tile_rows, Packing::tile_rows + 3}) {
+      const isize steps = (depth + group - 1) / group;
       {  // row-major: whole rows with zero rows below
         grid<T> cells(rows + 2, depth + 3, 1);
         cells.random(2);
-        const index all = rows + 2, to_row = round_up(depth, group) + 1;
+        const isize all = rows + 2, to_row = round_up(depth, group) + 1;
         std::vector<element> to(static_cast<std::size_t>(all * to_row), element(-77.0f));
-        Packing::template rows<product>(gemm_operand<T>{cells.data.data(), cells.stride}, index{2}, rows, all,
-                                        index{3}, depth, to.data(), to_row);
-        for (index r = 0; r < all; ++r) {
-          for (index s = 0; s < round_up(depth, group); ++s) {
+        Packing::template rows<product>(gemm_operand<T>{cells.data.data(), cells.stride}, isize{2}, rows, all,
+                                        isize{3}, depth, to.data(), to_row);
+        for (isize r = 0; r < all; ++r) {
+          for (isize s = 0; s < round_up(depth, group); ++s) {
             const double want =
                 r < rows && s < depth ? static_cast<double>(element(cells.at(2 + r, 3 + s))) : 0;
             CHECK(static_cast<double>(to[static_cast<std::size_t>(r * to_row + s)]) == want);
@@ -108,16 +108,16 @@ void check_packing() {
       {  // transposed: tiles of interleaved rows
         grid<T> cells(depth + 3, rows + 2, 1);
         cells.random(3);
-        const index tiles = (rows + Packing::tile_rows - 1) / Packing::tile_rows,
+        const isize tiles = (rows + Packing::tile_rows - 1) / Packing::tile_rows,
                     pitch = Packing::template pitch<product>(steps);
         std::vector<element> to(static_cast<std::size_t>(tiles * pitch) + 1, element(-77.0f));
-        Packing::template tiles<product>(gemm_operand<T>{cells.data.data(), cells.stride, true}, index{2},
-                                         rows, index{3}, depth, to.data());
-        for (index r = 0; r < tiles * Packing::tile_rows; ++r) {
-          for (index s = 0; s < steps * group; ++s) {
+        Packing::template tiles<product>(gemm_operand<T>{cells.data.data(), cells.stride, true}, isize{2},
+                                         rows, isize{3}, depth, to.data());
+        for (isize r = 0; r < tiles * Packing::tile_rows; ++r) {
+          for (isize s = 0; s < steps * group; ++s) {
             const double want =
                 r < rows && s < depth ? static_cast<double>(element(cells.at(3 + s, 2 + r))) : 0;
-            const index at = r / Packing::tile_rows * pitch +
+            const isize at = r / Packing::tile_rows * pitch +
                              (s / group * Packing::tile_rows + r % Packing::tile_rows) * group + s % group;
             CHECK(static_cast<double>(to[static_cast<std::size_t>(at)]) == want);
           }
@@ -147,10 +147,10 @@ TEST_CASE("blocks are packed as the kernels read them, with zeros where nothing 
 }
 
 TEST_CASE("panels are as even as they can be") {
-  for (index vectors = 1; vectors < 40; ++vectors) {
+  for (isize vectors = 1; vectors < 40; ++vectors) {
     const cpu::portable::panel_split split(vectors);
-    index sum = 0, least = 100, most = 0;
-    for (index p = 0; p < split.panels; ++p) {
+    isize sum = 0, least = 100, most = 0;
+    for (isize p = 0; p < split.panels; ++p) {
       CHECK(split.first(p) == sum);
       sum += split.vectors(p);
       least = std::min(least, split.vectors(p)), most = std::max(most, split.vectors(p));

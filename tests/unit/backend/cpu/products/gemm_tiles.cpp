@@ -74,16 +74,16 @@ TEST_CASE("tile registers are set up and given back") {
 }
 
 template <class A, class B, class Out>
-void check(index m, index n, index k, bool turn_a, bool turn_b, bool accumulate, index gap) {
+void check(isize m, isize n, isize k, bool turn_a, bool turn_b, bool accumulate, isize gap) {
   grid<A> a(turn_a ? k : m, turn_a ? m : k, gap);
   grid<B> b(turn_b ? n : k, turn_b ? k : n, gap + 1);
   grid<Out> out(m, n, gap);
   a.random(1), b.random(2), out.random(3);
   grid<double> want(m, n), magnitude(m, n);
-  for (index i = 0; i < m; ++i) {
-    for (index j = 0; j < n; ++j) {
+  for (isize i = 0; i < m; ++i) {
+    for (isize j = 0; j < n; ++j) {
       double sum = accumulate ? out(i, j) : 0, size = std::abs(sum);
-      for (index l = 0; l < k; ++l) {
+      for (isize l = 0; l < k; ++l) {
         const double term = static_cast<double>(bf16(static_cast<float>(turn_a ? a(l, i) : a(i, l)))) *
                             static_cast<double>(bf16(static_cast<float>(turn_b ? b(j, l) : b(l, j))));
         sum += term, size += std::abs(term);
@@ -98,9 +98,9 @@ void check(index m, index n, index k, bool turn_a, bool turn_b, bool accumulate,
   cpu::detail::multiply_with_tiles(m, n, k, gemm_operand<A>{a.data.data(), a.stride, turn_a},
                                    gemm_operand<B>{b.data.data(), b.stride, turn_b}, out.data.data(),
                                    out.stride, epilogue, scratch.get());
-  index wrong = 0;
-  for (index i = 0; i < m; ++i)
-    for (index j = 0; j < n; ++j)
+  isize wrong = 0;
+  for (isize i = 0; i < m; ++i)
+    for (isize j = 0; j < n; ++j)
       wrong += !(std::abs(out(i, j) - want(i, j)) <=
                  4e-7 * (1 + magnitude(i, j)) + (sizeof(Out) == 2 ? 0x1p-8 * std::abs(want(i, j)) : 0));
   CAPTURE(m);
@@ -140,20 +140,20 @@ TEST_CASE("products by tiles: fp32 operands") { check_shapes<float, float, float
 TEST_CASE("a row by itself is the row among others, at the edges too") {
   if (!can_pack()) return;
   const auto scratch = std::make_unique<std::byte[]>(static_cast<std::size_t>(cpu::gemm_scratch_bytes));
-  const index m = 45, n = 96, k = 1100;  // several blocks of k
+  const isize m = 45, n = 96, k = 1100;  // several blocks of k
   grid<bf16> a(m, k), b(n, k);
   grid<float> whole(m, n);
   a.random(1), b.random(2), whole.random(3);
   grid<float> single = whole;
   gemm_epilogue<float> epilogue;
   epilogue.accumulate = true;
-  const auto multiply = [&](grid<float>& out, index row, index rows) {
+  const auto multiply = [&](grid<float>& out, isize row, isize rows) {
     cpu::detail::multiply_with_tiles(rows, n, k, gemm_operand<bf16>{&a.at(row, 0), k},
                                      gemm_operand<bf16>{b.data.data(), k, true}, &out.at(row, 0), n, epilogue,
                                      scratch.get());
   };
   multiply(whole, 0, m);
-  for (index row = 0; row < m; ++row) multiply(single, row, 1);
+  for (isize row = 0; row < m; ++row) multiply(single, row, 1);
   CHECK(single.data == whole.data);
 }
 

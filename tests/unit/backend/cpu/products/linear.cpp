@@ -14,12 +14,12 @@ TEST_CASE_TEMPLATE("linear layers and their gradients against plain loops", N, f
   using stream = typename N::stream;
   using master = typename N::master;
   each_batch([](int threads, const sequences& seq) {
-    for (const auto& [in, out] : {std::pair<index, index>{1, 1}, {7, 19}, {65, 48}})
+    for (const auto& [in, out] : {std::pair<isize, isize>{1, 1}, {7, 19}, {65, 48}})
       for (const bool with_bias : {false, true}) {
         CAPTURE(threads);
         CAPTURE(in);
         CAPTURE(out);
-        const index rows = seq.rows();
+        const isize rows = seq.rows();
         const auto x = grid<value>(rows, in, 3).random(1);
         const auto weight = grid<master>(out, in, 1).random(2), bias = grid<master>(1, out).random(3);
         const auto residual = grid<stream>(rows, out, 2).random(4),
@@ -66,17 +66,17 @@ TEST_CASE_TEMPLATE("linear layers and their gradients against plain loops", N, f
         grid<double> want_dx(rows, in), want_stream(rows, in), want_in_place(rows, in),
             want_replayed(rows, in), want_dx_active(rows, in);
         grid<double> want_dweight(out, in), want_dbias(1, out);
-        for (index r = 0; r < rows; ++r) {
-          for (index o = 0; o < out; ++o) {
+        for (isize r = 0; r < rows; ++r) {
+          for (isize o = 0; o < out; ++o) {
             double sum = with_bias ? bias(0, o) : 0;
-            for (index k = 0; k < in; ++k) sum += x(r, k) * weight(o, k);
+            for (isize k = 0; k < in; ++k) sum += x(r, k) * weight(o, k);
             want.at(r, o) = sum;
             want_added.at(r, o) = sum + residual(r, o);
             want_active.at(r, o) = laws::activation_reference(kind, sum);
           }
-          for (index k = 0; k < in; ++k) {
+          for (isize k = 0; k < in; ++k) {
             double sum = 0, sum_stream = 0;
-            for (index o = 0; o < out; ++o)
+            for (isize o = 0; o < out; ++o)
               sum += dy(r, o) * weight(o, k), sum_stream += dy_stream(r, o) * weight(o, k);
             want_dx.at(r, k) = sum;
             want_stream.at(r, k) = sum_stream + dx_residual(r, k);
@@ -85,12 +85,12 @@ TEST_CASE_TEMPLATE("linear layers and their gradients against plain loops", N, f
             want_dx_active.at(r, k) = sum_stream * laws::slope_reference(kind, x(r, k));
           }
         }
-        for (index o = 0; o < out; ++o) {
+        for (isize o = 0; o < out; ++o) {
           want_dbias.at(0, o) = dbias0(0, o);
-          for (index r = 0; with_bias && r < rows; ++r) want_dbias.at(0, o) += dy(r, o) + dy_stream(r, o);
-          for (index k = 0; k < in; ++k) {
+          for (isize r = 0; with_bias && r < rows; ++r) want_dbias.at(0, o) += dy(r, o) + dy_stream(r, o);
+          for (isize k = 0; k < in; ++k) {
             want_dweight.at(o, k) = dweight0(o, k);
-            for (index r = 0; r < rows; ++r) want_dweight.at(o, k) += x(r, k) * (dy(r, o) + dy_stream(r, o));
+            for (isize r = 0; r < rows; ++r) want_dweight.at(o, k) += x(r, k) * (dy(r, o) + dy_stream(r, o));
           }
         }
         // With bf16, operands of a product are rounded to 8 bits; what is not rounded to bf16 at the end is
@@ -126,7 +126,7 @@ TEST_CASE_TEMPLATE("products of no inputs are what is added to them, and those o
   using stream = typename N::stream;
   using master = typename N::master;
   each_batch([](int threads, const sequences& seq) {
-    const index rows = seq.rows(), width = 35;
+    const isize rows = seq.rows(), width = 35;
     const auto bias = grid<master>(1, width).random(1);
     const auto residual = grid<stream>(rows, width, 1).random(2);
     const grid<value> none(rows, 0);
@@ -145,9 +145,9 @@ TEST_CASE_TEMPLATE("products of no inputs are what is added to them, and those o
       linear_backward_weight(ctx, residual.view(), none.view(), dflat.view(), nullptr);
     });
     grid<double> zeros(rows, width), want(rows, width), want_dbias(1, width);
-    for (index c = 0; c < width; ++c) {
+    for (isize c = 0; c < width; ++c) {
       want_dbias.at(0, c) = bias(0, c);
-      for (index r = 0; r < rows; ++r) {
+      for (isize r = 0; r < rows; ++r) {
         zeros.at(r, c) = 0;
         want.at(r, c) = bias(0, c) + residual(r, c);
         want_dbias.at(0, c) += residual(r, c);

@@ -20,7 +20,7 @@ TEST_CASE_TEMPLATE("activations and their gradients against plain loops", N, fp3
   using value = typename N::value;
   using stream = typename N::stream;
   each_batch([](int threads, const sequences& seq) {
-    for (const index width : {1, 83})
+    for (const isize width : {1, 83})
       for (const activation kind : all_kinds) {
         const auto x = grid<value>(seq.rows(), width, 3).random(1, 6);
         const auto dy = grid<stream>(seq.rows(), width, 1).random(2);
@@ -33,8 +33,8 @@ TEST_CASE_TEMPLATE("activations and their gradients against plain loops", N, fp3
           activation_backward(ctx, seq, kind, turned.view(), dy.view(), turned.view());
         });
         grid<double> want(seq.rows(), width), want_dx(seq.rows(), width);
-        for (index r = 0; r < seq.rows(); ++r)
-          for (index c = 0; c < width; ++c) {
+        for (isize r = 0; r < seq.rows(); ++r)
+          for (isize c = 0; c < width; ++c) {
             want.at(r, c) = laws::activation_reference(kind, x(r, c));
             want_dx.at(r, c) = dy(r, c) * laws::slope_reference(kind, x(r, c));
           }
@@ -50,17 +50,17 @@ TEST_CASE_TEMPLATE("activations and their gradients against plain loops", N, fp3
 TEST_CASE_TEMPLATE("activations far out are finite and right", T, float, double) {
   const double far[] = {-1e15, -1e4, -200, -88.8, -50, -20, -14,  -9.5, -6.1, -1e-8, 0,
                         1e-8,  6.1,  9.5,  14,    20,  50,  88.8, 200,  1e4,  1e15};
-  const index width = 21;
+  const isize width = 21;
   laws::with_each_kernel([&] {
     for (const activation kind : all_kinds) {
       grid<T> x(1, width), y(1, width), dx(1, width);
       const auto dy = grid<T>(1, width).fill(1);
-      for (index c = 0; c < width; ++c) x.at(0, c) = static_cast<T>(far[c]);
+      for (isize c = 0; c < width; ++c) x.at(0, c) = static_cast<T>(far[c]);
       cpu_run_foretold(1, [&](cpu::context& ctx) {
         activation_forward(ctx, {1, 1, nullptr}, kind, x.view(), y.view());
         activation_backward(ctx, {1, 1, nullptr}, kind, x.view(), dy.view(), dx.view());
       });
-      for (index c = 0; c < width; ++c) {
+      for (isize c = 0; c < width; ++c) {
         CAPTURE(static_cast<int>(kind));
         CAPTURE(far[c]);
         const double want = laws::activation_reference(kind, x(0, c));

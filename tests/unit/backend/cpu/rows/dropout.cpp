@@ -12,8 +12,8 @@ TEST_CASE_TEMPLATE("dropout draws by place, not by thread or slice", N, fp32, mi
   using stream = typename N::stream;
   using value = typename N::value;
   each_batch([](int threads, const sequences& seq) {
-    for (const index width : {1, 4, 16, 27, 70}) {
-      const index rows = seq.rows();
+    for (const isize width : {1, 4, 16, 27, 70}) {
+      const isize rows = seq.rows();
       const double rate = 0.3;
       const cpu::draw_key draws{7, 11, 100};
       const auto x = grid<stream>(rows, width, 2).random(1, 1, 3);
@@ -29,8 +29,8 @@ TEST_CASE_TEMPLATE("dropout draws by place, not by thread or slice", N, fp32, mi
           [&](cpu::context& ctx) { dropout_apply(ctx, seq, rate, 5, in_place.view(), in_place.view()); },
           draws);
       bool each_kept_or_zero = true;
-      for (index r = 0; r < rows; ++r)
-        for (index c = 0; c < width; ++c) {
+      for (isize r = 0; r < rows; ++r)
+        for (isize c = 0; c < width; ++c) {
           const double kept = x(r, c) / (1 - rate);
           if (y(r, c) != 0 && std::abs(y(r, c) - kept) > tolerance<value> * kept) each_kept_or_zero = false;
           if ((y(r, c) == 0) != (in_place(r, c) == 0)) each_kept_or_zero = false;
@@ -46,8 +46,8 @@ TEST_CASE_TEMPLATE("dropout draws by place, not by thread or slice", N, fp32, mi
         cpu_run_foretold(threads,
                          [&](cpu::context& ctx) { dropout_apply(ctx, rest, rate, 5, tail, part.view()); },
                          {7, 11, 100 + seq.length});
-        for (index r = 0; r < rest.rows(); ++r)
-          for (index c = 0; c < width; ++c) want.at(r, c) = y.at(r + seq.length, c);
+        for (isize r = 0; r < rest.rows(); ++r)
+          for (isize c = 0; c < width; ++c) want.at(r, c) = y.at(r + seq.length, c);
         CHECK(distance(part, want) == 0);
       }
     }
@@ -56,8 +56,8 @@ TEST_CASE_TEMPLATE("dropout draws by place, not by thread or slice", N, fp32, mi
 
 TEST_CASE("dropout draws the words of the counter-based stream with every set of kernels") {
   laws::with_each_kernel([] {
-    const index rows = 3, width = 150;
-    const cpu::draw_key draws{(std::uint64_t{5} << 33) + 9, 4, (index{1} << 34) - 2};
+    const isize rows = 3, width = 150;
+    const cpu::draw_key draws{(std::uint64_t{5} << 33) + 9, 4, (isize{1} << 34) - 2};
     const auto x = grid<float>(rows, width).fill(1);
     grid<float> y(rows, width);
     cpu_run_foretold(
@@ -68,8 +68,8 @@ TEST_CASE("dropout draws the words of the counter-based stream with every set of
         draws);
     const random_stream draw(draws.seed, 77 ^ (draws.step + 1) * 0x9e3779b97f4a7c15ull);
     bool equal = true;
-    for (index r = 0; r < rows; ++r)
-      for (index c = 0; c < width; ++c) {
+    for (isize r = 0; r < rows; ++r)
+      for (isize c = 0; c < width; ++c) {
         const auto word =
             draw.word(static_cast<std::uint64_t>((draws.first_row + r) * ((width + 3) / 4) * 4 + c));
         equal = equal && y(r, c) == (word < 0x80000000u ? 0 : 2);
@@ -85,8 +85,8 @@ TEST_CASE("dropout keeps its share, and every key, step and seed draws anew") {
     cpu_run_foretold(
         2, [&](cpu::context& ctx) { dropout_apply(ctx, seq, rate, key, x.view(), y.view()); }, draws);
     double count = 0;
-    for (index r = 0; r < 200; ++r)
-      for (index c = 0; c < 100; ++c) count += y(r, c) != 0;
+    for (isize r = 0; r < 200; ++r)
+      for (isize c = 0; c < 100; ++c) count += y(r, c) != 0;
     return count / 20000;
   };
   grid<float> a(200, 100), b(200, 100);
@@ -99,8 +99,8 @@ TEST_CASE("dropout keeps its share, and every key, step and seed draws anew") {
                                    {1, cpu::draw_key{1, 1, 1}}}) {
     kept(0.25, static_cast<std::uint64_t>(key), draws, b);
     double equal = 0;
-    for (index r = 0; r < 200; ++r)
-      for (index c = 0; c < 100; ++c) equal += (a(r, c) == 0) == (b(r, c) == 0);
+    for (isize r = 0; r < 200; ++r)
+      for (isize c = 0; c < 100; ++c) equal += (a(r, c) == 0) == (b(r, c) == 0);
     CHECK(std::abs(equal / 20000 - (0.75 * 0.75 + 0.25 * 0.25)) < 0.02);  // as if independent
   }
 }

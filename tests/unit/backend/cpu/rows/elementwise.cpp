@@ -12,14 +12,14 @@ TEST_CASE_TEMPLATE("add, copy and zero on rows", N, fp32, mixed_bf16, fp64) {
   using value = typename N::value;
   using stream = typename N::stream;
   each_batch([](int threads, const sequences& seq) {
-    for (const index width : {1, 7, 16, 37, 80}) {
+    for (const isize width : {1, 7, 16, 37, 80}) {
       auto a = grid<stream>(seq.rows(), width, 3).random(1);
       const auto b = grid<value>(seq.rows(), width, 1).random(2);
       grid<value> sum(seq.rows(), width, 2), copied(seq.rows(), width), back(seq.rows(), width, 5);
       grid<stream> widened(seq.rows(), width, 1);
       grid<double> want_sum(seq.rows(), width), want_twice(seq.rows(), width);
-      for (index r = 0; r < seq.rows(); ++r)
-        for (index c = 0; c < width; ++c) {
+      for (isize r = 0; r < seq.rows(); ++r)
+        for (isize c = 0; c < width; ++c) {
           want_sum.at(r, c) = a(r, c) + b(r, c);
           want_twice.at(r, c) = 2 * a(r, c);
         }
@@ -46,18 +46,18 @@ TEST_CASE_TEMPLATE("add, copy and zero on rows", N, fp32, mixed_bf16, fp64) {
 TEST_CASE("conversion to bf16 rounds to even and keeps what is not a number") {
   const float cases[] = {0.0f,      -0.0f, 1.00390625f, 1.01171875f, 3.4e38f,    -3.4e38f,       INFINITY,
                          -INFINITY, NAN,   1e-40f,      0x1.fep-3f,  0x1.ffp-3f, 1.0f + 0x1p-23f};
-  const index width = 13;
+  const isize width = 13;
   grid<float> x(2, width), back(2, width);
   grid<bf16> y(2, width);
-  for (index r = 0; r < 2; ++r)
-    for (index c = 0; c < width; ++c) x.at(r, c) = cases[(c + r * 5) % width];
+  for (isize r = 0; r < 2; ++r)
+    for (isize c = 0; c < width; ++c) x.at(r, c) = cases[(c + r * 5) % width];
   const sequences seq{2, 1, nullptr};
   cpu_run_foretold(1, [&](cpu::context& ctx) {
     copy(ctx, seq, x.view(), y.view());
     copy(ctx, seq, y.view(), back.view());
   });
-  for (index r = 0; r < 2; ++r)
-    for (index c = 0; c < width; ++c) {
+  for (isize r = 0; r < 2; ++r)
+    for (isize c = 0; c < width; ++c) {
       const float got = back.at(r, c), want = static_cast<float>(bf16(x.at(r, c)));
       CHECK((got == want || (std::isnan(got) && std::isnan(want))));
     }

@@ -13,10 +13,10 @@ TEST_CASE_TEMPLATE("token rows are looked up and their gradients added", N, fp32
   using value = typename N::value;
   using master = typename N::master;
   each_batch([](int threads, const sequences& seq) {
-    for (const index width : {1, 17, 64, 75}) {
-      const index rows = seq.rows(), words = 6;
+    for (const isize width : {1, 17, 64, 75}) {
+      const isize rows = seq.rows(), words = 6;
       std::vector<std::int32_t> ids;
-      for (index r = 0; r < rows; ++r)
+      for (isize r = 0; r < rows; ++r)
         ids.push_back(
             static_cast<std::int32_t>(random_stream(1, "ids").below(static_cast<std::uint64_t>(r), words)));
       const auto table = grid<master>(words, width, 2).random(1);
@@ -37,19 +37,19 @@ TEST_CASE_TEMPLATE("token rows are looked up and their gradients added", N, fp32
         token_backward_weight(ctx, ids.data(), 2, dy.view(), dpieces.view().slice(2, words - 2));
       });
       grid<double> want(rows, width), want_table(words, width);
-      for (index w = 0; w < words; ++w)
-        for (index c = 0; c < width; ++c) want_table.at(w, c) = before(w, c);
-      for (index r = 0; r < rows; ++r)
-        for (index c = 0; c < width; ++c) {
+      for (isize w = 0; w < words; ++w)
+        for (isize c = 0; c < width; ++c) want_table.at(w, c) = before(w, c);
+      for (isize r = 0; r < rows; ++r)
+        for (isize c = 0; c < width; ++c) {
           want.at(r, c) = table(ids[static_cast<std::size_t>(r)], c);
           want_table.at(ids[static_cast<std::size_t>(r)], c) += dy(r, c);
         }
       CHECK(distance(y, want) == 0);
       CHECK(dpieces.data == dtable.data);
-      index wrong = 0;
-      for (index r = 0; r < rows; ++r) {
+      isize wrong = 0;
+      for (isize r = 0; r < rows; ++r) {
         const bool in_low = ids[static_cast<std::size_t>(r)] < 2;
-        for (index c = 0; c < width; ++c)
+        for (isize c = 0; c < width; ++c)
           wrong += (in_low ? low : high)(r, c) != y(r, c) || (in_low ? high : low)(r, c) != 0;
       }
       CHECK(wrong == 0);
@@ -63,16 +63,16 @@ TEST_CASE_TEMPLATE("the class token is each sample's first row", N, fp32, fp64) 
   using stream = typename N::stream;
   using master = typename N::master;
   each_batch([](int threads, const sequences& seq) {
-    const index width = 35, rows = seq.rows();
+    const isize width = 35, rows = seq.rows();
     const auto token = grid<master>(1, width).random(1);
     auto x = grid<stream>(rows, width, 2).random(2);
     const auto dy = x;
     auto dtoken = grid<master>(1, width).random(3);
     grid<double> want(rows, width), want_token(1, width);
-    for (index c = 0; c < width; ++c) {
+    for (isize c = 0; c < width; ++c) {
       want_token.at(0, c) = dtoken(0, c);
-      for (index r = 0; r < rows; ++r) want.at(r, c) = x(r, c);
-      for (index s = 0; s < seq.samples; ++s)
+      for (isize r = 0; r < rows; ++r) want.at(r, c) = x(r, c);
+      for (isize s = 0; s < seq.samples; ++s)
         if (seq.rows_of(s) > 0) {
           want.at(seq.begin(s), c) = token(0, c);
           want_token.at(0, c) += dy(seq.begin(s), c);
@@ -91,19 +91,19 @@ TEST_CASE_TEMPLATE("the class token is each sample's first row", N, fp32, fp64) 
 TEST_CASE_TEMPLATE("rows are added where they have a place", N, fp32, mixed_bf16, fp64) {
   using stream = typename N::stream;
   each_batch([](int threads, const sequences& seq) {
-    for (const index width : {1, 17, 64}) {
-      const index rows = seq.rows(), all = 2 * rows + 1;
+    for (const isize width : {1, 17, 64}) {
+      const isize rows = seq.rows(), all = 2 * rows + 1;
       // Every other row backwards, and every fifth has no place.
       std::vector<std::int32_t> places;
-      for (index r = 0; r < rows; ++r)
+      for (isize r = 0; r < rows; ++r)
         places.push_back(r % 5 == 4 ? -1 : static_cast<std::int32_t>(all - 1 - 2 * r));
       const auto x = grid<stream>(rows, width, 2).random(1);
       auto y = grid<stream>(all, width, 3).random(2);
       grid<double> want(all, width);
-      for (index r = 0; r < all; ++r)
-        for (index c = 0; c < width; ++c) want.at(r, c) = y(r, c);
-      for (index r = 0; r < rows; ++r)
-        for (index c = 0; c < width; ++c)
+      for (isize r = 0; r < all; ++r)
+        for (isize c = 0; c < width; ++c) want.at(r, c) = y(r, c);
+      for (isize r = 0; r < rows; ++r)
+        for (isize c = 0; c < width; ++c)
           if (places[static_cast<std::size_t>(r)] >= 0)
             want.at(places[static_cast<std::size_t>(r)], c) += x(r, c);
       cpu_run_foretold(threads,

@@ -15,14 +15,14 @@ template <class X, class M>
 void reference(norm_kind kind, const grid<X>& x, const grid<M>& gain, const M* bias, double epsilon,
                grid<double>& y, grid<double>& stats) {
   const double width = static_cast<double>(x.width);
-  for (index r = 0; r < x.rows; ++r) {
+  for (isize r = 0; r < x.rows; ++r) {
     double mean = 0, square = 0;
     if (kind == norm_kind::layer)
-      for (index c = 0; c < x.width; ++c) mean += x(r, c) / width;
-    for (index c = 0; c < x.width; ++c) square += (x(r, c) - mean) * (x(r, c) - mean);
+      for (isize c = 0; c < x.width; ++c) mean += x(r, c) / width;
+    for (isize c = 0; c < x.width; ++c) square += (x(r, c) - mean) * (x(r, c) - mean);
     stats.at(r, 0) = mean;
     stats.at(r, 1) = 1 / std::sqrt(square / width + epsilon);
-    for (index c = 0; c < x.width; ++c)
+    for (isize c = 0; c < x.width; ++c)
       y.at(r, c) = (x(r, c) - mean) * stats(r, 1) * gain(0, c) + (bias ? static_cast<double>(bias[c]) : 0);
   }
 }
@@ -34,10 +34,10 @@ TEST_CASE_TEMPLATE("norm forward, replay and gradients against plain loops", N, 
   using stream = typename N::stream;
   using master = typename N::master;
   each_batch([](int threads, const sequences& seq) {
-    for (const index width : {1, 5, 16, 45, 96})
+    for (const isize width : {1, 5, 16, 45, 96})
       for (const norm_kind kind : {norm_kind::layer, norm_kind::rms})
         for (const bool with_bias : {false, true}) {
-          const index rows = seq.rows();
+          const isize rows = seq.rows();
           const auto x = grid<stream>(rows, width, 3).random(1, 2, 1);
           const auto gain = grid<master>(1, width).random(2), bias = grid<master>(1, width).random(3);
           const auto dy = grid<value>(rows, width, 1).random(4),
@@ -69,19 +69,19 @@ TEST_CASE_TEMPLATE("norm forward, replay and gradients against plain loops", N, 
           grid<double> want(rows, width), want_stats(rows, 2), want_dx(rows, width), want_bare(rows, width);
           reference(kind, x, gain, b, 1e-5, want, want_stats);
           grid<double> want_dgain(1, width), want_dbias(1, width);
-          for (index c = 0; c < width; ++c)
+          for (isize c = 0; c < width; ++c)
             want_dgain.at(0, c) = dgain0(0, c), want_dbias.at(0, c) = dbias0(0, c);
-          for (index r = 0; r < rows; ++r) {
+          for (isize r = 0; r < rows; ++r) {
             double plain = 0, along = 0;
-            const auto unit = [&](index c) { return (x(r, c) - want_stats(r, 0)) * want_stats(r, 1); };
-            for (index c = 0; c < width; ++c) {
+            const auto unit = [&](isize c) { return (x(r, c) - want_stats(r, 0)) * want_stats(r, 1); };
+            for (isize c = 0; c < width; ++c) {
               plain += dy(r, c) * gain(0, c) / static_cast<double>(width);
               along += dy(r, c) * gain(0, c) * unit(c) / static_cast<double>(width);
               want_dgain.at(0, c) += dy(r, c) * unit(c);
               if (with_bias) want_dbias.at(0, c) += dy(r, c);
             }
             if (kind == norm_kind::rms) plain = 0;
-            for (index c = 0; c < width; ++c) {
+            for (isize c = 0; c < width; ++c) {
               want_bare.at(r, c) = want_stats(r, 1) * (dy(r, c) * gain(0, c) - plain - unit(c) * along);
               want_dx.at(r, c) = residual(r, c) + want_bare(r, c);
             }
@@ -119,7 +119,7 @@ TEST_CASE("layer norm keeps its digits far from zero") {
 
 TEST_CASE("norm gradients are the differences of the forward pass") {
   const sequences seq{3, 1, nullptr};
-  const index width = 21;
+  const isize width = 21;
   for (const norm_kind kind : {norm_kind::layer, norm_kind::rms}) {
     auto x = grid<double>(3, width).random(1, 1, 0.3), gain = grid<double>(1, width).random(2),
          bias = grid<double>(1, width).random(3);

@@ -13,8 +13,8 @@ TEST_CASE_TEMPLATE("rows of unit length and their gradients against plain loops"
   using value = typename N::value;
   using master = typename N::master;
   each_batch([](int threads, const sequences& seq) {
-    for (const index width : {1, 16, 27, 100}) {
-      const index rows = seq.rows();
+    for (const isize width : {1, 16, 27, 100}) {
+      const isize rows = seq.rows();
       const auto x = grid<value>(rows, width, 2).random(1, 3);
       const auto dy = grid<stream>(rows, width, 1).random(2);
       grid<stream> y(rows, width, 3), dx(rows, width, 1);
@@ -28,15 +28,15 @@ TEST_CASE_TEMPLATE("rows of unit length and their gradients against plain loops"
         normalize_backward(ctx, seq, y.view(), lengths.view(), over_dy.view(), over_dy.view());
       });
       grid<double> want(rows, width), want_lengths(rows, 1), want_dx(rows, width);
-      for (index r = 0; r < rows; ++r) {
+      for (isize r = 0; r < rows; ++r) {
         double square = 0, along = 0;
-        for (index c = 0; c < width; ++c) square += x(r, c) * x(r, c);
+        for (isize c = 0; c < width; ++c) square += x(r, c) * x(r, c);
         const double length = want_lengths.at(r, 0) = std::sqrt(square);
-        for (index c = 0; c < width; ++c) {
+        for (isize c = 0; c < width; ++c) {
           want.at(r, c) = x(r, c) / length;
           along += want(r, c) * dy(r, c);
         }
-        for (index c = 0; c < width; ++c) want_dx.at(r, c) = (dy(r, c) - want(r, c) * along) / length;
+        for (isize c = 0; c < width; ++c) want_dx.at(r, c) = (dy(r, c) - want(r, c) * along) / length;
       }
       // One column: the gradient is zero up to rounding, divided by a length that may be small.
       const double loose = width == 1 ? 50 : 1;

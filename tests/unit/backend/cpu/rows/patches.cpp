@@ -12,10 +12,10 @@ using laws::cpu_run_foretold, laws::each_batch, laws::grid, laws::distance, laws
 TEST_CASE_TEMPLATE("patches are cut in the order of a convolution's weight", Y, float, bf16, double) {
   laws::with_each_kernel([] {
     for (int threads = 1; threads <= 3; ++threads)
-      for (const index lead : {0, 1, 2})
-        for (const index samples : {0, 1, 4})
-          for (const index patch : {1, 4, 5, 16}) {
-            const index channels = 3, across = 3, side = across * patch, width = channels * patch * patch;
+      for (const isize lead : {0, 1, 2})
+        for (const isize samples : {0, 1, 4})
+          for (const isize patch : {1, 4, 5, 16}) {
+            const isize channels = 3, across = 3, side = across * patch, width = channels * patch * patch;
             const sequences seq{samples, lead + across * across, nullptr};
             const auto pixels = grid<float>(samples, channels * side * side, 3).random(1);
             grid<Y> y(seq.rows(), width, 2);
@@ -23,11 +23,11 @@ TEST_CASE_TEMPLATE("patches are cut in the order of a convolution's weight", Y, 
               patches(ctx, seq, patch_geometry{channels, side, patch, lead}, pixels.view(), y.view());
             });
             grid<Y> want(seq.rows(), width);
-            for (index s = 0; s < samples; ++s)
-              for (index p = 0; p < seq.length; ++p)
-                for (index c = 0; c < width; ++c) {
-                  const index channel = c / (patch * patch), line = c / patch % patch, column = c % patch;
-                  const index down = (p - lead) / across * patch + line,
+            for (isize s = 0; s < samples; ++s)
+              for (isize p = 0; p < seq.length; ++p)
+                for (isize c = 0; c < width; ++c) {
+                  const isize channel = c / (patch * patch), line = c / patch % patch, column = c % patch;
+                  const isize down = (p - lead) / across * patch + line,
                               right = (p - lead) % across * patch + column;
                   want.at(seq.begin(s) + p, c) =
                       p < lead ? Y(0.0f) : Y(pixels.at(s, (channel * side + down) * side + right));
@@ -40,12 +40,12 @@ TEST_CASE_TEMPLATE("patches are cut in the order of a convolution's weight", Y, 
 
 TEST_CASE_TEMPLATE("packed pictures become what the loader makes of them", Y, float, bf16, double) {
   std::uint64_t seed = 1;
-  for (const index patch : {3, 8, 14})
-    for (const index lead : {0, 1})
+  for (const isize patch : {3, 8, 14})
+    for (const isize lead : {0, 1})
       for (int threads = 1; threads <= 3; threads += 2) {
-        const index side = 2 * patch;
+        const isize side = 2 * patch;
         const laws::packed_shots shots(side, laws::packed_shots::boxes(side), ++seed);
-        const auto samples = static_cast<index>(shots.each.size());
+        const auto samples = static_cast<isize>(shots.each.size());
         // Both forms are there.
         CHECK(shots.each[0].pitch > 0);
         CHECK(shots.each[7].pitch == 0);
@@ -65,8 +65,8 @@ TEST_CASE_TEMPLATE("packed pictures become what the loader makes of them", Y, fl
         grid<Y> tail(rest.rows(), 3 * patch * patch);
         cpu_run_foretold(threads,
                          [&](cpu::context& ctx) { patches(ctx, rest, geometry, last, tail.view()); });
-        for (index r = 0; r < rest.rows(); ++r)
-          for (index c = 0; c < tail.width; ++c) REQUIRE(tail.at(r, c) == y.at(r + 2 * seq.length, c));
+        for (isize r = 0; r < rest.rows(); ++r)
+          for (isize c = 0; c < tail.width; ++c) REQUIRE(tail.at(r, c) == y.at(r + 2 * seq.length, c));
       }
 }
 

@@ -13,18 +13,18 @@ TEST_CASE_TEMPLATE("positions are added and their gradients collected", N, fp32,
   using value = typename N::value;
   using master = typename N::master;
   each_batch([](int threads, const sequences& seq) {
-    for (const index width : {1, 17, 64, 75}) {
-      const index rows = seq.rows(), longest = 9;
+    for (const isize width : {1, 17, 64, 75}) {
+      const isize rows = seq.rows(), longest = 9;
       const auto table = grid<master>(longest, width, 2).random(1);
       const auto dy = grid<value>(rows, width, 1).random(2);
       auto x = grid<stream>(rows, width, 3).random(3);
       auto dtable = grid<master>(longest, width, 1).random(4);
       grid<double> want(rows, width), want_table(longest, width);
-      for (index p = 0; p < longest; ++p)
-        for (index c = 0; c < width; ++c) want_table.at(p, c) = dtable(p, c);
-      for (index s = 0; s < seq.samples; ++s)
-        for (index r = seq.begin(s); r < seq.end(s); ++r)
-          for (index c = 0; c < width; ++c) {
+      for (isize p = 0; p < longest; ++p)
+        for (isize c = 0; c < width; ++c) want_table.at(p, c) = dtable(p, c);
+      for (isize s = 0; s < seq.samples; ++s)
+        for (isize r = seq.begin(s); r < seq.end(s); ++r)
+          for (isize c = 0; c < width; ++c) {
             want.at(r, c) = x(r, c) + table(r - seq.begin(s), c);
             want_table.at(r - seq.begin(s), c) += dy(r, c);
           }

@@ -11,8 +11,8 @@ using laws::cpu_run_foretold, laws::each_batch, laws::grid, laws::distance, laws
 TEST_CASE_TEMPLATE("swiglu and its gradient against plain loops", N, fp32, mixed_bf16, fp64) {
   using value = typename N::value;
   each_batch([](int threads, const sequences& seq) {
-    for (const index width : {1, 11, 32, 51}) {
-      const index rows = seq.rows();
+    for (const isize width : {1, 11, 32, 51}) {
+      const isize rows = seq.rows();
       const auto x = grid<value>(rows, 2 * width, 3).random(1, 5);
       const auto dy = grid<value>(rows, width, 2).random(2);
       grid<value> y(rows, width, 1), dx(rows, 2 * width, 2);
@@ -23,8 +23,8 @@ TEST_CASE_TEMPLATE("swiglu and its gradient against plain loops", N, fp32, mixed
         swiglu_backward(ctx, seq, in_place.view(), dy.view(), in_place.view());
       });
       grid<double> want(rows, width), want_dx(rows, 2 * width);
-      for (index r = 0; r < rows; ++r)
-        for (index c = 0; c < width; ++c) {
+      for (isize r = 0; r < rows; ++r)
+        for (isize c = 0; c < width; ++c) {
           const double gate = x(r, c), up = x(r, width + c), s = 1 / (1 + std::exp(-gate));
           want.at(r, c) = gate * s * up;
           want_dx.at(r, c) = dy(r, c) * up * (s + gate * s * (1 - s));

@@ -11,12 +11,12 @@ using laws::cpu_run_foretold, laws::grid, laws::distance, laws::tolerance;
 TEST_CASE_TEMPLATE("windows are three neighbours of a sample, and gradients their sums", Y, float, bf16,
                    double) {
   for (int threads = 1; threads <= 3; ++threads)
-    for (const index samples : {0, 1, 4})
-      for (const index length : {1, 2, 5})
-        for (const index stride : {1, 2})
-          for (const index more : {0, 2}) {
+    for (const isize samples : {0, 1, 4})
+      for (const isize length : {1, 2, 5})
+        for (const isize stride : {1, 2})
+          for (const isize more : {0, 2}) {
             const row_windows windows{length, stride};
-            const index width = 3, rows = windows.rows();
+            const isize width = 3, rows = windows.rows();
             CHECK(rows == (length + stride - 1) / stride);
             const auto x = grid<float>(samples * length, width, 3).random(1);
             grid<Y> y(samples * rows, 3 * width + more, 2);
@@ -32,11 +32,11 @@ TEST_CASE_TEMPLATE("windows are three neighbours of a sample, and gradients thei
             grid<double> d_want(samples * length, width);
             want.fill(0);
             d_want.fill(0);
-            for (index s = 0; s < samples; ++s)
-              for (index t = 0; t < rows; ++t)
-                for (index c = 0; c < width; ++c)
-                  for (index k = 0; k < 3; ++k)
-                    if (const index at = t * stride + k - 1; at >= 0 && at < length) {
+            for (isize s = 0; s < samples; ++s)
+              for (isize t = 0; t < rows; ++t)
+                for (isize c = 0; c < width; ++c)
+                  for (isize k = 0; k < 3; ++k)
+                    if (const isize at = t * stride + k - 1; at >= 0 && at < length) {
                       want.at(s * rows + t, 3 * c + k) = Y(x.at(s * length + at, c));
                       d_want.at(s * length + at, c) += dy(s * rows + t, 3 * c + k);
                     }

@@ -13,7 +13,7 @@ namespace {
 
 using laws::attention_layout, laws::attention_case, laws::attention_allowed, laws::check_attention;
 
-constexpr attention_shape shape(index heads, index kv_heads, index width, mask_kind mask, double scale = 0) {
+constexpr attention_shape shape(isize heads, isize kv_heads, isize width, mask_kind mask, double scale = 0) {
   return {heads, kv_heads, width, mask, scale};
 }
 
@@ -43,7 +43,7 @@ TEST_CASE_TEMPLATE("samples of one length, several heads for one of keys, a scal
 }
 
 TEST_CASE_TEMPLATE("heads of many widths", T, float, bf16, double) {
-  for (const index width : {1, 7, 20, 33, 64, 72, 80, 88, 120, 128, 136, 256})
+  for (const isize width : {1, 7, 20, 33, 64, 72, 80, 88, 120, 128, 136, 256})
     check_attention<T>({shape(2, 1, width, width % 2 == 0 ? mask_kind::full : mask_kind::causal), {18}, {18}},
                        attention_layout::over, attention_allowed<T>);
 }

@@ -23,7 +23,7 @@ attention_problem problem(bool backward, int kv_heads) {
   attention_problem p;
   p.backward = backward;
   p.samples = 3, p.q_rows = 64, p.kv_rows = 96, p.heads = 6, p.kv_heads = kv_heads, p.width = 16;
-  for (index& stride : p.strides) stride = 200;
+  for (isize& stride : p.strides) stride = 200;
   return p;
 }
 // Says whether the library takes the operations as one graph.

@@ -17,13 +17,13 @@ using laws::grid, laws::on_gpu;
 // of keys, and a causal mask under which some queries see no key.
 struct problem {
   attention_shape shape{4, 2, 24, mask_kind::causal};
-  std::vector<index> q_at{0, 0, 3, 73, 73, 78}, k_at{0, 2, 3, 70, 70, 79};
+  std::vector<isize> q_at{0, 0, 3, 73, 73, 78}, k_at{0, 2, 3, 70, 70, 79};
   sequences q_seq{5, 1, q_at.data()}, kv_seq{5, 1, k_at.data()};
 };
 
 template <class Kernel>
-void run(motet::cuda::context& ctx, const sequences& seq, index tile, index heads, const Kernel& kernel) {
-  const index blocks = motet::cuda::detail::tile_slots(seq, seq.rows(), tile) * heads;
+void run(motet::cuda::context& ctx, const sequences& seq, isize tile, isize heads, const Kernel& kernel) {
+  const isize blocks = motet::cuda::detail::tile_slots(seq, seq.rows(), tile) * heads;
   motet::cuda::launch(ctx.stream(), {blocks, Kernel::most_threads, Kernel::shared_bytes}, kernel);
 }
 
@@ -34,7 +34,7 @@ constexpr double allowed = 2e-2;
 template <int Strips>
 void check(bool packed) {
   const problem of;
-  const index q_width = of.shape.heads * of.shape.head_width,
+  const isize q_width = of.shape.heads * of.shape.head_width,
               k_width = of.shape.kv_heads * of.shape.head_width;
   const auto q = grid<T>(78, q_width, 8).random(1), k = grid<T>(79, k_width, 8).random(2),
              v = grid<T>(79, k_width, 8).random(3), dy = grid<T>(78, q_width, 8).random(4);

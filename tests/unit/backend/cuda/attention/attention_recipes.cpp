@@ -18,7 +18,7 @@ namespace {
 
 using laws::gpu;
 
-constexpr attention_shape shape(index heads, index kv_heads, index width, mask_kind mask = mask_kind::full,
+constexpr attention_shape shape(isize heads, isize kv_heads, isize width, mask_kind mask = mask_kind::full,
                                 double scale = 0) {
   return {heads, kv_heads, width, mask, scale};
 }
@@ -26,14 +26,14 @@ constexpr double allowed = laws::attention_allowed<bf16>;
 motet::cuda::attention_recipes& recipes() { return gpu().part<motet::cuda::attention_recipes>(); }
 
 struct batch {
-  static constexpr index samples = 2, length = 9, heads = 4, width = 16, all = 3 * heads * width;
+  static constexpr isize samples = 2, length = 9, heads = 4, width = 16, all = 3 * heads * width;
   sequences seq{samples, length, nullptr};
   laws::on_gpu<bf16> qkv{laws::grid<bf16>(samples * length, all).random(1)},
       dy{laws::grid<bf16>(samples * length, heads* width).random(2)};
   laws::on_gpu<bf16> y{samples * length, heads* width}, d{samples * length, all};
   laws::on_gpu<float> lse{samples * length, heads};
   void run(motet::cuda::context& ctx, bool over = false) {
-    const auto part = [](const matrix<bf16>& x, index i) {
+    const auto part = [](const matrix<bf16>& x, isize i) {
       return x.columns(i * heads * width, heads * width);
     };
     const matrix<bf16> x = qkv.all(), dx = over ? qkv.all() : d.all();
@@ -51,7 +51,7 @@ TEST_CASE("it makes what our kernels make") {
   INFO(recipes().describe());
   batch by_library, own, over;
   auto& settings = gpu().part<motet::cuda::attention_settings>();
-  const index before = recipes().runs();
+  const isize before = recipes().runs();
   by_library.run_foretold();
   over.run_foretold(true);
   CHECK(recipes().runs() == before + 4);
@@ -66,7 +66,7 @@ TEST_CASE("it makes what our kernels make") {
   CHECK(laws::distance(over.qkv.back(), by_library.d.back()) == 0);
 }
 
-motet::cuda::detail::attention_problem problem_of_batch(bool backward, index samples) {
+motet::cuda::detail::attention_problem problem_of_batch(bool backward, isize samples) {
   motet::cuda::detail::attention_problem p;
   p.backward = backward, p.padded = true;
   p.samples = samples, p.q_rows = p.kv_rows = 9, p.heads = p.kv_heads = 4, p.width = 16;
@@ -77,7 +77,7 @@ motet::cuda::detail::attention_problem problem_of_batch(bool backward, index sam
 
 const motet::cuda::detail::cudnn_attention_recipe* find(
     const motet::cuda::detail::attention_problem& problem) {
-  index parts = 0;
+  isize parts = 0;
   const auto* const found = recipes().find(problem, parts);
   CHECK((found == nullptr || parts == 1));
   return found;
@@ -98,7 +98,7 @@ TEST_CASE("a fixed order of sums is asked for where settings say so") {
   CHECK(find(problem) == any);
   problem.width = 264;  // no engine takes it
   CHECK(find(problem) == nullptr);
-  const index made = recipes().made();
+  const isize made = recipes().made();
   CHECK(find(problem) == nullptr);
   CHECK(recipes().made() == made);
 }
@@ -111,7 +111,7 @@ TEST_CASE("recipes are made before a step is recorded, and replayed with it") {
   recorded.run(dry);
   const laws::gpu_room room(dry.memory.peak(), dry.scratch.peak());
   motet::cuda::context ctx = room.context();
-  const index before = recipes().runs();
+  const isize before = recipes().runs();
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t replay = nullptr;
   gpu().finish();

@@ -21,15 +21,15 @@ namespace {
 using motet::cuda::detail::lengths_of, motet::cuda::detail::recipe_rows, motet::cuda::detail::tell_samples;
 
 TEST_CASE("few lengths serve many") {
-  for (const auto& [rows, planned] : std::vector<std::pair<index, index>>{
+  for (const auto& [rows, planned] : std::vector<std::pair<isize, isize>>{
            {0, 0}, {1, 1}, {2, 64}, {64, 64}, {65, 96}, {96, 96}, {97, 128}, {129, 192}, {4097, 6144}})
     CHECK(recipe_rows(rows) == planned);
 }
 
 TEST_CASE("what samples are like") {
-  const auto like = [](const std::vector<index>& q, const std::vector<index>& kv, bool causal) {
-    return lengths_of({static_cast<index>(q.size()) - 1, 1, q.data()},
-                      {static_cast<index>(kv.size()) - 1, 1, kv.data()}, causal);
+  const auto like = [](const std::vector<isize>& q, const std::vector<isize>& kv, bool causal) {
+    return lengths_of({static_cast<isize>(q.size()) - 1, 1, q.data()},
+                      {static_cast<isize>(kv.size()) - 1, 1, kv.data()}, causal);
   };
   auto found = like({0, 3, 3, 10}, {0, 3, 3, 10}, true);
   CHECK((found.usable && found.alike && found.samples == 2 && found.q_most == 7 && found.kv_most == 7));
@@ -47,14 +47,14 @@ TEST_CASE("what samples are like") {
 }
 
 // A loop says what must be told.
-void check_told(const std::vector<index>& q_rows, const std::vector<index>& kv_rows, bool pooled) {
-  const auto samples = static_cast<index>(q_rows.size());
-  std::vector<index> q{0}, kv{0};
-  for (const index n : q_rows) q.push_back(q.back() + n);
-  for (const index n : kv_rows) kv.push_back(kv.back() + n);
-  const index strides[] = {24, 40, 56, 8, 1, 8, 24, 40, 56};
+void check_told(const std::vector<isize>& q_rows, const std::vector<isize>& kv_rows, bool pooled) {
+  const auto samples = static_cast<isize>(q_rows.size());
+  std::vector<isize> q{0}, kv{0};
+  for (const isize n : q_rows) q.push_back(q.back() + n);
+  for (const isize n : kv_rows) kv.push_back(kv.back() + n);
+  const isize strides[] = {24, 40, 56, 8, 1, 8, 24, 40, 56};
   std::vector<std::int32_t> q_lengths, kv_lengths;
-  std::vector<std::vector<index>> starts(9);
+  std::vector<std::vector<isize>> starts(9);
   for (std::size_t s = 0; s < q_rows.size(); ++s) {
     if (q_rows[s] == 0) continue;
     q_lengths.push_back(static_cast<std::int32_t>(q_rows[s])),
@@ -67,8 +67,8 @@ void check_told(const std::vector<index>& q_rows, const std::vector<index>& kv_r
     starts[static_cast<std::size_t>(t)].push_back(strides[t] *
                                                   (motet::cuda::detail::is_of_keys(t) ? kv : q).back());
 
-  const auto kept = static_cast<index>(q_lengths.size()), pitch = kept + 3;
-  const laws::flat_on_gpu<index> q_at(q), kv_at(kv), there(9 * pitch);
+  const auto kept = static_cast<isize>(q_lengths.size()), pitch = kept + 3;
+  const laws::flat_on_gpu<isize> q_at(q), kv_at(kv), there(9 * pitch);
   const laws::flat_on_gpu<std::int32_t> q_there(kept), kv_there(kept);
   tell_samples tell{};
   tell.q = {pooled ? nullptr : q_at.data(), samples, 1}, tell.kv = {kv_at.data(), samples, 1};
@@ -79,12 +79,12 @@ void check_told(const std::vector<index>& q_rows, const std::vector<index>& kv_r
   }
   tell.q_lengths = q_there.data(), tell.kv_lengths = kv_there.data(), tell.starts = there.data();
   motet::cuda::launch(laws::gpu().stream(),
-                      {1, tell_samples::most_threads, motet::cuda::block_scratch<index>}, tell);
+                      {1, tell_samples::most_threads, motet::cuda::block_scratch<isize>}, tell);
   CHECK(laws::off_by(q_there.back(), q_lengths) == 0);
   CHECK(laws::off_by(kv_there.back(), kv_lengths) == 0);
-  const std::vector<index> all = there.back();
+  const std::vector<isize> all = there.back();
   for (std::size_t t = 0; t < 9; ++t)
-    CHECK(std::vector<index>(all.begin() + static_cast<std::ptrdiff_t>(t) * pitch,
+    CHECK(std::vector<isize>(all.begin() + static_cast<std::ptrdiff_t>(t) * pitch,
                              all.begin() + static_cast<std::ptrdiff_t>(t) * pitch + kept + 1) == starts[t]);
 }
 
@@ -92,8 +92,8 @@ TEST_CASE("samples as the GPU tells them") {
   check_told({3, 0, 1, 70, 0}, {5, 0, 1, 7, 0}, false);
   check_told({0, 2}, {0, 2}, false);
   check_told({1, 1, 1}, {9, 1, 33}, true);
-  std::vector<index> many;
-  for (index s = 0; s < 700; ++s) many.push_back(s * 7 % 5);
+  std::vector<isize> many;
+  for (isize s = 0; s < 700; ++s) many.push_back(s * 7 % 5);
   check_told(many, many, false);
 }
 

@@ -37,7 +37,7 @@ TEST_CASE("attention heeds them: without the library its own kernels run") {
 #if !defined(__CUDACC__)
   CHECK(emulation::done_so_far().kernels == before + 1);
 #endif
-  for (index r = 0; r < 4; ++r) CHECK(std::isfinite(y.back()(r, 0)));
+  for (isize r = 0; r < 4; ++r) CHECK(std::isfinite(y.back()(r, 0)));
 }
 
 }  // namespace motet

@@ -23,7 +23,7 @@ constexpr auto error_of = []<class T, class Master>(const laws::attention_proble
                                            });
 };
 
-const std::vector<index> ragged = {0, 5, 5, 6, 21, 23};
+const std::vector<isize> ragged = {0, 5, 5, 6, 21, 23};
 
 TEST_CASE("attention over exchanged heads is that of one rank") {
   laws::check_context_shapes<double, double>({5, 1, ragged.data()}, 3, false, 1e-12, error_of);

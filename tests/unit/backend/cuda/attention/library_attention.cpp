@@ -18,7 +18,7 @@ namespace {
 
 using laws::attention_layout, laws::check_attention, laws::gpu;
 
-constexpr attention_shape shape(index heads, index kv_heads, index width, mask_kind mask = mask_kind::full,
+constexpr attention_shape shape(isize heads, isize kv_heads, isize width, mask_kind mask = mask_kind::full,
                                 double scale = 0) {
   return {heads, kv_heads, width, mask, scale};
 }
@@ -27,7 +27,7 @@ motet::cuda::attention_recipes& recipes() { return gpu().part<motet::cuda::atten
 
 TEST_CASE("rows that are no multiple of 16 bytes apart stay with our kernels") {
   CHECK(recipes().describe().find("cuDNN") != std::string::npos);
-  const index before = recipes().runs();
+  const isize before = recipes().runs();
   // y has odd gaps there
   check_attention<bf16>({shape(4, 2, 16), {9, 9}, {9, 9}, true}, attention_layout::fused, allowed);
   CHECK(recipes().runs() == before);
@@ -36,21 +36,21 @@ TEST_CASE("rows that are no multiple of 16 bytes apart stay with our kernels") {
 // Tells how often the library was asked, forward and backward; and which it is, as real ones may take other
 // shapes than the fake.
 struct calls {
-  index count;
-  bool operator==(index wanted) const { return count == wanted; }
+  isize count;
+  bool operator==(isize wanted) const { return count == wanted; }
 };
 std::ostream& operator<<(std::ostream& to, const calls& of) {
   return to << of.count << " calls; " << recipes().describe();
 }
 // While attention was compared with the CPU's.
 calls asked(const laws::attention_case& p, attention_layout how = attention_layout::fused) {
-  const index before = recipes().runs();
+  const isize before = recipes().runs();
   check_attention<bf16>(p, how, allowed, 1, 8);
   return {recipes().runs() - before};
 }
 
 // Backward of ragged samples is Hopper's.
-index of_ragged() {
+isize of_ragged() {
   int chip = 0;
   motet::cuda::check(cudaDeviceGetAttribute(&chip, cudaDevAttrComputeCapabilityMajor, gpu().gpu()),
                      "cudaDeviceGetAttribute");
@@ -102,7 +102,7 @@ TEST_CASE("a fixed order of sums") {
 }
 
 TEST_CASE("a recipe serves batches of other lengths") {
-  const index before = recipes().made();
+  const isize before = recipes().made();
   CHECK(asked({shape(2, 2, 32, mask_kind::causal), {50, 3, 9}, {50, 3, 9}}) == of_ragged());
   CHECK(asked({shape(2, 2, 32, mask_kind::causal), {7, 1, 64}, {7, 1, 64}}) == of_ragged());
   CHECK(recipes().made() == before + of_ragged());
@@ -114,11 +114,11 @@ TEST_CASE("a recipe serves batches of other lengths") {
 TEST_CASE("where all heads at once take too much memory, they go in parts, or to our kernels") {
   auto& settings = gpu().part<motet::cuda::attention_settings>();
   const laws::attention_case p{shape(12, 6, 16, mask_kind::causal), {21, 40, 0, 3}, {21, 40, 0, 3}};
-  const index usual = settings.workspace;
+  const isize usual = settings.workspace;
   settings.deterministic = true;
   CHECK(asked(p) == 2);
   // the fake's, for one head of keys: scores, and our sums of rows
-  const index head = 3 * 64 * (2 * 2 * 64 + 2 * 4);
+  const isize head = 3 * 64 * (2 * 2 * 64 + 2 * 4);
   settings.workspace = 6 * head;
   CHECK(asked(p) == 1 + 2);
   settings.workspace = 2 * head;

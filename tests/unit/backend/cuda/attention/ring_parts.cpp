@@ -17,14 +17,14 @@ namespace {
 using motet::cuda::detail::attention_ring;
 using motet::cuda::detail::ring_rows;
 
-const std::vector<index> offsets = {0, 1, 1, 4, 41, 48};
+const std::vector<isize> offsets = {0, 1, 1, 4, 41, 48};
 const sequences ragged{5, 1, offsets.data()};
 
 // The rows of a sample that one piece, or all, of a part has, in order.
-std::vector<index> rows_in_sample(const attention_ring& ring, index part, ring_rows which, index sample) {
-  const index all = ring.is.whole.rows_of(sample), first = ring.is.cut.piece(all, part, 0).size();
-  std::vector<index> out;
-  for (index i = 0; i < ring.is.cut.rows_of(all, part); ++i)
+std::vector<isize> rows_in_sample(const attention_ring& ring, isize part, ring_rows which, isize sample) {
+  const isize all = ring.is.whole.rows_of(sample), first = ring.is.cut.piece(all, part, 0).size();
+  std::vector<isize> out;
+  for (isize i = 0; i < ring.is.cut.rows_of(all, part); ++i)
     if (which == ring_rows::all || (which == ring_rows::first) == (i < first))
       out.push_back(ring.is.cut.position(all, part, i));
   return out;
@@ -34,9 +34,9 @@ TEST_CASE("every query meets every key that it may see, once") {
   for (const sequences& whole : {ragged, sequences{2, 9, nullptr}})
     for (const mask_kind mask : {mask_kind::full, mask_kind::causal})
       for (const bool balanced : {false, true})
-        for (index members = 1; members <= 4; ++members) {
-          std::map<std::tuple<index, index, index>, int> met;
-          for (index me = 0; me < members; ++me) {
+        for (isize members = 1; members <= 4; ++members) {
+          std::map<std::tuple<isize, isize, isize>, int> met;
+          for (isize me = 0; me < members; ++me) {
             spread_rows rows({1, 0, members, me, balanced}, whole.samples);
             microbatch_spread is;
             is.context = any_group(static_cast<std::int32_t>(members), static_cast<std::int32_t>(me));
@@ -45,25 +45,25 @@ TEST_CASE("every query meets every key that it may see, once") {
             ctx.shared = &is;
             attention_ring ring(ctx, {2, 2, 4, mask, 0});
             CHECK(ring.part_at(members) == me);
-            for (index step = 0; step < members; ++step) {
-              const index part = ring.part_at(step);
+            for (isize step = 0; step < members; ++step) {
+              const isize part = ring.part_at(step);
               CHECK(ring.rows_of(part) <= ring.most_rows());
               const auto meet = ring.with(part);
               if (meet.queries == ring_rows::none) continue;
-              for (index s = 0; s < whole.samples; ++s) {
+              for (isize s = 0; s < whole.samples; ++s) {
                 const auto queries = rows_in_sample(ring, me, meet.queries, s),
                            keys = rows_in_sample(ring, part, meet.keys, s);
-                CHECK(ring.rows(me, meet.queries).rows_of(s) == static_cast<index>(queries.size()));
-                CHECK(ring.rows(part, meet.keys).rows_of(s) == static_cast<index>(keys.size()));
+                CHECK(ring.rows(me, meet.queries).rows_of(s) == static_cast<isize>(queries.size()));
+                CHECK(ring.rows(part, meet.keys).rows_of(s) == static_cast<isize>(keys.size()));
                 for (std::size_t i = 0; i < queries.size(); ++i)
                   for (std::size_t j = 0; j < (meet.mask == mask_kind::full ? keys.size() : i + 1); ++j)
                     ++met[{s, queries[i], keys[j]}];
               }
             }
           }
-          index wanted = 0;
-          for (index s = 0; s < whole.samples; ++s) {
-            const index n = whole.rows_of(s);
+          isize wanted = 0;
+          for (isize s = 0; s < whole.samples; ++s) {
+            const isize n = whole.rows_of(s);
             wanted += mask == mask_kind::full ? n * n : n * (n + 1) / 2;
           }
           for (const auto& [pair, times] : met) {
@@ -74,7 +74,7 @@ TEST_CASE("every query meets every key that it may see, once") {
             CHECK(times == 1);
             CHECK((mask == mask_kind::full || std::get<2>(pair) <= std::get<1>(pair)));
           }
-          CHECK(static_cast<index>(met.size()) == wanted);
+          CHECK(static_cast<isize>(met.size()) == wanted);
         }
 }
 
@@ -86,7 +86,7 @@ TEST_CASE("rows of pieces are found on the GPU") {
       is.context = any_group(3, 1);
       rows.fill(whole, is);
       const laws::flat_on_gpu<std::int32_t> positions(whole.rows());
-      index count = 0;
+      isize count = 0;
       laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
         ctx.shared = &is;
         attention_ring ring(ctx, {2, 2, 4, mask_kind::causal, 0});
@@ -97,21 +97,21 @@ TEST_CASE("rows of pieces are found on the GPU") {
       });
       const auto found = positions.back();
       std::size_t at = 0;
-      index first = 0;
-      for (index s = 0; s < whole.samples; ++s) {
-        const index all = whole.rows_of(s),
+      isize first = 0;
+      for (isize s = 0; s < whole.samples; ++s) {
+        const isize all = whole.rows_of(s),
                     before = which == ring_rows::second ? is.cut.piece(all, 2, 0).size() : 0;
-        for (index i = 0; i < is.cut.piece(all, 2, which == ring_rows::second ? 1 : 0).size(); ++i)
+        for (isize i = 0; i < is.cut.piece(all, 2, which == ring_rows::second ? 1 : 0).size(); ++i)
           CHECK(found[at++] == first + before + i);
         first += is.cut.rows_of(all, 2);
       }
-      CHECK(static_cast<index>(at) == count);
+      CHECK(static_cast<isize>(at) == count);
     }
 }
 
 TEST_CASE("equal offsets are kept once, until copies are forgotten") {
   motet::cuda::detail::offset_pool pool;
-  const index* const a = pool.keep({0, 3, 4}, 0);
+  const isize* const a = pool.keep({0, 3, 4}, 0);
   CHECK(pool.keep({0, 3, 5}, 0) != a);
   CHECK(pool.keep({0, 3, 4}, 0) == a);
   CHECK(pool.keep({0, 1}, 1)[1] == 1);

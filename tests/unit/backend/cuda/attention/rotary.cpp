@@ -18,30 +18,30 @@ using laws::grid, laws::distance, laws::tolerance;
 
 template <class Body>
 void each_gpu_batch(Body&& body) {
-  const std::vector<std::vector<index>> ragged{
+  const std::vector<std::vector<isize>> ragged{
       {0, 3, 3, 4, 11, 11}, {0, 0, 7}, {0, 1, 2, 3, 9, 14, 14, 14, 20, 23}};
   for (const sequences& even : {sequences{0, 5, nullptr}, sequences{1, 1, nullptr}, sequences{5, 4, nullptr}})
     body(even);
   for (const auto& offsets : ragged)
-    body(sequences{static_cast<index>(offsets.size()) - 1, 1, offsets.data()});
+    body(sequences{static_cast<isize>(offsets.size()) - 1, 1, offsets.data()});
 }
 
 TEST_CASE_TEMPLATE("rotary positions against plain loops, and back", T, float, bf16, double) {
   each_gpu_batch([](const sequences& seq) {
-    for (const index head_width : {2, 6, 32, 64})
-      for (const index heads : {1, 3, 6})
-        for (const index gap : {3, 16}) {
+    for (const isize head_width : {2, 6, 32, 64})
+      for (const isize heads : {1, 3, 6})
+        for (const isize gap : {3, 16}) {
           const auto before = grid<T>(seq.rows(), heads * head_width, gap).random(1);
           laws::on_gpu<T> x(before);
           grid<double> want(seq.rows(), heads * head_width);
-          for (index s = 0; s < seq.samples; ++s)
-            for (index r = seq.begin(s); r < seq.end(s); ++r)
-              for (index h = 0; h < heads; ++h)
-                for (index i = 0; i < head_width / 2; ++i) {
+          for (isize s = 0; s < seq.samples; ++s)
+            for (isize r = seq.begin(s); r < seq.end(s); ++r)
+              for (isize h = 0; h < heads; ++h)
+                for (isize i = 0; i < head_width / 2; ++i) {
                   const double angle =
                       static_cast<double>(r - seq.begin(s)) *
                       std::pow(1e4, -2.0 * static_cast<double>(i) / static_cast<double>(head_width));
-                  const index low = h * head_width + i, high = low + head_width / 2;
+                  const isize low = h * head_width + i, high = low + head_width / 2;
                   want.at(r, low) = before(r, low) * std::cos(angle) - before(r, high) * std::sin(angle);
                   want.at(r, high) = before(r, high) * std::cos(angle) + before(r, low) * std::sin(angle);
                 }
@@ -57,7 +57,7 @@ TEST_CASE_TEMPLATE("rotary positions against plain loops, and back", T, float, b
 }
 
 TEST_CASE("slowed turns are those of processors") {
-  const index length = 9, width = 16;
+  const isize length = 9, width = 16;
   auto want = grid<float>(length, width).random(3);
   laws::on_gpu<float> x(want);
   const rotary_angles slowed(1e4, 8, 1, 4, 64);
@@ -71,7 +71,7 @@ TEST_CASE("slowed turns are those of processors") {
 }
 
 TEST_CASE("positions stay exact over a long sample") {
-  const index length = 20000, width = 8;
+  const isize length = 20000, width = 8;
   laws::on_gpu<double> x(grid<double>(length, width).fill(1));
   laws::on_gpu<float> single(grid<float>(length, width).fill(1));
   laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
@@ -81,8 +81,8 @@ TEST_CASE("positions stay exact over a long sample") {
   const auto found = x.back();
   const auto narrow = single.back();
   laws::deviation worst, worst_single;
-  for (index r = 0; r < length; ++r)
-    for (index i = 0; i < width / 2; ++i) {
+  for (isize r = 0; r < length; ++r)
+    for (isize i = 0; i < width / 2; ++i) {
       const double angle =
           static_cast<double>(r) * std::pow(5e5, -2.0 * static_cast<double>(i) / static_cast<double>(width));
       worst.add_off(found(r, i), std::cos(angle) - std::sin(angle), laws::in_matrix(r, i));

@@ -21,10 +21,10 @@ void run(const auto& kernel, const motet::cuda::grid& shape) {
 }
 
 struct places {
-  index* to;  // seven for each thread
+  isize* to;  // seven for each thread
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    index* const at = to + self.number() * 7;
+    isize* const at = to + self.number() * 7;
     at[0] = self.thread();
     at[1] = self.threads();
     at[2] = self.lane();
@@ -35,14 +35,14 @@ struct places {
   }
 };
 TEST_CASE("a thread knows its place") {
-  const laws::flat_on_gpu<index> to(3 * 96 * 7);
+  const laws::flat_on_gpu<isize> to(3 * 96 * 7);
   run(places{to.data()}, {3, 96, 0});
   const auto found = to.back();
-  for (index i = 0; i < 3 * 96; ++i) {
-    const index* const at = found.data() + i * 7;
-    const index t = i % 96;
-    CHECK(laws::off_by(std::vector<index>(at, at + 7),
-                       std::vector<index>{t, 96, t % 32, t / 32 * 100 + 3, i / 96, 3, 288}) == 0);
+  for (isize i = 0; i < 3 * 96; ++i) {
+    const isize* const at = found.data() + i * 7;
+    const isize t = i % 96;
+    CHECK(laws::off_by(std::vector<isize>(at, at + 7),
+                       std::vector<isize>{t, 96, t % 32, t / 32 * 100 + 3, i / 96, 3, 288}) == 0);
   }
 }
 
@@ -73,12 +73,12 @@ template <class T>
 struct over_rows {
   const T* x;
   T *sums, *most;
-  index width;
+  isize width;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     T* const scratch = self.template shared<T>(motet::cuda::warp_size);
     T sum = 0, top = x[self.block() * width];
-    for (index c = self.thread(); c < width; c += self.threads()) {
+    for (isize c = self.thread(); c < width; c += self.threads()) {
       const T value = x[self.block() * width + c];
       sum += value;
       top = top < value ? value : top;
@@ -90,7 +90,7 @@ struct over_rows {
   }
 };
 TEST_CASE_TEMPLATE("sums and maxima of a block, on every thread and every time the same", T, float, double) {
-  const index rows = 3, width = 501;
+  const isize rows = 3, width = 501;
   laws::grid<T> x(rows, width);
   x.random(7, 2, -5);
   const laws::on_gpu<T> on(x);
@@ -99,10 +99,10 @@ TEST_CASE_TEMPLATE("sums and maxima of a block, on every thread and every time t
     const over_rows<T> kernel{on.data(), sums.data(), most.data(), width};
     run(kernel, {rows, threads, motet::cuda::block_scratch<T>});
     const auto first = sums.back(), top = most.back();
-    for (index r = 0; r < rows; ++r) {
+    for (isize r = 0; r < rows; ++r) {
       double sum = 0, largest = -1e9;
-      for (index c = 0; c < width; ++c) sum += x(r, c), largest = std::max(largest, x(r, c));
-      for (index t = 0; t < threads; ++t) {
+      for (isize c = 0; c < width; ++c) sum += x(r, c), largest = std::max(largest, x(r, c));
+      for (isize t = 0; t < threads; ++t) {
         const auto at = static_cast<std::size_t>(r * threads + t);
         CHECK(laws::off_by(first[at], sum) < 1e-5 * std::abs(sum));
         CHECK(static_cast<double>(top[at]) == largest);
@@ -142,10 +142,10 @@ template <class T>
 struct doubled {
   const T* from;
   T* to;
-  index packs;
+  isize packs;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    for (index i = self.number(); i < packs; i += self.all()) {
+    for (isize i = self.number(); i < packs; i += self.all()) {
       motet::cuda::pack<T> values = motet::cuda::load_pack(from + i * motet::cuda::pack<T>::size);
       for (int k = 0; k < motet::cuda::pack<T>::size; ++k) values.of[k] = values.of[k] + values.of[k];
       motet::cuda::store_pack(to + i * motet::cuda::pack<T>::size, values);

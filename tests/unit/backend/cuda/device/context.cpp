@@ -28,7 +28,7 @@ TEST_CASE("a dry run files FLOPs and bytes under the innermost section, takes me
   CHECK(costs.at(costs.inside(-1, "outer")).bytes == 5);
   CHECK(costs.at(costs.inside(costs.inside(-1, "outer"), "inner")).flops == 5);
   CHECK(ctx.section == -1);
-  const index mark = ctx.memory.mark();
+  const isize mark = ctx.memory.mark();
   ctx.memory.take<float>(100);
   release(ctx, mark);
   CHECK(ctx.memory.mark() == mark);
@@ -63,16 +63,16 @@ TEST_CASE("gradients go where a sink says, and it hears of them") {
   struct told {
     float other[4];
     const void* seen = nullptr;
-    index count = 0;
+    isize count = 0;
   } here;
   float mine[4];
   motet::cuda::context ctx;
   ctx.sink.self = &here;
-  ctx.sink.told = [](void* self, const void* data, index count) {
+  ctx.sink.told = [](void* self, const void* data, isize count) {
     static_cast<told*>(self)->seen = data;
     static_cast<told*>(self)->count += count;
   };
-  ctx.sink.where = [](void* self, const void*, index) -> void* { return static_cast<told*>(self)->other; };
+  ctx.sink.where = [](void* self, const void*, isize) -> void* { return static_cast<told*>(self)->other; };
   // Nothing is told while measuring.
   gradients_ready(ctx, mine, 4);
   CHECK(here.count == 0);

@@ -86,12 +86,12 @@ TEST_CASE("numbers that kernels make are added up there and read once they are k
 TEST_CASE("offsets of samples have a copy that follows what they are") {
   in_all_orders([] {
     motet::cuda::engine on;
-    std::vector<index> offsets{0, 2, 2, 7};
+    std::vector<isize> offsets{0, 2, 2, 7};
     CHECK(on.offsets({3, 5, nullptr}) == nullptr);
-    const index* const there = on.offsets({3, 1, offsets.data()});
+    const isize* const there = on.offsets({3, 1, offsets.data()});
     CHECK(on.offsets({3, 1, offsets.data()}) == there);
     offsets = {1, 1, 1, 1};  // the copy was made when it was asked for
-    CHECK(laws::off_by(back(there, 4), std::vector<index>{0, 2, 2, 7}) == 0);
+    CHECK(laws::off_by(back(there, 4), std::vector<isize>{0, 2, 2, 7}) == 0);
     on.forget_copies();
     CHECK(laws::off_by(back(on.offsets({3, 1, offsets.data()}), 4), offsets) == 0);
     // More than a first room holds.

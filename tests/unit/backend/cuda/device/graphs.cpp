@@ -9,7 +9,7 @@
 #include <doctest/doctest.h>
 
 using namespace motet;
-using idx = motet::index;
+using idx = motet::isize;
 
 namespace {
 

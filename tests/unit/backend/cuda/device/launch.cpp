@@ -12,32 +12,32 @@ namespace {
 
 struct fill_squares {
   float* to;
-  index count;
+  isize count;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    for (index i = self.number(); i < count; i += self.all()) to[i] = static_cast<float>(i * i);
+    for (isize i = self.number(); i < count; i += self.all()) to[i] = static_cast<float>(i * i);
   }
 };
 // A block has as much shared memory as it may have, and uses each byte of it.
 struct uses_all {
   static constexpr int most_threads = 256;
-  static constexpr index room = 200 * 1024;
+  static constexpr isize room = 200 * 1024;
   unsigned* to;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     auto* const at = self.template shared<unsigned>(room / 4);
-    for (index i = self.thread(); i < room / 4; i += self.threads())
+    for (isize i = self.thread(); i < room / 4; i += self.threads())
       at[i] = static_cast<unsigned>(i) + static_cast<unsigned>(self.block());
     self.barrier();
     unsigned sum = 0;
-    for (index i = self.thread(); i < room / 4; i += self.threads()) sum += at[room / 4 - 1 - i];
+    for (isize i = self.thread(); i < room / 4; i += self.threads()) sum += at[room / 4 - 1 - i];
     self.atomic_add(to + self.block(), sum);
   }
 };
 
 TEST_CASE("a kernel runs on every thread of its grid, in the order of the stream") {
   const auto stream = laws::gpu().stream();
-  for (const index blocks : {1, 7, 300}) {
+  for (const isize blocks : {1, 7, 300}) {
     const laws::flat_on_gpu<float> to(5000);
     motet::cuda::launch(stream, {blocks, 96, 0}, fill_squares{to.data(), 4999});
     laws::gpu().finish();
@@ -45,7 +45,7 @@ TEST_CASE("a kernel runs on every thread of its grid, in the order of the stream
     CHECK(found[4999] != found[4999]);
     found.pop_back();
     std::vector<float> squares;
-    for (index i = 0; i < 4999; ++i) squares.push_back(static_cast<float>(i * i));
+    for (isize i = 0; i < 4999; ++i) squares.push_back(static_cast<float>(i * i));
     CHECK(laws::off_by(found, squares) == 0);
   }
   motet::cuda::launch(stream, {0, 96, 0}, fill_squares{nullptr, 0});
@@ -76,7 +76,7 @@ TEST_CASE("blocks for some work") {
   CHECK(motet::cuda::blocks_for(1, 256) == 1);
   CHECK(motet::cuda::blocks_for(256, 256) == 1);
   CHECK(motet::cuda::blocks_for(257, 256) == 2);
-  CHECK(motet::cuda::blocks_for(index{1} << 40, 256) == 132 * 16);
+  CHECK(motet::cuda::blocks_for(isize{1} << 40, 256) == 132 * 16);
   CHECK(motet::cuda::blocks_for(1000, 1, 10) == 10);
 }
 

@@ -57,8 +57,8 @@ TEST_CASE("pinned memory is the host's, and the GPU may use it") {
 }
 
 TEST_CASE("a full GPU says how much was wanted and how much is free") {
-  CHECK_THROWS_WITH(motet::cuda::buffer<std::byte>(index{1} << 46), doctest::Contains("[MT-B12]"));
-  CHECK_THROWS_WITH(motet::cuda::buffer<std::byte>(index{1} << 46),
+  CHECK_THROWS_WITH(motet::cuda::buffer<std::byte>(isize{1} << 46), doctest::Contains("[MT-B12]"));
+  CHECK_THROWS_WITH(motet::cuda::buffer<std::byte>(isize{1} << 46),
                     doctest::Contains("a buffer of 70368744177664 bytes; "));
   CHECK(cudaGetLastError() == cudaSuccess);
 }

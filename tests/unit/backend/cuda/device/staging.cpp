@@ -10,7 +10,7 @@
 #include <numeric>
 
 using namespace motet;
-using idx = motet::index;
+using idx = motet::isize;
 
 namespace {
 

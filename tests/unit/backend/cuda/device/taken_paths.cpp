@@ -22,7 +22,7 @@
 
 using namespace motet;
 using motet::cuda::detour, motet::cuda::taken_path, motet::cuda::taken_paths;
-using idx = motet::index;
+using idx = motet::isize;
 
 namespace {
 

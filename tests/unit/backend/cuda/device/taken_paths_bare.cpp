@@ -38,7 +38,7 @@ TEST_CASE("without libraries own kernels do all, and each library is missed once
   warnings::of_process().forget();
   for (int k = 0; k < 3; ++k) {
     linear_forward(ctx, {16, 1, nullptr}, x.all(), matrix<const float>(weight.all()), nullptr, y.all());
-    const auto part = [&](motet::index i) { return matrix<const bf16>(x.all().columns(i * 32, 32)); };
+    const auto part = [&](motet::isize i) { return matrix<const bf16>(x.all().columns(i * 32, 32)); };
     const sequences samples{2, 8, nullptr};
     attention_forward(ctx, samples, samples, {2, 2, 16, mask_kind::full, 0}, part(0), part(1), part(2),
                       y.all(), lse.all());

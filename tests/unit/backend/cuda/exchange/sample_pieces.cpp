@@ -13,7 +13,7 @@
 namespace motet {
 
 TEST_CASE("a rank alone has each sample in one piece") {
-  const std::vector<index> offsets{0, 4, 4, 9};
+  const std::vector<isize> offsets{0, 4, 4, 9};
   const motet::cuda::context ctx;
   const motet::cuda::sample_pieces pieces(ctx, {3, 1, offsets.data()});
   CHECK(pieces.all() == 1);
@@ -25,15 +25,15 @@ TEST_CASE("a rank alone has each sample in one piece") {
 }
 
 TEST_CASE("the pieces of all ranks, by number, are the rows of a sample in order") {
-  const std::vector<index> offsets{0, 11, 11, 13, 20};
+  const std::vector<isize> offsets{0, 11, 11, 13, 20};
   const sequences whole{4, 1, offsets.data()};
   struct part {
-    index sample, number, rows, first;
+    isize sample, number, rows, first;
   };
   for (const bool balanced : {false, true})
-    for (index context = 2; context <= 4; ++context) {
+    for (isize context = 2; context <= 4; ++context) {
       std::vector<part> found;
-      for (index member = 0; member < context; ++member) {
+      for (isize member = 0; member < context; ++member) {
         spread_rows rows({1, 0, context, member, balanced}, whole.samples);
         microbatch_spread is;
         is.context = any_group(static_cast<std::int32_t>(context), static_cast<std::int32_t>(member));
@@ -42,10 +42,10 @@ TEST_CASE("the pieces of all ranks, by number, are the rows of a sample in order
         ctx.shared = &is;
         const motet::cuda::sample_pieces pieces(ctx, is.own);
         CHECK(pieces.all() == context * (balanced ? 2 : 1));
-        for (index s = 0; s < whole.samples; ++s) {
+        for (isize s = 0; s < whole.samples; ++s) {
           CHECK(pieces.rows(s) == whole.rows_of(s));
-          index at = is.own.begin(s);
-          for (index p = 0; p < pieces.own(); ++p) {
+          isize at = is.own.begin(s);
+          for (isize p = 0; p < pieces.own(); ++p) {
             const interval piece = pieces.piece(s, p);
             CHECK(piece.begin == at);
             at = piece.end;
@@ -59,7 +59,7 @@ TEST_CASE("the pieces of all ranks, by number, are the rows of a sample in order
       std::sort(found.begin(), found.end(), [](const part& a, const part& b) {
         return a.sample != b.sample ? a.sample < b.sample : a.number < b.number;
       });
-      index sample = -1, next = 0, rows = 0;
+      isize sample = -1, next = 0, rows = 0;
       for (const part& each : found) {
         if (each.sample != sample) next = 0;
         sample = each.sample;
@@ -72,12 +72,12 @@ TEST_CASE("the pieces of all ranks, by number, are the rows of a sample in order
 }
 
 TEST_CASE("each row tells its sample") {
-  const std::vector<index> offsets{0, 0, 3, 3, 3, 4, 9, 9};
+  const std::vector<isize> offsets{0, 0, 3, 3, 3, 4, 9, 9};
   const sequences ragged{7, 1, offsets.data()};
-  for (index s = 0; s < ragged.samples; ++s)
-    for (index r = ragged.begin(s); r < ragged.end(s); ++r) CHECK(motet::cuda::sample_of(ragged, r) == s);
+  for (isize s = 0; s < ragged.samples; ++s)
+    for (isize r = ragged.begin(s); r < ragged.end(s); ++r) CHECK(motet::cuda::sample_of(ragged, r) == s);
   const sequences even{4, 3, nullptr};
-  for (index r = 0; r < 12; ++r) CHECK(motet::cuda::sample_of(even, r) == r / 3);
+  for (isize r = 0; r < 12; ++r) CHECK(motet::cuda::sample_of(even, r) == r / 3);
 }
 
 }  // namespace motet

@@ -17,13 +17,13 @@ namespace {
 // are known to the bit.
 template <class From, class To>
 laws::deviation rows_off(motet::cuda::engine& on, const microbatch_spread& is, const sequences& whole,
-                         index width) {
+                         isize width) {
   const std::int32_t members = is.tensor.size(), me = is.tensor.member();
-  const index first = whole.begin(share(whole.samples, members, me).begin), rows = is.own.rows();
+  const isize first = whole.begin(share(whole.samples, members, me).begin), rows = is.own.rows();
   const auto every = laws::grid<From>(whole.rows(), width).random(1);
   laws::grid<From> own(rows, width, 3);
-  for (index r = 0; r < rows; ++r)
-    for (index c = 0; c < width; ++c) own.at(r, c) = every.at(first + r, c);
+  for (isize r = 0; r < rows; ++r)
+    for (isize c = 0; c < width; ++c) own.at(r, c) = every.at(first + r, c);
   std::vector<laws::grid<To>> partial;
   for (std::int32_t m = 0; m < members; ++m)
     partial.push_back(laws::grid<To>(whole.rows(), width).random(static_cast<std::uint64_t>(10 + m)));
@@ -41,11 +41,11 @@ laws::deviation rows_off(motet::cuda::engine& on, const microbatch_spread& is, c
 
   using number = std::conditional_t<sizeof(To) == 8, double, float>;
   laws::grid<double> want_all(whole.rows(), width), want_bare(rows, width), want_sum(rows, width);
-  for (index r = 0; r < whole.rows(); ++r)
-    for (index c = 0; c < width; ++c)
+  for (isize r = 0; r < whole.rows(); ++r)
+    for (isize c = 0; c < width; ++c)
       want_all.at(r, c) = static_cast<double>(To(static_cast<number>(every.at(r, c))));
-  for (index r = 0; r < rows; ++r)
-    for (index c = 0; c < width; ++c) {
+  for (isize r = 0; r < rows; ++r)
+    for (isize c = 0; c < width; ++c) {
       number want = 0;
       for (const auto& each : partial) want += static_cast<number>(each.at(first + r, c));
       const To rounded(want);
@@ -65,7 +65,7 @@ laws::deviation rows_off(motet::cuda::engine& on, const microbatch_spread& is, c
 
 // A microbatch on so many members; how far the worst is off.
 template <class Body>
-laws::deviation off_on(index members, const sequences& whole, Body&& body) {
+laws::deviation off_on(isize members, const sequences& whole, Body&& body) {
   std::mutex mutex;
   laws::deviation worst;
   CHECK_EQ(laws::run_gpu_shards(members, 1, false, whole,
@@ -81,8 +81,8 @@ laws::deviation off_on(index members, const sequences& whole, Body&& body) {
 }  // namespace
 
 TEST_CASE("rows of all members are gathered, and sums go back to their owners") {
-  constexpr index ragged[] = {0, 3, 3, 4, 11, 11, 13};
-  for (const index members : {1, 2, 3, 4})
+  constexpr isize ragged[] = {0, 3, 3, 4, 11, 11, 13};
+  for (const isize members : {1, 2, 3, 4})
     for (const sequences& seq : {sequences{6, 1, ragged}, sequences{7, 2, nullptr}, sequences{1, 5, nullptr},
                                  sequences{0, 4, nullptr}}) {
       CAPTURE(members);
@@ -111,11 +111,11 @@ TEST_CASE("rows of all members are gathered, and sums go back to their owners") 
 
 TEST_CASE("ids of tokens are gathered as they are") {
   const std::vector<std::int32_t> ids = {1 << 30, 7, -1, (1 << 30) + 1, 5};
-  constexpr index offsets[] = {0, 2, 2, 5};
+  constexpr isize offsets[] = {0, 2, 2, 5};
   const laws::deviation found =
       off_on(3, {3, 1, offsets}, [&](motet::cuda::engine& on, microbatch_spread& is) {
         const laws::flat_on_gpu<std::int32_t> from(ids), to(5);
-        const index first = offsets[is.tensor.member()];
+        const isize first = offsets[is.tensor.member()];
         laws::gpu_run_foretold_on(on, is, [&](motet::cuda::context& ctx) {
           gather_rows(ctx, matrix<const std::int32_t>{from.data() + first, is.own.rows(), 1, 1},
                       matrix<std::int32_t>{to.data(), 5, 1, 1});

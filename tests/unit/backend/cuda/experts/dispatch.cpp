@@ -17,13 +17,13 @@ constexpr router_shape shape{.experts = 7, .top_k = 3};
 
 TEST_CASE(
     "each rank gets the choices of all, in the order of ranks and rows, and sorts those of its experts") {
-  const std::vector<index> offsets{0, 4, 4, 13, 14, 20};
+  const std::vector<isize> offsets{0, 4, 4, 13, 14, 20};
   const sequences whole{5, 1, offsets.data()};
-  const auto choose = [](index row, index number) {
+  const auto choose = [](isize row, isize number) {
     const auto expert = static_cast<std::uint16_t>((row * 3 + number * (row % 2 + 2)) % shape.experts);
     return choice<double>{0.25 * static_cast<double>(number + 1), expert, (row + number) % 4 != 0};
   };
-  for (const index ranks : {2, 4}) {
+  for (const isize ranks : {2, 4}) {
     std::mutex mutex;
     laws::deviation worst;
     CHECK(laws::run_gpu_shards(
@@ -31,15 +31,15 @@ TEST_CASE(
               [&](motet::cuda::engine& on, microbatch_spread& is, const spread_seat& seat) {
                 const tensor_cut cut{static_cast<std::int32_t>(ranks),
                                      static_cast<std::int32_t>(seat.tensor_member)};
-                const index first = whole.begin(share(whole.samples, ranks, seat.tensor_member).begin),
+                const isize first = whole.begin(share(whole.samples, ranks, seat.tensor_member).begin),
                             rows = is.own.rows();
                 std::vector<choice<double>> chosen(static_cast<std::size_t>(rows * shape.top_k)),
                     all(static_cast<std::size_t>(whole.rows() * shape.top_k));
-                for (index r = 0; r < rows; ++r)
-                  for (index j = 0; j < shape.top_k; ++j)
+                for (isize r = 0; r < rows; ++r)
+                  for (isize j = 0; j < shape.top_k; ++j)
                     chosen[static_cast<std::size_t>(r * shape.top_k + j)] = choose(first + r, j);
                 const laws::flat_on_gpu<choice<double>> there(chosen);
-                std::vector<index> starts;
+                std::vector<isize> starts;
                 laws::deviation own;
                 laws::gpu_run_foretold_on(on, is, [&](motet::cuda::context& ctx) {
                   dispatched<double> to;
@@ -51,22 +51,22 @@ TEST_CASE(
                   own.add(laws::off_by(to.came, whole.rows()), "the rows that came");
                   starts.resize(static_cast<std::size_t>(to.sorted.keys + 1));
                   motet::cuda::check(cudaMemcpy(starts.data(), to.sorted.starts,
-                                                starts.size() * sizeof(index), cudaMemcpyDeviceToHost),
+                                                starts.size() * sizeof(isize), cudaMemcpyDeviceToHost),
                                      "cudaMemcpy");
                   motet::cuda::check(cudaMemcpy(all.data(), to.arrived.data,
                                                 all.size() * sizeof(choice<double>), cudaMemcpyDeviceToHost),
                                      "cudaMemcpy");
                 });
                 const interval experts = cut.share(shape.experts);
-                std::vector<index> want(starts.size());
-                for (index r = 0; r < whole.rows(); ++r)
-                  for (index j = 0; j < shape.top_k; ++j) {
+                std::vector<isize> want(starts.size());
+                for (isize r = 0; r < whole.rows(); ++r)
+                  for (isize j = 0; j < shape.top_k; ++j) {
                     const auto c = choose(r, j), got = all[static_cast<std::size_t>(r * shape.top_k + j)];
                     const std::string which = "row " + std::to_string(r) + ", choice " + std::to_string(j);
                     own.add(laws::off_by(got.gate, c.gate), which + ", gate");
                     own.add(laws::off_by(got.expert, c.expert), which + ", expert");
                     own.add(laws::off_by(got.kept, c.kept), which + ", kept");
-                    for (index e = experts.begin; e < experts.end; ++e)
+                    for (isize e = experts.begin; e < experts.end; ++e)
                       if (c.kept && c.expert <= e && c.expert >= experts.begin)
                         ++want[static_cast<std::size_t>(e - experts.begin + 1)];
                   }
@@ -80,8 +80,8 @@ TEST_CASE(
 
 TEST_CASE("a dry run counts an even load, in the memory of the worst one") {
   const sequences whole{4, 10, nullptr};
-  index even = 0;
-  for (index member = 0; member < 2; ++member) {
+  isize even = 0;
+  for (isize member = 0; member < 2; ++member) {
     spread_rows rows({2, member, 1, 0, false}, 4);
     microbatch_spread is;
     is.tensor = any_group(2, static_cast<std::int32_t>(member));

@@ -35,7 +35,7 @@ constexpr mixture_config tight{.width = 16,
                                .act = activation::silu,
                                .capacity = 0.75f,
                                .balance = 0.1f};
-const std::vector<index> offsets{0, 4, 4, 13, 14, 20};
+const std::vector<isize> offsets{0, 4, 4, 13, 14, 20};
 const sequences ragged{5, 1, offsets.data()};
 }  // namespace
 

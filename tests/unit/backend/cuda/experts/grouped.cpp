@@ -15,51 +15,51 @@ using laws::grid, laws::distance, laws::tolerance, laws::on_gpu, laws::flat_on_g
 namespace {
 
 template <class T>
-grid<double> precise(const grid<T>& x, index rows) {
+grid<double> precise(const grid<T>& x, isize rows) {
   grid<double> made(rows, x.width);
-  for (index r = 0; r < rows; ++r)
-    for (index c = 0; c < x.width; ++c) made.at(r, c) = x(r, c);
+  for (isize r = 0; r < rows; ++r)
+    for (isize c = 0; c < x.width; ++c) made.at(r, c) = x(r, c);
   return made;
 }
 template <class T>
-grid<T> first_rows(const grid<T>& x, index rows) {
+grid<T> first_rows(const grid<T>& x, isize rows) {
   grid<T> made(rows, x.width);
-  for (index r = 0; r < rows; ++r)
-    for (index c = 0; c < x.width; ++c) made.at(r, c) = x.at(r, c);
+  for (isize r = 0; r < rows; ++r)
+    for (isize c = 0; c < x.width; ++c) made.at(r, c) = x.at(r, c);
   return made;
 }
 // Says whether no row from `first` on was written.
 template <class T>
-bool left_alone(const grid<T>& x, index first) {
-  for (index r = first; r < x.rows; ++r)
-    for (index c = 0; c < x.width; ++c)
+bool left_alone(const grid<T>& x, isize first) {
+  for (isize r = first; r < x.rows; ++r)
+    for (isize c = 0; c < x.width; ++c)
       if (!std::isnan(x(r, c))) return false;
   return true;
 }
 
 template <class N>
-void check_experts(std::vector<index> starts, index spare, index in, index out, index gap, activation kind) {
+void check_experts(std::vector<isize> starts, isize spare, isize in, isize out, isize gap, activation kind) {
   using value = typename N::value;
   using master = typename N::master;
   CAPTURE(in);
   CAPTURE(out);
-  const auto keys = static_cast<index>(starts.size()) - 1;
-  const index filled = starts.back(), rows = filled + spare, top_k = 2;
+  const auto keys = static_cast<isize>(starts.size()) - 1;
+  const isize filled = starts.back(), rows = filled + spare, top_k = 2;
   // Positions that nobody has hold what does not count as a number.
   auto x = grid<value>(rows, in, gap).random(1), dy = grid<value>(rows, out, gap).random(2),
        h = grid<value>(rows, in, gap).random(3);
-  for (index r = filled; r < rows; ++r) {
-    for (index c = 0; c < in; ++c) x.at(r, c) = value(NAN);
-    for (index c = 0; c < out; ++c) dy.at(r, c) = value(NAN);
+  for (isize r = filled; r < rows; ++r) {
+    for (isize c = 0; c < in; ++c) x.at(r, c) = value(NAN);
+    for (isize c = 0; c < out; ++c) dy.at(r, c) = value(NAN);
   }
   const auto weight = grid<master>(keys * out, in).random(4),
              dweight0 = grid<master>(keys * out, in).random(5);
   std::vector<std::int32_t> source(static_cast<std::size_t>(rows));
   std::vector<choice<master>> chosen(static_cast<std::size_t>(rows * top_k));
-  const index step = rows % 7 == 0 ? 5 : 7;
-  for (index p = 0; p < rows; ++p)
+  const isize step = rows % 7 == 0 ? 5 : 7;
+  for (isize p = 0; p < rows; ++p)
     source[static_cast<std::size_t>(p)] = static_cast<std::int32_t>(p * step % (rows * top_k));
-  for (index p = 0; p < rows * top_k; ++p)
+  for (isize p = 0; p < rows * top_k; ++p)
     chosen[static_cast<std::size_t>(p)].gate = master(0.1) * static_cast<master>(p % 11);
 
   const auto x64 = precise(x, filled), dy64 = precise(dy, filled), weight64 = precise(weight, keys * out);
@@ -82,7 +82,7 @@ void check_experts(std::vector<index> starts, index spare, index in, index out, 
   const on_gpu<value> x_(x), dy_(dy), h_(h), t_(x), plain_(rows, out, out + gap), pre_(rows, out, out + gap),
       active_(rows, out, out + gap), dx_(rows, in, in + gap);
   const on_gpu<master> weight_(weight), dweight_(dweight0), d_gate_(1, rows);
-  const flat_on_gpu<index> starts_(starts);
+  const flat_on_gpu<isize> starts_(starts);
   const flat_on_gpu<std::int32_t> source_(source);
   const flat_on_gpu<choice<master>> chosen_(chosen);
   grouping there;
@@ -108,7 +108,7 @@ void check_experts(std::vector<index> starts, index spare, index in, index out, 
   CHECK(distance(first_rows(t_.back(), filled), t64) < most);
   grid<master> got(1, filled);
   const auto gates = d_gate_.back();
-  for (index p = 0; p < filled; ++p) got.at(0, p) = gates.at(0, p);
+  for (isize p = 0; p < filled; ++p) got.at(0, p) = gates.at(0, p);
   CHECK(distance(got, d_gate) < tolerance<master> * 10);
   CHECK((left_alone(plain_.back(), filled) && left_alone(pre_.back(), filled) &&
          left_alone(active_.back(), filled) && left_alone(dx_.back(), filled)));

@@ -13,7 +13,7 @@ namespace {
 // A choice that depends on nothing but its number; some experts are never chosen, and some choices are
 // dropped.
 template <class Real>
-std::vector<choice<Real>> choices(index count, index experts) {
+std::vector<choice<Real>> choices(isize count, isize experts) {
   const random_stream draw(7, "choices");
   std::vector<choice<Real>> out(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < out.size(); ++i) {
@@ -26,7 +26,7 @@ std::vector<choice<Real>> choices(index count, index experts) {
 }
 
 struct problem {
-  index rows, top_k, experts;
+  isize rows, top_k, experts;
   interval held;  // of the experts
 };
 const problem problems[] = {{20, 1, 3, {0, 3}},  {1, 1, 1, {0, 1}},      {5, 3, 7, {0, 7}},
@@ -40,14 +40,14 @@ TEST_CASE("choices are sorted by key, those of one key in their own order") {
     const auto chosen = choices<float>(p.rows * p.top_k, p.experts);
     const laws::flat_on_gpu<choice<float>> there(chosen);
     std::vector<std::int32_t> want;
-    std::vector<index> starts;
-    for (index key = p.held.begin; key < p.held.end; ++key) {
-      starts.push_back(static_cast<index>(want.size()));
+    std::vector<isize> starts;
+    for (isize key = p.held.begin; key < p.held.end; ++key) {
+      starts.push_back(static_cast<isize>(want.size()));
       for (std::size_t i = 0; i < chosen.size(); ++i)
         if (chosen[i].kept && chosen[i].expert == key) want.push_back(static_cast<std::int32_t>(i));
     }
-    starts.push_back(static_cast<index>(want.size()));
-    const laws::flat_on_gpu<index> starts_there(static_cast<index>(starts.size()));
+    starts.push_back(static_cast<isize>(want.size()));
+    const laws::flat_on_gpu<isize> starts_there(static_cast<isize>(starts.size()));
     const laws::flat_on_gpu<std::int32_t> position_there(p.rows * p.top_k), source_there(p.rows * p.top_k);
     laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
       grouping by = motet::cuda::detail::take_grouping(ctx, p.held.size(), p.rows, p.top_k, p.rows * p.top_k);
@@ -69,7 +69,7 @@ TEST_CASE("choices are sorted by key, those of one key in their own order") {
 
 TEST_CASE_TEMPLATE("rows go to their places and come back as sums", X, float, bf16, double) {
   using number = std::conditional_t<sizeof(X) == 8, double, float>;
-  for (const index width : {21, 64})
+  for (const isize width : {21, 64})
     for (const problem& p :
          {problem{50, 3, 7, {0, 7}}, problem{20, 1, 3, {0, 3}}, problem{33, 6, 12, {0, 12}}}) {
       const auto chosen = choices<number>(p.rows * p.top_k, p.experts);
@@ -92,10 +92,10 @@ TEST_CASE_TEMPLATE("rows go to their places and come back as sums", X, float, bf
                                           plain.all());
       });
       laws::grid<number> want(p.rows, width), want_plain(p.rows, width);
-      for (index r = 0; r < p.rows; ++r)
-        for (index c = 0; c < width; ++c) {
+      for (isize r = 0; r < p.rows; ++r)
+        for (isize c = 0; c < width; ++c) {
           double sum = residual(r, c), count = 0;
-          for (index j = 0; j < p.top_k; ++j)
+          for (isize j = 0; j < p.top_k; ++j)
             if (const auto& one = chosen[static_cast<std::size_t>(r * p.top_k + j)]; one.kept) {
               sum += x(r, c) * static_cast<double>(one.gate);
               count += 1;

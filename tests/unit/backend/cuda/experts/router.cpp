@@ -22,11 +22,11 @@ struct routed {
   std::vector<choice<Real>> chosen;
 };
 template <class T>
-matrix<T> rows_of(T* data, index rows, index width) {
+matrix<T> rows_of(T* data, isize rows, isize width) {
   return {data, rows, width, width};
 }
 template <class Real>
-std::vector<Real> random(index count, const char* name, double size = 1) {
+std::vector<Real> random(isize count, const char* name, double size = 1) {
   const random_stream draw(3, name);
   std::vector<Real> out(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < out.size(); ++i)
@@ -37,8 +37,8 @@ std::vector<Real> random(index count, const char* name, double size = 1) {
 template <class Real>
 routed<Real> route_on_cpu(const sequences& seq, const router_shape& shape, std::vector<Real> logits,
                           std::vector<Real> d_gate) {
-  const index rows = seq.rows();
-  const auto zeros = [](index count) { return std::vector<Real>(static_cast<std::size_t>(count)); };
+  const isize rows = seq.rows();
+  const auto zeros = [](isize count) { return std::vector<Real>(static_cast<std::size_t>(count)); };
   routed<Real> out{std::move(logits),      zeros(rows), zeros(seq.samples * shape.experts),
                    zeros(seq.samples * 2), {},          {}};
   out.chosen.resize(static_cast<std::size_t>(rows * shape.top_k));
@@ -60,9 +60,9 @@ routed<Real> route_on_cpu(const sequences& seq, const router_shape& shape, std::
 template <class Real, class Run>
 routed<Real> route_on_gpu(const sequences& seq, const router_shape& shape, const std::vector<Real>& logits,
                           const std::vector<Real>& d_gate, Run&& run) {
-  const index rows = seq.rows();
+  const isize rows = seq.rows();
   const laws::flat_on_gpu<Real> there(logits), d_gate_there(d_gate),
-      d_logits(static_cast<index>(logits.size()));
+      d_logits(static_cast<isize>(logits.size()));
   const laws::flat_on_gpu<Real> lse(rows), fraction(seq.samples * shape.experts), losses(seq.samples * 2);
   const laws::flat_on_gpu<choice<Real>> chosen(rows * shape.top_k);
   run([&](motet::cuda::context& ctx) {
@@ -103,8 +103,8 @@ void check_same(const routed<Real>& got, const routed<Real>& want) {
   CHECK_LE(compare([](const choice<Real>& of) { return of.gate; }), most);
 }
 
-const std::vector<index>& ragged() {
-  static const std::vector<index> offsets{0, 3, 3, 50, 51, 51, 120};
+const std::vector<isize>& ragged() {
+  static const std::vector<isize> offsets{0, 3, 3, 50, 51, 51, 120};
   return offsets;
 }
 std::vector<router_shape> shapes() {
@@ -174,11 +174,11 @@ TEST_CASE("rows of a sample that lie on several ranks are routed as on one") {
                 1, 3, balanced, whole,
                 [&](motet::cuda::engine& on, microbatch_spread& is, const spread_seat& at) {
                   std::vector<std::size_t> rows;
-                  for (index s = 0; s < whole.samples; ++s)
-                    for (index r = 0; r < is.own.rows_of(s); ++r)
+                  for (isize s = 0; s < whole.samples; ++s)
+                    for (isize r = 0; r < is.own.rows_of(s); ++r)
                       rows.push_back(static_cast<std::size_t>(
                           whole.begin(s) + is.cut.position(whole.rows_of(s), at.context_member, r)));
-                  const auto some = [&](const auto& all, index width) {
+                  const auto some = [&](const auto& all, isize width) {
                     std::remove_cvref_t<decltype(all)> out;
                     for (const std::size_t r : rows)
                       for (std::size_t c = 0; c < static_cast<std::size_t>(width); ++c)
@@ -210,10 +210,10 @@ TEST_CASE_TEMPLATE("logits keep the precision of the weights", X, float, bf16) {
                    logits.all());
   });
   laws::grid<double> want(seq.rows(), 8);
-  for (index r = 0; r < seq.rows(); ++r)
-    for (index e = 0; e < 8; ++e) {
+  for (isize r = 0; r < seq.rows(); ++r)
+    for (isize e = 0; e < 8; ++e) {
       want.at(r, e) = 0;
-      for (index c = 0; c < 40; ++c) want.at(r, e) += x(r, c) * weight(e, c);
+      for (isize c = 0; c < 40; ++c) want.at(r, e) += x(r, c) * weight(e, c);
     }
   CHECK_LE(laws::distance(logits.back(), want), 2e-6);
 }

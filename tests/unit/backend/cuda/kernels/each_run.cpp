@@ -30,11 +30,11 @@ struct visit {
   struct held {};
   matrix<float> y;
   template <int N>
-  MOTET_HOST_DEVICE bool load(index row, index, held<N>&) const {
+  MOTET_HOST_DEVICE bool load(isize row, isize, held<N>&) const {
     return row % 2 == 0;
   }
   template <int N>
-  MOTET_HOST_DEVICE void store(index row, index column, held<N>&) const {
+  MOTET_HOST_DEVICE void store(isize row, isize column, held<N>&) const {
     for (int i = 0; i < N; ++i) y.row(row)[column + i] += 1;
   }
 };
@@ -43,9 +43,9 @@ struct visit {
 
 TEST_CASE("every run is visited once, in whole runs or one by one") {
   std::uint64_t seed = 1;
-  for (const index rows : {0, 1, 3, 70})
-    for (const index width : {1, 7, 8, 64, 300})
-      for (const index gap : {0, 8, 1}) {
+  for (const isize rows : {0, 1, 3, 70})
+    for (const isize width : {1, 7, 8, 64, 300})
+      for (const isize gap : {0, 8, 1}) {
         const laws::on_gpu<float> y(grid<float>(rows, width, gap).fill(0));
         const auto a = grid<bf16>(rows, width, gap).random(++seed);
         const auto b = grid<float>(rows, width, gap).random(++seed);
@@ -59,8 +59,8 @@ TEST_CASE("every run is visited once, in whole runs or one by one") {
           motet::cuda::map_numbers(ctx, ga.all(), gb.all(), both.all(), product{});
         });
         grid<float> visits(rows, width), want_half(rows, width), want_both(rows, width);
-        for (index r = 0; r < rows; ++r)
-          for (index c = 0; c < width; ++c) {
+        for (isize r = 0; r < rows; ++r)
+          for (isize c = 0; c < width; ++c) {
             visits.at(r, c) = r % 2 == 0 ? 1 : 0;
             want_half.at(r, c) = static_cast<float>(a.at(r, c)) / 2;
             want_both.at(r, c) = static_cast<float>(a.at(r, c)) * b.at(r, c);
@@ -80,7 +80,7 @@ TEST_CASE("more runs than a grid has threads: blocks go around") {
   motet::cuda::launch(laws::gpu().stream(), {1, 64, 0}, kernel);
   laws::gpu().finish();
   grid<float> want(2, 1 << 10);
-  for (index c = 0; c < want.width; ++c) want.at(0, c) = 1, want.at(1, c) = 0;
+  for (isize c = 0; c < want.width; ++c) want.at(0, c) = 1, want.at(1, c) = 0;
   CHECK(distance(y.back(), want) == 0);
 }
 

@@ -11,25 +11,25 @@ namespace motet {
 using motet::cuda::flat_chunk, motet::cuda::flat_span, motet::cuda::flat_span_of;
 
 TEST_CASE_TEMPLATE("chunks have each element once, and packs lie at 16 bytes", T, float, double) {
-  constexpr index size = motet::cuda::pack<T>::size;
+  constexpr isize size = motet::cuda::pack<T>::size;
   alignas(16) const T from[8] = {};
-  for (const index count : {0, 1, 2, 3, 4, 5, 17, 1023, 4096, 4099, 8193, 20000})
-    for (index first = 0; first < 4; ++first)
+  for (const isize count : {0, 1, 2, 3, 4, 5, 17, 1023, 4096, 4099, 8193, 20000})
+    for (isize first = 0; first < 4; ++first)
       for (const bool alike : {true, false}) {
         const flat_span span = flat_span_of(count, from + first, from + first + (alike ? 0 : 1));
         CHECK(span.count == count);
         if (!alike) CHECK(span.packs == 0);
         std::vector<int> met(static_cast<std::size_t>(count));
-        index most = 0;
-        for (index c = 0; c < flat_chunk<T>::count(span); ++c) {
+        isize most = 0;
+        for (isize c = 0; c < flat_chunk<T>::count(span); ++c) {
           const flat_chunk<T> own(span, c);
-          for (index p = own.packs.begin; p < own.packs.end; ++p) {
+          for (isize p = own.packs.begin; p < own.packs.end; ++p) {
             CHECK((first + own.pack_at(p)) % size == 0);
-            for (index k = 0; k < size; ++k) ++met[static_cast<std::size_t>(own.pack_at(p) + k)];
+            for (isize k = 0; k < size; ++k) ++met[static_cast<std::size_t>(own.pack_at(p) + k)];
           }
-          for (index e = own.loose.begin; e < own.loose.end; ++e)
+          for (isize e = own.loose.begin; e < own.loose.end; ++e)
             ++met[static_cast<std::size_t>(own.loose_at(e))];
-          const index moved = own.packs.size() * size + own.loose.size();
+          const isize moved = own.packs.size() * size + own.loose.size();
           CHECK(moved > 0);
           most = most < moved ? moved : most;
         }
@@ -43,22 +43,22 @@ namespace {
 struct numbered {
   float* to;
   flat_span span;
-  index first_chunk;
+  isize first_chunk;
   int number;
-  index chunks() const { return flat_chunk<float>::count(span); }
+  isize chunks() const { return flat_chunk<float>::count(span); }
 };
 // Writes the number of each element's run, and of its chunk in the run.
 struct write_numbers {
   motet::cuda::chunked_runs<numbered> runs;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    for (index c = self.block(); c < runs.chunks; c += self.blocks()) {
+    for (isize c = self.block(); c < runs.chunks; c += self.blocks()) {
       const numbered& of = runs.record(c);
       const flat_chunk<float> own(of.span, c - of.first_chunk);
       const float wrote = static_cast<float>(100 * of.number + static_cast<int>(c - of.first_chunk));
-      for (index p = own.packs.begin + self.thread(); p < own.packs.end; p += self.threads())
-        for (index k = 0; k < 4; ++k) of.to[own.pack_at(p) + k] = wrote;
-      for (index e = own.loose.begin + self.thread(); e < own.loose.end; e += self.threads())
+      for (isize p = own.packs.begin + self.thread(); p < own.packs.end; p += self.threads())
+        for (isize k = 0; k < 4; ++k) of.to[own.pack_at(p) + k] = wrote;
+      for (isize e = own.loose.begin + self.thread(); e < own.loose.end; e += self.threads())
         of.to[own.loose_at(e)] = wrote;
     }
   }
@@ -66,18 +66,18 @@ struct write_numbers {
 }  // namespace
 
 TEST_CASE("a table of many runs, some without elements, as a kernel reads it; and one run alone") {
-  const index counts[] = {0, 5, 9000, 0, 1, 4096, 30, 0};
+  const isize counts[] = {0, 5, 9000, 0, 1, 4096, 30, 0};
   const laws::flat_on_gpu<float> on(14000);
   std::vector<numbered> records;
   std::vector<float> want;
   int number = 0;
-  for (const index count : counts) {
-    const index at = static_cast<index>(want.size());
+  for (const isize count : counts) {
+    const isize at = static_cast<isize>(want.size());
     records.push_back(
         {on.data() + at, flat_span_of(count, static_cast<const float*>(on.data() + at)), 0, ++number});
     const auto span = records.back().span;
-    for (index i = 0; i < count; ++i) {
-      const index packed = i - span.head;
+    for (isize i = 0; i < count; ++i) {
+      const isize packed = i - span.head;
       const bool loose = i < span.head || packed >= span.packs * 4;
       want.push_back(static_cast<float>(100 * number + (loose ? 0 : static_cast<int>(packed / 4096))));
     }

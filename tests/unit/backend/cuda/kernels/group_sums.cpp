@@ -13,16 +13,16 @@ using laws::grid, laws::distance;
 TEST_CASE_TEMPLATE("columns are summed in chunks, always in the same order", X, float, bf16, double) {
   using sum = std::conditional_t<sizeof(X) == 8, double, float>;
   std::uint64_t seed = 1;
-  for (const index rows : {0, 1, 7, 64, 65, 700, 8300})
-    for (const index width : {1, 45, 136, 520}) {
+  for (const isize rows : {0, 1, 7, 64, 65, 700, 8300})
+    for (const isize width : {1, 45, 136, 520}) {
       if ((rows > 100 && width > 200) || (rows > 1000 && width > 1)) continue;
-      const index gap = seed % 2 == 0 ? 8 : 1;
+      const isize gap = seed % 2 == 0 ? 8 : 1;
       const auto x = grid<X>(rows, width, gap).random(++seed);
       const auto before = grid<sum>(1, width).random(seed + 100);
       grid<double> want(1, width);
-      for (index c = 0; c < width; ++c) {
+      for (isize c = 0; c < width; ++c) {
         want.at(0, c) = before(0, c);
-        for (index r = 0; r < rows; ++r) want.at(0, c) += x(r, c);
+        for (isize r = 0; r < rows; ++r) want.at(0, c) += x(r, c);
       }
       const laws::on_gpu<X> there(x);
       std::vector<std::vector<sum>> twice;

@@ -26,7 +26,7 @@ struct sum_before {
   }
 };
 
-TEST_CASE_TEMPLATE("each thread gets the sum of those before", T, int, index) {
+TEST_CASE_TEMPLATE("each thread gets the sum of those before", T, int, isize) {
   for (const int threads : {32, 64, 96, 1024}) {
     CAPTURE(threads);
     std::vector<T> from(static_cast<std::size_t>(2 * threads));

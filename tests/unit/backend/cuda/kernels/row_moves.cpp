@@ -11,7 +11,7 @@ namespace motet {
 namespace {
 
 struct shape {
-  index rows, width, gap;
+  isize rows, width, gap;
 };
 const shape shapes[] = {{1, 1, 0}, {7, 24, 8}, {5, 33, 2}, {300, 8, 0}, {3, 4096, 8}, {0, 5, 0}};
 
@@ -26,10 +26,10 @@ void check_moves() {
     std::vector<std::int32_t> positions(static_cast<std::size_t>(s.rows));
     for (std::size_t r = 0; r < positions.size(); ++r)
       positions[r] =
-          r % 5 == 4 ? -1 : static_cast<std::int32_t>((s.rows - 1 - static_cast<index>(r)) * 2 + 1);
+          r % 5 == 4 ? -1 : static_cast<std::int32_t>((s.rows - 1 - static_cast<isize>(r)) * 2 + 1);
     const laws::flat_on_gpu<std::int32_t> positions_there(positions);
-    const std::vector<index> few{s.rows / 2};
-    const laws::flat_on_gpu<index> few_there(few);
+    const std::vector<isize> few{s.rows / 2};
+    const laws::flat_on_gpu<isize> few_there(few);
     const laws::on_gpu<X> from(x), other(z);
     const laws::on_gpu<Y> to(s.rows, s.width, s.width + s.gap), sum(s.rows, s.width, s.width + s.gap);
     const auto blank = laws::grid<Y>(s.rows, s.width, s.gap).fill(-5);
@@ -47,8 +47,8 @@ void check_moves() {
     CHECK(
         laws::all_intact({found.gaps_intact(), sums.gaps_intact(), picked.gaps_intact(), put.gaps_intact()}));
     auto want_picked = blank, want_put = blank, want_found = blank, want_sums = blank;
-    for (index r = 0; r < s.rows; ++r)
-      for (index c = 0; c < s.width; ++c) {
+    for (isize r = 0; r < s.rows; ++r)
+      for (isize c = 0; c < s.width; ++c) {
         const auto position = positions[static_cast<std::size_t>(r)];
         if (position >= 0) want_picked.at(r, c) = Y(static_cast<number>(x.at(position / 2, c)));
         if (position >= 0 && r < s.rows / 2)
@@ -80,8 +80,8 @@ TEST_CASE("in place") {
     motet::cuda::convert_rows(ctx, a.all(), a.all());
   });
   auto want = x;
-  for (index r = 0; r < 9; ++r)
-    for (index c = 0; c < 20; ++c) want.at(r, c) += y.at(r, c);
+  for (isize r = 0; r < 9; ++r)
+    for (isize c = 0; c < 20; ++c) want.at(r, c) += y.at(r, c);
   CHECK(laws::distance(a.back(), want) == 0);
 }
 

@@ -20,15 +20,15 @@ struct centre_rows {
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     float* const scratch = self.template shared<float>(Block ? 2 * motet::cuda::warp_size : 0);
-    motet::cuda::for_rows<N, Runs, Block>(self, x.rows, x.width, [&](index r, const auto& part) {
+    motet::cuda::for_rows<N, Runs, Block>(self, x.rows, x.width, [&](isize r, const auto& part) {
       const motet::cuda::held_row<float, N, Runs, X> row(part, x.row(r));
       float both[2] = {};
-      part.each([&](int k, index column) {
+      part.each([&](int k, isize column) {
         const auto v = row.at(k, column);
         for (int i = 0; i < N; ++i) both[0] += v.of[i], both[1] += v.of[i] * v.of[i];
       });
       motet::cuda::row_sums<Block>(self, both, scratch);
-      part.each([&](int k, index column) {
+      part.each([&](int k, isize column) {
         auto v = row.at(k, column);
         for (int i = 0; i < N; ++i) v.of[i] -= both[0] / static_cast<float>(x.width);
         motet::cuda::store_run(y.row(r) + column, v);
@@ -40,7 +40,7 @@ struct centre_rows {
 };
 
 template <class X>
-void centred(index rows, index width, index gap, std::uint64_t seed) {
+void centred(isize rows, isize width, isize gap, std::uint64_t seed) {
   const auto x = grid<X>(rows, width, gap).random(seed, 1, 0.5);
   const laws::on_gpu<X> there(x);
   const laws::on_gpu<float> sums(rows, 2);
@@ -53,10 +53,10 @@ void centred(index rows, index width, index gap, std::uint64_t seed) {
       });
   laws::gpu().finish();
   grid<double> want(rows, width), want_sums(rows, 2);
-  for (index r = 0; r < rows; ++r) {
+  for (isize r = 0; r < rows; ++r) {
     want_sums.at(r, 0) = want_sums.at(r, 1) = 0;
-    for (index c = 0; c < width; ++c) want_sums.at(r, 0) += x(r, c), want_sums.at(r, 1) += x(r, c) * x(r, c);
-    for (index c = 0; c < width; ++c) want.at(r, c) = x(r, c) - want_sums(r, 0) / static_cast<double>(width);
+    for (isize c = 0; c < width; ++c) want_sums.at(r, 0) += x(r, c), want_sums.at(r, 1) += x(r, c) * x(r, c);
+    for (isize c = 0; c < width; ++c) want.at(r, c) = x(r, c) - want_sums(r, 0) / static_cast<double>(width);
   }
   CAPTURE(width);
   CHECK(distance(there.back(), want) < (sizeof(X) == 2 ? 1e-2 : 1e-5));
@@ -68,10 +68,10 @@ void centred(index rows, index width, index gap, std::uint64_t seed) {
 
 TEST_CASE_TEMPLATE("a row is read before it is written, whoever has it", X, float, bf16) {
   std::uint64_t seed = 1;
-  for (const index rows : {0, 1, 9, 30})
-    for (const index width : {1, 7, 8, 33, 256, 511, 512, 513})
+  for (const isize rows : {0, 1, 9, 30})
+    for (const isize width : {1, 7, 8, 33, 256, 511, 512, 513})
       centred<X>(rows, width, rows == 9 ? 8 : 0, ++seed);
-  for (const index width : {600, 1000, 1024, 1027, 1032, 4104, 8192, 8200, 20000})
+  for (const isize width : {600, 1000, 1024, 1027, 1032, 4104, 8192, 8200, 20000})
     centred<X>(2, width, 0, ++seed);
 }
 

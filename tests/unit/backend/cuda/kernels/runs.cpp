@@ -22,10 +22,10 @@ template <class T, int N, class X, class Y>
 struct move_runs {
   const X* from;
   Y* to;
-  index count;
+  isize count;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    for (index i = self.number() * N; i < count; i += self.all() * N)
+    for (isize i = self.number() * N; i < count; i += self.all() * N)
       motet::cuda::store_run(to + i, motet::cuda::load_run<T, N>(from + i));
   }
 };
@@ -38,7 +38,7 @@ void moved() {
   motet::cuda::launch(laws::gpu().stream(), {1, 32, 0}, move_runs<T, N, X, Y>{there.data(), to.data(), 64});
   laws::gpu().finish();
   grid<Y> want(1, 64);
-  for (index c = 0; c < 64; ++c) want.at(0, c) = Y(static_cast<float>(from(0, c)));
+  for (isize c = 0; c < 64; ++c) want.at(0, c) = Y(static_cast<float>(from(0, c)));
   CHECK(distance(to.back(), want) == 0);
 }
 

@@ -14,7 +14,7 @@
 namespace motet {
 
 TEST_CASE("pairs are sorted by the low bits of their keys, and equal keys keep their order") {
-  for (const index count : {0, 1, 2, 31, 1000})
+  for (const isize count : {0, 1, 2, 31, 1000})
     for (const int bits : {0, 1, 5, 17, 32}) {
       const random_stream draw(static_cast<std::uint64_t>(count * 33 + bits), "keys");
       std::vector<std::uint32_t> keys(static_cast<std::size_t>(count)), values(keys.size());

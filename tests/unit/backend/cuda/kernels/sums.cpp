@@ -11,13 +11,13 @@ namespace motet {
 using laws::flat_on_gpu, laws::gpu_run_foretold;
 
 TEST_CASE_TEMPLATE("what blocks found becomes a loss and is added to gradients", M, float, double) {
-  for (const index count : {0, 1, 31, 100, 3000}) {
+  for (const isize count : {0, 1, 31, 100, 3000}) {
     const auto numbers = laws::grid<double>(count, 3).random(5);
     const flat_on_gpu<double> parts(numbers.data);
     const flat_on_gpu<M> gradient(std::vector<M>{M(0.5)});
     double want[3] = {}, got = NAN, alone = NAN;
-    for (index r = 0; r < count; ++r)
-      for (index c = 0; c < 3; ++c) want[c] += 2 * numbers(r, c);
+    for (isize r = 0; r < count; ++r)
+      for (isize c = 0; c < 3; ++c) want[c] += 2 * numbers(r, c);
     gpu_run_foretold([&](motet::cuda::context& ctx) {
       if (ctx.measuring()) return;
       const motet::cuda::real one = ctx.on->take_real(), two = ctx.on->take_real();

@@ -14,17 +14,17 @@ namespace {
 
 // The sums of plain loops in double.
 template <class X>
-void compare(const std::vector<std::int32_t>& ids, index first, index table_rows, index width, index gap,
+void compare(const std::vector<std::int32_t>& ids, isize first, isize table_rows, isize width, isize gap,
              std::uint64_t seed) {
-  const index rows = static_cast<index>(ids.size());
+  const isize rows = static_cast<isize>(ids.size());
   const auto dy = grid<X>(rows, width, gap).random(seed);
   const auto before = grid<float>(table_rows, width, gap).random(seed + 1);
   grid<double> want(table_rows, width);
-  for (index t = 0; t < table_rows; ++t)
-    for (index c = 0; c < width; ++c) want.at(t, c) = before(t, c);
-  for (index r = 0; r < rows; ++r)
-    if (const index at = ids[static_cast<std::size_t>(r)] - first; at >= 0 && at < table_rows)
-      for (index c = 0; c < width; ++c) want.at(at, c) += dy(r, c);
+  for (isize t = 0; t < table_rows; ++t)
+    for (isize c = 0; c < width; ++c) want.at(t, c) = before(t, c);
+  for (isize r = 0; r < rows; ++r)
+    if (const isize at = ids[static_cast<std::size_t>(r)] - first; at >= 0 && at < table_rows)
+      for (isize c = 0; c < width; ++c) want.at(at, c) += dy(r, c);
   const laws::flat_on_gpu<std::int32_t> on_gpu(ids);
   const laws::on_gpu<X> gdy(dy);
   std::vector<std::vector<float>> twice;
@@ -53,8 +53,8 @@ TEST_CASE_TEMPLATE("tokens that lie in one chunk, end with one, and go on over m
     return ids;
   };
   std::uint64_t seed = 1;
-  for (const index width : {8, 45, 264}) {
-    const index gap = width == 45 ? 0 : 8;
+  for (const isize width : {8, 45, 264}) {
+    const isize gap = width == 45 ? 0 : 8;
     compare<X>({}, 0, 5, width, gap, ++seed);
     compare<X>({3}, 0, 5, width, gap, ++seed);
     compare<X>(mixed({{0, 32}, {2, 32}, {4, 32}}), 0, 5, width, gap, ++seed);  // runs end with their chunks

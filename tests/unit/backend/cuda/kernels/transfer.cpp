@@ -13,7 +13,7 @@ namespace motet {
 namespace {
 
 TEST_CASE("numbers go up, are copied, added to, and come down, in the order of the stream") {
-  for (const index count : {0, 1, 33, 5000}) {
+  for (const isize count : {0, 1, 33, 5000}) {
     std::vector<float> from(static_cast<std::size_t>(count)), more(from), found(from.size(), -1.0f);
     for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<float>(i), more[i] = 0.5f;
     const std::vector<float> kept = from;

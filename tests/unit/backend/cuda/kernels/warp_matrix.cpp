@@ -13,7 +13,7 @@ namespace {
 
 using laws::grid, laws::on_gpu;
 
-void run(const auto& kernel, index bytes) {
+void run(const auto& kernel, isize bytes) {
   motet::cuda::launch(laws::gpu().stream(), {1, 32, bytes}, kernel);
   laws::gpu().finish();
 }
@@ -59,10 +59,10 @@ void check_product() {
   const on_gpu<float> c(16, 16);
   run(product<Across>{a_there.data(), b_there.data(), c.data()}, 2 * 16 * stride * 2);
   grid<double> want(16, 16);
-  for (index i = 0; i < 16; ++i)
-    for (index j = 0; j < 16; ++j) {
+  for (isize i = 0; i < 16; ++i)
+    for (isize j = 0; j < 16; ++j) {
       want.at(i, j) = 1;
-      for (index k = 0; k < 16; ++k) want.at(i, j) += a(i, k) * (Across ? b(k, j) : b(j, k));
+      for (isize k = 0; k < 16; ++k) want.at(i, j) += a(i, k) * (Across ? b(k, j) : b(j, k));
     }
   CHECK(laws::distance(c.back(), want) < 1e-5);
 }
@@ -91,13 +91,13 @@ struct loads {
 TEST_CASE("a register holds two neighbours of a row, or of a column") {
   const auto x = grid<bf16>(16, 16).random(5);
   const on_gpu<bf16> there(x);
-  const laws::flat_on_gpu<std::uint32_t> rows(index{128}), columns(index{128});
+  const laws::flat_on_gpu<std::uint32_t> rows(isize{128}), columns(isize{128});
   run(loads<false>{there.data(), rows.data()}, 16 * stride * 2);
   run(loads<true>{there.data(), columns.data()}, 16 * stride * 2);
   const auto by_rows = rows.back(), by_columns = columns.back();
-  for (index lane = 0; lane < 32; ++lane)
-    for (index i = 0; i < 4; ++i) {
-      const index g = lane / 4, t = lane % 4 * 2, row = i / 2 * 8, column = i % 2 * 8;
+  for (isize lane = 0; lane < 32; ++lane)
+    for (isize i = 0; i < 4; ++i) {
+      const isize g = lane / 4, t = lane % 4 * 2, row = i / 2 * 8, column = i % 2 * 8;
       const auto pair = [](bf16 low, bf16 high) {
         return static_cast<std::uint32_t>(low.bits) | static_cast<std::uint32_t>(high.bits) << 16;
       };
@@ -143,7 +143,7 @@ TEST_CASE("copies in the background bring what is wanted, and zeros") {
   const on_gpu<bf16> found(1, 3 * 256);
   run(copies{there.data(), found.data()}, 3 * 256 * 2);
   auto want = x;
-  for (index i = 0; i < 3 * 256; ++i)
+  for (isize i = 0; i < 3 * 256; ++i)
     if (i / 8 % 2 != 0) want.at(0, i) = bf16(0.0f);
   CHECK(laws::distance(found.back(), want) == 0);
 }

@@ -16,7 +16,7 @@ using laws::cpu_run_foretold, laws::distance, laws::grid, laws::gpu_run_foretold
 namespace {
 
 struct problem {
-  index rows, classes, gap;
+  isize rows, classes, gap;
   double scale, smoothing;
   cross_entropy_shape shape() const {
     cross_entropy_shape of;
@@ -31,7 +31,7 @@ struct problem {
   }
   std::vector<std::int32_t> targets() const {
     std::vector<std::int32_t> out;
-    for (index r = 0; r < rows; ++r)
+    for (isize r = 0; r < rows; ++r)
       out.push_back(r % 4 == 2 ? -1 : static_cast<std::int32_t>((r * 31 + 5) % classes));
     return out;
   }
@@ -44,8 +44,8 @@ const problem problems[] = {{3, 20008, 0, 4, 0.1}, {2, 4099, 0, 4, 0}, {9, 136, 
 template <class T>
 grid<double> in_double(const grid<T>& x) {
   grid<double> out(x.rows, x.width);
-  for (index r = 0; r < x.rows; ++r)
-    for (index c = 0; c < x.width; ++c) out.at(r, c) = x(r, c);
+  for (isize r = 0; r < x.rows; ++r)
+    for (isize c = 0; c < x.width; ++c) out.at(r, c) = x(r, c);
   return out;
 }
 
@@ -77,9 +77,9 @@ struct rehearsed_group {
   std::int32_t member() const { return own; }
   bool test(ticket) { return true; }
   void wait(ticket) {}
-  ticket all_gather(const std::byte* from, std::byte* all, std::span<const index> bytes) {
+  ticket all_gather(const std::byte* from, std::byte* all, std::span<const isize> bytes) {
     cudaStreamSynchronize(stream);
-    index at = 0;
+    isize at = 0;
     for (std::int32_t m = 0; m < members; ++m) {
       auto& here = (*kept)[static_cast<std::size_t>(m)];
       const auto size = static_cast<std::size_t>(bytes[static_cast<std::size_t>(m)]);
@@ -89,22 +89,22 @@ struct rehearsed_group {
       } else if (here.size() == size && size > 0) {
         motet::cuda::check(cudaMemcpy(all + at, here.data(), size, cudaMemcpyHostToDevice), "cudaMemcpy");
       }
-      at += static_cast<index>(size);
+      at += static_cast<isize>(size);
     }
     return 0;
   }
   template <class T>
-  ticket all_reduce_sum(T*, index) {
+  ticket all_reduce_sum(T*, isize) {
     return 0;
   }
   template <class T>
-  ticket reduce_scatter_sum(const T*, T*, std::span<const index>) {
+  ticket reduce_scatter_sum(const T*, T*, std::span<const isize>) {
     return 0;
   }
-  ticket all_to_all(const std::byte*, std::span<const index>, std::byte*, std::span<const index>) {
+  ticket all_to_all(const std::byte*, std::span<const isize>, std::byte*, std::span<const isize>) {
     return 0;
   }
-  [[maybe_unused]] ticket broadcast(std::byte*, index, std::int32_t) { return 0; }
+  [[maybe_unused]] ticket broadcast(std::byte*, isize, std::int32_t) { return 0; }
   ticket barrier() { return 0; }
 };
 
@@ -171,8 +171,8 @@ TEST_CASE_TEMPLATE("members that have some classes each find what one finds that
           CHECK(laws::off_by(got, want) <= allowed<T> * (1 + std::abs(want)));
           const auto back = slopes.back();
           laws::deviation worst;
-          for (index r = 0; r < p.rows; ++r)
-            for (index c = 0; c < own.size(); ++c)
+          for (isize r = 0; r < p.rows; ++r)
+            for (isize c = 0; c < own.size(); ++c)
               worst.add_off(back(r, c), wanted(r, own.begin + c), laws::in_matrix(r, c));
           CHECK(worst < allowed<T>);
         }
@@ -182,8 +182,8 @@ TEST_CASE_TEMPLATE("members that have some classes each find what one finds that
 TEST_CASE("logits of minus infinity have no part in it, and a row of large ones does not overflow") {
   problem p{3, 40, 0, 1, 0};
   auto x = p.logits<float>();
-  for (index r = 0; r < p.rows; ++r)
-    for (index c = 0; c < p.classes; ++c) x.at(r, c) = c % 3 == 1 ? -INFINITY : 1e30f + static_cast<float>(c);
+  for (isize r = 0; r < p.rows; ++r)
+    for (isize c = 0; c < p.classes; ++c) x.at(r, c) = c % 3 == 1 ? -INFINITY : 1e30f + static_cast<float>(c);
   const on_gpu<float> logits(x);
   const laws::flat_on_gpu<std::int32_t> targets(std::vector<std::int32_t>{0, 3, 6});
   double got = NAN;

@@ -26,7 +26,7 @@ template <class S, class M>
 motet::cuda::real tell(motet::cuda::context& ctx, const laws::pair_cut& cut, matrix<const S> rows,
                        matrix<const S> others, const M* log_scale, double share, S* in_order, M* dlog_scale) {
   motet::cuda::real loss;
-  index next = 0;
+  isize next = 0;
   const auto all = cut.pieces(others);
   for (const std::size_t p : laws::pair_cut::order) {
     const interval own = cut.parts[p];
@@ -44,7 +44,7 @@ struct in_parts {
                                const M* log_scale, const M*, double share, matrix<S> da, matrix<S> db,
                                M* dlog_scale, M*) const {
     const laws::pair_cut cut(a.rows);
-    const index mark = ctx.memory.mark();
+    const isize mark = ctx.memory.mark();
     S* const rows = ctx.memory.take<S>(a.rows);
     S* const columns = ctx.memory.take<S>(a.rows);
     motet::cuda::real loss = tell(ctx, cut, a, b, log_scale, share, rows, dlog_scale);
@@ -52,7 +52,7 @@ struct in_parts {
     const auto turn = [&](matrix<const S> own_side, matrix<const S> other, const S* own_sums,
                           const S* other_sums, matrix<S> d) {
       cut.each(own_side, other, [&](const pair_part<S>& part, interval own) {
-        const index at = own.size() > 0 ? part.matches[0] : 0;
+        const isize at = own.size() > 0 ? part.matches[0] : 0;
         if (d)
           info_nce_gradients(ctx, part, log_scale, share, own_sums + at, other_sums,
                              d.slice(own.begin, own.size()));

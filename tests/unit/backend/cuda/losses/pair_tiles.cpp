@@ -22,7 +22,7 @@ struct plain_products {
   motet::cuda::detail::pair_panel<S> panel;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    const index i = of.tile_row(self.block()) * motet::cuda::detail::pair_tile,
+    const isize i = of.tile_row(self.block()) * motet::cuda::detail::pair_tile,
                 j = of.tile_column(self.block()) * motet::cuda::detail::pair_tile;
     const auto sums =
         motet::cuda::detail::pair_product<false, false>(self, of.rows, i, of.columns, j, of.rows.width);
@@ -35,10 +35,10 @@ struct plain_products {
 template <class S>
 struct tell_matches {
   motet::cuda::detail::pair_block<S> of;
-  index* to;
+  isize* to;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    for (index r = self.number(); r < of.rows.count; r += self.all()) to[r] = of.match(r);
+    for (isize r = self.number(); r < of.rows.count; r += self.all()) to[r] = of.match(r);
   }
 };
 
@@ -46,31 +46,31 @@ struct tell_matches {
 
 TEST_CASE_TEMPLATE("rows against columns in many pieces, and the products of what they became with both", S,
                    float, double) {
-  for (const index width : {1, 4, 20, 70})
-    for (const index gap : {0, 3, 4}) {
+  for (const isize width : {1, 4, 20, 70})
+    for (const isize gap : {0, 3, 4}) {
       CAPTURE(width);
-      constexpr index count = 70, first = 5;
+      constexpr isize count = 70, first = 5;
       const auto rows = grid<S>(count, width, gap).random(1);
       std::vector<on_gpu<S>> there;
       std::vector<matrix<const S>> pieces;
       std::vector<std::vector<double>> columns;
       // 40 pieces, more than one launch lists, some of them empty.
-      for (index p = 0; p < 40; ++p) {
+      for (isize p = 0; p < 40; ++p) {
         const auto piece =
             grid<S>(p % 5 == 2 ? 0 : 1 + p % 3, width, gap).random(static_cast<std::uint64_t>(10 + p));
         there.emplace_back(piece);
         pieces.push_back(there.back().all());
-        for (index r = 0; r < piece.rows; ++r) {
+        for (isize r = 0; r < piece.rows; ++r) {
           columns.emplace_back();
-          for (index c = 0; c < width; ++c) columns.back().push_back(piece(r, c));
+          for (isize c = 0; c < width; ++c) columns.back().push_back(piece(r, c));
         }
       }
-      const index all = static_cast<index>(columns.size());
-      std::vector<index> matches(count);
+      const isize all = static_cast<isize>(columns.size());
+      std::vector<isize> matches(count);
       std::iota(matches.begin(), matches.end(), 3);
       const on_gpu<S> on_rows(rows), d_rows(grid<S>(count, width, gap).fill(1)),
           d_columns(grid<S>(all, width, gap).fill(2));
-      const laws::flat_on_gpu<index> told(count);
+      const laws::flat_on_gpu<isize> told(count);
       gpu_run_foretold([&](motet::cuda::context& ctx) {
         const motet::cuda::scratch_scope scope(ctx);
         const pair_part<S> part{on_rows.all(), matches.data(), pieces, all + first, first};
@@ -88,24 +88,24 @@ TEST_CASE_TEMPLATE("rows against columns in many pieces, and the products of wha
       const auto got_rows = d_rows.back(), got_columns = d_columns.back();
       laws::deviation worst;
       std::vector<double> want_columns(static_cast<std::size_t>(all * width), 2.0);
-      for (index r = 0; r < count; ++r) {
+      for (isize r = 0; r < count; ++r) {
         CHECK(matched[static_cast<std::size_t>(r)] == r + 3 - first);
         std::vector<double> want(static_cast<std::size_t>(width), 1.0);
-        for (index j = 0; j < all; ++j) {
+        for (isize j = 0; j < all; ++j) {
           double product = 0;
-          for (index c = 0; c < width; ++c)
+          for (isize c = 0; c < width; ++c)
             product += rows(r, c) * columns[static_cast<std::size_t>(j)][static_cast<std::size_t>(c)];
-          for (index c = 0; c < width; ++c) {
+          for (isize c = 0; c < width; ++c) {
             want[static_cast<std::size_t>(c)] +=
                 product * columns[static_cast<std::size_t>(j)][static_cast<std::size_t>(c)];
             want_columns[static_cast<std::size_t>(j * width + c)] += product * rows(r, c);
           }
         }
-        for (index c = 0; c < width; ++c)
+        for (isize c = 0; c < width; ++c)
           worst.add_off(got_rows(r, c), want[static_cast<std::size_t>(c)], laws::in_matrix(r, c));
       }
-      for (index j = 0; j < all; ++j)
-        for (index c = 0; c < width; ++c)
+      for (isize j = 0; j < all; ++j)
+        for (isize c = 0; c < width; ++c)
           worst.add_off(got_columns(j, c), want_columns[static_cast<std::size_t>(j * width + c)],
                         laws::in_matrix(j, c));
       CHECK(worst < (sizeof(S) == 4 ? 2e-4 : 1e-11));

@@ -16,13 +16,13 @@ using laws::cpu_run_foretold, laws::distance, laws::grid, laws::gpu_run_foretold
 namespace {
 
 template <class T>
-void compare(index rows, index classes, index gap, double scale) {
+void compare(isize rows, isize classes, isize gap, double scale) {
   CAPTURE(rows);
   CAPTURE(classes);
   const auto logits = grid<float>(rows, classes, gap).random(7, scale);
   const auto slope_of = grid<float>(rows, 1).random(8);
   std::vector<std::int32_t> ids;
-  for (index r = 0; r < rows; ++r)
+  for (isize r = 0; r < rows; ++r)
     ids.push_back(r % 4 == 2 ? -100 : static_cast<std::int32_t>((r * 31 + 5) % classes));
   grid<float> want(rows, 1);
   grid<T> want_slopes(rows, classes);
@@ -57,7 +57,7 @@ TEST_CASE_TEMPLATE("each row's surprise and its gradient on a GPU are those of t
 TEST_CASE("what samples lost is added up on a GPU, with slopes of one") {
   const auto losses = grid<float>(300, 1).random(3);
   double want = 0;
-  for (index r = 0; r < 300; ++r) want += static_cast<double>(losses(r, 0));
+  for (isize r = 0; r < 300; ++r) want += static_cast<double>(losses(r, 0));
   const on_gpu<float> from(losses), slopes(300, 1, 1);
   double found = 0;
   gpu_run_foretold([&](motet::cuda::context& ctx) {
@@ -66,7 +66,7 @@ TEST_CASE("what samples lost is added up on a GPU, with slopes of one") {
   });
   CHECK(found == doctest::Approx(want));
   const auto back = slopes.back();
-  for (index r = 0; r < 300; ++r) CHECK(back(r, 0) == 1);
+  for (isize r = 0; r < 300; ++r) CHECK(back(r, 0) == 1);
 }
 
 }  // namespace motet

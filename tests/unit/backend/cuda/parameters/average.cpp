@@ -16,7 +16,7 @@ using laws::flat_on_gpu, laws::gpu_run_foretold, laws::cpu_run_foretold;
 namespace {
 
 template <class T>
-std::vector<T> begun(index count, std::uint64_t seed) {
+std::vector<T> begun(isize count, std::uint64_t seed) {
   const auto from = laws::grid<T>(1, count).random(seed);
   return {from.data.begin(), from.data.begin() + count};
 }
@@ -25,9 +25,9 @@ std::vector<T> begun(index count, std::uint64_t seed) {
 
 TEST_CASE_TEMPLATE("averages on a GPU follow as on the CPU, but where a sum is not finite", T, float,
                    double) {
-  const index sizes[] = {1, 3, 0, 4099, 40};
-  index all = 0;
-  for (const index size : sizes) all += size + 5;
+  const isize sizes[] = {1, 3, 0, 4099, 40};
+  isize all = 0;
+  for (const isize size : sizes) all += size + 5;
   const auto weights = begun<T>(all, 1), averages = begun<T>(all, 2);
   auto host = averages;
   const flat_on_gpu<T> on_weights(weights), on_averages(averages);
@@ -35,8 +35,8 @@ TEST_CASE_TEMPLATE("averages on a GPU follow as on the CPU, but where a sum is n
   // Some lie alike, some do not.
   const auto runs = [&](const T* from, T* to) {
     std::vector<average_run<T>> out;
-    index at = 0;
-    for (const index size : sizes) {
+    isize at = 0;
+    for (const isize size : sizes) {
       out.push_back({from + at, to + at + (size == 40 ? 1 : 0), size});
       at += size + 5;
     }

@@ -16,14 +16,14 @@ namespace {
 
 template <class T>
 bool same_bits(const grid<T>& a, const grid<T>& b) {
-  for (index r = 0; r < a.rows; ++r)
+  for (isize r = 0; r < a.rows; ++r)
     if (std::memcmp(a.data.data() + r * a.stride, b.data.data() + r * b.stride,
                     static_cast<std::size_t>(a.width) * sizeof(T)) != 0)
       return false;
   return true;
 }
 template <class T>
-grid<T> on_cpu(const random_stream& draws, index first, index width, float scale, index rows, index columns) {
+grid<T> on_cpu(const random_stream& draws, isize first, isize width, float scale, isize rows, isize columns) {
   grid<T> want(rows, columns);
   laws::cpu_run_foretold(
       1, [&](cpu::context& ctx) { draw_normals(ctx, draws, first, width, scale, want.view()); });
@@ -34,11 +34,11 @@ grid<T> on_cpu(const random_stream& draws, index first, index width, float scale
 
 TEST_CASE_TEMPLATE("a GPU draws the same bits as the CPU", T, float, double) {
   const random_stream draws(77, "weights");
-  for (const index first : {index{0}, (index{1} << 33) + 5})
-    for (const index columns : {1, 2, 31, 700})
-      for (const index gap : {0, 3})
+  for (const isize first : {isize{0}, (isize{1} << 33) + 5})
+    for (const isize columns : {1, 2, 31, 700})
+      for (const isize gap : {0, 3})
         for (const bool cut : {false, true}) {
-          const index rows = columns == 700 ? 13 : 5, width = columns + (cut ? 6 : 0);
+          const isize rows = columns == 700 ? 13 : 5, width = columns + (cut ? 6 : 0);
           const laws::on_gpu<T> to(rows, columns, columns + gap);
           laws::gpu_run_foretold(
               [&](motet::cuda::context& ctx) { draw_normals(ctx, draws, first, width, 0.02f, to.all()); });
@@ -49,8 +49,8 @@ TEST_CASE_TEMPLATE("a GPU draws the same bits as the CPU", T, float, double) {
 
 TEST_CASE("draws whose last bit is in doubt are made by the host; where they are many, so are all") {
   const random_stream draws(5, "doubtful");
-  for (const index at : {1784713, 837723, 33903349})
-    for (const index most : {index{0}, motet::cuda::detail::doubtful_draws::most})
+  for (const isize at : {1784713, 837723, 33903349})
+    for (const isize most : {isize{0}, motet::cuda::detail::doubtful_draws::most})
       for (const bool cut : {false, true}) {
         const laws::on_gpu<float> to(2, 40);
         laws::gpu_run_foretold([&](motet::cuda::context& ctx) {

@@ -17,20 +17,20 @@ using laws::flat_on_gpu, laws::gpu_run_foretold, laws::cpu_run_foretold;
 namespace {
 
 template <class T>
-std::vector<T> drawn(index count, std::uint64_t seed, double scale = 1, double shift = 0) {
+std::vector<T> drawn(isize count, std::uint64_t seed, double scale = 1, double shift = 0) {
   const auto from = laws::grid<T>(1, count).random(seed, scale, shift);
   return {from.data.begin(), from.data.begin() + count};
 }
 }  // namespace
 
 TEST_CASE_TEMPLATE("adamw on a GPU is that of the CPU", T, float, double) {
-  for (const index count : {0, 1, 3, 100, 4099})
+  for (const isize count : {0, 1, 3, 100, 4099})
     // Buffers that begin alike, from a multiple of 16 bytes on or not; and such that do not.
-    for (const index first : {0, 1, 3})
+    for (const isize first : {0, 1, 3})
       for (const bool crooked : {false, true})
         for (const bool clear : {false, true})
           for (const bool copied : {false, true}) {
-            const index all = count + 8, other = crooked ? first + 1 : first;
+            const isize all = count + 8, other = crooked ? first + 1 : first;
             auto w = drawn<T>(all, 1), g = drawn<T>(all, 2), m = drawn<T>(all, 3),
                  v = drawn<T>(all, 4, 0.5, 0.5);
             const flat_on_gpu<T> on_w(w), on_g(g), on_m(m), on_v(v);
@@ -53,7 +53,7 @@ TEST_CASE_TEMPLATE("adamw on a GPU is that of the CPU", T, float, double) {
             CHECK(laws::off_by(on_v.back(), v, true) < tolerance);
             const auto copy = on_copy.back();
             std::vector<bf16> want_copy(static_cast<std::size_t>(all), bf16(-7.0f));
-            for (index i = first; copied && i < first + count; ++i)
+            for (isize i = first; copied && i < first + count; ++i)
               want_copy[static_cast<std::size_t>(i)] =
                   bf16(static_cast<float>(got_w[static_cast<std::size_t>(i)]));
             CHECK(laws::off_by(laws::bits_of(copy), laws::bits_of(want_copy)) == 0);
@@ -66,23 +66,23 @@ namespace {
 // elsewhere.
 template <class T>
 struct many_runs {
-  std::vector<index> counts{7, 0, 1, 4099, 2, 64, 9001, 3, 0, 300, 5, 1};
+  std::vector<isize> counts{7, 0, 1, 4099, 2, 64, 9001, 3, 0, 300, 5, 1};
   std::vector<T> w, g, m, v;
   explicit many_runs(std::uint64_t seed) {
-    index all = 100;
-    for (const index count : counts) all += count + 7;
+    isize all = 100;
+    for (const isize count : counts) all += count + 7;
     w = drawn<T>(all, seed), g = drawn<T>(all, seed + 1), m = drawn<T>(all, seed + 2),
     v = drawn<T>(all, seed + 3, 0.5, 0.5);
   }
   // The runs lie in these buffers.
   std::vector<update_run<T>> at(T* weight, T* gradient, T* first, T* second) const {
     std::vector<update_run<T>> runs;
-    index from = 0;
+    isize from = 0;
     for (std::size_t r = 0; r < counts.size(); ++r) {
-      const index shift = r % 5 == 4   ? 1
+      const isize shift = r % 5 == 4   ? 1
                           : r % 7 == 6 ? 4
                                        : 0,
-                  gap = static_cast<index>(r % 4) + (shift > 0 || r == 5 ? 4 : 0);
+                  gap = static_cast<isize>(r % 4) + (shift > 0 || r == 5 ? 4 : 0);
       if (r == 5) runs.push_back({nullptr, gradient + from + 1, nullptr, nullptr, counts[r], false, true});
       else
         runs.push_back({weight + from, gradient + from + shift, first + from, second + from, counts[r],
@@ -201,7 +201,7 @@ TEST_CASE_TEMPLATE("a list of runs is one launch that does what its runs do one 
     for (const update_run<T>& each : list.all()) counted.push_back({each.gradient, each.count});
     const motet::cuda::flat_list<T> parts(counted);
     for (const update_run<T>& each : all.at(nullptr, const_cast<T*>(all.g.data()), nullptr, nullptr))
-      for (index i = 0; i < each.count; ++i)
+      for (isize i = 0; i < each.count; ++i)
         squares += static_cast<double>(each.gradient[i]) * static_cast<double>(each.gradient[i]);
     const flat_on_gpu<double> bad{1.5, INFINITY, NAN};
     gpu_run_foretold([&](motet::cuda::context& ctx) {

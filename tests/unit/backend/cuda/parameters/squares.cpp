@@ -14,7 +14,7 @@ using laws::flat_on_gpu, laws::gpu_run_foretold;
 namespace {
 
 template <class T>
-std::vector<T> numbers_of_any(index count, std::uint64_t seed) {
+std::vector<T> numbers_of_any(isize count, std::uint64_t seed) {
   const auto from = laws::grid<T>(1, count).random(seed);
   return {from.data.begin(), from.data.begin() + count};
 }
@@ -22,12 +22,12 @@ std::vector<T> numbers_of_any(index count, std::uint64_t seed) {
 }  // namespace
 
 TEST_CASE_TEMPLATE("zero and the sum of squares of a part of a flat buffer on a GPU", T, float, double) {
-  for (const index count : {0, 1, 3, 15, 16, 100, 4099, 40000})
-    for (const index first : {0, 1, 3}) {
+  for (const isize count : {0, 1, 3, 15, 16, 100, 4099, 40000})
+    for (const isize first : {0, 1, 3}) {
       const auto x = numbers_of_any<T>(count + 8, 1);
       const flat_on_gpu<T> on(x);
       double want = 0, got = -1, again = -1, after = -1;
-      for (index i = first; i < first + count; ++i)
+      for (isize i = first; i < first + count; ++i)
         want += static_cast<double>(x[static_cast<std::size_t>(i)]) *
                 static_cast<double>(x[static_cast<std::size_t>(i)]);
       const auto noted = gpu_run_foretold([&](motet::cuda::context& ctx) {
@@ -46,7 +46,7 @@ TEST_CASE_TEMPLATE("zero and the sum of squares of a part of a flat buffer on a 
       CHECK(noted.flops() == 6 * static_cast<double>(count));
       const auto left = on.back();
       for (std::size_t i = 0; i < left.size(); ++i) {
-        const bool inside = static_cast<index>(i) >= first && static_cast<index>(i) < first + count;
+        const bool inside = static_cast<isize>(i) >= first && static_cast<isize>(i) < first + count;
         CHECK(left[i] == (inside ? T(0) : x[i]));
       }
     }

@@ -18,11 +18,11 @@ namespace {
 // Multiples of 1/16 up to 7/16, which is there: they keep all their digits in e4m3 and e5m2, as then the
 // scales are powers of two.
 template <class T>
-grid<T> exact(index rows, index width, std::uint64_t seed) {
+grid<T> exact(isize rows, isize width, std::uint64_t seed) {
   const random_stream draw(seed, "exact");
   grid<T> made(rows, width);
-  for (index r = 0; r < rows; ++r)
-    for (index c = 0; c < width; ++c)
+  for (isize r = 0; r < rows; ++r)
+    for (isize c = 0; c < width; ++c)
       made.at(r, c) =
           T(static_cast<float>(
                 static_cast<int>(draw.uniform(static_cast<std::uint64_t>(r * width + c)) * 15) - 7) /
@@ -43,7 +43,7 @@ outcome run(const grid<X>& x, const grid<float>& weight, const grid<float>& bias
   const on_gpu<X> x_(x);
   const on_gpu<float> weight_(weight), bias_(bias);
   const on_gpu<bf16> dy_(dy);
-  const index rows = x.rows, in = x.width, out = weight.rows;
+  const isize rows = x.rows, in = x.width, out = weight.rows;
   const sequences seq{rows, 1, nullptr};
   outcome found;
   auto& copies = laws::gpu().part<motet::cuda::weight_copies>();
@@ -76,37 +76,37 @@ struct wanted {
 };
 template <class X>
 wanted reference(const grid<X>& x, const grid<float>& weight, const grid<float>& bias, const grid<bf16>& dy) {
-  const index rows = x.rows, in = x.width, out = weight.rows;
+  const isize rows = x.rows, in = x.width, out = weight.rows;
   wanted w{{rows, out}, {rows, out}, {rows, out}, {rows, in}, {out, in}, {1, out}};
-  for (index o = 0; o < out; ++o) {
+  for (isize o = 0; o < out; ++o) {
     w.dbias.at(0, o) = 2;
-    for (index k = 0; k < in; ++k) w.dweight.at(o, k) = 1;
+    for (isize k = 0; k < in; ++k) w.dweight.at(o, k) = 1;
   }
-  for (index r = 0; r < rows; ++r)
-    for (index o = 0; o < out; ++o) {
+  for (isize r = 0; r < rows; ++r)
+    for (isize o = 0; o < out; ++o) {
       double sum = bias(0, o);
-      for (index k = 0; k < in; ++k) sum += x(r, k) * weight(o, k);
+      for (isize k = 0; k < in; ++k) sum += x(r, k) * weight(o, k);
       w.y.at(r, o) = sum;
       w.added.at(r, o) = sum + 0.5;
       w.active.at(r, o) = laws::activation_reference(activation::gelu, sum);
     }
-  for (index r = 0; r < rows; ++r)
-    for (index k = 0; k < in; ++k) {
+  for (isize r = 0; r < rows; ++r)
+    for (isize k = 0; k < in; ++k) {
       w.dx.at(r, k) = 0;
-      for (index o = 0; o < out; ++o) {
+      for (isize o = 0; o < out; ++o) {
         w.dx.at(r, k) += dy(r, o) * weight(o, k);
         w.dweight.at(o, k) += dy(r, o) * x(r, k);
       }
     }
-  for (index r = 0; r < rows; ++r)
-    for (index o = 0; o < out; ++o) w.dbias.at(0, o) += dy(r, o);
+  for (isize r = 0; r < rows; ++r)
+    for (isize o = 0; o < out; ++o) w.dbias.at(0, o) += dy(r, o);
   return w;
 }
 
 }  // namespace
 
 TEST_CASE("numbers that fp8 holds are multiplied exactly") {
-  for (const auto& [rows, in, out] : {std::tuple<index, index, index>{16, 16, 16},
+  for (const auto& [rows, in, out] : {std::tuple<isize, isize, isize>{16, 16, 16},
                                       {48, 80, 144},
                                       {144, 64, 32},
                                       {1, 32, 16},
@@ -129,7 +129,7 @@ TEST_CASE("numbers that fp8 holds are multiplied exactly") {
 // Of numbers at random e4m3 keeps four digits (2^-4 at worst), e5m2 three; sums of n of them are off by the
 // root of n.
 TEST_CASE("fp8 against fp32, whatever the size of the numbers") {
-  const index rows = 64, in = 96, out = 48;
+  const isize rows = 64, in = 96, out = 48;
   for (const double size : {1.0, 1e-6, 1e5, 1e-36}) {
     const auto x = grid<bf16>(rows, in).random(1), dy = grid<bf16>(rows, out).random(3, size);
     const auto weight = grid<float>(out, in).random(2, 0.1), bias = grid<float>(1, out).random(4, 0.1);
@@ -139,11 +139,11 @@ TEST_CASE("fp8 against fp32, whatever the size of the numbers") {
     CHECK(distance(got.y, want.y) > 1e-4);  // it is fp8
     CHECK(distance(plain.y, want.y) < 2e-3);
     double square = 0, off_dx = 0, off_dweight = 0, square_dweight = 0;
-    for (index r = 0; r < rows; ++r)
-      for (index k = 0; k < in; ++k)
+    for (isize r = 0; r < rows; ++r)
+      for (isize k = 0; k < in; ++k)
         square += want.dx(r, k) * want.dx(r, k), off_dx += std::pow(got.dx(r, k) - want.dx(r, k), 2);
-    for (index o = 0; o < out; ++o)
-      for (index k = 0; k < in; ++k)
+    for (isize o = 0; o < out; ++o)
+      for (isize k = 0; k < in; ++k)
         square_dweight += std::pow(want.dweight(o, k) - 1, 2),
             off_dweight += std::pow(got.dweight(o, k) - want.dweight(o, k), 2);
     if (size > 1e-30) CHECK(std::sqrt(off_dx / square) < 0.08);  // bf16 itself ends there
@@ -183,8 +183,8 @@ TEST_CASE("the numbers of PyTorch's fp8") {
       const stored_tensor& found = golden.tensor(name + "/" + tensor);
       const laws::reals numbers = golden.at(name + "/" + tensor);
       grid<T> made(found.shape[0], found.shape[1]);
-      for (index r = 0; r < made.rows; ++r)
-        for (index c = 0; c < made.width; ++c)
+      for (isize r = 0; r < made.rows; ++r)
+        for (isize c = 0; c < made.width; ++c)
           made.at(r, c) = T(static_cast<float>(numbers[static_cast<std::size_t>(r * made.width + c)]));
       return made;
     };
@@ -205,7 +205,7 @@ TEST_CASE("a refresh rounds all weights that were met, whatever their shapes") {
     grid<bf16> x, dy;
   };
   std::vector<layer> layers;
-  for (const auto& [in, out] : {std::pair<index, index>{16, 16}, {80, 144}, {144, 64}, {16, 208}})
+  for (const auto& [in, out] : {std::pair<isize, isize>{16, 16}, {80, 144}, {144, 64}, {16, 208}})
     layers.push_back({exact<float>(out, in, static_cast<std::uint64_t>(in)), exact<bf16>(16, in, 1),
                       exact<bf16>(16, out, 3)});
   std::vector<float> flat;
@@ -244,7 +244,7 @@ TEST_CASE("a refresh rounds all weights that were met, whatever their shapes") {
       ctx.fp8 = true;
       refresh_weights(ctx);
       const sequences seq{16, 1, nullptr};
-      index at = 0;
+      isize at = 0;
       for (std::size_t l = 0; l < layers.size(); ++l) {
         const auto& [rows, width] = std::pair(layers[l].weight.rows, layers[l].weight.width);
         const matrix<const float> w{weights.data() + at, rows, width, width};

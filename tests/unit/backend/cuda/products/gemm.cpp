@@ -15,7 +15,7 @@ namespace {
 
 // out = residual + activation(a b + bias) (+ out), which no epilogue of the library is.
 template <class Compute, class A, class B, class Out>
-void check_all_pieces(index m, index n, index k, bool library, bool accumulate, activation kind) {
+void check_all_pieces(isize m, isize n, isize k, bool library, bool accumulate, activation kind) {
   CAPTURE(m);
   CAPTURE(library);
   const auto a = grid<A>(k, m).random(1);
@@ -47,10 +47,10 @@ void check_all_pieces(index m, index n, index k, bool library, bool accumulate, 
   });
   laws::gpu().part<motet::cuda::product_settings>().library = true;
   grid<double> want(m, n), want_pre(m, n);
-  for (index i = 0; i < m; ++i)
-    for (index j = 0; j < n; ++j) {
+  for (isize i = 0; i < m; ++i)
+    for (isize j = 0; j < n; ++j) {
       double sum = bias(0, j);
-      for (index l = 0; l < k; ++l) sum += a(l, i) * b(j, l);
+      for (isize l = 0; l < k; ++l) sum += a(l, i) * b(j, l);
       want_pre.at(i, j) = sum;
       want.at(i, j) =
           laws::activation_reference(kind, sum) + residual(i, j) + (accumulate ? before(i, j) : 0);
@@ -65,7 +65,7 @@ void check_all_pieces(index m, index n, index k, bool library, bool accumulate, 
 TEST_CASE("epilogues that the library lacks are a second pass") {
   for (const bool library : {false, true})
     for (const bool accumulate : {false, true})
-      for (const auto& [m, n, k] : {std::tuple<index, index, index>{8, 16, 24}, {5, 7, 9}, {24, 8, 0}})
+      for (const auto& [m, n, k] : {std::tuple<isize, isize, isize>{8, 16, 24}, {5, 7, 9}, {24, 8, 0}})
         for (const activation kind :
              {activation::gelu_tanh, activation::gelu, activation::relu, activation::none}) {
           check_all_pieces<float, float, float, float>(m, n, k, library, accumulate, kind);

@@ -17,7 +17,7 @@ constexpr activation kinds[] = {activation::none,       activation::gelu, activa
                                 activation::quick_gelu, activation::relu, activation::silu};
 
 template <class X, class Y, class Sum>
-void check_pass(index rows, index width, index gap, activation kind) {
+void check_pass(isize rows, isize width, isize gap, activation kind) {
   CAPTURE(width);
   CAPTURE(static_cast<int>(kind));
   const auto x = grid<X>(rows, width, gap).random(1, 2), pre = grid<X>(rows, width, gap).random(2, 2);
@@ -29,7 +29,7 @@ void check_pass(index rows, index width, index gap, activation kind) {
       backward_(rows, width, width + gap), over_(rows, width, width + gap);
   const on_gpu<Sum> bias_(bias);
   const auto stream = laws::gpu().stream();
-  const index stride = width + gap;
+  const isize stride = width + gap;
   using linear = motet::cuda::gemm_epilogue<Sum, Y, X>;
   using forward = motet::cuda::gemm_epilogue<Sum, Y, X, motet::cuda::epilogue_mode::forward>;
   using backward = motet::cuda::gemm_epilogue<Sum, Y, X, motet::cuda::epilogue_mode::backward>;
@@ -54,8 +54,8 @@ void check_pass(index rows, index width, index gap, activation kind) {
                                        .replayed_stride = stride});
   grid<double> want(rows, width), want_pre(rows, width), want_forward(rows, width),
       want_backward(rows, width), want_replayed(rows, width);
-  for (index r = 0; r < rows; ++r)
-    for (index c = 0; c < width; ++c) {
+  for (isize r = 0; r < rows; ++r)
+    for (isize c = 0; c < width; ++c) {
       const double sum = x(r, c) + bias(0, c);
       want.at(r, c) = sum + residual(r, c) + before(r, c);
       want_pre.at(r, c) = sum;
@@ -89,7 +89,7 @@ TEST_CASE("the pass after a product") {
 }
 
 TEST_CASE("conversion of flat numbers, and of rows with gaps") {
-  for (const auto& [rows, width, gap] : {std::tuple<index, index, index>{3, 1500, 0},
+  for (const auto& [rows, width, gap] : {std::tuple<isize, isize, isize>{3, 1500, 0},
                                          {1, 3, 0},
                                          {7, 9, 2},
                                          {40, 64, 8},
@@ -104,8 +104,8 @@ TEST_CASE("conversion of flat numbers, and of rows with gaps") {
                                  width);
     const auto y = y_.back();
     const auto back = back_.back();
-    for (index r = 0; r < rows; ++r)
-      for (index c = 0; c < width; ++c) {
+    for (isize r = 0; r < rows; ++r)
+      for (isize c = 0; c < width; ++c) {
         CHECK(y.at(r, c).bits == bf16(x.at(r, c)).bits);
         CHECK(back.at(r, c) == static_cast<float>(y.at(r, c)));
       }

@@ -14,7 +14,7 @@ namespace {
 
 // out = a b + bias + out, with each operand as it is or transposed.
 template <class A, class B, class Out, class Sum>
-void check_product(index m, index n, index k, bool a_transposed, bool b_transposed, index gap) {
+void check_product(isize m, isize n, isize k, bool a_transposed, bool b_transposed, isize gap) {
   CAPTURE(m);
   CAPTURE(n);
   CAPTURE(k);
@@ -31,10 +31,10 @@ void check_product(index m, index n, index k, bool a_transposed, bool b_transpos
       motet::cuda::gemm_operand<B>{b_.data(), b.stride, b_transposed}, out_.data(), before.stride,
       motet::cuda::gemm_epilogue<Sum>{.bias = bias_.data(), .accumulate = true});
   grid<double> want(m, n);
-  for (index i = 0; i < m; ++i)
-    for (index j = 0; j < n; ++j) {
+  for (isize i = 0; i < m; ++i)
+    for (isize j = 0; j < n; ++j) {
       want.at(i, j) = bias(0, j) + before(i, j);
-      for (index l = 0; l < k; ++l)
+      for (isize l = 0; l < k; ++l)
         want.at(i, j) += (a_transposed ? a(l, i) : a(i, l)) * (b_transposed ? b(j, l) : b(l, j));
     }
   CHECK(distance(out_.back(), want) < tolerance<Out>);
@@ -56,17 +56,17 @@ TEST_CASE("our own product takes every type, stride and direction") {
 }
 
 TEST_CASE("tiles of groups cover each row of each group once") {
-  const std::vector<index> starts{0, 3, 3, 70, 71, 71, 200};
+  const std::vector<isize> starts{0, 3, 3, 70, 71, 71, 200};
   for (const int side : {64, 128}) {
     const motet::cuda::grouped_rows rows{starts.data(), 6, 230, 8};
     std::vector<int> met(230);
-    for (index tile = 0; tile < rows.row_tiles(side); ++tile) {
+    for (isize tile = 0; tile < rows.row_tiles(side); ++tile) {
       motet::cuda::detail::tile_share own;
       if (!rows.find(tile, side, own)) continue;
       CHECK(own.end > own.begin);
       CHECK(own.begin >= starts[static_cast<std::size_t>(own.group)]);
       CHECK(own.end <= starts[static_cast<std::size_t>(own.group) + 1]);
-      for (index r = own.begin; r < own.end; ++r) ++met[static_cast<std::size_t>(r)];
+      for (isize r = own.begin; r < own.end; ++r) ++met[static_cast<std::size_t>(r)];
     }
     std::vector<int> once(230);
     std::fill_n(once.begin(), 200, 1);

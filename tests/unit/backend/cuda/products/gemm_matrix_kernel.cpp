@@ -13,7 +13,7 @@ using laws::grid, laws::distance, laws::on_gpu;
 namespace {
 
 template <bool ATransposed, bool BTransposed>
-void check_product(index m, index n, index k, index gap) {
+void check_product(isize m, isize n, isize k, isize gap) {
   CAPTURE(m);
   CAPTURE(n);
   CAPTURE(k);
@@ -30,10 +30,10 @@ void check_product(index m, index n, index k, index gap) {
       laws::gpu().stream(), motet::cuda::detail::whole_product{m, k}, n, left, right, 0, out_.data(),
       before.stride, 0, epilogue);
   grid<double> want(m, n);
-  for (index i = 0; i < m; ++i)
-    for (index j = 0; j < n; ++j) {
+  for (isize i = 0; i < m; ++i)
+    for (isize j = 0; j < n; ++j) {
       want.at(i, j) = bias(0, j) + before(i, j);
-      for (index l = 0; l < k; ++l)
+      for (isize l = 0; l < k; ++l)
         want.at(i, j) += (ATransposed ? a(l, i) : a(i, l)) * (BTransposed ? b(j, l) : b(l, j));
     }
   CHECK(distance(out_.back(), want) < 2e-5);  // products of bf16 are exact in fp32
@@ -54,8 +54,8 @@ TEST_CASE("what does not lie in packs is refused") {
   const on_gpu<bf16> a(16, 16), b(16, 16);
   const on_gpu<float> out(16, 16);
   const motet::cuda::gemm_epilogue<float> none{};
-  const auto fits = [&](motet::cuda::gemm_operand<bf16> left, motet::cuda::gemm_operand<bf16> right, index m,
-                        index n, index k, const float* to) {
+  const auto fits = [&](motet::cuda::gemm_operand<bf16> left, motet::cuda::gemm_operand<bf16> right, isize m,
+                        isize n, isize k, const float* to) {
     return motet::cuda::fits_matrix_tiles(left, right, m, n, k, to, 16, none);
   };
   CHECK(fits({a.data(), 16, false}, {b.data(), 16, true}, 3, 8, 16, out.data()));

@@ -62,7 +62,7 @@ struct layer {
   on_gpu<bf16> x, y, pre, dx, dy, replayed;
   on_gpu<float> weight, bias, stream, dweight, dbias;
   sequences seq;
-  static constexpr index rows = 24, in = 16, out = 32;
+  static constexpr isize rows = 24, in = 16, out = 32;
   layer()
       : x(grid<bf16>(rows, in).random(1)),
         y(rows, out),
@@ -146,7 +146,7 @@ TEST_CASE("a recipe is made once for a shape, and for each share of a GPU") {
   const auto once = [&] { linear_forward(ctx, l.seq, l.x.all(), l.w(), nullptr, l.y.all()); };
   const auto& recipes = laws::gpu().part<motet::cuda::gemm_recipes>();
   once();
-  const index before = recipes.recipes();
+  const isize before = recipes.recipes();
   once();
   CHECK(recipes.recipes() == before);
   const int all = laws::gpu().processors();
@@ -187,8 +187,8 @@ TEST_CASE("products are recorded and replayed") {
   engine.finish();
   const auto y = l.y.back(), wanted = want.back();
   laws::deviation off;
-  for (index r = 0; r < seq.rows(); ++r)
-    for (index c = 0; c < layer::out; ++c) off.add_off(y(r, c), wanted(r, c), laws::in_matrix(r, c));
+  for (isize r = 0; r < seq.rows(); ++r)
+    for (isize c = 0; c < layer::out; ++c) off.add_off(y(r, c), wanted(r, c), laws::in_matrix(r, c));
   CHECK(off == 0);
   const auto twice = l.dweight.back();
   grid<float> alone(layer::out, layer::in);
@@ -197,8 +197,8 @@ TEST_CASE("products are recorded and replayed") {
   linear_backward_weight(ctx, l.x.all(), l.dy.all(), alone_.all(), l.dbias.data());
   engine.finish();
   alone = alone_.back();
-  for (index o = 0; o < layer::out; ++o)
-    for (index k = 0; k < layer::in; ++k)
+  for (isize o = 0; o < layer::out; ++o)
+    for (isize k = 0; k < layer::in; ++k)
       CHECK(laws::off_by(twice(o, k), dweight(o, k) + 2 * alone(o, k)) < 1e-4);
   cudaGraphExecDestroy(ready);
   cudaGraphDestroy(graph);
@@ -263,10 +263,10 @@ TEST_CASE(
   };
   emulation::pace(0, 1e-4);
   for (const std::uint64_t workspace : {1u << 12, 1u << 16}) emulation::delay_products(workspace, 1);
-  CHECK(program(true) == std::pair<index, bool>{0, true});  // while it records, nothing is timed or kept
+  CHECK(program(true) == std::pair<isize, bool>{0, true});  // while it records, nothing is timed or kept
   CHECK(std::filesystem::is_empty(folder.path()));
-  CHECK(program() == std::pair<index, bool>{1, true});
-  CHECK(program() == std::pair<index, bool>{0, true});
+  CHECK(program() == std::pair<isize, bool>{1, true});
+  CHECK(program() == std::pair<isize, bool>{0, true});
   // One that the library has never heard of is timed anew, and takes the place of the other.
   std::filesystem::path file;
   for (const auto& each : std::filesystem::directory_iterator(folder.path()))
@@ -279,18 +279,18 @@ TEST_CASE(
   const auto good = known.of.begin()->second;
   known.of.begin()->second[0] ^= 1;
   write_file(file, format_product_choices(known));
-  CHECK(program() == std::pair<index, bool>{1, true});
+  CHECK(program() == std::pair<isize, bool>{1, true});
   REQUIRE(read().empty());
   CHECK(known.of.begin()->second == good);
   // One that wants more memory than there is, too: the fake's third word is its workspace.
   known.of.begin()->second[2] = std::uint64_t{1} << 40;
   write_file(file, format_product_choices(known));
-  CHECK(program() == std::pair<index, bool>{1, true});
+  CHECK(program() == std::pair<isize, bool>{1, true});
   // One that the check lets pass and the call refuses.
   known.of.begin()->second = good;
   known.of.begin()->second[3] = std::uint64_t{256} << 32 | 512;
   write_file(file, format_product_choices(known));
-  CHECK(program() == std::pair<index, bool>{1, true});
+  CHECK(program() == std::pair<isize, bool>{1, true});
   REQUIRE(read().empty());
   CHECK(known.of.begin()->second == good);
   for (const std::uint64_t workspace : {1u << 12, 1u << 16}) emulation::delay_products(workspace, 0);

@@ -24,8 +24,8 @@ enum class by { own, library, copies };
 template <class T>
 grid<double> precise(const grid<T>& x) {
   grid<double> made(x.rows, x.width, x.stride - x.width);
-  for (index r = 0; r < x.rows; ++r)
-    for (index c = 0; c < x.width; ++c) made.at(r, c) = x(r, c);
+  for (isize r = 0; r < x.rows; ++r)
+    for (isize c = 0; c < x.width; ++c) made.at(r, c) = x(r, c);
   return made;
 }
 
@@ -42,7 +42,7 @@ void keep(motet::cuda::context& ctx, by who, const on_gpu<M>& weight) {
 }
 
 struct layer {
-  index in, out, gap;
+  isize in, out, gap;
   bool with_bias;
   activation kind;
 };
@@ -57,7 +57,7 @@ void check_layer(const sequences& seq, const layer& l, by who) {
   CAPTURE(out);
   CAPTURE(static_cast<int>(who));
   CAPTURE(static_cast<int>(kind));
-  const index rows = seq.rows();
+  const isize rows = seq.rows();
   const auto x = grid<value>(rows, in, gap).random(1), pre_in = grid<value>(rows, in, gap).random(10, 3);
   const auto weight = grid<master>(out, in, gap).random(2), bias = grid<master>(1, out).random(3);
   const auto residual = grid<stream>(rows, out, gap).random(4),
@@ -156,7 +156,7 @@ void check_layer(const sequences& seq, const layer& l, by who) {
 }  // namespace
 
 TEST_CASE_TEMPLATE("linear layers on a GPU against the CPU", N, fp32, mixed_bf16, fp64) {
-  const index ragged[] = {0, 3, 3, 4, 11, 11};
+  const isize ragged[] = {0, 3, 3, 4, 11, 11};
   const sequences batches[] = {{0, 5, nullptr}, {1, 1, nullptr}, {5, 1, ragged}, {2, 9, nullptr}};
   const layer layers[] = {{1, 1, 0, true, activation::relu},        {7, 19, 1, true, activation::silu},
                           {24, 16, 0, true, activation::gelu_tanh}, {16, 40, 8, false, activation::gelu_tanh},
@@ -181,7 +181,7 @@ TEST_CASE_TEMPLATE("products of no inputs are what is added to them, and those o
   using stream = typename N::stream;
   using master = typename N::master;
   const sequences seq{3, 3, nullptr};
-  const index rows = seq.rows(), width = 35;
+  const isize rows = seq.rows(), width = 35;
   const auto bias = grid<master>(1, width).random(1);
   const auto residual = grid<stream>(rows, width, 1).random(2);
   const on_gpu<master> bias_(bias), dbias_(bias);
@@ -200,9 +200,9 @@ TEST_CASE_TEMPLATE("products of no inputs are what is added to them, and those o
     linear_backward_weight(ctx, residual_.all(), none, dflat, nullptr);
   });
   grid<double> zeros(rows, width), want(rows, width), want_dbias(1, width);
-  for (index c = 0; c < width; ++c) {
+  for (isize c = 0; c < width; ++c) {
     want_dbias.at(0, c) = bias(0, c);
-    for (index r = 0; r < rows; ++r) {
+    for (isize r = 0; r < rows; ++r) {
       zeros.at(r, c) = 0;
       want.at(r, c) = bias(0, c) + residual(r, c);
       want_dbias.at(0, c) += residual(r, c);
@@ -287,13 +287,13 @@ TEST_CASE("an activation that the library's epilogues lack is a pass of its own,
 }
 
 TEST_CASE("rows that are padded with zeros give what they give without") {
-  constexpr index rows = 11, in = 18, out = 10;
+  constexpr isize rows = 11, in = 18, out = 10;
   const sequences seq{rows, 1, nullptr};
   grid<bf16> x(rows, 24);
   x.fill(0);
   const auto narrow = grid<bf16>(rows, in).random(1);
-  for (index r = 0; r < rows; ++r)
-    for (index c = 0; c < in; ++c) x.at(r, c) = narrow.at(r, c);
+  for (isize r = 0; r < rows; ++r)
+    for (isize c = 0; c < in; ++c) x.at(r, c) = narrow.at(r, c);
   const auto before = grid<float>(out, in).random(3), bias = grid<float>(1, out).random(4);
   // Behind the last weight stands no number, and nothing there may be read.
   grid<float> with_end(1, out * in + 64);

@@ -33,7 +33,7 @@ TEST_CASE("the text of a shape is readable, and another one for each other shape
   for (bool product_shape::*each : {&product_shape::a_transposed, &product_shape::b_transposed,
                                     &product_shape::added, &product_shape::tf32})
     other([&](product_shape& s) { s.*each = !(s.*each); });
-  for (motet::index product_shape::*each :
+  for (motet::isize product_shape::*each :
        {&product_shape::m, &product_shape::n, &product_shape::k, &product_shape::a_stride,
         &product_shape::b_stride, &product_shape::c_stride, &product_shape::d_stride,
         &product_shape::aux_stride})

@@ -45,8 +45,8 @@ TEST_CASE("copies of weights are found by address, follow at a refresh, and go w
 
   // Stretches, and such that lie in none, in two, or in a part of a buffer.
   for (const auto& [begin, count] :
-       {std::pair<index, index>{0, 1}, {4999, 1}, {17, 30}, {2047, 2}, {100, 4100}}) {
-    for (index i = begin; i < begin + count; ++i) first[static_cast<std::size_t>(i)] *= 1.25f;
+       {std::pair<isize, isize>{0, 1}, {4999, 1}, {17, 30}, {2047, 2}, {100, 4100}}) {
+    for (isize i = begin; i < begin + count; ++i) first[static_cast<std::size_t>(i)] *= 1.25f;
     first_.put(first);
     copies.changed(first_.data() + begin, count);
     copies.changed(other_.data(), 9);

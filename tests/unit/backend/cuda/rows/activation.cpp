@@ -22,8 +22,8 @@ TEST_CASE_TEMPLATE("activations on a GPU are those of the CPU", N, fp32, mixed_b
   std::uint64_t seed = 1;
   laws::each_gpu_batch([&](const sequences& seq) {
     for (const activation kind : kinds)
-      for (const index width : {1, 24, 45, 96}) {
-        const index rows = seq.rows(), gap = seed % 3 == 0 ? 0 : seed % 3 == 1 ? 8 : 5;
+      for (const isize width : {1, 24, 45, 96}) {
+        const isize rows = seq.rows(), gap = seed % 3 == 0 ? 0 : seed % 3 == 1 ? 8 : 5;
         const auto x = grid<value>(rows, width, gap).random(++seed, 4),
                    dy = grid<value>(rows, width, gap).random(++seed);
         const laws::on_gpu<value> gx(x), gdy(dy), y(rows, width, width + gap), dx(rows, width, width + gap),
@@ -56,14 +56,14 @@ TEST_CASE("far from zero activations neither overflow nor lose a NaN") {
   for (const activation kind : kinds) {
     grid<float> x(1, 8);
     const float far[8] = {-1000.f, -89.f, -20.f, 0.f, 20.f, 89.f, 1000.f, NAN};
-    for (index c = 0; c < 8; ++c) x.at(0, c) = far[c];
+    for (isize c = 0; c < 8; ++c) x.at(0, c) = far[c];
     const laws::on_gpu<float> gx(x), dy(grid<float>(1, 8).fill(1)), y(1, 8), dx(1, 8);
     laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
       activation_forward(ctx, {1, 1, nullptr}, kind, gx.all(), y.all());
       activation_backward(ctx, {1, 1, nullptr}, kind, gx.all(), dy.all(), dx.all());
     });
     const auto found = y.back(), slope = dx.back();
-    for (index c = 0; c < 7; ++c) {
+    for (isize c = 0; c < 7; ++c) {
       CHECK(found(0, c) == doctest::Approx(laws::activation_reference(kind, x(0, c))).epsilon(1e-5));
       CHECK(slope(0, c) == doctest::Approx(laws::slope_reference(kind, x(0, c))).epsilon(1e-4));
     }

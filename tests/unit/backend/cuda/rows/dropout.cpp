@@ -17,10 +17,10 @@ TEST_CASE_TEMPLATE("dropout draws on a GPU exactly what it draws on the CPU", N,
   using value = typename N::value;
   std::uint64_t seed = 1;
   laws::each_gpu_batch([&](const sequences& seq) {
-    for (const index width : {1, 2, 6, 8, 45, 160})
+    for (const isize width : {1, 2, 6, 8, 45, 160})
       for (const double rate : {0.0, 0.3, 1.0}) {
-        const index rows = seq.rows(), gap = seed % 2 == 0 ? 0 : width % 8 == 0 ? 8 : 3;
-        const draw_key draws{seed * 77, seed * 5, static_cast<index>(seed) * 1000003, seed % 5 != 0};
+        const isize rows = seq.rows(), gap = seed % 2 == 0 ? 0 : width % 8 == 0 ? 8 : 3;
+        const draw_key draws{seed * 77, seed * 5, static_cast<isize>(seed) * 1000003, seed % 5 != 0};
         const std::uint64_t key = random_stream::hash("layer") + seed;
         const auto x = grid<value>(rows, width, gap).random(++seed, 2, 3);
         const laws::on_gpu<value> gx(x), y(rows, width, width + gap), over(x);

@@ -20,9 +20,9 @@ TEST_CASE_TEMPLATE("zero, add and copy on a GPU are those of the CPU", N, fp32, 
   using stream = typename N::stream;
   std::uint64_t seed = 1;
   laws::each_gpu_batch([&](const sequences& seq) {
-    for (const index width : {1, 8, 24, 45, 160})
-      for (const index gap : {0, 3, 8}) {
-        const index rows = seq.rows();
+    for (const isize width : {1, 8, 24, 45, 160})
+      for (const isize gap : {0, 3, 8}) {
+        const isize rows = seq.rows();
         const auto a = grid<value>(rows, width, gap).random(++seed);
         const auto b = grid<stream>(rows, width).random(++seed);
         const laws::on_gpu<value> ga(a), narrow(rows, width, width + gap), same(rows, width, width + gap),
@@ -60,13 +60,13 @@ TEST_CASE_TEMPLATE("zero, add and copy on a GPU are those of the CPU", N, fp32, 
 TEST_CASE("copies of one type keep every bit, also of what is no number") {
   grid<bf16> odd(1, 16);
   // infinity and NaNs
-  for (index c = 0; c < 16; ++c) odd.at(0, c).bits = static_cast<std::uint16_t>(0x7f80 + 3 * c);
+  for (isize c = 0; c < 16; ++c) odd.at(0, c).bits = static_cast<std::uint16_t>(0x7f80 + 3 * c);
   const laws::on_gpu<bf16> from(odd), to(1, 16);
   laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
     copy(ctx, {1, 1, nullptr}, from.all(), to.all());
   });
   const auto found = to.back();
-  for (index c = 0; c < 16; ++c) CHECK(found.at(0, c).bits == odd.at(0, c).bits);
+  for (isize c = 0; c < 16; ++c) CHECK(found.at(0, c).bits == odd.at(0, c).bits);
 }
 
 }  // namespace motet

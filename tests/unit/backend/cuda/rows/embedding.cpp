@@ -15,7 +15,7 @@ using laws::grid, laws::distance, laws::tolerance;
 
 namespace {
 
-std::vector<std::int32_t> tokens(index count, std::uint32_t kinds, std::uint64_t seed) {
+std::vector<std::int32_t> tokens(isize count, std::uint32_t kinds, std::uint64_t seed) {
   const random_stream draw(seed, "tokens");
   std::vector<std::int32_t> made(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < made.size(); ++i) made[i] = static_cast<std::int32_t>(draw.below(i, kinds));
@@ -23,11 +23,11 @@ std::vector<std::int32_t> tokens(index count, std::uint32_t kinds, std::uint64_t
 }
 
 template <class N>
-void compare(const sequences& seq, index width, index gap, std::uint64_t seed) {
+void compare(const sequences& seq, isize width, isize gap, std::uint64_t seed) {
   using value = typename N::value;
   using stream = typename N::stream;
   using master = typename N::master;
-  const index rows = seq.rows(), all = 11, first = 4, part = 5;
+  const isize rows = seq.rows(), all = 11, first = 4, part = 5;
   const auto ids = tokens(rows, all, seed);
   const auto table = grid<master>(all, width, gap).random(seed + 1);
   const auto dy = grid<value>(rows, width, gap).random(seed + 2);
@@ -39,7 +39,7 @@ void compare(const sequences& seq, index width, index gap, std::uint64_t seed) {
        put = grid<stream>(rows, width, gap).random(seed + 9);
   // Backwards, and every third row has no place.
   std::vector<std::int32_t> places;
-  for (index r = 0; r < rows; ++r)
+  for (isize r = 0; r < rows; ++r)
     places.push_back(r % 3 == 2 ? -1 : static_cast<std::int32_t>(rows - 1 - r));
 
   const laws::flat_on_gpu<std::int32_t> gids(ids), gplaces(places);
@@ -90,8 +90,8 @@ void compare(const sequences& seq, index width, index gap, std::uint64_t seed) {
 TEST_CASE_TEMPLATE("tokens on a GPU are those of the CPU", N, fp32, mixed_bf16, fp64) {
   std::uint64_t seed = 1;
   laws::each_gpu_batch([&](const sequences& seq) {
-    for (const index width : {1, 8, 45, 160})
-      for (const index gap : {0, 8, 3}) compare<N>(seq, width, gap, seed += 9);
+    for (const isize width : {1, 8, 45, 160})
+      for (const isize gap : {0, 8, 3}) compare<N>(seq, width, gap, seed += 9);
   });
   compare<N>({60, 2, nullptr}, 24, 0, seed);
 }

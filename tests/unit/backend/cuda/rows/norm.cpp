@@ -19,19 +19,19 @@ namespace {
 template <class To, class From>
 grid<To> rounded(const grid<From>& from) {
   grid<To> made(from.rows, from.width);
-  for (index r = 0; r < from.rows; ++r)
-    for (index c = 0; c < from.width; ++c) made.at(r, c) = To(from.at(r, c));
+  for (isize r = 0; r < from.rows; ++r)
+    for (isize c = 0; c < from.width; ++c) made.at(r, c) = To(from.at(r, c));
   return made;
 }
 
 // All operations on both backends, from the same numbers.
 template <class N>
-void compare(const sequences& seq, norm_kind kind, index width, index gap, bool with_bias,
+void compare(const sequences& seq, norm_kind kind, isize width, isize gap, bool with_bias,
              std::uint64_t seed) {
   using value = typename N::value;
   using stream = typename N::stream;
   using master = typename N::master;
-  const index rows = seq.rows();
+  const isize rows = seq.rows();
   const auto x = grid<stream>(rows, width, gap).random(seed, 2, 1);
   const auto gain = grid<master>(1, width).random(seed + 1), bias = grid<master>(1, width).random(seed + 2);
   const auto dy = grid<value>(rows, width, 2 * gap).random(seed + 3);
@@ -106,7 +106,7 @@ void compare(const sequences& seq, norm_kind kind, index width, index gap, bool 
 TEST_CASE_TEMPLATE("norms on a GPU are those of the CPU", N, fp32, mixed_bf16, fp64) {
   std::uint64_t seed = 1;
   laws::each_gpu_batch([&](const sequences& seq) {
-    for (const index width : {1, 5, 16, 45, 96})
+    for (const isize width : {1, 5, 16, 45, 96})
       for (const norm_kind kind : {norm_kind::layer, norm_kind::rms})
         compare<N>(seq, kind, width, seed % 2 == 0 ? 8 : 3, seed % 3 != 0, seed), seed += 7;
   });
@@ -115,7 +115,7 @@ TEST_CASE_TEMPLATE("norms on a GPU are those of the CPU", N, fp32, mixed_bf16, f
 TEST_CASE_TEMPLATE("rows that a warp keeps, that a block keeps, and that nobody keeps", N, fp32, mixed_bf16) {
   std::uint64_t seed = 100;
   // In runs and, where the width is odd, number by number.
-  for (const index width : {512, 520, 1024, 1032, 4096, 4097, 8192, 12288})
+  for (const isize width : {512, 520, 1024, 1032, 4096, 4097, 8192, 12288})
     compare<N>({3, 1, nullptr}, norm_kind::layer, width, 0, true, seed += 7);
   compare<N>({3, 1, nullptr}, norm_kind::rms, 2056, 8, false, seed + 7);
 }

@@ -16,13 +16,13 @@ using laws::grid, laws::distance, laws::tolerance;
 namespace {
 
 template <class N>
-void compare(const sequences& seq, index width, index gap, std::uint64_t seed) {
+void compare(const sequences& seq, isize width, isize gap, std::uint64_t seed) {
   using value = typename N::value;
   using stream = typename N::stream;
-  const index rows = seq.rows();
+  const isize rows = seq.rows();
   auto x = grid<value>(rows, width, gap).random(seed);
   if (rows > 2)
-    for (index c = 0; c < width; ++c) x.at(2, c) = value(0);  // a row without direction
+    for (isize c = 0; c < width; ++c) x.at(2, c) = value(0);  // a row without direction
   const auto dy = grid<stream>(rows, width, gap).random(seed + 1);
   const laws::on_gpu<value> gx(x), over(x);
   const laws::on_gpu<stream> y(rows, width, width + gap), lengths(rows, 1, 2), lengths_over(rows, 1), gdy(dy),
@@ -54,10 +54,10 @@ void compare(const sequences& seq, index width, index gap, std::uint64_t seed) {
 TEST_CASE_TEMPLATE("directions on a GPU are those of the CPU", N, fp32, mixed_bf16, fp64) {
   std::uint64_t seed = 1;
   laws::each_gpu_batch([&](const sequences& seq) {
-    for (const index width : {1, 5, 16, 45, 96, 512})
+    for (const isize width : {1, 5, 16, 45, 96, 512})
       compare<N>(seq, width, seed % 2 == 0 ? 8 : 0, seed), seed += 3;
   });
-  for (const index width : {768, 1032, 4097, 12288}) compare<N>({4, 1, nullptr}, width, 0, seed), seed += 3;
+  for (const isize width : {768, 1032, 4097, 12288}) compare<N>({4, 1, nullptr}, width, 0, seed), seed += 3;
 }
 
 }  // namespace motet

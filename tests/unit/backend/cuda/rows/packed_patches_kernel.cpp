@@ -21,17 +21,17 @@ struct some_pictures {
   std::vector<std::uint8_t> bytes;
   std::vector<packed_picture> each;
 
-  some_pictures(index channels, index multiple, const std::vector<std::pair<int, int>>& sizes,
+  some_pictures(isize channels, isize multiple, const std::vector<std::pair<int, int>>& sizes,
                 std::uint64_t seed) {
     const random_stream draw(seed, "bytes");
-    index at = 0;
+    isize at = 0;
     for (const auto& [width, height] : sizes) {
-      const index pitch = round_up(width * channels + (multiple == 1 ? 1 : 0), multiple);
+      const isize pitch = round_up(width * channels + (multiple == 1 ? 1 : 0), multiple);
       each.push_back({1000 * multiple + at, static_cast<std::int32_t>(pitch), width, height,
                       static_cast<std::int32_t>(each.size() % 2)});
       at += pitch * height;
     }
-    for (index i = 0; i < at; ++i)
+    for (isize i = 0; i < at; ++i)
       bytes.push_back(static_cast<std::uint8_t>(draw.below(static_cast<std::uint64_t>(i), 256)));
   }
 };
@@ -47,7 +47,7 @@ void compare(const some_pictures& from, const patch_geometry& geometry, const se
   packed_pictures there = here;
   there.bytes = bytes.data();
   there.each = there.origin = each.data();
-  const index width = geometry.channels * geometry.patch * geometry.patch;
+  const isize width = geometry.channels * geometry.patch * geometry.patch;
   grid<float> want(seq.rows(), width);
   laws::cpu_run_foretold(1, [&](cpu::context& ctx) { patches(ctx, seq, geometry, here, want.view()); });
   const laws::on_gpu<float> y(seq.rows(), width, width + 1);
@@ -60,14 +60,14 @@ void compare(const some_pictures& from, const patch_geometry& geometry, const se
 
 TEST_CASE("any number of channels, any alignment") {
   std::uint64_t seed = 1;
-  for (const index channels : {1, 2, 3, 4})
-    for (const index multiple : {1, 8, 16})
+  for (const isize channels : {1, 2, 3, 4})
+    for (const isize multiple : {1, 8, 16})
       compare({channels, multiple, {{11, 9}, {5, 23}, {16, 16}}, ++seed}, {channels, 10, 5, 1},
               {3, 5, nullptr});
 }
 
 TEST_CASE("samples without rows have none") {
-  const index offsets[] = {0, 5, 5, 10};
+  const isize offsets[] = {0, 5, 5, 10};
   compare({3, 16, {{11, 9}, {5, 23}, {16, 16}}, 50}, {3, 10, 5, 1}, {3, 1, offsets});
 }
 

@@ -15,11 +15,11 @@ using laws::grid, laws::distance, laws::tolerance;
 
 TEST_CASE_TEMPLATE("patches on a GPU are those of the CPU", T, float, bf16, double) {
   std::uint64_t seed = 1;
-  for (const index patch : {1, 3, 4, 8, 14})
-    for (const index lead : {0, 1})
-      for (const index gap : {0, 3, 8}) {
+  for (const isize patch : {1, 3, 4, 8, 14})
+    for (const isize lead : {0, 1})
+      for (const isize gap : {0, 3, 8}) {
         const patch_geometry geometry{patch == 4 ? 1 : 3, 2 * patch, patch, lead};
-        const index each = 4 + lead, width = geometry.channels * patch * patch,
+        const isize each = 4 + lead, width = geometry.channels * patch * patch,
                     offsets[] = {0, each, each, 2 * each};
         for (const sequences& seq :
              {sequences{0, each, nullptr}, sequences{3, each, nullptr}, sequences{3, 1, offsets}}) {
@@ -27,7 +27,7 @@ TEST_CASE_TEMPLATE("patches on a GPU are those of the CPU", T, float, bf16, doub
               grid<float>(seq.samples, geometry.channels * geometry.side * geometry.side, gap).random(++seed);
           const laws::on_gpu<float> from(pixels);
           // Further columns are zero.
-          const index columns = seed % 2 == 0 ? width : round_up(width + 1, 8);
+          const isize columns = seed % 2 == 0 ? width : round_up(width + 1, 8);
           const laws::on_gpu<T> y(seq.rows(), columns, columns + gap);
           laws::gpu_run_foretold(
               [&](motet::cuda::context& ctx) { patches(ctx, seq, geometry, from.all(), y.all()); });
@@ -45,19 +45,19 @@ TEST_CASE_TEMPLATE("patches on a GPU are those of the CPU", T, float, bf16, doub
 
 TEST_CASE_TEMPLATE("packed pictures become what the loader makes of them", T, float, bf16, double) {
   std::uint64_t seed = 100;
-  for (const index patch : {3, 8, 14})
-    for (const index lead : {0, 2})
-      for (const index skipped : {0, 3}) {
-        const index side = 2 * patch;
+  for (const isize patch : {3, 8, 14})
+    for (const isize lead : {0, 2})
+      for (const isize skipped : {0, 3}) {
+        const isize side = 2 * patch;
         const laws::packed_shots shots(side, laws::packed_shots::boxes(side), ++seed);
-        const auto samples = static_cast<index>(shots.each.size()) - skipped;
+        const auto samples = static_cast<isize>(shots.each.size()) - skipped;
         const patch_geometry geometry{3, side, patch, lead};
         const sequences seq{samples, lead + 4, nullptr};
         const laws::flat_on_gpu<std::uint8_t> bytes(shots.bytes);
         const laws::flat_on_gpu<packed_picture> each(shots.each);
         packed_pictures from = shots.at(bytes.data(), each.data());
         from.each += skipped;
-        const index width = 3 * patch * patch;
+        const isize width = 3 * patch * patch;
         grid<T> want(seq.rows(), seed % 2 == 0 ? width : round_up(width + 1, 8));
         want.fill(0);
         laws::cpu_run_foretold(1, [&](cpu::context& ctx) {

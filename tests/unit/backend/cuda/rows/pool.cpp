@@ -16,10 +16,10 @@ using laws::grid, laws::distance, laws::tolerance;
 namespace {
 
 template <class N>
-void compare(const sequences& seq, index width, index gap, std::uint64_t seed) {
+void compare(const sequences& seq, isize width, isize gap, std::uint64_t seed) {
   using value = typename N::value;
   using stream = typename N::stream;
-  const index rows = seq.rows(), samples = seq.samples;
+  const isize rows = seq.rows(), samples = seq.samples;
   const auto x = grid<stream>(rows, width, gap).random(seed),
              dx = grid<stream>(rows, width, gap).random(seed + 1);
   const auto dy = grid<value>(samples, width, gap).random(seed + 2);
@@ -72,13 +72,13 @@ void compare(const sequences& seq, index width, index gap, std::uint64_t seed) {
 TEST_CASE_TEMPLATE("pooling on a GPU is that of the CPU", N, fp32, mixed_bf16, fp64) {
   std::uint64_t seed = 1;
   laws::each_gpu_batch([&](const sequences& seq) {
-    for (const index width : {1, 8, 45, 160})
-      for (const index gap : {0, 3, 8}) compare<N>(seq, width, gap, seed += 3);
+    for (const isize width : {1, 8, 45, 160})
+      for (const isize gap : {0, 3, 8}) compare<N>(seq, width, gap, seed += 3);
   });
 }
 
 TEST_CASE("means of long samples, whose rows are summed in chunks") {
-  const index offsets[] = {0, 300, 300, 450};
+  const isize offsets[] = {0, 300, 300, 450};
   compare<fp32>({3, 1, offsets}, 36, 0, 50);
   compare<mixed_bf16>({2, 200, nullptr}, 40, 0, 60);
 }

@@ -16,11 +16,11 @@ using laws::grid, laws::distance, laws::tolerance;
 namespace {
 
 template <class N>
-void compare(const sequences& seq, index width, index gap, std::uint64_t seed) {
+void compare(const sequences& seq, isize width, isize gap, std::uint64_t seed) {
   using value = typename N::value;
   using stream = typename N::stream;
   using master = typename N::master;
-  const index rows = seq.rows();
+  const isize rows = seq.rows();
   const auto table = grid<master>(12, width, gap).random(seed);
   auto x = grid<stream>(rows, width, gap).random(seed + 1);
   const auto dy = grid<value>(rows, width, gap).random(seed + 2);
@@ -48,8 +48,8 @@ void compare(const sequences& seq, index width, index gap, std::uint64_t seed) {
 TEST_CASE_TEMPLATE("positions on a GPU are those of the CPU", N, fp32, mixed_bf16, fp64) {
   std::uint64_t seed = 1;
   laws::each_gpu_batch([&](const sequences& seq) {
-    for (const index width : {1, 8, 45, 160})
-      for (const index gap : {0, 3, 8}) compare<N>(seq, width, gap, seed += 4);
+    for (const isize width : {1, 8, 45, 160})
+      for (const isize gap : {0, 3, 8}) compare<N>(seq, width, gap, seed += 4);
   });
 }
 

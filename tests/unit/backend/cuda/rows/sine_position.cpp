@@ -14,11 +14,11 @@ using laws::grid, laws::distance, laws::tolerance;
 
 TEST_CASE_TEMPLATE("sine positions on a GPU are those of the CPU", T, float, bf16, double) {
   std::uint64_t seed = 1;
-  for (const index lead : {0, 1})
-    for (const index width : {4, 16, 48, 64, 96, 20})
-      for (const index gap : {0, 3}) {
+  for (const isize lead : {0, 1})
+    for (const isize width : {4, 16, 48, 64, 96, 20})
+      for (const isize gap : {0, 3}) {
         const patch_geometry geometry{3, 12, 4, lead};
-        const index each = 9 + lead, offsets[] = {0, each, each, 2 * each};
+        const isize each = 9 + lead, offsets[] = {0, each, each, 2 * each};
         for (const sequences& seq :
              {sequences{0, each, nullptr}, sequences{3, each, nullptr}, sequences{3, 1, offsets}}) {
           auto x = grid<T>(seq.rows(), width, gap).random(++seed);
@@ -35,8 +35,8 @@ TEST_CASE_TEMPLATE("sine positions on a GPU are those of the CPU", T, float, bf1
 
 TEST_CASE_TEMPLATE("places in time on a GPU are those of the CPU", T, float, bf16, double) {
   std::uint64_t seed = 1;
-  for (const index width : {4, 48, 22}) {
-    const index offsets[] = {0, 5, 5, 9};
+  for (const isize width : {4, 48, 22}) {
+    const isize offsets[] = {0, 5, 5, 9};
     for (const sequences& seq :
          {sequences{0, 4, nullptr}, sequences{3, 4, nullptr}, sequences{3, 1, offsets}}) {
       auto x = grid<T>(seq.rows(), width, 3).random(++seed);

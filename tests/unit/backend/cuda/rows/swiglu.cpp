@@ -17,9 +17,9 @@ TEST_CASE_TEMPLATE("swiglu on a GPU is that of the CPU", N, fp32, mixed_bf16, fp
   using value = typename N::value;
   std::uint64_t seed = 1;
   laws::each_gpu_batch([&](const sequences& seq) {
-    for (const index width : {1, 8, 12, 45, 96})
-      for (const index gap : {0, 5, 8}) {
-        const index rows = seq.rows();
+    for (const isize width : {1, 8, 12, 45, 96})
+      for (const isize gap : {0, 5, 8}) {
+        const isize rows = seq.rows();
         const auto x = grid<value>(rows, 2 * width, gap).random(++seed, 3),
                    dy = grid<value>(rows, width, gap).random(++seed);
         const laws::on_gpu<value> gx(x), gdy(dy), y(rows, width, width + gap),

@@ -14,13 +14,13 @@ using laws::grid, laws::distance, laws::tolerance;
 
 TEST_CASE_TEMPLATE("windows on a GPU are those of the CPU", T, float, bf16, double) {
   std::uint64_t seed = 1;
-  for (const index samples : {0, 3})
-    for (const index length : {1, 5, 8})
-      for (const index stride : {1, 2})
-        for (const index width : {3, 8})
-          for (const index more : {0, 8}) {
+  for (const isize samples : {0, 3})
+    for (const isize length : {1, 5, 8})
+      for (const isize stride : {1, 2})
+        for (const isize width : {3, 8})
+          for (const isize more : {0, 8}) {
             const row_windows windows{length, stride};
-            const index columns = round_up(3 * width, 8) + more;
+            const isize columns = round_up(3 * width, 8) + more;
             const auto x = grid<float>(samples * length, width).random(++seed);
             const auto dy = grid<T>(samples * windows.rows(), 3 * width).random(++seed);
             grid<T> y(samples * windows.rows(), columns), dx(samples * length, width);

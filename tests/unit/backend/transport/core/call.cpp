@@ -40,7 +40,7 @@ TEST_CASE("calls become plain data") {
   std::vector<double> numbers(6);
   std::vector<bf16> halves(6);
   std::vector<std::byte> bytes(16);
-  const std::vector<motet::index> counts = {1, 2, 3}, others = {4, 0, 2};
+  const std::vector<motet::isize> counts = {1, 2, 3}, others = {4, 0, 2};
   CHECK(group.all_reduce_sum(numbers.data(), 6) == 0);
   CHECK(group.reduce_scatter_sum(static_cast<const bf16*>(halves.data()), halves.data(), counts) == 1);
   CHECK(group.all_gather(bytes.data(), bytes.data(), counts) == 2);
@@ -74,7 +74,7 @@ TEST_CASE("calls become plain data") {
 TEST_CASE("counts that do not fit the group never start") {
   recorder group;
   std::vector<std::byte> bytes(16);
-  const std::vector<motet::index> two = {1, 2}, negative = {1, -2, 3}, fine = {1, 1, 1};
+  const std::vector<motet::isize> two = {1, 2}, negative = {1, -2, 3}, fine = {1, 1, 1};
   CHECK_THROWS_WITH_AS(group.all_gather(bytes.data(), bytes.data(), two),
                        doctest::Contains("2 counts for a group of 3"), error);
   CHECK_THROWS_WITH_AS(group.all_gather(bytes.data(), bytes.data(), negative),

@@ -45,11 +45,11 @@ class group : public transports::posted_group<group, local::world, local::endpoi
     if (kind == transports::call_kind::barrier) return;
     if (kind == transports::call_kind::all_reduce || kind == transports::call_kind::reduce_scatter)
       return the_sum(
-          all, [&](const std::byte* const* parts, std::byte* const* outs, motet::index count, interval at) {
+          all, [&](const std::byte* const* parts, std::byte* const* outs, motet::isize count, interval at) {
             summed.push_back(at);
             all[0].sum(parts, size(), outs, count, at);
           });
-    each_copy(all, [](std::byte* to, const std::byte* from, motet::index bytes) {
+    each_copy(all, [](std::byte* to, const std::byte* from, motet::isize bytes) {
       if (to != from && bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
     });
   }
@@ -115,7 +115,7 @@ TEST_CASE("copies of calls that move bytes have their places") {
   const std::byte a[3] = {std::byte{1}, std::byte{2}, std::byte{3}},
                   b[3] = {std::byte{4}, std::byte{5}, std::byte{6}};
   std::byte to_a[3] = {}, to_b[3] = {};
-  const motet::index sizes[2] = {1, 2};
+  const motet::isize sizes[2] = {1, 2};
   const ticket x = of.first.all_gather(a, to_a, sizes), y = of.second.all_gather(b, to_b, sizes);
   CHECK(of.first.test(x));
   CHECK(of.second.test(y));
@@ -124,7 +124,7 @@ TEST_CASE("copies of calls that move bytes have their places") {
   CHECK(to_a[1] == std::byte{4});
   CHECK(to_a[2] == std::byte{5});
   // The first keeps one and gives two, the second gives two and keeps one.
-  const motet::index of_first[2] = {1, 2}, of_second[2] = {2, 1};
+  const motet::isize of_first[2] = {1, 2}, of_second[2] = {2, 1};
   const ticket v = of.first.all_to_all(a, of_first, to_a, of_first),
                w = of.second.all_to_all(b, of_second, to_b, of_second);
   CHECK(of.first.test(v));

@@ -131,17 +131,17 @@ TEST_CASE("members that do not do the same are told so") {
   CHECK(has(types, "8 x 8 bytes"));
   const std::string exchange = outcome([](local::group& g, std::int32_t rank, float* x) {
     auto* const bytes = reinterpret_cast<std::byte*>(x);
-    const std::vector<motet::index> from = {4, 4}, to = {4, rank == 0 ? 5 : 4};
+    const std::vector<motet::isize> from = {4, 4}, to = {4, rank == 0 ? 5 : 4};
     g.wait(g.all_to_all(bytes, from, bytes + 64, to));
   });
   CHECK(has(exchange, "all_to_all"));
   const std::string few = outcome([](local::group& g, std::int32_t, float* x) {
-    const std::vector<motet::index> counts = {4};
+    const std::vector<motet::isize> counts = {4};
     g.wait(g.reduce_scatter_sum(static_cast<const float*>(x), x, counts));
   });
   CHECK(has(few, "1 counts for a group of 2"));
   const std::string negative = outcome([](local::group& g, std::int32_t, float* x) {
-    const std::vector<motet::index> counts = {4, -1};
+    const std::vector<motet::isize> counts = {4, -1};
     g.wait(g.reduce_scatter_sum(static_cast<const float*>(x), x, counts));
   });
   CHECK(has(negative, "a count is -1"));

@@ -38,7 +38,7 @@ TEST_CASE("sums are taken in the order of ranks, parts lie one behind the other"
   CHECK(numbers[1] == 7);
 
   heard = {"abc", "", "e"};
-  const std::vector<motet::index> bytes{3, 1, 1};
+  const std::vector<motet::isize> bytes{3, 1, 1};
   std::byte all[5];
   const std::byte own{'d'};
   CHECK(group.test(group.all_gather(&own, all, bytes)));

@@ -24,8 +24,8 @@ std::byte* bytes_of(std::vector<T>& of) {
   return reinterpret_cast<std::byte*>(of.data());
 }
 template <class T>
-motet::index size_of(const std::vector<T>& of) {
-  return static_cast<motet::index>(of.size() * sizeof(T));
+motet::isize size_of(const std::vector<T>& of) {
+  return static_cast<motet::isize>(of.size() * sizeof(T));
 }
 // The first processes as ranks, the others wait for them. Laws that want more ranks than there are have to be
 // run with more.
@@ -323,7 +323,7 @@ TEST_CASE("who watches may stop the ranks") {
 TEST_CASE("a message that is shorter or longer than wanted is an error with numbers") {
   mpi::session& here = tests::mpi_session();
   if (here.ranks() < 2) return;
-  for (const motet::index wanted : {8, 16}) {
+  for (const motet::isize wanted : {8, 16}) {
     std::string problem;
     {
       mpi::world world(here.ranks(), 1, {});

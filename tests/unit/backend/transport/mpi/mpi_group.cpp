@@ -101,7 +101,7 @@ TEST_CASE("members that do not do the same are told so, or stopped") {
     try {
       group.wait(group.all_gather(
           reinterpret_cast<const std::byte*>(numbers.data()), reinterpret_cast<std::byte*>(numbers.data()),
-          std::vector<motet::index>(static_cast<std::size_t>(here.ranks()), here.rank() == 0 ? 8 : 12)));
+          std::vector<motet::isize>(static_cast<std::size_t>(here.ranks()), here.rank() == 0 ? 8 : 12)));
       group.wait(group.barrier());
     } catch (const error& found) {
       problem = found.what();

@@ -20,7 +20,7 @@ namespace {
 // its rank.
 class process {
  public:
-  process(program from, motet::index rows)
+  process(program from, motet::isize rows)
       : here_(tests::mpi_session()),
         sheet_(std::move(from)),
         members_(static_cast<std::size_t>(sheet_.graph.meeting_sizes.size())),
@@ -60,7 +60,7 @@ class process {
     auto& rows = own.sent_[static_cast<std::size_t>(own.sheet_.tags[i])];
     std::fill(rows.begin(), rows.end(), own.says(i));
     own.end_.send(own.sheet_.tags[i], it.peer, reinterpret_cast<const std::byte*>(rows.data()),
-                  static_cast<motet::index>(rows.size()) * 4);
+                  static_cast<motet::isize>(rows.size()) * 4);
     return compute(state, it, i);
   }
   static bool receive(void* state, const instruction& it, std::int32_t i) {
@@ -68,7 +68,7 @@ class process {
     // A rank may wait for several messages at once, each in memory of its own.
     auto& rows = own.sent_[static_cast<std::size_t>(own.sheet_.tags[i])];
     if (!own.end_.receive(own.sheet_.tags[i], it.peer, reinterpret_cast<std::byte*>(rows.data()),
-                          static_cast<motet::index>(rows.size()) * 4))
+                          static_cast<motet::isize>(rows.size()) * 4))
       return false;
     for (const std::int32_t each : rows) own.good_ = own.good_ && each == own.says(i);
     return compute(state, it, i);
@@ -116,7 +116,7 @@ TEST_CASE("ranks that are processes play programs, step after step") {
   // Two modules that meet in groups of samples.
   if (ranks > 1) programs.push(compile(batch_sync::write({{{ranks - 1, 8, 4, 0}, {1, 8, 4, 0, 1}}, 2})));
   for (const program& each : programs)
-    for (const motet::index rows : {3, 30000}) {
+    for (const motet::isize rows : {3, 30000}) {
       REQUIRE(each.ranks() == ranks);
       process own(each, rows);
       for (int step = 0; step < 4; ++step) CHECK(own.step());

@@ -23,7 +23,7 @@ void finish(mpi::requests& all, const std::int32_t& pending) {
 
 TEST_CASE("more bytes than MPI counts are one item of a larger type") {
   tests::mpi_session();
-  for (const motet::index bytes : {0, 1, 99, 100, 101, 102, 150, 151, 153, 1000, 4999}) {
+  for (const motet::isize bytes : {0, 1, 99, 100, 101, 102, 150, 151, 153, 1000, 4999}) {
     CAPTURE(bytes);
     const mpi::byte_type as(bytes, 100);
     MPI_Count size = 0;
@@ -39,10 +39,10 @@ TEST_CASE("more bytes than MPI counts are one item of a larger type") {
     to.pop_back();
     CHECK(to == from);
   }
-  const mpi::byte_type huge(motet::index{5} << 30);
+  const mpi::byte_type huge(motet::isize{5} << 30);
   MPI_Count size = 0;
   MPI_Type_size_x(huge.type(), &size);
-  CHECK(size == motet::index{5} << 30);
+  CHECK(size == motet::isize{5} << 30);
 }
 
 TEST_CASE("requests count down what waits for them") {

@@ -14,11 +14,11 @@ namespace nccl = motet::nccl;
 using laws::demand;
 using motet::byte_range;
 using motet::message_ends;
-using size_list = std::vector<motet::index>;
+using size_list = std::vector<motet::isize>;
 
 namespace {
 
-std::vector<std::byte> text(std::int32_t tag, int step, motet::index bytes) {
+std::vector<std::byte> text(std::int32_t tag, int step, motet::isize bytes) {
   return laws::message_text(tag, step, bytes);
 }
 
@@ -65,7 +65,7 @@ TEST_CASE("a buffer is sent as it was when it was given, and may be used again w
   laws::run_nccl_ranks(2, [&](nccl::session&) {
     nccl::world world(2, ends, {});
     nccl::endpoint end(world, world.rank());
-    const motet::index bytes = 5000;
+    const motet::isize bytes = 5000;
     std::vector<std::vector<std::byte>> texts;
     for (std::int32_t t = 0; t < 20; ++t) texts.push_back(text(t, 0, bytes));
     laws::gpu_bytes one(static_cast<std::size_t>(bytes));
@@ -108,7 +108,7 @@ TEST_CASE("rings and pairs that talk both ways keep nobody waiting") {
     nccl::world world(ranks, ends, {});
     nccl::endpoint end(world, world.rank());
     end.begin_step();
-    const motet::index bytes = 777;
+    const motet::isize bytes = 777;
     std::vector<std::unique_ptr<laws::gpu_bytes>> kept;
     std::vector<std::pair<std::int32_t, laws::gpu_bytes*>> came;
     for (std::int32_t t = 0; t < static_cast<std::int32_t>(ends.size()); ++t) {
@@ -148,14 +148,14 @@ TEST_CASE("meetings bring numbers, ranges, and rows that are fetched") {
 
       // Member a gives b so many bytes: 100 a + b + 1, none from 1 to 2.
       const auto bytes = [](std::int32_t a, std::int32_t b) {
-        return a == 1 && b == 2 ? motet::index{0} : motet::index{100 * a + b + 1};
+        return a == 1 && b == 2 ? motet::isize{0} : motet::isize{100 * a + b + 1};
       };
       std::vector<std::byte> mine;
       std::vector<byte_range> out(3), in(3);
-      motet::index end_of_in = 0;
+      motet::isize end_of_in = 0;
       for (std::int32_t m = 0; m < 3; ++m) {
         const auto part = text(10 * me + m, step, bytes(me, m));
-        out[static_cast<std::size_t>(m)] = {static_cast<motet::index>(mine.size()), bytes(me, m)};
+        out[static_cast<std::size_t>(m)] = {static_cast<motet::isize>(mine.size()), bytes(me, m)};
         mine.insert(mine.end(), part.begin(), part.end());
         in[static_cast<std::size_t>(m)] = {end_of_in, bytes(m, me)};
         end_of_in += bytes(m, me);
@@ -172,7 +172,7 @@ TEST_CASE("meetings bring numbers, ranges, and rows that are fetched") {
       // One after the other, into room for one; member 2 only shows what it has.
       const laws::gpu_bytes room(1000);
       for (std::int32_t m = 0; m < 3; ++m) {
-        const motet::index want = me == 2 ? 0 : bytes(m, me);
+        const motet::isize want = me == 2 ? 0 : bytes(m, me);
         laws::until(end, [&] { return end.fetch(4, me, from.data(), out, m, room.data(), want); });
         if (m == me || want == 0) continue;
         auto fetched = room.back(end.on());

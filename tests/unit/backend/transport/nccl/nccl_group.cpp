@@ -30,20 +30,20 @@ std::vector<T> numbers_of(const std::vector<std::byte>& bytes) {
 }
 // Small whole numbers, of which every sum is exact.
 template <class T>
-std::vector<T> drawn(std::int32_t member, motet::index count) {
+std::vector<T> drawn(std::int32_t member, motet::isize count) {
   std::vector<T> found;
-  for (motet::index i = 0; i < count; ++i)
+  for (motet::isize i = 0; i < count; ++i)
     found.push_back(static_cast<T>(static_cast<float>((i * 7 + member * 13) % 11 - 5)));
   return found;
 }
 
 template <class T>
-void sums(nccl::group& group, nccl::endpoint& end, const std::vector<motet::index>& counts) {
+void sums(nccl::group& group, nccl::endpoint& end, const std::vector<motet::isize>& counts) {
   const std::int32_t members = group.size(), me = group.member();
-  const motet::index all = std::accumulate(counts.begin(), counts.end(), motet::index{0});
+  const motet::isize all = std::accumulate(counts.begin(), counts.end(), motet::isize{0});
   std::vector<T> wanted(static_cast<std::size_t>(all), T(0.0f));
   for (std::int32_t m = 0; m < members; ++m)
-    for (motet::index i = 0; i < all; ++i) {
+    for (motet::isize i = 0; i < all; ++i) {
       T& at = wanted[static_cast<std::size_t>(i)];
       at = T(static_cast<float>(at) + static_cast<float>(drawn<T>(m, all)[static_cast<std::size_t>(i)]));
     }
@@ -54,7 +54,7 @@ void sums(nccl::group& group, nccl::endpoint& end, const std::vector<motet::inde
   group.wait(group.all_reduce_sum(reinterpret_cast<T*>(one.data()), all));
   demand(same(numbers_of<T>(one.back(end.on())), wanted), "the sum of all in everyone's place");
 
-  const motet::index begin = std::accumulate(counts.begin(), counts.begin() + me, motet::index{0}),
+  const motet::isize begin = std::accumulate(counts.begin(), counts.begin() + me, motet::isize{0}),
                      own = counts[static_cast<std::size_t>(me)];
   const laws::gpu_bytes two(bytes_of(drawn<T>(me, all)));
   auto* const from = reinterpret_cast<T*>(two.data());
@@ -66,9 +66,9 @@ void sums(nccl::group& group, nccl::endpoint& end, const std::vector<motet::inde
   demand(same(part(scattered), part(wanted)), "each gets its part of the sum, in its place");
 
   // The sums are passed on, without the host.
-  std::vector<motet::index> bytes;
-  for (const motet::index each : counts) bytes.push_back(each * static_cast<motet::index>(sizeof(T)));
-  group.wait(group.all_gather(two.data() + begin * static_cast<motet::index>(sizeof(T)), two.data(), bytes));
+  std::vector<motet::isize> bytes;
+  for (const motet::isize each : counts) bytes.push_back(each * static_cast<motet::isize>(sizeof(T)));
+  group.wait(group.all_gather(two.data() + begin * static_cast<motet::isize>(sizeof(T)), two.data(), bytes));
   demand(same(numbers_of<T>(two.back(end.on())), wanted), "everyone gets all parts");
 }
 
@@ -88,7 +88,7 @@ TEST_CASE("groups of some ranks sum, gather, pass on and wait") {
       demand(members[static_cast<std::size_t>(group.member())] == world.rank(),
              "members have their places in the list");
       const auto size = members.size();
-      std::vector<motet::index> even(size, 6), uneven(size, 0);
+      std::vector<motet::isize> even(size, 6), uneven(size, 0);
       uneven[0] = 5;
       uneven[size - 1] += 12;
       for (const auto& counts : {even, uneven}) {
@@ -97,8 +97,8 @@ TEST_CASE("groups of some ranks sum, gather, pass on and wait") {
         sums<motet::bf16>(group, end, counts);
       }
       // All send to all, in sizes that differ.
-      std::vector<motet::index> to_each, of_each;
-      const auto count = [](std::int32_t a, std::int32_t b) { return motet::index{3 * a + 5 * b}; };
+      std::vector<motet::isize> to_each, of_each;
+      const auto count = [](std::int32_t a, std::int32_t b) { return motet::isize{3 * a + 5 * b}; };
       std::vector<std::byte> out, wanted;
       for (std::int32_t m = 0; m < group.size(); ++m) {
         to_each.push_back(count(group.member(), m));

@@ -41,7 +41,7 @@ TEST_CASE("who wants another number of bytes than there are is told") {
       const std::int32_t me = here.everyone().rank();
       const laws::gpu_bytes from(16), to(64);
       const byte_range out[] = {{0, 8}, {8, 8}};
-      const auto fetch = [&](motet::index bytes) {
+      const auto fetch = [&](motet::isize bytes) {
         return all.fetch(0, me, from.data(), out, 1 - me, to.data(), bytes, on.stream());
       };
       while (!fetch(me == 0 ? 8 : 9)) std::this_thread::yield();
