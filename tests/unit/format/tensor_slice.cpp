@@ -3,8 +3,8 @@
 
 #include <doctest/doctest.h>
 
-using motet::isize;
 using motet::interval;
+using motet::isize;
 using motet::rectangle;
 
 static_assert(rectangle{{1, 3}, {2, 6}}.size() == 8);

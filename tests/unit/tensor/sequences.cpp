@@ -6,8 +6,8 @@
 
 #include <vector>
 
-using motet::isize;
 using motet::interval;
+using motet::isize;
 using motet::sequences;
 
 static_assert(sequences{3, 5, nullptr}.rows() == 15);
