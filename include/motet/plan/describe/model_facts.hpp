@@ -72,14 +72,14 @@ constexpr module_facts facts_of_module() {
 // Rows of an eye or an ear are those of whole pictures or sounds, which do not look at each other.
 template <class Net>
 constexpr double work_of_rows(isize rows) {
-  const auto of_whole = [&](isize each) {
+  const auto of_whole = [&](const auto& config, isize each) {
     return static_cast<double>(rows) / static_cast<double>(each) *
-           detail::work_of_sample(Net::config.tower(), each, 0);
+           detail::work_of_sample(config.tower(), each, 0);
   };
   if constexpr (requires { Net::config.patches(); }) {
-    return of_whole(Net::config.patches().rows());
+    return of_whole(Net::config, Net::config.patches().rows());
   } else if constexpr (requires { Net::config.heard(); }) {
-    return of_whole(Net::config.heard().rows());
+    return of_whole(Net::config, Net::config.heard().rows());
   } else if constexpr (requires { Net::config.tower(); }) {
     return detail::work_of_sample(Net::config.tower(), rows, detail::vocabulary_of_head<Net>());
   } else {
