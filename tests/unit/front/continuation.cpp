@@ -21,7 +21,10 @@ void check_pieces() {
   const std::vector<float> weights =
       laws::narrowed<float>(laws::random_weights(layer::parameters_of<net>(), net::parameter_size));
   constexpr auto vocabulary = static_cast<std::size_t>(Config.vocabulary);
-  const double near = std::is_same_v<typename Numbers::value, bf16> ? 3e-2 : 1e-4;
+  // Few rows are multiplied by another kernel than many, and only products with instructions for bf16 round
+  // what they read.
+  const double rounded = cpu::current_kernel() >= cpu::kernel_kind::avx512_bf16 ? 3e-2 : 1e-1;
+  const double near = std::is_same_v<typename Numbers::value, bf16> ? rounded : 1e-4;
   for (const int threads : {1, 3}) {
     cpu::device device(threads);
     speaker<net, Numbers> says(device, weights.data());

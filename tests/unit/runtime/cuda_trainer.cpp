@@ -116,8 +116,10 @@ TEST_CASE("fifty small steps with captions of equal and unequal length, in fp32,
   for (small_batch& each : batches(6, 2, true)) from.push_back(std::move(each));
   constexpr double rate = 3e-4;
   const course right = compare<small_model>({.batch = 6}, from, 50, 1e-4, records(50, 3), rate).cpu;
+  // A GPU rounds what products read, as processors with instructions for bf16 do; others read it as it is.
+  const double close = cpu::current_kernel() >= cpu::kernel_kind::avx512_bf16 ? 5e-2 : 1e-1;
   const course in_bf16 =
-      compare<small_model, mixed_bf16>({.batch = 6}, from, 50, 5e-2, records(50, 3), rate).gpu;
+      compare<small_model, mixed_bf16>({.batch = 6}, from, 50, close, records(50, 3), rate).gpu;
 
   const launched_world world = alone();
   on_gpu<small_model, mixed_bf16> train(world, {.batch = 6, .fp8 = true});

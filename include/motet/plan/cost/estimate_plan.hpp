@@ -148,7 +148,7 @@ inline verdict estimate(const plan& of, const model_shape& model, const cluster_
 
   const memory_forecast memory = memory_of(by, made, priced);
   const detail::folded_rooms rooms(folded, on);
-  double most_room = rooms.bytes.size() > 0 ? rooms.bytes[0] : 0;  // of the fullest rank
+  double most_room = rooms.bytes.empty() ? 0 : rooms.bytes[0];  // of the fullest rank
   for (std::int32_t rank = 0; rank < made.ranks(); ++rank) {
     const double own = memory.ranks[rank].total(), room = rooms.bytes[rank];
     const bool fuller =

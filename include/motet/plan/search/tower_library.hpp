@@ -20,6 +20,7 @@ struct device_place {
 // as the fastest.
 inline std::vector<device_place> device_places(const cluster_facts& on, bool bounds) {
   std::vector<device_place> out;
+  out.reserve(static_cast<std::size_t>(on.kinds()) + 2);
   for (std::int32_t kind = 0; kind < on.kinds(); ++kind)
     out.push_back({1u << kind, of_kinds(on, 1u << kind)});
   if (on.kinds() == 1) return out;

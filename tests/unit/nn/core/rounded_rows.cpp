@@ -59,6 +59,9 @@ double largest_difference(const std::vector<float>& a, const std::vector<float>&
 
 template <class L>
 void compare() {
+  // Products with instructions for bf16 round what they read; others read gradients as they are, unless
+  // these were rounded before.
+  const double near = cpu::current_kernel() >= cpu::kernel_kind::avx512_bf16 ? 2e-2 : 1e-1;
   for (const laws::way how : {laws::way::whole, laws::way::split}) {
     found<L> as_usual, spared;
     laws::cpu_run_foretold(1, [&](cpu::context& ctx) { as_usual.run(ctx, how); });
@@ -70,8 +73,8 @@ void compare() {
     });
     CHECK(sparing::rounded == 1);  // what comes in from above
     CHECK(spared.y == as_usual.y);
-    CHECK(largest_difference(spared.dx, as_usual.dx) < 2e-2);
-    CHECK(largest_difference(spared.g, as_usual.g) < 2e-2);
+    CHECK(largest_difference(spared.dx, as_usual.dx) < near);
+    CHECK(largest_difference(spared.g, as_usual.g) < near);
   }
 }
 
