@@ -85,7 +85,7 @@ TEST_CASE(
   costs.note(mlp, "norm_forward", 1e6, 20);
   costs.note(mlp, "adamw", 0, 88);
   costs.note(-1, "bring", 0, 40);
-  const bench::step_roofline found("tiny", 8, "fp32", slow, costs);
+  const bench::step_roofline found("tiny", 8, "fp32", false, 0, slow, costs);
   REQUIRE(found.rows.size() == 4);
   CHECK(found.rows[0].section == "mlp");
   CHECK(found.rows[0].floor == doctest::Approx(2 * 4));
@@ -104,10 +104,10 @@ TEST_CASE(
         "norm_backward_weight");
   CHECK(bench::kind_of_kernel("nvjet_hsh_128x256") == nullptr);
   costs.note(mlp, "fold", 1, 2);
-  CHECK_THROWS_WITH(bench::step_roofline("tiny", 8, "fp32", slow, costs),
+  CHECK_THROWS_WITH(bench::step_roofline("tiny", 8, "fp32", false, 0, slow, costs),
                     "the operation fold has no kind: name it in operation_kinds of bench/gpu/roofline.hpp");
   for (int i = 0; i < step_costs::most_operations; ++i) costs.note(mlp, "zero", 0, i);
-  CHECK_THROWS_WITH(bench::step_roofline("tiny", 8, "fp32", slow, costs),
+  CHECK_THROWS_WITH(bench::step_roofline("tiny", 8, "fp32", false, 0, slow, costs),
                     "5 calls found no place: raise step_costs::most_operations");
 }
 
