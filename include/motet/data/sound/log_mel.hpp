@@ -51,7 +51,7 @@ class fourier {
       while (left % factor == 0) left /= factor;
     return left == 1;
   }
-  static_assert(is_known(Size));
+  static_assert(is_known(Size), "a transform takes steps of 2, 3, 4 and 5");
 
   void step(const numbers& from, numbers& to, isize factor, isize left, isize stride) const {
     const isize parts = left / factor;
