@@ -140,6 +140,9 @@ function(motet_test_group name kind)
   # What defines macros reads the parts of kernels; all others call them as they ship.
   if(NOT kind MATCHES "^kernels\\.")
     target_link_libraries(${name} PRIVATE motet::compiled)
+    # A test that asks for a product of its own compiles the tiles below it once more, unoptimised: of functions that two files have, the linker takes the
+    # first, so the library's stand before the test's.
+    target_link_options(${name} PRIVATE "LINKER:--whole-archive,$<TARGET_FILE:motet_compiled>,--no-whole-archive")
     if("${ARGN}" MATCHES "^(runtime|front|run)/" AND NOT kind MATCHES "^emulated.*\\.threads")
       target_link_libraries(${name} PRIVATE motet::compiled_ranks)
     endif()
