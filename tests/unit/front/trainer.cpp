@@ -85,7 +85,7 @@ TEST_CASE("one rank with two threads takes the steps of one thread") {
   CHECK(train.is_main());
   CHECK(train.threads() == 2);
   CHECK(train.of().cluster.ranks == 1);
-  compare(train, to, 4e-6);
+  compare(train, to, 2e-6);  // sums of two threads round otherwise than those of one
   CHECK(laws::off_by(train.weights(), to.weights) <= 1e-4);
 }
 
