@@ -8,15 +8,20 @@
 #include <motet/plan/describe/model_facts.hpp>
 #include <motet/run/run_program.hpp>
 
+#include <algorithm>
+#include <string>
+
 namespace motet::train_vlm {
 
 // Each is null where the program was linked without it.
 [[gnu::weak]] std::unique_ptr<session> make_say_quick(const session_request& wanted);
+[[gnu::weak]] std::unique_ptr<session> make_say_quick_glue(const session_request& wanted);
 [[gnu::weak]] std::unique_ptr<session> make_say_small(const session_request& wanted);
 
 namespace {
 
 const trained_model models[] = {{"say-quick", make_say_quick, nullptr, facts_of<say_quick_model>},
+                                {"say-quick-glue", make_say_quick_glue, nullptr, facts_of<say_quick_glue_model>},
                                 {"say-small", make_say_small, nullptr, facts_of<say_small_model>}};
 constexpr std::string_view losses[] = {"next_token"};
 constexpr next_program next[] = {{"generate", "--picture FILE"},
@@ -39,8 +44,10 @@ const training_program program{
         [](std::string_view model) {
           // Sizes are those of all programs.
           model.remove_prefix(std::string_view("say-").size());
-          return sentence({"configure with -DMOTET_MODELS=", model,
-                           " or the whole list, quick;tiny;small;b16;l14, and build again"});
+          std::string name(model);
+          std::ranges::replace(name, '-', '_');
+          return sentence({"configure with -DMOTET_MODELS=", name,
+                           " or the whole list, quick;quick_glue;tiny;small;b16;l14, and build again"});
         },
 };
 

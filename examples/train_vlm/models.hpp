@@ -2,11 +2,14 @@
 #pragma once
 
 #include <motet/model/graph.hpp>
+#include <motet/nn/compose/frozen.hpp>
 #include <motet/nn/towers/fed_decoder.hpp>
 #include <motet/nn/towers/seeing_decoder.hpp>
 #include <motet/nn/towers/vit_rows.hpp>
 
 #include <algorithm>
+#include <cstdint>
+#include <type_traits>
 
 // Eyes and language models by name. Eyes are CLIP's with the class token
 // left out and no norm at their end, so the whole is a model of LLaVA's form: export_hf writes it.
@@ -16,13 +19,17 @@ namespace motet::train_vlm {
 template <vit_config Eye, decoder_config Words>
 inline constexpr isize pictures_with =
     std::max<isize>(1, (Words.context - 32) / ((Eye.image / Eye.patch) * (Eye.image / Eye.patch)));
+// What learns: all of it, or the glue alone between an eye and a language model that stay as they are.
+enum class learning_part : std::uint8_t { all, glue };
+template <class Net, learning_part Part>
+using beside_glue = std::conditional_t<Part == learning_part::glue, frozen<Net>, Net>;
 // An eye, a projector and a language model train, modules that each have a place of their own in a plan.
-template <vit_config Eye, decoder_config Words>
-using say_model =
-    model<modules<module<"eye", vit_rows<Eye, false, pictures_with<Eye, Words>>>,
-                  module<"glue", projector<Eye.width, Words.width>>,
-                  module<"talk", fed_decoder<Words, pictures_with<Eye, Words> * Eye.patches().rows()>>>,
-          edge<"eye", "glue">, edge<"glue", "talk">, loss<next_token, "talk">>;
+template <vit_config Eye, decoder_config Words, learning_part Part = learning_part::all>
+using say_model = model<
+    modules<module<"eye", beside_glue<vit_rows<Eye, false, pictures_with<Eye, Words>>, Part>>,
+            module<"glue", projector<Eye.width, Words.width>>,
+            module<"talk", beside_glue<fed_decoder<Words, pictures_with<Eye, Words> * Eye.patches().rows()>, Part>>>,
+    edge<"eye", "glue">, edge<"glue", "talk">, loss<next_token, "talk">>;
 // One net with the same weights speaks.
 template <vit_config Eye, decoder_config Words>
 using say_net = seeing_decoder<picture_rows<Eye, false>, projector<Eye.width, Words.width>, Words,
@@ -42,6 +49,7 @@ inline constexpr vit_config say_quick_eye{.image = 64,
 inline constexpr decoder_config say_quick_words{
     .vocabulary = 1024, .context = 2 * 64 + 32, .width = 128, .layers = 2, .heads = 4, .hidden = 384};
 using say_quick_model = say_model<say_quick_eye, say_quick_words>;
+using say_quick_glue_model = say_model<say_quick_eye, say_quick_words, learning_part::glue>;
 using say_quick_net = say_net<say_quick_eye, say_quick_words>;
 
 // The model that is compared with others.

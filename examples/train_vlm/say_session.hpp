@@ -11,14 +11,17 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
 
 namespace motet::train_vlm {
 
 // A language model that sees: of each sample it is given some pieces, and asked for others. Of a pair, as
 // benchmarks have them, it is given the picture, and asked for the caption.
-template <class Device, vit_config Eye, decoder_config Words, class Numbers>
-class say_session final : public trained_session<say_session<Device, Eye, Words, Numbers>, Device,
-                                                 say_model<Eye, Words>, Numbers> {
+template <class Device, vit_config Eye, decoder_config Words, learning_part Part, class Numbers>
+class say_session final : public trained_session<say_session<Device, Eye, Words, Part, Numbers>, Device,
+                                                 say_model<Eye, Words, Part>, Numbers> {
  public:
   using net = say_net<Eye, Words>;
   static constexpr isize lead = lead_of(Eye), rows_of_picture = net::eye::rows_of_picture,
@@ -28,7 +31,7 @@ class say_session final : public trained_session<say_session<Device, Eye, Words,
       : say_session::trained_session(facts(name), wanted) {}
 
   // The result is valid until the next call.
-  typename say_model<Eye, Words>::batch inputs(const step_input& batch) {
+  typename say_model<Eye, Words, Part>::batch inputs(const step_input& batch) {
     if (const auto* const pieces = std::get_if<pictured_tokens>(&batch)) {
       const pictured_tokens& all = *pieces;
       row_offsets_.clear();
@@ -58,7 +61,7 @@ class say_session final : public trained_session<say_session<Device, Eye, Words,
     return said;
   }
   void gather() override {
-    weights_ = this->tests_averages() ? this->trained().averages() : this->trained().weights();
+    weights_ = in_order(this->tests_averages() ? this->trained().averages() : this->trained().weights());
     speaker_.reset();
   }
   double loss_of(const step_input& batch) override {
@@ -79,6 +82,16 @@ class say_session final : public trained_session<say_session<Device, Eye, Words,
   }
 
  private:
+  // The net that speaks has its modules one behind the other, and a model has first what learns.
+  std::vector<float> in_order(std::vector<float> all) const {
+    if constexpr (Part == learning_part::all) return all;
+    std::vector<float> out(as_size(say_model<Eye, Words>::parameter_size));
+    std::unordered_map<std::string_view, isize> places;
+    for (const parameter& each : this->parameters()) places.emplace(each.name, each.offset);
+    for (const parameter& each : say_model<Eye, Words>::parameters())
+      std::copy_n(all.begin() + places.at(each.name), each.size(), out.begin() + each.offset);
+    return out;
+  }
   static session_facts facts(const char* name) {
     // A language model is known as a text tower is.
     constexpr text_config words{.vocabulary = Words.vocabulary,
@@ -101,12 +114,12 @@ class say_session final : public trained_session<say_session<Device, Eye, Words,
   std::optional<speaker<net>> speaker_;
 };
 
-template <class Device, vit_config Eye, decoder_config Words>
+template <class Device, vit_config Eye, decoder_config Words, learning_part Part = learning_part::all>
 std::unique_ptr<session> make_say_session(const char* name, const session_request& wanted) {
   if (wanted.precision == "fp32")
-    return std::make_unique<say_session<Device, Eye, Words, fp32>>(name, wanted);
+    return std::make_unique<say_session<Device, Eye, Words, Part, fp32>>(name, wanted);
   if constexpr (trains_in_bf16<Device>)
-    return std::make_unique<say_session<Device, Eye, Words, mixed_bf16>>(name, wanted);
+    return std::make_unique<say_session<Device, Eye, Words, Part, mixed_bf16>>(name, wanted);
   else refuse_precision(wanted.precision);
 }
 

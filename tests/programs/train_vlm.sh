@@ -69,6 +69,38 @@ succeed $run --explain --steps 1
 grep -q 'say-quick, loss next_token' out || fail "--explain"
 grep -q '^data      224 samples with 236 pictures in shapes$' out || fail "--explain does not tell of samples"
 
+# ---- in phases, each with its own plan: the glue alone, then all; and weights of another run ----
+case " ${MOTET_MODELS:-} " in
+  *" quick_glue "*)
+    echo '[{"name": "glue", "model": "say-quick-glue", "steps": 4, "plan": "apart"},
+           {"name": "all", "steps": 3, "lr": 0.0005, "plan": "data-2"}]' >phases.json
+    phased="$run --phases phases.json --checkpoint phased --no-report --metrics phased.jsonl"
+    succeed $phased --check
+    succeed $phased
+    grep -q '^phase 1 of 2, glue: say-quick-glue, 4 steps$' out && grep -q '^phase 2 of 2, all: say-quick, 3 steps$' out || fail "phases are not told"
+    grep -q '^begins with eye, glue, talk of phased/glue/step-000004, step 4$' out || fail "a phase does not tell what it begins with"
+    [ "$(losses phased-glue.jsonl | wc -l)" -eq 4 ] || fail "not four steps of the first phase"
+    # By hand it is the same, on other ranks within rounding.
+    losses phased-all.jsonl >phased.losses
+    succeed $run --steps 3 --lr 0.0005 --begin phased/glue --no-report --metrics begun.jsonl
+    losses begun.jsonl | paste -d ' ' - phased.losses | awk '{ d = $2 - $4; if (d < 0) d = -d; if (NF != 4 || $1 != $3 || d > 1e-4 * $4) bad = 1 } END { exit bad || NR != 3 }' ||
+      fail "a phase has other losses than the same run by hand"
+    # The eye and the words are as they were drawn: with a glue that is drawn, too, all is as without other weights.
+    succeed $run --steps 1 --begin eye=phased/glue,talk=phased/glue --no-report --metrics kept.jsonl
+    losses kept.jsonl >kept.losses
+    head -n 1 one.losses | cmp -s - kept.losses || fail "what did not learn has changed: $(cat kept.losses), $(head -n 1 one.losses)"
+    # What is done stays; what was stopped goes on.
+    rm -r phased/all
+    succeed $phased --resume
+    grep -q '^is done, in phased/glue/step-000004$' out || fail "a phase that is done runs again"
+    losses phased-all.jsonl | cmp -s - phased.losses || fail "a phase begun again has other losses"
+    succeed $phased --phase all
+    expect 2 'phase glu, not among glue, all; did you mean glue' $phased --phase glu
+    expect 2 'phases, of which --phase all is one' $run --phase all --steps 1
+    expect 3 'module eyes, and the model has' $run --steps 1 --begin eyes=phased/glue
+    ;;
+esac
+
 # ---- filled to a number of rows, and gone on with while samples wait for room ----
 succeed $run --rows 500 --steps 4 --no-report --metrics rows.jsonl
 losses rows.jsonl >rows.losses

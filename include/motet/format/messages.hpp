@@ -99,6 +99,10 @@ inline constexpr message checkpoint_of_another_optimizer{
 inline constexpr message checkpoint_without_averages{
     "MT-R57", "a checkpoint has no averages of weights", "its run followed none",
     "Take the weights themselves, or train with an average of them"};
+inline constexpr message weights_not_given{
+    "MT-R58", "a checkpoint has not the weights that a run is to begin with",
+    "it is of a model with other modules, or with modules of other sizes",
+    "Name the module and what it is called there, MODULE=RUN:NAME, or choose another checkpoint"};
 
 inline constexpr message format_messages[] = {json_malformed,
                                               json_wrong_kind,
@@ -127,6 +131,7 @@ inline constexpr message format_messages[] = {json_malformed,
                                               checkpoint_parts_differ,
                                               checkpoint_part_absent,
                                               checkpoint_of_another_optimizer,
-                                              checkpoint_without_averages};
+                                              checkpoint_without_averages,
+                                              weights_not_given};
 
 }  // namespace motet

@@ -124,6 +124,11 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
     gathered_.reset();
     motet::load(trained_, from, name);
   }
+  std::vector<given_module> begin(const checkpoint& from, std::string_view module,
+                                  std::string_view as) override {
+    gathered_.reset();
+    return motet::begin(trained_, from, module, as);
+  }
   step_costs costs() override { return trained_.costs(); }
   void clear_costs() override { trained_.clear_costs(); }
   step_costs count(isize samples, std::span<const void* const> inputs) const override {

@@ -17,6 +17,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace motet {
@@ -65,6 +66,7 @@ struct ranks_wanted {
 };
 
 class checkpoint;
+struct given_module;
 enum class weights_of : std::uint8_t;
 class run_identity;
 struct program;
@@ -111,6 +113,8 @@ class ranks_here {
   virtual std::filesystem::path save(const std::filesystem::path& run, const std::string& name, json state,
                                      std::size_t keep) = 0;
   virtual void load(const checkpoint& from, const std::string& name) = 0;
+  virtual std::vector<given_module> begin(const checkpoint& from, std::string_view module,
+                                          std::string_view as) = 0;
   virtual step_costs costs() = 0;
   virtual void clear_costs() = 0;
   // Counts a step over `samples` samples, of these inputs or, where there are none, as long as any can be.

@@ -135,6 +135,13 @@ class trainer {
     prepare();
     here_->load(from, name);
   }
+  // Before the first step, takes weights of another model's checkpoint in the place of drawn ones: of every
+  // module that both have, or of this one, which may have another name there; called by all processes. Returns
+  // what was given (include <motet/runtime/save/begin_weights.hpp>). MT-R58: there is none, or a part of one.
+  auto begin(const checkpoint& from, std::string_view module = {}, std::string_view as = {}) {
+    prepare();
+    return here_->begin(from, module, as);
+  }
 
   // This device tests and measures beside the ranks: describe(), measure_peak<T>(), pin().
   Device& device() { return here_->device(); }

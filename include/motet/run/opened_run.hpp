@@ -3,17 +3,20 @@
 
 #include <motet/format/checkpoint_trend.hpp>
 #include <motet/run/chosen_plan.hpp>
+#include <motet/run/read_begin.hpp>
 #include <motet/runtime/save/checkpoint.hpp>
 #include <motet/runtime/save/run_folder.hpp>
 #include <motet/tools/exit_code.hpp>
 #include <motet/tools/held_out_samples.hpp>
 #include <motet/tools/progress.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace motet {
 
@@ -31,6 +34,9 @@ struct opened_run {
   run_settings s;
   isize idle = peak_memory();
   std::optional<checkpoint> saved;    // what to go on from
+  std::vector<begin_source> begin;    // what to begin with, where there is nothing to go on from
+  std::vector<checkpoint> sources;    // of each of them
+  json begun{json::array{}};          // "eye, glue of RUN, step 200", of each of them
   std::optional<chosen_plan> chosen;  // if ranks share the work
   std::unique_ptr<session> model;
   std::unique_ptr<data_folder> folder;
@@ -46,6 +52,12 @@ struct opened_run {
                                  std::to_string(s.batch));
     if (s.random_data() && s.pictures == "bytes")
       fail(bad_option_value, "--pictures bytes with --data random, which has numbers and no pictures");
+    if (!saved) {
+      begin = read_begin(s.begin);
+      for (const begin_source& each : begin) sources.emplace_back(each.run);
+    } else if (const json* then = saved->state().find("begun")) {
+      begun = *then;
+    }
     model = open_session(s, chosen ? &*chosen : nullptr);
     if (!s.random_data()) {
       folder = std::make_unique<data_folder>(s.wishes(), model->facts().shape);
@@ -66,14 +78,8 @@ struct opened_run {
   void prepare() {
     model->prepare();
     require_same_checkpoint();
-    if (!saved) return;
-    if (folder) {
-      const json* then = saved->state().find("vocabulary");
-      if (then != nullptr && then->unsigned_integer() != folder->vocabulary_fingerprint())
-        fail(vocabulary_mismatch, (folder->folder() / "tokenizer.json").string() +
-                                      " differs from the vocabulary that " + saved->path().string() +
-                                      " was trained with");
-    }
+    if (!saved) return take_weights();
+    require_vocabulary_of(*saved);
     model->load(*saved, name());
     trend = trend_of(saved->state()).value_or(loss_trend{});
   }
@@ -112,11 +118,39 @@ struct opened_run {
   // checksums of all that a checkpoint holds.
   void require_same_checkpoint() {
     run_identity same;
-    same.add("checkpoint gone on from",
-             saved ? sentence({"step ", saved->step(), ", checksum ",
-                               checksum(mapped_file(saved->path() / "index.json").bytes())})
-                   : "none");
+    const auto content = [](const checkpoint& of) {
+      return sentence(
+          {"step ", of.step(), ", checksum ", checksum(mapped_file(of.path() / "index.json").bytes())});
+    };
+    same.add("checkpoint gone on from", saved ? content(*saved) : "none");
+    for (std::size_t i = 0; i < sources.size(); ++i)
+      same.add(sentence({"weights begun with, ", i + 1}), content(sources[i]));
     model->require_same(same);
+  }
+  void require_vocabulary_of(const checkpoint& from) const {
+    if (!folder) return;
+    const json* then = from.state().find("vocabulary");
+    if (then != nullptr && then->unsigned_integer() != folder->vocabulary_fingerprint())
+      fail(vocabulary_mismatch, (folder->folder() / "tokenizer.json").string() +
+                                    " differs from the vocabulary that " + from.path().string() +
+                                    " was trained with");
+  }
+  // A module that is named may read no words; of a whole run some module does.
+  void take_weights() {
+    std::vector<std::string> taken;
+    for (std::size_t i = 0; i < begin.size(); ++i) {
+      const checkpoint& from = sources[i];
+      if (begin[i].module.empty()) require_vocabulary_of(from);
+      std::string told;
+      for (const given_module& each : model->begin(from, begin[i].module, begin[i].as)) {
+        if (std::find(taken.begin(), taken.end(), each.name) != taken.end())
+          fail(bad_option_value, "--begin " + s.begin + " gives weights of " + each.name +
+                                     " twice; name the modules to take of each run, MODULE=RUN");
+        taken.push_back(each.name);
+        told += (told.empty() ? "" : ", ") + each.name + (each.as == each.name ? "" : " as " + each.as);
+      }
+      begun.push_back(sentence({told, " of ", from.path().string(), ", step ", from.step()}));
+    }
   }
   // A checkpoint may be whole and its weights ruined all the same; an older one tells nothing.
   loss_course tell_trend() const {

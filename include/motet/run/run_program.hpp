@@ -5,6 +5,7 @@
 #if !defined(MOTET_COMPILED_RUN)
 #include <motet/plan/prove/check_plan.hpp>
 #include <motet/run/explain_run.hpp>
+#include <motet/run/phases.hpp>
 #include <motet/run/run_paced.hpp>
 #include <motet/run/training.hpp>
 #include <motet/tools/exit_code.hpp>
@@ -14,10 +15,12 @@
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <memory>
 #include <new>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 #endif
 
 namespace motet {
@@ -137,6 +140,79 @@ inline int run_settled(run_settings& s, const options& line) {
   return run_one(std::move(s), std::move(saved), std::move(chosen));
 }
 
+// The run of one phase, as its words behind those of all make it. `before` is the run that it begins with.
+struct phase_run {
+  explicit phase_run(const training_program& of) : s(of), line(command_line(s)) {}
+  run_settings s;
+  options line;
+};
+inline std::unique_ptr<phase_run> open_phase(const training_program& of, int count, const char* const* words,
+                                             const run_phase& phase, const std::string& before) {
+  std::vector<const char*> all(words, words + count);
+  for (const std::string& each : phase.words) all.push_back(each.c_str());
+  auto made = std::make_unique<phase_run>(of);
+  run_settings& s = made->s;
+  try {
+    made->line.parse(static_cast<int>(all.size()), all.data());
+  } catch (const error& problem) {
+    throw error(problem, s.phases + ", phase " + phase.name);
+  }
+  if (s.steps == 0)
+    fail(bad_option_value, "--phases " + s.phases + ": " + phase.name + " has no steps, so it trains nothing");
+  if (s.begin.empty()) s.begin = before;
+  s.checkpoint = folder_of_phase(s.checkpoint, phase.name);
+  s.report = folder_of_phase(s.report, phase.name);
+  s.tensorboard = folder_of_phase(s.tensorboard, phase.name);
+  s.metrics = file_of_phase(s.metrics, phase.name);
+  s.phases.clear();
+  s.phase.clear();
+  for (int i = 0; i < count; ++i) s.command += (i == 0 ? "" : " ") + std::string(words[i]);
+  return made;
+}
+
+// One run after the other, until one does not end well. What all of them say is looked at before the first.
+inline int run_phases(const training_program& of, const run_settings& asked, int count,
+                      const char* const* words) {
+  const std::vector<run_phase> phases = read_phases(asked.phases);
+  if (asked.checkpoint.empty())
+    fail(option_missing, "--checkpoint, where each of --phases " + asked.phases +
+                             " saves what the next one begins with");
+  if (!asked.phase.empty() && std::ranges::find(phases, asked.phase, &run_phase::name) == phases.end()) {
+    std::vector<std::string_view> names;
+    for (const run_phase& each : phases) names.push_back(each.name);
+    fail(bad_option_value, "--phase " + std::string(not_among(asked.phase, names).view()));
+  }
+  const launched by = find_launch(read_environment(), wishes_of(asked));
+  if (asked.phase.empty() && by.ranks > by.threads)
+    fail(option_missing, sentence({"--phase, as ", by.ranks, " processes (", describe(by),
+                                   ") run one phase; start them for each one in turn"}));
+  std::vector<std::unique_ptr<phase_run>> runs;
+  for (const run_phase& each : phases) {
+    const std::string before = runs.empty() ? "" : runs.back()->s.checkpoint;
+    const run_settings& s = runs.emplace_back(open_phase(of, count, words, each, before))->s;
+    check_device(s);
+    if (!s.plan.empty()) check_ranks(choose_plan(s), s);
+  }
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    run_settings& s = runs[i]->s;
+    if (!asked.phase.empty() && phases[i].name != asked.phase) continue;
+    std::printf("phase %zu of %zu, %s: %s, %td steps\n", i + 1, runs.size(), phases[i].name.c_str(),
+                s.model.c_str(), s.steps);
+    if (s.resume) {
+      const auto newest = latest_checkpoint(s.checkpoint);
+      if (newest && checkpoint(*newest).step() >= s.steps) {
+        std::printf("is done, in %s\n", newest->c_str());
+        continue;
+      }
+      s.resume = newest.has_value();
+    }
+    // What it will begin with is not there before the phase before has run.
+    if ((s.check || s.explain) && i > 0 && !phases[i].says("--begin")) s.begin.clear();
+    if (const int status = run_settled(s, runs[i]->line); status != 0) return status;
+  }
+  return 0;
+}
+
 }  // namespace detail
 
 MOTET_BODY int run_program(const training_program& of, int count, const char* const* words) {
@@ -153,6 +229,8 @@ MOTET_BODY int run_program(const training_program& of, int count, const char* co
       print_catalogue(of.plans);
       return 0;
     }
+    if (!s.phases.empty()) return detail::run_phases(of, s, count, words);
+    if (!s.phase.empty()) fail(option_missing, "--phases, of which --phase " + s.phase + " is one");
     for (int i = 0; i < count; ++i) s.command += (i == 0 ? "" : " ") + std::string(words[i]);
     return detail::run_settled(s, line);
   } catch (const std::bad_alloc& problem) {

@@ -25,7 +25,7 @@ struct run_settings {
   const training_program* program;
   std::string data, model, device = "cpu", precision = "fp32", loss, checkpoint, metrics, tensorboard,
                            report = "report", schedule = "cosine", plan, pictures = "auto", sm_share = "0",
-                           rates_of, optimizer = "adamw", reorder = "none";
+                           rates_of, optimizer = "adamw", reorder = "none", begin, phases, phase;
   isize batch = 64, steps = 1000, threads = 0, accumulate = 1, save_every = 0, keep = 2, warmup = -1,
         eval_every = 0, validate_every = -1, loader_threads = 1, line_every = 1, ranks = 0, resplit = 0,
         rows = 0;
@@ -193,6 +193,13 @@ inline options command_line(run_settings& s) {
   line.count("--keep", s.keep, 0, "newest checkpoints to keep, beside the best one; 0: all");
   line.flag("--resume", s.resume,
             "go on from --checkpoint; options that are not given are those of the saved run");
+  line.text("--begin", s.begin, "[MODULE=]RUN[:NAME],...",
+            "begin with weights of another run: of all modules that it has, or of one, which may have another "
+            "name there; the rest is drawn");
+  line.text("--phases", s.phases, "FILE.json",
+            "several runs, one after the other, each beginning with the weights of the one before; a list of "
+            "objects with a name and the options of that phase");
+  line.text("--phase", s.phase, "NAME", "this one of --phases alone");
   line.text("--metrics", s.metrics, "FILE", "JSON lines; without it metrics.jsonl in the report's folder");
   line.text("--tensorboard", s.tensorboard, "FOLDER", "the same numbers as TensorBoard reads them");
   line.text("--report", s.report, "FOLDER", "index.html with curves and pictures");

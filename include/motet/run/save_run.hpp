@@ -19,6 +19,7 @@ inline void save_run(opened_run& run, const feed& source, progress& out) {
   state.set("settings", saved_settings(run.s));
   state.set("data", source.position());
   state.set("losses", run.losses());
+  if (!run.begun.items().empty()) state.set("begun", run.begun);
   state.set("trend", trend_json(run.trend));
   state.set("threads", run.model->threads());
   if (run.chosen) state.set("plan", plan_json(run.chosen->value));

@@ -7,6 +7,7 @@
 #include <motet/plan/order/reorder_told.hpp>
 #include <motet/plan/order/step_order.hpp>
 #include <motet/runtime/ranks/run_identity.hpp>
+#include <motet/runtime/save/begin_weights.hpp>
 #include <motet/runtime/stage/foretell.hpp>
 #include <motet/tools/held_out.hpp>
 
@@ -15,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -92,6 +94,9 @@ class session : public tested_model {
   virtual std::filesystem::path save(const std::filesystem::path& run, const std::string& name, json state,
                                      std::size_t keep) = 0;
   virtual void load(const checkpoint& from, const std::string& name) = 0;
+  // Before the first step: see trainer::begin().
+  virtual std::vector<given_module> begin(const checkpoint& from, std::string_view module,
+                                          std::string_view as) = 0;
 
   // Several processes all make the same calls, and one of them tests, prints and writes.
   virtual bool is_main() const = 0;

@@ -34,6 +34,8 @@ inline void tell_start(progress& out, const opened_run& run, const feed& source)
                       " losses in a step, each over its part of the batch, this one has ", run.losses()}));
   if (run.saved)
     out.say(sentence({"resumed after step ", run.model->updates(), " from ", run.saved->path().string()}));
+  if (!run.saved)
+    for (const json& each : run.begun.items()) out.say("begins with " + each.string());
   if (const std::string again = describe_restart(read_environment()); !again.empty())
     out.say(again + (run.saved || !run.saves() ? "" : ", but begun anew, without --resume"));
   if (const json* had = then("threads"); had != nullptr && had->integer() != run.model->threads())

@@ -107,6 +107,10 @@ class trained_session : public session {
     return train_.save(run, name, std::move(state), keep);
   }
   void load(const checkpoint& from, const std::string& name) override { train_.load(from, name); }
+  std::vector<given_module> begin(const checkpoint& from, std::string_view module,
+                                  std::string_view as) override {
+    return train_.begin(from, module, as);
+  }
 
   // Of what it has not, Own says nothing.
   void embed(const pictures&, float*) override {}

@@ -93,6 +93,11 @@ struct scripted_session final : motet::session {
     return run / ("step-" + std::to_string(updates()));
   }
   void load(const motet::checkpoint& of, const std::string&) override { from = of.step(); }
+  std::vector<motet::given_module> begin(const motet::checkpoint& with, std::string_view module,
+                                         std::string_view as) override {
+    begun.push_back({with.path().string(), std::string(module), std::string(as)});
+    return {{module.empty() ? "left" : std::string(module), as.empty() ? "left" : std::string(as)}};
+  }
   bool is_main() const override { return true; }
   void require_same(const motet::run_identity&) override { ++compared; }
   bool any(bool here) override { return here; }
@@ -114,6 +119,7 @@ struct scripted_session final : motet::session {
   double loss = 8;
   motet::isize from = 0;  // steps of the run that it goes on from
   int prepared = 0, gathered = 0, compared = 0, saves = 0, failing_saves = 0;
+  std::vector<motet::begin_source> begun;
   std::string saved_as;
   motet::json saved_state;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/runtime/save/begin_weights.hpp>
 #include <motet/runtime/save/checkpoint.hpp>
 #include <motet/runtime/train/pipeline_trainer.hpp>
 
@@ -64,6 +65,28 @@ void load(model_trainer<Device, Numbers, Host>& into, const checkpoint& from, co
     if (into.has_averages() && !from.has_averages()) into.begin_averages();
   };
   detail::all_or_none(into.ranks(), "reading a part", read, [] {});
+}
+
+// Gives a prepared trainer that made no step the weights of modules_given(); called by all. Each rank reads
+// what it holds of them. Returns the modules.
+template <class Device, class Numbers, class Host>
+std::vector<given_module> begin(model_trainer<Device, Numbers, Host>& with, const checkpoint& from,
+                                std::string_view module, std::string_view as) {
+  if (with.updates() > 0)
+    fail(bad_training_option,
+         sentence({"weights of ", from.path().string(), " to begin with, after ", with.updates(), " steps"}));
+  std::vector<given_module> given;
+  const auto read = [&] {
+    given = modules_given(from, with.parameters(), module, as);
+    for (const std::int32_t rank : with.ranks().local_ranks()) {
+      auto own = with.pieces(rank);
+      fill_given(own.all(), given, from);
+      own.write_back();
+    }
+    if (with.has_averages()) with.begin_averages();
+  };
+  detail::all_or_none(with.ranks(), "reading weights to begin with", read, [] {});
+  return given;
 }
 
 }  // namespace motet
