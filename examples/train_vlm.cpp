@@ -20,9 +20,10 @@ namespace motet::train_vlm {
 
 namespace {
 
-const trained_model models[] = {{"say-quick", make_say_quick, nullptr, facts_of<say_quick_model>},
-                                {"say-quick-glue", make_say_quick_glue, nullptr, facts_of<say_quick_glue_model>},
-                                {"say-small", make_say_small, nullptr, facts_of<say_small_model>}};
+const trained_model models[] = {
+    {"say-quick", make_say_quick, nullptr, facts_of<say_quick_model>},
+    {"say-quick-glue", make_say_quick_glue, nullptr, facts_of<say_quick_glue_model>},
+    {"say-small", make_say_small, nullptr, facts_of<say_small_model>}};
 constexpr std::string_view losses[] = {"next_token"};
 constexpr next_program next[] = {{"generate", "--picture FILE"},
                                  {"export_hf", "--output FOLDER"},

@@ -5,7 +5,7 @@ namespace motet::train_vlm {
 
 std::unique_ptr<session> make_say_quick_glue(const session_request& wanted) {
   return make_say_session<cpu::device, say_quick_eye, say_quick_words, learning_part::glue>("say-quick-glue",
-                                                                                           wanted);
+                                                                                            wanted);
 }
 
 }  // namespace motet::train_vlm

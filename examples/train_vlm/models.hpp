@@ -28,7 +28,8 @@ template <vit_config Eye, decoder_config Words, learning_part Part = learning_pa
 using say_model = model<
     modules<module<"eye", beside_glue<vit_rows<Eye, false, pictures_with<Eye, Words>>, Part>>,
             module<"glue", projector<Eye.width, Words.width>>,
-            module<"talk", beside_glue<fed_decoder<Words, pictures_with<Eye, Words> * Eye.patches().rows()>, Part>>>,
+            module<"talk",
+                   beside_glue<fed_decoder<Words, pictures_with<Eye, Words> * Eye.patches().rows()>, Part>>>,
     edge<"eye", "glue">, edge<"glue", "talk">, loss<next_token, "talk">>;
 // One net with the same weights speaks.
 template <vit_config Eye, decoder_config Words>

@@ -95,7 +95,7 @@ case " ${MOTET_MODELS:-} " in
     grep -q '^is done, in phased/glue/step-000004$' out || fail "a phase that is done runs again"
     losses phased-all.jsonl | cmp -s - phased.losses || fail "a phase begun again has other losses"
     succeed $phased --phase all
-    expect 2 'phase glu, not among glue, all; did you mean glue' $phased --phase glu
+    expect 2 '--phase glu; there are glue, all; did you mean glue' $phased --phase glu
     expect 2 'phases, of which --phase all is one' $run --phase all --steps 1
     expect 3 'module eyes, and the model has' $run --steps 1 --begin eyes=phased/glue
     ;;

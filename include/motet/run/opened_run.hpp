@@ -55,7 +55,7 @@ struct opened_run {
     if (!saved) {
       begin = read_begin(s.begin);
       for (const begin_source& each : begin) sources.emplace_back(each.run);
-    } else if (const json* then = saved->state().find("begun")) {
+    } else if (const json* then = saved->state().is_object() ? saved->state().find("begun") : nullptr) {
       begun = *then;
     }
     model = open_session(s, chosen ? &*chosen : nullptr);
@@ -128,7 +128,8 @@ struct opened_run {
     model->require_same(same);
   }
   void require_vocabulary_of(const checkpoint& from) const {
-    if (!folder) return;
+    // A program of one's own keeps what it likes.
+    if (!folder || !from.state().is_object()) return;
     const json* then = from.state().find("vocabulary");
     if (then != nullptr && then->unsigned_integer() != folder->vocabulary_fingerprint())
       fail(vocabulary_mismatch, (folder->folder() / "tokenizer.json").string() +

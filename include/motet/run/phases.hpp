@@ -28,7 +28,9 @@ struct run_phase {
 // [{"name": "glue", "model": "say-quick-glue", "steps": 200}, {"name": "all", "steps": 800, "plan": "apart"}].
 inline std::vector<run_phase> read_phases(const std::string& path) {
   const json file = read_json(read_text(path), path);
-  const auto refuse = [&](const std::string& what) { fail(bad_option_value, "--phases " + path + ": " + what); };
+  const auto refuse = [&](const std::string& what) {
+    fail(bad_option_value, "--phases " + path + ": " + what);
+  };
   if (!file.is_array() || file.items().empty())
     refuse(std::string("wanted a list of objects, each with a name and the options of a phase, got ") +
            (file.is_array() ? "an empty one" : file.kind()));
@@ -46,8 +48,8 @@ inline std::vector<run_phase> read_phases(const std::string& path) {
       refuse("two phases are called " + phase.name);
     for (const json::member one : each.members()) {
       if (one.name == "name") continue;
-      for (const std::string_view whole : {"checkpoint", "report", "metrics", "tensorboard", "resume", "phases",
-                                           "phase", "config", "explain", "check"})
+      for (const std::string_view whole : {"checkpoint", "report", "metrics", "tensorboard", "resume",
+                                           "phases", "phase", "config", "explain", "check"})
         if (one.name == whole)
           refuse(phase.name + " has " + std::string(whole) + ", which is of all phases; say --" +
                  std::string(whole) + " on the command line");

@@ -158,7 +158,8 @@ inline std::unique_ptr<phase_run> open_phase(const training_program& of, int cou
     throw error(problem, s.phases + ", phase " + phase.name);
   }
   if (s.steps == 0)
-    fail(bad_option_value, "--phases " + s.phases + ": " + phase.name + " has no steps, so it trains nothing");
+    fail(bad_option_value,
+         "--phases " + s.phases + ": " + phase.name + " has no steps, so it trains nothing");
   if (s.begin.empty()) s.begin = before;
   s.checkpoint = folder_of_phase(s.checkpoint, phase.name);
   s.report = folder_of_phase(s.report, phase.name);
@@ -175,8 +176,8 @@ inline int run_phases(const training_program& of, const run_settings& asked, int
                       const char* const* words) {
   const std::vector<run_phase> phases = read_phases(asked.phases);
   if (asked.checkpoint.empty())
-    fail(option_missing, "--checkpoint, where each of --phases " + asked.phases +
-                             " saves what the next one begins with");
+    fail(option_missing,
+         "--checkpoint, where each of --phases " + asked.phases + " saves what the next one begins with");
   if (!asked.phase.empty() && std::ranges::find(phases, asked.phase, &run_phase::name) == phases.end()) {
     std::vector<std::string_view> names;
     for (const run_phase& each : phases) names.push_back(each.name);

@@ -193,9 +193,10 @@ inline options command_line(run_settings& s) {
   line.count("--keep", s.keep, 0, "newest checkpoints to keep, beside the best one; 0: all");
   line.flag("--resume", s.resume,
             "go on from --checkpoint; options that are not given are those of the saved run");
-  line.text("--begin", s.begin, "[MODULE=]RUN[:NAME],...",
-            "begin with weights of another run: of all modules that it has, or of one, which may have another "
-            "name there; the rest is drawn");
+  line.text(
+      "--begin", s.begin, "[MODULE=]RUN[:NAME],...",
+      "begin with weights of another run: of all modules that it has, or of one, which may have another "
+      "name there; the rest is drawn");
   line.text("--phases", s.phases, "FILE.json",
             "several runs, one after the other, each beginning with the weights of the one before; a list of "
             "objects with a name and the options of that phase");

@@ -47,3 +47,27 @@ TEST_CASE("a check takes everything in hand, and says so") {
   CHECK(holds(said, "model       scripted/infonce, 40 parameters\n"));
   CHECK(holds(said, "all is well\n"));
 }
+
+TEST_CASE("a run begins with weights of others, keeps which, and not with any when it goes on") {
+  const scratch folder;
+  const std::string run = (folder / "run").string();
+  save_part({run, "other", 7, 0, 1}, {});
+  finish({run, "other", 7, 0, 1}, {}, {});
+  const std::string words = "left=" + run + ":eye";
+  opened_run begins = run_of({"--data", "random", "--batch", "4", "--begin", words.c_str()});
+  begins.prepare();
+  REQUIRE(scripted(begins).begun.size() == 1);
+  CHECK(scripted(begins).begun[0].module == "left");
+  CHECK(scripted(begins).begun[0].as == "eye");
+  CHECK(begins.begun.items()[0].string() == "left as eye of " + run + "/step-000007, step 7");
+
+  const std::string twice = words + "," + run;
+  opened_run doubled = run_of({"--data", "random", "--batch", "4", "--begin", twice.c_str()});
+  CHECK_THROWS_WITH_AS(doubled.prepare(), doctest::Contains("gives weights of left twice"), error);
+  CHECK_THROWS_WITH_AS(run_of({"--data", "random", "--begin", "nowhere"}), doctest::Contains("nowhere"),
+                       error);
+
+  opened_run goes_on(settings_of({"--data", "random", "--begin", "nowhere"}), checkpoint(run), {});
+  goes_on.prepare();
+  CHECK(scripted(goes_on).begun.empty());
+}

@@ -39,7 +39,8 @@ TEST_CASE("a file that is no list of phases is refused, and the message says whe
       {R"([{"steps": 3}])", "phase 1 needs a name of letters, digits, - and _"},
       {R"([{"name": "a/b"}])", "phase 1 needs a name"},
       {R"([{"name": "a"}, {"name": "a"}])", "two phases are called a"},
-      {R"([{"name": "a", "resume": true}])", "a has resume, which is of all phases; say --resume on the command line"},
+      {R"([{"name": "a", "resume": true}])",
+       "a has resume, which is of all phases; say --resume on the command line"},
       {R"([{"name": "a", "steps": [3]}])", "a's steps is an array, wanted a text, a number, true or false"}};
   for (const auto& [text, says] : faults) {
     CAPTURE(text);

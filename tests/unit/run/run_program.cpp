@@ -89,3 +89,32 @@ TEST_CASE("what is wrong ends a program in its own way, and with a message") {
   CHECK(run({"--data", "random", "--plan", "best"}).status == exit_refused.status);
   CHECK(run({"--data", "/no/such/folder"}).status == exit_refused.status);
 }
+
+TEST_CASE("a run of phases: each tells what it is, and all are looked at before the first") {
+  const scratch folder;
+  const std::string file = (folder / "phases.json").string(), to = (folder / "kept").string();
+  const auto phased = [&](const char* text, std::vector<const char*> more = {}) {
+    write_file(file, std::string_view(text));
+    std::vector<const char*> words{"--data",      "random",   "--batch",   "4",
+                                   "--no-report", "--phases", file.c_str()};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words);
+  };
+  const std::vector<const char*> kept{"--checkpoint", to.c_str()};
+  const ended one = phased(R"([{"name": "only", "steps": 2, "plan": "beside"}])", kept);
+  CHECK(one.status == 0);
+  CHECK(holds(one.said, "phase 1 of 1, only: scripted, 2 steps\n"));
+  CHECK(holds(one.said, "plan beside: one rank for each"));
+  CHECK(holds(one.said, "kept/only"));
+  // Nothing runs where anything is wrong with the last one.
+  for (const char* wrong : {R"([{"name": "a", "steps": 1}, {"name": "b", "step": 1}])",
+                            R"([{"name": "a", "steps": 1}, {"name": "b", "steps": 0}])",
+                            R"([{"name": "a", "steps": 1}, {"name": "b", "plan": "aside"}])"}) {
+    CAPTURE(wrong);
+    const ended found = phased(wrong, kept);
+    CHECK(found.status != 0);
+    CHECK(found.said.empty());
+  }
+  CHECK(phased(R"([{"name": "a"}])").status == 2);
+  CHECK(run({"--data", "random", "--phase", "a"}).status == 2);
+}

@@ -78,13 +78,13 @@ inline std::vector<given_module> modules_given(const checkpoint& from, const std
     }
     if (faults.empty()) out.push_back({name, source});
     else if (any || !module.empty())
-      fail(weights_not_given, sentence({"module ", name, " as ", source, " of ", from.path().string(), " has it",
-                                        any ? " in part:" : " not:", faults, "\n"}));
+      fail(weights_not_given, sentence({"module ", name, " as ", source, " of ", from.path().string(),
+                                        " has it", any ? " in part:" : " not:", faults, "\n"}));
   }
   if (out.empty())
-    fail(weights_not_given,
-         sentence({from.path().string(), " has modules ", detail::listed(detail::modules_named(from.weights())),
-                   ", and the model has ", detail::listed(all)}));
+    fail(weights_not_given, sentence({from.path().string(), " has modules ",
+                                      detail::listed(detail::modules_named(from.weights())),
+                                      ", and the model has ", detail::listed(all)}));
   return out;
 }
 
