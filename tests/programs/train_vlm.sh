@@ -48,6 +48,38 @@ if command -v mpirun >/dev/null 2>&1; then
   }
 fi
 
+# ---- a step as its ranks ran it ----
+# Each of two ranks has all of its instructions, at least so many, planned and run: is_trace FILE COUNT
+is_trace() {
+  for rank in 0 1; do
+    for what in plan run; do grep -q "\"name\": \"$what, rank $rank" "$1" || return 1; done
+    planned=$(grep -c "\"ph\": \"X\", \"pid\": $rank," "$1")
+    [ "$planned" -ge "$2" ] && [ "$planned" -eq "$(grep -c "\"ph\": \"X\", \"pid\": $((rank + 2))," "$1")" ] || return 1
+  done
+}
+succeed $run --steps 3 --no-report --plan apart --record drawn.svg
+grep -q '^step 3 as it ran: drawn.svg' out && grep -q 'train_vlm, plan apart, step 3' drawn.svg || fail "no picture of a step: $(cat out)"
+for rank in 0 1; do grep -q ">rank $rank" drawn.svg || fail "the picture of a step lacks rank $rank"; done
+succeed $run --steps 3 --no-report --plan apart --record drawn.json --record-step 2
+is_trace drawn.json 5 || fail "the trace of a step lacks something"
+succeed $run --steps 1 --no-report --record alone.svg
+grep -q ">rank 0" alone.svg || fail "no picture of one rank"
+if command -v mpirun >/dev/null 2>&1; then
+  one="-n 1 $train --data shapes --model say-quick --batch 8 --threads 1 --steps 2 --no-report --plan apart --record spread.json"
+  timeout -k 5 100 mpirun $one : $one >out 2>err
+  status=$?
+  grep -q MT-R24 err || {
+    [ $status -eq 0 ] && is_trace spread.json 5 || fail "status $status of two processes that record: $(cat err)"
+    timeout -k 5 100 mpirun $one : $one --record-step 1 >out 2>err
+    [ $? -eq 3 ] && grep -q 'setting record_step.*MT-R26' err || fail "processes that record other steps are not refused"
+  }
+fi
+expect 2 'step.png wants a file that ends in .svg, or .json' $run --steps 1 --record step.png
+expect 2 'record-step 2 of 1 steps' $run --steps 1 --record step.svg --record-step 2
+expect 1 'nowhere/step.svg.*MT-F05' $run --steps 1 --record nowhere/step.svg
+expect 1 'nowhere/step.svg.*MT-F05' $run --steps 1 --record nowhere/step.svg --check
+[ ! -e step.svg ] || fail "a refused run recorded a step"
+
 case " ${MOTET_MODELS:-} " in
   *" small "*) ;;
   *) expect 2 'compiled without this model; configure with -DMOTET_MODELS=small or' --data shapes --model say-small --batch 8 --steps 1 ;;

@@ -122,6 +122,7 @@ inline json describe(const decoder_config& c) {
            {"out_bias", c.bias && c.out_bias},
            {"mlp_bias", c.mlp_bias},
            {"head_norm", c.head_norm}};
+  if (c.z_loss > 0) out.set("z_loss", c.z_loss);
   if (c.scaling.factor != 1)
     out.set("scaling", json{{"factor", c.scaling.factor},
                             {"slow", c.scaling.slow},

@@ -4,6 +4,7 @@
 #include <motet/format/checkpoint_trend.hpp>
 #include <motet/run/chosen_plan.hpp>
 #include <motet/run/read_begin.hpp>
+#include <motet/run/step_record.hpp>
 #include <motet/runtime/save/checkpoint.hpp>
 #include <motet/runtime/save/run_folder.hpp>
 #include <motet/tools/exit_code.hpp>
@@ -38,6 +39,7 @@ struct opened_run {
   std::vector<checkpoint> sources;    // of each of them
   json begun{json::array{}};          // "eye, glue of RUN, step 200", of each of them
   std::optional<chosen_plan> chosen;  // if ranks share the work
+  step_record record;
   std::unique_ptr<session> model;
   std::unique_ptr<data_folder> folder;
   std::unique_ptr<held_out> test;
@@ -46,7 +48,7 @@ struct opened_run {
   run_folder held;         // of --checkpoint, while it trains
 
   opened_run(run_settings given, std::optional<checkpoint> from, std::optional<chosen_plan> by)
-      : s(std::move(given)), saved(std::move(from)), chosen(std::move(by)) {
+      : s(std::move(given)), saved(std::move(from)), chosen(std::move(by)), record(s) {
     if (s.accumulate > s.batch)
       fail(bad_option_value, "--accumulate " + std::to_string(s.accumulate) + " parts of a batch of " +
                                  std::to_string(s.batch));
@@ -71,7 +73,8 @@ struct opened_run {
 
   // Of several processes, one writes.
   bool saves() const { return !s.checkpoint.empty() && model->is_main(); }
-  void probe_folder() const {
+  void probe_files() const {
+    if (model->is_main()) record.probe();
     if (saves()) probe_run_folder(s.checkpoint, checkpoint_bytes(model->parameters()));
   }
   // Takes all memory and makes the model as it was saved.
@@ -94,7 +97,7 @@ struct opened_run {
 
   // Reads one batch and every tensor of the checkpoint; whatever is wrong throws.
   int check() {
-    probe_folder();
+    probe_files();
     prepare();
     const auto source = open_feed();
     source->next();

@@ -165,6 +165,7 @@ inline std::unique_ptr<phase_run> open_phase(const training_program& of, int cou
   s.report = folder_of_phase(s.report, phase.name);
   s.tensorboard = folder_of_phase(s.tensorboard, phase.name);
   s.metrics = file_of_phase(s.metrics, phase.name);
+  s.record = file_of_phase(s.record, phase.name);
   s.phases.clear();
   s.phase.clear();
   for (int i = 0; i < count; ++i) s.command += (i == 0 ? "" : " ") + std::string(words[i]);

@@ -25,10 +25,10 @@ struct run_settings {
   const training_program* program;
   std::string data, model, device = "cpu", precision = "fp32", loss, checkpoint, metrics, tensorboard,
                            report = "report", schedule = "cosine", plan, pictures = "auto", sm_share = "0",
-                           rates_of, optimizer = "adamw", reorder = "none", begin, phases, phase;
+                           rates_of, optimizer = "adamw", reorder = "none", record, begin, phases, phase;
   isize batch = 64, steps = 1000, threads = 0, accumulate = 1, save_every = 0, keep = 2, warmup = -1,
         eval_every = 0, validate_every = -1, loader_threads = 1, line_every = 1, ranks = 0, resplit = 0,
-        rows = 0;
+        rows = 0, record_step = 0;
   std::uint64_t seed = 1;
   double rate = 1e-3, weight_decay = 0.1, clip = 1, beta1 = 0.9, beta2 = -1, smallest_crop = 0.6,
          resplit_most = 1.25, ema = 0, layer_rate = 1, momentum = 0.95;
@@ -205,6 +205,9 @@ inline options command_line(run_settings& s) {
   line.text("--tensorboard", s.tensorboard, "FOLDER", "the same numbers as TensorBoard reads them");
   line.text("--report", s.report, "FOLDER", "index.html with curves and pictures");
   line.flag("--no-report", s.no_report, "write no report");
+  line.text("--record", s.record, "FILE.svg|FILE.json",
+            "when each rank did what in one step, planned above run: a picture, or a trace for Perfetto");
+  line.count("--record-step", s.record_step, 0, "which step that is; 0: the last one");
   line.count("--eval-every", s.eval_every, 0, "steps between tests by held-out pictures; 0: at the end only");
   line.count(
       "--validate-every", s.validate_every, -1,

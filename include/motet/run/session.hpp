@@ -76,7 +76,8 @@ class session : public tested_model {
   virtual std::vector<std::string> paths() = 0;
   // Before step(): the batch of the step after it, which a GPU may take meanwhile, or whose order be found.
   virtual void expect(const step_input& next) = 0;
-  virtual step_result step(const step_input& batch, double rate) = 0;
+  // A record gets when each instruction of the step ran; all processes ask for one, or none does.
+  virtual step_result step(const step_input& batch, double rate, timeline* record = nullptr) = 0;
   // Of the last step; null where samples are taken as they come.
   virtual const reorder_told* reordered() const { return nullptr; }
   virtual isize updates() const = 0;

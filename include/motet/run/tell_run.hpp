@@ -64,6 +64,9 @@ inline void tell_intent(progress& out, const opened_run& run, const validation* 
   text += s.checkpoint.empty() ? std::string("; nothing is saved without --checkpoint")
                                : "; saved in " + s.checkpoint + every(s.save_every);
   out.say(text);
+  const step_record& record = run.record;
+  if (record.wanted() && record.step() <= run.model->updates())
+    out.say(sentence({"step ", record.step(), " is done, so ", record.path(), " does not get it"}));
 }
 
 // Tells how long the steps take that are left, once some are done.

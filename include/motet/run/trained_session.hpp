@@ -76,10 +76,10 @@ class trained_session : public session {
       for (const auto& each : train_.device().paths()) told.push_back(each.sentence());
     return told;
   }
-  step_result step(const step_input& batch, double rate) override {
+  step_result step(const step_input& batch, double rate, timeline* record = nullptr) override {
     if constexpr (reorders)
-      if (ordered_) return ordered_->step(own().inputs(batch), rate);
-    return train_.step(own().inputs(batch), rate);
+      if (ordered_) return ordered_->step(own().inputs(batch), rate, record);
+    return train_.step(own().inputs(batch), rate, record);
   }
   // Inputs that another call makes anew cannot wait: Own overrides this where its inputs stay. An order looks
   // at them at once.

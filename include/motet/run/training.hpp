@@ -27,7 +27,7 @@ class training {
 
   int run() {
     const interrupt stop;
-    run_.probe_folder();
+    run_.probe_files();
     run_.prepare();
     // Before threads begin to prepare data, which take their part of the processors.
     peak_ = peak_rate(run_.model->measure_peak());
@@ -81,7 +81,8 @@ class training {
     waited_ += waited;
     line_waited_ += waited;
     if (const auto following = source_->ahead()) run_.model->expect(*following);
-    const step_result result = run_.model->step(batch, run_.s.rates().at(run_.model->updates()));
+    const isize before = run_.model->updates();
+    const step_result result = run_.model->step(batch, run_.s.rates().at(before), run_.record.at(before + 1));
     run_.trend.add(result.loss, result.gradient_norm);
     const reorder_told* const reordered = run_.model->reordered();
     if (reordered != nullptr) run_.reordered.add(*reordered);
@@ -115,6 +116,7 @@ class training {
       tell_outlook(out_, average_, left);
       told_outlook_ = true;
     }
+    if (tell_record()) begin_line();
     // Others used the machine while the peak was measured, so once more.
     if (beaten) {
       peak_.raise(rate);
@@ -163,6 +165,7 @@ class training {
     same.add("setting eval_every", std::to_string(run_.test ? run_.s.eval_every : -1));
     same.add("setting validate_every", std::to_string(run_.test ? run_.s.validation_steps() : -1));
     same.add("setting checkpoint", run_.s.checkpoint);
+    same.add("setting record_step", std::to_string(run_.record.wanted() ? run_.record.step() : -1));
     same.add("first step", std::to_string(run_.model->updates()));
     same.add("data", write_json(source_->position()));
     if (!run_.folder) return same;
@@ -247,6 +250,17 @@ class training {
     } catch (const error& problem) {
       std::fprintf(stderr, "%s: no settings: %s\n", run_.s.program->name, problem.what());
     }
+  }
+  // Whether it was the step to record. Like the report, the file ends no run.
+  bool tell_record() {
+    if (!run_.model->is_main()) return false;
+    try {
+      if (!run_.record.write(run_.model->of())) return false;
+      out_.say(sentence({"step ", run_.record.step(), " as it ran: ", run_.record.path()}));
+    } catch (const error& problem) {
+      std::fprintf(stderr, "%s: no record: %s\n", run_.s.program->name, problem.what());
+    }
+    return true;
   }
   void tell_report(const test_result& found, const std::vector<section_share>& split) {
     const std::filesystem::path path = std::filesystem::path(run_.s.report) / "index.html";

@@ -60,8 +60,9 @@ struct scripted_session final : motet::session {
   std::shared_ptr<void> pin(const void*, std::size_t) override { return {}; }
   std::vector<std::string> paths() override { return {"linear: by hand"}; }
   void expect(const motet::step_input&) override {}
-  motet::step_result step(const motet::step_input&, double rate) override {
+  motet::step_result step(const motet::step_input&, double rate, motet::timeline* record) override {
     rates.push_back(rate);
+    if (record != nullptr) recorded.push_back(updates());
     loss /= 2;
     return {.loss = loss, .gradient_norm = 1, .rate = rate, .seconds = 1e-3};
   }
@@ -116,6 +117,7 @@ struct scripted_session final : motet::session {
   motet::program order;
   std::vector<motet::parameter> numbers;
   std::vector<double> rates;  // of its steps
+  std::vector<motet::isize> recorded;
   double loss = 8;
   motet::isize from = 0;  // steps of the run that it goes on from
   int prepared = 0, gathered = 0, compared = 0, saves = 0, failing_saves = 0;

@@ -19,7 +19,8 @@ inline constexpr motet::decoder_config small_talk_config{.vocabulary = 23,
                                                          .hidden = 20,
                                                          .rotary = 100,
                                                          .bias = true,
-                                                         .head_norm = true};
+                                                         .head_norm = true,
+                                                         .z_loss = 0.02f};
 using small_talk = motet::decoder<small_talk_config>;
 using small_speech = motet::model<motet::join<motet::next_token, motet::module<"talk", small_talk>>>;
 

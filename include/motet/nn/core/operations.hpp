@@ -220,9 +220,10 @@
 //       classes, all members call it, each finds the whole loss
 //   sum_losses(ctx, losses, slopes or none)
 //       -> loss [all] of all numbers; slopes become one
-//   token_losses(ctx, seq, logits, targets, losses)
-//       [rows] the same for each row by itself, losses is (rows, 1): zero where the target is negative
-//   token_slopes(ctx, seq, logits, targets, slopes, dlogits)
+//   token_losses(ctx, seq, logits, targets, z_loss, losses)
+//       [rows] the same for each row by itself, with its z loss; losses is (rows, 1): zero where the target is
+//       negative
+//   token_slopes(ctx, seq, logits, targets, z_loss, slopes, dlogits)
 //       [rows] gradients of these, each times its row's slope; dlogits may be the memory of logits
 //   draw_normals(ctx, draws, first, width, scale, to)
 //       to(r, c) = scale * element (first + r * width + c) of a random stream, the same bits everywhere;
@@ -341,6 +342,22 @@ struct cross_entropy_shape {
   std::int32_t ignored = -100;  // the target of rows that count nothing
   double smoothing = 0;         // how much of the target's probability is spread evenly over all classes
   double share = 1;             // of one row in the loss: one over the rows of the step that count
+};
+
+// What the logits of a row lose besides its surprise: this weight times the square of the logarithm of the sum
+// of their exponentials, which keeps logits from drifting all together. Without a weight, what is computed is
+// the same to the bit.
+struct z_loss {
+  double weight = 0;
+  template <class T>
+  MOTET_HOST_DEVICE constexpr T of(T log_sum) const {
+    return weight > 0 ? static_cast<T>(weight) * log_sum * log_sum : T(0);
+  }
+  // In the gradient, the probability of each token counts so many times.
+  template <class T>
+  MOTET_HOST_DEVICE constexpr T times(T log_sum) const {
+    return weight > 0 ? 1 + 2 * static_cast<T>(weight) * log_sum : T(1);
+  }
 };
 
 }  // namespace motet

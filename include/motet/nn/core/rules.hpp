@@ -48,6 +48,9 @@
     "set .mix.capacity = 0, which needs no other weights, or run all rows each time")                       \
   X(time_width, "MT-N15", "sine positions in time need an even width of 4 or more",                         \
     "sines take one half of the columns, cosines the other, and their speeds fall from first to last",      \
-    "choose such a width")
+    "choose such a width")                                                                                  \
+  X(z_loss_weight, "MT-N16", "a z loss weighs 0 or more",                                                   \
+    "the weight in the config is negative, or no number; it is told in millionths",                         \
+    "choose .z_loss = 0 for none, or a small weight such as 1e-4")
 
 MOTET_RULES_OF(MOTET_NN_RULES, nn_rules)

@@ -27,6 +27,7 @@ struct decoder_config {
   bool head_norm = false;       // of each head's queries and keys
   bool recompute = false;       // keep only the input of each block
   bool cut_vocabulary = false;  // tensor parallelism shares the table of tokens
+  float z_loss = 0;             // its weight, in the loss of each target
   context_attention context_kind = context_attention::heads;  // where context parallelism cuts samples
   mixture_config mix{};                                       // experts in the place of each mlp
 
@@ -61,6 +62,9 @@ struct decoder_config {
 };
 
 constexpr verdict check(const decoder_config& c) {
+  if (!(c.z_loss >= 0 && c.z_loss < 1e9f))
+    return {reason::z_loss_weight, 0,
+            c.z_loss < 0 && c.z_loss > -1e9f ? static_cast<isize>(c.z_loss * 1e6f) : -1, 0};
   if (const verdict found = check(c.tokens()); !found.ok()) return found;
   return check(c.tower());
 }
@@ -74,6 +78,8 @@ struct labelled_embedding : token_embedding<Config> {
 };
 template <decoder_config Config>
 using decoder_norm = norm<Config.width, norm_config{Config.norm, Config.epsilon}>;
+template <decoder_config Config>
+using decoder_tail = next_token_tail<decoder_norm<Config>, Config.vocabulary, z_loss{Config.z_loss}>;
 
 }  // namespace detail
 
@@ -81,13 +87,13 @@ using decoder_norm = norm<Config.width, norm_config{Config.norm, Config.epsilon}
 // sample, which sum to the loss of the step (vocabulary_tail.hpp): its model is model<join<next_token, ...>>.
 // Asks for: samples of at most `context` tokens, and a target for each row where something is asked.
 // Memory: that of its blocks; normed rows and the slope of each row; logits of some rows at a time.
-// Errors: MT-N01, MT-N03, MT-N04, MT-N06
+// Errors: MT-N01, MT-N03, MT-N04, MT-N06, MT-N16
 // Example:
 //   using talk = decoder<decoder_config{.vocabulary = 512, .context = 64, .width = 64, .layers = 2, .heads = 4}>;
 //   static_assert(talk::embedding == 1);
 template <decoder_config Config>
-struct decoder : tower<detail::labelled_embedding<Config.tokens()>, Config.tower(),
-                       next_token_tail<detail::decoder_norm<Config>, Config.vocabulary>> {
+struct decoder
+    : tower<detail::labelled_embedding<Config.tokens()>, Config.tower(), detail::decoder_tail<Config>> {
   static_assert(require<check(Config)>);
   static constexpr decoder_config config = Config;
   static constexpr bool own_loss = true;

@@ -11,13 +11,12 @@ namespace motet {
 // Asks for: samples of at most `context` rows with those that enter, which are at most `Rows` of a sample,
 // and a target for each row where something is asked.
 // Memory: that of decoder.
-// Errors: MT-N01, MT-N03, MT-N04, MT-N06
+// Errors: MT-N01, MT-N03, MT-N04, MT-N06, MT-N16
 // Example:
 //   using talk = fed_decoder<decoder_config{.vocabulary = 512, .context = 64, .width = 64, .layers = 2, .heads = 4}>;
 //   static_assert(talk::takes_rows == 64 && talk::most_rows == 64);
 template <decoder_config Config, isize Rows = Config.context, isize Sources = 1>
-struct fed_decoder : tower<placed_embedding<Config.tokens()>, Config.tower(),
-                           next_token_tail<detail::decoder_norm<Config>, Config.vocabulary>> {
+struct fed_decoder : tower<placed_embedding<Config.tokens()>, Config.tower(), detail::decoder_tail<Config>> {
   static_assert(require<check(Config)>);
   static_assert(Rows > 0, "motet: sizes of a net must be positive [MT-N04]");
   static constexpr decoder_config config = Config;

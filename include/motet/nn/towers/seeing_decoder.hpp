@@ -202,15 +202,15 @@ using projector = sequential<named<"up", linear<In, Hidden, true, Act>>, named<"
 // Asks for: samples of at most `context` rows with those of their pictures, and of at most `Pictures`
 // pictures.
 // Memory: that of the decoder, of the eye, and two rows for each row of a picture.
-// Errors: MT-N01, MT-N02, MT-N03, MT-N04, MT-N05, MT-N06
+// Errors: MT-N01, MT-N02, MT-N03, MT-N04, MT-N05, MT-N06, MT-N16
 // Example:
 //   using eye = picture_rows<vit_config{.image = 32, .patch = 8, .width = 32, .layers = 2, .heads = 2}>;
 //   constexpr decoder_config words{.vocabulary = 300, .context = 64, .width = 64, .layers = 2, .heads = 4};
 //   using say = seeing_decoder<eye, projector<32, 64>, words>;
 //   static_assert(say::most_pictures == 1);
 template <class Eye, class Glue, decoder_config Config, isize Pictures = 1>
-struct seeing_decoder : tower<pictured_embedding<Eye, Glue, Config.tokens()>, Config.tower(),
-                              next_token_tail<detail::decoder_norm<Config>, Config.vocabulary>> {
+struct seeing_decoder
+    : tower<pictured_embedding<Eye, Glue, Config.tokens()>, Config.tower(), detail::decoder_tail<Config>> {
   static_assert(require<check(Config)>);
   static_assert(Pictures > 0, "motet: sizes of a net must be positive [MT-N04]");
   static constexpr decoder_config config = Config;

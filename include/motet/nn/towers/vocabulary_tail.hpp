@@ -33,8 +33,8 @@ struct vocabulary_product {
 };
 
 // A language model's last layer and its loss. Each sample loses the surprise at its targets, which is the sum
-// of -log(probability), times the share of one target. So features of all samples sum to the loss of the
-// step. Logits exist for some rows at a time: forward keeps no more than the normed rows, and backward makes
+// of -log(probability), and of z losses if it has such, times the share of one target. So features of all
+// samples sum to the loss of the step. Logits exist for some rows at a time: forward keeps no more than the normed rows, and backward makes
 // logits again.
 // Asks for: rows with targets below Vocabulary; a negative target asks for nothing.
 // Memory: what the norm keeps, and (rows, width) behind it; logits of some rows at a time.
@@ -43,7 +43,7 @@ struct vocabulary_product {
 //   #include <motet/nn/layers/norm.hpp>
 //   using end = next_token_tail<norm<64>, 1024>;
 //   static_assert(end::out == 1 && end::in == 64);
-template <class Norm, isize Vocabulary>
+template <class Norm, isize Vocabulary, z_loss Z = z_loss{}>
 struct next_token_tail {
   static_assert(Vocabulary > 0, "motet: sizes of a net must be positive [MT-N04]");
   using head = vocabulary_product<Norm, Vocabulary>;
@@ -148,7 +148,7 @@ struct next_token_tail {
     each_piece(ctx, seq.rows(), [&](const sequences& rows, isize first) {
       const auto some = logits.slice(0, rows.samples);
       linear_forward(ctx, rows, s.normed.slice(first, rows.samples), head::matrix_of(w), nullptr, some);
-      token_losses(ctx, rows, some, targets_from(seq, first), losses.slice(first, rows.samples));
+      token_losses(ctx, rows, some, targets_from(seq, first), Z, losses.slice(first, rows.samples));
     });
     sum_forward(ctx, seq, seq.share, losses, y);
     hand_over(ctx, seq);
@@ -175,7 +175,8 @@ struct next_token_tail {
       const auto some = logits.slice(0, rows.samples);
       const auto d_logits = apart.slice(0, rows.samples);
       linear_forward(ctx, rows, s.normed.slice(first, rows.samples), head::matrix_of(w), nullptr, some);
-      token_slopes(ctx, rows, some, targets_from(seq, first), s.slopes.slice(first, rows.samples), d_logits);
+      token_slopes(ctx, rows, some, targets_from(seq, first), Z, s.slopes.slice(first, rows.samples),
+                   d_logits);
       use(rows, first, d_logits);
     });
     release(ctx, mark);

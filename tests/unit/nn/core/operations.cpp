@@ -97,8 +97,8 @@ bool offers_all(Context& ctx) {
   info_nce_loss(ctx, x, x, static_cast<const T*>(vector), 1.0, x, x, vector);
   pairwise_sigmoid_loss(ctx, x, x, static_cast<const T*>(vector), static_cast<const T*>(vector), 1.0, x, x,
                         vector, vector);
-  token_losses(ctx, seq, x, ids, one);
-  token_slopes(ctx, seq, x, ids, one, x);
+  token_losses(ctx, seq, x, ids, z_loss{}, one);
+  token_slopes(ctx, seq, x, ids, z_loss{}, one, x);
   sum_losses(ctx, one, one);
   zero(ctx, vector, motet::isize{4});
   sum_of_squares(ctx, vector, motet::isize{4});

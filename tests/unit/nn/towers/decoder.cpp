@@ -4,11 +4,17 @@
 
 #include "layer_laws.hpp"
 
+#include <limits>
+
 using namespace motet;
 
 static_assert(check(decoder_config{.width = 6, .heads = 2}).why == reason::odd_rotary_width);
 static_assert(check(decoder_config{.context = 0}).why == reason::not_positive);
 static_assert(check(decoder_config{}).ok());
+static_assert(check(decoder_config{.z_loss = -0.5f}).why == reason::z_loss_weight);
+static_assert(check(decoder_config{.z_loss = -0.5f}).got == -500000);
+static_assert(check(decoder_config{.z_loss = std::numeric_limits<float>::quiet_NaN()}).why ==
+              reason::z_loss_weight);
 
 namespace {
 
@@ -69,12 +75,19 @@ constexpr decoder_config gpt{.vocabulary = 9,
                              .out_bias = true,
                              .mlp_bias = true};
 
-// The surprise is of one sample's logits, in double.
-double surprise(const double* logits, motet::isize vocabulary, std::int32_t target) {
+constexpr decoder_config calm = [] {
+  decoder_config c = llama;
+  c.layers = 1;
+  c.z_loss = 0.25f;
+  return c;
+}();
+
+// What is lost at one row's logits, in double.
+double lost_at(const double* logits, motet::isize vocabulary, std::int32_t target, double z) {
   if (target < 0) return 0;
   double sum = 0;
-  for (motet::isize v = 0; v < vocabulary; ++v) sum += std::exp(logits[v] - logits[target]);
-  return std::log(sum);
+  for (motet::isize v = 0; v < vocabulary; ++v) sum += std::exp(logits[v]);
+  return std::log(sum) - logits[target] + z * std::log(sum) * std::log(sum);
 }
 
 template <decoder_config Config>
@@ -95,8 +108,8 @@ void check_against_logits(const labelled_batch& batch, int threads) {
   for (motet::isize s = 0; s < seq.samples; ++s) {
     double want = 0;
     for (motet::isize r = seq.begin(s); r < seq.end(s); ++r)
-      want += batch.labelled.share *
-              surprise(&logits[as_size(r * Config.vocabulary)], Config.vocabulary, batch.targets[as_size(r)]);
+      want += batch.labelled.share * lost_at(&logits[as_size(r * Config.vocabulary)], Config.vocabulary,
+                                             batch.targets[as_size(r)], static_cast<double>(Config.z_loss));
     CHECK_LE(laws::off_by(lost[as_size(s)], want), 1e-10 * (1 + want));
   }
 }
@@ -107,10 +120,12 @@ TEST_CASE("a decoder of grouped queries, rotary positions and SwiGLU") { check_d
 TEST_CASE("biases of queries, keys and values, recomputed") { check_decoder<qwen2>(); }
 TEST_CASE("norms of heads, and turns that are slowed") { check_decoder<qwen3>(); }
 TEST_CASE("learned positions, layer norms and biases everywhere") { check_decoder<gpt>(); }
+TEST_CASE("a z loss beside the surprise") { check_decoder<calm>(); }
 
 TEST_CASE("a sample loses the surprise at its targets, by its logits; rows come in pieces") {
   for (const int threads : {1, 2}) {
     check_against_logits<llama>(labelled_batch({0, 3, 3, 5, 6, 11}, 9, 0.25), threads);
+    check_against_logits<calm>(labelled_batch({0, 3, 3, 5, 6, 11}, 9, 0.25), threads);
     // 128 rows at a time
     check_against_logits<decoder_config{
         .vocabulary = 33000, .context = 200, .width = 4, .layers = 1, .heads = 1, .hidden = 4}>(

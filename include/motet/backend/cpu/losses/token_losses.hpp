@@ -34,9 +34,9 @@ row_sums<arithmetic<L>> sums_of_logits(const L* logits, isize width) {
 }  // namespace detail
 
 // Softmax cross-entropy of each row by itself: the logarithm of the sum of the exponentials of its logits
-// less the logit of its target; zero where the target is negative.
+// less the logit of its target, and its z loss; zero where the target is negative.
 template <class L, class S>
-void token_losses(context& ctx, const sequences& seq, matrix<L> logits, const std::int32_t* targets,
+void token_losses(context& ctx, const sequences& seq, matrix<L> logits, const std::int32_t* targets, z_loss z,
                   matrix<S> losses) {
   ctx.note("token_losses", 4 * elements_in(logits), bytes_in(logits) + bytes_in(losses));
   if (ctx.measuring()) return;
@@ -46,15 +46,17 @@ void token_losses(context& ctx, const sequences& seq, matrix<L> logits, const st
     if (targets[r] < 0) continue;
     const L* const from = logits.row(r);
     const auto all = detail::sums_of_logits(from, logits.width);
+    const auto log_sum = std::log(all.sum);
     // Differences first, as large logits may lie close together.
-    *losses.row(r) =
-        static_cast<S>(std::log(all.sum) + (all.peak - static_cast<decltype(all.peak)>(from[targets[r]])));
+    *losses.row(r) = static_cast<S>(log_sum + (all.peak - static_cast<decltype(all.peak)>(from[targets[r]])) +
+                                    z.of(all.peak + log_sum));
   }
 }
 
-// Its gradients, each times its row's slope: the probability of each token, less one for the target.
+// Its gradients, each times its row's slope: the probability of each token, as often as the z loss has it, less
+// one for the target.
 template <class L, class S, class D>
-void token_slopes(context& ctx, const sequences& seq, matrix<L> logits, const std::int32_t* targets,
+void token_slopes(context& ctx, const sequences& seq, matrix<L> logits, const std::int32_t* targets, z_loss z,
                   matrix<S> slopes, matrix<D> dlogits) {
   ctx.note("token_slopes", 7 * elements_in(logits), bytes_in(logits) + bytes_in(dlogits));
   if (ctx.measuring()) return;
@@ -68,10 +70,12 @@ void token_slopes(context& ctx, const sequences& seq, matrix<L> logits, const st
     }
     const auto all = detail::sums_of_logits(logits.row(r), logits.width);
     const number slope = static_cast<number>(*slopes.row(r));
+    const number times = z.times(all.peak + std::log(all.sum));
     // Of the target before it is written over, where both lie in one memory.
     const number target =
-        slope * (std::exp(static_cast<number>(logits.row(r)[targets[r]]) - all.peak) / all.sum - 1);
-    MOTET_SIMD_DISPATCH(, logit_slopes<number>(logits.row(r), logits.width, all.peak, slope / all.sum, to));
+        slope * (std::exp(static_cast<number>(logits.row(r)[targets[r]]) - all.peak) / all.sum * times - 1);
+    MOTET_SIMD_DISPATCH(
+        , logit_slopes<number>(logits.row(r), logits.width, all.peak, slope * times / all.sum, to));
     to[targets[r]] = static_cast<D>(target);
   }
 }

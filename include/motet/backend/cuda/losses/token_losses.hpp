@@ -12,6 +12,7 @@ template <class L, class S, int N>
 struct row_losses {
   static constexpr int most_threads = class_rows<L, N>::threads;
   class_rows<L, N> of;
+  z_loss z;
   S* losses;
   isize losses_stride;
   template <class Thread>
@@ -22,8 +23,9 @@ struct row_losses {
       S found(0);
       if (of.targets[row] >= 0) {
         const class_sums<number> all = of.sums(self, row, scratch);
+        const number log_sum = std::log(all.sum);
         // Differences first, as large logits may lie close together.
-        found = static_cast<S>(std::log(all.sum) + (all.peak - all.matched));
+        found = static_cast<S>(log_sum + (all.peak - all.matched) + z.of(all.peak + log_sum));
       }
       if (self.thread() == 0) losses[row * losses_stride] = found;
     }
@@ -36,6 +38,7 @@ template <class L, class S, class D, int N>
 struct row_slopes {
   static constexpr int most_threads = class_rows<L, N>::threads;
   class_rows<L, N> of;
+  z_loss z;
   const S* slopes;
   isize slopes_stride;
   D* to;
@@ -51,7 +54,7 @@ struct row_slopes {
       class_sums<number> all{};
       if (counts) all = of.sums(self, row, scratch);
       const number slope = counts ? static_cast<number>(slopes[row * slopes_stride]) : number(0),
-                   part = counts ? slope / all.sum : number(0);
+                   part = counts ? slope * z.times(all.peak + std::log(all.sum)) / all.sum : number(0);
       for (isize i = runs - 1 - self.thread(); i >= 0; i -= self.threads()) {
         run<number, N> x{};
         if (counts) {
@@ -91,9 +94,9 @@ struct add_losses {
 }  // namespace detail
 
 // Softmax cross-entropy of each row by itself: the logarithm of the sum of the exponentials of its logits
-// less the logit of its target; zero where the target is negative.
+// less the logit of its target, and its z loss; zero where the target is negative.
 template <class L, class S>
-void token_losses(context& ctx, const sequences&, matrix<L> logits, const std::int32_t* targets,
+void token_losses(context& ctx, const sequences&, matrix<L> logits, const std::int32_t* targets, z_loss z,
                   matrix<S> losses) {
   using X = std::remove_const_t<L>;
   ctx.note("token_losses", 4 * elements_in(logits), bytes_in(logits) + bytes_in(losses));
@@ -103,16 +106,17 @@ void token_losses(context& ctx, const sequences&, matrix<L> logits, const std::i
     using all_rows = detail::class_rows<X, n>;
     const all_rows of{logits.data, logits.stride, logits.rows, logits.width, targets, 0, -1};
     launch(ctx.stream(), {blocks_for(logits.rows, 1), all_rows::threads, block_scratch<arithmetic<X>>},
-           detail::row_losses<X, S, n>{of, losses.data, losses.stride});
+           detail::row_losses<X, S, n>{of, z, losses.data, losses.stride});
   };
   constexpr int longest = run_size<X>;
   if (in_runs<longest>(logits)) start(std::integral_constant<int, longest>{});
   else start(std::integral_constant<int, 1>{});
 }
 
-// Its gradients, each times its row's slope: the probability of each token, less one for the target.
+// Its gradients, each times its row's slope: the probability of each token, as often as the z loss has it, less
+// one for the target.
 template <class L, class S, class D>
-void token_slopes(context& ctx, const sequences&, matrix<L> logits, const std::int32_t* targets,
+void token_slopes(context& ctx, const sequences&, matrix<L> logits, const std::int32_t* targets, z_loss z,
                   matrix<S> slopes, matrix<D> dlogits) {
   using X = std::remove_const_t<L>;
   using slope = std::remove_const_t<S>;
@@ -122,8 +126,9 @@ void token_slopes(context& ctx, const sequences&, matrix<L> logits, const std::i
     constexpr int n = decltype(length)::value;
     using all_rows = detail::class_rows<X, n>;
     const all_rows of{logits.data, logits.stride, logits.rows, logits.width, targets, 0, -1};
-    launch(ctx.stream(), {blocks_for(logits.rows, 1), all_rows::threads, block_scratch<arithmetic<X>>},
-           detail::row_slopes<X, slope, D, n>{of, slopes.data, slopes.stride, dlogits.data, dlogits.stride});
+    launch(
+        ctx.stream(), {blocks_for(logits.rows, 1), all_rows::threads, block_scratch<arithmetic<X>>},
+        detail::row_slopes<X, slope, D, n>{of, z, slopes.data, slopes.stride, dlogits.data, dlogits.stride});
   };
   constexpr int longest = run_size<X, D>;
   if (in_runs<longest>(logits) && in_runs<longest>(dlogits)) start(std::integral_constant<int, longest>{});

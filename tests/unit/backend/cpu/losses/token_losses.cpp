@@ -23,12 +23,14 @@ std::vector<std::int32_t> targets_of(isize rows, isize classes) {
 }
 
 template <class T>
-void compare(isize rows, isize classes, isize gap, double scale) {
+void compare(isize rows, isize classes, isize gap, double scale, double weight) {
+  CAPTURE(weight);
   CAPTURE(rows);
   CAPTURE(classes);
   const auto logits = grid<T>(rows, classes, gap).random(7, scale);
   const auto slope_of = grid<T>(rows, 1).random(8);
   const auto targets = targets_of(rows, classes);
+  // As PyTorch users write it: cross_entropy(x, t) + weight * logsumexp(x) ** 2, and what autograd makes of it.
   grid<double> want(rows, 1), want_slopes(rows, classes);
   for (isize r = 0; r < rows; ++r) {
     const std::int32_t target = targets[as_size(r)];
@@ -36,15 +38,15 @@ void compare(isize rows, isize classes, isize gap, double scale) {
     double sum = 0;
     for (isize j = 0; j < classes && target >= 0; ++j)
       sum += std::exp(static_cast<double>(logits(r, j)) - static_cast<double>(logits(r, target)));
-    if (target >= 0) want.at(r, 0) = std::log(sum);
-    for (isize j = 0; j < classes; ++j)
+    const double log_sum = target < 0 ? 0 : static_cast<double>(logits(r, target)) + std::log(sum);
+    if (target >= 0) want.at(r, 0) = std::log(sum) + weight * log_sum * log_sum;
+    for (isize j = 0; j < classes; ++j) {
+      const double probability = std::exp(static_cast<double>(logits(r, j)) - log_sum);
       want_slopes.at(r, j) =
-          target < 0
-              ? 0
-              : static_cast<double>(slope_of(r, 0)) *
-                    (std::exp(static_cast<double>(logits(r, j)) - static_cast<double>(logits(r, target))) /
-                         sum -
-                     (j == target ? 1 : 0));
+          target < 0 ? 0
+                     : static_cast<double>(slope_of(r, 0)) *
+                           (probability - (j == target ? 1 : 0) + weight * 2 * log_sum * probability);
+    }
   }
   const double allowed = sizeof(T) == 8 ? 1e-12 : 2e-6;
   laws::with_each_kernel([&] {
@@ -53,9 +55,9 @@ void compare(isize rows, isize classes, isize gap, double scale) {
       grid<T> losses(rows, 1), slopes(rows, classes, gap);
       auto in_place = logits;
       cpu_run_foretold(threads, [&](cpu::context& ctx) {
-        token_losses(ctx, seq, logits.view(), targets.data(), losses.view());
-        token_slopes(ctx, seq, logits.view(), targets.data(), slope_of.view(), slopes.view());
-        token_slopes(ctx, seq, in_place.view(), targets.data(), slope_of.view(), in_place.view());
+        token_losses(ctx, seq, logits.view(), targets.data(), {weight}, losses.view());
+        token_slopes(ctx, seq, logits.view(), targets.data(), {weight}, slope_of.view(), slopes.view());
+        token_slopes(ctx, seq, in_place.view(), targets.data(), {weight}, slope_of.view(), in_place.view());
       });
       CHECK(distance(losses, want) < allowed);
       CHECK(distance(slopes, want_slopes) < allowed);
@@ -68,12 +70,14 @@ void compare(isize rows, isize classes, isize gap, double scale) {
 
 TEST_CASE_TEMPLATE("each row's surprise, and its gradient, also in the memory of the logits", T, float,
                    double) {
-  compare<T>(9, 136, 8, 3);
-  compare<T>(7, 33, 3, 3);
-  compare<T>(5, 3, 0, 1);
-  compare<T>(12, 64, 0, 300);  // probabilities of one and zero
-  compare<T>(1, 1, 0, 1);
-  compare<T>(0, 8, 0, 1);
+  for (const double weight : {0.0, 1e-4, 0.3}) {
+    compare<T>(9, 136, 8, 3, weight);
+    compare<T>(7, 33, 3, 3, weight);
+    compare<T>(5, 3, 0, 1, weight);
+    compare<T>(12, 64, 0, 300, weight);  // probabilities of one and zero
+    compare<T>(1, 1, 0, 1, weight);
+    compare<T>(0, 8, 0, 1, weight);
+  }
 }
 
 TEST_CASE("logits of minus infinity have no probability, NaN stays NaN") {
@@ -85,7 +89,7 @@ TEST_CASE("logits of minus infinity have no probability, NaN stays NaN") {
   }
   const std::int32_t targets[] = {0, 3};
   cpu_run_foretold(1, [&](cpu::context& ctx) {
-    token_losses(ctx, {2, 1, nullptr}, logits.view(), targets, losses.view());
+    token_losses(ctx, {2, 1, nullptr}, logits.view(), targets, {}, losses.view());
   });
   CHECK(losses(0, 0) == doctest::Approx(std::log(2.0)));
   CHECK(std::isnan(losses(1, 0)));

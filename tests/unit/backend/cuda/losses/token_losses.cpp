@@ -16,7 +16,8 @@ using laws::cpu_run_foretold, laws::distance, laws::grid, laws::gpu_run_foretold
 namespace {
 
 template <class T>
-void compare(isize rows, isize classes, isize gap, double scale) {
+void compare(isize rows, isize classes, isize gap, double scale, double weight) {
+  CAPTURE(weight);
   CAPTURE(rows);
   CAPTURE(classes);
   const auto logits = grid<float>(rows, classes, gap).random(7, scale);
@@ -28,15 +29,15 @@ void compare(isize rows, isize classes, isize gap, double scale) {
   grid<T> want_slopes(rows, classes);
   const sequences seq{rows, 1, nullptr};
   cpu_run_foretold(1, [&](cpu::context& ctx) {
-    token_losses(ctx, seq, logits.view(), ids.data(), want.view());
-    token_slopes(ctx, seq, logits.view(), ids.data(), slope_of.view(), want_slopes.view());
+    token_losses(ctx, seq, logits.view(), ids.data(), {weight}, want.view());
+    token_slopes(ctx, seq, logits.view(), ids.data(), {weight}, slope_of.view(), want_slopes.view());
   });
   const on_gpu<float> from(logits), slope(slope_of), losses(rows, 1, 1);
   const on_gpu<T> slopes(rows, classes, classes + gap);
   const laws::flat_on_gpu<std::int32_t> targets(ids);
   gpu_run_foretold([&](motet::cuda::context& ctx) {
-    token_losses(ctx, seq, from.all(), targets.data(), losses.all());
-    token_slopes(ctx, seq, from.all(), targets.data(), slope.all(), slopes.all());
+    token_losses(ctx, seq, from.all(), targets.data(), {weight}, losses.all());
+    token_slopes(ctx, seq, from.all(), targets.data(), {weight}, slope.all(), slopes.all());
   });
   CHECK(distance(losses.back(), want) < 2e-6);
   CHECK(distance(slopes.back(), want_slopes) < (sizeof(T) == 2 ? 1e-2 : 2e-6));
@@ -47,11 +48,13 @@ void compare(isize rows, isize classes, isize gap, double scale) {
 }  // namespace
 
 TEST_CASE_TEMPLATE("each row's surprise and its gradient on a GPU are those of the CPU", T, float, bf16) {
-  compare<T>(3, 4104, 0, 4);
-  compare<T>(9, 136, 8, 3);
-  compare<T>(7, 33, 3, 3);
-  compare<T>(1, 1, 0, 1);
-  compare<T>(0, 8, 0, 1);
+  compare<T>(3, 4104, 0, 4, 0);
+  for (const double weight : {0.0, 0.3}) {
+    compare<T>(9, 136, 8, 3, weight);
+    compare<T>(7, 33, 3, 3, weight);
+    compare<T>(1, 1, 0, 1, weight);
+    compare<T>(0, 8, 0, 1, weight);
+  }
 }
 
 TEST_CASE("what samples lost is added up on a GPU, with slopes of one") {

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <motet/run/step_record.hpp>
+
+#include "run_parts.hpp"
+#include "tiny_pair.hpp"
+
+#include <motet/format/json_read.hpp>
+#include <motet/run/training.hpp>
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <iterator>
+
+using namespace motet;
+
+namespace {
+
+std::string text_in(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+std::size_t count_of(const std::string& part, const std::string& in) {
+  std::size_t found = 0;
+  for (std::size_t at = in.find(part); at != std::string::npos; at = in.find(part, at + 1)) ++found;
+  return found;
+}
+step_record record_of(std::vector<const char*> words) { return step_record(settings_of(std::move(words))); }
+
+class silent_session final : public trained_session<silent_session, cpu::device, tiny_pair, fp32> {
+ public:
+  explicit silent_session(const session_request& wanted) : trained_session({.name = "silent"}, wanted) {}
+  const pair_input& inputs(const step_input& batch) const { return std::get<pair_input>(batch); }
+};
+
+}  // namespace
+
+TEST_CASE("the step that was asked for is drawn as two ranks ran it, and no other") {
+  const scratch folder;
+  session_request wanted = tiny_request();
+  wanted.how = plan_of("apart", facts_of<tiny_pair>());
+  wanted.by = find_launch({}, {.ranks = 2});
+  silent_session made(wanted);
+  session& model = made;
+  random_feed source(6, 1, {.model = "tiny", .image = 8, .vocabulary = 300, .context = 16});
+  for (const char* form : {"svg", "json"}) {
+    const std::string path = (folder / form).string() + "/step." + form;
+    std::filesystem::create_directory(folder / form);
+    step_record record = record_of({"--data", "random", "--plan", "apart", "--steps", "9", "--record",
+                                    path.c_str(), "--record-step", model.updates() == 0 ? "2" : "5"});
+    record.probe();
+    CHECK_FALSE(std::filesystem::exists(path));
+    const isize first = model.updates() + 1, last = first + 2;
+    for (isize step = first; step <= last; ++step) {
+      model.step(source.next(), 1e-3, record.at(step));
+      CHECK(record.write(model.of()) == (step == record.step()));
+    }
+    const std::string text = text_in(path);
+    if (std::string_view(form) == "svg") {
+      CHECK(text.starts_with("<svg"));
+      CHECK(text.find("train_scripted, plan apart, step 2") != std::string::npos);
+      // Each rank has its name and two rows.
+      for (const char* part : {">rank 0", ">rank 1"}) CHECK(count_of(part, text) >= 1);
+      CHECK(count_of(">plan<", text) == 2);
+      CHECK(count_of(">run<", text) == 2);
+    } else {
+      const json trace = read_json(text);
+      isize events = 0;
+      std::vector<bool> seen(4);
+      double longest = 0;
+      for (const json& each : trace.at("traceEvents").items()) {
+        if (each.at("ph").string() != "X") continue;
+        ++events;
+        seen.at(as_size(each.at("pid").integer())) = true;
+        longest = std::max(longest, each.at("dur").number());
+      }
+      // Every instruction was planned and ran, on both ranks.
+      CHECK(events == 2 * model.of().instructions.size());
+      CHECK(seen == std::vector<bool>(4, true));
+      CHECK(longest > 0);
+    }
+  }
+}
+
+TEST_CASE("what cannot be recorded is refused before anything is done") {
+  const auto refused = [](std::vector<const char*> words, const char* text) {
+    CHECK_THROWS_WITH_AS(run_of(std::move(words)), doctest::Contains(text), error);
+    CHECK(scripted_session::made == nullptr);
+  };
+  refused({"--data", "random", "--record", "step.png"}, "step.png wants a file that ends in .svg, or .json");
+  refused({"--data", "random", "--steps", "4", "--record", "a.svg", "--record-step", "5"},
+          "--record-step 5 of 4 steps");
+  refused({"--data", "random", "--record-step", "5"}, "--record, a file for --record-step 5");
+  refused({"--data", "random", "--record", "a.svg", "--paced"}, "--record with --paced");
+
+  opened_run nowhere = run_of({"--data", "random", "--no-report", "--record", "nowhere/at/all.svg"});
+  printed_by([&] {
+    CHECK_THROWS_WITH_AS(training(nowhere).run(), doctest::Contains("nowhere/at/all.svg"), error);
+    CHECK_THROWS_WITH_AS(nowhere.check(), doctest::Contains("MT-F05"), error);
+  });
+  CHECK(scripted(nowhere).rates.empty());
+}
+
+TEST_CASE("a run records its last step, or the one that is named") {
+  const scratch folder;
+  const std::string path = (folder / "step.svg").string();
+  for (const auto& [which, step] : {std::pair("0", isize{6}), std::pair("3", isize{3})}) {
+    opened_run run = run_of({"--data", "random", "--batch", "4", "--steps", "6", "--no-report", "--record",
+                             path.c_str(), "--record-step", which});
+    const std::string said = printed_by([&] { CHECK(training(run).run() == 0); });
+    CHECK(scripted(run).recorded == std::vector<isize>{step});
+    CHECK(holds(said, sentence({"step ", step, " as it ran: ", path})));
+    CHECK(std::filesystem::remove(path));
+  }
+  // A run that goes on behind it says so, and is none the worse.
+  opened_run late = run_of({"--data", "random", "--batch", "4", "--steps", "6", "--no-report", "--record",
+                            path.c_str(), "--record-step", "3"});
+  scripted(late).from = 4;
+  const std::string said = printed_by([&] { CHECK(training(late).run() == 0); });
+  CHECK(holds(said, "step 3 is done, so " + path + " does not get it"));
+  CHECK_FALSE(std::filesystem::exists(path));
+}
