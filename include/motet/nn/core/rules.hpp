@@ -48,6 +48,12 @@
     "set .mix.capacity = 0, which needs no other weights, or run all rows each time")                       \
   X(time_width, "MT-N15", "sine positions in time need an even width of 4 or more",                         \
     "sines take one half of the columns, cosines the other, and their speeds fall from first to last",      \
-    "choose such a width")
+    "choose such a width")                                                                                  \
+  X(adapters_do_not_fit, "MT-N17", "adapters need a rank of one or more, and products that the net has",    \
+    "no product is chosen, a number is negative, or the net has no gated mlp, or is no decoder",            \
+    "choose products of a decoder's attention or gated mlp; an eye is a module that feeds a fed_decoder")   \
+  X(adapters_row_by_row, "MT-N18", "a net with adapters does not go on row by row",                         \
+    "merged weights make the same rows at less cost",                                                       \
+    "merge the adapters (merge_peft_lora), and take the net without .adapters")
 
 MOTET_RULES_OF(MOTET_NN_RULES, nn_rules)

@@ -159,6 +159,8 @@ struct net_outlines {
   static_assert(
       staged_net<Net>,
       "motet: a trainer's nets have stages (Net::stage), as motet::tower and what is made of it have");
+  static_assert(adapters_of<Net> == 0,
+                "motet: a trainer does not train adapters yet; train the net without .adapters");
   using stage = typename Net::stage;
   using input = typename Net::input;
   using traits = input_traits<Net>;
