@@ -34,7 +34,7 @@ struct unchanged {
 };
 
 struct times {
-  float factor;
+  double factor;
   template <class T>
   MOTET_HOST_DEVICE T operator()(T value) const {
     return value * static_cast<T>(factor);
@@ -65,7 +65,7 @@ template <class X, class Y>
 void scale_rows(context& ctx, const sequences& seq, double factor, matrix<X> x, matrix<Y> y) {
   ctx.note("scale_rows", elements_in(y), bytes_in(x) + bytes_in(y));
   if (ctx.measuring()) return;
-  map_numbers(ctx, rows_of(seq, x), rows_of(seq, y), times{static_cast<float>(factor)});
+  map_numbers(ctx, rows_of(seq, x), rows_of(seq, y), times{factor});
 }
 
 // Floor: x is read once, y is written once.
