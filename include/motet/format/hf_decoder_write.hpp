@@ -31,6 +31,7 @@ inline hf_described_decoder describe_as_hf_decoder(const json& description) {
   wanted("gated", true);
   wanted("norm", "rms");
   if (net.find("mixture") != nullptr) wrong += "\n  " + out.module + " has experts";
+  if (net.find("adapters") != nullptr) wrong += "\n  " + out.module + " has adapters, which are not merged";
   if (net.at("rotary").number() == 0) wrong += "\n  " + out.module + ".rotary is zero";
   const auto count = [&](const char* field) { return static_cast<isize>(net.at(field).integer()); };
   hf_decoder_config& c = out.config;

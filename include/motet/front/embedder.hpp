@@ -42,7 +42,8 @@ class embedder {
             [&](context& ctx) { infer(ctx, net, weights, *parts, m, out + parts->of(m).begin * width(net)); },
             no_draws);
     } else {
-      const isize size = net.of->span_of({0, net.of->layers}, {}).size();
+      const stage_range all{0, net.of->layers};
+      const isize size = net.of->span_of(all, {}).size() + net.of->resting_size(all, {});
       drop();
       weights_ = device_.template take<master>("weights to embed with", size);
       device_.template keep_weights<typename Numbers::value>(weights_.data(), size);

@@ -102,6 +102,19 @@ inline json describe(const text_config& c) {
   return out;
 }
 
+inline json describe(const adapter_config& c) {
+  json::array products;
+  for (const auto& [chosen, name] :
+       std::initializer_list<std::pair<bool, const char*>>{{c.queries, "queries"},
+                                                           {c.keys, "keys"},
+                                                           {c.values, "values"},
+                                                           {c.out, "out"},
+                                                           {c.gate, "gate"},
+                                                           {c.up, "up"},
+                                                           {c.down, "down"}})
+    if (chosen) products.push_back(name);
+  return json{{"rank", c.rank}, {"scale", c.scale()}, {"products", std::move(products)}};
+}
 inline json describe(const decoder_config& c) {
   const attention_config attention = c.tower().attention;
   json out{{"net", "decoder"},
@@ -128,6 +141,7 @@ inline json describe(const decoder_config& c) {
                             {"slow", c.scaling.slow},
                             {"fast", c.scaling.fast},
                             {"context", c.scaling.context}});
+  if (c.adapters.any()) out.set("adapters", describe(c.adapters));
   detail::add_experts(out, c);
   return out;
 }

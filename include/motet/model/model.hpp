@@ -66,7 +66,8 @@ struct join_text<join<Loss, Modules...>> {
 
 // Modules, and where they meet. One flat buffer holds all parameters: modules that learn in their order, then
 // the numbers of the loss, then frozen modules; gradients and optimizer state cover the first
-// `trainable_size` elements only.
+// `trainable_size` elements only. A module with adapters learns by these; its weights are behind, each
+// module's where a frozen one would be.
 template <class Loss, class... Modules>
 struct model_parts {
   using loss = Loss;
@@ -76,7 +77,11 @@ struct model_parts {
 
   static constexpr std::array<std::string_view, size> names{Modules::name...};
   static constexpr std::array<bool, size> frozen{Modules::frozen...};
-  static constexpr std::array<isize, size> sizes{Modules::net::parameter_size...};
+  template <class Net>
+  static constexpr bool adapted = adapters_of<Net> > 0;
+  static constexpr std::array<isize, size> sizes{(
+      adapted<typename Modules::net> ? adapters_of<typename Modules::net> : Modules::net::parameter_size)...},
+      resting{(adapted<typename Modules::net> ? Modules::net::parameter_size : 0)...};
   static constexpr isize trainable_of_modules = [] {
     isize sum = 0;
     for (std::size_t i = 0; i < size; ++i) sum += frozen[i] ? 0 : sizes[i];
@@ -84,19 +89,24 @@ struct model_parts {
   }();
   static constexpr isize loss_at = trainable_of_modules;
   static constexpr isize trainable_size = loss_at + Loss::parameter_size;
-  static constexpr std::array<isize, size> offsets = [] {
-    std::array<isize, size> at{};
+  struct places {
+    std::array<isize, size> learned{}, resting{};
+  };
+  static constexpr places offsets = [] {
+    places at;
     isize learned = 0, fixed = trainable_size;
     for (std::size_t i = 0; i < size; ++i) {
       isize& next = frozen[i] ? fixed : learned;
-      at[i] = next;
+      at.learned[i] = next;
       next += sizes[i];
+      at.resting[i] = fixed;
+      fixed += resting[i];
     }
     return at;
   }();
   static constexpr isize parameter_size = [] {
     isize sum = Loss::parameter_size;
-    for (const isize s : sizes) sum += s;
+    for (std::size_t i = 0; i < size; ++i) sum += sizes[i] + resting[i];
     return sum;
   }();
 
@@ -126,8 +136,13 @@ struct model_parts {
         all.push_back(std::move(item));
       }
     };
+    const auto append_module = [&]<class Net>(std::string_view name, std::size_t i) {
+      if constexpr (adapted<Net>)
+        append(layer::parameters_of<Net>(name, {}, listed::adapters), offsets.learned[i]);
+      append(layer::parameters_of<Net>(name), adapted<Net> ? offsets.resting[i] : offsets.learned[i]);
+    };
     std::size_t i = 0;
-    (append(layer::parameters_of<typename Modules::net>(Modules::name), offsets[i++]), ...);
+    (append_module.template operator()<typename Modules::net>(Modules::name, i++), ...);
     append(layer::parameters_of<Loss>(loss_name), loss_at);
     return all;
   }

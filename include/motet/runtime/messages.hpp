@@ -81,6 +81,11 @@ inline constexpr message bad_sample_order{
     "it leaves samples out, names one twice, or takes one out of its group of the loss",
     "Return each sample's number once (in_turn(of.samples) is where to begin), as many as the batch has"};
 
+inline constexpr message adapters_are_cut{
+    "MT-R38", "a module with adapters is cut by tensor parallelism",
+    "adapters are not cut, and each member would add those of all heads and units",
+    "Take tensor = 1 for the module, or cut it by data, stages or context"};
+
 inline constexpr message runtime_messages[] = {not_finite,
                                                bad_training_option,
                                                step_too_large,
@@ -98,7 +103,8 @@ inline constexpr message runtime_messages[] = {not_finite,
                                                fed_rows_differ,
                                                optimizer_does_not_fit,
                                                session_without_inputs,
-                                               bad_sample_order};
+                                               bad_sample_order,
+                                               adapters_are_cut};
 
 inline constexpr message launch_not_a_number{"MT-R20", "a launcher's variable is not a number in its range",
                                              "it was set by hand, or by a tool that means something else",

@@ -22,7 +22,7 @@ template <class L, recomputed When = recomputed::always>
 struct recompute {
   static constexpr isize in = L::in, out = L::out;
   static constexpr bool rounds_gradient = motet::rounds_gradient<L>;
-  static constexpr isize parameter_size = L::parameter_size;
+  static constexpr isize parameter_size = L::parameter_size, adapter_size = adapters_of<L>;
   static constexpr isize size(tensor_cut cut) { return layer::size<L>(cut); }
   static void parameters(parameter_list& list) { list.part<L>(); }
 

@@ -28,6 +28,7 @@ struct repeat {
   using block = L;
   static constexpr isize in = L::in, out = L::out, count = Count;
   static constexpr isize layer_size = L::parameter_size, parameter_size = Count * layer_size;
+  static constexpr isize adapter_size = Count * adapters_of<L>;
   static constexpr isize size(tensor_cut cut) { return Count * layer::size<L>(cut); }
   static constexpr interval all{0, Count};
 
@@ -164,7 +165,7 @@ struct repeat {
   // Weights or gradients of the layer after `before` others.
   template <class W>
   static constexpr W of_layer(W w, isize before) {
-    return layer::part<L>(w, before * layer::size<L>(w.cut));
+    return layer::part<L>(w, before * layer::size<L>(w.cut), before * adapters_of<L>);
   }
   template <class N, class C>
   static view<typename N::stream, in> take(C& ctx, const sequences& seq) {

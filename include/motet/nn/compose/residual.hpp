@@ -26,6 +26,7 @@ struct residual {
   static constexpr bool rounds_gradient = true;
   static constexpr isize inner_at = Norm::parameter_size;
   static constexpr isize parameter_size = inner_at + Inner::parameter_size;
+  static constexpr isize adapter_size = adapters_of<Inner>;
   static constexpr isize size(tensor_cut cut) { return inner_at + layer::size<Inner>(cut); }
 
   static void parameters(parameter_list& list) {

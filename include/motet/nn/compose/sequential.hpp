@@ -42,6 +42,7 @@ struct sequential {
                     ? verdict{}
                     : verdict{reason::widths_do_not_chain, 0, rest::in, First::out} >);
   static constexpr isize parameter_size = First::parameter_size + rest::parameter_size;
+  static constexpr isize adapter_size = adapters_of<First> + adapters_of<rest>;
   static constexpr isize rest_at(tensor_cut cut) { return layer::size<First>(cut); }
   static constexpr isize size(tensor_cut cut) { return rest_at(cut) + layer::size<rest>(cut); }
 
@@ -74,7 +75,7 @@ struct sequential {
     }
     {
       [[maybe_unused]] const auto part = detail::enter_part<rest>(ctx);
-      rest::forward(ctx, layer::part<rest>(w, rest_at(w.cut)), seq, s.between, y, s.rest_saved);
+      rest::forward(ctx, of_rest(w), seq, s.between, y, s.rest_saved);
     }
   }
   template <class C, class N, class X, class Y>
@@ -87,7 +88,7 @@ struct sequential {
     }
     {
       [[maybe_unused]] const auto part = detail::enter_part<rest>(ctx);
-      layer::infer<rest>(ctx, layer::part<rest>(w, rest_at(w.cut)), seq, between, y);
+      layer::infer<rest>(ctx, of_rest(w), seq, between, y);
     }
     release(ctx, mark);
   }
@@ -98,8 +99,7 @@ struct sequential {
     reserve_between(ctx, seq, s);
     {
       [[maybe_unused]] const auto part = detail::enter_part<rest>(ctx);
-      layer::backward<rest>(ctx, layer::part<rest>(w, rest_at(w.cut)), seq, s.between, dy, s.d_between,
-                            s.rest_saved, layer::part<rest>(g, rest_at(w.cut)));
+      layer::backward<rest>(ctx, of_rest(w), seq, s.between, dy, s.d_between, s.rest_saved, of_rest(g));
     }
     {
       [[maybe_unused]] const auto part = detail::enter_part<First>(ctx);
@@ -114,8 +114,7 @@ struct sequential {
     reserve_between(ctx, seq, s);
     {
       [[maybe_unused]] const auto part = detail::enter_part<rest>(ctx);
-      rest::backward_input(ctx, layer::part<rest>(w, rest_at(w.cut)), seq, s.between, dy, s.d_between,
-                           s.rest_saved);
+      rest::backward_input(ctx, of_rest(w), seq, s.between, dy, s.d_between, s.rest_saved);
     }
     {
       [[maybe_unused]] const auto part = detail::enter_part<First>(ctx);
@@ -127,8 +126,7 @@ struct sequential {
                               gradients<N> g) {
     {
       [[maybe_unused]] const auto part = detail::enter_part<rest>(ctx);
-      layer::backward_weight<rest>(ctx, layer::part<rest>(w, rest_at(w.cut)), seq, s.between, dy,
-                                   s.rest_saved, layer::part<rest>(g, rest_at(w.cut)));
+      layer::backward_weight<rest>(ctx, of_rest(w), seq, s.between, dy, s.rest_saved, of_rest(g));
     }
     {
       [[maybe_unused]] const auto part = detail::enter_part<First>(ctx);
@@ -138,6 +136,11 @@ struct sequential {
   }
 
  private:
+  // Weights or gradients of the layers behind the first.
+  template <class W>
+  static constexpr W of_rest(W w) {
+    return layer::part<rest>(w, rest_at(w.cut), adapters_of<First>);
+  }
   template <class C, class N>
   static void reserve_between(C& ctx, const sequences& seq, saved<N>& s) {
     s.d_between = ctx.memory.template take_rows<typename N::stream, First::out>(seq.rows());

@@ -58,6 +58,11 @@ struct tower_stage {
     if (is_last(r)) return layer::size<embed>(cut) + layer::size<body>(cut) + layer::size<tail>(cut);
     return layer::size<embed>(cut) + r.last * layer::size<typename body::block>(cut);
   }
+  // Its adapters are so many of the tower's; they are of blocks alone.
+  static constexpr interval adapters_of(stage_range r) {
+    constexpr isize each = motet::adapters_of<typename body::block>;
+    return {r.first * each, r.last * each};
+  }
   // The stretches of a stage's gradients that backward completes one after the other, from the last one on.
   static std::vector<interval> gradient_parts(stage_range r, tensor_cut cut = {}) {
     std::vector<interval> parts;
@@ -66,6 +71,10 @@ struct tower_stage {
       if (size > 0) parts.push_back({at, at + size});
       at += size;
     };
+    if constexpr (Tower::adapted) {
+      for (isize i = r.first; i < r.last; ++i) push(motet::adapters_of<typename body::block>);
+      return parts;
+    }
     if (is_first(r)) {
       if constexpr (tells_parts) std::ranges::for_each(embed::gradient_sizes(cut), push);
       else push(layer::size<embed>(cut));
@@ -76,8 +85,9 @@ struct tower_stage {
   }
   // A stage holds these, with offsets from its own first element. Names are those of the whole tower, after
   // `prefix`.
-  static std::vector<parameter> parameters_of(std::string_view prefix, stage_range r, tensor_cut cut = {}) {
-    parameter_list list(cut);
+  static std::vector<parameter> parameters_of(std::string_view prefix, stage_range r, tensor_cut cut = {},
+                                              listed what = listed::weights) {
+    parameter_list list(cut, what);
     const auto write = [&] {
       if (is_first(r)) list.in_block(parameter::before_blocks, [&] { list.child<embed>("embed"); });
       list.child("blocks", [&] { body::parameters(list, blocks(r)); });

@@ -39,6 +39,18 @@ namespace motet {
 
 template <class L>
 inline constexpr bool has_parameters = L::parameter_size > 0;
+// The elements of a layer's adapters (nn/layers/adapters.hpp), which lie apart from its weights.
+template <class L>
+inline constexpr isize adapters_of = [] {
+  if constexpr (requires { L::adapter_size; }) return isize{L::adapter_size};
+  else return isize{0};
+}();
+// A layer that rests adds to no gradient (nn/compose/resting.hpp).
+template <class L>
+inline constexpr bool rests = [] {
+  if constexpr (requires { L::rests; }) return L::rests;
+  else return false;
+}();
 template <class L>
 inline constexpr bool spares_input_gradient = [] {
   if constexpr (requires { L::spares_input_gradient; }) return L::spares_input_gradient;
@@ -48,8 +60,9 @@ inline constexpr bool spares_input_gradient = [] {
 namespace layer {
 
 template <class L>
-std::vector<parameter> parameters_of(std::string_view prefix = {}, tensor_cut cut = {}) {
-  parameter_list list(cut);
+std::vector<parameter> parameters_of(std::string_view prefix = {}, tensor_cut cut = {},
+                                     listed what = listed::weights) {
+  parameter_list list(cut, what);
   if (prefix.empty()) list.part<L>();
   else list.child<L>(prefix);
   return list.items();
@@ -61,21 +74,27 @@ constexpr isize size(tensor_cut cut) {
   if constexpr (can_be_cut<L>) return L::size(cut);
   else return L::parameter_size;
 }
-// The weights, or gradients, of a part that begins `at` elements on. A layer that is never cut does not see
-// the cut, nor do its own parts.
+// The weights, or gradients, of a part that begins `at` elements on, and its adapters `adapters_at`. A layer
+// that is never cut does not see the cut, nor do its own parts.
 template <class L, class W>
-constexpr W part(W w, isize at = 0) {
-  return {w.data + at, can_be_cut<L> ? w.cut : tensor_cut{}};
+constexpr W part(W w, isize at = 0, isize adapters_at = 0) {
+  return {w.data + at, can_be_cut<L> ? w.cut : tensor_cut{}, w.adapters + adapters_at};
 }
 
 // add(g) adds to all gradients of a layer, as nobody else does in this backward: in the memory where they are
 // wanted, and who waits for them is told.
 template <class L, class C, class N, class Add>
 void collect(C& ctx, gradients<N> g, Add&& add) {
-  if constexpr (!has_parameters<L>) return add(g);
-  const isize count = layer::size<L>(g.cut);
-  add(gradients<N>{gradients_at(ctx, g.data, count), g.cut});
-  gradients_ready(ctx, g.data, count);
+  if constexpr (!has_parameters<L> || rests<L>) {
+    add(g);
+  } else if constexpr (adapters_of<L> > 0) {
+    add(gradients<N>{nullptr, g.cut, gradients_at(ctx, g.adapters, adapters_of<L>)});
+    gradients_ready(ctx, g.adapters, adapters_of<L>);
+  } else {
+    const isize count = layer::size<L>(g.cut);
+    add(gradients<N>{gradients_at(ctx, g.data, count), g.cut});
+    gradients_ready(ctx, g.data, count);
+  }
 }
 
 template <class L, class N, class C>

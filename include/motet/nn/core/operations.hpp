@@ -38,6 +38,8 @@
 //       [rows]
 //   add(ctx, seq, a, b, y)
 //       [rows] y = a + b
+//   scale_rows(ctx, seq, factor, x, y)
+//       [rows] y = factor x; may be the same memory
 //   copy(ctx, seq, x, y)
 //       [rows] y = x, converting
 //

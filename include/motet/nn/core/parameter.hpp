@@ -86,11 +86,14 @@ constexpr isize parameter_space(isize elements) { return round_up(elements, 16);
 template <class L>
 concept can_be_cut = requires(tensor_cut cut) { L::size(cut); };
 
+// A list has the weights of a net, or the adapters beside them, which have a buffer of their own.
+enum class listed : std::uint8_t { weights, adapters };
+
 // Collects the parameters of a net: layers call matrix() and vector() in the order of their memory, and
 // child() for their parts. With a cut, it lists what one rank holds of them.
 class parameter_list {
  public:
-  explicit parameter_list(tensor_cut cut = {}) : cut_(cut) {}
+  explicit parameter_list(tensor_cut cut = {}, listed what = listed::weights) : cut_(cut), what_(what) {}
   tensor_cut cut() const { return cut_; }
 
   void matrix(std::string_view name, isize rows, isize width, initial start, bool decay = true) {
@@ -98,6 +101,10 @@ class parameter_list {
   }
   void vector(std::string_view name, isize width, initial start) {
     push({prefix_ + std::string(name), 1, width, true, start, false, used_});
+  }
+  // A matrix of an adapter, beside what a layer has as weights.
+  void adapter(std::string_view name, isize rows, isize width, initial start) {
+    push({prefix_ + std::string(name), rows, width, false, start, true, used_}, listed::adapters);
   }
   template <class Layer>
   void child(std::string_view name) {
@@ -165,7 +172,8 @@ class parameter_list {
   isize used() const { return used_; }
 
  private:
-  void push(parameter item) {
+  void push(parameter item, listed as = listed::weights) {
+    if (as != what_) return;
     if (by_rows_) keep(item.vector ? item.held_columns : item.held_rows);
     if (by_columns_ && !item.vector) keep(item.held_columns);
     item.block = block_;
@@ -185,6 +193,7 @@ class parameter_list {
   }
   std::string prefix_;
   tensor_cut cut_;
+  listed what_;
   bool whole_ = false;                         // within a layer that is never cut
   bool by_rows_ = false, by_columns_ = false;  // within a product that is cut
   isize block_ = parameter::behind_blocks, stacked_ = 1;
@@ -194,18 +203,21 @@ class parameter_list {
 };
 
 // A layer's slice of the flat buffers, and which part of the layer it is. `Numbers` travels in the type, so
-// layers deduce the precision from their weights.
+// layers deduce the precision from their weights. Where a net learns by adapters alone, its gradients are
+// those of adapters, and the others are none.
 template <class Numbers>
 struct weights {
   const typename Numbers::master* data = nullptr;
   tensor_cut cut{};
-  constexpr weights operator+(isize offset) const { return {data + offset, cut}; }
+  const typename Numbers::master* adapters = nullptr;
+  constexpr weights operator+(isize offset) const { return {data + offset, cut, adapters}; }
 };
 template <class Numbers>
 struct gradients {
   typename Numbers::master* data = nullptr;
   tensor_cut cut{};
-  constexpr gradients operator+(isize offset) const { return {data + offset, cut}; }
+  typename Numbers::master* adapters = nullptr;
+  constexpr gradients operator+(isize offset) const { return {data + offset, cut, adapters}; }
 };
 
 }  // namespace motet

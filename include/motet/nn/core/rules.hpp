@@ -51,6 +51,12 @@
     "choose such a width")                                                                                  \
   X(z_loss_weight, "MT-N16", "a z loss weighs 0 or more",                                                   \
     "the weight in the config is negative, or no number; it is told in millionths",                         \
-    "choose .z_loss = 0 for none, or a small weight such as 1e-4")
+    "choose .z_loss = 0 for none, or a small weight such as 1e-4")                                          \
+  X(adapters_do_not_fit, "MT-N17", "adapters need a rank of one or more, and products that the net has",    \
+    "no product is chosen, a number is negative, or the net has no gated mlp, or is no decoder",            \
+    "choose products of a decoder's attention or gated mlp; an eye is a module that feeds a fed_decoder")   \
+  X(adapters_row_by_row, "MT-N18", "a net with adapters does not go on row by row",                         \
+    "merged weights make the same rows at less cost",                                                       \
+    "merge the adapters (merge_peft_lora), and take the net without .adapters")
 
 MOTET_RULES_OF(MOTET_NN_RULES, nn_rules)

@@ -4,6 +4,7 @@
 #include <motet/nn/core/context_attention.hpp>
 #include <motet/nn/core/cut_rows.hpp>
 #include <motet/nn/core/rules.hpp>
+#include <motet/nn/layers/adapters.hpp>
 #include <motet/nn/layers/linear.hpp>
 #include <motet/nn/layers/norm.hpp>
 
@@ -33,6 +34,7 @@ struct attention_config {
   bool head_norm = false;
   float head_epsilon = 1e-6f;
   rotary_scaling scaling{};
+  adapter_config adapters{};  // where there are any, they learn alone
 
   constexpr isize columns_of_head() const { return head_width > 0 ? head_width : width / heads; }
   constexpr isize keyed_heads() const { return kv_heads > 0 ? kv_heads : heads; }
@@ -95,6 +97,16 @@ struct self_attention {
   static constexpr isize size(tensor_cut cut) { return norms_at(cut) + norms_size; }
   static constexpr isize normed_heads(const attention_config& of) { return of.heads + of.keyed_heads(); }
 
+  static constexpr bool adapted = Config.adapters.any();
+  using in_adapters = product_adapters<in, Config.adapters,
+                                       adapted_outputs{}
+                                           .with(Config.adapters.queries, {0, query})
+                                           .with(Config.adapters.keys, {query, query + key})
+                                           .with(Config.adapters.values, {query + key, packed})>;
+  using out_adapters =
+      product_adapters<query, Config.adapters, adapted_outputs{}.with(Config.adapters.out, {0, out})>;
+  static constexpr isize adapter_size = in_adapters::size + out_adapters::size;
+
   static void parameters(parameter_list& list) {
     const interval held = list.cut().share(Config.keyed_heads());
     const auto columns = [&](isize first, isize each) {
@@ -108,6 +120,8 @@ struct self_attention {
       list.child<norm_of_head>("query_norm");
       list.child<norm_of_head>("key_norm");
     }
+    in_adapters::parameters(list, "qkv");
+    out_adapters::parameters(list, "out");
   }
 
   template <class N>
@@ -127,6 +141,8 @@ struct self_attention {
     matrix<typename N::value> plain, d_normed;
     matrix<typename N::master> stats;
     std::array<matrix<typename N::master>, Config.head_norm ? as_size(normed_heads(Config)) : 0> sums;
+    typename in_adapters::template saved<N> adapted_in;
+    typename out_adapters::template saved<N> adapted_out;
   };
   template <class N, class C>
   static void reserve(C& ctx, const sequences& seq, saved<N>& s, tensor_cut cut = {}) {
@@ -136,6 +152,8 @@ struct self_attention {
       s.plain = cut_rows::take<typename N::value>(ctx, rows, query_of(cut) + key_of(cut));
       s.stats = cut_rows::take<typename N::master>(ctx, rows, 2 * normed_heads(Config.held(cut)));
     }
+    in_adapters::template reserve<N>(ctx, rows, s.adapted_in);
+    out_adapters::template reserve<N>(ctx, rows, s.adapted_out);
     if (exchanges_heads(ctx)) return reserve_exchanged(ctx, Config.held(cut).shape(), s.exchanged);
     s.qkv = cut_rows::take<typename N::value>(ctx, rows, packed_of(cut));
     s.lse = cut_rows::take<typename N::master>(ctx, rows, Config.held(cut).heads);
@@ -153,6 +171,7 @@ struct self_attention {
     if (w.cut.whole()) {
       mix(ctx, w, seq, x, s);
       linear_forward(ctx, seq, s.mixed, out_weight(w), out_bias(w), residual, y);
+      out_adapters::forward(ctx, w.adapters + in_adapters::size, seq, s.mixed, y, s.adapted_out);
     } else {
       const isize mark = ctx.memory.mark();
       mix(ctx, w, rows_of_all(ctx), cut_rows::gather<typename N::value>(ctx, x), s);
@@ -165,7 +184,9 @@ struct self_attention {
                              view<DX, in> dx, saved<N>& s) {
     if (w.cut.whole()) {
       mix_backward(ctx, w, seq, dy, s);
+      in_adapters::template reserve_backward<N>(ctx, seq, s.adapted_in);
       linear_backward_input(ctx, seq, s.d_qkv, in_weight(w), dx);
+      in_adapters::backward_input(ctx, w.adapters, seq, s.d_qkv, dx, s.adapted_in);
     } else {
       s.dy_all = cut_rows::gather<typename N::value>(ctx, dy);
       mix_backward(ctx, w, rows_of_all(ctx), s.dy_all, s);
@@ -175,6 +196,11 @@ struct self_attention {
   template <class C, class N, class X, class DY>
   static void backward_weight(C& ctx, weights<N> w, const sequences&, view<X, in> x, view<DY, out> dy,
                               saved<N>& s, gradients<N> g) {
+    if constexpr (adapted) {
+      in_adapters::backward_weight(ctx, x, s.d_qkv, s.adapted_in, g.adapters);
+      out_adapters::backward_weight(ctx, s.mixed, dy, s.adapted_out, g.adapters + in_adapters::size);
+      return;
+    }
     if constexpr (Config.head_norm) {
       const attention_config held = Config.held(w.cut);
       for (isize h = 0; h < normed_heads(held); ++h)
@@ -255,7 +281,7 @@ struct self_attention {
                                      saved<N>& s) {
     if constexpr (Config.head_norm) {
       s.d_normed = cut_rows::take<typename N::value>(ctx, seq, s.plain.width);
-      for (isize h = 0; h < normed_heads(held); ++h)
+      for (isize h = 0; h < normed_heads(held) && !adapted; ++h)
         s.sums[as_size(h)] = norm_sums<typename N::master>(ctx, seq.rows(), held.head_width);
     }
   }
@@ -281,6 +307,7 @@ struct self_attention {
     const isize mark = ctx.memory.mark(), wide = held.query_width(), narrow = held.key_width();
     if (exchanges_heads(ctx)) s.qkv = cut_rows::take<typename N::value>(ctx, seq, packed_of(w.cut));
     linear_forward(ctx, seq, x, in_weight(w), in_bias(w), s.qkv);
+    in_adapters::forward(ctx, w.adapters, seq, x, s.qkv, s.adapted_in);
     norm_heads(ctx, w, seq, held, s);
     turn(ctx, seq, held, 1, s.qkv);
     const auto q = s.qkv.columns(0, wide), k = s.qkv.columns(wide, narrow),
@@ -298,9 +325,11 @@ struct self_attention {
     if (exchanges_heads(ctx)) s.qkv = cut_rows::take<typename N::value>(ctx, seq, packed_of(w.cut));
     s.d_qkv = rows_are_cut(ctx) ? s.qkv : gradient_room(ctx, s.qkv);
     reserve_norms_backward(ctx, seq, held, s);
+    out_adapters::template reserve_backward<N>(ctx, seq, s.adapted_out);
     const isize mark = ctx.memory.mark(), wide = held.query_width(), narrow = held.key_width();
     const auto d_mixed = cut_rows::take<typename N::value>(ctx, seq, wide);
     linear_backward_input(ctx, seq, dy, out_weight(w), d_mixed);
+    out_adapters::backward_input(ctx, w.adapters + in_adapters::size, seq, dy, d_mixed, s.adapted_out);
     const auto queries = [&](const auto& of) { return of.columns(0, wide); };
     const auto keys = [&](const auto& of) { return of.columns(wide, narrow); };
     const auto values = [&](const auto& of) { return of.columns(wide + narrow, narrow); };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/nn/core/kept_outputs.hpp>
+#include <motet/nn/layers/adapters.hpp>
 #include <motet/nn/layers/mlp_products.hpp>
 
 namespace motet {
@@ -15,12 +16,24 @@ namespace motet {
 // Example:
 //   using gated = gated_mlp<192, 512, false>;
 //   static_assert(gated::parameter_size == 3 * 192 * 512);
-template <isize Width, isize Hidden, bool Bias = true>
+template <isize Width, isize Hidden, bool Bias = true, adapter_config Adapters = adapter_config{}>
 struct gated_mlp : mlp_products<Width, Hidden, 2, Bias> {
   using products = mlp_products<Width, Hidden, 2, Bias>;
   using products::hidden, products::in, products::out;
 
-  static void parameters(parameter_list& list) { products::list_products(list, "gate_up", "down"); }
+  static constexpr bool adapted = Adapters.any();
+  using wide_adapters = product_adapters<
+      Width, Adapters,
+      adapted_outputs{}.with(Adapters.gate, {0, Hidden}).with(Adapters.up, {Hidden, 2 * Hidden})>;
+  using narrow_adapters =
+      product_adapters<Hidden, Adapters, adapted_outputs{}.with(Adapters.down, {0, Width})>;
+  static constexpr isize adapter_size = wide_adapters::size + narrow_adapters::size;
+
+  static void parameters(parameter_list& list) {
+    products::list_products(list, "gate_up", "down");
+    wide_adapters::parameters(list, "gate_up");
+    narrow_adapters::parameters(list, "down");
+  }
 
   template <class N>
   struct saved {
@@ -29,12 +42,16 @@ struct gated_mlp : mlp_products<Width, Hidden, 2, Bias> {
     // (rows, hidden), from forward on or between the two parts of backward
     matrix<typename N::value> gated;
     view<typename N::value, out> dy_all;  // (rows, width) of all members, likewise, where the layer is cut
+    typename wide_adapters::template saved<N> adapted_wide;
+    typename narrow_adapters::template saved<N> adapted_narrow;
   };
   template <class N, class C>
   static void reserve(C& ctx, const sequences& seq, saved<N>& s, tensor_cut cut = {}) {
     const sequences rows = cut.whole() ? seq : rows_of_all(ctx);
     s.pre = cut_rows::take<typename N::value>(ctx, rows, 2 * hidden(cut));
     if (keeps_outputs(ctx)) s.gated = cut_rows::take<typename N::value>(ctx, rows, hidden(cut));
+    wide_adapters::template reserve<N>(ctx, rows, s.adapted_wide);
+    narrow_adapters::template reserve<N>(ctx, rows, s.adapted_narrow);
   }
 
   template <class C, class N, class X, class Y>
@@ -45,6 +62,13 @@ struct gated_mlp : mlp_products<Width, Hidden, 2, Bias> {
   template <class C, class N, class X, class R, class Y>
   static void forward_add(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<R, out> residual,
                           view<Y, out> y, saved<N>& s) {
+    if constexpr (adapted) {
+      const isize mark = ctx.memory.mark();
+      const auto gated = product(ctx, w, seq, matrix<X>(x), s);
+      linear_forward(ctx, seq, gated, narrow_weight(w), products::narrow_bias(w), residual, y);
+      narrow_adapters::forward(ctx, w.adapters + wide_adapters::size, seq, gated, y, s.adapted_narrow);
+      return release(ctx, mark);
+    }
     products::add_narrowed(ctx, w, seq, x, residual, y,
                            [&](const sequences& rows, auto of) { return product(ctx, w, rows, of, s); });
   }
@@ -53,7 +77,9 @@ struct gated_mlp : mlp_products<Width, Hidden, 2, Bias> {
                              view<DX, in> dx, saved<N>& s) {
     if (w.cut.whole()) {
       slopes(ctx, w, seq, dy, s);
+      wide_adapters::template reserve_backward<N>(ctx, seq, s.adapted_wide);
       linear_backward_input(ctx, seq, s.pre, widen_weight(w), dx);
+      wide_adapters::backward_input(ctx, w.adapters, seq, s.pre, dx, s.adapted_wide);
     } else {
       s.dy_all = cut_rows::gather<typename N::value>(ctx, dy);
       slopes(ctx, w, rows_of_all(ctx), s.dy_all, s);
@@ -63,7 +89,12 @@ struct gated_mlp : mlp_products<Width, Hidden, 2, Bias> {
   template <class C, class N, class X, class DY>
   static void backward_weight(C& ctx, weights<N> w, const sequences&, view<X, in> x, view<DY, out> dy,
                               saved<N>& s, gradients<N> g) {
-    products::add_weight_gradients(ctx, w.cut, x, s.pre, s.gated, dy, s.dy_all, g);
+    if constexpr (adapted) {
+      wide_adapters::backward_weight(ctx, x, s.pre, s.adapted_wide, g.adapters);
+      narrow_adapters::backward_weight(ctx, s.gated, dy, s.adapted_narrow, g.adapters + wide_adapters::size);
+    } else {
+      products::add_weight_gradients(ctx, w.cut, x, s.pre, s.gated, dy, s.dy_all, g);
+    }
   }
 
  private:
@@ -75,6 +106,7 @@ struct gated_mlp : mlp_products<Width, Hidden, 2, Bias> {
     const matrix<typename N::value> gated =
         keeps_outputs(ctx) ? s.gated : cut_rows::take<typename N::value>(ctx, seq, hidden(w.cut));
     linear_forward(ctx, seq, x, widen_weight(w), widen_bias(w), s.pre);
+    wide_adapters::forward(ctx, w.adapters, seq, x, s.pre, s.adapted_wide);
     swiglu_forward(ctx, seq, s.pre, gated);
     return gated;
   }
@@ -83,10 +115,13 @@ struct gated_mlp : mlp_products<Width, Hidden, 2, Bias> {
   static void slopes(C& ctx, weights<N> w, const sequences& seq, matrix<DY> dy, saved<N>& s) {
     using value = typename N::value;
     if (!keeps_outputs(ctx)) s.gated = cut_rows::take<value>(ctx, seq, hidden(w.cut));
+    narrow_adapters::template reserve_backward<N>(ctx, seq, s.adapted_narrow);
     const isize mark = ctx.memory.mark();
     const auto d_gated = cut_rows::take<value>(ctx, seq, hidden(w.cut));
     if (!keeps_outputs(ctx)) swiglu_forward(ctx, seq, s.pre, s.gated);
     linear_backward_input(ctx, seq, dy, narrow_weight(w), d_gated);
+    narrow_adapters::backward_input(ctx, w.adapters + wide_adapters::size, seq, dy, d_gated,
+                                    s.adapted_narrow);
     swiglu_backward(ctx, seq, s.pre, d_gated, s.pre);
     release(ctx, mark);
   }

@@ -30,6 +30,7 @@ struct decoder_config {
   float z_loss = 0;             // its weight, in the loss of each target
   context_attention context_kind = context_attention::heads;  // where context parallelism cuts samples
   mixture_config mix{};                                       // experts in the place of each mlp
+  adapter_config adapters{};                                  // where there are any, they learn alone
 
   constexpr token_config tokens() const { return {vocabulary, context, width, rotary == 0, cut_vocabulary}; }
   constexpr tower_config tower() const {
@@ -47,7 +48,8 @@ struct decoder_config {
                      .out_bias = out_bias,
                      .head_norm = head_norm,
                      .head_epsilon = epsilon,
-                     .scaling = scaling};
+                     .scaling = scaling,
+                     .adapters = adapters};
     out.hidden = hidden > 0 ? hidden : 4 * width;
     out.act = act;
     out.epsilon = epsilon;
@@ -57,6 +59,7 @@ struct decoder_config {
     out.recompute = recompute;
     out.mix = mix;
     out.mlp_bias = mlp_bias;
+    out.adapters = adapters;
     return out;
   }
 };
@@ -77,7 +80,8 @@ struct labelled_embedding : token_embedding<Config> {
   using input = labelled_tokens;
 };
 template <decoder_config Config>
-using decoder_norm = norm<Config.width, norm_config{Config.norm, Config.epsilon}>;
+using decoder_norm =
+    resting_if<norm<Config.width, norm_config{Config.norm, Config.epsilon}>, Config.adapters.any()>;
 template <decoder_config Config>
 using decoder_tail = next_token_tail<decoder_norm<Config>, Config.vocabulary, z_loss{Config.z_loss}>;
 
@@ -87,7 +91,7 @@ using decoder_tail = next_token_tail<decoder_norm<Config>, Config.vocabulary, z_
 // sample, which sum to the loss of the step (vocabulary_tail.hpp): its model is model<join<next_token, ...>>.
 // Asks for: samples of at most `context` tokens, and a target for each row where something is asked.
 // Memory: that of its blocks; normed rows and the slope of each row; logits of some rows at a time.
-// Errors: MT-N01, MT-N03, MT-N04, MT-N06, MT-N16
+// Errors: MT-N01, MT-N03, MT-N04, MT-N06, MT-N16, MT-N17
 // Example:
 //   using talk = decoder<decoder_config{.vocabulary = 512, .context = 64, .width = 64, .layers = 2, .heads = 4}>;
 //   static_assert(talk::embedding == 1);

@@ -60,6 +60,7 @@ template <class E, tower_config Config, class Norm, isize Vocabulary>
 struct continued_of<tower<E, Config, logits_tail<Norm, Vocabulary>>> {
   static_assert(require < Config.attention.mask == mask_kind::causal ? verdict{}
                                                                      : verdict{reason::not_causal} >);
+  static_assert(require < Config.adapters.any() ? verdict{reason::adapters_row_by_row} : verdict{} >);
   using tail = last_logits_tail<Norm, Vocabulary>;
   using first = tower<E, Config, tail>;
   using later = tower<typename decltype(choose_text_embedding<E>())::type, Config, tail>;
@@ -81,7 +82,7 @@ struct continued_of<tower<E, Config, logits_tail<Norm, Vocabulary>>> {
 // tokens.
 // Asks for: a causal tower; to go on row by row, experts whose capacity has no limit.
 // Memory: one row for each sample besides its blocks'.
-// Errors: MT-N11, MT-N13, MT-N14
+// Errors: MT-N11, MT-N13, MT-N14, MT-N18
 // Example:
 //   #include <motet/nn/towers/decoder.hpp>
 //   constexpr decoder_config little{.vocabulary = 256, .context = 64, .width = 64, .layers = 2, .heads = 4};

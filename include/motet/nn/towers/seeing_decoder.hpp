@@ -212,6 +212,8 @@ template <class Eye, class Glue, decoder_config Config, isize Pictures = 1>
 struct seeing_decoder
     : tower<pictured_embedding<Eye, Glue, Config.tokens()>, Config.tower(), detail::decoder_tail<Config>> {
   static_assert(require<check(Config)>);
+  static_assert(require < Config.adapters.any() ? verdict{reason::adapters_do_not_fit, 4, 1, 0}
+                                                : verdict{} >);
   static_assert(Pictures > 0, "motet: sizes of a net must be positive [MT-N04]");
   static constexpr decoder_config config = Config;
   static constexpr bool own_loss = true;

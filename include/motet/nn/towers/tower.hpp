@@ -3,6 +3,7 @@
 
 #include <motet/nn/compose/recompute.hpp>
 #include <motet/nn/compose/repeat.hpp>
+#include <motet/nn/compose/resting.hpp>
 #include <motet/nn/compose/sequential.hpp>
 #include <motet/nn/compose/stage.hpp>
 #include <motet/nn/core/rules.hpp>
@@ -32,6 +33,8 @@ struct tower_config {
   // experts in the place of each mlp; width and, where not given, hidden, act and gated are the tower's
   mixture_config mix{};
   bool mlp_bias = true;
+  // where there are any, they learn alone; those of attention are told there, too
+  adapter_config adapters{};
 
   constexpr bool has_experts() const { return mix.experts > 0; }
   constexpr mixture_config experts_of_block() const {
@@ -65,6 +68,7 @@ constexpr tower_config tower_config_of(const Config& c, mask_kind mask, float ro
 constexpr verdict check(const tower_config& c) {
   if (c.width <= 0 || c.layers <= 0 || c.hidden <= 0 || c.embedding <= 0)
     return {reason::not_positive, 2, c.layers < c.embedding ? c.layers : c.embedding, 1};
+  if (const verdict found = check(c.adapters, c.gated && !c.has_experts()); !found.ok()) return found;
   if (c.has_experts())
     if (const verdict found = check(c.experts_of_block()); !found.ok()) return found;
   return check(c.attention);
@@ -104,7 +108,7 @@ consteval bool has_members_of_embedding() {
 // Asks for: an embedding with the members that docs/your_tower.md lists, as wide as the config says.
 // Memory: of each block what its layers keep and (rows, width) between the blocks; with .recompute the latter
 // alone.
-// Errors: MT-N01, MT-N03, MT-N04, MT-N05, MT-N06, MT-N09, MT-N10, MT-N11
+// Errors: MT-N01, MT-N03, MT-N04, MT-N05, MT-N06, MT-N09, MT-N10, MT-N11, MT-N17
 // Example:
 //   #include <motet/nn/layers/token_embedding.hpp>
 //   constexpr tower_config shape{
@@ -118,20 +122,26 @@ struct tower {
   static_assert(require < Embed::out == Config.width
                     ? verdict{}
                     : verdict{reason::widths_do_not_chain, 0, Config.width, Embed::out} >);
-  using embed = Embed;
+  static constexpr bool adapted = Config.adapters.any();
+  static_assert(require < adapted && std::is_void_v<Tail> ? verdict{reason::adapters_do_not_fit, 4, 1, 0}
+                                                          : verdict{} >);
+  using embed = resting_if<Embed, adapted>;
   using input = typename embed::input;
   static constexpr isize width = Config.width, layers = Config.layers;
   static constexpr isize embedding = [] {
     if constexpr (std::is_void_v<Tail>) return Config.embedding;
     else return Tail::out;
   }();
-  using norm_layer = norm<width, norm_config{Config.norm, Config.epsilon}>;
+  using norm_layer = resting_if<norm<width, norm_config{Config.norm, Config.epsilon}>, adapted>;
   using attend = residual<norm_layer, self_attention<Config.attention>>;
   static constexpr auto choose_mix() {
-    if constexpr (Config.has_experts()) return std::type_identity<mixture<Config.experts_of_block()>>{};
+    if constexpr (Config.has_experts())
+      return std::type_identity<resting_if<mixture<Config.experts_of_block()>, adapted>>{};
     else if constexpr (Config.gated)
-      return std::type_identity<gated_mlp<width, Config.hidden, Config.mlp_bias>>{};
-    else return std::type_identity<mlp<width, Config.hidden, Config.act, Config.mlp_bias>>{};
+      return std::type_identity<gated_mlp<width, Config.hidden, Config.mlp_bias, Config.adapters>>{};
+    else
+      return std::type_identity<
+          resting_if<mlp<width, Config.hidden, Config.act, Config.mlp_bias>, adapted>>{};
   }
   using mix_layer = typename decltype(choose_mix())::type;
   using block = sequential<named<"attention", attend>, named<"mlp", residual<norm_layer, mix_layer>>>;
@@ -171,12 +181,13 @@ struct tower {
     if constexpr (std::is_void_v<Tail>)
       return std::type_identity<
           motet::tail<typename decltype(choose_head())::type, projection<width, embedding>>>{};
-    else return std::type_identity<Tail>{};
+    else return std::type_identity<resting_if<Tail, adapted>>{};
   }
   using tail = typename decltype(choose_tail())::type;
 
   static constexpr isize body_at = embed::parameter_size, tail_at = body_at + body::parameter_size;
   static constexpr isize parameter_size = tail_at + tail::parameter_size;
+  static constexpr isize adapter_size = body::adapter_size;
 
   static constexpr isize size(tensor_cut cut) { return stage::parameter_end(whole, cut); }
 

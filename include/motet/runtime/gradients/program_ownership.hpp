@@ -54,6 +54,17 @@ inline void require_whole_matrices(const model_outline& model, const program& of
       if (groups.of(sings, s).cut >= 0) refuse("zero, as ranks share the optimizer");
   }
 }
+// Adapters are whole wherever they are; else MT-R38. All ranks find the same.
+inline void require_whole_adapters(const model_outline& model, const program& of,
+                                   const stage_groups& groups) {
+  for (const voice& sings : of.voices) {
+    const auto module = as_size(sings.module);
+    const net_outline& net = *model.nets[module];
+    if (const std::int32_t tensor = groups.tensor_of(sings);
+        tensor > 1 && net.resting_size({0, net.layers}, {}) > 0)
+      fail(adapters_are_cut, sentence({model.names[module], " has adapters, and tensor = ", tensor}));
+  }
+}
 template <class Model>
 gradient_ownership ownership_of(const program& of, const stage_groups& groups,
                                 const std::vector<module_choice>& choices) {

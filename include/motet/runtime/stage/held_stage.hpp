@@ -51,14 +51,15 @@ class held_stage {
   // Takes all memory; moments begin at zero.
   void prepare(const stage_needs& measured) {
     using value = typename Numbers::value;
+    const isize held = at_.parameters + at_.resting;
     if constexpr (requires {
                     keep_weights<value>(home_.ctx, static_cast<const master*>(nullptr), isize{0});
                   }) {
       if (weights_.size() > 0) drop_weights(home_.ctx, static_cast<const master*>(weights_.data()));
-      weights_ = buffer_type(at_.parameters);
-      keep_weights<value>(home_.ctx, static_cast<const master*>(weights_.data()), at_.parameters);
+      weights_ = buffer_type(held);
+      keep_weights<value>(home_.ctx, static_cast<const master*>(weights_.data()), held);
     } else {
-      weights_ = buffer_type(at_.parameters);
+      weights_ = buffer_type(held);
     }
     slots_.clear();
     if (at_.learns) {

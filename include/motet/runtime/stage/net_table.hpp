@@ -44,6 +44,10 @@ struct net_outline {
   // it does not.
   isize (*rows_given)(const void* input, isize sample) = nullptr;
   isize (*rows_taken)(const void* input, isize source, isize sample) = nullptr;
+  // Where a net learns by adapters, its parameters are these. Its weights rest; a stage's buffer has so many
+  // of them, behind its parameters.
+  std::vector<parameter> (*resting_of)(std::string_view prefix, stage_range range, tensor_cut cut) = nullptr;
+  isize (*resting_size)(stage_range range, tensor_cut cut) = nullptr;
 
   bool is_first(stage_range r) const { return r.first == 0; }
   bool is_last(stage_range r) const { return r.last == layers; }
@@ -162,16 +166,22 @@ struct net_outlines {
   using stage = typename Net::stage;
   using input = typename Net::input;
   using traits = input_traits<Net>;
+  static constexpr bool adapted = adapters_of<Net> > 0;
+  static interval weights_of(stage_range range, tensor_cut cut) {
+    return {stage::parameter_begin(range, cut), stage::parameter_end(range, cut)};
+  }
 
   static constexpr net_outline all{
       stage::layers,
       stage::width,
       stage::embedding,
       [](std::string_view prefix, stage_range range, tensor_cut cut) {
-        return stage::parameters_of(prefix, range, cut);
+        if constexpr (adapted) return stage::parameters_of(prefix, range, cut, listed::adapters);
+        else return stage::parameters_of(prefix, range, cut);
       },
       [](stage_range range, tensor_cut cut) {
-        return interval{stage::parameter_begin(range, cut), stage::parameter_end(range, cut)};
+        if constexpr (adapted) return stage::adapters_of(range);
+        else return weights_of(range, cut);
       },
       [](stage_range range, tensor_cut cut) { return stage::gradient_parts(range, cut); },
       [](const sample_split& split, isize replica, const spread_seat& at, const any_group& tensor,
@@ -189,7 +199,11 @@ struct net_outlines {
       [](const void* of, isize sample) { return rows_given<Net>(*static_cast<const input*>(of), sample); },
       [](const void* of, isize source, isize sample) {
         return rows_taken(*static_cast<const input*>(of), source, sample);
-      }};
+      },
+      [](std::string_view prefix, stage_range range, tensor_cut cut) {
+        return adapted ? stage::parameters_of(prefix, range, cut) : std::vector<parameter>{};
+      },
+      [](stage_range range, tensor_cut cut) { return adapted ? weights_of(range, cut).size() : 0; }};
 };
 
 template <class Net, class Context, class Numbers>
@@ -211,6 +225,15 @@ struct net_tables {
     } else {
       return input(of, m);
     }
+  }
+  // Adapters lie before the weights in a stage's buffer, and gradients are theirs.
+  static weights<Numbers> apart(stage_range range, weights<Numbers> w) {
+    if constexpr (adapters_of<Net> == 0) return w;
+    else return {w.data + stage::adapters_of(range).size(), w.cut, w.data};
+  }
+  static gradients<Numbers> apart(gradients<Numbers> g) {
+    if constexpr (adapters_of<Net> == 0) return g;
+    else return {nullptr, g.cut, g.data};
   }
   static typed_ends typed(stage_range range, const ends& e) {
     typed_ends to;
@@ -245,22 +268,28 @@ struct net_tables {
         stage::template reserve<Numbers>(ctx, range, input(of, m), into.as<saved>(), cut);
       },
       [](Context& ctx, stage_range range, weights<Numbers> w, const any_microbatches& of, isize m,
-         const ends& e) { stage::infer(ctx, range, w, input(of, m, range, e), typed(range, e)); },
-      [](Context& ctx, stage_range range, weights<Numbers> w, const any_microbatches& of, isize m,
-         const ends& e, kept_views& kept) {
-        stage::forward(ctx, range, w, input(of, m, range, e), typed(range, e), kept.as<saved>());
-      },
-      [](Context& ctx, stage_range range, weights<Numbers> w, const any_microbatches& of, isize m,
-         const ends& e, kept_views& kept, gradients<Numbers> g) {
-        stage::backward(ctx, range, w, input(of, m, range, e), typed(range, e), kept.as<saved>(), g);
+         const ends& e) {
+        stage::infer(ctx, range, apart(range, w), input(of, m, range, e), typed(range, e));
       },
       [](Context& ctx, stage_range range, weights<Numbers> w, const any_microbatches& of, isize m,
          const ends& e, kept_views& kept) {
-        stage::backward_input(ctx, range, w, input(of, m, range, e), typed(range, e), kept.as<saved>());
+        stage::forward(ctx, range, apart(range, w), input(of, m, range, e), typed(range, e),
+                       kept.as<saved>());
       },
       [](Context& ctx, stage_range range, weights<Numbers> w, const any_microbatches& of, isize m,
          const ends& e, kept_views& kept, gradients<Numbers> g) {
-        stage::backward_weight(ctx, range, w, input(of, m, range, e), typed(range, e), kept.as<saved>(), g);
+        stage::backward(ctx, range, apart(range, w), input(of, m, range, e), typed(range, e),
+                        kept.as<saved>(), apart(g));
+      },
+      [](Context& ctx, stage_range range, weights<Numbers> w, const any_microbatches& of, isize m,
+         const ends& e, kept_views& kept) {
+        stage::backward_input(ctx, range, apart(range, w), input(of, m, range, e), typed(range, e),
+                              kept.as<saved>());
+      },
+      [](Context& ctx, stage_range range, weights<Numbers> w, const any_microbatches& of, isize m,
+         const ends& e, kept_views& kept, gradients<Numbers> g) {
+        stage::backward_weight(ctx, range, apart(range, w), input(of, m, range, e), typed(range, e),
+                               kept.as<saved>(), apart(g));
       }};
 };
 

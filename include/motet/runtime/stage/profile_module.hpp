@@ -52,12 +52,16 @@ class timed_part {
         out_rows_(Which == tower_part::behind ? rows_.samples : rows_.rows()),
         w_(layer::size<part>(cut)),
         g_(w_.size()),
+        adapters_(adapters_of<part>),
+        d_adapters_(adapters_of<part>),
         x_(rows_.rows() * width),
         dx_(x_.size()),
         y_(out_rows_ * out),
         dy_(y_.size()) {
     initialise(layer::parameters_of<part>("part", cut), 1, w_.data(), w_.size());
-    std::fill_n(g_.data(), g_.size(), master(0));
+    initialise(layer::parameters_of<part>("part", {}, listed::adapters), 1, adapters_.data(),
+               adapters_.size());
+    for (const buffer<master>* each : {&g_, &d_adapters_}) std::fill_n(each->data(), each->size(), master(0));
     draw("x", x_, 1);
     draw("dy", dy_, 1e-3);
   }
@@ -132,8 +136,12 @@ class timed_part {
     for (isize i = 0; i < into.size(); ++i)
       into[i] = static_cast<T>(static_cast<float>(scale * draws.normal(static_cast<std::uint64_t>(i))));
   }
-  weights<Numbers> w() const { return layer::part<part>(weights<Numbers>{w_.data(), cut_}); }
-  gradients<Numbers> g() const { return layer::part<part>(gradients<Numbers>{g_.data(), cut_}); }
+  weights<Numbers> w() const {
+    return layer::part<part>(weights<Numbers>{w_.data(), cut_, adapters_.data()});
+  }
+  gradients<Numbers> g() const {
+    return layer::part<part>(gradients<Numbers>{g_.data(), cut_, d_adapters_.data()});
+  }
   view<const stream, width> x() const { return {x_.data(), rows_.rows()}; }  // (rows, width)
   view<stream, width> dx() const { return {dx_.data(), rows_.rows()}; }      // (rows, width)
   // (rows, width) or (samples, embedding)
@@ -194,7 +202,7 @@ class timed_part {
   tensor_cut cut_;
   sequences rows_;
   isize out_rows_;
-  buffer<master> w_, g_;
+  buffer<master> w_, g_, adapters_, d_adapters_;
   buffer<stream> x_, dx_;
   buffer<out_number> y_, dy_;
 };

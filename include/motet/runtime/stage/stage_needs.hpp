@@ -25,6 +25,7 @@ struct stage_position {
   bool sums_each = false;     // gradients are kept elsewhere
   tensor_cut cut;             // which part of its parameters is here
   isize parameters = 0;       // elements here
+  isize resting = 0;          // and of weights beside adapters, which these are then
   isize moments = 0, seconds = 0, averages = 0;  // of both moments, and of averages of weights
   std::int32_t slots = 0;                        // microbatches kept at once
   std::int32_t in[3] = {}, out[3] = {};          // boundary buffers: forward, replay, backward
@@ -156,12 +157,12 @@ stage_needs measure_stage(const net_table<Context, Numbers>& net, const stage_po
   const auto temporaries = [&](auto&& body) { widest(found.work, dry({}, body).peak()); };
 
   const isize of_parameters = at.parameters * static_cast<isize>(sizeof(master));
-  found.own.weights = of_parameters;
+  found.own.weights = of_parameters + at.resting * static_cast<isize>(sizeof(master));
   // Copies that products keep in their own precision are there too.
   using value = typename Numbers::value;
   if constexpr (requires(const Context& ctx) { weight_copy_bytes<value, master>(ctx, isize{0}); })
     found.own.weights +=
-        weight_copy_bytes<value, master>(dry_context<Context>(0, threads, fp8), at.parameters);
+        weight_copy_bytes<value, master>(dry_context<Context>(0, threads, fp8), at.parameters + at.resting);
   const isize rows_out = net.of->rows_out(at.range, parts, largest),
               rows_in = net.of->rows_in(at.range, parts, largest),
               bytes_in = boundary_bytes<stream>(rows_in, net.of->width_in(at.range)),

@@ -181,6 +181,7 @@ class placed_model {
   void each_piece(Visit&& visit) const {
     each_stage([&](const auto& each) {
       visit(each.stage->at().rank, each.piece(), stage_sums{each.reduction.get(), each.ring.get()});
+      if (!each.resting.empty()) visit(each.stage->at().rank, each.resting_piece(), stage_sums{});
     });
     for (std::size_t r = 0; r < points_.size(); ++r) {
       if (!points_[r] || !points_[r]->is_owner()) continue;
@@ -354,6 +355,8 @@ class placed_model {
       auto& to = own.held[as_size(s)];
       to.parameters = net.parameters_of(name, at.range, at.cut);
       at.parameters = net.span_of(at.range, at.cut).size();
+      to.resting = net.resting_of(name, at.range, at.cut);
+      at.resting = net.resting_size(at.range, at.cut);
       to.join(net, stage_groups_, sings, s, choice, how_, at, group);
       spread_seat seat = seat_of(sings, stage_groups_);
       seat.balanced = choice.balanced;

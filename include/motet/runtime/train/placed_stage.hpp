@@ -26,8 +26,8 @@ struct placed_stage {
   using ring_type = gradient_ring<master, Group, Context>;
 
   std::unique_ptr<held_stage<Context, Numbers, Endpoint>> stage;  // null: on a rank elsewhere
-  std::vector<parameter> parameters;
-  update_share share;
+  std::vector<parameter> parameters, resting;
+  update_share share, resting_share;
   std::vector<parameter_run> runs;  // that an update treats alike
   module_pace pace;
   Group* groups[4] = {};                      // tensor, context, and of the sums: cut, shared; null: alone
@@ -53,15 +53,20 @@ struct placed_stage {
       at.averages = how.ema > 0 ? share.moments : 0;
     };
     take(whole_share(at.parameters));
-    at.sums_each = false;
-    if (!sings.updates()) {
-      // The first of equal copies counts.
-      share = {};
-      runs.clear();
-      for (const parameter& each : parameters)
+    // What no rank updates is counted by the first of those with equal copies.
+    const auto counted = [&](const std::vector<parameter>& held) {
+      update_share first;
+      for (const parameter& each : held)
         if (sings.replica == 0 && all.context_member(sings) == 0 &&
             (!each.shared || all.tensor_member(sings) == 0))
-          share.counted.push_back({each.offset, each.offset + each.held()});
+          first.counted.push_back({each.offset, each.offset + each.held()});
+      return first;
+    };
+    resting_share = counted(resting);
+    at.sums_each = false;
+    if (!sings.updates()) {
+      share = counted(parameters);
+      runs.clear();
       at.moments = at.seconds = at.averages = 0;
       return;
     }
@@ -113,6 +118,13 @@ struct placed_stage {
     found.average = stage->average();
     found.runs = runs;
     found.pace = pace;
+    return found;
+  }
+  // Weights that rest lie behind, as those of a module that does not learn.
+  parameter_piece<master> resting_piece() const {
+    parameter_piece<master> found{stage->at().resting, resting};
+    found.weights = stage->weights_data() + stage->at().parameters;
+    found.share = &resting_share;
     return found;
   }
 

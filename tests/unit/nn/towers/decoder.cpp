@@ -2,7 +2,7 @@
 // labels: threads
 #include <motet/nn/towers/decoder.hpp>
 
-#include "layer_laws.hpp"
+#include "labelled_batch.hpp"
 
 #include <limits>
 
@@ -18,23 +18,11 @@ static_assert(check(decoder_config{.z_loss = std::numeric_limits<float>::quiet_N
 
 namespace {
 
-// Some rows have no target.
-struct labelled_batch : laws::token_batch {
-  std::vector<std::int32_t> targets;
-  labelled_tokens labelled;
-  labelled_batch(std::vector<motet::isize> starts, motet::isize vocabulary, double share)
-      : token_batch(std::move(starts), vocabulary) {
-    for (std::size_t i = 0; i < ids.size(); ++i)
-      targets.push_back(i % 5 == 3 ? -100 : static_cast<std::int32_t>((i * 7 + 2) % as_size(vocabulary)));
-    labelled = {input, targets.data(), share};
-  }
-};
-
 template <decoder_config Config>
 void check_decoder(const laws::law_settings& settings = {.half = 5e-2, .samples_of_tensor = 2}) {
   for (const std::vector<motet::isize>& offsets :
        {std::vector<motet::isize>{0}, {0, 1}, {0, 3, 3, 5, 6, 11}}) {
-    const labelled_batch batch(offsets, Config.vocabulary, 0.25);
+    const laws::labelled_batch batch(offsets, Config.vocabulary, 0.25);
     laws::check_laws(laws::tower_subject<decoder<Config>>{batch.labelled}, settings);
   }
 }
@@ -91,7 +79,7 @@ double lost_at(const double* logits, motet::isize vocabulary, std::int32_t targe
 }
 
 template <decoder_config Config>
-void check_against_logits(const labelled_batch& batch, int threads) {
+void check_against_logits(const laws::labelled_batch& batch, int threads) {
   using net = decoder<Config>;
   const auto list = layer::parameters_of<net>();
   const laws::reals w = laws::random_weights(list, net::parameter_size), none(w.size(), 0.0);
@@ -124,12 +112,12 @@ TEST_CASE("a z loss beside the surprise") { check_decoder<calm>(); }
 
 TEST_CASE("a sample loses the surprise at its targets, by its logits; rows come in pieces") {
   for (const int threads : {1, 2}) {
-    check_against_logits<llama>(labelled_batch({0, 3, 3, 5, 6, 11}, 9, 0.25), threads);
-    check_against_logits<calm>(labelled_batch({0, 3, 3, 5, 6, 11}, 9, 0.25), threads);
+    check_against_logits<llama>(laws::labelled_batch({0, 3, 3, 5, 6, 11}, 9, 0.25), threads);
+    check_against_logits<calm>(laws::labelled_batch({0, 3, 3, 5, 6, 11}, 9, 0.25), threads);
     // 128 rows at a time
     check_against_logits<decoder_config{
         .vocabulary = 33000, .context = 200, .width = 4, .layers = 1, .heads = 1, .hidden = 4}>(
-        labelled_batch({0, 180, 181, 300}, 33000, 0.5), threads);
+        laws::labelled_batch({0, 180, 181, 300}, 33000, 0.5), threads);
   }
 }
 

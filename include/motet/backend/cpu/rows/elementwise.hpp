@@ -21,6 +21,15 @@ void add(context& ctx, const sequences& seq, matrix<A> a, matrix<B> b, matrix<Y>
   sum_rows(part_of(a, own), part_of(b, own), part_of(y, own));
 }
 
+// y = factor x; may be the same memory.
+template <class X, class Y>
+void scale_rows(context& ctx, const sequences& seq, double factor, matrix<X> x, matrix<Y> y) {
+  ctx.note("scale_rows", elements_in(y), bytes_in(x) + bytes_in(y));
+  if (ctx.measuring()) return;
+  const interval own = ctx.own(seq);
+  convert_rows(part_of(x, own), part_of(y, own), factor);
+}
+
 template <class X, class Y>
 void copy(context& ctx, const sequences& seq, matrix<X> x, matrix<Y> y) {
   ctx.note("copy", 0, bytes_in(x) + bytes_in(y));

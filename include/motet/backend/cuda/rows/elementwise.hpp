@@ -33,6 +33,14 @@ struct unchanged {
   }
 };
 
+struct times {
+  double factor;
+  template <class T>
+  MOTET_HOST_DEVICE T operator()(T value) const {
+    return value * static_cast<T>(factor);
+  }
+};
+
 // Floor: y is written once.
 template <class Y>
 void zero(context& ctx, const sequences& seq, matrix<Y> y) {
@@ -50,6 +58,14 @@ void add(context& ctx, const sequences& seq, matrix<A> a, matrix<B> b, matrix<Y>
   ctx.note("add", elements_in(y), bytes_in(a) + bytes_in(b) + bytes_in(y));
   if (ctx.measuring()) return;
   map_numbers(ctx, rows_of(seq, a), rows_of(seq, b), rows_of(seq, y), plus{});
+}
+
+// y = factor x; may be the same memory. Floor: x is read once, y is written once.
+template <class X, class Y>
+void scale_rows(context& ctx, const sequences& seq, double factor, matrix<X> x, matrix<Y> y) {
+  ctx.note("scale_rows", elements_in(y), bytes_in(x) + bytes_in(y));
+  if (ctx.measuring()) return;
+  map_numbers(ctx, rows_of(seq, x), rows_of(seq, y), times{factor});
 }
 
 // Floor: x is read once, y is written once.

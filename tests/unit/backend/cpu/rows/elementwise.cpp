@@ -8,25 +8,29 @@
 namespace motet {
 using laws::cpu_run_foretold, laws::each_batch, laws::grid, laws::distance, laws::tolerance;
 
-TEST_CASE_TEMPLATE("add, copy and zero on rows", N, fp32, mixed_bf16, fp64) {
+TEST_CASE_TEMPLATE("add, scale, copy and zero on rows", N, fp32, mixed_bf16, fp64) {
   using value = typename N::value;
   using stream = typename N::stream;
   each_batch([](int threads, const sequences& seq) {
     for (const isize width : {1, 7, 16, 37, 80}) {
       auto a = grid<stream>(seq.rows(), width, 3).random(1);
       const auto b = grid<value>(seq.rows(), width, 1).random(2);
-      grid<value> sum(seq.rows(), width, 2), copied(seq.rows(), width), back(seq.rows(), width, 5);
+      grid<value> sum(seq.rows(), width, 2), copied(seq.rows(), width), back(seq.rows(), width, 5),
+          scaled(seq.rows(), width, 2);
       grid<stream> widened(seq.rows(), width, 1);
-      grid<double> want_sum(seq.rows(), width), want_twice(seq.rows(), width);
+      grid<double> want_sum(seq.rows(), width), want_twice(seq.rows(), width), want_scaled(seq.rows(), width);
       for (isize r = 0; r < seq.rows(); ++r)
         for (isize c = 0; c < width; ++c) {
           want_sum.at(r, c) = a(r, c) + b(r, c);
           want_twice.at(r, c) = 2 * a(r, c);
+          want_scaled.at(r, c) = 0.75 * a(r, c);
         }
       const auto first = a;
       cpu_run_foretold(threads, [&](cpu::context& ctx) {
         add(ctx, seq, a.view(), b.view(), sum.view());
         copy(ctx, seq, a.view(), copied.view());
+        scale_rows(ctx, seq, 1.5, a.view(), scaled.view());
+        scale_rows(ctx, seq, 0.5, scaled.view(), scaled.view());  // in place
         copy(ctx, seq, copied.view(), widened.view());
         add(ctx, seq, a.view(), a.view(), a.view());  // in place
         copy(ctx, seq, b.view(), back.view());
@@ -34,11 +38,12 @@ TEST_CASE_TEMPLATE("add, copy and zero on rows", N, fp32, mixed_bf16, fp64) {
       });
       CHECK(distance(sum, want_sum) < tolerance<value>);
       CHECK(distance(copied, first) < tolerance<value>);
+      CHECK(distance(scaled, want_scaled) < tolerance<value>);
       CHECK(distance(widened, copied) == 0);
       CHECK(distance(a, want_twice) < tolerance<stream>);
       CHECK(distance(back, grid<value>(seq.rows(), width).fill(0)) == 0);
       CHECK((sum.gaps_intact() && copied.gaps_intact() && widened.gaps_intact() && a.gaps_intact() &&
-             back.gaps_intact()));
+             back.gaps_intact() && scaled.gaps_intact()));
     }
   });
 }

@@ -15,7 +15,7 @@
 namespace motet {
 using laws::grid, laws::distance, laws::tolerance;
 
-TEST_CASE_TEMPLATE("zero, add and copy on a GPU are those of the CPU", N, fp32, mixed_bf16, fp64) {
+TEST_CASE_TEMPLATE("zero, add, scale and copy on a GPU are those of the CPU", N, fp32, mixed_bf16, fp64) {
   using value = typename N::value;
   using stream = typename N::stream;
   std::uint64_t seed = 1;
@@ -26,32 +26,37 @@ TEST_CASE_TEMPLATE("zero, add and copy on a GPU are those of the CPU", N, fp32, 
         const auto a = grid<value>(rows, width, gap).random(++seed);
         const auto b = grid<stream>(rows, width).random(++seed);
         const laws::on_gpu<value> ga(a), narrow(rows, width, width + gap), same(rows, width, width + gap),
-            nothing(rows, width, width + gap), over(a);
+            nothing(rows, width, width + gap), over(a), scaled(rows, width, width + gap);
         const laws::on_gpu<stream> gb(b), sum(rows, width, width + gap), wide(rows, width, width + gap);
         laws::gpu_run_foretold([&](motet::cuda::context& ctx) {
           add(ctx, seq, ga.all(), gb.all(), sum.all());
           add(ctx, seq, over.all(), over.all(), over.all());
+          scale_rows(ctx, seq, 1.3, gb.all(), scaled.all());
+          scale_rows(ctx, seq, 0.7, scaled.all(), scaled.all());
           copy(ctx, seq, gb.all(), narrow.all());
           copy(ctx, seq, ga.all(), wide.all());
           copy(ctx, seq, ga.all(), same.all());
           zero(ctx, seq, nothing.all());
         });
         grid<stream> want_sum(rows, width), want_wide(rows, width);
-        grid<value> want_narrow(rows, width), want_over(rows, width);
+        grid<value> want_narrow(rows, width), want_over(rows, width), want_scaled(rows, width);
         laws::cpu_run_foretold(1, [&](cpu::context& ctx) {
           add(ctx, seq, a.view(), b.view(), want_sum.view());
           add(ctx, seq, a.view(), a.view(), want_over.view());
+          scale_rows(ctx, seq, 1.3, b.view(), want_scaled.view());
+          scale_rows(ctx, seq, 0.7, want_scaled.view(), want_scaled.view());
           copy(ctx, seq, b.view(), want_narrow.view());
           copy(ctx, seq, a.view(), want_wide.view());
         });
         CHECK(distance(sum.back(), want_sum) == 0);
         CHECK(distance(over.back(), want_over) == 0);
+        CHECK(distance(scaled.back(), want_scaled) == 0);
         CHECK(distance(narrow.back(), want_narrow) == 0);
         CHECK(distance(wide.back(), want_wide) == 0);
         CHECK(distance(same.back(), a) == 0);
         CHECK(distance(nothing.back(), grid<value>(rows, width).fill(0)) == 0);
         for (const auto& left : {sum.untouched(), over.untouched(), narrow.untouched(), wide.untouched(),
-                                 same.untouched(), nothing.untouched()})
+                                 same.untouched(), nothing.untouched(), scaled.untouched()})
           CHECK(left);
       }
   });
