@@ -48,6 +48,8 @@
     "set .mix.capacity = 0, which needs no other weights, or run all rows each time")                       \
   X(time_width, "MT-N15", "sine positions in time need an even width of 4 or more",                         \
     "sines take one half of the columns, cosines the other, and their speeds fall from first to last",      \
-    "choose such a width")
+    "choose such a width")                                                                                  \
+  X(not_a_part, "MT-N19", "the part of pictures whose class is not told is between 0 and 1",                \
+    "it is a share of all pictures, not a percentage", "give .forgotten from 0 to 1; 0.1 is usual")
 
 MOTET_RULES_OF(MOTET_NN_RULES, nn_rules)
