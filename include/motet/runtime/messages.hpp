@@ -42,13 +42,15 @@ inline constexpr message run_folder_in_use{"MT-R14", "the folder of a run belong
                                            "the same run was started twice",
                                            "End that process, or save into another folder"};
 
-inline constexpr message unknown_token{"MT-R15", "a batch has tokens that the model does not know",
-                                       "they were made for another vocabulary, pictures among them were "
-                                       "given other rows than the model makes of "
-                                       "them, or something wrote over them",
-                                       "Encode text by the model's own tokenizer, keep a row without a token "
-                                       "for each row of a picture that is to "
-                                       "be seen, or give the model a vocabulary as large as that"};
+inline constexpr message unknown_token{
+    "MT-R15", "a batch has tokens, classes or times that the model does not know",
+    "they were made for another vocabulary, pictures among them were "
+    "given other rows than the model makes of "
+    "them, times were given to a net that draws its own while it learns, or "
+    "something wrote over them",
+    "Encode text by the model's own tokenizer, keep a row without a token "
+    "for each row of a picture that is to "
+    "be seen, or give the model a vocabulary, or as many classes, as large as that; leave times to the net"};
 
 inline constexpr message text_does_not_fit{
     "MT-R16", "a language model cannot go on from this text",
