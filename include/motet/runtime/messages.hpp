@@ -83,6 +83,10 @@ inline constexpr message bad_sample_order{
     "it leaves samples out, names one twice, or takes one out of its group of the loss",
     "Return each sample's number once (in_turn(of.samples) is where to begin), as many as the batch has"};
 
+inline constexpr message bad_painting{"MT-R39", "how pictures are painted is out of its range",
+                                      "there is no step to take, or guidance is no number",
+                                      "Give steps >= 1 and a finite guidance; 50 and 1 are those without"};
+
 inline constexpr message runtime_messages[] = {not_finite,
                                                bad_training_option,
                                                step_too_large,
@@ -100,7 +104,8 @@ inline constexpr message runtime_messages[] = {not_finite,
                                                fed_rows_differ,
                                                optimizer_does_not_fit,
                                                session_without_inputs,
-                                               bad_sample_order};
+                                               bad_sample_order,
+                                               bad_painting};
 
 inline constexpr message launch_not_a_number{"MT-R20", "a launcher's variable is not a number in its range",
                                              "it was set by hand, or by a tool that means something else",
