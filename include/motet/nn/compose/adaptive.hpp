@@ -18,7 +18,7 @@ namespace motet {
 //   #include <motet/nn/layers/mlp.hpp>
 //   using told = adaptive<mlp<192, 768, activation::gelu_tanh>>;
 //   static_assert(told::in == 192 && told::out == 192);
-template <class Inner, float Epsilon = 1e-6f>
+template <class Inner>
 struct adaptive {
   static_assert(Inner::in == Inner::out, "motet: a residual branch must keep the width [MT-N05]");
   static constexpr isize in = Inner::in, out = Inner::in;
@@ -57,7 +57,7 @@ struct adaptive {
     const isize mark = ctx.memory.mark();
     const auto normed = keeps_outputs(ctx) ? s.normed : take<N>(ctx, rows);
     told::forward(ctx, w, seq, x, s.condition);
-    modulated_norm_forward(ctx, seq, x, s.condition.part(shift_and_scale, 2), double{Epsilon}, normed,
+    modulated_norm_forward(ctx, seq, x, s.condition.part(shift_and_scale, 2), modulated_epsilon, normed,
                            s.stats);
     Inner::forward(ctx, layer::part<Inner>(w, inner_at), rows, normed, s.branch, s.inner);
     gated_add_forward(ctx, seq, x, s.branch, s.condition.part(gate), y);

@@ -50,6 +50,8 @@
     "sines take one half of the columns, cosines the other, and their speeds fall from first to last",      \
     "choose such a width")                                                                                  \
   X(not_a_part, "MT-N19", "the part of pictures whose class is not told is between 0 and 1",                \
-    "it is a share of all pictures, not a percentage", "give .forgotten from 0 to 1; 0.1 is usual")
+    "it is a share of all pictures, not a percentage", "give .forgotten from 0 to 1; 0.1 is usual")         \
+  X(no_drawing_here, "MT-N20", "this device has no operations for nets that draw",                          \
+    "they are written for processors, and not yet for GPUs", "train and paint on cpu::device")
 
 MOTET_RULES_OF(MOTET_NN_RULES, nn_rules)

@@ -13,7 +13,7 @@ namespace motet {
 // Example:
 //   using end = modulated_linear<64, 12>;
 //   static_assert(end::in == 64 && end::out == 12);
-template <isize Width, isize Out, float Epsilon = 1e-6f>
+template <isize Width, isize Out>
 struct modulated_linear {
   static constexpr isize in = Width, out = Out;
   using told = modulation<Width, 2>;  // shift, scale
@@ -48,7 +48,7 @@ struct modulated_linear {
                       saved<N>& s) {
     const weights<N> of_product = w + product_at;
     told::forward(ctx, w, seq, x, s.condition);
-    modulated_norm_forward(ctx, seq, x, s.condition.part(0, 2), double{Epsilon}, s.normed, s.stats);
+    modulated_norm_forward(ctx, seq, x, s.condition.part(0, 2), modulated_epsilon, s.normed, s.stats);
     linear_forward(ctx, behind_conditions(seq), s.normed, product::weight(of_product.data),
                    product::bias(of_product.data), y);
   }

@@ -20,6 +20,9 @@ matrix<T> conditions_of(view<T, Width> x, const sequences& seq) {
 // The others, where they lie without conditions.
 constexpr sequences behind_conditions(const sequences& seq) { return {seq.samples, seq.length - 1, nullptr}; }
 
+// What norms in front of a modulation add to the variance.
+inline constexpr double modulated_epsilon = 1e-6;
+
 // A condition tells all rows of its sample Parts rows of numbers, by which they are shifted, scaled or gated:
 // a product behind SiLU. It starts as zero, so that a net starts with what it is without (adaLN-zero, Peebles
 // and Xie, ICCV'23).

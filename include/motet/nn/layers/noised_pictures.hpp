@@ -49,7 +49,7 @@ struct drawn_pictures : pictures {
 // Asks for: pictures of one size as numbers, or of any size as bytes; a patch that divides the side; classes
 // below `classes`.
 // Memory: (pictures, width) before SiLU, and a class each; backward mixes and cuts pictures again.
-// Errors: MT-N02, MT-N04, MT-N07, MT-N19
+// Errors: MT-N02, MT-N04, MT-N07, MT-N19, MT-N20
 // Example:
 //   using embed = noised_pictures<noised_config{.image = 32, .patch = 4, .width = 64, .classes = 10}>;
 //   static_assert(embed::out == 64 && embed::numbers == 3 * 4 * 4);
@@ -149,6 +149,9 @@ struct noised_pictures {
   }
   template <class C, class V>
   static void cut_noised(C& ctx, const sequences& seq, const input& batch, matrix<V> y) {
+    static_assert(
+        requires { mix_noise(ctx, seq, batch.draws, isize{1}, isize{1}, noise_mix::noised, y); },
+        "motet: this device has no operations for nets that draw [MT-N20]");
     cut_patches<Config.channels>(ctx, seq, Config.geometry(1), batch, y);
     if (!batch.draws.given()) mix_noise(ctx, seq, batch.draws, 1, numbers, noise_mix::noised, y);
   }

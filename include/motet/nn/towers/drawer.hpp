@@ -97,7 +97,7 @@ struct drawing_tower {
 // Asks for: pictures of one size as numbers, or of any size as bytes, with their classes; a patch that divides
 // the side.
 // Memory: that of its blocks, (rows, width) between them, and how far each number is off.
-// Errors: MT-N01, MT-N02, MT-N04, MT-N07, MT-N19
+// Errors: MT-N01, MT-N02, MT-N04, MT-N07, MT-N19, MT-N20
 // Example:
 //   constexpr drawer_config little{.image = 32, .patch = 4, .channels = 3, .width = 64, .layers = 2, .heads = 2,
 //                                  .classes = 10};
