@@ -4,6 +4,7 @@
 #include <motet/format/json.hpp>
 #include <motet/model/graph.hpp>
 #include <motet/model/model.hpp>
+#include <motet/nn/towers/drawer.hpp>
 #include <motet/nn/towers/seeing_decoder.hpp>
 #include <motet/nn/towers/sound_rows.hpp>
 #include <motet/nn/towers/text.hpp>
@@ -144,6 +145,13 @@ inline json describe(const decoder_config& c) {
   if (c.adapters.any()) out.set("adapters", describe(c.adapters));
   detail::add_experts(out, c);
   return out;
+}
+
+inline json describe(const drawer_config& c) {
+  return json{{"net", "drawer"},          {"image", c.image},           {"patch", c.patch},
+              {"channels", c.channels},   {"width", c.width},           {"layers", c.layers},
+              {"heads", c.heads},         {"hidden", c.hidden_units()}, {"classes", c.classes},
+              {"forgotten", c.forgotten}, {"act", name_of(c.act)}};
 }
 
 namespace detail {

@@ -14,8 +14,8 @@ struct graph_facts {
   static constexpr std::size_t size = sizeof...(Modules);
   static constexpr std::array<std::string_view, size> names{Modules::name...};
   static constexpr std::array<bool, size> frozen{Modules::frozen...},
-      gives{gives_rows<typename Modules::net>...}, heads{Modules::own_loss...},
-      several{takes_rows_of_several<typename Modules::net>...};
+      gives{gives_rows<typename Modules::net>...}, several{takes_rows_of_several<typename Modules::net>...};
+  static constexpr std::array<own_head, size> heads{Modules::head...};
   static constexpr std::array<isize, size> widths{Modules::embedding...},
       takes{takes_rows<typename Modules::net>...};
 
@@ -36,7 +36,7 @@ struct graph_finding {
 
 template <class Facts, std::size_t Edges>
 constexpr graph_finding check_graph(const std::array<std::array<std::string_view, 2>, Edges>& edges,
-                                    std::string_view loses, bool own_loss) {
+                                    std::string_view loses, own_head head) {
   constexpr std::size_t size = Facts::size;
   const auto at = [](broken_rule why, std::size_t k, isize got, isize wanted) {
     return graph_finding{{why, static_cast<isize>(k), got, wanted}, Facts::names[k]};
@@ -63,7 +63,9 @@ constexpr graph_finding check_graph(const std::array<std::array<std::string_view
   }
   const std::size_t last = Facts::find(loses);
   if (last == size) return unknown(loses);
-  if (Facts::heads[last] != own_loss) return at(reason::loss_lacks_head, last, Facts::heads[last], own_loss);
+  if (Facts::heads[last] != head)
+    return at(reason::loss_lacks_head, last, static_cast<isize>(Facts::heads[last]),
+              static_cast<isize>(head));
   for (std::size_t k = 0; k < size; ++k) {
     if (Facts::takes[k] > 0 && in[k] == 0) return at(reason::edge_missing, k, 0, 1);
     if (in[k] > 1 && !Facts::several[k]) return at(reason::edges_into_one_place, k, in[k], 1);
@@ -94,7 +96,7 @@ struct graph_text<Loss, modules<Modules...>, Edges...> {
   static constexpr std::string_view loses = Loss::of;
   static constexpr std::array<std::array<std::string_view, 2>, sizeof...(Edges)> ends{
       {{{Edges::from, Edges::to}}...}};
-  static constexpr graph_finding answer = check_graph<facts>(ends, loses, is_own_loss<typename Loss::type>);
+  static constexpr graph_finding answer = check_graph<facts>(ends, loses, head_for<typename Loss::type>);
   static constexpr short_text value = answer.found.why == reason::unknown_module
                                           ? not_among(answer.name, facts::names)
                                           : numbers_of(answer.found, answer.name);

@@ -109,9 +109,11 @@ struct pairwise_sigmoid {
   }
 };
 
-// A decoder's samples lost something at their targets (next_token_tail says how much); this is the mean over
-// all targets of the step, whatever ranks and microbatches they are in.
-struct next_token {
+namespace detail {
+
+// The net says what each sample lost, a share of the step each; their sum is the mean over the whole step,
+// whatever ranks and microbatches they are in.
+struct sum_of_samples {
   static constexpr bool own = true;
   static constexpr bool tells = false;
   static constexpr isize parameter_size = 0;
@@ -122,10 +124,28 @@ struct next_token {
   }
 };
 
+}  // namespace detail
+
+// A decoder's samples lost something at their targets (next_token_tail says how much); this is the mean over
+// all targets of the step.
+struct next_token : detail::sum_of_samples {};
+
+// A drawer's pictures lost something at each of their numbers (denoise_tail says how much); this is the mean
+// over all numbers of the step.
+struct denoise : detail::sum_of_samples {
+  static constexpr own_head head = own_head::noise;
+};
+
 template <class Loss>
 inline constexpr bool is_own_loss = [] {
   if constexpr (requires { Loss::own; }) return Loss::own;
   else return false;
+}();
+
+template <class Loss>
+inline constexpr own_head head_for = [] {
+  if constexpr (requires { Loss::head; }) return Loss::head;
+  else return is_own_loss<Loss> ? own_head::tokens : own_head::none;
 }();
 
 // A loss that ranks can share.

@@ -36,9 +36,12 @@ constexpr verdict check_join(const join<Loss, Modules...>*) {
   if (!own && size < 2) return {reason::join_too_small, 0, static_cast<isize>(size), 2};
   const isize widths[] = {Modules::embedding...};
   const std::string_view names[] = {Modules::name...};
-  const bool heads[] = {Modules::own_loss...}, frozen[] = {Modules::frozen...};
+  const own_head heads[] = {Modules::head...};
+  const bool frozen[] = {Modules::frozen...};
   for (std::size_t i = 0; i < size; ++i) {
-    if (heads[i] != own) return {reason::loss_lacks_head, static_cast<isize>(i), heads[i], own};
+    if (heads[i] != head_for<Loss>)
+      return {reason::loss_lacks_head, static_cast<isize>(i), static_cast<isize>(heads[i]),
+              static_cast<isize>(head_for<Loss>)};
     if (own && frozen[i]) return {reason::own_loss_frozen, static_cast<isize>(i), 0, 1};
     if (widths[i] != widths[0])
       return {reason::join_widths_differ, static_cast<isize>(i), widths[i], widths[0]};

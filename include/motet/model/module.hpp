@@ -14,6 +14,14 @@ inline constexpr bool has_own_loss = [] {
   else return false;
 }();
 
+// Losses and nets agree on what such a net ends with: nothing of the kind, tokens to say, or noise to take away.
+enum class own_head : std::uint8_t { none, tokens, noise };
+template <class Net>
+inline constexpr own_head head_of = [] {
+  if constexpr (requires { Net::draws; }) return Net::draws ? own_head::noise : own_head::none;
+  else return has_own_loss<Net> ? own_head::tokens : own_head::none;
+}();
+
 // A net may end with rows for another module, and take rows of so many columns; 0: it takes none.
 template <class Net>
 inline constexpr bool gives_rows = [] {
@@ -62,6 +70,7 @@ struct module {
   static constexpr bool frozen = is_frozen<Net>;
   static constexpr isize embedding = net::embedding;
   static constexpr bool own_loss = has_own_loss<net>;
+  static constexpr own_head head = head_of<net>;
 };
 
 // A module may have another net, which computes the same.

@@ -18,7 +18,7 @@
     "such a loss compares nothing, so there is nothing that several modules would do in it",                 \
     "name the one module whose samples say what they lose")                                                  \
   X(loss_lacks_head, "MT-M06", "a loss asks for modules that end as it needs them",                          \
-    "next_token takes a decoder; losses that compare take modules with features",                            \
+    "next_token takes a decoder, denoise a drawer; losses that compare take modules with features",          \
     "choose another loss, or a module with the head that it asks for")                                       \
   X(own_loss_frozen, "MT-M07", "a loss of each sample by itself needs a module that learns",                 \
     "the module is frozen, so no gradient would go anywhere", "let the module learn")                        \

@@ -42,13 +42,15 @@ inline constexpr message run_folder_in_use{"MT-R14", "the folder of a run belong
                                            "the same run was started twice",
                                            "End that process, or save into another folder"};
 
-inline constexpr message unknown_token{"MT-R15", "a batch has tokens that the model does not know",
-                                       "they were made for another vocabulary, pictures among them were "
-                                       "given other rows than the model makes of "
-                                       "them, or something wrote over them",
-                                       "Encode text by the model's own tokenizer, keep a row without a token "
-                                       "for each row of a picture that is to "
-                                       "be seen, or give the model a vocabulary as large as that"};
+inline constexpr message unknown_token{
+    "MT-R15", "a batch has tokens, classes or times that the model does not know",
+    "they were made for another vocabulary, pictures among them were "
+    "given other rows than the model makes of "
+    "them, times were given to a net that draws its own while it learns, or "
+    "something wrote over them",
+    "Encode text by the model's own tokenizer, keep a row without a token "
+    "for each row of a picture that is to "
+    "be seen, or give the model a vocabulary, or as many classes, as large as that; leave times to the net"};
 
 inline constexpr message text_does_not_fit{
     "MT-R16", "a language model cannot go on from this text",
@@ -86,6 +88,10 @@ inline constexpr message adapters_are_cut{
     "adapters are not cut, and each member would add those of all heads and units",
     "Take tensor = 1 for the module, or cut it by data, stages or context"};
 
+inline constexpr message bad_painting{"MT-R39", "how pictures are painted is out of its range",
+                                      "there is no step to take, or guidance is no number",
+                                      "Give steps >= 1 and a finite guidance; 50 and 1 are those without"};
+
 inline constexpr message runtime_messages[] = {not_finite,
                                                bad_training_option,
                                                step_too_large,
@@ -104,7 +110,8 @@ inline constexpr message runtime_messages[] = {not_finite,
                                                optimizer_does_not_fit,
                                                session_without_inputs,
                                                bad_sample_order,
-                                               adapters_are_cut};
+                                               adapters_are_cut,
+                                               bad_painting};
 
 inline constexpr message launch_not_a_number{"MT-R20", "a launcher's variable is not a number in its range",
                                              "it was set by hand, or by a tool that means something else",

@@ -48,6 +48,15 @@ TEST_CASE("modules and their nets are said as data") {
   CHECK(modules[1].at("net").at("act").string() == "gelu_tanh");
 }
 
+TEST_CASE("a net that draws is said as data") {
+  using draw =
+      module<"draw", drawer<drawer_config{.image = 8, .width = 16, .layers = 2, .heads = 2, .classes = 5}>>;
+  const json said = describe<model<join<denoise, draw>>>().at("modules").items()[0].at("net");
+  CHECK(said.at("net").string() == "drawer");
+  CHECK(said.at("hidden").integer() == 64);
+  CHECK(said.at("classes").integer() == 5);
+}
+
 TEST_CASE("how a net is computed is not part of what it is") {
   vit_config other = picture_net;
   other.recompute = false;

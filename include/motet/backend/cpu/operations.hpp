@@ -18,6 +18,7 @@
 #include <motet/backend/cpu/losses/info_nce.hpp>
 #include <motet/backend/cpu/losses/info_nce_part.hpp>
 #include <motet/backend/cpu/losses/sigmoid.hpp>
+#include <motet/backend/cpu/losses/squared_error.hpp>
 #include <motet/backend/cpu/losses/token_losses.hpp>
 #include <motet/backend/cpu/parameters/average.hpp>
 #include <motet/backend/cpu/parameters/muon.hpp>
@@ -28,6 +29,8 @@
 #include <motet/backend/cpu/rows/dropout.hpp>
 #include <motet/backend/cpu/rows/elementwise.hpp>
 #include <motet/backend/cpu/rows/embedding.hpp>
+#include <motet/backend/cpu/rows/modulation.hpp>
+#include <motet/backend/cpu/rows/noise.hpp>
 #include <motet/backend/cpu/rows/norm.hpp>
 #include <motet/backend/cpu/rows/normalize.hpp>
 #include <motet/backend/cpu/rows/patches.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/tensor/noise_draws.hpp>
 #include <motet/tensor/sequences.hpp>
 #include <motet/tensor/view.hpp>
 
@@ -76,6 +77,18 @@
 //   norm_backward_weight(ctx, kind, x, stats, dy, sums or none, dgain, dbias or none) [columns] sums: as the
 //   input part left them
 //
+//   Where the first row of each sample is its condition (layers/modulation.hpp), seq tells rows with it, and
+//   branch, stats, dy of the norm and d_branch have the others alone, one behind the other:
+//   modulated_norm_forward(ctx, seq, x, modulation, epsilon, y, stats)
+//       [rows] y = layer norm(x) * (1 + scale) + shift, modulation is (samples, shift | scale)
+//   modulated_norm_backward(ctx, seq, x, modulation, stats, dy, residual or none, dx, d_modulation, again or
+//   none)
+//       [rows] dx = residual + gradient, of conditions the residual; dx may be the residual; again = y
+//   gated_add_forward(ctx, seq, x, branch, gate, y)
+//       [rows] y = x + gate * branch, of conditions x; gate is (samples, width)
+//   gated_add_backward(ctx, seq, branch, gate, dy, d_branch, d_gate)
+//       [rows]
+//
 //   activation_forward(ctx, seq, activation, x, y), activation_backward(ctx, seq, activation, x, dy, dx)
 //       [rows]
 //   swiglu_forward(ctx, seq, x, y)
@@ -120,6 +133,13 @@
 //       of row k of them), zeros where the sample ends; further columns of y become zero
 //   windows_backward(ctx, seq, windows, dy, dx)
 //       [rows] of dx, which seq tells: each row gets the sum of what was made of it
+//   mix_noise(ctx, seq, draws, lead, numbers, how, y)
+//       [rows] of the first so many numbers of all rows of a sample but `lead`: y = (1 - time) y + time noise,
+//       or noise - y
+//   time_features(ctx, seq, draws, y)
+//       [rows] one row for each sample: cosines, then sines of its time
+//   told_classes(ctx, seq, draws, classes or none, count, forgotten, told)
+//       [rows] the class of each sample, or `count` where it has none or forgets it
 //   token_forward(ctx, seq, ids, first, table, y)
 //       [rows] the table begins with row `first` of a larger one; ids outside it give zeros
 //   token_backward_weight(ctx, ids, first, dy, dtable)
@@ -227,6 +247,10 @@
 //       negative
 //   token_slopes(ctx, seq, logits, targets, z_loss, slopes, dlogits)
 //       [rows] gradients of these, each times its row's slope; dlogits may be the memory of logits
+//   squared_error_forward(ctx, seq, factor, x, target, error, y)
+//       [rows] error = x - target; y is (samples, 1): factor times the sum of its squares over a sample
+//   squared_error_backward(ctx, seq, factor, error, dy, dx)
+//       [rows] dx = 2 factor dy error
 //   draw_normals(ctx, draws, first, width, scale, to)
 //       to(r, c) = scale * element (first + r * width + c) of a random stream, the same bits everywhere;
 //       [all] see them when all have returned
@@ -335,6 +359,9 @@ struct row_windows {
   static constexpr isize taps = 3;
   MOTET_HOST_DEVICE constexpr isize rows() const { return length == 0 ? 0 : (length - 1) / stride + 1; }
 };
+
+// Pictures are mixed with noise, or become the way from the picture to its noise.
+enum class noise_mix : std::uint8_t { noised, velocity };
 
 // Classes that rows of logits choose from, such as the tokens of a vocabulary; the columns of logits may be
 // some of them.

@@ -46,6 +46,17 @@ struct pictures {
   bool are_packed() const { return packed.bytes != nullptr; }
 };
 
+// Patches become rows, whether pictures are numbers or bytes.
+template <isize Channels, class C, class V>
+void cut_patches(C& ctx, const sequences& seq, const patch_geometry& geometry, const pictures& batch,
+                 matrix<V> y) {
+  const isize size = Channels * geometry.side * geometry.side;
+  if constexpr (Channels <= packed_pictures::most_channels)
+    if (batch.are_packed()) return patches(ctx, seq, geometry, batch.packed, y);
+  // (samples, channels x side x side)
+  patches(ctx, seq, geometry, matrix<const float>{batch.pixels, batch.samples, size, size}, y);
+}
+
 // Pictures to rows: each patch through one product, a class token in front, learned or 2-D sine positions on
 // top, and a norm if asked.
 // Asks for: pictures of one size as numbers, or of any size as bytes; a patch that divides the side.
@@ -103,7 +114,7 @@ struct patch_embedding {
     const isize mark = ctx.memory.mark();
     const auto cut = take_patches<typename N::value>(ctx, seq);
     const auto x = Config.pre_norm ? s.before_norm : y;
-    cut_patches(ctx, seq, batch, cut);
+    cut_patches<Config.channels>(ctx, seq, Config.geometry(), batch, cut);
     linear_forward(ctx, seq, cut, project::weight(w.data), project::bias(w.data), x);
     if constexpr (Config.class_token) class_token_forward(ctx, seq, w.data + class_at, x);
     if constexpr (learned) position_forward(ctx, seq, position(w.data), x);
@@ -116,7 +127,7 @@ struct patch_embedding {
   static void backward_input(C& ctx, weights<N> w, const input& batch, view<DY, out> dy, saved<N>& s) {
     const sequences seq = rows(batch);
     s.patches = take_patches<typename N::value>(ctx, seq);
-    cut_patches(ctx, seq, batch, s.patches);
+    cut_patches<Config.channels>(ctx, seq, Config.geometry(), batch, s.patches);
     if constexpr (Config.pre_norm) {
       s.d_rows = ctx.memory.template take_rows<typename N::stream, out>(seq.rows());
       pre_norm::backward_input(ctx, w + norm_at, seq, s.before_norm, dy, s.d_rows, s.norm);
@@ -139,14 +150,6 @@ struct patch_embedding {
   static matrix<V> take_patches(C& ctx, const sequences& seq) {
     constexpr isize width = round_up(pixels, C::template product_columns<V>);
     return {ctx.memory.template take<V>(seq.rows() * width), seq.rows(), width, width};
-  }
-  template <class C, class V>
-  static void cut_patches(C& ctx, const sequences& seq, const input& batch, matrix<V> y) {
-    constexpr isize size = Config.channels * Config.image * Config.image;
-    if constexpr (Config.channels <= packed_pictures::most_channels)
-      if (batch.are_packed()) return patches(ctx, seq, Config.geometry(), batch.packed, y);
-    // (samples, channels x side x side)
-    patches(ctx, seq, Config.geometry(), matrix<const float>{batch.pixels, batch.samples, size, size}, y);
   }
   template <class M>
   static matrix<M> position(M* data) {

@@ -35,6 +35,14 @@ constexpr double work_of_sample(const Tower& of, isize rows, isize vocabulary) {
           static_cast<double>(of.width) * static_cast<double>(vocabulary));
 }
 
+// So do all layers of a net that draws.
+template <class Drawer>
+constexpr double work_of_picture(const Drawer& of) {
+  const isize rows = of.noised().patches(), weights = of.width * (4 * of.width + 2 * of.hidden_units());
+  return static_cast<double>(rows) * static_cast<double>(of.layers) *
+         static_cast<double>(weights + 2 * rows * of.width);
+}
+
 // The vocabulary is that of a head, where the net ends in one.
 template <class Net>
 constexpr isize vocabulary_of_head() {
@@ -56,6 +64,7 @@ constexpr module_facts facts_of_module() {
   if constexpr (requires { net::config.tower().attention; })
     out.key_heads = net::config.tower().attention.shape().kv_heads;
   else out.attends = false;
+  if constexpr (requires { net::config.noised(); }) out.work = work_of_picture(net::config);
   if constexpr (requires { net::config.tower(); }) {
     isize rows = 0;
     if constexpr (requires { net::config.patches(); }) rows = net::config.patches().rows();

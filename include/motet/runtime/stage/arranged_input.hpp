@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/plan/order/step_headers.hpp>
+#include <motet/runtime/stage/drawn_inputs.hpp>
 #include <motet/runtime/stage/fed_inputs.hpp>
 
 #include <algorithm>
@@ -56,6 +57,30 @@ class arranged_input<Net, pictures> {
   std::vector<float> pixels_;
   std::vector<std::uint8_t> bytes_;
   std::vector<packed_picture> each_;
+};
+
+// Pictures keep the places that they had, and so their noise.
+template <class Net>
+class arranged_input<Net, drawn_pictures> {
+ public:
+  const drawn_pictures& of(const drawn_pictures& all, const sample_order& order) {
+    out_ = all;
+    static_cast<pictures&>(out_) = shown_.of(all, order);
+    classes_.clear();
+    places_.clear();
+    for (const std::int32_t s : order) {
+      if (all.classes != nullptr) classes_.push_back(all.classes[s]);
+      places_.push_back(static_cast<std::int32_t>(all.draws.place(s)));
+    }
+    if (all.classes != nullptr) out_.classes = classes_.data();
+    out_.draws.places = places_.data();
+    return out_;
+  }
+
+ private:
+  drawn_pictures out_;
+  arranged_input<Net, pictures> shown_;
+  std::vector<std::int32_t> classes_, places_;
 };
 
 template <class Net>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/runtime/stage/input_traits.hpp>
+#include <motet/runtime/stage/drawn_inputs.hpp>
 #include <motet/tensor/arena.hpp>
 #include <motet/tensor/random.hpp>
 
@@ -26,6 +26,17 @@ class random_input<Net, pictures> {
  private:
   isize samples_;
   buffer<float> pixels_;
+};
+
+template <class Net>
+class random_input<Net, drawn_pictures> {
+ public:
+  explicit random_input(isize samples, std::uint64_t seed = 0) : shown_(samples, seed), seed_(seed) {}
+  drawn_pictures all() const { return {shown_.all(), nullptr, {.seed = seed_}, 1}; }
+
+ private:
+  random_input<Net, pictures> shown_;
+  std::uint64_t seed_;
 };
 
 template <class Net>

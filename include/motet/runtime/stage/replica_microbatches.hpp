@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/runtime/stage/any_microbatches.hpp>
+#include <motet/runtime/stage/drawn_inputs.hpp>
 #include <motet/runtime/stage/fed_inputs.hpp>
 
 namespace motet {

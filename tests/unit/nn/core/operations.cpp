@@ -44,6 +44,11 @@ bool offers_all(Context& ctx) {
   norm_backward_input(ctx, seq, norm_kind::layer, x, vector, two, x, none, x,
                       norm_also<T, T>{x, vector, x, sums});
   norm_backward_weight(ctx, norm_kind::layer, x, two, x, sums, vector, vector);
+  const matrix<T> modulation{nullptr, 2, 8, 8}, behind{nullptr, 4, 4, 4}, of_behind{nullptr, 4, 2, 2};
+  modulated_norm_forward(ctx, seq, x, modulation, 1e-6, behind, of_behind);
+  modulated_norm_backward(ctx, seq, x, modulation, of_behind, behind, none, x, modulation, behind);
+  gated_add_forward(ctx, seq, x, behind, pooled, x);
+  gated_add_backward(ctx, seq, behind, pooled, x, behind, pooled);
   activation_forward(ctx, seq, activation::gelu, x, x);
   activation_backward(ctx, seq, activation::gelu, x, x, x);
   swiglu_forward(ctx, seq, wide, x);
@@ -60,6 +65,10 @@ bool offers_all(Context& ctx) {
   time_position_forward(ctx, seq, x);
   windows_forward(ctx, seq, row_windows{3, 1}, x, wide);
   windows_backward(ctx, seq, row_windows{3, 1}, wide, x);
+  mix_noise(ctx, seq, noise_draws{}, motet::isize{1}, motet::isize{4}, noise_mix::noised, x);
+  time_features(ctx, seq.pooled(), noise_draws{}, pooled);
+  told_classes(ctx, seq.pooled(), noise_draws{}, ids, motet::isize{3}, 0.1f,
+               static_cast<std::int32_t*>(nullptr));
   token_forward(ctx, seq, ids, motet::isize{2}, square, x);
   token_backward_weight(ctx, ids, motet::isize{2}, x, square);
   add_rows_at(ctx, seq, ids, x, x);
@@ -99,6 +108,8 @@ bool offers_all(Context& ctx) {
                         vector, vector);
   token_losses(ctx, seq, x, ids, z_loss{}, one);
   token_slopes(ctx, seq, x, ids, z_loss{}, one, x);
+  squared_error_forward(ctx, seq, 0.5, x, x, x, two);
+  squared_error_backward(ctx, seq, 0.5, x, two, x);
   sum_losses(ctx, one, one);
   zero(ctx, vector, motet::isize{4});
   sum_of_squares(ctx, vector, motet::isize{4});

@@ -2,12 +2,8 @@
 #pragma once
 
 #include <motet/backend/cpu/device/context.hpp>
-#include <motet/backend/cpu/kernels/random_blocks.hpp>
-#include <motet/tensor/near_normal.hpp>
+#include <motet/backend/cpu/kernels/normal_draws.hpp>
 #include <motet/tensor/view.hpp>
-
-#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/normal_draws.inc>
-#include <motet/backend/cpu/kernels/simd_each.inc>
 
 namespace motet::cpu {
 

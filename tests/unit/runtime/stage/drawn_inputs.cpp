@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <motet/runtime/stage/drawn_inputs.hpp>
+
+#include <motet/nn/towers/drawer.hpp>
+#include <motet/runtime/stage/arranged_input.hpp>
+#include <motet/runtime/stage/random_input.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <vector>
+
+using namespace motet;
+
+TEST_CASE("pictures to draw keep class, place and share, whichever part they are in and in any order") {
+  using net = drawer<drawer_config{
+      .image = 2, .patch = 1, .channels = 1, .width = 4, .layers = 1, .heads = 1, .classes = 3}>;
+  using traits = input_traits<net>;
+  const random_input<net> drawn(4);
+  const std::int32_t classes[] = {2, 0, -1, 1};
+  drawn_pictures all = drawn.all();
+  all.classes = classes;
+  all.draws.first = 10;
+  all.share = 0.125;
+  traits::storage none;
+  const drawn_pictures some = traits::slice(all, 1, 2, none);
+  CHECK(some.samples == 2);
+  CHECK(some.pixels == all.pixels + 4);
+  CHECK(some.classes == classes + 1);
+  CHECK(some.draws.place(1) == 12);
+  CHECK(some.share == 0.125);
+  CHECK(traits::same(all, all));
+  CHECK_FALSE(traits::same(all, some));
+  arranged_input<net> room;
+  const drawn_pictures turned = room.of(all, {3, 0, 2, 1});
+  CHECK(std::equal(turned.pixels, turned.pixels + 4, all.pixels + 12));
+  CHECK(turned.classes[1] == 2);
+  CHECK(turned.draws.place(0) == 13);
+  const drawn_pictures rest = traits::slice(turned, 2, 2, none);
+  CHECK(rest.draws.place(1) == 11);
+  CHECK(rest.draws.time(1) == all.draws.time(1));
+  CHECK(rest.classes[1] == 0);
+  // What is staged is read where it was brought to.
+  std::vector<std::byte> there(as_size(traits::staged_bytes(turned)) + 64);
+  auto* const begin =
+      reinterpret_cast<std::byte*>(round_up(reinterpret_cast<motet::isize>(there.data()), motet::isize{64}));
+  const drawn_pictures staged = traits::stage(
+      turned, begin,
+      [](const auto* from, auto* to, motet::isize count) { std::copy(from, from + count, to); });
+  CHECK(staged.classes != turned.classes);
+  CHECK(std::equal(staged.classes, staged.classes + 4, turned.classes));
+  CHECK(std::equal(staged.pixels, staged.pixels + 16, turned.pixels));
+  CHECK(staged.draws.place(3) == turned.draws.place(3));
+  CHECK(traits::unknown(all).empty());
+  const std::int32_t strange[] = {2, 0, 3, 1};
+  all.classes = strange;
+  CHECK(traits::unknown(all) == "picture 2 has class 3, the net knows 3, from 0 on");
+}
