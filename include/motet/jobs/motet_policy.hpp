@@ -70,6 +70,11 @@ class motet_policy {
   struct pledge {
     std::int32_t job = 0;
     allotment least;
+    template <class With>
+    void remembers(With& with) {
+      with("job", job);
+      with("least", least);
+    }
   };
   const std::vector<pledge>& pledges() const { return pledges_; }
 
@@ -77,6 +82,15 @@ class motet_policy {
   double mean_gap() const { return solved_ > 0 ? mean_gap_ / static_cast<double>(solved_) : 0; }
   double worst_gap() const { return worst_gap_; }
   isize choices_made() const { return solved_; }
+  template <class With>
+  void remembers(With& with) {
+    with("prices", solver_);
+    with("pledges", pledges_);
+    with("late", late_);
+    with("gaps", mean_gap_);
+    with("worst_gap", worst_gap_);
+    with("solved", solved_);
+  }
 
  private:
   bool runs_somewhere(const job_world& world, std::int32_t job) const {
