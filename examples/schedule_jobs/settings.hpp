@@ -5,6 +5,7 @@
 #include <motet/jobs/cluster_file.hpp>
 #include <motet/jobs/measures.hpp>
 #include <motet/jobs/policies.hpp>
+#include <motet/jobs/watch/journal.hpp>
 #include <motet/tools/options.hpp>
 
 #include <cstdio>
@@ -20,7 +21,7 @@ struct settings {
   std::vector<std::string> against;
   std::vector<kind_name> stand_in;
   policy_question asked;
-  isize resamples = 0;
+  isize resamples = 0, journal_bytes = usual_journal_bytes;
   bool list_clusters = false, list_policies = false;
 
   // Says whether files for a real cluster are asked for.
@@ -102,6 +103,8 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
             "with --watch: also takes lines from a socket that it makes there");
   line.choice("--clock", to.clock, {"wall", "lines"},
               "with --watch: when things happen is now, or told by lines");
+  line.count("--journal-bytes", to.journal_bytes, 1,
+             "with --watch: written behind its state, with which the journal then begins anew");
   line.flag("--list-clusters", to.list_clusters, "print the clusters that have names, and stop");
   line.flag("--list-policies", to.list_policies, "print the policies, and stop");
   if (!line.parse(count, words)) {
@@ -143,10 +146,11 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
              " wants --output FOLDER and --hours, behind which somebody runs, and no rounds");
   if (!to.site.empty() && !to.for_cluster() && to.watch.empty())
     fail(bad_option_value, "--site wants --watch, or --emit slurm, kueue or fluxion, got --emit " + to.emit);
-  if (to.watch.empty() ? !to.socket.empty() || to.clock != "wall"
+  if (to.watch.empty() ? !to.socket.empty() || to.clock != "wall" || to.journal_bytes != usual_journal_bytes
                        : to.for_cluster() || fails || to.asked.in_rounds() || to.asked.noise > 0)
     fail(bad_option_value,
-         "--socket and --clock want --watch, which wants no --emit, no rounds, no failures and no --noise");
+         "--socket, --clock and --journal-bytes want --watch, which wants no --emit, no rounds, no failures "
+         "and no --noise");
   if (!to.against.empty() && to.resamples == 0)
     fail(bad_option_value, "--against wants --resample with 3 traces at least, got none");
   if (to.resamples == 1 || to.resamples == 2)

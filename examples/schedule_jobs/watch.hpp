@@ -80,8 +80,8 @@ inline int watch(const settings& given, const inputs& from) {
   require_site(site, from.cluster);
   job_world world(from.cluster, from.times, from.memory, {});
   job_watch taken(given.watch, world, site, live_policy_of(from.asked), begins_of(given, from, site),
-                  given.clock == "lines" ? watch_clock::lines : watch_clock::wall,
-                  given.asked.policy == "elasticflow-ls" ? 1e9 : 0);
+                  {given.clock == "lines" ? watch_clock::lines : watch_clock::wall,
+                   given.asked.policy == "elasticflow-ls" ? 1e9 : 0, given.journal_bytes});
   std::optional<line_socket> socket;
   if (!given.socket.empty()) socket.emplace(given.socket);
   line_feed feed(given.watch);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""jobs_watch.py PROGRAMS SCRATCH: `schedule_jobs --watch` that is killed at drawn moments decides as one that nobody disturbed; nonsense is told with its place and loses nothing; a socket answers each line; other journals are refused."""
+"""jobs_watch.py PROGRAMS SCRATCH: `schedule_jobs --watch` that is killed at drawn moments decides as one that nobody disturbed, also where its journal begins anew all the time; nonsense is told with its place and loses nothing; a socket answers each line; other journals are refused."""
 import json
 import os
 import pathlib
@@ -43,23 +43,24 @@ def wait_for(done, what, run=None):
     wrong(f"{what}: not within 20 s")
 
 
+def whole_lines(path):
+    """Without what is behind the last end of a line: that is being written."""
+    return path.read_bytes().split(b"\n")[:-1] if path.exists() else []
+
+
 def records(folder):
-    path = scratch / folder / "journal"
-    return [json.loads(line[17:]) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    return [json.loads(line[17:]) for line in whole_lines(scratch / folder / "journal")]
 
 
 def taken(folder, end):
-    """Whether the journal has all of a.events up to this byte."""
-    last = None
-    try:
-        last = records(folder)[-1]
-    except (IndexError, ValueError):  # a record is being written
-        pass
-    return last is not None and last.get("end", -1) >= end
+    """Whether the journal has all of a.events up to this byte, in a line or in its state."""
+    last = records(folder)[-1:]
+    at = last[0].get("state", {"from": {}})["from"].get("a.events", {"bytes": -1})["bytes"] if last else -1
+    return bool(last) and max(last[0].get("end", -1), at) >= end
 
 
 def changes(folder):
-    return [json.loads(line) for line in (scratch / folder / "changes.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in whole_lines(scratch / folder / "changes.jsonl")]
 
 
 def leave(run, how=signal.SIGTERM, code=143):
@@ -130,33 +131,42 @@ told = sum("text" in each for each in records("calm")[1:])
 if told < good:
     wrong(f"{told} lines of {good} were taken")
 
-# Killed again and again, with lines that come in pieces: the same.
-(scratch / "killed").mkdir()
-cuts = sorted(draw.randrange(len(text)) for _ in range(kills)) + [len(text)]
-fed = 0
-for number, cut in enumerate(cuts):
-    run = start("killed")
-    with open(scratch / "killed" / "a.events", "ab") as file:
-        file.write(text[fed:cut])
-    fed = cut
-    if number < kills:
-        time.sleep(draw.random() * 0.12)
-        run.kill()
-        run.wait()
-        living.remove(run)
-        if number == kills // 2:
-            # What a machine that lost its power leaves of the last record, and of the last change.
-            with open(scratch / "killed" / "journal", "ab") as file:
-                file.write(b"0123456789abcdef {\"from\": \"a.ev")
-            changed = scratch / "killed" / "changes.jsonl"
-            if changed.exists():
-                os.truncate(changed, max(0, changed.stat().st_size - 25))
-wait_for(lambda: taken("killed", len(text)), "killed", run)
-leave(run)
-if (scratch / "killed" / "changes.jsonl").read_bytes() != (scratch / "calm" / "changes.jsonl").read_bytes():
-    wrong("killed and gone on, it decided otherwise")
+# Killed again and again, with lines that come in pieces: the same. And where the journal begins anew as often as it may.
+states = 0
+for folder, words in (("killed", ()), ("anew", ("--journal-bytes", "1"))):
+    (scratch / folder).mkdir()
+    cuts = sorted(draw.randrange(len(text)) for _ in range(kills)) + [len(text)]
+    fed = 0
+    for number, cut in enumerate(cuts):
+        run = start(folder, *words)
+        with open(scratch / folder / "a.events", "ab") as file:
+            file.write(text[fed:cut])
+        fed = cut
+        if number < kills:
+            time.sleep(draw.random() * 0.12)
+            run.kill()
+            run.wait()
+            living.remove(run)
+            state = [each["state"] for each in records(folder) if "state" in each]
+            states += len(state)
+            if number == kills // 2:
+                # What a machine that lost its power leaves of the last record, and of the last change, where this is behind the state.
+                with open(scratch / folder / "journal", "ab") as file:
+                    file.write(b"0123456789abcdef {\"from\": \"a.ev")
+                changed = scratch / folder / "changes.jsonl"
+                if changed.exists():
+                    os.truncate(changed, max(state[0]["told"]["bytes"] if state else 0, changed.stat().st_size - 25))
+    wait_for(lambda: taken(folder, len(text)), folder, run)
+    leave(run)
+    if (scratch / folder / "changes.jsonl").read_bytes() != (scratch / "calm" / "changes.jsonl").read_bytes():
+        wrong(f"{folder} and gone on, it decided otherwise")
+    left = [name for name in os.listdir(scratch / folder) if ".tmp-" in name]
+    if left:
+        wrong(f"{folder} left {left}")
 if [each.get("changes") for each in records("killed")] != [each.get("changes") for each in records("calm")]:
     wrong("the journals differ")
+if states < kills // 3:
+    wrong(f"the journal began anew {states} times")
 
 
 def refused(folder, code, says, *words, status=2, **other):
@@ -176,11 +186,12 @@ journal[len(journal) // 2] ^= 1
 (scratch / "damaged" / "journal").write_bytes(journal)
 refused("damaged", "MT-J42", "does not fit its checksum")
 refused("other", "MT-J44", "wanted at most 107", "--socket", "s" * 120)
-refused("other", "MT-X03", "--socket and --clock want --watch", "--emit", "slurm", "--output", "o", "--hours", "1")
+refused("other", "MT-X03", "--socket, --clock and --journal-bytes want --watch", "--emit", "slurm", "--output", "o", "--hours", "1")
 
 # A socket, by the wall's clock.
 run = start("asked", "--socket", "asked.socket", clock="wall")
-wait_for((scratch / "asked.socket").is_socket, "socket", run)
+# There is a socket before anybody listens at it: what it says comes behind that.
+wait_for(lambda: "watches asked" in (scratch / "asked.log").read_text(encoding="utf-8"), "socket", run)
 refused("asked", "MT-R14", "is held by process")
 if (scratch / "asked.socket").stat().st_mode & 0o077:
     wrong("others may connect")

@@ -80,6 +80,10 @@ class assignment_solver {
     return std::move(best_);
   }
   const std::vector<double>& prices() const { return prices_; }
+  template <class With>
+  void remembers(With& with) {
+    with("prices", prices_);
+  }
 
  private:
   using option = std::int32_t;  // a choice of somebody, by its number; -1: none

@@ -43,12 +43,22 @@ class crius_policy {
       keep_nodes();
     }
   }
+  template <class With>
+  void remembers(With& with) {
+    with("line", line_);
+    with("flags", flags_);
+  }
 
  private:
   // Jobs in line are those that wait, and those that started while an older one waited.
   struct marks {
     bool blocks = false;  // younger ones started meanwhile
     bool passed = false;  // started before an older one
+    template <class With>
+    void remembers(With& with) {
+      with("blocks", blocks);
+      with("passed", passed);
+    }
   };
   marks& flag(std::int32_t job) { return flags_[as_size(job)]; }
   std::ptrdiff_t place_in_line(std::int32_t job) const {

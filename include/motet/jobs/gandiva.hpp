@@ -36,6 +36,10 @@ class gandiva_policy {
       else world.wait(job);
     }
   }
+  template <class With>
+  void remembers(With& with) {
+    with("before_they_grew", init_);
+  }
 
  private:
   // A job that grew gives back what it grew by where somebody was put onto it.

@@ -45,10 +45,23 @@ class gavel_policy {
   }
   double mean_gap() const { return solved_ > 0 ? gaps_ / static_cast<double>(solved_) : 0; }
   double worst_gap() const { return worst_; }
+  template <class With>
+  void remembers(With& with) {
+    with("prices", solver_);
+    with("admitted", admitted_);
+    with("gaps", gaps_);
+    with("worst_gap", worst_);
+    with("solved", solved_);
+  }
 
  private:
   struct member {
-    std::int32_t job, kind;
+    std::int32_t job = 0, kind = 0;
+    template <class With>
+    void remembers(With& with) {
+      with("job", job);
+      with("kind", kind);
+    }
   };
   static void start(job_world& world, std::int32_t job) {
     world.start(job);

@@ -19,6 +19,7 @@ struct motet_policy_rules {
   double keep = 1.05;       // what a job has is worth that much more than the same anew
   double change = 40;       // seconds that a change costs a job
   double patience = 43200;  // seconds after which a job that waits is promised devices
+  double promised = 0.25;   // of a kind's devices: so many at most are set aside for more than one job
   double late = 1;          // what a choice is worth with which a job ends behind its deadline, as a share
   std::int32_t largest = 16;  // devices of a job
 };
@@ -30,11 +31,12 @@ struct motet_policy_rules {
 //
 // A job that waited `patience` seconds in all is promised the least that it runs on, and no younger one
 // before an older one that waits. What is promised is set aside for it until it ends: it runs from that event
-// on, with as much or more, and is not suspended again. Only what was promised before stands in the way of a
-// promise, and who has one runs to its end. So the oldest job that waits starts at the first event behind its
-// patience at which its devices are not set aside for others: at the latest when the longest run on the least
-// devices has passed, and the n-th oldest after n times that. While nodes fail, promises are kept in the
-// order in which they were made, as far as the devices that are left suffice.
+// on and is not suspended again. Only what was promised before stands in the way of a promise: the promises
+// on a kind have a share of its devices together, or one job has them that needs more. So where nothing is
+// promised on any kind, the oldest job that waits is promised devices. While it waits no younger one is, and
+// who was before runs to its end: of n jobs, one at least is promised devices in the time of the longest run,
+// and the n-th oldest starts at the latest when n times that has passed behind its patience. While nodes
+// fail, promises are kept in the order in which they were made, as far as the devices that are left suffice.
 class motet_policy {
  public:
   explicit motet_policy(const motet_policy_rules& by = {}) : rules_(by) {}
@@ -70,6 +72,11 @@ class motet_policy {
   struct pledge {
     std::int32_t job = 0;
     allotment least;
+    template <class With>
+    void remembers(With& with) {
+      with("job", job);
+      with("least", least);
+    }
   };
   const std::vector<pledge>& pledges() const { return pledges_; }
 
@@ -77,6 +84,15 @@ class motet_policy {
   double mean_gap() const { return solved_ > 0 ? mean_gap_ / static_cast<double>(solved_) : 0; }
   double worst_gap() const { return worst_gap_; }
   isize choices_made() const { return solved_; }
+  template <class With>
+  void remembers(With& with) {
+    with("prices", solver_);
+    with("pledges", pledges_);
+    with("late", late_);
+    with("gaps", mean_gap_);
+    with("worst_gap", worst_gap_);
+    with("solved", solved_);
+  }
 
  private:
   bool runs_somewhere(const job_world& world, std::int32_t job) const {
@@ -136,11 +152,11 @@ class motet_policy {
     room_ = problem_.limits;
     bool kept = true;
     for (pledge& each : pledges_)
-      if (!set_aside(each) && !find_least(each)) kept = false;
+      if (!set_aside(each) && !find_least(each, room_)) kept = false;
     if (!kept) return;
     for (const std::int32_t job : old_ones(world)) {
       pledge made{job, {}};
-      if (find_least(made)) pledges_.push_back(made);
+      if (find_least(made, promisable())) pledges_.push_back(made);
       else if (world.of(job).status == job_status::waiting) return;  // the younger ones wait for it
     }
   }
@@ -164,10 +180,18 @@ class motet_policy {
                                           wishes_[i].begin());
     return true;
   }
-  bool find_least(pledge& of) {
+  // So many devices of each kind may be promised to one job more.
+  std::vector<double> promisable() const {
+    std::vector<double> out = room_;
+    for (std::size_t kind = 0; kind < out.size(); ++kind)
+      if (const double all = problem_.limits[kind]; room_[kind] < all)
+        out[kind] = rules_.promised * all - (all - room_[kind]);
+    return out;
+  }
+  bool find_least(pledge& of, const std::vector<double>& room) {
     const allotment* best = nullptr;
     for (const allotment& wish : wishes_[place_[as_size(of.job)]])
-      if (wish.devices <= room_[as_size(wish.kind)] && (best == nullptr || wish.devices < best->devices))
+      if (wish.devices <= room[as_size(wish.kind)] && (best == nullptr || wish.devices < best->devices))
         best = &wish;
     if (best == nullptr) return false;
     of.least = *best;

@@ -45,6 +45,14 @@ class sia_policy {
   }
   double mean_gap() const { return solved_ > 0 ? gaps_ / static_cast<double>(solved_) : 0; }
   double worst_gap() const { return worst_; }
+  template <class With>
+  void remembers(With& with) {
+    with("prices", solver_);
+    with("known", known_);
+    with("gaps", gaps_);
+    with("worst_gap", worst_);
+    with("solved", solved_);
+  }
 
  private:
   void learn(const job_state& job) {

@@ -33,6 +33,12 @@ struct allotment {
 
   std::int32_t nodes() const { return devices / per_node; }
   friend bool operator==(const allotment&, const allotment&) = default;
+  template <class With>
+  void remembers(With& with) {
+    with("kind", kind);
+    with("devices", devices);
+    with("per_node", per_node);
+  }
 };
 
 // Samples a second of what is asked for; not there where nothing runs.
@@ -60,6 +66,12 @@ class speed_table {
   struct job_shape {
     std::string model, size;
     isize batch = 0;
+    template <class With>
+    void remembers(With& with) {
+      with("model", model);
+      with("size", size);
+      with("batch", batch);
+    }
   };
 
   speed_table(const job_cluster& cluster, const iteration_times& times, const data_parallel_memory& memory,
@@ -121,6 +133,7 @@ class speed_table {
     const std::size_t group = as_size(shape) * cluster_->kinds.size() + as_size(on.kind);
     entry& ran = entries_[place_of(shape, on)];
     if (!(ran.guessed.bar > 0)) return;
+    learnt_.push_back({shape, on, seconds});
     scales_[group].learn(ran.guessed.value, seconds);
     ran.guessed = {seconds, 0, provenance::measured};
     take(ran, ran.guessed, shapes_[as_size(shape)].batch);
@@ -134,6 +147,20 @@ class speed_table {
       }
     }
   }
+
+  // What was learnt, in its order: who learns it again knows the same.
+  struct learnt_time {
+    isize shape = 0;
+    allotment on;
+    double seconds = 0;
+    template <class With>
+    void remembers(With& with) {
+      with("shape", shape);
+      with("on", on);
+      with("seconds", seconds);
+    }
+  };
+  const std::vector<learnt_time>& learnt() const { return learnt_; }
 
   // Whole nodes, or within one.
   allotment packed(isize kind, isize devices) const {
@@ -249,6 +276,7 @@ class speed_table {
   std::vector<entry> entries_;
   std::vector<double> bounds_;
   std::vector<measured_scale> scales_;  // of each shape on each kind
+  std::vector<learnt_time> learnt_;
 };
 
 }  // namespace motet

@@ -26,6 +26,18 @@ struct traced_job {
   isize devices = 0;
   isize kind = 0;  // in the cluster
   isize line = 0;  // in which it stood
+  template <class With>
+  void remembers(With& with) {
+    with("id", id);
+    with("submitted", submitted);
+    with("iterations", iterations);
+    with("model", model);
+    with("deadline", deadline);
+    with("batch", batch);
+    with("devices", devices);
+    with("kind", kind);
+    with("line", line);
+  }
 };
 
 // A kind of device that traces name, and the kind of a cluster that stands for it.

@@ -36,11 +36,30 @@ struct job_state {
   job_status status = job_status::unknown;
   bool paused = false;  // by a change that takes longer than a round
   isize changes = 0;    // how often it was started, moved or resized
+  template <class With>
+  void remembers(With& with) {
+    with("shape", shape);
+    with("submitted", submitted);
+    with("deadline", deadline);
+    with("work", work);
+    with("left", left);
+    with("ran", ran);
+    with("waited", waited);
+    with("pause", pause);
+    with("resumes", resumes);
+    with("first_started", first_started);
+    with("asked", asked);
+    with("has", has);
+    with("status", status);
+    with("paused", paused);
+    with("changes", changes);
+  }
 };
 
 // Events are what happened since a policy was asked last.
 struct job_events {
-  std::vector<std::int32_t> ended{}, arrived{};
+  std::vector<std::int32_t> ended{};  // or were taken back while they waited
+  std::vector<std::int32_t> arrived{};
   std::vector<std::int32_t> lost{};  // ran on a node that failed; they wait, before all others
   bool repaired = false;             // a node is there again
   // Says whether a job may find room that found none before.
@@ -180,7 +199,8 @@ class job_world {
   }
 };
 
-// A policy decides: it is told what happened, and gives, takes and moves devices.
+// A policy decides: it is told what happened, and gives, takes and moves devices. What it knows from one event
+// to the next it lists by remembers(with), which calls with("name", member) for each such member.
 template <class Policy>
 concept job_policy =
     requires(Policy& policy, job_world& world, const job_events& events) { policy.on_events(world, events); };

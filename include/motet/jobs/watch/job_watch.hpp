@@ -18,26 +18,34 @@ namespace motet {
 
 enum class watch_clock : std::uint8_t { wall, lines };
 
+struct watch_rules {
+  watch_clock clock = watch_clock::wall;
+  double far_deadline = 0;  // seconds that all jobs have; 0: as lines say
+  isize journal_bytes = usual_journal_bytes;
+};
+
 // Takes lines and writes changes, so that whoever kills it at any moment loses nothing: a line is taken when
 // it stands in the journal, and all else follows from the journal. When it is made it takes all lines of its
-// journal again; then changes.jsonl, which is written behind the journal, gets what it lacks.
+// journal again; then changes.jsonl, which is written behind the journal, gets what it lacks. A journal that
+// has grown long begins anew with the state that its lines have led to.
 class job_watch {
  public:
   // `begins` is what a journal must have begun with to be gone on with. Throws MT-J42 and MT-J43.
   job_watch(const std::filesystem::path& folder, job_world& world, const job_site& site, live_policy policy,
-            const json& begins, watch_clock clock, double far_deadline = 0)
-      : live_(world, std::move(policy), far_deadline),
+            json begins, const watch_rules& rules)
+      : live_(world, std::move(policy), rules.far_deadline),
         reader_(world.speeds.cluster(), site),
         site_(site),
-        clock_(clock),
+        rules_(rules),
+        begins_(std::move(begins)),
         journal_(folder / "journal"),
         changes_(folder / "changes.jsonl") {
     std::vector<json> records = journal_.take_records();
     if (records.empty()) {
-      journal_.add(begins);
+      journal_.add(begins_);
       journal_.commit();
     } else {
-      require_same(records[0], begins);
+      require_same(records[0]);
     }
     for (std::size_t r = 1; r < records.size(); ++r) replay(records[r], r + 1);
     catch_up(folder / "changes.jsonl");
@@ -99,8 +107,12 @@ class job_watch {
   // Lines that were taken are on the disk afterwards, and what they change behind them.
   void commit() {
     journal_.commit();
-    changes_.append(unwritten_);
-    unwritten_.clear();
+    write_changes();
+    // A state is written when as much as it takes was written behind the last one: it costs no more than that.
+    if (journal_.bytes() - state_bytes_ <= std::max(as_size(rules_.journal_bytes), state_bytes_)) return;
+    changes_.sync();  // nobody can make them again from then on
+    journal_.begin_anew({begins_, json{{"state", keep()}}});
+    state_bytes_ = journal_.bytes();
   }
 
   struct position {
@@ -115,7 +127,7 @@ class job_watch {
  private:
   double time_of(const job_line& read, double now, const fed_line& line) const {
     const bool told = read.time >= 0;
-    if (told == (clock_ == watch_clock::lines)) return told ? read.time : now;
+    if (told == (rules_.clock == watch_clock::lines)) return told ? read.time : now;
     fail(jobs_bad_line,
          place_of(line.origin, line.number) + (told ? ": has a \"time\", which the wall's clock tells here"
                                                     : ": has no \"time\", which lines tell here"));
@@ -133,8 +145,8 @@ class job_watch {
     ++lines_;
   }
 
-  static void require_same(const json& had, const json& wants) {
-    for (const json::member each : wants.members()) {
+  void require_same(const json& had) const {
+    for (const json::member each : begins_.members()) {
       const json* const was = had.find(each.name);
       if (was == nullptr || !(*was == each.value))
         fail(jobs_journal_differs, "it began with " + each.name + " " +
@@ -142,7 +154,27 @@ class job_watch {
                                        write_json(each.value));
     }
   }
+  json keep() {
+    json from{json::object{}};
+    for (const auto& [origin, at] : taken_from_)
+      if (origin.ends_with(".events"))  // who asks by a socket asks anew
+        from.set(origin, json{{"lines", at.lines}, {"bytes", at.bytes}});
+    return {{"live", live_.keep()}, {"lines", lines_}, {"from", std::move(from)}, {"told", kept(told_)}};
+  }
+  void read_back(const json& state) try {
+    live_.read_back(state.at("live"));
+    lines_ = static_cast<std::size_t>(state.at("lines").integer());
+    for (const json::member each : state.at("from").members())
+      taken_from_[each.name] = {static_cast<isize>(each.value.at("lines").integer()),
+                                static_cast<std::size_t>(each.value.at("bytes").integer())};
+    motet::read_back(state.at("told"), told_);
+    count_ = told_.changes;
+  } catch (const error& problem) {
+    fail(jobs_journal_differs,
+         journal_.path.string() + ": its state is none of this program's: " + problem.what());
+  }
   void replay(const json& record, std::size_t number) {
+    if (const json* const state = record.find("state")) return read_back(*state);
     const std::size_t before = unwritten_.size();
     if (const json* const woken = record.find("wake")) {
       pass(woken->number());
@@ -164,20 +196,53 @@ class job_watch {
   void catch_up(const std::filesystem::path& path) {
     const mapped_file now(path);
     const std::string_view there = now.text();
-    if (there.size() > unwritten_.size() || there != std::string_view(unwritten_).substr(0, there.size()))
+    changes_told before;
+    before.add(there.substr(0, told_.bytes));
+    const std::string_view behind = there.substr(std::min(told_.bytes, there.size()));
+    if (before.sum != told_.sum || !std::string_view(unwritten_).starts_with(behind))
       fail(jobs_journal_differs, path.string() + " has other changes than the journal says");
-    changes_.append(std::string_view(unwritten_).substr(there.size()));
+    told_.add(unwritten_);
+    changes_.append(std::string_view(unwritten_).substr(behind.size()));
     unwritten_.clear();
   }
+  void write_changes() {
+    changes_.append(unwritten_);
+    told_.add(unwritten_);
+    unwritten_.clear();
+  }
+
+  // What stands in changes.jsonl.
+  struct changes_told {
+    isize changes = 0;
+    std::size_t bytes = 0;
+    std::string sum = checksum_text("");  // of the last line, and what this was before it
+
+    void add(std::string_view lines) {
+      for (std::size_t end = 0; (end = lines.find('\n')) != lines.npos; lines.remove_prefix(end + 1)) {
+        sum = checksum_text(sum + std::string(lines.substr(0, end)));
+        bytes += end + 1;
+        ++changes;
+      }
+    }
+    template <class With>
+    void remembers(With& with) {
+      with("changes", changes);
+      with("bytes", bytes);
+      with("sum", sum);
+    }
+  };
 
   live_cluster live_;
   job_line_reader reader_;
   const job_site& site_;
-  watch_clock clock_;
+  watch_rules rules_;
+  json begins_;
   job_journal journal_;
+  std::size_t state_bytes_ = 0;  // with which the journal began
   appended_file changes_;
+  changes_told told_;
   std::string unwritten_;  // changes that are not in the file yet
-  isize count_ = 0;
+  isize count_ = 0;        // with those
   std::size_t lines_ = 0;
   std::map<std::string, position> taken_from_;
 };

@@ -7,10 +7,13 @@
 #include <motet/format/json_read.hpp>
 #include <motet/format/json_write.hpp>
 #include <motet/jobs/messages.hpp>
+#include <motet/meta/config.hpp>
 
 #include <cerrno>
 #include <cstdint>
 #include <filesystem>
+#include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -61,12 +64,19 @@ class appended_file {
   int handle_ = -1;
 };
 
+// Written behind its state, with which a journal begins anew.
+inline constexpr isize usual_journal_bytes = isize{4} << 20;
+
 // A journal says what happened, in records that are whole or not there: each is a line of a checksum and
 // JSON. A record that a killed writer left half done at the end is cut off; it was never answered. Damage
-// before the end is refused (MT-J42).
+// before the end is refused (MT-J42). It may begin anew with records from which the others follow: a new file
+// takes the place of the old one when it is on the disk, so that one of the two is there at any moment.
 class job_journal {
  public:
-  explicit job_journal(const std::filesystem::path& path) : file_(begun(path)) {
+  explicit job_journal(std::filesystem::path of) : path(std::move(of)) {
+    // That there is a file is on the disk before anything stands in it.
+    if (!std::filesystem::exists(path)) write_file(path, "");
+    file_.emplace(path);
     const mapped_file now(path);
     const std::string_view text = now.text();
     std::size_t at = 0, line = 1;
@@ -84,33 +94,43 @@ class job_journal {
       records_.push_back(read_json(record.substr(17), path.string()));
       at = end + 1;
     }
-    if (at < text.size()) file_.cut(at);
+    if (at < text.size()) file_->cut(at);
+    bytes_ = at;
   }
+
+  const std::filesystem::path path;
 
   // Those that were there when it was opened; the caller has them afterwards.
   std::vector<json> take_records() { return std::move(records_); }
   // Added in memory; they are there when commit() has returned.
-  void add(const json& record) {
-    const std::string text = write_json(record);
-    waiting_ += checksum_text(text) + " " + text + "\n";
-  }
+  void add(const json& record) { waiting_ += line_of(record); }
   void commit() {
     if (waiting_.empty()) return;
-    file_.append(waiting_);
-    file_.sync();
+    file_->append(waiting_);
+    file_->sync();
+    bytes_ += waiting_.size();
     waiting_.clear();
   }
+  // All that was committed follows from these.
+  void begin_anew(std::initializer_list<json> records) {
+    std::string text;
+    for (const json& each : records) text += line_of(each);
+    write_file(path, text);
+    file_.emplace(path);
+    bytes_ = text.size();
+  }
+  std::size_t bytes() const { return bytes_; }
 
  private:
-  // That there is a file is on the disk before anything stands in it.
-  static const std::filesystem::path& begun(const std::filesystem::path& path) {
-    if (!std::filesystem::exists(path)) write_file(path, "");
-    return path;
+  static std::string line_of(const json& record) {
+    const std::string text = write_json(record);
+    return checksum_text(text) + " " + text + "\n";
   }
 
-  appended_file file_;
+  std::optional<appended_file> file_;
   std::vector<json> records_;
   std::string waiting_;
+  std::size_t bytes_ = 0;
 };
 
 }  // namespace motet

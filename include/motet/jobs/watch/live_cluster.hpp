@@ -4,6 +4,7 @@
 #include <motet/format/json_write.hpp>
 #include <motet/jobs/policies.hpp>
 #include <motet/jobs/watch/job_line.hpp>
+#include <motet/jobs/watch/kept_world.hpp>
 
 #include <algorithm>
 #include <functional>
@@ -16,10 +17,12 @@
 
 namespace motet {
 
-// A policy whatever its type, as one is chosen by name.
+// A policy whatever its type, as one is chosen by name, and what it remembers.
 struct live_policy {
   std::function<void(job_world&, const job_events&)> on_events;
   std::function<double(const job_world&)> wakes;
+  std::function<json()> keep;
+  std::function<void(const json&)> read_back;
 };
 inline live_policy live_policy_of(const policy_question& asked) {
   live_policy out;
@@ -32,6 +35,8 @@ inline live_policy live_policy_of(const policy_question& asked) {
       if constexpr (requires { policy->wakes(world); }) return policy->wakes(world);
       else return static_cast<void>(world), std::numeric_limits<double>::infinity();
     };
+    out.keep = [policy] { return kept(*policy); };
+    out.read_back = [policy](const json& from) { read_back(from, *policy); };
   });
   return out;
 }
@@ -43,8 +48,8 @@ struct job_change {
 };
 
 // A cluster as it is told, line by line: jobs end when somebody says so, not when they should. Each line is
-// one decision; what it changes follows from all lines before it and their times, and from nothing else, so
-// who reads the same lines again is in the same state.
+// one decision; what it changes follows from all lines before it and their times, and from nothing else. So
+// who reads the same lines again is in the same state, and so is who reads back what was kept between them.
 class live_cluster {
  public:
   live_cluster(job_world& world, live_policy policy, double far_deadline = 0)
@@ -57,8 +62,6 @@ class live_cluster {
   std::vector<job_change> take(const job_line& line, double time, const std::string& origin) {
     const std::string where = place_of(origin, line.job.line);
     const std::int32_t known = find(line.job.id);
-    const bool is_there = known >= 0 && (world_.of(known).status == job_status::running ||
-                                         world_.of(known).status == job_status::waiting);
     switch (line.event) {
       case job_event::submit:
         if (known >= 0)
@@ -68,7 +71,7 @@ class live_cluster {
         break;
       case job_event::finish:
       case job_event::progress:
-        if (!is_there)
+        if (known < 0 || !is_there(as_size(known)))
           fail(jobs_line_untrue, where + ": the job \"" + line.job.id + "\" is " +
                                      (known < 0 ? "not known" : "not there any more"));
         break;
@@ -101,11 +104,45 @@ class live_cluster {
 
   const job_world& world() const { return world_; }
 
+  // All that decisions follow from, between two of them.
+  json keep() {
+    json progress{json::array{}};
+    for (std::size_t j = 0; j < progress_.size(); ++j)
+      if (is_there(j)) progress.push_back(kept(progress_[j]));
+    return {{"world", kept_world(world_)},
+            {"progress", std::move(progress)},
+            {"wakes", kept(wakes_)},
+            {"policy", policy_.keep()}};
+  }
+  // Before anything was taken. Throws MT-F02 and MT-J05 where this was kept of something else.
+  void read_back(const json& from) {
+    read_world_back(from.at("world"), world_);
+    motet::read_back(from.at("wakes"), wakes_);
+    policy_.read_back(from.at("policy"));
+    progress_.resize(world_.jobs.size());
+    auto row = from.at("progress").items().begin();
+    for (std::size_t j = 0; j < progress_.size(); ++j) {
+      numbers_.emplace(world_.traced[j].id, static_cast<std::int32_t>(j));
+      if (is_there(j)) motet::read_back(*row++, progress_[j]);
+    }
+  }
+
  private:
   struct progress_of {
     double left = 0, seconds = 0, since = 0;  // iterations, and of one, when it was told or placed last
     bool placed = false;
+    template <class With>
+    void remembers(With& with) {
+      with("left", left);
+      with("seconds", seconds);
+      with("since", since);
+      with("placed", placed);
+    }
   };
+  bool is_there(std::size_t job) const {
+    const job_status how = world_.jobs[job].status;
+    return how == job_status::running || how == job_status::waiting;
+  }
   std::int32_t find(const std::string& id) const {
     const auto at = numbers_.find(id);
     return at == numbers_.end() ? -1 : at->second;
@@ -140,6 +177,8 @@ class live_cluster {
     events_.arrived.push_back(job);
   }
   void finish(std::int32_t job) {
+    // Who waits may be taken back, too: others stood behind it.
+    events_.ended.push_back(job);
     if (world_.of(job).status == job_status::waiting) {
       world_.drop(job);
       world_.of(job).status = job_status::finished;
@@ -149,7 +188,6 @@ class live_cluster {
     world_.of(job).left = 0;
     world_.places.release(job);
     progress_[as_size(job)].placed = false;
-    events_.ended.push_back(job);
   }
   void progress(std::int32_t job, const job_line& line) {
     job_state& state = world_.of(job);

@@ -14,10 +14,11 @@ namespace {
 struct watching {
   job_world world;
   job_watch watch;
-  watching(const std::filesystem::path& folder, const jobs_here& on, const job_site& site)
+  watching(const std::filesystem::path& folder, const jobs_here& on, const job_site& site,
+           motet::isize journal_bytes)
       : world(on.cluster, on.times, on.memory, {}),
         watch(folder, world, site, live_policy_of({.policy = "motet"}), json{{"policy", "motet"}},
-              watch_clock::lines) {}
+              {watch_clock::lines, 0, journal_bytes}) {}
 };
 std::vector<std::string> lines_of(const jobs_here& on) {
   std::vector<std::string> out;
@@ -49,10 +50,13 @@ TEST_CASE("who is begun anew behind any line goes on as if nothing had been") {
   const std::vector<std::string> lines = lines_of(on);
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() / ("motet-watch-" + std::to_string(::getpid()));
-  const auto play = [&](bool disturbed) {
+  constexpr motet::isize much = 1 << 20;
+  int anew = 0;
+  const auto play = [&](bool disturbed, motet::isize journal_bytes) {
     std::filesystem::remove_all(folder);
     std::filesystem::create_directories(folder);
-    auto own = std::make_unique<watching>(folder, on, site);
+    anew = 0;
+    auto own = std::make_unique<watching>(folder, on, site, journal_bytes);
     std::size_t refused = 0;
     for (std::size_t n = 0; n < lines.size(); ++n) {
       refused += own->watch.take({lines[n], "a.events", static_cast<motet::isize>(n + 1), n + 1, false}, 0)
@@ -61,7 +65,7 @@ TEST_CASE("who is begun anew behind any line goes on as if nothing had been") {
                      : 1;
       // A line that was not committed was never taken.
       if (disturbed && n % 4 == 1) {
-        own = std::make_unique<watching>(folder, on, site);
+        own = std::make_unique<watching>(folder, on, site, journal_bytes);
         const auto at = own->watch.taken_from().find("a.events");
         n = at == own->watch.taken_from().end() ? static_cast<std::size_t>(-1) : at->second.bytes - 1;
         own->watch.take({lines[n + 1], "a.events", static_cast<motet::isize>(n + 2), n + 2, false}, 0);
@@ -70,18 +74,38 @@ TEST_CASE("who is begun anew behind any line goes on as if nothing had been") {
       } else {
         own->watch.commit();
       }
+      const std::vector<json> records = job_journal(folder / "journal").take_records();
+      anew += records.size() == 2 && records[1].find("state") != nullptr ? 1 : 0;
     }
     CHECK((disturbed || refused == 4));
     return std::string(mapped_file(folder / "changes.jsonl").text());
   };
-  const std::string calm = play(false);
+  const std::string calm = play(false, much);
+  CHECK(anew == 0);
   CHECK(std::count(calm.begin(), calm.end(), '\n') > 20);
-  CHECK(play(true) == calm);
-  // Changes that never reached their file are written again.
+  CHECK(play(true, much) == calm);
+  // A journal that begins anew as often as it may forgets nothing.
+  for (const bool disturbed : {false, true}) {
+    CHECK(play(disturbed, 1) == calm);
+    CHECK(anew >= (disturbed ? 6 : 2));
+  }
+  // Changes behind the state that never reached their file are written again; those before it must be there.
+  const auto refused = [&](std::string_view has, const char* says) {
+    write_file(folder / "changes.jsonl", has);
+    CHECK_THROWS_WITH_AS(watching(folder, on, site, 1), doctest::Contains(says), error);
+  };
+  refused(calm.substr(0, 9), "has other changes than the journal says");
+  std::string other = calm;
+  other[20] ^= 1;
+  refused(other, "[MT-J43]");
+  CHECK(play(true, much) == calm);
   write_file(folder / "changes.jsonl", calm.substr(0, calm.size() / 2));
-  watching(folder, on, site);
+  watching(folder, on, site, much);
   CHECK(mapped_file(folder / "changes.jsonl").text() == calm);
-  write_file(folder / "changes.jsonl", "other\n");
-  CHECK_THROWS_WITH_AS(watching(folder, on, site), doctest::Contains("[MT-J43]"), error);
+  refused("other\n", "[MT-J43]");
+  // A state that lacks something is not gone on with.
+  job_journal(folder / "journal")
+      .begin_anew({json{{"policy", "motet"}}, json{{"state", json{{"lines", 3}}}}});
+  refused(calm, "its state is none of this program's");
   std::filesystem::remove_all(folder);
 }

@@ -27,6 +27,16 @@ TEST_CASE("what was committed is there, and a torn end is cut off, at whatever b
     journal.commit();
     CHECK(job_journal(path).take_records().back().at("n").integer() == 9);
   }
+  {
+    job_journal journal(path);
+    journal.begin_anew({json{{"n", 4}}, json{{"n", 5}}});
+    CHECK(journal.bytes() == std::filesystem::file_size(path));
+    journal.add(json{{"n", 6}});
+    journal.commit();
+    CHECK(journal.bytes() == std::filesystem::file_size(path));
+    CHECK(job_journal(path).take_records() ==
+          std::vector<json>{json{{"n", 4}}, json{{"n", 5}}, json{{"n", 6}}});
+  }
   std::string damaged = whole;
   damaged[first / 2] ^= 1;
   write_file(path, damaged);

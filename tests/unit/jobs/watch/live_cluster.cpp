@@ -26,6 +26,7 @@ job_line of_node(job_event event, std::int32_t node) {
   return out;
 }
 struct lab {
+  explicit lab(const std::string& policy = "fcfs") : live{world, live_policy_of({.policy = policy})} {}
   job_cluster cluster{"lab", {{"a", 2, 2, 40}}};
   iteration_times times = read_iteration_times(
       "model,params,global_batch,gpu_type,hosts,gpus_per_host,iter_s\nm,1B,100,a,1,2,10\nm,1B,100,a,1,1,"
@@ -34,7 +35,7 @@ struct lab {
   data_parallel_memory memory;
   job_site site = usual_site(cluster);
   job_world world{cluster, times, memory, {}};
-  live_cluster live{world, live_policy_of({.policy = "fcfs"})};
+  live_cluster live;
 };
 }  // namespace
 
@@ -92,4 +93,34 @@ TEST_CASE("lines that cannot be true change nothing") {
   refused(of_node(job_event::lost, 1), "lost already");
   here.live.take(of(job_event::finish, "one"), 8, "f");
   refused(of(job_event::progress, "one"), "not there any more");
+}
+
+TEST_CASE("a job that waits and is taken back is started by nobody, and who stood behind it goes on") {
+  for (const std::string_view policy : policy_names) {
+    CAPTURE(policy);
+    lab here{std::string(policy)};
+    // The large one runs nowhere beside the other three, whatever these have.
+    job_line large = submit("large", 4);
+    here.live.take(submit("one", 2), 0, "f");
+    here.live.take(submit("two", 2), 1, "f");
+    for (int n = 0; n < 3; ++n) here.live.take(submit(("more " + std::to_string(n)).c_str(), 2), 2 + n, "f");
+    here.live.take(large, 6, "f");
+    std::vector<std::int32_t> taken_back = here.world.waiting;
+    REQUIRE(!taken_back.empty());
+    for (const std::int32_t job : taken_back)
+      here.live.take(of(job_event::finish, here.world.traced[as_size(job)].id.c_str()), 7, "f");
+    for (const char* const name : {"one", "two"}) {
+      if (here.world.of(name == std::string("one") ? 0 : 1).status != job_status::running) continue;
+      for (const job_change& each : here.live.take(of(job_event::finish, name), 8, "f"))
+        CHECK(std::find(taken_back.begin(), taken_back.end(), each.job) == taken_back.end());
+    }
+    for (const std::int32_t job : taken_back) CHECK(here.world.of(job).status == job_status::finished);
+  }
+  lab here;
+  here.live.take(submit("one", 2), 0, "f");
+  here.live.take(submit("blocks", 4), 1, "f");
+  CHECK(here.live.take(submit("behind", 2), 2, "f").empty());
+  const auto next = here.live.take(of(job_event::finish, "blocks"), 3, "f");
+  REQUIRE(next.size() == 1);
+  CHECK(next[0].job == 2);
 }
