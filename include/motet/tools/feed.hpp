@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/data/loader.hpp>
+#include <motet/data/sample_loader.hpp>
 #include <motet/format/json.hpp>
 #include <motet/nn/layers/pictured_tokens.hpp>
 #include <motet/tensor/random.hpp>
