@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -62,7 +63,7 @@ class sample_maker {
       : source_(source),
         words_(words),
         config_(config),
-        most_(std::min(config.sample.most_pictures, source.most_pictures())),
+        most_(most_of(config, source)),
         cache_(source.size(), config.cache_bytes),
         counted_(config.rows > 0 ? as_size(source.size()) : 0),
         bad_(as_size(source.size())) {
@@ -102,12 +103,14 @@ class sample_maker {
     return {sample_reader(source_, words_, config_.example, config_.sample, &cache_),
             run_order(source_.size(), config_.seed, config_.shuffle)};
   }
-  void prepare(slot& own, std::byte* memory) const { own.prepare(config_, places(), memory); }
-  isize room() const { return picture_room::bytes(places(), config_.example.image); }
+  void prepare(slot& own, std::byte* memory) const {
+    own.prepare(config_, places_of(config_, source_), memory);
+  }
+  isize room() const { return picture_room::bytes(places_of(config_, source_), config_.example.image); }
   // Pictures that a batch may have.
-  isize places() const {
-    const isize all = config_.batch * most_, each = config_.sample.rows_shown();
-    return config_.rows > 0 && each > 0 ? std::min(all, config_.rows / each) : all;
+  static isize places_of(const sample_loader_config& config, const sample_source& source) {
+    const isize all = config.batch * most_of(config, source), each = config.sample.rows_shown();
+    return config.rows > 0 && each > 0 ? std::min(all, config.rows / each) : all;
   }
 
   // Who is in the batch that begins at `at`, which is moved behind it.
@@ -123,6 +126,13 @@ class sample_maker {
     }
     own.after = at;
   }
+  static void say(const read_sample::stretch& what, std::span<const tokenizer::token> tokens,
+                  pictured_text& text) {
+    if (what.kind == piece_kind::picture) return text.show();
+    text.say(tokens,
+             what.kind == piece_kind::asked ? pictured_text::said::asked : pictured_text::said::given);
+  }
+
   isize parts(const slot& own) const { return (own.filled + chunk - 1) / chunk; }
   void fill(worker_type& by, slot& own, isize part, isize& at) {
     const isize end = std::min(own.filled, (part + 1) * chunk);
@@ -157,6 +167,11 @@ class sample_maker {
  private:
   static constexpr isize chunk = 8;  // samples that a thread takes at a time
   static constexpr std::uint64_t picture_step = 0xD1B54A32D192ED03ull;
+
+  // Of a sample.
+  static isize most_of(const sample_loader_config& config, const sample_source& source) {
+    return std::min(config.sample.most_pictures, source.most_pictures());
+  }
 
   void take(slot& own, isize place, isize sample, isize first_picture) {
     said_sample& made = own.said[as_size(own.filled)];
@@ -226,12 +241,7 @@ class sample_maker {
   static void say(const said_sample& from, pictured_text& text) {
     std::span<const tokenizer::token> rest(from.tokens);
     for (const auto& each : from.order) {
-      if (each.kind == piece_kind::picture) {
-        text.show();
-        continue;
-      }
-      text.say(rest.first(as_size(each.tokens)),
-               each.kind == piece_kind::asked ? pictured_text::said::asked : pictured_text::said::given);
+      say(each, rest.first(as_size(each.tokens)), text);
       rest = rest.subspan(as_size(each.tokens));
     }
   }
