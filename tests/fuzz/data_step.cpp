@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data_stepgets.hpp"
+#include "data_targets.hpp"
 
 // clang++ -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude tests/fuzz/data_step.cpp
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* bytes, std::size_t size) {

@@ -127,4 +127,9 @@ class pair_maker {
   std::vector<std::atomic<bool>> bad_;
 };
 
+// Refuses where a run of other data, or of another seed, stood.
+inline void check_place(const pair_source& source, const loader_config& config, const data_position& from) {
+  check_position(source, config.seed, from);
+}
+
 }  // namespace motet
