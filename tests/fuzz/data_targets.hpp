@@ -4,6 +4,7 @@
 #include <motet/data/classes.hpp>
 #include <motet/data/decode.hpp>
 #include <motet/data/make/listing_file.hpp>
+#include <motet/data/produce/step_message.hpp>
 #include <motet/data/shards.hpp>
 #include <motet/data/sound/decode_sound.hpp>
 #include <motet/data/tar.hpp>
@@ -109,5 +110,47 @@ inline bool fuzz_listing(std::string_view bytes, const std::string& kind) {
     if (each.picture < 0 || each.picture >= found.pictures()) std::abort();
     if (each.caption.size() + each.label.size() > bytes.size()) std::abort();
   }
+  return true;
+}
+
+// A step of two samples, with pictures as bytes.
+inline constexpr motet::step_limits fuzz_step_limits{.count = 2,
+                                                     .pictures = 3,
+                                                     .room = 3 * 3 * 8 * 8 * 4,
+                                                     .context = 40,
+                                                     .rows_shown = 4,
+                                                     .rows = 60,
+                                                     .vocabulary = 300,
+                                                     .side = 8,
+                                                     .bytes = true};
+// The first eight bytes say how many bytes of pictures come with the words.
+inline bool fuzz_step(std::string_view bytes) {
+  if (bytes.size() < 8) return false;
+  std::int64_t pixels = 0;
+  std::memcpy(&pixels, bytes.data(), sizeof pixels);
+  motet::step_words words;
+  try {
+    motet::read_words(std::as_bytes(std::span(bytes).subspan(8)), static_cast<motet::isize>(pixels),
+                      fuzz_step_limits, words);
+  } catch (const motet::error&) {
+    return false;
+  }
+  std::size_t tokens = 0, pictures = 0, stretches = 0;
+  for (const auto& each : words.order) {
+    tokens += static_cast<std::size_t>(each.tokens);
+    pictures += each.kind == motet::piece_kind::picture ? 1u : 0u;
+  }
+  for (const motet::isize each : words.stretches) stretches += static_cast<std::size_t>(each);
+  if (words.samples.size() != 2 || words.stretches.size() != 2 || stretches != words.order.size() ||
+      tokens != words.tokens.size() || pictures != words.packed.size())
+    std::abort();
+  motet::isize end = 0;
+  for (const motet::packed_picture& each : words.packed) {
+    if (each.at != end) std::abort();
+    end += each.pitch != 0 ? motet::isize{each.pitch} * each.height : 3 * 8 * 8 * 4;
+  }
+  if (end != pixels || end > fuzz_step_limits.room) std::abort();
+  for (const auto token : words.tokens)
+    if (token < 0 || token >= 300) std::abort();
   return true;
 }

@@ -11,6 +11,8 @@
 namespace motet {
 
 class pair_maker;
+template <class Maker>
+class steps_in_turn;
 
 // Makes batches ahead of time on its own threads, in slots that are allocated once. The run is the epochs'
 // orders one after another, cut into batches, so a batch may reach over the end of an epoch and all are full.
@@ -45,37 +47,34 @@ class pair_loader {
   const pair_batch* ahead() const;
   // The position lies behind the batch that `next` gave last: saved with the weights of that step, it resumes
   // with the batch after it.
-  data_position position() const;
+  const data_position& position() const;
   loader_statistics statistics() const;
   const loader_config& config() const { return config_; }
 
  private:
-  const pair_source& source_;
   loader_config config_;
-  isize start_;
-  std::unique_ptr<pair_maker> made_;
+  std::unique_ptr<steps_in_turn<pair_maker>> made_;
 };
 
 }  // namespace motet
 
 #if !defined(MOTET_COMPILED_DATA)
 #include <motet/data/pair_maker.hpp>
+#include <motet/data/steps_in_turn.hpp>
 
 namespace motet {
 
 MOTET_BODY pair_loader::pair_loader(const pair_source& source, const tokenizer& words,
                                     const loader_config& config, const data_position& from)
-    : source_(source), config_(check(config, source)), start_(from.next) {
+    : config_(check(config, source)) {
   check_position(source, config.seed, from);
-  made_ = std::make_unique<pair_maker>(source, words, config, start_);
+  made_ = std::make_unique<steps_in_turn<pair_maker>>(from, config, source, words, config);
 }
 MOTET_BODY pair_loader::~pair_loader() = default;
 MOTET_BODY const buffer<std::byte>& pair_loader::memory() const { return made_->memory(); }
 MOTET_BODY const pair_batch& pair_loader::next() { return made_->next(); }
 MOTET_BODY const pair_batch* pair_loader::ahead() const { return made_->ahead(); }
-MOTET_BODY data_position pair_loader::position() const {
-  return {config_.seed, source_.fingerprint(), source_.size(), start_ + made_->given() * config_.batch};
-}
+MOTET_BODY const data_position& pair_loader::position() const { return made_->position(); }
 MOTET_BODY loader_statistics pair_loader::statistics() const { return made_->statistics(); }
 
 }  // namespace motet

@@ -80,12 +80,21 @@ inline constexpr message sample_too_long{
 inline constexpr message damaged_sound{"MT-D21", "the sound cannot be decoded",
                                        "the file is cut short, is no sound, or is longer than the limit",
                                        "Replace the sound, or leave it out"};
-inline constexpr message data_messages[] = {data_unreadable,     no_shards,           bad_shard_pattern,
-                                            damaged_tar,         damaged_picture,     picture_library_missing,
-                                            missing_field,       picture_not_encoded, bad_vocabulary,
-                                            no_samples,          batch_too_large,     bad_data_state,
-                                            bad_data_option,     bad_classes,         bad_listing,
-                                            set_folder_taken,    text_not_utf8,       bad_sample_pieces,
-                                            sample_asks_nothing, sample_too_long,     damaged_sound};
+inline constexpr message producer_unlike{
+    "MT-D22", "a producer serves other steps than this run wants",
+    "it is of another version, has other data, or serves a run with another seed or other settings",
+    "Start the producer anew with the data of this run, or name another one (--producers)"};
+inline constexpr message damaged_step{"MT-D23", "a step came damaged from a producer, again and again",
+                                      "bytes were changed on their way, or the memory of a machine is bad",
+                                      "Run without that producer, and look at its machine and its network"};
+inline constexpr message producers_silent{
+    "MT-D24", "no producer answers", "all of them ended, none was started, or the network is cut",
+    "Look at the producers' own messages, start one, and go on with --resume"};
+inline constexpr message data_messages[] = {
+    data_unreadable,         no_shards,       bad_shard_pattern,   damaged_tar,         damaged_picture,
+    picture_library_missing, missing_field,   picture_not_encoded, bad_vocabulary,      no_samples,
+    batch_too_large,         bad_data_state,  bad_data_option,     bad_classes,         bad_listing,
+    set_folder_taken,        text_not_utf8,   bad_sample_pieces,   sample_asks_nothing, sample_too_long,
+    damaged_sound,           producer_unlike, damaged_step,        producers_silent};
 
 }  // namespace motet

@@ -3,7 +3,6 @@
 
 #include <motet/data/example.hpp>
 #include <motet/data/loader_config.hpp>
-#include <motet/data/made_ahead.hpp>
 #include <motet/data/picture_room.hpp>
 #include <motet/data/run_order.hpp>
 
@@ -13,43 +12,28 @@
 
 namespace motet {
 
-// The threads and the slots behind a pair_loader, which knows them by name alone: who trains need not read
+// Makes a step's pairs as a function of the seed and of where the step begins in the data, whoever asks, in
+// whatever order, and on however many threads. A pair_loader knows it by name alone: who trains need not read
 // how pictures are decoded, and may have it compiled elsewhere.
 class pair_maker {
  public:
-  pair_maker(const pair_source& source, const tokenizer& words, const loader_config& config, isize start)
+  pair_maker(const pair_source& source, const tokenizer& words, const loader_config& config)
       : source_(source),
         words_(words),
         config_(config),
         cache_(source.size(), config.cache_bytes),
-        start_(start),
-        bad_(as_size(source.size())),
-        made_(*this, config.ready + 1) {
-    const isize each = picture_room::bytes(config.batch, config.example.image);
-    memory_ = buffer<std::byte>(made_.size() * each);
-    for (isize s = 0; s < made_.size(); ++s) made_.slot(s).prepare(config, memory_.data() + s * each);
-    made_.start(config.threads);
+        bad_(as_size(source.size())) {
+    check(config, source);
   }
   pair_maker(const pair_maker&) = delete;
   pair_maker& operator=(const pair_maker&) = delete;
-
-  const buffer<std::byte>& memory() const { return memory_; }
-  const pair_batch& next() { return made_.next().batch; }
-  const pair_batch* ahead() const {
-    const slot* const found = made_.ahead();
-    return found != nullptr ? &found->batch : nullptr;
-  }
-  isize given() const { return made_.given(); }
-  loader_statistics statistics() const { return made_.statistics(); }
-
- private:
-  static constexpr isize chunk = 8;  // samples that a thread takes at a time
 
   struct slot {
     pair_batch batch;
     std::vector<tokenizer::token> tokens;  // (batch, context), before the gaps are closed
     std::vector<isize> lengths;            // (batch); -1 for a damaged sample
     picture_room shown;
+    data_position after;
 
     void prepare(const loader_config& config, std::byte* memory) {
       const auto count = as_size(config.batch), context = as_size(config.example.context);
@@ -64,8 +48,6 @@ class pair_maker {
       lengths.resize(count);
     }
   };
-  friend class made_ahead<pair_maker, slot>;
-
   struct worker_type {
     example_reader reader;
     run_order order;
@@ -74,7 +56,14 @@ class pair_maker {
     return {example_reader(source_, words_, config_.example, &cache_),
             run_order(source_.size(), config_.seed, config_.shuffle)};
   }
-  void begin(worker_type&, slot& own, isize number) { own.batch.first = start_ + number * config_.batch; }
+  void prepare(slot& own, std::byte* memory) const { own.prepare(config_, memory); }
+  isize room() const { return picture_room::bytes(config_.batch, config_.example.image); }
+
+  void plan(worker_type&, slot& own, data_position& at) const {
+    own.batch.first = at.next;
+    at.next += config_.batch;
+    own.after = at;
+  }
   isize parts(const slot&) const { return (config_.batch + chunk - 1) / chunk; }
   void fill(worker_type& by, slot& own, isize part, isize& at) {
     const isize end = std::min(config_.batch, (part + 1) * chunk);
@@ -83,28 +72,6 @@ class pair_maker {
       own.batch.samples[as_size(at)] = sample;
       put(by.reader, own, at, sample);
     }
-  }
-
-  // The result is false, and the length -1, when the sample is damaged.
-  bool put(example_reader& reader, slot& own, isize at, isize sample) {
-    isize& length = own.lengths[as_size(at)];
-    length = -1;
-    if (bad_[as_size(sample)].load(std::memory_order_relaxed)) return false;
-    const pair_example* const found = reader.get(sample);
-    if (found == nullptr) {
-      bad_[as_size(sample)].store(true, std::memory_order_relaxed);
-      return false;
-    }
-    const random_stream draws = draws_at(config_.seed, "augment", own.batch.first + at);
-    const augment_config* const augment = config_.augment ? &*config_.augment : nullptr;
-    own.shown.put(
-        at, [&](float* to) { reader.pixels(*found, augment, draws, to); },
-        [&](std::uint8_t* to, packed_picture& made) {
-          return reader.pack(*found, augment, draws, to, made);
-        });
-    length = static_cast<isize>(found->tokens.size());
-    std::copy(found->tokens.begin(), found->tokens.end(), own.tokens.begin() + at * config_.example.context);
-    return true;
   }
 
   // Replaces what was damaged, in order, then closes the gaps between the captions, and between packed
@@ -128,14 +95,41 @@ class pair_maker {
     own.shown.close();
   }
 
+ private:
+  static constexpr isize chunk = 8;  // samples that a thread takes at a time
+
+  // The result is false, and the length -1, when the sample is damaged.
+  bool put(example_reader& reader, slot& own, isize at, isize sample) {
+    isize& length = own.lengths[as_size(at)];
+    length = -1;
+    if (bad_[as_size(sample)].load(std::memory_order_relaxed)) return false;
+    const pair_example* const found = reader.get(sample);
+    if (found == nullptr) {
+      bad_[as_size(sample)].store(true, std::memory_order_relaxed);
+      return false;
+    }
+    const random_stream draws = draws_at(config_.seed, "augment", own.batch.first + at);
+    const augment_config* const augment = config_.augment ? &*config_.augment : nullptr;
+    own.shown.put(
+        at, [&](float* to) { reader.pixels(*found, augment, draws, to); },
+        [&](std::uint8_t* to, packed_picture& made) {
+          return reader.pack(*found, augment, draws, to, made);
+        });
+    length = static_cast<isize>(found->tokens.size());
+    std::copy(found->tokens.begin(), found->tokens.end(), own.tokens.begin() + at * config_.example.context);
+    return true;
+  }
+
   const pair_source& source_;
   const tokenizer& words_;
   loader_config config_;
   example_cache cache_;
-  isize start_;
-  buffer<std::byte> memory_;
   std::vector<std::atomic<bool>> bad_;
-  made_ahead<pair_maker, slot> made_;  // last: it ends first
 };
+
+// Refuses where a run of other data, or of another seed, stood.
+inline void check_place(const pair_source& source, const loader_config& config, const data_position& from) {
+  check_position(source, config.seed, from);
+}
 
 }  // namespace motet

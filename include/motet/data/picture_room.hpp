@@ -4,7 +4,9 @@
 #include <motet/data/pack.hpp>
 #include <motet/tensor/view.hpp>
 
+#include <algorithm>
 #include <cstring>
+#include <span>
 #include <vector>
 
 namespace motet {
@@ -54,8 +56,16 @@ class picture_room {
       end += size;
       ++count;
     }
+    used_ = end;
     return count;
   }
+  // What close() left, and the same taken into another room, whose bytes lie there already.
+  std::span<const std::byte> used() const { return {memory_, as_size(used_)}; }
+  std::span<const packed_picture> sizes(isize count) const {
+    return std::span(each_).first(form_ == picture_form::bytes ? as_size(count) : 0);
+  }
+  std::byte* memory() const { return memory_; }
+  void take(std::span<const packed_picture> sizes) { std::copy(sizes.begin(), sizes.end(), each_.begin()); }
 
   // This is called after close(), with the count that it returned.
   matrix<float> pixels(isize count) const {
@@ -76,7 +86,7 @@ class picture_room {
   }
 
   std::byte* memory_ = nullptr;
-  isize places_ = 0, side_ = 0;
+  isize places_ = 0, side_ = 0, used_ = 0;
   picture_form form_ = picture_form::floats;
   resampler::colours colours_{};
   std::vector<isize> sizes_;          // bytes of each place; negative: nothing is there

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <motet/format/checkpoint_trend.hpp>
+#include <motet/front/local_producers.hpp>
+#include <motet/front/produced_feed.hpp>
 #include <motet/run/chosen_plan.hpp>
 #include <motet/run/read_begin.hpp>
 #include <motet/run/step_record.hpp>
@@ -12,6 +14,7 @@
 #include <motet/tools/progress.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -43,9 +46,10 @@ struct opened_run {
   std::unique_ptr<session> model;
   std::unique_ptr<data_folder> folder;
   std::unique_ptr<held_out> test;
-  loss_trend trend;        // of its steps so far
-  reorder_sums reordered;  // likewise, where samples are put in order
-  run_folder held;         // of --checkpoint, while it trains
+  loss_trend trend;                            // of its steps so far
+  reorder_sums reordered;                      // likewise, where samples are put in order
+  run_folder held;                             // of --checkpoint, while it trains
+  std::unique_ptr<local_producers> producers;  // that this process started
 
   opened_run(run_settings given, std::optional<checkpoint> from, std::optional<chosen_plan> by)
       : s(std::move(given)), saved(std::move(from)), chosen(std::move(by)), record(s) {
@@ -54,6 +58,8 @@ struct opened_run {
                                  std::to_string(s.batch));
     if (s.random_data() && s.pictures == "bytes")
       fail(bad_option_value, "--pictures bytes with --data random, which has numbers and no pictures");
+    if (s.random_data() && !s.producers.empty())
+      fail(bad_option_value, "--producers " + s.producers + " with --data random, which nobody prepares");
     if (!saved) {
       begin = read_begin(s.begin);
       for (const begin_source& each : begin) sources.emplace_back(each.run);
@@ -90,7 +96,8 @@ struct opened_run {
     pinned_feed made;
     if (s.random_data())
       made.of = std::make_unique<random_feed>(s.batch, s.seed, model->facts().random_shape());
-    else made.of = open_data(*folder, saved_place());
+    else if (s.producers.empty()) made.of = open_data(*folder, saved_place());
+    else made.of = open_produced(*folder, saved_place(), s.wishes(), model->facts().shape, find_producers());
     made.pinned = model->pin(made->memory().data(), made->memory().size());
     return made;
   }
@@ -117,6 +124,29 @@ struct opened_run {
   }
 
  private:
+  // Those that are named, or as many of this machine.
+  produced_options find_producers() {
+    produced_options out;
+    isize count = 0;
+    const char* const end = s.producers.data() + s.producers.size();
+    if (const auto [stop, failed] = std::from_chars(s.producers.data(), end, count);
+        failed == std::errc{} && stop == end) {
+      if (count < 1 || count > most_threads)
+        fail(bad_option_value, sentence({"--producers ", s.producers, ", wanted 1 to ", most_threads}));
+      out.token = fresh_token();
+      producers = std::make_unique<local_producers>(
+          local_producers_options{count,
+                                  {"/proc/self/exe", "--produce", "--child", "--data", s.data, "--threads",
+                                   std::to_string(s.loader_threads)},
+                                  out.token});
+      out.from = producers->addresses();
+      return out;
+    }
+    const environment of = read_environment();
+    if (const auto token = of.find("MOTET_TOKEN"); token != of.end()) out.token = token->second;
+    out.from = read_producer_addresses(s.producers);
+    return out;
+  }
   // Ranks load together, so a rank that goes on from something else is to be known before. The index has the
   // checksums of all that a checkpoint holds.
   void require_same_checkpoint() {

@@ -70,6 +70,7 @@ inline report_page page_of(const opened_run& run, const test_result& found,
   };
   fact("machine", model.machine());
   fact("data", s.data);
+  if (!s.producers.empty()) fact("producers", s.producers);
   for (const auto& [part, words] : facts.parts) fact(part.c_str(), words);
   if (run.reordered.steps > 0) {
     std::snprintf(text, sizeof text, "%s, %.3f times as fast by simulation", s.reorder.c_str(),

@@ -6,6 +6,7 @@
 #include <motet/plan/prove/check_plan.hpp>
 #include <motet/run/explain_run.hpp>
 #include <motet/run/phases.hpp>
+#include <motet/run/produce_program.hpp>
 #include <motet/run/run_paced.hpp>
 #include <motet/run/training.hpp>
 #include <motet/tools/exit_code.hpp>
@@ -220,6 +221,9 @@ inline int run_phases(const training_program& of, const run_settings& asked, int
 MOTET_BODY int run_program(const training_program& of, int count, const char* const* words) {
   // A limit on the size of files is to be an error of writing, which is told, and not the end of the process.
   std::signal(SIGXFSZ, SIG_IGN);
+  // It is a producer for a run of its own (--producers).
+  if (count > 1 && words[1] == std::string_view("--produce"))
+    return produce_program(std::string(of.name) + " --produce", count - 1, words + 1);
   try {
     run_settings s(of);
     options line = command_line(s);

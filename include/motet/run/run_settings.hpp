@@ -25,7 +25,8 @@ struct run_settings {
   const training_program* program;
   std::string data, model, device = "cpu", precision = "fp32", loss, checkpoint, metrics, tensorboard,
                            report = "report", schedule = "cosine", plan, pictures = "auto", sm_share = "0",
-                           rates_of, optimizer = "adamw", reorder = "none", record, begin, phases, phase;
+                           rates_of, optimizer = "adamw", reorder = "none", record, begin, phases, phase,
+                           producers;
   isize batch = 64, steps = 1000, threads = 0, accumulate = 1, save_every = 0, keep = 2, warmup = -1,
         eval_every = 0, validate_every = -1, loader_threads = 1, line_every = 1, ranks = 0, resplit = 0,
         rows = 0, record_step = 0;
@@ -215,6 +216,9 @@ inline options command_line(run_settings& s) {
       "a run, and after ten steps at least");
   line.count("--line-every", s.line_every, 1, "steps between lines");
   line.count("--loader-threads", s.loader_threads, 1, most_threads, "that prepare data beside the step");
+  line.text("--producers", s.producers, "N|HOST:PORT,...",
+            "who prepares data instead: N processes of this machine that this one starts, or programs that "
+            "run elsewhere (produce). The same batches, bit for bit");
   line.real("--smallest-crop", s.smallest_crop, 0.01, 1,
             "share of a picture that a random crop keeps at least");
   line.flag("--no-flip", s.no_flip, "never mirror pictures");

@@ -23,6 +23,9 @@ inline void tell_start(progress& out, const opened_run& run, const feed& source)
   out.say("model " + run.name() + ", " + std::to_string(run.model->facts().parameters) +
           " parameters, precision " + run.s.precision + (run.s.recompute ? ", blocks recomputed" : "") +
           (run.s.keep_outputs ? ", outputs kept" : "") + "; " + source.describe());
+  if (!run.s.producers.empty())
+    out.say("data by producers: " + run.s.producers +
+            (run.producers ? " on this machine, started by this process" : ""));
   if (run.s.reorders())
     out.say("order " + run.s.reorder + ": " + run.s.reorder_words() +
             ", found beside the step before; loss and gradients are the same within rounding");

@@ -79,6 +79,7 @@ class training {
     together([&] { batch = source_->next(); });
     const double waited = source_->waited() - waited_;
     waited_ += waited;
+    for (const std::string& each : source_->take_notes()) out_.say(each);
     line_waited_ += waited;
     if (const auto following = source_->ahead()) run_.model->expect(*following);
     const isize before = run_.model->updates();
@@ -104,6 +105,7 @@ class training {
     shown.data_wait = waited / whole;
     shown.left = average_ * static_cast<double>(left);
     if (reordered != nullptr) shown.reordered = reordered->gained();
+    shown.queue = source_->queue().value_or(-1);
     write_step(shown, reordered);
     if (out_.live() || at % run_.s.line_every == 0 || left == 0 || asked) {
       const double gone = since(began_line_);
@@ -199,6 +201,7 @@ class training {
     out.set("mfu", line.utilisation);
     out.set("memory_bytes", line.memory);
     out.set("data_wait", line.data_wait);
+    if (line.queue >= 0) out.set("queue", line.queue);
     if (reordered != nullptr) {
       out.set("reordered", line.reordered);
       out.set("reorder_seconds", reordered->search_seconds);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/data/loader.hpp>
+#include <motet/data/sample_loader.hpp>
 #include <motet/format/json.hpp>
 #include <motet/nn/layers/pictured_tokens.hpp>
 #include <motet/tensor/random.hpp>
@@ -10,9 +12,11 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <variant>
+#include <vector>
 
 // Batches come from shards on disk, or are one random batch for benchmarks.
 namespace motet {
@@ -36,6 +40,10 @@ class feed {
   virtual json position() const { return {}; }            // behind the last batch
   virtual isize samples() const = 0;                      // of the last batch
   virtual std::string describe() const = 0;
+  // Of a feed whose batches are made elsewhere: how many wait to be taken, and what happened there since the
+  // last call.
+  virtual std::optional<isize> queue() const { return {}; }
+  virtual std::vector<std::string> take_notes() { return {}; }
 };
 
 // The batch is that of the benchmarks' peer: normal pixels, captions of full length, the same each step.
@@ -78,9 +86,13 @@ class random_feed final : public feed {
 template <class Loader>
 class loaded_feed final : public feed {
  public:
-  template <class Source, class Config>
-  loaded_feed(const data_folder& from, const Source& source, const Config& config, const json* saved)
-      : from_(from), loader_(source, from.words(), config, place(source, config.seed, saved)) {}
+  // more: what this loader asks for besides.
+  template <class Source, class Config, class... More>
+  loaded_feed(const data_folder& from, const Source& source, const Config& config, const json* saved,
+              More&&... more)
+      : from_(from),
+        loader_(source, from.words(), config, place(source, config.seed, saved),
+                std::forward<More>(more)...) {}
 
   step_input next() override { return input_of(taken(loader_.next())); }
   std::optional<step_input> ahead() override {
@@ -109,6 +121,14 @@ class loaded_feed final : public feed {
   std::string describe() const override {
     return from_.describe() + ", vocabulary of " + std::to_string(from_.words().size()) +
            (from_.config().form == picture_form::bytes ? ", pictures as bytes" : "");
+  }
+  std::optional<isize> queue() const override {
+    if constexpr (requires { loader_.ready(); }) return loader_.ready();
+    else return {};
+  }
+  std::vector<std::string> take_notes() override {
+    if constexpr (requires { loader_.take_notes(); }) return loader_.take_notes();
+    else return {};
   }
 
  private:

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <motet/data/loader.hpp>
 #include <motet/data/pair_maker.hpp>
+#include <motet/data/steps_in_turn.hpp>
 
 #include <unit/data/pairs.hpp>
 
@@ -21,8 +22,8 @@ TEST_CASE("a maker that begins in the middle makes what the loader gives there, 
   config.example = {.image = 8, .context = 16};
   pair_loader loader(source, words, config);
   loader.next();
-  pair_maker maker(source, words, config, 6);
-  CHECK(maker.given() == 0);
+  steps_in_turn<pair_maker> maker({config.seed, source.fingerprint(), source.size(), 6}, config, source,
+                                  words, config);
   for (int step = 0; step < 5; ++step) {
     const pair_batch &want = loader.next(), &made = maker.next();
     CHECK(made.first == want.first);
@@ -34,6 +35,6 @@ TEST_CASE("a maker that begins in the middle makes what the loader gives there, 
     CHECK(at >= maker.memory().data());
     CHECK(at < maker.memory().data() + maker.memory().size());
   }
-  CHECK(maker.given() == 5);
+  CHECK(maker.position() == loader.position());
   CHECK(maker.statistics().batches == 5);
 }

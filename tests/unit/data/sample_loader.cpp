@@ -2,6 +2,7 @@
 // labels: threads
 #include <doctest/doctest.h>
 
+#include <motet/data/loader.hpp>
 #include <motet/data/sample_loader.hpp>
 
 #include <unit/data/written_set.hpp>

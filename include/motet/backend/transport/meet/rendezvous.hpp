@@ -3,13 +3,12 @@
 
 #include <motet/backend/core/messages.hpp>
 #include <motet/backend/groups/rendezvous_options.hpp>
+#include <motet/backend/transport/meet/proof.hpp>
 #include <motet/backend/transport/meet/socket.hpp>
 #include <motet/backend/transport/meet/token_file.hpp>
-#include <motet/format/sha256.hpp>
 
 #include <exception>
 #include <optional>
-#include <random>
 #include <vector>
 
 namespace motet {
@@ -54,7 +53,7 @@ class rendezvous {
           throw;
         }
       std::string together(1, heard);
-      for (const std::string& each : all) append(together, each);
+      for (const std::string& each : all) meet::append(together, each);
       for (std::size_t r = 1; r < all.size(); ++r) peers_[r].send(together, until, who(r));
       return all;
     }
@@ -75,35 +74,17 @@ class rendezvous {
     if (together.empty() || together[0] != heard)
       fail(meeting_refused, together.empty() ? who(0) + " says nothing" : together.substr(1));
     std::size_t at = 1;
-    for (std::string& each : all) each = part(together, at);
+    for (std::string& each : all) each = meet::part(together, at);
     return all;
   }
   void barrier() { all_gather({}); }
 
  private:
-  static constexpr std::size_t nonce_size = 32;
   static constexpr char heard = 'a', failed = 'f';  // how rank 0's answers begin
 
   std::string where() const { return sentence({options_.address, ":", options_.port}); }
-  static std::string fresh() {
-    std::random_device source;
-    std::string bytes(nonce_size, '\0');
-    for (char& each : bytes) each = static_cast<char>(source());
-    return bytes;
-  }
-  // That `role` knows the token, for these two numbers, which nobody can have seen before.
   std::string proof(const std::string& role, const std::string& asked, const std::string& own) const {
-    const std::string text = sentence({"motet ", role, " of ", options_.ranks, '\n', asked, own});
-    const digest made =
-        keyed_digest(options_.token, {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
-    return {reinterpret_cast<const char*>(made.data()), made.size()};
-  }
-  static bool matches(const std::string& a, const std::string& b) {
-    digest one{}, two{};
-    if (a.size() != one.size() || b.size() != two.size()) return false;
-    std::memcpy(one.data(), a.data(), one.size());
-    std::memcpy(two.data(), b.data(), two.size());
-    return same(one, two);
+    return meet::proof(options_.token, sentence({role, " of ", options_.ranks}), asked, own);
   }
 
   // One that may be a rank of this run, and may as well say nothing.
@@ -143,7 +124,7 @@ class rendezvous {
       while (guests.size() < most) {
         tcp::connection next = door.take();
         if (!next) break;
-        guests.push_back({std::move(next), fresh(), {}});
+        guests.push_back({std::move(next), meet::fresh_nonce(), {}});
         ask(guests.back());
       }
     }
@@ -162,8 +143,10 @@ class rendezvous {
       return false;
     }
     std::size_t at = sizeof(std::uint64_t);
-    const std::string name = part(who.said, at), own = part(who.said, at), proven = part(who.said, at);
-    if (!matches(proven, proof("rank " + name, who.asked, own))) return turn_away(who, "token"), false;
+    const std::string name = meet::part(who.said, at), own = meet::part(who.said, at),
+                      proven = meet::part(who.said, at);
+    if (!meet::same_proof(proven, proof("rank " + name, who.asked, own)))
+      return turn_away(who, "token"), false;
     const std::size_t rank = number(name);
     if (rank == 0 || rank >= peers_.size() || peers_[rank]) return turn_away(who, "taken"), false;
     who.at.send(proof("host", own, who.asked), who.until, "a guest");
@@ -184,14 +167,14 @@ class rendezvous {
   void join(const tcp::deadline& until) {
     peers_.resize(1);
     peers_[0] = tcp::connect(options_.address, options_.port, until);
-    const std::string asked = peers_[0].receive(until, where(), 256), own = fresh(),
+    const std::string asked = peers_[0].receive(until, where(), 256), own = meet::fresh_nonce(),
                       name = std::to_string(options_.rank);
     // The rank that listens has asked, so its token is there by now.
     if (options_.token.empty()) options_.token = token_file::read(at_, options_.port);
     std::string said;
-    append(said, name);
-    append(said, own);
-    append(said, proof("rank " + name, asked, own));
+    meet::append(said, name);
+    meet::append(said, own);
+    meet::append(said, proof("rank " + name, asked, own));
     peers_[0].send(said, until, where());
     const auto refused = [&](const std::string& why) {
       fail(meeting_refused,
@@ -209,7 +192,7 @@ class rendezvous {
     if (answer == "taken")
       fail(meeting_refused,
            sentence({"there are two ranks ", name, " of ", options_.ranks, " at ", where()}));
-    if (!matches(answer, proof("host", own, asked)))
+    if (!meet::same_proof(answer, proof("host", own, asked)))
       fail(meeting_refused, where() + " does not know the token of this run");
   }
   // Ranks that no longer listen are passed over.
@@ -236,22 +219,6 @@ class rendezvous {
     }
     return value;
   }
-  // Texts one behind the other, each after its length.
-  static void append(std::string& to, const std::string& text) {
-    const auto size = static_cast<std::uint64_t>(text.size());
-    to.append(reinterpret_cast<const char*>(&size), sizeof size);
-    to += text;
-  }
-  static std::string part(const std::string& of, std::size_t& at) {
-    std::uint64_t size = 0;
-    if (of.size() - at < sizeof size) fail(meeting_refused, "a message ends too early");
-    std::memcpy(&size, of.data() + at, sizeof size);
-    at += sizeof size;
-    if (of.size() - at < size) fail(meeting_refused, "a message ends too early");
-    at += as_size(size);
-    return of.substr(at - as_size(size), as_size(size));
-  }
-
   rendezvous_options options_;
   std::uint32_t at_ = 0;                // the address where rank 0 listens
   std::vector<tcp::connection> peers_;  // of rank 0 by rank, of others rank 0 alone

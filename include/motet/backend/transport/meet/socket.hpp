@@ -8,7 +8,9 @@
 #include <cctype>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstring>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -112,6 +114,14 @@ class connection {
     return text;
   }
 
+  // Bytes without a size before them, whose number both ends know.
+  void put(std::span<const std::byte> bytes, const deadline& until, const std::string& to) const {
+    move(const_cast<char*>(reinterpret_cast<const char*>(bytes.data())), bytes.size(), POLLOUT, until, to);
+  }
+  void get(std::span<std::byte> bytes, const deadline& until, const std::string& from) const {
+    move(reinterpret_cast<char*>(bytes.data()), bytes.size(), POLLIN, until, from);
+  }
+
   // Adds what has come to `so_far`, without waiting. Whether a whole text is there, behind its size.
   bool take(std::string& so_far, const std::string& from, std::uint64_t most) const {
     for (;;) {
@@ -158,7 +168,8 @@ class connection {
 // Waits for guests at one address of this machine.
 class listener {
  public:
-  listener(const std::string& name, std::uint16_t port)
+  // Port 0: any that is free.
+  listener(const std::string& name, std::uint16_t port, const char* who = "rank 0")
       : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
     const int on = 1;
     ::setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -168,8 +179,10 @@ class listener {
       return;
     const std::string why = std::strerror(errno);
     ::close(socket_);
-    fail(meeting_refused, sentence({"rank 0 cannot listen at ", name, ":", port, ": ", why}));
+    fail(meeting_refused, sentence({who, " cannot listen at ", name, ":", port, ": ", why}));
   }
+  // One that listens already, and was handed down.
+  explicit listener(int socket) : socket_(socket) {}
   listener(const listener&) = delete;
   listener& operator=(const listener&) = delete;
   ~listener() { ::close(socket_); }
@@ -180,6 +193,12 @@ class listener {
     return guest >= 0 ? connection(guest) : connection();
   }
   pollfd watched() const { return {socket_, POLLIN, 0}; }
+  sockaddr_in address() const {
+    sockaddr_in own{};
+    socklen_t size = sizeof own;
+    ::getsockname(socket_, reinterpret_cast<sockaddr*>(&own), &size);
+    return own;
+  }
   // missing() says who did not come in time.
   template <class Missing>
   connection accept(const deadline& until, Missing&& missing) const {
@@ -205,15 +224,32 @@ inline bool meets_itself(int socket) {
          own.sin_port == other.sin_port && own.sin_addr.s_addr == other.sin_addr.s_addr;
 }
 
+// One try, with an end of its own: a machine that is gone says nothing. None, and errno, where nobody listens.
+inline connection reach(const sockaddr_in& there, const deadline& until) {
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  connection made(socket);
+  int why = 0;
+  if (::connect(socket, reinterpret_cast<const sockaddr*>(&there), sizeof there) != 0) why = errno;
+  if (why == EINPROGRESS) {
+    pollfd watched{socket, POLLOUT, 0};
+    while (::poll(&watched, 1, until.milliseconds()) == 0 && !until.over()) {
+    }
+    why = watched.revents == 0 ? ETIMEDOUT : 0;
+    socklen_t size = sizeof why;
+    if (why == 0) ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &why, &size);
+  }
+  if (why == 0 && meets_itself(socket)) why = ECONNREFUSED;
+  if (why == 0) return made;
+  errno = why;
+  return {};
+}
+
 // Tries again until somebody listens there.
 inline connection connect(const std::string& name, std::uint16_t port, const deadline& until) {
   const sockaddr_in there = address_of(name, port, until);
   for (;;) {
-    const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const bool reached = ::connect(socket, reinterpret_cast<const sockaddr*>(&there), sizeof there) == 0;
-    const std::string why = std::strerror(reached ? ECONNREFUSED : errno);
-    if (reached && !meets_itself(socket)) return connection(socket);
-    ::close(socket);
+    if (connection made = reach(there, until)) return made;
+    const std::string why = std::strerror(errno);
     if (until.over())
       fail(meeting_refused,
            sentence({"nobody listens at ", name, ":", port, " for ", until.describe(), ": ", why}));

@@ -53,6 +53,24 @@ TEST_CASE("a text is taken piece by piece, without waiting") {
                        motet::error);
 }
 
+TEST_CASE("bytes without a size go as they are, to whoever listens at a port that was free") {
+  const tcp::listener door("127.0.0.1", 0, "a producer");
+  const std::uint16_t port = ntohs(door.address().sin_port);
+  CHECK(port != 0);
+  const tcp::deadline until(20);
+  const tcp::connection other = tcp::reach(tcp::address_of("127.0.0.1", port), until);
+  REQUIRE(other);
+  const tcp::connection guest = door.accept(until, [] { return std::string("nobody"); });
+  const std::string sent(100'000, 'y');
+  std::thread sender([&] { other.put(std::as_bytes(std::span(sent)), until, "it"); });
+  std::string got(sent.size(), ' ');
+  guest.get(std::as_writable_bytes(std::span(got)), until, "it");
+  sender.join();
+  CHECK(got == sent);
+  CHECK_FALSE(tcp::reach(tcp::address_of("127.0.0.1", free_port()), until));
+  CHECK(errno == ECONNREFUSED);
+}
+
 TEST_CASE("every wait ends") {
   const std::uint16_t port = free_port();
   const tcp::listener door("127.0.0.1", port);

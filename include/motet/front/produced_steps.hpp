@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/data/produce/tell_step.hpp>
+#include <motet/front/produced_queue.hpp>
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace motet {
+
+// What a producer's step may be, for those who asked for batches by this configuration.
+inline step_limits limits_of(const loader_config& config, const pair_source&, const tokenizer& words) {
+  return {.count = config.batch,
+          .pictures = config.batch,
+          .room = picture_room::bytes(config.batch, config.example.image),
+          .context = config.example.context,
+          .vocabulary = words.size(),
+          .side = config.example.image,
+          .bytes = config.form == picture_form::bytes};
+}
+inline step_limits limits_of(const sample_loader_config& config, const sample_source& source,
+                             const tokenizer& words) {
+  const isize places = sample_maker::places_of(config, source);
+  return {.count = config.batch,
+          .pictures = places,
+          .room = picture_room::bytes(places, config.example.image),
+          .context = config.example.context,
+          .rows_shown = config.sample.rows_shown(),
+          .rows = config.rows,
+          .vocabulary = words.size(),
+          .side = config.example.image,
+          .bytes = config.form == picture_form::bytes};
+}
+inline void prepare_slot(pair_maker::slot& own, const loader_config& config, const step_limits&,
+                         std::byte* memory) {
+  own.prepare(config, memory);
+}
+inline void prepare_slot(sample_maker::slot& own, const sample_loader_config& config, const step_limits& most,
+                         std::byte* memory) {
+  own.prepare(config, most.pictures, memory);
+}
+
+// The batches that a loader would make (Maker: sample_maker or pair_maker), made by producers elsewhere, bit
+// for bit: how many they are, and who of them is lost on the way, changes nothing but the time.
+// Asks for: producers (sample_producer) with the same data; source and vocabulary are looked at now alone.
+// Memory: `ready` batches and the one that is used.
+// Errors: MT-D12, MT-D13, MT-D22, MT-D23, MT-D24
+template <class Maker>
+class produced_steps {
+ public:
+  using slot = typename Maker::slot;
+
+  template <class Source, class Config>
+  produced_steps(const Source& source, const tokenizer& words, const Config& config,
+                 const data_position& from, produced_options how)
+      : slots_(as_size(config.ready + 1)) {
+    check_place(source, config, from);
+    how.most = limits_of(config, source, words);
+    memory_ = buffer<std::byte>(static_cast<isize>(slots_.size()) * how.most.room);
+    std::vector<std::span<std::byte>> rooms;
+    for (std::size_t s = 0; s < slots_.size(); ++s) {
+      std::byte* const own = memory_.data() + static_cast<isize>(s) * how.most.room;
+      rooms.emplace_back(own, as_size(how.most.room));
+      prepare_slot(slots_[s], config, how.most, own);
+    }
+    queue_.emplace(std::move(how), from, std::move(rooms),
+                   [this](isize which, const step_words& told) { hear_step(told, slots_[as_size(which)]); });
+  }
+
+  const buffer<std::byte>& memory() const { return memory_; }
+  const auto& next() { return slots_[as_size(queue_->next())].batch; }
+  auto* ahead() const {
+    const std::optional<isize> found = queue_->ahead();
+    return found ? &slots_[as_size(*found)].batch : nullptr;
+  }
+  const data_position& position() const { return queue_->position(); }
+  loader_statistics statistics() const { return queue_->statistics(); }
+  isize ready() const { return queue_->ready(); }
+  std::vector<std::string> take_notes() { return queue_->take_notes(); }
+
+ private:
+  buffer<std::byte> memory_;
+  std::vector<slot> slots_;
+  std::optional<produced_queue> queue_;  // last: its threads fill the slots
+};
+
+}  // namespace motet
