@@ -54,6 +54,6 @@
     "choose products of a decoder's attention or gated mlp; an eye is a module that feeds a fed_decoder")   \
   X(adapters_row_by_row, "MT-N18", "a net with adapters does not go on row by row",                         \
     "merged weights make the same rows at less cost",                                                       \
-    "merge the adapters (merge_peft_lora), and take the net without .adapters")
+    "merge the adapters (merged_weights), and take the net without .adapters")
 
 MOTET_RULES_OF(MOTET_NN_RULES, nn_rules)
