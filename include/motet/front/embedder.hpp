@@ -56,6 +56,26 @@ class embedder {
           no_draws);
     }
   }
+  // The same from the numbers of all modules, in the model's flat order. There a module's weights lie apart
+  // from its adapters.
+  void embed_gathered(std::size_t module, const void* input, const std::vector<master>& flat, master* out) {
+    const net_outline& net = *model_.nets[module]->of;
+    const std::string_view name = model_.of->names[module];
+    const stage_range all{0, net.layers};
+    const std::vector<parameter> held = model_.of->parameters();
+    const auto begin = [&](const std::vector<parameter>& list) {
+      const auto found = std::find_if(held.begin(), held.end(),
+                                      [&](const parameter& each) { return each.name == list.front().name; });
+      return flat.data() + found->offset;
+    };
+    const master* const learns = begin(net.parameters_of(name, all, {}));
+    const isize resting = net.resting_size(all, {});
+    if (resting == 0) return embed(module, input, learns, out);
+    std::vector<master> whole(learns, learns + net.span_of(all, {}).size());
+    const master* const rests = begin(net.resting_of(name, all, {}));
+    whole.insert(whole.end(), rests, rests + resting);
+    embed(module, input, whole.data(), out);
+  }
   // The same by a rank whose context this is, where `weights` lie; its temporaries are those of `most`
   // samples at once.
   void embed_on(context ctx, isize most, std::size_t module, const void* input, const master* weights,

@@ -101,8 +101,7 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
     if (!gathered_) gather(weights_of::last_step);
     if (!embedder_) embedder_.emplace(model_, this->device());
     const auto whole = trained_.find_whole(module);
-    std::vector<master> room;
-    if (gathered_) embedder_->embed(module, input, trained_.buffer_of(module, *gathered_, room), out);
+    if (gathered_) embedder_->embed_gathered(module, input, *gathered_, out);
     else if constexpr (Device::shares_memory) embedder_->embed(module, input, whole.weights, out);
     else
       embedder_->embed_on(trained_.between_steps(whole.rank), whole.samples, module, input, whole.weights,

@@ -3,6 +3,7 @@
 // A module that learns by adapters alone, beside weights that rest: by any plan, and with modules before it.
 #include <motet/front/trainer.hpp>
 
+#include <motet/model/merged_weights.hpp>
 #include <motet/plan/prove/plan_for.hpp>
 
 #include "deviation.hpp"
@@ -45,7 +46,6 @@ std::vector<T> behind(const std::vector<T>& flat) {
 
 // The net with all that it computes with in one buffer, as the model's flat order has it.
 struct in_one_buffer : adapted_talk {
-  static constexpr isize parameter_size = learned + resting_count;
   template <class C, class N, class Y, class S>
   static void forward(C& ctx, weights<N> w, const input& batch, Y features, S& s) {
     adapted_talk::forward(ctx, {w.data + learned, {}, w.data}, batch, features, s);
@@ -213,6 +213,20 @@ TEST_CASE("another plan goes on from a checkpoint, with the moments of adapters"
                                                      of_one_rank().losses.end())) <= 1e-5);
   CHECK(laws::off_by(got.weights, of_one_rank().weights) <= 1e-4);
   std::filesystem::remove_all(run);
+}
+
+TEST_CASE("merged weights are a model without adapters that has the same loss") {
+  const launched_world world = alone();
+  trainer<adapted_speech> adapted(world, {.batch = 8});
+  train(adapted);
+  trainer<small_speech> plain(world, {.batch = 8});
+  flat_state<float> state = plain.state();
+  state.weights = merged_weights<adapted_speech>(adapted.weights());
+  CHECK(state.weights != behind(adapted.weights()));
+  plain.set_state(state);
+  const small_text data(8, 40);
+  const double loss = adapted.step({data.get()}, 0).loss;
+  CHECK(laws::off_by(plain.step({data.get()}, 0).loss, loss) <= 1e-6 * loss);
 }
 
 TEST_CASE("features are the same on ranks that hold parts, and of averages") {

@@ -56,6 +56,8 @@ struct parameter {
   static constexpr isize before_blocks = -1, behind_blocks = -2;
   isize block = behind_blocks;
   isize stacked = 1;  // matrices of equal size, one below the other, as the weights of experts are
+  // of the B of adapters: the rows of the weight that each of them stands beside
+  std::vector<interval> adapts{};
 
   isize size() const { return rows * width; }  // of the global tensor
   isize held() const {
@@ -103,8 +105,11 @@ class parameter_list {
     push({prefix_ + std::string(name), 1, width, true, start, false, used_});
   }
   // A matrix of an adapter, beside what a layer has as weights.
-  void adapter(std::string_view name, isize rows, isize width, initial start) {
-    push({prefix_ + std::string(name), rows, width, false, start, true, used_}, listed::adapters);
+  void adapter(std::string_view name, isize rows, isize width, initial start,
+               std::vector<interval> adapts = {}) {
+    parameter item{prefix_ + std::string(name), rows, width, false, start, true, used_};
+    item.adapts = std::move(adapts);
+    push(std::move(item), listed::adapters);
   }
   template <class Layer>
   void child(std::string_view name) {

@@ -57,7 +57,7 @@
     "choose products of a decoder's attention or gated mlp; an eye is a module that feeds a fed_decoder")   \
   X(adapters_row_by_row, "MT-N18", "a net with adapters does not go on row by row",                         \
     "merged weights make the same rows at less cost",                                                       \
-    "merge the adapters (merge_peft_lora), and take the net without .adapters")                             \
+    "merge the adapters (merged_weights), and take the net without .adapters")                              \
   X(not_a_part, "MT-N19", "the part of pictures whose class is not told is between 0 and 1",                \
     "it is a share of all pictures, not a percentage", "give .forgotten from 0 to 1; 0.1 is usual")         \
   X(no_drawing_here, "MT-N20", "this device has no operations for nets that draw",                          \

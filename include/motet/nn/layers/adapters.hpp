@@ -72,7 +72,7 @@ struct product_adapters {
     if constexpr (!none)
       list.child(name, [&] {
         list.adapter("a", thin, In, {fill::normal, std::sqrt(1 / (3 * static_cast<float>(In)))});
-        list.adapter("b", outputs, rank, {});
+        list.adapter("b", outputs, rank, {}, {Outputs.of.begin(), Outputs.of.begin() + Outputs.count});
       });
   }
 

@@ -188,6 +188,7 @@ struct tower {
   static constexpr isize body_at = embed::parameter_size, tail_at = body_at + body::parameter_size;
   static constexpr isize parameter_size = tail_at + tail::parameter_size;
   static constexpr isize adapter_size = body::adapter_size;
+  static constexpr double adapter_scale = adapted ? Config.adapters.scale() : 0;
 
   static constexpr isize size(tensor_cut cut) { return stage::parameter_end(whole, cut); }
 

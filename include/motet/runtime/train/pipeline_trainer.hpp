@@ -190,23 +190,6 @@ class model_trainer {
   void clear_costs() {
     for (const std::int32_t rank : ranks_.local_ranks()) placed_.home(rank).costs.clear();
   }
-  // A module's buffer among numbers in the model's flat order; where it has adapters, and its weights lie
-  // elsewhere, put together in `room`.
-  const master* buffer_of(std::size_t module, const std::vector<master>& flat,
-                          std::vector<master>& room) const {
-    const auto& of = *model_.nets[module];
-    const stage_range all{0, of.layers};
-    const auto begin = [&](const std::vector<parameter>& list) {
-      return flat.data() + offsets_.at(list.front().name);
-    };
-    const master* const learned = begin(of.parameters_of(model_.names[module], all, {}));
-    const isize resting = of.resting_size(all, {});
-    if (resting == 0) return learned;
-    const master* const weights = begin(of.resting_of(model_.names[module], all, {}));
-    room.assign(learned, learned + of.span_of(all, {}).size());
-    room.insert(room.end(), weights, weights + resting);
-    return room.data();
-  }
   // The most that the slots of each rank's stages held, to compare with what was planned.
   std::vector<isize> used_of_slots() const { return placed_.used_of_slots(); }
   // Samples that each replica of a module has of a group in the next step.
