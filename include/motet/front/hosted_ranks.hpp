@@ -14,6 +14,8 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 namespace motet {
@@ -124,10 +126,9 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
     gathered_.reset();
     motet::load(trained_, from, name);
   }
-  std::vector<given_module> begin(const checkpoint& from, std::string_view module,
-                                  std::string_view as) override {
+  std::vector<given_module> begin(const checkpoint& from, const begin_options& how) override {
     gathered_.reset();
-    return motet::begin(trained_, from, module, as);
+    return motet::begin(trained_, from, how, adapters());
   }
   step_costs costs() override { return trained_.costs(); }
   void clear_costs() override { trained_.clear_costs(); }
@@ -145,6 +146,18 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
 
  private:
   auto& first_end() { return trained_.ranks().end(trained_.ranks().local_ranks().front()); }
+
+  // Those of modules that learn by adapters alone.
+  std::set<std::string> adapters() const {
+    std::set<std::string> out;
+    for (std::size_t k = 0; k < model_.nets.size(); ++k) {
+      const net_outline& net = *model_.nets[k]->of;
+      if (net.resting_size({0, net.layers}, {}) == 0) continue;
+      for (const parameter& each : net.parameters_of(model_.of->names[k], {0, net.layers}, {}))
+        out.insert(each.name);
+    }
+    return out;
+  }
 
   const model_type& model_;
   motet::plan plan_;

@@ -17,7 +17,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace motet {
@@ -113,8 +112,7 @@ class ranks_here {
   virtual std::filesystem::path save(const std::filesystem::path& run, const std::string& name, json state,
                                      std::size_t keep) = 0;
   virtual void load(const checkpoint& from, const std::string& name) = 0;
-  virtual std::vector<given_module> begin(const checkpoint& from, std::string_view module,
-                                          std::string_view as) = 0;
+  virtual std::vector<given_module> begin(const checkpoint& from, const begin_options& how) = 0;
   virtual step_costs costs() = 0;
   virtual void clear_costs() = 0;
   // Counts a step over `samples` samples, of these inputs or, where there are none, as long as any can be.

@@ -59,13 +59,13 @@ std::vector<Master> merged_weights(const std::vector<Master>& flat) {
     using module = typename Model::template module_at<I>;
     using net = typename module::net;
     constexpr bool adapted = adapters_of<net> > 0;
-    const isize begin = adapted ? Model::offsets.resting[I] : Model::offsets.learned[I];
+    const isize begin = adapted ? Model::resting_offsets[I] : Model::offsets[I];
     const std::size_t at = out.size();
     out.insert(out.end(), flat.begin() + begin, flat.begin() + begin + net::parameter_size);
     if constexpr (adapted)
       merge_adapters<Master>(layer::parameters_of<net>({}, {}, listed::adapters),
-                             flat.data() + Model::offsets.learned[I], net::adapter_scale,
-                             layer::parameters_of<net>(), out.data() + at);
+                             flat.data() + Model::offsets[I], net::adapter_scale, layer::parameters_of<net>(),
+                             out.data() + at);
   };
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     (append.template operator()<I>(), ...);

@@ -92,21 +92,20 @@ struct model_parts {
   }();
   static constexpr isize loss_at = trainable_of_modules;
   static constexpr isize trainable_size = loss_at + Loss::parameter_size;
-  struct places {
-    std::array<isize, size> learned{}, resting{};
-  };
-  static constexpr places offsets = [] {
-    places at;
+  // Where a module's parameters begin, and where those of its weights that rest.
+  static constexpr std::array<std::array<isize, size>, 2> begins = [] {
+    std::array<std::array<isize, size>, 2> at{};
     isize learned = 0, fixed = trainable_size;
     for (std::size_t i = 0; i < size; ++i) {
       isize& next = frozen[i] ? fixed : learned;
-      at.learned[i] = next;
+      at[0][i] = next;
       next += sizes[i];
-      at.resting[i] = fixed;
+      at[1][i] = fixed;
       fixed += resting[i];
     }
     return at;
   }();
+  static constexpr std::array<isize, size> offsets = begins[0], resting_offsets = begins[1];
   static constexpr isize parameter_size = [] {
     isize sum = Loss::parameter_size;
     for (std::size_t i = 0; i < size; ++i) sum += sizes[i] + resting[i];
@@ -140,9 +139,8 @@ struct model_parts {
       }
     };
     const auto append_module = [&]<class Net>(std::string_view name, std::size_t i) {
-      if constexpr (adapted<Net>)
-        append(layer::parameters_of<Net>(name, {}, listed::adapters), offsets.learned[i]);
-      append(layer::parameters_of<Net>(name), adapted<Net> ? offsets.resting[i] : offsets.learned[i]);
+      if constexpr (adapted<Net>) append(layer::parameters_of<Net>(name, {}, listed::adapters), offsets[i]);
+      append(layer::parameters_of<Net>(name), adapted<Net> ? resting_offsets[i] : offsets[i]);
     };
     std::size_t i = 0;
     (append_module.template operator()<typename Modules::net>(Modules::name, i++), ...);

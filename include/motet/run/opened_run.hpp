@@ -176,7 +176,7 @@ struct opened_run {
       const checkpoint& from = sources[i];
       if (begin[i].module.empty()) require_vocabulary_of(from);
       std::string told;
-      for (const given_module& each : model->begin(from, begin[i].module, begin[i].as)) {
+      for (const given_module& each : model->begin(from, {.module = begin[i].module, .as = begin[i].as})) {
         if (std::find(taken.begin(), taken.end(), each.name) != taken.end())
           fail(bad_option_value, "--begin " + s.begin + " gives weights of " + each.name +
                                      " twice; name the modules to take of each run, MODULE=RUN");

@@ -16,7 +16,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -96,8 +95,7 @@ class session : public tested_model {
                                      std::size_t keep) = 0;
   virtual void load(const checkpoint& from, const std::string& name) = 0;
   // Before the first step: see trainer::begin().
-  virtual std::vector<given_module> begin(const checkpoint& from, std::string_view module,
-                                          std::string_view as) = 0;
+  virtual std::vector<given_module> begin(const checkpoint& from, const begin_options& how) = 0;
 
   // Several processes all make the same calls, and one of them tests, prints and writes.
   virtual bool is_main() const = 0;

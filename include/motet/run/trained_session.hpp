@@ -107,9 +107,8 @@ class trained_session : public session {
     return train_.save(run, name, std::move(state), keep);
   }
   void load(const checkpoint& from, const std::string& name) override { train_.load(from, name); }
-  std::vector<given_module> begin(const checkpoint& from, std::string_view module,
-                                  std::string_view as) override {
-    return train_.begin(from, module, as);
+  std::vector<given_module> begin(const checkpoint& from, const begin_options& how) override {
+    return train_.begin(from, how);
   }
 
   // Of what it has not, Own says nothing.

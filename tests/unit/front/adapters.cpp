@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // labels: threads
 // A module that learns by adapters alone, beside weights that rest: by any plan, and with modules before it.
+#include <motet/format/checkpoint.hpp>
 #include <motet/front/trainer.hpp>
 
 #include <motet/model/merged_weights.hpp>
 #include <motet/plan/prove/plan_for.hpp>
+#include <motet/runtime/save/begin_weights.hpp>
 
 #include "deviation.hpp"
 #include "layer_laws.hpp"
@@ -212,6 +214,32 @@ TEST_CASE("another plan goes on from a checkpoint, with the moments of adapters"
   CHECK(laws::off_by(got.losses, std::vector<double>(of_one_rank().losses.begin() + 2,
                                                      of_one_rank().losses.end())) <= 1e-5);
   CHECK(laws::off_by(got.weights, of_one_rank().weights) <= 1e-4);
+  std::filesystem::remove_all(run);
+}
+
+TEST_CASE("adapters begin beside the weights of a run without them") {
+  const std::filesystem::path run = std::filesystem::temp_directory_path() / "motet_adapters_begin";
+  std::filesystem::remove_all(run);
+  const launched_world world = alone();
+  trainer<small_speech> plain(world, {.batch = 8, .ema = 0.5});
+  train(plain);
+  plain.save(run, "plain");
+  trainer<adapted_speech> last(world, {.batch = 8, .ema = 0.5}), averages(world, {.batch = 8});
+  const std::vector<float> drawn = last.weights();
+  last.begin(checkpoint(run));
+  averages.begin(checkpoint(run), {.which = weights_of::averages});
+  CHECK(behind(last.weights()) == plain.weights());
+  CHECK(behind(averages.weights()) == plain.averages());
+  CHECK(last.averages() == last.weights());
+  CHECK(std::equal(drawn.begin(), drawn.begin() + learned, last.weights().begin()));
+  const small_text data(8, 40);
+  CHECK(last.step({data.get()}, 1e-2).loss == plain.step({data.get()}, 0).loss);
+  // A run with adapters gives these, too, and none after a step.
+  last.save(run / "adapted", "adapted");
+  averages.begin(checkpoint(run / "adapted"));
+  CHECK(averages.weights() == last.weights());
+  CHECK_THROWS_WITH_AS(last.begin(checkpoint(run)), doctest::Contains("to begin with, after 1 steps"),
+                       error);
   std::filesystem::remove_all(run);
 }
 

@@ -173,4 +173,3 @@ inline std::string refusal_of(motet::feed& from) {
   }
   return "it was not refused";
 }
-

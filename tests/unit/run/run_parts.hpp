@@ -94,10 +94,11 @@ struct scripted_session final : motet::session {
     return run / ("step-" + std::to_string(updates()));
   }
   void load(const motet::checkpoint& of, const std::string&) override { from = of.step(); }
-  std::vector<motet::given_module> begin(const motet::checkpoint& with, std::string_view module,
-                                         std::string_view as) override {
-    begun.push_back({with.path().string(), std::string(module), std::string(as)});
-    return {{module.empty() ? "left" : std::string(module), as.empty() ? "left" : std::string(as)}};
+  std::vector<motet::given_module> begin(const motet::checkpoint& with,
+                                         const motet::begin_options& how) override {
+    begun.push_back({with.path().string(), std::string(how.module), std::string(how.as)});
+    return {{how.module.empty() ? "left" : std::string(how.module),
+             how.as.empty() ? "left" : std::string(how.as)}};
   }
   bool is_main() const override { return true; }
   void require_same(const motet::run_identity&) override { ++compared; }

@@ -67,26 +67,26 @@ void load(model_trainer<Device, Numbers, Host>& into, const checkpoint& from, co
   detail::all_or_none(into.ranks(), "reading a part", read, [] {});
 }
 
-// Gives a prepared trainer that made no step the weights of modules_given(); called by all. Each rank reads
-// what it holds of them. Returns the modules.
+// Gives a prepared trainer that made no step what weights_given() finds; called by all. Each rank reads what it
+// holds. Returns the modules.
 template <class Device, class Numbers, class Host>
 std::vector<given_module> begin(model_trainer<Device, Numbers, Host>& with, const checkpoint& from,
-                                std::string_view module, std::string_view as) {
+                                const begin_options& how, const std::set<std::string>& adapters) {
   if (with.updates() > 0)
     fail(bad_training_option,
          sentence({"weights of ", from.path().string(), " to begin with, after ", with.updates(), " steps"}));
-  std::vector<given_module> given;
+  given_weights given;
   const auto read = [&] {
-    given = modules_given(from, with.parameters(), module, as);
+    given = weights_given(from, with.parameters(), how, adapters);
     for (const std::int32_t rank : with.ranks().local_ranks()) {
       auto own = with.pieces(rank);
-      fill_given(own.all(), given, from);
+      fill_given(own.all(), given, from, how.which);
       own.write_back();
     }
     if (with.has_averages()) with.begin_averages();
   };
   detail::all_or_none(with.ranks(), "reading weights to begin with", read, [] {});
-  return given;
+  return std::move(given.modules);
 }
 
 }  // namespace motet

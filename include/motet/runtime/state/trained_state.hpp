@@ -3,6 +3,8 @@
 
 #include <motet/meta/config.hpp>
 
+#include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace motet {
@@ -23,6 +25,14 @@ struct flat_state {
   std::vector<Master> weights, first, second;
   isize updates = 0;
   std::vector<Master> average{};
+};
+
+// What a run begins with: every module that a checkpoint has, or this one, which is called `as` there; the
+// weights of its last step, which come first, or the averages of those that have them.
+enum class weights_of : std::uint8_t;
+struct begin_options {
+  std::string_view module{}, as{};
+  weights_of which{};
 };
 
 }  // namespace motet

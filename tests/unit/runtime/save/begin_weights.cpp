@@ -27,9 +27,9 @@ std::vector<parameter> whole_net() {
   motet::isize size = 0;
   return spread_net::held({}, size);
 }
-std::vector<std::string> names_of(const std::vector<given_module>& given) {
+std::vector<std::string> names_of(const given_weights& given) {
   std::vector<std::string> out;
-  for (const given_module& each : given) out.push_back(each.name);
+  for (const given_module& each : given.modules) out.push_back(each.name);
   return out;
 }
 // How many of a rank's numbers are as the checkpoint has them, and how many as nobody wrote them.
@@ -60,7 +60,7 @@ TEST_CASE("a run begins with all modules that a checkpoint of other ranks has") 
   std::vector<parameter> model = whole_net();
   model.push_back(model.front());
   model.back().name = "drawn.weight";
-  const auto given = modules_given(from, model);
+  const auto given = weights_given(from, model);
   CHECK(names_of(given) == std::vector<std::string>{"qkv", "output", "norm", "up", "table"});
   for (std::int32_t rank = 0; rank < 6; ++rank) {
     spread_net net({3, 2}, rank);
@@ -78,7 +78,7 @@ TEST_CASE("a run begins with one module, and the others stay as they are") {
   const checkpoint from = saved_net(folder.path());
   for (std::int32_t rank = 0; rank < 2; ++rank) {
     spread_net net({2, 1}, rank);
-    fill_given(net.pieces(), modules_given(from, whole_net(), "qkv"), from);
+    fill_given(net.pieces(), weights_given(from, whole_net(), {.module = "qkv"}), from);
     const auto [filled, left] = filled_and_left(net);
     CHECK(filled == held_by(net, "qkv"));
     CHECK(left == held_by(net) - held_by(net, "qkv"));
@@ -87,9 +87,29 @@ TEST_CASE("a run begins with one module, and the others stay as they are") {
   std::vector<parameter> model = whole_net();
   for (parameter& each : model)
     if (each.name == "output.weight") each.name = "exit.weight";
-  const auto given = modules_given(from, model, "exit", "output");
-  REQUIRE(given.size() == 1);
-  CHECK(given[0].as == "output");
+  const auto given = weights_given(from, model, {.module = "exit", .as = "output"});
+  REQUIRE(given.modules.size() == 1);
+  CHECK(given.modules[0].as == "output");
+}
+
+TEST_CASE("adapters of a module may be missing, all of them; averages are taken by choice") {
+  const scratch folder;
+  const checkpoint from = saved_net(folder.path());
+  std::vector<parameter> model = whole_net();
+  for (const char* name : {"qkv.a", "qkv.b"}) {
+    model.push_back(model[1]);
+    model.back().name = name;
+  }
+  const std::set<std::string> adapters{"qkv.a", "qkv.b"};
+  const given_weights given = weights_given(from, model, {}, adapters);
+  CHECK(given.names.size() == whole_net().size());
+  CHECK_FALSE(given.names.contains("qkv.a"));
+  // One without the other is no half of them.
+  model.back().name = "qkv.bias";
+  CHECK_THROWS_WITH_AS(weights_given(from, model, {}, {"qkv.a", "qkv.bias"}),
+                       doctest::Contains("missing     qkv.a [12]"), error);
+  CHECK_THROWS_WITH_AS(weights_given(from, whole_net(), {.which = weights_of::averages}),
+                       doctest::Contains("MT-R57"), error);
 }
 
 TEST_CASE("a module that is there in part, not at all or of another size is refused by name") {
@@ -98,7 +118,7 @@ TEST_CASE("a module that is there in part, not at all or of another size is refu
   const auto refused = [&](const std::vector<parameter>& model, const char* module, const char* as,
                            std::vector<const char*> says) {
     try {
-      modules_given(from, model, module, as);
+      weights_given(from, model, {.module = module, .as = as});
       FAIL("given");
     } catch (const error& problem) {
       CHECK(std::string_view(problem.code()) == "MT-R58");
