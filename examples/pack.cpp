@@ -10,11 +10,32 @@
 #include <motet/tools/exit_code.hpp>
 #include <motet/tools/long_work.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
+#include <filesystem>
 
 namespace motet::packing {
 namespace {
+
+// Pictures without a text file beside them have their captions in a table often, which is to be given itself.
+void list_pictures(listing& into, const std::string& folder, bool classes) {
+  const auto before = static_cast<std::ptrdiff_t>(into.pairs().size());
+  list_folder(into, folder, classes);
+  const auto told = [](const listed_pair& each) { return !each.caption.empty(); };
+  if (classes || std::any_of(into.pairs().begin() + before, into.pairs().end(), told)) return;
+  std::string table;  // the first one
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string field = field_of(entry.path()), path = entry.path().string();
+    if ((field == "csv" || field == "tsv" || field == "jsonl" || field == "json") &&
+        (table.empty() || path < table))
+      table = path;
+  }
+  if (!table.empty())
+    fail(no_samples, folder +
+                         ": no picture has a .txt of its name beside it, but a table lies there; in the " +
+                         "folder's place, give --from " + table);
+}
 
 void list(const settings& given, listing& into) {
   for (const std::string& each : given.from) {
@@ -25,7 +46,7 @@ void list(const settings& given, listing& into) {
       for (const auto& entry : std::filesystem::directory_iterator(each))
         shards = shards || entry.path().extension() == ".tar";
     if (shards) into.add_shards(each);
-    else if (folder) list_folder(into, each, given.class_folders);
+    else if (folder) list_pictures(into, each, given.class_folders);
     else list_file(into, each, given.columns);
   }
   into.caption_by_class(given.class_caption);

@@ -1,6 +1,7 @@
 # motet_must_fail_tests(): each tests/must_fail/<path>/<stem>.cpp is the test must_fail.<path>.<stem>. It carries a line `// expect: SENTENCE [MT-N01]`.
 # With MOTET_BREAK defined it must not compile and the compiler must print that text, of which only `.*` is special; before or behind it also what a line
-# `// words: TEXT` says (nvcc prints words letter by letter, so it is not asked), and a compiler that says computed texts what a line `// computed: TEXT` says. Without MOTET_BREAK it must compile,
+# `// words: TEXT` says (nvcc prints words letter by letter, so it is not asked), and a compiler that says computed texts what a line `// computed: TEXT` says; what a
+# line `// never: TEXT` says, it must not print. Without MOTET_BREAK it must compile,
 # or a typing error in the test would look like success: these twins of a folder are compiled as one file, the test must_fail.<folder>.twins, each in a
 # namespace of its own.
 set(MOTET_MUST_FAIL_NVCC ONE CACHE STRING "Which must-fail tests nvcc compiles, too: ONE of each folder, or ALL")
@@ -57,6 +58,11 @@ function(motet_must_fail_tests)
       motet_must_fail(${name} cxx ${file} "${text}.*${words}|${words}.*${text}")
     else()
       motet_must_fail(${name} cxx ${file} "${text}")
+    endif()
+    file(STRINGS ${file} never REGEX "^// never: " LIMIT_COUNT 1)
+    if(never)
+      motet_as_regex(never "${never}")
+      set_tests_properties(${name} PROPERTIES FAIL_REGULAR_EXPRESSION "${never}")
     endif()
     file(STRINGS ${file} computed REGEX "^// computed: " LIMIT_COUNT 1)
     if(computed AND MOTET_CXX26)

@@ -113,6 +113,12 @@ pack --from photos --output damaged --held-out 0 --shard 1000 >said
 refused MT-D16 3 --from photos --output photos
 refused MT-D01 3 --from nowhere --output x
 refused MT-D10 3 --from tables --output x
+# Captions in a table of the folder: the table is named.
+mkdir tabled
+cp photos/train0000000.ppm tabled
+echo "image,caption" >tabled/all.csv
+refused MT-D10 3 --from tabled --output x
+says 'give --from tabled/all.csv'
 refused MT-D15 3 --from photos/pairs.csv --caption colour --output x
 says '"image", "caption", wanted "colour"'
 printf 'image,caption\na.ppm,"x\n' >open.csv

@@ -4,6 +4,7 @@
 #include <motet/front/launched_world.hpp>
 #include <motet/plan/describe/plan.hpp>
 #if !defined(MOTET_COMPILED_RANKS)
+#include <motet/meta/nearest.hpp>
 #include <motet/plan/files/plan_json.hpp>
 #include <motet/schedule/write/batch_sync.hpp>
 #include <motet/schedule/write/gpipe.hpp>
@@ -17,6 +18,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace motet {
 
@@ -126,6 +128,24 @@ MOTET_BODY std::optional<plan> plan_of_name(std::string_view name, const list<mo
   return out;
 }
 
+namespace detail {
+
+// Who writes "data2" means data-2; where no number ends the word, data-N.
+inline std::string plan_meant(std::string_view word, std::span<const named_plan> catalogue) {
+  std::vector<std::string> names;
+  for (const named_plan& each : catalogue) names.emplace_back(each.name);
+  if (catalogue.empty()) {
+    const std::string number(word.substr(word.find_last_not_of("0123456789") + 1));
+    names = {"one", "apart"};
+    for (const std::string_view kind : {"data", "context", "tensor", "batch_sync", "1f1b", "gpipe"})
+      names.push_back(std::string(kind) + "-" + (number.empty() ? "N" : number));
+    std::erase(names, word);  // a number out of range
+  }
+  return std::string(nearest(word, std::vector<std::string_view>(names.begin(), names.end())));
+}
+
+}  // namespace detail
+
 MOTET_BODY plan plan_of(std::string_view word, const list<module_facts>& model,
                         std::span<const named_plan> catalogue) {
   if (const named_plan* const known = find_plan(catalogue, word)) return known->make();
@@ -134,6 +154,8 @@ MOTET_BODY plan plan_of(std::string_view word, const list<module_facts>& model,
     if (const std::optional<plan> known = plan_of_name(word, model)) return *known;
   std::string all(catalogue.empty() ? plans_of_any_model : "");
   for (const named_plan& each : catalogue) all += (all.empty() ? "" : ", ") + std::string(each.name);
+  if (const std::string near = detail::plan_meant(word, catalogue); !near.empty())
+    all += "; did you mean " + near;
   fail(no_such_plan, "\"" + std::string(word) + "\"; there are " + all);
 }
 

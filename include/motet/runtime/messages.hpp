@@ -15,7 +15,7 @@ inline constexpr message bad_training_option{"MT-R02", "a training option is out
                                              "Correct the option"};
 inline constexpr message step_too_large{"MT-R03", "a batch does not fit the trainer",
                                         "step() got other samples or longer ones than planned",
-                                        "Give the largest batch when the trainer is made"};
+                                        "Give what the trainer was made for, or make it for what it gets"};
 inline constexpr message ranks_too_late{"MT-R07", "the ranks did not end their step in time",
                                         "one of them hangs or is much slower than planned",
                                         "See who waits for whom, or give a longer deadline"};

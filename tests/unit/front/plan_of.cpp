@@ -72,6 +72,26 @@ TEST_CASE("what is no name is refused with those that there are") {
   }
 }
 
+TEST_CASE("a name that is nearly one is told which") {
+  const auto meant = [](const char* word) {
+    try {
+      static_cast<void>(plan_of(word, towers()));
+    } catch (const error& problem) {
+      const std::string all = problem.what();
+      const std::size_t at = all.find("did you mean ");
+      return at == std::string::npos ? std::string() : all.substr(at + 13, all.find(". ", at) - at - 13);
+    }
+    return std::string("a plan");
+  };
+  CHECK(meant("data2") == "data-2");
+  CHECK(meant("batchsync-4") == "batch_sync-4");
+  CHECK(meant("data-x") == "data-N");
+  CHECK(meant("one-2") == "one");
+  CHECK(meant("best").empty());
+  CHECK(meant("").empty());
+  CHECK(meant("data-0").empty());
+}
+
 TEST_CASE("a catalogue takes the place of those that any model has") {
   const named_plan own[] = {
       {"mine", "as I want it", [] { return plan{.cluster = {.ranks = 5}, .modules = {}}; }}};
@@ -79,6 +99,7 @@ TEST_CASE("a catalogue takes the place of those that any model has") {
   CHECK(find_plan(own, "one") == nullptr);
   CHECK(plan_of("mine", towers(), own).cluster.ranks == 5);
   CHECK_THROWS_WITH_AS(plan_of("one", towers(), own), doctest::Contains("\"one\"; there are mine"), error);
+  CHECK_THROWS_WITH_AS(plan_of("mime", towers(), own), doctest::Contains("mine; did you mean mine"), error);
   CHECK_THROWS_AS(plan_of("no/such/file.json", towers(), own), error);
 }
 

@@ -194,6 +194,8 @@ constexpr bool prove_said() {
     return findings{broken, broken.ok() ? label() : facts[broken.where].name, least_batch(of)};
   }();
   if constexpr (found.of_modules.ok()) return require<prove_plan<Model, Plan::value, found.samples>()>;
+  // on<> has refused the name that the model does not have, with those that it has.
+  else if constexpr (found.of_modules.why == reason::unknown_module) return true;
   else return require_said<found.of_modules.why, module_text<found.module, found.of_modules>>();
 }
 
