@@ -65,6 +65,11 @@ TEST_CASE("how a net is computed is not part of what it is") {
   CHECK_FALSE(describe(other) == describe(picture_net));
 }
 
+TEST_CASE("what a decoder loses is part of what it is, and a z loss is said where there is one") {
+  CHECK(describe(decoder_config{}).find("z_loss") == nullptr);
+  CHECK(describe(decoder_config{.z_loss = 0.5f}).at("z_loss").number() == 0.5);
+}
+
 TEST_CASE("each parameter of a CLIP model has its Hugging Face tensors, of its size") {
   const hf_described found = describe_as_hf_clip(describe<clip>());
   const auto map = hf_clip_tensors(found.config, found.picture, found.caption);
