@@ -143,43 +143,40 @@ class trainer {
     prepare();
     return here_->begin(from, how);
   }
-}
 
-// This device tests and measures beside the ranks: describe(), measure_peak<T>(), pin().
-Device&
-device() {
-  return here_->device();
-}
-// Seconds by section since the last clear, where threads of the host compute; FLOPs and bytes of a step by
-// section, counted; and the FLOPs of this batch, nothing computed twice, which utilisation is counted by.
-step_costs costs() { return here_->costs(); }
-void clear_costs() { here_->clear_costs(); }
-step_costs foretold_costs() const { return here_->count(batch_, {}); }
-double flops(const batch& of) const {
-  const batch_inputs<Model> inputs(of);
-  return here_->count(outline_of_model<Model>.nets[0]->samples(inputs[0]), inputs).flops();
-}
-// The work of each place of the plan, as the ranks will run it: include <motet/runtime/stage/foretell.hpp>.
-auto work() const { return here_->work(); }
-// Over all processes, which all call it: a sum; and that they have the same of what decides results, such
-// as settings and data, else none goes on and the error names what differs, where, and both values.
-double sum(double own) { return here_->sum(own); }
-void require_same(const run_identity& identity) { here_->require_same(identity); }
+  // This device tests and measures beside the ranks: describe(), measure_peak<T>(), pin().
+  Device& device() { return here_->device(); }
+  // Seconds by section since the last clear, where threads of the host compute; FLOPs and bytes of a step by
+  // section, counted; and the FLOPs of this batch, nothing computed twice, which utilisation is counted by.
+  step_costs costs() { return here_->costs(); }
+  void clear_costs() { here_->clear_costs(); }
+  step_costs foretold_costs() const { return here_->count(batch_, {}); }
+  double flops(const batch& of) const {
+    const batch_inputs<Model> inputs(of);
+    return here_->count(outline_of_model<Model>.nets[0]->samples(inputs[0]), inputs).flops();
+  }
+  // The work of each place of the plan, as the ranks will run it: include <motet/runtime/stage/foretell.hpp>.
+  auto work() const { return here_->work(); }
+  // Over all processes, which all call it: a sum; and that they have the same of what decides results, such
+  // as settings and data, else none goes on and the error names what differs, where, and both values.
+  double sum(double own) { return here_->sum(own); }
+  void require_same(const run_identity& identity) { here_->require_same(identity); }
 
-private:
-static_assert(
-    requires { sizeof(ranks_on<Device>); } || has_compiled_ranks<Numbers, Device>,
-    "motet: ranks of these numbers are not compiled elsewhere; include <motet/front/cpu_ranks.hpp>");
+ private:
+  static_assert(
+      requires { sizeof(ranks_on<Device>); } || has_compiled_ranks<Numbers, Device>,
+      "motet: ranks of these numbers are not compiled elsewhere; include <motet/front/cpu_ranks.hpp>");
 
-trainer(const launched_world& world, const plan* from, const trainer_options& how)
-    : main_(world.is_main()),
-      batch_(how.batch),
-      here_(ranks_here<Numbers, Device>::make(world, table_of_model<Model, typename Device::context, Numbers>,
-                                              {from, facts_of<Model>(), describe<Model>(), how})) {}
+  trainer(const launched_world& world, const plan* from, const trainer_options& how)
+      : main_(world.is_main()),
+        batch_(how.batch),
+        here_(ranks_here<Numbers, Device>::make(world,
+                                                table_of_model<Model, typename Device::context, Numbers>,
+                                                {from, facts_of<Model>(), describe<Model>(), how})) {}
 
-bool main_, prepared_ = false;
-isize batch_;  // samples of a step
-std::unique_ptr<ranks_here<Numbers, Device>> here_;
+  bool main_, prepared_ = false;
+  isize batch_;  // samples of a step
+  std::unique_ptr<ranks_here<Numbers, Device>> here_;
 };
 
 }  // namespace motet
