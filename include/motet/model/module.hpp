@@ -69,7 +69,6 @@ struct module {
   using input = typename net::input;
   static constexpr bool frozen = is_frozen<Net>;
   static constexpr isize embedding = net::embedding;
-  static constexpr bool own_loss = has_own_loss<net>;
   static constexpr own_head head = head_of<net>;
 };
 
