@@ -48,8 +48,7 @@ class motet_policy {
     }
     const bool late = patience_ends(world);
     if (events.arrived.empty() && !events.frees() && !late) return;
-    who_ = world.running;
-    who_.insert(who_.end(), world.waiting.begin(), world.waiting.end());
+    call(world);
     ask(world);
     promise(world);
     const assignment_answer got = solver_.solve(problem_, start_);
@@ -84,6 +83,8 @@ class motet_policy {
   double mean_gap() const { return solved_ > 0 ? mean_gap_ / static_cast<double>(solved_) : 0; }
   double worst_gap() const { return worst_gap_; }
   isize choices_made() const { return solved_; }
+  // Of so many jobs one was chosen the last time.
+  std::size_t called() const { return who_.size(); }
   template <class With>
   void remembers(With& with) {
     with("prices", solver_);
@@ -114,6 +115,44 @@ class motet_policy {
     return out;
   }
 
+  // All that run are asked, and of those that wait and are alike but for what is left of them, no more than
+  // there are devices, those with the least left: what one of the others would get is worth more to one of
+  // these. So an event takes no longer where thousands wait. The oldest, to whom promises are due or made, are
+  // asked in any case. Where deadlines count, jobs are not alike.
+  void call(const job_world& world) {
+    std::size_t devices = 0;
+    for (std::int32_t kind = 0; kind < world.places.kinds(); ++kind)
+      devices += as_size(world.places.usable_of(kind));
+    who_ = world.running;
+    called_.assign(world.jobs.size(), rules_.late != 1 || world.waiting.size() <= devices ? 1 : 0);
+    if (rules_.late == 1 && world.waiting.size() > devices) {
+      alike_.resize(world.speeds.shapes().size() + 1);
+      for (std::vector<std::int32_t>& each : alike_) each.clear();
+      std::vector<std::int32_t>& old = alike_.back();
+      for (const std::int32_t job : world.waiting) {
+        alike_[as_size(world.of(job).shape)].push_back(job);
+        if (world.of(job).waited >= rules_.patience) old.push_back(job);
+      }
+      call_first(old, devices + 1, [](std::int32_t a, std::int32_t b) { return a < b; });
+      old.clear();
+      for (const pledge& each : pledges_) called_[as_size(each.job)] = 1;
+      for (std::vector<std::int32_t>& each : alike_)
+        call_first(each, devices, [&](std::int32_t a, std::int32_t b) {
+          const double of_a = world.of(a).left, of_b = world.of(b).left;
+          return of_a != of_b ? of_a < of_b : a < b;
+        });
+    }
+    for (const std::int32_t job : world.waiting)
+      if (called_[as_size(job)] != 0) who_.push_back(job);
+  }
+  template <class Before>
+  void call_first(std::vector<std::int32_t>& of, std::size_t count, Before before) {
+    if (of.size() > count) {
+      std::nth_element(of.begin(), of.begin() + static_cast<std::ptrdiff_t>(count), of.end(), before);
+      of.resize(count);
+    }
+    for (const std::int32_t job : of) called_[as_size(job)] = 1;
+  }
   void ask(const job_world& world) {
     problem_.limits.clear();
     for (std::int32_t kind = 0; kind < world.places.kinds(); ++kind)
@@ -256,6 +295,8 @@ class motet_policy {
   assignment_solver solver_;
   assignment_problem problem_;
   std::vector<std::int32_t> who_, start_;
+  std::vector<std::uint8_t> called_;              // of each job, whether it is in who_, if it waits
+  std::vector<std::vector<std::int32_t>> alike_;  // of each shape, who waits; behind them the old ones
   std::vector<std::vector<allotment>> wishes_;
   std::vector<pledge> pledges_;
   std::vector<std::uint8_t> late_;  // who waited long enough, as far as it was noticed

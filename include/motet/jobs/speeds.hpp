@@ -97,6 +97,11 @@ class speed_table {
           sentence({origin, ", line ", job.line, ", column model_name: got \"", name, "\", the times have ",
                     sizes.empty() ? "the models " + times_->models() : "of " + model + " the sizes " + has}));
     }
+    if (!knows({model, size, batch}))
+      fail(jobs_unknown_model,
+           sentence({origin, ", line ", job.line, ", column batch_size: of \"", name, "\" with a batch of ",
+                     batch, ", or a larger size, the times have nothing on the kinds of ", cluster_->name,
+                     "; of all kinds they have batches of ", times_->batches(model, size)}));
     shapes_.push_back({model, size, batch});
     fill();
     return static_cast<isize>(shapes_.size()) - 1;
@@ -223,6 +228,14 @@ class speed_table {
       if (const auto* at = times_->find(of.model, *larger, of.batch, kind, nodes, per_node))
         return {at, std::pow(rules_.smaller, static_cast<double>(larger - own))};
     return {};
+  }
+  // Says whether anything can be told of it, be it that it does not run.
+  bool knows(const job_shape& of) const {
+    for (const device_group& kind : cluster_->kinds)
+      for (isize devices = 1; devices <= most_devices_of_job; devices *= 2)
+        for (isize per_node = 1; per_node <= std::min(devices, kind.per_node); per_node *= 2)
+          if (look_up(of, kind.kind, devices, per_node, kind.per_node).time != nullptr) return true;
+    return false;
   }
   void fill() {
     const job_shape& of = shapes_.back();

@@ -44,6 +44,18 @@ class iteration_times {
     const auto at = sizes_.find(model);
     return at == sizes_.end() ? std::vector<std::string>{} : at->second;
   }
+  // The batches that were measured of a model and its size, as one text.
+  std::string batches(const std::string& model, const std::string& size) const {
+    std::string out;
+    isize before = -1;
+    for (auto at = times_.lower_bound(key{model, size, 0, "", 0, 0}); at != times_.end(); ++at) {
+      const auto& [of, with, batch, kind, nodes, per_node] = at->first;
+      if (of != model || with != size) break;
+      if (batch != before) out += (out.empty() ? "" : ", ") + std::to_string(batch);
+      before = batch;
+    }
+    return out;
+  }
   std::string models() const {
     std::string out;
     for (const auto& each : sizes_) out += (out.empty() ? "" : ", ") + each.first;

@@ -174,3 +174,35 @@ TEST_CASE("the n-th oldest starts behind its patience when n longest runs have p
   CHECK(waited > 100);
   MESSAGE("jobs that waited past their patience: ", waited, "; nearest to the bound, as a share: ", tightest);
 }
+
+TEST_CASE("where thousands wait an event is about few of them, and nothing is lost by it") {
+  const auto play = [](double late) {
+    jobs_here here = drawn_jobs(21, 1500);
+    // Ten times as many as can be served come.
+    for (traced_job& each : here.trace.jobs) each.submitted /= 10;
+    struct counted {
+      motet_policy policy;
+      std::size_t waited = 0, called = 0;
+      void on_events(job_world& world, const job_events& events) {
+        policy.on_events(world, events);
+        waited = std::max(waited, world.waiting.size());
+        called = std::max(called, policy.called());
+      }
+      double wakes(const job_world& world) const { return policy.wakes(world); }
+    } policy{motet_policy({.late = late})};
+    job_world world(here.cluster, here.trace, here.times, here.memory, {});
+    event_rules rules;
+    rules.until = 100000;
+    const job_outcome got = event_player(world, rules).play(policy);
+    const std::size_t devices = as_size(here.cluster.devices());
+    CHECK(policy.waited > 900);
+    if (late == 1) CHECK(policy.called <= devices * (world.speeds.shapes().size() + 2) + 1);
+    MESSAGE("waited ", policy.waited, ", called ", policy.called, ", finished ", got.finished.size());
+    return got;
+  };
+  // With a rule for late jobs, be it one that changes nothing, all are called.
+  const job_outcome few = play(1), all = play(1 - 1e-12);
+  CHECK(static_cast<double>(few.finished.size()) ==
+        doctest::Approx(static_cast<double>(all.finished.size())).epsilon(0.02));
+  CHECK(censored_completion(few) == doctest::Approx(censored_completion(all)).epsilon(0.02));
+}

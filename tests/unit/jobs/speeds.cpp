@@ -50,6 +50,15 @@ TEST_CASE("speeds are measured, or estimated from the best layout or the next la
           std::string::npos);
     CHECK(std::string_view(problem.code()) == "MT-J05");
   }
+  // A batch of which nothing is known is refused; nothing is left of it behind that.
+  for (int twice = 0; twice < 2; ++twice)
+    CHECK_THROWS_WITH_AS(
+        shape_of(speeds, "m__1B", 64),
+        doctest::Contains(
+            "trace.csv, line 7, column batch_size: of \"m__1B\" with a batch of 64, or a larger size, "
+            "the times have nothing on the kinds of c; of all kinds they have batches of 100"),
+        error);
+  CHECK(speeds.shapes().size() == 2);
   CHECK(to_thousandths(0.0625) == 0.062);
   CHECK(to_thousandths(1.2345678) == 1.235);
 }
