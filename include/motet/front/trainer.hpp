@@ -109,6 +109,20 @@ class trainer {
     prepare();
     return here_->weights();
   }
+  // Those of these modules, one module behind the other, whether they learn or not (in the flat order what is
+  // frozen stands last): as a net takes them that has the modules for its parts, such as seeing_decoder.
+  template <fixed_string First, fixed_string... Others>
+  std::vector<master> weights() {
+    const std::vector<master> all = weights();
+    std::vector<master> out;
+    const auto append = [&](std::size_t k) {
+      const auto begin = all.begin() + Model::offsets[k];
+      out.insert(out.end(), begin, begin + Model::sizes[k]);
+    };
+    append(Model::template position<First>());
+    (append(Model::template position<Others>()), ...);
+    return out;
+  }
   // The moving averages of all weights, with those that do not learn as they are; only a run with ema has
   // them.
   std::vector<master> averages() {
