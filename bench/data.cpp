@@ -2,7 +2,8 @@
 // What data takes on one core: pictures decoded by this library, beside libjpeg-turbo and libspng alone in
 // turns; and samples as a loader of one thread hands them over, read from a shard, decoded, cut out, resized,
 // turned into floats, their captions into tokens; or texts alone. bench/peers/data_torch.py has the same files
-// read by PyTorch's DataLoader.
+// read by PyTorch's DataLoader. hand_over: what a step costs whoever takes it, when it is there already, made by
+// threads of the same process, or by a producer and sent by TCP.
 //
 //   bench_data [--folder FOLDER]      where the files are, made if there are none; else one that is removed
 //              [--samples 512] [--side 256]      of the files that are made; pixels of a picture's side
@@ -15,6 +16,9 @@
 #include <motet/data/sample_loader.hpp>
 #include <motet/data/tar_writer.hpp>
 #include <motet/data/tokenizer_train.hpp>
+#include <motet/format/atomic_file.hpp>
+#include <motet/front/produced_feed.hpp>
+#include <motet/front/sample_producer.hpp>
 #include <motet/tensor/random.hpp>
 
 #include <algorithm>
@@ -241,6 +245,36 @@ void load(benchmark::State& state, const drawn_files& files, const std::string& 
   state.counters["samples_per_processor_second"] = samples / processors.median();
 }
 
+// Steps of 64 pictures, each taken when it is there.
+void hand_over(benchmark::State& state, const drawn_files& files, const std::string& kind, bool by_tcp) {
+  const fs::path folder = fs::path(files.path(kind)).parent_path() / ("set." + kind);
+  fs::create_directories(folder);
+  fs::copy_file(files.path(kind), folder / "train-0.tar", fs::copy_options::overwrite_existing);
+  write_file(folder / "tokenizer.json", format_tokenizer(files.words()));
+  const data_wishes wishes{.data = folder.string(), .batch = 64, .threads = files.wanted().threads};
+  const sample_shape shape{.model = "a pair of towers",
+                           .image = files.wanted().image,
+                           .vocabulary = files.words().size(),
+                           .context = 64};
+  const data_folder data(wishes, shape);
+  std::optional<sample_producer> producer;
+  std::unique_ptr<feed> from;
+  if (by_tcp) {
+    producer.emplace(producer_options{.data = wishes.data, .threads = wishes.threads});
+    from = open_produced(data, nullptr, wishes, shape, {.from = {{"127.0.0.1", producer->port()}}});
+  } else {
+    from = open_data(data, nullptr);
+  }
+  from->next();
+  bench::series wall;
+  for (auto _ : state) {
+    while (!from->ahead()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    state.SetIterationTime(wall.take([&] { benchmark::DoNotOptimize(from->next()); }));
+  }
+  state.counters["megabytes"] = 64.0 * 3 * 4 * static_cast<double>(shape.image * shape.image) / 1e6;
+  state.counters["at_most_ms"] = 1e3 * wall.most();
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -268,6 +302,11 @@ int main(int count, char** words) {
     for (const char* const kind : {"jpeg", "png"})
       bench::add(std::string("samples/") + kind, load<pair_loader, pair_source>, std::cref(*files), kind,
                  pairs)
+          ->Unit(benchmark::kMillisecond);
+    for (const bool by_tcp : {false, true})
+      bench::add(by_tcp ? "hand_over/tcp" : "hand_over/in_process", hand_over, std::cref(*files), "png",
+                 by_tcp)
+          ->Iterations(32)  // making a step takes far longer
           ->Unit(benchmark::kMillisecond);
     bench::add("samples/text", load<sample_loader, sample_source>, std::cref(*files), "text", texts)
         ->Unit(benchmark::kMillisecond);

@@ -97,6 +97,8 @@ check(losses("killed.jsonl") == wanted, f"other losses after {killed} kills of p
 check(killed >= 3, f"{killed} kills")
 check("is lost, its steps are asked for elsewhere" in said, f"nothing is said of the producers that were killed\n{said}")
 check("data by producers: 2 on this machine" in said and " queue " in said, f"producers are not told\n{said}")
+made = [json.loads(line) for line in open("killed.jsonl", encoding="utf-8")][-1]["producers"]
+check(len(made) == 2 and sum(each["steps"] for each in made) >= steps, f"who made how much: {made}")
 check('"queue"' in open("killed.jsonl", encoding="utf-8").read(), "the queue is not written")
 gone = [each for each in children(training.pid)]
 check(not gone, f"producers outlive their run: {gone}")

@@ -53,10 +53,7 @@ inline const sample_loader_config& check_samples(const sample_loader_config& con
 // Makes a step's samples as a function of the seed and of where the step begins in the data, whoever asks, in
 // whatever order, and on however many threads: plan() says who is in it, fill() reads a part, complete() puts
 // it together. A damaged sample is replaced by one drawn from (seed, place); where batches are filled to a
-// number of rows it is left out.
-// Asks for: a source and a vocabulary that outlive it. One thread at a time plans.
-// Memory: decoded pictures up to `cache_bytes`; with `rows`, a number for each sample of the source.
-// Errors: MT-D10, MT-D11, MT-D13
+// number of rows it is left out. Source and vocabulary outlive it; one thread at a time plans.
 class sample_maker {
  public:
   sample_maker(const sample_source& source, const tokenizer& words, const sample_loader_config& config)

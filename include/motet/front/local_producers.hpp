@@ -3,6 +3,7 @@
 
 #include <motet/front/production.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
@@ -83,13 +84,16 @@ class local_producers {
   }
 
   pid_t start(const tcp::listener& door) const {
-    std::vector<std::string> environment{"MOTET_TOKEN=" + how_.token};
+    std::vector<std::string> told{"MOTET_TOKEN=" + how_.token};
     for (char** each = ::environ; *each != nullptr; ++each)
-      if (std::strncmp(*each, "MOTET_TOKEN=", 12) != 0) environment.emplace_back(*each);
-    std::vector<char*> words, variables;
-    for (const std::string& each : how_.command) words.push_back(const_cast<char*>(each.c_str()));
-    for (const std::string& each : environment) variables.push_back(const_cast<char*>(each.c_str()));
-    words.push_back(nullptr), variables.push_back(nullptr);
+      if (std::strncmp(*each, "MOTET_TOKEN=", 12) != 0) told.emplace_back(*each);
+    const auto pointers = [](const std::vector<std::string>& to) {
+      std::vector<char*> out(to.size() + 1, nullptr);
+      std::transform(to.begin(), to.end(), out.begin(),
+                     [](const std::string& each) { return const_cast<char*>(each.c_str()); });
+      return out;
+    };
+    const std::vector<char*> words = pointers(how_.command), variables = pointers(told);
     posix_spawn_file_actions_t files;
     posix_spawnattr_t how;
     ::posix_spawn_file_actions_init(&files);

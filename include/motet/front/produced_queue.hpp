@@ -89,7 +89,9 @@ class produced_queue {
       if (living() == 0 && seconds_since(silent_since_) > how_.limit) fail_silent();
       there_.wait_for(hold, std::chrono::milliseconds(200));
     }
-    statistics_.wait_seconds += seconds_since(from);
+    const double waited = seconds_since(from);
+    statistics_.wait_seconds += waited;
+    producers_[own.by].late += waited;
     if (own.problem) std::rethrow_exception(own.problem);
     holding_ = true;
     ++statistics_.batches;
@@ -116,6 +118,19 @@ class produced_queue {
     for (const cell& each : cells_) sum += each.state == cell::ready ? 1 : 0;
     return sum - (holding_ ? 1 : 0);
   }
+  // Of each: where it is, how many steps it made, and how long steps waited for it.
+  json by_producer() const {
+    const std::lock_guard hold(guard_);
+    json out(json::array{});
+    for (std::size_t p = 0; p < producers_.size(); ++p) {
+      json one;
+      one.set("at", how_.from[p].text());
+      one.set("steps", producers_[p].steps);
+      one.set("waited_seconds", producers_[p].late);
+      out.push_back(std::move(one));
+    }
+    return out;
+  }
   // Sentences of what happened to producers since the last call.
   std::vector<std::string> take_notes() {
     const std::lock_guard hold(guard_);
@@ -137,6 +152,8 @@ class produced_queue {
   struct producer {
     bool lives = false, was_lost = false, refused = false;
     int socket = -1;
+    isize steps = 0;
+    double late = 0;
     std::string why = "it did not answer";
     meet::bell rings;
   };
@@ -148,7 +165,7 @@ class produced_queue {
   }
   // What happened, without the rule that it broke: that is told once.
   static std::string happened(const std::exception& problem) {
-    const std::string all = problem.what();
+    std::string all = problem.what();
     for (const message& each : {meeting_refused, producer_unlike, damaged_step}) {
       const std::string before = sentence({"motet: ", each.sentence, ": "}),
                         behind = sentence({". ", each.remedy, " [", each.code, "]"});
@@ -229,8 +246,12 @@ class produced_queue {
       own.lives = false;
       own.was_lost = true;
       if (!ends_) notes_.push_back(name(p) + " is lost, its steps are asked for elsewhere: " + own.why);
-      for (cell& each : cells_)
-        if (each.state == cell::asked && each.by == p) each.state = cell::open;
+      const bool harms = known != nullptr && known->code() == std::string_view(damaged_step.code);
+      for (cell& each : cells_) {
+        if (each.state != cell::asked || each.by != p) continue;
+        each.state = cell::open;
+        if (harms) count_damage(p, each, own.why);
+      }
       if (living() == 0) silent_since_ = clock::now();
       ring_all();
     }
@@ -354,6 +375,7 @@ class produced_queue {
     const std::lock_guard hold(guard_);
     own.problem = std::move(problem);
     own.state = cell::ready;
+    ++producers_[own.by].steps;
     there_.notify_all();
   }
   void ask_again(std::size_t p, cell& own, const std::string& why) {
@@ -361,7 +383,12 @@ class produced_queue {
     notes_.push_back(
         sentence({"step ", own.step, " came damaged from ", name(p), " and is asked for again: ", why}));
     own.state = cell::open;
-    if (++own.damaged < most_damaged) return ring_all();
+    count_damage(p, own, why);
+    ring_all();
+  }
+  // Under the guard.
+  void count_damage(std::size_t p, cell& own, const std::string& why) {
+    if (++own.damaged < most_damaged) return;
     own.state = cell::ready;
     own.problem = std::make_exception_ptr(error(
         damaged_step, sentence({"step ", own.step, " of ", name(p), ", ", most_damaged, " times: ", why})));

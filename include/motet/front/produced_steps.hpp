@@ -3,6 +3,7 @@
 
 #include <motet/data/produce/tell_step.hpp>
 #include <motet/front/produced_queue.hpp>
+#include <motet/tools/data_folder.hpp>
 
 #include <optional>
 #include <utility>
@@ -47,6 +48,11 @@ inline void prepare_slot(sample_maker::slot& own, const sample_loader_config& co
 // Asks for: producers (sample_producer) with the same data; source and vocabulary are looked at now alone.
 // Memory: `ready` batches and the one that is used.
 // Errors: MT-D12, MT-D13, MT-D22, MT-D23, MT-D24
+// Example:
+//   isize rows_of_first(const data_folder& data, const data_position& from, const produced_options& by) {
+//     produced_steps<sample_maker> steps(data.samples(), data.words(), data.sample_config(), from, by);
+//     return steps.next().input().seq.rows();
+//   }
 template <class Maker>
 class produced_steps {
  public:
@@ -78,6 +84,7 @@ class produced_steps {
   const data_position& position() const { return queue_->position(); }
   loader_statistics statistics() const { return queue_->statistics(); }
   isize ready() const { return queue_->ready(); }
+  json by_producer() const { return queue_->by_producer(); }
   std::vector<std::string> take_notes() { return queue_->take_notes(); }
 
  private:

@@ -61,7 +61,10 @@ class sample_producer {
     {
       const std::lock_guard hold(guard_);
       ends_ = true;
-      for (guest& each : guests_) each.rings.ring();
+      for (const guest& each : guests_) {
+        if (each.at) ::shutdown(each.at.watched().fd, SHUT_RDWR);
+        each.rings.ring();
+      }
     }
     left_run_.notify_all();
     rings_.ring();
@@ -133,10 +136,15 @@ class sample_producer {
       // Whoever asks for nonsense is sent away as one that left.
     }
     if (run) say("a rank left");
+    {
+      const std::lock_guard hold(guard_);
+      if (run) --run->takers;
+      left_run_.notify_all();
+      who.at = {};
+    }
+    // This may end what makes steps, which still rings at guests.
+    run.reset();
     const std::lock_guard hold(guard_);
-    if (run) --run->takers;
-    left_run_.notify_all();
-    who.at = {};
     who.gone = true;
     rings_.ring();
   }

@@ -91,6 +91,15 @@ inline void tell_reordered(progress& out, const reorder_sums& of, double seconds
                 seconds > 0 ? 100 * of.waited_seconds / seconds : 0.0);
   out.say(text);
 }
+// Which producer made how much, and for whom of them steps waited.
+inline void tell_producers(progress& out, const json& by) {
+  for (const json& each : by.items()) {
+    char waited[32];
+    std::snprintf(waited, sizeof waited, "%.3g", each.at("waited_seconds").number());
+    out.say(sentence({"producer ", each.at("at").string(), ": ", each.at("steps").integer(),
+                      " steps, which waited ", waited, " s for it"}));
+  }
+}
 inline void add_reordered(json& out, const reorder_sums& of) {
   if (of.steps == 0) return;
   out.set("reordered", of.gained());

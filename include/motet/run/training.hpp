@@ -297,6 +297,10 @@ class training {
     last.set("samples", samples_);
     last.set("data_wait", trained_ > 0 ? source_->waited() / trained_ : 0.0);
     add_reordered(last, run_.reordered);
+    if (const json by = source_->by_producer(); !by.is_null()) {
+      tell_producers(out_, by);
+      last.set("producers", by);
+    }
     last.set("peak_flops", peak_.best());
     last.set("peak_bytes", peak_memory());
     last.set("idle_bytes", run_.idle);

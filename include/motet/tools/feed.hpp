@@ -44,6 +44,8 @@ class feed {
   // last call.
   virtual std::optional<isize> queue() const { return {}; }
   virtual std::vector<std::string> take_notes() { return {}; }
+  // Who made how many of them, and how long steps waited for each; null of other feeds.
+  virtual json by_producer() const { return {}; }
 };
 
 // The batch is that of the benchmarks' peer: normal pixels, captions of full length, the same each step.
@@ -124,6 +126,10 @@ class loaded_feed final : public feed {
   }
   std::optional<isize> queue() const override {
     if constexpr (requires { loader_.ready(); }) return loader_.ready();
+    else return {};
+  }
+  json by_producer() const override {
+    if constexpr (requires { loader_.by_producer(); }) return loader_.by_producer();
     else return {};
   }
   std::vector<std::string> take_notes() override {

@@ -7,6 +7,7 @@
 #include "producers.hpp"
 
 using namespace motet;
+using namespace produced_tests;
 using laws::free_port;
 
 TEST_CASE("one producer or three, pairs or pieces, floats or bytes, filled or not: the loader's bits") {
@@ -24,7 +25,7 @@ TEST_CASE("one producer or three, pairs or pieces, floats or bytes, filled or no
         const sample_producer one(unguarded), two(set.producer()), three(set.producer());
         std::string half;
         // Its token is in a file of this user's.
-        produced_options by_file = by({one.port()});
+        produced_options by_file = served_by({one.port()});
         by_file.token.clear();
         const auto alone = own.produced(by_file);
         for (std::size_t s = 0; s < 14; ++s) {
@@ -34,7 +35,7 @@ TEST_CASE("one producer or three, pairs or pieces, floats or bytes, filled or no
         CHECK(alone->queue().has_value());
         // Gone on with, and by others: the first one serves another place by now.
         const json saved = read_json(half);
-        const auto all = own.produced(by({two.port(), three.port()}), &saved);
+        const auto all = own.produced(served_by({two.port(), three.port()}), &saved);
         for (std::size_t s = 7; s < 14; ++s) CHECK(take(*all) == wanted[s]);
       }
     }
@@ -50,7 +51,7 @@ TEST_CASE("producers are lost, come back and join, and not a sample is lost or c
   std::unique_ptr<sample_producer> all[3];
   all[0] = std::make_unique<sample_producer>(set.producer(ports[0]));
   all[1] = std::make_unique<sample_producer>(set.producer(ports[1]));
-  const auto from = own.produced(by({ports[0], ports[1], ports[2]}));
+  const auto from = own.produced(served_by({ports[0], ports[1], ports[2]}));
   std::vector<std::string> notes;
   const random_stream draws(3, "losses");
   for (std::size_t s = 0; s < 60; ++s) {
@@ -75,8 +76,8 @@ TEST_CASE("several processes of a run ask the same producers, and each gets all 
   run own(set);
   const std::vector<seen_step> wanted = own.plain(20);
   const sample_producer one(set.producer()), two(set.producer());
-  const auto first = own.produced(by({one.port(), two.port()}));
-  const auto second = own.produced(by({one.port(), two.port()}));
+  const auto first = own.produced(served_by({one.port(), two.port()}));
+  const auto second = own.produced(served_by({one.port(), two.port()}));
   for (std::size_t s = 0; s < 20; ++s) {
     CHECK(take(*first) == wanted[s]);
     if (s >= 10) CHECK(take(*second) == wanted[s - 10]);

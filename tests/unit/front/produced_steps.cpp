@@ -6,13 +6,14 @@
 #include "producers.hpp"
 
 using namespace motet;
+using namespace produced_tests;
 
 TEST_CASE("steps lie in the memory that is told before, and a producer of another version is refused") {
   const produced_set set(true);
   run own(set);
   const data_position start{1, own.data.samples().fingerprint(), own.data.size(), 0};
   const sample_producer other(set.producer());
-  produced_options right = by({other.port()});
+  produced_options right = served_by({other.port()});
   right.production = production_of(set.wishes, set.shape, own.data);
   produced_steps<sample_maker> all(own.data.samples(), own.data.words(), own.data.sample_config(), start,
                                    right);
@@ -29,6 +30,10 @@ TEST_CASE("steps lie in the memory that is told before, and a producer of anothe
     CHECK(all.ahead()->first == 7 * (step + 1));
   }
   CHECK(all.statistics().batches == 6);
+  const json by_whom = all.by_producer();
+  REQUIRE(by_whom.items().size() == 1);
+  CHECK(by_whom.items()[0].at("steps").integer() >= 6);
+  CHECK(by_whom.items()[0].at("waited_seconds").number() >= 0);
   data_position wrong = start;
   wrong.seed = 5;
   CHECK(code_of([&] {
@@ -37,7 +42,7 @@ TEST_CASE("steps lie in the memory that is told before, and a producer of anothe
         }) == "MT-D12");
 
   const sample_producer one(set.producer());
-  produced_options mine = by({one.port()});
+  produced_options mine = served_by({one.port()});
   mine.production = production_of(set.wishes, set.shape, own.data);
   mine.production.set("version", "motet 7");
   produced_steps<sample_maker> steps(own.data.samples(), own.data.words(), own.data.sample_config(), start,

@@ -14,6 +14,7 @@
 #include <memory>
 
 // What the tests of producers have in common: a data set on disk, and a wire that does harm.
+namespace produced_tests {
 
 // A folder of samples of any pieces, or of pairs, as a program's --data.
 struct produced_set {
@@ -136,7 +137,7 @@ inline seen_step take(motet::feed& from) {
   return out;
 }
 
-inline motet::produced_options by(std::initializer_list<std::uint16_t> ports) {
+inline motet::produced_options served_by(std::initializer_list<std::uint16_t> ports) {
   motet::produced_options out;
   for (const std::uint16_t each : ports) out.from.push_back({"127.0.0.1", each});
   out.token = produced_set::token;
@@ -173,3 +174,5 @@ inline std::string refusal_of(motet::feed& from) {
   }
   return "it was not refused";
 }
+
+}  // namespace produced_tests

@@ -5,6 +5,7 @@
 #include "producers.hpp"
 
 using namespace motet;
+using namespace produced_tests;
 
 TEST_CASE("where producers are is read, or refused with what was wanted") {
   CHECK_THROWS_WITH_AS(read_producer_address("here"), doctest::Contains("wanted HOST:PORT"), error);

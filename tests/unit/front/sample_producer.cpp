@@ -6,19 +6,20 @@
 #include "producers.hpp"
 
 using namespace motet;
+using namespace produced_tests;
 
 TEST_CASE("a producer of other steps is refused, with what differs and both values") {
   const produced_set set(true);
   run own(set);
   SUBCASE("another seed") {
     const sample_producer one(set.producer());
-    const auto first = own.produced(by({one.port()}));
+    const auto first = own.produced(served_by({one.port()}));
     take(*first);
     produced_set other_set(true);
     other_set.wishes = set.wishes;
     other_set.wishes.seed = 9;
     run other(other_set);
-    const std::string said = refusal_of(*other.produced(by({one.port()})));
+    const std::string said = refusal_of(*other.produced(served_by({one.port()})));
     INFO(said);
     CHECK(said.find("has another seed: got 1, wanted 9") != std::string::npos);
     CHECK(said.find("MT-D22") != std::string::npos);
@@ -27,7 +28,7 @@ TEST_CASE("a producer of other steps is refused, with what differs and both valu
     produced_set other(true);
     write_mixed(other.folder, "train-1.tar", 40, 5);
     const sample_producer one(other.producer());
-    const std::string said = refusal_of(*own.produced(by({one.port()})));
+    const std::string said = refusal_of(*own.produced(served_by({one.port()})));
     INFO(said);
     CHECK(said.find("has another samples: got 45, wanted 40") != std::string::npos);
   }
@@ -35,7 +36,7 @@ TEST_CASE("a producer of other steps is refused, with what differs and both valu
     producer_options how = set.producer();
     how.data += "-gone";
     const sample_producer one(how);
-    const std::string said = refusal_of(*own.produced(by({one.port()})));
+    const std::string said = refusal_of(*own.produced(served_by({one.port()})));
     INFO(said);
     CHECK(said.find("cannot open its data") != std::string::npos);
     CHECK(said.find("-gone") != std::string::npos);
@@ -44,7 +45,7 @@ TEST_CASE("a producer of other steps is refused, with what differs and both valu
     producer_options how = set.producer();
     how.token = "the token of that run";
     const sample_producer one(how);
-    CHECK(refusal_of(*own.produced(by({one.port()}))).find("has another token") != std::string::npos);
+    CHECK(refusal_of(*own.produced(served_by({one.port()}))).find("has another token") != std::string::npos);
   }
 }
 
@@ -88,7 +89,7 @@ TEST_CASE("strangers, whoever says nothing, and whoever asks for nonsense keep n
     guest.send(nonsense, until, "it");
     is_sent_away(guest);
   }
-  const auto from = own.produced(by({one.port()}));
+  const auto from = own.produced(served_by({one.port()}));
   for (const seen_step& each : wanted) CHECK(take(*from) == each);
 }
 
