@@ -70,7 +70,7 @@ inline std::vector<hf_tensor> peft_tensors(const std::vector<hf_tensor>& weights
 // error (MT-R53), before anything changes.
 // Asks for: the map of the weights that these stand beside.
 // Memory: nothing; bytes are read where they are mapped.
-// Errors: MT-F04, MT-F17, MT-R53
+// Errors: MT-F04, MT-F05, MT-F06, MT-F17, MT-R53
 // Example:
 //   void read(const std::string& folder, const std::vector<hf_tensor>& weights, const peft_adapters& of,
 //             const std::vector<loaded_tensor>& adapters) {
@@ -92,14 +92,7 @@ inline void load_peft_adapters(const std::filesystem::path& folder, const std::v
 
 // Writes adapters into FOLDER as PeftModel.from_pretrained reads them. `base` names the model that they are
 // of. `from` must hold A and B of every adapted product (MT-R53 names what lacks), and may hold more.
-// Asks for: the map of the weights that these stand beside.
-// Memory: the header of the file.
-// Errors: MT-F05, MT-F06, MT-R53
-// Example:
-//   void write(const std::string& folder, const std::vector<hf_tensor>& weights, const peft_adapters& of,
-//              const std::vector<saved_tensor>& adapters) {
-//     save_peft_adapters(folder, weights, of, adapters, "meta-llama/Llama-3.2-1B");
-//   }
+// A folder that cannot be written is MT-F05, a full disk MT-F06.
 inline void save_peft_adapters(const std::filesystem::path& folder, const std::vector<hf_tensor>& weights,
                                const peft_adapters& of, std::span<const saved_tensor> from,
                                const std::string& base = "") {
