@@ -192,7 +192,7 @@ TEST_CASE("where thousands wait an event is about few of them, and nothing is lo
     } policy{motet_policy({.late = late})};
     job_world world(here.cluster, here.trace, here.times, here.memory, {});
     event_rules rules;
-    rules.until = 100000;
+    rules.until = 150000;
     const job_outcome got = event_player(world, rules).play(policy);
     const std::size_t devices = as_size(here.cluster.devices());
     CHECK(policy.waited > 900);
