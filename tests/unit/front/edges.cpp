@@ -394,6 +394,10 @@ TEST_CASE("what is frozen stays, keeps nothing and costs no backward") {
   trainer<glue_alone> glue(world, how);
   const fed_text data(1);
   const auto begun = glue.weights();
+  // What is frozen stands last in the flat order; asked for by name, it stands where it is asked for.
+  CHECK(eye.weights() != all.weights());
+  CHECK(eye.weights<"eye", "glue", "talk">() == all.weights());
+  CHECK(eye.weights<"glue">().size() == as_size(eye_kept::sizes[1]));
   for (auto* each : {&all}) each->step(data.get(), 1e-3);
   eye.step(data.get(), 1e-3);
   glue.step(data.get(), 1e-3);
