@@ -3,6 +3,7 @@
 
 #include <motet/format/messages.hpp>
 #include <motet/meta/error.hpp>
+#include <motet/tools/exit_code.hpp>
 
 #include <cstdio>
 #include <exception>
@@ -26,22 +27,18 @@ void read_hf_flags(int count, char** words, Take&& take) {
   }
 }
 
-// run(count, words), but for --help.
+// run(count, words), but for --help. What it throws is told, and ends in its code of the table.
 template <class Run>
 int hf_program(int count, char** words, const char* usage, Run&& run) {
   for (int i = 1; i < count; ++i) {
     if (std::string_view(words[i]) == "--help" || std::string_view(words[i]) == "-h")
-      return std::fputs(usage, stdout) < 0 ? 1 : 0;
+      return std::fputs(usage, stdout) < 0 || std::fputs(exit_table().c_str(), stdout) < 0 ? 1 : 0;
   }
   try {
     run(count, words);
     return 0;
-  } catch (const error& problem) {
-    std::fprintf(stderr, "%s\n", problem.what());
-    return std::string_view(problem.code()) == hf_command_line.code ? 2 : 1;
   } catch (const std::exception& problem) {
-    std::fprintf(stderr, "motet: %s\n", problem.what());
-    return 1;
+    return report_failure(problem);
   }
 }
 

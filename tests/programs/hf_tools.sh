@@ -36,6 +36,6 @@ wanted 2 '--output is missing' "$bin/export_hf" --checkpoint "$scratch"
 wanted 2 'unknown flag --bogus' "$bin/export_hf" --bogus
 wanted 2 'fp32, bf16 or fp16, got fp8' "$bin/export_hf" --checkpoint "$scratch" --output "$scratch/out" --precision fp8
 wanted 2 'a count of one or more, got 5GB' "$bin/export_hf" --checkpoint "$scratch" --output "$scratch/out" --file-bytes 5GB
-wanted 1 'MT-R50' "$bin/export_hf" --checkpoint "$scratch" --output "$scratch/out"
+wanted 3 'MT-R50' "$bin/export_hf" --checkpoint "$scratch" --output "$scratch/out"
 [ ! -e "$scratch/out" ] || { echo "a failed export left $scratch/out"; failed=1; }
 exit $failed

@@ -121,9 +121,10 @@ refuses() { # status, sentence, arguments
 }
 refuses 2 MT-X30 --checkpoint run
 refuses 2 'go together' --checkpoint run --images files --weights run
-refuses 1 MT-R50 --checkpoint nowhere --images files
-refuses 1 'no .png, .jpg' --checkpoint run --images run
+refuses 3 MT-R50 --checkpoint nowhere --images files
+refuses 3 'no .png, .jpg' --checkpoint run --images run
 [ ! -e none.safetensors ] || fail "embed left a file behind"
+"$programs/embed" --help | grep -q '^  3 .*a checkpoint is refused' || fail "embed --help tells no exit codes"
 
 # ---- checkpoints that do not serve ----
 expect 3 MT-R50 --data shapes --checkpoint nowhere --resume
