@@ -11,6 +11,7 @@
 #include <motet/front/cpu_ranks.hpp>
 #endif
 
+#include <algorithm>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -113,14 +114,14 @@ class trainer {
   // frozen stands last): as a net takes them that has the modules for its parts, such as seeing_decoder.
   template <fixed_string First, fixed_string... Others>
   std::vector<master> weights() {
+    constexpr std::size_t wanted[] = {Model::template position<First>(),
+                                      Model::template position<Others>()...};
+    isize numbers = 0;
+    for (const std::size_t k : wanted) numbers += Model::sizes[k];
     const std::vector<master> all = weights();
-    std::vector<master> out;
-    const auto append = [&](std::size_t k) {
-      const auto begin = all.begin() + Model::offsets[k];
-      out.insert(out.end(), begin, begin + Model::sizes[k]);
-    };
-    append(Model::template position<First>());
-    (append(Model::template position<Others>()), ...);
+    std::vector<master> out(as_size(numbers));
+    auto to = out.begin();
+    for (const std::size_t k : wanted) to = std::copy_n(all.begin() + Model::offsets[k], Model::sizes[k], to);
     return out;
   }
   // The moving averages of all weights, with those that do not learn as they are; only a run with ema has
