@@ -11,8 +11,6 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
-#include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace motet::train_vlm {
@@ -85,11 +83,11 @@ class say_session final : public trained_session<say_session<Device, Eye, Words,
   // The net that speaks has its modules one behind the other, and a model has first what learns.
   std::vector<float> in_order(std::vector<float> all) const {
     if constexpr (Part == learning_part::all) return all;
-    std::vector<float> out(as_size(say_model<Eye, Words>::parameter_size));
-    std::unordered_map<std::string_view, isize> places;
-    for (const parameter& each : this->parameters()) places.emplace(each.name, each.offset);
-    for (const parameter& each : say_model<Eye, Words>::parameters())
-      std::copy_n(all.begin() + places.at(each.name), each.size(), out.begin() + each.offset);
+    using trained_model = say_model<Eye, Words, Part>;
+    std::vector<float> out;
+    for (std::size_t k = 0; k < trained_model::offsets.size(); ++k)
+      out.insert(out.end(), all.begin() + trained_model::offsets[k],
+                 all.begin() + trained_model::offsets[k] + trained_model::sizes[k]);
     return out;
   }
   static session_facts facts(const char* name) {
