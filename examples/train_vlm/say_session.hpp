@@ -4,6 +4,7 @@
 #include "models.hpp"
 
 #include <motet/front/speaker.hpp>
+#include <motet/model/merged_weights.hpp>
 #include <motet/nn/layers/pictured_text.hpp>
 #include <motet/run/tower_words.hpp>
 #include <motet/run/trained_session.hpp>
@@ -59,7 +60,8 @@ class say_session final : public trained_session<say_session<Device, Eye, Words,
     return said;
   }
   void gather() override {
-    weights_ = in_order(this->tests_averages() ? this->trained().averages() : this->trained().weights());
+    weights_ = merged_weights<say_model<Eye, Words, Part>>(
+        this->tests_averages() ? this->trained().averages() : this->trained().weights());
     speaker_.reset();
   }
   double loss_of(const step_input& batch) override {
@@ -80,16 +82,6 @@ class say_session final : public trained_session<say_session<Device, Eye, Words,
   }
 
  private:
-  // The net that speaks has its modules one behind the other, and a model has first what learns.
-  std::vector<float> in_order(std::vector<float> all) const {
-    if constexpr (Part == learning_part::all) return all;
-    using trained_model = say_model<Eye, Words, Part>;
-    std::vector<float> out;
-    for (std::size_t k = 0; k < trained_model::offsets.size(); ++k)
-      out.insert(out.end(), all.begin() + trained_model::offsets[k],
-                 all.begin() + trained_model::offsets[k] + trained_model::sizes[k]);
-    return out;
-  }
   static session_facts facts(const char* name) {
     // A language model is known as a text tower is.
     constexpr text_config words{.vocabulary = Words.vocabulary,

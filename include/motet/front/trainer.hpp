@@ -6,12 +6,12 @@
 #include <motet/front/plan_of.hpp>
 #include <motet/front/ranks_here.hpp>
 #include <motet/model/describe.hpp>
+#include <motet/model/merged_weights.hpp>
 #include <motet/runtime/messages.hpp>
 #if !defined(MOTET_COMPILED_RANKS)
 #include <motet/front/cpu_ranks.hpp>
 #endif
 
-#include <algorithm>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -111,17 +111,21 @@ class trainer {
     return here_->weights();
   }
   // Those of these modules, one module behind the other, whether they learn or not (in the flat order what is
-  // frozen stands last): as a net takes them that has the modules for its parts, such as seeing_decoder.
+  // frozen stands last), with adapters merged: as a net takes them that has the modules for its parts, such as
+  // seeing_decoder.
   template <fixed_string First, fixed_string... Others>
   std::vector<master> weights() {
-    constexpr std::size_t wanted[] = {Model::template position<First>(),
-                                      Model::template position<Others>()...};
-    isize numbers = 0;
-    for (const std::size_t k : wanted) numbers += Model::sizes[k];
-    const std::vector<master> all = weights();
-    std::vector<master> out(as_size(numbers));
-    auto to = out.begin();
-    for (const std::size_t k : wanted) to = std::copy_n(all.begin() + Model::offsets[k], Model::sizes[k], to);
+    const auto size_of = [](std::size_t k) {
+      return Model::resting[k] > 0 ? Model::resting[k] : Model::sizes[k];
+    };
+    const std::vector<master> all = merged_weights<Model>(weights());
+    std::vector<master> out;
+    for (const std::size_t wanted :
+         {Model::template position<First>(), Model::template position<Others>()...}) {
+      isize begin = 0;
+      for (std::size_t k = 0; k < wanted; ++k) begin += size_of(k);
+      out.insert(out.end(), all.begin() + begin, all.begin() + begin + size_of(wanted));
+    }
     return out;
   }
   // The moving averages of all weights, with those that do not learn as they are; only a run with ema has

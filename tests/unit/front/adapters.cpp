@@ -238,8 +238,7 @@ TEST_CASE("adapters begin beside the weights of a run without them") {
   last.save(run / "adapted", "adapted");
   averages.begin(checkpoint(run / "adapted"));
   CHECK(averages.weights() == last.weights());
-  CHECK_THROWS_WITH_AS(last.begin(checkpoint(run)), doctest::Contains("to begin with, after 1 steps"),
-                       error);
+  CHECK_THROWS_WITH_AS(last.begin(checkpoint(run)), doctest::Contains("to begin with, after 1 steps"), error);
   std::filesystem::remove_all(run);
 }
 
@@ -251,6 +250,7 @@ TEST_CASE("merged weights are a model without adapters that has the same loss") 
   flat_state<float> state = plain.state();
   state.weights = merged_weights<adapted_speech>(adapted.weights());
   CHECK(state.weights != behind(adapted.weights()));
+  CHECK(state.weights == adapted.weights<"talk">());
   plain.set_state(state);
   const small_text data(8, 40);
   const double loss = adapted.step({data.get()}, 0).loss;
