@@ -71,7 +71,7 @@ struct tower_stage {
       if (size > 0) parts.push_back({at, at + size});
       at += size;
     };
-    if constexpr (Tower::adapted) {
+    if constexpr (motet::adapters_of<typename body::block> > 0) {
       for (isize i = r.first; i < r.last; ++i) push(motet::adapters_of<typename body::block>);
       return parts;
     }

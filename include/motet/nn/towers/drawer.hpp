@@ -51,7 +51,7 @@ struct drawing_tower {
   using body =
       repeat<motet::recompute<block, Config.recompute ? recomputed::always : recomputed::when_asked>, layers>;
   using tail = Tail;
-  static constexpr bool balanced_rows = false, adapted = false;
+  static constexpr bool balanced_rows = false;
   static constexpr isize parameter_size = embed::parameter_size + body::parameter_size + tail::parameter_size;
 
   static void parameters(parameter_list& list) {
