@@ -61,12 +61,14 @@ class local_producers {
 
   std::vector<producer_address> addresses() const {
     std::vector<producer_address> out;
+    out.reserve(all_.size());
     for (const own& each : all_) out.push_back({"127.0.0.1", ntohs(each.door->address().sin_port)});
     return out;
   }
   std::vector<pid_t> processes() const {
     const std::lock_guard hold(guard_);
     std::vector<pid_t> out;
+    out.reserve(all_.size());
     for (const own& each : all_) out.push_back(each.process);
     return out;
   }

@@ -182,6 +182,7 @@ inline int run_phases(const training_program& of, const run_settings& asked, int
          "--checkpoint, where each of --phases " + asked.phases + " saves what the next one begins with");
   if (!asked.phase.empty() && std::ranges::find(phases, asked.phase, &run_phase::name) == phases.end()) {
     std::vector<std::string_view> names;
+    names.reserve(phases.size());
     for (const run_phase& each : phases) names.push_back(each.name);
     fail(bad_option_value, "--phase " + std::string(not_among(asked.phase, names).view()));
   }
