@@ -50,6 +50,7 @@ sed -n '/^```sh$/,/^```$/p' "$MOTET_SOURCE/docs/your_data.md" | grep -v '^```' >
 number=0
 while read -r line; do
   case $line in
+    *--producers* | MOTET_TOKEN=* | '' | '#'*) ;; # producers.py runs such
     pack*)
       number=$((number + 1))
       rm -rf set
