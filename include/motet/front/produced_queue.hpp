@@ -84,7 +84,7 @@ class produced_queue {
     }
     cell& own = at(delivered_);
     const auto from = clock::now();
-    while (own.state != cell::ready) {
+    while (own.state != cell::made) {
       if (problem_) std::rethrow_exception(problem_);
       if (living() == 0 && seconds_since(silent_since_) > how_.limit) fail_silent();
       there_.wait_for(hold, std::chrono::milliseconds(200));
@@ -103,7 +103,7 @@ class produced_queue {
     const std::lock_guard hold(guard_);
     const std::uint64_t step = delivered_ + (holding_ ? 1 : 0);
     const cell& own = cells_[step % cells_.size()];
-    if (own.state != cell::ready || own.problem) return {};
+    if (own.state != cell::made || own.problem) return {};
     return static_cast<isize>(step % cells_.size());
   }
   const data_position& position() const { return position_; }
@@ -115,7 +115,7 @@ class produced_queue {
   isize ready() const {
     const std::lock_guard hold(guard_);
     isize sum = 0;
-    for (const cell& each : cells_) sum += each.state == cell::ready ? 1 : 0;
+    for (const cell& each : cells_) sum += each.state == cell::made ? 1 : 0;
     return sum - (holding_ ? 1 : 0);
   }
   // Of each: where it is, how many steps it made, and how long steps waited for it.
@@ -140,7 +140,7 @@ class produced_queue {
  private:
   static constexpr isize most_damaged = 3;
   struct cell {
-    enum { open, asked, ready } state = open;
+    enum { open, asked, made } state = open;
     std::uint64_t step = 0;
     std::size_t by = 0;  // who was asked
     isize damaged = 0;   // times that it came damaged
@@ -324,7 +324,7 @@ class produced_queue {
   void add_known(std::uint64_t step, json& asked) {
     const std::uint64_t first = delivered_ + (holding_ ? 1 : 0);
     for (std::uint64_t before = step; before-- > first;) {
-      if (at(before).state != cell::ready || at(before).problem) continue;
+      if (at(before).state != cell::made || at(before).problem) continue;
       asked.set("known", before + 1);
       asked.set("place", place_of(at(before).after));
       return;
@@ -374,7 +374,7 @@ class produced_queue {
   void finish(cell& own, std::exception_ptr problem) {
     const std::lock_guard hold(guard_);
     own.problem = std::move(problem);
-    own.state = cell::ready;
+    own.state = cell::made;
     ++producers_[own.by].steps;
     there_.notify_all();
   }
@@ -389,7 +389,7 @@ class produced_queue {
   // Under the guard.
   void count_damage(std::size_t p, cell& own, const std::string& why) {
     if (++own.damaged < most_damaged) return;
-    own.state = cell::ready;
+    own.state = cell::made;
     own.problem = std::make_exception_ptr(error(
         damaged_step, sentence({"step ", own.step, " of ", name(p), ", ", most_damaged, " times: ", why})));
     there_.notify_all();
