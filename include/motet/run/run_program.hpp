@@ -161,7 +161,8 @@ inline std::unique_ptr<phase_run> open_phase(const training_program& of, int cou
   if (s.steps == 0)
     fail(bad_option_value,
          "--phases " + s.phases + ": " + phase.name + " has no steps, so it trains nothing");
-  if (s.begin.empty()) s.begin = before;
+  // What the command line says of it is for the first one.
+  if (!before.empty() && !phase.says("--begin")) s.begin = before;
   s.checkpoint = folder_of_phase(s.checkpoint, phase.name);
   s.report = folder_of_phase(s.report, phase.name);
   s.tensorboard = folder_of_phase(s.tensorboard, phase.name);

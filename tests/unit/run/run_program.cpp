@@ -115,6 +115,17 @@ TEST_CASE("a run of phases: each tells what it is, and all are looked at before 
     CHECK(found.status != 0);
     CHECK(found.said.empty());
   }
+  // What all begin with is for the first; the second one looks for the first one's checkpoint, which this model
+  // does not write.
+  const std::string from = (folder / "from").string();
+  save_part({from, "other", 7, 0, 1}, {});
+  finish({from, "other", 7, 0, 1}, {}, {});
+  std::vector<const char*> begins = kept;
+  begins.insert(begins.end(), {"--begin", from.c_str()});
+  const ended second = phased(R"([{"name": "a", "steps": 1}, {"name": "b", "steps": 1}])", begins);
+  CHECK(second.status == 3);
+  CHECK(holds(second.said, "begins with left of " + from + "/step-000007, step 7"));
+  CHECK(holds(second.said, "phase 2 of 2, b: scripted, 1 steps\n"));
   CHECK(phased(R"([{"name": "a"}])").status == 2);
   CHECK(run({"--data", "random", "--phase", "a"}).status == 2);
 }
