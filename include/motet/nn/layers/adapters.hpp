@@ -66,6 +66,8 @@ struct product_adapters {
   static constexpr isize rank = Config.rank, thin = Outputs.count * rank,
                          outputs = Outputs.rows(Outputs.count);
   static constexpr bool none = thin == 0;
+  // Read by the compiler: clang 16 reads floats of such an argument from wrong bytes when a program runs.
+  static constexpr double scale = Config.scale();
   static constexpr isize b_at = parameter_space(thin * In), size = b_at + parameter_space(outputs * rank);
 
   static void parameters(parameter_list& list, std::string_view name) {
@@ -96,7 +98,7 @@ struct product_adapters {
   static void forward(C& ctx, const M* w, const sequences& seq, matrix<X> x, matrix<Y> y, S& s) {
     if constexpr (!none) {
       linear_forward(ctx, seq, x, a(w), nullptr, s.rows);
-      scale_rows(ctx, seq, Config.scale(), s.rows, s.rows);
+      scale_rows(ctx, seq, scale, s.rows, s.rows);
       for (isize k = 0; k < Outputs.count; ++k)
         linear_forward(ctx, seq, of(k, s.rows), b(k, w), nullptr, outputs_of(k, y), outputs_of(k, y));
     }
@@ -107,7 +109,7 @@ struct product_adapters {
     if constexpr (!none) {
       for (isize k = 0; k < Outputs.count; ++k)
         linear_backward_input(ctx, seq, outputs_of(k, dy), b(k, w), of(k, s.d_rows));
-      scale_rows(ctx, seq, Config.scale(), s.d_rows, s.d_rows);
+      scale_rows(ctx, seq, scale, s.d_rows, s.d_rows);
       linear_backward_input(ctx, seq, s.d_rows, a(w), dx, dx);
     }
   }
