@@ -83,7 +83,7 @@ class thread_ranks {
       record->start.resize(sheet_.of.instructions.size(), 0);
       record->finish.resize(sheet_.of.instructions.size(), 0);
     }
-    const auto zero = std::chrono::steady_clock::now();
+    const auto zero = clock::now();
     if constexpr (requires { world_.mark_zero(); })
       if (record != nullptr) world_.mark_zero();
     for (auto& each : players_) each->record(record, zero);
@@ -119,6 +119,8 @@ class thread_ranks {
   }
 
  private:
+  using clock = std::chrono::steady_clock;
+
   void tell_end() {
     {
       const std::lock_guard lock(mutex_);
@@ -139,10 +141,8 @@ class thread_ranks {
   }
   // Until all ranks have ended, or there is no use in waiting.
   void watch(std::unique_lock<std::mutex>& lock) {
-    const auto begin = std::chrono::steady_clock::now();
-    const auto since = [&] {
-      return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    };
+    const auto begin = clock::now();
+    const auto since = [&] { return std::chrono::duration<double>(clock::now() - begin).count(); };
     for (;;) {
       const double left = deadline_ > 0 ? std::max(deadline_ - since(), 1e-3) : 0;
       const double look = patience_ > 0 && (deadline_ <= 0 || patience_ / 4 < left) ? patience_ / 4 : left;
@@ -157,12 +157,15 @@ class thread_ranks {
     }
   }
   // Says whether every rank that has not ended sleeps, and has for long: each computes no more, and only
-  // another can wake it.
+  // another can wake it. All are asked of one moment, so that none can have woken another in between.
   bool nobody_comes() const {
-    if constexpr (!requires { world_.sleeps(0); }) return false;
-    for (std::int32_t r = 0; r < sheet_.of.ranks(); ++r)
-      if (!ended_ranks_[as_size(r)] && world_.sleeps(r) < patience_) return false;
-    return true;
+    if constexpr (requires { world_.sleeps_since(0, clock::time_point{}); }) {
+      const auto moment = clock::now() - std::chrono::duration_cast<clock::duration>(
+                                             std::chrono::duration<double>(patience_));
+      for (std::int32_t r = 0; r < sheet_.of.ranks(); ++r)
+        if (!ended_ranks_[as_size(r)] && !world_.sleeps_since(r, moment)) return false;
+      return true;
+    } else return false;
   }
   void stop_ranks(std::unique_lock<std::mutex>& lock, const error& why) {
     failed_ = true;

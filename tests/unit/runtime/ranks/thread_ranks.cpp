@@ -226,7 +226,7 @@ TEST_CASE("ranks of which all wait are stopped before the deadline; one that com
         return true;
       },
       20, 20, 0.4);
-  CHECK(text_of(slow).empty());
+  CHECK(text_of(slow) == "");
 }
 
 TEST_CASE("a failure just before the deadline is told, not the deadline") {

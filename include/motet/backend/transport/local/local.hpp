@@ -24,6 +24,7 @@ class world {
  public:
   using group = local::group;
   using group_set = local::group_set;
+  using clock = std::chrono::steady_clock;
   // pause() throws this on every rank when one of them failed or was late.
   struct stopped {};
 
@@ -47,18 +48,23 @@ class world {
     b.count.fetch_add(1, std::memory_order_seq_cst);
     if (b.asleep.load(std::memory_order_seq_cst)) b.count.notify_one();
   }
-  // A rank has slept for so many seconds, waiting for others; 0: it does not.
-  double sleeps(std::int32_t rank) const {
-    const std::int64_t since = bells_[as_size(rank)].since.load(std::memory_order_relaxed);
-    return since == 0 ? 0 : static_cast<double>(now() - since) * 1e-9;
+  // A rank has slept since this moment or longer, and no bell has rung for it. One whose bell has rung is
+  // awake, though its thread may not have had a processor since.
+  bool sleeps_since(std::int32_t rank, clock::time_point moment) const {
+    const bell& b = bells_[as_size(rank)];
+    const auto since = b.since.load(std::memory_order_acquire);
+    if (since == awake || since > moment.time_since_epoch().count()) return false;
+    return b.count.load(std::memory_order_acquire) == b.heard.load(std::memory_order_relaxed);
   }
 
  private:
   friend class endpoint;
+  static constexpr clock::rep awake = 0;
   struct alignas(64) bell {
     std::atomic<std::uint32_t> count{0};
     std::atomic<bool> asleep{false};
-    std::atomic<std::int64_t> since{0};  // of its sleep, by the steady clock
+    std::atomic<std::uint32_t> heard{0};   // the count that its rank fell asleep over
+    std::atomic<clock::rep> since{awake};  // of its sleep
   };
   struct mailbox {
     std::atomic<std::uint32_t> state{0};  // 2 step + 1: there; 2 step + 2: taken
@@ -73,12 +79,6 @@ class world {
     std::vector<std::uint32_t> posted;      // step of each member's post, read by that member alone
     std::atomic<std::uint32_t> arrived{0};
   };
-
-  static std::int64_t now() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(
-               std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-  }
 
   std::int32_t ranks_;
   int spins_ = 0;
@@ -152,11 +152,12 @@ class endpoint {
       if (spin % 64 == 63) std::this_thread::yield();
     }
     if (bell.count.load(std::memory_order_acquire) == seen) {
-      bell.since.store(world::now(), std::memory_order_relaxed);
+      bell.heard.store(seen, std::memory_order_relaxed);
+      bell.since.store(world::clock::now().time_since_epoch().count(), std::memory_order_release);
       bell.asleep.store(true, std::memory_order_seq_cst);
       bell.count.wait(seen, std::memory_order_seq_cst);
       bell.asleep.store(false, std::memory_order_relaxed);
-      bell.since.store(0, std::memory_order_relaxed);
+      bell.since.store(world::awake, std::memory_order_relaxed);
     }
     if (world_.is_stopped()) throw world::stopped{};
   }

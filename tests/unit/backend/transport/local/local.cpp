@@ -39,21 +39,25 @@ TEST_CASE("a stop that came before is not slept through") {
   CHECK_THROWS_AS(end.pause(end.observe()), local::world::stopped);
 }
 
-TEST_CASE("others can see how long a rank sleeps") {
+TEST_CASE("others can see since when a rank sleeps") {
+  using clock = local::world::clock;
   local::world all(2, 1, laws::meeting_list{});
-  CHECK(all.sleeps(0) == 0);
+  const clock::time_point before = clock::now();
+  CHECK(!all.sleeps_since(0, before));
   std::thread sleeper([&] {
     local::endpoint end(all, 0);
     end.begin_step();
     end.pause(end.observe());
   });
-  while (all.sleeps(0) < 0.005) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  CHECK(all.sleeps(1) == 0);
+  while (!all.sleeps_since(0, clock::now())) std::this_thread::yield();
+  CHECK(!all.sleeps_since(0, before));
+  CHECK(!all.sleeps_since(1, clock::now()));
   local::endpoint other(all, 1);
   other.begin_step();
   other.send(0, 0, nullptr, 0);
+  CHECK(!all.sleeps_since(0, clock::now()));  // its bell has rung, whether it has had a processor or not
   sleeper.join();
-  CHECK(all.sleeps(0) == 0);
+  CHECK(!all.sleeps_since(0, clock::now()));
 }
 
 TEST_CASE("laws can be broken") {
