@@ -105,7 +105,7 @@ OBJECTS = {
     "LocalQueue": kueue({"has": {"clusterQueue": NAME}}),
 }
 CHECK = {"has": {"name": NAME, "state": {"among": ["Pending", "Ready", "Retry", "Rejected"]}, "lastTransitionTime": {"like": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"}, "message": TEXT},
-         "may": {"podSetUpdates": {"each": {"has": {"name": {"same": "node"}}, "may": {"annotations": ANNOTATIONS, "nodeSelector": LABELS}}, "most": 18}}}
+         "may": {"podSetUpdates": {"each": {"has": {"name": NAME}, "may": {"annotations": ANNOTATIONS, "nodeSelector": LABELS}}, "most": 18}}}
 
 # Jobs whose names are of a kind that breaks what was written with less care.
 odd = ["O'Neill's \"best\" $(touch pwned)", "\u00fcn\u00ef-c\u00f6d\u00e9 1", "back\\slash]]--", "A Name With CAPITALS", "a/../b", "-dash", "`touch pwned`", "%n;touch pwned"]
@@ -120,7 +120,9 @@ site = {"command": ["train_clip", "--data", "/data/o'shapes $HOME"], "runs": str
         "kinds": {"fast": {"partition": "gpu-fast", "feature": "h100", "gres": "gpu", "flavor": "h100", "cores": 8, "labels": {"nvidia.com/gpu.product": "H100-SXM"}, "hosts": [f"n{n}" for n in range(8)]}}}
 (scratch / "site.json").write_text(json.dumps(site))
 names = sorted({row[3] for row in cells[1:]})
-(scratch / "models.json").write_text(json.dumps({name: {"towers": [{"name": "tower", "layers": 24, "width": 1280, "heads": 20, "tokens": 256, "vocabulary": 50000, "causal": True}]} for name in names}))
+eye = {"name": "eye", "layers": 24, "width": 1024, "heads": 16, "tokens": 256}
+tower = {"name": "tower", "layers": 24, "width": 1280, "heads": 20, "tokens": 256, "vocabulary": 50000, "causal": True}
+(scratch / "models.json").write_text(json.dumps({name: {"towers": [eye, tower] if name.startswith("writer") else [tower]} for name in names}))
 kinds = json.loads((data / "cluster.json").read_text())
 for kind, like in zip(kinds["kinds"], ["h100", "a100", "v100"]):
     kind |= {"like": like}
@@ -181,20 +183,26 @@ def check_kueue(out, decided):
     if sorted(flavors) != sorted(each["name"] for group in queue for each in group["flavors"]):
         wrong(f"flavors {flavors}")
     covered = {name for group in queue for name in group["coveredResources"]}
-    sets = {}
+    sets, parted = {}, False
     for file in (out / "jobs").iterdir():
         objects += json.loads(file.read_text())["items"]
     for each in objects:
         keeps(each, OBJECTS[each["kind"]], each["metadata"]["name"])
         if each["kind"] == "JobSet":
             sets[each["metadata"]["name"]] = each
-            job = each["spec"]["replicatedJobs"][0]
-            pod = job["template"]["spec"]["template"]["spec"]
-            # Pods are called so, and must be labels.
-            if len(f"{each['metadata']['name']}-{job['name']}-0-{job['template']['spec']['completions']}-xxxxx") > 63 or not set(pod["containers"][0]["resources"]["limits"]) <= covered:
-                wrong(f"{each['metadata']}")
-            if not {mount["name"] for mount in pod["containers"][0]["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}:
-                wrong("mounts and volumes differ")
+            parted |= [job["name"] for job in each["spec"]["replicatedJobs"]] == ["eye", "eye-tower", "tower"]
+            before = 0  # nodes of the jobs of the set so far
+            for job in each["spec"]["replicatedJobs"]:
+                pod = job["template"]["spec"]["template"]["spec"]
+                container = pod["containers"][0]
+                # Pods are called so, and must be labels.
+                if len(f"{each['metadata']['name']}-{job['name']}-0-{job['template']['spec']['completions']}-xxxxx") > 63 or not set(container["resources"]["limits"]) <= covered:
+                    wrong(f"{each['metadata']}")
+                if not {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}:
+                    wrong("mounts and volumes differ")
+                if len(each["spec"]["replicatedJobs"]) > 1 and f"PET_NODE_RANK=$(({before} + JOB_COMPLETION_INDEX))" not in container["args"][0]:
+                    wrong(f"{each['metadata']}: {job['name']} does not count its nodes from {before}")
+                before += job["template"]["spec"]["completions"]
     for each in json.loads((out / "admission.json").read_text())["workloads"]:
         keeps(each, {"has": {"job": TEXT, "jobset": {"has": {"name": NAME, "namespace": NAME}}, "admissionCheck": CHECK}}, "admission.json")
         of, state = decided[each["job"]], each["admissionCheck"]["state"]
@@ -202,8 +210,10 @@ def check_kueue(out, decided):
             wrong(f"{each}")
         if state != "Rejected":
             mine = sets.pop(each["jobset"]["name"])
-            if mine["metadata"]["annotations"]["motet/job"] != each["job"] or mine["spec"]["replicatedJobs"][0]["template"]["spec"]["completions"] * of["per_node"] != of["devices"]:
+            if mine["metadata"]["annotations"]["motet/job"] != each["job"] or sum(job["template"]["spec"]["completions"] for job in mine["spec"]["replicatedJobs"]) * of["per_node"] != of["devices"]:
                 wrong(f"{mine['metadata']}")
+    if any("plan" in each and each["model"].startswith("writer") for each in decided.values()) and not parted:
+        wrong("no JobSet has the writer's eye on nodes of its own")
     if sets:
         wrong(f"sets of nobody: {sorted(sets)}")
 

@@ -6,6 +6,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import time
 import xml.etree.ElementTree
 
 programs, scratch = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
@@ -164,4 +165,34 @@ refused("MT-J02", "failures.csv, line 2, column node", *usual(failures="failures
 refused("MT-X04", "--times", *usual(times=None))
 if "arena-sim-1280: a100 80x4" not in start("--list-clusters").stdout:
     wrong("--list-clusters")
+
+# The first blocks of the pages, in a copy of the folder that they name.
+source = pathlib.Path(os.environ["MOTET_SOURCE"])
+lab = scratch / "lab"
+shutil.copytree(source / "examples" / "schedule_jobs" / "lab", lab)
+around = os.environ | {"PATH": f"{programs}:{os.environ['PATH']}"}
+lines = [line for page in ("jobs", "emit", "watch") for line in (source / "docs" / "jobs" / f"{page}.md").read_text().split("```sh\n")[1].split("```")[0].splitlines()]
+shown = [line for line in lines if line.startswith("schedule_jobs") and "--watch" not in line]
+if len(shown) != 14:
+    wrong(f"{len(shown)} lines of schedule_jobs in docs/jobs, wanted 14")
+for line in shown:
+    run = subprocess.run(line, shell=True, capture_output=True, text=True, cwd=lab, env=around, check=False)
+    if run.returncode != 0 or run.stderr or not (run.stdout or "--output" in line):
+        wrong(f"{line}: {run.stdout} {run.stderr}")
+for made in ("page.html", "decided/submit.sh", "decided-kueue/admission.json", "decided-fluxion/cluster.json"):
+    if not (lab / made).is_file():
+        wrong(f"the pages made no {made}")
+watch = next(line for line in lines if "--socket" in line)
+with subprocess.Popen("exec " + watch.removesuffix(" &"), shell=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=lab, env=around) as daemon:
+    daemon.stdout.readline()  # it watches
+    for line in lines:
+        if line.startswith("printf"):
+            subprocess.run(line, shell=True, cwd=lab, check=True)
+    did = []
+    while daemon.poll() is None and len(did) < 2:
+        time.sleep(0.02)
+        did = [json.loads(line)["do"] for line in (lab / "watched" / "changes.jsonl").read_text().splitlines()]
+    daemon.terminate()
+if did != ["start", "move"]:
+    wrong(f"docs/jobs/watch.md: it did {did}")
 print("ok")

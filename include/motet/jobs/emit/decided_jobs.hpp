@@ -19,6 +19,12 @@ struct emitted_file {
   std::string path, text;
 };
 
+// Nodes that follow each other and run the same modules.
+struct node_group {
+  std::string name;  // of the modules; "node" where nobody knows them
+  isize first = 0, nodes = 0;
+};
+
 struct decided_job {
   std::string id, model;
   isize batch = 0;
@@ -26,6 +32,7 @@ struct decided_job {
   allotment has;                            // what it runs on; else what it asked for
   std::string kind;                         // of these devices
   std::vector<std::string> hosts;           // of the nodes that it runs on, in their order
+  std::vector<node_group> groups;           // of these nodes, by what runs on them; empty: all are alike
   double seconds = 0;                       // of an iteration
   std::string plan;                         // the path of its plan's file; empty where nobody knows one
 
@@ -40,6 +47,26 @@ struct decided_jobs {
   std::vector<emitted_file> plans;
 };
 
+// The nodes of a plan by the modules that they run, with `per_node` ranks on each.
+inline std::vector<node_group> groups_of(const plan& of, isize per_node) {
+  std::vector<node_group> out;
+  std::vector<bool> before;
+  for (isize node = 0; node * per_node < of.cluster.ranks; ++node) {
+    std::vector<bool> here;
+    std::string name;
+    for (const module_plan& each : of.modules) {
+      const list<std::int32_t>& on = each.on.ranks();
+      here.push_back(
+          std::any_of(on.begin(), on.end(), [&](std::int32_t rank) { return rank / per_node == node; }));
+      if (here.back()) name += (name.empty() ? "" : "-") + std::string(each.name.view());
+    }
+    if (out.empty() || here != before) out.push_back({name.empty() ? "idle" : name, node, 0});
+    ++out.back().nodes;
+    before = std::move(here);
+  }
+  return out;
+}
+
 // As a world stands. Where times come from cells, each job that runs has the plan of its cell. Throws MT-J31.
 inline decided_jobs decided_in(const job_world& world, const job_site& site, double began,
                                const cell_times* cells = nullptr, const std::vector<job_model>& models = {}) {
@@ -51,7 +78,7 @@ inline decided_jobs decided_in(const job_world& world, const job_site& site, dou
     const traced_job& from = world.traced[j];
     if (state.status == job_status::unknown || state.status == job_status::finished) continue;
     require_job_name(from.id);
-    decided_job made{from.id, from.model, from.batch, state.status, state.asked, "", {}, 0, ""};
+    decided_job made{from.id, from.model, from.batch, state.status, state.asked, "", {}, {}, 0, ""};
     if (made.runs()) {
       made.has = state.has;
       for (const occupancy::piece& each : world.places.pieces(static_cast<std::int32_t>(j)))
@@ -70,11 +97,11 @@ inline decided_jobs decided_in(const job_world& world, const job_site& site, dou
                                      [&](const emitted_file& each) { return each.path == made.plan; });
       const auto model = std::find_if(models.begin(), models.end(),
                                       [&](const job_model& each) { return each.name == from.model; });
-      if (!known && model != models.end())
-        out.plans.push_back({made.plan, write_json(plan_json(plan_of(row->proxy, row->layers, model->shape,
-                                                                     cluster_of(row->cell, facts_of(kind)))),
-                                                   2) +
-                                            "\n"});
+      if (model != models.end()) {
+        const plan by = plan_of(row->proxy, row->layers, model->shape, cluster_of(row->cell, facts_of(kind)));
+        made.groups = groups_of(by, made.has.per_node);
+        if (!known) out.plans.push_back({made.plan, write_json(plan_json(by), 2) + "\n"});
+      }
     }
     out.jobs.push_back(std::move(made));
   }

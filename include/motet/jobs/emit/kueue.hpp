@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/jobs/emit/decided_jobs.hpp>
+#include <motet/jobs/emit/kueue_queues.hpp>
 
 #include <string>
 #include <utility>
@@ -14,140 +15,93 @@ struct kueue_rules {
   std::string now;                 // of the states of admission checks: 2026-11-25T13:00:00Z
 };
 
+// What a job's pods are: a set for each group of nodes that run the same modules, by the names of these.
+inline std::vector<node_group> kueue_pods(const decided_job& of) {
+  std::vector<node_group> out = of.groups;
+  if (out.size() < 2) return {{"node", 0, of.has.nodes()}};
+  for (std::size_t g = 0; g < out.size(); ++g) {
+    const auto is_taken = [&](const std::string& name) {
+      return std::any_of(out.begin(), out.begin() + static_cast<isize>(g),
+                         [&](const node_group& each) { return each.name == name; });
+    };
+    const std::string name = out[g].name;
+    // Pods are called by the set, by this and by three numbers, in 63 letters.
+    out[g].name = kube_name(name, 16);
+    for (int again = 2; is_taken(out[g].name); ++again)
+      out[g].name = kube_name(name + "-" + std::to_string(again), 16);
+  }
+  return out;
+}
+
 namespace detail {
 
-inline json kube_object(const char* version, const char* kind, const std::string& name) {
-  return json{{"apiVersion", version}, {"kind", kind}, {"metadata", json{{"name", name}}}};
-}
-inline json kube_list(json items) {
-  return json{{"apiVersion", "v1"}, {"kind", "List"}, {"items", std::move(items)}};
-}
-template <class... Items>
-json json_list(Items... items) {
-  json out{json::array{}};
-  (out.push_back(std::move(items)), ...);
-  return out;
-}
-inline json kube_labels(const site_kind& of) {
-  json out;
-  for (const auto& [label, is] : of.labels) out.set(label, is);
-  return out;
-}
-
-inline constexpr const char* kueue_version = "kueue.x-k8s.io/v1beta2";
-inline constexpr const char* kueue_check = "motet";
-
-}  // namespace detail
-
-// The queues that the cluster makes: a flavor for each kind, with its labels and as many devices as it has,
-// an admission check that who reads admission.json answers, and levels of topology where the site has some.
-inline json kueue_queues(const job_cluster& cluster, const job_site& site) {
-  using detail::json_list;
-  const auto object = [](const char* kind, const std::string& name, json spec) {
-    json out = detail::kube_object(detail::kueue_version, kind, name);
-    out.set("spec", std::move(spec));
-    return out;
-  };
-  json items{json::array{}}, groups{json::array{}};
-  if (!site.levels.empty()) {
-    json levels{json::array{}};
-    for (const std::string& each : site.levels) levels.push_back(json{{"nodeLabel", each}});
-    items.push_back(object("Topology", site.queue, json{{"levels", std::move(levels)}}));
-  }
-  items.push_back(
-      object("AdmissionCheck", detail::kueue_check, json{{"controllerName", "motet/schedule-jobs"}}));
-  std::vector<std::string> resources;
-  for (std::size_t k = 0; k < cluster.kinds.size(); ++k) {
-    const site_kind& kind = site.kinds[k];
-    json spec{{"nodeLabels", detail::kube_labels(kind)}};
-    if (!site.levels.empty()) spec.set("topologyName", site.queue);
-    items.push_back(object("ResourceFlavor", kind.flavor, std::move(spec)));
-    if (std::find(resources.begin(), resources.end(), kind.resource) == resources.end())
-      resources.push_back(kind.resource);
-  }
-  // A group covers one resource; kinds with the same one are its flavors.
-  for (const std::string& each : resources) {
-    json flavors{json::array{}};
-    for (std::size_t k = 0; k < cluster.kinds.size(); ++k)
-      if (site.kinds[k].resource == each)
-        flavors.push_back(json{
-            {"name", site.kinds[k].flavor},
-            {"resources",
-             json_list(json{{"name", each}, {"nominalQuota", std::to_string(cluster.kinds[k].devices())}})}});
-    groups.push_back(json{{"coveredResources", json_list(json(each))}, {"flavors", std::move(flavors)}});
-  }
-  items.push_back(object("ClusterQueue", site.queue,
-                         json{{"namespaceSelector", json(json::object{})},
-                              {"resourceGroups", std::move(groups)},
-                              {"admissionChecksStrategy",
-                               json{{"admissionChecks", json_list(json{{"name", detail::kueue_check}})}}}}));
-  json local = object("LocalQueue", site.queue, json{{"clusterQueue", site.queue}});
-  local.set("metadata", json{{"name", site.queue}, {"namespace", site.name_space}});
-  items.push_back(std::move(local));
-  return detail::kube_list(std::move(items));
-}
-
-// A job as a JobSet: a pod for each node, whose process starts the ranks of its devices, and the plan as a
-// ConfigMap. It is suspended; Kueue starts it.
-inline json kueue_job(const decided_job& of, const job_site& site, const std::string& plan_text,
-                      const kueue_rules& rules) {
-  using detail::json_list;
-  const site_kind& kind = site.kinds[as_size(of.has.kind)];
+// A process for each node starts the ranks of its devices, and says which node of all groups it is.
+inline json kueue_container(const decided_job& of, const job_site& site, const std::vector<node_group>& pods,
+                            const node_group& own, bool has_plan, json mounts) {
   const std::string name = kube_name(of.id);
   const isize nodes = of.has.nodes();
-  const auto meta = [&](json more) {
-    json out{{"name", name}, {"namespace", site.name_space}};
-    for (const json::member each : more.members()) out.set(each.name, each.value);
-    out.set("annotations", json{{"motet/job", of.id}});
-    return out;
-  };
   json variables =
       json_list(json{{"name", "PET_NNODES"}, {"value", std::to_string(nodes)}},
                 json{{"name", "PET_NPROC_PER_NODE"}, {"value", std::to_string(of.has.per_node)}});
   if (nodes > 1) {
-    variables.push_back(json{{"name", "PET_MASTER_ADDR"}, {"value", name + "-node-0-0." + name}});
+    variables.push_back(
+        json{{"name", "PET_MASTER_ADDR"}, {"value", name + "-" + pods[0].name + "-0-0." + name}});
     variables.push_back(json{{"name", "PET_MASTER_PORT"}, {"value", "29500"}});
     variables.push_back(
         json{{"name", "MOTET_TOKEN"},
              {"valueFrom", json{{"secretKeyRef", json{{"name", "motet-token"}, {"key", "token"}}}}}});
   }
+  json limits;
+  limits.set(site.kinds[as_size(of.has.kind)].resource, of.has.per_node);
+  std::string script = "set -u\n";
+  if (pods.size() > 1)
+    script += "export PET_NODE_RANK=$((" + std::to_string(own.first) + " + JOB_COMPLETION_INDEX))\n";
+  script += start_script(of, site, has_plan ? "/motet/plan.json" : "", "exec");
+  // Nothing else: Kueue admits nobody who asks for what no flavor covers.
+  return json{{"name", "train"},
+              {"image", site.image},
+              {"command", json_list(json("sh"), json("-c"))},
+              {"args", json_list(json(std::move(script)))},
+              {"env", std::move(variables)},
+              {"resources", json{{"limits", std::move(limits)}}},
+              {"volumeMounts", std::move(mounts)}};
+}
+
+inline json kueue_pod(const decided_job& of, const job_site& site, const std::vector<node_group>& pods,
+                      const node_group& own, bool has_plan) {
   json mounts{json::array{}}, volumes{json::array{}};
   for (const auto& [claim, path] : site.claims) {
     mounts.push_back(json{{"name", claim}, {"mountPath", path}});
     volumes.push_back(json{{"name", claim}, {"persistentVolumeClaim", json{{"claimName", claim}}}});
   }
-  if (!plan_text.empty()) {
+  if (has_plan) {
     mounts.push_back(json{{"name", "motet-plan"}, {"mountPath", "/motet"}});
-    volumes.push_back(json{{"name", "motet-plan"}, {"configMap", json{{"name", name}}}});
+    volumes.push_back(json{{"name", "motet-plan"}, {"configMap", json{{"name", kube_name(of.id)}}}});
   }
-  json limits;
-  limits.set(kind.resource, of.has.per_node);
-  // Nothing else: Kueue admits nobody who asks for what no flavor covers.
-  json container{
-      {"name", "train"},
-      {"image", site.image},
-      {"command", json_list(json("sh"), json("-c"))},
-      {"args", json_list(json("set -u\n" +
-                              start_script(of, site, plan_text.empty() ? "" : "/motet/plan.json", "exec")))},
-      {"env", std::move(variables)},
-      {"resources", json{{"limits", std::move(limits)}}},
-      {"volumeMounts", std::move(mounts)}};
-  json pod{{"restartPolicy", "Never"},
-           {"terminationGracePeriodSeconds", 300},
-           {"nodeSelector", detail::kube_labels(kind)},
-           {"containers", json_list(std::move(container))},
-           {"volumes", std::move(volumes)}};
-  json pods{{"spec", std::move(pod)}};
+  json container = kueue_container(of, site, pods, own, has_plan, std::move(mounts));
+  json out{{"spec", json{{"restartPolicy", "Never"},
+                         {"terminationGracePeriodSeconds", 300},
+                         {"nodeSelector", kube_labels(site.kinds[as_size(of.has.kind)])},
+                         {"containers", json_list(std::move(container))},
+                         {"volumes", std::move(volumes)}}}};
   if (!site.levels.empty()) {
     // One node is one domain of the lowest level; more are kept as near as may be.
-    const char* const wish =
-        nodes == 1 ? "kueue.x-k8s.io/podset-required-topology" : "kueue.x-k8s.io/podset-preferred-topology";
+    const bool is_one = of.has.nodes() == 1;
     json annotations;
-    annotations.set(wish, nodes == 1 ? site.levels.back() : site.levels.front());
-    pods.set("metadata", json{{"annotations", std::move(annotations)}});
+    annotations.set(
+        is_one ? "kueue.x-k8s.io/podset-required-topology" : "kueue.x-k8s.io/podset-preferred-topology",
+        is_one ? site.levels.back() : site.levels.front());
+    out.set("metadata", json{{"annotations", std::move(annotations)}});
   }
-  json spec{
-      {"parallelism", nodes}, {"completions", nodes}, {"completionMode", "Indexed"}, {"backoffLimit", 0}};
+  return out;
+}
+
+inline json kueue_replicated_job(const node_group& own, const job_site& site, const kueue_rules& rules,
+                                 json pod) {
+  json spec{{"parallelism", own.nodes},
+            {"completions", own.nodes},
+            {"completionMode", "Indexed"},
+            {"backoffLimit", 0}};
   if (!rules.final_codes.empty()) {
     json codes{json::array{}};
     for (const int each : rules.final_codes) codes.push_back(each);
@@ -158,7 +112,29 @@ inline json kueue_job(const decided_job& of, const job_site& site, const std::st
                                                                 {"values", std::move(codes)}}}})}});
   }
   if (site.minutes > 0) spec.set("activeDeadlineSeconds", site.minutes * 60);
-  spec.set("template", std::move(pods));
+  spec.set("template", std::move(pod));
+  return json{{"name", own.name}, {"replicas", 1}, {"template", json{{"spec", std::move(spec)}}}};
+}
+
+}  // namespace detail
+
+// A job as a JobSet: a pod for each node, a replicated job for each group of nodes that run the same modules,
+// and the plan as a ConfigMap. It is suspended; Kueue starts it.
+inline json kueue_job(const decided_job& of, const job_site& site, const std::string& plan_text,
+                      const kueue_rules& rules) {
+  using detail::json_list;
+  const std::string name = kube_name(of.id);
+  const auto meta = [&](json more) {
+    json out{{"name", name}, {"namespace", site.name_space}};
+    for (const json::member each : more.members()) out.set(each.name, each.value);
+    out.set("annotations", json{{"motet/job", of.id}});
+    return out;
+  };
+  const std::vector<node_group> pods = kueue_pods(of);
+  json jobs{json::array{}};
+  for (const node_group& own : pods)
+    jobs.push_back(detail::kueue_replicated_job(own, site, rules,
+                                                detail::kueue_pod(of, site, pods, own, !plan_text.empty())));
   json set = detail::kube_object("jobset.x-k8s.io/v1alpha2", "JobSet", name);
   set.set("metadata", meta(json{{"labels", json{{"kueue.x-k8s.io/queue-name", site.queue}}}}));
   set.set(
@@ -169,9 +145,7 @@ inline json kueue_job(const decided_job& of, const job_site& site, const std::st
                  {"rules", json_list(json{{"name", "refused"},
                                           {"action", "FailJobSet"},
                                           {"onJobFailureReasons", json_list(json("PodFailurePolicy"))}})}}},
-           {"replicatedJobs",
-            json_list(
-                json{{"name", "node"}, {"replicas", 1}, {"template", json{{"spec", std::move(spec)}}}})}});
+           {"replicatedJobs", std::move(jobs)}});
   json items{json::array{}};
   if (!plan_text.empty()) {
     json map = detail::kube_object("v1", "ConfigMap", name);
@@ -183,20 +157,28 @@ inline json kueue_job(const decided_job& of, const job_site& site, const std::st
   return detail::kube_list(std::move(items));
 }
 
-// An admission check answers this of a job: ready with the node that it shall be on, pending, or rejected.
+// An admission check answers this of a job: ready with the nodes that it shall be on, pending, or rejected.
 // Where the site has levels Kueue itself says which nodes these are.
 inline json kueue_admission(const decided_job& of, const job_site& site, const kueue_rules& rules) {
   const std::string devices = std::to_string(of.has.devices) + " " + of.kind;
   json state{{"name", detail::kueue_check}, {"lastTransitionTime", rules.now}};
   if (of.runs()) {
-    std::string hosts;
-    for (const std::string& each : of.hosts) hosts += (hosts.empty() ? "" : ",") + each;
+    const auto list_hosts = [&](isize first, isize count) {
+      std::string out;
+      for (isize n = first; n < first + count; ++n) out += (n == first ? "" : ",") + of.hosts[as_size(n)];
+      return out;
+    };
     state.set("state", "Ready");
-    state.set("message", devices + " on " + hosts);
-    json update{{"name", "node"}, {"annotations", json{{"motet/hosts", hosts}}}};
-    if (site.levels.empty() && of.hosts.size() == 1)
-      update.set("nodeSelector", json{{"kubernetes.io/hostname", of.hosts[0]}});
-    state.set("podSetUpdates", detail::json_list(std::move(update)));
+    state.set("message", devices + " on " + list_hosts(0, std::ssize(of.hosts)));
+    json updates{json::array{}};
+    for (const node_group& each : kueue_pods(of)) {
+      json update{{"name", each.name},
+                  {"annotations", json{{"motet/hosts", list_hosts(each.first, each.nodes)}}}};
+      if (site.levels.empty() && each.nodes == 1)
+        update.set("nodeSelector", json{{"kubernetes.io/hostname", of.hosts[as_size(each.first)]}});
+      updates.push_back(std::move(update));
+    }
+    state.set("podSetUpdates", std::move(updates));
   } else if (of.status == job_status::dropped) {
     state.set("state", "Rejected");
     state.set("message", "it does not run on " + devices + ", nor on what else it may have");

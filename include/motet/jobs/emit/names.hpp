@@ -98,7 +98,7 @@ inline std::string sbatch_value(std::string_view text) {
 
 // A label of DNS, as objects of Kubernetes are called: small letters, digits and dashes, at most `longest`. A
 // name that had to be changed ends in a number of its own, so that two names stay two.
-inline std::string kube_name(std::string_view name, std::size_t longest = 40) {
+inline std::string kube_name(std::string_view name, std::size_t longest = 32) {
   std::string out;
   for (const char letter : name) {
     if (letter >= 'A' && letter <= 'Z') out += static_cast<char>(letter - 'A' + 'a');

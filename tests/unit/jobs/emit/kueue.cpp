@@ -40,6 +40,55 @@ TEST_CASE("a pod is a node, and Kueue starts it") {
   CHECK(spec.at("template").at("metadata").at("annotations").members().size() == 1);
 }
 
+TEST_CASE("modules on nodes of their own are replicated jobs of their own") {
+  plan of{.cluster = {.ranks = 16}, .modules = {}};
+  of.modules.push(on_ranks("eye", 0, {.data = 4}));
+  of.modules.push(on_ranks("talk", 6, {.stages = 5, .tensor = 2}));
+  const std::vector<node_group> groups = groups_of(of, 4);
+  REQUIRE(groups.size() == 2);
+  CHECK(groups[0].name == "eye");
+  CHECK(groups[1].name == "talk");
+  CHECK(groups[1].first == 1);
+  CHECK(groups[1].nodes == 3);
+  CHECK(groups_of(of, 8)[0].name == "eye-talk");
+
+  const jobs_here on = small_jobs();
+  decided_here got(on, 3 * 3600.0);
+  decided_job job = got.one(true);
+  job.has.devices = 16;
+  job.has.per_node = 4;
+  job.hosts = {"a", "b", "c", "d"};
+  job.groups = groups;
+  const kueue_rules rules{{2, 3}, ""};
+  const json set = kueue_job(job, got.site, "{}", rules).at("items").items()[1];
+  const auto jobs = set.at("spec").at("replicatedJobs").items();
+  REQUIRE(jobs.size() == 2);
+  CHECK(jobs[0].at("name").string() == "eye");
+  CHECK(jobs[1].at("template").at("spec").at("completions").integer() == 3);
+  for (const json& each : jobs) {
+    const json& container =
+        each.at("template").at("spec").at("template").at("spec").at("containers").items()[0];
+    // All meet at the first node of the first group, and each knows which node of all it is.
+    const auto variables = container.at("env").items();
+    const std::string set_name = kube_name(job.id);
+    CHECK(variables[0].at("value").string() == "4");
+    CHECK(variables[2].at("value").string() == set_name + "-eye-0-0." + set_name);
+    const std::string first = each.at("name").string() == "eye" ? "0" : "1";
+    CHECK(container.at("args").items()[0].string().find("PET_NODE_RANK=$((" + first + " + JOB") !=
+          std::string::npos);
+  }
+  const json updates = kueue_admission(job, got.site, rules).at("admissionCheck").at("podSetUpdates");
+  REQUIRE(updates.items().size() == 2);
+  CHECK(updates.items()[0].at("nodeSelector").at("kubernetes.io/hostname").string() == "a");
+  CHECK(updates.items()[1].at("annotations").at("motet/hosts").string() == "b,c,d");
+
+  // Names of groups are names of Kubernetes, short, and two stay two.
+  job.groups = {{"an_eye_with_a_long_name", 0, 1}, {"talk", 1, 2}, {"an_eye_with_a_long_name", 3, 1}};
+  const std::vector<node_group> pods = kueue_pods(job);
+  CHECK(pods[0].name.size() <= 16);
+  CHECK(pods[0].name != pods[2].name);
+}
+
 TEST_CASE("quotas are the devices of the kinds") {
   const jobs_here on = small_jobs();
   const job_site site = usual_site(on.cluster);
