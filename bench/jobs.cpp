@@ -5,9 +5,9 @@
 //   bench_jobs [flags of Google Benchmark]
 #include "suite.hpp"
 
-#include <motet/jobs/cluster.hpp>
-#include <motet/jobs/events.hpp>
-#include <motet/jobs/motet_policy.hpp>
+#include <motet/jobs/files/cluster.hpp>
+#include <motet/jobs/play/events.hpp>
+#include <motet/jobs/policies/motet_policy.hpp>
 #include <motet/tensor/random.hpp>
 
 #include <cmath>

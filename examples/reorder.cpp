@@ -6,7 +6,7 @@
 
 #include <motet/format/atomic_file.hpp>
 #include <motet/format/json.hpp>
-#include <motet/jobs/columns.hpp>
+#include <motet/jobs/files/columns.hpp>
 #include <motet/plan/order/step_order.hpp>
 #include <motet/schedule/core/compile.hpp>
 #include <motet/schedule/write/interleaved.hpp>

@@ -3,7 +3,7 @@
 
 #include "settings.hpp"
 
-#include <motet/jobs/cell_times.hpp>
+#include <motet/jobs/files/cell_times.hpp>
 
 #include <cstdio>
 #include <optional>

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <motet/data/file.hpp>
-#include <motet/jobs/cluster_file.hpp>
-#include <motet/jobs/measures.hpp>
-#include <motet/jobs/policies.hpp>
+#include <motet/jobs/files/cluster_file.hpp>
+#include <motet/jobs/play/measures.hpp>
+#include <motet/jobs/policies/policies.hpp>
 #include <motet/jobs/watch/journal.hpp>
 #include <motet/tools/options.hpp>
 

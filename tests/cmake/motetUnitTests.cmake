@@ -79,7 +79,7 @@ endfunction()
 
 # Searches try thousands of plans, and their tests thousands more to find none that is better: they are optimised and run without the address sanitizer.
 # What a search is made of, and search_every, run with it. So do all policies, from event to event and beside failures, but not the tests that play whole traces.
-set(motet_bare "(jobs/(policies|published_rows|motet_policy|crius)|plan/(search/search|distmm/search_(distmm|megatron)|disttrain/search_chain|optimus/search_filled|order/(deal|microbatch_order)|published_table|beyond_paper|cost/folded_plan))")
+set(motet_bare "(jobs/(published_rows|policies/(policies|motet_policy|crius))|plan/(search/search|distmm/search_(distmm|megatron)|disttrain/search_chain|optimus/search_filled|order/(deal|microbatch_order)|published_table|beyond_paper|cost/folded_plan))")
 
 # What the address sanitizer sees as well, or a processor of our kind does not mind, is looked for where bytes from outside are read, and not elsewhere:
 # of kernels, it is most of what clang takes.

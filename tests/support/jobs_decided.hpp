@@ -4,8 +4,8 @@
 #include "jobs_here.hpp"
 
 #include <motet/jobs/emit/decided_jobs.hpp>
-#include <motet/jobs/events.hpp>
-#include <motet/jobs/fcfs.hpp>
+#include <motet/jobs/play/events.hpp>
+#include <motet/jobs/policies/fcfs.hpp>
 
 namespace motet {
 

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <motet/data/file.hpp>
-#include <motet/jobs/cluster_file.hpp>
-#include <motet/jobs/memory.hpp>
-#include <motet/jobs/rounds.hpp>
+#include <motet/jobs/files/cluster_file.hpp>
+#include <motet/jobs/files/memory.hpp>
+#include <motet/jobs/play/rounds.hpp>
 #include <motet/tensor/random.hpp>
 
 #include <algorithm>

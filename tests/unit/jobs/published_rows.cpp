@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/jobs_here.hpp"
 
-#include <motet/jobs/policies.hpp>
+#include <motet/jobs/policies/policies.hpp>
 
 #include <doctest/doctest.h>
 

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <motet/format/json_write.hpp>
-#include <motet/jobs/cell_times.hpp>
 #include <motet/jobs/emit/site.hpp>
-#include <motet/jobs/world.hpp>
+#include <motet/jobs/files/cell_times.hpp>
+#include <motet/jobs/world/world.hpp>
 #include <motet/plan/files/plan_json.hpp>
 
 #include <string>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <motet/format/json_write.hpp>
-#include <motet/jobs/cluster.hpp>
 #include <motet/jobs/emit/site.hpp>
+#include <motet/jobs/files/cluster.hpp>
 
 #include <string>
 #include <utility>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <motet/format/json_read.hpp>
-#include <motet/jobs/cluster.hpp>
 #include <motet/jobs/emit/names.hpp>
+#include <motet/jobs/files/cluster.hpp>
 #include <motet/jobs/messages.hpp>
 #include <motet/meta/config.hpp>
 

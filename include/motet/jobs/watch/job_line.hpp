@@ -3,7 +3,7 @@
 
 #include <motet/format/json_read.hpp>
 #include <motet/jobs/emit/site.hpp>
-#include <motet/jobs/trace.hpp>
+#include <motet/jobs/files/trace.hpp>
 #include <motet/meta/nearest.hpp>
 
 #include <array>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/jobs/watch/kept_state.hpp>
-#include <motet/jobs/world.hpp>
+#include <motet/jobs/world/world.hpp>
 
 #include <string>
 #include <vector>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/format/json_write.hpp>
-#include <motet/jobs/policies.hpp>
+#include <motet/jobs/policies/policies.hpp>
 #include <motet/jobs/watch/job_line.hpp>
 #include <motet/jobs/watch/kept_world.hpp>
 

@@ -88,17 +88,3 @@ TEST_CASE("modules on nodes of their own are replicated jobs of their own") {
   CHECK(pods[0].name.size() <= 16);
   CHECK(pods[0].name != pods[2].name);
 }
-
-TEST_CASE("quotas are the devices of the kinds") {
-  const jobs_here on = small_jobs();
-  const job_site site = usual_site(on.cluster);
-  const json queues = kueue_queues(on.cluster, site);
-  for (const json& each : queues.at("items").items()) {
-    if (each.at("kind").string() != "ClusterQueue") continue;
-    const json& flavors = each.at("spec").at("resourceGroups").items()[0].at("flavors");
-    REQUIRE(flavors.items().size() == on.cluster.kinds.size());
-    for (std::size_t k = 0; k < on.cluster.kinds.size(); ++k)
-      CHECK(flavors.items()[k].at("resources").items()[0].at("nominalQuota").string() ==
-            std::to_string(on.cluster.kinds[k].devices()));
-  }
-}

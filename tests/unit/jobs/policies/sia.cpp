@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/jobs_here.hpp"
+
+#include <motet/jobs/policies/sia.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace motet;
+
+TEST_CASE("sia gives kinds and numbers, and suspends nobody") {
+  const jobs_here here = small_jobs();
+  const watched_play got = watch(here, sia_policy{});
+  CHECK(got.wrong.empty());
+  CHECK(got.outcome.submitted == 160);
+  CHECK(got.outcome.finished.size() > 60);
+  const watched_play again = watch(here, sia_policy{});
+  CHECK(again.outcome.finished == got.outcome.finished);
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    const watched_play drawn = watch(drawn_jobs(seed, 80), sia_policy{});
+    CHECK(drawn.wrong.empty());
+    CHECK(drawn.outcome.submitted == 80);
+  }
+}
