@@ -2,13 +2,13 @@
 #pragma once
 
 #include <motet/jobs/policies/assignment.hpp>
+#include <motet/jobs/policies/promises.hpp>
 #include <motet/jobs/world/lay_out.hpp>
 #include <motet/jobs/world/world.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <utility>
 #include <vector>
 
@@ -28,30 +28,26 @@ struct motet_policy_rules {
 // devices are chosen anew, all at once, by the share of what is left of it that a second would do. Short
 // rests count more, so the mean time to completion falls; what changes must be worth its cost. How far the
 // choice is from the best is known each time: no other one is worth more than the bound of its relaxation.
-//
-// A job that waited `patience` seconds in all is promised the least that it runs on, and no younger one
-// before an older one that waits. What is promised is set aside for it until it ends: it runs from that event
-// on and is not suspended again. Only what was promised before stands in the way of a promise: the promises
-// on a kind have a share of its devices together, or one job has them that needs more. So where nothing is
-// promised on any kind, the oldest job that waits is promised devices. While it waits no younger one is, and
-// who was before runs to its end: of n jobs, one at least is promised devices in the time of the longest run,
-// and the n-th oldest starts at the latest when n times that has passed behind its patience. While nodes
-// fail, promises are kept in the order in which they were made, as far as the devices that are left suffice.
+// Who waits long is promised devices, so that nobody waits without end.
 class motet_policy {
  public:
-  explicit motet_policy(const motet_policy_rules& by = {}) : rules_(by) {}
+  explicit motet_policy(const motet_policy_rules& by = {})
+      : rules_(by), promises_(by.patience, by.promised) {}
 
   void on_events(job_world& world, const job_events& events) {
     for (const std::int32_t job : events.arrived) {
       world.wait(job);
       if (!runs_somewhere(world, job)) world.drop(job);
     }
-    const bool late = patience_ends(world);
+    const bool late = promises_.patience_ends(world);
     if (events.arrived.empty() && !events.frees() && !late) return;
     call(world);
     ask(world);
-    promise(world);
-    const assignment_answer got = solver_.solve(problem_, start_);
+    // From the least that promises take, the choice starts.
+    const std::vector<std::int32_t>& start = promises_.promise(world, who_, wishes_, problem_.limits);
+    problem_.needed.clear();
+    for (const std::int32_t each : start) problem_.needed.push_back(each >= 0 ? 1 : 0);
+    const assignment_answer got = solver_.solve(problem_, start);
     mean_gap_ += got.gap();
     worst_gap_ = std::max(worst_gap_, got.gap());
     ++solved_;
@@ -59,25 +55,8 @@ class motet_policy {
   }
 
   // It wants to be asked then though nothing happens, as a patience ends.
-  double wakes(const job_world& world) const {
-    double out = std::numeric_limits<double>::infinity();
-    for (const std::int32_t job : world.waiting)
-      if (static_cast<std::size_t>(job) >= late_.size() || late_[as_size(job)] == 0)
-        out = std::min(out, world.now + std::max(0.0, rules_.patience - world.of(job).waited));
-    return out;
-  }
-
-  // Devices are set aside for jobs, in the order in which they were promised.
-  struct pledge {
-    std::int32_t job = 0;
-    allotment least;
-    template <class With>
-    void remembers(With& with) {
-      with("job", job);
-      with("least", least);
-    }
-  };
-  const std::vector<pledge>& pledges() const { return pledges_; }
+  double wakes(const job_world& world) const { return promises_.wakes(world); }
+  const std::vector<device_promises::pledge>& pledges() const { return promises_.pledges(); }
 
   // Choices were worth so much less than their bounds, as a share, over all that were made.
   double mean_gap() const { return solved_ > 0 ? mean_gap_ / static_cast<double>(solved_) : 0; }
@@ -88,8 +67,7 @@ class motet_policy {
   template <class With>
   void remembers(With& with) {
     with("prices", solver_);
-    with("pledges", pledges_);
-    with("late", late_);
+    promises_.remembers(with);
     with("gaps", mean_gap_);
     with("worst_gap", worst_gap_);
     with("solved", solved_);
@@ -105,16 +83,6 @@ class motet_policy {
   std::int32_t largest(const job_world& world, std::int32_t kind) const {
     return std::min(rules_.largest, static_cast<std::int32_t>(world.speeds.cluster().largest(kind)));
   }
-  // Returns true when a job has waited long enough of which this was not known.
-  bool patience_ends(const job_world& world) {
-    bool out = false;
-    late_.resize(world.jobs.size());
-    for (const std::int32_t job : world.waiting)
-      if (late_[as_size(job)] == 0 && world.of(job).waited >= rules_.patience)
-        late_[as_size(job)] = 1, out = true;
-    return out;
-  }
-
   // All that run are asked, and of those that wait and are alike but for what is left of them, no more than
   // there are devices, those with the least left: what one of the others would get is worth more to one of
   // these. So an event takes no longer where thousands wait. The oldest, to whom promises are due or made, are
@@ -135,7 +103,7 @@ class motet_policy {
       }
       call_first(old, devices + 1, [](std::int32_t a, std::int32_t b) { return a < b; });
       old.clear();
-      for (const pledge& each : pledges_) called_[as_size(each.job)] = 1;
+      for (const device_promises::pledge& each : pledges()) called_[as_size(each.job)] = 1;
       for (std::vector<std::int32_t>& each : alike_)
         call_first(each, devices, [&](std::int32_t a, std::int32_t b) {
           const double of_a = world.of(a).left, of_b = world.of(b).left;
@@ -178,63 +146,6 @@ class motet_policy {
           wishes_[i].push_back(as);
         }
     }
-  }
-
-  // Keeps what was promised, and promises more; from the least that this takes, the choice starts.
-  void promise(const job_world& world) {
-    problem_.needed.assign(who_.size(), 0);
-    start_.assign(who_.size(), -1);
-    place_.resize(world.jobs.size());
-    for (std::size_t i = 0; i < who_.size(); ++i) place_[as_size(who_[i])] = i;
-    std::erase_if(pledges_,
-                  [&](const pledge& each) { return world.of(each.job).status == job_status::finished; });
-    room_ = problem_.limits;
-    bool kept = true;
-    for (pledge& each : pledges_)
-      if (!set_aside(each) && !find_least(each, room_)) kept = false;
-    if (!kept) return;
-    for (const std::int32_t job : old_ones(world)) {
-      pledge made{job, {}};
-      if (find_least(made, promisable())) pledges_.push_back(made);
-      else if (world.of(job).status == job_status::waiting) return;  // the younger ones wait for it
-    }
-  }
-  // These waited long enough and were promised nothing, the oldest first.
-  std::vector<std::int32_t> old_ones(const job_world& world) const {
-    std::vector<std::int32_t> out;
-    for (const std::int32_t job : who_)
-      if (world.of(job).waited >= rules_.patience &&
-          std::none_of(pledges_.begin(), pledges_.end(), [&](const pledge& each) { return each.job == job; }))
-        out.push_back(job);
-    std::sort(out.begin(), out.end());
-    return out;
-  }
-  bool set_aside(const pledge& of) {
-    const std::size_t i = place_[as_size(of.job)];
-    double& room = room_[as_size(of.least.kind)];
-    if (of.least.devices > room) return false;
-    room -= of.least.devices;
-    problem_.needed[i] = 1;
-    start_[i] = static_cast<std::int32_t>(std::find(wishes_[i].begin(), wishes_[i].end(), of.least) -
-                                          wishes_[i].begin());
-    return true;
-  }
-  // So many devices of each kind may be promised to one job more.
-  std::vector<double> promisable() const {
-    std::vector<double> out = room_;
-    for (std::size_t kind = 0; kind < out.size(); ++kind)
-      if (const double all = problem_.limits[kind]; room_[kind] < all)
-        out[kind] = rules_.promised * all - (all - room_[kind]);
-    return out;
-  }
-  bool find_least(pledge& of, const std::vector<double>& room) {
-    const allotment* best = nullptr;
-    for (const allotment& wish : wishes_[place_[as_size(of.job)]])
-      if (wish.devices <= room[as_size(wish.kind)] && (best == nullptr || wish.devices < best->devices))
-        best = &wish;
-    if (best == nullptr) return false;
-    of.least = *best;
-    return set_aside(of);
   }
 
   void carry_out(job_world& world, const std::vector<std::int32_t>& chosen) {
@@ -292,16 +203,13 @@ class motet_policy {
   }
 
   motet_policy_rules rules_;
+  device_promises promises_;
   assignment_solver solver_;
   assignment_problem problem_;
-  std::vector<std::int32_t> who_, start_;
+  std::vector<std::int32_t> who_;
   std::vector<std::uint8_t> called_;              // of each job, whether it is in who_, if it waits
   std::vector<std::vector<std::int32_t>> alike_;  // of each shape, who waits; behind them the old ones
   std::vector<std::vector<allotment>> wishes_;
-  std::vector<pledge> pledges_;
-  std::vector<std::uint8_t> late_;  // who waited long enough, as far as it was noticed
-  std::vector<double> room_;        // of each kind, what is not set aside
-  std::vector<std::size_t> place_;  // of a job, in who_
   double mean_gap_ = 0, worst_gap_ = 0;
   isize solved_ = 0;
 };

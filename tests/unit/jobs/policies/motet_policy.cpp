@@ -19,14 +19,14 @@ struct patient {
   std::vector<std::string> broken{};
 
   void on_events(job_world& world, const job_events& events) {
-    const std::vector<motet_policy::pledge> before = policy.pledges();
+    const std::vector<device_promises::pledge> before = policy.pledges();
     std::int32_t oldest = -1;
     for (const std::int32_t job : world.waiting)
       if (world.of(job).waited >= patience && (oldest < 0 || job < oldest)) oldest = job;
     policy.on_events(world, events);
-    const std::vector<motet_policy::pledge>& now = policy.pledges();
+    const std::vector<device_promises::pledge>& now = policy.pledges();
     std::size_t at = 0;
-    for (const motet_policy::pledge& each : before) {
+    for (const device_promises::pledge& each : before) {
       if (world.of(each.job).status == job_status::finished) continue;
       if (at == now.size() || now[at].job != each.job)
         broken.push_back("a promise is forgotten, or not in turn");
@@ -34,7 +34,7 @@ struct patient {
     }
     promised = std::max(promised, now.size());
     std::vector<std::int32_t> set_aside(as_size(world.places.kinds())), many = set_aside;
-    for (const motet_policy::pledge& each : now) {
+    for (const device_promises::pledge& each : now) {
       if (world.of(each.job).status != job_status::running)
         broken.push_back("who was promised devices waits");
       set_aside[as_size(each.least.kind)] += each.least.devices;
@@ -82,7 +82,7 @@ struct in_line {
             std::count_if(queue->begin(), queue->end(), [&](std::int32_t other) { return other < job; }));
     }
     policy.on_events(world, events);
-    for (const motet_policy::pledge& each : policy.pledges())
+    for (const device_promises::pledge& each : policy.pledges())
       if (turn& own = turns[as_size(each.job)]; own.promised < 0) own.promised = world.now;
   }
   double wakes(const job_world& world) const { return policy.wakes(world); }
