@@ -11,12 +11,12 @@
 //              [--threads 1] [flags of Google Benchmark]
 #include "suite.hpp"
 
-#include <motet/data/decode.hpp>
-#include <motet/data/loader.hpp>
-#include <motet/data/sample_loader.hpp>
-#include <motet/data/tar_writer.hpp>
-#include <motet/data/tokenizer_train.hpp>
-#include <motet/format/atomic_file.hpp>
+#include <motet/data/pictures/decode.hpp>
+#include <motet/data/shards/tar_writer.hpp>
+#include <motet/data/steps/loader.hpp>
+#include <motet/data/steps/sample_loader.hpp>
+#include <motet/data/words/tokenizer_train.hpp>
+#include <motet/format/files/atomic_file.hpp>
 #include <motet/front/produced_feed.hpp>
 #include <motet/front/sample_producer.hpp>
 #include <motet/tensor/random.hpp>

@@ -5,7 +5,7 @@
 // same threads. Width 512, 8 blocks of 8 heads, SwiGLU of 1,408, a vocabulary of 8,192.
 //
 //   bench_generate [--threads N] [--precision fp32|bf16] [--prompt N] [--tokens N] [--rounds N]
-#include <motet/format/json_write.hpp>
+#include <motet/format/text/json_write.hpp>
 #include <motet/front/speaker.hpp>
 #include <motet/tools/progress.hpp>
 

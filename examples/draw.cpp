@@ -4,8 +4,8 @@
 // each row a shape, each column a colour.
 #include "make_shapes/canvas.hpp"
 
-#include <motet/data/png.hpp>
-#include <motet/format/atomic_file.hpp>
+#include <motet/data/pictures/png.hpp>
+#include <motet/format/files/atomic_file.hpp>
 #include <motet/front/painter.hpp>
 #include <motet/front/trainer.hpp>
 #include <motet/runtime/state/rate.hpp>

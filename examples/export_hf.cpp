@@ -6,10 +6,10 @@
 #include "hf_program.hpp"
 
 #include <motet/data/file.hpp>
-#include <motet/format/atomic_file.hpp>
-#include <motet/format/hf_clip_describe.hpp>
-#include <motet/format/hf_clip_write.hpp>
-#include <motet/format/hf_llava_write.hpp>
+#include <motet/format/files/atomic_file.hpp>
+#include <motet/format/hf/hf_clip_describe.hpp>
+#include <motet/format/hf/hf_clip_write.hpp>
+#include <motet/format/hf/hf_llava_write.hpp>
 #include <motet/model/join.hpp>
 
 #include <charconv>

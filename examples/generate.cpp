@@ -4,7 +4,7 @@
 // that this program was built for.
 #include "generate/prompt.hpp"
 
-#include <motet/data/tokenizer_file.hpp>
+#include <motet/data/words/tokenizer_file.hpp>
 #include <motet/tools/exit_code.hpp>
 #include <motet/tools/options.hpp>
 

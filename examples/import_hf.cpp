@@ -2,9 +2,9 @@
 
 // Prints a Hugging Face model, CLIP, a language model, one that sees, or Whisper's encoder, as a C++ header: its
 // configurations and module types. The weights stay where they are; embed loads them.
-#include <motet/format/hf_clip_header.hpp>
-#include <motet/format/hf_llava_header.hpp>
-#include <motet/format/hf_whisper_header.hpp>
+#include <motet/format/hf/hf_clip_header.hpp>
+#include <motet/format/hf/hf_llava_header.hpp>
+#include <motet/format/hf/hf_whisper_header.hpp>
 
 #include <cstdio>
 #include <string>

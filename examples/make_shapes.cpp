@@ -8,8 +8,8 @@
 #include "make_shapes/settings.hpp"
 
 #include <motet/data/make/set_folder.hpp>
-#include <motet/data/tokenizer_file.hpp>
-#include <motet/data/tokenizer_train.hpp>
+#include <motet/data/words/tokenizer_file.hpp>
+#include <motet/data/words/tokenizer_train.hpp>
 
 #include <chrono>
 #include <cstdio>

@@ -5,8 +5,8 @@
 #include "pack/preview.hpp"
 #include "pack/settings.hpp"
 
-#include <motet/data/tokenizer_file.hpp>
-#include <motet/data/tokenizer_train.hpp>
+#include <motet/data/words/tokenizer_file.hpp>
+#include <motet/data/words/tokenizer_train.hpp>
 #include <motet/tools/exit_code.hpp>
 #include <motet/tools/long_work.hpp>
 

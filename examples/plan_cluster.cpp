@@ -12,7 +12,7 @@
 #include "plan_cluster/pins.hpp"
 #include "plan_cluster/settings.hpp"
 
-#include <motet/format/atomic_file.hpp>
+#include <motet/format/files/atomic_file.hpp>
 #include <motet/plan/distmm/search_distmm.hpp>
 #include <motet/plan/distmm/search_megatron.hpp>
 #include <motet/plan/files/cluster_json.hpp>

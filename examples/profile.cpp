@@ -5,7 +5,7 @@
 #include "profile/models.hpp"
 
 #include <motet/backend/cpu/device.hpp>
-#include <motet/format/atomic_file.hpp>
+#include <motet/format/files/atomic_file.hpp>
 #include <motet/plan/cost/efficiency_fit.hpp>
 #include <motet/plan/files/cluster_json.hpp>
 #include <motet/plan/files/profile_json.hpp>

@@ -4,8 +4,8 @@
 // which turn they run, with the times of the order, of orders by chance, and of none that can be less.
 #include "reorder/settings.hpp"
 
-#include <motet/format/atomic_file.hpp>
-#include <motet/format/json.hpp>
+#include <motet/format/files/atomic_file.hpp>
+#include <motet/format/text/json.hpp>
 #include <motet/jobs/files/columns.hpp>
 #include <motet/plan/order/step_order.hpp>
 #include <motet/schedule/core/compile.hpp>

@@ -7,7 +7,7 @@
 #include "schedule_explorer/summary.hpp"
 
 #include <motet/backend/transport/local/local.hpp>
-#include <motet/format/atomic_file.hpp>
+#include <motet/format/files/atomic_file.hpp>
 #include <motet/schedule/check/explain.hpp>
 #include <motet/schedule/csv/csv_read.hpp>
 #include <motet/schedule/csv/csv_write.hpp>

@@ -10,7 +10,7 @@
 #include "schedule_jobs/settings.hpp"
 #include "schedule_jobs/watch.hpp"
 
-#include <motet/format/atomic_file.hpp>
+#include <motet/format/files/atomic_file.hpp>
 
 #include <chrono>
 #include <exception>

@@ -4,7 +4,7 @@
 // thread, by any schedule. Prints what each rank holds, and can draw what was planned above what happened.
 #include "train_clip/quick_model.hpp"
 
-#include <motet/format/atomic_file.hpp>
+#include <motet/format/files/atomic_file.hpp>
 #include <motet/front/cpu_ranks.hpp>
 #include <motet/front/trainer.hpp>
 #include <motet/nn/towers/text.hpp>

@@ -3,7 +3,7 @@
 
 #include "roofline.hpp"
 
-#include <motet/format/json_read.hpp>
+#include <motet/format/text/json_read.hpp>
 
 #include <fstream>
 #include <map>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/backend/cuda/device.hpp>
-#include <motet/format/json_write.hpp>
+#include <motet/format/text/json_write.hpp>
 #include <motet/meta/mixed_bits.hpp>
 #include <motet/tools/options.hpp>
 

@@ -5,10 +5,10 @@
 
 #include <motet/data/make/listing.hpp>
 #include <motet/data/sound/sound_reader.hpp>
-#include <motet/format/hf_whisper.hpp>
-#include <motet/format/json_write.hpp>
-#include <motet/format/peft_lora.hpp>
-#include <motet/format/safetensors_write.hpp>
+#include <motet/format/hf/hf_whisper.hpp>
+#include <motet/format/hf/peft_lora.hpp>
+#include <motet/format/tensors/safetensors_write.hpp>
+#include <motet/format/text/json_write.hpp>
 #include <motet/motet.hpp>
 
 #include <algorithm>

@@ -3,9 +3,9 @@
 
 #include "model_files.hpp"
 
-#include <motet/format/hf_decoder_tensors.hpp>
-#include <motet/format/peft_lora.hpp>
-#include <motet/format/safetensors_write.hpp>
+#include <motet/format/hf/hf_decoder_tensors.hpp>
+#include <motet/format/hf/peft_lora.hpp>
+#include <motet/format/tensors/safetensors_write.hpp>
 #include <motet/front/speaker.hpp>
 #include <motet/model/describe.hpp>
 #include <motet/motet.hpp>

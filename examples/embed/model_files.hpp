@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/format/checkpoint.hpp>
-#include <motet/format/convert.hpp>
+#include <motet/format/checkpoint/checkpoint.hpp>
 #include <motet/format/messages.hpp>
+#include <motet/format/tensors/convert.hpp>
 #include <motet/model/model.hpp>
 #include <motet/tensor/arena.hpp>
 

@@ -3,10 +3,10 @@
 
 #include "model_files.hpp"
 
-#include <motet/format/hf_clip_describe.hpp>
-#include <motet/format/hf_clip_tensors.hpp>
-#include <motet/format/peft_lora.hpp>
-#include <motet/format/safetensors_write.hpp>
+#include <motet/format/hf/hf_clip_describe.hpp>
+#include <motet/format/hf/hf_clip_tensors.hpp>
+#include <motet/format/hf/peft_lora.hpp>
+#include <motet/format/tensors/safetensors_write.hpp>
 #include <motet/model/describe.hpp>
 #include <motet/motet.hpp>
 

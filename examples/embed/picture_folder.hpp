@@ -5,9 +5,9 @@
 #include "saved_towers.hpp"
 
 #include <motet/data/make/listing.hpp>
-#include <motet/data/square_reader.hpp>
-#include <motet/format/json_write.hpp>
-#include <motet/format/safetensors_write.hpp>
+#include <motet/data/pictures/square_reader.hpp>
+#include <motet/format/tensors/safetensors_write.hpp>
+#include <motet/format/text/json_write.hpp>
 
 #include <cstdio>
 #include <span>

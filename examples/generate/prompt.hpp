@@ -3,8 +3,8 @@
 
 #include "spoken_model.hpp"
 
-#include <motet/data/square_reader.hpp>
-#include <motet/data/tokenizer.hpp>
+#include <motet/data/pictures/square_reader.hpp>
+#include <motet/data/words/tokenizer.hpp>
 #include <motet/tools/messages.hpp>
 
 // Text and files of pictures to tokens and pixels.

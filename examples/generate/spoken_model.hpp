@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/data/resize.hpp>
-#include <motet/format/checkpoint.hpp>
+#include <motet/data/pictures/resize.hpp>
+#include <motet/format/checkpoint/checkpoint.hpp>
 #include <motet/front/sampling.hpp>
 
 #include <functional>

@@ -3,7 +3,7 @@
 
 #include "scene.hpp"
 
-#include <motet/data/bitmap.hpp>
+#include <motet/data/pictures/bitmap.hpp>
 
 #include <cmath>
 #include <vector>

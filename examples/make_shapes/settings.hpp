@@ -3,8 +3,8 @@
 
 #include "../make_shapes_messages.hpp"
 
-#include <motet/data/jpeg.hpp>
-#include <motet/data/png.hpp>
+#include <motet/data/pictures/jpeg.hpp>
+#include <motet/data/pictures/png.hpp>
 
 #include <charconv>
 #include <limits>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <motet/data/make/write_pairs.hpp>
-#include <motet/data/resize.hpp>
-#include <motet/data/tokenizer.hpp>
+#include <motet/data/pictures/resize.hpp>
+#include <motet/data/words/tokenizer.hpp>
 #include <motet/tools/data_uri.hpp>
 #include <motet/tools/report.hpp>
 

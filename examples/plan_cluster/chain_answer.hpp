@@ -5,7 +5,7 @@
 #include "here.hpp"
 #include "settings.hpp"
 
-#include <motet/format/json.hpp>
+#include <motet/format/text/json.hpp>
 #include <motet/plan/disttrain/search_chain.hpp>
 
 // Plans of an encoder, a language model and a generator, one behind the other.

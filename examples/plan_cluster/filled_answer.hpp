@@ -5,7 +5,7 @@
 #include "here.hpp"
 #include "settings.hpp"
 
-#include <motet/format/json.hpp>
+#include <motet/format/text/json.hpp>
 #include <motet/plan/optimus/search_filled.hpp>
 
 // Plans of encoders and a language model that share all devices.

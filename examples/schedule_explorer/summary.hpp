@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/format/json_write.hpp>
+#include <motet/format/text/json_write.hpp>
 #include <motet/runtime/ranks/stand_in.hpp>
 #include <motet/schedule/simulate/analyse.hpp>
 

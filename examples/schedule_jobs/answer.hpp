@@ -3,7 +3,7 @@
 
 #include "settings.hpp"
 
-#include <motet/format/json_write.hpp>
+#include <motet/format/text/json_write.hpp>
 
 #include <algorithm>
 #include <cmath>

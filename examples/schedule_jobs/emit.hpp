@@ -3,7 +3,7 @@
 
 #include "inputs.hpp"
 
-#include <motet/format/atomic_directory.hpp>
+#include <motet/format/files/atomic_directory.hpp>
 #include <motet/jobs/emit/fluxion.hpp>
 #include <motet/jobs/emit/kueue.hpp>
 #include <motet/jobs/emit/slurm.hpp>

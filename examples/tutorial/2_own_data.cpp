@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pictures and sentences of one's own become a data set, and a model learns from it.
-#include <motet/data/loader.hpp>
-#include <motet/data/tar_writer.hpp>
-#include <motet/data/tokenizer_file.hpp>
-#include <motet/data/tokenizer_train.hpp>
+#include <motet/data/shards/tar_writer.hpp>
+#include <motet/data/steps/loader.hpp>
+#include <motet/data/words/tokenizer_file.hpp>
+#include <motet/data/words/tokenizer_train.hpp>
 #include <motet/front/trainer.hpp>
 #include <motet/nn/towers/text.hpp>
 #include <motet/nn/towers/vit.hpp>

@@ -4,9 +4,9 @@
 // A program that trains on processors needs these: nets and models, plans as constants and types, data,
 // launch() and trainer. Anything else, such as a search for plans or weights of other packages, is included
 // by its own name.
-#include <motet/data/loader.hpp>
-#include <motet/data/shards.hpp>
-#include <motet/data/tokenizer_file.hpp>
+#include <motet/data/shards/shards.hpp>
+#include <motet/data/steps/loader.hpp>
+#include <motet/data/words/tokenizer_file.hpp>
 #include <motet/front/trainer.hpp>
 #include <motet/model/graph.hpp>
 #include <motet/nn/layers/activation.hpp>

@@ -278,7 +278,7 @@ function(motet_unit_tests)
     string(REGEX REPLACE "^(nn|runtime|backend/[a-z]+)/.*" "\\1" folder ${folder})
     # So do the rooms of other floors, and a whole run does not build only some of them.
     if(MOTET_GROUP_SIZE GREATER_EQUAL 40)
-      string(REGEX REPLACE "^(plan|schedule|jobs|data)/.*" "\\1" folder ${folder})
+      string(REGEX REPLACE "^(plan|schedule|jobs|data|format)/.*" "\\1" folder ${folder})
       string(REGEX REPLACE "^backend/(core|exchange|groups|transport)$" "backend" folder ${folder})
       string(REGEX REPLACE "^(meta|strategy|model|tools|support)(/.*)?$" "model" folder ${folder})
       string(REGEX REPLACE "^run$" "front" folder ${folder})

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/format/checkpoint_index_json.hpp>
-#include <motet/format/json_read.hpp>
+#include <motet/format/checkpoint/checkpoint_index_json.hpp>
+#include <motet/format/text/json_read.hpp>
 
 #include <cstdlib>
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/data/classes.hpp>
-#include <motet/data/decode.hpp>
 #include <motet/data/make/listing_file.hpp>
+#include <motet/data/pictures/decode.hpp>
 #include <motet/data/produce/step_message.hpp>
-#include <motet/data/shards.hpp>
+#include <motet/data/samples/classes.hpp>
+#include <motet/data/shards/shards.hpp>
+#include <motet/data/shards/tar.hpp>
 #include <motet/data/sound/decode_sound.hpp>
-#include <motet/data/tar.hpp>
-#include <motet/data/tokenizer_file.hpp>
+#include <motet/data/words/tokenizer_file.hpp>
 
 #include <cmath>
 #include <cstdlib>

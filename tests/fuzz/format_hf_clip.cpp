@@ -2,9 +2,9 @@
 
 // Any text is refused, or its configuration gives a header, a list of tensors, and itself when written and
 // read again.
-#include <motet/format/hf_clip_describe.hpp>
-#include <motet/format/hf_clip_header.hpp>
-#include <motet/format/hf_clip_write.hpp>
+#include <motet/format/hf/hf_clip_describe.hpp>
+#include <motet/format/hf/hf_clip_header.hpp>
+#include <motet/format/hf/hf_clip_write.hpp>
 
 #include <cstdlib>
 

@@ -2,8 +2,8 @@
 
 // Any text is refused, or its configuration gives a header, a list of tensors, and itself when written and
 // read again.
-#include <motet/format/hf_llava_header.hpp>
-#include <motet/format/hf_llava_write.hpp>
+#include <motet/format/hf/hf_llava_header.hpp>
+#include <motet/format/hf/hf_llava_write.hpp>
 
 #include <cstdlib>
 

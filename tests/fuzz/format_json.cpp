@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Any bytes are read or refused with MT-F01; what is read is the same after writing and reading again.
-#include <motet/format/json_read.hpp>
-#include <motet/format/json_write.hpp>
+#include <motet/format/text/json_read.hpp>
+#include <motet/format/text/json_write.hpp>
 
 #include <cstdlib>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Any bytes are refused, or their tensors tile the data and can be read.
-#include <motet/format/convert.hpp>
+#include <motet/format/tensors/convert.hpp>
 
 #include <cstdlib>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/format/convert.hpp>
-#include <motet/format/safetensors.hpp>
+#include <motet/format/tensors/convert.hpp>
+#include <motet/format/tensors/safetensors.hpp>
 
 #include "layer_laws.hpp"
 

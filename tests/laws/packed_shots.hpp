@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/data/pack.hpp>
+#include <motet/data/pictures/pack.hpp>
 #include <motet/tensor/random.hpp>
 
 #include "deviation.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes a picture in both formats and reads it back.
-#include <motet/data/decode.hpp>
+#include <motet/data/pictures/decode.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -3,9 +3,9 @@
 // hf_to_checkpoint DIR RUN: loads a Hugging Face model into the typed model that this program was built for
 // and saves that as checkpoints, as a training program does: in RUN/one alone, and in RUN/three as three
 // ranks that share the rows of each tensor. hf_parity.py exports both again.
-#include <motet/format/checkpoint_write.hpp>
-#include <motet/format/hf_clip_tensors.hpp>
-#include <motet/format/hf_llava.hpp>
+#include <motet/format/checkpoint/checkpoint_write.hpp>
+#include <motet/format/hf/hf_clip_tensors.hpp>
+#include <motet/format/hf/hf_llava.hpp>
 #include <motet/model/describe.hpp>
 
 #include <imported_model.hpp>

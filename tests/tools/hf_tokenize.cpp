@@ -3,8 +3,8 @@
 // hf_tokenize TOKENIZER TEXTS OUTPUT: a list of texts (JSON) to a list of their tokens, with what stands
 // around a text, and the text that these are read as. hf_tokenizers.py calls it.
 #include <motet/data/file.hpp>
-#include <motet/data/tokenizer_file.hpp>
-#include <motet/format/atomic_file.hpp>
+#include <motet/data/words/tokenizer_file.hpp>
+#include <motet/format/files/atomic_file.hpp>
 
 #include <chrono>
 #include <cstdio>

@@ -7,7 +7,7 @@
 //   mpi_failure verify FOLDER                 looks at every checkpoint there, by one process
 #include <motet/backend/groups/any_group.hpp>
 #include <motet/backend/transport/mpi/mpi_group.hpp>
-#include <motet/format/checkpoint_finish.hpp>
+#include <motet/format/checkpoint/checkpoint_finish.hpp>
 #include <motet/runtime/ranks/launch.hpp>
 #include <motet/runtime/ranks/process_rank.hpp>
 #include <motet/schedule/core/compile.hpp>

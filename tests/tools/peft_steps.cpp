@@ -6,8 +6,8 @@
 // adapters; loss and gradient norm of each step go to standard output.
 #include <adapted_model.hpp>
 
-#include <motet/format/hf_decoder_tensors.hpp>
-#include <motet/format/peft_adapters.hpp>
+#include <motet/format/hf/hf_decoder_tensors.hpp>
+#include <motet/format/hf/peft_adapters.hpp>
 #include <motet/front/trainer.hpp>
 #include <motet/model/describe.hpp>
 

@@ -2,7 +2,7 @@
 
 // Writes into the folder given: samples.safetensors, with every type and shape that may trip a reader, and
 // checkpoints. read_safetensors.py reads them.
-#include <motet/format/checkpoint_write.hpp>
+#include <motet/format/checkpoint/checkpoint_write.hpp>
 
 #include <cstdio>
 #include <numeric>

@@ -3,7 +3,7 @@
 
 #include <motet/backend/core/make_threads.hpp>
 #include <motet/backend/transport/meet/bell.hpp>
-#include <motet/data/loader_config.hpp>
+#include <motet/data/samples/loader_config.hpp>
 #include <motet/front/production.hpp>
 
 #include <chrono>

@@ -5,9 +5,9 @@
 #include <motet/backend/transport/meet/socket.hpp>
 #include <motet/backend/transport/meet/token_file.hpp>
 #include <motet/data/produce/step_maker.hpp>
-#include <motet/format/json.hpp>
-#include <motet/format/json_read.hpp>
-#include <motet/format/json_write.hpp>
+#include <motet/format/text/json.hpp>
+#include <motet/format/text/json_read.hpp>
+#include <motet/format/text/json_write.hpp>
 #include <motet/tools/data_folder.hpp>
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/backend/core/step_costs.hpp>
-#include <motet/format/json.hpp>
+#include <motet/format/text/json.hpp>
 #include <motet/front/launched_world.hpp>
 #include <motet/plan/describe/plan.hpp>
 #include <motet/runtime/stage/model_table.hpp>

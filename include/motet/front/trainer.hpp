@@ -96,7 +96,7 @@ class trainer {
     here_->embed(Model::template position<Name>(), &samples, out);
   }
   // embed() takes these weights until they change: those of the last step, or after
-  // gather(weights_of::averages) their averages (include <motet/format/checkpoint.hpp>).
+  // gather(weights_of::averages) their averages (include <motet/format/checkpoint/checkpoint.hpp>).
   void gather(weights_of which) {
     prepare();
     here_->gather(which);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/format/checkpoint_trend.hpp>
+#include <motet/format/checkpoint/checkpoint_trend.hpp>
 #include <motet/front/local_producers.hpp>
 #include <motet/front/produced_feed.hpp>
 #include <motet/run/chosen_plan.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/format/json_write.hpp>
+#include <motet/format/text/json_write.hpp>
 #include <motet/run/opened_run.hpp>
 #include <motet/run/run_memory.hpp>
 #include <motet/run/tell_run.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/data/pack.hpp>
-#include <motet/format/json_write.hpp>
+#include <motet/data/pictures/pack.hpp>
+#include <motet/format/text/json_write.hpp>
 #include <motet/run/read_paces.hpp>
 #include <motet/run/training_program.hpp>
 #include <motet/runtime/state/rate.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/format/checkpoint.hpp>
+#include <motet/format/checkpoint/checkpoint.hpp>
 #include <motet/front/ranks_here.hpp>
 #include <motet/nn/core/parameter.hpp>
 #include <motet/plan/order/reorder_told.hpp>

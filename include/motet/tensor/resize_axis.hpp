@@ -7,7 +7,7 @@ namespace motet {
 
 // Bilinear interpolation along one side of a picture, which averages when it shrinks: how much each of `from`
 // pixels counts in pixel i of `to`. Weights are whole numbers, so that all devices weigh alike. They are
-// those of data/resize.hpp: 1 - distance / support, of centres, where that is positive.
+// those of data/pictures/resize.hpp: 1 - distance / support, of centres, where that is positive.
 struct resize_axis {
   static constexpr std::int32_t most_to = 8000, most_shrink = 16;  // beyond these, 32 bits are too few
   static constexpr bool takes(isize from, isize to) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/format/json.hpp>
-#include <motet/format/json_write.hpp>
+#include <motet/format/text/json.hpp>
+#include <motet/format/text/json_write.hpp>
 #include <motet/tools/side_log.hpp>
 
 #include <string>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/data/classes.hpp>
-#include <motet/data/sample_loader.hpp>
-#include <motet/data/shards.hpp>
-#include <motet/data/tokenizer_file.hpp>
-#include <motet/data/tokenizer_train.hpp>
+#include <motet/data/samples/classes.hpp>
+#include <motet/data/shards/shards.hpp>
+#include <motet/data/steps/sample_loader.hpp>
+#include <motet/data/words/tokenizer_file.hpp>
+#include <motet/data/words/tokenizer_train.hpp>
 #include <motet/tools/messages.hpp>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/data/png.hpp>
+#include <motet/data/pictures/png.hpp>
 
 #include <string>
 #include <string_view>

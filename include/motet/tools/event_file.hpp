@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/format/json.hpp>
+#include <motet/format/text/json.hpp>
 #include <motet/tools/side_log.hpp>
 
 #include <array>

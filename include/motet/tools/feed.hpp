@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/data/loader.hpp>
-#include <motet/data/sample_loader.hpp>
-#include <motet/format/json.hpp>
+#include <motet/data/steps/loader.hpp>
+#include <motet/data/steps/sample_loader.hpp>
+#include <motet/format/text/json.hpp>
 #include <motet/nn/layers/pictured_tokens.hpp>
 #include <motet/tensor/random.hpp>
 #include <motet/tools/data_folder.hpp>

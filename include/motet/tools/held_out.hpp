@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/format/checksum.hpp>
+#include <motet/format/files/checksum.hpp>
 #include <motet/tools/data_uri.hpp>
 #include <motet/tools/feed.hpp>
 #include <motet/tools/messages.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/format/file.hpp>
-#include <motet/format/json_read.hpp>
-#include <motet/format/json_write.hpp>
+#include <motet/format/files/file.hpp>
+#include <motet/format/text/json_read.hpp>
+#include <motet/format/text/json_write.hpp>
 #include <motet/tools/side_log.hpp>
 
 #include <string>

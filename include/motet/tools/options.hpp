@@ -2,8 +2,8 @@
 #pragma once
 
 #include <motet/data/file.hpp>
-#include <motet/format/json_read.hpp>
-#include <motet/format/json_write.hpp>
+#include <motet/format/text/json_read.hpp>
+#include <motet/format/text/json_write.hpp>
 #include <motet/meta/config.hpp>
 #include <motet/meta/nearest.hpp>
 #include <motet/tools/messages.hpp>

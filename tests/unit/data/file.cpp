@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <motet/data/file.hpp>
-#include <motet/format/atomic_file.hpp>
+#include <motet/format/files/atomic_file.hpp>
 
 #include <unit/format/scratch.hpp>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/data/decode.hpp>
-#include <motet/data/tar_writer.hpp>
-#include <motet/data/tokenizer_train.hpp>
+#include <motet/data/pictures/decode.hpp>
+#include <motet/data/shards/tar_writer.hpp>
+#include <motet/data/words/tokenizer_train.hpp>
 #include <motet/tensor/random.hpp>
 
 #include <unit/format/scratch.hpp>

@@ -2,7 +2,7 @@
 
 // Dies at every call that changes the disk, one after the other, while several ranks write a checkpoint.
 // These definitions stand before the C library's.
-#include <motet/format/checkpoint_write.hpp>
+#include <motet/format/checkpoint/checkpoint_write.hpp>
 
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -66,8 +66,8 @@ int unlinkat(int folder, const char* path, int how) noexcept {
 
 #include <doctest/doctest.h>
 
-#include "random_parts.hpp"
-#include "scratch.hpp"
+#include "unit/format/random_parts.hpp"
+#include "unit/format/scratch.hpp"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/format/hf_clip_tensors.hpp>
+#include <motet/format/hf/hf_clip_tensors.hpp>
 
 #include <map>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/format/tensor_slice.hpp>
+#include <motet/format/tensors/tensor_slice.hpp>
 #include <motet/tensor/random.hpp>
 
 #include <deque>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // labels: threads
 // A module that learns by adapters alone, beside weights that rest: by any plan, and with modules before it.
-#include <motet/format/checkpoint.hpp>
+#include <motet/format/checkpoint/checkpoint.hpp>
 #include <motet/front/trainer.hpp>
 
 #include <motet/model/merged_weights.hpp>

@@ -2,7 +2,7 @@
 // labels: threads
 #include <motet/front/trainer.hpp>
 
-#include <motet/format/checkpoint.hpp>
+#include <motet/format/checkpoint/checkpoint.hpp>
 #include <motet/plan/prove/plan_for.hpp>
 #include <motet/runtime/save/held_tensors.hpp>
 #include <motet/runtime/stage/foretell.hpp>

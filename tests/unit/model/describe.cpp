@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <motet/format/hf_clip_describe.hpp>
-#include <motet/format/hf_clip_tensors.hpp>
-#include <motet/format/json_write.hpp>
+#include <motet/format/hf/hf_clip_describe.hpp>
+#include <motet/format/hf/hf_clip_tensors.hpp>
+#include <motet/format/text/json_write.hpp>
 #include <motet/model/describe.hpp>
 
 #include <doctest/doctest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/run/run_page.hpp>
 
-#include <motet/format/json_read.hpp>
+#include <motet/format/text/json_read.hpp>
 
 #include "run_parts.hpp"
 

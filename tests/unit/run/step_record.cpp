@@ -4,7 +4,7 @@
 #include "run_parts.hpp"
 #include "tiny_pair.hpp"
 
-#include <motet/format/json_read.hpp>
+#include <motet/format/text/json_read.hpp>
 #include <motet/run/training.hpp>
 
 #include <doctest/doctest.h>

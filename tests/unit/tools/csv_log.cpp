@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/tools/csv_log.hpp>
 
-#include <motet/format/file.hpp>
-#include <motet/format/json_read.hpp>
+#include <motet/format/files/file.hpp>
+#include <motet/format/text/json_read.hpp>
 
 #include <unit/format/scratch.hpp>
 

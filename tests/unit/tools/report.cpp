@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/tools/report.hpp>
 
-#include <motet/format/file.hpp>
+#include <motet/format/files/file.hpp>
 
 #include <unit/format/scratch.hpp>
 

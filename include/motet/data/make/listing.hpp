@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/data/decode.hpp>
 #include <motet/data/file.hpp>
-#include <motet/data/source.hpp>
+#include <motet/data/pictures/decode.hpp>
+#include <motet/data/samples/source.hpp>
 
 #include <algorithm>
 #include <filesystem>

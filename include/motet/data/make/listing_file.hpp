@@ -2,8 +2,8 @@
 #pragma once
 
 #include <motet/data/make/listing.hpp>
-#include <motet/format/csv.hpp>
-#include <motet/format/json_read.hpp>
+#include <motet/format/text/csv.hpp>
+#include <motet/format/text/json_read.hpp>
 
 #include <algorithm>
 #include <array>

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <motet/data/file.hpp>
-#include <motet/data/tar_writer.hpp>
-#include <motet/format/json_read.hpp>
-#include <motet/format/json_write.hpp>
+#include <motet/data/shards/tar_writer.hpp>
+#include <motet/format/text/json_read.hpp>
+#include <motet/format/text/json_write.hpp>
 
 #include <filesystem>
 #include <memory>

@@ -3,8 +3,8 @@
 
 #include <motet/backend/core/in_parallel.hpp>
 #include <motet/data/make/listing.hpp>
-#include <motet/format/checksum.hpp>
-#include <motet/format/utf8.hpp>
+#include <motet/format/files/checksum.hpp>
+#include <motet/format/text/utf8.hpp>
 
 #include <functional>
 #include <map>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/data/made_ahead.hpp>
 #include <motet/data/produce/tell_step.hpp>
+#include <motet/data/steps/made_ahead.hpp>
 #include <motet/tensor/arena.hpp>
 
 #include <condition_variable>

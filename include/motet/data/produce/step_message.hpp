@@ -2,9 +2,9 @@
 #pragma once
 
 #include <motet/data/messages.hpp>
-#include <motet/data/run_order.hpp>
-#include <motet/data/sample_reader.hpp>
-#include <motet/format/checksum.hpp>
+#include <motet/data/samples/sample_reader.hpp>
+#include <motet/data/steps/run_order.hpp>
+#include <motet/format/files/checksum.hpp>
 #include <motet/tensor/packed_pictures.hpp>
 
 #include <cstdint>

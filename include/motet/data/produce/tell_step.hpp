@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/data/pair_maker.hpp>
 #include <motet/data/produce/step_message.hpp>
-#include <motet/data/sample_maker.hpp>
+#include <motet/data/steps/pair_maker.hpp>
+#include <motet/data/steps/sample_maker.hpp>
 
 #include <span>
 

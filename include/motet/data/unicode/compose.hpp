@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/format/utf8.hpp>
+#include <motet/format/text/utf8.hpp>
 
 #include <algorithm>
 #include <iterator>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/format/json_write.hpp>
+#include <motet/format/text/json_write.hpp>
 #include <motet/jobs/emit/site.hpp>
 #include <motet/jobs/files/cell_times.hpp>
 #include <motet/jobs/world/world.hpp>

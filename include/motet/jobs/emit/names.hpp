@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/format/checksum.hpp>
-#include <motet/format/utf8.hpp>
+#include <motet/format/files/checksum.hpp>
+#include <motet/format/text/utf8.hpp>
 #include <motet/jobs/messages.hpp>
 #include <motet/meta/config.hpp>
 

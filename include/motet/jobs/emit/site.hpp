@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/format/json_read.hpp>
+#include <motet/format/text/json_read.hpp>
 #include <motet/jobs/emit/names.hpp>
 #include <motet/jobs/files/cluster.hpp>
 #include <motet/jobs/messages.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/format/csv.hpp>
+#include <motet/format/text/csv.hpp>
 #include <motet/jobs/messages.hpp>
 #include <motet/meta/nearest.hpp>
 

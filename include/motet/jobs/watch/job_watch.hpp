@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/format/file.hpp>
-#include <motet/format/utf8.hpp>
+#include <motet/format/files/file.hpp>
+#include <motet/format/text/utf8.hpp>
 #include <motet/jobs/watch/journal.hpp>
 #include <motet/jobs/watch/line_feed.hpp>
 #include <motet/jobs/watch/live_cluster.hpp>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/format/atomic_file.hpp>
-#include <motet/format/checksum.hpp>
-#include <motet/format/file.hpp>
-#include <motet/format/json_read.hpp>
-#include <motet/format/json_write.hpp>
+#include <motet/format/files/atomic_file.hpp>
+#include <motet/format/files/checksum.hpp>
+#include <motet/format/files/file.hpp>
+#include <motet/format/text/json_read.hpp>
+#include <motet/format/text/json_write.hpp>
 #include <motet/jobs/messages.hpp>
 #include <motet/meta/config.hpp>
 

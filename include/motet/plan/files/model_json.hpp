@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/format/file.hpp>
-#include <motet/format/json_read.hpp>
+#include <motet/format/files/file.hpp>
+#include <motet/format/text/json_read.hpp>
 #include <motet/nn/core/rules.hpp>
 #include <motet/plan/describe/model_presets.hpp>
 #include <motet/plan/files/plan_fields.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/format/checksum.hpp>
-#include <motet/format/file.hpp>
+#include <motet/format/files/checksum.hpp>
+#include <motet/format/files/file.hpp>
 #include <motet/meta/config.hpp>
 
 #include <cfloat>

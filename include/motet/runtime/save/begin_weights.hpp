@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/format/checkpoint.hpp>
+#include <motet/format/checkpoint/checkpoint.hpp>
 #include <motet/runtime/save/held_tensors.hpp>
 #include <motet/runtime/state/trained_state.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/format/checkpoint_write.hpp>
+#include <motet/format/checkpoint/checkpoint_write.hpp>
 #include <motet/runtime/save/held_tensors.hpp>
 
 namespace motet {

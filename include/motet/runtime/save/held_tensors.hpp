@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/format/tensor_slice.hpp>
+#include <motet/format/tensors/tensor_slice.hpp>
 #include <motet/runtime/gradients/parameter_piece.hpp>
 
 namespace motet {

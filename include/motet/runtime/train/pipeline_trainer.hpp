@@ -3,7 +3,7 @@
 
 #include <motet/backend/core/in_parallel.hpp>
 #include <motet/backend/core/step_costs.hpp>
-#include <motet/format/json_write.hpp>
+#include <motet/format/text/json_write.hpp>
 #include <motet/runtime/gradients/rank_update.hpp>
 #include <motet/runtime/ranks/run_identity.hpp>
 #include <motet/runtime/ranks/thread_ranks.hpp>

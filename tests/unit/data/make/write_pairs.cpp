@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
-#include <motet/data/classes.hpp>
-#include <motet/data/loader.hpp>
 #include <motet/data/make/write_pairs.hpp>
+#include <motet/data/samples/classes.hpp>
+#include <motet/data/steps/loader.hpp>
 
 #include <unit/data/pairs.hpp>
 

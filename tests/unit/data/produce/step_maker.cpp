@@ -2,7 +2,7 @@
 // labels: threads
 #include <doctest/doctest.h>
 #include <motet/data/produce/step_maker.hpp>
-#include <motet/data/sample_loader.hpp>
+#include <motet/data/steps/sample_loader.hpp>
 
 #include <unit/data/written_set.hpp>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/data/sound/log_mel.hpp>
 
-#include <motet/format/convert.hpp>
-#include <motet/format/safetensors.hpp>
+#include <motet/format/tensors/convert.hpp>
+#include <motet/format/tensors/safetensors.hpp>
 #include <motet/tensor/random.hpp>
 
 #include <doctest/doctest.h>

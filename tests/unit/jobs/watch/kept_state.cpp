@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/jobs_here.hpp"
 
-#include <motet/format/json_read.hpp>
+#include <motet/format/text/json_read.hpp>
 #include <motet/jobs/watch/live_cluster.hpp>
 
 #include <doctest/doctest.h>

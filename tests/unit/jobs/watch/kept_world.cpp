@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/jobs_here.hpp"
 
-#include <motet/format/json_read.hpp>
-#include <motet/format/json_write.hpp>
+#include <motet/format/text/json_read.hpp>
+#include <motet/format/text/json_write.hpp>
 #include <motet/jobs/watch/kept_world.hpp>
 
 #include <doctest/doctest.h>

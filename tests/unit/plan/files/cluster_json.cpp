@@ -4,7 +4,7 @@
 #include "fuzz/mutate.hpp"
 #include "schedule_laws.hpp"
 
-#include <motet/format/atomic_file.hpp>
+#include <motet/format/files/atomic_file.hpp>
 #include <motet/plan/files/cluster_json.hpp>
 
 #include <doctest/doctest.h>

@@ -3,7 +3,7 @@
 #include "fuzz/model_targets.hpp"
 #include "fuzz/mutate.hpp"
 
-#include <motet/format/atomic_file.hpp>
+#include <motet/format/files/atomic_file.hpp>
 #include <motet/plan/files/model_json.hpp>
 
 #include <doctest/doctest.h>

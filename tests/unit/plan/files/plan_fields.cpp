@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <motet/format/json_read.hpp>
+#include <motet/format/text/json_read.hpp>
 #include <motet/plan/files/plan_fields.hpp>
 
 #include <doctest/doctest.h>

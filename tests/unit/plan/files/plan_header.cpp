@@ -4,7 +4,7 @@
 #include "train_clip/plans.hpp"
 #include "unit/plan/random_plans.hpp"
 
-#include <motet/format/file.hpp>
+#include <motet/format/files/file.hpp>
 #include <motet/plan/files/plan_header.hpp>
 
 #include <doctest/doctest.h>

@@ -5,7 +5,7 @@
 #include "train_clip/plans.hpp"
 #include "unit/plan/random_plans.hpp"
 
-#include <motet/format/atomic_file.hpp>
+#include <motet/format/files/atomic_file.hpp>
 
 #include <doctest/doctest.h>
 

@@ -3,7 +3,7 @@
 
 #include "unit/schedule/drawn_programs.hpp"
 
-#include <motet/format/json_read.hpp>
+#include <motet/format/text/json_read.hpp>
 
 #include <doctest/doctest.h>
 

@@ -4,8 +4,8 @@
 #include <motet/backend/core/messages.hpp>
 #include <motet/backend/core/warnings.hpp>
 #include <motet/backend/cuda/products/product_choices.hpp>
-#include <motet/format/atomic_file.hpp>
-#include <motet/format/file.hpp>
+#include <motet/format/files/atomic_file.hpp>
+#include <motet/format/files/file.hpp>
 #include <motet/tensor/random.hpp>
 
 #include <cerrno>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/backend/core/messages.hpp>
-#include <motet/format/sha256.hpp>
+#include <motet/format/files/sha256.hpp>
 
 #include <cstdint>
 #include <cstring>
