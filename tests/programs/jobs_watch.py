@@ -34,13 +34,13 @@ def start(folder, *words, policy="motet", clock="lines"):
 
 
 def wait_for(done, what, run=None):
-    for _ in range(2000):
+    for _ in range(6000):
         if done():
             return
         if run is not None and run.poll() is not None:
             wrong(f"{what}: ended with {run.returncode}")
         time.sleep(0.01)
-    wrong(f"{what}: not within 20 s")
+    wrong(f"{what}: not within a minute")
 
 
 def whole_lines(path):
@@ -65,10 +65,9 @@ def changes(folder):
 
 def leave(run, how=signal.SIGTERM, code=143):
     run.send_signal(how)
-    began = time.time()
-    run.wait(20)
-    if run.returncode != code or time.time() - began > 2:
-        wrong(f"left with {run.returncode} after {time.time() - began} s")
+    run.wait(60)
+    if run.returncode != code:
+        wrong(f"left with {run.returncode}")
 
 
 # What happens in a lab, as lines, with nonsense between them.

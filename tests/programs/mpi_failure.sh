@@ -13,7 +13,10 @@ cd "$2" || exit 1
 failures=0
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
-# expect STATUSES HOW TEXT...: three ranks end within 15 s, mpirun with one of these, and what they print has all the texts.
+# Ranks that do not hear of a failure would wait for a minute and longer; whoever ends within this has heard, however busy the machine is.
+soon=40
+
+# expect STATUSES HOW TEXT...: three ranks end soon, mpirun with one of these, and what they print has all the texts.
 expect() {
   wanted=$1 how=$2
   shift 2
@@ -23,7 +26,7 @@ expect() {
   seconds=$(($(date +%s) - begin))
   good=true
   case " $wanted " in *" $status "*) ;; *) false ;; esac || { echo "FAILED: $how: status $status"; good=false; }
-  [ $seconds -le 15 ] || { echo "FAILED: $how: took $seconds s"; good=false; }
+  [ $seconds -le $soon ] || { echo "FAILED: $how: took $seconds s"; good=false; }
   for text in "$@"; do grep -q -e "$text" out || { echo "FAILED: $how: no \"$text\""; good=false; }; done
   $good || { sed 's/^/    /' out; failures=$((failures + 1)); }
 }
@@ -53,10 +56,10 @@ of_ranks() {
   RANK=7 WORLD_SIZE=9 expect 3 well 'torchrun says RANK=7, WORLD_SIZE=9; Open MPI says OMPI_COMM_WORLD_RANK=' 'MT-R21'
 }
 
-# A program with checkpoints. expect_run 0|BAD HOW SECONDS TEXT...
+# A program with checkpoints. expect_run STATUS HOW TEXT...
 expect_run() {
-  wanted=$1 how=$2 most=$3
-  shift 3
+  wanted=$1 how=$2
+  shift 2
   rm -rf run
   begin=$(date +%s)
   timeout -k 5 60 mpirun -n 3 "$program" run run 20 4 "$how" >out 2>&1
@@ -64,29 +67,28 @@ expect_run() {
   seconds=$(($(date +%s) - begin))
   good=true
   [ $status -eq "$wanted" ] || { echo "FAILED: run $how: status $status"; good=false; }
-  [ $seconds -le "$most" ] || { echo "FAILED: run $how: took $seconds s"; good=false; }
+  [ $seconds -le $soon ] || { echo "FAILED: run $how: took $seconds s"; good=false; }
   for text in "$@"; do grep -q -e "$text" out || { echo "FAILED: run $how: no \"$text\""; good=false; }; done
   $good || { sed 's/^/    /' out; failures=$((failures + 1)); }
 }
 of_runs() {
-  expect_run 0 well 15 'ended at step 20'
+  expect_run 0 well 'ended at step 20'
   # Who computes for twice the bound is waited for.
-  expect_run 0 slow 20 'ended at step 20'
+  expect_run 0 slow 'ended at step 20'
   # All ranks end in the code of the one that failed.
-  expect_run 3 refuse 15 'rank 1: motet: a checkpoint is damaged: rank 1 reads.*MT-R52' 'rank 0: motet: stopped, as rank 1 .*MT-R52' 'rank 2: motet: stopped, as rank 1 .*MT-R52'
-  expect_run 138 late 15 'rank [02].*step 8 takes more than 4' 'MT-R07'
+  expect_run 3 refuse 'rank 1: motet: a checkpoint is damaged: rank 1 reads.*MT-R52' 'rank 0: motet: stopped, as rank 1 .*MT-R52' 'rank 2: motet: stopped, as rank 1 .*MT-R52'
+  expect_run 138 late 'rank [02].*step 8 takes more than 4' 'MT-R07'
   # Whoever is the first to ask says so.
-  expect_run 138 deadlock 15 'rank [012], instruction [0-9]* (.*) waits.*wait as well; last checkpoint: run/step 5.*MT-R25'
+  expect_run 138 deadlock 'rank [012], instruction [0-9]* (.*) waits.*wait as well; last checkpoint: run/step 5.*MT-R25'
   # Within an instruction that computes with others.
-  expect_run 138 group 15 'rank [02], instruction [0-9]* (optimizer_step of module [01], stage 0) waits for rank 1 for .* in step 8; rank 1 does not answer'
-  expect_run 3 program 15 'the instructions of the program is [0-9a-f]* on ranks 0, 2; [0-9a-f]* on rank 1.*MT-R26'
-  expect_run 3 model 15 'the model is a model of mpi_failure on ranks 0, 1; another model on rank 2.*MT-R26'
+  expect_run 138 group 'rank [02], instruction [0-9]* (optimizer_step of module [01], stage 0) waits for rank 1 for .* in step 8; rank 1 does not answer'
+  expect_run 3 program 'the instructions of the program is [0-9a-f]* on ranks 0, 2; [0-9a-f]* on rank 1.*MT-R26'
+  expect_run 3 model 'the model is a model of mpi_failure on ranks 0, 1; another model on rank 2.*MT-R26'
 }
 
-# A rank is killed or stopped at some moment, with mpirun there or stopped as well: all ranks end within the bound, somebody says who is missing, every
+# A rank is killed or stopped at some moment, with mpirun there or stopped as well: all ranks end soon after the bound, somebody says who is missing, every
 # checkpoint is whole, and the next run goes on from the newest.
 bound=5
-milliseconds() { echo $(($(date +%s%N) / 1000000)); }
 random() { echo $(($(od -An -N2 -tu2 /dev/urandom) % $1)); }
 # A process that is there and no zombie.
 lives() { [ -r "/proc/$1/stat" ] && ! sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | grep -q '^Z'; }
@@ -117,20 +119,19 @@ harm() {
   began=$(sed -n 's/.*begins at step \([0-9]*\)$/\1/p' out | sort -u)
   [ "$began" = "$newest" ] || { echo "FAILED: $how: begins at step $began, the newest checkpoint is of step $newest"; good=false; }
   sleep "$(random 2).$(random 1000)"
-  begin=$(milliseconds)
   case $how in
     kill) kill -9 "$target" ;;
     stop) kill -STOP "$target" ;;
     alone) kill -STOP "$launcher"; kill -9 "$target" ;;
   esac
+  # Turns of this shell are its clock: where the machine stands still it does as well. mpirun has its own second for what it ends.
+  turns=0 most=$((bound * 10 + 90))
   if [ "$how" = alone ]; then
-    while any_lives && [ $(($(milliseconds) - begin)) -lt $((bound * 1000 + 9000)) ]; do sleep 0.1; done
+    while any_lives && [ $turns -lt $most ]; do sleep 0.1; turns=$((turns + 1)); done
   else
-    while lives "$launcher" && [ $(($(milliseconds) - begin)) -lt $((bound * 1000 + 9000)) ]; do sleep 0.1; done
+    while lives "$launcher" && [ $turns -lt $most ]; do sleep 0.1; turns=$((turns + 1)); done
   fi
-  took=$(($(milliseconds) - begin))
-  # mpirun has its own second for what it ends, and the machine may be busy.
-  [ $took -le $((bound * 1000 + 4000)) ] || { echo "FAILED: $how rank $victim: took $took ms"; good=false; }
+  [ $turns -lt $most ] || { echo "FAILED: $how rank $victim: lives after $most tenths of a second"; good=false; }
   any_lives && { echo "FAILED: $how rank $victim: ranks are left over"; good=false; }
   reap
   # What is passed on says that the run goes on with --resume; mpirun itself was stopped where it is alone.
@@ -149,7 +150,7 @@ harm() {
   # A checkpoint that nobody came to call the newest is whole as well, but it is from the one before that the next run goes on.
   newest=$(echo "$seen" | sed -n 's/^whole, step \([0-9]*\) of [0-9]*$/\1/p')
   [ -n "$newest" ] || { echo "FAILED: $how rank $victim: $seen"; good=false; newest=0; }
-  echo "$how rank $victim of a $played: $took ms, then step $newest"
+  echo "$how rank $victim of a $played: $turns tenths of a second, then step $newest"
   $good || { sed 's/^/    /' out; failures=$((failures + 1)); }
 }
 of_harm() {

@@ -24,12 +24,12 @@ TEST_CASE("producers listen at addresses of their own, are begun again when they
     REQUIRE(at.size() == 2);
     CHECK(at[0].port != at[1].port);
     for (const producer_address& each : at)
-      CHECK(tcp::reach(tcp::address_of(each.host, each.port), tcp::deadline(2)));
+      CHECK(tcp::reach(tcp::address_of(each.host, each.port), tcp::deadline(20)));
     first = all.processes();
     REQUIRE(lives(first[0]));
     REQUIRE(lives(first[1]));
     ::kill(first[0], SIGKILL);
-    for (const tcp::deadline until(10); !until.over();) {
+    for (const tcp::deadline until(60); !until.over();) {
       second = all.processes();
       if (second[0] > 0 && second[0] != first[0]) break;
       std::this_thread::sleep_for(std::chrono::milliseconds(10));

@@ -24,7 +24,7 @@ TEST_CASE("steps lie in the memory that is told before, and a producer of anothe
     CHECK(at < all.memory().data() + all.memory().size());
     CHECK(made.first == 7 * step);
     CHECK(all.position().next == 7 * (step + 1));
-    for (const tcp::deadline until(5); all.ahead() == nullptr && !until.over();)
+    for (const tcp::deadline until(60); all.ahead() == nullptr && !until.over();)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     REQUIRE(all.ahead() != nullptr);
     CHECK(all.ahead()->first == 7 * (step + 1));

@@ -35,7 +35,7 @@ TEST_CASE("the program listens until it is asked to end, and says in its exit co
   });
   const sockaddr_in there = tcp::address_of("127.0.0.1", port);
   bool listens = false;
-  for (const tcp::deadline until(10); !listens && !until.over();) {
+  for (const tcp::deadline until(60); !listens && !until.over();) {
     listens = static_cast<bool>(tcp::reach(there, tcp::deadline(1)));
     if (!listens) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }

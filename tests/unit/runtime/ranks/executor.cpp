@@ -344,10 +344,15 @@ TEST_CASE("the clock counts what a place computes, and no waiting for others") {
   run.step();
   CHECK(seconds[0] + seconds[1] == 0);
   for (std::int32_t r = 0; r < 2; ++r) run.player(r).clock(seconds);
-  run.step();
-  run.step();
-  CHECK(seconds[0] >= 2 * waits * 0.002);
-  CHECK(seconds[1] > 0);
+  // Where the machine takes the processor from rank 1 for long while it computes, it looks slow as well.
+  int tries = 0;
+  do {
+    seconds[0] = seconds[1] = 0;
+    run.step();
+    run.step();
+    CHECK(seconds[0] >= 2 * waits * 0.002);
+    CHECK(seconds[1] > 0);
+  } while (seconds[1] >= seconds[0] && ++tries < 100);
   CHECK(seconds[1] < seconds[0]);
   for (std::int32_t r = 0; r < 2; ++r) run.player(r).clock(nullptr);
   const double before = seconds[0];

@@ -179,11 +179,11 @@ TEST_CASE("ranks that do not run the same thing all say so before anything runs"
 }
 
 TEST_CASE("whoever computes for longer than it takes to find out who is dead is waited for") {
-  host own(of_ranks(tests::mpi_session().ranks()), process_options{.deadline = 60, .bound = 3});
+  host own(of_ranks(tests::mpi_session().ranks()), process_options{.deadline = 60, .bound = 6});
   player plays(own);
   plays.step = 1;
   own.run([](std::int32_t rank) {
-    if (rank == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1700));
+    if (rank == 0) std::this_thread::sleep_for(std::chrono::milliseconds(3400));
   });
   CHECK(plays.good);
 }

@@ -44,9 +44,9 @@ struct scene {
   // Nobody answers at these addresses.
   void alone() { watch.roll().begin({"", watch.roll().address(), ""}, 7); }
   // Waits, by a clock of its own, until it gives up.
-  std::string gives_up(int turns = 200) {
+  std::string gives_up(int turns = 4000) {
     for (int turn = 0; turn < turns && !watch.verdict(); ++turn) {
-      watch.look(5 + 0.005 * turn);
+      watch.look(5 + 0.0002 * turn);
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
     return watch.verdict() ? watch.verdict()->what() : "";
