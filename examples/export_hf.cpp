@@ -10,6 +10,7 @@
 #include <motet/format/hf/hf_clip_describe.hpp>
 #include <motet/format/hf/hf_clip_write.hpp>
 #include <motet/format/hf/hf_llava_write.hpp>
+#include <motet/format/hf/peft_adapters.hpp>
 #include <motet/model/join.hpp>
 
 #include <charconv>
@@ -18,18 +19,22 @@ namespace motet::export_hf {
 namespace {
 
 constexpr const char* usage =
-    "export_hf --checkpoint DIR --output DIR [--ema] [--precision fp32|bf16|fp16] [--file-bytes N]\n"
+    "export_hf --checkpoint DIR --output DIR [--adapters DIR] [--ema] [--precision fp32|bf16|fp16] "
+    "[--file-bytes N]\n"
     "\n"
     "  --checkpoint DIR   one checkpoint, or a run of which the newest is taken\n"
     "  --output DIR       gets config.json, model.safetensors and the run's tokenizer.json; other files "
     "there "
     "stay\n"
+    "  --adapters DIR     gets the adapters, as PeftModel reads them, and --output weights without them; "
+    "else they are "
+    "merged\n"
     "  --ema              the moving averages of the weights, in place of those of the last step\n"
     "  --precision P      how weights are stored: fp32 (default), bf16 or fp16, rounded to the nearest\n"
     "  --file-bytes N     larger models become several files with an index (5000000000)\n";
 
 struct options {
-  std::string checkpoint, output;
+  std::string checkpoint, output, adapters;
   weights_of which = weights_of::last_step;
   tensor_storage as;
 };
@@ -53,6 +58,7 @@ options read_options(int count, char** words) {
   read_hf_flags(count, words, [&](const std::string& flag, auto&& value) {
     if (flag == "--checkpoint") out.checkpoint = value();
     else if (flag == "--output") out.output = value();
+    else if (flag == "--adapters") out.adapters = value();
     else if (flag == "--ema") out.which = weights_of::averages;
     else if (flag == "--precision") out.as.kind = read_precision(value());
     else if (flag == "--file-bytes") out.as.most_bytes = read_file_bytes(value());
@@ -83,14 +89,28 @@ void run(const options& given) {
     weights.push_back({tensor.name, tensor.shape, own.data()});
   }
   from.load_weights(from.model(), loaded, given.which);
-  if (described_seeing_decoder(from.description())) {
-    const hf_described_llava described = describe_as_hf_llava(from.description());
-    save_hf_llava(given.output, described.config, weights, described.names, given.as);
-  } else if (is_described_decoder(from.description())) {
-    const hf_described_decoder described = describe_as_hf_decoder(from.description());
-    save_hf_decoder(given.output, described.config, weights, described.module, given.as);
+  described_adapters described = describe_adapters(from.description());
+  if (!given.adapters.empty() && !described.adapters)
+    fail(hf_command_line, "--adapters " + given.adapters + ": " + from.path().string() + " has none");
+  // Adapters go out as they are, or into the weights that they are beside.
+  const auto adapt = [&](const std::vector<hf_tensor>& map, const char* part) {
+    if (!described.adapters) return;
+    described.adapters->part = part;
+    if (given.adapters.empty()) merge_adapters(map, *described.adapters, loaded);
+    else save_peft_adapters(given.adapters, map, *described.adapters, weights, given.output);
+    for (const hf_tensor& each : peft_tensors(map, *described.adapters))
+      std::erase_if(weights, [&](const saved_tensor& tensor) { return tensor.name == each.ours; });
+  };
+  if (described_seeing_decoder(described.merged)) {
+    const hf_described_llava llava = describe_as_hf_llava(described.merged);
+    adapt(hf_llava_tensors(llava.config, llava.names), "language_model.");
+    save_hf_llava(given.output, llava.config, weights, llava.names, given.as);
+  } else if (is_described_decoder(described.merged)) {
+    const hf_described_decoder decoder = describe_as_hf_decoder(described.merged);
+    adapt(hf_decoder_tensors(decoder.config, decoder.module), "");
+    save_hf_decoder(given.output, decoder.config, weights, decoder.module, given.as);
   } else {
-    save_pairs(given, describe_as_hf_clip(from.description()), weights);
+    save_pairs(given, describe_as_hf_clip(described.merged), weights);
   }
   // The vocabulary goes along where the run's data have words.
   std::error_code absent;

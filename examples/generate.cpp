@@ -53,8 +53,10 @@ struct known_model {
   const char* name;
   std::unique_ptr<spoken_model> (*make)(const model_request&);
 };
-constexpr known_model known_models[] = {
-    {"say-quick", make_say_quick}, {"say-quick-glue", make_say_quick}, {"say-small", make_say_small}};
+constexpr known_model known_models[] = {{"say-quick", make_say_quick},
+                                        {"say-quick-glue", make_say_quick},
+                                        {"say-quick-adapted", make_say_quick_adapted},
+                                        {"say-small", make_say_small}};
 
 std::unique_ptr<spoken_model> open_saved(const model_request& wanted) {
   const std::string& model = wanted.saved->model();

@@ -16,6 +16,7 @@ namespace motet::train_vlm {
 // Each is null where the program was linked without it.
 [[gnu::weak]] std::unique_ptr<session> make_say_quick(const session_request& wanted);
 [[gnu::weak]] std::unique_ptr<session> make_say_quick_glue(const session_request& wanted);
+[[gnu::weak]] std::unique_ptr<session> make_say_quick_adapted(const session_request& wanted);
 [[gnu::weak]] std::unique_ptr<session> make_say_small(const session_request& wanted);
 
 namespace {
@@ -23,6 +24,7 @@ namespace {
 const trained_model models[] = {
     {"say-quick", make_say_quick, nullptr, facts_of<say_quick_model>},
     {"say-quick-glue", make_say_quick_glue, nullptr, facts_of<say_quick_glue_model>},
+    {"say-quick-adapted", make_say_quick_adapted, nullptr, facts_of<say_quick_adapted_model>},
     {"say-small", make_say_small, nullptr, facts_of<say_small_model>}};
 constexpr std::string_view losses[] = {"next_token"};
 constexpr next_program next[] = {{"generate", "--picture FILE"},
@@ -47,8 +49,9 @@ const training_program program{
           model.remove_prefix(std::string_view("say-").size());
           std::string name(model);
           std::ranges::replace(name, '-', '_');
-          return sentence({"configure with -DMOTET_MODELS=", name,
-                           " or the whole list, quick;quick_glue;tiny;small;b16;l14, and build again"});
+          return sentence(
+              {"configure with -DMOTET_MODELS=", name,
+               " or the whole list, quick;quick_glue;quick_adapted;tiny;small;b16;l14, and build again"});
         },
 };
 

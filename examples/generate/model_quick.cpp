@@ -8,5 +8,9 @@ std::unique_ptr<spoken_model> make_say_quick(const model_request& wanted) {
   return make_saved<train_vlm::say_quick_model, train_vlm::say_quick_net>(
       train_vlm::lead_of(train_vlm::say_quick_eye), wanted);
 }
+std::unique_ptr<spoken_model> make_say_quick_adapted(const model_request& wanted) {
+  return make_saved<train_vlm::say_quick_adapted_model, train_vlm::say_quick_net>(
+      train_vlm::lead_of(train_vlm::say_quick_eye), wanted);
+}
 
 }  // namespace motet::generate

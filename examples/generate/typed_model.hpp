@@ -6,8 +6,11 @@
 
 #include <motet/front/speaker.hpp>
 #include <motet/model/join.hpp>
+#include <motet/model/merged_weights.hpp>
 #include <motet/nn/layers/pictured_text.hpp>
 #include <motet/nn/towers/seeing_decoder.hpp>
+
+#include <algorithm>
 
 namespace motet::generate {
 
@@ -67,13 +70,14 @@ std::unique_ptr<spoken_model> make_typed(spoken_facts facts, isize lead, buffer<
 // The weights come from a checkpoint of a run, whose modules in their order are the net's parts.
 template <class Model, class Net>
 std::unique_ptr<spoken_model> make_saved(isize lead, const model_request& wanted) {
-  buffer<float> weights(Model::parameter_size);
-  std::fill_n(weights.data(), weights.size(), 0.0f);
+  std::vector<float> all(as_size(Model::parameter_size));
   const checkpoint& from = *wanted.saved;
-  from.load_weights(from.model(), embed::tensors_of<Model>(weights), wanted.which);
+  from.load_weights(from.model(), embed::loaded_tensors(Model::parameters(), all.data()), wanted.which);
+  static_assert(merged_size<Model> == Net::parameter_size);
+  buffer<float> weights(Net::parameter_size);
+  std::ranges::copy(merged_weights<Model>(all), weights.data());
   spoken_facts facts;
   facts.name = from.model();
-  static_assert(Model::parameter_size == Net::parameter_size);
   return make_typed<Net>(std::move(facts), lead, std::move(weights), wanted);
 }
 

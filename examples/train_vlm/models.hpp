@@ -19,19 +19,31 @@ namespace motet::train_vlm {
 template <vit_config Eye, decoder_config Words>
 inline constexpr isize pictures_with =
     std::max<isize>(1, (Words.context - 32) / ((Eye.image / Eye.patch) * (Eye.image / Eye.patch)));
-// What learns: all of it, or the glue alone between an eye and a language model that stay as they are.
-enum class learning_part : std::uint8_t { all, glue };
-template <class Net, learning_part Part>
-using beside_glue = std::conditional_t<Part == learning_part::glue, frozen<Net>, Net>;
+// What learns: all of it, the glue alone between an eye and a language model that stay as they are, or the
+// glue and adapters of that language model.
+enum class learning_part : std::uint8_t { all, glue, adapters };
+template <class Net, bool Rests>
+using frozen_if = std::conditional_t<Rests, frozen<Net>, Net>;
+// Every product of the blocks has adapters.
+constexpr decoder_config with_adapters(decoder_config words) {
+  words.adapters = {
+      .rank = 8, .alpha = 16, .keys = true, .out = true, .gate = true, .up = true, .down = true};
+  return words;
+}
+template <decoder_config Words, learning_part Part>
+inline constexpr decoder_config learning_words =
+    Part == learning_part::adapters ? with_adapters(Words) : Words;
 // An eye, a projector and a language model train, modules that each have a place of their own in a plan.
 template <vit_config Eye, decoder_config Words, learning_part Part = learning_part::all>
 using say_model = model<
-    modules<module<"eye", beside_glue<vit_rows<Eye, false, pictures_with<Eye, Words>>, Part>>,
-            module<"glue", projector<Eye.width, Words.width>>,
-            module<"talk",
-                   beside_glue<fed_decoder<Words, pictures_with<Eye, Words> * Eye.patches().rows()>, Part>>>,
+    modules<
+        module<"eye", frozen_if<vit_rows<Eye, false, pictures_with<Eye, Words>>, Part != learning_part::all>>,
+        module<"glue", projector<Eye.width, Words.width>>,
+        module<"talk", frozen_if<fed_decoder<learning_words<Words, Part>,
+                                             pictures_with<Eye, Words> * Eye.patches().rows()>,
+                                 Part == learning_part::glue>>>,
     edge<"eye", "glue">, edge<"glue", "talk">, loss<next_token, "talk">>;
-// One net with the same weights speaks.
+// One net with the same weights speaks; adapters are merged into them.
 template <vit_config Eye, decoder_config Words>
 using say_net = seeing_decoder<picture_rows<Eye, false>, projector<Eye.width, Words.width>, Words,
                                pictures_with<Eye, Words>>;
@@ -51,6 +63,7 @@ inline constexpr decoder_config say_quick_words{
     .vocabulary = 1024, .context = 2 * 64 + 32, .width = 128, .layers = 2, .heads = 4, .hidden = 384};
 using say_quick_model = say_model<say_quick_eye, say_quick_words>;
 using say_quick_glue_model = say_model<say_quick_eye, say_quick_words, learning_part::glue>;
+using say_quick_adapted_model = say_model<say_quick_eye, say_quick_words, learning_part::adapters>;
 using say_quick_net = say_net<say_quick_eye, say_quick_words>;
 
 // The model that is compared with others.

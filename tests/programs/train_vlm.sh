@@ -133,6 +133,42 @@ case " ${MOTET_MODELS:-} " in
     ;;
 esac
 
+# ---- adapters beside a language model that rests ----
+case " ${MOTET_MODELS:-} " in
+  *" quick_adapted "*)
+    adapting="--data shapes --model say-quick-adapted --batch 8 --threads 2 --seed 3 --lr 0.003 --no-report"
+    succeed $run --steps 4 --lr 0.003 --no-report --checkpoint base
+    succeed $run --steps 1 --begin base --no-report --metrics whole.jsonl
+    losses whole.jsonl >whole.losses
+    succeed $adapting --steps 6 --begin base --metrics adapted.jsonl --checkpoint adapted
+    grep -q '^begins with eye, glue, talk of base/step-000004, step 4$' out || fail "a run with adapters does not tell what it begins with"
+    losses adapted.jsonl >adapted.losses
+    head -n 1 adapted.losses | cmp -s - whole.losses || fail "adapters that begin as nothing change the loss: $(head -n 1 adapted.losses), $(cat whole.losses)"
+    succeed $adapting --steps 60 --begin base --metrics learned.jsonl
+    losses learned.jsonl | awk 'NR <= 10 { first += $2 } NR > 50 { last += $2 } END { exit !(NR == 60 && last < 0.85 * first) }' || fail "adapters do not learn: $(losses learned.jsonl)"
+    # What rests has the bits that it began with, and what learned has others.
+    succeed $run --steps 1 --begin eye=adapted,talk=adapted,glue=base --no-report --metrics kept.jsonl
+    losses kept.jsonl | cmp -s - whole.losses || fail "what rests beside adapters has changed"
+    succeed $run --steps 1 --begin eye=adapted,talk=adapted,glue=adapted --no-report --metrics kept.jsonl
+    losses kept.jsonl | cmp -s - whole.losses && fail "the glue beside adapters does not learn"
+    for plan in data-2 apart pipeline-3; do
+      succeed $adapting --steps 6 --begin base --metrics $plan.jsonl --plan $plan
+      losses $plan.jsonl | paste -d ' ' - adapted.losses | awk '{ d = $2 - $4; if (d < 0) d = -d; if (NF != 4 || $1 != $3 || d > 1e-4 * $4) bad = 1 } END { exit bad || NR != 6 }' ||
+        fail "with adapters $plan has other losses than one rank"
+    done
+    expect 1 MT-R38 $adapting --steps 1 --plan tensor-2
+    # The checkpoint speaks, and goes out with adapters merged, or beside the weights.
+    tar xf shapes/test-000.tar test0000003.ppm
+    "$programs/generate" --checkpoint adapted --picture test0000003.ppm --most 5 --quiet | grep -q . || fail "a model with adapters says nothing"
+    "$programs/export_hf" --checkpoint adapted --output merged >out 2>&1 && "$programs/export_hf" --checkpoint adapted --output beside --adapters peft >out 2>&1 || fail "export_hf: $(cat out)"
+    cmp -s merged/config.json beside/config.json || fail "the two exports are of other nets"
+    cmp -s merged/model.safetensors beside/model.safetensors && fail "merged weights are those beside adapters"
+    grep -q '"lora_alpha": *16' peft/adapter_config.json && [ -s peft/adapter_model.safetensors ] || fail "no adapters in PEFT's form"
+    "$programs/export_hf" --checkpoint base --output none --adapters peft >out 2>&1
+    [ $? -eq 2 ] && grep -q 'adapters peft: base/step-000004 has none.*MT-X30' out || fail "adapters of a run without are not refused: $(cat out)"
+    ;;
+esac
+
 # ---- filled to a number of rows, and gone on with while samples wait for room ----
 succeed $run --rows 500 --steps 4 --no-report --metrics rows.jsonl
 losses rows.jsonl >rows.losses
@@ -208,7 +244,7 @@ grep -q "$(cat words)" report/index.html || fail "the report and generate say di
 
 # ---- what it refuses ----
 expect 2 'MT-X01' $run --loss sigmoid
-expect 2 'say-quick|say-quick-glue|say-small' $run --model quick
+expect 2 'say-quick|say-quick-glue|say-quick-adapted|say-small' $run --model quick
 expect 3 MT-D01 --data nowhere
 expect 2 'wants MODULE=SHARE' $run --steps 1 --rates eye
 expect 1 'there are eye, glue, talk' $run --steps 1 --rates picture=0.5

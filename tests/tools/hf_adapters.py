@@ -71,9 +71,12 @@ def apart(got, want):
 with tempfile.TemporaryDirectory() as work:
     import_hf = os.path.join(work, "import_hf")
     build("examples/import_hf.cpp", import_hf)
+    export_hf = os.path.join(work, "export_hf")
+    build("examples/export_hf.cpp", export_hf)
     for which in range(given.first, given.shapes):
         model, config, samples = make(which)
-        base, adapters, headers, written, text, program = (os.path.join(work, f"{name}{which}") for name in ("base", "adapters", "headers", "written", "text", "steps"))
+        base, adapters, headers, written, text, program, run, merged, beside, apart_from_it = (os.path.join(work, f"{name}{which}") for name in (
+            "base", "adapters", "headers", "written", "text", "steps", "run", "merged", "beside", "apart"))
         model.save_pretrained(base)
         adapted = get_peft_model(model, config)
         for parameter in adapted.parameters():
@@ -96,7 +99,7 @@ inline constexpr motet::decoder_config adapted_model = [] {{
         with open(text, "w", encoding="utf-8") as lines:
             lines.writelines(" ".join(map(str, each)) + "\n" for each in samples)
         build("tests/tools/peft_steps.cpp", program, headers)
-        said = subprocess.run([program, base, adapters, text, written], check=True, stdout=subprocess.PIPE, text=True).stdout
+        said = subprocess.run([program, base, adapters, text, written, run], check=True, stdout=subprocess.PIPE, text=True).stdout
         adapted.double()
         learned = [each for each in adapted.parameters() if each.requires_grad]
         start = [each.detach().clone() for each in learned]
@@ -117,3 +120,9 @@ inline constexpr motet::decoder_config adapted_model = [] {{
         with torch.no_grad():
             ids = torch.tensor([samples[0]])
             require(f"shape {which} logits of what was written", apart(again(input_ids=ids).logits, adapted(input_ids=ids).logits), 1e-5)
+            want = adapted(input_ids=ids).logits
+            subprocess.run([export_hf, "--checkpoint", run, "--output", merged], check=True, stdout=subprocess.DEVNULL)
+            require(f"shape {which} exported, merged", apart(type(model).from_pretrained(merged).double()(input_ids=ids).logits, want), 1e-5)
+            subprocess.run([export_hf, "--checkpoint", run, "--output", beside, "--adapters", apart_from_it], check=True, stdout=subprocess.DEVNULL)
+            exported = PeftModel.from_pretrained(type(model).from_pretrained(beside), apart_from_it).double()
+            require(f"shape {which} exported, adapters beside", apart(exported(input_ids=ids).logits, want), 1e-5)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Three steps of AdamW on adapters beside a Hugging Face language model, whose config import_hf printed and
 // whose adapters the peft package wrote. tests/tools/hf_adapters.py compiles it for each model.
-//   peft_steps MODEL ADAPTERS TEXT OUTPUT
+//   peft_steps MODEL ADAPTERS TEXT OUTPUT RUN
 // TEXT has a sample in each line: its tokens, the last of which are asked for. OUTPUT becomes a folder of
-// adapters; loss and gradient norm of each step go to standard output.
+// adapters, RUN a run with a checkpoint; loss and gradient norm of each step go to standard output.
 #include <adapted_model.hpp>
 
 #include <motet/format/hf/hf_decoder_tensors.hpp>
@@ -75,6 +75,7 @@ int main(int, char** words) try {
     if (each.offset < talk::trainable_size)
       written.push_back({each.name, {each.rows, each.width}, learned.data() + each.offset});
   save_peft_adapters(words[4], map, of, written, words[1]);
+  train.save(words[5], "adapted");
 } catch (const std::exception& problem) {
   return report_failure(problem);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/model/model.hpp>
+#include <motet/tensor/thin_product.hpp>
 
 #include <algorithm>
 #include <span>
@@ -24,18 +25,19 @@ void merge_adapters(std::span<const parameter> adapters, const Master* from, dou
     const parameter &a = find(adapters, product + "a"), &weight = find(weights, product + "weight");
     const Master *of_a = from + a.offset, *of_b = from + b.offset;
     for (const interval& rows : b.adapts) {
-      for (isize row = rows.begin; row < rows.end; ++row, of_b += b.width)
-        for (isize column = 0; column < a.width; ++column) {
-          double sum = 0;
-          for (isize k = 0; k < b.width; ++k)
-            sum += static_cast<double>(of_b[k]) * static_cast<double>(of_a[k * a.width + column]);
-          Master& at = to[weight.offset + row * weight.width + column];
-          at = static_cast<Master>(static_cast<double>(at) + scale * sum);
-        }
+      add_thin_product(rows.size(), a.width, b.width, scale, of_b, of_a,
+                       to + weight.offset + rows.begin * weight.width);
+      of_b += rows.size() * b.width;
       of_a += b.width * a.width;
     }
   }
 }
+
+// So many numbers are what merged_weights() returns.
+template <class Model>
+inline constexpr isize merged_size = []<std::size_t... I>(std::index_sequence<I...>) {
+  return (Model::template module_at<I>::net::parameter_size + ... + Model::loss::parameter_size);
+}(std::make_index_sequence<Model::size>{});
 
 // The weights of all modules one behind the other, then the numbers of the loss, from numbers in the model's
 // flat order; those of modules with adapters have these merged. That is the flat order of a model of the same

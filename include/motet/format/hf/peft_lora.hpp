@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/format/hf/hf_tensors.hpp>
+#include <motet/tensor/thin_product.hpp>
 
 #include <array>
 #include <cmath>
@@ -159,28 +160,16 @@ class peft_merge {
     return places_.find(name)->second.part->shape;
   }
 
-  // weight += scale x B A, summed in double.
   void add(const std::string& name, const product& each) {
     const isize out = each.b->shape[0], in = each.a->shape[1];
     a_.resize(as_size(each.a->elements()));
     b_.resize(as_size(each.b->elements()));
-    row_.resize(as_size(in));
     copy_elements(*each.a, a_.data());
     copy_elements(*each.b, b_.data());
     const auto [first, last] = places_.equal_range(name);
-    for (isize o = 0; o < out; ++o) {
-      std::fill(row_.begin(), row_.end(), 0.0);
-      for (isize k = 0; k < lora_.rank; ++k) {
-        const double by = lora_.scale * static_cast<double>(b_[as_size(o * lora_.rank + k)]);
-        const float* const from = a_.data() + k * in;
-        for (isize i = 0; i < in; ++i) row_[as_size(i)] += by * static_cast<double>(from[i]);
-      }
-      for (auto at = first; at != last; ++at) {
-        float* const weight = at->second.data + o * in;
-        for (isize i = 0; i < in; ++i)
-          weight[i] = static_cast<float>(static_cast<double>(weight[i]) + row_[as_size(i)]);
-      }
-    }
+    std::for_each(first, last, [&](const auto& at) {
+      add_thin_product(out, in, lora_.rank, lora_.scale, b_.data(), a_.data(), at.second.data);
+    });
   }
 
   peft_lora lora_;
@@ -191,7 +180,6 @@ class peft_merge {
   std::vector<std::pair<std::string, const stored_tensor*>> whole_;
   std::string differences_;
   std::vector<float> a_, b_;
-  std::vector<double> row_;
 };
 
 }  // namespace detail

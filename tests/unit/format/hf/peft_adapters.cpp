@@ -2,6 +2,7 @@
 #include <motet/format/hf/peft_adapters.hpp>
 
 #include <motet/format/hf/hf_decoder_tensors.hpp>
+#include <motet/format/hf/hf_llava.hpp>
 
 #include <doctest/doctest.h>
 
@@ -107,4 +108,90 @@ TEST_CASE("adapters of another rank, scale or product are refused, and nothing c
   few.pop_back();
   CHECK_THROWS_WITH_AS(save_peft_adapters(folder.path(), weights(), chosen, few),
                        doctest::Contains("missing     talk.blocks.0.mlp.down.b"), error);
+}
+
+namespace {
+
+// Weights by the map of a model, some numbers in each, and adapters beside them.
+struct adapted_weights {
+  std::vector<std::vector<float>> numbers;
+  std::vector<loaded_tensor> all;
+  adapted_weights(const std::vector<hf_tensor>& map, const peft_adapters& of) {
+    for (const std::vector<hf_tensor>& rows : {map, peft_tensors(map, of)})
+      for (const hf_tensor& row : rows) {
+        auto& own = numbers.emplace_back(as_size(row.elements()));
+        for (std::size_t i = 0; i < own.size(); ++i)
+          own[i] = static_cast<float>(static_cast<int>((i * 37 + numbers.size() * 11) % 101) - 50) / 64;
+        all.push_back({row.ours, {row.elements()}, own.data()});
+      }
+  }
+  std::vector<saved_tensor> saved() const {
+    std::vector<saved_tensor> out;
+    for (const loaded_tensor& each : all) out.push_back({each.name, each.shape, each.data});
+    return out;
+  }
+};
+hf_llava_config seeing() {
+  hf_llava_config out;
+  out.image = 4, out.patch = 2, out.seen = 1;
+  out.eye = {4, 6, 1, 2, "gelu", 1e-5};
+  out.words = small;
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("adapters that are merged in memory are those that go out and are merged when they are read") {
+  for (const auto& [map, part] :
+       {std::pair{weights(), ""}, {hf_llava_tensors(seeing(), {"eye", "glue", "talk"}), "language_model."}}) {
+    CAPTURE(part);
+    const scratch folder;
+    peft_adapters of = chosen;
+    of.part = part;
+    adapted_weights here(map, of), there(map, of);
+    const adapted_weights before(map, of);
+    save_peft_adapters(folder.path(), map, of, there.saved());
+    merge_peft_lora(folder.path(), map, there.all);
+    merge_adapters(map, of, here.all);
+    CHECK(here.numbers == there.numbers);
+    isize changed = 0;
+    for (std::size_t i = 0; i < map.size(); ++i) {
+      if (here.numbers[i] == before.numbers[i]) continue;
+      ++changed;
+      // An eye has products of these names, too.
+      CHECK(map[i].ours.starts_with("talk."));
+    }
+    CHECK(changed == 2);
+    const json config = read_json(mapped_file(folder.path() / "adapter_config.json").text(), "config");
+    if (*part != 0)
+      CHECK(config.at("target_modules").string() == ".*language_model..*(q_proj|v_proj|down_proj)");
+    else CHECK(config.at("target_modules").items().size() == 3);
+  }
+}
+
+TEST_CASE("adapters that lack are not merged") {
+  adapted_weights some(weights(), chosen);
+  some.all.pop_back();
+  CHECK_THROWS_WITH_AS(merge_adapters(weights(), chosen, some.all),
+                       doctest::Contains("missing     talk.blocks.0.mlp.down.b"), error);
+}
+
+TEST_CASE("a description is told from its adapters") {
+  const json whole{
+      {"modules",
+       json::array{
+           json{{"name", "eye"}},
+           json{{"name", "talk"},
+                {"net",
+                 json{{"width", 4},
+                      {"adapters", json{{"rank", 2}, {"scale", 1.5}, {"products", json::array{"up"}}}}}}}}}};
+  const described_adapters found = describe_adapters(whole);
+  REQUIRE(found.adapters);
+  CHECK(found.adapters->lora.rank == 2);
+  CHECK(found.adapters->products == std::vector<std::string>{"up_proj"});
+  const json& net = found.merged.at("modules").items()[1].at("net");
+  CHECK(net.find("adapters") == nullptr);
+  CHECK(net.at("width").integer() == 4);
+  CHECK(!describe_adapters(found.merged).adapters);
+  CHECK(describe_adapters(found.merged).merged == found.merged);
 }
