@@ -5,15 +5,14 @@
 #include "train_clip/quick_model.hpp"
 
 #include <motet/format/files/atomic_file.hpp>
-#include <motet/front/cpu_ranks.hpp>
 #include <motet/front/trainer.hpp>
 #include <motet/nn/towers/text.hpp>
 #include <motet/nn/towers/vit.hpp>
-#include <motet/schedule/core/compose.hpp>
 #include <motet/schedule/draw/draw_svg.hpp>
 #include <motet/schedule/draw/draw_trace.hpp>
 #include <motet/schedule/simulate/measured_costs.hpp>
 #include <motet/schedule/write/schedules.hpp>
+#include <motet/tools/exit_code.hpp>
 #include <motet/tools/feed.hpp>
 #include <motet/tools/options.hpp>
 
@@ -25,7 +24,6 @@ namespace {
 using train_clip::quick_caption, train_clip::quick_picture;
 using net = model<
     join<info_nce, module<"picture", vit<quick_picture>>, module<"caption", text_tower<quick_caption>>>>;
-using pipeline = pipeline_trainer<net, cpu::device, fp32, thread_ranks<local::world, local::endpoint>>;
 
 struct settings {
   std::string data, schedule = "batch_sync", svg, trace;
@@ -57,28 +55,30 @@ options command_line(settings& s) {
   return line;
 }
 
-// Both towers by one schedule, side by side, meeting in their losses.
-score write(const settings& s) {
+// Both towers by one schedule, in stages on ranks of their own, meeting in their losses.
+plan write(const settings& s) {
   const int microbatches = static_cast<int>(s.microbatches), losses = static_cast<int>(s.losses);
   if (microbatches % losses != 0)
     fail(*reason::group_does_not_divide,
          "--microbatches " + std::to_string(microbatches) + " for --losses " + std::to_string(losses));
-  schedule_options of_picture, of_caption;
-  of_picture.stages = static_cast<int>(s.picture_stages);
-  of_caption.stages = static_cast<int>(s.caption_stages);
-  of_picture.microbatches = of_caption.microbatches = microbatches;
-  if (s.schedule != batch_sync::name)
-    return joined(beside(write_schedule(s.schedule, of_picture), write_schedule(s.schedule, of_caption)),
-                  losses);
-  schedule_options both;
-  for (const schedule_options& each : {of_picture, of_caption})
-    both.towers.push({each.stages, microbatches, microbatches / losses, static_cast<int>(s.stash)});
-  return write_schedule(s.schedule, both);
+  const auto picture_stages = static_cast<std::int32_t>(s.picture_stages),
+             caption_stages = static_cast<std::int32_t>(s.caption_stages);
+  plan out;
+  out.cluster.ranks = picture_stages + caption_stages;
+  // As many chunks on each rank as the schedule is made for.
+  const int chunks = write_schedule(s.schedule, {}).voices()[0].chunks;
+  out.schedule = label(s.schedule);
+  out.modules.push(on_ranks("picture", 0, {.stages = picture_stages}, microbatches));
+  out.modules.push(on_ranks("caption", picture_stages, {.stages = caption_stages}, microbatches));
+  for (module_plan& each : out.modules) {
+    each.chunks = chunks;
+    each.group = microbatches / losses;
+    if (s.schedule == batch_sync::name) each.stash = static_cast<int>(s.stash);
+  }
+  return out;
 }
 
-void print_plan(const pipeline& train) {
-  const program& of = train.of();
-  const std::vector<rank_memory> needs = train.forecast();
+void print_plan(const program& of, const std::vector<rank_memory>& needs) {
   for (std::int32_t r = 0; r < of.ranks(); ++r) {
     std::string holds;
     for (const voice& each : of.voices)
@@ -108,13 +108,9 @@ int run(const settings& s) {
     source = open_data(*folder, nullptr);
   }
 
-  pipeline_config config;
-  config.batch = s.batch;
-  config.seed = s.seed;
-  pipeline train(write(s), config);
-  print_plan(train);
-  train.prepare();
-  const launched_world here{launched{}};
+  const launched_world here(launched{}, 0, true);  // as many ranks as a plan has, all in this process
+  trainer<net> train(here, write(s), {.batch = s.batch, .seed = s.seed});
+  print_plan(train.order(), train.memory());
   trainer<net> single(here, {.batch = s.batch, .seed = s.seed});
   // Several losses compare fewer pairs each than one rank's single loss does.
   if (s.compare && s.losses > 1)
@@ -133,7 +129,7 @@ int run(const settings& s) {
     std::printf("\n");
     if (step > 0 || s.steps == 1) runs.push(when);
   }
-  const program& of = train.of();
+  const program& of = train.order();
   timeline planned;
   simulate(of, measured_costs(of, runs), planned);
   std::printf(
@@ -155,8 +151,7 @@ int main(int count, char** words) {
     if (!line.parse(count, words)) return std::fputs(line.help().c_str(), stdout) < 0 ? 1 : 0;
     line.require("--data");
     return motet::train_pipeline::run(s);
-  } catch (const motet::error& problem) {
-    std::fprintf(stderr, "%s\n", problem.what());
-    return 2;
+  } catch (const std::exception& problem) {
+    return motet::report_failure(problem);
   }
 }

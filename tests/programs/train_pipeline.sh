@@ -25,11 +25,13 @@ wanted 0 'rank 3 .*caption stage 1' $train --schedule zb_h1 --losses 8 --caption
 wanted 0 'simulated with the measured times' $train --stash 1 --svg "$scratch/run.svg" --trace "$scratch/run.json"
 grep -q '</svg>' "$scratch/run.svg" && grep -q 'traceEvents' "$scratch/run.json" || { echo "no picture or no trace"; failed=1; }
 wanted 2 'MT-X04' "$bin/train_pipeline"
-wanted 2 'there are gpipe' $train --schedule nonsense
-wanted 2 'picture has 4 layers.*MT-P09' $train --picture-stages 5
-wanted 2 '8 for --losses 3.*MT-P04' $train --losses 3
-wanted 2 'MT-P05' $train --stash 9
-wanted 2 'MT-R02' $train --microbatches 64 --losses 1
+wanted 3 'MT-F04|MT-D' "$bin/train_pipeline" --data "$scratch/nowhere"
+wanted 0 'step 2 ' $train --losses 8 --schedule interleaved
+wanted 3 'there are gpipe.*MT-P60' $train --schedule nonsense
+wanted 3 'picture: got 5 stages, wanted at most 4.*MT-P09' $train --picture-stages 5
+wanted 3 '8 for --losses 3.*MT-P04' $train --losses 3
+wanted 3 'MT-P05' $train --stash 9
+wanted 3 'MT-S10' $train --microbatches 64 --losses 1
 # An order that begins backward before its loss can be known.
-wanted 2 'MT-P38' $train --schedule 1f1b --losses 2
+wanted 3 'MT-P[23]8' $train --schedule 1f1b --losses 2
 exit $failed

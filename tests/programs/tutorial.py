@@ -37,5 +37,11 @@ for lesson, page in zip(lessons, pages):
     done = subprocess.run([programs / f"tutorial_{lesson.stem}", *([str(scratch)] if lesson.stem.startswith("2") else [])], capture_output=True, text=True, check=False, timeout=120)
     wanted(f"{lesson.stem} runs", done.returncode == 0 and not done.stderr, done.stderr)
     wanted(f"{lesson.stem} prints what its page shows", printed.same(done.stdout, blocks.get("text", "")), f"\n{done.stdout}and not\n{blocks.get('text')}")
+# The own schedule of lesson 4, a process for each rank: what is printed is the same.
+if shutil.which("mpirun"):
+    environment = {**os.environ, "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    done = subprocess.run(["mpirun", "-n", "4", programs / "tutorial_4_own_schedule"], capture_output=True, text=True, check=False, timeout=120, env=environment)
+    shown = re.search(r"^```text\n(.*?)^```$", pages[3].read_text(), re.M | re.S).group(1)
+    wanted("lesson 4 in processes", "MT-R23" in done.stderr or printed.same(done.stdout, shown), done.stdout + done.stderr)
 print(f"{len(lessons)} lessons, {failed} faults")
 sys.exit(1 if failed else 0)

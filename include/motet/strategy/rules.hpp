@@ -62,6 +62,9 @@
     "leave chunks, stash and ahead out, and give room only to modules that fill")                            \
   X(no_gaps, "MT-S23", "a module fills gaps on ranks that wait for others",                                  \
     "the others keep every rank that it has busy from the start of a step to its end",                       \
-    "leave fills out, or cut the others into stages that wait for each other")
+    "leave fills out, or cut the others into stages that wait for each other")                               \
+  X(own_schedule_unlike_plan, "MT-S26", "a schedule of one's own orders the stages that a plan gives it",    \
+    "write() made another number of stages, chunks, microbatches or ranks, several voices, or a loss",       \
+    "write one voice of the shape that is given, on as many ranks as it has stages, without join()")
 
 MOTET_RULES_OF(MOTET_STRATEGY_RULES, strategy_rules)

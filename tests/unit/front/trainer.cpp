@@ -10,6 +10,7 @@
 #include "deviation.hpp"
 #include "plain_muon.hpp"
 #include "single_rank.hpp"
+#include "unit/plan/last_first.hpp"
 #include "unit/runtime/allocations.hpp"
 #include "unit/runtime/small_model.hpp"
 
@@ -133,6 +134,16 @@ TEST_CASE("a plan over three ranks trains and embeds as one rank does") {
   CHECK(train.order().ranks() == 3);
   CHECK(train.memory().size() == 3);
   compare(train, wanted(), 1e-4);
+}
+
+TEST_CASE("a schedule of the program's own trains as one rank does, and goes by its name") {
+  using mine = plan_for<small_model, on<"picture", ranks<0, 2>, stages<2>>,
+                        on<"caption", ranks<1, 3>, data<2>>, by<last_first<>, strategy::microbatches<2>>>;
+  const launched_world world = alone();
+  trainer<small_model> train(world, mine::value(), {.batch = 8});
+  CHECK(train.of().schedule == label("last_first"));
+  compare(train, wanted(), 1e-4);
+  CHECK(refusal(plan(layout::value()).by(last_first<flaw::ranks>{})).find("MT-S26") != std::string::npos);
 }
 
 TEST_CASE("a plan has a name, or the message says which there are") {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/plan/describe/model_facts.hpp>
+#include <motet/plan/describe/own_schedule.hpp>
 #include <motet/strategy/mesh.hpp>
 #include <motet/strategy/sample_parts.hpp>
 #include <motet/strategy/sample_split.hpp>
@@ -60,6 +61,15 @@ struct plan {
   cluster_shape cluster;
   label schedule = "batch_sync";
   list<module_plan> modules;  // in the model's order
+  own_schedule own{};         // of the program, which `schedule` then only names
+
+  // Another schedule plays all modules: one of the library's, or of the program's own.
+  template <class Schedule>
+  constexpr plan& by(Schedule = {}) {
+    own = own_schedule_of<Schedule>();
+    schedule = label(Schedule::name);
+    return *this;
+  }
   friend constexpr bool operator==(const plan&, const plan&) = default;
 };
 

@@ -48,22 +48,45 @@ struct plan_seat {
   std::int32_t first = -1;  // of the seats that are its devices; -1: each stage is one
 };
 
-// The order of the module that meets by itself, where a schedule is not that of all modules at once.
+// What a program's own schedule wrote that the plan has not; `what` is null where all is as the plan says.
+struct unlike_plan {
+  const char* what = nullptr;
+  isize got = 0, wanted = 0;
+};
+constexpr unlike_plan find_unlike(const score& made, const module_plan& own) {
+  if (made.voices().size() != 1) return {"voices", made.voices().size(), 1};
+  const voice& plays = made.voices()[0];
+  const std::int32_t devices = own.on.split().stages;
+  if (plays.stages != own.stages()) return {"stages", plays.stages, own.stages()};
+  if (plays.chunks != own.chunks) return {"chunks", plays.chunks, own.chunks};
+  if (plays.microbatches != own.microbatches) return {"microbatches", plays.microbatches, own.microbatches};
+  if (made.ranks() != devices) return {"ranks", made.ranks(), devices};
+  if (plays.join >= 0) return {"losses of its own", plays.joins(), 0};
+  for (std::int32_t s = 0; s < plays.stages; ++s)
+    if (const std::int32_t at = made.place(plays, s); at < 0 || at >= devices)
+      return {"as the last rank of a stage", at, devices - 1};
+  return {};
+}
+
+// One replica of a module by itself, on a device for each stage.
 template <class Schedule>
-constexpr verdict write_last(const module_plan& own, isize k, score& out) {
+constexpr verdict write_module(const Schedule& plays, const module_plan& own, isize k, score& out) {
   const pipeline_shape shape{
       .stages = own.on.split().stages, .microbatches = own.microbatches, .chunks = own.chunks};
-  if (const verdict found = Schedule::check(shape); !found.ok())
-    return {found.why, k, found.got, found.wanted};
-  out = joined(Schedule::write(shape), own.groups());
+  if (const verdict found = plays.check(shape); !found.ok()) return {found.why, k, found.got, found.wanted};
+  out = plays.write(shape);
+  if constexpr (std::is_same_v<Schedule, own_schedule>)
+    if (const unlike_plan found = find_unlike(out, own); found.what != nullptr)
+      return {reason::own_schedule_unlike_plan, k, found.got, found.wanted};
   return {};
 }
 
 // Modules that feed one another as one pipeline: one replica of each, where all are cut alike; else all
 // replicas.
 template <class Schedule>
-constexpr verdict write_seats_through(const plan& from, const list<module_facts>& facts, isize samples,
-                                      score& out, list<plan_seat>& seats) {
+constexpr verdict write_seats_through(const Schedule& plays, const plan& from,
+                                      const list<module_facts>& facts, isize samples, score& out,
+                                      list<plan_seat>& seats) {
   constexpr bool all_first = std::is_same_v<Schedule, gpipe>,
                  of_all = all_first || std::is_same_v<Schedule, one_f_one_b>;
   through_shape shape;
@@ -82,7 +105,8 @@ constexpr verdict write_seats_through(const plan& from, const list<module_facts>
     if constexpr (std::is_same_v<Schedule, batch_sync>) {
       return {reason::schedule_without_edges, 0, 0, 0};
     } else if (by_itself) {
-      if (const verdict found = write_last<Schedule>(own, k, shape.last); !found.ok()) return found;
+      if (const verdict found = write_module(plays, own, k, shape.last); !found.ok()) return found;
+      shape.last = joined(shape.last, own.groups());
     } else if (own.chunks != 1) {
       return {reason::chunks_are_fixed, k, own.chunks, 1};
     }
@@ -153,7 +177,8 @@ constexpr void feed_by_samples(const plan& from, const list<module_facts>& facts
 
 // One replica of every module by itself, on a device for each stage, one module behind another.
 template <class Schedule>
-constexpr verdict write_seats(const plan& from, const list<module_facts>& facts, score& out) {
+constexpr verdict write_seats(const Schedule& plays, const plan& from, const list<module_facts>& facts,
+                              score& out) {
   if constexpr (std::is_same_v<Schedule, batch_sync>) {
     for (isize k = 0; k < from.modules.size(); ++k)
       if (from.modules[k].chunks != 1) return {reason::chunks_are_fixed, k, from.modules[k].chunks, 1};
@@ -162,15 +187,10 @@ constexpr verdict write_seats(const plan& from, const list<module_facts>& facts,
   } else {
     for (isize k = 0; k < from.modules.size(); ++k) {
       const module_plan& own = from.modules[k];
-      const pipeline_shape shape{
-          .stages = own.on.split().stages, .microbatches = own.microbatches, .chunks = own.chunks};
-      if (verdict found = Schedule::check(shape); !found.ok()) {
-        found.where = k;
-        return found;
-      }
+      score one;
+      if (const verdict found = write_module(plays, own, k, one); !found.ok()) return found;
       if (own.stash != -1 || own.ahead != 0)
         return {reason::only_batch_sync_keeps, k, own.stash != -1 ? own.stash : own.ahead, 0};
-      score one = Schedule::write(shape);
       // g++ 12 destroys the temporary of a conditional twice in constant expressions.
       if (k == 0) out = static_cast<score&&>(one);
       else out = beside(out, one);
@@ -224,7 +244,7 @@ namespace detail {
 // The others have a plan of their own, and those that fill go into its gaps.
 constexpr verdict write_filled(const plan& from, const list<module_facts>& facts, score& out, isize samples,
                                bool together) {
-  plan others{from.cluster, from.schedule, {}};
+  plan others{from.cluster, from.schedule, {}, from.own};
   list<module_facts> facts_of_others;
   list<std::int32_t> place;  // of each module among the others
   filling how;
@@ -320,11 +340,12 @@ constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, 
   score seats;
   const bool through = has_edges(facts), alike = !through || detail::cut_alike(from.modules);
   list<detail::plan_seat> seat_of;
-  const bool known = all_schedules::visit(from.schedule.view(), [&]<class Schedule>(Schedule) {
-    found = through ? detail::write_seats_through<Schedule>(from, facts, samples, seats, seat_of)
-                    : detail::write_seats<Schedule>(from, facts, seats);
-  });
-  if (!known) return {reason::unknown_schedule, 0, 0, 0};
+  const auto write_by = [&](const auto& plays) {
+    found = through ? detail::write_seats_through(plays, from, facts, samples, seats, seat_of)
+                    : detail::write_seats(plays, from, facts, seats);
+  };
+  if (from.own) write_by(from.own);
+  else if (!all_schedules::visit(from.schedule.view(), write_by)) return {reason::unknown_schedule, 0, 0, 0};
   if (!found.ok()) return found;
   list<voice_spread> spreads;
   std::int32_t first = 0;

@@ -6,6 +6,8 @@
 #include <motet/nn/towers/vit_rows.hpp>
 #include <motet/plan/prove/plan_for.hpp>
 
+#include "unit/plan/last_first.hpp"
+
 #include <doctest/doctest.h>
 
 using namespace motet;
@@ -75,6 +77,28 @@ TEST_CASE("every word reaches its number") {
   using hidden = plan_for<towers, on<"picture", ranks<0, 1>, ahead<1>>, on<"caption", ranks<1, 2>>,
                           by<batch_sync, microbatches<4>, group<2>>>;
   CHECK((hidden::value().modules[0].ahead == 1 && hidden::value().modules[1].ahead == 0));
+}
+
+TEST_CASE(
+    "a schedule of the program's own is played as one of the library's is, and proven by the compiler") {
+  using mine = plan_for<towers, on<"picture", ranks<0, 4>, stages<2>, tensor<2>>,
+                        on<"caption", ranks<4, 7>, data<3>>, by<last_first<>, microbatches<4>, group<2>>>;
+  static_assert(require<prove_plan<towers, mine::value, 24>()>);
+  const plan got = mine::value();
+  CHECK(got.schedule == label("last_first"));
+  CHECK(got.own);
+  plan by_value = got;
+  CHECK(by_value.by(gpipe{}).own == own_schedule{});
+  CHECK(by_value.schedule == label("gpipe"));
+  CHECK_FALSE(by_value == got);
+  CHECK(by_value.by<last_first<>>() == got);
+  // In the library's order of the same computations backwards come the other way round.
+  const list<module_facts> facts = facts_of<towers>();
+  score own, theirs;
+  REQUIRE(write_plan(got, facts, own).ok());
+  REQUIRE(write_plan(by_value.by(gpipe{}), facts, theirs).ok());
+  CHECK(own.codes().size() == theirs.codes().size());
+  CHECK_FALSE(own.codes() == theirs.codes());
 }
 
 TEST_CASE("the compiler fills gaps, and proves what comes of it") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/plan/prove/require_plan.hpp>
 
+#include "unit/plan/last_first.hpp"
 #include "unit/plan/random_plans.hpp"
 
 #include <doctest/doctest.h>
@@ -113,6 +114,29 @@ TEST_CASE("a plan that does not fit is told with the module's name and its numbe
   check_said("caption: got 3 stages, wanted at most 2 for as many layers [MT-P09]",
              [](plan& of, auto&) { of.modules[1].on = mesh::from(4, degrees{.stages = 3}); });
   check_said("picture: got 5, wanted 4 [MT-P05]", [](plan& of, auto&) { of.modules[0].stash = 5; });
+}
+
+TEST_CASE("what a schedule of one's own writes otherwise than the plan is told with its name") {
+  const auto by = []<flaw Flaw>() { return [](plan& of, auto&) { of.by(last_first<Flaw>{}); }; };
+  check_said("picture: last_first writes 2 voices, wanted 1 [MT-S26]",
+             by.template operator()<flaw::voices>());
+  check_said("picture: last_first writes 3 stages, wanted 2 [MT-S26]",
+             by.template operator()<flaw::stages>());
+  check_said("picture: last_first writes 2 chunks, wanted 1 [MT-S26]",
+             by.template operator()<flaw::chunks>());
+  check_said("picture: last_first writes 9 microbatches, wanted 8 [MT-S26]",
+             by.template operator()<flaw::microbatches>());
+  check_said("picture: last_first writes 3 ranks, wanted 2 [MT-S26]", by.template operator()<flaw::ranks>());
+  check_said("picture: last_first writes 8 losses of its own, wanted 0 [MT-S26]",
+             by.template operator()<flaw::losses>());
+  check_said("picture: last_first writes 2 as the last rank of a stage, wanted 1 [MT-S26]",
+             by.template operator()<flaw::place>());
+  plan fits = apart();
+  fits.by(last_first<>{});
+  CHECK(require_plan(fits, two_towers(), 64) == fits);
+  // A file names it and cannot say more.
+  check_said("\"last_first\"; there are " + schedule_names() + " [MT-S15]",
+             [](plan& of, auto&) { of.schedule = "last_first"; });
 }
 
 TEST_CASE("an order that cannot run is told with its instruction") {
