@@ -114,7 +114,9 @@ inline json describe(const adapter_config& c) {
                                                            {c.up, "up"},
                                                            {c.down, "down"}})
     if (chosen) products.push_back(name);
-  return json{{"rank", c.rank}, {"scale", c.scale()}, {"products", std::move(products)}};
+  json out{{"rank", c.rank}, {"scale", c.scale()}, {"products", std::move(products)}};
+  if (c.dropout > 0) out.set("dropout", static_cast<double>(c.dropout));
+  return out;
 }
 inline json describe(const decoder_config& c) {
   const attention_config attention = c.tower().attention;

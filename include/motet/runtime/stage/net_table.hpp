@@ -48,6 +48,7 @@ struct net_outline {
   // of them, behind its parameters.
   std::vector<parameter> (*resting_of)(std::string_view prefix, stage_range range, tensor_cut cut) = nullptr;
   isize (*resting_size)(stage_range range, tensor_cut cut) = nullptr;
+  bool drops_by_rows = false;  // it draws what it drops by the numbers of rows in the step
 
   bool is_first(stage_range r) const { return r.first == 0; }
   bool is_last(stage_range r) const { return r.last == layers; }
@@ -203,7 +204,11 @@ struct net_outlines {
       [](std::string_view prefix, stage_range range, tensor_cut cut) {
         return adapted ? stage::parameters_of(prefix, range, cut) : std::vector<parameter>{};
       },
-      [](stage_range range, tensor_cut cut) { return adapted ? weights_of(range, cut).size() : 0; }};
+      [](stage_range range, tensor_cut cut) { return adapted ? weights_of(range, cut).size() : 0; },
+      [] {
+        if constexpr (requires { Net::drops_by_rows; }) return Net::drops_by_rows;
+        else return false;
+      }()};
 };
 
 template <class Net, class Context, class Numbers>
