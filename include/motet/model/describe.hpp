@@ -115,7 +115,7 @@ inline json describe(const adapter_config& c) {
                                                            {c.down, "down"}})
     if (chosen) products.push_back(name);
   json out{{"rank", c.rank}, {"scale", c.scale()}, {"products", std::move(products)}};
-  if (c.dropout > 0) out.set("dropout", static_cast<double>(c.dropout));
+  if (c.dropout > 0) out.set("dropout", c.dropout);
   return out;
 }
 inline json describe(const decoder_config& c) {
@@ -199,6 +199,7 @@ json describe_module() {
       own.set("net", "vit_rows");
       own.set("normed", net::normed);
       own.set("pictures", net::most_pictures);
+      if (net::squares > 1) own.set("squares", net::squares);
     }
     if constexpr (takes_rows<net> > 0) {
       own.set("net", "fed_decoder");

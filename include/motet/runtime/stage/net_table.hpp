@@ -60,7 +60,7 @@ struct net_outline {
   isize width_out(stage_range r) const { return is_last(r) ? embedding : width; }
   // A microbatch has so many of them. Modules that ranks share hand over rows of whole samples.
   isize rows_out(stage_range r, const any_microbatches& parts, isize m) const {
-    return is_last(r) && gives_rows ? parts.whole_rows(m).rows() : parts.rows(m).rows();
+    return is_last(r) && gives_rows ? parts.rows_that_go_on(m) : parts.rows(m).rows();
   }
   isize rows_in(stage_range r, const any_microbatches& parts, isize m) const {
     return is_first(r) ? parts.entering(m) : parts.rows(m).rows();
