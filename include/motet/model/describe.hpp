@@ -180,6 +180,7 @@ json describe_module() {
                 }) {
     json eye = describe(net::eye::config);
     eye.set("normed", net::eye::normed);
+    if constexpr (requires { net::eye::squares; }) eye.set("squares", net::eye::squares);
     out.set("net", json{{"net", "seeing_decoder"},
                         {"pictures", net::most_pictures},
                         {"eye", std::move(eye)},

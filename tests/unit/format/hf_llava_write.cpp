@@ -5,6 +5,7 @@
 #include <motet/model/describe.hpp>
 #include <motet/model/graph.hpp>
 #include <motet/nn/towers/fed_decoder.hpp>
+#include <motet/nn/towers/joined_picture_rows.hpp>
 #include <motet/nn/towers/vit_rows.hpp>
 
 #include <doctest/doctest.h>
@@ -111,6 +112,8 @@ TEST_CASE("an eye that joins squares of its rows has not this form") {
                                module<"talk", fed_decoder<words>>>,
                        edge<"eye", "glue">, edge<"glue", "talk">, loss<next_token, "talk">>;
   check_says(refusal<joined>(), "eye joins squares of its rows");
+  check_says(refusal<one<joined_picture_rows<clip, false, 2>, projector<32, 8>>>(),
+             "joins squares of its rows");
   CHECK(describe<joined>().at("modules").items()[0].at("net").at("squares").integer() == 2);
 }
 
