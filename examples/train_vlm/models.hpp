@@ -26,8 +26,14 @@ template <class Net, bool Rests>
 using frozen_if = std::conditional_t<Rests, frozen<Net>, Net>;
 // Every product of the blocks has adapters.
 constexpr decoder_config with_adapters(decoder_config words) {
-  words.adapters = {
-      .rank = 8, .alpha = 16, .keys = true, .out = true, .gate = true, .up = true, .down = true};
+  words.adapters = {.rank = 8,
+                    .alpha = 16,
+                    .keys = true,
+                    .out = true,
+                    .gate = true,
+                    .up = true,
+                    .down = true,
+                    .dropout = 0.05f};
   return words;
 }
 template <decoder_config Words, learning_part Part>

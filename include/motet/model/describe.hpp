@@ -114,7 +114,9 @@ inline json describe(const adapter_config& c) {
                                                            {c.up, "up"},
                                                            {c.down, "down"}})
     if (chosen) products.push_back(name);
-  return json{{"rank", c.rank}, {"scale", c.scale()}, {"products", std::move(products)}};
+  json out{{"rank", c.rank}, {"scale", c.scale()}, {"products", std::move(products)}};
+  if (c.dropout > 0) out.set("dropout", c.dropout);
+  return out;
 }
 inline json describe(const decoder_config& c) {
   const attention_config attention = c.tower().attention;
@@ -178,6 +180,7 @@ json describe_module() {
                 }) {
     json eye = describe(net::eye::config);
     eye.set("normed", net::eye::normed);
+    if constexpr (requires { net::eye::squares; }) eye.set("squares", net::eye::squares);
     out.set("net", json{{"net", "seeing_decoder"},
                         {"pictures", net::most_pictures},
                         {"eye", std::move(eye)},
@@ -197,6 +200,7 @@ json describe_module() {
       own.set("net", "vit_rows");
       own.set("normed", net::normed);
       own.set("pictures", net::most_pictures);
+      if (net::squares > 1) own.set("squares", net::squares);
     }
     if constexpr (takes_rows<net> > 0) {
       own.set("net", "fed_decoder");

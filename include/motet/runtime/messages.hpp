@@ -84,9 +84,10 @@ inline constexpr message bad_sample_order{
     "Return each sample's number once (in_turn(of.samples) is where to begin), as many as the batch has"};
 
 inline constexpr message adapters_are_cut{
-    "MT-R38", "a module with adapters is cut by tensor parallelism",
-    "adapters are not cut, and each member would add those of all heads and units",
-    "Take tensor = 1 for the module, or cut it by data, stages or context"};
+    "MT-R38", "a module with adapters is cut by tensor parallelism, or one with their dropout by context",
+    "adapters are not cut, and each member would add those of all heads and units; what they drop is drawn "
+    "by rows of whole samples",
+    "Take tensor = 1 for the module, and context = 1 with dropout; or cut it by data or stages"};
 
 inline constexpr message bad_painting{"MT-R39", "how pictures are painted is out of its range",
                                       "there is no step to take, or guidance is no number",

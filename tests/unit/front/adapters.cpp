@@ -187,6 +187,37 @@ TEST_CASE("any plan is one rank: stages, replicas, parts of samples, shared mome
   CHECK(behind(ema.averages()) == behind(ema.weights()));
 }
 
+TEST_CASE("by any plan adapters drop the same numbers, and a plan that cuts samples is refused") {
+  constexpr decoder_config dropping = [] {
+    decoder_config c = adapted_config;
+    c.adapters.dropout = 0.5f;
+    return c;
+  }();
+  using dropping_speech = model<join<next_token, module<"talk", decoder<dropping>>>>;
+  const launched_world world = alone();
+  const steps one = [&] {
+    trainer<dropping_speech> by(world, {.batch = 8});
+    return train(by);
+  }();
+  CHECK(one.losses[0] == of_one_rank().losses[0]);
+  CHECK(std::abs(one.losses[3] - of_one_rank().losses[3]) > 1e-4 * one.losses[3]);
+  trainer<dropping_speech> parts(world, {.batch = 8, .parts = 4});
+  check_close(train(parts), one);
+  plan remade = plan_for<dropping_speech, on<"talk", ranks<0, 2>, stages<2>>>::value();
+  remade.modules[0].remade.resize(2, 1);
+  for (const plan& how :
+       {plan_for<dropping_speech,
+                 on<"talk", ranks<0, 2>, stages<2>, strategy::microbatches<4>, group<1>>>::value(),
+        plan_for<dropping_speech, on<"talk", ranks<0, 3>, data<3>>>::value(), remade}) {
+    trainer<dropping_speech> many(world, how, {.batch = 8});
+    check_close(train(many), one);
+  }
+  CHECK_THROWS_WITH_AS(
+      trainer<dropping_speech>(world, plan_for<dropping_speech, on<"talk", ranks<0, 2>, context<2>>>::value(),
+                               {.batch = 8}),
+      doctest::Contains("talk has adapters with dropout, and context = 2"), error);
+}
+
 TEST_CASE("a plan that cuts adapters is refused") {
   const launched_world world = alone();
   CHECK_THROWS_WITH_AS(

@@ -5,20 +5,14 @@
 
 using namespace motet;
 
-TEST_CASE("a thin product is added, by its scale, row by row") {
-  // B is (2, 2), A is (2, 3): B A = ((1 3 5) + 2 (2 4 6), 3 (1 3 5) + 4 (2 4 6)).
-  const std::vector<float> b{1, 2, 3, 4}, a{1, 3, 5, 2, 4, 6};
-  std::vector<float> to{100, 200, 300, 400, 500, 600};
-  add_thin_product(2, 3, 2, 0.5, b.data(), a.data(), to.data());
-  CHECK(to == std::vector<float>{102.5f, 205.5f, 308.5f, 405.5f, 512.5f, 619.5f});
-  add_thin_product(2, 3, 0, 0.5, b.data(), a.data(), to.data());  // no rank, no change
-  CHECK(to[0] == 102.5f);
-}
-
-TEST_CASE("each sum is rounded once") {
-  // In fp32 one by one, 2^24 + 1 stays what it is, twice.
-  const std::vector<float> b{1, 1}, a{1, 1};
-  float to = 16777216.0f;
-  add_thin_product(1, 1, 2, 1, b.data(), a.data(), &to);
-  CHECK(to == 16777218.0f);
+TEST_CASE("a thin product is added to a weight, row by row, each sum rounded once") {
+  // B (2, 2), A (2, 3); 2^-24 is lost in a float beside 1 and kept in double until both halves are there.
+  const std::vector<float> b{1, 1, 2, 0}, a{0x1p-24f, 1, 4, 0x1p-24f, 2, 5};
+  std::vector<float> to{1, 10, 20, 30, 40, 50};
+  add_thin_product(2, 3, 2, 1.0, b.data(), a.data(), to.data());
+  CHECK(to == std::vector<float>{1 + 0x1p-23f, 13, 29, 30, 42, 58});
+  add_thin_product(1, 3, 2, -0.5, b.data(), a.data(), to.data() + 3);
+  CHECK(to == std::vector<float>{1 + 0x1p-23f, 13, 29, 30, 40.5f, 53.5f});
+  add_thin_product(2, 3, 0, 1.0, b.data(), a.data(), to.data());
+  CHECK(to[5] == 53.5f);
 }

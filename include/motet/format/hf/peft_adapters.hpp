@@ -16,6 +16,7 @@ struct peft_adapters {
   peft_lora lora;
   std::vector<std::string> products;
   std::string part{};
+  double dropout = 0;
 };
 
 // From what a model's description (model/describe.hpp) says of a decoder's adapters, by the names that
@@ -27,6 +28,7 @@ inline peft_adapters describe_as_peft(const json& adapters) {
   peft_adapters out;
   out.lora.rank = static_cast<isize>(adapters.at("rank").integer());
   out.lora.scale = adapters.at("scale").number();
+  if (const json* const dropout = adapters.find("dropout")) out.dropout = dropout->number();
   for (const json& each : adapters.at("products").items()) out.products.push_back(theirs.at(each.string()));
   return out;
 }
@@ -224,7 +226,7 @@ inline void save_peft_adapters(const std::filesystem::path& folder, const std::v
                     {"base_model_name_or_path", base},
                     {"r", of.lora.rank},
                     {"lora_alpha", of.lora.scale * static_cast<double>(of.lora.rank)},
-                    {"lora_dropout", 0.0},
+                    {"lora_dropout", of.dropout},
                     {"target_modules", detail::target_modules(of)},
                     {"bias", "none"},
                     {"fan_in_fan_out", false},

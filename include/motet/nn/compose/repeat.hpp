@@ -66,7 +66,7 @@ struct repeat {
     view<const typename N::stream, in> from = x;
     for (isize i = part.begin; i < part.end; ++i) {
       const auto to = i + 1 < part.end ? s.x[at(i + 1)] : y;
-      L::forward(ctx, of_layer(w, i - part.begin), seq, from, to, s.layers[at(i)]);
+      L::forward(ctx, of_layer(w, part, i), seq, from, to, s.layers[at(i)]);
       from = to;
     }
   }
@@ -85,7 +85,7 @@ struct repeat {
     view<const typename N::stream, in> from = x;
     for (isize i = part.begin; i < part.end; ++i) {
       const auto to = (part.end - 1 - i) % 2 == 0 ? y : other;
-      layer::infer<L>(ctx, of_layer(w, i - part.begin), seq, from, to);
+      layer::infer<L>(ctx, of_layer(w, part, i), seq, from, to);
       from = to;
     }
     release(ctx, mark);
@@ -109,9 +109,9 @@ struct repeat {
     gradient<N, const typename N::stream> from{dy};
     for (isize i = part.end; i-- > part.begin;) {
       const gradient<N> to = i == part.begin ? gradient<N>(dx) : (i - part.begin) % 2 == 0 ? here : there;
-      layer::collect<L>(ctx, of_layer(g, i - part.begin), [&](gradients<N> own) {
-        layer::backward<L>(ctx, of_layer(w, i - part.begin), seq, entry(x, s, part, i), from, to,
-                           s.layers[at(i)], own);
+      layer::collect<L>(ctx, of_layer(g, part, i), [&](gradients<N> own) {
+        layer::backward<L>(ctx, of_layer(w, part, i), seq, entry(x, s, part, i), from, to, s.layers[at(i)],
+                           own);
       });
       from = {to, to.rounded};
     }
@@ -131,8 +131,7 @@ struct repeat {
     for (isize i = part.end; i-- > part.begin;) {
       gradient<N> to = dx;
       if (i > part.begin) to = s.d_y[at(i - 1)] = take_gradient<N>(ctx, seq);
-      L::backward_input(ctx, of_layer(w, i - part.begin), seq, entry(x, s, part, i), from, to,
-                        s.layers[at(i)]);
+      L::backward_input(ctx, of_layer(w, part, i), seq, entry(x, s, part, i), from, to, s.layers[at(i)]);
       from = {to, to.rounded};
     }
   }
@@ -147,9 +146,9 @@ struct repeat {
                               view<D, out> dy, saved<N>& s, gradients<N> g) {
     gradient<N, const typename N::stream> from{dy};
     for (isize i = part.end; i-- > part.begin;) {
-      layer::collect<L>(ctx, of_layer(g, i - part.begin), [&](gradients<N> own) {
-        layer::backward_weight<L>(ctx, of_layer(w, i - part.begin), seq, entry(x, s, part, i), from,
-                                  s.layers[at(i)], own);
+      layer::collect<L>(ctx, of_layer(g, part, i), [&](gradients<N> own) {
+        layer::backward_weight<L>(ctx, of_layer(w, part, i), seq, entry(x, s, part, i), from, s.layers[at(i)],
+                                  own);
       });
       if (i > part.begin) from = {s.d_y[at(i - 1)], s.d_y[at(i - 1)].rounded};
     }
@@ -162,9 +161,11 @@ struct repeat {
 
  private:
   static constexpr std::size_t at(isize i) { return as_size(i); }
-  // Weights or gradients of the layer after `before` others.
+  // Weights or gradients of layer i; weights know its number.
   template <class W>
-  static constexpr W of_layer(W w, isize before) {
+  static constexpr W of_layer(W w, interval part, isize i) {
+    if constexpr (requires { w.block; }) w.block = i;
+    const isize before = i - part.begin;
     return layer::part<L>(w, before * layer::size<L>(w.cut), before * adapters_of<L>);
   }
   template <class N, class C>

@@ -78,7 +78,10 @@ constexpr isize size(tensor_cut cut) {
 // that is never cut does not see the cut, nor do its own parts.
 template <class L, class W>
 constexpr W part(W w, isize at = 0, isize adapters_at = 0) {
-  return {w.data + at, can_be_cut<L> ? w.cut : tensor_cut{}, w.adapters + adapters_at};
+  w.data += at;
+  if constexpr (!can_be_cut<L>) w.cut = {};
+  w.adapters += adapters_at;
+  return w;
 }
 
 // add(g) adds to all gradients of a layer, as nobody else does in this backward: in the memory where they are

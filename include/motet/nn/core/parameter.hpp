@@ -215,7 +215,8 @@ struct weights {
   const typename Numbers::master* data = nullptr;
   tensor_cut cut{};
   const typename Numbers::master* adapters = nullptr;
-  constexpr weights operator+(isize offset) const { return {data + offset, cut, adapters}; }
+  isize block = 0;  // of all that a tower repeats, the one that these belong to
+  constexpr weights operator+(isize offset) const { return {data + offset, cut, adapters, block}; }
 };
 template <class Numbers>
 struct gradients {

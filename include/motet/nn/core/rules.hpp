@@ -61,6 +61,12 @@
   X(not_a_part, "MT-N19", "the part of pictures whose class is not told is between 0 and 1",                \
     "it is a share of all pictures, not a percentage", "give .forgotten from 0 to 1; 0.1 is usual")         \
   X(no_drawing_here, "MT-N20", "this device has no operations for nets that draw",                          \
-    "they are written for processors, and not yet for GPUs", "train and paint on cpu::device")
+    "they are written for processors, and not yet for GPUs", "train and paint on cpu::device")              \
+  X(adapters_drop, "MT-N25", "the dropout of adapters lies in [0, 1)",                                      \
+    "it is the part that falls out, not the part that stays, and not a percentage",                         \
+    "give .dropout from 0 to below 1; 0.05 is usual")                                                       \
+  X(squares_do_not_divide, "MT-N26", "squares of rows must tile the grid of a picture's patches",           \
+    "the side of the grid, image / patch, is not a multiple of the side of a square",                       \
+    "choose another side of squares, or another image or patch; 1 joins nothing")
 
 MOTET_RULES_OF(MOTET_NN_RULES, nn_rules)

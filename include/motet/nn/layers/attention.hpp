@@ -102,9 +102,10 @@ struct self_attention {
                                        adapted_outputs{}
                                            .with(Config.adapters.queries, {0, query})
                                            .with(Config.adapters.keys, {query, query + key})
-                                           .with(Config.adapters.values, {query + key, packed})>;
+                                           .with(Config.adapters.values, {query + key, packed}),
+                                       "qkv">;
   using out_adapters =
-      product_adapters<query, Config.adapters, adapted_outputs{}.with(Config.adapters.out, {0, out})>;
+      product_adapters<query, Config.adapters, adapted_outputs{}.with(Config.adapters.out, {0, out}), "out">;
   static constexpr isize adapter_size = in_adapters::size + out_adapters::size;
 
   static void parameters(parameter_list& list) {
@@ -171,7 +172,7 @@ struct self_attention {
     if (w.cut.whole()) {
       mix(ctx, w, seq, x, s);
       linear_forward(ctx, seq, s.mixed, out_weight(w), out_bias(w), residual, y);
-      out_adapters::forward(ctx, w.adapters + in_adapters::size, seq, s.mixed, y, s.adapted_out);
+      out_adapters::forward(ctx, w.adapters + in_adapters::size, w.block, seq, s.mixed, y, s.adapted_out);
     } else {
       const isize mark = ctx.memory.mark();
       mix(ctx, w, rows_of_all(ctx), cut_rows::gather<typename N::value>(ctx, x), s);
@@ -186,7 +187,7 @@ struct self_attention {
       mix_backward(ctx, w, seq, dy, s);
       in_adapters::template reserve_backward<N>(ctx, seq, s.adapted_in);
       linear_backward_input(ctx, seq, s.d_qkv, in_weight(w), dx);
-      in_adapters::backward_input(ctx, w.adapters, seq, s.d_qkv, dx, s.adapted_in);
+      in_adapters::backward_input(ctx, w.adapters, w.block, seq, s.d_qkv, dx, s.adapted_in);
     } else {
       s.dy_all = cut_rows::gather<typename N::value>(ctx, dy);
       mix_backward(ctx, w, rows_of_all(ctx), s.dy_all, s);
@@ -194,11 +195,12 @@ struct self_attention {
     }
   }
   template <class C, class N, class X, class DY>
-  static void backward_weight(C& ctx, weights<N> w, const sequences&, view<X, in> x, view<DY, out> dy,
-                              saved<N>& s, gradients<N> g) {
+  static void backward_weight(C& ctx, weights<N> w, [[maybe_unused]] const sequences& seq, view<X, in> x,
+                              view<DY, out> dy, saved<N>& s, gradients<N> g) {
     if constexpr (adapted) {
-      in_adapters::backward_weight(ctx, x, s.d_qkv, s.adapted_in, g.adapters);
-      out_adapters::backward_weight(ctx, s.mixed, dy, s.adapted_out, g.adapters + in_adapters::size);
+      in_adapters::backward_weight(ctx, w.block, seq, x, s.d_qkv, s.adapted_in, g.adapters);
+      out_adapters::backward_weight(ctx, w.block, seq, s.mixed, dy, s.adapted_out,
+                                    g.adapters + in_adapters::size);
       return;
     }
     if constexpr (Config.head_norm) {
@@ -307,7 +309,7 @@ struct self_attention {
     const isize mark = ctx.memory.mark(), wide = held.query_width(), narrow = held.key_width();
     if (exchanges_heads(ctx)) s.qkv = cut_rows::take<typename N::value>(ctx, seq, packed_of(w.cut));
     linear_forward(ctx, seq, x, in_weight(w), in_bias(w), s.qkv);
-    in_adapters::forward(ctx, w.adapters, seq, x, s.qkv, s.adapted_in);
+    in_adapters::forward(ctx, w.adapters, w.block, seq, x, s.qkv, s.adapted_in);
     norm_heads(ctx, w, seq, held, s);
     turn(ctx, seq, held, 1, s.qkv);
     const auto q = s.qkv.columns(0, wide), k = s.qkv.columns(wide, narrow),
@@ -329,7 +331,8 @@ struct self_attention {
     const isize mark = ctx.memory.mark(), wide = held.query_width(), narrow = held.key_width();
     const auto d_mixed = cut_rows::take<typename N::value>(ctx, seq, wide);
     linear_backward_input(ctx, seq, dy, out_weight(w), d_mixed);
-    out_adapters::backward_input(ctx, w.adapters + in_adapters::size, seq, dy, d_mixed, s.adapted_out);
+    out_adapters::backward_input(ctx, w.adapters + in_adapters::size, w.block, seq, dy, d_mixed,
+                                 s.adapted_out);
     const auto queries = [&](const auto& of) { return of.columns(0, wide); };
     const auto keys = [&](const auto& of) { return of.columns(wide, narrow); };
     const auto values = [&](const auto& of) { return of.columns(wide + narrow, narrow); };

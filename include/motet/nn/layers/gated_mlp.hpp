@@ -24,9 +24,9 @@ struct gated_mlp : mlp_products<Width, Hidden, 2, Bias> {
   static constexpr bool adapted = Adapters.any();
   using wide_adapters = product_adapters<
       Width, Adapters,
-      adapted_outputs{}.with(Adapters.gate, {0, Hidden}).with(Adapters.up, {Hidden, 2 * Hidden})>;
+      adapted_outputs{}.with(Adapters.gate, {0, Hidden}).with(Adapters.up, {Hidden, 2 * Hidden}), "gate_up">;
   using narrow_adapters =
-      product_adapters<Hidden, Adapters, adapted_outputs{}.with(Adapters.down, {0, Width})>;
+      product_adapters<Hidden, Adapters, adapted_outputs{}.with(Adapters.down, {0, Width}), "down">;
   static constexpr isize adapter_size = wide_adapters::size + narrow_adapters::size;
 
   static void parameters(parameter_list& list) {
@@ -66,7 +66,8 @@ struct gated_mlp : mlp_products<Width, Hidden, 2, Bias> {
       const isize mark = ctx.memory.mark();
       const auto gated = product(ctx, w, seq, matrix<X>(x), s);
       linear_forward(ctx, seq, gated, narrow_weight(w), products::narrow_bias(w), residual, y);
-      narrow_adapters::forward(ctx, w.adapters + wide_adapters::size, seq, gated, y, s.adapted_narrow);
+      narrow_adapters::forward(ctx, w.adapters + wide_adapters::size, w.block, seq, gated, y,
+                               s.adapted_narrow);
       return release(ctx, mark);
     }
     products::add_narrowed(ctx, w, seq, x, residual, y,
@@ -79,7 +80,7 @@ struct gated_mlp : mlp_products<Width, Hidden, 2, Bias> {
       slopes(ctx, w, seq, dy, s);
       wide_adapters::template reserve_backward<N>(ctx, seq, s.adapted_wide);
       linear_backward_input(ctx, seq, s.pre, widen_weight(w), dx);
-      wide_adapters::backward_input(ctx, w.adapters, seq, s.pre, dx, s.adapted_wide);
+      wide_adapters::backward_input(ctx, w.adapters, w.block, seq, s.pre, dx, s.adapted_wide);
     } else {
       s.dy_all = cut_rows::gather<typename N::value>(ctx, dy);
       slopes(ctx, w, rows_of_all(ctx), s.dy_all, s);
@@ -87,11 +88,12 @@ struct gated_mlp : mlp_products<Width, Hidden, 2, Bias> {
     }
   }
   template <class C, class N, class X, class DY>
-  static void backward_weight(C& ctx, weights<N> w, const sequences&, view<X, in> x, view<DY, out> dy,
-                              saved<N>& s, gradients<N> g) {
+  static void backward_weight(C& ctx, weights<N> w, [[maybe_unused]] const sequences& seq, view<X, in> x,
+                              view<DY, out> dy, saved<N>& s, gradients<N> g) {
     if constexpr (adapted) {
-      wide_adapters::backward_weight(ctx, x, s.pre, s.adapted_wide, g.adapters);
-      narrow_adapters::backward_weight(ctx, s.gated, dy, s.adapted_narrow, g.adapters + wide_adapters::size);
+      wide_adapters::backward_weight(ctx, w.block, seq, x, s.pre, s.adapted_wide, g.adapters);
+      narrow_adapters::backward_weight(ctx, w.block, seq, s.gated, dy, s.adapted_narrow,
+                                       g.adapters + wide_adapters::size);
     } else {
       products::add_weight_gradients(ctx, w.cut, x, s.pre, s.gated, dy, s.dy_all, g);
     }
@@ -106,7 +108,7 @@ struct gated_mlp : mlp_products<Width, Hidden, 2, Bias> {
     const matrix<typename N::value> gated =
         keeps_outputs(ctx) ? s.gated : cut_rows::take<typename N::value>(ctx, seq, hidden(w.cut));
     linear_forward(ctx, seq, x, widen_weight(w), widen_bias(w), s.pre);
-    wide_adapters::forward(ctx, w.adapters, seq, x, s.pre, s.adapted_wide);
+    wide_adapters::forward(ctx, w.adapters, w.block, seq, x, s.pre, s.adapted_wide);
     swiglu_forward(ctx, seq, s.pre, gated);
     return gated;
   }
@@ -120,7 +122,7 @@ struct gated_mlp : mlp_products<Width, Hidden, 2, Bias> {
     const auto d_gated = cut_rows::take<value>(ctx, seq, hidden(w.cut));
     if (!keeps_outputs(ctx)) swiglu_forward(ctx, seq, s.pre, s.gated);
     linear_backward_input(ctx, seq, dy, narrow_weight(w), d_gated);
-    narrow_adapters::backward_input(ctx, w.adapters + wide_adapters::size, seq, dy, d_gated,
+    narrow_adapters::backward_input(ctx, w.adapters + wide_adapters::size, w.block, seq, dy, d_gated,
                                     s.adapted_narrow);
     swiglu_backward(ctx, seq, s.pre, d_gated, s.pre);
     release(ctx, mark);

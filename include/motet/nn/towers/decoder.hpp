@@ -91,7 +91,7 @@ using decoder_tail = next_token_tail<decoder_norm<Config>, Config.vocabulary, z_
 // sample, which sum to the loss of the step (vocabulary_tail.hpp): its model is model<join<next_token, ...>>.
 // Asks for: samples of at most `context` tokens, and a target for each row where something is asked.
 // Memory: that of its blocks; normed rows and the slope of each row; logits of some rows at a time.
-// Errors: MT-N01, MT-N03, MT-N04, MT-N06, MT-N16, MT-N17
+// Errors: MT-N01, MT-N03, MT-N04, MT-N06, MT-N16, MT-N17, MT-N25
 // Example:
 //   using talk = decoder<decoder_config{.vocabulary = 512, .context = 64, .width = 64, .layers = 2, .heads = 4}>;
 //   static_assert(talk::embedding == 1);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/nn/core/layer.hpp>
+#include <motet/nn/compose/sequential.hpp>
+#include <motet/nn/layers/joined_squares.hpp>
 
 namespace motet {
 
@@ -48,6 +49,12 @@ struct rows_tail : Last {
                               view<DY, Last::out> dy, typename Last::template saved<N>& s, gradients<N> g) {
     layer::backward_weight<Last>(ctx, w, seq, x, dy, s, g);
   }
+};
+
+// The same, and then squares of rows are joined to one (layers/joined_squares.hpp).
+template <class Last, class Joined>
+struct joined_rows_tail : rows_tail<sequential<named<"norm", Last>, Joined>> {
+  static void parameters(parameter_list& list) { list.part<sequential<named<"norm", Last>, Joined>>(); }
 };
 
 }  // namespace motet

@@ -108,7 +108,7 @@ consteval bool has_members_of_embedding() {
 // Asks for: an embedding with the members that docs/your_tower.md lists, as wide as the config says.
 // Memory: of each block what its layers keep and (rows, width) between the blocks; with .recompute the latter
 // alone.
-// Errors: MT-N01, MT-N03, MT-N04, MT-N05, MT-N06, MT-N09, MT-N10, MT-N11, MT-N17
+// Errors: MT-N01, MT-N03, MT-N04, MT-N05, MT-N06, MT-N09, MT-N10, MT-N11, MT-N17, MT-N25
 // Example:
 //   #include <motet/nn/layers/token_embedding.hpp>
 //   constexpr tower_config shape{
@@ -188,6 +188,8 @@ struct tower {
   static constexpr isize body_at = embed::parameter_size, tail_at = body_at + body::parameter_size;
   static constexpr isize parameter_size = tail_at + tail::parameter_size;
   static constexpr isize adapter_size = body::adapter_size;
+  // What of rows is dropped follows from their numbers in the step, which are those of whole samples.
+  static constexpr bool drops_by_rows = Config.adapters.dropout > 0;
   static constexpr double adapter_scale = adapted ? Config.adapters.scale() : 0;
 
   static constexpr isize size(tensor_cut cut) { return stage::parameter_end(whole, cut); }

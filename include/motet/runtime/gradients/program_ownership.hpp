@@ -54,7 +54,8 @@ inline void require_whole_matrices(const model_outline& model, const program& of
       if (groups.of(sings, s).cut >= 0) refuse("zero, as ranks share the optimizer");
   }
 }
-// Adapters are whole wherever they are; else MT-R38. All ranks find the same.
+// Adapters are whole wherever they are, and so are samples where they draw what they drop; else MT-R38. All
+// ranks find the same.
 inline void require_whole_adapters(const model_outline& model, const program& of,
                                    const stage_groups& groups) {
   for (const voice& sings : of.voices) {
@@ -63,6 +64,9 @@ inline void require_whole_adapters(const model_outline& model, const program& of
     if (const std::int32_t tensor = groups.tensor_of(sings);
         tensor > 1 && net.resting_size({0, net.layers}, {}) > 0)
       fail(adapters_are_cut, sentence({model.names[module], " has adapters, and tensor = ", tensor}));
+    if (const std::int32_t context = groups.context_of(sings); context > 1 && net.drops_by_rows)
+      fail(adapters_are_cut,
+           sentence({model.names[module], " has adapters with dropout, and context = ", context}));
   }
 }
 template <class Model>

@@ -47,6 +47,8 @@ class any_microbatches {
   }
   // The rows of its samples, and those that this rank's blocks work on.
   virtual sequences whole_rows(isize m) const = 0;
+  // So many rows go on to another module; a net may end with fewer than it has.
+  virtual isize rows_that_go_on(isize m) const = 0;
   sequences rows(isize m) const { return alone() ? whole_rows(m) : shared(m)->own; }
   // So many rows of other modules enter it.
   virtual isize entering(isize) const { return 0; }

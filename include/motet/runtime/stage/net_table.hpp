@@ -48,6 +48,7 @@ struct net_outline {
   // of them, behind its parameters.
   std::vector<parameter> (*resting_of)(std::string_view prefix, stage_range range, tensor_cut cut) = nullptr;
   isize (*resting_size)(stage_range range, tensor_cut cut) = nullptr;
+  bool drops_by_rows = false;  // it draws what it drops by the numbers of rows in the step
 
   bool is_first(stage_range r) const { return r.first == 0; }
   bool is_last(stage_range r) const { return r.last == layers; }
@@ -59,7 +60,7 @@ struct net_outline {
   isize width_out(stage_range r) const { return is_last(r) ? embedding : width; }
   // A microbatch has so many of them. Modules that ranks share hand over rows of whole samples.
   isize rows_out(stage_range r, const any_microbatches& parts, isize m) const {
-    return is_last(r) && gives_rows ? parts.whole_rows(m).rows() : parts.rows(m).rows();
+    return is_last(r) && gives_rows ? parts.rows_that_go_on(m) : parts.rows(m).rows();
   }
   isize rows_in(stage_range r, const any_microbatches& parts, isize m) const {
     return is_first(r) ? parts.entering(m) : parts.rows(m).rows();
@@ -203,7 +204,11 @@ struct net_outlines {
       [](std::string_view prefix, stage_range range, tensor_cut cut) {
         return adapted ? stage::parameters_of(prefix, range, cut) : std::vector<parameter>{};
       },
-      [](stage_range range, tensor_cut cut) { return adapted ? weights_of(range, cut).size() : 0; }};
+      [](stage_range range, tensor_cut cut) { return adapted ? weights_of(range, cut).size() : 0; },
+      [] {
+        if constexpr (requires { Net::drops_by_rows; }) return Net::drops_by_rows;
+        else return false;
+      }()};
 };
 
 template <class Net, class Context, class Numbers>

@@ -35,6 +35,10 @@ class replica_microbatches final : public any_microbatches {
   // The input has its data elsewhere from here on, until the next cut().
   void move(isize m, const input& to) { inputs_[as_size(m)] = to; }
   sequences whole_rows(isize m) const override { return Net::rows((*this)[m]); }
+  isize rows_that_go_on(isize m) const override {
+    if constexpr (requires { Net::rows_that_go_on((*this)[m]); }) return Net::rows_that_go_on((*this)[m]);
+    else return whole_rows(m).rows();
+  }
   isize entering(isize m) const override {
     if constexpr (requires(const input& one) { one.entering_count(); }) return (*this)[m].entering_count();
     else return 0;

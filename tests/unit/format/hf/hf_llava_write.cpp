@@ -5,6 +5,7 @@
 #include <motet/model/describe.hpp>
 #include <motet/model/graph.hpp>
 #include <motet/nn/towers/fed_decoder.hpp>
+#include <motet/nn/towers/joined_picture_rows.hpp>
 #include <motet/nn/towers/vit_rows.hpp>
 
 #include <doctest/doctest.h>
@@ -104,6 +105,16 @@ TEST_CASE("what it has not is named, all at once") {
         "talk.embed.glue is not two products with an activation", "MT-F14"})
     check_says(said, part);
   check_says(refusal<one<picture_rows<clip, false>, projector<8, 8, 5>>>(), "the first as wide as the words");
+}
+
+TEST_CASE("an eye that joins squares of its rows has not this form") {
+  using joined = model<modules<module<"eye", vit_rows<clip, false, 1, 2>>, module<"glue", projector<32, 8>>,
+                               module<"talk", fed_decoder<words>>>,
+                       edge<"eye", "glue">, edge<"glue", "talk">, loss<next_token, "talk">>;
+  check_says(refusal<joined>(), "eye joins squares of its rows");
+  check_says(refusal<one<joined_picture_rows<clip, false, 2>, projector<32, 8>>>(),
+             "joins squares of its rows");
+  CHECK(describe<joined>().at("modules").items()[0].at("net").at("squares").integer() == 2);
 }
 
 TEST_CASE("files have a token of their own for rows of pictures, and a norm that changes nothing") {

@@ -88,6 +88,9 @@ TEST_CASE("a net's description tells its adapters") {
       json{{"rank", 3}, {"scale", 2.5}, {"products", json::array{"keys", "out", "gate", "up"}}});
   CHECK(of.lora.rank == 3);
   CHECK(of.lora.scale == 2.5);
+  CHECK(of.dropout == 0);
+  CHECK(describe_as_peft(json{{"rank", 1}, {"scale", 1}, {"products", json::array{}}, {"dropout", 0.25}})
+            .dropout == 0.25);
   CHECK(of.products == std::vector<std::string>{"k_proj", "o_proj", "gate_proj", "up_proj"});
 }
 
@@ -147,7 +150,7 @@ TEST_CASE("adapters that are merged in memory are those that go out and are merg
     CAPTURE(part);
     const scratch folder;
     peft_adapters of = chosen;
-    of.part = part;
+    of.part = part, of.dropout = 0.125;
     adapted_weights here(map, of), there(map, of);
     const adapted_weights before(map, of);
     save_peft_adapters(folder.path(), map, of, there.saved());
@@ -163,6 +166,7 @@ TEST_CASE("adapters that are merged in memory are those that go out and are merg
     }
     CHECK(changed == 2);
     const json config = read_json(mapped_file(folder.path() / "adapter_config.json").text(), "config");
+    CHECK(config.at("lora_dropout").number() == 0.125);
     if (*part != 0)
       CHECK(config.at("target_modules").string() == ".*language_model..*(q_proj|v_proj|down_proj)");
     else CHECK(config.at("target_modules").items().size() == 3);

@@ -46,14 +46,15 @@ struct outcome {
 // Forward and backward of the module, whole or in two parts, and of the eye that a decoder has inside.
 template <class Net>
 outcome of_module(const std::vector<double>& w, const std::vector<double>& dy, bool split) {
+  constexpr motet::isize given = shown * Net::rows_of_picture;
   outcome out{std::vector<double>(dy.size()), std::vector<double>(w.size())};
   const std::vector<float> data = pixels();
   laws::cpu_run_foretold(2, [&](cpu::context& ctx) {
     const seen_pictures batch{{data.data(), shown}, 2, nullptr};
     using stage = typename Net::stage;
     typename stage::template ends<fp64> ends;
-    ends.features = {out.y.data(), rows};
-    ends.d_features = {dy.data(), rows};
+    ends.features = {out.y.data(), given};
+    ends.d_features = {dy.data(), given};
     typename Net::template saved<fp64> s;
     const weights<fp64> of{w.data()};
     Net::template reserve<fp64>(ctx, batch, s);
@@ -96,6 +97,26 @@ TEST_CASE("its rows and gradients are those of the eye inside a language model")
   CHECK(of_module<vit_rows<sight>>(w, dy, true) == wanted);
   const std::vector<double> bare(w.begin(), w.begin() + vit_rows<sight, false>::parameter_size);
   CHECK(of_module<vit_rows<sight, false>>(bare, dy, false) == of_eye<picture_rows<sight, false>>(bare, dy));
+}
+
+TEST_CASE("squares of its rows are joined, and its weights and their gradients stay what they are") {
+  using joined = vit_rows<sight, true, 1, 2>;
+  static_assert(joined::rows_of_picture == 1 && joined::embedding == 32);
+  static_assert(joined::parameter_size == vit_rows<sight>::parameter_size);
+  CHECK(layer::parameters_of<joined>().back().name == layer::parameters_of<vit_rows<sight>>().back().name);
+  const std::vector<double> w = drawn(joined::parameter_size, "weights"), dy = drawn(shown * 32, "dy");
+  // One square is a whole picture here: its rows lie one behind the other, and the class token's is left out.
+  std::vector<double> of_rows(rows * 8, 0.0);
+  for (motet::isize k = 0; k < shown; ++k) std::copy_n(dy.begin() + 32 * k, 32, of_rows.begin() + 40 * k + 8);
+  const outcome plain = of_module<vit_rows<sight>>(w, of_rows, false),
+                whole = of_module<joined>(w, dy, false);
+  for (motet::isize k = 0; k < shown; ++k)
+    CHECK(std::equal(whole.y.begin() + 32 * k, whole.y.begin() + 32 * (k + 1), plain.y.begin() + 40 * k + 8));
+  CHECK(whole.g == plain.g);
+  CHECK(of_module<joined>(w, dy, true) == whole);
+  const std::vector<double> bare(w.begin(), w.begin() + vit_rows<sight, false>::parameter_size);
+  CHECK(of_module<vit_rows<sight, false, 1, 2>>(bare, dy, false).g ==
+        of_module<vit_rows<sight, false>>(bare, of_rows, false).g);
 }
 
 TEST_CASE("a sample has the pictures that its offsets say, or one") {
