@@ -26,6 +26,7 @@ struct produced_options {
   std::string token{};  // empty: of producers on this machine, which leave it for their user
   json production{};    // what decides the steps: production_of()
   step_limits most{};
+  step_share share{};  // the process looks at pictures of these samples alone; the others' are not sent
   // A producer that has steps to make and says nothing for so long is lost, and others make them.
   double silence = 5;
   // With none that answers for so long, the run ends.
@@ -45,8 +46,11 @@ class produced_queue {
       : how_(std::move(how)),
         hear_(std::move(hear)),
         rooms_(rooms.size()),
-        steps_(how_.from, from, rooms, how_.limit) {
+        steps_(how_.from, from, rooms, how_.limit, how_.share) {
     if (how_.from.empty()) fail(bad_data_option, "no producer is named");
+    if (!fits(how_.share, how_.most.count))
+      fail(bad_data_option, sentence({"samples ", write_json(json_of(how_.share)), " of a step of ",
+                                      how_.most.count, ", wanted intervals that ascend"}));
     how_.production.set("place", place_of(from));
     asked_ = write_json(how_.production);
     mark_ = checksum(std::string_view(asked_));
@@ -154,15 +158,26 @@ class produced_queue {
     production::get_all(host, pixels, patience, steps_.name(p));
     if (head.kind == step_kind::failed) return steps_.finish(*own, std::make_exception_ptr(failed(p, words)));
     try {
-      if (checksum(std::string_view(words)) != head.words_checksum ||
-          checksum(pixels) != head.pixels_checksum)
+      if (checksum(std::string_view(words)) != head.words_checksum)
         fail(damaged_step, "its checksum is another one");
-      read_words(std::as_bytes(std::span(words)), static_cast<isize>(pixels.size()), how_.most, own->words);
+      place_pictures(read_words(std::as_bytes(std::span(words)), how_.most, own->words), head, *own);
       hear_(static_cast<isize>(head.step % rooms_), own->words);
     } catch (const error& problem) {
       return steps_.ask_again(p, *own, happened(problem));
     }
     steps_.finish(*own, nullptr);
+  }
+  // bytes: of the pictures of all samples, of which this process gets its share.
+  void place_pictures(isize bytes, const step_head& head, produced_window::cell& own) const {
+    const std::vector<interval> parts = parts_of(how_.share, picture_begins(own.words, bytes));
+    own.bytes = size_of(parts);
+    if (static_cast<isize>(head.pixels) != own.bytes)
+      fail(damaged_step, sentence({"bytes of pictures: got ", head.pixels, ", wanted ", own.bytes}));
+    const std::byte* came = own.room.data();
+    const auto next = [&](const interval& part) { return std::exchange(came, came + part.size()); };
+    if (checksum_of_parts(parts, next) != head.pixels_checksum)
+      fail(damaged_step, "its checksum is another one");
+    spread_parts(parts, own.room.data());
   }
   static constexpr std::uint64_t most_words = std::uint64_t{1} << 30;
   stopped_elsewhere failed(std::size_t p, const std::string& why) const {

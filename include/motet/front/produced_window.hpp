@@ -31,6 +31,7 @@ class produced_window {
     std::uint64_t step = 0;
     std::size_t by = 0;  // who was asked
     isize damaged = 0;   // times that it came damaged
+    isize bytes = 0;     // of pictures, that came
     std::span<std::byte> room;
     step_words words;
     data_position after;
@@ -40,8 +41,13 @@ class produced_window {
   // rooms: memory for pictures, one for each step on its way. With none that answers for `limit` seconds,
   // next() throws.
   produced_window(const std::vector<producer_address>& by, const data_position& from,
-                  const std::vector<std::span<std::byte>>& rooms, double limit)
-      : limit_(limit), origin_(from), position_(from), cells_(rooms.size()), producers_(by) {
+                  const std::vector<std::span<std::byte>>& rooms, double limit, step_share share = {})
+      : limit_(limit),
+        share_(std::move(share)),
+        origin_(from),
+        position_(from),
+        cells_(rooms.size()),
+        producers_(by) {
     for (std::size_t c = 0; c < cells_.size(); ++c) cells_[c].room = rooms[c], cells_[c].step = c;
   }
 
@@ -162,6 +168,7 @@ class produced_window {
       json asked;
       asked.set("step", step);
       add_known(step, asked);
+      if (share_) asked.set("share", json_of(share_));
       out.push_back(write_json(asked));
     }
     return out;
@@ -169,9 +176,9 @@ class produced_window {
   // Steps that it was asked for and did not send.
   std::size_t owed(std::size_t p) const {
     const std::lock_guard hold(guard_);
-    std::size_t sum = 0;
-    for (const cell& each : cells_) sum += each.state == cell::asked && each.by == p ? 1 : 0;
-    return sum;
+    return as_size(std::count_if(cells_.begin(), cells_.end(), [p](const cell& each) {
+      return each.state == cell::asked && each.by == p;
+    }));
   }
   // Null: it was not asked for that step.
   cell* asked_cell(std::size_t p, std::uint64_t step) {
@@ -186,6 +193,7 @@ class produced_window {
     own.problem = std::move(problem);
     own.state = cell::made;
     ++producers_.at(own.by).steps;
+    producers_.at(own.by).picture_bytes += own.bytes;
     there_.notify_all();
   }
   void ask_again(std::size_t p, cell& own, const std::string& why) {
@@ -227,6 +235,7 @@ class produced_window {
   }
 
   const double limit_;
+  const step_share share_;
   mutable std::mutex guard_;
   std::condition_variable there_;
   const data_position origin_;

@@ -26,7 +26,7 @@ class producer_roster {
   struct producer {
     bool lives = false, was_lost = false, refused = false;
     int socket = -1;
-    isize steps = 0;
+    isize steps = 0, picture_bytes = 0;
     double late = 0;
     std::string why = "it did not answer";
     meet::bell rings;
@@ -93,13 +93,14 @@ class producer_roster {
     return out;
   }
 
-  // Of each: where it is, how many steps it made, and how long steps waited for it.
+  // Of each: where it is, how many steps and bytes of pictures it sent, and how long steps waited for it.
   json by_producer() const {
     json out(json::array{});
     for (std::size_t p = 0; p < all_.size(); ++p) {
       json one;
       one.set("at", from_[p].text());
       one.set("steps", all_[p].steps);
+      one.set("picture_bytes", all_[p].picture_bytes);
       one.set("waited_seconds", all_[p].late);
       out.push_back(std::move(one));
     }

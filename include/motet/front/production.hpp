@@ -5,6 +5,7 @@
 #include <motet/backend/transport/meet/socket.hpp>
 #include <motet/backend/transport/meet/token_file.hpp>
 #include <motet/data/produce/step_maker.hpp>
+#include <motet/data/produce/step_share.hpp>
 #include <motet/format/text/json.hpp>
 #include <motet/format/text/json_read.hpp>
 #include <motet/format/text/json_write.hpp>
@@ -28,15 +29,15 @@ struct producer_address {
   std::uint16_t port = 0;
   std::string text() const { return sentence({host, ":", port}); }
 };
-// "10.0.0.7:29600", "node3:29600".
-inline producer_address read_producer_address(std::string_view text) {
+// "10.0.0.7:29600", "node3:29600". least: 0 where any port that is free will do.
+inline producer_address read_producer_address(std::string_view text, unsigned least = 1) {
   const std::size_t colon = text.rfind(':');
   unsigned port = 0;
   bool good = colon != std::string_view::npos && colon > 0;
   if (good) {
     const char *const from = text.data() + colon + 1, *const end = text.data() + text.size();
     const auto [stop, failed] = std::from_chars(from, end, port);
-    good = failed == std::errc{} && stop == end && port > 0 && port <= 65535;
+    good = failed == std::errc{} && stop == end && port >= least && port <= 65535;
   }
   if (!good)
     fail(bad_data_option, sentence({"\"", text, "\" is where no producer can be; wanted HOST:PORT, as in ",
@@ -54,7 +55,7 @@ inline std::vector<producer_address> read_producer_addresses(std::string_view te
   return out;
 }
 
-inline constexpr int production_version = 1;
+inline constexpr int production_version = 2;
 
 // All that decides what the steps hold, and how they are written: of a rank, which asks for them.
 inline json production_of(const data_wishes& wishes, const sample_shape& shape, const data_folder& data) {
@@ -129,6 +130,21 @@ inline void read_place(const json& from, data_position& at) {
   at.next = from.at("next").integer();
   at.waiting.clear();
   for (const json& each : from.at("waiting").items()) at.waiting.push_back(each.integer());
+}
+
+// Of a step, in the request for it.
+inline json json_of(const step_share& share) {
+  json out(json::array{});
+  for (const interval& each : *share) out.push_back(json(json::array{each.begin, each.end}));
+  return out;
+}
+inline step_share share_in(const json& from, isize samples) {
+  step_share out(std::in_place);
+  for (const json& each : from.items())
+    out->push_back({each.items().at(0).integer(), each.items().at(1).integer()});
+  if (!fits(out, samples))
+    fail(meeting_refused, sentence({"samples ", write_json(from), " of a step of ", samples}));
+  return out;
 }
 
 // How both ends show that they know the token. The producer asks first.

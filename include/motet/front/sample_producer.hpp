@@ -92,6 +92,7 @@ class sample_producer {
     data_position place;
     std::unique_ptr<data_folder> data;
     std::unique_ptr<step_source> steps;
+    isize samples = 0;  // of a step
     isize takers = 0;
   };
 
@@ -183,6 +184,7 @@ class sample_producer {
       const data_wishes wishes = wishes_in(wanted, options_.data, options_.threads);
       made->data = std::make_unique<data_folder>(wishes, shape);
       made->ours = production_of(wishes, shape, *made->data);
+      made->samples = wishes.batch;
       made->ours.set("place", wanted.at("place"));
       if (!first_difference(made->ours, wanted).empty()) return made;
       const auto told = [this] { tell_all(); };
@@ -213,7 +215,7 @@ class sample_producer {
   // Steps that are wanted, as they are made.
   void hand_over(guest& who, served_run& run) {
     const std::uint64_t mark = checksum(std::string_view(run.asked));
-    std::vector<std::uint64_t> owed;
+    std::vector<wanted_step> owed;
     auto heard = std::chrono::steady_clock::now();
     for (;;) {
       pollfd watched[] = {who.at.watched(), who.rings.watched()};
@@ -228,14 +230,14 @@ class sample_producer {
       if (owed.size() > most_wanted) fail(meeting_refused, "a rank wants too many steps at a time");
       who.rings.quiet();
       for (std::size_t k = 0; k < owed.size();) {
-        const auto made = run.steps->made(owed[k]);
+        const auto made = run.steps->made(owed[k].step);
         if (!made) {
           ++k;
           continue;
         }
         send(who.at, mark, owed[k], *made);
         heard = std::chrono::steady_clock::now();
-        run.steps->taken(owed[k], takers);
+        run.steps->taken(owed[k].step, takers);
         owed.erase(owed.begin() + static_cast<std::ptrdiff_t>(k));
       }
       const auto now = std::chrono::steady_clock::now();
@@ -244,35 +246,47 @@ class sample_producer {
       heard = now;
     }
   }
-  static std::uint64_t take_request(const tcp::connection& from, const served_run& run) {
+  struct wanted_step {
+    std::uint64_t step = 0;
+    step_share share;
+  };
+  static wanted_step take_request(const tcp::connection& from, const served_run& run) {
     const json asked =
         read_json(from.receive(tcp::deadline(5), "a rank", production::most_said), "a request");
     step_request out{asked.at("step").unsigned_integer(), asked.at("known").unsigned_integer(), run.place};
     read_place(asked.at("place"), out.from);
+    const json* const share = asked.find("share");
+    wanted_step made{out.step, share != nullptr ? share_in(*share, run.samples) : std::nullopt};
     run.steps->want(out);
-    return out.step;
+    return made;
   }
-  static void send(const tcp::connection& to, std::uint64_t mark, std::uint64_t step,
+  static void send(const tcp::connection& to, std::uint64_t mark, const wanted_step& wanted,
                    const finished_step& made) {
+    const bool is_part = wanted.share && made.kind == step_kind::step;
+    const std::vector<interval> parts =
+        is_part ? parts_of(wanted.share, made.begins)
+                : std::vector<interval>{{0, static_cast<isize>(made.pixels.size())}};
     step_head head;
     head.kind = made.kind;
     head.run = mark;
-    head.step = step;
+    head.step = wanted.step;
     head.words = made.words.size();
-    head.pixels = made.pixels.size();
+    head.pixels = as_size(size_of(parts));
     head.words_checksum = made.words_checksum;
-    head.pixels_checksum = made.pixels_checksum;
+    const auto place = [&](const interval& part) { return made.pixels.data() + part.begin; };
+    head.pixels_checksum = is_part ? checksum_of_parts(parts, place) : made.pixels_checksum;
     head.checksum = head.own_checksum();
-    for (const auto part :
-         {std::as_bytes(std::span(&head, 1)), std::as_bytes(std::span(made.words)), made.pixels})
+    for (const auto part : {std::as_bytes(std::span(&head, 1)), std::as_bytes(std::span(made.words))})
       production::put_all(to, part, 30, "a rank");
+    for (const interval& each : parts)
+      production::put_all(to, made.pixels.subspan(as_size(each.begin), as_size(each.size())), 30, "a rank");
   }
 
   producer_options options_;
   std::unique_ptr<tcp::listener> door_;
   std::optional<token_file> left_;
   const finished_step busy_{
-      step_kind::busy, {}, {}, {}, checksum(std::string_view()), checksum(std::span<const std::byte>())};
+      step_kind::busy, {}, {}, {}, {}, checksum(std::string_view()), checksum(std::span<const std::byte>())};
   std::mutex guard_;
   std::condition_variable left_run_;
   bool ends_ = false, opens_ = false;

@@ -127,6 +127,7 @@ struct opened_run {
   // Those that are named, or as many of this machine.
   produced_options find_producers() {
     produced_options out;
+    out.share = model->own_samples();
     isize count = 0;
     const char* const end = s.producers.data() + s.producers.size();
     if (const auto [stop, failed] = std::from_chars(s.producers.data(), end, count);

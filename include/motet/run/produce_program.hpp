@@ -37,9 +37,10 @@ inline int produce(const std::string& name, int count, const char* const* words)
                "reads shards, decodes, resizes and tokenizes, and serves finished steps to runs that ask for "
                "them (--producers)");
   line.text("--data", how.data, "FOLDER", "the data of the runs, as their own --data");
-  line.text("--listen", listens, "ADDRESS:PORT",
-            "an address or an interface of this machine; beyond loopback with MOTET_TOKEN, which its runs "
-            "have too");
+  line.text(
+      "--listen", listens, "ADDRESS:PORT",
+      "an address or an interface of this machine, and a port, 0 for one that is free; beyond loopback with "
+      "MOTET_TOKEN, which its runs have too");
   line.count("--threads", how.threads, 1, 4096, "that prepare data");
   line.flag("--child", child, "serves at a socket that was handed down, until the standard input ends");
   if (!line.parse(count, words)) {
@@ -55,12 +56,12 @@ inline int produce(const std::string& name, int count, const char* const* words)
   if (child) {
     how.listens = handed_down_socket;
   } else {
-    const producer_address at = read_producer_address(listens);
+    const producer_address at = read_producer_address(listens, 0);
     how.address = at.host, how.port = at.port;
   }
   const interrupt stop;
   const sample_producer serves(how);
-  if (!child) how.say("listens at " + listens);
+  if (!child) how.say(sentence({"listens at ", how.address, ":", serves.port()}));
   while (!stop.asked())
     if (child) {
       if (is_left_alone()) return 0;

@@ -79,6 +79,8 @@ class session : public tested_model {
   virtual step_result step(const step_input& batch, double rate, timeline* record = nullptr) = 0;
   // Of the last step; null where samples are taken as they come.
   virtual const reorder_told* reordered() const { return nullptr; }
+  // Samples of a step whose pictures this process looks at; none said: all.
+  virtual std::optional<std::vector<interval>> own_samples() const { return {}; }
   virtual isize updates() const = 0;
   // Waits until all that steps began is done, where a device works on by itself.
   virtual void finish() = 0;

@@ -96,8 +96,9 @@ inline void tell_producers(progress& out, const json& by) {
   for (const json& each : by.items()) {
     char waited[32];
     std::snprintf(waited, sizeof waited, "%.3g", each.at("waited_seconds").number());
-    out.say(sentence({"producer ", each.at("at").string(), ": ", each.at("steps").integer(),
-                      " steps, which waited ", waited, " s for it"}));
+    out.say(sentence({"producer ", each.at("at").string(), ": ", each.at("steps").integer(), " steps, ",
+                      each.at("picture_bytes").integer() / 1000000, " MB of pictures, which waited ", waited,
+                      " s for it"}));
   }
 }
 inline void add_reordered(json& out, const reorder_sums& of) {

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <motet/front/reordered_steps.hpp>
+#include <motet/nn/layers/entering_rows.hpp>
+#include <motet/nn/layers/token_embedding.hpp>
 #include <motet/run/session.hpp>
 #include <motet/run/session_inputs.hpp>
+#include <motet/runtime/feeds/own_samples.hpp>
 #include <motet/tools/messages.hpp>
 
 #include <cmath>
@@ -51,6 +54,7 @@ class trained_session : public session {
     if constexpr (reorders)
       if (wanted.reorder.ranks || wanted.reorder.slots)
         ordered_.emplace(train_, wanted.options.batch, reorder_options{.asked = wanted.reorder});
+    find_own_samples(wanted);
   }
 
   const session_facts& facts() const override { return facts_; }
@@ -92,6 +96,7 @@ class trained_session : public session {
       if (ordered_) return &ordered_->told();
     return nullptr;
   }
+  std::optional<std::vector<interval>> own_samples() const override { return own_samples_; }
   isize updates() const override { return train_.updates(); }
   void finish() override {
     if constexpr (!Device::shares_memory) train_.device().finish();
@@ -143,11 +148,33 @@ class trained_session : public session {
     return static_cast<Own&>(*this);
   }
 
+  // Of one of many processes. Where samples move between replicas, nobody knows before the step.
+  void find_own_samples(const session_request& wanted) {
+    const bool moves = wanted.reorder.ranks || wanted.reorder.slots || wanted.options.resplit.every > 0;
+    if (!Device::shares_memory || moves || !world_.is_one_of_many()) return;
+    const launched& by = world_.by();
+    own_samples_ = motet::own_samples(train_.order(), wanted.options.batch, {by.rank, by.rank + by.threads},
+                                      looks_at_pictures());
+  }
+  // These are words alone; whatever else a module takes may have pictures.
+  template <class Input>
+  static constexpr bool is_words =
+      std::is_same_v<Input, tokens> || std::is_same_v<Input, labelled_tokens> ||
+      std::is_same_v<Input, placed_tokens> || std::is_same_v<Input, through_rows>;
+  static list<std::uint8_t> looks_at_pictures() {
+    list<std::uint8_t> out;
+    [&]<std::size_t... K>(std::index_sequence<K...>) {
+      (out.push(is_words<typename Net::template module_at<K>::net::input> ? 0 : 1), ...);
+    }(std::make_index_sequence<Net::size>{});
+    return out;
+  }
+
   launched_world world_;
   bool averages_;  // are what is tested
   trainer_type train_;
   // Compiled for no other.
   std::conditional_t<reorders, std::optional<reordered_steps<Net, Numbers, Device>>, no_order> ordered_;
+  std::optional<std::vector<interval>> own_samples_;
   session_facts facts_;
   std::vector<parameter> parameters_ = Net::parameters();
 };

@@ -83,3 +83,52 @@ TEST_CASE("several processes of a run ask the same producers, and each gets all 
     if (s >= 10) CHECK(take(*second) == wanted[s - 10]);
   }
 }
+
+TEST_CASE("a process that looks at some samples alone gets their pictures and no others, and all words") {
+  constexpr std::size_t picture = 3 * 8 * 8 * 4;  // bytes
+  const produced_set set(false, damaged);
+  run own(set);
+  const std::vector<seen_step> wanted = own.plain(12);
+  const sample_producer one(set.producer()), two(set.producer());
+  using shares = std::vector<interval>;
+  for (const shares& share :
+       {shares{{0, 3}}, shares{{3, 7}}, shares{{1, 2}, {4, 6}}, shares{{6, 7}}, shares{}}) {
+    produced_options how = served_by({one.port(), two.port()});
+    how.share = share;
+    const auto from = own.produced(how);
+    isize samples = 0;
+    for (const interval& each : share) samples += each.size();
+    for (std::size_t s = 0; s < 12; ++s) {
+      seen_step got = take(*from);
+      REQUIRE(got.pixels.size() == 7 * picture);
+      for (const interval& each : share)
+        CHECK(std::equal(got.pixels.begin() + each.begin * isize{picture},
+                         got.pixels.begin() + each.end * isize{picture},
+                         wanted[s].pixels.begin() + each.begin * isize{picture}));
+      // The words are those of all.
+      got.pixels = wanted[s].pixels;
+      CHECK(got == wanted[s]);
+    }
+    const json by_whom = from->by_producer();
+    for (const json& each : by_whom.items())
+      CHECK(each.at("picture_bytes").integer() == each.at("steps").integer() * samples * isize{picture});
+  }
+  produced_options wrong = served_by({one.port()});
+  wrong.share = shares{{3, 8}};
+  CHECK_THROWS_WITH_AS(own.produced(wrong), doctest::Contains("samples [[3, 8]] of a step of 7"), error);
+}
+
+TEST_CASE("a step that comes in parts is the step, whatever its pictures are") {
+  for (const bool pieces : {false, true})
+    for (const picture_form form : {picture_form::floats, picture_form::bytes}) {
+      produced_set set(pieces, damaged);
+      set.wishes.form = form;
+      run own(set);
+      const std::vector<seen_step> wanted = own.plain(6);
+      const sample_producer one(set.producer());
+      produced_options how = served_by({one.port()});
+      how.share = std::vector<interval>{{0, 2}, {2, 2}, {2, 3}, {3, 7}};
+      const auto from = own.produced(how);
+      for (const seen_step& each : wanted) CHECK(take(*from) == each);
+    }
+}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/data/produce/step_share.hpp>
 #include <motet/data/produce/tell_step.hpp>
 #include <motet/data/steps/made_ahead.hpp>
 #include <motet/tensor/arena.hpp>
@@ -32,6 +33,7 @@ struct finished_step {
   std::string words;
   buffer<std::byte> memory;
   std::span<const std::byte> pixels;
+  std::vector<isize> begins{};  // of each sample's pictures among all
   std::uint64_t words_checksum = 0, pixels_checksum = 0;
 };
 
@@ -168,6 +170,7 @@ class step_maker final : public step_source {
     to.memory = buffer<std::byte>(static_cast<isize>(pixels.size()));
     std::copy(pixels.begin(), pixels.end(), to.memory.data());
     to.pixels = {to.memory.data(), pixels.size()};
+    to.begins = picture_begins(words, static_cast<isize>(pixels.size()));
   }
 
   struct place {

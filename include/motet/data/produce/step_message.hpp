@@ -141,10 +141,9 @@ inline void write_words(const step_words& from, std::string& into) {
   put.all(from.packed);
 }
 
-// Takes words of a step of `pixels` bytes, or says what is wrong with them; whatever they are, what is taken
-// fits the limits and itself.
-inline void read_words(std::span<const std::byte> from, isize pixels, const step_limits& most,
-                       step_words& into) {
+// Takes words of a step, or says what is wrong with them; whatever they are, what is taken fits the limits and
+// itself. The result is the bytes of all its pictures.
+inline isize read_words(std::span<const std::byte> from, const step_limits& most, step_words& into) {
   const auto within = [](const char* what, isize got, isize low, isize high) {
     if (got < low || got > high)
       fail(damaged_step, sentence({what, ": got ", got, ", wanted ", low, " to ", high}));
@@ -216,8 +215,14 @@ inline void read_words(std::span<const std::byte> from, isize pixels, const step
     }
     end += size;
   }
-  within("bytes of pictures", pixels, end, end);
-  within("bytes of pictures", pixels, 0, most.room);
+  within("bytes of pictures", end, 0, most.room);
+  return end;
+}
+// The same of a step whose pictures are so many bytes.
+inline void read_words(std::span<const std::byte> from, isize pixels, const step_limits& most,
+                       step_words& into) {
+  if (const isize wanted = read_words(from, most, into); pixels != wanted)
+    fail(damaged_step, sentence({"bytes of pictures: got ", pixels, ", wanted ", wanted, " to ", wanted}));
 }
 
 }  // namespace motet
