@@ -56,15 +56,18 @@ class buffer_counter {
   // Rows of the turn-th microbatch to come to a place, or the first of them.
   struct event {
     std::int32_t at, turn;
-    std::int32_t from;  // the rank that sent them; -1: they were made here
+    // the rank that sent them; below: they were made here, in which of the lanes that compute
+    std::int32_t from;
+    bool crosses;  // whoever makes them computes beside whoever reads them
   };
   struct wait {
     std::int32_t who, other;
   };
 
-  // Buffers for what comes in, by the order of each list. One more where it comes from another rank, so that
-  // it may come early. A receive then waits until a buffer is free, which is when as many were given back as
-  // that order says.
+  static constexpr std::int32_t made_here(std::int32_t lane) { return -1 - lane; }
+  // Buffers for what comes in, by the order of each list. One more where it comes from another rank or lane,
+  // so that it may come early. Whoever brings it then waits until a buffer is free, which is when as many were
+  // given back as that order says.
   constexpr void pools(buffer_counts& found) {
     list<list<event>> comes[3];
     list<list<std::int32_t>> gives[3];
@@ -78,6 +81,7 @@ class buffer_counter {
     }
     // A buffer is taken when the first part of the rows comes.
     const auto take = [&](int kind, const cell_seat& to, std::int32_t at, std::int32_t from) {
+      const std::int32_t reads = of_.voices[to.voice].lane;
       const isize place = place_of(to);
       std::int32_t& turn = turn_of[kind][links_.cell(to)];
       if (turn < 0) {
@@ -85,7 +89,7 @@ class buffer_counter {
         found.turns[kind][place].push(to.microbatch);
         if (++live[kind][place] > found.in[kind][place]) found.in[kind][place] = live[kind][place];
       }
-      comes[kind][place].push({at, turn, from});
+      comes[kind][place].push({at, turn, from, from >= 0 || from != made_here(reads)});
     };
     const auto give = [&](int kind, isize place, std::int32_t at) {
       gives[kind][place].push(at);
@@ -106,7 +110,7 @@ class buffer_counter {
       if (it.what == op::re_forward) replayed[sings.cell(it.stage, it.microbatch)] = 1;
       if (const int kind = message_kind(it.what); kind >= 0)
         links_.each_target(kind, it.voice, it.stage, it.microbatch, [&](const cell_seat& to, int, int) {
-          if (of_.places[place_of(to)] == own) take(kind, to, i, -1);
+          if (of_.places[place_of(to)] == own) take(kind, to, i, made_here(sings.lane));
         });
       const bool comes_in = links_.has_source(0, it.voice, it.stage, it.microbatch);
       if (comes_in && (it.what == op::forward_only || (it.what == op::forward && !sings.learns)))
@@ -121,13 +125,13 @@ class buffer_counter {
         if (all.empty()) continue;
         bool message = false, several = false;
         for (const event& each : all) {
-          message = message || (each.turn == 0 && each.from >= 0);
+          message = message || (each.turn == 0 && each.crosses);
           several = several || each.from != all[0].from;
         }
         if (message && found.in[kind][place] < turns[kind][place]) ++found.in[kind][place];
         const std::int32_t size = found.in[kind][place];
         for (const event& each : all)
-          if (each.from >= 0 && each.turn >= size)
+          if (each.crosses && each.turn >= size)
             pool_waits_.push({each.at, gives[kind][place][each.turn - size]});
         if (!several) found.turns[kind][place].clear();
       }
@@ -211,7 +215,7 @@ class buffer_counter {
   const program& of_;
   cell_links links_;
   program_graph graph_;
-  list<wait> pool_waits_;        // of receives, whatever the rings
+  list<wait> pool_waits_;        // of those who bring rows, whatever the rings
   list<std::int32_t> taken_[3];  // of each message the receive that takes it
 };
 

@@ -129,6 +129,7 @@ class list_reader {
       wait_for(stage.gathered);
       const bool sums = ends(it.what) && to_.sums[of.module] >= 0;
       if (of.shards > 1 || sums) {
+        in_order_with_others(it);
         if (it.paired || pair_first_ < at_) return refuse(reason::bad_pair);
         const int part = it.what == op::backward_weight ? 3 : message_kind(it.what);
         to_.meetings[at_] =
@@ -253,7 +254,15 @@ class list_reader {
       joined_[first_groups_[v] + it.microbatch] = at_;
     }
     if (!member) return refuse(reason::not_its_stage, -1, it.microbatch, it.voice);
+    in_order_with_others(it);
     to_.meetings[at_] = to_.first_meetings[it.voice] + it.microbatch;
+  }
+  // Ranks that meet others in several lanes which compute do it in the order of their lists. Each by itself,
+  // two lanes would come to two ranks' common groups in different orders.
+  constexpr void in_order_with_others(const instruction& it) {
+    if (!lane::computes(it.lane)) return;
+    if (last_met_ >= from_.starts[rank_]) wait_for(last_met_);
+    last_met_ = at_;
   }
 
   constexpr void transfer(const instruction& it, const voice& of, cell& own) {
@@ -387,6 +396,7 @@ class list_reader {
   list<std::int32_t> reduced_;                // of each meeting, how many replicas come
   list<std::int32_t> leaving_;                // what leaves a slot when the pair is over
   std::int32_t rank_ = 0, at_ = 0, pair_first_ = 0;
+  std::int32_t last_met_ = -1;  // of what meets others in lanes that compute
   finding found_;
 };
 

@@ -3,6 +3,8 @@
 
 #include <motet/schedule/check/graph.hpp>
 
+#include <concepts>
+
 namespace motet {
 
 // play() asks this of a clock. One without time:
@@ -13,6 +15,16 @@ struct no_clock {
   constexpr double earliest(std::int32_t) const { return 0; }
   // these instructions together: a pair, a meeting, or one alone
   constexpr void perform(const std::int32_t*, std::int32_t) {}
+};
+// A clock may know of some instructions only at their end how long they took, as others slow them:
+// lasts(i), for which shares(i) is true as well; begin(lane, all, count) instead of perform(); first_end(), the
+// time of the first that ends, negative where none is under way; and end_first(), the lane of that one.
+template <class Clock>
+concept clock_with_ends = requires(Clock& clock, const std::int32_t* all) {
+  { clock.lasts(0) } -> std::convertible_to<bool>;
+  clock.begin(0, all, 0);
+  { clock.first_end() } -> std::convertible_to<double>;
+  { clock.end_first() } -> std::convertible_to<std::int32_t>;
 };
 
 // A rank stands here when nothing moves any more.
@@ -47,6 +59,7 @@ class program_player {
         runnable_.pop();
         advance(l, false);
       }
+      if (one_ends()) continue;
       if (queue_.empty()) break;
       advance(pop_earliest(), true);
     }
@@ -104,20 +117,49 @@ class program_player {
         }
         met_.clear();
         for (std::int32_t p = parked_[meeting]; p >= 0; p = next_parked_[p]) met_.push(order[position_[p]]);
+        if (begins(l, met_.data(), static_cast<std::int32_t>(met_.size()))) return;
         clock_.perform(met_.data(), static_cast<std::int32_t>(met_.size()));
-        for (std::int32_t p = parked_[meeting]; p >= 0; p = next_parked_[p]) {
-          finish(order[position_[p]]);
-          ++position_[p];
-          if (p != l) runnable_.push(p);
-        }
+        leave_meeting(meeting, l);
       } else {
         if (clock_.shares(i) && !served) return push({clock_.earliest(i), l});
+        if (begins(l, order + first, last - first + 1)) return;
         clock_.perform(order + first, last - first + 1);
-        for (std::int32_t p = first; p <= last; ++p) finish(order[p]);
-        position_[l] = last + 1;
+        pass(l, last);
       }
       served = false;
     }
+  }
+  // Those who met go on: lane l at once, the others when it is their turn.
+  constexpr void leave_meeting(std::int32_t meeting, std::int32_t l) {
+    for (std::int32_t p = parked_[meeting]; p >= 0; p = next_parked_[p]) {
+      finish(graph_.order[position_[p]]);
+      ++position_[p];
+      if (p != l) runnable_.push(p);
+    }
+  }
+  // A lane is through with what it ran, up to that position.
+  constexpr void pass(std::int32_t l, std::int32_t last) {
+    for (std::int32_t p = position_[l]; p <= last; ++p) finish(graph_.order[p]);
+    position_[l] = last + 1;
+  }
+  constexpr bool begins([[maybe_unused]] std::int32_t l, [[maybe_unused]] const std::int32_t* all,
+                        [[maybe_unused]] std::int32_t count) {
+    if constexpr (clock_with_ends<Clock>)
+      if (clock_.lasts(all[0])) return clock_.begin(l, all, count), true;
+    return false;
+  }
+  // Something under way ends before anything else begins.
+  constexpr bool one_ends() {
+    if constexpr (clock_with_ends<Clock>) {
+      const double when = clock_.first_end();
+      if (when < 0 || (!queue_.empty() && queue_[0].when < when)) return false;
+      const std::int32_t l = clock_.end_first(), at = position_[l],
+                         meeting = graph_.meetings[graph_.order[at]];
+      if (meeting >= 0) leave_meeting(meeting, l);
+      else pass(l, last_of(at, graph_.lane_starts[l + 1]));
+      runnable_.push(l);
+      return true;
+    } else return false;
   }
   constexpr double meeting_time(std::int32_t meeting, std::int32_t i) const {
     double latest = clock_.earliest(i);

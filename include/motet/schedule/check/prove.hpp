@@ -55,6 +55,8 @@ class rehearsal {
         return {reason::no_stages, first_.size(), each.stages, 1};
       if (each.join >= 0 && (each.group < 1 || each.microbatches % each.group != 0))
         return {reason::group_does_not_divide, first_.size(), each.group, each.microbatches};
+      if (each.lane < 0 || each.lane >= lane::most_computing)
+        return {reason::bad_structure, first_.size(), each.lane, lane::most_computing};
       first_.push(each.first_cell);
       count_.push(each.microbatches);
       last_.push(each.stages - 1);
@@ -231,6 +233,7 @@ class rehearsal {
         const cue other(score_.codes()[k]);
         if (ends(each.what) && ends(other.what) && each.voice == other.voice && each.stage == other.stage)
           return wrong();
+        if (score_.voices()[each.voice].lane != score_.voices()[other.voice].lane) return wrong();
       }
       const isize count = count_[each.voice],
                   cell = first_[each.voice] + each.stage * count + each.microbatch;
@@ -378,7 +381,8 @@ class rehearsal {
 // Every forward once and before its backward, every backward once, nothing left out, joins in one order on
 // all members, and no rank waits for ever. Messages follow from the order, in a lane for each channel, so
 // what is proven here holds for the compiled program, with rendezvous as with buffered messages: a channel's
-// k-th send and k-th receive wait for nothing but their own ranks' progress up to them.
+// k-th send and k-th receive wait for nothing but their own ranks' progress up to them. It holds for lanes
+// that compute beside each other as well: each waits for no more than a rank with one lane would.
 // `where` is the rank, `got` the position in its order.
 // Asks for: a score, whoever wrote it.
 // Memory: some numbers for each computation, given back at the end.

@@ -34,6 +34,7 @@ constexpr finding check_structure(const program& of) {
            one.microbatches == other.microbatches && one.stages == other.stages;
   };
   list<std::int32_t> sums_of_modules(voices, -1);  // microbatches, where backwards are summed
+  list<std::int32_t> lanes_of_modules(voices, -1);
   for (const voice& each : of.voices) {
     if (each.stages < 1 || each.microbatches < 1 || each.chunks < 1)
       return {reason::no_stages, -1, -1, -1, each.stages, 1};
@@ -54,6 +55,10 @@ constexpr finding check_structure(const program& of) {
     const std::int32_t own_sums = each.sums_each ? each.microbatches : 0;
     if (sums >= 0 && sums != own_sums) return wrong(own_sums, sums);
     sums = own_sums;
+    if (each.lane < 0 || each.lane >= lane::most_computing) return wrong(each.lane, lane::most_computing);
+    std::int32_t& computed = lanes_of_modules[each.module];
+    if (computed >= 0 && computed != each.lane) return wrong(each.lane, computed);
+    computed = each.lane;
     places += each.stages;
     cells += isize{each.stages} * each.microbatches;
     if (cells > most_cells) return {reason::too_large, -1, -1, -1, cells, most_cells};

@@ -58,7 +58,8 @@ class message_writer {
     for (std::int32_t rank = 0; rank < from.ranks(); ++rank) {
       for (std::int32_t i = from.begin_of(rank); i < from.end_of(rank); ++i) {
         each_sent(from[i], rank, [&](const cell_seat& at, int, int part) {
-          channel& way = between(rank, rank_of(at), message_kind(from[i].what));
+          channel& way =
+              between(rank, rank_of(at), message_kind(from[i].what), from.voices()[from[i].voice].lane);
           const auto number = static_cast<std::int32_t>(sent_.size());
           sent_.push({at, part, -1});
           (way.last < 0 ? way.next : sent_[way.last].next) = number;
@@ -73,21 +74,21 @@ class message_writer {
     const int kind = message_kind(use.what);
     if (kind < 0) return;
     const cell_seat here{use.voice, use.stage, use.microbatch};
-    links_.each_source(kind, use.voice, use.stage, use.microbatch,
-                       [&](const cell_seat& source, int part, int) {
-                         if (rank_of(source) == rank) return;
-                         channel& way = between(rank_of(source), rank, kind);
-                         while (way.next >= 0 && received_[message(kind, here, part)] == 0) {
-                           const sending& each = sent_[way.next];
-                           received_[message(kind, each.at, each.part)] = 1;
-                           put(transfers[kind].receive, way.receive_lane, each.at, each.part, way.from);
-                           way.next = each.next;
-                         }
-                       });
+    links_.each_source(
+        kind, use.voice, use.stage, use.microbatch, [&](const cell_seat& source, int part, int) {
+          if (rank_of(source) == rank) return;
+          channel& way = between(rank_of(source), rank, kind, from_.voices()[source.voice].lane);
+          while (way.next >= 0 && received_[message(kind, here, part)] == 0) {
+            const sending& each = sent_[way.next];
+            received_[message(kind, each.at, each.part)] = 1;
+            put(transfers[kind].receive, way.receive_lane, each.at, each.part, way.from);
+            way.next = each.next;
+          }
+        });
   }
   constexpr void after(const cue& made, std::int32_t rank) {
     each_sent(made, rank, [&](const cell_seat& at, int part, int) {
-      channel& way = between(rank, rank_of(at), message_kind(made.what));
+      channel& way = between(rank, rank_of(at), message_kind(made.what), from_.voices()[made.voice].lane);
       put(transfers[way.kind].send, way.send_lane, {made.voice, made.stage, made.microbatch}, part, way.to);
     });
   }
@@ -96,6 +97,7 @@ class message_writer {
   struct channel {
     std::int32_t from, to;
     int kind;
+    std::int32_t computed;  // in which of the sender's lanes, so that none waits for another's messages
     std::int32_t next = -1, last = -1;  // messages: the next to receive, the last to send
     std::uint8_t send_lane = 0, receive_lane = 0;
     std::int32_t next_channel = -1;  // of the same rank
@@ -110,13 +112,15 @@ class message_writer {
     return isize{kind} * links_.messages(from_.cells()) +
            links_.message(from_.cells(), kind, at.voice, at.stage, at.microbatch, part);
   }
-  constexpr channel& between(std::int32_t from, std::int32_t to, int kind) {
+  constexpr channel& between(std::int32_t from, std::int32_t to, int kind, std::int32_t computed) {
     std::int32_t* link = &channels_of_[from];
     for (; *link >= 0; link = &channels_[*link].next_channel)
-      if (channels_[*link].to == to && channels_[*link].kind == kind) return channels_[*link];
+      if (const channel& each = channels_[*link];
+          each.to == to && each.kind == kind && each.computed == computed)
+        return channels_[*link];
     const auto number = static_cast<std::int32_t>(channels_.size());
     *link = number;
-    channels_.push({from, to, kind});
+    channels_.push({from, to, kind, computed});
     return channels_[number];
   }
   constexpr void put(op what, std::uint8_t& own_lane, const cell_seat& at, std::int32_t part,
@@ -125,7 +129,7 @@ class message_writer {
     if (how_ == messages::in_channels) {
       // A rank with dozens of neighbours has more channels than lanes; the last lane then takes several, and
       // check() says whether that can hang.
-      if (own_lane == 0) own_lane = next_lane_ < 255 ? next_lane_++ : next_lane_;
+      if (own_lane == 0) own_lane = next_lane_ < lane::last_channel ? next_lane_++ : next_lane_;
       in_lane = own_lane;
     }
     to_.instructions.push(
@@ -216,8 +220,11 @@ constexpr program compile(const score& from, compile_config config = {}) {
       for (std::int32_t c = i; c <= last; ++c) {
         const cue each = from[c];
         const bool joins = each.what == op::join;
-        made.instructions.push({each.what, each.aside ? lane::aside : lane::compute, each.paired, 0,
-                                each.voice, joins ? -1 : each.stage, each.microbatch, -1});
+        const std::uint8_t in_lane = each.aside ? lane::aside
+                                     : joins    ? lane::compute
+                                                : lane::of_computing(made.voices[each.voice].lane);
+        made.instructions.push(
+            {each.what, in_lane, each.paired, 0, each.voice, joins ? -1 : each.stage, each.microbatch, -1});
       }
       for (std::int32_t c = i; c <= last; ++c) carrier.after(from[c], rank);
       i = last + 1;

@@ -55,6 +55,10 @@ struct cost_table {
   double overlapped = 0;  // of an overlapped pair of a whole device; 0: the sum of its parts
   double reduction = 0, update = 0, gather = 0, load = 0, copy = 0;  // of a stage or a microbatch
   network wires;
+  // Lanes that compute on one rank share its device while several are busy: by these shares, even ones where
+  // there are none, and each at this speed for what the others take from it in memory and caches, 1 where
+  // nothing is known. A lane by itself has the device whole.
+  list<double> shares, beside_others;
   double jitter = 0;  // every computation takes up to this share longer
   std::uint64_t seed = 0;
 
@@ -94,6 +98,17 @@ struct cost_table {
   // Instruction i takes so many times as long as usual.
   constexpr double stretch(std::int32_t i) const {
     return jitter > 0 ? 1 + jitter * detail::chance(seed, static_cast<std::uint64_t>(i)) : 1;
+  }
+  // How fast a lane computes while those of `busy` do, a bit for each.
+  constexpr double speed(std::int32_t lane, std::uint32_t busy) const {
+    const auto number = [](const list<double>& of, std::int32_t each) {
+      return each < of.size() ? of[each] : 1.0;
+    };
+    if (busy == std::uint32_t{1} << lane) return 1;
+    double all = 0;
+    for (std::int32_t each = 0; busy >> each != 0; ++each)
+      if ((busy >> each & 1) != 0) all += number(shares, each);
+    return number(shares, lane) / all * number(beside_others, lane);
   }
   constexpr wire between(std::int32_t from, std::int32_t to) const {
     return wires.node(from) == wires.node(to) ? wires.inside : wires.between;

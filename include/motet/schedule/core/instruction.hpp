@@ -89,9 +89,19 @@ constexpr const char* name_of(op what) {
 }
 
 // An ordered queue of a rank. Instructions of one lane run in their order; lanes run beside each other, and
-// an instruction also waits for what it needs from other lanes. Lanes from first_channel on carry messages.
+// an instruction also waits for what it needs from other lanes. Lanes from first_channel to last_channel
+// carry messages. A rank computes in its first lane; where it computes in several, the others stand behind
+// the channels.
 namespace lane {
-inline constexpr std::uint8_t compute = 0, aside = 1, reduce = 2, copy = 3, first_channel = 4;
+inline constexpr std::uint8_t compute = 0, aside = 1, reduce = 2, copy = 3, first_channel = 4,
+                              last_channel = 251;
+inline constexpr int most_computing = 5;  // lanes of a rank
+constexpr bool computes(int lane) { return lane == compute || lane > last_channel; }
+// Lanes that compute are counted from 0, and have these numbers.
+constexpr std::uint8_t of_computing(int which) {
+  return static_cast<std::uint8_t>(which == 0 ? compute : last_channel + which);
+}
+constexpr int which_computing(int lane) { return lane == compute ? 0 : lane - last_channel; }
 }  // namespace lane
 
 struct instruction {

@@ -90,6 +90,8 @@ class score {
   constexpr void feed(int from, int to) {
     for (std::int32_t m = 0; m < voices_[from].microbatches; ++m) feeds_.push({from, m, to, m});
   }
+  // A voice computes in another lane of its ranks.
+  constexpr void compute_in(int voice, std::int32_t lane) { voices_[voice].lane = lane; }
   // Other feeds than were said.
   constexpr void feed_as(const list<fed_cell>& all) { feeds_ = all; }
   // Changes a cue that was written already.

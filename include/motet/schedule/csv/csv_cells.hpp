@@ -75,11 +75,12 @@ class csv_lanes {
       case op::fetch: return lane::copy;
       default: break;
     }
-    if (!is_transfer(it.what)) return lane::compute;
+    if (it.what == op::join || it.what == op::optimizer_step) return lane::compute;
+    if (!is_transfer(it.what)) return lane::of_computing(voices[it.voice].lane);
     const int kind = (static_cast<int>(it.what) - static_cast<int>(op::send_forward)) / 2;
     std::uint8_t& own =
         lanes_[2 * (3 * (voices[it.voice].first_place + it.stage) + kind) + (is_send(it.what) ? 1 : 0)];
-    if (own == 0) own = next_ < 255 ? next_++ : next_;
+    if (own == 0) own = next_ < lane::last_channel ? next_++ : next_;
     return own;
   }
 

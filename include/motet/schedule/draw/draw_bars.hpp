@@ -3,6 +3,7 @@
 
 #include <motet/schedule/simulate/simulate.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 // The bars of a drawing.
@@ -52,15 +53,30 @@ class rank_bars {
   }
   int lanes() const { return lanes_; }
   const list<bar>& lane(int number) const { return bars_[number]; }
-  // Time in the compute lane, without messages.
+  // Time in lanes that compute, without messages; where several do at once it counts once.
   double busy() const {
     double sum = 0;
-    for (const bar& each : bars_[lane::compute])
-      sum += is_transfer(of_.instructions[each.first].what) ? 0 : each.finish - each.start;
+    if (lanes_ <= lane::last_channel + 1) {
+      for (const bar& each : bars_[lane::compute]) sum += computes(each) ? each.finish - each.start : 0;
+      return sum;
+    }
+    list<bar> all;
+    for (int l = 0; l < lanes_; ++l)
+      for (const bar& each : bars_[l])
+        if (lane::computes(l) && computes(each)) all.push(each);
+    std::sort(all.begin(), all.end(), [](const bar& a, const bar& b) { return a.start < b.start; });
+    double now = all.empty() ? 0 : all[0].start;
+    for (const bar& each : all) {
+      if (each.finish <= now) continue;
+      sum += each.finish - (each.start > now ? each.start : now);
+      now = each.finish;
+    }
     return sum;
   }
 
  private:
+  bool computes(const bar& of) const { return !is_transfer(of_.instructions[of.first].what); }
+
   const program& of_;
   const timeline& when_;
   list<bar> bars_[256];

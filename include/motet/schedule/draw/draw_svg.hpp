@@ -52,7 +52,8 @@ class svg_picture {
     bubble_share bubble = {};
   };
   struct row {
-    bool side[lane::first_channel] = {};  // lanes besides the compute lane
+    bool side[lane::first_channel] = {};       // lanes besides those that compute
+    bool computes[lane::most_computing] = {};  // further lanes that do
     isize channels = 0;
     double y = 0;
   };
@@ -75,11 +76,14 @@ class svg_picture {
         for (int l = 0; l < bars.lanes(); ++l) {
           const list<bar>& own = bars.lane(l);
           if (own.empty()) continue;
-          (l < lane::first_channel ? bars_ : messages_) += own.size();
-          ++(l < lane::first_channel ? lanes_ : message_lanes_);
-          if (l >= lane::first_channel) ++channels;
-          else rows_[r].side[l] = l != lane::compute;
-          if (l == lane::compute) measure(own, sources_[k].times, sums, counts);
+          const bool message = !lane::computes(l) && l >= lane::first_channel;
+          (message ? messages_ : bars_) += own.size();
+          ++(message ? message_lanes_ : lanes_);
+          if (lane::computes(l)) {
+            rows_[r].computes[lane::which_computing(l)] = l != lane::compute;
+            measure(own, sources_[k].times, sums, counts);
+          } else if (message) ++channels;
+          else rows_[r].side[l] = true;
         }
         rows_[r].channels =
             least_index(most_channels, channels > rows_[r].channels ? channels : rows_[r].channels);
@@ -136,7 +140,13 @@ class svg_picture {
   }
   double content(const row& of) const {
     const int sides = of.side[lane::aside] + of.side[lane::reduce] + of.side[lane::copy];
-    return bar_ + sides * side_ + static_cast<double>(of.channels) * channel_;
+    return (1 + further(of)) * bar_ + sides * side_ + static_cast<double>(of.channels) * channel_;
+  }
+  // Lanes that compute, behind the first.
+  static int further(const row& of) {
+    int found = 0;
+    for (const bool each : of.computes) found += each ? 1 : 0;
+    return found;
   }
   bool shares_fit() const { return count_ == 1 || bar_ + gap_ / 2 >= 12; }
   double letters_width(double count) const { return 0.62 * font_ * count + 2; }
@@ -163,7 +173,7 @@ class svg_picture {
       idle[k] = idle_share(bars, sources_[k].span);
       sources_[k].bubble.add(idle[k]);
       backs_ << "<rect";
-      backs_.box(left_, y, width_, bar_) << "/>";
+      backs_.box(left_, y, width_, (1 + further(own)) * bar_) << "/>";
       put_source(bars, sources_[k].times, y, own);
       if (!named || !shares_fit()) continue;
       if (count_ > 1) marks_.words(left_ - 8, text, "n e", k == 0 ? "plan" : "run");
@@ -183,13 +193,18 @@ class svg_picture {
     const bool hover = bars_ <= style_.most_bars, hover_messages = bars_ + messages_ <= style_.most_bars;
     put_lane(bars.lane(lane::compute), times, y, bar_, hover);
     y += bar_;
+    for (int k = 1; k < lane::most_computing; ++k) {
+      if (!place.computes[k]) continue;
+      put_lane(bars.lane(lane::of_computing(k)), times, y, bar_, hover);
+      y += bar_;
+    }
     for (int l = lane::aside; l < lane::first_channel && side_ > 0; ++l) {
       if (!place.side[l]) continue;
       put_lane(bars.lane(l), times, y, side_, hover);
       y += side_;
     }
     isize channel = 0;
-    for (int l = lane::first_channel; l < bars.lanes() && channel_ > 0; ++l) {
+    for (int l = lane::first_channel; l <= lane::last_channel && l < bars.lanes() && channel_ > 0; ++l) {
       if (bars.lane(l).empty()) continue;
       put_lane(bars.lane(l), times, y + static_cast<double>(channel++ % most_channels) * channel_, channel_,
                hover_messages);

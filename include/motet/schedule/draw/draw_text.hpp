@@ -34,12 +34,11 @@ class text_picture {
       put_row(rows, head(r), bars_.lane(lane::compute), '.');
       const std::string share = percent(own);
       rows.append(share.size() < 8 ? 8 - share.size() : 1, ' ') += share + "\n";
-      for (int l = lane::aside; l < lane::first_channel && l < bars_.lanes(); ++l) {
-        if (bars_.lane(l).empty()) continue;
-        put_row(rows, side_head(l), bars_.lane(l), ' ');
+      each_side([&](int l) {
+        put_row(rows, side_head(l), bars_.lane(l), lane::computes(l) ? '.' : ' ');
         while (rows.back() == ' ') rows.pop_back();
         rows += "\n";
-      }
+      });
     }
     return axis() + rows + "makespan " + short_number(span_.length()) + ", bubble " +
            percent(bubble.value()) + (columns_ > 0 ? ", a column is " + short_number(unit_) : "") + "\n" +
@@ -56,7 +55,16 @@ class text_picture {
     return text;
   }
 
-  static const char* side_head(int lane) {
+  // visit(lane) for those that have a line below their rank's: others that compute, then the rest.
+  template <class Visit>
+  void each_side(Visit visit) const {
+    for (int l = lane::last_channel + 1; l < bars_.lanes(); ++l)
+      if (!bars_.lane(l).empty()) visit(l);
+    for (int l = lane::aside; l < lane::first_channel && l < bars_.lanes(); ++l)
+      if (!bars_.lane(l).empty()) visit(l);
+  }
+  static std::string side_head(int lane) {
+    if (lane::computes(lane)) return "  lane " + std::to_string(lane::which_computing(lane));
     return lane == lane::aside ? "  aside" : lane == lane::reduce ? "  reduce" : "  copy";
   }
 
@@ -67,14 +75,15 @@ class text_picture {
     for (std::int32_t r = 0; r < of_.ranks(); ++r) {
       widen(head_, letters_in(head(r)));
       bars_.read(r);
-      for (int l = lane::aside; l < lane::first_channel && l < bars_.lanes(); ++l)
-        if (!bars_.lane(l).empty()) widen(head_, letters_in(side_head(l)));
-      for (const bar& each : bars_.lane(lane::compute)) {
-        const op what = of_.instructions[each.first].what;
-        if (!is_compute(what) || what == op::join) continue;
-        const double time = each.finish - each.start;
-        shortest_ = time < shortest_ ? time : shortest_;
-        widen(label_, static_cast<isize>(label(each).size()));
+      each_side([&](int l) { widen(head_, letters_in(side_head(l))); });
+      for (int l = 0; l < bars_.lanes(); ++l) {
+        for (const bar& each : bars_.lane(l)) {
+          const op what = of_.instructions[each.first].what;
+          if (!lane::computes(l) || !is_compute(what) || what == op::join) continue;
+          const double time = each.finish - each.start;
+          shortest_ = time < shortest_ ? time : shortest_;
+          widen(label_, static_cast<isize>(label(each).size()));
+        }
       }
     }
   }

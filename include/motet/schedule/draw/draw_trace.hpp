@@ -95,6 +95,7 @@ class trace_writer {
   std::string lane_name(int lane, const instruction& first, const instruction& last) const {
     constexpr const char* own[] = {"compute", "sync", "reduce", "copy"};
     if (lane < lane::first_channel) return own[lane];
+    if (lane::computes(lane)) return "compute " + std::to_string(lane::which_computing(lane));
     if (!is_transfer(first.what) || first.what != last.what || first.peer != last.peer) return "messages";
     const bool sends = is_send(first.what);
     std::string text = sends ? "out: " : "in: ";

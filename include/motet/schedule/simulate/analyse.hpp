@@ -4,11 +4,13 @@
 #include <motet/schedule/core/live.hpp>
 #include <motet/schedule/simulate/simulate.hpp>
 
+#include <algorithm>
+
 namespace motet {
 
 // A rank's time goes into these parts, which add up to the makespan.
 struct rank_time {
-  double busy = 0;        // in the compute lane
+  double busy = 0;        // in a lane that computes
   double warm_up = 0;     // before its first instruction
   double cool_down = 0;   // after its last
   double dependency = 0;  // waiting for another rank's computation
@@ -47,6 +49,23 @@ constexpr void file_gap(const program& of, const timeline& when, std::int32_t i,
   (syncs ? into.sync : into.dependency) += split - from;
 }
 
+// visit(i) for each instruction of a rank as they began: in the order of its list, where one lane computes.
+template <class Visit>
+constexpr void each_by_start(const program& of, const timeline& when, std::int32_t rank, Visit visit) {
+  bool several = false;
+  for (const instruction& each : of.role(rank)) several = several || each.lane > lane::last_channel;
+  if (!several) {
+    for (std::int32_t i = of.starts[rank]; i < of.starts[rank + 1]; ++i) visit(i);
+    return;
+  }
+  list<std::int32_t> order;
+  for (std::int32_t i = of.starts[rank]; i < of.starts[rank + 1]; ++i) order.push(i);
+  std::sort(order.data(), order.data() + order.size(), [&](std::int32_t a, std::int32_t b) {
+    return when.start[a] < when.start[b] || (when.start[a] == when.start[b] && a < b);
+  });
+  for (const std::int32_t i : order) visit(i);
+}
+
 }  // namespace detail
 
 // It is told where the time of each rank goes and how much it keeps, and for which instructions the step
@@ -67,36 +86,43 @@ constexpr analysis analyse(const program& of, const cost_table& costs, const tim
   std::int32_t at_work = 0;
   for (std::int32_t r = 0; r < ranks; ++r) {
     rank_time own;
-    double live = 0, bytes = 0, peak = 0, peak_bytes = 0;
+    // Lanes beside each other may be at their most at the same time.
+    double live[lane::most_computing] = {}, bytes[lane::most_computing] = {}, peak[lane::most_computing] = {},
+           peak_bytes[lane::most_computing] = {};
     each_live_change(of, of.starts[r], of.starts[r + 1], [&](const instruction& it, int change) {
       const voice& sings = of.voices[it.voice];
-      live += static_cast<double>(change) / sings.chunks;
-      bytes += change * costs.stages[sings.first_place + it.stage].kept_bytes * costs.factor(sings, it);
-      peak = live > peak ? live : peak;
-      peak_bytes = bytes > peak_bytes ? bytes : peak_bytes;
+      const std::int32_t l = sings.lane;
+      live[l] += static_cast<double>(change) / sings.chunks;
+      bytes[l] += change * costs.stages[sings.first_place + it.stage].kept_bytes * costs.factor(sings, it);
+      peak[l] = live[l] > peak[l] ? live[l] : peak[l];
+      peak_bytes[l] = bytes[l] > peak_bytes[l] ? bytes[l] : peak_bytes[l];
     });
     double now = 0;
     bool began = false;
-    for (std::int32_t i = of.starts[r]; i < of.starts[r + 1]; ++i) {
+    detail::each_by_start(of, when, r, [&](std::int32_t i) {
       const instruction& it = of.instructions[i];
-      if (it.lane != lane::compute || is_transfer(it.what)) continue;
+      if (!lane::computes(it.lane) || is_transfer(it.what)) return;
       // An update at no cost is not what a rank is there for.
-      if (it.what == op::optimizer_step && when.finish[i] == when.start[i]) continue;
-      if (it.paired && when.finish[i] == when.finish[i + 1]) continue;  // counted with its second
+      if (it.what == op::optimizer_step && when.finish[i] == when.start[i]) return;
+      if (it.paired && when.finish[i] == when.finish[i + 1]) return;  // counted with its second
       if (!began) own.warm_up = when.start[i];
       else if (when.start[i] > now) detail::file_gap(of, when, i, now, when.start[i], own);
+      const double from = began && now > when.start[i] ? now : when.start[i];
       began = true;
-      own.busy += when.finish[i] - when.start[i];
+      if (when.finish[i] <= from) return;
+      own.busy += when.finish[i] - from;
       now = when.finish[i];
-    }
+    });
+    double most_live = 0, most_bytes = 0;
+    for (int l = 0; l < lane::most_computing; ++l) most_live += peak[l], most_bytes += peak_bytes[l];
     own.cool_down = when.makespan - now;
     if (began) {
       idle += own.idle();
       ++at_work;
     }
     out.ranks.push(own);
-    out.peak_live.push(peak);
-    out.peak_bytes.push(peak_bytes);
+    out.peak_live.push(most_live);
+    out.peak_bytes.push(most_bytes);
   }
   out.bubble_rate = at_work > 0 && when.makespan > 0 ? idle / (at_work * when.makespan) : 0;
   for (std::int32_t j = 0; j < of.joins; ++j) {

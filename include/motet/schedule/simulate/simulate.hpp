@@ -4,6 +4,7 @@
 #include <motet/schedule/check/check.hpp>
 #include <motet/schedule/core/costs.hpp>
 #include <motet/schedule/core/message_shares.hpp>
+#include <motet/schedule/simulate/shared_devices.hpp>
 
 namespace motet {
 
@@ -20,21 +21,20 @@ class virtual_clock {
  public:
   constexpr virtual_clock(const program& of, const program_graph& graph, const cost_table& costs,
                           timeline& out)
-      : of_(of), graph_(graph), costs_(costs), brings_(of), out_(out) {
+      : of_(of), graph_(graph), costs_(costs), brings_(of), out_(out), rank_(ranks_of(of)) {
     const isize all = of.instructions.size();
     out.start.resize(all, 0);
     out.finish.resize(all, 0);
     out.after.resize(all, -1);
     previous_ = graph.previous_in_lane();
-    rank_.resize(all, 0);
-    for (std::int32_t r = 0; r < of.ranks(); ++r)
-      for (std::int32_t i = of.starts[r]; i < of.starts[r + 1]; ++i) rank_[i] = r;
     const std::int32_t nodes = of.ranks() > 0 ? costs.wires.node(of.ranks() - 1) + 1 : 0;
     leaves_.resize(nodes, {});
     enters_.resize(nodes, {});
   }
 
+  constexpr bool lasts(std::int32_t i) const { return devices_.has(i); }
   constexpr bool shares(std::int32_t i) const {
+    if (devices_.has(i)) return true;
     const instruction& it = of_.instructions[i];
     // A rendezvous waits for whichever end comes last.
     const bool moves = is_send(it.what) || (is_receive(it.what) && graph_.meetings[i] >= 0);
@@ -43,22 +43,30 @@ class virtual_clock {
   }
   constexpr double earliest(std::int32_t i) const { return earliest_after(i).when; }
 
+  constexpr void begin(std::int32_t lane, const std::int32_t* all, std::int32_t count) {
+    shared_devices::work made;
+    made.lane = lane;
+    made.all.append(all, count);
+    const moment begins = earliest_of(all, count);
+    made.start = begins.when;
+    made.behind = begins.behind;
+    made.left = duration_of(all, count);
+    devices_.begin(static_cast<shared_devices::work&&>(made));
+  }
+  constexpr double first_end() const { return devices_.first_end(); }
+  constexpr std::int32_t end_first() {
+    const shared_devices::work ended = devices_.end_first();
+    note(ended.all.data(), static_cast<std::int32_t>(ended.all.size()), {ended.start, ended.behind},
+         ended.end());
+    return ended.lane;
+  }
+
   constexpr void perform(const std::int32_t* all, std::int32_t count) {
-    moment begins;
-    double takes = 0, latency = 0;
-    bool computes = false;
+    moment begins = earliest_of(all, count);
+    double takes = duration_of(all, count), latency = 0;
     std::int32_t send = -1;
-    for (std::int32_t k = 0; k < count; ++k) {
-      const instruction& it = of_.instructions[all[k]];
-      begins = later(begins, earliest_after(all[k]));
-      if (is_send(it.what)) send = all[k];
-      const double own = duration(all[k], it);
-      // Members of a meeting work side by side, a pair adds up or takes the time that is known for it.
-      takes = graph_.meetings[all[k]] >= 0 ? (own > takes ? own : takes) : takes + own;
-      computes = computes || is_compute(it.what);
-    }
-    if (count > 1 && computes && costs_.overlapped > 0 && graph_.meetings[all[0]] < 0)
-      takes = costs_.overlapped / of_.voices[of_.instructions[all[0]].voice].chunks * costs_.stretch(all[0]);
+    for (std::int32_t k = 0; k < count; ++k)
+      if (is_send(of_.instructions[all[k]].what)) send = all[k];
     if (send >= 0) {
       const instruction& it = of_.instructions[send];
       const wire way = costs_.between(rank_[send], it.peer);
@@ -72,14 +80,7 @@ class virtual_clock {
       // A rendezvous ends for both when the rows are there.
       if (graph_.meetings[send] >= 0) latency = way.latency;
     }
-    const double end = begins.when + takes + latency;
-    for (std::int32_t k = 0; k < count; ++k) {
-      const std::int32_t i = all[k];
-      out_.start[i] = begins.when;
-      out_.finish[i] = end;
-      out_.after[i] = begins.behind == i ? -1 : begins.behind;
-    }
-    if (end > out_.makespan) out_.makespan = end;
+    note(all, count, begins, begins.when + takes + latency);
   }
 
  private:
@@ -92,6 +93,40 @@ class virtual_clock {
     double free = 0;
     std::int32_t last = -1;
   };
+  static constexpr list<std::int32_t> ranks_of(const program& of) {
+    list<std::int32_t> ranks(of.instructions.size(), 0);
+    for (std::int32_t r = 0; r < of.ranks(); ++r)
+      for (std::int32_t i = of.starts[r]; i < of.starts[r + 1]; ++i) ranks[i] = r;
+    return ranks;
+  }
+  constexpr void note(const std::int32_t* all, std::int32_t count, const moment& begins, double end) {
+    for (std::int32_t k = 0; k < count; ++k) {
+      const std::int32_t i = all[k];
+      out_.start[i] = begins.when;
+      out_.finish[i] = end;
+      out_.after[i] = begins.behind == i ? -1 : begins.behind;
+    }
+    if (end > out_.makespan) out_.makespan = end;
+  }
+  constexpr moment earliest_of(const std::int32_t* all, std::int32_t count) const {
+    moment begins;
+    for (std::int32_t k = 0; k < count; ++k) begins = later(begins, earliest_after(all[k]));
+    return begins;
+  }
+  // Members of a meeting work side by side, a pair adds up or takes the time that is known for it.
+  constexpr double duration_of(const std::int32_t* all, std::int32_t count) const {
+    double takes = 0;
+    bool computes = false;
+    for (std::int32_t k = 0; k < count; ++k) {
+      const instruction& it = of_.instructions[all[k]];
+      const double own = duration(all[k], it);
+      takes = graph_.meetings[all[k]] >= 0 ? (own > takes ? own : takes) : takes + own;
+      computes = computes || is_compute(it.what);
+    }
+    if (count > 1 && computes && costs_.overlapped > 0 && graph_.meetings[all[0]] < 0)
+      return costs_.overlapped / of_.voices[of_.instructions[all[0]].voice].chunks * costs_.stretch(all[0]);
+    return takes;
+  }
   static constexpr moment later(const moment& a, const moment& b) {
     return b.when > a.when || a.behind < 0 ? b : a;
   }
@@ -118,7 +153,9 @@ class virtual_clock {
   const cost_table& costs_;
   message_shares brings_;
   timeline& out_;
-  list<std::int32_t> previous_, rank_;
+  list<std::int32_t> previous_;
+  list<std::int32_t> rank_;  // of each instruction
+  shared_devices devices_{of_, graph_, costs_, rank_};
   list<link> leaves_, enters_;  // of each node
 };
 

@@ -186,7 +186,7 @@ TEST_CASE("a rank with more neighbours than lanes") {
     const program of = compile(from);
     int lanes = 0;
     for (const instruction& it : of.instructions) lanes = it.lane > lanes ? it.lane : lanes;
-    CHECK(lanes == 255);
+    CHECK(lanes == lane::last_channel);
     for (const delivery how : {delivery::buffered, delivery::rendezvous}) {
       const check_result found = check(of, how);
       CHECK(found.ok() == laws::oracle(of, how).legal());
