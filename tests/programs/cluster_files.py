@@ -6,6 +6,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import textwrap
 
 folder = pathlib.Path(os.environ["MOTET_SOURCE"]) / "examples" / "clusters"
 failures = 0
@@ -64,5 +65,24 @@ for each in folder.iterdir():
     for line in re.findall(r"train_clip .*|args: \[--.*", each.read_text(encoding="utf-8")):
         for option in re.findall(r"--[a-z][a-z-]+", line):
             expect(option in known, f"{each.name}: {option} is no option of train_clip")
+
+# So are those of the forms in the page, where each block parses as what it says it is.
+page = (folder.parent.parent / "docs" / "clusters.md").read_text(encoding="utf-8")
+blocks = re.findall(r"^```(sh|yaml)\n(.*?)^```", page, re.M | re.S)
+expect({kind for kind, _ in blocks} == {"sh", "yaml"}, "docs/clusters.md: no shell and YAML in it")
+serves = set(re.findall(r"--[a-z][a-z-]+", subprocess.run([pathlib.Path(sys.argv[1]) / "produce", "--help"], text=True, capture_output=True, check=True).stdout))
+roles = set()
+for kind, text in blocks:
+    if kind == "sh":
+        parses("bash", text, "docs/clusters.md")
+    else:
+        for each in yaml.safe_load(textwrap.dedent(text)) or [None]:
+            expect(each is not None, f"docs/clusters.md: {text} says nothing")
+    for role, options in (("train_clip", known), ("produce", serves)):
+        for line in re.findall(rf"\b{role}\b[ ,](.*)", text):
+            roles.add((kind, role))
+            for option in re.findall(r"--[a-z][a-z-]+", line):
+                expect(option in options, f"docs/clusters.md: {option} is no option of {role}")
+expect({("sh", "produce"), ("yaml", "produce"), ("sh", "train_clip")} <= roles, f"docs/clusters.md: roles {sorted(roles)}")
 print("all is well" if failures == 0 else f"{failures} failures")
 sys.exit(failures > 0)

@@ -43,6 +43,7 @@ inline std::vector<isize> picture_begins(const step_words& of, isize bytes) {
 inline std::vector<interval> parts_of(const step_share& share, const std::vector<isize>& begins) {
   if (!share) return {{0, begins.back()}};
   std::vector<interval> out;
+  out.reserve(share->size());
   for (const interval& each : *share) out.push_back({begins[as_size(each.begin)], begins[as_size(each.end)]});
   return out;
 }
@@ -55,6 +56,7 @@ inline isize size_of(const std::vector<interval>& parts) {
 template <class Place>
 std::uint64_t checksum_of_parts(const std::vector<interval>& parts, Place&& place) {
   std::vector<std::uint64_t> all;
+  all.reserve(parts.size());
   for (const interval& each : parts)
     all.push_back(checksum(std::span<const std::byte>(place(each), as_size(each.size()))));
   return all.size() == 1 ? all[0] : checksum(std::as_bytes(std::span(all)));
