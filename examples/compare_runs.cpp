@@ -19,7 +19,8 @@ int run(int count, char** words) {
              "of a report, as train_clip and train_vlm write it; once for each run");
   line.text("--output", output, "FILE.html", "the page, which needs no other file and no network");
   try {
-    if (!line.parse(count, words)) return std::fputs(line.help().c_str(), stdout) < 0 ? 1 : 0;
+    if (!line.parse(count, words))
+      return std::fputs((line.help() + exit_table()).c_str(), stdout) < 0 ? 1 : 0;
     if (folders.size() < 2) fail(option_missing, "--run, at least twice");
     std::vector<told_run> runs;
     for (const std::string& each : folders) runs.push_back(read_run(each));
@@ -29,8 +30,7 @@ int run(int count, char** words) {
     std::printf("report %s\n", output.c_str());
     return 0;
   } catch (const std::exception& problem) {
-    std::fprintf(stderr, "compare_runs: %s\n", problem.what());
-    return exit_code_of(problem).status;
+    return report_failure(problem, "compare_runs");
   }
 }
 

@@ -124,7 +124,8 @@ int main(int count, char** words) {
   motet::drawing::settings s;
   motet::options line = motet::drawing::command_line(s);
   try {
-    if (!line.parse(count, words)) return std::fputs(line.help().c_str(), stdout) < 0 ? 1 : 0;
+    if (!line.parse(count, words))
+      return std::fputs((line.help() + motet::exit_table()).c_str(), stdout) < 0 ? 1 : 0;
     motet::drawing::run(s);
   } catch (const std::exception& problem) {
     return motet::report_failure(problem);

@@ -132,12 +132,12 @@ int main(int count, char** words) {
   try {
     settings s;
     options line = command_line(s);
-    if (!line.parse(count, words)) return std::fputs(line.help().c_str(), stdout) < 0 ? 1 : 0;
+    if (!line.parse(count, words))
+      return std::fputs((line.help() + exit_table()).c_str(), stdout) < 0 ? 1 : 0;
     run(s);
     return std::fflush(stdout) == 0 ? 0 : 1;
   } catch (const std::exception& problem) {
-    std::fprintf(stderr, "generate: %s\n", problem.what());
-    return exit_code_of(problem).status;
+    return report_failure(problem, "generate");
   }
 }
 

@@ -10,6 +10,7 @@
 #include <motet/data/make/set_folder.hpp>
 #include <motet/data/words/tokenizer_file.hpp>
 #include <motet/data/words/tokenizer_train.hpp>
+#include <motet/tools/exit_code.hpp>
 
 #include <chrono>
 #include <cstdio>
@@ -170,17 +171,16 @@ class maker {
 
 int run(int count, char** words) {
   for (int i = 1; i < count; ++i) {
-    if (std::string_view(words[i]) == "--help") return std::fputs(usage, stdout) < 0 ? 1 : 0;
+    if (std::string_view(words[i]) == "--help") {
+      std::fputs(usage, stdout);
+      return std::fputs(exit_table().c_str(), stdout) < 0 ? 1 : 0;
+    }
   }
   try {
     maker(parse(count, words)).make();
     return 0;
-  } catch (const error& problem) {
-    std::fprintf(stderr, "%s\n", problem.what());
-    return std::string_view(problem.code()) == shapes_command_line.code ? 2 : 1;
   } catch (const std::exception& problem) {
-    std::fprintf(stderr, "make_shapes: %s\n", problem.what());
-    return 1;
+    return report_failure(problem);
   }
 }
 

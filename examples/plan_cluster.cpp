@@ -20,6 +20,7 @@
 #include <motet/plan/files/plan_header.hpp>
 #include <motet/plan/files/profile_json.hpp>
 #include <motet/plan/search/search.hpp>
+#include <motet/tools/exit_code.hpp>
 #include <motet/tools/long_work.hpp>
 
 namespace motet::plan_cluster {
@@ -171,25 +172,13 @@ void put(const settings& given, const std::string& text) {
 int run(int count, const char* const* words) {
   try {
     settings given;
-    std::string text;
-    try {
-      if (!read_settings(count, words, given)) return 0;
-      text = given.list_models     ? names_of_models()
-             : given.list_clusters ? names_of_clusters()
-                                   : answer_to(given);
-    } catch (const error& problem) {
-      // The question cannot be answered.
-      std::fprintf(stderr, "plan_cluster: %s\n", problem.what());
-      return 2;
-    }
-    put(given, text);
+    if (!read_settings(count, words, given)) return 0;
+    put(given, given.list_models     ? names_of_models()
+               : given.list_clusters ? names_of_clusters()
+                                     : answer_to(given));
     return 0;
-  } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "plan_cluster: there is not enough memory for a search of this size\n");
-    return 1;
   } catch (const std::exception& problem) {
-    std::fprintf(stderr, "plan_cluster: %s\n", problem.what());
-    return 1;
+    return report_failure(problem, "plan_cluster");
   }
 }
 

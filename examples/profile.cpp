@@ -9,6 +9,7 @@
 #include <motet/plan/cost/efficiency_fit.hpp>
 #include <motet/plan/files/cluster_json.hpp>
 #include <motet/plan/files/profile_json.hpp>
+#include <motet/tools/exit_code.hpp>
 #include <motet/tools/options.hpp>
 #include <motet/tools/this_machine.hpp>
 
@@ -122,14 +123,11 @@ int main(int arguments, char** words) {
   settings s;
   motet::options line = command_line(s);
   try {
-    if (!line.parse(arguments, words)) return std::fputs(line.help().c_str(), stdout) < 0 ? 1 : 0;
+    if (!line.parse(arguments, words))
+      return std::fputs((line.help() + motet::exit_table()).c_str(), stdout) < 0 ? 1 : 0;
     run(s);
-  } catch (const motet::error& problem) {
-    std::fprintf(stderr, "profile: %s\n", problem.what());
-    return std::string_view(problem.code()).starts_with("MT-X") ? 2 : 1;
   } catch (const std::exception& problem) {
-    std::fprintf(stderr, "profile: %s\n", problem.what());
-    return 1;
+    return motet::report_failure(problem, "profile");
   }
   return 0;
 }

@@ -10,6 +10,7 @@
 #include <motet/plan/order/step_order.hpp>
 #include <motet/schedule/core/compile.hpp>
 #include <motet/schedule/write/interleaved.hpp>
+#include <motet/tools/exit_code.hpp>
 
 #include <exception>
 #include <new>
@@ -158,25 +159,14 @@ std::string text_for(const settings& given) {
 int run(int count, const char* const* words) {
   try {
     settings given;
-    std::string text;
-    try {
-      if (!read_settings(count, words, given)) return 0;
-      text = text_for(given);
-    } catch (const error& problem) {
-      // The question cannot be answered.
-      std::fprintf(stderr, "reorder: %s\n", problem.what());
-      return 2;
-    }
+    if (!read_settings(count, words, given)) return 0;
+    const std::string text = text_for(given);
     if (!given.output.empty()) write_file(given.output, text);
     else if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
       fail(file_unwritable, "standard output");
     return 0;
-  } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "reorder: there is not enough memory for a step of this size\n");
-    return 1;
   } catch (const std::exception& problem) {
-    std::fprintf(stderr, "reorder: %s\n", problem.what());
-    return 1;
+    return report_failure(problem, "reorder");
   }
 }
 

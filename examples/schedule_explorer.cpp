@@ -14,6 +14,7 @@
 #include <motet/schedule/draw/draw_svg.hpp>
 #include <motet/schedule/draw/draw_text.hpp>
 #include <motet/schedule/draw/draw_trace.hpp>
+#include <motet/tools/exit_code.hpp>
 #include <motet/tools/long_work.hpp>
 
 namespace motet::explorer {
@@ -55,13 +56,13 @@ cost_table costs_of(const program& of, const settings& given) {
   return made;
 }
 
-// A schedule that cannot run: 1, after one sentence; the summary says it too.
+// A schedule that cannot run is refused with one sentence; the summary says it too.
 int illegal(const settings& given, json::object about, const std::string& why) {
   std::fprintf(stderr, "%s\n", why.c_str());
   about.insert("legal", false);
   about.insert("why", why);
   if (given.format == "summary") put(given, write_json(about) + "\n");
-  return 1;
+  return exit_refused.status;
 }
 
 int explore(const settings& given) {
@@ -142,14 +143,8 @@ int run(int count, const char* const* words) {
   try {
     settings given;
     return read_settings(count, words, given) ? explore(given) : 0;
-  } catch (const error& problem) {
-    std::fprintf(stderr, "%s\n", problem.what());
-    // The status is 2 where something is wrong with the command line, else 1.
-    const std::string_view code = problem.code();
-    return code.starts_with("MT-X") || code.starts_with("MT-P") ? 2 : 1;
   } catch (const std::exception& problem) {
-    std::fprintf(stderr, "schedule_explorer: %s\n", problem.what());
-    return 1;
+    return report_failure(problem);
   }
 }
 

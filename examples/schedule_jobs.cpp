@@ -11,6 +11,7 @@
 #include "schedule_jobs/watch.hpp"
 
 #include <motet/format/files/atomic_file.hpp>
+#include <motet/tools/exit_code.hpp>
 
 #include <chrono>
 #include <exception>
@@ -108,27 +109,13 @@ void put(const settings& given, const std::string& text) {
 int run(int count, const char* const* words) {
   try {
     settings given;
-    std::string text;
-    std::vector<emitted_file> files;
-    try {
-      if (!read_settings(count, words, given)) return 0;
-      if (!given.watch.empty()) return watch(given, read_inputs(given));
-      if (given.for_cluster()) files = files_for(given, read_inputs(given));
-      else text = text_for(given);
-    } catch (const error& problem) {
-      // The question cannot be answered.
-      std::fprintf(stderr, "schedule_jobs: %s\n", problem.what());
-      return 2;
-    }
-    if (given.for_cluster()) put_files(given.output, files);
-    else put(given, text);
+    if (!read_settings(count, words, given)) return 0;
+    if (!given.watch.empty()) return watch(given, read_inputs(given));
+    if (given.for_cluster()) put_files(given.output, files_for(given, read_inputs(given)));
+    else put(given, text_for(given));
     return 0;
-  } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "schedule_jobs: there is not enough memory for a trace of this size\n");
-    return 1;
   } catch (const std::exception& problem) {
-    std::fprintf(stderr, "schedule_jobs: %s\n", problem.what());
-    return 1;
+    return report_failure(problem, "schedule_jobs");
   }
 }
 

@@ -148,7 +148,8 @@ int main(int count, char** words) {
   motet::train_pipeline::settings s;
   motet::options line = motet::train_pipeline::command_line(s);
   try {
-    if (!line.parse(count, words)) return std::fputs(line.help().c_str(), stdout) < 0 ? 1 : 0;
+    if (!line.parse(count, words))
+      return std::fputs((line.help() + motet::exit_table()).c_str(), stdout) < 0 ? 1 : 0;
     line.require("--data");
     return motet::train_pipeline::run(s);
   } catch (const std::exception& problem) {

@@ -5,6 +5,7 @@
 #include <motet/plan/disttrain/chain_model.hpp>
 #include <motet/plan/optimus/filled_model.hpp>
 #include <motet/plan/search/search_result.hpp>
+#include <motet/tools/exit_code.hpp>
 #include <motet/tools/options.hpp>
 
 #include <array>
@@ -101,7 +102,7 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   line.flag("--list-models", to.list_models, "print the models that have names, and stop");
   line.flag("--list-clusters", to.list_clusters, "print the clusters that have names, and stop");
   if (!line.parse(count, words)) {
-    std::fputs(line.help().c_str(), stdout);
+    std::fputs((line.help() + exit_table()).c_str(), stdout);
     return false;
   }
   if (to.list_models || to.list_clusters) return true;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/meta/config.hpp>
+#include <motet/tools/exit_code.hpp>
 #include <motet/tools/options.hpp>
 
 #include <cstdint>
@@ -44,7 +45,7 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   line.choice("--emit", to.emit, {"text", "json"}, "what to print");
   line.text("--output", to.output, "FILE", "write there instead of standard output");
   if (!line.parse(count, words)) {
-    std::fputs(line.help().c_str(), stdout);
+    std::fputs((line.help() + exit_table()).c_str(), stdout);
     return false;
   }
   for (const char* needed : {"--headers", "--stages", "--microbatches"}) line.require(needed);

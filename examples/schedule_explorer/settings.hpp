@@ -4,6 +4,7 @@
 #include <motet/schedule/core/costs.hpp>
 #include <motet/schedule/write/schedules.hpp>
 #include <motet/strategy/rules.hpp>
+#include <motet/tools/exit_code.hpp>
 #include <motet/tools/options.hpp>
 
 namespace motet::explorer {
@@ -168,7 +169,7 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   line.text("--output", to.output, "FILE", "write there instead of standard output");
   line.flag("--run", to.run, "also run it on threads, in real time, with waits for computations");
   if (!line.parse(count, words)) {
-    std::fputs(line.help().c_str(), stdout);
+    std::fputs((line.help() + exit_table()).c_str(), stdout);
     return false;
   }
 

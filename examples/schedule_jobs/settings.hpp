@@ -6,6 +6,7 @@
 #include <motet/jobs/play/measures.hpp>
 #include <motet/jobs/policies/policies.hpp>
 #include <motet/jobs/watch/journal.hpp>
+#include <motet/tools/exit_code.hpp>
 #include <motet/tools/options.hpp>
 
 #include <cstdio>
@@ -108,7 +109,7 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   line.flag("--list-clusters", to.list_clusters, "print the clusters that have names, and stop");
   line.flag("--list-policies", to.list_policies, "print the policies, and stop");
   if (!line.parse(count, words)) {
-    std::fputs(line.help().c_str(), stdout);
+    std::fputs((line.help() + exit_table()).c_str(), stdout);
     return false;
   }
   if (to.list_clusters || to.list_policies) return true;

@@ -29,9 +29,9 @@ wanted 0 'import_hf DIR' "$bin/import_hf" --help
 wanted 2 'MT-X30' "$bin/import_hf"
 wanted 2 'unknown flag: --bogus' "$bin/import_hf" "$scratch/good" --bogus
 wanted 2 'cannot be the name of a namespace' "$bin/import_hf" "$scratch/good" --name my-clip
-wanted 1 'MT-F04' "$bin/import_hf" "$scratch/absent"
-wanted 1 'model_type is "siglip"' "$bin/import_hf" "$scratch/other"
-wanted 1 'line 1 column 24' "$bin/import_hf" "$scratch/broken"
+wanted 3 'MT-F04' "$bin/import_hf" "$scratch/absent"
+wanted 3 'model_type is "siglip"' "$bin/import_hf" "$scratch/other"
+wanted 3 'line 1 column 24' "$bin/import_hf" "$scratch/broken"
 wanted 2 '--output is missing' "$bin/export_hf" --checkpoint "$scratch"
 wanted 2 'unknown flag --bogus' "$bin/export_hf" --bogus
 wanted 2 'fp32, bf16 or fp16, got fp8' "$bin/export_hf" --checkpoint "$scratch" --output "$scratch/out" --precision fp8

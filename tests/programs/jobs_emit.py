@@ -8,6 +8,9 @@ import shutil
 import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tools"))
+import exit_codes  # noqa: E402
+
 programs, scratch = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
 data = pathlib.Path(os.environ["MOTET_SOURCE"]) / "tests" / "data" / "jobs"
 shutil.rmtree(scratch, ignore_errors=True)
@@ -335,8 +338,8 @@ emit("slurm", "slurm-measured", *MEASURED, "--policy", "fcfs")
 
 def refused(code, says, *words):
     run = start(*words)
-    if run.returncode != 2 or f"[{code}]" not in run.stderr or says not in run.stderr:
-        wrong(f"{words} ended with {run.returncode}, wanted 2, {code} and {says!r}: {run.stderr}")
+    if run.returncode != exit_codes.owed(f"[{code}]") or f"[{code}]" not in run.stderr or says not in run.stderr:
+        wrong(f"{words} ended with {run.returncode}, wanted {code} and {says!r}: {run.stderr}")
 
 
 refused("MT-X03", "is there and has no decisions.json", *MEASURED, "--emit", "slurm", "--output", "mine")

@@ -11,6 +11,9 @@ import subprocess
 import sys
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tools"))
+import exit_codes  # noqa: E402
+
 programs, scratch = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
 data = pathlib.Path(os.environ["MOTET_SOURCE"]) / "tests" / "data" / "jobs"
 shutil.rmtree(scratch, ignore_errors=True)
@@ -168,12 +171,12 @@ if states < kills // 3:
     wrong(f"the journal began anew {states} times")
 
 
-def refused(folder, code, says, *words, status=2, **other):
+def refused(folder, code, says, *words, **other):
     run = start(folder, *words, **other)
     run.wait(20)
     living.remove(run)
     said = (scratch / f"{folder}.log").read_text(encoding="utf-8")
-    if run.returncode != status or code not in said or says not in said:
+    if run.returncode != exit_codes.owed(f"[{code}]") or code not in said or says not in said:
         wrong(f"{folder} {words} {other} ended with {run.returncode}: {said[-500:]}")
 
 

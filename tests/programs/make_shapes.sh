@@ -40,7 +40,7 @@ tokenizer.json
 train-000.tar" ] || wrong "left over: $(ls three)"
 mkdir foreign
 echo mine >foreign/train-000.tar
-refused MT-D16 1 --output foreign --count 10 --format ppm
+refused MT-D16 3 --output foreign --count 10 --format ppm
 [ "$(cat foreign/train-000.tar)" = mine ] || wrong "touched a foreign file"
 
 refused MT-X20 2 --output x --count 10 --colour red

@@ -13,6 +13,9 @@ import sys
 import time
 import xml.etree.ElementTree
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tools"))
+import exit_codes  # noqa: E402
+
 programs = pathlib.Path(sys.argv[1]).resolve()
 scratch = pathlib.Path(sys.argv[2]).resolve()
 source = pathlib.Path(os.environ["MOTET_SOURCE"])
@@ -111,7 +114,7 @@ here = find("--model", "quick", "--cluster", "here:3", "--batch", 48, "--top", 1
 wanted("this machine, measured", here.returncode == 0 and json.loads(here.stdout)["plans"][0]["plan"]["cluster"]["ranks"] == 3, here.stderr)
 for size in ["here:0", "here:x", "here:5000", "here:"]:
     refused = find("--model", "quick", "--cluster", size, "--batch", 48)
-    wanted(f"{size} is refused", refused.returncode == 2 and "[MT-P76]" in refused.stderr and not refused.stdout, refused.stderr)
+    wanted(f"{size} is refused", refused.returncode == 3 and "[MT-P76]" in refused.stderr and not refused.stdout, refused.stderr)
 
 # ---- chains: an encoder, a language model and a generator
 CHAIN = ["--model", "mllm-9b", "--cluster", "a800-96", "--batch", 128]
@@ -165,9 +168,9 @@ told = find("--model", "clip-1.1b", "--cluster", "v100", "--batch", 256, "--sear
 wanted("cells: text", "15 cells, times modelled" in told and "does not fit" in told and re.search(r"^best +\d+ +\d+ ", told, re.M), told)
 for words, says in [(["--emit", "svg"], "--emit of cells"), (["--top", 2], "--top is not for"), (["--pin", "vision:tensor=1"], "--pin wants --search motet")]:
     refused = find("--model", "clip-1.1b", "--cluster", "h100", "--batch", 256, "--search", "crius", *words)
-    wanted(f"cells refuse {words}", refused.returncode == 2 and says in refused.stderr, refused.stderr)
+    wanted(f"cells refuse {words}", refused.returncode == exit_codes.owed(refused.stderr) and says in refused.stderr, refused.stderr)
 refused = find("--model", "clip-19.7b", "--cluster", "laptop", "--batch", 256, "--search", "cells")
-wanted("cells that fit nowhere", refused.returncode == 2 and "[MT-P85]" in refused.stderr, refused.stderr)
+wanted("cells that fit nowhere", refused.returncode == 3 and "[MT-P85]" in refused.stderr, refused.stderr)
 wanted("cells of a chain", "wants towers" in find("--model", "mllm-9b", "--cluster", "a800-96", "--batch", 128, "--search", "crius").stderr)
 
 # ---- forms: one answer in four of them
@@ -322,7 +325,7 @@ if mpi_build:
     said = by_mpi(8, "./train_by_header")
     wanted("a header by processes", said.returncode == 0 and len(said.stdout.splitlines()) == 4, said.stdout + said.stderr)
 
-# ---- what is wrong: one sentence, status 2, nothing on standard output, no file begun
+# ---- what is wrong: one sentence, the status of the table, nothing on standard output, no file begun
 (scratch / "kept.txt").write_text("kept")
 (scratch / "no.json").write_text("{")
 (scratch / "nothing.json").write_text('{"plans": []}')
@@ -390,7 +393,7 @@ REFUSED = [
 for words, pattern in REFUSED:
     said = find(*shlex.split(words), "--output", "kept.txt")
     one = len(said.stderr.strip().split("\n")) == 1
-    wanted(words, said.returncode == 2 and said.stdout == "" and one and re.search(pattern, said.stderr), f"status {said.returncode}: {said.stdout}{said.stderr}")
+    wanted(words, said.returncode == exit_codes.owed(said.stderr) and said.stdout == "" and one and re.search(pattern, said.stderr), f"status {said.returncode}: {said.stdout}{said.stderr}")
 wanted("nothing was written", (scratch / "kept.txt").read_text() == "kept" and not list(scratch.glob(".*tmp*")), list(scratch.iterdir()))
 said = find(*APART, "--output", "absent/p.json")
 wanted("no folder to write to", said.returncode == 1 and "absent/p.json" in said.stderr, said.stderr)

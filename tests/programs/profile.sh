@@ -42,6 +42,6 @@ refused 2 MT-X03 --degrees 0
 refused 2 MT-X03 --samples 8,x
 refused 2 MT-X03 --samples 8,
 refused 2 MT-X01 --modle quick
-refused 1 MT-S09 --degrees 8 --samples 1 --repeats 1 --seconds 0
+refused 3 MT-S09 --degrees 8 --samples 1 --repeats 1 --seconds 0
 refused 1 MT-F05 --samples 1 --degrees 1 --repeats 1 --seconds 0 --output missing/folder/p.json
 exit $failed

@@ -9,6 +9,9 @@ import shutil
 import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tools"))
+import exit_codes  # noqa: E402
+
 programs = pathlib.Path(sys.argv[1]).resolve()
 scratch = pathlib.Path(sys.argv[2]).resolve()
 shutil.rmtree(scratch, ignore_errors=True)
@@ -99,6 +102,6 @@ for words, pattern in [
     ("--headers step.csv --stages 99999 --microbatches 8", r"--stages wants at most 65536, got 99999"),
 ]:
     said = reorder(*shlex.split(words))
-    wanted(words, said.returncode == 2 and not said.stdout and re.search(pattern, said.stderr), said.stderr)
+    wanted(words, said.returncode == exit_codes.owed(said.stderr) and not said.stdout and re.search(pattern, said.stderr), said.stderr)
 print(f"{checks} checks, {failed} failed")
 sys.exit(1 if failed else 0)

@@ -10,6 +10,9 @@ import shlex
 import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tools"))
+import exit_codes  # noqa: E402
+
 explorer = pathlib.Path(sys.argv[1]).resolve() / "schedule_explorer"
 scratch = pathlib.Path(sys.argv[2]).resolve()
 source = pathlib.Path(os.environ["MOTET_SOURCE"])
@@ -136,7 +139,7 @@ explore(*headed, "--format", "csv", "--output", "headed.csv")
 wanted("a header where torch has no words", (scratch / "headed.csv").read_text().startswith("motet,1,computations\n"))
 near("batch_sync from its file", summary("--import", "headed.csv", "--sync", 1)["makespan"], summary(*headed)["makespan"])
 
-# ---- what is wrong with a file: the place, and status 1
+# ---- what is wrong with a file: the place, and status 3
 comms = (fixtures / "1f1b_4x8x1_comms.csv").read_text()
 bare = (fixtures / "1f1b_4x8x1.csv").read_text()
 BROKEN = [
@@ -152,15 +155,15 @@ BROKEN = [
 for text, pattern in BROKEN:
     (scratch / "broken.csv").write_bytes(text.encode("latin-1"))
     said = explore("--import", "broken.csv")
-    holds = said.returncode == 1 and re.search(pattern, said.stderr, re.S) and said.stderr.startswith(("broken.csv", "motet"))
+    holds = said.returncode == 3 and re.search(pattern, said.stderr, re.S) and said.stderr.startswith(("broken.csv", "motet"))
     out = json.loads(said.stdout or "{}")
     holds = holds and out.get("legal") is False and re.search(pattern, out.get("why", ""), re.S)
     wanted(f"broken file: {pattern}", holds, said.stdout[:300] + said.stderr)
     said = explore("--import", "broken.csv", "--format", "svg")
-    wanted(f"no picture of it: {pattern}", said.returncode == 1 and said.stdout == "", said.stdout[:300])
-wanted("an absent file", explore("--import", "absent.csv").returncode == 1 and "MT-F04" in explore("--import", "absent.csv").stderr)
+    wanted(f"no picture of it: {pattern}", said.returncode == 3 and said.stdout == "", said.stdout[:300])
+wanted("an absent file", explore("--import", "absent.csv").returncode == 3 and "MT-F04" in explore("--import", "absent.csv").stderr)
 
-# ---- what is wrong with a command line: one sentence with the flag, what was got and what is wanted, and status 2
+# ---- what is wrong with a command line: one sentence with the flag, what was got and what is wanted, and the status of the table
 REFUSED = [
     ("--schedule 2f2b", r'--schedule wants one of gpipe, 1f1b.*got "2f2b"'),
     ("--stages 0", r"--stages wants at least 1, got 0"),
@@ -212,7 +215,7 @@ REFUSED = [
 for words, pattern in REFUSED:
     said = explore(*shlex.split(words.replace(";", "\\;")))
     one = len(said.stderr.strip().split("\n")) == 1
-    holds = said.returncode == 2 and said.stdout == "" and one and re.search(pattern, said.stderr)
+    holds = said.returncode == exit_codes.owed(said.stderr) and said.stdout == "" and one and re.search(pattern, said.stderr)
     wanted(words, holds, f"status {said.returncode}: {said.stdout}{said.stderr}")
 
 # ---- an encoder in the gaps: of 1F1B and of interleaved as short as can be, alone 0.5 + 33 + 1 and all that devices compute

@@ -56,8 +56,8 @@ inline constexpr exit_rule exit_rules[] = {
     {"MT-R2", exit_refused},  // the start of ranks
     {"MT-R5", exit_refused},  // checkpoints
     {"MT-D", exit_refused},     {"MT-M", exit_refused},     {"MT-P", exit_refused},
-    {"MT-S", exit_refused},     {"MT-F05", exit_failed},    {"MT-F06", exit_failed},
-    {"MT-F", exit_refused},  // writing; reading
+    {"MT-S", exit_refused},     {"MT-J", exit_refused},                              // what is known of jobs
+    {"MT-F05", exit_failed},    {"MT-F06", exit_failed},    {"MT-F", exit_refused},  // writing; reading
 };
 
 }  // namespace detail
@@ -74,10 +74,15 @@ inline exit_code exit_code_of(const std::exception& problem) {
   return exit_failed;
 }
 
-// main returns this for what it caught; its sentence goes to the standard error.
-inline int report_failure(const std::exception& problem) {
-  std::fprintf(stderr, "%s\n", problem.what());
-  return exit_code_of(problem).status;
+// main returns this for what it caught; its sentence goes to the standard error, behind the program's name
+// where that is given.
+inline int report_failure(const std::exception& problem, const char* program = nullptr) {
+  const exit_code how = exit_code_of(problem);
+  std::fprintf(stderr, "%s%s%s\n", program == nullptr ? "" : program, program == nullptr ? "" : ": ",
+               how.status == exit_no_memory.status && dynamic_cast<const error*>(&problem) == nullptr
+                   ? "out of memory"
+                   : problem.what());
+  return how.status;
 }
 
 }  // namespace motet

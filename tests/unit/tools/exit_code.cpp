@@ -41,6 +41,7 @@ TEST_CASE("each kind of error ends in its own way") {
   CHECK(status(ranks_do_not_match) == 3);
   CHECK(status({"MT-P74", "", "", ""}) == 3);
   CHECK(status({"MT-S11", "", "", ""}) == 3);
+  CHECK(status({"MT-J05", "", "", ""}) == 3);
   CHECK(status(gpu_memory_full) == 4);
   CHECK(exit_code_of(std::bad_alloc()).status == 4);
   CHECK(report_failure(std::bad_alloc()) == 4);
