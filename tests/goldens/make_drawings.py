@@ -73,10 +73,12 @@ def positions(across, width):
     return torch.cat([one[:, None].expand(-1, across, -1), one[None].expand(across, -1, -1)], 2).reshape(across * across, width)
 
 
-def velocity(P, rows, across, time, told, layers, heads):
+def velocity(P, rows, across, time, told, layers, heads, heard=None):
     angle = 1000 * time[:, None] * 10000.0 ** (-torch.arange(128).double() / 128)
     c = linear(P, "embed.time.down.", F.silu(linear(P, "embed.time.up.", torch.cat([angle.cos(), angle.sin()], 1))))
     c = c + P["embed.class"][told]
+    if heard is not None:
+        c = c + F.linear(heard, P["embed.heard.weight"])
     x = linear(P, "embed.patch.", rows) + positions(across, c.shape[1])
     for i in range(layers):
         x = block(P, f"blocks.{i}.", x, c, heads)
@@ -145,4 +147,16 @@ tensors |= {"net/pixels": pixels.float(), "net/classes": own.int(), "net/times":
 # What the net says of pictures that came noised.
 given = draw(count, channels, side, side).float().double()
 tensors |= {"velocity/pixels": given.float(), "velocity/y": velocity(P, patches(given, patch), side // patch, time, told, layers, heads).detach().reshape(-1, numbers)}
+# A net that is fed: each of four samples hears the mean of the rows that enter it, and one hears none.
+offsets, count, fed = [0, 2, 2, 6, 7], 4, 10
+P = starts(product("embed.patch", width, numbers) | product("embed.time.up", width, 256) | product("embed.time.down", width, width) | {"embed.class": (1, width), "embed.heard.weight": (width, fed)}
+           | shapes_of_block("blocks.0.", width, 24) | shapes_of_block("blocks.1.", width, 24) | product("last.modulation", 2 * width, width) | product("last.out", numbers, width))
+pixels, x, dy = draw(count, channels, side, side).float().double(), draw(offsets[-1], fed).float().double().requires_grad_(), draw(count, 1).float().double()
+heard = torch.stack([x[a:b].mean(0) if b > a else torch.zeros(fed).double() for a, b in zip(offsets, offsets[1:])])
+clean, noise, time = patches(pixels, patch), noise[:count], time[:count]
+noised = (1 - time[:, None, None]) * clean + time[:, None, None] * noise
+said = velocity(P, noised, side // patch, time, torch.zeros(count).long(), layers, heads, heard)
+losses = ((said - (noise - clean)) ** 2).mean((1, 2))[:, None] * 0.25
+tensors["fed/dx"] = torch.autograd.grad((losses * dy).sum(), x, retain_graph=True)[0]
+tensors |= {"fed/pixels": pixels.float(), "fed/x": x.detach()} | with_gradients("fed", P, losses, dy)
 save_file({name: value.contiguous() if value.dtype != torch.float64 or "/y" in name or "/g/" in name or "/dx" in name else value.contiguous().float() for name, value in tensors.items()}, sys.argv[1])

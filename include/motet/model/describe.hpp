@@ -196,16 +196,18 @@ json describe_module() {
     if constexpr (requires { net::most_sounds; }) {
       own.set("net", "sound_rows");
       own.set("sounds", net::most_sounds);
-    } else if constexpr (gives_rows<net>) {
+    } else if constexpr (requires { net::most_pictures; }) {
       own.set("net", "vit_rows");
       own.set("normed", net::normed);
       own.set("pictures", net::most_pictures);
       if (net::squares > 1) own.set("squares", net::squares);
+    } else if constexpr (gives_rows<net>) {
+      own.set("net", takes_rows<net> > 0 ? "fed_decoder_rows" : "decoder_rows");
+    } else if constexpr (takes_rows<net> > 0) {
+      own.set("net", head_of<net> == own_head::noise ? "fed_drawer" : "fed_decoder");
     }
-    if constexpr (takes_rows<net> > 0) {
-      own.set("net", "fed_decoder");
-      own.set("rows", net::most_rows);
-    }
+    if constexpr (takes_rows<net> > 0) own.set("rows", net::most_rows);
+    if constexpr (head_of<net> == own_head::noise && takes_rows<net> > 0) own.set("fed", net::takes_rows);
     out.set("net", std::move(own));
   }
   return out;

@@ -3,6 +3,8 @@
 #include <motet/format/hf/hf_clip_tensors.hpp>
 #include <motet/format/text/json_write.hpp>
 #include <motet/model/describe.hpp>
+#include <motet/nn/towers/decoder_rows.hpp>
+#include <motet/nn/towers/fed_drawer.hpp>
 
 #include <doctest/doctest.h>
 
@@ -55,6 +57,20 @@ TEST_CASE("a net that draws is said as data") {
   CHECK(said.at("net").string() == "drawer");
   CHECK(said.at("hidden").integer() == 64);
   CHECK(said.at("classes").integer() == 5);
+}
+
+TEST_CASE("a chain from words to a picture is said as data") {
+  constexpr decoder_config words{.vocabulary = 20, .context = 6, .width = 16, .layers = 1, .heads = 2};
+  constexpr drawer_config canvas{.image = 8, .width = 12, .layers = 1, .heads = 2, .classes = 0};
+  const json said =
+      describe<model<modules<module<"words", decoder_rows<words>>, module<"draw", fed_drawer<canvas, 16, 6>>>,
+                     edge<"words", "draw">, loss<denoise, "draw">>>();
+  const auto& modules = said.at("modules").items();
+  CHECK(modules[0].at("net").at("net").string() == "decoder_rows");
+  CHECK(modules[1].at("net").at("net").string() == "fed_drawer");
+  CHECK(modules[1].at("net").at("rows").integer() == 6);
+  CHECK(modules[1].at("net").at("fed").integer() == 16);
+  CHECK(said.at("edges").items().size() == 1);
 }
 
 TEST_CASE("how a net is computed is not part of what it is") {

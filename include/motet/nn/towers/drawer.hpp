@@ -41,10 +41,10 @@ constexpr verdict check(const drawer_config& c) {
 namespace detail {
 
 // Blocks whose rows follow a condition, between pictures and one of two ends.
-template <drawer_config Config, class Tail>
+template <drawer_config Config, class Tail, class Embed = noised_pictures<Config.noised()>>
 struct drawing_tower {
-  using embed = noised_pictures<Config.noised()>;
-  using input = drawn_pictures;
+  using embed = Embed;
+  using input = typename embed::input;
   static constexpr isize width = Config.width, layers = Config.layers, embedding = Tail::out;
   using block = sequential<named<"attention", adaptive<self_attention<Config.attention()>>>,
                            named<"mlp", adaptive<mlp<width, Config.hidden_units(), Config.act>>>>;

@@ -245,4 +245,20 @@ class arranged_input<Net, placed_tokens> {
   std::vector<isize> offsets_;
 };
 
+template <class Net>
+class arranged_input<Net, fed_pictures> {
+ public:
+  const fed_pictures& of(const fed_pictures& all, const sample_order& order) {
+    offsets_.assign(1, 0);
+    for (const std::int32_t s : order) offsets_.push_back(offsets_.back() + all.rows_that_enter().rows_of(s));
+    out_ = {drawn_.of(all, order), all.row_offsets == nullptr ? nullptr : offsets_.data(), all.entering};
+    return out_;
+  }
+
+ private:
+  fed_pictures out_;
+  arranged_input<Net, drawn_pictures> drawn_;
+  std::vector<isize> offsets_;
+};
+
 }  // namespace motet

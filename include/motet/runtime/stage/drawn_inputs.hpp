@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/nn/layers/noised_pictures.hpp>
-#include <motet/runtime/stage/input_traits.hpp>
+#include <motet/nn/layers/fed_pictures.hpp>
+#include <motet/runtime/stage/fed_inputs.hpp>
 
 namespace motet {
 
@@ -55,6 +55,40 @@ struct input_traits<Net, drawn_pictures> : input_traits<Net, pictures> {
  private:
   static isize list_of(const drawn_pictures& all) {
     return round_up(all.samples * static_cast<isize>(sizeof(std::int32_t)), 64);
+  }
+};
+
+// Which rows of another module tell of which picture goes with the pictures.
+template <class Net>
+struct input_traits<Net, fed_pictures> : input_traits<Net, drawn_pictures> {
+  using drawn = input_traits<Net, drawn_pictures>;
+  using storage = std::vector<isize>;  // rebased offsets
+  static storage room(isize samples) { return storage(as_size(samples) + 1); }
+  static fed_pictures largest(isize samples) {
+    return {drawn::largest(samples), detail::even_offsets(samples, Net::most_rows)};
+  }
+  static bool fits(const fed_pictures& all, isize samples) {
+    if (!drawn::fits(all, samples)) return false;
+    for (isize s = 0; s < all.samples; ++s)
+      if (all.rows_that_enter().rows_of(s) > Net::most_rows) return false;
+    return true;
+  }
+  static fed_pictures slice(const fed_pictures& all, isize first, isize count, storage& room) {
+    typename drawn::storage none;
+    const sequences rows = all.rows_that_enter();
+    for (isize s = 0; s <= count; ++s) room[as_size(s)] = rows.begin(first + s) - rows.begin(first);
+    return {drawn::slice(all, first, count, none), room.data()};
+  }
+  template <class Bring>
+  static fed_pictures stage(const fed_pictures& all, std::byte* to, Bring&& bring) {
+    return {drawn::stage(all, to, bring), all.row_offsets};
+  }
+  static bool same(const fed_pictures& a, const fed_pictures& b) {
+    return drawn::same(a, b) && a.row_offsets == b.row_offsets;
+  }
+  static void shape(const fed_pictures& all, std::vector<isize>& into) {
+    drawn::shape(all, into);
+    into.push_back(all.entering_count());
   }
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/runtime/stage/drawn_inputs.hpp>
 
-#include <motet/nn/towers/drawer.hpp>
+#include <motet/nn/towers/fed_drawer.hpp>
 #include <motet/runtime/stage/arranged_input.hpp>
 #include <motet/runtime/stage/random_input.hpp>
 
@@ -55,4 +55,37 @@ TEST_CASE("pictures to draw keep class, place and share, whichever part they are
   const std::int32_t strange[] = {2, 0, 3, 1};
   all.classes = strange;
   CHECK(traits::unknown(all) == "picture 2 has class 3, the net knows 3, from 0 on");
+}
+
+TEST_CASE("rows that tell of a picture go where it goes") {
+  using net = fed_drawer<
+      drawer_config{.image = 2, .patch = 1, .channels = 1, .width = 4, .layers = 1, .heads = 1, .classes = 0},
+      6, 3>;
+  using traits = input_traits<net>;
+  const float pixels[16] = {};
+  const motet::isize offsets[] = {0, 3, 3, 5, 6};
+  const fed_pictures all{{{pixels, 4}, nullptr, {.first = 10}, 0.25}, offsets};
+  CHECK(all.entering_count() == 6);
+  auto room = traits::room(4);
+  const fed_pictures some = traits::slice(all, 2, 2, room);
+  CHECK(some.samples == 2);
+  CHECK(some.rows_that_enter().rows_of(0) == 2);
+  CHECK(some.entering_count() == 3);
+  CHECK(some.draws.place(0) == 12);
+  CHECK(traits::fits(all, 4));
+  CHECK(traits::largest(4).entering_count() == 12);
+  const motet::isize long_ones[] = {0, 4, 4, 5, 6};
+  fed_pictures other = all;
+  other.row_offsets = long_ones;
+  CHECK_FALSE(traits::fits(other, 4));
+  CHECK(traits::same(all, all));
+  CHECK_FALSE(traits::same(all, other));
+  arranged_input<net> turned;
+  const fed_pictures backwards = turned.of(all, {3, 2, 1, 0});
+  CHECK(backwards.rows_that_enter().rows_of(1) == 2);
+  CHECK(backwards.rows_that_enter().rows_of(3) == 3);
+  CHECK(backwards.draws.place(0) == 13);
+  other.row_offsets = nullptr;
+  CHECK(other.entering_count() == 0);
+  CHECK(turned.of(other, {0, 1, 2, 3}).entering_count() == 0);
 }
