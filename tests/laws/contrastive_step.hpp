@@ -97,7 +97,7 @@ struct contrastive_step {
       for (std::size_t j = i + 1; j < Model::size; ++j) {
         using rows = matrix<typename N::master>;
         loss += Model::loss::pair(ctx, w.data + Model::loss_at, g.data + Model::loss_at, rows(f[i]),
-                                  rows(f[j]), Model::share, rows(df[i]), rows(df[j]));
+                                  rows(f[j]), Model::joins[0].share, rows(df[i]), rows(df[j]));
       }
     synchronize(ctx);
     return loss;

@@ -195,8 +195,9 @@ struct join_problem {
             const auto slope = [&](std::size_t k) {
               return Model::frozen[k] ? matrix<stream>{} : rows(gradients[k]);
             };
-            loss += Model::loss::pair(ctx, numbers.data(), d_numbers.data(), rows(tables[i]), rows(tables[j]),
-                                      Model::share / static_cast<double>(groups), slope(i), slope(j));
+            loss +=
+                Model::loss::pair(ctx, numbers.data(), d_numbers.data(), rows(tables[i]), rows(tables[j]),
+                                  Model::joins[0].share / static_cast<double>(groups), slope(i), slope(j));
           }
     };
     device.prepare(device.dry_run(run));

@@ -182,12 +182,12 @@ inline plan plan_of_one(const list<module_facts>& facts, const trainer_options& 
   if (how.batch < 1 || parts < 1 || parts > how.batch)
     fail(bad_training_option, sentence({"a batch of ", how.batch, " samples in ", parts, " parts"}));
   plan one;
-  const bool through = has_edges(facts);
-  if (through) one.schedule = one_f_one_b::name;
+  const bool through = one_way(facts), at_once = through && !own_loss;
+  if (through) one.schedule = label(at_once ? gpipe::name : one_f_one_b::name);
   for (const module_facts& each : facts) {
     module_plan own = on_ranks(each.name, 0, {}, static_cast<int>(parts));
-    if (through || (parts > 1 && own_loss)) own.group = 1;
-    else if (parts > 1) own.stash = 0;
+    if ((through && !at_once) || (parts > 1 && own_loss)) own.group = 1;
+    else if (parts > 1 && !at_once) own.stash = 0;
     one.modules.push(own);
   }
   one.cluster.ranks = 1;
@@ -254,7 +254,7 @@ std::unique_ptr<ranks_here<Numbers, Device>> ranks_here<Numbers, Device>::make(c
   const trainer_options& how = wanted.how;
   detail::require_learning(how);
   auto [of, order] = require_proven(
-      wanted.of != nullptr ? *wanted.of : detail::plan_of_one(wanted.facts, how, model.loss.sum != nullptr),
+      wanted.of != nullptr ? *wanted.of : detail::plan_of_one(wanted.facts, how, !model.compares()),
       wanted.facts, how.batch);
   world.require_ranks(of.cluster.ranks);
   proven_ranks ready{std::move(of), std::move(order), {}, {}, std::move(wanted.description),

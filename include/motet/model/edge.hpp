@@ -3,7 +3,9 @@
 
 #include <motet/meta/fixed_string.hpp>
 
+#include <array>
 #include <cstddef>
+#include <string_view>
 
 namespace motet {
 
@@ -25,11 +27,21 @@ struct edge {
   static constexpr std::string_view from = From.view(), to = To.view();
 };
 
-// A loss is what a module's samples lose.
-template <class Loss, fixed_string Of>
+// A loss is what a module's samples lose, or what several lose that it compares.
+template <class Loss, fixed_string... Of>
 struct loss {
   using type = Loss;
-  static constexpr std::string_view of = Of.view();
+  static constexpr std::array<std::string_view, sizeof...(Of)> of{Of.view()...};
+  static constexpr double weight = 1;
+};
+
+// A loss counts so many times in the sum of a model's losses: weighted<loss<next_token, "talk">, times{2}>.
+struct times {
+  double of = 1;
+};
+template <class Part, times Weight>
+struct weighted : Part {
+  static constexpr double weight = Weight.of;
 };
 
 // An edge has the numbers of its modules, and its own number among those into the second module, and among

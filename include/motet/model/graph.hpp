@@ -4,6 +4,9 @@
 #include <motet/model/model.hpp>
 #include <motet/model/rules.hpp>
 
+#include <algorithm>
+#include <span>
+
 namespace motet {
 
 namespace detail {
@@ -34,9 +37,56 @@ struct graph_finding {
   std::string_view name;
 };
 
-template <class Facts, std::size_t Edges>
+// A loss as values: the modules that it names, and what it asks of them.
+struct loss_facts {
+  std::span<const std::string_view> of;
+  own_head head = own_head::none;
+  bool own = false;
+  isize numbers = 0;
+  double weight = 1;
+};
+
+// The losses of a model by themselves: whether each can take its modules.
+template <class Facts, std::size_t Losses>
+constexpr graph_finding check_losses(const std::array<loss_facts, Losses>& losses,
+                                     std::array<std::int32_t, Facts::size>& join_of) {
+  join_of.fill(-1);
+  bool numbers = false;
+  for (std::size_t j = 0; j < Losses; ++j) {
+    const loss_facts& each = losses[j];
+    std::size_t first = Facts::size;
+    for (const std::string_view name : each.of) {
+      const std::size_t k = Facts::find(name);
+      if (k == Facts::size) return {{reason::unknown_module, 0, 0, 0}, name};
+      const auto at = [&](broken_rule why, isize got, isize wanted) {
+        return graph_finding{{why, static_cast<isize>(k), got, wanted}, name};
+      };
+      if (join_of[k] >= 0) return at(reason::module_in_two_losses, 2, 1);
+      join_of[k] = static_cast<std::int32_t>(j);
+      if (Facts::heads[k] != each.head)
+        return at(reason::loss_lacks_head, static_cast<isize>(Facts::heads[k]),
+                  static_cast<isize>(each.head));
+      if (first == Facts::size) first = k;
+      if (Facts::widths[k] != Facts::widths[first])
+        return at(reason::join_widths_differ, Facts::widths[k], Facts::widths[first]);
+    }
+    const auto of_first = [&](broken_rule why, isize got, isize wanted) {
+      return graph_finding{{why, static_cast<isize>(first), got, wanted}, each.of[0]};
+    };
+    const auto count = static_cast<isize>(each.of.size());
+    if (each.own && count != 1) return of_first(reason::own_loss_of_several, count, 1);
+    if (!each.own && count < 2) return of_first(reason::join_too_small, count, 2);
+    if (!(each.weight > 0) || each.weight > 1e9)
+      return of_first(reason::weight_not_positive, static_cast<isize>(each.weight), 1);
+    if (each.numbers > 0 && numbers) return of_first(reason::two_losses_learn, 2, 1);
+    numbers = numbers || each.numbers > 0;
+  }
+  return {};
+}
+
+template <class Facts, std::size_t Edges, std::size_t Losses>
 constexpr graph_finding check_graph(const std::array<std::array<std::string_view, 2>, Edges>& edges,
-                                    std::string_view loses, own_head head) {
+                                    const std::array<loss_facts, Losses>& losses) {
   constexpr std::size_t size = Facts::size;
   const auto at = [](broken_rule why, std::size_t k, isize got, isize wanted) {
     return graph_finding{{why, static_cast<isize>(k), got, wanted}, Facts::names[k]};
@@ -61,19 +111,16 @@ constexpr graph_finding check_graph(const std::array<std::array<std::string_view
     ++out[f], ++in[t];
     feeds[f][t] = true;
   }
-  const std::size_t last = Facts::find(loses);
-  if (last == size) return unknown(loses);
-  if (Facts::heads[last] != head)
-    return at(reason::loss_lacks_head, last, static_cast<isize>(Facts::heads[last]),
-              static_cast<isize>(head));
+  std::array<std::int32_t, size> join_of{};
+  if (const graph_finding found = check_losses<Facts>(losses, join_of); !found.found.ok()) return found;
   for (std::size_t k = 0; k < size; ++k) {
     if (Facts::takes[k] > 0 && in[k] == 0) return at(reason::edge_missing, k, 0, 1);
     if (in[k] > 1 && !Facts::several[k]) return at(reason::edges_into_one_place, k, in[k], 1);
-    if (k != last && out[k] == 0) return at(reason::module_unused, k, 0, 1);
+    if (join_of[k] < 0 && out[k] == 0) return at(reason::module_unused, k, 0, 1);
   }
   // Those that feed none but what is done are done; where none is left to do so, the others are in a circle.
   std::array<bool, size> done{};
-  bool learns = false;
+  std::array<bool, Losses> learns{};
   for (std::size_t round = 0; round < size; ++round)
     for (std::size_t k = 0; k < size; ++k) {
       bool ready = true;
@@ -82,21 +129,35 @@ constexpr graph_finding check_graph(const std::array<std::array<std::string_view
     }
   for (std::size_t k = 0; k < size; ++k) {
     if (!done[k]) return at(reason::edges_in_a_circle, k, 0, 1);
-    learns = learns || !Facts::frozen[k];
   }
-  if (!learns) return at(reason::own_loss_frozen, last, 0, 1);
+  // Each loss teaches some module, be it one that its own stand on.
+  std::array<bool, size> taught{};
+  for (std::size_t k = 0; k < size; ++k) taught[k] = !Facts::frozen[k];
+  for (std::size_t round = 0; round < size; ++round)
+    for (std::size_t k = 0; k < size; ++k)
+      for (std::size_t t = 0; t < size; ++t) taught[t] = taught[t] || (feeds[k][t] && taught[k]);
+  for (std::size_t k = 0; k < size; ++k)
+    if (join_of[k] >= 0) learns[static_cast<std::size_t>(join_of[k])] |= taught[k];
+  for (std::size_t j = 0; j < Losses; ++j)
+    if (!learns[j]) return at(reason::own_loss_frozen, Facts::find(losses[j].of[0]), 0, 1);
   return {};
 }
 
-template <class Loss, class Modules, class... Edges>
+// The losses of a model, in their order.
+template <class... Losses>
+struct losses_of {};
+
+template <class Losses, class Modules, class... Edges>
 struct graph_text;
-template <class Loss, class... Modules, class... Edges>
-struct graph_text<Loss, modules<Modules...>, Edges...> {
+template <class... Losses, class... Modules, class... Edges>
+struct graph_text<losses_of<Losses...>, modules<Modules...>, Edges...> {
   using facts = graph_facts<Modules...>;
-  static constexpr std::string_view loses = Loss::of;
+  static constexpr std::array<loss_facts, sizeof...(Losses)> losses{
+      loss_facts{Losses::of, head_for<typename Losses::type>, is_own_loss<typename Losses::type>,
+                 Losses::type::parameter_size, Losses::weight}...};
   static constexpr std::array<std::array<std::string_view, 2>, sizeof...(Edges)> ends{
       {{{Edges::from, Edges::to}}...}};
-  static constexpr graph_finding answer = check_graph<facts>(ends, loses, head_for<typename Loss::type>);
+  static constexpr graph_finding answer = check_graph<facts>(ends, losses);
   static constexpr short_text value = answer.found.why == reason::unknown_module
                                           ? not_among(answer.name, facts::names)
                                           : numbers_of(answer.found, answer.name);
@@ -135,37 +196,48 @@ concept is_loss_part = requires {
   Part::of;
 };
 
-// The parts of a model sorted: its loss, which is the only one, and its edges in their order.
+// The parts of a model sorted: its losses and its edges, each in their order.
 template <class... Edges>
 struct edges_of {};
 template <class Found, class Seen, class... Parts>
 struct sorted_parts {
-  using loss = Found;
+  using losses = Found;
   using edges = Seen;
 };
 template <class Found, class... Seen, class First, class... Parts>
 struct sorted_parts<Found, edges_of<Seen...>, First, Parts...>
     : sorted_parts<Found, edges_of<Seen..., First>, Parts...> {};
-template <class Found, class... Seen, is_loss_part First, class... Parts>
-struct sorted_parts<Found, edges_of<Seen...>, First, Parts...>
-    : sorted_parts<First, edges_of<Seen...>, Parts...> {};
+template <class... Found, class... Seen, is_loss_part First, class... Parts>
+struct sorted_parts<losses_of<Found...>, edges_of<Seen...>, First, Parts...>
+    : sorted_parts<losses_of<Found..., First>, edges_of<Seen...>, Parts...> {};
 
-template <class Loss, class Modules, class Edges>
+template <class Losses, class Modules, class Edges>
 struct graph;
 template <class Modules, class... Parts>
 struct sorted_graph {
   static_assert(
-      (0 + ... + (is_loss_part<Parts> ? 1 : 0)) == 1,
-      "motet: a model of modules and edges says one loss, as in loss<next_token, \"talk\"> [MT-M12]");
-  using sorted = sorted_parts<void, edges_of<>, Parts...>;
-  using type = graph<typename sorted::loss, Modules, typename sorted::edges>;
+      (0 + ... + (is_loss_part<Parts> ? 1 : 0)) >= 1,
+      "motet: a model of modules and edges says its losses, as in loss<next_token, \"talk\"> [MT-M12]");
+  using sorted = sorted_parts<losses_of<>, edges_of<>, Parts...>;
+  using type = graph<typename sorted::losses, Modules, typename sorted::edges>;
 };
 
-template <class Loss, class... Modules, class... Edges>
-struct graph<Loss, modules<Modules...>, edges_of<Edges...>> {
-  using text = graph_text<Loss, modules<Modules...>, Edges...>;
+// One loss is itself; several are a list of numbers.
+template <class... Losses>
+struct all_losses {
+  using type = several_losses<Losses...>;
+};
+template <class Loss>
+struct all_losses<Loss> {
+  using type = Loss;
+};
+
+template <class... Losses, class... Modules, class... Edges>
+struct graph<losses_of<Losses...>, modules<Modules...>, edges_of<Edges...>> {
+  static_assert((has_members_of_loss<typename Losses::type>() && ...));
+  using text = graph_text<losses_of<Losses...>, modules<Modules...>, Edges...>;
   static_assert(require_said<text::answer.found.why, text>());
-  static_assert(has_members_of_loss<typename Loss::type>());
+  using losses = std::tuple<typename Losses::type...>;
   using facts = typename text::facts;
   static constexpr std::size_t size = facts::size;
   static constexpr std::array<edge_ends, sizeof...(Edges)> edges =
@@ -196,19 +268,38 @@ struct graph<Loss, modules<Modules...>, edges_of<Edges...>> {
   }
   template <std::size_t... I>
   static auto parts_of(std::index_sequence<I...>)
-      -> model_parts<typename Loss::type, typename decltype(bound<I>())::type...>;
+      -> model_parts<typename all_losses<typename Losses::type...>::type,
+                     typename decltype(bound<I>())::type...>;
   using parts = decltype(parts_of(std::make_index_sequence<size>()));
+
+  static constexpr isize pairs_of(const loss_facts& each) {
+    const auto count = static_cast<isize>(each.of.size());
+    return each.own ? 1 : count * (count - 1) / 2;
+  }
+  static constexpr std::array<join_facts, sizeof...(Losses)> joins{join_facts{
+      name_of_loss<typename Losses::type>, Losses::of[0], facts::widths[facts::place(Losses::of[0])],
+      Losses::weight / static_cast<double>(std::max<isize>(
+                           1, pairs_of(loss_facts{Losses::of, {}, is_own_loss<typename Losses::type>}))),
+      Losses::weight}...};
+  // The loss that each module ends in; -1: it feeds others alone.
+  static constexpr std::array<std::int32_t, size> join_of = [] {
+    std::array<std::int32_t, size> out{};
+    check_losses<facts>(text::losses, out);
+    return out;
+  }();
 };
 
 }  // namespace detail
 
-// Modules that feed one another, and the loss at the end of them. The batch has an input for each module that
+// Modules that feed one another, and the losses at the ends of them, each of modules that nobody else ends in.
+// A model's loss is the sum of its losses, each times its weight, which is 1 unless weighted<> says more. The batch has an input for each module that
 // reads data, in their order; what only passes rows on needs none.
-// Asks for: edges by the modules' names, which make no circle, and one loss. A module that takes rows has an
+// Asks for: edges by the modules' names, which make no circle, and a loss or several. A module that takes rows has an
 // edge into it, or several where it has a place for each (fed_decoder); one that gives them feeds one or
 // several, whose gradients add up.
 // Memory: nothing; the trainer's, where rows between modules are rows between stages.
-// Errors: MT-M03, MT-M04, MT-M06, MT-M07, MT-M09, MT-M10, MT-M11, MT-M12, MT-M13, MT-M14, MT-M15
+// Errors: MT-M03, MT-M04, MT-M06, MT-M07, MT-M09, MT-M10, MT-M11, MT-M12, MT-M13, MT-M14, MT-M15,
+// MT-M16, MT-M17, MT-M18
 // Example:
 //   #include <motet/nn/towers/fed_decoder.hpp>
 //   #include <motet/nn/towers/seeing_decoder.hpp>
@@ -226,12 +317,13 @@ struct model<modules<Modules...>, Parts...>
   using graph = typename detail::sorted_graph<modules<Modules...>, Parts...>::type;
   using parts = typename graph::parts;
   static constexpr std::array<edge_ends, graph::edges.size()> edges = graph::edges;
-  static constexpr std::size_t last = graph::facts::place(graph::text::loses);
-  static constexpr isize embedding = graph::facts::widths[last];
-  static constexpr double share = 1;
+  using losses = typename graph::losses;
+  static constexpr auto joins = graph::joins;
+  static constexpr auto join_of = graph::join_of;
+  static constexpr isize embedding = joins[0].embedding;
   static constexpr std::array<bool, graph::size> meets = [] {
     std::array<bool, graph::size> out{};
-    out[last] = true;
+    for (std::size_t k = 0; k < graph::size; ++k) out[k] = join_of[k] >= 0;
     return out;
   }();
   // Frozen modules behind one that learns: gradients go on through them.

@@ -33,8 +33,11 @@ namespace motet {
 
 // A loss of each sample by itself says `own`, and instead of all these
 //
-//   sum(ctx, features, slopes) -> loss
-//       of modules whose features are what their samples lost; slopes may be none
+//   sum(ctx, features, slopes, weight) -> loss
+//       of modules whose features are what their samples lost; slopes may be none. Both are `weight` times
+//       what they would be alone; a loss that no model weighs may leave the weight out
+//
+// A loss may have a name, by which it is told where a model has several.
 
 // A number of a loss, by its place among them, that an update leaves at or below this (-1: none). A loss that
 // has one says `limit`.
@@ -58,6 +61,7 @@ inline std::string name_in_model(std::string_view number) { return sentence({los
 // Softmax over all pairs in both directions, with a learned temperature (van den Oord et al. 2018; CLIP). A
 // row tells the logarithm of the sum of the exponentials of its logits.
 struct info_nce {
+  static constexpr const char* name = "info_nce";
   static constexpr isize parameter_size = parameter_space(1);
   static constexpr number_limit limit{0, largest_log_scale};
   static constexpr const char* scale_name = "log_scale";
@@ -86,6 +90,7 @@ struct info_nce {
 // An independent yes or no for each pair, with a learned scale and bias (Zhai et al., ICCV'23). No pair needs
 // to know of another. Its scale has no limit.
 struct pairwise_sigmoid {
+  static constexpr const char* name = "sigmoid";
   static constexpr isize bias_at = parameter_space(1);
   static constexpr isize parameter_size = 2 * bias_at;
   static constexpr const char *scale_name = "log_scale", *bias_name = "bias";
@@ -119,8 +124,8 @@ struct sum_of_samples {
   static constexpr isize parameter_size = 0;
   static void parameters(parameter_list&) {}
   template <class C, class S>
-  static typename C::real sum(C& ctx, matrix<S> features, matrix<S> slopes) {
-    return sum_losses(ctx, features, slopes);
+  static typename C::real sum(C& ctx, matrix<S> features, matrix<S> slopes, double weight) {
+    return sum_losses(ctx, features, slopes, weight);
   }
 };
 
@@ -128,11 +133,14 @@ struct sum_of_samples {
 
 // A decoder's samples lost something at their targets (next_token_tail says how much); this is the mean over
 // all targets of the step.
-struct next_token : detail::sum_of_samples {};
+struct next_token : detail::sum_of_samples {
+  static constexpr const char* name = "next_token";
+};
 
 // A drawer's pictures lost something at each of their numbers (denoise_tail says how much); this is the mean
 // over all numbers of the step.
 struct denoise : detail::sum_of_samples {
+  static constexpr const char* name = "denoise";
   static constexpr own_head head = own_head::noise;
 };
 
@@ -146,6 +154,12 @@ template <class Loss>
 inline constexpr own_head head_for = [] {
   if constexpr (requires { Loss::head; }) return Loss::head;
   else return is_own_loss<Loss> ? own_head::tokens : own_head::none;
+}();
+
+template <class Loss>
+inline constexpr std::string_view name_of_loss = [] {
+  if constexpr (requires { Loss::name; }) return std::string_view(Loss::name);
+  else return std::string_view("loss");
 }();
 
 // A loss that ranks can share.
@@ -174,6 +188,28 @@ struct join {
   using loss = Loss;
   static constexpr isize size = sizeof...(Modules);
   static constexpr isize pairs = size > 1 ? size*(size - 1) / 2 : 1;
+};
+
+// Several losses of a model are one list of numbers, which one of them has at most.
+template <class... Losses>
+struct several_losses {
+  static constexpr isize parameter_size = (isize{0} + ... + Losses::parameter_size);
+  static constexpr number_limit limit = [] {
+    number_limit found;
+    ((found = Losses::parameter_size > 0 ? limit_of<Losses> : found), ...);
+    return found;
+  }();
+  static void parameters(parameter_list& list) { (Losses::parameters(list), ...); }
+  // Samples are compared with no others where none of the losses does so.
+  static constexpr bool own = (is_own_loss<Losses> && ...);
+};
+
+// What a model knows of one of its losses, beside its type.
+struct join_facts {
+  std::string_view name, of;  // of: the first of its modules
+  isize embedding = 0;        // of the features that meet in it
+  double share = 1;           // of each pair of modules, with the weight
+  double weight = 1;
 };
 
 }  // namespace motet

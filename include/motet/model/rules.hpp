@@ -20,8 +20,8 @@
   X(loss_lacks_head, "MT-M06", "a loss asks for modules that end as it needs them",                          \
     "next_token takes a decoder, denoise a drawer; losses that compare take modules with features",          \
     "choose another loss, or a module with the head that it asks for")                                       \
-  X(own_loss_frozen, "MT-M07", "a loss of each sample by itself needs a module that learns",                 \
-    "the module is frozen, so no gradient would go anywhere", "let the module learn")                        \
+  X(own_loss_frozen, "MT-M07", "a loss needs a module that learns from it",                                  \
+    "its modules are frozen, so no gradient would go anywhere", "let a module learn")                        \
   X(not_a_loss, "MT-M08", "a loss lacks a member", "a loss of one's own has not all that a join asks of it", \
     "add the member that the compiler names; docs/your_loss.md says what each does")                         \
   X(no_rows_to_feed, "MT-M09", "an edge joins a module that gives rows to one that takes them",              \
@@ -41,6 +41,15 @@
     "several edges enter a net that has a place for the rows of one; fed_decoder has places for several",    \
     "give each of the modules that feed it a module of this kind of its own")                                \
   X(duplicate_edge, "MT-M15", "an edge is said once", "two edges join the same two modules",                 \
-    "leave one of them out")
+    "leave one of them out")                                                                                 \
+  X(module_in_two_losses, "MT-M16", "a module ends in one loss",                                             \
+    "two losses name the same module, whose features are of one kind",                                       \
+    "leave one of them out, or feed a module of its own for the second from what both stand on")             \
+  X(weight_not_positive, "MT-M17", "a loss weighs more than nothing",                                        \
+    "with a weight of zero or less nothing would be learned from it, or the contrary",                       \
+    "give it a positive weight, or leave the loss out")                                                      \
+  X(two_losses_learn, "MT-M18", "one loss of a model at most has numbers that it learns",                    \
+    "two losses have a scale or a bias of their own, and these have one place in a model",                   \
+    "compare all of these modules in one loss, or take a loss without numbers for the second")
 
 MOTET_RULES_OF(MOTET_MODEL_RULES, model_rules)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: motet: a model of modules and edges says one loss
+// expect: motet: a model of modules and edges says its losses
 #include "small_graph.hpp"
 
 #ifdef MOTET_BREAK

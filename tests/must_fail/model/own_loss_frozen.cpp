@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: motet: a loss of each sample by itself needs a module that learns; see the words of the_rule_is_broken [MT-M07]
+// expect: motet: a loss needs a module that learns from it; see the words of the_rule_is_broken [MT-M07]
 #include <motet/model/model.hpp>
 #include <motet/nn/towers/decoder.hpp>
 

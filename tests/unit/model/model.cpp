@@ -44,7 +44,7 @@ static_assert(verdict_of<picture, caption, wide>().where == 2);
 static_assert(verdict_of<picture, caption, picture>().why == reason::duplicate_module);
 static_assert(two::size == 2 && two::embedding == 8);
 static_assert(two::position<"caption">() == 1 && three::position<"sound">() == 2);
-static_assert(two::share == 1 && three::share == 1.0 / 3);
+static_assert(two::joins[0].share == 1 && three::joins[0].share == 1.0 / 3);
 // Modules that learn come first, then the loss, then those that are frozen.
 static_assert(two::offsets[0] == 0 && two::offsets[1] == picture::net::parameter_size);
 static_assert(two::trainable_size == two::parameter_size);

@@ -240,7 +240,7 @@
 //   cross_entropy_loss(ctx, shape, logits, targets, dlogits or none)
 //       -> loss [all] of the class of each row; dlogits may be logits' memory. Where a tensor group cuts the
 //       classes, all members call it, each finds the whole loss
-//   sum_losses(ctx, losses, slopes or none)
+//   sum_losses(ctx, losses, slopes or none, weight = 1)
 //       -> loss [all] of all numbers; slopes become one
 //   token_losses(ctx, seq, logits, targets, z_loss, losses)
 //       [rows] the same for each row by itself, with its z loss; losses is (rows, 1): zero where the target is

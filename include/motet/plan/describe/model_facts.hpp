@@ -19,6 +19,7 @@ struct module_facts {
   list<std::int32_t> from{};
   bool passes = false;
   bool meets = true;
+  std::int32_t join = 0;  // which of the model's losses that is
   // A sample takes about so many multiplications forward, so that modules can be compared; 0: unknown.
   double work = 0;
 };
@@ -103,6 +104,13 @@ constexpr bool has_edges(const list<module_facts>& facts) {
   return false;
 }
 
+// Modules are written as one pipeline where some feed others, or where not all meet in one loss.
+constexpr bool one_way(const list<module_facts>& facts) {
+  for (const module_facts& each : facts)
+    if (each.meets && each.join != 0) return true;
+  return has_edges(facts);
+}
+
 // The facts of every module, in the model's order.
 template <class Model>
 constexpr list<module_facts> facts_of() {
@@ -115,6 +123,7 @@ constexpr list<module_facts> facts_of() {
   for (std::size_t k = 0; k < Model::size; ++k) {
     out[static_cast<isize>(k)].passes = Model::passes[k];
     out[static_cast<isize>(k)].meets = Model::meets[k];
+    out[static_cast<isize>(k)].join = Model::meets[k] ? Model::join_of[k] : 0;
   }
   return out;
 }

@@ -73,8 +73,11 @@ constexpr verdict check_plan(const plan& of, const list<module_facts>& facts, is
     cells += own.on.split().size() * own.chunks * own.microbatches;
     if (voices > most_voices) return {reason::too_large, k, voices, most_voices};
     if (cells > most_cells) return {reason::too_large, k, cells, most_cells};
-    if (has_edges(facts)) {
-      if (own.whole_group() != 1) return {reason::before_join, k, own.whole_group(), 1};
+    if (one_way(facts)) {
+      // All microbatches have their forwards before any has its backward.
+      const bool all_at_once = of.schedule == label(gpipe::name) && own.groups() == 1 &&
+                               of.modules[0].groups() == 1 && detail::cut_alike(of.modules);
+      if (own.whole_group() != 1 && !all_at_once) return {reason::before_join, k, own.whole_group(), 1};
     } else if (own.groups() != of.modules[0].groups()) {
       return {reason::joins_differ, k, own.groups(), of.modules[0].groups()};
     } else if (samples % own.groups() != 0) {

@@ -92,6 +92,9 @@ constexpr verdict write_seats_through(const Schedule& plays, const plan& from,
   through_shape shape;
   shape.all_first = all_first;
   shape.samples = samples;
+  if (all_first && from.modules[0].whole_group() > 1) shape.group = from.modules[0].whole_group();
+  isize meeting = 0;
+  for (const module_facts& each : facts) meeting += each.meets ? 1 : 0;
   const bool alike = cut_alike(from.modules);
   list<std::int32_t> first;  // voice of each module
   std::int32_t voices = 0;
@@ -105,6 +108,7 @@ constexpr verdict write_seats_through(const Schedule& plays, const plan& from,
     if constexpr (std::is_same_v<Schedule, batch_sync>) {
       return {reason::schedule_without_edges, 0, 0, 0};
     } else if (by_itself) {
+      if (meeting > 1) return {reason::schedule_without_edges, k, meeting, 1};
       if (const verdict found = write_module(plays, own, k, shape.last); !found.ok()) return found;
       shape.last = joined(shape.last, own.groups());
     } else if (own.chunks != 1) {
@@ -126,6 +130,7 @@ constexpr verdict write_seats_through(const Schedule& plays, const plan& from,
       made.learns = !facts[k].frozen || facts[k].passes;
       made.fixed = facts[k].frozen;
       made.meets = facts[k].meets;
+      made.join = facts[k].join;
       for (std::int32_t s = 0; s < own.stages(); ++s) {
         const std::int32_t device = by_itself ? shape.last.place(shape.last.voices()[0], s) : s;
         made.ranks.push(own.on.rank({device, r, 0, 0}));
@@ -334,11 +339,11 @@ constexpr verdict write_filled(const plan& from, const list<module_facts>& facts
 // stands for them.
 constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, score& out, isize samples,
                              bool together) {
-  if (samples == 0 && has_edges(facts)) samples = detail::even_samples(from);
+  if (samples == 0 && one_way(facts)) samples = detail::even_samples(from);
   if (detail::some_fill(from)) return detail::write_filled(from, facts, out, samples, together);
   verdict found;
   score seats;
-  const bool through = has_edges(facts), alike = !through || detail::cut_alike(from.modules);
+  const bool through = one_way(facts), alike = !through || detail::cut_alike(from.modules);
   list<detail::plan_seat> seat_of;
   const auto write_by = [&](const auto& plays) {
     found = through ? detail::write_seats_through(plays, from, facts, samples, seats, seat_of)

@@ -10,7 +10,7 @@
 
 namespace motet {
 
-// A rank's part in a model's join. For each group all members bring their features together, each of them
+// A rank's part in a join of a model. For each group all members bring their features together, each of them
 // gets those that it has others to compare with, and computes the loss for its own rows alone. Where rows
 // must know of the whole softmax of others, one number of each row follows in a second exchange; where they
 // need not, the others' rows pass by member after member, and none stay. So features travel once and their
@@ -22,16 +22,17 @@ class meeting_point {
   using model_type = model_table<Context, Numbers>;
   using home_type = rank_state<Context, Numbers, Endpoint>;
 
-  // The rank of `home` is a member of the layout.
-  meeting_point(const model_type& model, home_type& home, const join_layout& layout, isize groups)
-      : model_(*model.of),
-        loss_of_(model.loss),
+  // The rank of `home` is a member of the layout. join: which of the model's losses is found here.
+  meeting_point(const model_type& model, home_type& home, const join_layout& layout, isize groups,
+                std::size_t join = 0)
+      : join_(model.of->joins[join]),
+        loss_of_(model.losses[join]),
         home_(home),
         layout_(layout),
-        row_bytes_(model_.embedding * static_cast<isize>(sizeof(master))),
-        loss_size_(model_.loss_numbers),
+        row_bytes_(join_.facts.embedding * static_cast<isize>(sizeof(master))),
+        loss_size_(join_.numbers),
         loss_bytes_(round_up(loss_size_ * static_cast<isize>(sizeof(master)), arena::alignment)),
-        shares_(layout, model_.still,
+        shares_(layout, join_.still,
                 {row_bytes_, loss_bytes_, loss_of_.tells ? static_cast<isize>(sizeof(master)) : 0}),
         groups_(groups),
         me_(member_of(layout, home.rank)),
@@ -49,7 +50,7 @@ class meeting_point {
     gradient_bytes_ = 0;
     for (std::size_t k = 0; k < modules(); ++k) {
       gradient_at_[k] = gradient_bytes_;
-      if (!model_.still[k]) gradient_bytes_ += round_up(rows(k) * row_bytes_, arena::alignment);
+      if (!join_.still[k]) gradient_bytes_ += round_up(rows(k) * row_bytes_, arena::alignment);
       for (std::size_t j = 0; j < modules(); ++j)
         if (j != k && rows(k) > 0) matches_[k][j] = layout_.matches(me_, k, j);
     }
@@ -144,7 +145,8 @@ class meeting_point {
   matrix<const master> gradients_of(std::size_t module, std::int32_t voice, isize group,
                                     isize microbatch) const {
     const join_part& part = part_of(module, voice, microbatch);
-    if (model_.still[module]) return {nullptr, part.samples.size(), model_.embedding, model_.embedding};
+    if (join_.still[module])
+      return {nullptr, part.samples.size(), join_.facts.embedding, join_.facts.embedding};
     std::byte* const from =
         d_features_.data() + group * gradient_bytes_ + gradient_at_[module] + part.row * row_bytes_;
     return features_in(from, part.samples.size());
@@ -179,9 +181,9 @@ class meeting_point {
             d_features_.data() + group * gradient_bytes_};
   }
 
-  std::size_t modules() const { return model_.members.size(); }
+  std::size_t modules() const { return join_.members.size(); }
   matrix<master> features_in(std::byte* data, isize samples) const {
-    return {reinterpret_cast<master*>(data), samples, model_.embedding, model_.embedding};
+    return {reinterpret_cast<master*>(data), samples, join_.facts.embedding, join_.facts.embedding};
   }
   static std::int32_t member_of(const join_layout& layout, std::int32_t rank) {
     if (layout.member(rank) < 0) fail(join_misfit, sentence({"rank ", rank, " has no seat"}));
@@ -223,7 +225,7 @@ class meeting_point {
     return features_in(features_.at(at.own, at.received, me_, shares_.section(k)), rows(k));
   }
   matrix<master> own_slopes(const group_memory& at, std::size_t k) const {
-    if (model_.still[k]) return {};
+    if (join_.still[k]) return {};
     return features_in(at.gradients + gradient_at_[k], rows(k));
   }
   // All rows of each module that somebody here is compared with, in the order of members.
@@ -249,14 +251,14 @@ class meeting_point {
   bool in_parts(std::size_t i, std::size_t j) const {
     return shares_.compares(me_, i, j) && (!layout_.exact() || !alone(i, j));
   }
-  double share() const { return model_.share / static_cast<double>(groups_); }
+  double share() const { return join_.facts.share / static_cast<double>(groups_); }
 
   // Slopes begin at zero, and with them whole pairs. Samples with losses of their own have no pairs.
   void compare_alone(Context& ctx, const group_memory& at, const master* w, double* loss, master* g) const {
     if (loss_of_.sum != nullptr)
-      return add_number(ctx, loss_of_.sum(ctx, own_rows(at, 0), own_slopes(at, 0)), loss);
+      return add_number(ctx, loss_of_.sum(ctx, own_rows(at, 0), own_slopes(at, 0), join_.facts.weight), loss);
     for (std::size_t k = 0; k < modules(); ++k)
-      if (!model_.still[k]) zero(ctx, sequences{rows(k), 1, nullptr}, own_slopes(at, k));
+      if (!join_.still[k]) zero(ctx, sequences{rows(k), 1, nullptr}, own_slopes(at, k));
     for (std::size_t i = 0; i < modules(); ++i)
       for (std::size_t j = i + 1; j < modules(); ++j)
         if (alone(i, j))
@@ -283,7 +285,7 @@ class meeting_point {
     master* const nobody = nullptr;
     for (std::size_t i = 0; i < modules(); ++i) {
       for (std::size_t j = 0; j < modules(); ++j) {
-        if (model_.still[i] || !in_parts(i, j)) continue;
+        if (join_.still[i] || !in_parts(i, j)) continue;
         const isize mark = ctx.memory.mark();
         master* const others = ctx.memory.template take<master>(layout_.samples());
         for (isize m = 0, next = 0; m < layout_.size() && !ctx.measuring(); next += layout_.rows(m++, j))
@@ -303,7 +305,7 @@ class meeting_point {
     for (std::size_t i = 0; i < modules(); ++i) {
       for (std::size_t j = 0; j < modules(); ++j) {
         if (layout_.rows(from, j) == 0 || !in_parts(i, j)) continue;
-        const bool counts = i < j || model_.still[j];
+        const bool counts = i < j || join_.still[j];
         std::byte* const begin = from == me_ ? features_.at(at.own, nullptr, me_, shares_.section(j))
                                              : features_.in_range(range, from, shares_.section(j));
         const matrix<const master> columns = features_in(begin, layout_.rows(from, j));
@@ -413,7 +415,7 @@ class meeting_point {
     }
   }
 
-  const model_outline& model_;
+  const join_outline& join_;
   const loss_table<Context, Numbers>& loss_of_;
   home_type& home_;
   const join_layout& layout_;

@@ -40,12 +40,12 @@ inline isize groups_of_join(const program& of) {
   return 1;
 }
 
-// The modules whose voices meet in the join, in the model's order; a join counts them alone.
-inline list<std::int32_t> joined_modules(const program& of) {
+// The modules whose voices meet in a join, in the model's order; a join counts them alone.
+inline list<std::int32_t> joined_modules(const program& of, std::int32_t join = 0) {
   list<std::uint8_t> meets;
   for (const voice& each : of.voices) {
     if (meets.size() <= each.module) meets.resize(each.module + 1, 0);
-    if (each.join >= 0) meets[each.module] = 1;
+    if (each.join == join) meets[each.module] = 1;
   }
   list<std::int32_t> all;
   for (isize k = 0; k < meets.size(); ++k)
@@ -56,12 +56,13 @@ inline list<std::int32_t> joined_modules(const program& of) {
 // Ranks bring to a join, where voices end, the samples that they have of a group, of_microbatch(voice,
 // microbatch).
 template <class Samples>
-std::vector<join_seat> seats_of(const program& of, const stage_groups& groups, Samples of_microbatch) {
+std::vector<join_seat> seats_of(const program& of, const stage_groups& groups, Samples of_microbatch,
+                                std::int32_t join) {
   std::vector<join_seat> all;
-  const list<std::int32_t> joined = joined_modules(of);
+  const list<std::int32_t> joined = joined_modules(of, join);
   for (std::int32_t v = 0; v < of.voices.size(); ++v) {
     const voice& sings = of.voices[v];
-    if (sings.join < 0) continue;
+    if (sings.join != join) continue;
     join_seat& seat = all.emplace_back();
     seat.rank = of.place(sings, sings.stages - 1);
     while (joined[seat.module] != sings.module) ++seat.module;
@@ -72,22 +73,23 @@ std::vector<join_seat> seats_of(const program& of, const stage_groups& groups, S
   return all;
 }
 // So many samples meet at once in the largest group, which is the first.
-inline isize samples_of_join(const program& of, const list<sample_split>& splits) {
-  const sample_split& any = splits[joined_modules(of)[0]];
+inline isize samples_of_join(const program& of, const list<sample_split>& splits, std::int32_t join) {
+  const sample_split& any = splits[joined_modules(of, join)[0]];
   return share(any.samples, any.groups, 0).size();
 }
 // With these samples; and with as many as replicas ever have, to count memory by.
-inline join_layout layout_of(const program& of, const stage_groups& groups,
-                             const list<sample_split>& splits) {
+inline join_layout layout_of(const program& of, const stage_groups& groups, const list<sample_split>& splits,
+                             std::int32_t join = 0) {
   const auto now = [&](const voice& sings, isize m) { return splits[sings.module].of(0, sings.replica, m); };
-  return {seats_of(of, groups, now), samples_of_join(of, splits)};
+  return {seats_of(of, groups, now, join), samples_of_join(of, splits, join)};
 }
 inline join_layout largest_layout_of(const program& of, const stage_groups& groups,
-                                     const list<sample_split>& splits, const list<isize>& most) {
+                                     const list<sample_split>& splits, const list<isize>& most,
+                                     std::int32_t join = 0) {
   const auto largest = [&](const voice& sings, isize m) {
     return interval{0, share(most[sings.module], sings.group, m).size()};
   };
-  return join_layout::at_most(seats_of(of, groups, largest), samples_of_join(of, splits));
+  return join_layout::at_most(seats_of(of, groups, largest, join), samples_of_join(of, splits, join));
 }
 
 }  // namespace motet

@@ -30,7 +30,6 @@ auto count_step(const model_table<Context, Numbers>& model, isize samples,
   master* const any = nowhere<master>();
   const weights<Numbers> w{any};
   const gradients<Numbers> g{any};
-  const auto features = [&] { return rows{any, samples, of.embedding, of.embedding}; };
   const isize m = inputs.empty() ? any_microbatches::largest : 0;
   std::vector<std::unique_ptr<any_microbatches>> parts;
   std::vector<kept_views> kept;
@@ -77,16 +76,25 @@ auto count_step(const model_table<Context, Numbers>& model, isize samples,
     zero(ctx, any, of.loss_numbers);
     // Its numbers go to where features meet, and to where they are compared, if rows tell nothing before.
     copy(ctx, any, any, of.loss_numbers);
-    if (!model.loss.tells) copy(ctx, any, any, of.loss_numbers);
-    if (model.loss.sum != nullptr) add_number(ctx, model.loss.sum(ctx, features(), features()), loss);
-    for (std::size_t i = 0; i < of.size() && model.loss.sum == nullptr; ++i)
-      if (!of.frozen[i]) zero(ctx, sequences{samples, 1, nullptr}, features());
-    for (std::size_t i = 0; i < of.size() && model.loss.sum == nullptr; ++i)
-      for (std::size_t j = i + 1; j < of.size(); ++j)
-        add_number(ctx,
-                   model.loss.pair(ctx, any, any, features(), features(), of.share,
-                                   of.frozen[i] ? rows{} : features(), of.frozen[j] ? rows{} : features()),
-                   loss);
+    for (std::size_t join = 0; join < of.joins.size(); ++join) {
+      const auto& by = model.losses[join];
+      const join_outline& own = of.joins[join];
+      if (join == of.join_with_numbers() && !by.tells) copy(ctx, any, any, of.loss_numbers);
+      const auto features = [&, width = own.facts.embedding] { return rows{any, samples, width, width}; };
+      if (by.sum != nullptr) {
+        add_number(ctx, by.sum(ctx, features(), features(), own.facts.weight), loss);
+        continue;
+      }
+      const std::size_t size = own.members.size();
+      const auto slopes = [&](std::size_t k) { return of.frozen[own.members[k]] ? rows{} : features(); };
+      for (std::size_t i = 0; i < size; ++i)
+        if (slopes(i)) zero(ctx, sequences{samples, 1, nullptr}, features());
+      for (std::size_t i = 0; i < size; ++i)
+        for (std::size_t j = i + 1; j < size; ++j)
+          add_number(ctx,
+                     by.pair(ctx, any, any, features(), features(), own.facts.share, slopes(i), slopes(j)),
+                     loss);
+    }
   }
   for (std::size_t k = of.size(); k-- > 0;) {
     if (!of.goes_back(k)) continue;

@@ -79,11 +79,13 @@ program_work foretell(const model_table<Context, Numbers>& model, const program&
       found.parameters.push_back(net.span_of(at.range, at.cut).size());
     }
   }
-  if (model.loss.sum != nullptr) return found;
+  if (!model.compares()) return found;
   // All pairs of a group once forward, and twice backward, cut over those who meet.
   const double pairs = static_cast<double>(samples) / of.voices[0].joins();
-  found.join_flops =
-      6 * pairs * pairs * static_cast<double>(model.of->embedding) / static_cast<double>(of.voices.size());
+  for (const join_outline& each : model.of->joins)
+    if (each.members.size() > 1)
+      found.join_flops += 6 * pairs * pairs * static_cast<double>(each.facts.embedding) /
+                          static_cast<double>(of.voices.size());
   return found;
 }
 template <class Model, class Context, class Numbers>

@@ -11,6 +11,15 @@
 
 namespace motet {
 
+// A loss of a model as data: the modules that meet in it, in the model's order, and through which of these
+// nothing goes backward.
+struct join_outline {
+  std::span<const std::size_t> members;
+  std::span<const bool> still;
+  join_facts facts;
+  isize numbers = 0;  // that it learns, all of the model's
+};
+
 // A model as data: what ranks need to know of it, whatever its type.
 struct model_outline {
   std::span<const std::string_view> names;
@@ -18,23 +27,27 @@ struct model_outline {
   std::span<const edge_ends> edges;
   // Gradients may go on through a module though it is frozen, and it may be in the loss.
   std::span<const bool> passes, meets;
-  // The modules in the loss, and through which of these nothing goes backward.
-  std::span<const std::size_t> members;
-  std::span<const bool> still;
+  std::span<const join_outline> joins;
+  std::span<const std::int32_t> join_of;  // each module that meets does so in this one
   std::span<const net_outline* const> nets;
-  isize embedding = 0;
   isize loss_at = 0, loss_numbers = 0;  // the numbers of the loss in the flat order
   isize trainable_size = 0, parameter_size = 0;
-  double share = 0;  // of each pair of modules in the loss
   number_limit limit;
   std::vector<parameter> (*parameters)() = nullptr;
   std::vector<parameter> (*loss_parameters)() = nullptr;
 
   std::size_t size() const { return names.size(); }
   bool goes_back(std::size_t module) const { return !frozen[module] || passes[module]; }
-  // The place of a module among the members.
+  // The loss that has the numbers; the first where none has any.
+  std::size_t join_with_numbers() const {
+    for (std::size_t j = 0; j < joins.size(); ++j)
+      if (joins[j].numbers > 0) return j;
+    return 0;
+  }
+  // The place of a module among those that it meets.
   std::size_t member_of(std::size_t module) const {
-    return static_cast<std::size_t>(std::find(members.begin(), members.end(), module) - members.begin());
+    const std::span<const std::size_t> all = joins[static_cast<std::size_t>(join_of[module])].members;
+    return static_cast<std::size_t>(std::find(all.begin(), all.end(), module) - all.begin());
   }
   // Says whether a module that feeds it wants gradients.
   bool feeds_back(std::size_t module) const {
@@ -62,7 +75,7 @@ struct loss_table {
   using real = typename Context::real;
   bool tells = false;
   // Samples with losses of their own have this sum, and nothing of what follows.
-  real (*sum)(Context&, matrix<master> features, matrix<master> slopes) = nullptr;
+  real (*sum)(Context&, matrix<master> features, matrix<master> slopes, double weight) = nullptr;
   real (*pair)(Context&, const master* w, master* g, matrix<master> a, matrix<master> b, double share,
                matrix<master> da, matrix<master> db) = nullptr;
   real (*tell)(Context&, const master* w, master* g, const pair_part<master>& of, double share,
@@ -117,7 +130,12 @@ template <class Context, class Numbers>
 struct model_table {
   const model_outline* of = nullptr;
   std::span<const net_table<Context, Numbers>* const> nets;
-  loss_table<Context, Numbers> loss;
+  std::span<const loss_table<Context, Numbers>> losses;
+
+  // Samples are compared with others in one of the losses.
+  bool compares() const {
+    return std::any_of(losses.begin(), losses.end(), [](const auto& each) { return each.sum == nullptr; });
+  }
 };
 
 namespace detail {
@@ -128,36 +146,45 @@ template <class Model, std::size_t... I>
 struct model_outlines<Model, std::index_sequence<I...>> {
   static constexpr std::array<const net_outline*, Model::size> nets{
       &outline_of_net<typename Model::template module_at<I>::net>...};
-  static constexpr std::size_t count = [] {
-    std::size_t found = 0;
-    for (const bool each : Model::meets) found += each ? 1 : 0;
-    return found;
-  }();
-  template <class Of>
-  static constexpr auto of_members(Of of) {
-    std::array<decltype(of(0)), count> out{};
-    std::size_t next = 0;
-    for (std::size_t k = 0; k < Model::size; ++k)
-      if (Model::meets[k]) out[next++] = of(k);
-    return out;
-  }
-  static constexpr auto members = of_members([](std::size_t k) { return k; });
-  static constexpr auto still =
-      of_members([](std::size_t k) { return Model::frozen[k] && !Model::passes[k]; });
+  template <std::size_t Join>
+  struct join {
+    static constexpr auto is_member = [](std::size_t k) {
+      return Model::meets[k] && Model::join_of[k] == static_cast<std::int32_t>(Join);
+    };
+    static constexpr std::size_t count = [] {
+      std::size_t found = 0;
+      for (std::size_t k = 0; k < Model::size; ++k) found += is_member(k) ? 1 : 0;
+      return found;
+    }();
+    template <class Of>
+    static constexpr auto of_members(Of of) {
+      std::array<decltype(of(0)), count> out{};
+      std::size_t next = 0;
+      for (std::size_t k = 0; k < Model::size; ++k)
+        if (is_member(k)) out[next++] = of(k);
+      return out;
+    }
+    static constexpr auto members = of_members([](std::size_t k) { return k; });
+    static constexpr auto still =
+        of_members([](std::size_t k) { return Model::frozen[k] && !Model::passes[k]; });
+    static constexpr join_outline all{members, still, Model::joins[Join],
+                                      std::tuple_element_t<Join, typename Model::losses>::parameter_size};
+  };
+  static constexpr auto joins = []<std::size_t... J>(std::index_sequence<J...>) {
+    return std::array<join_outline, sizeof...(J)>{join<J>::all...};
+  }(std::make_index_sequence<Model::joins.size()>{});
   static constexpr model_outline all{Model::names,
                                      Model::frozen,
                                      Model::edges,
                                      Model::passes,
                                      Model::meets,
-                                     members,
-                                     still,
+                                     joins,
+                                     Model::join_of,
                                      nets,
-                                     Model::embedding,
                                      Model::loss_at,
                                      Model::loss::parameter_size,
                                      Model::trainable_size,
                                      Model::parameter_size,
-                                     Model::share,
                                      limit_of<typename Model::loss>,
                                      [] { return Model::parameters(); },
                                      [] { return layer::parameters_of<typename Model::loss>(loss_name); }};
@@ -174,13 +201,19 @@ constexpr loss_table<Context, Numbers> make_pair_loss() {
   return made;
 }
 
-template <class Loss, class Context, class Numbers>
+template <class Loss, bool Weighted, class Context, class Numbers>
 constexpr loss_table<Context, Numbers> make_loss_table() {
   using master = typename Numbers::master;
   if constexpr (is_own_loss<Loss>) {
     loss_table<Context, Numbers> made;
-    made.sum = [](Context& ctx, matrix<master> features, matrix<master> slopes) {
-      return Loss::sum(ctx, features, slopes);
+    made.sum = [](Context& ctx, matrix<master> features, matrix<master> slopes, double weight) {
+      if constexpr (requires { Loss::sum(ctx, features, slopes, weight); }) {
+        return Loss::sum(ctx, features, slopes, weight);
+      } else {
+        static_assert(!Weighted,
+                      "motet: a loss that a model weighs lacks sum(ctx, features, slopes, weight) [MT-M08]");
+        return Loss::sum(ctx, features, slopes);
+      }
     };
     return made;
   } else {
@@ -194,8 +227,12 @@ template <class Model, class Context, class Numbers, std::size_t... I>
 struct model_tables<Model, Context, Numbers, std::index_sequence<I...>> {
   static constexpr std::array<const net_table<Context, Numbers>*, Model::size> nets{
       &table_of_net<typename Model::template module_at<I>::net, Context, Numbers>...};
-  static constexpr model_table<Context, Numbers> all{
-      &model_outlines<Model>::all, nets, make_loss_table<typename Model::loss, Context, Numbers>()};
+  static constexpr auto losses = []<std::size_t... J>(std::index_sequence<J...>) {
+    return std::array<loss_table<Context, Numbers>, sizeof...(J)>{
+        make_loss_table<std::tuple_element_t<J, typename Model::losses>, Model::joins[J].weight != 1, Context,
+                        Numbers>()...};
+  }(std::make_index_sequence<Model::joins.size()>{});
+  static constexpr model_table<Context, Numbers> all{&model_outlines<Model>::all, nets, losses};
 };
 
 }  // namespace detail

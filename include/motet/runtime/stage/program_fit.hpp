@@ -69,9 +69,10 @@ MOTET_BODY program program_for(const model_outline& model, const score& order, b
     const auto module = as_size(each.module);
     const std::string name(model.names[module]);
     ++voices[each.module];
-    if (each.join != (model.meets[module] ? 0 : -1))
-      wrong(name + (model.meets[module] ? " does not meet the others in join 0"
-                                        : " feeds another module and is in a join"));
+    if (each.join != model.join_of[module])
+      wrong(name + (model.meets[module]
+                        ? sentence({" does not meet the others in join ", model.join_of[module]})
+                        : " feeds another module and is in a join"));
     if (each.updates() && model.frozen[module])
       wrong(name + " is frozen in the model and learns in the program");
     if (!each.updates() && !model.frozen[module])

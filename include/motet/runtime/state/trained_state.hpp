@@ -4,10 +4,18 @@
 #include <motet/meta/config.hpp>
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
 namespace motet {
+
+// One of several losses of a model: its name, the first of the modules that it is of, and its mean over the
+// step, without the weight that it has in the sum.
+struct loss_part {
+  std::string_view name, of;
+  double loss = 0;
+};
 
 // A result is what a step found.
 struct step_result {
@@ -15,6 +23,8 @@ struct step_result {
   double gradient_norm = 0;  // before clipping
   double rate = 0;
   double seconds = 0;
+  // Where a model has several losses these are they, until the next step; `loss` is their weighted sum.
+  std::span<const loss_part> parts{};
 };
 
 // The state is what training makes, in the model's flat order, whatever made it. The moments and averages are

@@ -68,6 +68,9 @@ class model_trainer {
     require_whole_matrices(model_, of(), groups_, config_.modules, by);
     require_whole_adapters(model_, of(), groups_);
     require_owned_once(ownership_of(model_, of(), groups_, config_.modules));
+    if (model_.joins.size() > 1)
+      for (const join_outline& each : model_.joins) parts_.push_back({each.facts.name, each.facts.of});
+    told_.resize(2 + parts_.size());
     for (const parameter& each : parameters_) offsets_.emplace(each.name, each.offset);
     for (const std::int32_t rank : ranks_.local_ranks())
       for (std::int32_t i = of().starts[rank]; i < of().starts[rank + 1]; ++i) {
@@ -142,14 +145,18 @@ class model_trainer {
     ranks_.run([&](std::int32_t rank) { begin(rank, rate); }, record);
     step_result result;
     result.rate = rate;
-    double told[2] = {0, 0};  // loss and norm
+    std::fill(told_.begin(), told_.end(), 0.0);  // loss and norm, and of several losses each
     for (std::size_t r = 0; r < updates_.size(); ++r)
       if (updates_[r] && ranks_.member(ranks_.updaters(), static_cast<std::int32_t>(r)) == 0)
-        told[1] = updates_[r]->norm();
-    told[0] = updates_.front() && updates_.front()->is_alone() ? updates_.front()->loss() : placed_.loss();
-    ranks_.sum(told, 2);
-    result.loss = told[0];
-    result.gradient_norm = told[1];
+        told_[1] = updates_[r]->norm();
+    told_[0] = updates_.front() && updates_.front()->is_alone() ? updates_.front()->loss() : placed_.loss();
+    for (std::size_t j = 0; j < parts_.size(); ++j) told_[2 + j] = placed_.loss(j);
+    ranks_.sum(told_.data(), static_cast<isize>(told_.size()));
+    result.loss = told_[0];
+    result.gradient_norm = told_[1];
+    for (std::size_t j = 0; j < parts_.size(); ++j)
+      parts_[j].loss = told_[2 + j] / model_.joins[j].facts.weight;
+    result.parts = parts_;
     clean_ = false;
     if (config_.update) {
       clean_ = std::isfinite(result.loss) && std::isfinite(result.gradient_norm);
@@ -349,8 +356,8 @@ class model_trainer {
     const auto* const point = all.placed_.point(rank);
     auto& own = *all.updates_[static_cast<std::size_t>(rank)];
     if (own.last_is_next()) all.placed_.bring_ahead(rank);
-    return point != nullptr ? own.stage_ready(point->loss(), point->gradients())
-                            : own.stage_ready(nullptr, nullptr);
+    double* const loss = own.last_is_next() ? all.placed_.loss_on(rank) : nullptr;
+    return own.stage_ready(loss, point != nullptr ? point->gradients() : nullptr);
   }
   // address(piece, element) is where it lies; null: not there.
   template <class Address>
@@ -408,6 +415,8 @@ class model_trainer {
   placed_type placed_;
   step_shares shares_;
   std::vector<std::unique_ptr<update_type>> updates_;  // of each rank that learns
+  std::vector<loss_part> parts_;                       // where there are several losses
+  std::vector<double> told_;
   isize steps_ = 0;
   bool clean_ = false;  // gradients are zero
   bool prepared_ = false;

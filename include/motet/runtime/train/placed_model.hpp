@@ -58,7 +58,7 @@ class placed_model {
     for (const voice& each : of().voices) {
       const isize parts = splits_[each.module].replicas * each.group;
       // Samples with losses of their own are compared with no others.
-      const bool even = samples % each.joins() == 0 || model.loss.sum != nullptr;
+      const bool even = samples % each.joins() == 0 || !model.compares();
       if (even && samples / each.joins() >= parts) continue;
       fail(bad_training_option, sentence({"a batch of ", samples, " samples in ", each.joins(), " groups of ",
                                           parts, " microbatches for ", each.name.view()}));
@@ -84,11 +84,19 @@ class placed_model {
           place(static_cast<std::int32_t>(v), module < choices.size() ? choices[module] : module_choice{},
                 buffers, group);
     connect_edges(*model.of, fed_samples(of(), groups, splits_), of(), voices_);
-    layout_ = layout_of(of(), groups, splits_);
-    if (room.most > 1) roomy_ = largest_layout_of(of(), groups, splits_, most_);
-    for (const std::int32_t r : ranks)
-      if (layout_.member(r) >= 0)
-        points_[as_size(r)] = std::make_unique<point_type>(model_, home(r), layout_, groups_);
+    layouts_.resize(joins());
+    if (room.most > 1) roomy_.resize(joins());
+    for (std::size_t j = 0; j < joins(); ++j) {
+      const auto join = static_cast<std::int32_t>(j);
+      layouts_[j] = layout_of(of(), groups, splits_, join);
+      if (room.most > 1) roomy_[j] = largest_layout_of(of(), groups, splits_, most_, join);
+      for (const std::int32_t r : ranks)
+        if (layouts_[j].member(r) >= 0) {
+          auto& own = points_[as_size(r)];
+          own.resize(joins());
+          own[j] = std::make_unique<point_type>(model_, home(r), layouts_[j], groups_, j);
+        }
+    }
   }
 
   // Each rank that lives here will hold this; prepare() takes exactly that.
@@ -111,12 +119,13 @@ class placed_model {
     });
     for (std::size_t r = 0; r < homes_.size(); ++r)
       if (homes_[r]) found[r].threads = homes_[r]->threads;
-    for (std::size_t r = 0; r < points_.size(); ++r) {
-      if (!points_[r]) continue;
-      const auto needs = needs_of(static_cast<std::int32_t>(r));
-      found[r].features = needs.features;
-      cover(found[r], needs);
-    }
+    each_point([&](std::int32_t r, std::size_t j, const point_type&) {
+      const auto needs = needs_of(r, j);
+      found[as_size(r)].features += needs.features;
+      cover(found[as_size(r)], needs);
+    });
+    for (std::size_t r = 0; r < points_.size(); ++r)
+      if (sums_up(static_cast<std::int32_t>(r))) found[r].features += isize{sizeof(double)};
     return found;
   }
   // Takes all memory; weights are for the caller to fill.
@@ -125,8 +134,11 @@ class placed_model {
     for (std::size_t r = 0; r < homes_.size(); ++r) {
       if (!homes_[r]) continue;
       homes_[r]->prepare(needs[r].work, needs[r].scratch);
-      if (points_[r]) points_[r]->prepare(needs_of(static_cast<std::int32_t>(r)));
     }
+    each_point([&](std::int32_t r, std::size_t j, point_type& own) { own.prepare(needs_of(r, j)); });
+    sums_.resize(homes_.size());
+    for (std::size_t r = 0; r < sums_.size(); ++r)
+      if (sums_up(static_cast<std::int32_t>(r))) sums_[r] = buffer_for<Context, double>(1);
     each_stage([&](auto& each) { each.prepare(home(each.stage->at().rank).ctx); });
     each_staged([](std::int32_t, std::int32_t, const auto& parts, auto& staged) { staged.prepare(parts); });
     connect();
@@ -141,9 +153,9 @@ class placed_model {
     each_staged([&](std::int32_t, std::int32_t v, const auto&, auto& staged) {
       staged.split(splits_[of().voices[v].module]);
     });
-    layout_ = layout_of(of(), stage_groups_, splits_);
-    for (auto& each : points_)
-      if (each) each->lay_out();
+    for (std::size_t j = 0; j < joins(); ++j)
+      layouts_[j] = layout_of(of(), stage_groups_, splits_, static_cast<std::int32_t>(j));
+    each_point([](std::int32_t, std::size_t, point_type& own) { own.lay_out(); });
     connect();
   }
   // The most that the slots of each rank's stages held, to compare with what was planned.
@@ -156,8 +168,26 @@ class placed_model {
   }
 
   home_type& home(std::int32_t rank) const { return *homes_[as_size(rank)]; }
-  // Null on a rank that brings nothing to the join.
-  const point_type* point(std::int32_t rank) const { return points_[as_size(rank)].get(); }
+  // Null on a rank that brings nothing to the loss that has numbers.
+  const point_type* point(std::int32_t rank) const {
+    return points_[as_size(rank)].empty() ? nullptr
+                                          : points_[as_size(rank)][model_.of->join_with_numbers()].get();
+  }
+  // A rank's part of the loss of the step that ends here, where operations work; null: it has none. Of several
+  // losses this adds up what they have become.
+  double* loss_on(std::int32_t rank) {
+    if (!sums_up(rank)) {
+      for (const auto& each : points_[as_size(rank)])
+        if (each) return each->loss();
+      return nullptr;
+    }
+    Context& ctx = home(rank).ctx;
+    double* const sum = sums_[as_size(rank)].data();
+    zero(ctx, sum, 1);
+    for (const auto& each : points_[as_size(rank)])
+      if (each) accumulate(ctx, static_cast<const double*>(each->loss()), sum, 1);
+    return sum;
+  }
   std::span<const parameter> loss_parameters() const { return loss_parameters_; }
   // A module that a rank here holds whole: its flat buffer, and how many samples the rank's temporaries are
   // for. No weights: none does.
@@ -184,8 +214,9 @@ class placed_model {
       if (!each.resting.empty()) visit(each.stage->at().rank, each.resting_piece(), stage_sums{});
     });
     for (std::size_t r = 0; r < points_.size(); ++r) {
-      if (!points_[r] || !points_[r]->is_owner()) continue;
-      const auto& own = *points_[r];
+      if (point(static_cast<std::int32_t>(r)) == nullptr) continue;
+      const auto& own = *point(static_cast<std::int32_t>(r));
+      if (!own.is_owner()) continue;
       piece_type piece{model_.of->loss_numbers, loss_parameters_, own.weights(),
                        own.gradients(),         own.first(),      own.second()};
       piece.runs = update_runs(loss_parameters_, piece.size);
@@ -198,7 +229,7 @@ class placed_model {
   // An instruction does this; nothing for an update, or for what is not run here.
   action action_of(std::int32_t number) {
     const instruction& it = of().instructions[number];
-    if (it.what == op::join) return points_[as_size(of().rank_of(number))]->join_action();
+    if (it.what == op::join) return points_[as_size(of().rank_of(number))][as_size(it.voice)]->join_action();
     for (auto& each : voices_) {
       if (each.voice != it.voice) continue;
       auto& own = each.held[as_size(it.stage)];
@@ -273,7 +304,8 @@ class placed_model {
       if (each.stage->at().rank != rank) return;
       each.stage->begin_step(zero_gradients);
     });
-    if (auto& own = points_[as_size(rank)]) own->begin_step();
+    for (const auto& each : points_[as_size(rank)])
+      if (each) each->begin_step();
   }
   // A step without updates begins its sums here; others begin them themselves.
   void begin_sums(std::int32_t rank) {
@@ -281,13 +313,20 @@ class placed_model {
       if (each.stage->at().rank == rank) each.begin_sums();
     });
   }
-  // The loss of the step that ended is the part of the ranks that live here.
-  double loss() const {
+  // The losses of the step that ended are the parts of the ranks that live here, each with its weight.
+  double loss(std::size_t join) const {
     double sum = 0;
-    for (std::size_t r = 0; r < points_.size(); ++r)
-      if (points_[r]) sum += number_at(homes_[r]->ctx, points_[r]->loss());
+    each_point([&](std::int32_t r, std::size_t j, const point_type& own) {
+      if (j == join) sum += number_at(home(r).ctx, own.loss());
+    });
     return sum;
   }
+  double loss() const {
+    double sum = 0;
+    for (std::size_t j = 0; j < joins(); ++j) sum += loss(j);
+    return sum;
+  }
+  std::size_t joins() const { return model_.of->joins.size(); }
 
  private:
   const program& of() const { return sheet_.of; }
@@ -308,9 +347,21 @@ class placed_model {
       for (auto& each : voices_)
         for (auto& [rank, staged] : each.staged) visit(rank, each.voice, *each.parts.at(rank), staged);
   }
-  typename point_type::needs needs_of(std::int32_t rank) const {
-    if (roomy_.exact()) return points_[as_size(rank)]->measure();
-    return point_type(model_, home(rank), roomy_, groups_).measure();
+  // visit(rank, join, meeting point), of those that live here.
+  template <class Visit>
+  void each_point(Visit&& visit) const {
+    for (std::size_t r = 0; r < points_.size(); ++r)
+      for (std::size_t j = 0; j < points_[r].size(); ++j)
+        if (points_[r][j]) visit(static_cast<std::int32_t>(r), j, *points_[r][j]);
+  }
+  // A rank that is in several losses adds them up.
+  bool sums_up(std::int32_t rank) const {
+    const auto& all = points_[as_size(rank)];
+    return std::count_if(all.begin(), all.end(), [](const auto& each) { return each != nullptr; }) > 1;
+  }
+  typename point_type::needs needs_of(std::int32_t rank, std::size_t join) const {
+    if (roomy_.empty()) return points_[as_size(rank)][join]->measure();
+    return point_type(model_, home(rank), roomy_[join], groups_, join).measure();
   }
 
   template <class Groups>
@@ -381,8 +432,8 @@ class placed_model {
     for (auto& each : voices_) {
       if (!each.held.back().stage || !model_.of->meets[as_size(module_of(each))]) continue;
       auto& last = *each.held.back().stage;
-      auto& point = *points_[as_size(last.at().rank)];
       const voice& sings = of().voices[each.voice];
+      auto& point = *points_[as_size(last.at().rank)][as_size(sings.join)];
       const std::size_t module = model_.of->member_of(as_size(sings.module));
       std::vector<matrix<master>> features;
       std::vector<matrix<const master>> gradients;
@@ -401,14 +452,16 @@ class placed_model {
   const stage_groups& stage_groups_;
   learning how_;
   bool ahead_;
-  std::vector<std::unique_ptr<home_type>> homes_;    // of the ranks that live here
-  std::vector<std::unique_ptr<point_type>> points_;  // of those with a last stage
-  std::vector<std::uint8_t> split_;                  // of each voice, whether its backward comes in two parts
-  list<sample_split> splits_;                        // of each module
+  std::vector<std::unique_ptr<home_type>> homes_;  // of the ranks that live here
+  // of those with a last stage, one of each loss that they are in
+  std::vector<std::vector<std::unique_ptr<point_type>>> points_;
+  std::vector<buffer_for<Context, double>> sums_;  // of those in several, what they add up to
+  std::vector<std::uint8_t> split_;                // of each voice, whether its backward comes in two parts
+  list<sample_split> splits_;                      // of each module
   // of each module, samples of a replica in a group that there is room for
   list<isize> most_;
-  // as it is, and where there is room for other shares, with the most of each
-  join_layout layout_, roomy_;
+  // of each loss, as it is, and where there is room for other shares, with the most of each
+  std::vector<join_layout> layouts_, roomy_;
   std::vector<parameter> loss_parameters_ = model_.of->loss_parameters();
   // in the order of the model's modules
   mutable std::vector<placed_voice<Context, Numbers, Endpoint, Group>> voices_;

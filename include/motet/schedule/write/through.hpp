@@ -22,6 +22,8 @@ struct through_module {
   std::int32_t module = -1;  // which one it is a replica of; -1: of one of its own
   std::int32_t replica = 0, replicas = 1;
 
+  std::int32_t join = 0;  // which loss that is
+
   constexpr sample_parts parts(isize samples) const { return {samples, microbatches, replicas}; }
 };
 
@@ -29,6 +31,7 @@ struct through_shape {
   list<through_module> modules;
   bool all_first = false;  // all forwards before all backwards, as gpipe has it; else as 1F1B
   isize samples = 0;       // of a step; 0: as many as all modules cut evenly
+  std::int32_t group = 1;  // microbatches of a loss; more than one: all, where all forwards come first
   // The module that meets may have an order of its own: one voice and its joins. Those before it run as far
   // ahead as its first stage asks.
   score last{};
@@ -68,7 +71,8 @@ class through_writer {
       made.stages = static_cast<std::int32_t>(each.ranks.size());
       if (of_.has_order(each)) made.chunks = of_.last.voices()[0].chunks;
       made.microbatches = each.microbatches;
-      made.join = each.meets ? 0 : -1;
+      made.group = of_.group;
+      made.join = each.meets ? each.join : -1;
       made.learns = each.learns;
       made.fixed = each.learns && each.fixed;
       made.sums_each = each.sums_each && made.updates();
@@ -130,7 +134,7 @@ class through_writer {
       if (first_seats_[k] < 0 || device < 0 || device >= of_.last.ranks()) continue;
       for (std::int32_t i = of_.last.begin_of(device); i < of_.last.end_of(device); ++i) {
         const cue each = of_.last[i];
-        if (each.what == op::join) out.join(0, each.microbatch, each.aside);
+        if (each.what == op::join) out.join(of_.modules[k].join, each.microbatch, each.aside);
         else out.play(each.what, k, each.stage, each.microbatch);
         if (each.paired) out.pair_with_next();
       }
@@ -255,9 +259,21 @@ class through_writer {
       for (std::int32_t s = 0; s < each.ranks.size(); ++s) {
         if (seats_[k][s] != seat) continue;
         out.play(op::forward, k, s, m);
-        if (each.meets && s + 1 == each.ranks.size()) out.join(0, m);
+        if (each.meets && s + 1 == each.ranks.size() && (m + 1) % of_.group == 0 && last_of_join(k, seat))
+          out.join(each.join, m / of_.group);
       }
     }
+  }
+  // No module behind this one has its end on the seat, and is in the same loss.
+  constexpr bool last_of_join(std::int32_t k, std::int32_t seat) const {
+    bool behind = false, last = true;
+    for (const std::int32_t other : order_) {
+      const through_module& each = of_.modules[other];
+      if (behind && each.meets && each.join == of_.modules[k].join && seats_[other].back() == seat)
+        last = false;
+      behind = behind || other == k;
+    }
+    return last;
   }
   constexpr void backward(score& out, std::int32_t seat, std::int32_t m) const {
     for (isize i = order_.size(); i-- > 0;) {

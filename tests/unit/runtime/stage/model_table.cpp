@@ -26,7 +26,9 @@ TEST_CASE("an outline is the model as data") {
   CHECK_FALSE(found.frozen[1]);
   CHECK(found.nets[0] == &outline_of_net<frozen<ear>>);
   CHECK(found.nets[1]->layers == 2);
-  CHECK(found.embedding == 4);
+  REQUIRE_EQ(found.joins.size(), 1);
+  CHECK_EQ(found.joins[0].facts.embedding, 4);
+  CHECK(found.joins[0].still[0]);
   CHECK(found.loss_at == of::loss_at);
   CHECK(found.loss_numbers == pairwise_sigmoid::parameter_size);
   CHECK(found.trainable_size == of::trainable_size);
@@ -49,8 +51,8 @@ TEST_CASE("inputs lie where the batch has them") {
 
 TEST_CASE("a loss's table finds what the loss finds") {
   const auto& table = table_of_model<both<info_nce>, cpu::context, fp32>;
-  CHECK(table.loss.tells);
-  CHECK_FALSE((table_of_model<both<pairwise_sigmoid>, cpu::context, fp32>.loss.tells));
+  CHECK(table.losses[0].tells);
+  CHECK_FALSE((table_of_model<both<pairwise_sigmoid>, cpu::context, fp32>.losses[0].tells));
   std::vector<float> a(5 * 4), b(a), da(a), db(a), ea(a), eb(a);
   const random_stream draw(2, "rows");
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -63,7 +65,7 @@ TEST_CASE("a loss's table finds what the loss finds") {
   double by_table = 0, by_type = 0;
   cpu::device device(1);
   const auto work = [&](cpu::context& ctx) {
-    by_table = table.loss.pair(ctx, scale, g, rows(a), rows(b), 1, rows(da), rows(db));
+    by_table = table.losses[0].pair(ctx, scale, g, rows(a), rows(b), 1, rows(da), rows(db));
     by_type = info_nce::pair(ctx, static_cast<const float*>(scale), static_cast<float*>(h), rows(a), rows(b),
                              1, rows(ea), rows(eb));
   };

@@ -80,9 +80,9 @@ void token_slopes(context& ctx, const sequences& seq, matrix<L> logits, const st
   }
 }
 
-// The sum of what samples lost. Its slope by each is one.
+// The sum of what samples lost, times a weight. That is its slope by each.
 template <class L, class S>
-real sum_losses(context& ctx, matrix<L> losses, matrix<S> slopes) {
+real sum_losses(context& ctx, matrix<L> losses, matrix<S> slopes, double weight = 1) {
   ctx.note("sum_losses", elements_in(losses), bytes_in(losses) + bytes_in(slopes));
   if (ctx.measuring()) return 0;
   synchronize(ctx);  // losses are in place
@@ -91,11 +91,11 @@ real sum_losses(context& ctx, matrix<L> losses, matrix<S> slopes) {
   for (isize r = own.begin; r < own.end; ++r)
     for (isize j = 0; j < losses.width; ++j) {
       sum += static_cast<double>(losses.row(r)[j]);
-      if (slopes) slopes.row(r)[j] = S(1);
+      if (slopes) slopes.row(r)[j] = static_cast<S>(weight);
     }
   const double all = detail::sum_over_team(ctx, sum);
   synchronize(ctx);
-  return all;
+  return weight * all;
 }
 
 }  // namespace motet::cpu

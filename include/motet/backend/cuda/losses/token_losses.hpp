@@ -76,6 +76,7 @@ struct add_losses {
   matrix<const S> losses;
   matrix<S> slopes;
   double* to;
+  double weight;
   template <class Thread>
   MOTET_HOST_DEVICE void operator()(Thread& self) const {
     double* const scratch = self.template shared<double>(warp_size);
@@ -84,10 +85,10 @@ struct add_losses {
     for (isize i = self.thread(); i < all; i += self.threads()) {
       const isize row = i / losses.width, column = i % losses.width;
       sum += static_cast<double>(losses.row(row)[column]);
-      if (slopes.data != nullptr) slopes.row(row)[column] = S(1);
+      if (slopes.data != nullptr) slopes.row(row)[column] = static_cast<S>(weight);
     }
     sum = block_sum(self, sum, scratch);
-    if (self.thread() == 0) *to = sum;
+    if (self.thread() == 0) *to = weight * sum;
   }
 };
 
@@ -135,13 +136,14 @@ void token_slopes(context& ctx, const sequences&, matrix<L> logits, const std::i
   else start(std::integral_constant<int, 1>{});
 }
 
-// The sum of what samples lost. Its slope by each is one.
+// The sum of what samples lost, times a weight. That is its slope by each.
 template <class L, class S>
-real sum_losses(context& ctx, matrix<L> losses, matrix<S> slopes) {
+real sum_losses(context& ctx, matrix<L> losses, matrix<S> slopes, double weight = 1) {
   ctx.note("sum_losses", elements_in(losses), bytes_in(losses) + bytes_in(slopes));
   if (ctx.measuring()) return {};
   const real found = ctx.on->take_real();
-  launch(ctx.stream(), {1, 256, block_scratch<double>}, detail::add_losses<S>{losses, slopes, found.at()});
+  launch(ctx.stream(), {1, 256, block_scratch<double>},
+         detail::add_losses<S>{losses, slopes, found.at(), weight});
   return found;
 }
 
