@@ -6,6 +6,7 @@
 #include <motet/runtime/ranks/launch.hpp>
 #if !defined(MOTET_COMPILED_RANKS)
 #include <motet/front/local_ranks.hpp>
+#include <motet/meta/nearest.hpp>
 #include <motet/tools/messages.hpp>
 #endif
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
@@ -14,8 +15,11 @@
 
 #include <algorithm>
 #include <exception>
+#include <initializer_list>
 #include <memory>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 namespace motet {
 
@@ -24,7 +28,7 @@ namespace motet {
 // started. MPI runs as long as this lives.
 // Asks for: a main that makes it first and keeps it to its end.
 // Memory: none but MPI's own.
-// Errors: MT-P74, MT-R20, MT-R21, MT-R22, MT-R23, MT-X03
+// Errors: MT-P74, MT-R20, MT-R21, MT-R22, MT-R23, MT-X03, MT-X06
 // Example:
 //   int train(const launched_world& world);
 //   int main(int argc, char** argv) {
@@ -98,10 +102,12 @@ class launched_world {
 };
 
 // The first line of main: finds out who started this process, and as what. Of the command line it reads
-// --ranks N (ranks that are threads of this process) and --threads N (of each rank), and leaves the rest
-// alone. Where a launcher left the ranks of this machine to one process, it returns in each of them; the
-// process that started them ends here, after them.
-launched_world launch(int count, const char* const* words);
+// --ranks N (ranks that are threads of this process) and --threads N (of each rank), and leaves --plan to
+// plan_of(). Words that the program reads itself are its own: an option with what stands behind it, or, where
+// a name has no dashes, any word that no option takes; other words are refused. Where a launcher left the
+// ranks of this machine to one process, it returns in each of them; the process that started them ends here,
+// after them.
+launched_world launch(int count, const char* const* words, std::initializer_list<std::string_view> own = {});
 
 #if !defined(MOTET_COMPILED_RANKS)
 namespace detail {
@@ -125,9 +131,35 @@ inline std::int32_t number_among(int count, const char* const* words, std::strin
   return 0;
 }
 
+inline void require_known_words(int count, const char* const* words,
+                                std::initializer_list<std::string_view> own) {
+  constexpr std::string_view ours[] = {"--ranks", "--threads", "--plan"};
+  const auto is_option = [](std::string_view word) { return word.starts_with("--"); };
+  const bool takes_any = !std::all_of(own.begin(), own.end(), is_option);
+  bool is_taken = false;  // by the option before it
+  for (int i = 1; i < count; ++i) {
+    const std::string_view word = words[i], name = word.substr(0, word.find('='));
+    if (!is_option(word)) {
+      if (!is_taken && !takes_any) fail(word_without_reader, "\"" + std::string(word) + "\"");
+    } else if (std::find(std::begin(ours), std::end(ours), name) != std::end(ours)) {
+      is_taken = false;
+      if (name == word) ++i;
+    } else if (std::find(own.begin(), own.end(), name) != own.end()) {
+      is_taken = true;
+    } else {
+      std::vector<std::string_view> known(own);
+      known.insert(known.end(), std::begin(ours), std::end(ours));
+      const std::string near(nearest(name, known));
+      fail(word_without_reader, std::string(name) + (near.empty() ? "" : "; did you mean " + near));
+    }
+  }
+}
+
 }  // namespace detail
 
-MOTET_BODY launched_world launch(int count, const char* const* words) {
+MOTET_BODY launched_world launch(int count, const char* const* words,
+                                 std::initializer_list<std::string_view> own) {
+  detail::require_known_words(count, words, own);
   launch_wishes wishes;
   wishes.ranks = detail::number_among(count, words, "--ranks");
 #if !(defined(MOTET_HAS_MPI) && MOTET_HAS_MPI) && !(defined(MOTET_HAS_NCCL) && MOTET_HAS_NCCL)

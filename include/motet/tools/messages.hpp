@@ -20,6 +20,11 @@ inline constexpr message option_missing{"MT-X04", "a required option is missing"
 inline constexpr message unexpected_word{"MT-X05", "a word on the command line belongs to no option",
                                          "a dash is missing, or a value has spaces",
                                          "Quote values with spaces; options begin with --"};
+inline constexpr message word_without_reader{
+    "MT-X06", "nobody reads this word of the command line",
+    "it is misspelt, or one of the program's own that launch() was not told of",
+    "launch() reads --ranks, --threads and --plan; a program names its own: launch(argc, argv, "
+    "{\"--data\"})"};
 
 inline constexpr message vocabulary_mismatch{
     "MT-R04", "the vocabulary does not fit the model",
@@ -32,8 +37,8 @@ inline constexpr message no_held_out{"MT-R06", "there is nothing to test on",
                                      "no held-out picture has a class",
                                      "Make the data again, or train without --eval-every"};
 
-inline constexpr message tools_messages[] = {unknown_option,  option_without_value, bad_option_value,
-                                             option_missing,  unexpected_word,      vocabulary_mismatch,
-                                             resume_mismatch, no_held_out};
+inline constexpr message tools_messages[] = {unknown_option,      option_without_value, bad_option_value,
+                                             option_missing,      unexpected_word,      word_without_reader,
+                                             vocabulary_mismatch, resume_mismatch,      no_held_out};
 
 }  // namespace motet
