@@ -56,6 +56,7 @@ struct known_model {
 constexpr known_model known_models[] = {{"say-quick", make_say_quick},
                                         {"say-quick-glue", make_say_quick},
                                         {"say-quick-adapted", make_say_quick_adapted},
+                                        {"say-quick-joined", make_say_quick_joined},
                                         {"say-small", make_say_small}};
 
 std::unique_ptr<spoken_model> open_saved(const model_request& wanted) {

@@ -17,6 +17,7 @@ namespace motet::train_vlm {
 [[gnu::weak]] std::unique_ptr<session> make_say_quick(const session_request& wanted);
 [[gnu::weak]] std::unique_ptr<session> make_say_quick_glue(const session_request& wanted);
 [[gnu::weak]] std::unique_ptr<session> make_say_quick_adapted(const session_request& wanted);
+[[gnu::weak]] std::unique_ptr<session> make_say_quick_joined(const session_request& wanted);
 [[gnu::weak]] std::unique_ptr<session> make_say_small(const session_request& wanted);
 
 namespace {
@@ -25,6 +26,7 @@ const trained_model models[] = {
     {"say-quick", make_say_quick, nullptr, facts_of<say_quick_model>},
     {"say-quick-glue", make_say_quick_glue, nullptr, facts_of<say_quick_glue_model>},
     {"say-quick-adapted", make_say_quick_adapted, nullptr, facts_of<say_quick_adapted_model>},
+    {"say-quick-joined", make_say_quick_joined, nullptr, facts_of<say_quick_joined_model>},
     {"say-small", make_say_small, nullptr, facts_of<say_small_model>}};
 constexpr std::string_view losses[] = {"next_token"};
 constexpr next_program next[] = {{"generate", "--picture FILE"},
@@ -51,7 +53,8 @@ const training_program program{
           std::ranges::replace(name, '-', '_');
           return sentence(
               {"configure with -DMOTET_MODELS=", name,
-               " or the whole list, quick;quick_glue;quick_adapted;tiny;small;b16;l14, and build again"});
+               " or the whole list, quick;quick_glue;quick_adapted;quick_joined;tiny;small;b16;l14, and "
+               "build again"});
         },
 };
 

@@ -4,6 +4,7 @@
 #include <motet/model/graph.hpp>
 #include <motet/nn/compose/frozen.hpp>
 #include <motet/nn/towers/fed_decoder.hpp>
+#include <motet/nn/towers/joined_picture_rows.hpp>
 #include <motet/nn/towers/seeing_decoder.hpp>
 #include <motet/nn/towers/vit_rows.hpp>
 
@@ -15,10 +16,16 @@
 // left out and no norm at their end, so the whole is a model of LLaVA's form: export_hf writes it.
 namespace motet::train_vlm {
 
+// Rows of a picture that samples show: one for each patch, or for each square of so many by so many of them.
+constexpr isize rows_shown_of(const vit_config& eye, isize squares) {
+  const isize side = eye.image / eye.patch / squares;
+  return side * side;
+}
 // A sample has as many pictures as there is room for beside 32 rows of text.
-template <vit_config Eye, decoder_config Words>
-inline constexpr isize pictures_with =
-    std::max<isize>(1, (Words.context - 32) / ((Eye.image / Eye.patch) * (Eye.image / Eye.patch)));
+template <vit_config Eye, decoder_config Words, isize Squares = 1>
+inline constexpr isize pictures_with = std::max<isize>(1, (Words.context - 32) / rows_shown_of(Eye, Squares));
+template <vit_config Eye, decoder_config Words, isize Squares = 1>
+using say_eye = vit_rows<Eye, false, pictures_with<Eye, Words, Squares>, Squares>;
 // What learns: all of it, the glue alone between an eye and a language model that stay as they are, or the
 // glue and adapters of that language model.
 enum class learning_part : std::uint8_t { all, glue, adapters };
@@ -40,22 +47,26 @@ template <decoder_config Words, learning_part Part>
 inline constexpr decoder_config learning_words =
     Part == learning_part::adapters ? with_adapters(Words) : Words;
 // An eye, a projector and a language model train, modules that each have a place of their own in a plan.
-template <vit_config Eye, decoder_config Words, learning_part Part = learning_part::all>
-using say_model = model<
-    modules<
-        module<"eye", frozen_if<vit_rows<Eye, false, pictures_with<Eye, Words>>, Part != learning_part::all>>,
-        module<"glue", projector<Eye.width, Words.width>>,
-        module<"talk", frozen_if<fed_decoder<learning_words<Words, Part>,
-                                             pictures_with<Eye, Words> * Eye.patches().rows()>,
-                                 Part == learning_part::glue>>>,
-    edge<"eye", "glue">, edge<"glue", "talk">, loss<next_token, "talk">>;
+template <vit_config Eye, decoder_config Words, learning_part Part = learning_part::all, isize Squares = 1>
+using say_model =
+    model<modules<module<"eye", frozen_if<say_eye<Eye, Words, Squares>, Part != learning_part::all>>,
+                  module<"glue", projector<say_eye<Eye, Words, Squares>::embedding, Words.width>>,
+                  module<"talk", frozen_if<fed_decoder<learning_words<Words, Part>,
+                                                       say_eye<Eye, Words, Squares>::most_pictures *
+                                                           say_eye<Eye, Words, Squares>::rows_of_picture>,
+                                           Part == learning_part::glue>>>,
+          edge<"eye", "glue">, edge<"glue", "talk">, loss<next_token, "talk">>;
 // One net with the same weights speaks; adapters are merged into them.
-template <vit_config Eye, decoder_config Words>
-using say_net = seeing_decoder<picture_rows<Eye, false>, projector<Eye.width, Words.width>, Words,
-                               pictures_with<Eye, Words>>;
+template <vit_config Eye, decoder_config Words, isize Squares = 1>
+using say_net = seeing_decoder<
+    std::conditional_t<Squares == 1, picture_rows<Eye, false>, joined_picture_rows<Eye, false, Squares>>,
+    projector<say_eye<Eye, Words, Squares>::embedding, Words.width>, Words,
+    pictures_with<Eye, Words, Squares>>;
 
-// Rows of a picture that are not shown: a class token's.
-constexpr isize lead_of(const vit_config& eye) { return eye.pool == pool_kind::first ? 1 : 0; }
+// Rows of a picture that are not shown: a class token's, which squares leave out.
+constexpr isize lead_of(const vit_config& eye, isize squares = 1) {
+  return eye.pool == pool_kind::first && squares == 1 ? 1 : 0;
+}
 
 // The quickstart of captions trains this, which is small enough to learn in minutes on two cores.
 inline constexpr vit_config say_quick_eye{.image = 64,
@@ -70,6 +81,8 @@ inline constexpr decoder_config say_quick_words{
 using say_quick_model = say_model<say_quick_eye, say_quick_words>;
 using say_quick_glue_model = say_model<say_quick_eye, say_quick_words, learning_part::glue>;
 using say_quick_adapted_model = say_model<say_quick_eye, say_quick_words, learning_part::adapters>;
+using say_quick_joined_model = say_model<say_quick_eye, say_quick_words, learning_part::all, 2>;
+using say_quick_joined_net = say_net<say_quick_eye, say_quick_words, 2>;
 using say_quick_net = say_net<say_quick_eye, say_quick_words>;
 
 // The model that is compared with others.

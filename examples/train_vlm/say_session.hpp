@@ -18,19 +18,20 @@ namespace motet::train_vlm {
 
 // A language model that sees: of each sample it is given some pieces, and asked for others. Of a pair, as
 // benchmarks have them, it is given the picture, and asked for the caption.
-template <class Device, vit_config Eye, decoder_config Words, learning_part Part, class Numbers>
-class say_session final : public trained_session<say_session<Device, Eye, Words, Part, Numbers>, Device,
-                                                 say_model<Eye, Words, Part>, Numbers> {
+template <class Device, vit_config Eye, decoder_config Words, learning_part Part, isize Squares,
+          class Numbers>
+class say_session final : public trained_session<say_session<Device, Eye, Words, Part, Squares, Numbers>,
+                                                 Device, say_model<Eye, Words, Part, Squares>, Numbers> {
  public:
-  using net = say_net<Eye, Words>;
-  static constexpr isize lead = lead_of(Eye), rows_of_picture = net::eye::rows_of_picture,
+  using net = say_net<Eye, Words, Squares>;
+  static constexpr isize lead = lead_of(Eye, Squares), rows_of_picture = net::eye::rows_of_picture,
                          rows_shown = rows_of_picture - lead, most_pictures = net::most_pictures;
 
   say_session(const char* name, const session_request& wanted)
       : say_session::trained_session(facts(name), wanted) {}
 
   // The result is valid until the next call.
-  typename say_model<Eye, Words, Part>::batch inputs(const step_input& batch) {
+  typename say_model<Eye, Words, Part, Squares>::batch inputs(const step_input& batch) {
     if (const auto* const pieces = std::get_if<pictured_tokens>(&batch)) {
       const pictured_tokens& all = *pieces;
       row_offsets_.clear();
@@ -60,7 +61,7 @@ class say_session final : public trained_session<say_session<Device, Eye, Words,
     return said;
   }
   void gather() override {
-    weights_ = merged_weights<say_model<Eye, Words, Part>>(
+    weights_ = merged_weights<say_model<Eye, Words, Part, Squares>>(
         this->tests_averages() ? this->trained().averages() : this->trained().weights());
     speaker_.reset();
   }
@@ -104,12 +105,13 @@ class say_session final : public trained_session<say_session<Device, Eye, Words,
   std::optional<speaker<net>> speaker_;
 };
 
-template <class Device, vit_config Eye, decoder_config Words, learning_part Part = learning_part::all>
+template <class Device, vit_config Eye, decoder_config Words, learning_part Part = learning_part::all,
+          isize Squares = 1>
 std::unique_ptr<session> make_say_session(const char* name, const session_request& wanted) {
   if (wanted.precision == "fp32")
-    return std::make_unique<say_session<Device, Eye, Words, Part, fp32>>(name, wanted);
+    return std::make_unique<say_session<Device, Eye, Words, Part, Squares, fp32>>(name, wanted);
   if constexpr (trains_in_bf16<Device>)
-    return std::make_unique<say_session<Device, Eye, Words, Part, mixed_bf16>>(name, wanted);
+    return std::make_unique<say_session<Device, Eye, Words, Part, Squares, mixed_bf16>>(name, wanted);
   else refuse_precision(wanted.precision);
 }
 

@@ -169,6 +169,29 @@ case " ${MOTET_MODELS:-} " in
     ;;
 esac
 
+# ---- an eye that joins squares of its rows: a quarter of them go on ----
+case " ${MOTET_MODELS:-} " in
+  *" quick_joined "*)
+    joining="--data shapes --model say-quick-joined --batch 8 --threads 2 --seed 3 --lr 0.003 --no-report"
+    succeed $joining --steps 60 --metrics joined.jsonl --checkpoint joined
+    losses joined.jsonl | awk 'NR <= 10 { first += $2 } NR > 50 { last += $2 } END { exit !(NR == 60 && last < 0.6 * first) }' || fail "joined rows teach nothing: $(losses joined.jsonl)"
+    succeed $joining --steps 6 --metrics one.joined
+    losses one.joined >joined.losses
+    for plan in apart pipeline-3 uneven; do
+      succeed $joining --steps 6 --metrics $plan.jsonl --plan $plan
+      losses $plan.jsonl | paste -d ' ' - joined.losses | awk '{ d = $2 - $4; if (d < 0) d = -d; if (NF != 4 || $1 != $3 || d > 1e-4 * $4) bad = 1 } END { exit bad || NR != 6 }' ||
+        fail "with joined rows $plan has other losses than one rank"
+    done
+    # The weights of the eye are those of another that joins nothing; the glue is of other sizes.
+    succeed $joining --steps 1 --begin eye=half,talk=half
+    tar xf shapes/test-000.tar test0000003.ppm
+    "$programs/generate" --checkpoint joined --picture test0000003.ppm --quiet | grep -q '[a-z]' || fail "a model with joined rows says nothing"
+    "$programs/generate" --checkpoint joined --picture test0000003.ppm --most 2 2>&1 >/dev/null | grep -q 'behind 17 rows' || fail "a picture does not take 16 rows"
+    "$programs/export_hf" --checkpoint joined --output none >out 2>&1
+    [ $? -eq 3 ] && grep -q 'eye joins squares of its rows' out || fail "joined rows are not refused: $(cat out)"
+    ;;
+esac
+
 # ---- filled to a number of rows, and gone on with while samples wait for room ----
 succeed $run --rows 500 --steps 4 --no-report --metrics rows.jsonl
 losses rows.jsonl >rows.losses
@@ -244,7 +267,7 @@ grep -q "$(cat words)" report/index.html || fail "the report and generate say di
 
 # ---- what it refuses ----
 expect 2 'MT-X01' $run --loss sigmoid
-expect 2 'say-quick|say-quick-glue|say-quick-adapted|say-small' $run --model quick
+expect 2 'say-quick|say-quick-glue|say-quick-adapted|say-quick-joined|say-small' $run --model quick
 expect 3 MT-D01 --data nowhere
 expect 2 'wants MODULE=SHARE' $run --steps 1 --rates eye
 expect 1 'there are eye, glue, talk' $run --steps 1 --rates picture=0.5

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "say_session.hpp"
+
+namespace motet::train_vlm {
+
+std::unique_ptr<session> make_say_quick_joined(const session_request& wanted) {
+  return make_say_session<cpu::device, say_quick_eye, say_quick_words, learning_part::all, 2>(
+      "say-quick-joined", wanted);
+}
+
+}  // namespace motet::train_vlm
