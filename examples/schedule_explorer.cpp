@@ -80,7 +80,7 @@ int explore(const settings& given) {
       waits.at("filling gaps");
       order = with_encoders(order, given);
       const filled_score found = filled(order, costs_of(compile(order), given), given);
-      order = found.order;
+      order = given.share > 0 ? in_lanes(found.order) : found.order;
       about.insert("fill", told(found));
     }
     made = compile(order);

@@ -53,6 +53,14 @@ inline void put_encoder_costs(cost_table& to, const program& of, const settings&
     for (std::int32_t s = 0; s < each.stages; ++s)
       to.stages[each.first_place + s] = {own.forward / own.stages, own.backward / own.stages, 0};
   }
+  if (given.share > 0) to.shares = {1 - given.share, given.share};
+}
+
+// Encoders compute beside the model, each rank in the order in which they filled its gaps.
+inline score in_lanes(score filled) {
+  for (std::int32_t v = 0; v < filled.voices().size(); ++v)
+    if (filled.voices()[v].module > 0) filled.compute_in(v, 1);
+  return filled;
 }
 
 inline filled_score filled(const score& order, const cost_table& costs, const settings& given) {

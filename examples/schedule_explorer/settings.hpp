@@ -25,7 +25,8 @@ struct settings {
   std::string format = "summary", import, output;
   bool run = false;
   std::vector<gap_encoder> fills;
-  int room = 0;  // microbatches that a stage of theirs keeps at once; 0: any number
+  double share = 0;  // of a device, for encoders in a lane of their own; 0: they compute in the gaps
+  int room = 0;      // microbatches that a stage of theirs keeps at once; 0: any number
 };
 
 // Sizes for which tables fit into a few gigabytes.
@@ -163,6 +164,9 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
       "in the gaps, with these times of a microbatch through all stages; may be given for several");
   line.count("--room", room, 1,
              "--fill: microbatches that a stage of an encoder keeps at once; 0: any number");
+  line.real("--beside", to.share, 0.01, 0.99,
+            "--fill: encoders compute in a lane of their own, with this share of a device while both lanes "
+            "are busy; 0: in the gaps");
   line.choice("--format", to.format, {"summary", "csv", "text", "svg", "trace"}, "what to print");
   line.text("--import", to.import, "FILE",
             "a schedule from a file instead, in the CSV form of torch.distributed.pipelining");
@@ -181,6 +185,7 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
                            "--hide", "--memory", "--towers", "--fill"})
     exclude(flag, "--import");
   exclude("--fill", "--towers");
+  exclude("--beside", "--run");
   for (const char* flag :
        {"--stages", "--microbatches", "--chunks", "--group", "--forward", "--backward", "--weight"})
     exclude(flag, "--towers");
@@ -216,6 +221,7 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
     read_towers(towers, to, number(stash), number(hide));
   }
   if (room > 0 && fills.empty()) refuse("--room", "--fill beside it", std::to_string(room));
+  if (to.share > 0 && fills.empty()) refuse("--beside", "--fill beside it", sentence({to.share}));
   for (const std::string& each : fills) read_filling(each, to);
   to.room = number(room);
   if (!fills.empty() && to.schedule == batch_sync::name)

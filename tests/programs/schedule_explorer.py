@@ -207,6 +207,8 @@ REFUSED = [
     ("--fill 1,1,1 --schedule batch_sync", r"--fill wants a --schedule without losses over groups"),
     ("--fill 1,1,1 --schedule interleaved --room 1", r"--room wants at least 2 for interleaved"),
     ("--fill 1,0.5,1 --schedule gpipe --stages 1", r"--fill wants devices that wait for each other, got gpipe on 1 stage, which keeps all busy; what fills takes 50 % of its step, of which nothing would be hidden"),
+    ("--beside 0.5", r"--beside wants --fill beside it"),
+    ("--fill 1,1,1 --beside 1", r"--beside"),
     ("--room 1", r"--room wants --fill beside it"),
     ("--stage 4", r"--stage; did you mean --stages"),
     ("stages 4", r'"stages"'),
@@ -230,6 +232,11 @@ wanted("room", found["fill"]["filled"] >= summary("--schedule", "zb_h1", "--fill
 wanted("filled csv", subprocess.run([str(explorer), "--fill", "1,0.5,1", "--format", "csv", "--output", "filled.csv"], cwd=scratch, check=False).returncode == 0)
 wanted("the picture of docs/schedule/fill.md", explore(*"--schedule interleaved --chunks 2 --stages 4 --microbatches 8 --fill 2,1,2 --format svg".split()).stdout == (source / "docs/schedule/filled.svg").read_text())
 wanted("what was before it", explore(*"--schedule interleaved --chunks 2 --stages 4 --microbatches 8 --format svg".split()).stdout == (source / "docs/schedule/unfilled.svg").read_text())
+lanes = "--schedule 1f1b --stages 4 --microbatches 8 --fill 1,0.5,1 --beside 0.5".split()
+found = summary(*lanes)
+wanted("an encoder in a lane of its own", found["legal"] and found["fill"]["filled"] == 34.5 and 33 <= found["makespan"] <= 40, found)
+wanted("lanes in text", explore(*lanes, "--format", "text").stdout.count("  lane 1 ") == 4)
+wanted("lanes in csv", explore(*lanes, "--format", "csv").stdout.count(",lane=1") == 4)
 two = "--schedule interleaved --chunks 2 --stages 4 --microbatches 8 --fill 2,1,2 --fill 1,0.5,1".split()
 found = summary(*two)
 near("two encoders", [found["fill"]["alone"], found["fill"]["encoder"]], [28.5, 9])

@@ -11,6 +11,8 @@
 #include <motet/schedule/write/one_f_one_b.hpp>
 #include <motet/schedule/write/zero_bubble.hpp>
 
+#include "lane_scores.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -171,6 +173,11 @@ list<program> programs() {
     for (int m = 0; r != 1 && m < 3; ++m) gap.play(op::backward, tower, r / 2, m);
   }
   all.push(compile(gap));
+  // Several lanes of a rank compute.
+  std::mt19937 random(79);
+  for (int k = 0; k < 8; ++k)
+    all.push(
+        compile(laws::draw_lane_score(random, {.lanes = 1 + k % 3}), {.update = false, .reduce = false}));
   return all;
 }
 
