@@ -29,16 +29,14 @@ class meeting_point {
         loss_of_(model.losses[join]),
         home_(home),
         layout_(layout),
-        row_bytes_(join_.facts.embedding * static_cast<isize>(sizeof(master))),
+        row_bytes_(width() * static_cast<isize>(sizeof(master))),
         loss_size_(join_.numbers),
         loss_bytes_(round_up(loss_size_ * static_cast<isize>(sizeof(master)), arena::alignment)),
         shares_(layout, join_.still,
                 {row_bytes_, loss_bytes_, loss_of_.tells ? static_cast<isize>(sizeof(master)) : 0}),
         groups_(groups),
         me_(member_of(layout, home.rank)),
-        gradient_at_(modules()),
-        matches_(modules(), std::vector<std::vector<isize>>(modules())),
-        pieces_(modules()) {}
+        matches_(modules(), std::vector<std::vector<isize>>(modules())) {}
   meeting_point(const meeting_point&) = delete;
   meeting_point& operator=(const meeting_point&) = delete;
 
@@ -145,8 +143,7 @@ class meeting_point {
   matrix<const master> gradients_of(std::size_t module, std::int32_t voice, isize group,
                                     isize microbatch) const {
     const join_part& part = part_of(module, voice, microbatch);
-    if (join_.still[module])
-      return {nullptr, part.samples.size(), join_.facts.embedding, join_.facts.embedding};
+    if (join_.still[module]) return {nullptr, part.samples.size(), width(), width()};
     std::byte* const from =
         d_features_.data() + group * gradient_bytes_ + gradient_at_[module] + part.row * row_bytes_;
     return features_in(from, part.samples.size());
@@ -182,8 +179,9 @@ class meeting_point {
   }
 
   std::size_t modules() const { return join_.members.size(); }
+  isize width() const { return join_.facts.embedding; }
   matrix<master> features_in(std::byte* data, isize samples) const {
-    return {reinterpret_cast<master*>(data), samples, join_.facts.embedding, join_.facts.embedding};
+    return {reinterpret_cast<master*>(data), samples, width(), width()};
   }
   static std::int32_t member_of(const join_layout& layout, std::int32_t rank) {
     if (layout.member(rank) < 0) fail(join_misfit, sentence({"rank ", rank, " has no seat"}));
@@ -427,9 +425,9 @@ class meeting_point {
   bool again_ = false;     // whether there is a second exchange
   bool compared_ = false;  // the group under way waits for it
   isize gradient_bytes_ = 0;
-  std::vector<isize> gradient_at_;
+  std::vector<isize> gradient_at_ = std::vector<isize>(modules());
   std::vector<std::vector<std::vector<isize>>> matches_;  // of own rows of a module, for another
-  all_pieces pieces_;
+  all_pieces pieces_ = all_pieces(modules());
   std::vector<std::int32_t> sources_;  // the members whose rows come here, in their order
   std::size_t passed_ = 0;             // of them, in the group under way
   bool here_[2] = {};                  // whether the rows of the next two came

@@ -5,6 +5,7 @@
 #include <motet/runtime/stage/layer_split.hpp>
 #include <motet/runtime/train/connect_edges.hpp>
 #include <motet/runtime/train/placed_stage.hpp>
+#include <motet/runtime/train/require_inputs.hpp>
 #include <motet/schedule/check/buffers.hpp>
 
 #include <memory>
@@ -176,16 +177,13 @@ class placed_model {
   // A rank's part of the loss of the step that ends here, where operations work; null: it has none. Of several
   // losses this adds up what they have become.
   double* loss_on(std::int32_t rank) {
-    if (!sums_up(rank)) {
-      for (const auto& each : points_[as_size(rank)])
-        if (each) return each->loss();
-      return nullptr;
+    double* const sum = sums_up(rank) ? sums_[as_size(rank)].data() : nullptr;
+    if (sum != nullptr) zero(home(rank).ctx, sum, 1);
+    for (const auto& each : points_[as_size(rank)]) {
+      if (!each) continue;
+      if (sum == nullptr) return each->loss();
+      accumulate(home(rank).ctx, static_cast<const double*>(each->loss()), sum, 1);
     }
-    Context& ctx = home(rank).ctx;
-    double* const sum = sums_[as_size(rank)].data();
-    zero(ctx, sum, 1);
-    for (const auto& each : points_[as_size(rank)])
-      if (each) accumulate(ctx, static_cast<const double*>(each->loss()), sum, 1);
     return sum;
   }
   std::span<const parameter> loss_parameters() const { return loss_parameters_; }
@@ -259,36 +257,11 @@ class placed_model {
   }
   // Throws unless cut() takes them.
   void require(std::span<const void* const> inputs) const {
-    const auto refuse = [&](std::int32_t module, const std::string& what) {
-      fail(step_too_large, std::string(model_.of->names[as_size(module)]) + " " + what);
-    };
-    for (auto& each : voices_) {
-      const std::int32_t module = module_of(each);
-      const net_outline& net = *model_.of->nets[as_size(module)];
-      const void* const own = inputs[as_size(module)];
-      if (net.samples(own) != samples_)
-        refuse(module, "has " + std::to_string(net.samples(own)) + " samples, planned for exactly " +
-                           std::to_string(samples_));
-      if (!net.fits(own, samples_))
-        refuse(module, "has a sample longer than " + std::to_string(net.longest()));
-      if (const std::string what = net.unknown_tokens(own); !what.empty())
-        fail(unknown_token, std::string(model_.of->names[as_size(module)]) + ": " + what);
+    for (const auto& each : voices_) {
+      const auto module = as_size(module_of(each));
+      require_input(*model_.of, module, samples_, inputs[module]);
     }
-    // Both ends of an edge count the same rows.
-    for (const edge_ends& each : model_.of->edges)
-      for (isize s = 0; s < samples_; ++s) {
-        const auto got_before = [&](isize sample) {
-          return model_.of->nets[each.from]->rows_given(inputs[each.from], sample);
-        };
-        const auto wanted_before = [&](isize sample) {
-          return model_.of->nets[each.to]->rows_taken(inputs[each.to], static_cast<isize>(each.into), sample);
-        };
-        const isize got = got_before(s + 1) - got_before(s), wanted = wanted_before(s + 1) - wanted_before(s);
-        if (got != wanted)
-          fail(fed_rows_differ,
-               sentence({"of sample ", s, " ", model_.of->names[each.from], " makes ", got, " rows, and ",
-                         model_.of->names[each.to], " has places for ", wanted}));
-      }
+    require_same_rows(*model_.of, samples_, inputs);
   }
   // The rank calls this on its own thread.
   template <class Draws>
@@ -313,17 +286,13 @@ class placed_model {
       if (each.stage->at().rank == rank) each.begin_sums();
     });
   }
-  // The losses of the step that ended are the parts of the ranks that live here, each with its weight.
-  double loss(std::size_t join) const {
+  // A loss of the step that ended, with its weight, or the sum of all: the part of the ranks that live here.
+  static constexpr auto every = static_cast<std::size_t>(-1);
+  double loss(std::size_t join = every) const {
     double sum = 0;
     each_point([&](std::int32_t r, std::size_t j, const point_type& own) {
-      if (j == join) sum += number_at(home(r).ctx, own.loss());
+      if (join == every || j == join) sum += number_at(home(r).ctx, own.loss());
     });
-    return sum;
-  }
-  double loss() const {
-    double sum = 0;
-    for (std::size_t j = 0; j < joins(); ++j) sum += loss(j);
     return sum;
   }
   std::size_t joins() const { return model_.of->joins.size(); }
