@@ -26,4 +26,4 @@ struct mine {
 using text = motet::text_tower<motet::text_config{.width = 64, .layers = 1, .heads = 1, .embedding = 32}>;
 using pair = motet::model<motet::join<mine, motet::module<"one", text>, motet::module<"other", text>>>;
 
-static_assert(!motet::table_of_model<pair, motet::cpu::context, motet::fp32>.loss.tells);
+static_assert(!motet::table_of_model<pair, motet::cpu::context, motet::fp32>.losses[0].tells);
