@@ -25,7 +25,7 @@ using caption =
                   text_tower<text_config{
                       .vocabulary = 20, .context = 6, .width = 12, .layers = 3, .heads = 3, .embedding = 8}>>;
 using towers = model<join<info_nce, picture, caption>>;
-constexpr motet::isize samples = 48;
+constexpr motet::isize law_samples = 48;
 
 class plan_maker {
  public:
@@ -47,7 +47,7 @@ class plan_maker {
         each.zero = static_cast<int>(roll_.below(3));
         fits = fits && each.on.split().context <= most_context_ && (groups == 0 || each.groups() == groups);
       }
-      if (fits && prove_plan(made, facts, samples).ok()) return made;
+      if (fits && prove_plan(made, facts, law_samples).ok()) return made;
     }
   }
 
@@ -103,18 +103,18 @@ void compare(const plan& of) {
   using trained = pipeline_trainer<towers, cpu::device, fp32, Host>;
   const std::string text = text_of(of);
   CAPTURE(text);
-  const test_data data(samples);
+  const test_data data(law_samples);
   const auto whole = data.batch<towers>();
   score order;
   REQUIRE(write_plan(of, facts_of<towers>(), order).ok());
   const motet::isize groups = order.voices()[0].joins();
   pipeline_config config;
-  config.batch = samples;
+  config.batch = law_samples;
   config.modules = choices_of(of);
   config.each.threads = threads_of(of);
   config.deadline = 120;
   {
-    single_rank<towers, fp32> one(samples, groups);
+    single_rank<towers, fp32> one(law_samples, groups);
     const double loss = one.differentiate(whole);
     config.update = false;
     trained many(order, config);
@@ -124,7 +124,7 @@ void compare(const plan& of) {
       CHECK(apart<towers>(many.gradients(), one.gradients) <= gradient_rounding);
     }
   }
-  single_rank<towers, fp32> one(samples, groups);
+  single_rank<towers, fp32> one(law_samples, groups);
   config.update = true;
   trained many(order, config);
   many.prepare();
@@ -137,19 +137,19 @@ void go_on(const plan& first, const plan& second, const std::filesystem::path& r
   using trained = pipeline_trainer<towers, cpu::device, fp32, Host>;
   const std::string text = text_of(first) + " | then | " + text_of(second);
   CAPTURE(text);
-  const test_data data(samples);
+  const test_data data(law_samples);
   const auto whole = data.batch<towers>();
   const auto make = [](const plan& of) {
     score order;
     REQUIRE(write_plan(of, facts_of<towers>(), order).ok());
     pipeline_config config;
-    config.batch = samples;
+    config.batch = law_samples;
     config.modules = choices_of(of);
     config.deadline = 120;
     return std::make_unique<trained>(order, config);
   };
   // Both in groups of one size, so that the losses are the same.
-  single_rank<towers, fp32> one(samples, first.modules[0].groups());
+  single_rank<towers, fp32> one(law_samples, first.modules[0].groups());
   std::vector<double> losses;
   for (int step = 0; step < 4; ++step) losses.push_back(one.step(whole, 1e-3).loss);
   {
@@ -166,7 +166,7 @@ void go_on(const plan& first, const plan& second, const std::filesystem::path& r
   CHECK(many->updates() == 2);
   for (int step = 2; step < 4; ++step)
     CHECK(laws::off_by(many->step(whole, 1e-3).loss, losses[static_cast<std::size_t>(step)]) <= 1e-4);
-  CHECK(way_apart(many->weights(), one.weights, single_rank<towers, fp32>(samples, 1).weights) <= 1e-3);
+  CHECK(way_apart(many->weights(), one.weights, single_rank<towers, fp32>(law_samples, 1).weights) <= 1e-3);
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ void change_shares(Trainer& train, const plan& of, laws::dice& roll, const respl
   for (motet::isize k = 0; k < of.modules.size(); ++k) {
     const module_plan& own = of.modules[k];
     train.set_shares(
-        k, random_shares(roll, samples / own.groups(), own.on.split().data, own.whole_group(), how));
+        k, random_shares(roll, law_samples / own.groups(), own.on.split().data, own.whole_group(), how));
   }
 }
 
@@ -43,18 +43,18 @@ void compare_any_shares(const plan& of, std::uint64_t seed) {
   CAPTURE(text);
   laws::dice roll(seed);
   // Captions of full length fill what is planned.
-  const test_data data(samples, 1, seed % 2 == 0);
+  const test_data data(law_samples, 1, seed % 2 == 0);
   const auto whole = data.batch<towers>();
   score order;
   REQUIRE(write_plan(of, facts_of<towers>(), order).ok());
   const motet::isize groups = order.voices()[0].joins();
   pipeline_config config;
-  config.batch = samples;
+  config.batch = law_samples;
   config.modules = choices_of(of);
   config.deadline = 120;
   config.resplit.most = 1.25 + 0.25 * static_cast<double>(roll.below(5));
   {
-    single_rank<towers, fp32> one(samples, groups);
+    single_rank<towers, fp32> one(law_samples, groups);
     const double loss = one.differentiate(whole);
     config.update = false;
     trained many(order, config);
@@ -67,7 +67,7 @@ void compare_any_shares(const plan& of, std::uint64_t seed) {
     const std::vector<motet::isize> used = many.used_of_slots();
     for (std::size_t r = 0; r < used.size(); ++r) CHECK(used[r] <= many.forecast()[r].stages.slots);
   }
-  single_rank<towers, fp32> one(samples, groups);
+  single_rank<towers, fp32> one(law_samples, groups);
   config.update = true;
   trained many(order, config);
   many.prepare();

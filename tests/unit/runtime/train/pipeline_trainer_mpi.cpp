@@ -88,11 +88,11 @@ TEST_CASE("processes that begin at unlike learning rates are told both") {
   plan_maker maker(3, ranks, 2, ranks);
   const plan of = maker.make();
   if (ranks == 1) return;
-  const test_data data(samples);
+  const test_data data(law_samples);
   score order;
   REQUIRE(write_plan(of, facts_of<towers>(), order).ok());
   pipeline_config config;
-  config.batch = samples;
+  config.batch = law_samples;
   config.modules = choices_of(of);
   pipeline_trainer<towers, cpu::device, fp32, processes> many(order, config);
   many.prepare();
