@@ -291,12 +291,13 @@ struct graph<losses_of<Losses...>, modules<Modules...>, edges_of<Edges...>> {
 
 }  // namespace detail
 
-// Modules that feed one another, and the losses at the ends of them, each of modules that nobody else ends in.
-// A model's loss is the sum of its losses, each times its weight, which is 1 unless weighted<> says more. The batch has an input for each module that
-// reads data, in their order; what only passes rows on needs none.
-// Asks for: edges by the modules' names, which make no circle, and a loss or several. A module that takes rows has an
-// edge into it, or several where it has a place for each (fed_decoder); one that gives them feeds one or
-// several, whose gradients add up.
+// Modules that feed one another, and the losses at the ends of them, each of modules that nobody else ends
+// in. A model's loss is the sum of its losses, each times its weight, which is 1 unless weighted<> says more.
+// The batch has an input for each module that reads data, in their order; what only passes rows on needs
+// none.
+// Asks for: edges by the modules' names, which make no circle, and a loss or several. A module that takes
+// rows has an edge into it, or several where it has a place for each (fed_decoder); one that gives them feeds
+// one or several, whose gradients add up.
 // Memory: nothing; the trainer's, where rows between modules are rows between stages.
 // Errors: MT-M03, MT-M04, MT-M06, MT-M07, MT-M09, MT-M10, MT-M11, MT-M12, MT-M13, MT-M14, MT-M15,
 // MT-M16, MT-M17, MT-M18

@@ -60,8 +60,8 @@ struct adapted_outputs {
 // The adapters of one product, their A one below the other in one matrix and their B in another, so that rows
 // are read once for all of them. With dropout they read x with some numbers zero and the others larger, the
 // same in all adapters of the product; which ones follows from the seed, the step, `Place`, the block, the
-// global row and the column, so backward draws the same again and nothing is stored. They start as B A = 0, and A as the peft package has its deviation. What each
-// function does comes on top of what the product did.
+// global row and the column, so backward draws the same again and nothing is stored. They start as B A = 0,
+// and A as the peft package has its deviation. What each function does comes on top of what the product did.
 // Asks for: rows of the product's inputs, and its outputs without a gap.
 // Memory: (rows, rank) for each adapter, and once more in backward; with dropout (rows, In) while it is read.
 // Errors: none of its own.
