@@ -277,7 +277,7 @@ struct graph<losses_of<Losses...>, modules<Modules...>, edges_of<Edges...>> {
     return each.own ? 1 : count * (count - 1) / 2;
   }
   static constexpr std::array<join_facts, sizeof...(Losses)> joins{join_facts{
-      name_of_loss<typename Losses::type>, Losses::of[0], facts::widths[facts::place(Losses::of[0])],
+      name_of_loss<typename Losses::type>, Losses::of, facts::widths[facts::place(Losses::of[0])],
       Losses::weight / static_cast<double>(std::max<isize>(
                            1, pairs_of(loss_facts{Losses::of, {}, is_own_loss<typename Losses::type>}))),
       Losses::weight}...};

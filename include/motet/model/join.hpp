@@ -6,6 +6,7 @@
 #include <motet/tensor/pair_part.hpp>
 
 #include <concepts>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -206,9 +207,10 @@ struct several_losses {
 
 // What a model knows of one of its losses, beside its type.
 struct join_facts {
-  std::string_view name, of;  // of: the first of its modules
-  isize embedding = 0;        // of the features that meet in it
-  double share = 1;           // of each pair of modules, with the weight
+  std::string_view name;
+  std::span<const std::string_view> of;  // its modules
+  isize embedding = 0;                   // of the features that meet in it
+  double share = 1;                      // of each pair of modules, with the weight
   double weight = 1;
 };
 

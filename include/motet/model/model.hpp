@@ -171,9 +171,8 @@ struct model<join<Loss, Modules...>> : model_parts<Loss, Modules...> {
   using batch = std::tuple<typename Modules::input...>;
   static constexpr isize embedding = parts::template module_at<0>::embedding;
   using losses = std::tuple<Loss>;
-  static constexpr std::array<join_facts, 1> joins{
-      join_facts{name_of_loss<Loss>, parts::names[0], embedding,
-                 1.0 / static_cast<double>(join<Loss, Modules...>::pairs)}};
+  static constexpr std::array<join_facts, 1> joins{join_facts{
+      name_of_loss<Loss>, parts::names, embedding, 1.0 / static_cast<double>(join<Loss, Modules...>::pairs)}};
   static constexpr std::array<std::int32_t, sizeof...(Modules)> join_of{};
   // All modules meet, and none feeds another.
   static constexpr std::array<edge_ends, 0> edges{};

@@ -5,6 +5,7 @@
 #include <motet/run/opened_run.hpp>
 #include <motet/run/run_memory.hpp>
 #include <motet/run/tell_run.hpp>
+#include <motet/tools/metrics.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -52,6 +53,7 @@ inline int run_paced(opened_run& run, std::istream& lines) {
   out.set("idle_bytes", run.idle);
   out.set("predicted_bytes", memory_of_run(*run.model, run.s, run.folder.get()).total());
   out.set("loss", last.loss);
+  for (const loss_part& each : last.parts) out.set(name_of_part(each.told()), each.loss);
   add_reordered(out, run.reordered);
   out.set("machine", run.model->machine());
   std::printf("%s\n", write_json(out).c_str());

@@ -53,6 +53,8 @@ inline report_page page_of(const opened_run& run, const test_result& found,
   if (found.several.pictures > 0)
     headline("%.1f %%", 100 * found.several.exact_share(), "of several pictures, to the word");
   headline("%.4f", last_number_of(told, "loss"), "last loss");
+  for (const std::string& each : facts.losses)
+    headline("%.4f", last_number_of(told, name_of_part(each)), each.c_str());
   if (const double lost = last_number_of(told, "validation_loss"); std::isfinite(lost))
     headline("%.4f", lost, "loss, held out");
   headline("%.0f", samples_per_second, "samples a second");

@@ -24,7 +24,7 @@ namespace motet {
 // The facts are what a run tells of the model that it trains.
 struct session_facts {
   std::string name;         // of the model
-  std::string loss{};       // as --loss has it
+  std::string loss{};       // as --loss has it, or all of several
   std::string precision{};  // "fp32", "bf16" or "fp8"
   sample_shape shape{};     // of samples that it reads
   isize caption = 0;        // tokens of a text alone, at most
@@ -32,6 +32,7 @@ struct session_facts {
   isize parameters = 0;     // numbers, without the gaps between tensors
   // Its parts in words: for --explain, and for the page.
   std::vector<std::pair<std::string, std::string>> outline{}, parts{};
+  std::vector<std::string> losses{};  // where there are several, the name of each (loss_part::told)
 
   // Random captions are as long as any.
   sample_shape random_shape() const {

@@ -49,6 +49,13 @@ class trained_session : public session {
                           : trainer_type(world_, wanted.options)),
         facts_(std::move(facts)) {
     facts_.loss = wanted.loss;
+    if constexpr (Net::joins.size() > 1) {
+      facts_.loss.clear();
+      for (const join_facts& each : Net::joins) {
+        facts_.losses.push_back(loss_part{each.name, each.of}.told());
+        facts_.loss += (facts_.loss.empty() ? "" : ", ") + facts_.losses.back();
+      }
+    }
     facts_.precision = wanted.precision;
     for (const parameter& each : parameters_) facts_.parameters += each.size();
     if constexpr (reorders)

@@ -38,7 +38,7 @@ class training {
     if (run_.saves()) hold_folder(run_);
     if (main)
       logs_ = run_logs({report_ ? run_.s.report : "", run_.s.metrics, run_.s.tensorboard},
-                       run_.model->updates(), run_.saved.has_value());
+                       run_.model->updates(), run_.saved.has_value(), run_.model->facts().losses);
     if (run_.test && run_.s.validation_steps() > 0)
       held_out_loss_.emplace(*run_.folder, run_.s.batch / run_.losses());
 
@@ -99,6 +99,7 @@ class training {
     saved_now_ = false;
 
     step_line shown{at, run_.s.steps, result.loss, result.gradient_norm, result.rate, result.seconds};
+    for (const loss_part& each : result.parts) shown.parts.push_back({each.told(), each.loss});
     shown.samples_per_second = static_cast<double>(source_->samples()) / whole;
     shown.utilisation = peak_.share(rate);
     shown.memory = peak_memory();
@@ -194,6 +195,7 @@ class training {
     json out;
     out.set("step", line.step);
     out.set("loss", line.loss);
+    for (const named_loss& each : line.parts) out.set(name_of_part(each.name), each.loss);
     out.set("gradient_norm", line.gradient_norm);
     out.set("learning_rate", line.rate);
     out.set("seconds", line.seconds);

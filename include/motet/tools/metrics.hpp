@@ -7,10 +7,16 @@
 #include <motet/tools/side_log.hpp>
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace motet {
+
+// One of several losses has its own name behind this among the numbers of a line; TensorBoard shows together
+// what begins alike.
+inline constexpr std::string_view part_of_loss = "loss/";
+inline std::string name_of_part(std::string_view loss) { return sentence({part_of_loss, loss}); }
 
 // One JSON object a line.
 class metrics_file {

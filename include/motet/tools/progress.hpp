@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <ctime>
 #include <string>
+#include <vector>
 
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -56,32 +57,47 @@ inline isize peak_memory() {
 #endif
 }
 
+// One of several losses, by the name that people know it by.
+struct named_loss {
+  std::string name;
+  double loss = 0;
+};
+
 struct step_line {
   isize step = 0, steps = 0;  // counted from 1
   double loss = 0, gradient_norm = 0, rate = 0;
   double seconds = 0, samples_per_second = 0;
   double utilisation = 0;  // of the named peak; 0: not known
   isize memory = 0;
-  double data_wait = 0;  // share of the time since the last line
-  double reordered = 0;  // how many times as fast the order of its samples made it; 0: it has none
-  isize queue = -1;      // batches that wait, made elsewhere; negative: there is no queue
-  double left = 0;       // seconds
+  double data_wait = 0;             // share of the time since the last line
+  double reordered = 0;             // how many times as fast the order of its samples made it; 0: it has none
+  isize queue = -1;                 // batches that wait, made elsewhere; negative: there is no queue
+  double left = 0;                  // seconds
+  std::vector<named_loss> parts{};  // of the loss, where there are several
 };
 
 inline std::string text_of(const step_line& line) {
-  char out[288], order[40] = "", queue[32] = "";
+  char out[288], order[40] = "", queue[32] = "", number[32];
+  std::string parts;
+  for (const named_loss& each : line.parts) {
+    std::snprintf(number, sizeof number, " %.4f", each.loss);
+    parts += (parts.empty() ? " (" : ", ") + each.name + number;
+  }
+  if (!parts.empty()) parts += ")";
   if (line.queue >= 0) std::snprintf(queue, sizeof queue, "  queue %td", line.queue);
   if (line.reordered > 0) std::snprintf(order, sizeof order, "  reordered %.2fx", line.reordered);
   std::snprintf(
-      out, sizeof out,
-      "step %td/%td %3.0f%%  loss %.4f  norm %.3f  lr %.2e  %.0f ms  %.1f samples/s  MFU %.1f%%  mem %s  "
-      "data-wait %.1f%%%s%s  ETA %s",
-      line.step, line.steps,
+      out, sizeof out, "step %td/%td %3.0f%%  loss %.4f", line.step, line.steps,
       line.steps > 0 ? 100.0 * static_cast<double>(line.step) / static_cast<double>(line.steps) : 0.0,
-      line.loss, line.gradient_norm, line.rate, line.seconds * 1e3, line.samples_per_second,
-      line.utilisation * 100, bytes_text(static_cast<double>(line.memory)).c_str(), line.data_wait * 100,
-      queue, order, clock_text(line.left).c_str());
-  return out;
+      line.loss);
+  const std::string losses = out + parts;
+  std::snprintf(
+      out, sizeof out,
+      "  norm %.3f  lr %.2e  %.0f ms  %.1f samples/s  MFU %.1f%%  mem %s  data-wait %.1f%%%s%s  ETA %s",
+      line.gradient_norm, line.rate, line.seconds * 1e3, line.samples_per_second, line.utilisation * 100,
+      bytes_text(static_cast<double>(line.memory)).c_str(), line.data_wait * 100, queue, order,
+      clock_text(line.left).c_str());
+  return losses + out;
 }
 
 // Lines in a pipe or a file; on a terminal one line with a bar that is drawn anew.

@@ -4,6 +4,7 @@
 #include <motet/tools/metrics.hpp>
 #include <motet/tools/report.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <span>
@@ -75,6 +76,28 @@ inline chart_points points_of(const told_run& run, const char* name, double unit
   return out;
 }
 
+// The names that lines have for parts of a loss, in the order of the first of them.
+inline std::vector<std::string> parts_told(std::span<const told_run> runs) {
+  std::vector<std::string> out;
+  for (const told_run& run : runs)
+    for (const json& line : run.lines)
+      for (const json::member each : line.members())
+        if (each.name.starts_with(part_of_loss) && std::find(out.begin(), out.end(), each.name) == out.end())
+          out.emplace_back(each.name);
+  return out;
+}
+// Each of several losses by itself, without its weight.
+inline report_chart chart_of_parts(std::span<const told_run> runs) {
+  report_chart chart{{"Each loss by itself", "loss"}, {}};
+  for (const std::string& name : parts_told(runs))
+    for (const told_run& run : runs)
+      if (chart_points points = points_of(run, name.c_str(), 1); !points.empty())
+        chart.series.push_back({std::move(points),
+                                (runs.size() > 1 ? run.name + ", " : "") + name.substr(part_of_loss.size()),
+                                true, false});
+  return chart;
+}
+
 }  // namespace detail
 
 // The metrics of some runs over their steps, a chart for each that any of them has. A chart that would show
@@ -102,6 +125,9 @@ inline std::vector<report_chart> charts_of(std::span<const told_run> runs) {
       if (each.held_out != nullptr) add(run, each.held_out, "held out", false, true);
     }
     if (!chart.series.empty()) out.push_back(std::move(chart));
+    if (&each != detail::told_metrics) continue;
+    if (report_chart parts = detail::chart_of_parts(runs); !parts.series.empty())
+      out.push_back(std::move(parts));
   }
   return out;
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace motet {
 
@@ -19,16 +20,19 @@ struct log_wishes {
 };
 
 // A run tells its numbers here, each line to all files that are asked for. A run that goes on after some
-// updates keeps what was told up to there.
+// updates keeps what was told up to there. `losses`: where a model has several, the names of each.
 class run_logs {
  public:
   run_logs() = default;  // writes nothing
-  explicit run_logs(const log_wishes& to, std::int64_t updates = 0, bool resumed = false) {
+  explicit run_logs(const log_wishes& to, std::int64_t updates = 0, bool resumed = false,
+                    const std::vector<std::string>& losses = {}) {
     const std::int64_t keep = resumed ? updates : -1;
     const std::filesystem::path own = std::filesystem::path(to.report) / "metrics.jsonl";
     if (!to.report.empty()) {
       own_ = metrics_file(own, keep);
-      csv_ = csv_log(std::filesystem::path(own).replace_extension(".csv"), columns);
+      std::string all = columns;
+      for (const std::string& each : losses) all += "," + name_of_part(each);
+      csv_ = csv_log(std::filesystem::path(own).replace_extension(".csv"), all);
       for (const json& line : metrics_file::read_metrics(own)) csv_.write(line);
     }
     if (!to.metrics.empty() && (to.report.empty() || !is_same(to.metrics, own)))

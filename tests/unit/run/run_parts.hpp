@@ -64,7 +64,8 @@ struct scripted_session final : motet::session {
     rates.push_back(rate);
     if (record != nullptr) recorded.push_back(updates());
     loss /= 2;
-    return {.loss = loss, .gradient_norm = 1, .rate = rate, .seconds = 1e-3};
+    for (std::size_t k = 0; k < parts.size(); ++k) parts[k].loss = loss / static_cast<double>(k + 2);
+    return {.loss = loss, .gradient_norm = 1, .rate = rate, .seconds = 1e-3, .parts = parts};
   }
   const motet::reorder_told* reordered() const override {
     static constexpr motet::reorder_told gained{
@@ -120,7 +121,8 @@ struct scripted_session final : motet::session {
   std::vector<double> rates;  // of its steps
   std::vector<motet::isize> recorded;
   double loss = 8;
-  motet::isize from = 0;  // steps of the run that it goes on from
+  std::vector<motet::loss_part> parts;  // of the loss; none: it is one
+  motet::isize from = 0;                // steps of the run that it goes on from
   int prepared = 0, gathered = 0, compared = 0, saves = 0, failing_saves = 0;
   std::vector<motet::begin_source> begun;
   std::string saved_as;

@@ -35,6 +35,31 @@ TEST_CASE("a run trains, tests, saves and reports, and its lines tell all of it"
   CHECK(told.settings.at("steps").integer() == 6);
 }
 
+TEST_CASE("of several losses each is told: in lines, in files, in the report") {
+  const scratch folder;
+  const std::string report = (folder / "report").string();
+  write_pairs(folder, "train-000.tar", 0, 10);
+  write_vocabulary(folder);
+  const std::string data = folder.path().string();
+  opened_run run =
+      run_of({"--data", data.c_str(), "--batch", "4", "--steps", "2", "--report", report.c_str()});
+  run.s.effective = "{}\n";
+  static constexpr std::string_view towers[] = {"left", "right"};
+  scripted(run).parts = {{"info_nce", towers}, {"next_token", std::span(towers).last(1)}};
+  for (const loss_part& each : scripted(run).parts) scripted(run).told.losses.push_back(each.told());
+  const std::string said = printed_by([&] { training(run).run(); });
+  CHECK(holds(said, "  loss 2.0000 (info_nce of left and right 1.0000, next_token of right 0.6667)  norm"));
+  const told_run told = read_run(report);
+  CHECK(last_number_of(told, "loss/info_nce of left and right") == 1);
+  CHECK(last_number_of(told, "loss/next_token of right") == doctest::Approx(2.0 / 3));
+  const std::string page(mapped_file(folder / "report" / "index.html").text()),
+      commas(mapped_file(folder / "report" / "metrics.csv").text());
+  CHECK(
+      holds(page, "<div class=\"value\">1.0000</div><div class=\"label\">info_nce of left and right</div>"));
+  CHECK(holds(page, "Each loss by itself"));
+  CHECK(holds(commas, "loss/info_nce of left and right,loss/next_token of right"));
+}
+
 TEST_CASE("what cannot be read ends a run, saved") {
   const scratch folder;
   write_pairs(folder, "train-000.tar", 0, 10, [](motet::isize i, made_sample& made) {

@@ -103,10 +103,11 @@ TEST_CASE("losses and gradients are the weighted sums of those of models with on
   const step_result found = all->step(data.get(), 0);
   REQUIRE_EQ(found.parts.size(), 3);
   CHECK_EQ(found.parts[0].name, "info_nce");
-  CHECK_EQ(found.parts[0].of, "picture");
+  CHECK_EQ(found.parts[0].of[1], "caption");
+  CHECK_EQ(found.parts[0].told(), "info_nce of picture and caption");
   CHECK_EQ(found.parts[1].name, "next_token");
-  CHECK_EQ(found.parts[1].of, "talk");
-  CHECK_EQ(found.parts[2].of, "tell");
+  CHECK_EQ(found.parts[1].told(), "next_token of talk");
+  CHECK_EQ(found.parts[2].told(), "next_token of tell");
 
   std::map<std::string, std::vector<double>> want;
   // As a model of its own, with the weights of these modules.

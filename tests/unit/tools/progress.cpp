@@ -84,3 +84,11 @@ TEST_CASE("the end of a run is told as a time to wait and a time of day, of a lo
   CHECK(finish_text(2 * 3600 + 61, noon) == "2:01:01, at 14:01");
   CHECK(finish_text(26 * 3600, noon) == "26:00:00, on Fri  4 Dec at 14:00");
 }
+
+TEST_CASE("each of several losses stands beside their sum") {
+  step_line line{.step = 1, .steps = 4, .loss = 3.5};
+  line.parts = {{"info_nce of picture and caption", 1.5}, {"next_token of talk", 1}};
+  CHECK(
+      text_of(line).find("  loss 3.5000 (info_nce of picture and caption 1.5000, next_token of talk 1.0000)  "
+                         "norm 0.000  lr") != std::string::npos);
+}

@@ -55,6 +55,21 @@ TEST_CASE("a run's metrics become charts, held-out samples beside those that are
   CHECK(chart(all, "Zero-shot accuracy")->config.percent);
 }
 
+TEST_CASE("several losses have a chart of their own behind that of their sum") {
+  std::vector<told_run> runs{run("one", 8), run("other", 4)};
+  for (json& line : runs[0].lines)
+    if (line.find("loss") != nullptr)
+      for (const char* const each : {"next_token of talk", "info_nce of picture and caption"})
+        line.set(name_of_part(each), *each == 'n' ? 3 : 5);
+  const std::vector<report_chart> all = charts_of(runs);
+  REQUIRE(all.size() == 4);
+  CHECK(all[1].config.title == "Each loss by itself");
+  REQUIRE(all[1].series.size() == 2);
+  CHECK(all[1].series[0].name == "one, next_token of talk");
+  CHECK(all[1].series[1].points.back() == std::pair(4.0, 5.0));
+  CHECK(charts_of({runs.data(), 1})[1].series[1].name == "info_nce of picture and caption");
+}
+
 TEST_CASE("two runs share each chart, and what differs between them is told") {
   const std::vector<told_run> two{run("one", 8), run("other", 4)};
   const report_page page = compare_runs(two);

@@ -54,3 +54,13 @@ TEST_CASE("the report's own metrics are not written twice, and without wishes no
   CHECK(metrics_file::read_metrics(folder / "report" / "metrics.jsonl").size() == 1);
   run_logs().write(step(1));
 }
+
+TEST_CASE("several losses have a column each") {
+  const scratch folder;
+  json line = step(1);
+  line.set(name_of_part("next_token of talk"), 0.25);
+  run_logs({folder.path().string(), "", ""}, 0, false, {"next_token of talk"}).write(line);
+  const std::string commas(mapped_file(folder / "metrics.csv").text());
+  CHECK(commas.find(",text_exact,loss/next_token of talk\n") != std::string::npos);
+  CHECK(commas.find(",0.25\n") != std::string::npos);
+}

@@ -5,16 +5,26 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 namespace motet {
 
-// One of several losses of a model: its name, the first of the modules that it is of, and its mean over the
-// step, without the weight that it has in the sum.
+// One of several losses of a model: its name, the modules that it is of, and its mean over the step, without
+// the weight that it has in the sum.
 struct loss_part {
-  std::string_view name, of;
+  std::string_view name;
+  std::span<const std::string_view> of;
   double loss = 0;
+
+  // People know it by this: "info_nce of picture and caption".
+  std::string told() const {
+    std::string out(name);
+    for (const std::string_view module : of)
+      out.append(out.size() == name.size() ? " of " : " and ").append(module);
+    return out;
+  }
 };
 
 // A result is what a step found.
