@@ -142,7 +142,7 @@ FORMED_BY_FOLDER = {
     "model": "describe edge graph join model module",
     "nn/compose": "adaptive frozen recompute repeat residual sequential stage",
     "nn/layers": "activation attention dropout gated_mlp linear mixture mlp modulated_linear modulation noised_pictures norm patch_embedding pictured_text projection sound_embedding token_embedding",
-    "nn/towers": "attention_pool decoder decoder_rows denoise_tail drawer fed_decoder fed_decoder_rows fed_drawer last_logits picture_rows rows_through seeing_decoder sound_rows sound_tower text tower vit vit_rows vocabulary_tail",
+    "nn/towers": "attention_pool decoder decoder_rows denoise_tail drawer fed_decoder fed_decoder_rows fed_drawer last_logits picture_rows rows_through seeing_decoder seeing_decoder_rows sound_rows sound_tower text tower vit vit_rows vocabulary_tail",
     "schedule/core": "compile compose score shape",
     "schedule/write": "batch_sync dualpipe_v gpipe interleaved one_f_one_b schedules through v_pattern zb_auto zb_v zero_bubble",
     "schedule/check": "check explain prove proven",
@@ -175,7 +175,7 @@ FORMED_BY_FOLDER = {
     "runtime/state": "rate",
     "tools": "interrupt options progress report",
     "run": "pair_session run_program trained_session",
-    "front": "check_gradients continuation launched_world painter picture_speaker plan_of sampling speaker trainer",
+    "front": "check_gradients continuation launched_world painter picture_speaker plan_of sampling seeing_painter speaker trainer",
 }
 FORMED = tuple(f"{folder}/{name}" for folder, names in FORMED_BY_FOLDER.items() for name in names.split())
 
