@@ -139,6 +139,7 @@ inline json describe(const decoder_config& c) {
            {"mlp_bias", c.mlp_bias},
            {"head_norm", c.head_norm}};
   if (c.z_loss > 0) out.set("z_loss", c.z_loss);
+  if (c.tied) out.set("tied", true);
   if (c.scaling.factor != 1)
     out.set("scaling", json{{"factor", c.scaling.factor},
                             {"slow", c.scaling.slow},

@@ -93,6 +93,11 @@ inline constexpr message bad_painting{"MT-R39", "how pictures are painted is out
                                       "there is no step to take, or guidance is no number",
                                       "Give steps >= 1 and a finite guidance; 50 and 1 are those without"};
 
+inline constexpr message table_is_parted{
+    "MT-R59", "a plan parts a table of tokens that is the last product, too",
+    "both ends of the net read it and add to its gradient, and they are in two stages, or summed one by one",
+    "Take stages = 1, and zero = 0 or 1, for the module; or a net that is not .tied"};
+
 inline constexpr message runtime_messages[] = {not_finite,
                                                bad_training_option,
                                                step_too_large,
@@ -112,7 +117,8 @@ inline constexpr message runtime_messages[] = {not_finite,
                                                session_without_inputs,
                                                bad_sample_order,
                                                adapters_are_cut,
-                                               bad_painting};
+                                               bad_painting,
+                                               table_is_parted};
 
 inline constexpr message launch_not_a_number{"MT-R20", "a launcher's variable is not a number in its range",
                                              "it was set by hand, or by a tool that means something else",

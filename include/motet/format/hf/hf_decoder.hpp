@@ -142,7 +142,8 @@ inline bool same_net(const hf_decoder_config& config, const json& net) {
          count("hidden", config.hidden) && real(net, "epsilon", config.epsilon) &&
          real(net, "rotary", config.rotary) && flag("gated", true) && flag("bias", config.bias) &&
          flag("out_bias", config.out_bias) && flag("mlp_bias", config.mlp_bias) &&
-         flag("head_norm", config.head_norm) && net.at("norm").string() == "rms";
+         flag("head_norm", config.head_norm) && (net.find("tied") != nullptr) == config.tied &&
+         net.at("norm").string() == "rms";
 }
 
 }  // namespace motet

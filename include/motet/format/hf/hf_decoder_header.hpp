@@ -23,6 +23,7 @@ inline std::string hf_decoder_fields(const hf_decoder_config& config) {
   out += "    .bias = " + truth(config.bias) + ",\n    .out_bias = " + truth(config.out_bias) +
          ",\n    .mlp_bias = " + truth(config.mlp_bias) + ",\n    .head_norm = " + truth(config.head_norm) +
          ",\n";
+  if (config.tied) out += "    .tied = true,\n";
   return out;
 }
 

@@ -7,8 +7,7 @@
 namespace motet {
 
 // All tensors of a language model, by the names that a decoder has in a module called `module`. Theirs begin
-// with `before` where it is part of another model. A table of tokens that is the last product, too, is read
-// twice: a decoder has both.
+// with `before` where it is part of another model.
 inline std::vector<hf_tensor> hf_decoder_tensors(const hf_decoder_config& config,
                                                  const std::string& module = "text",
                                                  const std::string& before = "") {
@@ -48,8 +47,7 @@ inline std::vector<hf_tensor> hf_decoder_tensors(const hf_decoder_config& config
     product(block + ".mlp.down", {{mlp + "down_proj", width}}, config.hidden, config.mlp_bias);
   }
   one(module + ".norm.weight", "model.norm.weight", {width});
-  one(module + ".head.weight", config.tied ? "model.embed_tokens.weight" : "lm_head.weight",
-      {config.vocabulary, width});
+  if (!config.tied) one(module + ".head.weight", "lm_head.weight", {config.vocabulary, width});
   return out;
 }
 

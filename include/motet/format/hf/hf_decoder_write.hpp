@@ -55,6 +55,7 @@ inline hf_described_decoder describe_as_hf_decoder(const json& description) {
   c.out_bias = net.at("out_bias").boolean();
   c.mlp_bias = net.at("mlp_bias").boolean();
   c.head_norm = net.at("head_norm").boolean();
+  c.tied = net.find("tied") != nullptr;
   c.family = c.head_norm ? "qwen3" : c.bias && !c.out_bias ? "qwen2" : "llama";
   if (c.bias != c.out_bias && c.family != "qwen2")
     wrong += "\n  " + out.module + ".bias is not .out_bias, as only qwen2 has it";

@@ -41,6 +41,8 @@ struct tower_stage {
   using body = typename Tower::body;
   using tail = typename Tower::tail;
   static constexpr isize layers = Tower::layers, width = Tower::width, embedding = Tower::embedding;
+  // The tail multiplies with the embedding's table, so one stage has both.
+  static constexpr bool ends_share_table = requires { requires tail::reads_table; };
 
   static constexpr bool is_first(stage_range r) { return r.first == 0; }
   static constexpr bool is_last(stage_range r) { return r.last == layers; }
@@ -271,6 +273,13 @@ struct tower_stage {
   }
   template <class W>
   static constexpr W of_tail(stage_range r, W w) {
+    if constexpr (ends_share_table) {
+      static_assert(
+          requires { isize{embed::table_at}; },
+          "motet: the embedding of a tower whose tail reads its table lacks table_at, where it begins "
+          "[MT-N11]");
+      w.lent = w.data + embed::table_at;
+    }
     return layer::part<tail>(
         w, layer::size<embed>(w.cut) + layer::size<body>(w.cut) - parameter_begin(r, w.cut));
   }

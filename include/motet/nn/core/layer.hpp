@@ -95,7 +95,7 @@ void collect(C& ctx, gradients<N> g, Add&& add) {
     gradients_ready(ctx, g.adapters, adapters_of<L>);
   } else {
     const isize count = layer::size<L>(g.cut);
-    add(gradients<N>{gradients_at(ctx, g.data, count), g.cut});
+    add(gradients<N>{gradients_at(ctx, g.data, count), g.cut, nullptr, g.lent});
     gradients_ready(ctx, g.data, count);
   }
 }

@@ -216,14 +216,16 @@ struct weights {
   tensor_cut cut{};
   const typename Numbers::master* adapters = nullptr;
   isize block = 0;  // of all that a tower repeats, the one that these belong to
-  constexpr weights operator+(isize offset) const { return {data + offset, cut, adapters, block}; }
+  const typename Numbers::master* lent = nullptr;  // what a tail reads of its tower's embedding
+  constexpr weights operator+(isize offset) const { return {data + offset, cut, adapters, block, lent}; }
 };
 template <class Numbers>
 struct gradients {
   typename Numbers::master* data = nullptr;
   tensor_cut cut{};
   typename Numbers::master* adapters = nullptr;
-  constexpr gradients operator+(isize offset) const { return {data + offset, cut, adapters}; }
+  typename Numbers::master* lent = nullptr;
+  constexpr gradients operator+(isize offset) const { return {data + offset, cut, adapters, lent}; }
 };
 
 }  // namespace motet

@@ -67,6 +67,9 @@
     "give .dropout from 0 to below 1; 0.05 is usual")                                                       \
   X(squares_do_not_divide, "MT-N26", "squares of rows must tile the grid of a picture's patches",           \
     "the side of the grid, image / patch, is not a multiple of the side of a square",                       \
-    "choose another side of squares, or another image or patch; 1 joins nothing")
+    "choose another side of squares, or another image or patch; 1 joins nothing")                           \
+  X(tied_table_is_cut, "MT-N27", "a table of tokens that is the last product, too, is whole everywhere",    \
+    "the product needs all tokens' rows, and a member would have some of them",                             \
+    "leave out .tied or .cut_vocabulary")
 
 MOTET_RULES_OF(MOTET_NN_RULES, nn_rules)

@@ -48,7 +48,7 @@ template <token_config Config>
 struct token_embedding {
   static_assert(require<check(Config)>);
   using input = tokens;
-  static constexpr isize out = Config.width;
+  static constexpr isize out = Config.width, table_at = 0;
   static constexpr isize position_size = Config.position ? parameter_space(Config.context * out) : 0;
   static constexpr isize parameter_size = parameter_space(Config.vocabulary * out) + position_size;
   // The tokens whose rows a tensor member holds.

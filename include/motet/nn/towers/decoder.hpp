@@ -27,6 +27,7 @@ struct decoder_config {
   bool head_norm = false;       // of each head's queries and keys
   bool recompute = false;       // keep only the input of each block
   bool cut_vocabulary = false;  // tensor parallelism shares the table of tokens
+  bool tied = false;            // the last product's matrix is that table
   float z_loss = 0;             // its weight, in the loss of each target
   context_attention context_kind = context_attention::heads;  // where context parallelism cuts samples
   mixture_config mix{};                                       // experts in the place of each mlp
@@ -68,6 +69,7 @@ constexpr verdict check(const decoder_config& c) {
   if (!(c.z_loss >= 0 && c.z_loss < 1e9f))
     return {reason::z_loss_weight, 0,
             c.z_loss < 0 && c.z_loss > -1e9f ? static_cast<isize>(c.z_loss * 1e6f) : -1, 0};
+  if (c.tied && c.cut_vocabulary) return {reason::tied_table_is_cut};
   if (const verdict found = check(c.tokens()); !found.ok()) return found;
   return check(c.tower());
 }
@@ -83,7 +85,8 @@ template <decoder_config Config>
 using decoder_norm =
     resting_if<norm<Config.width, norm_config{Config.norm, Config.epsilon}>, Config.adapters.any()>;
 template <decoder_config Config>
-using decoder_tail = next_token_tail<decoder_norm<Config>, Config.vocabulary, z_loss{Config.z_loss}>;
+using decoder_tail =
+    next_token_tail<decoder_norm<Config>, Config.vocabulary, z_loss{Config.z_loss}, Config.tied>;
 
 }  // namespace detail
 
@@ -91,7 +94,7 @@ using decoder_tail = next_token_tail<decoder_norm<Config>, Config.vocabulary, z_
 // sample, which sum to the loss of the step (vocabulary_tail.hpp): its model is model<join<next_token, ...>>.
 // Asks for: samples of at most `context` tokens, and a target for each row where something is asked.
 // Memory: that of its blocks; normed rows and the slope of each row; logits of some rows at a time.
-// Errors: MT-N01, MT-N03, MT-N04, MT-N06, MT-N16, MT-N17, MT-N25
+// Errors: MT-N01, MT-N03, MT-N04, MT-N06, MT-N16, MT-N17, MT-N25, MT-N27
 // Example:
 //   using talk = decoder<decoder_config{.vocabulary = 512, .context = 64, .width = 64, .layers = 2, .heads = 4}>;
 //   static_assert(talk::embedding == 1);
@@ -104,7 +107,7 @@ struct decoder
 
   // This is the net with its weights, but its features are the logits of all rows: (rows, vocabulary).
   using logits = tower<token_embedding<Config.tokens()>, Config.tower(),
-                       logits_tail<detail::decoder_norm<Config>, Config.vocabulary>>;
+                       logits_tail<detail::decoder_norm<Config>, Config.vocabulary, Config.tied>>;
 };
 
 }  // namespace motet

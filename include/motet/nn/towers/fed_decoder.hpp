@@ -11,7 +11,7 @@ namespace motet {
 // Asks for: samples of at most `context` rows with those that enter, which are at most `Rows` of a sample,
 // and a target for each row where something is asked.
 // Memory: that of decoder.
-// Errors: MT-N01, MT-N03, MT-N04, MT-N06, MT-N16, MT-N17, MT-N25
+// Errors: MT-N01, MT-N03, MT-N04, MT-N06, MT-N16, MT-N17, MT-N25, MT-N27
 // Example:
 //   using talk = fed_decoder<decoder_config{.vocabulary = 512, .context = 64, .width = 64, .layers = 2, .heads = 4}>;
 //   static_assert(talk::takes_rows == 64 && talk::most_rows == 64);

@@ -9,9 +9,10 @@ namespace motet {
 
 // The end of a language model for the last row of each sample alone: what follows a text needs no logits of
 // the text. Parameters are those of logits_tail.
-template <class Norm, isize Vocabulary>
+template <class Norm, isize Vocabulary, bool Tied = false>
 struct last_logits_tail {
-  using head = vocabulary_product<Norm, Vocabulary>;
+  using head = vocabulary_product<Norm, Vocabulary, Tied>;
+  static constexpr bool reads_table = Tied;
   static constexpr isize in = Norm::in, out = Vocabulary;
   static constexpr isize parameter_size = head::parameter_size;
   static void parameters(parameter_list& list) { head::parameters(list); }
@@ -56,12 +57,12 @@ constexpr auto choose_text_embedding() {
 
 template <class Tower>
 struct continued_of;
-template <class E, tower_config Config, class Norm, isize Vocabulary>
-struct continued_of<tower<E, Config, logits_tail<Norm, Vocabulary>>> {
+template <class E, tower_config Config, class Norm, isize Vocabulary, bool Tied>
+struct continued_of<tower<E, Config, logits_tail<Norm, Vocabulary, Tied>>> {
   static_assert(require < Config.attention.mask == mask_kind::causal ? verdict{}
                                                                      : verdict{reason::not_causal} >);
   static_assert(require < Config.adapters.any() ? verdict{reason::adapters_row_by_row} : verdict{} >);
-  using tail = last_logits_tail<Norm, Vocabulary>;
+  using tail = last_logits_tail<Norm, Vocabulary, Tied>;
   using first = tower<E, Config, tail>;
   using later = tower<typename decltype(choose_text_embedding<E>())::type, Config, tail>;
   static_assert(first::parameter_size == later::parameter_size);

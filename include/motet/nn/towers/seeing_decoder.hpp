@@ -37,6 +37,7 @@ struct pictured_embedding {
                     layer::size<Glue>({2, 0}) == Glue::parameter_size,
                 "motet: tensor parallelism cuts the words of a pictured embedding, not its eye and glue");
   static constexpr isize glue_at = Eye::parameter_size, words_at = glue_at + Glue::parameter_size;
+  static constexpr isize table_at = words_at + words::table_at;
   static constexpr isize parameter_size = words_at + words::parameter_size;
   static constexpr isize size(tensor_cut cut) { return words_at + words::size(cut); }
 
@@ -44,6 +45,7 @@ struct pictured_embedding {
   struct text_embedding {
     using input = tokens;
     static constexpr isize out = words::out, parameter_size = pictured_embedding::parameter_size;
+    static constexpr isize table_at = pictured_embedding::table_at;
     static void parameters(parameter_list& list) { pictured_embedding::parameters(list); }
     static sequences rows(const input& batch) { return words::rows(batch); }
     template <class N>
@@ -202,7 +204,7 @@ using projector = sequential<named<"up", linear<In, Hidden, true, Act>>, named<"
 // Asks for: samples of at most `context` rows with those of their pictures, and of at most `Pictures`
 // pictures.
 // Memory: that of the decoder, of the eye, and two rows for each row of a picture.
-// Errors: MT-N01, MT-N02, MT-N03, MT-N04, MT-N05, MT-N06, MT-N16
+// Errors: MT-N01, MT-N02, MT-N03, MT-N04, MT-N05, MT-N06, MT-N16, MT-N27
 // Example:
 //   using eye = picture_rows<vit_config{.image = 32, .patch = 8, .width = 32, .layers = 2, .heads = 2}>;
 //   constexpr decoder_config words{.vocabulary = 300, .context = 64, .width = 64, .layers = 2, .heads = 4};
@@ -222,7 +224,7 @@ struct seeing_decoder
 
   // This is the net with its weights, but its features are the logits of all rows: (rows, vocabulary).
   using logits = tower<pictured_embedding<Eye, Glue, Config.tokens()>, Config.tower(),
-                       logits_tail<detail::decoder_norm<Config>, Config.vocabulary>>;
+                       logits_tail<detail::decoder_norm<Config>, Config.vocabulary, Config.tied>>;
 };
 
 }  // namespace motet

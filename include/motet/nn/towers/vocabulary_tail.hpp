@@ -15,20 +15,22 @@ struct labelled_rows : sequences {
   double share = 1;  // see labelled_tokens
 };
 
-// The end of a language model: a norm, and a product that makes a logit for each token of the vocabulary.
-template <class Norm, isize Vocabulary>
+// The end of a language model: a norm, and a product that makes a logit for each token of the vocabulary. Tied,
+// the matrix of the product is the embedding's table of tokens.
+template <class Norm, isize Vocabulary, bool Tied = false>
 struct vocabulary_product {
   using product = linear<Norm::out, Vocabulary, false>;
   static constexpr isize in = Norm::in, product_at = Norm::parameter_size;
-  static constexpr isize parameter_size = product_at + product::parameter_size;
+  static constexpr isize parameter_size = product_at + (Tied ? 0 : product::parameter_size);
   static void parameters(parameter_list& list) {
     list.child<Norm>("norm");
-    list.child<product>("head");
+    if constexpr (!Tied) list.child<product>("head");
   }
   // The matrix is that of weights, or of gradients.
   template <class W>
   static auto matrix_of(W w) {
-    return product::weight(w.data + product_at);
+    if constexpr (Tied) return product::weight(w.lent);
+    else return product::weight(w.data + product_at);
   }
 };
 
@@ -43,10 +45,11 @@ struct vocabulary_product {
 //   #include <motet/nn/layers/norm.hpp>
 //   using end = next_token_tail<norm<64>, 1024>;
 //   static_assert(end::out == 1 && end::in == 64);
-template <class Norm, isize Vocabulary, z_loss Z = z_loss{}>
+template <class Norm, isize Vocabulary, z_loss Z = z_loss{}, bool Tied = false>
 struct next_token_tail {
   static_assert(Vocabulary > 0, "motet: sizes of a net must be positive [MT-N04]");
-  using head = vocabulary_product<Norm, Vocabulary>;
+  using head = vocabulary_product<Norm, Vocabulary, Tied>;
+  static constexpr bool reads_table = Tied;
   static constexpr isize in = Norm::in, out = 1;
   static constexpr isize parameter_size = head::parameter_size;
   static void parameters(parameter_list& list) { head::parameters(list); }
@@ -188,9 +191,10 @@ struct next_token_tail {
 };
 
 // The same layer without its loss: y has the logits of all rows.
-template <class Norm, isize Vocabulary>
+template <class Norm, isize Vocabulary, bool Tied = false>
 struct logits_tail {
-  using head = vocabulary_product<Norm, Vocabulary>;
+  using head = vocabulary_product<Norm, Vocabulary, Tied>;
+  static constexpr bool reads_table = Tied;
   static constexpr isize in = Norm::in, out = Vocabulary;
   static constexpr isize parameter_size = head::parameter_size;
   static void parameters(parameter_list& list) { head::parameters(list); }

@@ -69,6 +69,19 @@ inline void require_whole_adapters(const model_outline& model, const program& of
            sentence({model.names[module], " has adapters with dropout, and context = ", context}));
   }
 }
+// A table that a net reads at both ends is in one stage, and what both add to its gradient comes together
+// before it is summed; else MT-R59. All ranks find the same.
+inline void require_whole_tables(const model_outline& model, const program& of,
+                                 const std::vector<module_choice>& choices) {
+  for (const voice& sings : of.voices) {
+    const auto module = as_size(sings.module);
+    if (!model.nets[module]->ends_share_table) continue;
+    if (sings.stages > 1)
+      fail(table_is_parted, sentence({model.names[module], " is tied, and stages = ", sings.stages}));
+    if (sings.updates() && module < choices.size() && choices[module].shard_gradients)
+      fail(table_is_parted, sentence({model.names[module], " is tied, and zero = 2"}));
+  }
+}
 template <class Model>
 gradient_ownership ownership_of(const program& of, const stage_groups& groups,
                                 const std::vector<module_choice>& choices) {

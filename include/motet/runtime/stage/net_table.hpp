@@ -48,7 +48,8 @@ struct net_outline {
   // of them, behind its parameters.
   std::vector<parameter> (*resting_of)(std::string_view prefix, stage_range range, tensor_cut cut) = nullptr;
   isize (*resting_size)(stage_range range, tensor_cut cut) = nullptr;
-  bool drops_by_rows = false;  // it draws what it drops by the numbers of rows in the step
+  bool drops_by_rows = false;     // it draws what it drops by the numbers of rows in the step
+  bool ends_share_table = false;  // one stage has both of its ends
 
   bool is_first(stage_range r) const { return r.first == 0; }
   bool is_last(stage_range r) const { return r.last == layers; }
@@ -208,7 +209,8 @@ struct net_outlines {
       [] {
         if constexpr (requires { Net::drops_by_rows; }) return Net::drops_by_rows;
         else return false;
-      }()};
+      }(),
+      stage::ends_share_table};
 };
 
 template <class Net, class Context, class Numbers>

@@ -53,6 +53,8 @@ TEST_CASE("names and shapes are those of the transformers package") {
   CHECK(qwen2.at("model.layers.0.self_attn.q_proj.bias") == std::vector<motet::isize>{24});
   CHECK_FALSE(qwen2.contains("model.layers.0.self_attn.o_proj.bias"));
   CHECK_FALSE(qwen2.contains("lm_head.weight"));
+  for (const auto& row : motet::hf_decoder_tensors(small("qwen2", true)))
+    CHECK(row.ours != "text.head.weight");
 }
 
 TEST_CASE("unequal parts of one tensor are told apart") {

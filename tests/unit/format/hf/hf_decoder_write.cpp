@@ -23,8 +23,9 @@ const std::string llama = R"(, "bias": false, "out_bias": false, "mlp_bias": tru
 }  // namespace
 
 TEST_CASE("a decoder becomes the family that has its biases and norms, and is the same when read again") {
-  for (const auto& [flags, family] : {std::pair(llama, "llama"), std::pair(qwen2, "qwen2"),
-                                      std::pair(qwen3, "qwen3"), std::pair(llama + slowed, "llama")}) {
+  for (const auto& [flags, family] :
+       {std::pair(llama, "llama"), std::pair(qwen2, "qwen2"), std::pair(qwen3, "qwen3"),
+        std::pair(llama + slowed, "llama"), std::pair(qwen3 + R"(, "tied": true)", "qwen3")}) {
     const json description = described(flags);
     const auto found = motet::describe_as_hf_decoder(description);
     CHECK(found.module == "talk");
@@ -34,6 +35,9 @@ TEST_CASE("a decoder becomes the family that has its biases and norms, and is th
     CHECK(motet::same_net(again, description.at("modules").items()[0].at("net")));
     auto other = again;
     other.rotary *= 2;
+    CHECK_FALSE(motet::same_net(other, description.at("modules").items()[0].at("net")));
+    other = again;
+    other.tied = !again.tied;
     CHECK_FALSE(motet::same_net(other, description.at("modules").items()[0].at("net")));
   }
 }

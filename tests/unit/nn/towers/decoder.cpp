@@ -70,6 +70,11 @@ constexpr decoder_config calm = [] {
   return c;
 }();
 
+constexpr decoder_config tied_of(decoder_config c) {
+  c.tied = true;
+  return c;
+}
+
 // What is lost at one row's logits, in double.
 double lost_at(const double* logits, motet::isize vocabulary, std::int32_t target, double z) {
   if (target < 0) return 0;
@@ -110,10 +115,38 @@ TEST_CASE("norms of heads, and turns that are slowed") { check_decoder<qwen3>();
 TEST_CASE("learned positions, layer norms and biases everywhere") { check_decoder<gpt>(); }
 TEST_CASE("a z loss beside the surprise") { check_decoder<calm>(); }
 
+TEST_CASE("a table of tokens that is the last product, too, with learned positions") {
+  check_decoder<tied_of(gpt)>();
+}
+
+TEST_CASE("a tied table loses what two equal tables lose, and its gradient is the sum of theirs") {
+  using apart = decoder<llama>;
+  using tied = decoder<tied_of(llama)>;
+  static_assert(tied::parameter_size == apart::parameter_size - parameter_space(9 * 8));
+  const laws::labelled_batch batch({0, 3, 3, 5, 6, 11}, 9, 0.25);
+  const laws::reals one = laws::random_weights(layer::parameters_of<tied>(), tied::parameter_size);
+  laws::reals two = one;
+  two.insert(two.end(), one.begin(), one.begin() + 9 * 8);
+  two.resize(as_size(apart::parameter_size), 0.0);
+  const auto run = [&]<class Net>(const laws::reals& w, laws::way how) {
+    return laws::evaluate<fp64>(laws::tower_subject<Net>{batch.labelled}, how, 2, w, {},
+                                laws::reals(as_size(batch.input.seq.samples), 1.0),
+                                laws::reals(w.size(), 0.0));
+  };
+  const auto got = run.operator()<tied>(one, laws::way::whole),
+             want = run.operator()<apart>(two, laws::way::whole);
+  CHECK(got.y == want.y);
+  laws::reals sum(want.g.begin(), want.g.begin() + tied::parameter_size);
+  for (std::size_t i = 0; i < 9 * 8; ++i) sum[i] += want.g[as_size(tied::parameter_size) + i];
+  CHECK_LE(laws::apart(got.g, sum), 1e-14);
+  CHECK_LT(0.1, laws::size_of(laws::reals(sum.begin(), sum.begin() + 9 * 8)));
+}
+
 TEST_CASE("a sample loses the surprise at its targets, by its logits; rows come in pieces") {
   for (const int threads : {1, 2}) {
     check_against_logits<llama>(laws::labelled_batch({0, 3, 3, 5, 6, 11}, 9, 0.25), threads);
     check_against_logits<calm>(laws::labelled_batch({0, 3, 3, 5, 6, 11}, 9, 0.25), threads);
+    check_against_logits<tied_of(gpt)>(laws::labelled_batch({0, 3, 3, 5, 6, 11}, 9, 0.25), threads);
     // 128 rows at a time
     check_against_logits<decoder_config{
         .vocabulary = 33000, .context = 200, .width = 4, .layers = 1, .heads = 1, .hidden = 4}>(
