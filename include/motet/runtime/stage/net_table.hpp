@@ -210,7 +210,10 @@ struct net_outlines {
         if constexpr (requires { Net::drops_by_rows; }) return Net::drops_by_rows;
         else return false;
       }(),
-      stage::ends_share_table};
+      [] {
+        if constexpr (requires { stage::ends_share_table; }) return stage::ends_share_table;
+        else return false;
+      }()};
 };
 
 template <class Net, class Context, class Numbers>
