@@ -83,11 +83,10 @@ inline constexpr message bad_sample_order{
     "it leaves samples out, names one twice, or takes one out of its group of the loss",
     "Return each sample's number once (in_turn(of.samples) is where to begin), as many as the batch has"};
 
-inline constexpr message adapters_are_cut{
-    "MT-R38", "a module with adapters is cut by tensor parallelism, or one with their dropout by context",
-    "adapters are not cut, and each member would add those of all heads and units; what they drop is drawn "
-    "by rows of whole samples",
-    "Take tensor = 1 for the module, and context = 1 with dropout; or cut it by data or stages"};
+inline constexpr message dropout_is_cut{
+    "MT-R38", "a module whose adapters drop numbers is cut by tensor or context parallelism",
+    "what they drop is drawn by rows of whole samples and columns of whole products",
+    "Take tensor = 1 and context = 1 for the module, or no .dropout; or cut it by data or stages"};
 
 inline constexpr message bad_painting{"MT-R39", "how pictures are painted is out of its range",
                                       "there is no step to take, or guidance is no number",
@@ -116,7 +115,7 @@ inline constexpr message runtime_messages[] = {not_finite,
                                                optimizer_does_not_fit,
                                                session_without_inputs,
                                                bad_sample_order,
-                                               adapters_are_cut,
+                                               dropout_is_cut,
                                                bad_painting,
                                                table_is_parted};
 

@@ -73,7 +73,7 @@ struct steps {
   std::vector<float> weights;
 };
 template <class Trainer>
-steps train(Trainer& by, std::uint64_t from = 0, std::uint64_t to = 4) {
+steps train(Trainer& by, std::uint64_t from = 0, std::uint64_t to = 5) {
   steps out;
   for (std::uint64_t k = from; k < to; ++k) {
     const small_text data(8, 1 + k);
@@ -171,6 +171,16 @@ TEST_CASE("any plan is one rank: stages, replicas, parts of samples, shared mome
       plan_for<adapted_speech,
                on<"talk", ranks<0, 2>, stages<2>, strategy::microbatches<4>, group<1>>>::value());
   check_plan_is_one_rank(plan_for<adapted_speech, on<"talk", ranks<0, 2>, context<2>>>::value());
+  check_plan_is_one_rank(plan_for<adapted_speech, on<"talk", ranks<0, 2>, tensor<2>>>::value());
+  check_plan_is_one_rank(plan_for<adapted_speech, on<"talk", ranks<0, 4>, context<2>, tensor<2>>>::value());
+  check_plan_is_one_rank(
+      plan_for<adapted_speech,
+               on<"talk", ranks<0, 4>, stages<2>, tensor<2>, strategy::microbatches<4>, group<1>>>::value());
+  for (const int level : {1, 2}) {
+    plan how = plan_for<adapted_speech, on<"talk", ranks<0, 4>, data<2>, tensor<2>>>::value();
+    how.modules[0].zero = level;
+    check_plan_is_one_rank(how);
+  }
   for (const int level : {0, 1, 2}) {
     plan how = plan_for<adapted_speech, on<"talk", ranks<0, 3>, data<3>>>::value();
     how.modules[0].zero = level;
@@ -215,15 +225,32 @@ TEST_CASE("by any plan adapters drop the same numbers, and a plan that cuts samp
   CHECK_THROWS_WITH_AS(
       trainer<dropping_speech>(world, plan_for<dropping_speech, on<"talk", ranks<0, 2>, context<2>>>::value(),
                                {.batch = 8}),
-      doctest::Contains("talk has adapters with dropout, and context = 2"), error);
+      doctest::Contains("talk has adapters with dropout, and context = 2. Take tensor = 1"), error);
+  CHECK_THROWS_WITH_AS(
+      trainer<dropping_speech>(world, plan_for<dropping_speech, on<"talk", ranks<0, 2>, tensor<2>>>::value(),
+                               {.batch = 8}),
+      doctest::Contains("talk has adapters with dropout, and tensor = 2. Take tensor = 1"), error);
 }
 
-TEST_CASE("a plan that cuts adapters is refused") {
-  const launched_world world = alone();
-  CHECK_THROWS_WITH_AS(
-      trainer<adapted_speech>(world, plan_for<adapted_speech, on<"talk", ranks<0, 2>, tensor<2>>>::value(),
-                              {.batch = 8}),
-      doctest::Contains("talk has adapters, and tensor = 2. Take tensor = 1"), error);
+TEST_CASE("tensor members hold parts of adapters") {
+  using bounds = std::vector<std::pair<isize, isize>>;
+  const auto bounds_of = [](const std::vector<interval>& all) {
+    bounds found;
+    for (const interval& each : all) found.emplace_back(each.begin, each.end);
+    return found;
+  };
+  const auto held = [](const char* name, std::int32_t member) {
+    for (const parameter& each : layer::parameters_of<adapted_talk>({}, {2, member}, listed::adapters))
+      if (each.name == name) return each;
+    return parameter{};
+  };
+  CHECK(held("blocks.0.attention.qkv.a", 1).shared);
+  CHECK(held("blocks.0.attention.qkv.b", 1).held() == 3 * (8 + 4 + 4));
+  CHECK(bounds_of(held("blocks.0.attention.qkv.b", 1).held_rows) == bounds{{8, 16}, {20, 24}, {28, 32}});
+  CHECK(bounds_of(held("blocks.0.attention.out.a", 1).held_columns) == bounds{{8, 16}});
+  CHECK(held("blocks.0.attention.out.b", 1).shared);
+  CHECK(bounds_of(held("blocks.0.mlp.gate_up.b", 0).held_rows) == bounds{{0, 10}, {20, 30}});
+  CHECK(bounds_of(held("blocks.0.mlp.down.a", 1).held_columns) == bounds{{10, 20}});
 }
 
 TEST_CASE("another plan goes on from a checkpoint, with the moments of adapters") {
@@ -231,8 +258,8 @@ TEST_CASE("another plan goes on from a checkpoint, with the moments of adapters"
   std::filesystem::remove_all(run);
   const launched_world world = alone();
   {
-    trainer<adapted_speech> first(world, plan_for<adapted_speech, on<"talk", ranks<0, 2>, data<2>>>::value(),
-                                  {.batch = 8});
+    trainer<adapted_speech> first(
+        world, plan_for<adapted_speech, on<"talk", ranks<0, 2>, tensor<2>>>::value(), {.batch = 8});
     train(first, 0, 2);
     first.save(run, "talk", json{});
   }
@@ -241,7 +268,7 @@ TEST_CASE("another plan goes on from a checkpoint, with the moments of adapters"
                                  {.batch = 8});
   second.load(from, "talk");
   CHECK(second.updates() == 2);
-  const steps got = train(second, 2, 4);
+  const steps got = train(second, 2);
   CHECK(laws::off_by(got.losses, std::vector<double>(of_one_rank().losses.begin() + 2,
                                                      of_one_rank().losses.end())) <= 1e-5);
   CHECK(laws::off_by(got.weights, of_one_rank().weights) <= 1e-4);

@@ -45,6 +45,8 @@ TEST_CASE("each kind of error ends in its own way") {
   CHECK(status(gpu_memory_full) == 4);
   CHECK(exit_code_of(std::bad_alloc()).status == 4);
   CHECK(report_failure(std::bad_alloc()) == 4);
+  CHECK(status(dropout_is_cut) == 3);
+  CHECK(status(table_is_parted) == 3);
   CHECK(status(rank_waits_in_vain) == 138);
   CHECK(status(checkpoint_failed_elsewhere) == 138);
   // A rank that was stopped by another one ends as that did.

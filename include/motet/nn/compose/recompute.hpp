@@ -24,6 +24,7 @@ struct recompute {
   static constexpr bool rounds_gradient = motet::rounds_gradient<L>;
   static constexpr isize parameter_size = L::parameter_size, adapter_size = adapters_of<L>;
   static constexpr isize size(tensor_cut cut) { return layer::size<L>(cut); }
+  static constexpr isize held_adapters(tensor_cut cut) { return layer::held_adapters<L>(cut); }
   static void parameters(parameter_list& list) { list.part<L>(); }
 
   template <class N>

@@ -30,6 +30,7 @@ struct repeat {
   static constexpr isize layer_size = L::parameter_size, parameter_size = Count * layer_size;
   static constexpr isize adapter_size = Count * adapters_of<L>;
   static constexpr isize size(tensor_cut cut) { return Count * layer::size<L>(cut); }
+  static constexpr isize held_adapters(tensor_cut cut) { return Count * layer::held_adapters<L>(cut); }
   static constexpr interval all{0, Count};
 
   static void parameters(parameter_list& list, interval part = all) {
@@ -166,7 +167,7 @@ struct repeat {
   static constexpr W of_layer(W w, interval part, isize i) {
     if constexpr (requires { w.block; }) w.block = i;
     const isize before = i - part.begin;
-    return layer::part<L>(w, before * layer::size<L>(w.cut), before * adapters_of<L>);
+    return layer::part<L>(w, before * layer::size<L>(w.cut), before * layer::held_adapters<L>(w.cut));
   }
   template <class N, class C>
   static view<typename N::stream, in> take(C& ctx, const sequences& seq) {

@@ -28,6 +28,7 @@ struct residual {
   static constexpr isize parameter_size = inner_at + Inner::parameter_size;
   static constexpr isize adapter_size = adapters_of<Inner>;
   static constexpr isize size(tensor_cut cut) { return inner_at + layer::size<Inner>(cut); }
+  static constexpr isize held_adapters(tensor_cut cut) { return layer::held_adapters<Inner>(cut); }
 
   static void parameters(parameter_list& list) {
     list.child<Norm>("norm");

@@ -45,6 +45,9 @@ struct sequential {
   static constexpr isize adapter_size = adapters_of<First> + adapters_of<rest>;
   static constexpr isize rest_at(tensor_cut cut) { return layer::size<First>(cut); }
   static constexpr isize size(tensor_cut cut) { return rest_at(cut) + layer::size<rest>(cut); }
+  static constexpr isize held_adapters(tensor_cut cut) {
+    return layer::held_adapters<First>(cut) + layer::held_adapters<rest>(cut);
+  }
 
   static void parameters(parameter_list& list) { parameters_from(list, 0); }
   static void parameters_from(parameter_list& list, int position) {
@@ -139,7 +142,7 @@ struct sequential {
   // Weights or gradients of the layers behind the first.
   template <class W>
   static constexpr W of_rest(W w) {
-    return layer::part<rest>(w, rest_at(w.cut), adapters_of<First>);
+    return layer::part<rest>(w, rest_at(w.cut), layer::held_adapters<First>(w.cut));
   }
   template <class C, class N>
   static void reserve_between(C& ctx, const sequences& seq, saved<N>& s) {

@@ -61,8 +61,8 @@ struct tower_stage {
     return layer::size<embed>(cut) + r.last * layer::size<typename body::block>(cut);
   }
   // Its adapters are so many of the tower's; they are of blocks alone.
-  static constexpr interval adapters_of(stage_range r) {
-    constexpr isize each = motet::adapters_of<typename body::block>;
+  static constexpr interval adapters_of(stage_range r, tensor_cut cut = {}) {
+    const isize each = layer::held_adapters<typename body::block>(cut);
     return {r.first * each, r.last * each};
   }
   // The stretches of a stage's gradients that backward completes one after the other, from the last one on.
@@ -74,7 +74,7 @@ struct tower_stage {
       at += size;
     };
     if constexpr (motet::adapters_of<typename body::block> > 0) {
-      for (isize i = r.first; i < r.last; ++i) push(motet::adapters_of<typename body::block>);
+      for (isize i = r.first; i < r.last; ++i) push(layer::held_adapters<typename body::block>(cut));
       return parts;
     }
     if (is_first(r)) {

@@ -18,25 +18,32 @@ view<T, Width> gather(C& ctx, view<X, Width> x) {
   return all;
 }
 
+// Members may add more to the sums than a product: more(rows of all, partial sums).
+struct nothing_more {
+  void operator()(const sequences&, const auto&) const {}
+};
+
 // y = residual + the sum over members of x weight^T + bias, which the first member adds.
-template <isize Width, class C, class X, class M, class R, class Y>
+template <isize Width, class C, class X, class M, class R, class Y, class More = nothing_more>
 void forward_sum(C& ctx, tensor_cut cut, matrix<X> x, matrix<const M> weight, const M* bias,
-                 view<R, Width> residual, view<Y, Width> y) {
+                 view<R, Width> residual, view<Y, Width> y, More&& more = {}) {
   const sequences all = rows_of_all(ctx);
   const isize mark = ctx.memory.mark();
   const auto partial = ctx.memory.template take_rows<Y, Width>(all.rows());
   linear_forward(ctx, all, x, weight, cut.shard == 0 ? bias : nullptr, partial);
+  more(all, partial);
   scatter_sum_rows(ctx, partial, residual, y);
   release(ctx, mark);
 }
 
 // dx = the sum over members of dy weight.
-template <isize Width, class C, class D, class M, class X>
-void backward_sum(C& ctx, matrix<D> dy, matrix<const M> weight, view<X, Width> dx) {
+template <isize Width, class C, class D, class M, class X, class More = nothing_more>
+void backward_sum(C& ctx, matrix<D> dy, matrix<const M> weight, view<X, Width> dx, More&& more = {}) {
   const sequences all = rows_of_all(ctx);
   const isize mark = ctx.memory.mark();
   const auto partial = ctx.memory.template take_rows<X, Width>(all.rows());
   linear_backward_input(ctx, all, dy, weight, partial);
+  more(all, partial);
   scatter_sum_rows(ctx, partial, matrix<const X>{}, dx);
   release(ctx, mark);
 }

@@ -14,6 +14,8 @@
 //       elements of the flat buffer it uses
 //   L::size(cut)
 //       the same of the part that a tensor member holds; absent if the layer is never cut
+//   L::adapter_size, L::held_adapters(cut)
+//       both of its adapters; absent if it has none
 //   L::parameters(list)
 //       names, shapes, starts and shard rules, in the order of memory
 //   L::saved<N>
@@ -74,6 +76,12 @@ constexpr isize size(tensor_cut cut) {
   if constexpr (can_be_cut<L>) return L::size(cut);
   else return L::parameter_size;
 }
+// The same of its adapters.
+template <class L>
+constexpr isize held_adapters(tensor_cut cut) {
+  if constexpr (requires { L::held_adapters(cut); }) return L::held_adapters(cut);
+  else return adapters_of<L>;
+}
 // The weights, or gradients, of a part that begins `at` elements on, and its adapters `adapters_at`. A layer
 // that is never cut does not see the cut, nor do its own parts.
 template <class L, class W>
@@ -91,8 +99,9 @@ void collect(C& ctx, gradients<N> g, Add&& add) {
   if constexpr (!has_parameters<L> || rests<L>) {
     add(g);
   } else if constexpr (adapters_of<L> > 0) {
-    add(gradients<N>{nullptr, g.cut, gradients_at(ctx, g.adapters, adapters_of<L>)});
-    gradients_ready(ctx, g.adapters, adapters_of<L>);
+    const isize count = layer::held_adapters<L>(g.cut);
+    add(gradients<N>{nullptr, g.cut, gradients_at(ctx, g.adapters, count)});
+    gradients_ready(ctx, g.adapters, count);
   } else {
     const isize count = layer::size<L>(g.cut);
     add(gradients<N>{gradients_at(ctx, g.data, count), g.cut, nullptr, g.lent});

@@ -144,6 +144,14 @@ class parameter_list {
     write();
     by_rows_ = false;
   }
+  // Only these columns; vectors stay whole.
+  template <class Write>
+  void of_columns(interval columns, Write&& write) {
+    by_columns_ = true;
+    held_ = {columns};
+    write();
+    by_columns_ = false;
+  }
   // Parameters that a function lists belong to this block (parameter::block). Of one within another the outer
   // one counts.
   template <class Write>
@@ -168,10 +176,7 @@ class parameter_list {
   // A product cut along its inputs: columns of the matrix; the bias stays whole.
   template <class Layer>
   void child_columns(std::string_view name, interval columns) {
-    by_columns_ = true;
-    held_ = {columns};
-    child(name, [&] { Layer::parameters(*this); });
-    by_columns_ = false;
+    of_columns(columns, [&] { child(name, [&] { Layer::parameters(*this); }); });
   }
   const std::vector<parameter>& items() const { return items_; }
   isize used() const { return used_; }

@@ -57,12 +57,30 @@ struct adapted_outputs {
   }
 };
 
+// Those of attention's first product, and of a gated mlp's, by the columns of each part.
+constexpr adapted_outputs adapted_of(const adapter_config& c, interval queries, interval keys,
+                                     interval values) {
+  return adapted_outputs{}.with(c.queries, queries).with(c.keys, keys).with(c.values, values);
+}
+constexpr adapted_outputs adapted_of(const adapter_config& c, interval gate, interval up) {
+  return adapted_outputs{}.with(c.gate, gate).with(c.up, up);
+}
+
+// What a tensor member holds of a product with adapters: so many of its inputs, and outputs, by their columns
+// here. A product is cut along one of the two.
+struct adapted_part {
+  isize inputs = 0;
+  adapted_outputs outputs{};
+};
+
 // The adapters of one product, their A one below the other in one matrix and their B in another, so that rows
 // are read once for all of them. With dropout they read x with some numbers zero and the others larger, the
 // same in all adapters of the product; which ones follows from the seed, the step, `Place`, the block, the
 // global row and the column, so backward draws the same again and nothing is stored. They start as B A = 0,
 // and A as the peft package has its deviation. What each function does comes on top of what the product did.
-// Asks for: rows of the product's inputs, and its outputs without a gap.
+// Where a product is cut along its outputs, B is, and A is whole; along its inputs, A is, and B is whole. The
+// gradient of what is whole is a sum over members: each has a part of the rows between A and B, or of theirs.
+// Asks for: rows of the product's inputs, and its outputs without a gap; with dropout a whole product.
 // Memory: (rows, rank) for each adapter, and once more in backward; with dropout (rows, In) while it is read.
 // Errors: none of its own.
 // Example:
@@ -80,14 +98,26 @@ struct product_adapters {
   static constexpr std::uint64_t key_of(isize block) {
     return random_stream::hash(Place.view()) ^ static_cast<std::uint64_t>(block + 1) * 0xd1b54a32d192ed03ull;
   }
-  static constexpr isize b_at = parameter_space(thin * In), size = b_at + parameter_space(outputs * rank);
+  static constexpr adapted_part whole{In, Outputs};
+  static constexpr isize b_at(const adapted_part& held) { return parameter_space(thin * held.inputs); }
+  static constexpr isize size_of(const adapted_part& held) {
+    return b_at(held) + parameter_space(held.outputs.rows(Outputs.count) * rank);
+  }
+  static constexpr isize size = size_of(whole);
 
-  static void parameters(parameter_list& list, std::string_view name) {
-    if constexpr (!none)
-      list.child(name, [&] {
-        list.adapter("a", thin, In, {fill::normal, std::sqrt(1 / (3 * static_cast<float>(In)))});
-        list.adapter("b", outputs, rank, {}, {Outputs.of.begin(), Outputs.of.begin() + Outputs.count});
-      });
+  // Cut along its outputs, a list holds these columns of the weight's; along its inputs, these inputs.
+  static void parameters(parameter_list& list, std::string_view name, const adapted_outputs& held) {
+    std::vector<interval> rows;
+    for (isize k = 0; k < Outputs.count; ++k) {
+      const isize first = Outputs.rows(k) - Outputs.of[as_size(k)].begin;
+      rows.push_back({first + held.of[as_size(k)].begin, first + held.of[as_size(k)].end});
+    }
+    list_both(
+        list, name, [&] { list_a(list); }, [&] { list.of_rows(std::move(rows), [&] { list_b(list); }); });
+  }
+  static void parameters(parameter_list& list, std::string_view name, interval held) {
+    list_both(
+        list, name, [&] { list.of_columns(held, [&] { list_a(list); }); }, [&] { list_b(list); });
   }
 
   template <class N>
@@ -105,58 +135,75 @@ struct product_adapters {
     if constexpr (!none) s.d_rows = cut_rows::take<typename N::value>(ctx, seq, thin);
   }
 
-  // y += scale (x A^T) B^T. w are the adapters of this product.
+  // y += scale (x A^T) B^T. w are the adapters of this product, as they are held.
   template <class C, class M, class X, class Y, class S>
-  static void forward(C& ctx, const M* w, isize block, const sequences& seq, matrix<X> x, matrix<Y> y, S& s) {
+  static void forward(C& ctx, const adapted_part& held, const M* w, isize block, const sequences& seq,
+                      matrix<X> x, matrix<Y> y, S& s) {
     if constexpr (!none) {
       [[maybe_unused]] const isize mark = ctx.memory.mark();
-      linear_forward(ctx, seq, remaining(ctx, block, seq, x, s), a(w), nullptr, s.rows);
+      linear_forward(ctx, seq, remaining(ctx, block, seq, x, s), a(held, w), nullptr, s.rows);
       if constexpr (drops) release(ctx, mark);
       scale_rows(ctx, seq, scale, s.rows, s.rows);
       for (isize k = 0; k < Outputs.count; ++k)
-        linear_forward(ctx, seq, of(k, s.rows), b(k, w), nullptr, outputs_of(k, y), outputs_of(k, y));
+        linear_forward(ctx, seq, of(k, s.rows), b(held, k, w), nullptr, outputs_of(held, k, y),
+                       outputs_of(held, k, y));
     }
   }
   // dx += scale (dy B) A
   template <class C, class M, class DY, class DX, class S>
-  static void backward_input(C& ctx, const M* w, isize block, const sequences& seq, matrix<DY> dy,
-                             matrix<DX> dx, S& s) {
+  static void backward_input(C& ctx, const adapted_part& held, const M* w, isize block, const sequences& seq,
+                             matrix<DY> dy, matrix<DX> dx, S& s) {
     if constexpr (!none) {
       for (isize k = 0; k < Outputs.count; ++k)
-        linear_backward_input(ctx, seq, outputs_of(k, dy), b(k, w), of(k, s.d_rows));
+        linear_backward_input(ctx, seq, outputs_of(held, k, dy), b(held, k, w), of(k, s.d_rows));
       scale_rows(ctx, seq, scale, s.d_rows, s.d_rows);
       if constexpr (drops) {
         const isize mark = ctx.memory.mark();
-        const auto own = cut_rows::take<std::remove_const_t<DX>>(ctx, seq, In);
-        linear_backward_input(ctx, seq, s.d_rows, a(w), own);
+        const auto own = cut_rows::take<std::remove_const_t<DX>>(ctx, seq, dx.width);
+        linear_backward_input(ctx, seq, s.d_rows, a(held, w), own);
         dropout_apply(ctx, seq, rate, key_of(block), own, own);
         add(ctx, seq, dx, own, dx);
         release(ctx, mark);
       } else {
-        linear_backward_input(ctx, seq, s.d_rows, a(w), dx, dx);
+        linear_backward_input(ctx, seq, s.d_rows, a(held, w), dx, dx);
       }
     }
   }
   template <class C, class M, class X, class DY, class S>
-  static void backward_weight(C& ctx, isize block, const sequences& seq, matrix<X> x, matrix<DY> dy,
-                              const S& s, M* g) {
+  static void backward_weight(C& ctx, const adapted_part& held, isize block, const sequences& seq,
+                              matrix<X> x, matrix<DY> dy, const S& s, M* g) {
     if constexpr (!none) {
       [[maybe_unused]] const isize mark = ctx.memory.mark();
       const auto read = remaining(ctx, block, seq, x, s);
       if constexpr (drops) synchronize(ctx);
-      linear_backward_weight(ctx, read, s.d_rows, a(g), nullptr);
+      linear_backward_weight(ctx, read, s.d_rows, a(held, g), nullptr);
       if constexpr (drops) release(ctx, mark);
       for (isize k = 0; k < Outputs.count; ++k)
-        linear_backward_weight(ctx, of(k, s.rows), outputs_of(k, dy), b(k, g), nullptr);
+        linear_backward_weight(ctx, of(k, s.rows), outputs_of(held, k, dy), b(held, k, g), nullptr);
     }
   }
 
  private:
+  template <class A, class B>
+  static void list_both(parameter_list& list, std::string_view name, A&& of_a, B&& of_b) {
+    if constexpr (!none)
+      list.child(name, [&] {
+        of_a();
+        of_b();
+      });
+  }
+  static void list_a(parameter_list& list) {
+    list.adapter("a", thin, In, {fill::normal, std::sqrt(1 / (3 * static_cast<float>(In)))});
+  }
+  static void list_b(parameter_list& list) {
+    list.adapter("b", outputs, rank, {}, {Outputs.of.begin(), Outputs.of.begin() + Outputs.count});
+  }
+
   // What of x goes into adapters in this step.
   template <class C, class X, class S>
   static auto remaining(C& ctx, isize block, const sequences& seq, matrix<X> x, const S& s) {
     if constexpr (drops) {
-      const auto some = cut_rows::take<std::remove_pointer_t<decltype(s.rows.data)>>(ctx, seq, In);
+      const auto some = cut_rows::take<std::remove_pointer_t<decltype(s.rows.data)>>(ctx, seq, x.width);
       dropout_apply(ctx, seq, rate, key_of(block), x, some);
       return some;
     } else {
@@ -165,20 +212,20 @@ struct product_adapters {
   }
   // The matrices are those of weights, or of gradients.
   template <class M>
-  static matrix<M> a(M* data) {
-    return {data, thin, In, In};
+  static matrix<M> a(const adapted_part& held, M* data) {
+    return {data, thin, held.inputs, held.inputs};
   }
   template <class M>
-  static matrix<M> b(isize k, M* data) {
-    return {data + b_at + Outputs.rows(k) * rank, Outputs.of[as_size(k)].size(), rank, rank};
+  static matrix<M> b(const adapted_part& held, isize k, M* data) {
+    return {data + b_at(held) + held.outputs.rows(k) * rank, held.outputs.of[as_size(k)].size(), rank, rank};
   }
   template <class T>
   static matrix<T> of(isize k, matrix<T> rows) {
     return rows.columns(k * rank, rank);
   }
   template <class T>
-  static matrix<T> outputs_of(isize k, matrix<T> y) {
-    return y.columns(Outputs.of[as_size(k)].begin, Outputs.of[as_size(k)].size());
+  static matrix<T> outputs_of(const adapted_part& held, isize k, matrix<T> y) {
+    return y.columns(held.outputs.of[as_size(k)].begin, held.outputs.of[as_size(k)].size());
   }
 };
 

@@ -98,15 +98,24 @@ struct self_attention {
   static constexpr isize normed_heads(const attention_config& of) { return of.heads + of.keyed_heads(); }
 
   static constexpr bool adapted = Config.adapters.any();
-  using in_adapters = product_adapters<in, Config.adapters,
-                                       adapted_outputs{}
-                                           .with(Config.adapters.queries, {0, query})
-                                           .with(Config.adapters.keys, {query, query + key})
-                                           .with(Config.adapters.values, {query + key, packed}),
-                                       "qkv">;
+  using in_adapters =
+      product_adapters<in, Config.adapters,
+                       adapted_of(Config.adapters, {0, query}, {query, query + key}, {query + key, packed}),
+                       "qkv">;
   using out_adapters =
       product_adapters<query, Config.adapters, adapted_outputs{}.with(Config.adapters.out, {0, out}), "out">;
   static constexpr isize adapter_size = in_adapters::size + out_adapters::size;
+  static constexpr adapted_part in_held(tensor_cut cut) {
+    const isize q = query_of(cut), k = key_of(cut);
+    return {in, adapted_of(Config.adapters, {0, q}, {q, q + k}, {q + k, q + 2 * k})};
+  }
+  static constexpr adapted_part out_held(tensor_cut cut) {
+    return {query_of(cut), out_adapters::whole.outputs};
+  }
+  static constexpr isize out_adapters_at(tensor_cut cut) { return in_adapters::size_of(in_held(cut)); }
+  static constexpr isize held_adapters(tensor_cut cut) {
+    return out_adapters_at(cut) + out_adapters::size_of(out_held(cut));
+  }
 
   static void parameters(parameter_list& list) {
     const interval held = list.cut().share(Config.keyed_heads());
@@ -114,15 +123,16 @@ struct self_attention {
       return interval{first + held.begin * each, first + held.end * each};
     };
     const isize of_key = Config.columns_of_head(), of_query = query / Config.keyed_heads();
-    list.child_rows<project_in>("qkv",
-                                {columns(0, of_query), columns(query, of_key), columns(query + key, of_key)});
-    list.child_columns<project_out>("out", columns(0, of_query));
+    const interval queries = columns(0, of_query), keys = columns(query, of_key),
+                   values = columns(query + key, of_key);
+    list.child_rows<project_in>("qkv", {queries, keys, values});
+    list.child_columns<project_out>("out", queries);
     if constexpr (Config.head_norm) {
       list.child<norm_of_head>("query_norm");
       list.child<norm_of_head>("key_norm");
     }
-    in_adapters::parameters(list, "qkv");
-    out_adapters::parameters(list, "out");
+    in_adapters::parameters(list, "qkv", adapted_of(Config.adapters, queries, keys, values));
+    out_adapters::parameters(list, "out", queries);
   }
 
   template <class N>
@@ -172,11 +182,13 @@ struct self_attention {
     if (w.cut.whole()) {
       mix(ctx, w, seq, x, s);
       linear_forward(ctx, seq, s.mixed, out_weight(w), out_bias(w), residual, y);
-      out_adapters::forward(ctx, w.adapters + in_adapters::size, w.block, seq, s.mixed, y, s.adapted_out);
+      add_out_adapters(ctx, w, seq, y, s);
     } else {
       const isize mark = ctx.memory.mark();
       mix(ctx, w, rows_of_all(ctx), cut_rows::gather<typename N::value>(ctx, x), s);
-      cut_rows::forward_sum(ctx, w.cut, s.mixed, out_weight(w), out_bias(w), residual, y);
+      cut_rows::forward_sum(
+          ctx, w.cut, s.mixed, out_weight(w), out_bias(w), residual, y,
+          [&](const sequences& all, const auto& partial) { add_out_adapters(ctx, w, all, partial, s); });
       release(ctx, mark);
     }
   }
@@ -187,21 +199,30 @@ struct self_attention {
       mix_backward(ctx, w, seq, dy, s);
       in_adapters::template reserve_backward<N>(ctx, seq, s.adapted_in);
       linear_backward_input(ctx, seq, s.d_qkv, in_weight(w), dx);
-      in_adapters::backward_input(ctx, w.adapters, w.block, seq, s.d_qkv, dx, s.adapted_in);
+      add_in_adapters_backward(ctx, w, seq, dx, s);
     } else {
       s.dy_all = cut_rows::gather<typename N::value>(ctx, dy);
       mix_backward(ctx, w, rows_of_all(ctx), s.dy_all, s);
-      cut_rows::backward_sum(ctx, s.d_qkv, in_weight(w), dx);
+      in_adapters::template reserve_backward<N>(ctx, rows_of_all(ctx), s.adapted_in);
+      cut_rows::backward_sum(ctx, s.d_qkv, in_weight(w), dx, [&](const sequences& all, const auto& partial) {
+        add_in_adapters_backward(ctx, w, all, partial, s);
+      });
     }
   }
   template <class C, class N, class X, class DY>
   static void backward_weight(C& ctx, weights<N> w, [[maybe_unused]] const sequences& seq, view<X, in> x,
                               view<DY, out> dy, saved<N>& s, gradients<N> g) {
     if constexpr (adapted) {
-      in_adapters::backward_weight(ctx, w.block, seq, x, s.d_qkv, s.adapted_in, g.adapters);
-      out_adapters::backward_weight(ctx, w.block, seq, s.mixed, dy, s.adapted_out,
-                                    g.adapters + in_adapters::size);
-      return;
+      const auto add = [&](const sequences& rows, const auto& from, const auto& d) {
+        in_adapters::backward_weight(ctx, in_held(w.cut), w.block, rows, matrix(from), s.d_qkv, s.adapted_in,
+                                     g.adapters);
+        out_adapters::backward_weight(ctx, out_held(w.cut), w.block, rows, s.mixed, matrix(d), s.adapted_out,
+                                      g.adapters + out_adapters_at(w.cut));
+      };
+      if (w.cut.whole()) return add(seq, x, dy);
+      const isize mark = ctx.memory.mark();
+      add(rows_of_all(ctx), cut_rows::gather<typename N::value>(ctx, x), s.dy_all);
+      return release(ctx, mark);
     }
     if constexpr (Config.head_norm) {
       const attention_config held = Config.held(w.cut);
@@ -239,6 +260,18 @@ struct self_attention {
   template <class W>
   static auto out_bias(W w) {
     return project_out::bias(w.data + out_at(w.cut), query_of(w.cut), out);
+  }
+
+  // Rows are those that the products read and write: of all members, where they are cut.
+  template <class C, class N, class Y>
+  static void add_out_adapters(C& ctx, weights<N> w, const sequences& rows, Y y, saved<N>& s) {
+    out_adapters::forward(ctx, out_held(w.cut), w.adapters + out_adapters_at(w.cut), w.block, rows, s.mixed,
+                          matrix(y), s.adapted_out);
+  }
+  template <class C, class N, class DX>
+  static void add_in_adapters_backward(C& ctx, weights<N> w, const sequences& rows, DX dx, saved<N>& s) {
+    in_adapters::backward_input(ctx, in_held(w.cut), w.adapters, w.block, rows, s.d_qkv, matrix(dx),
+                                s.adapted_in);
   }
 
   template <class C>
@@ -309,7 +342,7 @@ struct self_attention {
     const isize mark = ctx.memory.mark(), wide = held.query_width(), narrow = held.key_width();
     if (exchanges_heads(ctx)) s.qkv = cut_rows::take<typename N::value>(ctx, seq, packed_of(w.cut));
     linear_forward(ctx, seq, x, in_weight(w), in_bias(w), s.qkv);
-    in_adapters::forward(ctx, w.adapters, w.block, seq, x, s.qkv, s.adapted_in);
+    in_adapters::forward(ctx, in_held(w.cut), w.adapters, w.block, seq, x, s.qkv, s.adapted_in);
     norm_heads(ctx, w, seq, held, s);
     turn(ctx, seq, held, 1, s.qkv);
     const auto q = s.qkv.columns(0, wide), k = s.qkv.columns(wide, narrow),
@@ -331,8 +364,8 @@ struct self_attention {
     const isize mark = ctx.memory.mark(), wide = held.query_width(), narrow = held.key_width();
     const auto d_mixed = cut_rows::take<typename N::value>(ctx, seq, wide);
     linear_backward_input(ctx, seq, dy, out_weight(w), d_mixed);
-    out_adapters::backward_input(ctx, w.adapters + in_adapters::size, w.block, seq, dy, d_mixed,
-                                 s.adapted_out);
+    out_adapters::backward_input(ctx, out_held(w.cut), w.adapters + out_adapters_at(w.cut), w.block, seq, dy,
+                                 d_mixed, s.adapted_out);
     const auto queries = [&](const auto& of) { return of.columns(0, wide); };
     const auto keys = [&](const auto& of) { return of.columns(wide, narrow); };
     const auto values = [&](const auto& of) { return of.columns(wide + narrow, narrow); };

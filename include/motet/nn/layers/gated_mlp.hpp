@@ -22,17 +22,29 @@ struct gated_mlp : mlp_products<Width, Hidden, 2, Bias> {
   using products::hidden, products::in, products::out;
 
   static constexpr bool adapted = Adapters.any();
-  using wide_adapters = product_adapters<
-      Width, Adapters,
-      adapted_outputs{}.with(Adapters.gate, {0, Hidden}).with(Adapters.up, {Hidden, 2 * Hidden}), "gate_up">;
+  using wide_adapters =
+      product_adapters<Width, Adapters, adapted_of(Adapters, {0, Hidden}, {Hidden, 2 * Hidden}), "gate_up">;
   using narrow_adapters =
       product_adapters<Hidden, Adapters, adapted_outputs{}.with(Adapters.down, {0, Width}), "down">;
   static constexpr isize adapter_size = wide_adapters::size + narrow_adapters::size;
+  static constexpr adapted_part wide_held(tensor_cut cut) {
+    const isize units = hidden(cut);
+    return {Width, adapted_of(Adapters, {0, units}, {units, 2 * units})};
+  }
+  static constexpr adapted_part narrow_held(tensor_cut cut) {
+    return {hidden(cut), narrow_adapters::whole.outputs};
+  }
+  static constexpr isize narrow_adapters_at(tensor_cut cut) { return wide_adapters::size_of(wide_held(cut)); }
+  static constexpr isize held_adapters(tensor_cut cut) {
+    return narrow_adapters_at(cut) + narrow_adapters::size_of(narrow_held(cut));
+  }
 
   static void parameters(parameter_list& list) {
     products::list_products(list, "gate_up", "down");
-    wide_adapters::parameters(list, "gate_up");
-    narrow_adapters::parameters(list, "down");
+    const interval held = list.cut().share(Hidden);
+    wide_adapters::parameters(list, "gate_up",
+                              adapted_of(Adapters, held, {Hidden + held.begin, Hidden + held.end}));
+    narrow_adapters::parameters(list, "down", held);
   }
 
   template <class N>
@@ -62,16 +74,13 @@ struct gated_mlp : mlp_products<Width, Hidden, 2, Bias> {
   template <class C, class N, class X, class R, class Y>
   static void forward_add(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<R, out> residual,
                           view<Y, out> y, saved<N>& s) {
-    if constexpr (adapted) {
-      const isize mark = ctx.memory.mark();
-      const auto gated = product(ctx, w, seq, matrix<X>(x), s);
-      linear_forward(ctx, seq, gated, narrow_weight(w), products::narrow_bias(w), residual, y);
-      narrow_adapters::forward(ctx, w.adapters + wide_adapters::size, w.block, seq, gated, y,
-                               s.adapted_narrow);
-      return release(ctx, mark);
-    }
-    products::add_narrowed(ctx, w, seq, x, residual, y,
-                           [&](const sequences& rows, auto of) { return product(ctx, w, rows, of, s); });
+    products::add_narrowed(
+        ctx, w, seq, x, residual, y,
+        [&](const sequences& rows, auto of) { return product(ctx, w, rows, of, s); },
+        [&](const sequences& rows, auto gated, const auto& narrowed) {
+          narrow_adapters::forward(ctx, narrow_held(w.cut), w.adapters + narrow_adapters_at(w.cut), w.block,
+                                   rows, gated, matrix(narrowed), s.adapted_narrow);
+        });
   }
   template <class C, class N, class X, class DY, class DX>
   static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in>, view<DY, out> dy,
@@ -80,20 +89,30 @@ struct gated_mlp : mlp_products<Width, Hidden, 2, Bias> {
       slopes(ctx, w, seq, dy, s);
       wide_adapters::template reserve_backward<N>(ctx, seq, s.adapted_wide);
       linear_backward_input(ctx, seq, s.pre, widen_weight(w), dx);
-      wide_adapters::backward_input(ctx, w.adapters, w.block, seq, s.pre, dx, s.adapted_wide);
+      add_wide_backward(ctx, w, seq, dx, s);
     } else {
       s.dy_all = cut_rows::gather<typename N::value>(ctx, dy);
       slopes(ctx, w, rows_of_all(ctx), s.dy_all, s);
-      cut_rows::backward_sum(ctx, s.pre, widen_weight(w), dx);
+      wide_adapters::template reserve_backward<N>(ctx, rows_of_all(ctx), s.adapted_wide);
+      cut_rows::backward_sum(ctx, s.pre, widen_weight(w), dx, [&](const sequences& all, const auto& partial) {
+        add_wide_backward(ctx, w, all, partial, s);
+      });
     }
   }
   template <class C, class N, class X, class DY>
   static void backward_weight(C& ctx, weights<N> w, [[maybe_unused]] const sequences& seq, view<X, in> x,
                               view<DY, out> dy, saved<N>& s, gradients<N> g) {
     if constexpr (adapted) {
-      wide_adapters::backward_weight(ctx, w.block, seq, x, s.pre, s.adapted_wide, g.adapters);
-      narrow_adapters::backward_weight(ctx, w.block, seq, s.gated, dy, s.adapted_narrow,
-                                       g.adapters + wide_adapters::size);
+      const auto add = [&](const sequences& rows, const auto& from, const auto& d) {
+        wide_adapters::backward_weight(ctx, wide_held(w.cut), w.block, rows, matrix(from), s.pre,
+                                       s.adapted_wide, g.adapters);
+        narrow_adapters::backward_weight(ctx, narrow_held(w.cut), w.block, rows, s.gated, matrix(d),
+                                         s.adapted_narrow, g.adapters + narrow_adapters_at(w.cut));
+      };
+      if (w.cut.whole()) return add(seq, x, dy);
+      const isize mark = ctx.memory.mark();
+      add(rows_of_all(ctx), cut_rows::gather<typename N::value>(ctx, x), s.dy_all);
+      release(ctx, mark);
     } else {
       products::add_weight_gradients(ctx, w.cut, x, s.pre, s.gated, dy, s.dy_all, g);
     }
@@ -108,9 +127,14 @@ struct gated_mlp : mlp_products<Width, Hidden, 2, Bias> {
     const matrix<typename N::value> gated =
         keeps_outputs(ctx) ? s.gated : cut_rows::take<typename N::value>(ctx, seq, hidden(w.cut));
     linear_forward(ctx, seq, x, widen_weight(w), widen_bias(w), s.pre);
-    wide_adapters::forward(ctx, w.adapters, w.block, seq, x, s.pre, s.adapted_wide);
+    wide_adapters::forward(ctx, wide_held(w.cut), w.adapters, w.block, seq, x, s.pre, s.adapted_wide);
     swiglu_forward(ctx, seq, s.pre, gated);
     return gated;
+  }
+  template <class C, class N, class DX>
+  static void add_wide_backward(C& ctx, weights<N> w, const sequences& rows, DX dx, saved<N>& s) {
+    wide_adapters::backward_input(ctx, wide_held(w.cut), w.adapters, w.block, rows, s.pre, matrix(dx),
+                                  s.adapted_wide);
   }
   // Turns s.pre into its gradient, and makes s.gated again where it is not kept.
   template <class C, class N, class DY>
@@ -122,8 +146,8 @@ struct gated_mlp : mlp_products<Width, Hidden, 2, Bias> {
     const auto d_gated = cut_rows::take<value>(ctx, seq, hidden(w.cut));
     if (!keeps_outputs(ctx)) swiglu_forward(ctx, seq, s.pre, s.gated);
     linear_backward_input(ctx, seq, dy, narrow_weight(w), d_gated);
-    narrow_adapters::backward_input(ctx, w.adapters + wide_adapters::size, w.block, seq, dy, d_gated,
-                                    s.adapted_narrow);
+    narrow_adapters::backward_input(ctx, narrow_held(w.cut), w.adapters + narrow_adapters_at(w.cut), w.block,
+                                    seq, dy, d_gated, s.adapted_narrow);
     swiglu_backward(ctx, seq, s.pre, d_gated, s.pre);
     release(ctx, mark);
   }

@@ -45,17 +45,24 @@ struct mlp_products {
   static auto narrow_bias(W w) {
     return narrow::bias(w.data + narrow_at(w.cut), hidden(w.cut), out);
   }
-  // y = residual + narrow(between(samples, x)), where x is that of all members if the layer is cut.
-  template <class C, class N, class X, class R, class Y, class Between>
+  struct nothing_more {
+    void operator()(const sequences&, const auto&, const auto&) const {}
+  };
+  // y = residual + narrow(between(samples, x)), where x is that of all members if the layer is cut;
+  // more(samples, what was narrowed, what came out) may add to it.
+  template <class C, class N, class X, class R, class Y, class Between, class More = nothing_more>
   static void add_narrowed(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<R, out> residual,
-                           view<Y, out> y, Between&& between) {
+                           view<Y, out> y, Between&& between, More&& more = {}) {
     const isize mark = ctx.memory.mark();
     if (w.cut.whole()) {
-      linear_forward(ctx, seq, between(seq, matrix<X>(x)), narrow_weight(w), narrow_bias(w), residual, y);
+      const matrix<typename N::value> after = between(seq, matrix<X>(x));
+      linear_forward(ctx, seq, after, narrow_weight(w), narrow_bias(w), residual, y);
+      more(seq, after, y);
     } else {
       const matrix<typename N::value> after =
           between(rows_of_all(ctx), cut_rows::gather<typename N::value>(ctx, x));
-      cut_rows::forward_sum(ctx, w.cut, after, narrow_weight(w), narrow_bias(w), residual, y);
+      cut_rows::forward_sum(ctx, w.cut, after, narrow_weight(w), narrow_bias(w), residual, y,
+                            [&](const sequences& all, const auto& partial) { more(all, after, partial); });
     }
     release(ctx, mark);
   }

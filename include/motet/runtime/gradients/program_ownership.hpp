@@ -54,19 +54,20 @@ inline void require_whole_matrices(const model_outline& model, const program& of
       if (groups.of(sings, s).cut >= 0) refuse("zero, as ranks share the optimizer");
   }
 }
-// Adapters are whole wherever they are, and so are samples where they draw what they drop; else MT-R38. All
-// ranks find the same.
-inline void require_whole_adapters(const model_outline& model, const program& of,
-                                   const stage_groups& groups) {
+// Where adapters drop what goes into them, samples are whole and so are products; else MT-R38. All ranks find
+// the same.
+inline void require_whole_dropout(const model_outline& model, const program& of, const stage_groups& groups) {
   for (const voice& sings : of.voices) {
     const auto module = as_size(sings.module);
     const net_outline& net = *model.nets[module];
-    if (const std::int32_t tensor = groups.tensor_of(sings);
-        tensor > 1 && net.resting_size({0, net.layers}, {}) > 0)
-      fail(adapters_are_cut, sentence({model.names[module], " has adapters, and tensor = ", tensor}));
-    if (const std::int32_t context = groups.context_of(sings); context > 1 && net.drops_by_rows)
-      fail(adapters_are_cut,
-           sentence({model.names[module], " has adapters with dropout, and context = ", context}));
+    if (!net.drops_by_rows) continue;
+    const auto refuse = [&](const char* axis, std::int32_t members) {
+      if (members > 1)
+        fail(dropout_is_cut,
+             sentence({model.names[module], " has adapters with dropout, and ", axis, " = ", members}));
+    };
+    refuse("tensor", groups.tensor_of(sings));
+    refuse("context", groups.context_of(sings));
   }
 }
 // A table that a net reads at both ends is in one stage, and what both add to its gradient comes together

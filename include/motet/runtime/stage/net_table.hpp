@@ -182,7 +182,7 @@ struct net_outlines {
         else return stage::parameters_of(prefix, range, cut);
       },
       [](stage_range range, tensor_cut cut) {
-        if constexpr (adapted) return stage::adapters_of(range);
+        if constexpr (adapted) return stage::adapters_of(range, cut);
         else return weights_of(range, cut);
       },
       [](stage_range range, tensor_cut cut) { return stage::gradient_parts(range, cut); },
@@ -210,7 +210,10 @@ struct net_outlines {
         if constexpr (requires { Net::drops_by_rows; }) return Net::drops_by_rows;
         else return false;
       }(),
-      stage::ends_share_table};
+      [] {
+        if constexpr (requires { stage::ends_share_table; }) return stage::ends_share_table;
+        else return false;
+      }()};
 };
 
 template <class Net, class Context, class Numbers>
@@ -236,7 +239,7 @@ struct net_tables {
   // Adapters lie before the weights in a stage's buffer, and gradients are theirs.
   static weights<Numbers> apart(stage_range range, weights<Numbers> w) {
     if constexpr (adapters_of<Net> == 0) return w;
-    else return {w.data + stage::adapters_of(range).size(), w.cut, w.data};
+    else return {w.data + stage::adapters_of(range, w.cut).size(), w.cut, w.data};
   }
   static gradients<Numbers> apart(gradients<Numbers> g) {
     if constexpr (adapters_of<Net> == 0) return g;

@@ -52,14 +52,14 @@ class timed_part {
         out_rows_(Which == tower_part::behind ? rows_.samples : rows_.rows()),
         w_(layer::size<part>(cut)),
         g_(w_.size()),
-        adapters_(adapters_of<part>),
-        d_adapters_(adapters_of<part>),
+        adapters_(layer::held_adapters<part>(cut)),
+        d_adapters_(adapters_.size()),
         x_(rows_.rows() * width),
         dx_(x_.size()),
         y_(out_rows_ * out),
         dy_(y_.size()) {
     initialise(layer::parameters_of<part>("part", cut), 1, w_.data(), w_.size());
-    initialise(layer::parameters_of<part>("part", {}, listed::adapters), 1, adapters_.data(),
+    initialise(layer::parameters_of<part>("part", cut, listed::adapters), 1, adapters_.data(),
                adapters_.size());
     for (const buffer<master>* each : {&g_, &d_adapters_}) std::fill_n(each->data(), each->size(), master(0));
     draw("x", x_, 1);

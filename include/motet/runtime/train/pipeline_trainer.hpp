@@ -66,7 +66,7 @@ class model_trainer {
     if (by == optimizer_kind::muon && !moves_matrices<typename Device::context, master>)
       fail(optimizer_does_not_fit, "Muon's products of matrices are there on CPUs alone, and this is a GPU");
     require_whole_matrices(model_, of(), groups_, config_.modules, by);
-    require_whole_adapters(model_, of(), groups_);
+    require_whole_dropout(model_, of(), groups_);
     require_whole_tables(model_, of(), config_.modules);
     require_owned_once(ownership_of(model_, of(), groups_, config_.modules));
     if (model_.joins.size() > 1)
