@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/cpu/device/team.hpp>
 #include <motet/backend/groups/concepts.hpp>
+#include <motet/backend/transport/core/turns.hpp>
 #include <motet/schedule/check/explain.hpp>
 #include <motet/schedule/simulate/simulate.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -58,6 +62,10 @@ MOTET_BODY score_sheet::score_sheet(program from) : of(std::move(from)) {
 
 // Runs one rank's part of a program: each lane in its order, an instruction when all that it waits for on
 // this rank is done. Nothing is allocated.
+//
+// Lanes that compute have a thread each, where there are several and the transport takes turns. Whoever has
+// the turn goes through the lists, its own lane's and those of the lanes that do not compute, and lets the
+// others do so while an action is apart (turns.hpp) or it sleeps.
 template <transport Transport>
 class rank_player {
  public:
@@ -70,7 +78,12 @@ class rank_player {
     for (isize l = 0; l < sheet.graph.lane_ranks.size(); ++l) {
       if (sheet.graph.lane_ranks[l] != rank) continue;
       const std::int32_t begin = sheet.graph.lane_starts[l], end = sheet.graph.lane_starts[l + 1];
-      lanes_.push_back({begin, end, of.instructions[sheet.graph.order[begin]].lane == lane::compute});
+      lane_state& own = lanes_.emplace_back(lane_state{begin, end});
+      const auto computes = [&](std::int32_t i) { return is_compute(of.instructions[i].what); };
+      const std::int32_t* const order = sheet.graph.order.data();
+      if (lane::computes(of.instructions[order[begin]].lane) &&
+          std::any_of(order + begin, order + end, computes))
+        own.computes = computing_++;
       for (std::int32_t p = begin, pair = 0; p < end; ++p) {
         const std::int32_t number = sheet.graph.order[p];
         // Instructions that overlap start together: the first waits for what any of them needs.
@@ -83,6 +96,8 @@ class rank_player {
       }
     }
     heads_ = std::make_unique<std::atomic<std::int32_t>[]>(lanes_.size());
+    if constexpr (transports::takes_turns<Transport>)
+      if (computing_ > 1) threads_ = std::make_unique<cpu::team>(computing_);
     if constexpr (shows)
       if (by_.wants_ranges())
         for (std::int32_t i = first_; i < of.starts[rank + 1]; ++i)
@@ -104,26 +119,13 @@ class rank_player {
   void run() {
     ++step_;
     by_.begin_step();
-    auto left = static_cast<std::int32_t>(steps_.size());
+    left_ = static_cast<std::int32_t>(steps_.size());
     for (std::size_t l = 0; l < lanes_.size(); ++l) {
       lanes_[l].at = lanes_[l].begin;
       publish(l);
     }
-    while (left > 0) {
-      const std::uint32_t seen = by_.observe();
-      std::int32_t went = 0;
-      for (std::size_t l = 0; l < lanes_.size(); ++l) {
-        lane_state& own = lanes_[l];
-        // After one computation the other lanes get their turn: what it made should leave at once.
-        while (own.at < own.end && perform(own)) {
-          ++went;
-          publish(l);
-          if (own.computes) break;
-        }
-      }
-      left -= went;
-      if (went == 0) by_.pause(seen);
-    }
+    if (threads_) play_beside();
+    else play(every);
     current_ = -1;
     if constexpr (requires { by_.end_step(); }) by_.end_step();
     if constexpr (marks) resolve();
@@ -136,7 +138,7 @@ class rank_player {
     for (std::size_t l = 0; l < lanes_.size(); ++l)
       visit(lanes_[l].begin, heads_[l].load(std::memory_order_relaxed), lanes_[l].end);
   }
-  // The instruction that this rank tried last; -1 outside a step.
+  // The instruction that this rank tried last, or that failed; -1 outside a step.
   std::int32_t current() const { return current_; }
 
  private:
@@ -162,13 +164,75 @@ class rank_player {
   };
   struct lane_state {
     std::int32_t begin, end;
-    bool computes;
+    int computes = none;  // which of those that do
     std::int32_t at = 0;
   };
+  static constexpr int none = -1, every = -1;
 
   std::size_t index_of(std::int32_t number) const { return as_size(number - first_); }
+  // Until all is done; of the lanes that compute, one or every.
+  void play(int which) {
+    [[maybe_unused]] const auto turn = transports::turn_of(by_);
+    while (left_ > 0 && !failure_) {
+      const std::uint32_t seen = by_.observe();
+      bool went = false;
+      for (std::size_t l = 0; l < lanes_.size(); ++l) {
+        lane_state& own = lanes_[l];
+        const bool computes = own.computes != none;
+        if (computes && which != every && own.computes != which) continue;
+        // After one computation the other lanes get their turn: what it made should leave at once.
+        while (own.at < own.end && !failure_ && perform(own)) {
+          went = true;
+          publish(l);
+          if (computes) break;
+        }
+      }
+      if (!went) by_.pause(seen);
+    }
+  }
+  // Each lane that computes on a thread of its own. The first failure ends the waits of all ranks, as the
+  // other lanes may be within one.
+  void play_beside() {
+    if constexpr (transports::takes_turns<Transport>) {
+      by_.share(computing_);
+      threads_->run([this](int which) {
+        try {
+          play(which);
+        } catch (...) {
+          [[maybe_unused]] const auto turn = transports::turn_of(by_);
+          fails();
+        }
+      });
+      by_.share(1);
+      if (failure_) std::rethrow_exception(failure_);
+    }
+  }
+  // Within a handler, by who has the turn.
+  void fails() {
+    if (failure_) return;
+    failure_ = std::current_exception();
+    if constexpr (transports::takes_turns<Transport>) {
+      try {
+        throw;
+      } catch (const std::exception& problem) {
+        by_.stop(problem.what());
+      } catch (...) {
+        by_.stop("a lane could not go on");
+      }
+    }
+  }
   void publish(std::size_t l) { heads_[l].store(lanes_[l].at, std::memory_order_relaxed); }
   bool begin(const step& now, const instruction& it, std::int32_t number) {
+    if (!threads_) return act(now, it, number);
+    try {
+      return act(now, it, number);
+    } catch (...) {
+      if (!failure_) current_ = number;
+      fails();
+      throw;
+    }
+  }
+  bool act(const step& now, const instruction& it, std::int32_t number) {
     if constexpr (shows)
       if (!names_.empty()) {
         [[maybe_unused]] const auto shown = by_.range(names_[index_of(number)].c_str());
@@ -204,6 +268,9 @@ class rank_player {
     }
     done_[as_size(mine)] = step_;
     ++own.at;
+    --left_;
+    if constexpr (transports::takes_turns<Transport>)
+      if (threads_) by_.wake();
     return true;
   }
   // Where actions only begin their work, the transport has marked when that was done, as all of it is now.
@@ -235,11 +302,15 @@ class rank_player {
   std::vector<std::int32_t> waits_;  // of each step, on this rank
   std::vector<std::uint32_t> done_;  // the step in which an instruction was done
   std::vector<lane_state> lanes_;
+  int computing_ = 0;      // of them
+  std::int32_t left_ = 0;  // instructions of this step
+  std::exception_ptr failure_;
   std::unique_ptr<std::atomic<std::int32_t>[]> heads_;
   std::vector<std::string> names_;  // of each step; none: nobody asks
   timeline* record_ = nullptr;
   double* clock_ = nullptr;
   std::chrono::steady_clock::time_point zero_;
+  std::unique_ptr<cpu::team> threads_;  // of the lanes that compute; none: one thread plays all
 };
 
 }  // namespace motet

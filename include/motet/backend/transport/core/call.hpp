@@ -4,6 +4,7 @@
 #include <motet/backend/core/messages.hpp>
 #include <motet/backend/groups/collectives.hpp>
 #include <motet/backend/transport/core/sum.hpp>
+#include <motet/backend/transport/core/turns.hpp>
 
 namespace motet::transports {
 
@@ -83,6 +84,7 @@ class group_calls {
 
   void wait(ticket which) {
     auto& end = self().end();
+    [[maybe_unused]] const auto turn = turn_of(end);
     try {
       for (;;) {
         const std::uint32_t seen = end.observe();

@@ -79,6 +79,7 @@ class posted_group : public group_calls<Group> {
   Endpoint& end() { return own_; }
 
   ticket start(const call& it) {
+    [[maybe_unused]] const auto turn = turn_of(own_);
     const ticket now = next_, in_flight = worked_.size();
     if (now - open_ >= in_flight) this->wait(open_);  // whose board is needed
     ++next_;
@@ -93,6 +94,7 @@ class posted_group : public group_calls<Group> {
     return now;
   }
   bool test(ticket which) {
+    [[maybe_unused]] const auto turn = turn_of(own_);
     if (which < open_) return true;
     try {
       for (Group* const each : siblings_) each->work();

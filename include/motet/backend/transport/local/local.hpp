@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/backend/groups/concepts.hpp>
+#include <motet/backend/transport/core/turns.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -46,10 +47,10 @@ class world {
   void ring(std::int32_t rank) {
     bell& b = bells_[as_size(rank)];
     b.count.fetch_add(1, std::memory_order_seq_cst);
-    if (b.asleep.load(std::memory_order_seq_cst)) b.count.notify_one();
+    if (b.asleep.load(std::memory_order_seq_cst) > 0) b.count.notify_all();
   }
-  // A rank has slept since this moment or longer, and no bell has rung for it. One whose bell has rung is
-  // awake, though its thread may not have had a processor since.
+  // All threads of a rank have slept since this moment or longer, and no bell has rung for them. Those whose
+  // bell has rung are awake, though they may not have had a processor since.
   bool sleeps_since(std::int32_t rank, clock::time_point moment) const {
     const bell& b = bells_[as_size(rank)];
     const auto since = b.since.load(std::memory_order_acquire);
@@ -62,9 +63,23 @@ class world {
   static constexpr clock::rep awake = 0;
   struct alignas(64) bell {
     std::atomic<std::uint32_t> count{0};
-    std::atomic<bool> asleep{false};
-    std::atomic<std::uint32_t> heard{0};   // the count that its rank fell asleep over
-    std::atomic<clock::rep> since{awake};  // of its sleep
+    std::atomic<int> asleep{0};            // threads of its rank
+    std::atomic<std::uint32_t> heard{0};   // the count over which they fell asleep
+    int over_heard = 0;                    // how many did, for whoever has the rank's turn
+    std::atomic<clock::rep> since{awake};  // when the last of all did
+
+    void fall_asleep(std::uint32_t seen, int threads) {
+      if (heard.load(std::memory_order_relaxed) != seen) {
+        heard.store(seen, std::memory_order_relaxed);
+        over_heard = 0;
+      }
+      if (++over_heard == threads)
+        since.store(clock::now().time_since_epoch().count(), std::memory_order_release);
+    }
+    void wake_up(std::uint32_t seen) {
+      if (heard.load(std::memory_order_relaxed) == seen) --over_heard;
+      since.store(awake, std::memory_order_relaxed);
+    }
   };
   struct mailbox {
     std::atomic<std::uint32_t> state{0};  // 2 step + 1: there; 2 step + 2: taken
@@ -91,11 +106,26 @@ class world {
 // One rank's end; a transport.
 class endpoint {
  public:
-  endpoint(world& all, std::int32_t rank) : world_(all), rank_(rank) {}
+  endpoint(world& all, std::int32_t rank) : world_(all), rank_(rank), spins_(all.spins_) {}
 
   std::int32_t rank() const { return rank_; }
   std::int32_t ranks() const { return world_.ranks_; }
   void begin_step() { ++step_; }
+
+  // Several threads of the rank may use this end, by turns. wake() is heard by those of them that sleep;
+  // stop() ends the waits of all ranks.
+  static constexpr bool takes_turns = true;
+  void share(int threads) {
+    turns_.share(threads);
+    spins_ = threads == 1 ? world_.spins_ : 0;  // what it would keep from a processor may be another lane
+  }
+  auto turn() { return transports::turns::turn(turns_); }
+  template <class Body>
+  void apart(Body&& body) {
+    turns_.apart(body);
+  }
+  void wake() { world_.ring(rank_); }
+  void stop(const char*) { world_.stop(); }
 
   void send(std::int32_t tag, std::int32_t peer, const std::byte* from, isize) {
     auto& box = box_of(tag);
@@ -147,17 +177,20 @@ class endpoint {
     // A rank that saw the bell of the stop already will hear no other.
     if (world_.is_stopped()) throw world::stopped{};
     auto& bell = world_.bells_[as_size(rank_)];
-    for (int spin = 0; spin < world_.spins_; ++spin) {
-      if (bell.count.load(std::memory_order_acquire) != seen) break;
-      if (spin % 64 == 63) std::this_thread::yield();
-    }
+    apart([&] {
+      for (int spin = 0; spin < spins_; ++spin) {
+        if (bell.count.load(std::memory_order_acquire) != seen) break;
+        if (spin % 64 == 63) std::this_thread::yield();
+      }
+    });
     if (bell.count.load(std::memory_order_acquire) == seen) {
-      bell.heard.store(seen, std::memory_order_relaxed);
-      bell.since.store(world::clock::now().time_since_epoch().count(), std::memory_order_release);
-      bell.asleep.store(true, std::memory_order_seq_cst);
-      bell.count.wait(seen, std::memory_order_seq_cst);
-      bell.asleep.store(false, std::memory_order_relaxed);
-      bell.since.store(world::awake, std::memory_order_relaxed);
+      bell.fall_asleep(seen, turns_.threads());
+      apart([&] {
+        bell.asleep.fetch_add(1, std::memory_order_seq_cst);
+        bell.count.wait(seen, std::memory_order_seq_cst);
+        bell.asleep.fetch_sub(1, std::memory_order_relaxed);
+      });
+      bell.wake_up(seen);
     }
     if (world_.is_stopped()) throw world::stopped{};
   }
@@ -206,7 +239,9 @@ class endpoint {
 
   world& world_;
   std::int32_t rank_;
+  int spins_;
   std::uint32_t step_ = 0;
+  transports::turns turns_;
 };
 
 static_assert(transport<endpoint>, "motet: an end of the local world is a transport");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/backend/groups/concepts.hpp>
+#include <motet/backend/transport/core/turns.hpp>
 #include <motet/backend/transport/mpi/mpi_requests.hpp>
 
 #include <cstring>
@@ -104,8 +105,15 @@ class world {
     ~wait_clock() {
       if (told_ != clock::time_point{}) watch_(0);
     }
-    void look() {
+    // The rank waits if all its threads do.
+    void look(bool all_wait) {
       if (!watch_) return;
+      if (!all_wait) {
+        begin_ = {};
+        if (told_ != clock::time_point{}) watch_(0);
+        told_ = {};
+        return;
+      }
       const auto now = clock::now();
       if (begin_ == clock::time_point{}) begin_ = now;
       if (now - begin_ < interval || now - told_ < interval) return;
@@ -183,10 +191,15 @@ class world {
   template <class Good>
   void wait_until(Good&& good) {
     wait_clock watched(watch_);
-    for (backoff wait(spins_); !is_stopped() && !good(); wait()) {
+    ++waiting_;
+    const struct wait_end {
+      int& waiting;
+      ~wait_end() { --waiting; }
+    } counted{waiting_};
+    for (backoff wait(turns_.threads() > 1 ? 0 : spins_); !is_stopped() && !good(); turns_.apart(wait)) {
       progress();
       if (!is_stopped() && good()) return;
-      if (wait.is_long()) watched.look();
+      if (wait.is_long()) watched.look(waiting_ == turns_.threads());
     }
     if (!is_stopped()) return;
     if (!told_others_) tell();
@@ -218,6 +231,8 @@ class world {
   bool told_others_ = false, met_others_ = false;
   std::atomic<std::thread::id> user_{std::this_thread::get_id()};
   std::atomic<bool> stopped_{false};
+  transports::turns turns_;  // of this rank's threads
+  int waiting_ = 0;          // of them
   mutable std::mutex mutex_;
   std::string why_;
   std::function<void(double)> watch_;
@@ -247,6 +262,19 @@ class endpoint {
 
   std::int32_t rank() const { return world_.rank_; }
   std::int32_t ranks() const { return world_.ranks_; }
+
+  // Several threads of the rank may use this end, by turns, so MPI sees one at a time. wake() is heard by
+  // those of them that wait; stop() ends the waits of all ranks.
+  static constexpr bool takes_turns = true;
+  void share(int threads) { world_.turns_.share(threads); }
+  auto turn() { return transports::turns::turn(world_.turns_); }
+  template <class Body>
+  void apart(Body&& body) {
+    world_.turns_.apart(body);
+  }
+  void wake() { world_.under_way_.note(); }
+  void stop(const char* why) { world_.stop(why); }
+
   void begin_step() {
     finish_step();
     ++step_;

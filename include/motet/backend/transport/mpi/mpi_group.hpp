@@ -68,6 +68,7 @@ class group : public transports::group_calls<group> {
   endpoint& end() { return own_; }
 
   ticket start(const transports::call& it) {
+    const auto turn = own_.turn();
     const ticket now = next_, in_flight = calls_.size();
     if (now - open_ >= in_flight) wait(open_);  // whose tags are needed
     ++next_;
@@ -80,6 +81,7 @@ class group : public transports::group_calls<group> {
     return now;
   }
   bool test(ticket which) {
+    const auto turn = own_.turn();
     if (which < open_) return true;
     world_.progress();
     for (group* const each : siblings_) each->work();

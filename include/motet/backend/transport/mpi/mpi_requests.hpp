@@ -107,8 +107,9 @@ class requests {
     for (int d = done; d-- > 0;) remove(as_size(ready_[as_size(d)]));
     done_ += static_cast<std::uint32_t>(done);
   }
-  // Goes up with everything that is done.
+  // Goes up with everything that is done, and by a note.
   std::uint32_t done() const { return done_; }
+  void note() { ++done_; }
   // The ranks from which something is to come; or, where nothing is, those that did not yet take what was
   // sent. Each is there once, in order.
   std::vector<std::int32_t> lacking() const {

@@ -76,6 +76,8 @@ class world : public local::world {
 // One rank's end; a transport for memory of the GPU. A gather alone is of the host's memory.
 class endpoint : public local::endpoint, public cuda::timed_end<endpoint> {
  public:
+  static constexpr bool takes_turns = false;  // one thread begins all that a rank does
+
   endpoint(world& all, std::int32_t rank) : local::endpoint(all, rank), world_(all) {}
   ~endpoint() {
     for (const cudaStream_t each : {copies_, beside_})
