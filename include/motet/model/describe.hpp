@@ -59,6 +59,7 @@ inline json describe(const vit_config& c) {
            {"pre_norm", c.pre_norm},
            {"norm", name_of(c.norm)},
            {"gated", c.gated}};
+  if (c.patches().resizes()) out.set("learned_image", c.learned_image);
   detail::add_experts(out, c);
   return out;
 }

@@ -36,6 +36,7 @@
 #include <motet/backend/cpu/rows/patches.hpp>
 #include <motet/backend/cpu/rows/pool.hpp>
 #include <motet/backend/cpu/rows/position.hpp>
+#include <motet/backend/cpu/rows/resized_position.hpp>
 #include <motet/backend/cpu/rows/sine_position.hpp>
 #include <motet/backend/cpu/rows/swiglu.hpp>
 #include <motet/backend/cpu/rows/windows.hpp>

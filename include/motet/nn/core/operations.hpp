@@ -151,6 +151,10 @@
 //       [rows] x += table row of the position within the sample
 //   position_backward_weight(ctx, seq, dy, dtable)
 //       [columns]
+//   resize_positions(ctx, lead, axis, table, y)
+//       [rows of y] y = the square grid behind `lead` rows of the table, interpolated along both of its sides
+//   resize_positions_backward(ctx, lead, axis, dy, dtable)
+//       [columns]
 //
 //   pick_forward(ctx, seq, pick, x, y)
 //       [rows] y row s = first or last row of sample s

@@ -70,6 +70,12 @@
     "choose another side of squares, or another image or patch; 1 joins nothing")                           \
   X(tied_table_is_cut, "MT-N27", "a table of tokens that is the last product, too, is whole everywhere",    \
     "the product needs all tokens' rows, and a member would have some of them",                             \
-    "leave out .tied or .cut_vocabulary")
+    "leave out .tied or .cut_vocabulary")                                                                   \
+  X(no_resizing_here, "MT-N28", "this device has no operations that interpolate positions",                 \
+    "they are written for processors, and not yet for GPUs",                                                \
+    "run on cpu::device, or take .image = .learned_image")                                                  \
+  X(grid_of_positions, "MT-N29", "interpolated positions are learned, for a grid of whole patches",         \
+    "positions are sines, which have any grid anyhow, or .learned_image is no multiple of .patch",          \
+    "give .learned_image the side of the pictures that the table was learned with, or leave it out")
 
 MOTET_RULES_OF(MOTET_NN_RULES, nn_rules)

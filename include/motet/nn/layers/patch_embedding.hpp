@@ -4,6 +4,7 @@
 #include <motet/nn/core/rules.hpp>
 #include <motet/nn/layers/linear.hpp>
 #include <motet/nn/layers/norm.hpp>
+#include <motet/tensor/cubic_axis.hpp>
 #include <motet/tensor/packed_pictures.hpp>
 
 namespace motet {
@@ -20,10 +21,15 @@ struct patch_config {
   bool pre_norm = false;  // a layer norm before the first block, as CLIP has
   float epsilon = 1e-5f;
   position_kind position = position_kind::learned;
+  isize learned_image = 0;  // positions are a table for pictures of this side, and interpolated; 0: image
 
   constexpr isize lead() const { return class_token ? 1 : 0; }
   constexpr isize patches() const { return (image / patch) * (image / patch); }
   constexpr isize rows() const { return patches() + lead(); }
+  // The table's grid, behind rows that have no place in it.
+  constexpr isize learned_side() const { return (learned_image > 0 ? learned_image : image) / patch; }
+  constexpr isize positions() const { return learned_side() * learned_side() + lead(); }
+  constexpr bool resizes() const { return learned_side() != image / patch; }
   constexpr patch_geometry geometry() const { return {channels, image, patch, lead()}; }
 };
 
@@ -33,6 +39,9 @@ constexpr verdict check(const patch_config& c) {
   if (c.image % c.patch != 0) return {reason::patch_does_not_divide, 1, c.patch, c.image};
   if (c.position == position_kind::sine && c.width % 4 != 0)
     return {reason::sine_width, 1, c.width, round_up(c.width, 4)};
+  if (c.learned_image != 0 &&
+      (c.learned_image < 0 || c.learned_image % c.patch != 0 || c.position != position_kind::learned))
+    return {reason::grid_of_positions, 0, c.learned_image, c.image};
   return {};
 }
 
@@ -58,10 +67,11 @@ void cut_patches(C& ctx, const sequences& seq, const patch_geometry& geometry, c
 }
 
 // Pictures to rows: each patch through one product, a class token in front, learned or 2-D sine positions on
-// top, and a norm if asked.
+// top, and a norm if asked. Positions that were learned for pictures of another size are interpolated, bicubic
+// in both directions, and gradients go back to the table (learned_image).
 // Asks for: pictures of one size as numbers, or of any size as bytes; a patch that divides the side.
 // Memory: nothing without a norm, with one its rows and numbers: backward cuts the patches again.
-// Errors: MT-N02, MT-N04, MT-N07
+// Errors: MT-N02, MT-N04, MT-N07, MT-N28, MT-N29
 // Example:
 //   using embed = patch_embedding<patch_config{.image = 64, .patch = 8, .width = 192}>;
 //   static_assert(embed::out == 192 && embed::pixels == 3 * 8 * 8);
@@ -76,7 +86,7 @@ struct patch_embedding {
   using pre_norm = norm<out, norm_config{norm_kind::layer, Config.epsilon}>;
   static constexpr isize class_at = project::parameter_size;
   static constexpr isize position_at = class_at + (Config.class_token ? parameter_space(out) : 0);
-  static constexpr isize norm_at = position_at + (learned ? parameter_space(Config.rows() * out) : 0);
+  static constexpr isize norm_at = position_at + (learned ? parameter_space(Config.positions() * out) : 0);
   static constexpr isize parameter_size = norm_at + (Config.pre_norm ? pre_norm::parameter_size : 0);
 
   static void parameters(parameter_list& list) {
@@ -85,7 +95,7 @@ struct patch_embedding {
     // Learned positions start as sines, so that neighbours look alike from the first step on; from noise a
     // tower must find that out itself.
     if constexpr (learned)
-      list.matrix("position", Config.rows(), out,
+      list.matrix("position", Config.positions(), out,
                   {out % 4 == 0 ? fill::sine_grid : fill::normal, out % 4 == 0 ? 0.5f : 0.02f});
     if constexpr (Config.pre_norm) list.child<pre_norm>("norm");
   }
@@ -117,7 +127,7 @@ struct patch_embedding {
     cut_patches<Config.channels>(ctx, seq, Config.geometry(), batch, cut);
     linear_forward(ctx, seq, cut, project::weight(w.data), project::bias(w.data), x);
     if constexpr (Config.class_token) class_token_forward(ctx, seq, w.data + class_at, x);
-    if constexpr (learned) position_forward(ctx, seq, position(w.data), x);
+    if constexpr (learned) add_positions(ctx, w, seq, x);
     else sine_position_forward(ctx, seq, Config.geometry(), x);
     if constexpr (Config.pre_norm) pre_norm::forward(ctx, w + norm_at, seq, x, y, s.norm);
     release(ctx, mark);
@@ -153,11 +163,44 @@ struct patch_embedding {
   }
   template <class M>
   static matrix<M> position(M* data) {
-    return {data + position_at, Config.rows(), out, out};  // (positions, width)
+    return {data + position_at, Config.positions(), out, out};  // (positions, width)
+  }
+  static constexpr cubic_axis axis{Config.learned_side(), Config.image / Config.patch};
+  static constexpr sequences one_picture{1, Config.rows(), nullptr};
+  template <class C, class N, class X>
+  static void add_positions(C& ctx, weights<N> w, const sequences& seq, X x) {
+    if constexpr (Config.resizes()) {
+      const isize mark = ctx.memory.mark();
+      const auto resized = ctx.memory.template take_rows<typename N::master, out>(Config.rows());
+      static_assert(
+          requires { resize_positions(ctx, isize{0}, axis, position(w.data), matrix(resized)); },
+          "motet: this device has no operations that interpolate positions [MT-N28]");
+      resize_positions(ctx, Config.lead(), axis, position(w.data), matrix(resized));
+      synchronize(ctx);
+      position_forward(ctx, seq, matrix(resized), x);
+      release(ctx, mark);
+    } else {
+      position_forward(ctx, seq, position(w.data), x);
+    }
+  }
+  template <class C, class N, class D>
+  static void add_position_gradients(C& ctx, const sequences& seq, D d_rows, gradients<N> g) {
+    if constexpr (Config.resizes()) {
+      const isize mark = ctx.memory.mark();
+      const auto resized = ctx.memory.template take_rows<typename N::master, out>(Config.rows());
+      zero(ctx, one_picture, resized);
+      synchronize(ctx);
+      // Threads have the same columns in both.
+      position_backward_weight(ctx, seq, d_rows, matrix(resized));
+      resize_positions_backward(ctx, Config.lead(), axis, matrix(resized), position(g.data));
+      release(ctx, mark);
+    } else {
+      position_backward_weight(ctx, seq, d_rows, position(g.data));
+    }
   }
   template <class C, class N, class D>
   static void rows_weight(C& ctx, const sequences& seq, view<D, out> d_rows, saved<N>& s, gradients<N> g) {
-    if constexpr (learned) position_backward_weight(ctx, seq, d_rows, position(g.data));
+    if constexpr (learned) add_position_gradients(ctx, seq, d_rows, g);
     if constexpr (Config.class_token) class_token_backward_weight(ctx, seq, d_rows, g.data + class_at);
     // The class row of `patches` is zero and adds nothing to the weight, but its gradient must not reach the
     // bias.
