@@ -2,6 +2,7 @@
 
 // Trains an eye and a language model to say what captioned pictures show, on one rank or spread over many by
 // a plan, and tells how often they say it of held-out ones.
+#include "train_vlm/coca_model.hpp"
 #include "train_vlm/models.hpp"
 #include "train_vlm/plans.hpp"
 
@@ -18,6 +19,7 @@ namespace motet::train_vlm {
 [[gnu::weak]] std::unique_ptr<session> make_say_quick_glue(const session_request& wanted);
 [[gnu::weak]] std::unique_ptr<session> make_say_quick_adapted(const session_request& wanted);
 [[gnu::weak]] std::unique_ptr<session> make_say_quick_joined(const session_request& wanted);
+[[gnu::weak]] std::unique_ptr<session> make_say_quick_coca(const session_request& wanted);
 [[gnu::weak]] std::unique_ptr<session> make_say_small(const session_request& wanted);
 
 namespace {
@@ -27,10 +29,11 @@ const trained_model models[] = {
     {"say-quick-glue", make_say_quick_glue, nullptr, facts_of<say_quick_glue_model>},
     {"say-quick-adapted", make_say_quick_adapted, nullptr, facts_of<say_quick_adapted_model>},
     {"say-quick-joined", make_say_quick_joined, nullptr, facts_of<say_quick_joined_model>},
+    {"say-quick-coca", make_say_quick_coca, nullptr, facts_of<say_quick_coca_model>},
     {"say-small", make_say_small, nullptr, facts_of<say_small_model>}};
 constexpr std::string_view losses[] = {"next_token"};
-constexpr next_program next[] = {{"generate", "--picture FILE"},
-                                 {"export_hf", "--output FOLDER"},
+constexpr next_program next[] = {{"generate", "--picture FILE", false, true},
+                                 {"export_hf", "--output FOLDER", false, true},
                                  {"compare_runs", "--run ANOTHER --output compared.html", true}};
 
 const training_program program{
@@ -51,10 +54,10 @@ const training_program program{
           model.remove_prefix(std::string_view("say-").size());
           std::string name(model);
           std::ranges::replace(name, '-', '_');
-          return sentence(
-              {"configure with -DMOTET_MODELS=", name,
-               " or the whole list, quick;quick_glue;quick_adapted;quick_joined;tiny;small;b16;l14, and "
-               "build again"});
+          return sentence({"configure with -DMOTET_MODELS=", name,
+                           " or the whole list, "
+                           "quick;quick_glue;quick_adapted;quick_joined;quick_coca;tiny;small;b16;l14, and "
+                           "build again"});
         },
 };
 

@@ -195,6 +195,36 @@ case " ${MOTET_MODELS:-} " in
     ;;
 esac
 
+# ---- pairs compared and captioned at once: each loss is told beside their sum ----
+case " ${MOTET_MODELS:-} " in
+  *" quick_coca "*)
+    both="--data shapes --model say-quick-coca --batch 8 --threads 2 --seed 3 --lr 0.003"
+    succeed $both --steps 60 --report coca --checkpoint compared
+    grep -q '^step 60/60 .*  loss [0-9.]* (info_nce of seen and said [0-9.]*, next_token of caption [0-9.]*)  norm' out || fail "lines do not tell both losses: $(cat out)"
+    awk -F '"loss' '/next_token/ { split($2, a, /[ ,:]+/); split($3, b, /": */); split($4, c, /": */); all = a[2]; d = all - b[2] - 2 * c[2]; if (d < 0) d = -d; if (d > 1e-4 * all) bad = 1
+      if (++n <= 10) first += c[2]; if (n > 50) last += c[2] } END { exit bad || n != 60 || last > 0.6 * first }' coca/metrics.jsonl || fail "the losses are not the sum, or teach nothing: $(cat coca/metrics.jsonl)"
+    grep -q '"validation_loss"' coca/metrics.jsonl && grep -q '"logit_scale"' coca/metrics.jsonl || fail "no loss of held-out pairs"
+    tail -n 1 coca/metrics.jsonl | grep -q '"zero_shot_accuracy"' || fail "pictures are not told apart"
+    grep -q 'Each loss by itself' coca/index.html && grep -q 'next_token of caption' coca/index.html || fail "the report names no losses"
+    head -n 1 coca/metrics.csv | grep -q ',loss/info_nce of seen and said,loss/next_token of caption$' || fail "no column of each loss"
+    succeed $both --steps 62 --report coca --checkpoint compared --resume
+    # A step in two parts compares all of its pairs, and so does one on three ranks.
+    both="--data shapes --model say-quick-coca --batch 8 --seed 3 --steps 4 --no-report"
+    succeed $both --threads 2 --metrics one.compared
+    losses one.compared >compared.losses
+    echo '{"cluster": {"ranks": 3}, "schedule": "1f1b", "modules": {
+      "eye": {"ranks": [0], "microbatches": 1, "group": 1}, "glue": {"ranks": [0], "microbatches": 1, "group": 1},
+      "seen": {"ranks": [0], "microbatches": 1, "group": 1}, "words": {"ranks": [1], "microbatches": 1, "group": 1},
+      "said": {"ranks": [1], "microbatches": 1, "group": 1}, "caption": {"ranks": [2], "microbatches": 1, "group": 1}}}' >three.json
+    for how in '--accumulate 2' '--plan three.json'; do
+      succeed $both --threads 1 --metrics otherwise.jsonl $how
+      losses otherwise.jsonl | paste -d ' ' - compared.losses | awk '{ d = $2 - $4; if (d < 0) d = -d; if (NF != 4 || $1 != $3 || d > 1e-4 * $4) bad = 1 } END { exit bad || NR != 4 }' ||
+        fail "compared and captioned, $how has other losses than one rank"
+    done
+    expect 3 'there are eye, glue, words, seen, said, caption' $both --plan data-2
+    ;;
+esac
+
 # ---- filled to a number of rows, and gone on with while samples wait for room ----
 succeed $run --rows 500 --steps 4 --no-report --metrics rows.jsonl
 losses rows.jsonl >rows.losses
@@ -270,7 +300,7 @@ grep -q "$(cat words)" report/index.html || fail "the report and generate say di
 
 # ---- what it refuses ----
 expect 2 'MT-X01' $run --loss sigmoid
-expect 2 'say-quick|say-quick-glue|say-quick-adapted|say-quick-joined|say-small' $run --model quick
+expect 2 'say-quick|say-quick-glue|say-quick-adapted|say-quick-joined|say-quick-coca|say-small' $run --model quick
 expect 3 MT-D01 --data nowhere
 expect 2 'wants MODULE=SHARE' $run --steps 1 --rates eye
 expect 1 'there are eye, glue, talk' $run --steps 1 --rates picture=0.5

@@ -5,6 +5,7 @@
 #include <motet/model/graph.hpp>
 #include <motet/model/model.hpp>
 #include <motet/nn/towers/drawer.hpp>
+#include <motet/nn/towers/pooled_rows.hpp>
 #include <motet/nn/towers/seeing_decoder.hpp>
 #include <motet/nn/towers/sound_rows.hpp>
 #include <motet/nn/towers/text.hpp>
@@ -158,6 +159,13 @@ inline json describe(const drawer_config& c) {
               {"forgotten", c.forgotten}, {"act", name_of(c.act)}};
 }
 
+inline json describe(const pooled_config& c) {
+  json out{{"net", "pooled_rows"},     {"width", c.width},        {"pool", name_of(c.pool)},
+           {"embedding", c.embedding}, {"norm", name_of(c.norm)}, {"epsilon", c.epsilon}};
+  if (c.pool == pool_kind::attention) out.set("heads", c.heads);
+  return out;
+}
+
 namespace detail {
 
 template <class Layer>
@@ -205,7 +213,9 @@ json describe_module() {
       if (net::squares > 1) own.set("squares", net::squares);
     } else if constexpr (gives_rows<net>) {
       own.set("net", takes_rows<net> > 0 ? "fed_decoder_rows" : "decoder_rows");
-    } else if constexpr (takes_rows<net> > 0) {
+    } else if constexpr (requires { net::reads_tokens; }) {
+      own.set("net", "upper_decoder");
+    } else if constexpr (takes_rows<net> > 0 && !requires { net::pools_rows; }) {
       own.set("net", head_of<net> == own_head::noise ? "fed_drawer" : "fed_decoder");
     }
     if constexpr (takes_rows<net> > 0) own.set("rows", net::most_rows);

@@ -23,6 +23,7 @@ struct trained_model {
 struct next_program {
   std::string_view name, arguments;
   bool reads_report = false;  // --run REPORT, instead of --checkpoint RUN
+  bool of_pieces = false;     // takes models of samples of any pieces, and none of pairs
 };
 
 // These make a training program of a run: its models, and the words that are its own.

@@ -5,6 +5,7 @@
 #include <motet/model/describe.hpp>
 #include <motet/nn/towers/decoder_rows.hpp>
 #include <motet/nn/towers/fed_drawer.hpp>
+#include <motet/nn/towers/upper_decoder.hpp>
 
 #include <doctest/doctest.h>
 
@@ -57,6 +58,25 @@ TEST_CASE("a net that draws is said as data") {
   CHECK(said.at("net").string() == "drawer");
   CHECK(said.at("hidden").integer() == 64);
   CHECK(said.at("classes").integer() == 5);
+}
+
+TEST_CASE("heads and halves that are modules of their own are said as data") {
+  constexpr decoder_config words{.vocabulary = 20, .context = 6, .width = 16, .layers = 1, .heads = 2};
+  using lower = module<"lower", decoder_rows<words>>;
+  using said =
+      module<"said", pooled_rows<pooled_config{
+                         .width = 16, .rows = 6, .embedding = 8, .pool = pool_kind::attention, .heads = 4}>>;
+  using upper = module<"upper", upper_decoder<words>>;
+  const json all =
+      describe<model<modules<lower, said, upper, caption>, edge<"lower", "said">, edge<"lower", "upper">,
+                     loss<info_nce, "said", "caption">, loss<next_token, "upper">>>();
+  const auto& modules = all.at("modules").items();
+  CHECK(modules[1].at("net").at("net").string() == "pooled_rows");
+  CHECK(modules[1].at("net").at("rows").integer() == 6);
+  CHECK(modules[1].at("net").at("heads").integer() == 4);
+  CHECK(modules[1].at("net").at("pool").string() == "attention");
+  CHECK(modules[2].at("net").at("net").string() == "upper_decoder");
+  CHECK(modules[2].at("net").at("rows").integer() == 6);
 }
 
 TEST_CASE("a chain from words to a picture is said as data") {

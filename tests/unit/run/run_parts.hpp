@@ -162,7 +162,8 @@ inline constexpr motet::trained_model scripted_models[] = {
     {"scripted", make_scripted, nullptr, facts_of_scripted}, {"absent", nullptr, nullptr, facts_of_scripted}};
 inline constexpr std::string_view scripted_losses[] = {"infonce", "sigmoid"};
 inline constexpr motet::next_program scripted_next[] = {{"embed", "--images FOLDER"},
-                                                        {"compare_runs", "--run ANOTHER", true}};
+                                                        {"compare_runs", "--run ANOTHER", true},
+                                                        {"generate", "--picture FILE", false, true}};
 inline const motet::training_program scripted_program{
     .name = "train_scripted",
     .about = "trains nothing",

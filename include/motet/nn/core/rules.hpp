@@ -62,6 +62,9 @@
     "it is a share of all pictures, not a percentage", "give .forgotten from 0 to 1; 0.1 is usual")         \
   X(no_drawing_here, "MT-N20", "this device has no operations for nets that draw",                          \
     "they are written for processors, and not yet for GPUs", "train and paint on cpu::device")              \
+  X(upper_half_places, "MT-N21", "the upper half of a language model has rotary positions",                 \
+    "it reads rows of other modules, and has no table of places to add to them",                            \
+    "give .rotary a base, such as 10000; the lower half may have learned positions")                        \
   X(adapters_drop, "MT-N25", "the dropout of adapters lies in [0, 1)",                                      \
     "it is the part that falls out, not the part that stays, and not a percentage",                         \
     "give .dropout from 0 to below 1; 0.05 is usual")                                                       \

@@ -43,11 +43,11 @@ struct placed_tokens : labelled_tokens {
   }
 };
 
-// Token ids to rows, and to those that have places the rows of other modules.
-template <token_config Config>
-struct placed_embedding : token_embedding<Config> {
+// Rows as Words makes them, and in the places of those of other modules, these.
+template <class Words>
+struct placed_among : Words {
   using input = placed_tokens;
-  using words = token_embedding<Config>;
+  using words = Words;
   using words::out;
 
   template <class C, class N>
@@ -74,5 +74,30 @@ struct placed_embedding : token_embedding<Config> {
                   matrix<stream>{static_cast<stream*>(batch.entering.gradients), count, out, out});
   }
 };
+
+// Token ids to rows, and to those that have places the rows of other modules.
+template <token_config Config>
+struct placed_embedding : placed_among<token_embedding<Config>> {};
+
+// No token has a row: all that there is are the rows of other modules.
+template <isize Width>
+struct blank_rows {
+  using input = tokens;
+  static constexpr isize out = Width, parameter_size = 0;
+  static void parameters(parameter_list&) {}
+  static sequences rows(const input& batch) { return batch.seq; }
+  template <class N>
+  struct saved {};
+  template <class N, class C>
+  static void reserve(C&, const sequences&, saved<N>&) {}
+  template <class C, class N>
+  static void forward(C& ctx, weights<N>, const input& batch, view<typename N::stream, out> y, saved<N>&) {
+    zero(ctx, batch.seq, y);
+  }
+  template <class C, class N, class DY>
+  static void backward_weight(C&, weights<N>, const input&, view<DY, out>, saved<N>&, gradients<N>) {}
+};
+template <isize Width>
+struct placed_rows : placed_among<blank_rows<Width>> {};
 
 }  // namespace motet

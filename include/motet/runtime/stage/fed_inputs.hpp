@@ -114,6 +114,14 @@ struct input_traits<Net, through_rows> {
   static through_rows stage(const through_rows& all, std::byte*, Bring&&) {
     return all;
   }
+  // Of no rows there is no mean.
+  static std::string unknown(const through_rows& all) {
+    if constexpr (requires { Net::pools_rows; })
+      for (isize s = 0; s < all.seq.samples; ++s)
+        if (all.seq.rows_of(s) < 1)
+          return sentence({"no row enters of sample ", s, ", and it makes one of all that do"});
+    return {};
+  }
   static bool same(const through_rows& a, const through_rows& b) {
     return a.seq.samples == b.seq.samples && a.seq.offsets == b.seq.offsets;
   }
@@ -168,7 +176,12 @@ struct input_traits<Net, placed_tokens> {
         if (all.ids[r] >= Net::config.vocabulary)
           return sentence({"token ", r - all.seq.begin(s), " of sample ", s, " is ", all.ids[r],
                            ", the vocabulary has ", Net::config.vocabulary});
-        if (all.ids[r] >= 0) continue;
+        if (all.ids[r] >= 0) {
+          if constexpr (requires { Net::reads_tokens; })
+            return sentence({"row ", r - all.seq.begin(s), " of sample ", s, " has token ", all.ids[r],
+                             ", and it reads rows of other modules alone"});
+          continue;
+        }
         entrance* waiting = nullptr;
         bool found = false;
         for (entrance& each : of) {

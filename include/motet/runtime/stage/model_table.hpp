@@ -8,6 +8,7 @@
 #include <array>
 #include <span>
 #include <tuple>
+#include <vector>
 
 namespace motet {
 
@@ -276,6 +277,43 @@ class batch_inputs {
   template <std::size_t... I>
   void fill(std::index_sequence<I...>) {
     (fill_one<I>(), ...);
+    // Behind those that end in features is nobody who says of how many rows.
+    (fill_pooled<I>(), ...);
+  }
+  template <std::size_t I>
+  void fill_pooled() {
+    using net = typename Model::template module_at<I>::net;
+    if constexpr (is_through(I) && !gives_rows<net>) {
+      constexpr std::size_t from = source_of(I);
+      using source = typename Model::template module_at<from>::net;
+      fill_back(I, rows_of_samples<source>(*static_cast<const typename source::input*>(at_[from]), room_[I]));
+    }
+  }
+  // The module with data whose rows pass through others to this one.
+  static constexpr std::size_t source_of(std::size_t k) {
+    for (std::size_t step = 0; step < Model::size && is_through(k); ++step)
+      for (const edge_ends& each : Model::edges)
+        if (each.to == k) {
+          k = each.from;
+          break;
+        }
+    return k;
+  }
+  // Where all samples have as many rows, or those of a text, no offsets are made.
+  template <class Net>
+  static sequences rows_of_samples(const typename Net::input& of, std::vector<isize>& room) {
+    if constexpr (requires { input_traits<Net>::first_row(of, isize{}); }) {
+      const isize samples = input_traits<Net>::samples(of);
+      const auto before = [&](isize s) { return input_traits<Net>::first_row(of, s); };
+      const isize each = samples > 0 ? before(1) - before(0) : 0;
+      bool even = true;
+      for (isize s = 0; s < samples; ++s) even = even && before(s + 1) - before(s) == each;
+      if (even) return {samples, each, nullptr};
+      for (isize s = 0; s <= samples; ++s) room.push_back(before(s));
+      return {samples, 0, room.data()};
+    } else {
+      return Net::rows(of);
+    }
   }
   template <std::size_t I>
   void fill_one() {
@@ -288,7 +326,7 @@ class batch_inputs {
   }
   // Fills the inputs of modules that pass rows on to there.
   void fill_back(std::size_t from, const sequences& rows) {
-    if (!is_through(from)) return;
+    if (!is_through(from) || at_[from] != nullptr) return;
     made_[from].seq = rows;
     at_[from] = &made_[from];
     for (const edge_ends& each : Model::edges)
@@ -297,6 +335,7 @@ class batch_inputs {
 
   std::array<const void*, Model::size> at_{};
   std::array<through_rows, has_through ? Model::size : 0> made_{};
+  std::array<std::vector<isize>, has_through ? Model::size : 0> room_{};
 };
 template <class Model>
 batch_inputs<Model> inputs_of(const typename Model::batch& whole) {

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coca_session.hpp"
+
+namespace motet::train_vlm {
+
+std::unique_ptr<session> make_say_quick_coca(const session_request& wanted) {
+  return make_coca_session<cpu::device, say_quick_eye, say_quick_lower, say_quick_upper_layers,
+                           say_quick_embedding>("say-quick-coca", wanted);
+}
+
+}  // namespace motet::train_vlm
