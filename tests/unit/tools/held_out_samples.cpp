@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/tools/held_out_samples.hpp>
 
+#include <motet/tools/open_held_out.hpp>
+
 #include "data_folders.hpp"
 
 #include <doctest/doctest.h>
