@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Learns to draw from the shapes that make_shapes draws, made as they are needed, and paints a sheet of them:
-// each row a shape, each column a colour.
+// each row a shape, each column a colour. Or draws what a prompt says, by a checkpoint of train_vlm.
+#include "draw/saved_drawer.hpp"
 #include "make_shapes/canvas.hpp"
 
 #include <motet/data/pictures/png.hpp>
@@ -32,17 +33,33 @@ struct settings {
   isize steps = 2000, batch = 32, threads = 0, painted_in = 30;
   double rate = 1e-3, guidance = 2;
   std::uint64_t seed = 1;
+  // With a checkpoint nothing is learned.
+  std::string checkpoint, prompt, tokenizer;
+  std::vector<std::string> pictures;
+  isize count = 1;
+  bool ema = false;
 };
 
 options command_line(settings& s) {
-  options line("draw", "learns to draw shapes, and paints a sheet of them");
+  options line(
+      "draw",
+      "learns to draw shapes, and paints a sheet of them; or draws what a prompt says, by a checkpoint");
+  line.text(
+      "--checkpoint", s.checkpoint, "DIR",
+      "a run of train_vlm whose model draws, of which the newest checkpoint is taken, or one checkpoint; "
+      "nothing is learned then");
+  line.text("--prompt", s.prompt, "TEXT", "with --checkpoint: what to draw");
+  line.texts("--picture", s.pictures, "FILE", "likewise: a picture that is seen, PNG, JPEG or PPM");
+  line.count("--count", s.count, 1, 64, "likewise: so many pictures, each of another noise");
+  line.text("--tokenizer", s.tokenizer, "FILE", "likewise: default is tokenizer.json in the run");
+  line.flag("--ema", s.ema, "likewise: the moving averages of the weights, not those of the last step");
   line.text("--output", s.output, "FILE", "a picture of what it paints at the end, PNG or PPM by its name");
   line.count("--steps", s.steps, 1, "to train");
   line.count("--batch", s.batch, 1, "pictures in a step");
   line.real("--lr", s.rate, 0, 1e6, "learning rate at its highest");
   line.count("--paint-steps", s.painted_in, 1, "from noise to a picture");
   line.real("--guidance", s.guidance, 0, 100,
-            "how far from pictures of any class to those of the one asked for");
+            "how far from pictures of anything to those that are asked for");
   line.count("--threads", s.threads, 0, "0: all processors");
   line.count("--seed", s.seed, "of weights, pictures and noise");
   return line;
@@ -91,7 +108,28 @@ bitmap sheet_of(const std::vector<float>& painted) {
   return sheet;
 }
 
+// Options of the one kind mean nothing to the other.
+void check_kind(const options& line, const settings& s) {
+  const bool saved = !s.checkpoint.empty();
+  std::vector<const char*> others{"--prompt", "--picture", "--count", "--tokenizer", "--ema"};
+  if (saved) others = {"--steps", "--batch", "--lr"};
+  for (const char* const each : others)
+    if (line.given(each))
+      fail(bad_option_value, std::string(each) + (saved ? " with --checkpoint, of which nothing is learned"
+                                                        : " without --checkpoint, the run that draws so"));
+}
+
 void run(const settings& s) {
+  if (!s.checkpoint.empty())
+    return paint_saved({s.checkpoint,
+                        s.prompt,
+                        s.tokenizer,
+                        s.output,
+                        s.pictures,
+                        s.count,
+                        s.threads,
+                        s.ema,
+                        {.seed = s.seed, .steps = s.painted_in, .guidance = static_cast<float>(s.guidance)}});
   const std::string threads = std::to_string(s.threads);
   const char* const words[] = {"draw", "--threads", threads.c_str()};
   const launched_world world = launch(s.threads > 0 ? 3 : 1, words);
@@ -126,6 +164,7 @@ int main(int count, char** words) {
   try {
     if (!line.parse(count, words))
       return std::fputs((line.help() + motet::exit_table()).c_str(), stdout) < 0 ? 1 : 0;
+    motet::drawing::check_kind(line, s);
     motet::drawing::run(s);
   } catch (const std::exception& problem) {
     return motet::report_failure(problem);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Trains an eye and a language model to say what captioned pictures show, on one rank or spread over many by
-// a plan, and tells how often they say it of held-out ones.
+// Trains an eye and a language model to say what captioned pictures show, or to tell a drawer what to draw, on
+// one rank or spread over many by a plan, and tells how well they do with held-out ones.
 #include "train_vlm/coca_model.hpp"
+#include "train_vlm/draw_models.hpp"
 #include "train_vlm/models.hpp"
 #include "train_vlm/plans.hpp"
 
@@ -21,6 +22,7 @@ namespace motet::train_vlm {
 [[gnu::weak]] std::unique_ptr<session> make_say_quick_joined(const session_request& wanted);
 [[gnu::weak]] std::unique_ptr<session> make_say_quick_coca(const session_request& wanted);
 [[gnu::weak]] std::unique_ptr<session> make_say_small(const session_request& wanted);
+[[gnu::weak]] std::unique_ptr<session> make_draw_quick(const session_request& wanted);
 
 namespace {
 
@@ -30,10 +32,12 @@ const trained_model models[] = {
     {"say-quick-adapted", make_say_quick_adapted, nullptr, facts_of<say_quick_adapted_model>},
     {"say-quick-joined", make_say_quick_joined, nullptr, facts_of<say_quick_joined_model>},
     {"say-quick-coca", make_say_quick_coca, nullptr, facts_of<say_quick_coca_model>},
-    {"say-small", make_say_small, nullptr, facts_of<say_small_model>}};
+    {"say-small", make_say_small, nullptr, facts_of<say_small_model>},
+    {"draw-quick", make_draw_quick, nullptr, facts_of<draw_quick_model>, denoise::name}};
 constexpr std::string_view losses[] = {"next_token"};
-constexpr next_program next[] = {{"generate", "--picture FILE", false, true},
-                                 {"export_hf", "--output FOLDER", false, true},
+constexpr next_program next[] = {{"generate", "--picture FILE", false, "say-"},
+                                 {"export_hf", "--output FOLDER", false, "say-"},
+                                 {"draw", "--prompt TEXT --output FILE.png", false, "draw-"},
                                  {"compare_runs", "--run ANOTHER --output compared.html", true}};
 
 const training_program program{
@@ -50,14 +54,13 @@ const training_program program{
         "such files, or: random",
     .rebuild =
         [](std::string_view model) {
-          // Sizes are those of all programs.
-          model.remove_prefix(std::string_view("say-").size());
-          std::string name(model);
+          // Sizes of models that speak are those of all programs.
+          if (model.starts_with("say-")) model.remove_prefix(std::string_view("say-").size());
+          std::string name(model), all(MOTET_ALL_MODELS);
           std::ranges::replace(name, '-', '_');
-          return sentence({"configure with -DMOTET_MODELS=", name,
-                           " or the whole list, "
-                           "quick;quick_glue;quick_adapted;quick_joined;quick_coca;tiny;small;b16;l14, and "
-                           "build again"});
+          std::ranges::replace(all, ',', ';');
+          return sentence(
+              {"configure with -DMOTET_MODELS=", name, " or the whole list, ", all, ", and build again"});
         },
 };
 

@@ -3,10 +3,10 @@
 
 #include <motet/front/plan_of.hpp>
 
-// Plans for an eye, its glue and a language model, by name: what --plan chooses from, and what a plan of
-// one's own may begin with (--explain prints each as JSON). They fit every model here: at most four stages of
-// the eye and two of the language model, at most four parts of a layer. Two chunks on each of two ranks want
-// four layers of the language model, which say-quick has not.
+// Plans for an eye, its glue and a language model, and some for a drawer behind these, by name: what --plan
+// chooses from, and what a plan of one's own may begin with (--explain prints each as JSON). They fit every
+// model here: at most four stages of the eye and two of the language model, at most four parts of a layer. Two
+// chunks on each of two ranks want four layers of the language model, which say-quick has not.
 namespace motet::train_vlm {
 
 namespace seeing_plans {
@@ -186,6 +186,22 @@ constexpr plan filled_deep() {
                           placed("talk", {.stages = 2}, {0, 1}, 4)));
 }
 
+// A drawer behind the language model.
+constexpr plan drawing(plan of, module_plan draw) {
+  of.modules.push(draw);
+  return of;
+}
+constexpr plan draws_data_2() {
+  module_plan draw = on_ranks("draw", 0, degrees{.data = 2}, 1);
+  draw.group = 1;
+  return drawing(data_2(), draw);
+}
+constexpr plan draws_apart() {
+  return drawing(
+      of_ranks(3, "1f1b", placed("eye", {}, {0}, 4), placed("glue", {}, {0}, 4), placed("talk", {}, {1}, 4)),
+      placed("draw", {}, {2}, 4));
+}
+
 }  // namespace seeing_plans
 
 inline constexpr named_plan plans[] = {
@@ -241,6 +257,10 @@ inline constexpr named_plan plans[] = {
     {"filled-deep", "eye and language model in two stages each on the same two ranks, the eye in the gaps",
      seeing_plans::filled_deep},
     {"idle", "apart, on the first and the last of four ranks", seeing_plans::idle_4},
+    {"draws-data-2", "of models that draw: two ranks, each with half of the samples",
+     seeing_plans::draws_data_2},
+    {"draws-apart", "likewise: the eye and its glue, the language model and the drawer on a rank each",
+     seeing_plans::draws_apart},
 };
 
 }  // namespace motet::train_vlm

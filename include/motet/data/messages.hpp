@@ -90,11 +90,15 @@ inline constexpr message damaged_step{"MT-D23", "a step came damaged from a prod
 inline constexpr message producers_silent{
     "MT-D24", "no producer answers", "all of them ended, none was started, or the network is cut",
     "Look at the producers' own messages, start one, and go on with --resume"};
+inline constexpr message too_few_pictures{
+    "MT-D25", "no sample has as many pictures as the model wants",
+    "the data have words alone, and the model draws a picture of each sample",
+    "Give samples with pictures, or train a model that takes samples without (docs/data.md)"};
 inline constexpr message data_messages[] = {
     data_unreadable,         no_shards,       bad_shard_pattern,   damaged_tar,         damaged_picture,
     picture_library_missing, missing_field,   picture_not_encoded, bad_vocabulary,      no_samples,
     batch_too_large,         bad_data_state,  bad_data_option,     bad_classes,         bad_listing,
     set_folder_taken,        text_not_utf8,   bad_sample_pieces,   sample_asks_nothing, sample_too_long,
-    damaged_sound,           producer_unlike, damaged_step,        producers_silent};
+    damaged_sound,           producer_unlike, damaged_step,        producers_silent,    too_few_pictures};
 
 }  // namespace motet

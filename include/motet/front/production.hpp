@@ -55,7 +55,7 @@ inline std::vector<producer_address> read_producer_addresses(std::string_view te
   return out;
 }
 
-inline constexpr int production_version = 2;
+inline constexpr int production_version = 3;
 
 // All that decides what the steps hold, and how they are written: of a rank, which asks for them.
 inline json production_of(const data_wishes& wishes, const sample_shape& shape, const data_folder& data) {
@@ -70,6 +70,7 @@ inline json production_of(const data_wishes& wishes, const sample_shape& shape, 
   out.set("rows_of_picture", shape.rows_of_picture);
   out.set("lead", shape.lead);
   out.set("most_pictures", shape.most_pictures);
+  out.set("least_pictures", shape.least_pictures);
   out.set("batch", wishes.batch);
   out.set("rows", wishes.rows);
   out.set("seed", wishes.seed);
@@ -93,7 +94,8 @@ inline sample_shape shape_in(const json& from) {
           .pieces = from.at("pieces").boolean(),
           .rows_of_picture = from.at("rows_of_picture").integer(),
           .lead = from.at("lead").integer(),
-          .most_pictures = from.at("most_pictures").integer()};
+          .most_pictures = from.at("most_pictures").integer(),
+          .least_pictures = from.at("least_pictures").integer()};
 }
 inline data_wishes wishes_in(const json& from, const std::string& data, isize threads) {
   return {.data = data,

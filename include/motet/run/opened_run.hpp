@@ -10,7 +10,7 @@
 #include <motet/runtime/save/checkpoint.hpp>
 #include <motet/runtime/save/run_folder.hpp>
 #include <motet/tools/exit_code.hpp>
-#include <motet/tools/held_out_samples.hpp>
+#include <motet/tools/open_held_out.hpp>
 #include <motet/tools/progress.hpp>
 
 #include <algorithm>
@@ -67,6 +67,10 @@ struct opened_run {
       begun = *then;
     }
     model = open_session(s, chosen ? &*chosen : nullptr);
+    if (s.rows > 0 && model->facts().shape.least_pictures > 0)
+      fail(bad_option_value, sentence({"--rows ", s.rows, " with --model ", s.model,
+                                       ", which draws a picture of each sample: a step that is filled to a "
+                                       "number of rows has samples of nothing"}));
     if (!s.random_data()) {
       folder = std::make_unique<data_folder>(s.wishes(), model->facts().shape);
       test = open_held_out(*folder, model->facts().embedding);

@@ -52,6 +52,8 @@ inline report_page page_of(const opened_run& run, const test_result& found,
   if (found.captions.pictures > 0) headline("%.1f %%", 100 * found.captions.accuracy(), "caption accuracy");
   if (found.several.pictures > 0)
     headline("%.1f %%", 100 * found.several.exact_share(), "of several pictures, to the word");
+  if (found.drawings.pictures > 0)
+    headline("%.1f %%", 100 * found.drawings.share(), "of colours nearer to their own picture");
   headline("%.4f", last_number_of(told, "loss"), "last loss");
   for (const std::string& each : facts.losses)
     headline("%.4f", last_number_of(told, name_of_part(each)), each.c_str());
@@ -66,6 +68,7 @@ inline report_page page_of(const opened_run& run, const test_result& found,
   if (found.any()) {
     page.pictures = run.test->pictures_told(model.logit_scale());
     page.pictures_note = run.test->note();
+    page.pictures_title = run.test->title();
   }
   const auto fact = [&](const char* name, std::string value) {
     page.facts.emplace_back(name, std::move(value));

@@ -119,6 +119,7 @@ inline void tell_plan(const run_settings& s) {
 // `line` is what wrote the settings.
 inline int run_settled(run_settings& s, const options& line) {
   std::optional<checkpoint> saved = reopen(s, line);
+  if (const std::string_view own = s.trained().loss; !own.empty()) s.loss = own;
   check_device(s);
   s.effective = write_json(line.settings({"--resume", "--paced", "--explain", "--check"}), 1) + "\n";
   const bool tells = s.explain || s.check;

@@ -118,8 +118,7 @@ inline void tell_next(progress& out, const opened_run& run) {
                     saved = " --checkpoint " + s.checkpoint + " ", reported = " --run " + s.report + " ";
   std::vector<std::pair<std::string, std::string>> commands;
   for (const next_program& each : s.program->next)
-    if ((!each.reads_report || (!s.no_report && !s.random_data())) &&
-        (!each.of_pieces || run.model->facts().shape.pieces))
+    if (s.model.starts_with(each.of) && (!each.reads_report || (!s.no_report && !s.random_data())))
       commands.emplace_back(each.name, (each.reads_report ? reported : saved) + std::string(each.arguments));
   std::string absent;
   for (const auto& [name, rest] : commands)

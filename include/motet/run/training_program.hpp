@@ -17,13 +17,14 @@ struct trained_model {
   std::string_view name;
   session_maker make, on_gpu;     // null: not compiled
   list<module_facts> (*facts)();  // what plans must know of it: facts_of<Model>
+  std::string_view loss{};        // that it has whatever the program's are; empty: one of those
 };
 
 // A program that goes on from what a run left; its name, and what its command line says besides.
 struct next_program {
   std::string_view name, arguments;
   bool reads_report = false;  // --run REPORT, instead of --checkpoint RUN
-  bool of_pieces = false;     // takes models of samples of any pieces, and none of pairs
+  std::string_view of{};      // models whose names begin so; empty: any
 };
 
 // These make a training program of a run: its models, and the words that are its own.

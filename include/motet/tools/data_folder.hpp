@@ -23,9 +23,9 @@ struct sample_shape {
   isize image = 0;                    // pixels of a picture's side
   isize vocabulary = 0, context = 0;  // of a caption, or of all rows of a sample that has pieces
   bool pieces = false;                // reads samples of any number of pieces, instead of pairs
-  // Of one that does: rows that a picture is made, of which the first `lead` are not shown; the most pictures
-  // of a sample.
-  isize rows_of_picture = 0, lead = 0, most_pictures = 1;
+  // Of one that does: rows that a picture is made, of which the first `lead` are not shown; the most and the
+  // fewest pictures of a sample.
+  isize rows_of_picture = 0, lead = 0, most_pictures = 1, least_pictures = 0;
 };
 
 struct data_wishes {
@@ -66,7 +66,12 @@ class data_folder {
     config_.example.context = shape.context;
     config_.rows = s.rows;
     if (shape.pieces)
-      config_.sample = {shape.rows_of_picture, shape.lead, shape.most_pictures, marks_of(*words_)};
+      config_.sample = {shape.rows_of_picture, shape.lead, shape.most_pictures, marks_of(*words_),
+                        shape.least_pictures};
+    if (shape.pieces && samples_->most_pictures() < shape.least_pictures)
+      fail(too_few_pictures, sentence({"none of the ", size(), " samples in ", s.data, " has more than ",
+                                       samples_->most_pictures(), ", model \"", shape.model, "\" wants ",
+                                       shape.least_pictures}));
     if (s.batch > size())
       fail(batch_too_large, "--batch " + std::to_string(s.batch) + ", " + s.data + " has " +
                                 std::to_string(size()) + " samples to train on");

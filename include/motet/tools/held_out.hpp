@@ -27,6 +27,8 @@ class tested_model {
   virtual void embed(const tokens& batch, float* features) = 0;
   // Of a model that speaks, in the place of features: what it says after one sample, until `end`.
   virtual std::vector<std::int32_t> say(const pictured_tokens& sample, std::int32_t end, isize most) = 0;
+  // Of a model that draws: what it draws of each sample, as its own pictures are, (samples, 3, side, side).
+  virtual std::vector<float> paint(const pictured_tokens&) { return {}; }
   // The loss of samples that it is not trained on, and what that multiplies similarities by (NaN: it compares
   // none).
   virtual double loss_of(const step_input& batch) = 0;
@@ -47,6 +49,7 @@ class held_out {
   // Some of the samples with what the last test found about them, and a sentence about all of those.
   virtual std::vector<report_picture> pictures_told(double logit_scale) const = 0;
   virtual std::string note() const = 0;
+  virtual std::string title() const { return "Held-out pictures and their best captions"; }
 
  protected:
   static constexpr isize most_shown = 60;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/data/pictures/sheet.hpp>
 #include <motet/nn/layers/pictured_text.hpp>
 #include <motet/tools/held_out.hpp>
 
@@ -55,7 +56,7 @@ class held_out_samples final : public held_out {
       bitmap one;
       source_.read_picture(each, bytes);
       decode_picture(bytes, one);
-      out = out.pixels.empty() ? std::move(one) : beside(out, one);
+      out = beside(out, one);
     }
     if (out.pixels.empty()) out = {1, 1, {255, 255, 255}};
     return out;
@@ -120,17 +121,6 @@ class held_out_samples final : public held_out {
       told_.push_back(std::move(made));
     }
   }
-  static bitmap beside(const bitmap& a, const bitmap& b) {
-    constexpr isize gap = 4;
-    bitmap out{a.width + gap + b.width, std::max(a.height, b.height), {}};
-    out.pixels.assign(as_size(out.width * out.height * 3), 255);
-    for (const auto& [from, left] : {std::pair(&a, isize{0}), std::pair(&b, a.width + gap)})
-      for (isize y = 0; y < from->height; ++y)
-        std::copy_n(from->pixels.begin() + y * from->width * 3, from->width * 3,
-                    out.pixels.begin() + (y * out.width + left) * 3);
-    return out;
-  }
-
   static constexpr isize most_told = 512, most_others = 128, most_words = 64;
 
   data_folder& from_;
@@ -141,12 +131,5 @@ class held_out_samples final : public held_out {
   std::vector<isize> single_, several_, texts_;  // those with one picture, with more, and without
   std::vector<told_sample> told_;
 };
-
-// The result is null where nothing is held out. `width` is that of the model's features, where it makes some.
-inline std::unique_ptr<held_out> open_held_out(data_folder& from, isize width) {
-  if (held_out_files(from).empty()) return nullptr;
-  if (from.has_pieces()) return std::make_unique<held_out_samples>(from);
-  return std::make_unique<held_out_pairs>(from, width);
-}
 
 }  // namespace motet

@@ -3,6 +3,7 @@
 
 #include <motet/format/text/json.hpp>
 #include <motet/tools/caption_test.hpp>
+#include <motet/tools/drawing_test.hpp>
 #include <motet/tools/retrieval.hpp>
 #include <motet/tools/zero_shot.hpp>
 
@@ -20,9 +21,12 @@ struct test_result {
   retrieval_result pairs;
   caption_result captions;        // of a model that speaks, in the place of the others
   caption_result several, texts;  // likewise, of samples with more pictures than one, and with none
+  drawing_result drawings;        // of a model that draws
 
   bool any() const {
-    return classes.pictures + pairs.samples + captions.pictures + several.pictures + texts.pictures > 0;
+    return classes.pictures + pairs.samples + captions.pictures + several.pictures + texts.pictures +
+               drawings.pictures >
+           0;
   }
 };
 
@@ -35,6 +39,7 @@ inline void add_shares(json& line, const test_result& found) {
   }
   if (found.several.pictures > 0) line.set("several_exact", found.several.exact_share());
   if (found.texts.pictures > 0) line.set("text_exact", found.texts.exact_share());
+  if (found.drawings.pictures > 0) line.set("drawn_nearer", found.drawings.share());
   for (std::size_t i = 0; found.pairs.samples > 0 && i < retrieval_result::within.size(); ++i) {
     const std::string within = "_within_" + std::to_string(retrieval_result::within[i]);
     line.set("caption" + within, found.pairs.picture_share(i));
@@ -66,6 +71,13 @@ inline std::vector<std::string> sentences_of(const test_result& found, isize ste
     if (of->pictures == 0) continue;
     std::snprintf(text, sizeof text, "answers     %.2f %% of %td held-out samples %s, in the very words",
                   100 * of->exact_share(), of->pictures, what);
+    out.emplace_back(text);
+  }
+  if (found.drawings.pictures > 0) {
+    std::snprintf(text, sizeof text,
+                  "drawings   %.2f %% nearer to the colour of their own picture than of another after step "
+                  "%td (%td held-out samples; by chance 50)",
+                  100 * found.drawings.share(), step, found.drawings.pictures);
     out.emplace_back(text);
   }
   if (found.pairs.samples == 0) return out;

@@ -46,3 +46,17 @@ TEST_CASE("samples of any pieces, whose texts teach a vocabulary where there is 
   write_vocabulary(folder);
   CHECK(data_folder(wishes, piece_shape()).vocabulary_fingerprint() != found.vocabulary_fingerprint());
 }
+
+TEST_CASE("a model that draws wants pictures") {
+  const scratch folder;
+  write_file(folder / "train.jsonl", "{\"pieces\": [{\"given\": \"well?\"}, {\"asked\": \"yes\"}]}\n");
+  write_vocabulary(folder);
+  sample_shape draws = piece_shape();
+  draws.least_pictures = 1;
+  const data_wishes wishes{.data = folder.path().string(), .batch = 1};
+  CHECK(data_folder(wishes, piece_shape()).sample_config().sample.least_pictures == 0);
+  CHECK_THROWS_WITH_AS(data_folder(wishes, draws),
+                       doctest::Contains("has more than 0, model \"pieces\" wants 1"), error);
+  write_mixed(folder, "train-000.tar", 0, 5);
+  CHECK(data_folder(wishes, draws).sample_config().sample.least_pictures == 1);
+}

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/tools/held_out_samples.hpp>
 
+#include <motet/tools/open_held_out.hpp>
+
 #include "data_folders.hpp"
 
 #include <doctest/doctest.h>
@@ -28,14 +30,4 @@ TEST_CASE("samples that end with a text that is asked for, by the pictures that 
   CHECK(shown[0].guesses[0].caption == "a picture");
   CHECK(shown[0].guesses[0].share == report_guess::alone);
   CHECK(test->note().starts_with("10 of 10 samples that training never saw"));
-}
-
-TEST_CASE("without files that are held out there is no test") {
-  const scratch folder;
-  write_pairs(folder, "train-000.tar", 0, 4);
-  write_vocabulary(folder);
-  data_folder from({.data = folder.path().string(), .batch = 4}, pair_shape());
-  CHECK(open_held_out(from, plain_model::width) == nullptr);
-  write_pairs(folder, "test.tar", 4, 4);
-  CHECK(open_held_out(from, plain_model::width)->size() == 4);
 }

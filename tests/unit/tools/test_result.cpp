@@ -29,6 +29,18 @@ TEST_CASE("what a test found is told as shares by name, and in sentences") {
         "step 20)");
 }
 
+TEST_CASE("what a model draws") {
+  test_result found;
+  found.drawings = {3, {2, 1, 0}};
+  CHECK(found.any());
+  json line;
+  add_shares(line, found);
+  CHECK(line.at("drawn_nearer").number() == 0.5);
+  const auto told = sentences_of(found, 7, 0);
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].find("50.00 % nearer to the colour of their own picture") != std::string::npos);
+}
+
 TEST_CASE("what a model says about pictures, about several, and about none") {
   test_result found;
   found.captions.add("a red circle", "red circle", "a red circle");

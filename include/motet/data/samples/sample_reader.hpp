@@ -40,15 +40,17 @@ struct sample_form {
   isize lead = 0;              // of these, the first ones that are not shown, such as a class token's
   isize most_pictures = 1;     // of a sample
   piece_marks marks{};
+  isize least_pictures = 0;  // likewise: one without so many is left out
 
   isize rows_shown() const { return rows_of_picture - lead; }
 };
 
 inline void check(const sample_form& form) {
-  if (form.lead < 0 || form.rows_of_picture < form.lead || form.most_pictures < 0)
+  if (form.lead < 0 || form.rows_of_picture < form.lead || form.most_pictures < form.least_pictures ||
+      form.least_pictures < 0)
     fail(bad_data_option,
-         sentence({"pictures of ", form.rows_of_picture, " rows, the first ", form.lead,
-                   " not shown, at most ", form.most_pictures,
+         sentence({"pictures of ", form.rows_of_picture, " rows, the first ", form.lead, " not shown, ",
+                   form.least_pictures, " to ", form.most_pictures,
                    " in a sample; wanted none below zero, and no more left out than there are"}));
 }
 
@@ -136,6 +138,9 @@ class sample_reader {
     if (shown > form_.most_pictures)
       return leave_out(i, skip::too_long,
                        sentence({"it has ", shown, " pictures, the model takes ", form_.most_pictures}));
+    if (shown < form_.least_pictures)
+      return leave_out(i, skip::no_picture,
+                       sentence({"it has ", shown, ", the model wants ", form_.least_pictures}));
     // Tokens are at most this long, with room for white space that has none; so far longer texts need not be
     // cut.
     constexpr isize longest = 512;

@@ -134,6 +134,13 @@ TEST_CASE("each damage has its own reason and sentence") {
   CHECK(skips.names(skip::too_long).at(2).find("s1 (it has 2 pictures, the model takes 1)") !=
         std::string::npos);
   CHECK(code_of([&] { sample_reader(source, words, config_of(40), {5, 6, 1, {}}); }) == "MT-D13");
+  CHECK(code_of([&] { sample_reader(source, words, config_of(40), {5, 1, 1, {}, 2}); }) == "MT-D13");
+  form.most_pictures = 2, form.least_pictures = 2;
+  sample_reader wide(source, words, config_of(40), form);
+  CHECK(wide.get(1) != nullptr);
+  CHECK(wide.get(0) == nullptr);
+  CHECK(skips.names(skip::no_picture).back().find("(it has 1, the model wants 2)") != std::string::npos);
+  form.least_pictures = 0;
   // One token with nothing before it asks for nothing.
   skip_log strict(true);
   const sample_source lines({(folder / "b.txt").string()}, strict);
