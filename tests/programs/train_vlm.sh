@@ -35,6 +35,7 @@ succeed $run --rows 500 --steps 6 --no-report --metrics filled.jsonl --plan apar
 ordered filled.jsonl --rows 500 --plan apart
 succeed $run --steps 1 --plan data-2 --reorder ranks --explain
 grep -q '^order     ranks: samples go to the ranks that have least to do$' out || fail "--explain does not tell of the order"
+grep -q '^producers [1-9][0-9]* keeps* up with the steps (--producers [1-9].* by forecast$' out || fail "--explain of a plan does not tell how many producers keep up"
 expect 2 'which --reorder all gives samples to' $run --steps 1 --reorder all
 if command -v mpirun >/dev/null 2>&1; then
   export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
