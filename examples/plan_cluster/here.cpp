@@ -2,10 +2,10 @@
 #include "here.hpp"
 
 #include <motet/backend/cpu/device.hpp>
-#include <motet/tools/this_machine.hpp>
+#include <motet/tools/cluster_of.hpp>
 
 namespace motet::plan_cluster {
 
-cluster_facts measure_here(std::int32_t ranks) { return this_machine<cpu::device>(ranks); }
+cluster_facts cluster_of(const std::string& text) { return motet::cluster_of<cpu::device>(text); }
 
 }  // namespace motet::plan_cluster

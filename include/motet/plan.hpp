@@ -16,6 +16,10 @@
 #include <motet/plan/disttrain/chain_forecast.hpp>
 #include <motet/plan/disttrain/chain_model.hpp>
 #include <motet/plan/disttrain/chain_plan.hpp>
+#include <motet/plan/disttrain/counted_graph.hpp>
+#include <motet/plan/disttrain/graph_plans.hpp>
+#include <motet/plan/disttrain/orchestrate.hpp>
+#include <motet/plan/disttrain/played_step.hpp>
 #include <motet/plan/disttrain/search_chain.hpp>
 #include <motet/plan/files/cluster_json.hpp>
 #include <motet/plan/files/model_json.hpp>

@@ -71,6 +71,7 @@ for file in model optimizer; do
 done
 expect 3 'made by lion, and this run moves weights by adamw.*MT-R56' --data shapes --checkpoint half --resume --optimizer adamw
 succeed $run --data shapes --explain $learns
+grep -q '^producers [1-9][0-9]* keeps* up with the steps (--producers [1-9].* by forecast$' out || fail "--explain does not tell how many producers keep up"
 grep -q 'optimizer lion' out && grep -q 'averages  of the weights, decay 0.9' out || fail "--explain does not tell how weights are moved"
 grep -q 'caption *0.5 of the learning rate, weight decay 0.01, a schedule of its own: 1 steps of delay' out || fail "--explain does not tell a module's pace"
 expect 2 'MODULE=SHARE.*MT-X03' --data random --rates caption=0.5:hurry=1

@@ -39,6 +39,7 @@ succeed $run --rows 500 --steps 6 --no-report --metrics filled.jsonl --plan apar
 ordered filled.jsonl --rows 500 --plan apart
 succeed $run --steps 1 --plan data-2 --reorder ranks --explain
 grep -q '^order     ranks: samples go to the ranks that have least to do$' out || fail "--explain does not tell of the order"
+grep -q '^producers [1-9][0-9]* keeps* up with the steps (--producers [1-9].* by forecast$' out || fail "--explain of a plan does not tell how many producers keep up"
 expect 2 'which --reorder all gives samples to' $run --steps 1 --reorder all
 if command -v mpirun >/dev/null 2>&1; then
   export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -92,6 +93,33 @@ succeed --list-plans
 grep -q "^on-last " out || fail "--list-plans lacks on-last"
 expect 3 "there are one, parts, remade" $run --steps 1 --plan 1f1b
 expect 3 'talk: got 4 stages, wanted at most 2 for as many layers' $run --steps 1 --plan filled-interleaved
+
+# ---- a plan that the run finds ----
+found="$run --orchestrate laptop --ranks 2 --no-report"
+succeed $found --steps 6 --metrics found.jsonl --checkpoint found --save-every 3
+grep -q '^orchestrated for laptop: [1-9][0-9]* plans considered' out && grep -q '^chosen    .* ms a step by forecast: eye on rank' out && grep -q '^next best .* % more: ' out ||
+  fail "a plan that is found is not told: $(cat out)"
+# The same by hand, to the bit; and gone on with by the same plan, on a machine that is not asked again.
+succeed $run --steps 6 --no-report --metrics same.jsonl --plan found/plan.json
+losses found.jsonl >found.losses
+losses same.jsonl | cmp -s - found.losses || fail "the plan that was found has other losses by hand"
+losses one.jsonl | paste -d ' ' - found.losses | awk '{ d = $2 - $4; if (d < 0) d = -d; if (NF != 4 || $1 != $3 || d > 1e-4 * $4) bad = 1 } END { exit bad || NR != 6 }' ||
+  fail "the plan that was found has other losses than one rank"
+rm -r found/step-000006
+succeed --data shapes --threads 2 --steps 6 --no-report --metrics gone.jsonl --checkpoint found --resume
+grep -q '^plan      found/step-000003 has one: eye on rank' out && ! grep -q '^orchestrated' out || fail "a resume looks for a plan again: $(cat out)"
+losses gone.jsonl >gone.losses
+sed -n 4,6p found.losses | cmp -s - gone.losses || fail "a run that was gone on with by its plan has other losses"
+for tells in --check --explain; do
+  rm -rf untouched
+  succeed $found --steps 1 --checkpoint untouched $tells
+  grep -q '^chosen    ' out && [ ! -e untouched ] || fail "$tells does not tell of the plan, or does more"
+done
+expect 2 '--plan data-2 with --orchestrate laptop' $found --steps 1 --plan data-2
+expect 3 'laptip.*did you mean laptop.*MT-P75' $run --steps 1 --orchestrate laptip --ranks 2
+expect 3 'ranks 9, and laptop has 8 devices.*MT-P93' $run --steps 1 --orchestrate laptop --ranks 9
+echo '{"like": "laptop", "device": {"memory_bytes": 2000000}}' >tight.json
+expect 3 'bytes short of 2000000 on each of 2 ranks of tight.json.*MT-P85' $run --steps 1 --orchestrate tight.json --ranks 2
 
 # ---- stopped and gone on with: the same numbers ----
 succeed $run --steps 6 --no-report --metrics half.jsonl --checkpoint half --save-every 3 --line-every 3

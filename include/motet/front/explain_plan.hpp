@@ -134,8 +134,8 @@ struct plan_meaning {
   machine_rates rates;
 };
 
-// Prints who holds what, and what a step takes on so many processors.
-inline void print_meaning(std::FILE* out, const plan_meaning& what, int processors) {
+// Prints who holds what, and what a step takes on so many processors; returns the seconds of it.
+inline double print_meaning(std::FILE* out, const plan_meaning& what, int processors) {
   const program& of = what.of;
   const std::vector<rank_memory>& memory = what.memory;
   const machine_rates& rates = what.rates;
@@ -181,12 +181,13 @@ inline void print_meaning(std::FILE* out, const plan_meaning& what, int processo
                flops / 1e9, messages, sent / 1e6, of.instructions.size());
   std::fprintf(out, "measured  %.1f GFLOP/s and %.1f GB/s on one of %d threads\n", rates.flops / 1e9,
                rates.bytes / 1e9, processors);
+  const double least = std::max(when.makespan, busy / std::max(1, processors));
   std::fprintf(
       out,
       "predicted %.2f ms a step with a processor for each rank, %.1f %% of it bubbles; %.2f ms at least on "
       "%d\n",
-      when.makespan * 1e3, 100 * times.bubble_rate,
-      std::max(when.makespan, busy / std::max(1, processors)) * 1e3, processors);
+      when.makespan * 1e3, 100 * times.bubble_rate, least * 1e3, processors);
+  return least;
 }
 
 }  // namespace motet

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/front/batch_headers.hpp>
 #include <motet/front/trainer.hpp>
 #include <motet/plan/order/program_order.hpp>
 #include <motet/plan/order/reorder_told.hpp>
@@ -70,10 +71,10 @@ class reordered_steps {
   reordered_steps& operator=(const reordered_steps&) = delete;
 
   // Before step(): the batch of the step after it, of which no more is looked at than what its samples bring.
-  void expect(const batch& next) { expected_ = headers_of(next); }
+  void expect(const batch& next) { expected_ = headers_of<Model>(next, samples_); }
 
   step_result step(const batch& whole, double rate, timeline* record = nullptr) {
-    step_headers headers = headers_of(whole);
+    step_headers headers = headers_of<Model>(whole, samples_);
     const auto asked = std::chrono::steady_clock::now();
     const found_order found = order_of(std::move(headers));
     told_ = found.told;
@@ -129,11 +130,12 @@ class reordered_steps {
     const program& of = train.order();
     const program_work work = train.work();
     const list<sample_split> splits = splits_of(of, samples);
+    const list<double> longest = longest_work<Model>();
     list<stage_cost> out;
     for (const voice& sings : of.voices) {
       const sample_split& split = splits[sings.module];
       const isize most = share_of_most(split);
-      const double whole = static_cast<double>(most) * longest(static_cast<std::size_t>(sings.module)) * 1e11;
+      const double whole = static_cast<double>(most) * longest[sings.module] * 1e11;
       for (std::int32_t s = 0; s < sings.stages; ++s) {
         const stage_work& own = work.places[as_size(sings.first_place + s)];
         out.push({own.forward / whole, own.backward_input / whole, own.backward_weight / whole});
@@ -148,49 +150,6 @@ class reordered_steps {
         for (isize m = 0; m < split.microbatches; ++m) most = std::max(most, split.of(g, r, m).size());
     return most;
   }
-  // Work of the longest sample of a module.
-  static double longest(std::size_t module) {
-    double found = 1;
-    [&]<std::size_t... K>(std::index_sequence<K...>) {
-      ((K == module ? void(found = work_of_rows<net_at<K>>(most_rows<net_at<K>>())) : void()), ...);
-    }(std::make_index_sequence<Model::size>{});
-    return found;
-  }
-  template <class Net>
-  static isize most_rows() {
-    return Net::rows(input_traits<Net>::largest(1)).rows();
-  }
-
-  step_headers headers_of(const batch& whole) const {
-    step_headers out;
-    out.samples = samples_;
-    for (const std::string_view name : Model::names) out.modules.push(label(name));
-    const batch_inputs<Model> all(whole);
-    [&]<std::size_t... K>(std::index_sequence<K...>) {
-      (look_at<K>(all[K], out), ...);
-    }(std::make_index_sequence<Model::size>{});
-    return out;
-  }
-  template <std::size_t K>
-  static void look_at(const void* input, step_headers& out) {
-    using net = net_at<K>;
-    const auto& own = *static_cast<const typename net::input*>(input);
-    if (const isize got = input_traits<net>::samples(own); got != out.samples)
-      fail(bad_sample_order, sentence({"a batch of ", got, " samples, the steps have ", out.samples}));
-    for (isize s = 0; s < out.samples; ++s) {
-      const isize rows = rows_of_sample<net>(own, s);
-      out.rows.push(static_cast<double>(rows));
-      out.work.push(work_of_rows<net>(rows));
-    }
-  }
-  // A sample of an eye may have several pictures.
-  template <class Net>
-  static isize rows_of_sample(const typename Net::input& of, isize sample) {
-    if constexpr (requires { input_traits<Net>::first_row(of, sample); })
-      return input_traits<Net>::first_row(of, sample + 1) - input_traits<Net>::first_row(of, sample);
-    else return Net::rows(of).rows_of(sample);
-  }
-
   struct found_order {
     step_headers of;
     sample_order order;

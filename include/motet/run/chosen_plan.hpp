@@ -31,6 +31,7 @@ inline chosen_plan choose_plan(const run_settings& s) {
 
 // Says whether a run is spread by a plan. One rank on the threads of one process, the usual case, is not.
 inline bool is_spread(const run_settings& s, const launched& by) {
+  if (!s.orchestrate.empty()) return true;
   if (s.resplit > 0 && (s.plan.empty() || s.plan == "one"))
     fail(option_missing, "--plan with replicas, between which --resplit moves samples");
   if (s.reorders() && (s.plan.empty() || s.plan == "one"))

@@ -5,6 +5,7 @@
 #include <motet/front/explain_plan.hpp>
 #include <motet/plan/files/plan_json.hpp>
 #include <motet/run/opened_run.hpp>
+#include <motet/run/producers_needed.hpp>
 #include <motet/run/run_memory.hpp>
 #include <motet/tools/long_work.hpp>
 #include <motet/tools/progress.hpp>
@@ -19,6 +20,12 @@
 
 // These tell what a run will need, and what a plan means for every rank, without training.
 namespace motet {
+
+// Prints how many producers the data of a run are worth, at steps of so many seconds.
+inline void explain_producers(const run_settings& s, const sample_shape& shape, double step) {
+  if (s.data.empty() || s.random_data()) return;
+  std::printf("%s\n", words_on_producers(measure_preparing(s, shape), step, s.loader_threads).c_str());
+}
 
 // Prints how weights are moved.
 inline void explain_learning(const run_settings& s) {
@@ -76,6 +83,7 @@ inline void explain_run(session& model, const run_settings& s, const data_folder
   const step_costs costs = model.foretold_costs();
   double run = 0;
   for (const rank_traffic& each : traffic_of(model.of(), model.work())) run += each.flops;
+  if (folder != nullptr) explain_producers(s, facts.shape, run / std::max(1.0, model.measure_peak()));
   std::printf("FLOPs of a step %.3f G (captions of full length; %.3f G as run)\n", costs.flops() / 1e9,
               run / 1e9);
   std::printf("sections of a step\n");
@@ -115,7 +123,7 @@ inline void explain_chosen(const chosen_plan& chosen, const run_settings& s, ses
   waits.finish();
   print_head(chosen, s);
   explain_learning(s);
-  print_meaning(stdout, meaning, processors);
+  explain_producers(s, model.facts().shape, print_meaning(stdout, meaning, processors));
   std::printf("\n%s", format_plan(chosen.value).c_str());
 }
 

@@ -5,6 +5,7 @@
 #if !defined(MOTET_COMPILED_RUN)
 #include <motet/plan/prove/check_plan.hpp>
 #include <motet/run/explain_run.hpp>
+#include <motet/run/orchestration.hpp>
 #include <motet/run/phases.hpp>
 #include <motet/run/produce_program.hpp>
 #include <motet/run/run_paced.hpp>
@@ -86,6 +87,13 @@ inline void check_device(const run_settings& s) {
                                "--preset cuda, which needs nvcc");
 }
 
+inline void require_orchestrable(const run_settings& s) {
+  if (!s.plan.empty())
+    fail(bad_option_value, "--plan " + s.plan + " with --orchestrate " + s.orchestrate +
+                               ", which finds the plan; leave one out");
+  if (s.data.empty()) fail(option_missing, "--data, whose first samples --orchestrate looks at");
+}
+
 inline int run_one(run_settings s, std::optional<checkpoint> saved, std::optional<chosen_plan> chosen) {
   opened_run run(std::move(s), std::move(saved), std::move(chosen));
   if (run.s.explain) {
@@ -98,8 +106,7 @@ inline int run_one(run_settings s, std::optional<checkpoint> saved, std::optiona
 }
 
 // Tells what a plan means, without data, ranks or memory.
-inline void tell_plan(const run_settings& s) {
-  chosen_plan chosen = choose_plan(s);
+inline void tell_plan(const run_settings& s, chosen_plan chosen) {
   check_ranks(chosen, s);
   chosen.by.ranks = chosen.by.threads = chosen.value.cluster.ranks;
   if (s.explain) {
@@ -123,8 +130,17 @@ inline int run_settled(run_settings& s, const options& line) {
   check_device(s);
   s.effective = write_json(line.settings({"--resume", "--paced", "--explain", "--check"}), 1) + "\n";
   const bool tells = s.explain || s.check;
+  const checkpoint* const before = saved ? &*saved : nullptr;
+  if (!s.orchestrate.empty()) require_orchestrable(s);
+  if (!s.orchestrate.empty() && tells) {
+    std::string told;
+    chosen_plan chosen = choose_orchestrated(s, before, find_launch(read_environment(), wishes_of(s)), told);
+    std::printf("%s", told.c_str());
+    tell_plan(s, std::move(chosen));
+    return s.explain ? 0 : run_one(std::move(s), std::move(saved), {});
+  }
   if (!s.plan.empty() && tells && (s.plan != "one" || s.ranks > 0 || s.data.empty())) {
-    tell_plan(s);
+    tell_plan(s, choose_plan(s));
     // Data and checkpoints are the same whatever the plan.
     if (s.explain || s.data.empty()) return 0;
     return run_one(std::move(s), std::move(saved), {});
@@ -133,12 +149,14 @@ inline int run_settled(run_settings& s, const options& line) {
   const launched by = find_launch(read_environment(), wishes_of(s));
   if (!is_spread(s, by)) return run_one(std::move(s), std::move(saved), {});
   if (const std::optional<int> ended = start_local_ranks(by, read_environment())) return *ended;
-  chosen_plan chosen = choose_plan(s);
+  std::string told;
+  chosen_plan chosen = s.orchestrate.empty() ? choose_plan(s) : choose_orchestrated(s, before, by, told);
   find_ranks(chosen, s);
   // One process speaks for all.
   if (chosen.by.ranks > chosen.by.threads && chosen.by.rank != 0 &&
       std::freopen("/dev/null", "w", stdout) == nullptr)
     fail(file_unwritable, "/dev/null");
+  std::printf("%s", told.c_str());
   return run_one(std::move(s), std::move(saved), std::move(chosen));
 }
 

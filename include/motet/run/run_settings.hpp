@@ -26,7 +26,7 @@ struct run_settings {
   std::string data, model, device = "cpu", precision = "fp32", loss, checkpoint, metrics, tensorboard,
                            report = "report", schedule = "cosine", plan, pictures = "auto", sm_share = "0",
                            rates_of, optimizer = "adamw", reorder = "none", record, begin, phases, phase,
-                           producers;
+                           producers, orchestrate;
   isize batch = 64, steps = 1000, threads = 0, accumulate = 1, save_every = 0, keep = 2, warmup = -1,
         eval_every = 0, validate_every = -1, loader_threads = 1, line_every = 1, ranks = 0, resplit = 0,
         rows = 0, record_step = 0;
@@ -176,6 +176,10 @@ inline options command_line(run_settings& s) {
             "multiprocessors of the GPU for each rank of a plan; 0: all ranks on all of them");
   line.text("--plan", s.plan, "NAME|FILE.json",
             "how each tower is spread over ranks; without it, one rank on all threads");
+  if (of.speaks)
+    line.text("--orchestrate", s.orchestrate, "CLUSTER",
+              "find the plan of --ranks ranks: for a cluster by name, its file, or this machine, measured: "
+              "here");
   line.count("--ranks", s.ranks, 0,
              "of the plan, as threads of this process; mpirun, srun and torchrun bring their own; 0: as many "
              "as the plan has");
@@ -260,6 +264,7 @@ inline json saved_settings(const run_settings& s) {
   out.set("flip", !s.no_flip);
   if (s.program->speaks) out.set("rows", s.rows);
   if (s.program->speaks) out.set("reorder", s.reorder);
+  if (!s.orchestrate.empty()) out.set("orchestrate", s.orchestrate);
   return out;
 }
 
@@ -282,6 +287,7 @@ inline void adopt_settings(run_settings& s, const options& line, const json& sav
   take("--steps", "steps", s.steps);
   if (s.program->speaks) take("--rows", "rows", s.rows);
   if (s.program->speaks) take("--reorder", "reorder", s.reorder);
+  if (s.program->speaks && s.plan.empty()) take("--orchestrate", "orchestrate", s.orchestrate);
   take("--accumulate", "accumulate", s.accumulate);
   take("--lr", "learning_rate", s.rate);
   take("--rates", "rates", s.rates_of);

@@ -5,6 +5,7 @@
 #include <motet/front/ranks_here.hpp>
 #include <motet/nn/core/parameter.hpp>
 #include <motet/plan/order/reorder_told.hpp>
+#include <motet/plan/order/step_headers.hpp>
 #include <motet/plan/order/step_order.hpp>
 #include <motet/runtime/ranks/run_identity.hpp>
 #include <motet/runtime/save/begin_weights.hpp>
@@ -80,6 +81,9 @@ class session : public tested_model {
   virtual step_result step(const step_input& batch, double rate, timeline* record = nullptr) = 0;
   // Of the last step; null where samples are taken as they come.
   virtual const reorder_told* reordered() const { return nullptr; }
+  // What each sample of a batch brings to each module, its work as a share of that of the longest sample; of
+  // none where a session does not tell.
+  virtual step_headers loads(const step_input&) { return {}; }
   // Samples of a step whose pictures this process looks at; none said: all.
   virtual std::optional<std::vector<interval>> own_samples() const { return {}; }
   virtual isize updates() const = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/front/batch_headers.hpp>
 #include <motet/front/reordered_steps.hpp>
 #include <motet/nn/layers/entering_rows.hpp>
 #include <motet/nn/layers/token_embedding.hpp>
@@ -103,6 +104,9 @@ class trained_session : public session {
       if (ordered_) return &ordered_->told();
     return nullptr;
   }
+  step_headers loads(const step_input& batch) override {
+    return loads_of<Net>(own().inputs(batch), samples_of(batch));
+  }
   std::optional<std::vector<interval>> own_samples() const override { return own_samples_; }
   isize updates() const override { return train_.updates(); }
   void finish() override {
@@ -155,6 +159,10 @@ class trained_session : public session {
     return static_cast<Own&>(*this);
   }
 
+  static isize samples_of(const step_input& batch) {
+    if (const auto* const pieces = std::get_if<pictured_tokens>(&batch)) return pieces->seq.samples;
+    return std::get<pictures>(std::get<pair_input>(batch)).samples;
+  }
   // Of one of many processes. Where samples move between replicas, nobody knows before the step.
   void find_own_samples(const session_request& wanted) {
     const bool moves = wanted.reorder.ranks || wanted.reorder.slots || wanted.options.resplit.every > 0;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/meta/nearest.hpp>
 #include <motet/plan/describe/cluster.hpp>
 #include <motet/plan/describe/messages.hpp>
 
 #include <algorithm>
 #include <charconv>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace motet {
 
@@ -150,10 +153,16 @@ inline cluster_facts cluster_named(std::string_view text) {
   }
   const cluster_facts* const found = find_cluster(name);
   if (found == nullptr) {
-    std::string all;
-    for (const cluster_facts& each : known_clusters)
+    std::string all, meant;
+    std::vector<std::string_view> names;
+    for (const cluster_facts& each : known_clusters) {
+      names.push_back(each.name.view());
       all += (all.empty() ? "" : ", ") + std::string(each.name.view());
-    fail(no_such_cluster, "got \"" + name + "\", wanted one of " + all + ", or a file that ends with .json");
+    }
+    if (const std::string_view near = nearest(name, names); !near.empty())
+      meant = "; did you mean " + std::string(near);
+    fail(no_such_cluster,
+         "got \"" + name + "\", wanted one of " + all + ", or a file that ends with .json" + meant);
   }
   cluster_facts out = *found;
   if (colon == text.size()) return out;

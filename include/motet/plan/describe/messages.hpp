@@ -89,11 +89,16 @@ inline constexpr message comm_group_unknown{
     "it was measured on fewer devices or nodes than the plan has",
     "Measure the group that is named, or a larger one, or plan for fewer devices"};
 
+inline constexpr message cluster_too_small{
+    "MT-P93", "the ranks that are asked for are devices of the cluster",
+    "it has fewer, or a batch has too few samples for so many ranks",
+    "Ask for fewer ranks, give more samples to a step, or name a larger cluster"};
+
 inline constexpr message plan_messages[] = {
     plan_unknown_field, plan_wrong_kind,       plan_out_of_range,    no_such_plan,       plan_of_other_ranks,
     no_such_cluster,    cluster_of_no_size,    cluster_out_of_range, model_not_planned,  tower_does_not_fit,
     tower_names_differ, no_function_name,      no_such_model,        pin_not_understood, result_without_plan,
     model_fits_nowhere, batch_does_not_divide, pins_contradict,      no_devices,         no_plan_left,
-    profile_misfit,     profile_out_of_range,  comm_group_unknown};
+    profile_misfit,     profile_out_of_range,  comm_group_unknown,   cluster_too_small};
 
 }  // namespace motet

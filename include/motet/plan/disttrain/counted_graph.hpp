@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/plan/describe/cluster_kinds.hpp>
+#include <motet/plan/describe/model_facts.hpp>
+#include <motet/plan/order/step_headers.hpp>
+#include <motet/strategy/mesh.hpp>
+
+#include <algorithm>
+
+namespace motet {
+
+// What the longest sample that a module takes costs each rank of a tensor group, through the whole module, as
+// it was counted.
+struct counted_module {
+  double forward_flops = 0, input_flops = 0, weight_flops = 0;
+  double forward_bytes = 0, backward_bytes = 0;   // that come from the others of the group
+  double boundary_bytes = 0, returned_bytes = 0;  // of its rows, and of gradients that go back before it
+  double parameters = 0;                          // that a rank holds
+
+  constexpr double flops() const { return forward_flops + input_flops + weight_flops; }
+};
+
+// Modules that feed each other, counted with their layers cut in so many parts.
+struct counted_cut {
+  std::int32_t tensor = 1;
+  list<counted_module> modules{};  // in the model's order
+};
+
+// A question for orchestrate(): which plan of a model, for some steps of its data, on a cluster.
+struct counted_graph {
+  list<module_facts> facts;
+  list<counted_cut> cuts;  // the first one has whole layers
+  cluster_facts on;        // of one kind
+  double device_flops = 0;
+  isize samples = 0;         // of a step
+  list<step_headers> steps;  // work as a share of that of the longest sample
+  std::int32_t ranks = 0;
+
+  // A sample brings this to a module on average.
+  double mean_load(isize module) const {
+    double sum = 0, count = 0;
+    for (const step_headers& each : steps)
+      for (std::int32_t s = 0; s < each.samples; ++s) {
+        sum += each.work_of(static_cast<std::int32_t>(module), s);
+        count += 1;
+      }
+    return count > 0 ? sum / count : 1;
+  }
+  // Of all work of a step.
+  double share(isize module) const {
+    double all = 0, own = 0;
+    for (isize k = 0; k < facts.size(); ++k) {
+      const double work = cuts[0].modules[k].flops() * mean_load(k);
+      all += work;
+      if (k == module) own = work;
+    }
+    return all > 0 ? own / all : 1.0 / static_cast<double>(facts.size());
+  }
+  const counted_module& counted(isize module, std::int32_t tensor) const {
+    for (const counted_cut& each : cuts)
+      if (each.tensor == tensor) return each.modules[module];
+    return cuts[0].modules[module];
+  }
+  // All ranks of a plan, in nodes.
+  cluster_shape shape() const {
+    cluster_shape out;
+    out.ranks = ranks;
+    if (on.devices_per_node < ranks) out.ranks_per_node = on.devices_per_node;
+    return out;
+  }
+};
+
+}  // namespace motet

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/plan/disttrain/counted_graph.hpp>
+#include <motet/plan/prove/check_plan.hpp>
+
+namespace motet {
+
+namespace detail {
+
+// Walks through the plans of a graph of modules. Modules that follow each other in the model's order share
+// ranks, as a group; groups have ranks of their own, one behind the other. In a group the module with most
+// work has all degrees, those before it are with its first stage and those behind it with its last one. Or
+// all modules without a loss are spread over the ranks of the others by samples, and may compute where these
+// would wait.
+template <class Visit>
+class graph_plans {
+ public:
+  graph_plans(const counted_graph& of, Visit visit) : of_(of), visit_(static_cast<Visit&&>(visit)) {
+    for (isize k = 0; k < modules(); ++k) shares_.push(of_.share(k));
+  }
+
+  void run() {
+    constexpr isize most_cuts = 6;
+    const isize cuts = modules() - 1 < most_cuts ? modules() - 1 : most_cuts;
+    for (std::uint32_t cut = 0; cut < (std::uint32_t{1} << cuts); ++cut) {
+      groups_.clear();
+      groups_.push({0, 1});
+      for (isize k = 1; k < modules(); ++k) {
+        if (k <= cuts && (cut >> (k - 1) & 1) != 0) groups_.push({k, k + 1});
+        else groups_.back().end = k + 1;
+      }
+      made_.clear();
+      made_.resize(modules(), {});
+      pick_ranks(0, 0);
+    }
+    nest();
+  }
+
+ private:
+  using group = interval;
+  isize modules() const { return of_.facts.size(); }
+  double share_of(const group& all) const {
+    double sum = 0;
+    for (isize k = all.begin; k < all.end; ++k) sum += shares_[k];
+    return sum;
+  }
+  isize heaviest(const group& all) const {
+    isize found = all.begin;
+    for (isize k = all.begin; k < all.end; ++k)
+      if (shares_[k] > shares_[found]) found = k;
+    return found;
+  }
+  // Few ranks are tried in any number, many in powers of two and whole nodes.
+  bool is_tried(std::int32_t ranks) const {
+    return of_.ranks <= 16 || (ranks & (ranks - 1)) == 0 || ranks % of_.on.devices_per_node == 0;
+  }
+
+  // Each group has ranks about as its work asks for, the last one those that are left.
+  void pick_ranks(isize g, std::int32_t first) {
+    if (g == groups_.size()) return each_microbatches();
+    const std::int32_t left = of_.ranks - first, others = static_cast<std::int32_t>(groups_.size() - g - 1);
+    const double even = share_of(groups_[g]) * of_.ranks;
+    // Ranks that hardly compute are not worth a place of their own.
+    if (groups_.size() > 1 && even < 0.25) return;
+    for (std::int32_t ranks = others > 0 ? 1 : left; ranks <= left - others; ++ranks) {
+      if (others > 0 && (!is_tried(ranks) || ranks > 3 * even + 1 || 3 * ranks + 3 < even)) continue;
+      pick_degrees(g, first, ranks);
+    }
+    // A rank may idle where the others cannot use it.
+    if (others == 0 && left > 1) pick_degrees(g, first, left - 1);
+  }
+  void pick_degrees(isize g, std::int32_t first, std::int32_t ranks) {
+    each_degrees(ranks, of_.facts[heaviest(groups_[g])].layers, [&](const degrees& split) {
+      for (const bool by_samples : {false, true}) {
+        if (by_samples && (split.tensor == 1 || groups_[g].size() == 1)) continue;
+        put(groups_[g], first, split, by_samples);
+        pick_ranks(g + 1, first + ranks);
+      }
+    });
+  }
+  template <class Each>
+  void each_degrees(std::int32_t ranks, isize layers, Each&& each) const {
+    for (const counted_cut& cut : of_.cuts)
+      for (std::int32_t stages = 1; stages * cut.tensor <= ranks && stages <= layers; ++stages)
+        if (ranks % (stages * cut.tensor) == 0)
+          if (const std::int32_t data = ranks / stages / cut.tensor; data <= of_.samples)
+            each(degrees{.stages = stages, .data = data, .tensor = cut.tensor});
+  }
+  void put(const group& all, std::int32_t first, const degrees& split, bool by_samples) {
+    const isize heavy = heaviest(all);
+    const std::int32_t of_stage = split.data * split.tensor, last = first + (split.stages - 1) * of_stage;
+    for (isize k = all.begin; k < all.end; ++k) {
+      const degrees light =
+          by_samples ? degrees{.data = of_stage} : degrees{.data = split.data, .tensor = split.tensor};
+      made_[k] = k == heavy ? on_ranks(of_.facts[k].name, first, split)
+                            : on_ranks(of_.facts[k].name, k < heavy ? first : last, light);
+    }
+  }
+  void nest() {
+    isize first = modules();
+    for (isize k = modules(); k-- > 0 && of_.facts[k].meets;) first = k;
+    if (first == 0 || first == modules()) return;
+    const group meet{first, modules()};
+    groups_.clear();
+    groups_.push(meet);
+    each_degrees(of_.ranks, of_.facts[heaviest(meet)].layers, [&](const degrees& split) {
+      if (split.stages * split.tensor == 1 || of_.ranks > of_.samples) return;
+      put(meet, 0, split, false);
+      for (const bool fills : {false, true}) {
+        for (isize k = 0; k < first; ++k) {
+          made_[k] = on_ranks(of_.facts[k].name, 0, {.data = of_.ranks});
+          made_[k].fills = fills;
+        }
+        each_microbatches();
+      }
+    });
+  }
+
+  // All modules have equally many microbatches of a step, or one of each replica where these are more.
+  void each_microbatches() {
+    std::int32_t narrowest = of_.ranks;
+    bool flows = groups_.size() > 1 || groups_[0].begin > 0;
+    for (const module_plan& each : made_) {
+      narrowest = each.on.split().data < narrowest ? each.on.split().data : narrowest;
+      flows = flows || each.on.split().stages > 1;
+    }
+    constexpr int most = 64;
+    for (int parts = 1; parts <= most && isize{parts} * narrowest <= of_.samples; parts *= 2) {
+      plan out;
+      out.cluster = of_.shape();
+      for (module_plan each : made_) {
+        each.microbatches = parts * narrowest / each.on.split().data;
+        if (each.microbatches < 1) each.microbatches = 1;
+        each.group = 1;
+        out.modules.push(each);
+      }
+      for (const char* const schedule : {"1f1b", "zb_h1"}) {
+        out.schedule = schedule;
+        if (check_plan(out, of_.facts, of_.samples).ok()) visit_(out);
+        if (!flows || parts == 1) break;
+      }
+    }
+  }
+
+  const counted_graph& of_;
+  Visit visit_;
+  list<double> shares_;  // of each module
+  list<group> groups_;
+  list<module_plan> made_;  // of each module, without its microbatches
+};
+
+}  // namespace detail
+
+// Calls visit(plan) for the plans of a graph that are worth a look; each passes check_plan().
+template <class Visit>
+void each_graph_plan(const counted_graph& of, Visit visit) {
+  detail::graph_plans<Visit>(of, visit).run();
+}
+
+}  // namespace motet

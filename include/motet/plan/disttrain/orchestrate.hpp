@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/plan/disttrain/graph_plans.hpp>
+#include <motet/plan/disttrain/played_step.hpp>
+#include <motet/schedule/core/compile.hpp>
+
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace motet {
+
+// A plan, and what a step takes by it.
+struct promised_plan {
+  plan how;
+  double seconds = 0;
+};
+// The result of orchestrate(), the best plan first.
+struct promised_plans {
+  std::vector<promised_plan> plans;
+  isize considered = 0;
+};
+
+namespace detail {
+
+// A microbatch of a module takes so much for each unit of its samples' load, on each of its stages.
+inline place_seconds seconds_of_place(const counted_graph& of, isize module, const module_plan& own) {
+  const degrees& split = own.on.split();
+  const counted_module& work = of.counted(module, split.tensor);
+  const double stages = own.stages();
+  const auto seconds = [&](double flops, double bytes) {
+    return (flops / of.device_flops + of.on.inside.seconds(bytes)) / stages;
+  };
+  const cluster_shape shape = of.shape();
+  const double parameters = work.parameters / stages;
+  const bool crosses = shape.node(own.on.ranks()[0]) != shape.node(own.on.ranks().back());
+  return {{seconds(work.forward_flops, work.forward_bytes), seconds(work.input_flops, work.backward_bytes),
+           seconds(work.weight_flops, 0), 0, work.boundary_bytes, work.returned_bytes},
+          of.facts[module].frozen ? 0 : sum_seconds(parameters, split.data, crosses, of.on),
+          of.facts[module].frozen ? 0 : update_seconds(parameters, of.on)};
+}
+
+// About what a step takes: all that the busiest rank does, and the rest of the way of one microbatch.
+inline double quick_seconds(const counted_graph& of, const list<double>& loads, const plan& how) {
+  list<double> busy(of.ranks, 0.0), once(of.ranks, 0.0);  // of each rank, in a step and of one microbatch
+  double way = 0;
+  for (isize k = 0; k < how.modules.size(); ++k) {
+    const module_plan& own = how.modules[k];
+    const place_seconds at = seconds_of_place(of, k, own);
+    const double one = at.sample.forward + at.sample.backward_input + at.sample.backward_weight,
+                 samples = static_cast<double>(of.samples) / own.on.split().data * loads[k],
+                 parts = own.microbatches;
+    if (!own.fills) way += samples / parts * one * own.stages();
+    for (const std::int32_t rank : own.on.ranks()) {
+      busy[rank] += samples * one + at.sum + at.update;
+      if (!own.fills) once[rank] += samples / parts * one;
+    }
+  }
+  isize most = 0;
+  for (isize r = 0; r < busy.size(); ++r)
+    if (busy[r] > busy[most]) most = r;
+  return busy[most] + std::max(0.0, way - once[most]);
+}
+
+inline double seconds_of(const counted_graph& of, const plan& how) {
+  score order;
+  constexpr double never = std::numeric_limits<double>::infinity();
+  if (!write_plan(how, of.facts, order, of.samples).ok() || !prove(order).ok()) return never;
+  const program made = compile(order);
+  list<sample_split> splits;
+  for (const module_plan& each : how.modules) splits.push(each.split(of.samples));
+  list<place_seconds> places;
+  for (const voice& sings : made.voices)
+    for (std::int32_t s = 0; s < sings.stages; ++s)
+      places.push(seconds_of_place(of, sings.module, how.modules[sings.module]));
+  return played_seconds(made, splits, places, of.on, of.steps);
+}
+
+}  // namespace detail
+
+// Plans of modules that feed each other: which ranks and degrees each has, and in how many microbatches. Of
+// all that each_graph_plan() knows, those that promise most by a formula are played with the samples of real
+// steps, and come back with what a step takes. Whether ranks have room for them is left to the reader.
+// Asks for: a question with a step at least, and modules that feed each other.
+// Memory: some hundreds of plans, and one program.
+// Errors: none of its own.
+// Example:
+//   double best_seconds(const counted_graph& of) { return orchestrate(of).plans.front().seconds; }
+inline promised_plans orchestrate(const counted_graph& of, isize played = 200) {
+  promised_plans out;
+  std::vector<promised_plan>& all = out.plans;
+  const auto sooner = [](const promised_plan& a, const promised_plan& b) { return a.seconds < b.seconds; };
+  const auto keep = [&](isize most) {
+    if (static_cast<isize>(all.size()) <= most) return;
+    std::nth_element(all.begin(), all.begin() + most, all.end(), sooner);
+    all.resize(as_size(most));
+  };
+  list<double> loads;
+  for (isize k = 0; k < of.facts.size(); ++k) loads.push(of.mean_load(k));
+  each_graph_plan(of, [&](const plan& how) {
+    ++out.considered;
+    all.push_back({how, detail::quick_seconds(of, loads, how)});
+    if (static_cast<isize>(all.size()) > 4 * played) keep(played);
+  });
+  keep(played);
+  for (promised_plan& each : all) each.seconds = detail::seconds_of(of, each.how);
+  std::erase_if(all, [](const promised_plan& each) { return each.seconds > 1e300; });
+  std::stable_sort(all.begin(), all.end(), sooner);
+  return out;
+}
+
+}  // namespace motet

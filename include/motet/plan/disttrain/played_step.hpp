@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/plan/describe/cluster.hpp>
+#include <motet/plan/order/microbatch_order.hpp>
+#include <motet/plan/order/program_samples.hpp>
+#include <motet/schedule/simulate/simulate.hpp>
+
+#include <algorithm>
+
+namespace motet {
+
+// What a place of a program takes: the longest sample of its module, and the ends of a step.
+struct place_seconds {
+  stage_cost sample;
+  double sum = 0;  // of its gradients, over replicas
+  double update = 0;
+};
+
+// Gradients of a place go to all replicas and back, in parts, by the slowest wire between them.
+inline double sum_seconds(double parameters, isize replicas, bool crosses_nodes, const cluster_facts& on) {
+  if (replicas < 2) return 0;
+  wire by = crosses_nodes ? on.between : on.inside;
+  if (crosses_nodes && on.of_device > 0) by.bytes_per_second = on.of_device;
+  const auto all = static_cast<double>(replicas);
+  return 2 * 4 * by.seconds(parameters) * (all - 1) / all + 2 * (all - 1) * by.latency;
+}
+// Weights and two moments are read and written, the gradient is read.
+inline double update_seconds(double parameters, const cluster_facts& on) {
+  return on.device.bytes_per_second > 0 ? 7 * 4 * parameters / on.device.bytes_per_second : 0;
+}
+
+// A program takes so long for a step of these samples, on average of all steps whose headers are known: it is
+// played with what each microbatch brings, not with their mean. It must pass check().
+inline double played_seconds(const program& of, const list<sample_split>& splits,
+                             const list<place_seconds>& places, const cluster_facts& on,
+                             const list<step_headers>& steps) {
+  const program_samples samples(of, splits);
+  cost_table costs;
+  for (const place_seconds& each : places) {
+    costs.stages.push(each.sample);
+    costs.reductions.push(each.sum);
+    costs.updates.push(each.update);
+  }
+  costs.joins.resize(of.joins, 0.0);
+  costs.wires = on.wires();
+  isize cells = 0;
+  for (const voice& sings : of.voices)
+    for (std::int32_t s = 0; s < sings.stages; ++s)
+      for (std::int32_t m = 0; m < sings.microbatches; ++m)
+        cells = std::max<isize>(cells, sings.cell(s, m) + 1);
+  list<double> work;
+  double sum = 0;
+  for (const step_headers& each : steps) {
+    samples.add_work(each, in_turn(each.samples), work);
+    costs.scale.clear();
+    costs.scale.resize(cells, 0.0);
+    for (const voice& sings : of.voices)
+      for (std::int32_t s = 0; s < sings.stages; ++s)
+        for (std::int32_t m = 0; m < sings.microbatches; ++m)
+          costs.scale[sings.cell(s, m)] = work[samples.cell_of(sings, m)];
+    timeline when;
+    if (!simulate(of, costs, when).ok()) return std::numeric_limits<double>::infinity();
+    sum += when.makespan;
+  }
+  return sum / static_cast<double>(std::max<isize>(1, steps.size()));
+}
+
+}  // namespace motet

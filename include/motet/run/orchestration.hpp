@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/backend/cpu/device.hpp>
+#include <motet/plan/describe/messages.hpp>
+#include <motet/plan/disttrain/orchestrate.hpp>
+#include <motet/plan/files/plan_json.hpp>
+#include <motet/plan/prove/require_plan.hpp>
+#include <motet/run/chosen_plan.hpp>
+#include <motet/runtime/feeds/program_splits.hpp>
+#include <motet/tools/cluster_of.hpp>
+#include <motet/tools/feed.hpp>
+#include <motet/tools/long_work.hpp>
+#include <motet/tools/progress.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace motet {
+
+// What --orchestrate found for a run.
+struct orchestration {
+  plan how;
+  double seconds = 0;                 // of a step, by forecast
+  std::optional<promised_plan> next;  // the best one with other places
+  isize considered = 0, played = 0, counted = 0, steps = 0;
+  double took = 0;
+};
+
+// "eye on rank 0, 4 microbatches; talk on ranks 1-2 (stages 2 x data 1 x tensor 1), 4 microbatches; 1f1b".
+inline std::string words_of(const plan& of) {
+  std::string out;
+  for (isize k = 0; k < of.modules.size(); ++k) {
+    const module_plan& own = of.modules[k];
+    const list<std::int32_t>& ranks = own.on.ranks();
+    const degrees& split = own.on.split();
+    out += std::string(own.name.view()) + " on ";
+    out += ranks.size() == 1 ? sentence({"rank ", ranks[0]})
+                             : sentence({"ranks ", ranks[0], "-", ranks.back(), " (stages ", split.stages,
+                                         " x data ", split.data, " x tensor ", split.tensor, ")"});
+    out += sentence({own.fills ? " in the gaps, " : ", ", own.microbatches,
+                     own.microbatches == 1 ? " microbatch; " : " microbatches; "});
+  }
+  return out + std::string(of.schedule.view());
+}
+
+namespace detail {
+
+// Finds the plan of a run. Modules are counted on one rank, and with their layers cut; the data's first steps
+// say what samples bring; the plans that promise most are then counted as they are, with all of their ranks.
+class orchestrator {
+ public:
+  orchestrator(const run_settings& s, std::int32_t ranks, long_work& waits) : s_(s), waits_(waits) {
+    of_.facts = s.trained().facts();
+    of_.samples = s.batch;
+    of_.ranks = ranks;
+    if (!has_edges(of_.facts))
+      fail(bad_option_value, "--orchestrate " + s.orchestrate + " with --model " + s.model +
+                                 ", whose modules do not feed each other; plan_cluster finds a plan for it");
+    waits_.at("looking at the cluster");
+    of_.on = as_one_kind(
+        cluster_of<cpu::device>(s.orchestrate == "here" ? sentence({"here:", ranks}) : s.orchestrate));
+    if (of_.on.devices() < ranks)
+      fail(cluster_too_small,
+           sentence({"--ranks ", ranks, ", and ", s.orchestrate, " has ", of_.on.devices(), " devices"}));
+    const device_facts& device = of_.on.device;
+    of_.device_flops =
+        (s.precision == "fp32" ? device.single_flops : device.half_flops) * device.products.best;
+  }
+
+  orchestration run() {
+    const auto began = std::chrono::steady_clock::now();
+    count_modules();
+    look_at_data();
+    waits_.at("playing plans");
+    promised_plans found = orchestrate(of_);
+    for (const promised_plan& each : found.plans) {
+      if (judged_ >= most_judged || fit_.size() >= wanted) break;
+      // Others that differ in microbatches alone tell little.
+      const auto alike = [&](const promised_plan& other) { return same_places(other.how, each.how); };
+      if (std::count_if(fit_.begin(), fit_.end(), alike) < 2) judge(each.how);
+    }
+    // Time may be bought with memory: the plans that cut most have least on a rank.
+    if (fit_.empty()) {
+      std::stable_sort(found.plans.begin(), found.plans.end(),
+                       [](const auto& a, const auto& b) { return parts_of(a.how) > parts_of(b.how); });
+      for (std::size_t i = 0; i < found.plans.size() && i < wanted && fit_.empty(); ++i)
+        judge(thrifty(found.plans[i].how));
+    }
+    if (fit_.empty()) refuse();
+    std::stable_sort(fit_.begin(), fit_.end(),
+                     [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
+    orchestration out;
+    out.how = fit_.front().how;
+    out.seconds = fit_.front().seconds;
+    const auto other = std::find_if(fit_.begin(), fit_.end(), [&](const promised_plan& each) {
+      return !same_places(each.how, fit_.front().how);
+    });
+    if (other != fit_.end()) out.next = *other;
+    out.considered = found.considered;
+    out.played = static_cast<isize>(found.plans.size());
+    out.counted = judged_;
+    out.steps = of_.steps.size();
+    out.took = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    return out;
+  }
+
+ private:
+  static constexpr isize most_judged = 48, looked_at = 4;
+  static constexpr std::size_t wanted = 8;
+
+  static bool same_places(const plan& a, const plan& b) {
+    for (isize k = 0; k < a.modules.size(); ++k)
+      if (!(a.modules[k].on == b.modules[k].on) || a.modules[k].fills != b.modules[k].fills) return false;
+    return true;
+  }
+  // Nothing is started: only what its ranks would hold and compute counts.
+  std::unique_ptr<session> open(const plan& how) const {
+    session_request asked = s_.request();
+    asked.how = how;
+    asked.by.ranks = asked.by.threads = how.cluster.ranks;
+    if (s_.trained().make == nullptr) return open_session(s_, nullptr);  // refuses
+    return s_.trained().make(asked);
+  }
+  plan together(std::int32_t tensor) const {
+    plan out;
+    out.cluster.ranks = tensor;
+    out.schedule = "1f1b";
+    for (const module_facts& each : of_.facts) {
+      out.modules.push(on_ranks(each.name, 0, {.tensor = tensor}));
+      out.modules.back().group = 1;
+    }
+    return out;
+  }
+  void count_modules() {
+    for (std::int32_t tensor = 1; tensor <= std::min(of_.ranks, of_.on.devices_per_node); tensor *= 2) {
+      const plan how = together(tensor);
+      if (!check_plan(how, of_.facts, s_.batch).ok()) break;
+      waits_.at(sentence({"counting modules with layers in ", tensor, tensor == 1 ? " part" : " parts"}));
+      std::unique_ptr<session> model = open(how);
+      const program_work work = model->work();
+      counted_cut cut{tensor, list<counted_module>(of_.facts.size())};
+      const auto samples = static_cast<double>(s_.batch);
+      for (const voice& sings : model->of().voices) {
+        if (sings.shard != 0) continue;
+        const stage_work& own = work.places[as_size(sings.first_place)];
+        cut.modules[sings.module] = {own.forward / samples,
+                                     own.backward_input / samples,
+                                     own.backward_weight / samples,
+                                     own.forward_group_bytes / samples,
+                                     own.backward_group_bytes / samples,
+                                     own.boundary_bytes / samples,
+                                     own.returned_bytes / samples,
+                                     static_cast<double>(work.parameters[as_size(sings.first_place)])};
+      }
+      of_.cuts.push(cut);
+      if (tensor == 1) whole_ = std::move(model);
+    }
+  }
+  void look_at_data() {
+    waits_.at("looking at the first samples");
+    std::optional<data_folder> folder;
+    std::unique_ptr<feed> from;
+    if (s_.random_data()) {
+      from = std::make_unique<random_feed>(s_.batch, s_.seed, whole_->facts().random_shape());
+    } else {
+      folder.emplace(s_.wishes(), whole_->facts().shape);
+      from = open_data(*folder, nullptr);
+    }
+    for (isize k = 0; k < looked_at; ++k) of_.steps.push(whole_->loads(from->next()));
+  }
+
+  static isize parts_of(const plan& of) {
+    isize most = 0;
+    for (const module_plan& each : of.modules)
+      most = std::max(most, isize{each.on.split().stages} * each.on.split().tensor * 1024 +
+                                isize{each.on.split().data} * each.microbatches);
+    return most;
+  }
+  plan thrifty(plan of) const {
+    of.schedule = "1f1b";
+    for (isize k = 0; k < of.modules.size(); ++k) {
+      module_plan& own = of.modules[k];
+      own.remade.resize(own.stages(), 1);
+      if (own.on.split().data > 1 && !of_.facts[k].frozen) own.zero = 2;
+    }
+    return of;
+  }
+
+  // With all that each of its ranks holds and computes.
+  void judge(const plan& how) {
+    if (!prove_plan(how, of_.facts, of_.samples).ok()) return;
+    ++judged_;
+    waits_.at(sentence({"counting plan ", judged_, " of ", most_judged, " at most"}));
+    const std::unique_ptr<session> model = open(how);
+    const std::vector<rank_memory> memory = model->memory();
+    double most = 0;
+    std::int32_t fullest = 0;
+    for (std::size_t r = 0; r < memory.size(); ++r)
+      if (const auto own = static_cast<double>(memory[r].total()); own > most)
+        most = own, fullest = static_cast<std::int32_t>(r);
+    if (most > of_.on.device.memory_bytes) {
+      if (most < least_bytes_) least_bytes_ = most, leanest_ = how, fullest_ = fullest;
+      return;
+    }
+    fit_.push_back({how, played_seconds(model->of(), splits_of(model->of(), of_.samples), places_of(*model),
+                                        of_.on, of_.steps)});
+  }
+  list<place_seconds> places_of(session& model) const {
+    const program& of = model.of();
+    const program_work work = model.work();
+    const list<sample_split> splits = splits_of(of, of_.samples);
+    const cluster_shape shape = of_.shape();
+    list<place_seconds> out;
+    for (const voice& sings : of.voices) {
+      const sample_split& split = splits[sings.module];
+      // What was counted is the largest microbatch, of longest samples.
+      const isize parts = isize{split.groups} * split.replicas * split.microbatches;
+      const auto samples = static_cast<double>((of_.samples + parts - 1) / parts);
+      for (std::int32_t s = 0; s < sings.stages; ++s) {
+        const stage_work& own = work.places[as_size(sings.first_place + s)];
+        const auto seconds = [&](double flops, double bytes) {
+          return (flops / of_.device_flops + of_.on.inside.seconds(bytes)) / samples;
+        };
+        const bool rests = of_.facts[sings.module].frozen;
+        const auto parameters = static_cast<double>(work.parameters[as_size(sings.first_place + s)]);
+        bool crosses = false;
+        for (const voice& other : of.voices)
+          crosses = crosses || (other.module == sings.module &&
+                                shape.node(of.place(other, s)) != shape.node(of.place(sings, s)));
+        out.push({{seconds(own.forward, own.forward_group_bytes),
+                   seconds(own.backward_input, own.backward_group_bytes), seconds(own.backward_weight, 0), 0,
+                   own.boundary_bytes / samples, own.returned_bytes / samples},
+                  rests ? 0 : sum_seconds(parameters, split.replicas, crosses, of_.on),
+                  rests ? 0 : update_seconds(parameters, of_.on)});
+      }
+    }
+    return out;
+  }
+
+  [[noreturn]] void refuse() const {
+    const double room = of_.on.device.memory_bytes;
+    std::string held;
+    for (const module_plan& each : leanest_.modules)
+      if (each.on.find(fullest_) >= 0) held += (held.empty() ? "" : " and ") + std::string(each.name.view());
+    if (held.empty())
+      fail(cluster_too_small, sentence({"no plan of ", of_.facts.size(), " modules and a batch of ",
+                                        of_.samples, " has ", of_.ranks, " ranks"}));
+    char short_of[160];
+    std::snprintf(short_of, sizeof short_of, "%.0f bytes short of %.0f on each of %d ranks of ",
+                  least_bytes_ - room, room, of_.ranks);
+    fail(model_fits_nowhere, held + (held.find(' ') == held.npos ? " is " : " are ") + short_of +
+                                 s_.orchestrate + ", in the leanest plan: " + words_of(leanest_));
+  }
+
+  const run_settings& s_;
+  long_work& waits_;
+  counted_graph of_;
+  std::unique_ptr<session> whole_;  // on one rank
+  std::vector<promised_plan> fit_;
+  isize judged_ = 0;
+  double least_bytes_ = std::numeric_limits<double>::infinity();
+  plan leanest_;
+  std::int32_t fullest_ = 0;
+};
+
+}  // namespace detail
+
+// Finds the plan of `ranks` ranks that --orchestrate asks for.
+inline orchestration orchestrate_run(const run_settings& s, std::int32_t ranks) {
+  long_work waits(s.program->name);
+  return detail::orchestrator(s, ranks, waits).run();
+}
+
+// The plan of a run that is orchestrated: what is found for it, or where it is gone on with, what it had.
+// `told` gets what was chosen, and why. Nothing is started yet.
+inline chosen_plan choose_orchestrated(const run_settings& s, const checkpoint* saved, const launched& by,
+                                       std::string& told) {
+  const list<module_facts> facts = s.trained().facts();
+  const json* const then =
+      saved != nullptr && saved->state().is_object() ? saved->state().find("plan") : nullptr;
+  if (then != nullptr) {
+    told = "plan      " + saved->path().string() + " has one: " + words_of(read_plan(*then)) + "\n";
+    return {saved->path().filename().string(),
+            "as it was found for " + s.orchestrate,
+            require_plan(read_plan(*then), facts, s.batch),
+            {}};
+  }
+  const bool here = s.orchestrate == "here" || s.orchestrate.starts_with("here:");
+  if (by.ranks > by.threads && here)
+    fail(bad_option_value,
+         sentence({"--orchestrate ", s.orchestrate, " by ", by.ranks, " processes (", describe(by),
+                   "): each would measure, and find another plan; name a cluster or its file, or "
+                   "find the plan first, with --explain, and take it by --plan"}));
+  const isize asked = s.ranks > 0 ? s.ranks : by.ranks > 1 ? by.ranks : 0;
+  const isize ranks = asked > 0 ? asked : cluster_of<cpu::device>(s.orchestrate).devices();
+  const orchestration found = orchestrate_run(s, static_cast<std::int32_t>(ranks));
+  char text[256];
+  std::snprintf(text, sizeof text,
+                "orchestrated for %s: %td plans considered, %td played with %td steps of the data, %td "
+                "counted with all "
+                "of their ranks; %.1f s\n",
+                s.orchestrate.c_str(), found.considered, found.played, found.steps, found.counted,
+                found.took);
+  told = text;
+  std::snprintf(text, sizeof text, "chosen    %.2f ms a step by forecast: ", found.seconds * 1e3);
+  told += text + words_of(found.how) + "\n";
+  if (found.next) {
+    std::snprintf(text, sizeof text, "next best %.2f ms, %.1f %% more: ", found.next->seconds * 1e3,
+                  100 * (found.next->seconds / found.seconds - 1));
+    told += text + words_of(found.next->how) + "\n";
+  } else {
+    told += "next best none, no other place for a module that was counted\n";
+  }
+  std::snprintf(text, sizeof text, "%.2f ms a step by forecast", found.seconds * 1e3);
+  return {"found for " + s.orchestrate, text, require_plan(found.how, facts, s.batch), {}};
+}
+
+}  // namespace motet

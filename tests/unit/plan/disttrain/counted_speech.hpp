@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/plan/describe/cluster_presets.hpp>
+#include <motet/plan/disttrain/counted_graph.hpp>
+#include <motet/tensor/random.hpp>
+
+#include <cmath>
+
+// An eye, its glue and a language model, counted: the question that tests of their plans ask.
+struct speech_question {
+  std::int32_t ranks = 2;
+  motet::isize samples = 16;
+  double eye = 1e9, talk = 1e9;  // FLOPs of the longest sample forward
+  bool eye_learns = true;
+  double sigma = 0;    // of how many pictures samples have
+  bool cuts = true;    // layers in two parts, too
+  double between = 0;  // bytes that rows have; 0: none
+};
+
+inline motet::counted_graph counted_speech(const speech_question& asked) {
+  using namespace motet;
+  counted_graph of;
+  of.facts.push({.name = "eye", .layers = 4, .key_heads = 4, .frozen = !asked.eye_learns, .meets = false});
+  of.facts.push({.name = "glue", .attends = false, .from = {0}, .meets = false});
+  of.facts.push({.name = "talk", .layers = 4, .key_heads = 4, .from = {1}});
+  for (const std::int32_t tensor : {1, 2}) {
+    if (tensor > (asked.cuts ? 2 : 1)) continue;
+    counted_cut cut{tensor, {}};
+    for (const double each : {asked.eye, 1e6, asked.talk}) {
+      const double own = each / tensor;
+      const bool rests = cut.modules.empty() && !asked.eye_learns;
+      cut.modules.push({own, rests ? 0 : own, rests ? 0 : own, tensor > 1 ? 1e6 : 0, tensor > 1 ? 1e6 : 0,
+                        asked.between, asked.between, 1e6 / tensor});
+    }
+    of.cuts.push(cut);
+  }
+  of.on = cluster_named("laptop:1x8");
+  of.on.devices_per_node = std::max(8, asked.ranks);
+  of.device_flops = 1e11;
+  of.samples = asked.samples;
+  of.ranks = asked.ranks;
+  const random_stream draw(7, "pictures");
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    step_headers each;
+    each.samples = static_cast<std::int32_t>(asked.samples);
+    for (const module_facts& module : of.facts) {
+      each.modules.push(module.name);
+      for (isize s = 0; s < asked.samples; ++s) {
+        const double pictures =
+            std::exp(asked.sigma * draw.normal(step * 1000 + static_cast<std::uint64_t>(s)));
+        each.work.push(module.name == label("talk") ? 1
+                                                    : std::min(1.0, pictures / std::exp(2 * asked.sigma)));
+        each.rows.push(8 * each.work.back());
+      }
+    }
+    of.steps.push(each);
+  }
+  return of;
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <motet/run/orchestration.hpp>
+#include <motet/run/trained_session.hpp>
+
+#include "unit/runtime/small_edges.hpp"
+
+#include "run_parts.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+using namespace motet;
+
+namespace {
+
+using fed_speech = small_fed_speech<>;
+
+// A model that sees; whatever a batch is, it reads the samples that the seed draws.
+class fed_session final : public trained_session<fed_session, cpu::device, fed_speech, fp32> {
+ public:
+  explicit fed_session(const session_request& wanted)
+      : trained_session({.name = "fed", .loss = {}, .precision = {}, .shape = {"fed", 4, 23, 14}}, wanted),
+        data_(wanted.options.batch, wanted.options.seed) {
+    for (const motet::isize each : data_.picture_offsets) rows_.push_back(5 * each);
+  }
+  fed_speech::batch inputs(const step_input&) {
+    const pictured_tokens all = data_.get();
+    return {seen_pictures{all.seen, all.seq.samples, all.picture_offsets},
+            placed_tokens{all, rows_.data(), all.places}};
+  }
+
+ private:
+  small_seen_text data_;
+  std::vector<motet::isize> rows_;
+};
+std::unique_ptr<session> make_fed(const session_request& wanted) {
+  return std::make_unique<fed_session>(wanted);
+}
+const trained_model fed_models[] = {{"fed", make_fed, nullptr, facts_of<fed_speech>}};
+training_program fed_program() {
+  training_program out = speaking_program();
+  out.models = fed_models;
+  out.plans = {};
+  return out;
+}
+const training_program fed = fed_program();
+run_settings asked(const char* cluster) {
+  return settings_of({"--orchestrate", cluster, "--data", "random", "--batch", "12"}, fed);
+}
+
+}  // namespace
+
+TEST_CASE("a plan is found for the model, the cluster and the ranks, and it is proven") {
+  for (const std::int32_t ranks : {1, 2, 3}) {
+    const orchestration found = orchestrate_run(asked("laptop"), ranks);
+    CHECK(found.how.cluster.ranks == ranks);
+    CHECK(prove_plan(found.how, facts_of<fed_speech>(), 12).ok());
+    CHECK(found.seconds > 0);
+    REQUIRE(found.next.has_value() == (ranks > 1));
+    if (found.next) CHECK(found.next->seconds >= found.seconds);
+    if (found.next) CHECK(!(found.next->how == found.how));
+    CHECK(found.considered >= found.played);
+    CHECK(found.counted >= 2);
+    // Of a cluster that is not measured, the same again: processes of a run agree without a word.
+    CHECK(orchestrate_run(asked("laptop"), ranks).how == found.how);
+  }
+}
+
+TEST_CASE("what was chosen is told, with what would be next; a saved run has its plan already") {
+  const run_settings s = asked("laptop:1x2");
+  std::string told;
+  const chosen_plan found = choose_orchestrated(s, nullptr, {}, told);
+  CHECK(found.value.cluster.ranks == 2);
+  for (const char* const part : {"orchestrated for laptop:1x2: ", " plans considered, ", "chosen    ",
+                                 " ms a step by forecast: eye on rank", "next best ", " % more: "})
+    CHECK_MESSAGE(holds(told, part), told);
+
+  const std::filesystem::path run = std::filesystem::temp_directory_path() / "motet_orchestration";
+  std::filesystem::remove_all(run);
+  json state;
+  state.set("plan", plan_json(plan_of("data-2", facts_of<fed_speech>())));
+  session_request wanted = s.request();
+  fed_session trained(wanted);
+  trained.prepare();
+  const checkpoint saved(trained.save(run, "fed", state, 1));
+  const chosen_plan again = choose_orchestrated(s, &saved, {}, told);
+  CHECK(again.value == require_plan(plan_of("data-2", facts_of<fed_speech>()), facts_of<fed_speech>(), 12));
+  CHECK(holds(told, "has one: eye on ranks 0-1 (stages 1 x data 2 x tensor 1)"));
+  std::filesystem::remove_all(run);
+}
+
+TEST_CASE("a cluster that is too small, and a model without edges") {
+  CHECK_THROWS_WITH_AS(orchestrate_run(asked("laptop:1x2"), 3),
+                       doctest::Contains("--ranks 3, and laptop:1x2 has 2 devices"), error);
+  const std::filesystem::path tight = std::filesystem::temp_directory_path() / "motet_tight.json";
+  write_file(tight, R"({"like": "laptop", "devices_per_node": 2, "device": {"memory_bytes": 20000}})");
+  CHECK_THROWS_WITH_AS(orchestrate_run(asked(tight.c_str()), 2),
+                       doctest::Contains("bytes short of 20000 on each of 2 ranks"), error);
+  CHECK_THROWS_WITH_AS(orchestrate_run(asked(tight.c_str()), 2), doctest::Contains("talk"), error);
+  std::filesystem::remove(tight);
+  CHECK_THROWS_WITH_AS(
+      orchestrate_run(settings_of({"--orchestrate", "laptop", "--data", "random"}, speaking_program()), 2),
+      doctest::Contains("whose modules do not feed each other"), error);
+}
+
+TEST_CASE("several processes find the same plan where nothing is measured") {
+  launched two;
+  two.ranks = 2;
+  std::string told;
+  CHECK_THROWS_WITH_AS(choose_orchestrated(asked("here"), nullptr, two, told),
+                       doctest::Contains("each would measure, and find another plan"), error);
+  CHECK(choose_orchestrated(asked("laptop"), nullptr, two, told).value.cluster.ranks == 2);
+}
