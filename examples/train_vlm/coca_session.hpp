@@ -43,6 +43,32 @@ class coca_session final
   void embed(const tokens& batch, float* features) override {
     pooled<"words", "said">(batch, batch.seq, features);
   }
+  bool says_captions() const override { return true; }
+  // The likeliest word each time. All words pass again, as captions are short.
+  std::vector<std::int32_t> say(const pictured_tokens& sample, std::int32_t end, isize most) override {
+    constexpr isize shown = vit_rows<Eye>::rows_of_picture;
+    const auto begun = static_cast<std::size_t>(sample.seq.rows());
+    std::vector<std::int32_t> all(sample.ids, sample.ids + begun);
+    std::vector<float> logits(as_size(Lower.vocabulary));
+    eye_rows_.resize(as_size(shown * Eye.width));
+    rows_.resize(as_size((shown + Lower.context) * Lower.width));
+    run([&](cpu::context& ctx) { enter(ctx, sample.seen, {nullptr, {0, 1, nullptr}}); });
+    const isize longest = std::min<isize>(Lower.context, sample.seq.rows() + most);
+    while (static_cast<isize>(all.size()) < longest) {
+      const tokens text{all.data(), {1, static_cast<isize>(all.size()), nullptr}};
+      placed_tokens asked = places_.of(text);
+      asked.entering.rows = rows_.data();
+      run([&](cpu::context& ctx) {
+        enter_words(ctx, shown, text);
+        net<"caption">::last_logits::infer(ctx, of<"caption">(), asked, {logits.data(), 1});
+      });
+      const auto next = std::max_element(logits.begin(), logits.end()) - logits.begin();
+      if (next == end) break;
+      all.push_back(static_cast<std::int32_t>(next));
+    }
+    all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(begun));
+    return all;
+  }
   double logit_scale() const override {
     for (const parameter& each : this->parameters())
       if (each.name == name_in_model(info_nce::scale_name) && !weights_.empty())
@@ -97,8 +123,11 @@ class coca_session final
     net<"eye">::infer(ctx, of<"eye">(), seen_pictures{shown, shown.samples}, {eye_rows_.data(), seq.rows()});
     synchronize(ctx);
     through<"glue">(ctx, seq, eye_rows_.data(), rows_.data(), seq.rows());
-    net<"words">::infer(ctx, of<"words">(), captions,
-                        {rows_.data() + seq.rows() * Lower.width, captions.seq.rows()});
+    if (captions.seq.samples > 0) enter_words(ctx, seq.rows(), captions);
+  }
+  // Rows of words lie behind so many of pictures.
+  void enter_words(cpu::context& ctx, isize behind, const tokens& text) {
+    net<"words">::infer(ctx, of<"words">(), text, {rows_.data() + behind * Lower.width, text.seq.rows()});
     synchronize(ctx);
   }
   double caption_loss(const pictures& shown, const tokens& captions) {

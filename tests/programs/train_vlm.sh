@@ -232,7 +232,7 @@ case " ${MOTET_MODELS:-} " in
     awk -F '"loss' '/next_token/ { split($2, a, /[ ,:]+/); split($3, b, /": */); split($4, c, /": */); all = a[2]; d = all - b[2] - 2 * c[2]; if (d < 0) d = -d; if (d > 1e-4 * all) bad = 1
       if (++n <= 10) first += c[2]; if (n > 50) last += c[2] } END { exit bad || n != 60 || last > 0.6 * first }' coca/metrics.jsonl || fail "the losses are not the sum, or teach nothing: $(cat coca/metrics.jsonl)"
     grep -q '"validation_loss"' coca/metrics.jsonl && grep -q '"logit_scale"' coca/metrics.jsonl || fail "no loss of held-out pairs"
-    tail -n 1 coca/metrics.jsonl | grep -q '"zero_shot_accuracy"' || fail "pictures are not told apart"
+    tail -n 1 coca/metrics.jsonl | grep -q '"zero_shot_accuracy".*"caption_accuracy"' || fail "pictures are not told apart, or not spoken of"
     grep -q 'Each loss by itself' coca/index.html && grep -q 'next_token of caption' coca/index.html || fail "the report names no losses"
     head -n 1 coca/metrics.csv | grep -q ',loss/info_nce of seen and said,loss/next_token of caption$' || fail "no column of each loss"
     succeed $both --steps 62 --report coca --checkpoint compared --resume

@@ -25,10 +25,12 @@ class tested_model {
   // Features of any number of samples, rows of length one.
   virtual void embed(const pictures& batch, float* features) = 0;
   virtual void embed(const tokens& batch, float* features) = 0;
-  // Of a model that speaks, in the place of features: what it says after one sample, until `end`.
+  // Of a model that speaks: what it says after one sample, until `end`.
   virtual std::vector<std::int32_t> say(const pictured_tokens& sample, std::int32_t end, isize most) = 0;
   // Of a model that draws: what it draws of each sample, as its own pictures are, (samples, 3, side, side).
   virtual std::vector<float> paint(const pictured_tokens&) { return {}; }
+  // Whether it has features of pairs and says captions as well; what it says is then tested beside them.
+  virtual bool says_captions() const { return false; }
   // The loss of samples that it is not trained on, and what that multiplies similarities by (NaN: it compares
   // none).
   virtual double loss_of(const step_input& batch) = 0;
@@ -124,6 +126,7 @@ class held_out_pairs final : public held_out {
     embed_samples(model);
     const isize found = retrieved();
     test_result out;
+    if (model.says_captions()) listen(model, out.captions);
     const auto rows = [&](const std::vector<float>& of, isize count) {
       return matrix<const float>{of.data(), count, width_, width_};
     };
@@ -242,6 +245,26 @@ class held_out_pairs final : public held_out {
     if (samples_.empty()) fail(no_held_out, "every held-out picture is damaged");
     if (fewer || group_.empty()) find_groups();
   }
+  // What it says of the first pictures, each with the token that captions begin with.
+  void listen(tested_model& model, caption_result& result) {
+    const isize image = from_.config().example.image;
+    example_reader reader(source_, from_.words(), from_.config().example, nullptr);
+    std::vector<float> shot(static_cast<std::size_t>(3 * image * image));
+    std::vector<tokenizer::token> ids;
+    static constexpr isize one[] = {0, 1};
+    for (isize at = 0; at < std::min(size(), most_heard); ++at) {
+      ids.clear();
+      if (!reader.read(samples_[static_cast<std::size_t>(at)], shot.data(), ids) || ids.empty()) continue;
+      const pictured_tokens begun{{{ids.data(), {1, 1, nullptr}}}, {shot.data(), 1}, one};
+      auto said = model.say(begun, ids.back(), from_.config().example.context - 1);
+      // A model may hold more words than the vocabulary.
+      std::erase_if(said, [&](std::int32_t id) { return id >= from_.words().size(); });
+      const isize which = truth_[static_cast<std::size_t>(at)];
+      const std::string own = caption(at);
+      result.add(from_.words().decode(said),
+                 which >= 0 ? classes_.names[static_cast<std::size_t>(which)] : own, own);
+    }
+  }
   // The same picture under several captions, or the same words for several pictures, are right answers to
   // each other, and so is whatever hangs together by these.
   void find_groups() {
@@ -269,6 +292,7 @@ class held_out_pairs final : public held_out {
 
   static constexpr isize at_once = 256;          // samples
   static constexpr isize most_retrieved = 5000;  // as published results have it
+  static constexpr isize most_heard = 128;       // each is said word by word
 
   data_folder& from_;
   pair_source source_;

@@ -19,7 +19,7 @@ namespace motet {
 struct test_result {
   zero_shot_result classes;
   retrieval_result pairs;
-  caption_result captions;        // of a model that speaks, in the place of the others
+  caption_result captions;        // of a model that speaks
   caption_result several, texts;  // likewise, of samples with more pictures than one, and with none
   drawing_result drawings;        // of a model that draws
 

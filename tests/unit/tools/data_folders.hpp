@@ -51,6 +51,7 @@ class plain_model final : public motet::tested_model {
     const auto ids = words_.encode("a picture");
     return {ids.begin() + 1, ids.end() - 1};
   }
+  bool says_captions() const override { return heard; }
   double loss_of(const motet::step_input& batch) override {
     const auto* const pairs = std::get_if<motet::pair_input>(&batch);
     seen.push_back(pairs != nullptr ? std::get<0>(*pairs).samples
@@ -60,6 +61,7 @@ class plain_model final : public motet::tested_model {
   double logit_scale() const override { return 10; }
 
   int asked = 0;
+  bool heard = false;              // says captions as well
   std::vector<motet::isize> seen;  // samples of each batch whose loss was asked for
 
  private:

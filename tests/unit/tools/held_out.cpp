@@ -49,7 +49,7 @@ TEST_CASE("where there are classes, only their pictures are asked, each for its 
   write_vocabulary(folder);
   write_file(
       folder / "classes.json",
-      R"({"classes": [{"name": "one", "caption": "a picture"}, {"name": "two", "caption": "on the left"}],
+      R"({"classes": [{"name": "picture", "caption": "a picture"}, {"name": "two", "caption": "on the left"}],
                  "samples": {"pair10": 0, "pair12": 1, "pair13": 1}})");
   data_folder from({.data = folder.path().string(), .batch = 4}, pair_shape());
   held_out_pairs test(from, plain_model::width);
@@ -57,10 +57,19 @@ TEST_CASE("where there are classes, only their pictures are asked, each for its 
   plain_model model(from.words());
   const test_result found = test.test(model);
   CHECK(found.classes.pictures == 3);
+  CHECK(found.captions.pictures == 0);
   CHECK(test.answers() == 2);
   CHECK(test.answer(1) == "on the left");
   CHECK(test.is_right(1, 1));
   CHECK(test.note().find("one for each class") != std::string::npos);
+  // One that says captions as well says "a picture" of each, which is what one of them is.
+  model.heard = true;
+  const test_result both = test.test(model);
+  CHECK(both.classes.pictures == 3);
+  CHECK(both.captions.pictures == 3);
+  CHECK(both.captions.right == 1);
+  CHECK(both.captions.exact == 0);
+  CHECK(model.asked == 3);
   write_file(folder / "classes.json",
              R"({"classes": [{"name": "one", "caption": "a"}], "samples": {"none": 0}})");
   CHECK(code_of([&] { held_out_pairs(from, plain_model::width); }) == no_held_out.code);
