@@ -29,7 +29,11 @@ void embed_batch(computer& by, const buffer<float>& parameters, std::size_t modu
 template <class Model>
 features embed_pictures(computer& by, const buffer<float>& parameters, const hf_clip_config& config,
                         const stored_tensor& pixels, isize batch) {
-  const isize channels = config.channels, side = config.image, covered = config.covered();
+  // Where positions are interpolated, pictures are those of the net.
+  constexpr patch_config seen =
+      Model::template module_at<Model::template position<"picture">()>::net::config.patches();
+  const isize channels = config.channels, side = seen.resizes() ? seen.image : config.image,
+              covered = seen.image;
   const std::vector<isize> wanted{pixels.shape.empty() ? 0 : pixels.shape[0], channels, side, side};
   if (pixels.shape != wanted) {
     fail(embed_input, "pixel_values is " + shape_text(pixels.shape) + ", wanted [pictures, " +

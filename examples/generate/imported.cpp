@@ -60,7 +60,8 @@ std::unique_ptr<spoken_model> make(const model_request& wanted) {
   isize lead = 0;
   if constexpr (seeing<net>) {
     const hf_llava_config config = embed::load_seeing<Model>(folder, wanted.adapters, weights);
-    facts.side = config.image;
+    // Where positions are interpolated, pictures are those of the net.
+    if (!net::eye::config.patches().resizes()) facts.side = config.image;
     facts.colours = colours_of(folder, config.siglip);
     facts.picture_token = static_cast<std::int32_t>(config.picture_token);
     lead = config.lead;

@@ -29,6 +29,8 @@ wanted 0 'import_hf DIR' "$bin/import_hf" --help
 wanted 2 'MT-X30' "$bin/import_hf"
 wanted 2 'unknown flag: --bogus' "$bin/import_hf" "$scratch/good" --bogus
 wanted 2 'cannot be the name of a namespace' "$bin/import_hf" "$scratch/good" --name my-clip
+wanted 2 'needs a side in pixels' "$bin/import_hf" "$scratch/good" --image 4o
+wanted 2 'is less than a patch' "$bin/import_hf" "$scratch/good" --image 1
 wanted 3 'MT-F04' "$bin/import_hf" "$scratch/absent"
 wanted 3 'model_type is "siglip"' "$bin/import_hf" "$scratch/other"
 wanted 3 'line 1 column 24' "$bin/import_hf" "$scratch/broken"

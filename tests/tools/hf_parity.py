@@ -73,10 +73,10 @@ def build(sources, output, *folders):
     subprocess.run(command + ["-pthread"] + given.libraries.split(), check=True)
 
 
-def inputs(model, path):
+def inputs(model, path, side=0):
     vision, text = model.config.vision_config, model.config.text_config
     samples, length = 7, text.max_position_embeddings
-    pixels = torch.randn(samples, vision.num_channels, vision.image_size, vision.image_size)
+    pixels = torch.randn(samples, vision.num_channels, side or vision.image_size, side or vision.image_size)
     ids = torch.randint(0, text.vocab_size, (samples, length))
     if text.eos_token_id != 2:
         ids[ids == text.eos_token_id] = 0
@@ -85,7 +85,7 @@ def inputs(model, path):
     save_file({"pixel_values": pixels, "input_ids": ids}, path)
     with torch.no_grad():
         # In double precision, so that the difference is ours alone.
-        want = model.double()(input_ids=ids, pixel_values=pixels.double())
+        want = model.double()(input_ids=ids, pixel_values=pixels.double(), interpolate_pos_encoding=side > 0)
     model.float()
     return {"image_embeds": want.image_embeds, "text_embeds": want.text_embeds}
 
@@ -118,6 +118,16 @@ with tempfile.TemporaryDirectory() as work:
         input_path = os.path.join(work, "x.safetensors")
         want = inputs(model, input_path)
         compare(embed, folder, input_path, want, f"shape {which}", work)
+
+        if which == given.first:  # larger pictures, between the positions of these
+            side = model.config.vision_config.patch_size * (model.config.vision_config.image_size // model.config.vision_config.patch_size + 2)
+            others, larger = os.path.join(work, "headers_larger"), os.path.join(work, "embed_larger")
+            os.makedirs(others)
+            with open(os.path.join(others, "imported_model.hpp"), "wb") as header:
+                header.write(subprocess.run([import_hf, folder, "--image", str(side)], check=True, stdout=subprocess.PIPE).stdout)
+            build(["examples/embed.cpp", "examples/embed/imported.cpp"], larger, others)
+            compare(larger, folder, input_path, inputs(model, input_path, side), f"shape {which}, pictures of {side}", work)
+            want = inputs(model, input_path)
 
         sharded = os.path.join(work, f"sharded{which}")
         model.save_pretrained(sharded, max_shard_size="30KB")

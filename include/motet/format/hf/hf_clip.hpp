@@ -32,6 +32,12 @@ struct hf_clip_config {
   isize covered() const { return image / patch * patch; }
 };
 
+// An eye, as describe() tells it (model/describe.hpp), has positions for pictures of this side.
+inline isize hf_learned_image(const json& eye) {
+  const json* const other = eye.find("learned_image");
+  return static_cast<isize>((other != nullptr ? *other : eye.at("image")).integer());
+}
+
 namespace detail {
 
 inline std::string hf_activation(const hf_fields& fields, const char* field = "hidden_act",

@@ -57,7 +57,7 @@ inline hf_described describe_as_hf_clip(const json& description) {
   };
   if (vit != nullptr) {
     out.config.vision = tower(out.picture, *vit);
-    out.config.image = static_cast<isize>(vit->at("image").integer());
+    out.config.image = hf_learned_image(*vit);
     out.config.patch = static_cast<isize>(vit->at("patch").integer());
     out.config.channels = static_cast<isize>(vit->at("channels").integer());
     out.config.projection = static_cast<isize>(vit->at("embedding").integer());

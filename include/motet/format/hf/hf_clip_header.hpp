@@ -18,6 +18,24 @@ inline std::string float_literal(double value) {
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   return text + "f";
 }
+// An eye's pictures, in whole patches, of the file's side or of another one, and what its positions are of then.
+template <class Config>
+isize hf_shown_side(const Config& config, isize side) {
+  return side > 0 ? side / config.patch * config.patch : config.covered();
+}
+template <class Config>
+std::string hf_image_fields(const Config& config, isize side) {
+  const isize shown = hf_shown_side(config, side), whole = side > 0 ? side : config.image;
+  return (shown != whole
+              ? sentence({"    // Pictures have ", whole, " pixels a side; whole patches cover these.\n"})
+              : std::string()) +
+         sentence({"    .image = ", shown, ",\n    .patch = ", config.patch, ",\n"});
+}
+template <class Config>
+std::string hf_learned_field(const Config& config, isize side) {
+  if (hf_shown_side(config, side) == config.covered()) return "";
+  return sentence({"    .learned_image = ", config.covered(), ",\n"});
+}
 
 }  // namespace detail
 
@@ -34,8 +52,8 @@ constexpr bool is_identifier(std::string_view name) {
 }
 
 // The model as a C++ header: the configurations and module types in a namespace. What it holds depends on
-// config.json alone.
-inline std::string hf_clip_header(const hf_clip_config& config, std::string_view name) {
+// config.json alone, and on `side`, which pictures have here: 0 is that of the file.
+inline std::string hf_clip_header(const hf_clip_config& config, std::string_view name, isize side = 0) {
   const auto tower = [](const hf_tower& t, isize projection) {
     return sentence({"    .width = ", t.width, ",\n    .layers = ", t.layers, ",\n    .heads = ", t.heads,
                      ",\n    .hidden = ", t.hidden, ",\n    .embedding = ", projection,
@@ -46,13 +64,10 @@ inline std::string hf_clip_header(const hf_clip_config& config, std::string_view
       "// A CLIP model in C++, made from its Hugging Face configuration by import_hf.\n#pragma "
       "once\n\n#include <motet/motet.hpp>\n\nnamespace ";
   out += std::string(name) + " {\n\ninline constexpr motet::vit_config picture_config{\n";
-  if (config.covered() != config.image) {
-    out += "    // Pictures have " + std::to_string(config.image) +
-           " pixels a side; whole patches cover these.\n";
-  }
-  out += sentence({"    .image = ", config.covered(), ",\n    .patch = ", config.patch,
-                   ",\n    .channels = ", config.channels, ",\n"});
-  out += tower(config.vision, config.projection) + "    .pre_norm = true,\n};\n";
+  out += detail::hf_image_fields(config, side);
+  out += sentence({"    .channels = ", config.channels, ",\n"});
+  out += tower(config.vision, config.projection) + detail::hf_learned_field(config, side) +
+         "    .pre_norm = true,\n};\n";
   out +=
       sentence({"inline constexpr motet::text_config caption_config{\n    .vocabulary = ", config.vocabulary,
                 ",\n    .context = ", config.context, ",\n"});

@@ -64,7 +64,7 @@ inline hf_described_llava describe_as_hf_llava(const json& description) {
   const auto count = [&](const char* field) { return static_cast<isize>(eye.at(field).integer()); };
   const std::string pool = eye.at("pool").string();
   c.siglip = pool != "first";
-  c.image = count("image"), c.patch = count("patch"), c.channels = count("channels");
+  c.image = hf_learned_image(eye), c.patch = count("patch"), c.channels = count("channels");
   c.eye = {count("width"), count("hidden"),        count("layers"),
            count("heads"), eye.at("act").string(), eye.at("epsilon").number()};
   c.seen = c.eye.layers;
@@ -103,7 +103,7 @@ inline bool same_net(const hf_llava_config& config, const json& description) {
   if (!found || !same_net(config.words, found->words)) return false;
   const json &eye = found->eye, &glue = found->glue;
   const auto count = [&](const char* name, isize value) { return eye.at(name).integer() == value; };
-  return count("image", config.covered()) && count("patch", config.patch) &&
+  return hf_learned_image(eye) == config.covered() && count("patch", config.patch) &&
          count("channels", config.channels) && count("width", config.eye.width) &&
          count("layers", config.seen) && count("heads", config.eye.heads) &&
          count("hidden", config.eye.hidden) && eye.at("act").string() == config.eye.activation &&

@@ -49,7 +49,7 @@ template <class Net>
 constexpr isize vocabulary_of_head() {
   if constexpr (requires {
                   Net::config.vocabulary;
-                  Net::config.tied;
+                  requires Net::own_loss;
                 })
     return Net::config.vocabulary;
   else return 0;

@@ -50,6 +50,16 @@ using model = motet::model<motet::join<motet::info_nce, picture, caption>>;
 )");
 }
 
+TEST_CASE("pictures of another side than the file's have its positions") {
+  const auto config =
+      motet::read_hf_clip_config(R"({"vision_config": {"image_size": 37, "patch_size": 7}})", "c");
+  const std::string header = motet::hf_clip_header(config, "my_clip", 50);
+  CHECK(header.find("// Pictures have 50 pixels a side; whole patches cover these.\n    .image = 49,\n") !=
+        std::string::npos);
+  CHECK(header.find("    .learned_image = 35,\n    .pre_norm = true,") != std::string::npos);
+  CHECK(motet::hf_clip_header(config, "my_clip", 41).find("learned_image") == std::string::npos);
+}
+
 TEST_CASE("only identifiers name a namespace") {
   for (const char* good : {"a", "my_clip", "Model2"}) CHECK(motet::is_identifier(good));
   for (const char* bad : {"", "2a", "a-b", "a b", "_a", "a__b", "motet", "std", "a\n", "\xc3\xa9"})

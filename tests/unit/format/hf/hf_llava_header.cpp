@@ -20,4 +20,10 @@ TEST_CASE("the header holds the eye, the glue and the words") {
         "motet::named<\"up\", motet::linear<48, 40, true, motet::activation::gelu>>",
         "motet::seeing_decoder<eye, glue, words_config, 3>"})
     CHECK_MESSAGE(header.find(part) != std::string::npos, part);
+  const std::string larger = motet::hf_llava_header(config, "my_talk", 20);
+  for (const char* part :
+       {"    .image = 20,\n    .patch = 4,",
+        "    .pool = motet::pool_kind::first,\n    .learned_image = 16,\n    .pre_norm = true,",
+        "motet::seeing_decoder<eye, glue, words_config, 2>"})
+    CHECK_MESSAGE(larger.find(part) != std::string::npos, part);
 }
