@@ -22,6 +22,15 @@ struct through_rows {
   isize entering_count() const { return seq.rows(); }
 };
 
+// Of text whose rows are cut between ranks, those of one of them: its words, and which of its rows each row
+// takes that enters here, module after module. Nobody sends rows that are not read.
+struct part_of_text {
+  bool cut = false;  // else the rank has whole samples
+  tokens words{};
+  const std::int32_t* places = nullptr;
+  isize entering = 0;
+};
+
 // Text in which rows of other modules have places: those rows have a negative id here. A sample has as many
 // of them as were made for it, of each of the modules.
 struct placed_tokens : labelled_tokens {
@@ -32,33 +41,43 @@ struct placed_tokens : labelled_tokens {
   const std::int32_t* places = nullptr;
   entering_rows entering{};
   isize sources = 1;  // modules whose rows enter, in the order of the model's edges
+  // What this rank embeds of samples that it shares with others; what is above is of those that it has whole.
+  part_of_text part{};
 
   sequences rows_that_enter(isize source = 0) const {
     return {seq.samples, 0, row_offsets == nullptr ? nullptr : row_offsets + source * (seq.samples + 1)};
   }
   isize entering_count() const {
+    if (part.cut) return part.entering;
     isize count = 0;
     for (isize k = 0; k < sources; ++k) count += rows_that_enter(k).rows();
     return count;
   }
+  // The words that this rank embeds, and the places of the rows that enter it.
+  tokens words_here() const { return part.cut ? part.words : *this; }
+  const std::int32_t* places_here() const { return part.cut ? part.places : places; }
 };
 
-// Token ids to rows, and to those that have places the rows of other modules.
+// Token ids to rows, and to those that have places the rows of other modules. Where rows of samples are cut
+// between ranks, each embeds its own: no word crosses to another, and rows that enter come to the rank that
+// has their place.
 template <token_config Config>
 struct placed_embedding : token_embedding<Config> {
   using input = placed_tokens;
   using words = token_embedding<Config>;
   using words::out;
+  // Positions that are learned are numbered within whole samples.
+  static constexpr bool embeds_parts = !Config.position;
 
   template <class C, class N>
   static void forward(C& ctx, weights<N> w, const input& batch, view<typename N::stream, out> y,
                       typename words::template saved<N>& s) {
-    words::forward(ctx, w, batch, y, s);
+    words::forward(ctx, w, batch.words_here(), y, s);
     // Rows that enter and rows of the text belong to different threads.
     synchronize(ctx);
     using stream = typename N::stream;
     const isize count = batch.entering_count();
-    add_rows_at(ctx, sequences{count, 1, nullptr}, batch.places,
+    add_rows_at(ctx, sequences{count, 1, nullptr}, batch.places_here(),
                 matrix<const stream>{static_cast<const stream*>(batch.entering.rows), count, out, out}, y);
     synchronize(ctx);
   }
@@ -70,8 +89,13 @@ struct placed_embedding : token_embedding<Config> {
     synchronize(ctx);
     using stream = typename N::stream;
     const isize count = batch.entering_count();
-    token_forward(ctx, sequences{count, 1, nullptr}, batch.places, 0, dy,
+    token_forward(ctx, sequences{count, 1, nullptr}, batch.places_here(), 0, dy,
                   matrix<stream>{static_cast<stream*>(batch.entering.gradients), count, out, out});
+  }
+  template <class C, class N, class DY>
+  static void backward_weight(C& ctx, weights<N> w, const input& batch, view<DY, out> dy,
+                              typename words::template saved<N>& s, gradients<N> g) {
+    words::backward_weight(ctx, w, batch.words_here(), dy, s, g);
   }
 };
 
