@@ -29,6 +29,10 @@ struct sample_parts {
   constexpr interval of(isize m, isize replica, isize shard) const {
     return samples_of_rank(of(m, replica), tensor, shard % tensor, context, shard / tensor);
   }
+  // All samples of which such a rank computes rows, whoever has them whole.
+  constexpr interval shared(isize m, isize replica, isize shard) const {
+    return samples_of_rank(of(m, replica), tensor, shard % tensor, 1, 0);
+  }
   // The microbatch that has a sample.
   constexpr std::int32_t microbatch_with(isize sample) const {
     return static_cast<std::int32_t>(owner(samples, microbatches, sample));

@@ -37,6 +37,16 @@ struct row_parts {
     const interval first = piece(rows, part, 0);
     return at < first.size() ? first.begin + at : piece(rows, part, 1).begin + at - first.size();
   }
+  // The other way round: the number of a sample's row within a part; -1: another part has it.
+  constexpr isize index(isize rows, isize part, isize row) const {
+    isize before = 0;
+    for (isize p = 0; p < pieces(); ++p) {
+      const interval own = piece(rows, part, p);
+      if (row >= own.begin && row < own.end) return before + row - own.begin;
+      before += own.size();
+    }
+    return -1;
+  }
 };
 
 }  // namespace motet

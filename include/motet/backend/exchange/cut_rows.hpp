@@ -23,12 +23,12 @@ const sequences& rows_of_samples(const Context& ctx) {
   return ctx.shared->mine;
 }
 
-// Until the end of the scope this rank has whole samples, and no rows elsewhere.
+// Until the end of the scope this rank has whole samples, and no rows elsewhere, where that is wanted.
 template <class Context>
 class whole_samples_scope {
  public:
-  explicit whole_samples_scope(Context& ctx) : ctx_(ctx), outer_(ctx.shared) {
-    if (rows_are_cut(ctx)) ctx.shared = outer_->ends;
+  whole_samples_scope(Context& ctx, bool wanted) : ctx_(ctx), outer_(ctx.shared) {
+    if (wanted && rows_are_cut(ctx)) ctx.shared = outer_->ends;
   }
   whole_samples_scope(const whole_samples_scope&) = delete;
   whole_samples_scope& operator=(const whole_samples_scope&) = delete;
@@ -39,8 +39,8 @@ class whole_samples_scope {
   const microbatch_spread* outer_;
 };
 template <class Context>
-whole_samples_scope<Context> on_whole_samples(Context& ctx) {
-  return whole_samples_scope<Context>(ctx);
+whole_samples_scope<Context> on_whole_samples(Context& ctx, bool wanted = true) {
+  return whole_samples_scope<Context>(ctx, wanted);
 }
 
 }  // namespace motet

@@ -26,7 +26,8 @@ struct stage_range {
 //
 // Where context parallelism cuts samples, `batch` and the features are of the samples that this rank has
 // whole, which embedding and tail work on. Rows change hands behind the embedding and before the tail: those
-// of the blocks, and at both ends of a stage, are rows_of_blocks(ctx).
+// of the blocks, and at both ends of a stage, are rows_of_blocks(ctx). An embedding that can work on these
+// says so (embeds_parts), and `batch` tells it what they are.
 // Asks for: a range of blocks that check() accepts, and rows of the stage before it.
 // Memory: what the blocks, the embedding and the tail keep, and (rows, width) at their entry and top.
 // Errors: MT-N08
@@ -43,6 +44,7 @@ struct tower_stage {
   static constexpr isize layers = Tower::layers, width = Tower::width, embedding = Tower::embedding;
   // The tail multiplies with the embedding's table, so one stage has both.
   static constexpr bool ends_share_table = requires { requires tail::reads_table; };
+  static constexpr bool embeds_parts = requires { requires embed::embeds_parts; };
 
   static constexpr bool is_first(stage_range r) { return r.first == 0; }
   static constexpr bool is_last(stage_range r) { return r.last == layers; }
@@ -137,7 +139,7 @@ struct tower_stage {
     const sequences seq = block_rows(ctx, batch), samples = sample_rows(ctx, batch);
     if (is_first(r)) {
       s.entry = rows<N>(ctx, seq);
-      const auto whole = on_whole_samples(ctx);
+      const auto whole = on_whole_samples(ctx, !embeds_parts);
       reserve_embed<N>(ctx, batch, samples, s.kept_embed, cut);
     }
     body::template reserve<N>(ctx, blocks(r), seq, s.kept_body, cut);
@@ -313,15 +315,20 @@ struct tower_stage {
       embed::template reserve<N>(ctx, batch, s, cut);
     else layer::reserve<embed, N>(ctx, samples, s, cut);
   }
+  // The embedding works on whole samples, and blocks on parts of them.
+  template <class C>
+  static bool embeds_elsewhere(const C& ctx) {
+    return !embeds_parts && rows_are_cut(ctx);
+  }
   // Fills s.entry.
   template <class C, class N>
   static void embed_rows(C& ctx, weights<N> w, const input& batch, const sequences& samples, saved<N>& s) {
     const auto section = enter(ctx, "embedding");
     const isize mark = ctx.memory.mark();
-    const bool cut = rows_are_cut(ctx);
+    const bool cut = embeds_elsewhere(ctx);
     const auto y = cut ? rows<N>(ctx, samples) : s.entry;
     {
-      const auto whole = on_whole_samples(ctx);
+      const auto whole = on_whole_samples(ctx, !embeds_parts);
       embed::forward(ctx, layer::part<embed>(w), batch, y, s.kept_embed);
     }
     if (!cut) return;
@@ -334,13 +341,13 @@ struct tower_stage {
                                saved<N>& s) {
     const isize mark = ctx.memory.mark();
     if constexpr (requires { embed::infer(ctx, w, batch, s.entry); }) {
-      if (!rows_are_cut(ctx)) {
+      if (!embeds_elsewhere(ctx)) {
         const auto section = enter(ctx, "embedding");
         return embed::infer(ctx, layer::part<embed>(w), batch, s.entry);
       }
     }
     {
-      const auto whole = on_whole_samples(ctx);
+      const auto whole = on_whole_samples(ctx, !embeds_parts);
       reserve_embed<N>(ctx, batch, samples, s.kept_embed, w.cut);
     }
     embed_rows(ctx, w, batch, samples, s);
@@ -352,7 +359,7 @@ struct tower_stage {
     if constexpr (tells_parts) {
       const auto section = enter(ctx, "embedding");
       gather_gradient(ctx, samples, s);
-      const auto whole = on_whole_samples(ctx);
+      const auto whole = on_whole_samples(ctx, !embeds_parts);
       embed::backward(ctx, layer::part<embed>(w), batch, s.d_embedded, s.kept_embed, layer::part<embed>(g));
     } else {
       embed_backward_input(ctx, w, batch, samples, s);
@@ -365,13 +372,13 @@ struct tower_stage {
                                    saved<N>& s) {
     const auto section = enter(ctx, "embedding");
     gather_gradient(ctx, samples, s);
-    const auto whole = on_whole_samples(ctx);
+    const auto whole = on_whole_samples(ctx, !embeds_parts);
     embed::backward_input(ctx, layer::part<embed>(w), batch, s.d_embedded, s.kept_embed);
   }
   template <class C, class N>
   static void embed_backward_weight(C& ctx, weights<N> w, const input& batch, saved<N>& s, gradients<N> g) {
     const auto section = enter(ctx, "embedding");
-    const auto whole = on_whole_samples(ctx);
+    const auto whole = on_whole_samples(ctx, !embeds_parts);
     const auto add = [&](gradients<N> own) {
       embed::backward_weight(ctx, layer::part<embed>(w), batch, s.d_embedded, s.kept_embed, own);
     };
@@ -382,7 +389,7 @@ struct tower_stage {
   template <class C, class N>
   static void gather_gradient(C& ctx, const sequences& samples, saved<N>& s) {
     s.d_embedded = s.d_entry;
-    if (!rows_are_cut(ctx)) return;
+    if (!embeds_elsewhere(ctx)) return;
     s.d_embedded = rows<N>(ctx, samples);
     rows_to_samples(ctx, s.d_entry, s.d_embedded);
   }

@@ -185,8 +185,8 @@
 //       -> bool whether rows of a sample lie on other ranks
 //   rows_of_blocks(ctx), rows_of_samples(ctx) -> sequences
 //       what this rank has then: parts of samples, and some samples whole
-//   on_whole_samples(ctx)
-//       a scope: until it ends nothing is cut, as embedding and tail want it
+//   on_whole_samples(ctx, wanted)
+//       a scope: until it ends nothing is cut, as the tail wants it, and most embeddings
 //   rows_to_parts(ctx, x, y), rows_to_samples(ctx, x, y) [all] y = x, from whole samples to parts and back;
 //   parts have no stride
 //   rotary_of_part(ctx, head_width, angles, direction, x) [rows] by the position in the whole sample

@@ -51,7 +51,8 @@ class caption_places {
             row_offsets_.data(),
             places_.data(),
             {},
-            2};
+            2,
+            {}};
   }
 
  private:

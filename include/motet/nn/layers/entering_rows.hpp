@@ -22,6 +22,15 @@ struct through_rows {
   isize entering_count() const { return seq.rows(); }
 };
 
+// Of text whose rows are cut between ranks, those of one of them: its words, and which of its rows each row
+// takes that enters here, module after module. Nobody sends rows that are not read.
+struct part_of_text {
+  bool cut = false;  // else the rank has whole samples
+  tokens words{};
+  const std::int32_t* places = nullptr;
+  isize entering = 0;
+};
+
 // Text in which rows of other modules have places: those rows have a negative id here. A sample has as many
 // of them as were made for it, of each of the modules.
 struct placed_tokens : labelled_tokens {
@@ -32,18 +41,26 @@ struct placed_tokens : labelled_tokens {
   const std::int32_t* places = nullptr;
   entering_rows entering{};
   isize sources = 1;  // modules whose rows enter, in the order of the model's edges
+  // What this rank embeds of samples that it shares with others; what is above is of those that it has whole.
+  part_of_text part{};
 
   sequences rows_that_enter(isize source = 0) const {
     return {seq.samples, 0, row_offsets == nullptr ? nullptr : row_offsets + source * (seq.samples + 1)};
   }
   isize entering_count() const {
+    if (part.cut) return part.entering;
     isize count = 0;
     for (isize k = 0; k < sources; ++k) count += rows_that_enter(k).rows();
     return count;
   }
+  // The words that this rank embeds, and the places of the rows that enter it.
+  tokens words_here() const { return part.cut ? part.words : *this; }
+  const std::int32_t* places_here() const { return part.cut ? part.places : places; }
 };
 
-// Rows as Words makes them, and in the places of those of other modules, these.
+// Rows as Words makes them, and in the places of those of other modules, these. Where rows of samples are cut
+// between ranks, each may embed its own: no word crosses to another, and rows that enter come to the rank that
+// has their place.
 template <class Words>
 struct placed_among : Words {
   using input = placed_tokens;
@@ -53,12 +70,12 @@ struct placed_among : Words {
   template <class C, class N>
   static void forward(C& ctx, weights<N> w, const input& batch, view<typename N::stream, out> y,
                       typename words::template saved<N>& s) {
-    words::forward(ctx, w, batch, y, s);
+    words::forward(ctx, w, batch.words_here(), y, s);
     // Rows that enter and rows of the text belong to different threads.
     synchronize(ctx);
     using stream = typename N::stream;
     const isize count = batch.entering_count();
-    add_rows_at(ctx, sequences{count, 1, nullptr}, batch.places,
+    add_rows_at(ctx, sequences{count, 1, nullptr}, batch.places_here(),
                 matrix<const stream>{static_cast<const stream*>(batch.entering.rows), count, out, out}, y);
     synchronize(ctx);
   }
@@ -70,14 +87,22 @@ struct placed_among : Words {
     synchronize(ctx);
     using stream = typename N::stream;
     const isize count = batch.entering_count();
-    token_forward(ctx, sequences{count, 1, nullptr}, batch.places, 0, dy,
+    token_forward(ctx, sequences{count, 1, nullptr}, batch.places_here(), 0, dy,
                   matrix<stream>{static_cast<stream*>(batch.entering.gradients), count, out, out});
+  }
+  template <class C, class N, class DY>
+  static void backward_weight(C& ctx, weights<N> w, const input& batch, view<DY, out> dy,
+                              typename words::template saved<N>& s, gradients<N> g) {
+    words::backward_weight(ctx, w, batch.words_here(), dy, s, g);
   }
 };
 
 // Token ids to rows, and to those that have places the rows of other modules.
 template <token_config Config>
-struct placed_embedding : placed_among<token_embedding<Config>> {};
+struct placed_embedding : placed_among<token_embedding<Config>> {
+  // Positions that are learned are numbered within whole samples.
+  static constexpr bool embeds_parts = !Config.position;
+};
 
 // No token has a row: all that there is are the rows of other modules.
 template <isize Width>
@@ -98,6 +123,8 @@ struct blank_rows {
   static void backward_weight(C&, weights<N>, const input&, view<DY, out>, saved<N>&, gradients<N>) {}
 };
 template <isize Width>
-struct placed_rows : placed_among<blank_rows<Width>> {};
+struct placed_rows : placed_among<blank_rows<Width>> {
+  static constexpr bool embeds_parts = true;
+};
 
 }  // namespace motet

@@ -35,6 +35,12 @@ constexpr bool cut_alike(const list<module_plan>& all) {
       return false;
   return true;
 }
+// The rows of one microbatch go on to several ranks that cut its samples.
+constexpr bool hands_out_rows(const list<module_plan>& all, const list<module_facts>& facts) {
+  for (isize k = 0; k < all.size(); ++k)
+    if (facts[k].takes_parts && !facts[k].from.empty() && all[k].on.split().context > 1) return true;
+  return false;
+}
 // As many samples as a step has where nobody said: all modules cut them evenly.
 constexpr isize even_samples(const plan& of) {
   isize all = 1;
@@ -150,7 +156,8 @@ constexpr verdict write_seats_through(const Schedule& plays, const plan& from,
 }
 
 // Where modules are cut unlike, parts that an edge joins feed each other if they have samples of each other.
-// A part without samples stays with the one at its place, with which it exchanges no rows.
+// A part without samples stays with the one at its place, with which it exchanges no rows. Ranks that cut the
+// samples of a module that takes parts are fed by all that have one of these.
 constexpr void feed_by_samples(const plan& from, const list<module_facts>& facts, isize samples, score& out) {
   list<fed_cell> feeds;
   list<std::int32_t> first(from.modules.size(), -1);  // voice of each module
@@ -164,6 +171,7 @@ constexpr void feed_by_samples(const plan& from, const list<module_facts>& facts
     for (const std::int32_t source : facts[k].from) {
       const sample_parts others = from.modules[source].parts(samples);
       own.each([&](std::int32_t m, std::int32_t r, std::int32_t part, interval has) {
+        if (facts[k].takes_parts) has = own.shared(m, r, part);
         others.each_with(has, [&](std::int32_t n, std::int32_t replica, std::int32_t shard) {
           feeds.push({voice_of(source, replica, shard), n, voice_of(k, r, part), m});
         });
@@ -176,6 +184,25 @@ constexpr void feed_by_samples(const plan& from, const list<module_facts>& facts
         });
       });
     }
+  }
+  out.feed_as(feeds);
+}
+
+// Where they are cut alike, a rank feeds the one at its place; of a module that takes parts, all that cut the
+// same samples.
+constexpr void feed_places(const plan& from, const list<module_facts>& facts, score& out) {
+  list<fed_cell> feeds;
+  for (std::int32_t v = 0; v < out.voices().size(); ++v) {
+    const voice& to = out.voices()[v];
+    const std::int32_t tensor = from.modules[to.module].on.split().tensor;
+    for (const std::int32_t source : facts[to.module].from)
+      for (std::int32_t g = 0; g < out.voices().size(); ++g) {
+        const voice& giver = out.voices()[g];
+        const bool beside = facts[to.module].takes_parts && giver.shard % tensor == to.shard % tensor;
+        if (giver.module != source || giver.replica != to.replica || !(beside || giver.shard == to.shard))
+          continue;
+        for (std::int32_t m = 0; m < to.microbatches; ++m) feeds.push({g, m, v, m});
+      }
   }
   out.feed_as(feeds);
 }
@@ -371,6 +398,7 @@ constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, 
       },
       together);
   if (!alike) detail::feed_by_samples(from, facts, samples, out);
+  else if (through && detail::hands_out_rows(from.modules, facts)) detail::feed_places(from, facts, out);
   // Values that backward makes again are gone before a later weight part could read them.
   list<std::uint8_t> splits(from.modules.size(), 0);
   for (const std::int64_t code : seats.codes())

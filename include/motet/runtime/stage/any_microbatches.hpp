@@ -52,6 +52,11 @@ class any_microbatches {
   sequences rows(isize m) const { return alone() ? whole_rows(m) : shared(m)->own; }
   // So many rows of other modules enter it.
   virtual isize entering(isize) const { return 0; }
+  // They are those of this rank's part of the samples that it shares, where that holds; so many of a source
+  // come before those of a sample of the step.
+  virtual bool takes_parts() const { return false; }
+  virtual isize entering_before(isize /*m*/, isize /*source*/, isize /*sample*/) const { return 0; }
+  interval samples_that_enter(isize m) const { return takes_parts() ? shares(m) : mine(m); }
   // The number of its first row within the step, by which random numbers are drawn.
   isize first_row(isize m) const { return first_rows_[as_size(m)]; }
 
@@ -99,11 +104,9 @@ class any_microbatches {
   void find_first_row(isize m, const sequences& step) {
     first_rows_[as_size(m)] = step.begin(first_sample(m));
   }
-  // The first of its samples that this rank's tensor part has.
-  isize first_sample(isize m) const {
-    const interval all = of(m);
-    return all.begin + share(all.size(), at_.tensor, at_.tensor_member).begin;
-  }
+  // The samples that this rank's tensor part has, and the first of them.
+  interval shares(isize m) const { return samples_of_rank(of(m), at_.tensor, at_.tensor_member, 1, 0); }
+  isize first_sample(isize m) const { return shares(m).begin; }
   // Rows may not be counted by sample; then the first one is told.
   void set_first_row(isize m, isize row) { first_rows_[as_size(m)] = row; }
   void fill_shared(isize m, const sequences& whole, const sample_bounds& bounds) {

@@ -6,6 +6,7 @@
 #include <motet/nn/towers/vit_rows.hpp>
 #include <motet/runtime/stage/input_traits.hpp>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <mutex>
@@ -37,6 +38,10 @@ inline constexpr isize rows_of_one = [] {
   if constexpr (requires { Net::rows_of_sound; }) return Net::rows_of_sound;
   else return Net::rows_of_picture;
 }();
+
+// Where ranks cut samples of the net, each embeds its own rows, and takes those of other modules among them.
+template <class Net>
+inline constexpr bool takes_parts = requires { requires Net::stage::embeds_parts; };
 
 }  // namespace detail
 
@@ -158,6 +163,63 @@ struct input_traits<Net, placed_tokens> {
     }
     return true;
   }
+
+  // What a rank embeds of samples whose rows are cut; it lies here.
+  struct part_room {
+    std::vector<std::int32_t> ids, places;
+    std::vector<isize> before;  // of each source, the rows that enter here before each sample, and all
+  };
+  // `own`: the rows of so many samples that such a rank has at most.
+  static part_of_text largest_part(isize samples, const sequences& own) {
+    return {true, {nullptr, own}, nullptr, std::min(samples * Net::most_rows, own.rows())};
+  }
+  static part_room room_of_part(isize samples, const part_of_text& largest) {
+    return {std::vector<std::int32_t>(as_size(largest.words.seq.rows())),
+            std::vector<std::int32_t>(as_size(largest.entering)),
+            std::vector<isize>(as_size(sources * (samples + 1)))};
+  }
+  // Of some samples of a microbatch, of which this part has the rows `own`.
+  static part_of_text part(const placed_tokens& all, interval samples, const row_parts& cut, isize number,
+                           const sequences& own, part_room& room) {
+    std::int32_t* id = room.ids.data();
+    for (isize s = samples.begin; s < samples.end; ++s)
+      for (isize p = 0; p < cut.pieces(); ++p) {
+        const interval rows = cut.piece(all.seq.rows_of(s), number, p);
+        id = std::copy_n(all.ids + all.seq.begin(s) + rows.begin, rows.size(), id);
+      }
+    std::int32_t* place = room.places.data();
+    isize* before = room.before.data();
+    for (isize k = 0; k < sources; ++k) {
+      const std::int32_t* const first = place;
+      for (isize s = samples.begin; s < samples.end; ++s) {
+        *before++ = place - first;
+        const std::int32_t* const from = places_of(all, k, s);
+        rows_of_part(all, k, s, cut, number, [&](interval rows) {
+          for (isize r = rows.begin; r < rows.end; ++r)
+            *place++ =
+                static_cast<std::int32_t>(own.begin(s - samples.begin) +
+                                          cut.index(all.seq.rows_of(s), number, from[r] - all.seq.begin(s)));
+        });
+      }
+      *before++ = place - first;
+    }
+    return {true, {room.ids.data(), own}, room.places.data(), place - room.places.data()};
+  }
+  // visit(rows): of those that a source brings to a sample, as intervals, the ones with a place in the part.
+  template <class Visit>
+  static void rows_of_part(const placed_tokens& all, isize source, isize sample, const row_parts& cut,
+                           isize number, Visit&& visit) {
+    const std::int32_t* const from = places_of(all, source, sample);
+    const isize count = all.rows_that_enter(source).rows_of(sample), rows = all.seq.rows_of(sample);
+    const auto is_here = [&](isize r) {
+      return from[r] >= 0 && cut.index(rows, number, from[r] - all.seq.begin(sample)) >= 0;
+    };
+    for (isize begin = 0, end = 0; begin < count; begin = end + 1) {
+      for (end = begin; end < count && is_here(end);) ++end;
+      if (end > begin) visit(interval{begin, end});
+    }
+  }
+
   // Rows without a token are those that enter the sample, of each module one after the other.
   static std::string unknown(const placed_tokens& all) {
     if (all.sources != sources)
@@ -222,23 +284,30 @@ struct input_traits<Net, placed_tokens> {
             room.row_offsets.data(),
             room.places.data(),
             {},
-            sources};
+            sources,
+            {}};
   }
   static isize staged_bytes(const placed_tokens& all) {
-    return places_at(all) + round_up(all.entering_count() * 4, 64);
+    return part_at(all) + (all.part.cut ? round_up(all.part.words.seq.rows() * 4, 64) : 0);
   }
   template <class Bring>
   static placed_tokens stage(const placed_tokens& all, std::byte* to, Bring&& bring) {
     auto* const places = reinterpret_cast<std::int32_t*>(to + places_at(all));
-    bring(all.places, places, all.entering_count());
-    return {text::stage(all, to, bring), all.row_offsets, places, {}, all.sources};
+    bring(all.places_here(), places, all.entering_count());
+    placed_tokens there{text::stage(all, to, bring), all.row_offsets, places, {}, all.sources, all.part};
+    if (!all.part.cut) return there;
+    auto* const ids = reinterpret_cast<std::int32_t*>(to + part_at(all));
+    bring(all.part.words.ids, ids, all.part.words.seq.rows());
+    there.part.words.ids = ids;
+    there.part.places = places;
+    return there;
   }
   static bool same(const placed_tokens& a, const placed_tokens& b) {
     return text::same(a, b) && a.places == b.places && a.row_offsets == b.row_offsets;
   }
   static void shape(const placed_tokens& all, std::vector<isize>& into) {
     text::shape(all, into);
-    into.push_back(all.entering_count());
+    into.insert(into.end(), {all.entering_count(), all.part.words.seq.rows()});
   }
 
  private:
@@ -251,7 +320,16 @@ struct input_traits<Net, placed_tokens> {
     }
     isize row() const { return at - begin; }
   };
+  // Those of the rows that a source brings to a sample.
+  static const std::int32_t* places_of(const placed_tokens& all, isize source, isize sample) {
+    isize before = all.rows_that_enter(source).begin(sample);
+    for (isize k = 0; k < source; ++k) before += all.rows_that_enter(k).rows();
+    return all.places + before;
+  }
   static isize places_at(const placed_tokens& all) { return round_up(text::staged_bytes(all), 64); }
+  static isize part_at(const placed_tokens& all) {
+    return places_at(all) + round_up(all.entering_count() * 4, 64);
+  }
 };
 
 }  // namespace motet

@@ -186,6 +186,7 @@ class held_stage {
   void work(op what, std::int32_t m, const ends_type& ends, all_views& kept, Body&& body) {
     home_.together(shape_of(what, m, ends), kept, [&](Context& ctx, kept_views& own) {
       const auto section = enter(ctx, at_.name);
+      rows_.gather(ctx);
       body(ctx, own);
       rows_.hand_over(ctx);
     });

@@ -44,6 +44,12 @@ struct net_outline {
   // it does not.
   isize (*rows_given)(const void* input, isize sample) = nullptr;
   isize (*rows_taken)(const void* input, isize source, isize sample) = nullptr;
+  // Where ranks cut its samples, each takes the rows that enter its part; else they come where a sample is whole.
+  bool takes_parts = false;
+  // visit(self, rows): of the rows that a source brings to a sample, the intervals that one of the parts takes.
+  using visit_rows = void (*)(void* self, interval rows);
+  void (*rows_of_part)(const void* input, isize source, isize sample, const row_parts& cut, isize part,
+                       void* self, visit_rows visit) = nullptr;
   // Where a net learns by adapters, its parameters are these. Its weights rest; a stage's buffer has so many
   // of them, behind its parameters.
   std::vector<parameter> (*resting_of)(std::string_view prefix, stage_range range, tensor_cut cut) = nullptr;
@@ -201,6 +207,13 @@ struct net_outlines {
       [](const void* of, isize sample) { return rows_given<Net>(*static_cast<const input*>(of), sample); },
       [](const void* of, isize source, isize sample) {
         return rows_taken(*static_cast<const input*>(of), source, sample);
+      },
+      takes_parts<Net>,
+      [](const void* of, isize source, isize sample, const row_parts& cut, isize part, void* self,
+         net_outline::visit_rows visit) {
+        if constexpr (takes_parts<Net>)
+          traits::rows_of_part(*static_cast<const input*>(of), source, sample, cut, part,
+                               [&](interval rows) { visit(self, rows); });
       },
       [](std::string_view prefix, stage_range range, tensor_cut cut) {
         return adapted ? stage::parameters_of(prefix, range, cut) : std::vector<parameter>{};

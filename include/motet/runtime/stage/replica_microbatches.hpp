@@ -29,6 +29,12 @@ class replica_microbatches final : public any_microbatches {
     const input most_of_all = traits::largest(most_);
     share_rows(tensor, context, Net::rows(most_of_all), bounds_of(most_of_all));
     for (isize m = 0; m < count(); ++m) wholes_.push_back(traits::room(most_));
+    if constexpr (by_parts) {
+      if (!takes_parts()) return;
+      const isize shared = share(most_, at.tensor, 0).size();
+      largest_.part = traits::largest_part(shared, this->shared(largest)->own);
+      for (isize m = 0; m < count(); ++m) parts_.push_back(traits::room_of_part(shared, largest_.part));
+    }
   }
 
   const input& operator[](isize m) const { return m == largest ? largest_ : inputs_[as_size(m)]; }
@@ -42,6 +48,16 @@ class replica_microbatches final : public any_microbatches {
   isize entering(isize m) const override {
     if constexpr (requires(const input& one) { one.entering_count(); }) return (*this)[m].entering_count();
     else return 0;
+  }
+  bool takes_parts() const override { return by_parts && at_.context > 1; }
+  isize entering_before(isize m, isize source, isize sample) const override {
+    if constexpr (by_parts) {
+      const interval all = shares(m);
+      const isize at = std::clamp<isize>(sample - all.begin, 0, all.size());
+      return parts_[as_size(m)].before[as_size(source * (all.size() + 1) + at)];
+    } else {
+      return any_microbatches::entering_before(m, source, sample);
+    }
   }
 
   void cut(const input& whole) {
@@ -57,6 +73,13 @@ class replica_microbatches final : public any_microbatches {
       if (alone()) continue;
       const input shared = traits::slice(whole, all.begin, all.size(), wholes_[at]);
       fill_shared(m, Net::rows(shared), bounds_of(shared));
+      if constexpr (by_parts)
+        if (takes_parts()) {
+          const interval own_share = shares(m);
+          const microbatch_spread& is = *this->shared(m);
+          inputs_[at].part = traits::part(shared, {own_share.begin - all.begin, own_share.end - all.begin},
+                                          is.cut, at_.context_member, is.own, parts_[at]);
+        }
     }
   }
   void cut(const void* whole) override { cut(*static_cast<const input*>(whole)); }
@@ -70,6 +93,12 @@ class replica_microbatches final : public any_microbatches {
   void stage(isize m, std::byte* to, const byte_mover& by) override { move(m, staged(m, to, by)); }
 
  private:
+  static constexpr bool by_parts = detail::takes_parts<Net>;
+  struct no_room {};
+  static auto room_of_part() {
+    if constexpr (by_parts) return typename traits::part_room{};
+    else return no_room{};
+  }
   static sample_bounds bounds_of(const input& of) {
     if constexpr (requires { traits::bounds(of); }) return traits::bounds(of);
     else return {Net::rows(of).samples, nullptr};
@@ -84,6 +113,7 @@ class replica_microbatches final : public any_microbatches {
   input largest_, whole_{};
   std::vector<input> inputs_;
   std::vector<typename traits::storage> rooms_, wholes_;
+  std::vector<decltype(room_of_part())> parts_;
 };
 
 }  // namespace motet

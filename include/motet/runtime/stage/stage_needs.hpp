@@ -18,6 +18,7 @@ struct stage_position {
   bool fixed = false;         // its weights stay as they are all the same
   bool feeds_back = true;     // of a first stage that is fed: gradients are wanted there
   isize targets = 1;          // of a last stage that gives rows: the modules that it feeds
+  bool hands_out = false;     // likewise: rows of a microbatch go to ranks that cut samples, in their order
   bool splits = false;        // backward comes in two parts
   bool remade = false;        // backward makes again what it needs, from the rows that came in
   bool recompute = false;     // towers keep only the input of each block
@@ -30,6 +31,11 @@ struct stage_position {
   std::int32_t slots = 0;                        // microbatches kept at once
   std::int32_t in[3] = {}, out[3] = {};          // boundary buffers: forward, replay, backward
   list<std::int32_t> turns[3];                   // of those for rows that come in, as buffer_counts has them
+
+  // A buffer has room for so many times the rows that leave: as they are made, and for each module in the
+  // order in which its ranks take them; and for so many times their gradients.
+  isize copies_out() const { return hands_out ? 1 + targets : 1; }
+  isize copies_back() const { return hands_out ? 2 * targets : targets; }
 };
 
 struct stage_needs {
@@ -166,8 +172,8 @@ stage_needs measure_stage(const net_table<Context, Numbers>& net, const stage_po
   const isize rows_out = net.of->rows_out(at.range, parts, largest),
               rows_in = net.of->rows_in(at.range, parts, largest),
               bytes_in = boundary_bytes<stream>(rows_in, net.of->width_in(at.range)),
-              bytes_out = boundary_bytes<stream>(rows_out, net.of->width_out(at.range)),
-              bytes_back = boundary_bytes<stream>(rows_out * at.targets, net.of->width_out(at.range));
+              bytes_out = boundary_bytes<stream>(rows_out * at.copies_out(), net.of->width_out(at.range)),
+              bytes_back = boundary_bytes<stream>(rows_out * at.copies_back(), net.of->width_out(at.range));
   // Rows come from before and go on behind, gradients the other way.
   for (int kind = 0; kind < 3; ++kind)
     found.own.boundaries +=

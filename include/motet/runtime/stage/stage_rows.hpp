@@ -15,6 +15,7 @@ class stage_rows {
  public:
   using stream = typename Numbers::stream;
   using home_type = rank_state<Context, Numbers, Endpoint>;
+  using piece = row_piece<stage_rows>;
 
   // All of them stay where they are.
   stage_rows(home_type& home, const net_outline& net, const stage_position& at, const any_microbatches& parts)
@@ -45,13 +46,17 @@ class stage_rows {
   // Takes all memory.
   void prepare() {
     kept_.clear();
-    handed_.reserve(std::max(pieces_[0].most(), pieces_[1].most()));
     const isize from = in(any_microbatches::largest), to = out(any_microbatches::largest);
+    // At worst each row is handed out by itself.
+    handed_.reserve(std::max(pieces_[0].most(), pieces_[1].most()) +
+                    as_size(at_.hands_out ? to * at_.targets : 0));
+    gathered_.reserve(handed_.capacity());
+    cleared_.reserve(as_size(at_.targets));
     for (int kind = 0; kind < 3; ++kind) {
       const bool back = kind == 2;
-      in_[kind].prepare(at_.in[kind], back ? to * at_.targets : from, back ? width_out() : width_in(),
+      in_[kind].prepare(at_.in[kind], back ? to * at_.copies_back() : from, back ? width_out() : width_in(),
                         parts_.count(), at_.turns[kind]);
-      out_[kind].prepare(at_.out[kind], back ? from : to, back ? width_in() : width_out(),
+      out_[kind].prepare(at_.out[kind], back ? from : to * at_.copies_out(), back ? width_in() : width_out(),
                          std::max<std::size_t>(1, pieces_[!back].most()));
       keep_for_messages(in_[kind].memory(), false);
       keep_for_messages(out_[kind].memory(), true);
@@ -61,13 +66,15 @@ class stage_rows {
   void begin_step() {
     for (auto& each : out_) each.clear();
     for (auto& each : in_) each.begin_step();
+    if (at_.hands_out) pieces_[1].count_rows();
   }
 
-  // These rows came.
-  matrix<const stream> incoming(int kind, std::int32_t m) const {
+  // These rows came; gradients of rows that were handed out are in their order once gather() is done.
+  matrix<const stream> incoming(int kind, std::int32_t m) {
     stream* const data = in_[kind].of(m);
     if constexpr (receives_ahead)
       if (pieces_[comes_at(kind)].of(m) == nullptr) home_.end->await(static_cast<const stream*>(data));
+    if (kind == 2 && at_.hands_out) plan_gathering(m, data);
     return rows_between(data, m, kind != 2);
   }
   // The gradients that came from each of several modules, the first copy; none where there is one.
@@ -92,19 +99,32 @@ class stage_rows {
     to = rows_between(data, m, kind == 2);
     return true;
   }
-  // Hands over what the operation that runs made for stages here, on each thread behind it; handed_over()
-  // comes once, when all are done.
+  // Brings what came for the operation that runs into the order of its rows, on each thread before it. Rows
+  // that nobody took have no gradient.
+  void gather(Context& ctx) const {
+    if (gathered_.empty() && cleared_.empty()) return;
+    for (const auto& each : cleared_) zero(ctx, each.to, each.count);
+    for (const auto& each : gathered_) copy(ctx, each.from, each.to, each.count);
+    synchronize(ctx);
+  }
+  // Hands over what the operation made, to stages here and into the order of messages, on each thread behind
+  // it; handed_over() comes once, when all are done.
   void hand_over(Context& ctx) const {
     if (handed_.empty()) return;
     synchronize(ctx);
     for (const auto& each : handed_) copy(ctx, each.from, each.to, each.count);
   }
-  void handed_over() { handed_.clear(); }
-  // That which hand_over() does, as data.
+  void handed_over() {
+    handed_.clear();
+    gathered_.clear();
+    cleared_.clear();
+  }
+  // That which both do, as data.
   void shape(std::vector<isize>& into) const {
-    for (const auto& each : handed_)
-      into.insert(into.end(),
-                  {reinterpret_cast<isize>(each.from), reinterpret_cast<isize>(each.to), each.count});
+    for (const auto* all : {&cleared_, &gathered_, &handed_})
+      for (const auto& each : *all)
+        into.insert(into.end(),
+                    {reinterpret_cast<isize>(each.from), reinterpret_cast<isize>(each.to), each.count});
   }
 
   // The action of a message; none for what is none.
@@ -155,34 +175,85 @@ class stage_rows {
   static constexpr int goes_at(int kind) { return kind == 2 ? 0 : 1; }
   static constexpr int comes_at(int kind) { return kind == 2 ? 1 : 0; }
   // A piece has these of the numbers of a microbatch's rows, or of their gradients. Each module that was fed
-  // has a copy of its own of the gradients that come back.
-  interval numbers(int kind, bool behind, std::int32_t m, interval samples, isize door) const {
-    if (!behind) return numbers_taken(net_, parts_, m, samples, door);
-    const interval own = numbers_given(net_, parts_, m, samples);
-    const isize copy = kind == 2 ? door * out(m) * width_out() : 0;
-    return {copy + own.begin, copy + own.end};
+  // has a copy of its own of the gradients that come back. What is handed out lies behind all that, for each
+  // module piece by piece.
+  interval numbers(int kind, bool behind, std::int32_t m, const piece& of) const {
+    if (!behind) return numbers_taken(net_, parts_, m, of.samples, of.door);
+    const isize rows = out(m), width = width_out(), copies = kind == 2 ? at_.targets : 1;
+    if (!of.taker.takes_some()) {
+      const interval own = numbers_given(net_, parts_, m, of.samples);
+      const isize copy = kind == 2 ? of.door * rows * width : 0;
+      return {copy + own.begin, copy + own.end};
+    }
+    isize first = (copies + of.door) * rows;
+    for (const piece& each : *pieces_[1].of(m)) {
+      if (&each == &of) break;
+      if (each.door == of.door) first += each.rows;
+    }
+    return {first * width, (first + of.rows) * width};
+  }
+  // visit(number, count): where the rows of a piece that is handed out lie among those of its microbatch, one
+  // run behind the other.
+  template <class Visit>
+  void each_run(std::int32_t m, const piece& of, Visit&& visit) const {
+    const isize width = width_out();
+    of.taker.each(of.samples, [&](isize sample, interval rows) {
+      visit((first_row_given(net_, parts_, m, sample) + rows.begin) * width, rows.size() * width);
+    });
+  }
+  // The gradients of each module's copy, from where they came to where the operation looks for them.
+  void plan_gathering(std::int32_t m, stream* data) {
+    gathered_.clear();
+    cleared_.clear();
+    const auto* const all = pieces_[1].of(m);
+    if (all == nullptr) return;
+    const isize size = out(m) * width_out();
+    for (const piece& of : *all) {
+      if (!of.taker.takes_some() || !of.learns) continue;
+      stream* const copy = data + of.door * size;
+      if (cleared_.empty() || cleared_.back().to != copy) cleared_.push_back({nullptr, copy, size});
+      const stream* from = data + numbers(2, true, m, of).begin;
+      each_run(m, of, [&](isize first, isize count) {
+        gathered_.push_back({from, copy + first, count});
+        from += count;
+      });
+    }
   }
 
   // The outgoing rows of a microbatch in pieces go to the one stage here that takes them, or to a buffer,
   // from which messages take them and stages here are handed theirs.
   stream* outgoing_pieces(int kind, std::int32_t m, const typename row_pieces<stage_rows>::all& all) {
     std::size_t sent = 0, here = 0;
-    const auto is_taken = [&](const row_piece<stage_rows>& each) { return kind != 2 || each.learns; };
+    const auto is_taken = [&](const piece& each) { return kind != 2 || each.learns; };
     for (const auto& each : all) {
       if (!is_taken(each)) continue;
       ++(each.here == nullptr ? sent : here);
       if (each.here != nullptr && each.here->in_[kind].take(each.microbatch) == nullptr) return nullptr;
     }
-    const auto place_of = [&](const row_piece<stage_rows>& each) {
+    const auto place_of = [&](const piece& each) {
+      const bool behind = kind == 2;
       return each.here->in_[kind].of(each.microbatch) +
-             each.here->numbers(kind, kind == 2, each.microbatch, each.samples, each.their_door).begin;
+             each.here
+                 ->numbers(kind, behind, each.microbatch,
+                           each.here->pieces_[behind ? 1 : 0].find(each.microbatch, each.their_part))
+                 .begin;
     };
-    if (all.size() == 1 && here == 1) return place_of(all[0]);
+    if (all.size() == 1 && here == 1 && (!all[0].taker.takes_some() || all[0].samples.size() == 0))
+      return place_of(all[0]);
     stream* const data = out_[kind].take(m, *home_.end, sent);
+    if (data == nullptr) return nullptr;
     for (const auto& each : all) {
-      if (data == nullptr || each.here == nullptr || !is_taken(each)) continue;
-      const interval own = numbers(kind, kind != 2, m, each.samples, each.door);
-      handed_.push_back({data + own.begin, place_of(each), own.size()});
+      if (!is_taken(each)) continue;
+      const interval own = numbers(kind, kind != 2, m, each);
+      if (each.taker.takes_some()) {
+        stream* to = each.here != nullptr ? place_of(each) : data + own.begin;
+        each_run(m, each, [&](isize first, isize count) {
+          handed_.push_back({data + first, to, count});
+          to += count;
+        });
+      } else if (each.here != nullptr) {
+        handed_.push_back({data + own.begin, place_of(each), own.size()});
+      }
     }
     return data;
   }
@@ -191,10 +262,8 @@ class stage_rows {
   interval bytes_of(int kind, int behind, const instruction& it) const {
     const std::int32_t m = it.microbatch;
     interval of{0, behind != 0 ? out(m) * width_out() : in(m)*width_in()};
-    if (pieces_[behind].of(m) != nullptr) {
-      const auto& piece = pieces_[behind].find(m, it.part);
-      of = numbers(kind, behind != 0, m, piece.samples, piece.door);
-    }
+    if (pieces_[behind].of(m) != nullptr)
+      of = numbers(kind, behind != 0, m, pieces_[behind].find(m, it.part));
     return {of.begin * isize{sizeof(stream)}, of.end * isize{sizeof(stream)}};
   }
   template <int Kind>
@@ -221,8 +290,9 @@ class stage_rows {
   const stage_position& at_;
   const any_microbatches& parts_;
   stage_rows *before_ = nullptr, *after_ = nullptr;
-  row_pieces<stage_rows> pieces_[2];         // before, and behind
-  std::vector<handed_rows<stream>> handed_;  // by the operation that runs
+  row_pieces<stage_rows> pieces_[2];  // before, and behind
+  // behind the operation that runs, and before it
+  std::vector<handed_rows<stream>> handed_, gathered_, cleared_;
   boundary_pool<stream, buffer_for<Context, stream>> in_[3];
   boundary_ring<stream, buffer_for<Context, stream>> out_[3];
   std::vector<std::shared_ptr<void>> kept_;  // last: a transport forgets memory before it goes away

@@ -9,11 +9,19 @@
 
 namespace motet {
 
+// Of each module of a model, whether ranks that cut its samples take the rows of their parts.
+inline std::vector<std::uint8_t> takers_of(const model_outline& model) {
+  std::vector<std::uint8_t> out;
+  for (const net_outline* each : model.nets) out.push_back(each->takes_parts ? 1 : 0);
+  return out;
+}
+
 // Rows go on over the edges of a model, from the last stage of one module to the first of another, whole or
-// in pieces; `voices` are those with a stage here.
-template <class Voice>
+// in pieces; `voices` are those with a stage here. taker_of(voice) knows which rows enter it, where its ranks
+// cut samples.
+template <class Voice, class Takers>
 void connect_edges(const model_outline& model, const fed_samples& fed, const program& of,
-                   std::vector<Voice>& voices) {
+                   std::vector<Voice>& voices, Takers taker_of) {
   // join(one, other, here): the stages at both ends, null where they live elsewhere, and whether they share a
   // rank.
   const auto visit = [&](const cell_seat& from, const cell_seat& to, auto&& join) {
@@ -36,10 +44,13 @@ void connect_edges(const model_outline& model, const fed_samples& fed, const pro
     const auto in = static_cast<isize>(edge.into), out = static_cast<isize>(edge.out_of);
     const std::int32_t m = from.microbatch, n = to.microbatch;
     visit(from, to, [&](auto* one, auto* other, bool here) {
-      if (one != nullptr)
-        one->connect(true, m, {here ? other : nullptr, n, part, samples, out, in, taker.learns});
+      if (one != nullptr) {
+        rows_taker takes = taker_of(to.voice);
+        takes.source = in;
+        one->connect(true, m, {here ? other : nullptr, n, part, samples, out, theirs, taker.learns, takes});
+      }
       if (other != nullptr)
-        other->connect(false, n, {here ? one : nullptr, m, theirs, samples, in, out, giver.learns});
+        other->connect(false, n, {here ? one : nullptr, m, theirs, samples, in, part, giver.learns});
     });
   });
 }

@@ -84,7 +84,9 @@ class placed_model {
         if (of().voices[v].module == static_cast<std::int32_t>(module))
           place(static_cast<std::int32_t>(v), module < choices.size() ? choices[module] : module_choice{},
                 buffers, group);
-    connect_edges(*model.of, fed_samples(of(), groups, splits_), of(), voices_);
+    const fed_samples fed(of(), groups, splits_, takers_of(*model.of));
+    connect_edges(*model.of, fed, of(), voices_,
+                  [&](std::int32_t v) { return taker_of(v, balances(choices, of().voices[v].module)); });
     layouts_.resize(joins());
     if (room.most > 1) roomy_.resize(joins());
     for (std::size_t j = 0; j < joins(); ++j) {
@@ -240,6 +242,7 @@ class placed_model {
   // microbatches.
   void cut(std::span<const void* const> inputs) {
     require(inputs);
+    std::copy(inputs.begin(), inputs.end(), inputs_.begin());
     for (auto& each : voices_)
       for (auto& [rank, parts] : each.parts) parts->cut(inputs[as_size(module_of(each))]);
   }
@@ -333,6 +336,28 @@ class placed_model {
     return point_type(model_, home(rank), roomy_[join], groups_, join).measure();
   }
 
+  static bool balances(const std::vector<module_choice>& choices, std::int32_t module) {
+    return as_size(module) < choices.size() ? choices[as_size(module)].balanced : module_choice{}.balanced;
+  }
+  // The rank of a voice takes these rows, where it and others cut its samples.
+  rows_taker taker_of(std::int32_t v, bool balanced) const {
+    const voice& sings = of().voices[v];
+    const auto module = as_size(sings.module);
+    const isize parts = stage_groups_.context_of(sings);
+    if (!model_.of->nets[module]->takes_parts || parts == 1) return {};
+    return {
+        model_.of->nets[module], &inputs_[module], {parts, balanced}, stage_groups_.context_member(sings)};
+  }
+  // Some module that this one feeds is cut so.
+  bool hands_out(std::size_t module) const {
+    bool found = false;
+    for (const edge_ends& each : model_.of->edges)
+      for (std::int32_t v = 0; v < of().voices.size(); ++v)
+        found = found || (each.from == module && as_size(of().voices[v].module) == each.to &&
+                          taker_of(v, true).takes_some());
+    return found;
+  }
+
   template <class Groups>
   void place(std::int32_t v, const module_choice& choice, const buffer_counts& buffers, Groups& group) {
     const voice& sings = of().voices[v];
@@ -360,6 +385,7 @@ class placed_model {
       if (!homes_[as_size(at.rank)]) continue;
       at.slots = of().slots[where];
       at.targets = s + 1 == sings.stages ? model_.of->targets(module) : 1;
+      at.hands_out = s + 1 == sings.stages && hands_out(module);
       at.recompute = choice.recompute;
       at.keep_outputs = choice.keep_outputs;
       at.remade = !choice.remade.empty() && choice.remade[as_size(s)] != 0;
@@ -419,6 +445,7 @@ class placed_model {
   const score_sheet& sheet_;
   isize samples_, groups_;
   const stage_groups& stage_groups_;
+  std::vector<const void*> inputs_ = std::vector<const void*>(model_.of->size());  // of the step under way
   learning how_;
   bool ahead_;
   std::vector<std::unique_ptr<home_type>> homes_;  // of the ranks that live here

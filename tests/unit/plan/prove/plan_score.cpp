@@ -97,3 +97,30 @@ TEST_CASE("numbers that a schedule does not have are refused") {
   of.schedule = "zbv";
   CHECK(write_plan(of, facts, order).why == reason::unknown_schedule);
 }
+
+TEST_CASE("ranks that cut the same samples are fed by all that have some of them, where all is cut alike") {
+  const degrees split{.data = 2, .context = 2, .tensor = 2};
+  for (const bool beside : {false, true})
+    for (const bool at_once : {false, true}) {
+      plan of{{.ranks = beside ? 16 : 8}, at_once ? "gpipe" : "1f1b", {}};
+      of.modules.push(on_ranks("eye", 0, split, 3));
+      of.modules.push(on_ranks("talk", beside ? 8 : 0, split, 3));
+      for (module_plan& each : of.modules) each.group = at_once ? 0 : 1;
+      score order;
+      REQUIRE(write_plan(
+                  of, {{.name = "eye", .meets = false}, {.name = "talk", .from = {0}, .takes_parts = true}},
+                  order, 13)
+                  .ok());
+      CHECK(order.feeds().size() == 8 * 2 * 3);
+      for (const fed_cell& each : order.feeds()) {
+        const voice &from = order.voices()[each.from], &to = order.voices()[each.to];
+        CHECK((from.module == 0 && to.module == 1 && from.replica == to.replica));
+        CHECK((from.shard % 2 == to.shard % 2 && each.from_microbatch == each.to_microbatch));
+      }
+      const program made = compile(order);
+      const check_result found = check(made);
+      REQUIRE_MESSAGE(found.ok(), explain(made, found));
+      buffer_counts buffers;
+      CHECK(count_buffers(made, buffers).ok());
+    }
+}

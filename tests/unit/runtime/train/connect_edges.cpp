@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/runtime/train/connect_edges.hpp>
 
+#include <motet/plan/prove/plan_score.hpp>
 #include <motet/schedule/core/compile.hpp>
 #include <motet/schedule/write/through.hpp>
 
+#include "unit/runtime/small_edges.hpp"
 #include "unit/runtime/small_fan.hpp"
 
 #include <doctest/doctest.h>
@@ -62,7 +64,124 @@ program two_ranks() {
   return compile(write_through(of));
 }
 
+// The eye and the glue cut the samples of a step so, and the language model so.
+struct cut_of {
+  int data, tensor, context, parts;
+  degrees split() const { return {.data = data, .context = context, .tensor = tensor}; }
+};
+plan feeding(const cut_of& from, const cut_of& to, bool balanced) {
+  plan out;
+  out.schedule = "1f1b";
+  for (const char* const name : {"eye", "glue", "talk"}) {
+    const bool last = name[0] == 't';
+    module_plan own = on_ranks(name, last ? static_cast<std::int32_t>(from.split().size()) : 0,
+                               (last ? to : from).split(), (last ? to : from).parts);
+    own.group = 1;
+    own.balanced = balanced;
+    out.modules.push(own);
+  }
+  out.cluster.ranks = static_cast<std::int32_t>(from.split().size() + to.split().size());
+  return out;
+}
+
+using fed = small_fed_speech<>;
+constexpr motet::isize all_samples = 13;
+struct fed_step {
+  small_seen_text data{all_samples, 3};
+  std::vector<motet::isize> rows;
+  placed_tokens words;
+  fed_step() {
+    for (const motet::isize each : data.picture_offsets) rows.push_back(5 * each);
+    words = {data.get(), rows.data(), data.places.data()};
+  }
+};
+
+// Each row that the language model reads crosses once, to the rank that has its place, and both ends of each
+// message count the same rows.
+void check_crossings(const cut_of& from, const cut_of& to, bool balanced) {
+  const plan how = feeding(from, to, balanced);
+  score order;
+  REQUIRE(write_plan(how, facts_of<fed>(), order, all_samples).ok());
+  const program of = compile(order);
+  const stage_groups groups(of, {from.tensor, from.tensor, to.tensor});
+  const list<sample_split> splits = splits_of(of, all_samples);
+  const fed_samples carried(of, groups, splits, takers_of(outline_of_model<fed>));
+  std::vector<told_voice> voices;
+  for (std::int32_t v = 0; v < of.voices.size(); ++v) {
+    told_voice& own = voices.emplace_back();
+    own.voice = v;
+    own.held.emplace_back().stage = std::make_unique<told_stage>();
+    own.held[0].stage->where.rank = of.place(of.voices[v], 0);
+  }
+  const fed_step step;
+  const void* const input = &step.words;
+  using talk = fed::module_at<2>::net;
+  const row_parts cut{to.context, balanced};
+  connect_edges(outline_of_model<fed>, carried, of, voices, [&](std::int32_t v) {
+    if (of.voices[v].module != 2 || to.context == 1) return rows_taker{};
+    return rows_taker{&outline_of_net<talk>, &input, cut, groups.context_member(of.voices[v])};
+  });
+
+  std::vector<int> crossed(step.data.places.size(), 0);
+  motet::isize bytes = 0, wanted = 0;
+  for (std::int32_t v = 0; v < of.voices.size(); ++v) {
+    if (of.voices[v].module != 2) continue;
+    const voice& sings = of.voices[v];
+    spread_seat seat = seat_of(sings, groups);
+    seat.balanced = balanced;
+    replica_microbatches<talk> parts(splits[2], sings.replica, seat,
+                                     any_group(to.tensor, static_cast<int>(seat.tensor_member)),
+                                     any_group(to.context, static_cast<int>(seat.context_member)));
+    parts.cut(step.words);
+    for (const auto& taken : voices[static_cast<std::size_t>(v)].held[0].stage->own.pieces) {
+      motet::isize sent = 0;
+      for (std::size_t g = 0; g < voices.size(); ++g)
+        for (const auto& given : voices[g].held[0].stage->own.pieces) {
+          if (of.voices[static_cast<motet::isize>(g)].module != 1 || !given.behind) continue;
+          if (given.made.microbatch != taken.microbatch || given.microbatch != taken.made.microbatch ||
+              given.made.part != taken.made.their_part || given.made.their_part != taken.made.part)
+            continue;
+          if (given.made.samples.begin != taken.made.samples.begin ||
+              given.made.samples.end != taken.made.samples.end)
+            continue;
+          const auto add = [&](motet::isize sample, interval rows) {
+            sent += rows.size();
+            for (motet::isize r = rows.begin; r < rows.end; ++r)
+              ++crossed[static_cast<std::size_t>(step.rows[static_cast<std::size_t>(sample)] + r)];
+          };
+          if (given.made.taker.takes_some() && given.made.taker.part == seat.context_member)
+            given.made.taker.each(given.made.samples, add);
+          else if (!given.made.taker.takes_some())
+            for (motet::isize s = given.made.samples.begin; s < given.made.samples.end; ++s)
+              add(s, {0, step.words.rows_that_enter().rows_of(s)});
+        }
+      const interval got =
+          numbers_taken(outline_of_net<talk>, parts, taken.microbatch, taken.made.samples, 0);
+      CHECK_EQ(got.size(), sent * talk::takes_rows);
+      bytes += got.size() * 4;
+    }
+  }
+  for (std::size_t r = 0; r < crossed.size(); ++r) {
+    const bool reads = step.data.places[r] >= 0 || to.context == 1;
+    CHECK_EQ(crossed[r], reads ? 1 : 0);
+    wanted += reads ? talk::takes_rows * 4 : 0;
+  }
+  CHECK_EQ(bytes, wanted);
+}
+
 }  // namespace
+
+TEST_CASE("each row of an edge crosses once, to the rank that has its place") {
+  constexpr cut_of one{1, 1, 1, 2};
+  constexpr cut_of cases[][2] = {{one, {1, 1, 4, 2}},          {{2, 2, 1, 2}, {1, 1, 4, 1}},
+                                 {{3, 1, 1, 1}, {2, 1, 2, 2}}, {{1, 1, 1, 5}, {1, 2, 2, 3}},
+                                 {one, {3, 1, 1, 1}},          {{1, 2, 1, 3}, {1, 1, 3, 7}}};
+  for (const auto& each : cases)
+    for (const bool balanced : {false, true}) {
+      CAPTURE(each[1].context);
+      check_crossings(each[0], each[1], balanced);
+    }
+}
 
 TEST_CASE("each end of an edge knows the other, and which of the edges there it is") {
   const program of = two_ranks();
@@ -75,14 +194,15 @@ TEST_CASE("each end of an edge knows the other, and which of the edges there it 
     own.held.emplace_back().stage = std::make_unique<told_stage>();
     own.held[0].stage->where.rank = v == 4 ? 1 : 0;
   }
-  connect_edges(outline_of_model<small_fan>, fed_samples(of, groups, splits), of, voices);
+  connect_edges(outline_of_model<small_fan>, fed_samples(of, groups, splits), of, voices,
+                [](std::int32_t) { return rows_taker{}; });
   const auto of_voice = [&](std::size_t v) -> told_rows& { return voices[v].held[0].stage->own; };
   // The eye feeds the glue and the lens, here.
   REQUIRE_EQ(of_voice(0).pieces.size(), 4u);
   for (const auto& each : of_voice(0).pieces) {
     CHECK(each.behind);
     CHECK(each.made.here == &of_voice(each.made.door == 0 ? 1 : 2));
-    CHECK_EQ(each.made.their_door, 0);
+    CHECK_EQ(each.made.their_part, 0);
     CHECK_EQ(each.made.samples.begin, each.microbatch * 4);
     CHECK_EQ(each.made.samples.size(), 4);
   }
