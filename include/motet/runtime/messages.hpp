@@ -93,6 +93,11 @@ inline constexpr message bad_painting{"MT-R39", "how pictures are painted is out
                                       "there is no step to take, or guidance is no number",
                                       "Give steps >= 1 and a finite guidance; 50 and 1 are those without"};
 
+inline constexpr message lanes_not_there{
+    "MT-R62", "a plan has several lanes on a rank, and ranks of this device compute in one",
+    "on GPUs one thread begins all that a rank does, one behind the other",
+    "Leave lane and share out of the plan, or train on CPUs"};
+
 inline constexpr message runtime_messages[] = {not_finite,
                                                bad_training_option,
                                                step_too_large,
@@ -112,7 +117,8 @@ inline constexpr message runtime_messages[] = {not_finite,
                                                session_without_inputs,
                                                bad_sample_order,
                                                adapters_are_cut,
-                                               bad_painting};
+                                               bad_painting,
+                                               lanes_not_there};
 
 inline constexpr message launch_not_a_number{"MT-R20", "a launcher's variable is not a number in its range",
                                              "it was set by hand, or by a tool that means something else",
