@@ -4,6 +4,7 @@
 #include <motet/backend/cpu/device/kernel_choice.hpp>
 #include <motet/front/compiled.hpp>
 #include <motet/front/hosted_ranks.hpp>
+#include <motet/plan/prove/check_lanes.hpp>
 #include <motet/runtime/ranks/process_rank.hpp>
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
 #include <motet/backend/transport/mpi/mpi_forum.hpp>
@@ -24,6 +25,8 @@ struct ranks_on<cpu::device> {
       const trainer_options& how) {
     if (how.fp8) fail(bad_training_option, "fp8 on processors: GPUs from sm_89 on multiply it");
     wanted.config.each.threads = world.threads(world.is_one_of_many() ? 1 : wanted.order.ranks());
+    const list<double> shares = shares_of_lanes(wanted.plan);
+    wanted.config.each.shares.assign(shares.begin(), shares.end());
     if (!world.is_one_of_many())
       return std::make_unique<
           hosted_ranks<Numbers, cpu::device, thread_ranks<local::world, local::endpoint>>>(model,

@@ -3,6 +3,7 @@
 
 #include <motet/plan/describe/model_facts.hpp>
 #include <motet/plan/describe/plan.hpp>
+#include <motet/plan/prove/check_lanes.hpp>
 #include <motet/runtime/stage/foretell.hpp>
 #include <motet/runtime/stage/layer_split.hpp>
 #include <motet/runtime/train/placed_model.hpp>
@@ -115,6 +116,9 @@ inline void print_plan(std::FILE* out, const plan& of, isize batch) {
       std::fprintf(out, each.zero > 1 ? ", optimizer and gradients shared" : ", optimizer shared");
     if (!each.remade.empty()) std::fprintf(out, ", remade");
     if (each.fills) std::fprintf(out, ", in the gaps of the others");
+    if (each.lane > 0)
+      std::fprintf(out, ", in lane %d with %.0f %% of a rank", each.lane,
+                   100 * shares_of_lanes(of)[each.lane]);
     std::fprintf(out, "\n");
   }
   const int losses = of.modules[0].groups();
@@ -140,7 +144,8 @@ inline double print_meaning(std::FILE* out, const plan_meaning& what, int proces
   const std::vector<rank_memory>& memory = what.memory;
   const machine_rates& rates = what.rates;
   const std::vector<rank_traffic> traffic = traffic_of(of, what.work);
-  const cost_table costs = what.work.costs(of, rates);
+  cost_table costs = what.work.costs(of, rates);
+  costs.shares = shares_of_lanes(what.from);
   timeline when;
   simulate(of, costs, when);
   const analysis times = analyse(of, costs, when);
@@ -158,8 +163,8 @@ inline double print_meaning(std::FILE* out, const plan_meaning& what, int proces
     std::fprintf(out, "  rank %-3zu %9.3f %9.3f %9.3f %9.3f %10.3f %9.3f %9.3f %9.3f\n", r,
                  mb(own.stages.weights), mb(own.stages.gradients),
                  mb(own.stages.optimizer + own.stages.averages), mb(own.stages.slots),
-                 mb(own.stages.boundaries), mb(own.features), mb(own.packing + own.work + own.scratch),
-                 mb(own.total()));
+                 mb(own.stages.boundaries), mb(own.features),
+                 mb(own.packing + own.work + own.scratch + own.beside), mb(own.total()));
   }
 
   std::fprintf(out,

@@ -97,6 +97,11 @@ inline constexpr message table_is_parted{
     "both ends of the net read it and add to its gradient, and they are in two stages, or summed one by one",
     "Take stages = 1, and zero = 0 or 1, for the module; or a net that is not .tied"};
 
+inline constexpr message lanes_not_there{
+    "MT-R62", "a plan has several lanes on a rank, and ranks of this device compute in one",
+    "on GPUs one thread begins all that a rank does, one behind the other",
+    "Leave lane and share out of the plan, or train on CPUs"};
+
 inline constexpr message runtime_messages[] = {not_finite,
                                                bad_training_option,
                                                step_too_large,
@@ -117,7 +122,8 @@ inline constexpr message runtime_messages[] = {not_finite,
                                                bad_sample_order,
                                                dropout_is_cut,
                                                bad_painting,
-                                               table_is_parted};
+                                               table_is_parted,
+                                               lanes_not_there};
 
 inline constexpr message launch_not_a_number{"MT-R20", "a launcher's variable is not a number in its range",
                                              "it was set by hand, or by a tool that means something else",

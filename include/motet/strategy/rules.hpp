@@ -63,6 +63,11 @@
   X(no_gaps, "MT-S23", "a module fills gaps on ranks that wait for others",                                  \
     "the others keep every rank that it has busy from the start of a step to its end",                       \
     "leave fills out, or cut the others into stages that wait for each other")                               \
+  X(bad_lane, "MT-S25", "lanes of a rank share it",                                                          \
+    "their shares are more than the whole, leave nothing for a lane without one, or are two of one lane; "   \
+    "or "                                                                                                    \
+    "there are too many lanes",                                                                              \
+    "give all modules of a lane one share, and all lanes together no more than 1")                           \
   X(own_schedule_unlike_plan, "MT-S26", "a schedule of one's own orders the stages that a plan gives it",    \
     "write() made another number of stages, chunks, microbatches or ranks, several voices, or a loss",       \
     "write one voice of the shape that is given, on as many ranks as it has stages, without join()")

@@ -77,8 +77,8 @@ void check_same(const steps& got, const steps& want) {
   CHECK(laws::off_by(got.weights, want.weights) <= 1e-4);
 }
 template <class Model>
-void check_plan_is_one_rank(const plan& how) {
-  const launched_world world = alone("1");
+void check_plan_is_one_rank(const plan& how, const char* threads = "1") {
+  const launched_world world = alone(threads);
   trainer<Model> many(world, how, {.batch = samples});
   check_same(train(many), of_one_rank<Model>());
 }
@@ -230,6 +230,18 @@ plan drawn_ahead(std::uint64_t seed) {
   out.schedule = which.name;
   return out;
 }
+// Modules compute in lanes that are drawn, some with a share.
+plan in_drawn_lanes(plan of, std::uint64_t seed) {
+  const random_stream draw(seed, "lanes");
+  std::uint64_t at = 0;
+  double shares[3] = {};
+  for (double& each : shares) each = draw.below(at++, 2) == 0 ? .1 + .1 * draw.below(at++, 2) : 0;
+  for (module_plan& each : of.modules) {
+    each.lane = static_cast<int>(draw.below(at++, 3));
+    each.share = shares[each.lane];
+  }
+  return of;
+}
 // Those of so many drawn plans that fit are most.
 template <class Model, class Drawn>
 int check_fitting(std::uint64_t seed, int count, Drawn drawn) {
@@ -311,6 +323,18 @@ TEST_CASE("any plan is one rank where modules cut samples unlike") {
     check_plan_is_one_rank<all_learn>(drawn_unlike<all_learn>(k));
     if (k < 8) check_plan_is_one_rank<eye_kept>(drawn_unlike<eye_kept>(1000 + k));
     if (k < 8) check_plan_is_one_rank<glue_alone>(drawn_unlike<glue_alone>(2000 + k));
+  }
+}
+TEST_CASE("any plan is one rank where modules compute beside one another in lanes, filled or not") {
+  for (std::uint64_t k = 0; k < 12; ++k) {
+    CAPTURE(k);
+    const char* const threads = k % 3 == 0 ? "3" : "1";
+    check_plan_is_one_rank<all_learn>(in_drawn_lanes(drawn_plan<all_learn>(500 + k), k), threads);
+    check_plan_is_one_rank<all_learn>(in_drawn_lanes(drawn_unlike<all_learn>(600 + k), 100 + k), threads);
+    check_plan_is_one_rank<eye_kept>(in_drawn_lanes(drawn_ahead<eye_kept>(700 + k), 200 + k));
+    const plan filled = in_drawn_lanes(drawn_filling<all_learn>(800 + k), 300 + k);
+    if (explain_plan(filled, facts_of<all_learn>(), samples).empty())
+      check_plan_is_one_rank<all_learn>(filled, threads);
   }
 }
 TEST_CASE("two ways from an eye to a language model are one way with the rows of both") {
@@ -463,14 +487,19 @@ TEST_CASE("a module learns at its own pace, whatever the plan") {
 }
 
 TEST_CASE("a step on several ranks allocates nothing") {
-  const launched_world world = alone("1");
-  trainer<all_learn> train(world, apart(), {.batch = samples});
-  const fed_text data(1);
-  const auto batch = data.get();
-  for (int k = 0; k < 2; ++k) train.step(batch, 1e-3);
-  const long before = allocations.load();
-  train.step(batch, 1e-3);
-  CHECK(allocations.load() == before);
+  for (const bool beside : {false, true}) {
+    CAPTURE(beside);
+    plan how = apart();
+    if (beside) how.modules[2].on = how.modules[0].on, how.beside({"eye", "glue"}, .5);
+    const launched_world world = alone(beside ? "3" : "1");
+    trainer<all_learn> train(world, how, {.batch = samples});
+    const fed_text data(1);
+    const auto batch = data.get();
+    for (int k = 0; k < 2; ++k) train.step(batch, 1e-3);
+    const long before = allocations.load();
+    train.step(batch, 1e-3);
+    CHECK(allocations.load() == before);
+  }
 }
 
 TEST_CASE("what a plan cannot do with edges is said") {
@@ -482,6 +511,9 @@ TEST_CASE("what a plan cannot do with edges is said") {
   CHECK(refusal(other) == "");
   other.modules[0].chunks = 2;
   CHECK(refusal(other).find("MT-P07") != std::string::npos);
+  other = apart();
+  CHECK(refusal(other.beside("eye", 1)).find("MT-S25") != std::string::npos);
+  CHECK(refusal(apart().beside("ear")).find("MT-M03") != std::string::npos);
   other = apart();
   other.modules[2].microbatches = 5;
   CHECK(refusal(other) == "");

@@ -7,6 +7,8 @@
 #include <motet/strategy/sample_parts.hpp>
 #include <motet/strategy/sample_split.hpp>
 
+#include <initializer_list>
+
 namespace motet {
 
 // A module is spread over ranks, and its samples go through it, as this says.
@@ -29,6 +31,10 @@ struct module_plan {
   // A microbatch takes so long through the whole module, in any unit that all modules have; 0: a unit for
   // each layer. The order of a plan with modules that fill follows from it.
   double forward_takes = 0, backward_takes = 0;
+  // It computes in this lane of its ranks, beside what computes in others. While several do, all of a lane has
+  // this share of the rank; 0: of what the others leave.
+  int lane = 0;
+  double share = 0;
 
   constexpr int stages() const { return on.split().stages * chunks; }
   constexpr int whole_group() const { return group > 0 ? group : microbatches; }
@@ -70,6 +76,20 @@ struct plan {
     schedule = label(Schedule::name);
     return *this;
   }
+  // These modules compute beside all others, in one lane of their own, with this share of their ranks.
+  constexpr plan& beside(std::initializer_list<label> names, double share = 0) {
+    int next = 1;
+    for (const module_plan& each : modules) next = each.lane >= next ? each.lane + 1 : next;
+    for (const label& name : names) {
+      isize k = 0;
+      while (k < modules.size() && modules[k].name != name) ++k;
+      if (k == modules.size()) modules.push({.name = name, .on = {}});  // is not placed, as check_plan() says
+      modules[k].lane = next;
+      modules[k].share = share;
+    }
+    return *this;
+  }
+  constexpr plan& beside(label name, double share = 0) { return beside({name}, share); }
   friend constexpr bool operator==(const plan&, const plan&) = default;
 };
 

@@ -5,6 +5,7 @@
 #include <motet/format/text/json_read.hpp>
 #include <motet/plan/describe/plan.hpp>
 #include <motet/plan/files/plan_fields.hpp>
+#include <motet/schedule/core/instruction.hpp>
 
 // Plans as JSON, written and read by hand: what keeps its usual value is left out. docs/plan/plan.md lists
 // all fields.
@@ -54,7 +55,7 @@ inline module_plan read_module_plan(const std::string& name, const json& from) {
   const plan_fields fields(
       from, "modules." + name,
       {"degrees", "ranks", "chunks", "layers", "remade", "microbatches", "group", "stash", "ahead", "zero",
-       "balanced", "fills", "room", "forward_takes", "backward_takes"});
+       "balanced", "fills", "room", "forward_takes", "backward_takes", "lane", "share"});
   out.on = read_mesh(fields);
   fields.read("chunks", out.chunks, 1, 1024);
   fields.each("layers", [&](const json& item, const std::string& at) {
@@ -74,6 +75,8 @@ inline module_plan read_module_plan(const std::string& name, const json& from) {
   for (const auto& [field, into] :
        {std::pair{"forward_takes", &out.forward_takes}, {"backward_takes", &out.backward_takes}})
     fields.read(field, *into, 0, 1e9, plan_out_of_range);
+  fields.read("lane", out.lane, 0, lane::most_computing - 1);
+  fields.read("share", out.share, 0, 1, plan_out_of_range);
   return out;
 }
 
@@ -113,6 +116,8 @@ inline json module_plan_json(const module_plan& from) {
   put(out, "room", from.room, plain.room);
   put(out, "forward_takes", from.forward_takes, plain.forward_takes);
   put(out, "backward_takes", from.backward_takes, plain.backward_takes);
+  put(out, "lane", from.lane, plain.lane);
+  put(out, "share", from.share, plain.share);
   return out;
 }
 

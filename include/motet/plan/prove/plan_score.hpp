@@ -337,6 +337,7 @@ constexpr verdict write_filled(const plan& from, const list<module_facts>& facts
         made.learns = !facts[k].frozen || facts[k].passes;
         made.fixed = made.learns && facts[k].frozen;
         made.sums_each = own.zero > 1 && split.data > 1 && made.updates();
+        made.lane = own.lane;
         all.add(made, [&](int stage) { return own.on.rank({stage, r, t / split.tensor, t % split.tensor}); });
       }
   }
@@ -399,6 +400,9 @@ constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, 
       together);
   if (!alike) detail::feed_by_samples(from, facts, samples, out);
   else if (through && detail::hands_out_rows(from.modules, facts)) detail::feed_places(from, facts, out);
+  for (isize v = 0; v < out.voices().size(); ++v)
+    if (const std::int32_t own = from.modules[out.voices()[v].module].lane; own > 0)
+      out.compute_in(static_cast<int>(v), own);
   // Values that backward makes again are gone before a later weight part could read them.
   list<std::uint8_t> splits(from.modules.size(), 0);
   for (const std::int64_t code : seats.codes())

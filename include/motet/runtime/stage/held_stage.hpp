@@ -40,6 +40,7 @@ class held_stage {
   void set_sink(gradient_sink sink) { sink_ = sink; }
 
   const stage_position& at() const { return at_; }
+  home_type& home() const { return home_; }
   // A stage that does not learn has only the weights.
   master* weights_data() const { return weights_.data(); }
   master* gradients_data() const { return gradients_.data(); }
@@ -181,14 +182,16 @@ class held_stage {
     };
   }
 
-  // All threads of the rank do this for an instruction, filed under the module's name.
+  // All threads of the lane do this for an instruction, filed under the module's name.
   template <class Body>
   void work(op what, std::int32_t m, const ends_type& ends, all_views& kept, Body&& body) {
-    home_.together(shape_of(what, m, ends), kept, [&](Context& ctx, kept_views& own) {
-      const auto section = enter(ctx, at_.name);
-      rows_.gather(ctx);
-      body(ctx, own);
-      rows_.hand_over(ctx);
+    home_.apart([&] {
+      home_.together(shape_of(what, m, ends), kept, [&](Context& ctx, kept_views& own) {
+        const auto section = enter(ctx, at_.name);
+        rows_.gather(ctx);
+        body(ctx, own);
+        rows_.hand_over(ctx);
+      });
     });
     rows_.handed_over();
   }

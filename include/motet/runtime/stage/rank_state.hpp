@@ -9,9 +9,9 @@
 
 namespace motet {
 
-// A rank as its stages see it: what it computes with. Where the host's processors compute, that is a team of
-// threads, the rank's own and others that wait for its work; where they only begin what a GPU does, the
-// rank's own thread.
+// A lane of a rank as its stages see it: what it computes with. Where the host's processors compute, that is a
+// team of threads, the lane's own and others that wait for its work; where they only begin what a GPU does,
+// the rank's own thread. Most ranks compute in one lane.
 template <class Context, class Numbers, class Endpoint>
 struct rank_state {
   using context = Context;
@@ -22,7 +22,7 @@ struct rank_state {
   bool fp8 = false;  // linear layers in fp8 where they would be in bf16, if the context has that
   Endpoint* end = nullptr;
   const score_sheet* sheet = nullptr;
-  Context ctx;  // of the rank's own thread; its memory is set for each instruction
+  Context ctx;  // of the lane's own thread; its memory is set for each instruction
   arena work;   // temporaries of one instruction
   // seconds by section, where threads of the host compute
   std::remove_pointer_t<decltype(Context{}.costs)> costs;
@@ -57,6 +57,13 @@ struct rank_state {
     ctx.memory = work;
     if constexpr (requires { end->begin(ctx); }) end->begin(ctx);
     return ctx;
+  }
+  // Other lanes of the rank go on meanwhile, where they have threads of their own.
+  template <class Body>
+  void apart(Body&& body) {
+    if constexpr (requires { end->apart(body); })
+      if (end != nullptr) return end->apart(body);
+    body();
   }
   // Work that all threads do together: body(ctx, thread), each with a context of its own.
   template <class Body>

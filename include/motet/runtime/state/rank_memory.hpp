@@ -30,7 +30,10 @@ struct rank_memory {
   isize inputs = 0;             // of all microbatches, where operations do not reach the host's memory
   isize work = 0, scratch = 0;  // temporaries, shared by all of its stages; scratch is of each thread
   isize threads = 1;
-  isize total() const { return stages.total() + features + packing + inputs + work + scratch * threads; }
+  isize beside = 0;  // temporaries of all threads of the lanes that compute beside the first
+  isize total() const {
+    return stages.total() + features + packing + inputs + work + scratch * threads + beside;
+  }
 };
 
 }  // namespace motet

@@ -68,6 +68,7 @@ class model_trainer {
     require_whole_matrices(model_, of(), groups_, config_.modules, by);
     require_whole_dropout(model_, of(), groups_);
     require_whole_tables(model_, of(), config_.modules);
+    require_lanes<endpoint>(of());
     require_owned_once(ownership_of(model_, of(), groups_, config_.modules));
     if (model_.joins.size() > 1)
       for (const join_outline& each : model_.joins) parts_.push_back({each.facts.name, each.facts.of});
@@ -192,11 +193,13 @@ class model_trainer {
   // Seconds by section since the last clear, of all ranks that live here, where threads of the host compute.
   step_costs costs() const {
     step_costs all;
-    for (const std::int32_t rank : ranks_.local_ranks()) all.add(placed_.home(rank).costs);
+    for (const std::int32_t rank : ranks_.local_ranks())
+      placed_.each_home(rank, [&](const auto& own) { all.add(own.costs); });
     return all;
   }
   void clear_costs() {
-    for (const std::int32_t rank : ranks_.local_ranks()) placed_.home(rank).costs.clear();
+    for (const std::int32_t rank : ranks_.local_ranks())
+      placed_.each_home(rank, [](auto& own) { own.costs.clear(); });
   }
   // The most that the slots of each rank's stages held, to compare with what was planned.
   std::vector<isize> used_of_slots() const { return placed_.used_of_slots(); }

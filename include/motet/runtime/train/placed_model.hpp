@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/runtime/feeds/meeting_point.hpp>
+#include <motet/runtime/ranks/lane_shares.hpp>
 #include <motet/runtime/stage/layer_split.hpp>
 #include <motet/runtime/train/connect_edges.hpp>
 #include <motet/runtime/train/placed_stage.hpp>
@@ -18,6 +19,8 @@ struct rank_options {
   // Where operations do not reach the host's memory, there is room for the inputs of a second step.
   bool ahead = false;
   bool fp8 = false;  // linear layers in fp8 where they would be in bf16, on GPUs that have it
+  // of the threads, for each lane that computes, while others do as well; none: even ones
+  std::vector<double> shares{};
 };
 
 // A model on some ranks of a program: every stage of every module that these hold, with the rows between
@@ -67,15 +70,16 @@ class placed_model {
     const buffer_counts buffers = require_buffers(of());
     homes_.resize(as_size(of().ranks()));
     points_.resize(homes_.size());
-    for (const std::int32_t r : ranks) {
-      auto& own = homes_[as_size(r)];
-      own = std::make_unique<home_type>();
-      own->rank = r;
-      own->threads = each_rank.threads;
-      own->fp8 = each_rank.fp8;
-      own->end = &end(r);
-      own->sheet = &sheet;
-    }
+    const lane_shares shares(of(), each_rank.shares);
+    for (const std::int32_t r : ranks)
+      for (std::int32_t lane = 0; lane < shares.lanes(r); ++lane) {
+        auto& own = homes_[as_size(r)].emplace_back(std::make_unique<home_type>());
+        own->rank = r;
+        own->threads = shares.threads(r, lane, each_rank.threads);
+        own->fp8 = each_rank.fp8;
+        own->end = &end(r);
+        own->sheet = &sheet;
+      }
     split_.resize(as_size(of().voices.size()));
     for (const instruction& each : of().instructions)
       if (each.what == op::backward_input) split_[as_size(each.voice)] = 1;
@@ -105,44 +109,40 @@ class placed_model {
   // Each rank that lives here will hold this; prepare() takes exactly that.
   std::vector<rank_memory> forecast() const {
     std::vector<rank_memory> found(homes_.size());
-    const auto cover = [](rank_memory& own, const auto& needs) {
-      own.work = std::max(own.work, needs.work);
-      own.scratch = std::max(own.scratch, needs.scratch);
-    };
     each_stage([&](const auto& each) {
-      const stage_needs needs = each.stage->measure();
       rank_memory& own = found[as_size(each.stage->at().rank)];
-      own.stages.add(needs.own);
+      own.stages.add(each.stage->measure().own);
       own.packing += each.sums_bytes();
-      cover(own, needs);
-      cover(own, update_needs<Context, master>(each.runs, homes_[as_size(each.stage->at().rank)]->threads));
     });
     each_staged([&](std::int32_t rank, std::int32_t, const auto& parts, const auto& staged) {
       found[as_size(rank)].inputs += staged.bytes(parts);
     });
-    for (std::size_t r = 0; r < homes_.size(); ++r)
-      if (homes_[r]) found[r].threads = homes_[r]->threads;
     each_point([&](std::int32_t r, std::size_t j, const point_type&) {
-      const auto needs = needs_of(r, j);
-      found[as_size(r)].features += needs.features;
-      cover(found[as_size(r)], needs);
+      found[as_size(r)].features += needs_of(r, j).features;
     });
+    const auto rooms = temporaries_of_lanes();
+    for (std::size_t r = 0; r < homes_.size(); ++r)
+      for (std::size_t lane = 0; lane < homes_[r].size(); ++lane) {
+        const auto [work, scratch] = rooms[r][lane];
+        const isize threads = homes_[r][lane]->threads;
+        if (lane > 0) found[r].beside += work + scratch * threads;
+        else found[r].work = work, found[r].scratch = scratch, found[r].threads = threads;
+      }
     for (std::size_t r = 0; r < points_.size(); ++r)
       if (sums_up(static_cast<std::int32_t>(r))) found[r].features += isize{sizeof(double)};
     return found;
   }
   // Takes all memory; weights are for the caller to fill.
   void prepare() {
-    const std::vector<rank_memory> needs = forecast();
-    for (std::size_t r = 0; r < homes_.size(); ++r) {
-      if (!homes_[r]) continue;
-      homes_[r]->prepare(needs[r].work, needs[r].scratch);
-    }
+    const auto rooms = temporaries_of_lanes();
+    for (std::size_t r = 0; r < homes_.size(); ++r)
+      for (std::size_t lane = 0; lane < homes_[r].size(); ++lane)
+        homes_[r][lane]->prepare(rooms[r][lane].work, rooms[r][lane].scratch);
     each_point([&](std::int32_t r, std::size_t j, point_type& own) { own.prepare(needs_of(r, j)); });
     sums_.resize(homes_.size());
     for (std::size_t r = 0; r < sums_.size(); ++r)
       if (sums_up(static_cast<std::int32_t>(r))) sums_[r] = buffer_for<Context, double>(1);
-    each_stage([&](auto& each) { each.prepare(home(each.stage->at().rank).ctx); });
+    each_stage([&](auto& each) { each.prepare(each.stage->home().ctx); });
     each_staged([](std::int32_t, std::int32_t, const auto& parts, auto& staged) { staged.prepare(parts); });
     connect();
   }
@@ -170,7 +170,13 @@ class placed_model {
     return most;
   }
 
-  home_type& home(std::int32_t rank) const { return *homes_[as_size(rank)]; }
+  // The lane of a rank in which it meets others for losses and updates.
+  home_type& home(std::int32_t rank) const { return *homes_[as_size(rank)][0]; }
+  // visit(home) of all lanes of a rank.
+  template <class Visit>
+  void each_home(std::int32_t rank, Visit&& visit) const {
+    for (const auto& each : homes_[as_size(rank)]) visit(*each);
+  }
   // Null on a rank that brings nothing to the loss that has numbers.
   const point_type* point(std::int32_t rank) const {
     return points_[as_size(rank)].empty() ? nullptr
@@ -269,8 +275,10 @@ class placed_model {
   // The rank calls this on its own thread.
   template <class Draws>
   void begin_step(std::int32_t rank, const Draws& draws, bool zero_gradients) {
-    home(rank).ctx.draws = draws;
-    home(rank).ctx.sample_share = 1.0 / static_cast<double>(samples_);
+    each_home(rank, [&](home_type& own) {
+      own.ctx.draws = draws;
+      own.ctx.sample_share = 1.0 / static_cast<double>(samples_);
+    });
     if constexpr (requires { home(rank).end->begin(home(rank).ctx); }) home(rank).end->begin(home(rank).ctx);
     each_staged([&](std::int32_t r, std::int32_t, auto& parts, auto& staged) {
       if (r == rank) staged.stage(home(rank).ctx, parts);
@@ -331,6 +339,32 @@ class placed_model {
     const auto& all = points_[as_size(rank)];
     return std::count_if(all.begin(), all.end(), [](const auto& each) { return each != nullptr; }) > 1;
   }
+  // Those of one instruction: work, and scratch of each thread.
+  struct temporaries {
+    isize work = 0, scratch = 0;
+    template <class Needs>
+    void cover(const Needs& needs) {
+      work = std::max(work, needs.work);
+      scratch = std::max(scratch, needs.scratch);
+    }
+  };
+  // Of each rank, for each of its lanes.
+  std::vector<std::vector<temporaries>> temporaries_of_lanes() const {
+    std::vector<std::vector<temporaries>> found;
+    for (const auto& each : homes_) found.emplace_back(each.size());
+    for (const auto& voice : voices_)
+      for (const auto& each : voice.held) {
+        if (!each.stage) continue;
+        auto& own = found[as_size(each.stage->at().rank)];
+        own[as_size(lane_of(voice.voice))].cover(each.stage->measure());
+        own[0].cover(update_needs<Context, master>(each.runs, home(each.stage->at().rank).threads));
+      }
+    each_point([&](std::int32_t r, std::size_t j, const point_type&) {
+      found[as_size(r)][0].cover(needs_of(r, j));
+    });
+    return found;
+  }
+  std::int32_t lane_of(std::int32_t voice) const { return of().voices[voice].lane; }
   typename point_type::needs needs_of(std::int32_t rank, std::size_t join) const {
     if (roomy_.empty()) return points_[as_size(rank)][join]->measure();
     return point_type(model_, home(rank), roomy_[join], groups_, join).measure();
@@ -365,7 +399,8 @@ class placed_model {
     const std::string_view name = model_.of->names[module];
     const net_outline& net = *model_.of->nets[module];
     bool here = false;
-    for (std::int32_t s = 0; s < sings.stages; ++s) here = here || homes_[as_size(of().place(sings, s))];
+    for (std::int32_t s = 0; s < sings.stages; ++s)
+      here = here || !homes_[as_size(of().place(sings, s))].empty();
     if (!here) return;
     auto& own = voices_.emplace_back();
     own.voice = v;
@@ -382,7 +417,7 @@ class placed_model {
       const isize where = sings.first_place + s;
       at.rank = of().places[where];
       at.range = {at.range.last, at.range.last + layers[as_size(s)]};
-      if (!homes_[as_size(at.rank)]) continue;
+      if (homes_[as_size(at.rank)].empty()) continue;
       at.slots = of().slots[where];
       at.targets = s + 1 == sings.stages ? model_.of->targets(module) : 1;
       at.hands_out = s + 1 == sings.stages && hands_out(module);
@@ -412,8 +447,8 @@ class placed_model {
       };
       auto& parts = own.parts[at.rank];
       if (!parts) parts = make_parts();
-      to.stage = std::make_unique<held_stage<Context, Numbers, Endpoint>>(home(at.rank), *model_.nets[module],
-                                                                          at, *parts);
+      to.stage = std::make_unique<held_stage<Context, Numbers, Endpoint>>(
+          *homes_[as_size(at.rank)][as_size(sings.lane)], *model_.nets[module], at, *parts);
       const bool reads = s == 0 || (net.tail_reads_input && s + 1 == sings.stages);
       if (reads && !works_on_host<Context>) own.staged.try_emplace(at.rank, ahead_ ? make_parts() : nullptr);
     }
@@ -448,7 +483,7 @@ class placed_model {
   std::vector<const void*> inputs_ = std::vector<const void*>(model_.of->size());  // of the step under way
   learning how_;
   bool ahead_;
-  std::vector<std::unique_ptr<home_type>> homes_;  // of the ranks that live here
+  std::vector<std::vector<std::unique_ptr<home_type>>> homes_;  // of each rank that lives here, each lane
   // of those with a last stage, one of each loss that they are in
   std::vector<std::vector<std::unique_ptr<point_type>>> points_;
   std::vector<buffer_for<Context, double>> sums_;  // of those in several, what they add up to

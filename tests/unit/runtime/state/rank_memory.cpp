@@ -19,5 +19,6 @@ TEST_CASE("stages are added field by field, and scratch counts for each thread")
   rank.work = 8000;
   rank.scratch = 100;
   rank.threads = 3;
-  CHECK(rank.total() == 15465);
+  rank.beside = 16000;
+  CHECK(rank.total() == 31465);
 }
