@@ -4,7 +4,9 @@
 #include <motet/data/messages.hpp>
 #include <motet/meta/config.hpp>
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <mutex>
 #include <string>
 #include <unordered_set>
@@ -27,7 +29,7 @@ inline constexpr std::size_t skip_kinds = 8;
 // Counts what was left out, by reason, with the names of the first few; strict, it throws instead. Any thread
 // may report.
 // Asks for: the reason, and the sample's name. It outlives those who report to it.
-// Memory: the first few names of each reason.
+// Memory: the first few names of each reason, and a line for each sample.
 // Errors: MT-D04, MT-D05, MT-D07, MT-D17, MT-D18, MT-D19, MT-D20
 // Example:
 //   std::string told() {
@@ -39,13 +41,22 @@ class skip_log {
  public:
   explicit skip_log(bool strict = false) : strict_(strict) {}
 
-  void report(skip why, const std::string& name, const std::string& detail = {}) {
+  // A sample that was left out, by its number in its source.
+  struct left_sample {
+    skip why = skip::bad_picture;
+    isize sample = 0;
+    std::string detail{};
+  };
+
+  // sample: its number; -1: it has none, as its shard was not understood.
+  void report(skip why, const std::string& name, const std::string& detail = {}, isize sample = -1) {
     const auto which = as_size(why);
     if (strict_) fail(row(why), name + (detail.empty() ? "" : " (" + detail + ")"));
     const std::lock_guard hold(guard_);
     // Two threads, or two epochs, may meet the same sample; a shard may be damaged in several places.
     if (!told_.insert(why == skip::bad_shard ? name + detail : name).second) return;
     ++counts_[which];
+    if (sample >= 0) left_.push_back({why, sample, detail});
     if (names_[which].size() < shown)
       names_[which].push_back(name + (detail.empty() ? "" : " (" + detail + ")"));
   }
@@ -64,6 +75,14 @@ class skip_log {
   std::vector<std::string> names(skip why) const {
     const std::lock_guard hold(guard_);
     return names_[as_size(why)];
+  }
+  // Samples with numbers, those behind the first `known` that were reported, but so many at most.
+  std::vector<left_sample> left_behind(std::size_t known, std::size_t most) const {
+    const std::lock_guard hold(guard_);
+    const std::size_t first = std::min(known, left_.size()),
+                      end = first + std::min(most, left_.size() - first);
+    return {left_.begin() + static_cast<std::ptrdiff_t>(first),
+            left_.begin() + static_cast<std::ptrdiff_t>(end)};
   }
   // "2 damaged pictures (a, b), 1 sample without caption (c)", or nothing.
   std::string summary() const {
@@ -102,6 +121,7 @@ class skip_log {
   std::unordered_set<std::string> told_;
   std::array<isize, skip_kinds> counts_{};
   std::array<std::vector<std::string>, skip_kinds> names_;
+  std::vector<left_sample> left_;  // in the order of the reports
 };
 
 }  // namespace motet

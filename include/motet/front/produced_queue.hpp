@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/backend/core/make_threads.hpp>
+#include <motet/data/produce/tell_skips.hpp>
 #include <motet/front/produced_window.hpp>
 
 #include <algorithm>
@@ -26,6 +27,8 @@ struct produced_options {
   std::string token{};  // empty: of producers on this machine, which leave it for their user
   json production{};    // what decides the steps: production_of()
   step_limits most{};
+  // Hears of samples that producers leave out, called by any thread.
+  std::function<void(const skip_log::left_sample&)> skipped{};
   step_share share{};  // the process looks at pictures of these samples alone; the others' are not sent
   // A producer that has steps to make and says nothing for so long is lost, and others make them.
   double silence = 5;
@@ -46,6 +49,7 @@ class produced_queue {
       : how_(std::move(how)),
         hear_(std::move(hear)),
         rooms_(rooms.size()),
+        samples_(from.samples),
         steps_(how_.from, from, rooms, how_.limit, how_.share) {
     if (how_.from.empty()) fail(bad_data_option, "no producer is named");
     if (!fits(how_.share, how_.most.count))
@@ -148,6 +152,7 @@ class produced_queue {
     if (head.mark != step_head::our_mark || head.checksum != head.own_checksum() || head.run != mark_)
       fail(damaged_step, "the head of what it sends is no head of a step of this run");
     if (head.kind == step_kind::busy) return;
+    if (head.kind == step_kind::skipped) return hear_skips(p, host, head);
     produced_window::cell* const own = steps_.asked_cell(p, head.step);
     if (own == nullptr || head.words > most_words || head.pixels > own->room.size())
       fail(damaged_step, sentence({"it sends step ", head.step, " with ", head.words, " and ", head.pixels,
@@ -167,6 +172,17 @@ class produced_queue {
     }
     steps_.finish(*own, nullptr);
   }
+  void hear_skips(std::size_t p, const tcp::connection& host, const step_head& head) const {
+    if (head.words > most_skips || head.pixels != 0)
+      fail(damaged_step, sentence({"it skipped samples in ", head.words, " bytes"}));
+    std::string words(head.words, '\0');
+    production::get_all(host, std::as_writable_bytes(std::span(words)), std::max(how_.silence, 1.0),
+                        steps_.name(p));
+    if (checksum(std::string_view(words)) != head.words_checksum)
+      fail(damaged_step, "its checksum is another one");
+    for (const skip_log::left_sample& each : read_skips(words, samples_))
+      if (how_.skipped) how_.skipped(each);
+  }
   // bytes: of the pictures of all samples, of which this process gets its share.
   void place_pictures(isize bytes, const step_head& head, produced_window::cell& own) const {
     const std::vector<interval> parts = parts_of(how_.share, picture_begins(own.words, bytes));
@@ -179,7 +195,7 @@ class produced_queue {
       fail(damaged_step, "its checksum is another one");
     spread_parts(parts, own.room.data());
   }
-  static constexpr std::uint64_t most_words = std::uint64_t{1} << 30;
+  static constexpr std::uint64_t most_words = std::uint64_t{1} << 30, most_skips = std::uint64_t{1} << 24;
   stopped_elsewhere failed(std::size_t p, const std::string& why) const {
     return stopped_elsewhere(steps_.name(p) + " says: " + why);
   }
@@ -189,6 +205,7 @@ class produced_queue {
   std::string asked_;
   std::uint64_t mark_ = 0;
   std::uint64_t rooms_;
+  isize samples_;  // of the data
   produced_window steps_;
   std::vector<std::thread> threads_;  // last: they use the others
 };

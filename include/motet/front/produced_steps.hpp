@@ -45,7 +45,8 @@ inline void prepare_slot(sample_maker::slot& own, const sample_loader_config& co
 
 // The batches that a loader would make (Maker: sample_maker or pair_maker), made by producers elsewhere, bit
 // for bit: how many they are, and who of them is lost on the way, changes nothing but the time.
-// Asks for: producers (sample_producer) with the same data; source and vocabulary are looked at now alone.
+// Asks for: producers (sample_producer) with the same data; the source, which names samples that producers
+// leave out, outlives it, and the vocabulary is looked at now alone.
 // Memory: `ready` batches and the one that is used.
 // Errors: MT-D12, MT-D13, MT-D22, MT-D23, MT-D24
 // Example:
@@ -64,6 +65,11 @@ class produced_steps {
       : slots_(as_size(config.ready + 1)) {
     check_place(source, config, from);
     how.most = limits_of(config, source, words);
+    // As if they had been left out here.
+    how.skipped = [&source](const skip_log::left_sample& each) {
+      if (!source.skips().strict())
+        source.skips().report(each.why, source.name(each.sample), each.detail, each.sample);
+    };
     memory_ = buffer<std::byte>(static_cast<isize>(slots_.size()) * how.most.room);
     std::vector<std::span<std::byte>> rooms;
     for (std::size_t s = 0; s < slots_.size(); ++s) {

@@ -3,6 +3,7 @@
 
 #include <motet/backend/transport/meet/bell.hpp>
 #include <motet/front/production.hpp>
+#include <motet/front/step_answer.hpp>
 
 #include <chrono>
 #include <condition_variable>
@@ -216,6 +217,7 @@ class sample_producer {
   void hand_over(guest& who, served_run& run) {
     const std::uint64_t mark = checksum(std::string_view(run.asked));
     std::vector<wanted_step> owed;
+    std::size_t told = 0;  // of the samples that were skipped
     auto heard = std::chrono::steady_clock::now();
     for (;;) {
       pollfd watched[] = {who.at.watched(), who.rings.watched()};
@@ -235,21 +237,19 @@ class sample_producer {
           ++k;
           continue;
         }
-        send(who.at, mark, owed[k], *made);
+        told = production::send_skips(who.at, mark, run.data->skips(), told);
+        production::send_step(who.at, mark, owed[k], *made);
         heard = std::chrono::steady_clock::now();
         run.steps->taken(owed[k].step, takers);
         owed.erase(owed.begin() + static_cast<std::ptrdiff_t>(k));
       }
       const auto now = std::chrono::steady_clock::now();
       if (owed.empty() || std::chrono::duration<double>(now - heard).count() < busy_seconds) continue;
-      send(who.at, mark, owed.front(), busy_);
+      production::send_step(who.at, mark, owed.front(), busy_);
       heard = now;
     }
   }
-  struct wanted_step {
-    std::uint64_t step = 0;
-    step_share share;
-  };
+  using wanted_step = production::wanted_step;
   static wanted_step take_request(const tcp::connection& from, const served_run& run) {
     const json asked =
         read_json(from.receive(tcp::deadline(5), "a rank", production::most_said), "a request");
@@ -260,28 +260,6 @@ class sample_producer {
     run.steps->want(out);
     return made;
   }
-  static void send(const tcp::connection& to, std::uint64_t mark, const wanted_step& wanted,
-                   const finished_step& made) {
-    const bool is_part = wanted.share && made.kind == step_kind::step;
-    const std::vector<interval> parts =
-        is_part ? parts_of(wanted.share, made.begins)
-                : std::vector<interval>{{0, static_cast<isize>(made.pixels.size())}};
-    step_head head;
-    head.kind = made.kind;
-    head.run = mark;
-    head.step = wanted.step;
-    head.words = made.words.size();
-    head.pixels = as_size(size_of(parts));
-    head.words_checksum = made.words_checksum;
-    const auto place = [&](const interval& part) { return made.pixels.data() + part.begin; };
-    head.pixels_checksum = is_part ? checksum_of_parts(parts, place) : made.pixels_checksum;
-    head.checksum = head.own_checksum();
-    for (const auto part : {std::as_bytes(std::span(&head, 1)), std::as_bytes(std::span(made.words))})
-      production::put_all(to, part, 30, "a rank");
-    for (const interval& each : parts)
-      production::put_all(to, made.pixels.subspan(as_size(each.begin), as_size(each.size())), 30, "a rank");
-  }
-
   producer_options options_;
   std::unique_ptr<tcp::listener> door_;
   std::optional<token_file> left_;

@@ -6,6 +6,8 @@
 #include "laws/free_port.hpp"
 #include "producers.hpp"
 
+#include <filesystem>
+
 using namespace motet;
 using namespace produced_tests;
 using laws::free_port;
@@ -39,6 +41,30 @@ TEST_CASE("one producer or three, pairs or pieces, floats or bytes, filled or no
         for (std::size_t s = 7; s < 14; ++s) CHECK(take(*all) == wanted[s]);
       }
     }
+  }
+}
+
+TEST_CASE("what producers leave out is counted and named as a loader's is, once however many tell it") {
+  for (const bool pieces : {false, true}) {
+    const produced_set set(pieces, damaged);
+    run plain(set), by_two(set);
+    plain.plain(24);
+    REQUIRE(plain.data.skips().count() > 0);
+    // At another path they have the same samples, which bear the names that they have here.
+    const scratch elsewhere;
+    std::filesystem::copy(set.folder.path(), elsewhere.path(), std::filesystem::copy_options::recursive);
+    producer_options far = set.producer();
+    far.data = elsewhere.path().string();
+    const sample_producer one(set.producer()), two(far);
+    const auto from = by_two.produced(served_by({one.port(), two.port()}));
+    for (int s = 0; s < 24; ++s) take(*from);
+    for (const skip why : {skip::bad_picture, skip::no_picture, skip::too_long, skip::bad_pieces})
+      CHECK(by_two.data.skips().count(why) == plain.data.skips().count(why));
+    CHECK(by_two.data.skips().count() == plain.data.skips().count());
+    CHECK(by_two.data.skips().names(skip::bad_picture).size() ==
+          plain.data.skips().names(skip::bad_picture).size());
+    for (const std::string& each : by_two.data.skips().names(skip::bad_picture))
+      CHECK(each.starts_with(set.folder.path().string()));
   }
 }
 

@@ -35,9 +35,10 @@ struct step_words {
   }
 };
 
-enum class step_kind : std::uint32_t { step = 1, busy = 2, failed = 3 };
+enum class step_kind : std::uint32_t { step = 1, busy = 2, failed = 3, skipped = 4 };
 
-// The words of a failure are its sentence; who is busy says so and no more.
+// The words of a failure are its sentence, those of what was skipped samples (tell_skips.hpp); who is busy says
+// so and no more.
 struct step_head {
   static constexpr std::uint32_t our_mark = 0x5054534D;  // "MSTP"
 

@@ -90,7 +90,7 @@ class example_reader {
 
  private:
   const pair_example* leave_out(isize i, skip why, const std::string& detail) {
-    source_.skips().report(why, source_.name(i), detail);
+    source_.skips().report(why, source_.name(i), detail, i);
     return nullptr;
   }
 

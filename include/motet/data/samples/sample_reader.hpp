@@ -125,7 +125,7 @@ class sample_reader {
     return pictures * form_.rows_shown() + static_cast<isize>(of.tokens.size());
   }
   bool leave_out(isize i, skip why, const std::string& detail) {
-    source_.skips().report(why, source_.name(i), detail);
+    source_.skips().report(why, source_.name(i), detail, i);
     return false;
   }
   static constexpr const char* changed = "its file became shorter or other, or cannot be read";

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <motet/data/produce/tell_skips.hpp>
+#include <motet/front/production.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+// What a producer answers to a rank, message by message.
+namespace motet::production {
+
+// A step that a rank wants, and of whose samples the pictures.
+struct wanted_step {
+  std::uint64_t step = 0;
+  step_share share;
+};
+
+inline void send_head(const tcp::connection& to, step_head head) {
+  head.checksum = head.own_checksum();
+  put_all(to, std::as_bytes(std::span(&head, 1)), 30, "a rank");
+}
+
+// mark: of the run.
+inline void send_step(const tcp::connection& to, std::uint64_t mark, const wanted_step& wanted,
+                      const finished_step& made) {
+  const bool is_part = wanted.share && made.kind == step_kind::step;
+  const std::vector<interval> parts =
+      is_part ? parts_of(wanted.share, made.begins)
+              : std::vector<interval>{{0, static_cast<isize>(made.pixels.size())}};
+  step_head head;
+  head.kind = made.kind;
+  head.run = mark;
+  head.step = wanted.step;
+  head.words = made.words.size();
+  head.pixels = as_size(size_of(parts));
+  head.words_checksum = made.words_checksum;
+  const auto place = [&](const interval& part) { return made.pixels.data() + part.begin; };
+  head.pixels_checksum = is_part ? checksum_of_parts(parts, place) : made.pixels_checksum;
+  send_head(to, head);
+  put_all(to, std::as_bytes(std::span(made.words)), 30, "a rank");
+  for (const interval& each : parts)
+    put_all(to, made.pixels.subspan(as_size(each.begin), as_size(each.size())), 30, "a rank");
+}
+
+// What was skipped since the rank was told of the first `known` samples; returns how many it knows then.
+inline std::size_t send_skips(const tcp::connection& to, std::uint64_t mark, const skip_log& from,
+                              std::size_t known) {
+  constexpr std::size_t at_once = 1000;
+  for (;;) {
+    const std::vector<skip_log::left_sample> news = from.left_behind(known, at_once);
+    if (news.empty()) return known;
+    const std::string words = write_skips(news);
+    step_head head;
+    head.kind = step_kind::skipped;
+    head.run = mark;
+    head.words = words.size();
+    head.words_checksum = checksum(std::string_view(words));
+    send_head(to, head);
+    put_all(to, std::as_bytes(std::span(words)), 30, "a rank");
+    known += news.size();
+  }
+}
+
+}  // namespace motet::production
