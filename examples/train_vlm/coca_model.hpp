@@ -43,7 +43,7 @@ using coca_model =
 inline constexpr decoder_config say_quick_lower{
     .vocabulary = 1024, .context = 32, .width = 128, .layers = 2, .heads = 4, .hidden = 384};
 inline constexpr isize say_quick_upper_layers = 2, say_quick_embedding = 128;
-using say_quick_coca_model =
+using coca_quick_model =
     coca_model<say_quick_eye, say_quick_lower, say_quick_upper_layers, say_quick_embedding>;
 
 }  // namespace motet::train_vlm

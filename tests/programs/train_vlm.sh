@@ -225,8 +225,8 @@ esac
 
 # ---- pairs compared and captioned at once: each loss is told beside their sum ----
 case " ${MOTET_MODELS:-} " in
-  *" quick_coca "*)
-    both="--data shapes --model say-quick-coca --batch 8 --threads 2 --seed 3 --lr 0.003"
+  *" coca_quick "*)
+    both="--data shapes --model coca-quick --batch 8 --threads 2 --seed 3 --lr 0.003"
     succeed $both --steps 60 --report coca --checkpoint compared
     grep -q '^step 60/60 .*  loss [0-9.]* (info_nce of seen and said [0-9.]*, next_token of caption [0-9.]*)  norm' out || fail "lines do not tell both losses: $(cat out)"
     awk -F '"loss' '/next_token/ { split($2, a, /[ ,:]+/); split($3, b, /": */); split($4, c, /": */); all = a[2]; d = all - b[2] - 2 * c[2]; if (d < 0) d = -d; if (d > 1e-4 * all) bad = 1
@@ -237,7 +237,7 @@ case " ${MOTET_MODELS:-} " in
     head -n 1 coca/metrics.csv | grep -q ',loss/info_nce of seen and said,loss/next_token of caption$' || fail "no column of each loss"
     succeed $both --steps 62 --report coca --checkpoint compared --resume
     # A step in two parts compares all of its pairs, and so does one on three ranks.
-    both="--data shapes --model say-quick-coca --batch 8 --seed 3 --steps 4 --no-report"
+    both="--data shapes --model coca-quick --batch 8 --seed 3 --steps 4 --no-report"
     succeed $both --threads 2 --metrics one.compared
     losses one.compared >compared.losses
     echo '{"cluster": {"ranks": 3}, "schedule": "1f1b", "modules": {
@@ -328,7 +328,7 @@ grep -q "$(cat words)" report/index.html || fail "the report and generate say di
 
 # ---- what it refuses ----
 expect 2 'MT-X01' $run --loss sigmoid
-expect 2 'say-quick|say-quick-glue|say-quick-adapted|say-quick-joined|say-quick-coca|say-small' $run --model quick
+expect 2 'say-quick|say-quick-glue|say-quick-adapted|say-quick-joined|coca-quick|say-small' $run --model quick
 expect 3 MT-D01 --data nowhere
 expect 2 'wants MODULE=SHARE' $run --steps 1 --rates eye
 expect 1 'there are eye, glue, talk' $run --steps 1 --rates picture=0.5
