@@ -116,24 +116,24 @@ while time.time() < until and any(pathlib.Path(f"/proc/{each}").exists() and "Z"
 check(not any(pathlib.Path(f"/proc/{each}/cmdline").exists() and pathlib.Path(f"/proc/{each}/cmdline").read_bytes() for each in left), "producers outlive a run that was killed")
 
 # ---- producers apart: one joins late, and then the first one is killed ----
-ports = [free_port(), free_port()]
-addresses = ",".join(f"127.0.0.1:{port}" for port in ports)
-
-
-def produce(port, data="shapes"):
+def produce(port=0, data="shapes"):
+    """A producer and where it listens: anywhere that is free, unless that was told to somebody before."""
     made = start("produce", "--data", data, "--listen", f"127.0.0.1:{port}")
-    check("listens at" in made.stdout.readline(), "a producer does not listen")
-    return made
+    said = made.stdout.readline()
+    check("listens at 127.0.0.1:" in said, f"a producer does not listen: {said}")
+    return made, said.split()[-1]
 
 
-first = produce(ports[0])
+first, there = produce()
+later = free_port()
+addresses = f"{there},127.0.0.1:{later}"
 training = train("late.jsonl", "--steps", steps, "--producers", addresses)
 lines = []
 second = None
 for line in training.stdout:
     lines.append(line)
     if line.startswith(f"step 10/{steps}"):
-        second = produce(ports[1])
+        second, _ = produce(later)
     if "joins" in line:
         kill(first.pid)
 training.wait(timeout=100)
@@ -145,7 +145,7 @@ first.wait()
 
 # ---- gone on with, and by another number ----
 shutil.copytree("saved/step-000015", "from/step-000015")
-end(train("rest.jsonl", "--steps", steps, "--checkpoint", "from", "--resume", "--producers", f"127.0.0.1:{ports[1]}"))
+end(train("rest.jsonl", "--steps", steps, "--checkpoint", "from", "--resume", "--producers", f"127.0.0.1:{later}"))
 check(losses("rest.jsonl") == wanted[15:], "a run gone on with by another producer has other losses")
 second.send_signal(signal.SIGTERM)
 end(second)
@@ -157,8 +157,8 @@ end(start("train_clip", *pairs, "--metrics", "produced.jsonl", "--producers", 2)
 check(losses("produced.jsonl") == losses("pairs.jsonl"), "other losses of pairs")
 
 # ---- what is refused ----
-other = produce(ports[0], "others")
-said = end(train("no.jsonl", "--steps", 2, "--producers", f"127.0.0.1:{ports[0]}"), 3)
+other, there = produce(data="others")
+said = end(train("no.jsonl", "--steps", 2, "--producers", there), 3)
 check("MT-D22" in said and "has another samples: got" in said, f"a producer of other data is not refused\n{said}")
 other.kill()
 other.wait()
