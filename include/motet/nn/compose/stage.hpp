@@ -25,9 +25,8 @@ struct stage_range {
 // the first read nothing of it but which rows belong to which sample. Ranges are those that check() accepts.
 //
 // Where context parallelism cuts samples, `batch` and the features are of the samples that this rank has
-// whole, which embedding and tail work on. Rows change hands behind the embedding and before the tail: those
-// of the blocks, and at both ends of a stage, are rows_of_blocks(ctx). An embedding that can work on these
-// says so (embeds_parts), and `batch` tells it what they are.
+// whole, which embedding and tail work on. Rows change hands behind the embedding, unless it can work on those
+// of the blocks (embeds_parts), which `batch` tells it then, and before the tail: see rows_of_blocks(ctx).
 // Asks for: a range of blocks that check() accepts, and rows of the stage before it.
 // Memory: what the blocks, the embedding and the tail keep, and (rows, width) at their entry and top.
 // Errors: MT-N08
@@ -278,8 +277,7 @@ struct tower_stage {
     if constexpr (ends_share_table) {
       static_assert(
           requires { isize{embed::table_at}; },
-          "motet: the embedding of a tower whose tail reads its table lacks table_at, where it begins "
-          "[MT-N11]");
+          "motet: a tail that reads its embedding's table wants to know table_at of it [MT-N11]");
       w.lent = w.data + embed::table_at;
     }
     return layer::part<tail>(
