@@ -147,7 +147,7 @@ inline std::string write_hf_llava_config(const hf_llava_config& config, dtype ki
                    {"vision_feature_select_strategy", config.lead == 1 ? "default" : "full"},
                    {"projector_hidden_act", detail::hf_activation_name(config.act)},
                    {"multimodal_projector_bias", config.bias},
-                   {"tie_word_embeddings", false}};
+                   {"tie_word_embeddings", config.words.tied}};
   return write_json(whole, 2) + "\n";
 }
 
