@@ -16,7 +16,7 @@ set -- "$(cd "$1" && pwd)" "$(realpath -m "$2")"
 . "$faults/../programs/begin/train_clip.sh"
 . "$faults/attack.sh"
 
-for each in ${MOTET_FAULTS:-places leaving kills checkpoints side_outputs words ranks inputs}; do
+for each in ${MOTET_FAULTS:-places leaving kills checkpoints side_outputs words ranks inputs producers}; do
   mkdir "$each"
   cd "$each" || exit 1
   . "$faults/$each.sh"
