@@ -104,9 +104,11 @@ TEST_CASE("every policy goes on with what was kept as if nothing had been") {
       const std::vector<told_line> lines = lines_of(on, seed);
       const std::string calm = changes(on, policy, lines, lines.size() + 1);
       CHECK(std::count(calm.begin(), calm.end(), '\n') > 30);
-      CHECK(changes(on, policy, lines, 4) == calm);
+      // Behind other lines for each seed; most of the time goes into texts.
+      const std::size_t every = 8 + 3 * seed;
+      CHECK(changes(on, policy, lines, every) == calm);
       try {
-        differs = differs || changes(on, policy, lines, 4, true) != calm;
+        differs = differs || changes(on, policy, lines, every, true) != calm;
       } catch (const error&) {
         differs = true;
       }
