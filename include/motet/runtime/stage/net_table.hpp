@@ -44,9 +44,11 @@ struct net_outline {
   // it does not.
   isize (*rows_given)(const void* input, isize sample) = nullptr;
   isize (*rows_taken)(const void* input, isize source, isize sample) = nullptr;
-  // Where ranks cut its samples, each takes the rows that enter its part; else they come where a sample is whole.
+  // Where ranks cut its samples, each takes the rows that enter its part; else they come where a sample is
+  // whole.
   bool takes_parts = false;
-  // visit(self, rows): of the rows that a source brings to a sample, the intervals that one of the parts takes.
+  // visit(self, rows): of the rows that a source brings to a sample, the intervals that one of the parts
+  // takes.
   using visit_rows = void (*)(void* self, interval rows);
   void (*rows_of_part)(const void* input, isize source, isize sample, const row_parts& cut, isize part,
                        void* self, visit_rows visit) = nullptr;

@@ -3,6 +3,7 @@
 
 #include <motet/runtime/feeds/fed_samples.hpp>
 #include <motet/runtime/stage/model_table.hpp>
+#include <motet/runtime/stage/module_choice.hpp>
 #include <motet/runtime/stage/row_pieces.hpp>
 
 #include <vector>
@@ -15,13 +16,34 @@ inline std::vector<std::uint8_t> takers_of(const model_outline& model) {
   for (const net_outline* each : model.nets) out.push_back(each->takes_parts ? 1 : 0);
   return out;
 }
+// The rank of a voice takes these rows, where it and others cut its samples; else none apart. inputs: of each
+// module, in the step under way.
+inline rows_taker taker_of(const model_outline& model, const stage_groups& groups, const voice& sings,
+                           const std::vector<module_choice>& choices, const void* const* inputs) {
+  const auto module = as_size(sings.module);
+  const isize parts = groups.context_of(sings);
+  if (!model.nets[module]->takes_parts || parts == 1) return {};
+  const bool balanced = (module < choices.size() ? choices[module] : module_choice{}).balanced;
+  return {model.nets[module], inputs + module, {parts, balanced}, groups.context_member(sings)};
+}
+// Says whether a module feeds one of which ranks take rows so.
+inline bool hands_out(const model_outline& model, const stage_groups& groups, const program& of,
+                      std::size_t module) {
+  for (const edge_ends& each : model.edges)
+    for (const voice& sings : of.voices)
+      if (each.from == module && as_size(sings.module) == each.to &&
+          taker_of(model, groups, sings, {}, nullptr).takes_some())
+        return true;
+  return false;
+}
 
 // Rows go on over the edges of a model, from the last stage of one module to the first of another, whole or
-// in pieces; `voices` are those with a stage here. taker_of(voice) knows which rows enter it, where its ranks
-// cut samples.
-template <class Voice, class Takers>
-void connect_edges(const model_outline& model, const fed_samples& fed, const program& of,
-                   std::vector<Voice>& voices, Takers taker_of) {
+// in pieces; `voices` are those with a stage here. `inputs` stay where they are, and change with the step.
+template <class Voice>
+void connect_edges(const model_outline& model, const program& of, const stage_groups& groups,
+                   const list<sample_split>& splits, const std::vector<module_choice>& choices,
+                   const void* const* inputs, std::vector<Voice>& voices) {
+  const fed_samples fed(of, groups, splits, takers_of(model));
   // join(one, other, here): the stages at both ends, null where they live elsewhere, and whether they share a
   // rank.
   const auto visit = [&](const cell_seat& from, const cell_seat& to, auto&& join) {
@@ -45,7 +67,7 @@ void connect_edges(const model_outline& model, const fed_samples& fed, const pro
     const std::int32_t m = from.microbatch, n = to.microbatch;
     visit(from, to, [&](auto* one, auto* other, bool here) {
       if (one != nullptr) {
-        rows_taker takes = taker_of(to.voice);
+        rows_taker takes = taker_of(model, groups, taker, choices, inputs);
         takes.source = in;
         one->connect(true, m, {here ? other : nullptr, n, part, samples, out, theirs, taker.learns, takes});
       }

@@ -88,9 +88,7 @@ class placed_model {
         if (of().voices[v].module == static_cast<std::int32_t>(module))
           place(static_cast<std::int32_t>(v), module < choices.size() ? choices[module] : module_choice{},
                 buffers, group);
-    const fed_samples fed(of(), groups, splits_, takers_of(*model.of));
-    connect_edges(*model.of, fed, of(), voices_,
-                  [&](std::int32_t v) { return taker_of(v, balances(choices, of().voices[v].module)); });
+    connect_edges(*model.of, of(), groups, splits_, choices, inputs_.data(), voices_);
     layouts_.resize(joins());
     if (room.most > 1) roomy_.resize(joins());
     for (std::size_t j = 0; j < joins(); ++j) {
@@ -370,28 +368,6 @@ class placed_model {
     return point_type(model_, home(rank), roomy_[join], groups_, join).measure();
   }
 
-  static bool balances(const std::vector<module_choice>& choices, std::int32_t module) {
-    return as_size(module) < choices.size() ? choices[as_size(module)].balanced : module_choice{}.balanced;
-  }
-  // The rank of a voice takes these rows, where it and others cut its samples.
-  rows_taker taker_of(std::int32_t v, bool balanced) const {
-    const voice& sings = of().voices[v];
-    const auto module = as_size(sings.module);
-    const isize parts = stage_groups_.context_of(sings);
-    if (!model_.of->nets[module]->takes_parts || parts == 1) return {};
-    return {
-        model_.of->nets[module], &inputs_[module], {parts, balanced}, stage_groups_.context_member(sings)};
-  }
-  // Some module that this one feeds is cut so.
-  bool hands_out(std::size_t module) const {
-    bool found = false;
-    for (const edge_ends& each : model_.of->edges)
-      for (std::int32_t v = 0; v < of().voices.size(); ++v)
-        found = found || (each.from == module && as_size(of().voices[v].module) == each.to &&
-                          taker_of(v, true).takes_some());
-    return found;
-  }
-
   template <class Groups>
   void place(std::int32_t v, const module_choice& choice, const buffer_counts& buffers, Groups& group) {
     const voice& sings = of().voices[v];
@@ -420,7 +396,7 @@ class placed_model {
       if (homes_[as_size(at.rank)].empty()) continue;
       at.slots = of().slots[where];
       at.targets = s + 1 == sings.stages ? model_.of->targets(module) : 1;
-      at.hands_out = s + 1 == sings.stages && hands_out(module);
+      at.hands_out = s + 1 == sings.stages && hands_out(*model_.of, stage_groups_, of(), module);
       at.recompute = choice.recompute;
       at.keep_outputs = choice.keep_outputs;
       at.remade = !choice.remade.empty() && choice.remade[as_size(s)] != 0;
@@ -489,8 +465,7 @@ class placed_model {
   std::vector<buffer_for<Context, double>> sums_;  // of those in several, what they add up to
   std::vector<std::uint8_t> split_;                // of each voice, whether its backward comes in two parts
   list<sample_split> splits_;                      // of each module
-  // of each module, samples of a replica in a group that there is room for
-  list<isize> most_;
+  list<isize> most_;  // of each module, samples of a replica in a group that there is room for
   // of each loss, as it is, and where there is room for other shares, with the most of each
   std::vector<join_layout> layouts_, roomy_;
   std::vector<parameter> loss_parameters_ = model_.of->loss_parameters();

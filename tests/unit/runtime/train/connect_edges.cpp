@@ -105,7 +105,6 @@ void check_crossings(const cut_of& from, const cut_of& to, bool balanced) {
   const program of = compile(order);
   const stage_groups groups(of, {from.tensor, from.tensor, to.tensor});
   const list<sample_split> splits = splits_of(of, all_samples);
-  const fed_samples carried(of, groups, splits, takers_of(outline_of_model<fed>));
   std::vector<told_voice> voices;
   for (std::int32_t v = 0; v < of.voices.size(); ++v) {
     told_voice& own = voices.emplace_back();
@@ -114,13 +113,13 @@ void check_crossings(const cut_of& from, const cut_of& to, bool balanced) {
     own.held[0].stage->where.rank = of.place(of.voices[v], 0);
   }
   const fed_step step;
-  const void* const input = &step.words;
+  const void* const inputs[] = {nullptr, nullptr, &step.words};
   using talk = fed::module_at<2>::net;
-  const row_parts cut{to.context, balanced};
-  connect_edges(outline_of_model<fed>, carried, of, voices, [&](std::int32_t v) {
-    if (of.voices[v].module != 2 || to.context == 1) return rows_taker{};
-    return rows_taker{&outline_of_net<talk>, &input, cut, groups.context_member(of.voices[v])};
-  });
+  std::vector<module_choice> choices(3);
+  for (module_choice& each : choices) each.balanced = balanced;
+  connect_edges(outline_of_model<fed>, of, groups, splits, choices, inputs, voices);
+  CHECK_EQ(hands_out(outline_of_model<fed>, groups, of, 1), to.context > 1);
+  CHECK_FALSE(hands_out(outline_of_model<fed>, groups, of, 0));
 
   std::vector<int> crossed(step.data.places.size(), 0);
   motet::isize bytes = 0, wanted = 0;
@@ -194,8 +193,8 @@ TEST_CASE("each end of an edge knows the other, and which of the edges there it 
     own.held.emplace_back().stage = std::make_unique<told_stage>();
     own.held[0].stage->where.rank = v == 4 ? 1 : 0;
   }
-  connect_edges(outline_of_model<small_fan>, fed_samples(of, groups, splits), of, voices,
-                [](std::int32_t) { return rows_taker{}; });
+  const std::vector<const void*> inputs(5);
+  connect_edges(outline_of_model<small_fan>, of, groups, splits, {}, inputs.data(), voices);
   const auto of_voice = [&](std::size_t v) -> told_rows& { return voices[v].held[0].stage->own; };
   // The eye feeds the glue and the lens, here.
   REQUIRE_EQ(of_voice(0).pieces.size(), 4u);
