@@ -171,6 +171,9 @@ constexpr plan filled_interleaved() {
   out.modules[2].chunks = 2;
   return out;
 }
+// They have a lane of their own there, with a quarter of each rank while the language model computes too.
+constexpr plan beside_lane() { return beside_2().beside({"eye", "glue"}, 0.25); }
+constexpr plan filled_lane() { return filled_2().beside({"eye", "glue"}, 0.25); }
 constexpr plan filled_room() {
   plan out = filled_2();
   out.modules[0].room = out.modules[1].room = 1;
@@ -245,12 +248,19 @@ inline constexpr named_plan plans[] = {
      seeing_plans::nested_4},
     {"beside", "the language model in two stages, the eye on both ranks with half of the samples each",
      seeing_plans::beside_2},
+    {"beside-lane",
+     "the same, and the eye computes at once with the language model, on a quarter of each rank",
+     seeing_plans::beside_lane},
     {"filled", "beside, and the eye computes where the language model would wait", seeing_plans::filled_2},
     {"filled-zero-bubble", "the same, and the language model's weight gradients fill what is left",
      seeing_plans::filled_zero_bubble},
     {"filled-interleaved",
      "filled, and each rank has two chunks of the language model, which needs four layers (say-small)",
      seeing_plans::filled_interleaved},
+    {"filled-lane",
+     "filled, and the eye computes at once with the language model, on a quarter of each rank, until it "
+     "waits",
+     seeing_plans::filled_lane},
     {"filled-room", "filled, and the eye keeps one microbatch at a time", seeing_plans::filled_room},
     {"filled-tensor", "nested, and the eye computes where the language model would wait",
      seeing_plans::filled_4},

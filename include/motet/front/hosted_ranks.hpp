@@ -132,6 +132,7 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
   }
   step_costs costs() override { return trained_.costs(); }
   void clear_costs() override { trained_.clear_costs(); }
+  void share_lanes(const std::vector<double>& shares) override { trained_.share_lanes(shares); }
   step_costs count(isize samples, std::span<const void* const> inputs) const override {
     return count_step(model_, samples, inputs, false, learning_, keep_outputs_);
   }

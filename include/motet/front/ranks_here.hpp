@@ -115,6 +115,7 @@ class ranks_here {
   virtual std::vector<given_module> begin(const checkpoint& from, const begin_options& how) = 0;
   virtual step_costs costs() = 0;
   virtual void clear_costs() = 0;
+  virtual void share_lanes(const std::vector<double>& shares) = 0;
   // Counts a step over `samples` samples, of these inputs or, where there are none, as long as any can be.
   virtual step_costs count(isize samples, std::span<const void* const> inputs) const = 0;
   virtual program_work work() const = 0;

@@ -102,6 +102,10 @@ inline constexpr message lanes_not_there{
     "on GPUs one thread begins all that a rank does, one behind the other",
     "Leave lane and share out of the plan, or train on CPUs"};
 
+inline constexpr message bad_lane_shares{
+    "MT-R63", "shares of lanes do not fit the ranks", "there is not one above zero for each lane of the plan",
+    "Give as many numbers above zero as the plan has lanes; they count by their proportions"};
+
 inline constexpr message runtime_messages[] = {not_finite,
                                                bad_training_option,
                                                step_too_large,
@@ -123,7 +127,8 @@ inline constexpr message runtime_messages[] = {not_finite,
                                                dropout_is_cut,
                                                bad_painting,
                                                table_is_parted,
-                                               lanes_not_there};
+                                               lanes_not_there,
+                                               bad_lane_shares};
 
 inline constexpr message launch_not_a_number{"MT-R20", "a launcher's variable is not a number in its range",
                                              "it was set by hand, or by a tool that means something else",

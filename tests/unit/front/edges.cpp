@@ -392,7 +392,7 @@ TEST_CASE("every named plan that fills is one rank") {
     check_plan_is_one_rank<all_learn>(each.make());
     ++filled;
   }
-  CHECK(filled == 6);
+  CHECK(filled == 7);
 }
 TEST_CASE("any plan is one rank where the language model has any order of its own and others run ahead") {
   CHECK(check_drawn_ahead<all_learn>(8000, drawn_fillings) > drawn_fillings / 3);
@@ -500,6 +500,33 @@ TEST_CASE("a step on several ranks allocates nothing") {
     train.step(batch, 1e-3);
     CHECK(allocations.load() == before);
   }
+}
+
+TEST_CASE("shares of lanes change between steps, which learn the same and allocate nothing") {
+  plan how = apart();
+  how.modules[2].on = how.modules[0].on;
+  how.beside({"eye", "glue"}, .25);
+  const launched_world world = alone("4");
+  trainer<all_learn> train(world, how, {.batch = samples});
+  CHECK_THROWS_WITH_AS(train.share_lanes({1}), doctest::Contains("MT-R63"), error);
+  CHECK_THROWS_WITH_AS(train.share_lanes({.5, 0}), doctest::Contains("2 shares for 2 lanes"), error);
+  steps got;
+  const double shares[] = {.75, .25, .5};
+  for (std::uint64_t k = 0; k < 3; ++k) {
+    train.share_lanes({1 - shares[k], shares[k]});
+    const auto data = drawn_text<all_learn>(1 + k);
+    const step_result found = train.step(data.get(), 1e-3);
+    got.losses.push_back(found.loss);
+    got.norms.push_back(found.gradient_norm);
+  }
+  got.weights = train.weights();
+  check_same(got, of_one_rank<all_learn>());
+  const auto data = drawn_text<all_learn>(1);
+  const auto batch = data.get();
+  train.step(batch, 1e-3);
+  const long before = allocations.load();
+  train.step(batch, 1e-3);
+  CHECK(allocations.load() == before);
 }
 
 TEST_CASE("what a plan cannot do with edges is said") {

@@ -32,7 +32,8 @@ constexpr verdict check_lanes(const plan& of) {
     if (own.lane < 0 || own.lane >= lane::most_computing)
       return {reason::bad_lane, k, own.lane, lane::most_computing - 1};
     double& share = said[own.lane];
-    if (!(own.share >= 0 && own.share <= 1) || (own.share > 0 && share > 0 && own.share != share))
+    if (!(own.share >= 0 && own.share <= 1)) return {reason::bad_lane, k, -1, 100};
+    if (own.share > 0 && share > 0 && own.share != share)
       return {reason::bad_lane, k, static_cast<isize>(100 * own.share), static_cast<isize>(100 * share)};
     if (own.share > 0) share = own.share;
   }

@@ -92,10 +92,11 @@ inline std::string detail_of_module(const verdict& found, const plan& of, const 
                      : sentence({"room ", own.room, ", and it does not fill"});
   if (is(reason::bad_lane)) {
     if (own.lane < 0 || own.lane >= lane::most_computing) return pair("lane " + got, "0 to " + wanted);
+    if (found.got < 0) return "a share that is not from 0 to 1";
     std::string all;
     for (const module_plan& each : of.modules)
-      all += sentence(
-          {(all.empty() ? "" : ", "), each.name.view(), " has ", each.share, " in lane ", each.lane});
+      all += sentence({(all.empty() ? "" : ", "), each.name.view(), " has ",
+                       static_cast<isize>(100 * each.share + 0.5), " % in lane ", each.lane});
     return all;
   }
   if (is(reason::own_schedule_unlike_plan)) {

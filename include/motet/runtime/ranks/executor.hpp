@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cpu/device/team.hpp>
 #include <motet/backend/groups/concepts.hpp>
-#include <motet/backend/transport/core/turns.hpp>
+#include <motet/backend/groups/turns.hpp>
+#include <motet/runtime/ranks/lane_threads.hpp>
 #include <motet/schedule/check/explain.hpp>
 #include <motet/schedule/simulate/simulate.hpp>
 
@@ -96,8 +96,8 @@ class rank_player {
       }
     }
     heads_ = std::make_unique<std::atomic<std::int32_t>[]>(lanes_.size());
-    if constexpr (transports::takes_turns<Transport>)
-      if (computing_ > 1) threads_ = std::make_unique<cpu::team>(computing_);
+    if constexpr (takes_turns<Transport>)
+      if (computing_ > 1) threads_ = std::make_unique<lane_threads>(computing_);
     if constexpr (shows)
       if (by_.wants_ranges())
         for (std::int32_t i = first_; i < of.starts[rank + 1]; ++i)
@@ -172,7 +172,7 @@ class rank_player {
   std::size_t index_of(std::int32_t number) const { return as_size(number - first_); }
   // Until all is done; of the lanes that compute, one or every.
   void play(int which) {
-    [[maybe_unused]] const auto turn = transports::turn_of(by_);
+    [[maybe_unused]] const auto turn = turn_of(by_);
     while (left_ > 0 && !failure_) {
       const std::uint32_t seen = by_.observe();
       bool went = false;
@@ -193,13 +193,13 @@ class rank_player {
   // Each lane that computes on a thread of its own. The first failure ends the waits of all ranks, as the
   // other lanes may be within one.
   void play_beside() {
-    if constexpr (transports::takes_turns<Transport>) {
+    if constexpr (takes_turns<Transport>) {
       by_.share(computing_);
       threads_->run([this](int which) {
         try {
           play(which);
         } catch (...) {
-          [[maybe_unused]] const auto turn = transports::turn_of(by_);
+          [[maybe_unused]] const auto turn = turn_of(by_);
           fails();
         }
       });
@@ -211,7 +211,7 @@ class rank_player {
   void fails() {
     if (failure_) return;
     failure_ = std::current_exception();
-    if constexpr (transports::takes_turns<Transport>) {
+    if constexpr (takes_turns<Transport>) {
       try {
         throw;
       } catch (const std::exception& problem) {
@@ -269,7 +269,7 @@ class rank_player {
     done_[as_size(mine)] = step_;
     ++own.at;
     --left_;
-    if constexpr (transports::takes_turns<Transport>)
+    if constexpr (takes_turns<Transport>)
       if (threads_) by_.wake();
     return true;
   }
@@ -310,7 +310,7 @@ class rank_player {
   timeline* record_ = nullptr;
   double* clock_ = nullptr;
   std::chrono::steady_clock::time_point zero_;
-  std::unique_ptr<cpu::team> threads_;  // of the lanes that compute; none: one thread plays all
+  std::unique_ptr<lane_threads> threads_;  // of the lanes that compute; none: one thread plays all
 };
 
 }  // namespace motet

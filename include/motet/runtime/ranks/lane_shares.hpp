@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/transport/core/turns.hpp>
+#include <motet/backend/groups/turns.hpp>
 #include <motet/runtime/messages.hpp>
 #include <motet/schedule/core/program.hpp>
 
@@ -61,7 +61,7 @@ class lane_shares {
 // threads.
 template <class Endpoint>
 void require_lanes(const program& of) {
-  if constexpr (!transports::takes_turns<Endpoint>)
+  if constexpr (!takes_turns<Endpoint>)
     for (const voice& each : of.voices)
       if (each.lane > 0)
         fail(lanes_not_there, sentence({"module ", each.module, " computes in lane ", each.lane}));

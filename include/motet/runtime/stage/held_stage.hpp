@@ -79,6 +79,14 @@ class held_stage {
     passing_ = views();
     rows_.prepare();
   }
+  // The lane has another number of threads from now on, between steps.
+  void prepare_threads(const stage_needs& measured) {
+    for (slot& each : slots_) {
+      if (each.memory.size() < measured.slot) each.memory = buffer_for<Context, std::byte>(measured.slot);
+      each.kept = views();
+    }
+    passing_ = views();
+  }
   // All messages of the step before were taken.
   void begin_step(bool zero_gradients) {
     left_ = static_cast<std::int32_t>(parts_.count());

@@ -46,8 +46,10 @@ struct rank_state {
     work = arena_of(work_memory);
     ctx.memory = work;
     ctx.scratch = scratch_of(0);
-    if constexpr (has_team)
+    if constexpr (has_team) {
+      if (team_ && team_->size() != threads) team_.reset();
       if (threads > 1 && !team_) team_ = std::make_unique<typename Context::team>(threads);
+    }
   }
   // Others may work with what this rank has between steps: no numbers are drawn, and temporaries are free.
   Context between_steps() {

@@ -68,7 +68,6 @@ class model_trainer {
     require_whole_matrices(model_, of(), groups_, config_.modules, by);
     require_whole_dropout(model_, of(), groups_);
     require_whole_tables(model_, of(), config_.modules);
-    require_lanes<endpoint>(of());
     require_owned_once(ownership_of(model_, of(), groups_, config_.modules));
     if (model_.joins.size() > 1)
       for (const join_outline& each : model_.joins) parts_.push_back({each.facts.name, each.facts.of});
@@ -191,15 +190,9 @@ class model_trainer {
     return placed_.home(rank).between_steps();
   }
   // Seconds by section since the last clear, of all ranks that live here, where threads of the host compute.
-  step_costs costs() const {
-    step_costs all;
-    for (const std::int32_t rank : ranks_.local_ranks())
-      placed_.each_home(rank, [&](const auto& own) { all.add(own.costs); });
-    return all;
-  }
+  step_costs costs() const { return placed_.costs(); }
   void clear_costs() {
-    for (const std::int32_t rank : ranks_.local_ranks())
-      placed_.each_home(rank, [](auto& own) { own.costs.clear(); });
+    placed_.homes().each([](auto& own) { own.costs.clear(); });
   }
   // The most that the slots of each rank's stages held, to compare with what was planned.
   std::vector<isize> used_of_slots() const { return placed_.used_of_slots(); }
@@ -213,6 +206,8 @@ class model_trainer {
     shares_.set(module, to);
     placed_.split(shares_.splits());
   }
+  // Lanes have these shares of their ranks' threads from the next step on, after prepare().
+  void share_lanes(const std::vector<double>& shares) { placed_.share_lanes(shares); }
   // Of a rank that lives here, or of all of them, between steps: what they write to checkpoints and read from
   // them. Who changes numbers calls write_back().
   static constexpr std::int32_t all_ranks = -1;

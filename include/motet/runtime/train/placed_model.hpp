@@ -2,10 +2,10 @@
 #pragma once
 
 #include <motet/runtime/feeds/meeting_point.hpp>
-#include <motet/runtime/ranks/lane_shares.hpp>
 #include <motet/runtime/stage/layer_split.hpp>
 #include <motet/runtime/train/connect_edges.hpp>
 #include <motet/runtime/train/placed_stage.hpp>
+#include <motet/runtime/train/rank_homes.hpp>
 #include <motet/runtime/train/require_inputs.hpp>
 #include <motet/schedule/check/buffers.hpp>
 
@@ -13,15 +13,6 @@
 #include <span>
 
 namespace motet {
-
-struct rank_options {
-  int threads = 1;  // where threads of the host compute
-  // Where operations do not reach the host's memory, there is room for the inputs of a second step.
-  bool ahead = false;
-  bool fp8 = false;  // linear layers in fp8 where they would be in bf16, on GPUs that have it
-  // of the threads, for each lane that computes, while others do as well; none: even ones
-  std::vector<double> shares{};
-};
 
 // A model on some ranks of a program: every stage of every module that these hold, with the rows between
 // them, the join behind them, and the sums of gradients over ranks. Each instruction has its action here, but
@@ -57,6 +48,7 @@ class placed_model {
         stage_groups_(groups),
         how_(how),
         ahead_(each_rank.ahead),
+        homes_(sheet, ranks, end, each_rank),
         splits_(splits_of(of(), samples)),
         most_(most_of(splits_, room)) {
     for (const voice& each : of().voices) {
@@ -68,18 +60,7 @@ class placed_model {
                                           parts, " microbatches for ", each.name.view()}));
     }
     const buffer_counts buffers = require_buffers(of());
-    homes_.resize(as_size(of().ranks()));
-    points_.resize(homes_.size());
-    const lane_shares shares(of(), each_rank.shares);
-    for (const std::int32_t r : ranks)
-      for (std::int32_t lane = 0; lane < shares.lanes(r); ++lane) {
-        auto& own = homes_[as_size(r)].emplace_back(std::make_unique<home_type>());
-        own->rank = r;
-        own->threads = shares.threads(r, lane, each_rank.threads);
-        own->fp8 = each_rank.fp8;
-        own->end = &end(r);
-        own->sheet = &sheet;
-      }
+    points_.resize(homes_.ranks());
     split_.resize(as_size(of().voices.size()));
     for (const instruction& each : of().instructions)
       if (each.what == op::backward_input) split_[as_size(each.voice)] = 1;
@@ -106,7 +87,7 @@ class placed_model {
 
   // Each rank that lives here will hold this; prepare() takes exactly that.
   std::vector<rank_memory> forecast() const {
-    std::vector<rank_memory> found(homes_.size());
+    std::vector<rank_memory> found(homes_.ranks());
     each_stage([&](const auto& each) {
       rank_memory& own = found[as_size(each.stage->at().rank)];
       own.stages.add(each.stage->measure().own);
@@ -118,31 +99,28 @@ class placed_model {
     each_point([&](std::int32_t r, std::size_t j, const point_type&) {
       found[as_size(r)].features += needs_of(r, j).features;
     });
-    const auto rooms = temporaries_of_lanes();
-    for (std::size_t r = 0; r < homes_.size(); ++r)
-      for (std::size_t lane = 0; lane < homes_[r].size(); ++lane) {
-        const auto [work, scratch] = rooms[r][lane];
-        const isize threads = homes_[r][lane]->threads;
-        if (lane > 0) found[r].beside += work + scratch * threads;
-        else found[r].work = work, found[r].scratch = scratch, found[r].threads = threads;
-      }
+    homes_.tell(temporaries_of_lanes(), found);
     for (std::size_t r = 0; r < points_.size(); ++r)
       if (sums_up(static_cast<std::int32_t>(r))) found[r].features += isize{sizeof(double)};
     return found;
   }
   // Takes all memory; weights are for the caller to fill.
   void prepare() {
-    const auto rooms = temporaries_of_lanes();
-    for (std::size_t r = 0; r < homes_.size(); ++r)
-      for (std::size_t lane = 0; lane < homes_[r].size(); ++lane)
-        homes_[r][lane]->prepare(rooms[r][lane].work, rooms[r][lane].scratch);
+    homes_.prepare(temporaries_of_lanes());
     each_point([&](std::int32_t r, std::size_t j, point_type& own) { own.prepare(needs_of(r, j)); });
-    sums_.resize(homes_.size());
+    sums_.resize(homes_.ranks());
     for (std::size_t r = 0; r < sums_.size(); ++r)
       if (sums_up(static_cast<std::int32_t>(r))) sums_[r] = buffer_for<Context, double>(1);
     each_stage([&](auto& each) { each.prepare(each.stage->home().ctx); });
     each_staged([](std::int32_t, std::int32_t, const auto& parts, auto& staged) { staged.prepare(parts); });
     connect();
+  }
+  // Lanes have these shares of their ranks' threads from now on. This is called between steps, after
+  // prepare(), and takes memory for temporaries anew.
+  void share_lanes(const std::vector<double>& to) {
+    homes_.share(to);
+    homes_.prepare(temporaries_of_lanes());
+    each_stage([](auto& each) { each.stage->prepare_threads(each.stage->measure()); });
   }
   // Each module has its samples cut so.
   const list<sample_split>& splits() const { return splits_; }
@@ -161,19 +139,19 @@ class placed_model {
   }
   // The most that the slots of each rank's stages held, to compare with what was planned.
   std::vector<isize> used_of_slots() const {
-    std::vector<isize> most(homes_.size(), 0);
+    std::vector<isize> most(homes_.ranks(), 0);
     each_stage([&](const auto& each) {
       most[as_size(each.stage->at().rank)] += each.stage->used_of_slots() * each.stage->at().slots;
     });
     return most;
   }
 
-  // The lane of a rank in which it meets others for losses and updates.
-  home_type& home(std::int32_t rank) const { return *homes_[as_size(rank)][0]; }
-  // visit(home) of all lanes of a rank.
-  template <class Visit>
-  void each_home(std::int32_t rank, Visit&& visit) const {
-    for (const auto& each : homes_[as_size(rank)]) visit(*each);
+  home_type& home(std::int32_t rank) const { return homes_.of(rank); }
+  const rank_homes<home_type>& homes() const { return homes_; }
+  step_costs costs() const {
+    step_costs all;
+    homes_.each([&](const home_type& own) { all.add(own.costs); });
+    return all;
   }
   // Null on a rank that brings nothing to the loss that has numbers.
   const point_type* point(std::int32_t rank) const {
@@ -273,7 +251,7 @@ class placed_model {
   // The rank calls this on its own thread.
   template <class Draws>
   void begin_step(std::int32_t rank, const Draws& draws, bool zero_gradients) {
-    each_home(rank, [&](home_type& own) {
+    homes_.each(rank, [&](home_type& own) {
       own.ctx.draws = draws;
       own.ctx.sample_share = 1.0 / static_cast<double>(samples_);
     });
@@ -337,19 +315,8 @@ class placed_model {
     const auto& all = points_[as_size(rank)];
     return std::count_if(all.begin(), all.end(), [](const auto& each) { return each != nullptr; }) > 1;
   }
-  // Those of one instruction: work, and scratch of each thread.
-  struct temporaries {
-    isize work = 0, scratch = 0;
-    template <class Needs>
-    void cover(const Needs& needs) {
-      work = std::max(work, needs.work);
-      scratch = std::max(scratch, needs.scratch);
-    }
-  };
-  // Of each rank, for each of its lanes.
-  std::vector<std::vector<temporaries>> temporaries_of_lanes() const {
-    std::vector<std::vector<temporaries>> found;
-    for (const auto& each : homes_) found.emplace_back(each.size());
+  typename rank_homes<home_type>::room temporaries_of_lanes() const {
+    auto found = homes_.no_room();
     for (const auto& voice : voices_)
       for (const auto& each : voice.held) {
         if (!each.stage) continue;
@@ -375,8 +342,7 @@ class placed_model {
     const std::string_view name = model_.of->names[module];
     const net_outline& net = *model_.of->nets[module];
     bool here = false;
-    for (std::int32_t s = 0; s < sings.stages; ++s)
-      here = here || !homes_[as_size(of().place(sings, s))].empty();
+    for (std::int32_t s = 0; s < sings.stages; ++s) here = here || homes_.live(of().place(sings, s));
     if (!here) return;
     auto& own = voices_.emplace_back();
     own.voice = v;
@@ -393,7 +359,7 @@ class placed_model {
       const isize where = sings.first_place + s;
       at.rank = of().places[where];
       at.range = {at.range.last, at.range.last + layers[as_size(s)]};
-      if (homes_[as_size(at.rank)].empty()) continue;
+      if (!homes_.live(at.rank)) continue;
       at.slots = of().slots[where];
       at.targets = s + 1 == sings.stages ? model_.of->targets(module) : 1;
       at.hands_out = s + 1 == sings.stages && hands_out(*model_.of, stage_groups_, of(), module);
@@ -423,8 +389,8 @@ class placed_model {
       };
       auto& parts = own.parts[at.rank];
       if (!parts) parts = make_parts();
-      to.stage = std::make_unique<held_stage<Context, Numbers, Endpoint>>(
-          *homes_[as_size(at.rank)][as_size(sings.lane)], *model_.nets[module], at, *parts);
+      to.stage = std::make_unique<held_stage<Context, Numbers, Endpoint>>(homes_.of(at.rank, sings.lane),
+                                                                          *model_.nets[module], at, *parts);
       const bool reads = s == 0 || (net.tail_reads_input && s + 1 == sings.stages);
       if (reads && !works_on_host<Context>) own.staged.try_emplace(at.rank, ahead_ ? make_parts() : nullptr);
     }
@@ -459,18 +425,16 @@ class placed_model {
   std::vector<const void*> inputs_ = std::vector<const void*>(model_.of->size());  // of the step under way
   learning how_;
   bool ahead_;
-  std::vector<std::vector<std::unique_ptr<home_type>>> homes_;  // of each rank that lives here, each lane
-  // of those with a last stage, one of each loss that they are in
-  std::vector<std::vector<std::unique_ptr<point_type>>> points_;
-  std::vector<buffer_for<Context, double>> sums_;  // of those in several, what they add up to
-  std::vector<std::uint8_t> split_;                // of each voice, whether its backward comes in two parts
-  list<sample_split> splits_;                      // of each module
-  list<isize> most_;  // of each module, samples of a replica in a group that there is room for
+  rank_homes<home_type> homes_;
+  std::vector<std::vector<std::unique_ptr<point_type>>> points_;  // of last stages' ranks, one of each loss
+  std::vector<buffer_for<Context, double>> sums_;                 // of those in several, what they add up to
+  std::vector<std::uint8_t> split_;  // of each voice, whether its backward comes in two parts
+  list<sample_split> splits_;        // of each module
+  list<isize> most_;                 // of each module, samples of a replica in a group that there is room for
   // of each loss, as it is, and where there is room for other shares, with the most of each
   std::vector<join_layout> layouts_, roomy_;
   std::vector<parameter> loss_parameters_ = model_.of->loss_parameters();
-  // in the order of the model's modules
-  mutable std::vector<placed_voice<Context, Numbers, Endpoint, Group>> voices_;
+  mutable std::vector<placed_voice<Context, Numbers, Endpoint, Group>> voices_;  // in the model's order
 };
 
 }  // namespace motet

@@ -69,18 +69,22 @@ TEST_CASE("plans over processes equal the single rank") {
 }
 
 TEST_CASE(
-    "modules that feed one another over processes equal the single rank, also where they fill its gaps") {
+    "modules that feed one another over processes equal the single rank, also where they fill its gaps or "
+    "compute in lanes") {
   plan alone = seen_by(false, 1);
   for (module_plan& each : alone.modules) each.on = mesh::from(0, {}), each.microbatches = 1;
   const std::vector<double> wanted = learned<pipeline<fed_speech, fp32>>(alone);
   const int ranks = motet::tests::mpi_session().ranks();
-  for (const bool fills : {false, true}) {
-    CAPTURE(fills);
-    if (fills && ranks != 2) continue;  // ranks without work would be left
-    CHECK(laws::off_by(
-              learned<pipeline_trainer<fed_speech, cpu::device, fp32, processes>>(seen_by(fills, ranks)),
-              wanted) <= 1e-4);
-  }
+  for (const bool lanes : {false, true})
+    for (const bool fills : {false, true}) {
+      CAPTURE(fills);
+      CAPTURE(lanes);
+      if (fills && ranks != 2) continue;  // ranks without work would be left
+      plan of = seen_by(fills, ranks);
+      if (lanes) of.beside("eye").beside("glue");
+      CHECK(laws::off_by(learned<pipeline_trainer<fed_speech, cpu::device, fp32, processes>>(of), wanted) <=
+            1e-4);
+    }
 }
 
 TEST_CASE("processes that begin at unlike learning rates are told both") {

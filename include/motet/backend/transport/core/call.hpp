@@ -3,8 +3,8 @@
 
 #include <motet/backend/core/messages.hpp>
 #include <motet/backend/groups/collectives.hpp>
+#include <motet/backend/groups/turns.hpp>
 #include <motet/backend/transport/core/sum.hpp>
-#include <motet/backend/transport/core/turns.hpp>
 
 namespace motet::transports {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/backend/groups/concepts.hpp>
-#include <motet/backend/transport/core/turns.hpp>
+#include <motet/backend/groups/turns.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -119,7 +119,7 @@ class endpoint {
     turns_.share(threads);
     spins_ = threads == 1 ? world_.spins_ : 0;  // what it would keep from a processor may be another lane
   }
-  auto turn() { return transports::turns::turn(turns_); }
+  auto turn() { return turns::turn(turns_); }
   template <class Body>
   void apart(Body&& body) {
     turns_.apart(body);
@@ -241,7 +241,7 @@ class endpoint {
   std::int32_t rank_;
   int spins_;
   std::uint32_t step_ = 0;
-  transports::turns turns_;
+  turns turns_;
 };
 
 static_assert(transport<endpoint>, "motet: an end of the local world is a transport");

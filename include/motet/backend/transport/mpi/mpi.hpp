@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/backend/groups/concepts.hpp>
-#include <motet/backend/transport/core/turns.hpp>
+#include <motet/backend/groups/turns.hpp>
 #include <motet/backend/transport/mpi/mpi_requests.hpp>
 
 #include <cstring>
@@ -231,8 +231,8 @@ class world {
   bool told_others_ = false, met_others_ = false;
   std::atomic<std::thread::id> user_{std::this_thread::get_id()};
   std::atomic<bool> stopped_{false};
-  transports::turns turns_;  // of this rank's threads
-  int waiting_ = 0;          // of them
+  turns turns_;      // of this rank's threads
+  int waiting_ = 0;  // of them
   mutable std::mutex mutex_;
   std::string why_;
   std::function<void(double)> watch_;
@@ -267,7 +267,7 @@ class endpoint {
   // those of them that wait; stop() ends the waits of all ranks.
   static constexpr bool takes_turns = true;
   void share(int threads) { world_.turns_.share(threads); }
-  auto turn() { return transports::turns::turn(world_.turns_); }
+  auto turn() { return turns::turn(world_.turns_); }
   template <class Body>
   void apart(Body&& body) {
     world_.turns_.apart(body);

@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-namespace motet::transports {
+namespace motet {
 
 // Where several threads of a rank use its end of a transport, they do it by turns: whoever has the turn
 // calls, looks and keeps the books, and lets the others do so while it computes or sleeps. A rank of one
@@ -97,4 +97,4 @@ auto turn_of([[maybe_unused]] End& end) {
   else return no_turn{};
 }
 
-}  // namespace motet::transports
+}  // namespace motet

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // labels: threads
-#include <motet/backend/transport/core/turns.hpp>
+#include <motet/backend/groups/turns.hpp>
 
 #include <doctest/doctest.h>
 
 #include <stdexcept>
 #include <vector>
 
-using namespace motet::transports;
+using namespace motet;
 
 namespace {
 using turn = turns::turn;
