@@ -63,16 +63,3 @@ TEST_CASE("parameters are those of the tower for pictures of the other size") {
     CHECK(here[i].offset == there[i].offset);
   }
 }
-
-TEST_CASE("weights of a point's neighbours sum to one, and a grid's own points stay") {
-  for (const cubic_axis axis : {cubic_axis{3, 5}, cubic_axis{5, 3}, cubic_axis{1, 4}, cubic_axis{24, 16}})
-    for (isize i = 0; i < axis.to; ++i) {
-      const auto found = axis.of(i);
-      CHECK(found.weight[0] + found.weight[1] + found.weight[2] + found.weight[3] ==
-            doctest::Approx(1).epsilon(1e-14));
-      for (const isize at : found.at) CHECK((at >= 0 && at < axis.from));
-    }
-  const auto same = cubic_axis{7, 7}.of(4);
-  CHECK(same.at[1] == 4);
-  CHECK(same.weight[1] == 1);
-}
