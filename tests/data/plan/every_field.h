@@ -21,5 +21,11 @@ constexpr motet::plan every_field() {
       {0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34, 36, 38, 40, 42, 44, 46, 48, 50, 52, 54, 56,
        58, 60, 62, 64, 66, 68, 70, 72, 74, 76, 78});
   of.modules.push(motet::on_ranks("sound", 63, motet::degrees{}));
+  of.modules[2].fills = true;
+  of.modules[2].room = 3;
+  of.modules[2].forward_takes = 1.5;
+  of.modules[2].backward_takes = 2.75;
+  of.modules[2].lane = 1;
+  of.modules[2].share = 0.25;
   return of;
 }

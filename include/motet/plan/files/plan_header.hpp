@@ -4,6 +4,7 @@
 #include <motet/plan/describe/messages.hpp>
 #include <motet/plan/describe/plan.hpp>
 
+#include <charconv>
 #include <string>
 #include <string_view>
 
@@ -103,6 +104,10 @@ inline std::string cpp_module(const module_plan& from, isize number) {
   const auto put = [&](const char* field, int value, int otherwise) {
     if (value != otherwise) set(field, std::to_string(value));
   };
+  const auto put_real = [&](const char* field, double value, double otherwise) {
+    char digits[32];
+    if (value != otherwise) set(field, {digits, std::to_chars(digits, digits + sizeof digits, value).ptr});
+  };
   if (!in_a_row)
     set("on", "motet::mesh(" + cpp_degrees(split) + ",\n      " + cpp_list(ranks, "       ") + ")");
   put("chunks", from.chunks, usual.chunks);
@@ -113,6 +118,12 @@ inline std::string cpp_module(const module_plan& from, isize number) {
   put("ahead", from.ahead, usual.ahead);
   put("zero", from.zero, usual.zero);
   if (from.balanced != usual.balanced) set("balanced", from.balanced ? "true" : "false");
+  if (from.fills != usual.fills) set("fills", from.fills ? "true" : "false");
+  put("room", from.room, usual.room);
+  put_real("forward_takes", from.forward_takes, usual.forward_takes);
+  put_real("backward_takes", from.backward_takes, usual.backward_takes);
+  put("lane", from.lane, usual.lane);
+  put_real("share", from.share, usual.share);
   return out;
 }
 

@@ -2,6 +2,7 @@
 #include "data/plan/every_field.h"
 #include "data/plan/heavy_on_seven.h"
 #include "train_clip/plans.hpp"
+#include "train_vlm/plans.hpp"
 #include "unit/plan/random_plans.hpp"
 
 #include <motet/format/files/file.hpp>
@@ -47,7 +48,7 @@ plan read_back(const std::string& text) {
     static const std::regex pushed(R"x(on_ranks\("(\w+)", (\d+), motet::degrees\{(.*)\}(?:, (\d+))?\)\))x");
     static const std::regex mesh_of(
         R"(\[(\d+)\]\.on = motet::mesh\(motet::degrees\{(.*)\},\s*\{([^}]*)\}\))");
-    static const std::regex field(R"(\[(\d+)\]\.(\w+) = (\{?[-\w, \n]+\}?)$)");
+    static const std::regex field(R"(\[(\d+)\]\.(\w+) = (\{?[-.\w, \n]+\}?)$)");
     if (std::regex_search(statement, found, cluster)) {
       out.cluster = {std::stoi(found[1]), found[2].matched ? std::stoi(found[2]) : 0, found[3].matched};
     } else if (std::regex_search(statement, found, schedule)) {
@@ -62,17 +63,21 @@ plan read_back(const std::string& text) {
     } else if (std::regex_search(statement, found, field)) {
       module_plan& own = out.modules[std::stoi(found[1])];
       const std::string name = found[2], value = found[3];
-      const std::pair<const char*, int*> counts[] = {{"chunks", &own.chunks},
-                                                     {"group", &own.group},
-                                                     {"stash", &own.stash},
-                                                     {"ahead", &own.ahead},
-                                                     {"zero", &own.zero}};
+      const std::pair<const char*, int*> counts[] = {
+          {"chunks", &own.chunks}, {"group", &own.group}, {"stash", &own.stash}, {"ahead", &own.ahead},
+          {"zero", &own.zero},     {"room", &own.room},   {"lane", &own.lane}};
+      const std::pair<const char*, double*> reals[] = {{"forward_takes", &own.forward_takes},
+                                                       {"backward_takes", &own.backward_takes},
+                                                       {"share", &own.share}};
       for (const auto& [known, into] : counts)
         if (name == known) *into = std::stoi(value);
+      for (const auto& [known, into] : reals)
+        if (name == known) *into = std::stod(value);
       if (name == "layers") numbers(value, [&](int each) { own.layers.push(each); });
       if (name == "remade")
         numbers(value, [&](int each) { own.remade.push(static_cast<std::uint8_t>(each)); });
       if (name == "balanced") own.balanced = value == "true";
+      if (name == "fills") own.fills = value == "true";
     }
     statement.clear();
   }
@@ -122,7 +127,10 @@ TEST_CASE("every field and odd names come through the compiler") {
   CHECK((own.microbatches == 8 && own.group == 4 && own.stash == 2 && own.ahead == 1 && own.zero == 1 &&
          !own.balanced));
   CHECK((of.modules[1].on.split() == degrees{.data = 40} && of.modules[1].on.ranks()[39] == 78));
-  CHECK(of.modules[2].on == mesh(degrees{}, {63}));
+  const module_plan& last = of.modules[2];
+  CHECK(last.on == mesh(degrees{}, {63}));
+  CHECK((last.fills && last.room == 3 && last.forward_takes == 1.5 && last.backward_takes == 2.75));
+  CHECK((last.lane == 1 && last.share == 0.25));
 }
 
 TEST_CASE("any plan, read back from its text") {
@@ -134,6 +142,7 @@ TEST_CASE("any plan, read back from its text") {
     CHECK(read_back(text) == of);
   }
   for (const named_plan& each : train_clip::plans) CHECK(read_back(plan_header(each.make())) == each.make());
+  for (const named_plan& each : train_vlm::plans) CHECK(read_back(plan_header(each.make())) == each.make());
 }
 
 TEST_CASE("names") {
