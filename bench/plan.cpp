@@ -3,7 +3,8 @@
 // compile it, to check the program.
 //
 //   bench_plan [--replicas 64] [flags of Google Benchmark]
-//       of the light module; the heavy one has three quarters as many, of 64 ranks each
+//       of the light tower; the heavy one has three quarters as many, of 64 ranks each. The graph has 16 ranks
+//       of an eye for each, which feed half as many language models of 64 ranks, in four microbatches for each
 #include "suite.hpp"
 
 #include <motet/plan/prove/check_plan.hpp>
@@ -27,18 +28,40 @@ plan of_replicas(std::int32_t light) {
   return out;
 }
 
-void before_a_run(benchmark::State& state, motet::isize replicas) {
-  const plan of = of_replicas(static_cast<std::int32_t>(replicas));
-  const list<module_facts> facts{{.name = "picture", .layers = 48, .key_heads = 16},
-                                 {.name = "caption", .layers = 24, .key_heads = 16}};
-  const motet::isize samples = 1024 * replicas;
+plan graph_of_replicas(std::int32_t replicas) {
+  const std::int32_t eyes = 16 * replicas, parts = 4 * replicas;
+  plan out;
+  out.schedule = "1f1b";
+  out.modules.push(on_ranks("eye", 0, {.data = eyes}, parts));
+  out.modules.push(on_ranks("glue", 0, {.data = eyes}, parts));
+  out.modules.push(on_ranks("talk", eyes, {.stages = 8, .data = replicas / 2, .tensor = 8}, parts));
+  for (module_plan& each : out.modules) each.group = 1;
+  out.cluster.ranks = eyes + 64 * (replicas / 2);
+  out.cluster.ranks_per_node = 8;
+  return out;
+}
+const list<module_facts>& towers() {
+  static const list<module_facts> all{{.name = "picture", .layers = 48, .key_heads = 16},
+                                      {.name = "caption", .layers = 24, .key_heads = 16}};
+  return all;
+}
+const list<module_facts>& graph() {
+  static const list<module_facts> all{
+      {.name = "eye", .layers = 24, .key_heads = 16, .meets = false},
+      {.name = "glue", .attends = false, .from = {0}, .meets = false},
+      {.name = "talk", .layers = 56, .key_heads = 16, .from = {1}, .takes_parts = true}};
+  return all;
+}
+
+void before_a_run(benchmark::State& state, const plan& of, const list<module_facts>& facts,
+                  motet::isize samples) {
   program made;
   bench::series writes, proves, compiles, checks;
   for (auto _ : state) {
     score order;
     double all = writes.take([&] {
       enforce(check_plan(of, facts, samples), "the plan");
-      enforce(write_plan(of, facts, order), "the plan");
+      enforce(write_plan(of, facts, order, samples), "the plan");
     });
     all += proves.take([&] { enforce(prove(order), "the order"); });
     all += compiles.take([&] { made = compile(order); });
@@ -61,7 +84,11 @@ int main(int count, char** words) {
   options line("bench_plan", "what a plan for thousands of ranks costs before anything runs");
   line.count("--replicas", replicas, 4, "of the light module");
   return bench::run(count, words, line, [&] {
-    bench::add("plan/replicas:" + std::to_string(replicas), before_a_run, replicas)
+    const auto light = static_cast<std::int32_t>(replicas);
+    const std::string each = "/replicas:" + std::to_string(replicas);
+    bench::add("plan" + each, before_a_run, of_replicas(light), towers(), 1024 * replicas)
+        ->Unit(benchmark::kMillisecond);
+    bench::add("graph" + each, before_a_run, graph_of_replicas(light), graph(), 4096 * replicas)
         ->Unit(benchmark::kMillisecond);
   });
 }

@@ -6,6 +6,7 @@
 #include <motet/schedule/core/shape.hpp>
 #include <motet/strategy/sample_parts.hpp>
 
+#include <algorithm>
 #include <numeric>
 
 namespace motet {
@@ -48,6 +49,10 @@ struct through_shape {
 namespace detail {
 
 class through_writer {
+  struct stage_of {
+    std::int32_t module = 0, stage = 0;
+  };
+
  public:
   constexpr explicit through_writer(const through_shape& of) : of_(of), samples_(of.whole()) {
     to_.resize(of.modules.size(), {});
@@ -80,7 +85,7 @@ class through_writer {
     }
     for (const fed_cell& each : feeds_) out.feed(each);
     find_needs();
-    for (std::int32_t seat = 0; seat < seats_of_all_; ++seat) {
+    for (std::int32_t seat = 0; seat < played_.size(); ++seat) {
       out.rank();
       if (play_own_order(out, seat)) continue;
       const list<std::int32_t> needs = needs_of(seat);
@@ -115,17 +120,43 @@ class through_writer {
     return one.microbatches == other.microbatches && one.replicas == other.replicas &&
            one.replica == other.replica;
   }
-  // A microbatch is fed by those with samples of its own.
+  // Replicas of one module have its samples in the same parts.
+  constexpr bool same_module(std::int32_t one, std::int32_t other) const {
+    const through_module &a = of_.modules[one], &b = of_.modules[other];
+    return a.module >= 0 && a.module == b.module && a.microbatches == b.microbatches &&
+           a.replicas == b.replicas;
+  }
+  // A microbatch is fed by those with samples of its own; feeds go by who gives, then by who takes. Of many
+  // replicas that might feed a microbatch few do, and only these are looked at.
   constexpr void feed_all() {
-    for (std::int32_t k = 0; k < of_.modules.size(); ++k)
-      for (const std::int32_t source : of_.modules[k].from) {
-        const through_module &from = of_.modules[source], &to = of_.modules[k];
+    struct fed {
+      isize from = 0;  // place in the list of who may
+      std::int32_t m = 0, n = 0;
+    };
+    list<fed> found;
+    for (std::int32_t k = 0; k < of_.modules.size(); ++k) {
+      const through_module& to = of_.modules[k];
+      const list<std::int32_t>& from = to.from;
+      found.clear();
+      bool several = false;
+      for (isize first = 0, end = 0; first < from.size(); first = end) {
+        for (end = first + 1; end < from.size() && same_module(from[first], from[end]);) ++end;
+        several = several || end - first > 1;
+        const through_module& one = of_.modules[from[first]];
+        list<isize> place(one.replicas, -1);
+        for (isize i = first; i < end; ++i) place[of_.modules[from[i]].replica] = i;
         for (std::int32_t n = 0; n < to.microbatches; ++n)
-          from.parts(samples_).each_with(to.parts(samples_).of(n, to.replica),
-                                         [&](std::int32_t m, std::int32_t replica, std::int32_t) {
-                                           if (replica == from.replica) feeds_.push({source, m, k, n});
-                                         });
+          one.parts(samples_).each_with(to.parts(samples_).of(n, to.replica),
+                                        [&](std::int32_t m, std::int32_t replica, std::int32_t) {
+                                          if (place[replica] >= 0) found.push({place[replica], m, n});
+                                        });
       }
+      if (several)
+        std::sort(found.begin(), found.end(), [](const fed& a, const fed& b) {
+          return a.from != b.from ? a.from < b.from : a.n != b.n ? a.n < b.n : a.m < b.m;
+        });
+      for (const fed& each : found) feeds_.push({from[each.from], each.m, k, each.n});
+    }
   }
   // The devices of a module's own order are seats of nobody else; false: the seat is none of them.
   constexpr bool play_own_order(score& out, std::int32_t seat) const {
@@ -179,7 +210,9 @@ class through_writer {
       }
       depths[k] = depth;
     }
-    seats_of_all_ = static_cast<std::int32_t>(seats.size());
+    played_.resize(seats.size(), {});
+    for (const std::int32_t k : order_)
+      for (std::int32_t s = 0; s < seats_[k].size(); ++s) played_[seats_[k][s]].push({k, s});
   }
   // Each stage has so many forwards before each backward: that many microbatches come to it before
   // the gradient does. Behind a change of ranks there is always one more to go on with.
@@ -198,7 +231,8 @@ class through_writer {
         list<std::int32_t>& own = needs_[k][s];
         for (std::int32_t m = 0; m < all; ++m) own.push(m + 1);
         if (s + 1 == seats.size()) {
-          for (const std::int32_t target : to_[k]) reach(k, target);
+          for (isize t = 0; t < to_[k].size(); ++t)
+            if (t == 0 || !reach_alike(k, to_[k][t - 1], to_[k][t])) reach(k, to_[k][t]);
           continue;
         }
         const list<std::int32_t>& next = needs_[k][s + 1];
@@ -242,45 +276,47 @@ class through_writer {
       if (found > own[m]) own[m] = found;
     }
   }
+  // What it finds of one target is what it found of another.
+  constexpr bool reach_alike(std::int32_t k, std::int32_t one, std::int32_t other) const {
+    const std::int32_t own = seats_[k].back();
+    return same_module(one, other) && (seats_[one][0] == own) == (seats_[other][0] == own) &&
+           needs_[one][0] == needs_[other][0];
+  }
   constexpr list<std::int32_t> needs_of(std::int32_t seat) const {
     list<std::int32_t> most;
-    for (isize k = 0; k < of_.modules.size(); ++k)
-      for (isize s = 0; s < seats_[k].size(); ++s) {
-        if (seats_[k][s] != seat) continue;
-        most.resize(needs_[k][s].size(), 0);
-        for (isize m = 0; m < most.size(); ++m)
-          if (needs_[k][s][m] > most[m]) most[m] = needs_[k][s][m];
-      }
+    for (const stage_of& each : played_[seat]) {
+      const list<std::int32_t>& own = needs_[each.module][each.stage];
+      most.resize(own.size(), 0);
+      for (isize m = 0; m < most.size(); ++m)
+        if (own[m] > most[m]) most[m] = own[m];
+    }
     return most;
   }
+  constexpr bool is_end(const stage_of& at) const {
+    return at.stage + 1 == of_.modules[at.module].ranks.size();
+  }
   constexpr void forward(score& out, std::int32_t seat, std::int32_t m) const {
-    for (const std::int32_t k : order_) {
-      const through_module& each = of_.modules[k];
-      for (std::int32_t s = 0; s < each.ranks.size(); ++s) {
-        if (seats_[k][s] != seat) continue;
-        out.play(op::forward, k, s, m);
-        if (each.meets && s + 1 == each.ranks.size() && (m + 1) % of_.group == 0 && last_of_join(k, seat))
-          out.join(each.join, m / of_.group);
-      }
+    const list<stage_of>& here = played_[seat];
+    for (isize i = 0; i < here.size(); ++i) {
+      const through_module& each = of_.modules[here[i].module];
+      out.play(op::forward, here[i].module, here[i].stage, m);
+      if (each.meets && is_end(here[i]) && (m + 1) % of_.group == 0 && last_of_join(here, i))
+        out.join(each.join, m / of_.group);
     }
   }
   // No module behind this one has its end on the seat, and is in the same loss.
-  constexpr bool last_of_join(std::int32_t k, std::int32_t seat) const {
-    bool behind = false, last = true;
-    for (const std::int32_t other : order_) {
-      const through_module& each = of_.modules[other];
-      if (behind && each.meets && each.join == of_.modules[k].join && seats_[other].back() == seat)
-        last = false;
-      behind = behind || other == k;
-    }
-    return last;
+  constexpr bool last_of_join(const list<stage_of>& here, isize i) const {
+    const std::int32_t join = of_.modules[here[i].module].join;
+    for (isize other = i + 1; other < here.size(); ++other)
+      if (const through_module& each = of_.modules[here[other].module];
+          each.meets && each.join == join && is_end(here[other]))
+        return false;
+    return true;
   }
   constexpr void backward(score& out, std::int32_t seat, std::int32_t m) const {
-    for (isize i = order_.size(); i-- > 0;) {
-      const through_module& each = of_.modules[order_[i]];
-      for (auto s = static_cast<std::int32_t>(each.ranks.size()); each.learns && s-- > 0;)
-        if (seats_[order_[i]][s] == seat) out.play(op::backward, order_[i], s, m);
-    }
+    const list<stage_of>& here = played_[seat];
+    for (isize i = here.size(); i-- > 0;)
+      if (of_.modules[here[i].module].learns) out.play(op::backward, here[i].module, here[i].stage, m);
   }
 
   const through_shape& of_;
@@ -289,7 +325,7 @@ class through_writer {
   list<std::int32_t> order_;        // of modules
   list<list<std::int32_t>> seats_;  // of each stage: the devices of the score
   list<std::int32_t> first_seats_;  // of each module with an order of its own; -1: it has none
-  std::int32_t seats_of_all_ = 0;
+  list<list<stage_of>> played_;     // on each device of the score, in the order in which rows go on
   list<fed_cell> feeds_;
   list<list<list<std::int32_t>>> needs_;  // of each stage and microbatch
 };
