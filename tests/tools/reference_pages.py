@@ -141,8 +141,8 @@ LABEL = re.compile(rf"^({'|'.join(FORM)}):(?: |$)")
 FORMED_BY_FOLDER = {
     "model": "describe edge graph join model module",
     "nn/compose": "adaptive frozen recompute repeat residual sequential stage",
-    "nn/layers": "activation attention dropout gated_mlp linear mixture mlp modulated_linear modulation noised_pictures norm patch_embedding pictured_text projection sound_embedding token_embedding",
-    "nn/towers": "attention_pool decoder decoder_rows denoise_tail drawer fed_decoder fed_decoder_rows fed_drawer last_logits picture_rows rows_through seeing_decoder seeing_decoder_rows sound_rows sound_tower text tower vit vit_rows vocabulary_tail",
+    "nn/layers": "activation attention caption_places dropout gated_mlp linear mixture mlp modulated_linear modulation noised_pictures norm patch_embedding pictured_text projection sound_embedding token_embedding",
+    "nn/towers": "attention_pool decoder decoder_rows denoise_tail drawer fed_decoder fed_decoder_rows fed_drawer last_logits picture_rows pooled_rows rows_through seeing_decoder seeing_decoder_rows sound_rows sound_tower text tower upper_decoder vit vit_rows vocabulary_tail",
     "schedule/core": "compile compose score shape",
     "schedule/write": "batch_sync dualpipe_v gpipe interleaved one_f_one_b schedules through v_pattern zb_auto zb_v zero_bubble",
     "schedule/check": "check explain prove proven",
@@ -154,6 +154,7 @@ FORMED_BY_FOLDER = {
     "plan/describe": "cluster cluster_kinds cluster_presets model_presets plan tower tower_of",
     "plan/prove": "check_plan plan_for require_plan",
     "plan/files": "cluster_json model_json plan_header plan_json profile_json",
+    "plan/disttrain": "orchestrate",
     "plan/cost": "collective_cost estimate_plan",
     "plan/search": "search",
     "plan/order": "deal fill_microbatches microbatch_order",
