@@ -9,6 +9,7 @@
 #include <motet/run/chosen_plan.hpp>
 #include <motet/runtime/feeds/program_splits.hpp>
 #include <motet/tools/cluster_of.hpp>
+#include <motet/tools/exit_code.hpp>
 #include <motet/tools/feed.hpp>
 #include <motet/tools/long_work.hpp>
 #include <motet/tools/progress.hpp>
@@ -197,7 +198,15 @@ class orchestrator {
     if (!prove_plan(how, of_.facts, of_.samples).ok()) return;
     ++judged_;
     waits_.at(sentence({"counting plan ", judged_, " of ", most_judged, " at most"}));
-    const std::unique_ptr<session> model = open(how);
+    std::unique_ptr<session> model;
+    try {
+      model = open(how);
+    } catch (const error& problem) {
+      // A net may want more of a plan than its facts say, such as one stage for a tied table.
+      if (exit_code_of(problem).status != exit_refused.status) throw;
+      refusal_ = problem.what();
+      return;
+    }
     const std::vector<rank_memory> memory = model->memory();
     double most = 0;
     std::int32_t fullest = 0;
@@ -244,6 +253,9 @@ class orchestrator {
   }
 
   [[noreturn]] void refuse() const {
+    if (leanest_.modules.empty() && !refusal_.empty())
+      fail(bad_option_value, "--orchestrate " + s_.orchestrate +
+                                 ": no plan that was counted fits; the last is refused: " + refusal_);
     const double room = of_.on.device.memory_bytes;
     std::string held;
     for (const module_plan& each : leanest_.modules)
@@ -267,6 +279,7 @@ class orchestrator {
   double least_bytes_ = std::numeric_limits<double>::infinity();
   plan leanest_;
   std::int32_t fullest_ = 0;
+  std::string refusal_;  // of the last plan that its nets do not take
 };
 
 }  // namespace detail

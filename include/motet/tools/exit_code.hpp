@@ -53,8 +53,8 @@ inline constexpr exit_rule exit_rules[] = {
     {"MT-D24", exit_peer_lost}, {"MT-R25", exit_peer_lost}, {"MT-R28", exit_peer_lost},
     {"MT-R04", exit_refused},   {"MT-R05", exit_refused},   {"MT-R06", exit_refused},
     {"MT-R09", exit_refused},   {"MT-R14", exit_refused},   {"MT-R16", exit_refused},
-    {"MT-R2", exit_refused},                              // the start of ranks
-    {"MT-R38", exit_refused},   {"MT-R5", exit_refused},  // checkpoints
+    {"MT-R2", exit_refused},                                                          // the start of ranks
+    {"MT-R38", exit_refused},   {"MT-R62", exit_refused},   {"MT-R5", exit_refused},  // checkpoints
     {"MT-D", exit_refused},     {"MT-M", exit_refused},     {"MT-P", exit_refused},
     {"MT-S", exit_refused},     {"MT-J", exit_refused},                              // what is known of jobs
     {"MT-F05", exit_failed},    {"MT-F06", exit_failed},    {"MT-F", exit_refused},  // writing; reading

@@ -37,16 +37,28 @@ class fed_session final : public trained_session<fed_session, cpu::device, fed_s
 std::unique_ptr<session> make_fed(const session_request& wanted) {
   return std::make_unique<fed_session>(wanted);
 }
+// A net that is whole in one stage only, and one that takes no plan of several ranks.
+std::unique_ptr<session> make_whole(const session_request& wanted) {
+  if (wanted.how && wanted.how->modules.back().on.split().stages > 1)
+    fail(table_is_parted, "talk is tied, and stages = 2");
+  return make_fed(wanted);
+}
+std::unique_ptr<session> make_lonely(const session_request& wanted) {
+  if (wanted.how && wanted.how->cluster.ranks == 3) fail(table_is_parted, "talk is tied");
+  return make_fed(wanted);
+}
 const trained_model fed_models[] = {{"fed", make_fed, nullptr, facts_of<fed_speech>}};
-training_program fed_program() {
+const trained_model whole_models[] = {{"fed", make_whole, nullptr, facts_of<fed_speech>}};
+const trained_model lonely_models[] = {{"fed", make_lonely, nullptr, facts_of<fed_speech>}};
+training_program fed_program(std::span<const trained_model> models = fed_models) {
   training_program out = speaking_program();
-  out.models = fed_models;
+  out.models = models;
   out.plans = {};
   return out;
 }
 const training_program fed = fed_program();
-run_settings asked(const char* cluster) {
-  return settings_of({"--orchestrate", cluster, "--data", "random", "--batch", "12"}, fed);
+run_settings asked(const char* cluster, const training_program& program = fed) {
+  return settings_of({"--orchestrate", cluster, "--data", "random", "--batch", "12"}, program);
 }
 
 }  // namespace
@@ -102,6 +114,15 @@ TEST_CASE("a cluster that is too small, and a model without edges") {
   CHECK_THROWS_WITH_AS(
       orchestrate_run(settings_of({"--orchestrate", "laptop", "--data", "random"}, speaking_program()), 2),
       doctest::Contains("whose modules do not feed each other"), error);
+}
+
+TEST_CASE("plans that the nets refuse are passed over, and told where there is no other") {
+  const training_program whole = fed_program(whole_models), lonely = fed_program(lonely_models);
+  CHECK(orchestrate_run(asked("laptop", whole), 3).how.modules.back().on.split().stages == 1);
+  CHECK_THROWS_WITH_AS(orchestrate_run(asked("laptop", lonely), 3),
+                       doctest::Contains("no plan that was counted fits; the last is refused: motet: a plan "
+                                         "parts a table of tokens"),
+                       error);
 }
 
 TEST_CASE("several processes find the same plan where nothing is measured") {

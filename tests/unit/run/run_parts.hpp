@@ -163,7 +163,7 @@ inline constexpr motet::trained_model scripted_models[] = {
 inline constexpr std::string_view scripted_losses[] = {"infonce", "sigmoid"};
 inline constexpr motet::next_program scripted_next[] = {{"embed", "--images FOLDER"},
                                                         {"compare_runs", "--run ANOTHER", true},
-                                                        {"generate", "--picture FILE", false, true}};
+                                                        {"generate", "--picture FILE", false, "say-"}};
 inline const motet::training_program scripted_program{
     .name = "train_scripted",
     .about = "trains nothing",
