@@ -148,11 +148,7 @@ class placed_model {
 
   home_type& home(std::int32_t rank) const { return homes_.of(rank); }
   const rank_homes<home_type>& homes() const { return homes_; }
-  step_costs costs() const {
-    step_costs all;
-    homes_.each([&](const home_type& own) { all.add(own.costs); });
-    return all;
-  }
+  step_costs costs() const { return homes_.costs(); }
   // Null on a rank that brings nothing to the loss that has numbers.
   const point_type* point(std::int32_t rank) const {
     return points_[as_size(rank)].empty() ? nullptr

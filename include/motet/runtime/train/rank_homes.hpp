@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/core/step_costs.hpp>
 #include <motet/runtime/ranks/lane_shares.hpp>
 #include <motet/runtime/stage/rank_state.hpp>
 #include <motet/runtime/state/rank_memory.hpp>
@@ -67,6 +68,13 @@ class rank_homes {
   template <class Visit>
   void each(std::int32_t rank, Visit&& visit) const {
     for (const auto& lane : all_[as_size(rank)]) visit(*lane);
+  }
+
+  // What was counted in all of them.
+  step_costs costs() const {
+    step_costs counted;
+    each([&](const Home& own) { counted.add(own.costs); });
+    return counted;
   }
 
   room no_room() const {
