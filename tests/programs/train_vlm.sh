@@ -183,7 +183,8 @@ case " ${MOTET_MODELS:-} " in
     losses kept.jsonl | cmp -s - whole.losses || fail "what rests beside adapters has changed"
     succeed $run --steps 1 --begin eye=adapted,talk=adapted,glue=adapted --no-report --metrics kept.jsonl
     losses kept.jsonl | cmp -s - whole.losses && fail "the glue beside adapters does not learn"
-    for plan in data-2 apart pipeline-3 tensor-2; do
+    expect 3 MT-R38 $adapting --steps 1 --plan tensor-2
+    for plan in data-2 apart pipeline-3; do
       succeed $adapting --steps 6 --begin base --metrics $plan.jsonl --plan $plan
       losses $plan.jsonl | paste -d ' ' - adapted.losses | awk '{ d = $2 - $4; if (d < 0) d = -d; if (NF != 4 || $1 != $3 || d > 1e-4 * $4) bad = 1 } END { exit bad || NR != 6 }' ||
         fail "with adapters $plan has other losses than one rank"

@@ -68,9 +68,10 @@ struct opened_run {
     }
     model = open_session(s, chosen ? &*chosen : nullptr);
     if (s.rows > 0 && model->facts().shape.least_pictures > 0)
-      fail(bad_option_value, sentence({"--rows ", s.rows, " with --model ", s.model,
-                                       ", which draws a picture of each sample: a step that is filled to a "
-                                       "number of rows has samples of nothing"}));
+      fail(bad_option_value,
+           sentence({"--rows ", s.rows, " with --model ", s.model,
+                     ", which draws a picture of each sample: in steps that are filled to a ",
+                     "number of rows some samples have none"}));
     if (!s.random_data()) {
       folder = std::make_unique<data_folder>(s.wishes(), model->facts().shape);
       test = open_held_out(*folder, model->facts().embedding);

@@ -308,7 +308,7 @@ inline chosen_plan choose_orchestrated(const run_settings& s, const checkpoint* 
   if (by.ranks > by.threads && here)
     fail(bad_option_value,
          sentence({"--orchestrate ", s.orchestrate, " by ", by.ranks, " processes (", describe(by),
-                   "): each would measure, and find another plan; name a cluster or its file, or "
+                   "): each would measure, and find another plan; name a cluster or its file, or ",
                    "find the plan first, with --explain, and take it by --plan"}));
   const isize asked = s.ranks > 0 ? s.ranks : by.ranks > 1 ? by.ranks : 0;
   const isize ranks = asked > 0 ? asked : cluster_of<cpu::device>(s.orchestrate).devices();
