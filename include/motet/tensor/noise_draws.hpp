@@ -22,17 +22,21 @@ struct noise_draws {
   }
   // 0: the picture itself, 1: noise alone.
   MOTET_HOST_DEVICE constexpr float time(isize picture) const {
-    return given() ? times[picture] : stream(random_stream::hash("time")).uniform(place(picture));
+    return given() ? times[picture] : stream(of_times).uniform(place(picture));
   }
   MOTET_HOST_DEVICE constexpr bool forgets_class(isize picture, float rate) const {
-    return !given() && stream(random_stream::hash("class")).uniform(place(picture)) < rate;
+    return !given() && stream(of_classes).uniform(place(picture)) < rate;
   }
   // Number j of a picture of so many is number place * numbers + j of this stream of normals.
-  MOTET_HOST_DEVICE constexpr random_stream noise() const { return stream(random_stream::hash("noise")); }
+  MOTET_HOST_DEVICE constexpr random_stream noise() const { return stream(of_noise); }
 
   constexpr bool operator==(const noise_draws&) const = default;
 
  private:
+  // The names of the streams; a device does not hash texts.
+  static constexpr std::uint64_t of_times = random_stream::hash("time"),
+                                 of_classes = random_stream::hash("class"),
+                                 of_noise = random_stream::hash("noise");
   MOTET_HOST_DEVICE constexpr random_stream stream(std::uint64_t of) const {
     return {seed, of ^ (step + 1) * golden_step};
   }
