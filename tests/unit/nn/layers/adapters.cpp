@@ -72,7 +72,7 @@ laws::reals added(isize block, cpu::draw_key draws) {
       [&](auto& ctx) {
         typename one::template saved<fp64> s;
         one::template reserve<fp64>(ctx, seq, s);
-        one::forward(ctx, w.data(), block, seq, matrix<const double>{x.data(), rows, 6, 6},
+        one::forward(ctx, one::whole, w.data(), block, seq, matrix<const double>{x.data(), rows, 6, 6},
                      matrix<double>{y.data(), rows, 5, 5}, s);
       },
       draws);

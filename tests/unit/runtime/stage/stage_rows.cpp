@@ -39,8 +39,8 @@ struct seats {
       of[k] = std::make_unique<rows>(home, net, at[k], *parts[k]);
     }
     for (const std::size_t k : {glue, lens}) {
-      const motet::isize out = k == lens ? 1 : 0;
-      of[eye]->connect(true, 0, {of[k].get(), 0, static_cast<std::int32_t>(out), {0, 4}, out, 0, true});
+      const std::int32_t out = k == lens ? 1 : 0;
+      of[eye]->connect(true, 0, {of[k].get(), 0, out, {0, 4}, out, 0, true});
       of[k]->connect(false, 0, {of[eye].get(), 0, 0, {0, 4}, 0, out, true});
     }
     for (auto& each : of) each->prepare();
