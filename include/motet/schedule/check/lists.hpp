@@ -32,10 +32,8 @@ class list_reader {
     }
     joined_.resize(groups, -1);
     links_ = cell_links(from_.voices, from_.feeds);
-    for (int kind = 0; kind < 3; ++kind) {
-      sent_[kind].resize(links_.messages(from_.cells()), -1);
-      received_[kind].resize(links_.messages(from_.cells()), -1);
-    }
+    sent_.resize(3, list<std::int32_t>(links_.messages(from_.cells()), -1));
+    received_ = sent_;
     for (auto v = static_cast<std::int32_t>(from_.voices.size()); v-- > 0;) {
       std::int32_t& first = first_at_home_[home(from_, from_.voices[v])];
       next_at_home_[v] = first;
@@ -392,9 +390,10 @@ class list_reader {
   list<std::int32_t> first_at_home_, next_at_home_;
   list<std::int32_t> first_groups_, joined_;  // of each voice, among the joins of each voice's groups
   cell_links links_;
-  list<std::int32_t> sent_[3], received_[3];  // messages: forwards, replays, backwards
-  list<std::int32_t> reduced_;                // of each meeting, how many replicas come
-  list<std::int32_t> leaving_;                // what leaves a slot when the pair is over
+  // messages: forwards, replays, backwards. nvcc would destroy the first of an array alone, where it proves
+  list<list<std::int32_t>> sent_, received_;
+  list<std::int32_t> reduced_;  // of each meeting, how many replicas come
+  list<std::int32_t> leaving_;  // what leaves a slot when the pair is over
   std::int32_t rank_ = 0, at_ = 0, pair_first_ = 0;
   std::int32_t last_met_ = -1;  // of what meets others in lanes that compute
   finding found_;

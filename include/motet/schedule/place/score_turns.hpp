@@ -185,7 +185,7 @@ class score_turns {
   }
   // Finds which group runs each operation of each cell, by op; -1: none of the others.
   constexpr void find_turns_of_cells() {
-    for (list<std::int32_t>& each : by_kind_) each.resize(from_.cells(), -1);
+    by_kind_.resize(4, list<std::int32_t>(from_.cells(), -1));
     joins_of_meetings_.resize(arrivals_wanted_.size(), {});
     for (const turn& each : turns_)
       for (std::int32_t i = each.begin; i < each.end; ++i) {
@@ -197,7 +197,7 @@ class score_turns {
   // 0 first forwards, 1 replays, 2 gradients that go back, 3 weight parts.
   static constexpr int kind_of(op what) { return what == op::backward_weight ? 3 : message_kind(what); }
 
-  list<std::int32_t> by_kind_[4];               // of each cell, see kind_of
+  list<list<std::int32_t>> by_kind_;            // of each cell, see kind_of
   list<std::int32_t> first_meetings_;           // of each join
   list<list<std::int32_t>> joins_of_meetings_;  // groups
 };

@@ -6,7 +6,6 @@
 #include <motet/schedule/core/shape.hpp>
 #include <motet/strategy/sample_parts.hpp>
 
-#include <algorithm>
 #include <numeric>
 
 namespace motet {
@@ -152,9 +151,8 @@ class through_writer {
                                         });
       }
       if (several)
-        std::sort(found.begin(), found.end(), [](const fed& a, const fed& b) {
-          return a.from != b.from ? a.from < b.from : a.n != b.n ? a.n < b.n : a.m < b.m;
-        });
+        sort_stably(
+            found, [](const fed& a, const fed& b) { return a.from != b.from ? a.from < b.from : a.n < b.n; });
       for (const fed& each : found) feeds_.push({from[each.from], each.m, k, each.n});
     }
   }
