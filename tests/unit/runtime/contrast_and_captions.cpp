@@ -5,6 +5,7 @@
 
 #include <motet/nn/towers/text.hpp>
 #include <motet/plan/prove/require_plan.hpp>
+#include <motet/runtime/stage/plan_choices.hpp>
 
 #include "deviation.hpp"
 #include "unit/runtime/allocations.hpp"
@@ -44,6 +45,7 @@ std::unique_ptr<pipeline<Model>> made(const plan& how, bool update = false) {
   pipeline_config config;
   config.batch = samples;
   config.update = update;
+  config.modules = choices_of(how);
   config.deadline = 60;
   auto out = std::make_unique<pipeline<Model>>(order, config);
   out->prepare();
@@ -201,12 +203,17 @@ TEST_CASE("any plan of contrast and captions is one rank") {
   const auto copies = [](isize) { return mesh::from(0, {.data = 2}); };
   const auto beside = [](isize k) { return mesh::from(k == 0 || k == 1 || k == 3 ? 0 : 2, {.data = 2}); };
   const auto halves = [](isize) { return mesh::from(0, {.tensor = 2}); };
+  // The upper half's samples are cut, and all of its rows come from others.
+  const auto rows = [](isize k) {
+    return k == 5 ? mesh::from(0, {.context = 2}) : mesh::from(0, {.data = 2});
+  };
   const outcome whole = of_plan(alone<small_coca>());
   check_equal(of_plan(spread(1, "1f1b", apart)), whole);
   check_equal(of_plan(spread(1, "gpipe", staged)), whole);
   check_equal(of_plan(spread(1, "1f1b", copies)), whole);
   check_equal(of_plan(spread(1, "1f1b", beside)), whole);
   check_equal(of_plan(spread(1, "1f1b", halves)), whole);
+  check_equal(of_plan(spread(1, "1f1b", rows)), whole);
   // Microbatches of one loss: all forwards come first, and all samples are compared.
   check_equal(of_plan(alone<small_coca>(3, "gpipe")), whole);
   check_equal(of_plan(spread(3, "gpipe", staged)), whole);
