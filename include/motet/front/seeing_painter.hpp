@@ -58,7 +58,8 @@ class seeing_painter {
 
  private:
   using stream = typename Numbers::stream;
-  static_assert(Tell::embedding == Draw::takes_rows);
+  static_assert(Tell::embedding == Draw::takes_rows,
+                "motet: rows that tell are as wide as the drawer takes them");
 
   // Fills rows_.
   void tell(const pictured_tokens& samples) {

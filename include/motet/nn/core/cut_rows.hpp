@@ -18,9 +18,9 @@ view<T, Width> gather(C& ctx, view<X, Width> x) {
   return all;
 }
 
-// Members may add more to the sums than a product: more(rows of all, partial sums).
+// Members may add more to the sums than a product: more(rows of all, partial sums); others add nothing.
 struct nothing_more {
-  void operator()(const sequences&, const auto&) const {}
+  void operator()(const sequences&, const auto&...) const {}
 };
 
 // y = residual + the sum over members of x weight^T + bias, which the first member adds.

@@ -45,12 +45,9 @@ struct mlp_products {
   static auto narrow_bias(W w) {
     return narrow::bias(w.data + narrow_at(w.cut), hidden(w.cut), out);
   }
-  struct nothing_more {
-    void operator()(const sequences&, const auto&, const auto&) const {}
-  };
   // y = residual + narrow(between(samples, x)), where x is that of all members if the layer is cut;
   // more(samples, what was narrowed, what came out) may add to it.
-  template <class C, class N, class X, class R, class Y, class Between, class More = nothing_more>
+  template <class C, class N, class X, class R, class Y, class Between, class More = cut_rows::nothing_more>
   static void add_narrowed(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<R, out> residual,
                            view<Y, out> y, Between&& between, More&& more = {}) {
     const isize mark = ctx.memory.mark();

@@ -19,7 +19,7 @@ struct rank_options {
   // Where operations do not reach the host's memory, there is room for the inputs of a second step.
   bool ahead = false;
   bool fp8 = false;  // linear layers in fp8 where they would be in bf16, on GPUs that have it
-  // of the threads, for each lane that computes, while others do as well; none: even ones
+  // Each lane that computes has this share of the threads while others do as well; none: even ones.
   std::vector<double> shares{};
 };
 
