@@ -37,6 +37,8 @@ struct message {
   const char* sentence;  // the rule that was broken
   const char* cause;     // how one usually comes here
   const char* remedy;    // what to do
+  // Where bare numbers would leave a question, what they count: "{where}: {got} rank{s}"; see numbers_of().
+  const char* numbers = nullptr;
 };
 
 // The whole of what is said of a broken rule, by an error and by the compiler alike. `detail` says what,

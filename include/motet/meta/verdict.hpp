@@ -35,9 +35,9 @@ inline constexpr bool is_kept = false;
 
 }  // namespace motet
 
-#define MOTET_RULE(name, code, sentence, cause, remedy)                                             \
+#define MOTET_RULE(name, code, sentence, cause, remedy, ...)                                        \
   namespace motet::rules {                                                                          \
-  inline constexpr message name{code, sentence, cause, remedy};                                     \
+  inline constexpr message name{code, sentence, cause, remedy __VA_OPT__(, ) __VA_ARGS__};          \
   }                                                                                                 \
   namespace motet::reason {                                                                         \
   inline constexpr broken_rule name = &rules::name;                                                 \
@@ -53,10 +53,12 @@ inline constexpr bool is_kept = false;
       static constexpr bool value = true;                                                           \
     };                                                                                              \
   };
-#define MOTET_RULE_ROW(name, code, sentence, cause, remedy) {code, sentence, cause, remedy},
+#define MOTET_RULE_ROW(name, code, sentence, cause, remedy, ...) \
+  {code, sentence, cause, remedy __VA_OPT__(, ) __VA_ARGS__},
 
-// List(X) says X(name, code, sentence, cause, remedy) for each rule of a floor: reason::name is what verdicts
-// hold, and `table` has all rows for docs/errors.md.
+// List(X) says X(name, code, sentence, cause, remedy) for each rule of a floor, and behind the remedy what its
+// numbers count, where somebody who is told a bare number would ask: reason::name is what verdicts hold, and
+// `table` has all rows for docs/errors.md.
 #define MOTET_RULES_OF(List, table) \
   List(MOTET_RULE) namespace motet { inline constexpr message table[] = {List(MOTET_RULE_ROW)}; }
 
@@ -72,15 +74,26 @@ struct verdict {
 };
 
 // A broken rule says this beside its sentence, at run time and to the compiler: "at 1: got 768, wanted 512";
-// with the name of what is there, "at caption: got 768, wanted 512".
+// with the name of what is there, "caption: got 768, wanted 512". A rule may have words of its own, in which
+// {where}, {got} and {wanted} stand for these, and other words in braces are an ending that a 1 before them
+// does not have: "{where}: {got} rank{s}".
 constexpr short_text numbers_of(const verdict& found, std::string_view name = {}) {
-  short_text out("at ");
-  if (name.empty()) out += found.where;
-  else out += name;
-  out += ": got ";
-  out += found.got;
-  out += ", wanted ";
-  out += found.wanted;
+  short_text out;
+  std::string_view words = "{where}: got {got}, wanted {wanted}";
+  if (!found.ok() && found.why->numbers != nullptr) words = found.why->numbers;
+  for (isize last = 0; !words.empty();) {
+    const std::size_t begin = words.find('{');
+    out += words.substr(0, begin);
+    if (begin == words.npos) break;
+    const std::size_t end = words.find('}', begin);
+    const std::string_view word = words.substr(begin + 1, end - begin - 1);
+    if (word == "got") out += last = found.got;
+    else if (word == "wanted") out += last = found.wanted;
+    else if (word != "where") out += last == 1 ? std::string_view() : word;
+    else if (name.empty()) (out += "at ") += found.where;
+    else out += name;
+    words = words.substr(end + 1);
+  }
   return out;
 }
 
@@ -127,7 +140,8 @@ inline constexpr bool require = require_said<Verdict.why, detail::numbers_text<V
 // This asks the rule of values that arrive at run time.
 inline void enforce(const verdict& found, const std::string& what) {
   if (found.ok()) return;
-  fail(*found.why, what + " (" + std::string(numbers_of(found).view()) + ")");
+  const short_text numbers = numbers_of(found);
+  fail(*found.why, numbers.length == 0 ? what : what + " (" + std::string(numbers.view()) + ")");
 }
 
 }  // namespace motet

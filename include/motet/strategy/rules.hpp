@@ -9,40 +9,48 @@
     "give 1 where an axis is not used")                                                                      \
   X(degrees_do_not_multiply, "MT-S02", "the degrees of a module must multiply to the number of its ranks",   \
     "stages x data x context x tensor differs from the ranks that it is placed on",                          \
-    "change a degree, or the ranks")                                                                         \
+    "change a degree, or the ranks", "{where}: got {got} rank{s}, wanted {wanted} by its degrees")           \
   X(rank_outside, "MT-S03", "a module may only be placed on ranks that exist",                               \
-    "a rank is negative or beyond the last one", "start more ranks, or choose others")                       \
+    "a rank is negative or beyond the last one", "start more ranks, or choose others",                       \
+    "{where}: got rank {got}, wanted ranks below {wanted}")                                                  \
   X(rank_twice, "MT-S04", "a module may have a rank only once", "the rank list names one rank twice",        \
-    "name every rank once")                                                                                  \
+    "name every rank once", "{where}: rank {got}")                                                           \
   X(tensor_crosses_nodes, "MT-S05", "a tensor group must stay inside a node",                                \
     "tensor parallelism sends rows in every layer, over the slowest wire here",                              \
-    "choose ranks of one node, a smaller tensor degree, or allow it with tensor_may_cross_nodes")            \
+    "choose ranks of one node, a smaller tensor degree, or allow it with tensor_may_cross_nodes",            \
+    "{where}: a tensor group lies on the nodes {wanted} and {got}")                                          \
   X(no_ranks, "MT-S06", "every module needs a rank",                                                         \
     "the plan does not mention the module, or gives it no ranks",                                            \
     "place it, on ranks of its own or on another module's")                                                  \
   X(context_without_attention, "MT-S07", "context parallelism needs a net with attention",                   \
     "rows of a sample meet in attention only, so without it there is nothing to cut",                        \
-    "use data parallelism for this module")                                                                  \
+    "use data parallelism for this module", "{where}: context {got}")                                        \
   X(frozen_with_optimizer, "MT-S08", "a frozen module has no optimizer to shard",                            \
     "the plan asks for a sharded optimizer of a module that does not learn",                                 \
-    "set zero to 0 for it, or let it learn")                                                                 \
+    "set zero to 0 for it, or let it learn", "{where}: zero {got}")                                          \
   X(too_many_tensor_parts, "MT-S09",                                                                         \
     "a tensor group may have as many ranks as the module has key-value heads",                               \
     "a rank would hold no head of its attention",                                                            \
-    "take a smaller tensor degree, and more data, context or stages")                                        \
+    "take a smaller tensor degree, and more data, context or stages",                                        \
+    "{where}: tensor {got} for {wanted} key-value head{s}")                                                  \
   X(too_few_samples, "MT-S10", "every microbatch needs a sample",                                            \
     "the batch is cut into more parts than it has samples",                                                  \
-    "raise the batch, or take fewer replicas or microbatches")                                               \
+    "raise the batch, or take fewer replicas or microbatches",                                               \
+    "{where}: a batch of {got} sample{s} in {wanted} part{s}")                                               \
   X(groups_do_not_divide_batch, "MT-S11", "the groups of a step must divide its batch",                      \
-    "every loss compares as many samples", "choose a batch that is a multiple of the groups")                \
+    "every loss compares as many samples", "choose a batch that is a multiple of the groups",                \
+    "{where}: a batch of {got} in {wanted} group{s}")                                                        \
   X(layers_do_not_add_up, "MT-S12", "the layers of a module's stages must add up to its layers",             \
     "the list has another sum, another length, or a stage without a layer",                                  \
-    "give every stage a layer or more, or leave the list empty")                                             \
+    "give every stage a layer or more, or leave the list empty",                                             \
+    "{where}: got {got} layer{s}, wanted {wanted}")                                                          \
   X(recompute_does_not_fit, "MT-S13", "recomputation is said for every stage or for none",                   \
     "the list has another length than the module has stages",                                                \
-    "give one entry for each stage, or leave the list empty")                                                \
+    "give one entry for each stage, or leave the list empty",                                                \
+    "{where}: it is said for {got} stage{s}, wanted {wanted}")                                               \
   X(unknown_zero_level, "MT-S14", "zero has the levels 0, 1 and 2", "another level was asked for",           \
-    "use 0 (every replica has all), 1 (a part of the optimizer's state) or 2 (and of the gradients)")        \
+    "use 0 (every replica has all), 1 (a part of the optimizer's state) or 2 (and of the gradients)",        \
+    "{where}: zero {got}")                                                                                   \
   X(unknown_schedule, "MT-S15", "no schedule has this name", "the plan's schedule is misspelt",              \
     "choose one of the names that schedule_names() tells")                                                   \
   X(only_batch_sync_keeps, "MT-S16", "only batch_sync has a stash and runs forwards ahead",                  \
@@ -50,13 +58,15 @@
     "leave stash and ahead out, or choose batch_sync")                                                       \
   X(remade_and_split, "MT-S17", "what backward makes again cannot wait for its weight part",                 \
     "a stage is remade, and its schedule splits backward",                                                   \
-    "take a schedule with whole backwards (gpipe, 1f1b, batch_sync), or keep what backward needs")           \
+    "take a schedule with whole backwards (gpipe, 1f1b, batch_sync), or keep what backward needs",           \
+    "{where}")                                                                                               \
   X(schedule_without_edges, "MT-S18", "this schedule has no order for modules that feed others",             \
     "it plays modules beside one another until they meet",                                                   \
     "choose another one, which all lead through them")                                                       \
   X(nothing_to_fill, "MT-S21", "a module that fills gaps leads to one that leaves them",                     \
     "it ends in the loss itself, so that nobody waits while it computes",                                    \
-    "let those that feed others fill, and leave the one with the loss as it is")                             \
+    "let those that feed others fill, and leave the one with the loss as it is",                             \
+    "{where}: it fills, and ends in the loss")                                                               \
   X(filled_and_cut, "MT-S22", "a module that fills gaps has one chunk on each rank, and a room if it likes", \
     "a number was given that only other modules have",                                                       \
     "leave chunks, stash and ahead out, and give room only to modules that fill")                            \

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: motet: rows enter a module with the width that they left another with; see the words of the_rule_is_broken [MT-M10]
+// words: "talk: it takes rows of
 #include "small_graph.hpp"
 
 #ifdef MOTET_BREAK

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: motet: modules may not feed each other in a circle; see the words of the_rule_is_broken [MT-M11]
+// words: "loop"
 #include "small_graph.hpp"
 
 #ifdef MOTET_BREAK

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: motet: the key-value head count must divide the head count; see the words of the_rule_is_broken [MT-N03]
+// words: "5 key-value heads do not divide",.*"12 heads"
 #include <motet/nn/towers/vit.hpp>
 
 #ifdef MOTET_BREAK

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: motet: squares of rows must tile the grid of a picture's patches; see the words of the_rule_is_broken [MT-N26]
+// words: "squares of 3 do not divide a",.*"grid of 4"
 #include <motet/nn/towers/vit_rows.hpp>
 
 #ifdef MOTET_BREAK

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: motet: a layer's input width must be the output width of the layer before it; see the words of the_rule_is_broken [MT-N05]
+// words: "a layer takes
 #include <motet/nn/compose/sequential.hpp>
 #include <motet/nn/layers/linear.hpp>
 #include <motet/nn/layers/norm.hpp>

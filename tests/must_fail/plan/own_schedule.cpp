@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: a schedule of one's own orders the stages that a plan gives it.*MT-S26
-// words: "at caption: got 1, wanted 2"
+// words: "caption: got 1, wanted 2"
 #include "two_towers.hpp"
 
 #include <motet/plan/prove/plan_for.hpp>

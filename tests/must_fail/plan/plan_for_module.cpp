@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: a tensor group may have as many ranks as the module has key-value heads.*MT-S09
-// words: "at caption: got 3, wanted 2"
+// words: "caption: tensor 3 for 2
 #include "two_towers.hpp"
 
 #include <motet/plan/prove/plan_for.hpp>

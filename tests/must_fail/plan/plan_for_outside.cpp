@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: MT-S03
-// words: "at caption: got .*, wanted
+// words: "caption: got rank
 #include "two_towers.hpp"
 
 #include <motet/plan/prove/plan_for.hpp>

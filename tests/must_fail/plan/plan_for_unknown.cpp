@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: no module of the model has this name.*MT-M03
 // words: "audio; there are picture,".*"caption"
-// never: "at caption: got
+// never: "caption: got
 #include "two_towers.hpp"
 
 #include <motet/plan/prove/plan_for.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: a tensor group may have as many ranks as the module has key-value heads.*MT-S09
+// words: "at 1: tensor 3 for
 #include "two_towers.hpp"
 
 using namespace motet;

@@ -7,10 +7,13 @@
 #include <string>
 
 // The table of a floor, as a test has one.
-#define MOTET_TEST_RULES(X)                                                         \
-  X(test_sizes_differ, "MT-Z01", "two sizes must be equal", "somebody changed one", \
-    "give both the same size")                                                      \
-  X(test_too_few, "MT-Z02", "there must be two", "one was left out", "name the second")
+#define MOTET_TEST_RULES(X)                                                             \
+  X(test_sizes_differ, "MT-Z01", "two sizes must be equal", "somebody changed one",     \
+    "give both the same size")                                                          \
+  X(test_too_few, "MT-Z02", "there must be two", "one was left out", "name the second") \
+  X(test_seats, "MT-Z03", "a seat is for one", "guests came late", "add seats",         \
+    "{where}: {got} guest{s} for {wanted} seat{s}, no class{es}")                       \
+  X(test_plain, "MT-Z04", "this is not done", "somebody did it", "leave it out", "")
 MOTET_RULES_OF(MOTET_TEST_RULES, test_rules)
 
 namespace {
@@ -25,10 +28,20 @@ static_assert(motet::require<motet::verdict{}>);
 // A computed static_assert says the same words as an error.
 static_assert(motet::message_of(test_too_few, "at picture: got 1, wanted 2").view() ==
               "motet: there must be two: at picture: got 1, wanted 2. name the second [MT-Z02]");
-static_assert(motet::numbers_of({test_too_few, 0, 1, 2}, "picture").view() == "at picture: got 1, wanted 2");
+static_assert(motet::numbers_of({test_too_few, 3, 1, 2}).view() == "at 3: got 1, wanted 2");
+static_assert(motet::numbers_of({test_too_few, 0, 1, 2}, "picture").view() == "picture: got 1, wanted 2");
+
+// A rule says what its numbers count, and nothing where they are none.
+using motet::reason::test_plain;
+using motet::reason::test_seats;
+static_assert(motet::numbers_of({test_seats, 0, 2, 1}, "row").view() == "row: 2 guests for 1 seat, no class");
+static_assert(motet::numbers_of({test_seats, 4, 1, 0}).view() == "at 4: 1 guest for 0 seats, no classes");
+static_assert(motet::numbers_of({test_plain, 4, 1, 0}, "row").length == 0);
+static_assert(motet::message_of(test_plain, motet::numbers_of({test_plain}).view()).view() ==
+              "motet: this is not done. leave it out [MT-Z04]");
 
 TEST_CASE("a floor's table has the rows that its rules point to, in their order") {
-  REQUIRE(std::size(motet::test_rules) == 2);
+  REQUIRE(std::size(motet::test_rules) == 4);
   CHECK(std::string(motet::test_rules[0].code) == test_sizes_differ->code);
   CHECK(std::string(motet::test_rules[1].sentence) == test_too_few->sentence);
   CHECK(std::string(motet::test_rules[1].remedy) == "name the second");
@@ -48,6 +61,12 @@ TEST_CASE("the same rule at run time throws with the same code and names the num
     CHECK(std::string(found.code()) == "MT-Z01");
     CHECK(text.find("the join of picture and caption (at 1: got 768, wanted 512)") != std::string::npos);
     CHECK(text.find("two sizes must be equal") != std::string::npos);
+  }
+  try {
+    motet::enforce({test_plain}, "the choir");
+    FAIL("nothing was thrown");
+  } catch (const motet::error& found) {
+    CHECK(std::string(found.what()) == motet::message_of(test_plain, "the choir").view());
   }
 }
 

@@ -38,9 +38,10 @@ inline std::string product_of(const degrees& split) {
                    split.tensor, " tensor = ", split.size()});
 }
 
-// Says what broke a rule of one module, in numbers that its writer knows.
-inline std::string detail_of_module(const verdict& found, const plan& of, const module_plan& own,
-                                    const module_facts& facts, isize samples) {
+// Says what broke a rule of one module, where its writer knows more than the two numbers of the rule; nothing
+// where these are all.
+inline std::string more_of_module(const verdict& found, const plan& of, const module_plan& own,
+                                  const module_facts& facts) {
   const auto pair = [&](const std::string& got, const std::string& wanted) {
     return "got " + got + ", wanted " + wanted;
   };
@@ -49,8 +50,6 @@ inline std::string detail_of_module(const verdict& found, const plan& of, const 
   if (is(reason::degree_not_positive)) return "degrees " + product_of(own.on.split());
   if (is(reason::degrees_do_not_multiply))
     return pair(counted(found.got, "rank"), product_of(own.on.split()));
-  if (is(reason::rank_outside)) return pair("rank " + got, "ranks below " + wanted);
-  if (is(reason::rank_twice)) return "rank " + got;
   if (is(reason::tensor_crosses_nodes))
     return sentence({"a group of ", own.on.split().tensor, " lies on the nodes ", wanted, " and ", got});
   if (is(reason::no_ranks)) {
@@ -60,29 +59,18 @@ inline std::string detail_of_module(const verdict& found, const plan& of, const 
     return own.name == facts.name ? "it has none"
                                   : "the plan places " + (names.empty() ? std::string("nothing") : names);
   }
-  if (is(reason::no_stages)) return pair(got, "at least " + wanted);
-  if (is(reason::group_does_not_divide)) return "groups of " + got + " among " + wanted + " microbatches";
-  if (is(reason::context_without_attention)) return "context " + got;
-  if (is(reason::too_many_tensor_parts))
-    return "tensor " + got + " for " + counted(found.wanted, "key-value head");
-  if (is(reason::unknown_zero_level) || is(reason::frozen_with_optimizer)) return "zero " + got;
   if (is(reason::remade_and_split))
     return "remade, and " + std::string(of.schedule.view()) + " splits backward";
-  if (is(reason::more_stages_than_layers))
-    return pair(counted(found.got, "stage"), "at most " + wanted + " for as many layers");
   if (is(reason::layers_do_not_add_up)) {
     std::string all;
     for (const isize each : own.layers) all += (all.empty() ? "" : " + ") + std::to_string(each);
     return pair(all + " = " + got + " on " + counted(own.layers.size(), "stage"),
                 wanted + " on " + counted(own.stages(), "stage"));
   }
-  if (is(reason::recompute_does_not_fit))
-    return pair(std::to_string(found.got) + (found.got == 1 ? " entry" : " entries"), wanted);
   if (is(reason::too_little_memory) && own.room > 0)
     return sentence({"room ", own.room,
                      ", and the others wait for a microbatch that comes behind those; room ", found.wanted,
                      " is enough"});
-  if (is(reason::nothing_to_fill)) return "it fills, and ends in the loss";
   if (is(reason::no_gaps))
     return sentence({"none of its ranks waits for others in ", of.schedule.view(), "; what fills would take ",
                      found.wanted, " % of their step and hide none of it"});
@@ -107,15 +95,7 @@ inline std::string detail_of_module(const verdict& found, const plan& of, const 
     return sentence(
         {of.schedule.view(), " writes ", unlike.got, " ", unlike.what, ", wanted ", unlike.wanted});
   }
-  if (is(reason::before_join)) return "groups of " + got + " microbatches, wanted groups of 1";
-  if (is(reason::joins_differ))
-    return pair(got + (found.got == 1 ? " loss" : " losses"),
-                wanted + " as " + std::string(of.modules[0].name.view()) + " has");
-  if (is(reason::groups_do_not_divide_batch))
-    return sentence({"a batch of ", samples, " in ", counted(found.wanted, "group")});
-  if (is(reason::too_few_samples))
-    return "a batch of " + counted(found.got, "sample") + " in " + counted(found.wanted, "part");
-  return pair(got, wanted);
+  return {};
 }
 
 }  // namespace detail
@@ -140,8 +120,9 @@ MOTET_BODY std::string explain_plan(const plan& given, const list<module_facts>&
       return say(found, "\"" + std::string(of.schedule.view()) + "\"; there are " + schedule_names());
     const isize k = found.where >= 0 && found.where < facts.size() ? found.where : 0;
     const module_plan own = k < of.modules.size() ? of.modules[k] : module_plan{};
-    return say(found, std::string(facts[k].name.view()) + ": " +
-                          detail::detail_of_module(found, of, own, facts[k], samples));
+    const std::string more = detail::more_of_module(found, of, own, facts[k]);
+    return say(found, more.empty() ? std::string(numbers_of(found, facts[k].name.view()).view())
+                                   : std::string(facts[k].name.view()) + ": " + more);
   };
   if (const verdict found = check_plan(of, facts, samples); !found.ok()) return of_module(found);
   score order;

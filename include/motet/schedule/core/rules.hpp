@@ -6,7 +6,7 @@
 // The rules that a schedule, a score or a program can break.
 #define MOTET_SCHEDULE_RULES(X)                                                                              \
   X(no_stages, "MT-P01", "a schedule needs at least one stage, one chunk and one microbatch",                \
-    "a count is zero or negative", "give positive counts")                                                   \
+    "a count is zero or negative", "give positive counts", "{where}: got {got}, wanted at least {wanted}")   \
   X(too_few_microbatches, "MT-P02", "this schedule needs more microbatches for so many stages",              \
     "its order is only defined, or only pays, from that count on",                                           \
     "raise the microbatch count, take fewer stages, or choose 1F1B")                                         \
@@ -15,18 +15,21 @@
     "choose such a microbatch count, or one chunk")                                                          \
   X(group_does_not_divide, "MT-P04", "the group size must divide the microbatch count",                      \
     "a short last group would compare fewer samples than the others",                                        \
-    "choose a group that divides the microbatches")                                                          \
+    "choose a group that divides the microbatches",                                                          \
+    "{where}: groups of {got} among {wanted} microbatch{es}")                                                \
   X(stash_out_of_range, "MT-P05", "the stash must be from 0 to the group size",                              \
     "more or fewer microbatches than a group has were to be kept",                                           \
     "choose .stash from 0 to .group, or leave it out to keep all")                                           \
   X(joins_differ, "MT-P06", "towers that meet in a join must have equally many groups",                      \
-    "microbatches / group differs between two towers", "choose microbatches and groups with one quotient")   \
+    "microbatches / group differs between two towers", "choose microbatches and groups with one quotient",   \
+    "{where}: got {got} loss{es}, wanted {wanted} as the first module has")                                  \
   X(chunks_are_fixed, "MT-P07", "this schedule has a fixed number of chunks on each device",                 \
     "V-shaped placements have two, simple pipelines one", "leave .chunks out, or choose interleaved")        \
   X(odd_stages, "MT-P08", "this schedule needs an even number here",                                         \
     "it pairs devices or microbatches of the two directions", "choose an even number")                       \
   X(more_stages_than_layers, "MT-P09", "a net cannot have more stages than layers",                          \
-    "a stage without a layer has nothing to compute", "choose fewer stages or chunks, or a deeper net")      \
+    "a stage without a layer has nothing to compute", "choose fewer stages or chunks, or a deeper net",      \
+    "{where}: got {got} stage{s}, wanted at most {wanted} for as many layers")                               \
   X(too_little_memory, "MT-P10", "this schedule cannot keep so few microbatches",                            \
     "the limit on kept microbatches is too low to start", "allow more microbatches to be kept")              \
   X(too_large, "MT-P11", "a program holds at most 65535 modules, 2^20 stages and 2^20 microbatches",         \
@@ -74,7 +77,8 @@
     "build programs with compile(), or fix the file")                                                        \
   X(before_join, "MT-P38", "the backward of a joined module must come after its group's join",               \
     "the order begins a backward before the last forward of its group, so its loss cannot be known yet",     \
-    "use batch_sync or gpipe, or groups of one microbatch")                                                  \
+    "use batch_sync or gpipe, or groups of one microbatch",                                                  \
+    "{where}: groups of {got} microbatches, wanted groups of {wanted}")                                      \
   X(feeds_in_a_circle, "MT-P39", "modules of a schedule may not wait for each other in a circle",            \
     "a module is fed by one that waits for its own rows", "leave one of the feeds out")
 

@@ -90,7 +90,8 @@ TEST_CASE("a plan that does not fit is told with the module's name and its numbe
   check_said("picture: got 2 + 3 = 5 on 2 stages, wanted 4 on 2 stages [MT-S12]", [](plan& of, auto&) {
     of.modules[0].layers = {2, 3};
   });
-  check_said("picture: got 1 entry, wanted 2 [MT-S13]", [](plan& of, auto&) { of.modules[0].remade = {1}; });
+  check_said("picture: it is said for 1 stage, wanted 2 [MT-S13]",
+             [](plan& of, auto&) { of.modules[0].remade = {1}; });
   check_said("caption: zero 3 [MT-S14]", [](plan& of, auto&) { of.modules[1].zero = 3; });
   check_said("\"1f2b\"; there are " + schedule_names() + " [MT-S15]",
              [](plan& of, auto&) { of.schedule = "1f2b"; });
@@ -109,7 +110,7 @@ TEST_CASE("a plan that does not fit is told with the module's name and its numbe
              [](plan& of, auto&) { of.modules[0].microbatches = 0; });
   check_said("picture: groups of 3 among 8 microbatches [MT-P04]",
              [](plan& of, auto&) { of.modules[0].group = 3; });
-  check_said("caption: got 1 loss, wanted 2 as picture has [MT-P06]",
+  check_said("caption: got 1 loss, wanted 2 as the first module has [MT-P06]",
              [](plan& of, auto&) { of.modules[1].group = 0; });
   check_said("caption: got 3 stages, wanted at most 2 for as many layers [MT-P09]",
              [](plan& of, auto&) { of.modules[1].on = mesh::from(4, degrees{.stages = 3}); });
