@@ -2,8 +2,15 @@
 #pragma once
 
 #include <motet/backend/cpu/attention/attention.hpp>
+#include <motet/backend/cpu/attention/continued_attention.hpp>
+#include <motet/backend/cpu/losses/token_losses.hpp>
+#include <motet/backend/cpu/products/continued_linear.hpp>
 #include <motet/backend/cpu/products/gemm.hpp>
+#include <motet/backend/cpu/rows/activation.hpp>
 #include <motet/backend/cpu/rows/norm.hpp>
+#include <motet/backend/cpu/rows/normalize.hpp>
+#include <motet/backend/cpu/rows/patches.hpp>
+#include <motet/backend/cpu/rows/swiglu.hpp>
 
 // The kernels that every tower needs, by number type: MOTET_KERNELS_FLOAT(extern) says that another file has
 // them, MOTET_KERNELS_FLOAT() makes this file have them. They are most of what a program of towers compiles,
@@ -49,7 +56,8 @@
                                     matrix<T>, matrix<Y>);                                                  \
   KEYWORD template void norm_backward_weight(context&, norm_kind, matrix<X>, matrix<T>, matrix<Y>, T*, T*); \
   MOTET_KERNELS_NORM_BACK(KEYWORD, T, X, Y, T)                                                              \
-  MOTET_KERNELS_NORM_BACK(KEYWORD, T, X, Y, const T)
+  MOTET_KERNELS_NORM_BACK(KEYWORD, T, X, Y, const T)                                                        \
+  MOTET_KERNELS_NORM_BACK(KEYWORD, T, X, const Y, const T)
 #define MOTET_KERNELS_NORMS(KEYWORD, T, Y) \
   MOTET_KERNELS_NORM(KEYWORD, T, T, Y)     \
   MOTET_KERNELS_NORM(KEYWORD, T, const T, Y)
@@ -63,29 +71,73 @@
       context&, const sequences&, const sequences&, const attention_shape&, matrix<T>, matrix<T>, matrix<T>, \
       matrix<T>, matrix<L>, matrix<T>, matrix<T>, matrix<T>, matrix<T>);
 
+// Rows of activations Y that come of products with sums of T, and the rows that enter a net of pictures.
+#define MOTET_KERNELS_ROWS(KEYWORD, T, Y)                                                                  \
+  KEYWORD template void activation_backward(context&, const sequences&, activation, matrix<Y>, matrix<T>,  \
+                                            matrix<Y>);                                                    \
+  KEYWORD template void swiglu_forward(context&, const sequences&, matrix<Y>, matrix<Y>);                  \
+  KEYWORD template void swiglu_backward(context&, const sequences&, matrix<Y>, matrix<Y>, matrix<Y>);      \
+  KEYWORD template void patches(context&, const sequences&, const patch_geometry&, matrix<const T>,        \
+                                matrix<Y>);                                                                \
+  KEYWORD template void patches(context&, const sequences&, const patch_geometry&, const packed_pictures&, \
+                                matrix<Y>);
+
+// What losses do with logits of T, whose gradients are D, and with features.
+#define MOTET_KERNELS_SLOPES(KEYWORD, T, D)                                                              \
+  KEYWORD template void token_slopes(context&, const sequences&, matrix<T>, const std::int32_t*, z_loss, \
+                                     matrix<T>, matrix<D>);
+#define MOTET_KERNELS_LOSSES(KEYWORD, T)                                                                 \
+  KEYWORD template void token_losses(context&, const sequences&, matrix<T>, const std::int32_t*, z_loss, \
+                                     matrix<T>);                                                         \
+  MOTET_KERNELS_SLOPES(KEYWORD, T, T)                                                                    \
+  KEYWORD template void normalize_forward(context&, const sequences&, matrix<T>, matrix<T>, matrix<T>);  \
+  KEYWORD template void normalize_backward(context&, const sequences&, matrix<T>, matrix<T>,             \
+                                           matrix<const T>, matrix<T>);
+
+// A net that goes on row by row: caches and rows of T, weights of W.
+#define MOTET_KERNELS_CONTINUED_TO(KEYWORD, T, W, Y)                                                   \
+  KEYWORD template void detail::multiply_by_columns(continued_context<T>&, matrix<T>, matrix<const W>, \
+                                                    const detail::linear_epilogue<W, Y>&, matrix<Y>);
+#define MOTET_KERNELS_CONTINUED(KEYWORD, T, W)                                                       \
+  KEYWORD template void attention_forward(continued_context<T>&, const sequences&, const sequences&, \
+                                          const attention_shape&, matrix<T>, matrix<T>, matrix<T>,   \
+                                          matrix<T>, matrix<W>);                                     \
+  MOTET_KERNELS_CONTINUED_TO(KEYWORD, T, W, T)
+
 #define MOTET_KERNELS_REAL(KEYWORD, T)         \
   namespace motet::cpu {                       \
   MOTET_KERNELS_LINEAR(KEYWORD, T, T, T, T, T) \
   MOTET_KERNELS_NORMS(KEYWORD, T, T)           \
   MOTET_KERNELS_ATTENTION(KEYWORD, T, T)       \
+  MOTET_KERNELS_ROWS(KEYWORD, T, T)            \
+  MOTET_KERNELS_LOSSES(KEYWORD, T)             \
+  MOTET_KERNELS_CONTINUED(KEYWORD, T, T)       \
   namespace tiles {                            \
   MOTET_KERNELS_TILES(KEYWORD, T)              \
   }                                            \
   }
 #define MOTET_KERNELS_FLOAT(KEYWORD) MOTET_KERNELS_REAL(KEYWORD, float)
 #define MOTET_KERNELS_DOUBLE(KEYWORD) MOTET_KERNELS_REAL(KEYWORD, double)
-#define MOTET_KERNELS_BF16(KEYWORD)                                           \
-  namespace motet::cpu {                                                      \
-  MOTET_KERNELS_LINEAR(KEYWORD, bf16, bf16, float, bf16, float)               \
-  MOTET_KERNELS_LINEAR(KEYWORD, bf16, float, float, bf16, float)              \
-  MOTET_KERNELS_GEMM(KEYWORD, bf16, bf16, float, float, gemm_epilogue<float>) \
-  MOTET_KERNELS_GEMM(KEYWORD, bf16, float, bf16, float, gemm_epilogue<float>) \
-  MOTET_KERNELS_GEMM(KEYWORD, bf16, bf16, bf16, float, gemm_epilogue<float>)  \
-  MOTET_KERNELS_NORMS(KEYWORD, float, bf16)                                   \
-  MOTET_KERNELS_ATTENTION(KEYWORD, bf16, float)                               \
-  namespace tiles {                                                           \
-  MOTET_KERNELS_CONVERT(KEYWORD, float, bf16)                                 \
-  }                                                                           \
+#define MOTET_KERNELS_BF16(KEYWORD)                                            \
+  namespace motet::cpu {                                                       \
+  MOTET_KERNELS_LINEAR(KEYWORD, bf16, bf16, float, bf16, float)                \
+  MOTET_KERNELS_LINEAR(KEYWORD, bf16, float, float, bf16, float)               \
+  MOTET_KERNELS_GEMM(KEYWORD, bf16, bf16, float, float, gemm_epilogue<float>)  \
+  MOTET_KERNELS_GEMM(KEYWORD, bf16, float, bf16, float, gemm_epilogue<float>)  \
+  MOTET_KERNELS_GEMM(KEYWORD, bf16, bf16, bf16, float, gemm_epilogue<float>)   \
+  MOTET_KERNELS_GEMM(KEYWORD, bf16, bf16, float, float,                        \
+                     detail::forward_epilogue<float MOTET_KERNELS_COMMA bf16>) \
+  MOTET_KERNELS_GEMM(KEYWORD, float, float, float, float,                      \
+                     detail::forward_epilogue<float MOTET_KERNELS_COMMA bf16>) \
+  MOTET_KERNELS_NORMS(KEYWORD, float, bf16)                                    \
+  MOTET_KERNELS_ATTENTION(KEYWORD, bf16, float)                                \
+  MOTET_KERNELS_ROWS(KEYWORD, float, bf16)                                     \
+  MOTET_KERNELS_SLOPES(KEYWORD, float, bf16)                                   \
+  MOTET_KERNELS_CONTINUED(KEYWORD, bf16, float)                                \
+  MOTET_KERNELS_CONTINUED_TO(KEYWORD, bf16, float, float)                      \
+  namespace tiles {                                                            \
+  MOTET_KERNELS_CONVERT(KEYWORD, float, bf16)                                  \
+  }                                                                            \
   }
 
 namespace motet::cpu::detail {

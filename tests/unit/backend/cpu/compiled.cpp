@@ -101,5 +101,45 @@ TEST_CASE("norms") {
   });
 }
 
+// Rows of Y with sums of T: each number is alone, so that one row says what all must be.
+template <class T, class Y>
+void check_rows(double bound) {
+  const std::vector<Y> x = numbers<Y>(2 * 16, "x");
+  std::vector<Y> y(16), pre(16);
+  std::vector<T> dy(16, T(1)), loss(1), feature(16), length(1);
+  const sequences one{1, 1, nullptr};
+  const std::int32_t target = 3;
+  const auto sigmoid = [](double of) { return 1 / (1 + std::exp(-of)); };
+  const auto row = [](auto& of, isize width) {
+    return matrix<typename std::remove_reference_t<decltype(of)>::value_type>{of.data(), 1, width, width};
+  };
+  std::vector<Y> in = x;
+  std::vector<T> logits(16);
+  for (std::size_t i = 0; i < 16; ++i) logits[i] = static_cast<T>(static_cast<double>(x[i]));
+  laws::cpu_run_foretold(1, [&](cpu::context& ctx) {
+    cpu::swiglu_forward(ctx, one, row(in, 32), row(y, 16));
+    cpu::activation_backward(ctx, one, activation::relu, row(in, 16), row(dy, 16), row(pre, 16));
+    cpu::token_losses(ctx, one, row(logits, 16), &target, z_loss{}, row(loss, 1));
+    cpu::normalize_forward(ctx, one, row(logits, 16), row(feature, 16), row(length, 1));
+  });
+  double sum = 0, square = 0;
+  for (std::size_t i = 0; i < 16; ++i) {
+    const double gate = static_cast<double>(x[i]), up = static_cast<double>(x[16 + i]);
+    CHECK(static_cast<double>(y[i]) == doctest::Approx(gate * sigmoid(gate) * up).epsilon(bound));
+    CHECK(static_cast<double>(pre[i]) == (gate > 0 ? 1 : 0));
+    sum += std::exp(gate), square += gate * gate;
+  }
+  CHECK(static_cast<double>(loss[0]) == doctest::Approx(std::log(sum) - static_cast<double>(x[3])));
+  CHECK(static_cast<double>(length[0]) == doctest::Approx(std::sqrt(square)));
+}
+
+TEST_CASE("rows and losses of every number type") {
+  laws::with_each_kernel([] {
+    check_rows<float, float>(1e-5);
+    check_rows<double, double>(1e-10);
+    check_rows<float, bf16>(0.02);
+  });
+}
+
 }  // namespace
 }  // namespace motet
