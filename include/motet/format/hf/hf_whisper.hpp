@@ -44,10 +44,10 @@ inline hf_whisper_config read_hf_whisper_config(std::string_view text, const std
       top.refuse(field, sentence({"is ", heads, ", which does not divide d_model ", config.ear.width}));
   };
   divides("encoder_attention_heads", config.ear.heads);
-  divides("decoder_attention_heads", config.talk.heads);
   if (config.ear.width < 4 || config.ear.width % 2 != 0)
     top.refuse("d_model", sentence({"is ", config.ear.width,
                                     ", and sine positions in time need an even width of 4 or more"}));
+  divides("decoder_attention_heads", config.talk.heads);
   return config;
 }
 inline hf_whisper_config read_hf_whisper_config(const std::filesystem::path& folder) {
@@ -162,6 +162,14 @@ inline std::vector<std::string> hf_whisper_unread_whole(const hf_whisper_config&
   return out;
 }
 
+// What a row of a sound's positions has in a column: half of them sines, half cosines.
+inline double time_position(isize row, isize column, isize width) {
+  const isize half = width / 2;
+  const double angle = static_cast<double>(row) *
+                       std::pow(10000.0, -static_cast<double>(column % half) / static_cast<double>(half - 1));
+  return column < half ? std::sin(angle) : std::cos(angle);
+}
+
 // Positions are a constant here. A file whose own differ, as somebody trained them, is MT-F13; stored halves
 // may be off by their rounding.
 inline void check_hf_positions(const tensor_set& from, const hf_whisper_config& config,
@@ -169,7 +177,7 @@ inline void check_hf_positions(const tensor_set& from, const hf_whisper_config& 
   const std::string name = theirs + "embed_positions.weight";
   const stored_tensor* const stored = from.find(name);
   if (stored == nullptr) return;
-  const isize width = config.ear.width, half = width / 2;
+  const isize width = config.ear.width;
   const auto refuse = [&](const std::string& why) {
     fail(hf_config_unsupported, from.path() + ": " + name + " " + why);
   };
@@ -179,9 +187,7 @@ inline void check_hf_positions(const tensor_set& from, const hf_whisper_config& 
   copy_elements(*stored, table.data());
   for (isize t = 0; t < config.rows; ++t)
     for (isize c = 0; c < width; ++c) {
-      const double angle = static_cast<double>(t) *
-                           std::pow(10000.0, -static_cast<double>(c % half) / static_cast<double>(half - 1)),
-                   wanted = c < half ? std::sin(angle) : std::cos(angle);
+      const double wanted = time_position(t, c, width);
       const auto got = static_cast<double>(table[static_cast<std::size_t>(t * width + c)]);
       if (!(std::abs(got - wanted) <= 5e-3))
         refuse(sentence({"is not the sines and cosines that Whisper begins with: row ", t, ", column ", c,

@@ -79,12 +79,15 @@ struct cross_attention {
         "motet: this device has not been tried with attention to rows of another module [MT-N24]");
     const sequences rows = others(seq);
     linear_forward(ctx, seq, x, project_query::weight(w.data), project_query::bias(w.data), s.q);
-    linear_forward(ctx, rows, entered<N>(seq), project_beside::weight(w.data + beside_at),
-                   project_beside::bias(w.data + beside_at), s.kv);
+    if (!is_kept(ctx, s.kv))
+      linear_forward(ctx, rows, entered<N>(seq), project_beside::weight(w.data + beside_at),
+                     project_beside::bias(w.data + beside_at), s.kv);
     // Rows of the two kinds belong to different threads.
     synchronize(ctx);
-    attention_forward(ctx, seq, rows, Config.shape(), s.q, s.kv.columns(0, key), s.kv.columns(key, key),
-                      s.mixed, s.lse);
+    run_apart(ctx, [&](auto& apart) {
+      attention_forward(apart, seq, rows, Config.shape(), s.q, s.kv.columns(0, key), s.kv.columns(key, key),
+                        s.mixed, s.lse);
+    });
     synchronize(ctx);
     linear_forward(ctx, seq, s.mixed, project_out::weight(w.data + out_at),
                    project_out::bias(w.data + out_at), residual, y);
@@ -121,6 +124,12 @@ struct cross_attention {
   }
 
  private:
+  // Whether an earlier pass over the same sample made it, and kept it there.
+  template <class C, class KV>
+  static bool is_kept(C& ctx, KV& kv) {
+    if constexpr (requires { ctx.keeps_beside(kv); }) return ctx.keeps_beside(kv);
+    else return false;
+  }
   static sequences others(const sequences& seq) {
     assert(seq.beside != nullptr);
     return {seq.samples, 0, seq.beside->row_offsets};

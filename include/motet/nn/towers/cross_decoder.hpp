@@ -13,6 +13,7 @@ namespace detail {
 template <class Words>
 struct embedding_beside : Words {
   using input = tokens_beside;
+  using text_embedding = embedding_beside;  // tokens that follow look at the same rows
   static sequences rows(const input& batch) {
     sequences seq = batch.seq;
     seq.beside = &batch;
