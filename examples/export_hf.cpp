@@ -2,7 +2,7 @@
 
 // Writes a checkpoint as a folder that from_pretrained of the transformers package loads: of two towers as
 // CLIPModel, of a decoder as LlamaForCausalLM, Qwen2ForCausalLM or Qwen3ForCausalLM, of one
-// that sees as LlavaForConditionalGeneration.
+// that sees as LlavaForConditionalGeneration, of one that looks at sounds as WhisperForConditionalGeneration.
 #include "hf_program.hpp"
 
 #include <motet/data/file.hpp>
@@ -10,6 +10,7 @@
 #include <motet/format/hf/hf_clip_describe.hpp>
 #include <motet/format/hf/hf_clip_write.hpp>
 #include <motet/format/hf/hf_llava_write.hpp>
+#include <motet/format/hf/hf_whisper_write.hpp>
 #include <motet/format/hf/peft_adapters.hpp>
 #include <motet/model/join.hpp>
 
@@ -105,6 +106,10 @@ void run(const options& given) {
     const hf_described_llava llava = describe_as_hf_llava(described.merged);
     adapt(hf_llava_tensors(llava.config, llava.names), "language_model.");
     save_hf_llava(given.output, llava.config, weights, llava.names, given.as);
+  } else if (described_hearing_decoder(described.merged)) {
+    const hf_described_whisper hears = describe_as_hf_whisper(described.merged);
+    if (!given.adapters.empty()) fail(hf_command_line, "--adapters: this model has none that go out");
+    save_hf_whisper(given.output, hears, weights, given.as);
   } else if (is_described_decoder(described.merged)) {
     const hf_described_decoder decoder = describe_as_hf_decoder(described.merged);
     adapt(hf_decoder_tensors(decoder.config, decoder.module), "");

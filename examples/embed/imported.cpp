@@ -12,18 +12,17 @@ namespace motet::embed {
 namespace {
 
 template <class Model>
-void run_model(const options& given) {
-  using net = typename Model::template module_at<0>::net;
-  if (!given.sounds.empty()) fail(embed_input, "--sounds " + given.sounds + ", and this model hears nothing");
-  if constexpr (requires { net::most_pictures; }) speak_of_pictures<Model>(given);
-  else if constexpr (is_own_loss<typename Model::loss>) speak<Model>(given);
-  else embed_pairs<Model>(given);
-}
-// An encoder alone is a module.
-template <class Imported>
 void run(const options& given) {
-  if constexpr (requires { typename Imported::net; }) hear<Imported>(given);
-  else run_model<Imported>(given);
+  using net = typename Model::template module_at<0>::net;
+  if constexpr (requires { net::most_sounds; }) {
+    hear<Model>(given);
+  } else {
+    if (!given.sounds.empty())
+      fail(embed_input, "--sounds " + given.sounds + ", and this model hears nothing");
+    if constexpr (requires { net::most_pictures; }) speak_of_pictures<Model>(given);
+    else if constexpr (is_own_loss<typename Model::loss>) speak<Model>(given);
+    else embed_pairs<Model>(given);
+  }
 }
 
 }  // namespace

@@ -71,11 +71,12 @@ std::unique_ptr<spoken_model> make(const model_request& wanted) {
   return make_typed<net>(std::move(facts), lead, std::move(weights), wanted);
 }
 
-// An encoder alone is a module, without a loss.
+template <class Imported>
+inline constexpr bool hears = requires { Imported::template module_at<0>::net::most_sounds; };
 template <class Imported>
 inline constexpr bool speaks = [] {
-  if constexpr (requires { typename Imported::loss; }) return is_own_loss<typename Imported::loss>;
-  else return false;
+  if constexpr (hears<Imported>) return false;
+  else return is_own_loss<typename Imported::loss>;
 }();
 
 }  // namespace
@@ -83,7 +84,10 @@ inline constexpr bool speaks = [] {
 std::unique_ptr<spoken_model> make_imported(const model_request& wanted) {
   using model = imported_model::model;
   if constexpr (speaks<model>) return make<model>(wanted);
-  else fail(embed_model, wanted.folder.string() + " has towers, and no model that speaks");
+  else
+    fail(embed_model,
+         wanted.folder.string() + (hears<model> ? " hears, and this program does not speak of sounds"
+                                                : " has towers, and no model that speaks"));
 }
 
 }  // namespace motet::generate

@@ -155,7 +155,7 @@ with tempfile.TemporaryDirectory() as work:
             json.dump(config, file)
         for command, part in (([embed, "--weights", half, "--input", source], "[MT-X32]"),):
             said = subprocess.run(command + ["--output", os.path.join(work, "none")], capture_output=True, text=True)
-            if said.returncode != 1 or part not in said.stderr:
+            if said.returncode not in (2, 3) or part not in said.stderr:
                 sys.exit(f"{command} said {said.returncode}: {said.stderr}")
         ids[3, 2] = model.config.vocab_size
         save_file({"input_ids": ids}, source)

@@ -6,6 +6,7 @@
 #include <motet/format/checkpoint/checkpoint_write.hpp>
 #include <motet/format/hf/hf_clip_tensors.hpp>
 #include <motet/format/hf/hf_llava.hpp>
+#include <motet/format/hf/hf_whisper.hpp>
 #include <motet/model/describe.hpp>
 
 #include <imported_model.hpp>
@@ -31,6 +32,10 @@ int main(int count, char** words) {
     const hf_llava_config config = read_hf_llava_config(folder);
     const std::string eye = hf_llava_eye(files);
     load_hf_tensors(files, hf_llava_tensors(config, "talk", eye), to, hf_llava_unread(config, eye));
+  } else if (type == "whisper") {
+    const hf_whisper_config config = read_hf_whisper_config(folder);
+    const std::string theirs = hf_whisper_encoder(files);
+    load_hf_tensors(files, hf_whisper_whole(config, theirs), to, hf_whisper_unread_whole(config, theirs));
   } else {
     load_hf_tensors(files,
                     is_hf_decoder(type) ? hf_decoder_tensors(read_hf_decoder_config(folder))

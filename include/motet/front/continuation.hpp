@@ -3,6 +3,7 @@
 
 #include <motet/backend/cpu/attention/continued_attention.hpp>
 #include <motet/backend/cpu/device.hpp>
+#include <motet/nn/layers/entering_rows.hpp>
 #include <motet/nn/towers/last_logits.hpp>
 #include <motet/runtime/messages.hpp>
 
@@ -54,6 +55,10 @@ class continuation {
     check_room(seq.rows(), most_);
     if (!cache_) cache_.emplace(parts::layers, parts::key_heads, parts::head_width, most_);
     cache_->clear();
+    if constexpr (looks_beside) {
+      beside_ = batch;
+      cache_->hold_beside(batch.entering_count(), 2 * parts::key_heads * parts::head_width);
+    }
     copy_weights();
     return pass<typename parts::first>(batch, seq.rows());
   }
@@ -62,10 +67,13 @@ class continuation {
     const auto rows = static_cast<isize>(following.size());
     check_room(rows, room());
     if (this->rows() == 0) fail(text_does_not_fit, "go_on() was called before begin()");
-    return pass<typename parts::later>(tokens{following.data(), {1, rows, nullptr}}, rows);
+    const tokens words{following.data(), {1, rows, nullptr}};
+    if constexpr (looks_beside) return pass<typename parts::later>(input{{words}, beside_}, rows);
+    else return pass<typename parts::later>(words, rows);
   }
 
  private:
+  static constexpr bool looks_beside = std::is_base_of_v<rows_beside, input>;
   static constexpr bool copies_weights = std::is_same_v<value, bf16> && std::is_same_v<master, float>;
 
   static void check_room(isize rows, isize room) {
@@ -109,6 +117,7 @@ class continuation {
   isize most_;
   std::optional<cpu::key_value_cache<value>> cache_;
   buffer<bf16> copy_;
+  rows_beside beside_;  // of the sample that is gone on with, where the caller has them
   std::vector<master> logits_;
   bool prepared_for_one_ = false;
 };

@@ -216,10 +216,13 @@ json describe_module() {
     } else if constexpr (requires { net::reads_tokens; }) {
       own.set("net", "upper_decoder");
     } else if constexpr (takes_rows<net> > 0 && !requires { net::pools_rows; }) {
-      own.set("net", head_of<net> == own_head::noise ? "fed_drawer" : "fed_decoder");
+      own.set("net", head_of<net> == own_head::noise ? "fed_drawer"
+                     : looks_beside<net>             ? "cross_decoder"
+                                                     : "fed_decoder");
     }
     if constexpr (takes_rows<net> > 0) own.set("rows", net::most_rows);
     if constexpr (head_of<net> == own_head::noise && takes_rows<net> > 0) own.set("fed", net::takes_rows);
+    if constexpr (looks_beside<net>) own.set("beside", net::takes_rows);
     out.set("net", std::move(own));
   }
   return out;

@@ -34,6 +34,13 @@ inline constexpr isize takes_rows = [] {
   else return isize{0};
 }();
 
+// Its blocks may look at them without giving them places among its own.
+template <class Net>
+inline constexpr bool looks_beside = [] {
+  if constexpr (requires { Net::looks_beside; }) return Net::looks_beside;
+  else return false;
+}();
+
 // A net that can take them from several modules says so by `with_sources`.
 template <class Net>
 inline constexpr bool takes_rows_of_several = requires { typename Net::template with_sources<2>; };

@@ -12,12 +12,16 @@ struct interval {
   MOTET_HOST_DEVICE constexpr isize size() const { return end - begin; }
 };
 
+struct rows_beside;  // nn/layers/entering_rows.hpp
+
 // The rows of a batch belong to its samples: every sample has `length` rows, or sample s the rows
 // [offsets[s], offsets[s + 1]). Nothing is padded; a sample may have no rows.
 struct sequences {
   isize samples = 0;
   isize length = 1;                // of each sample, when offsets is null
   const isize* offsets = nullptr;  // samples + 1 entries
+  // Rows of another module that the same samples have, for layers that look at them; none: there are none.
+  const rows_beside* beside = nullptr;
 
   MOTET_HOST_DEVICE constexpr isize begin(isize sample) const {
     return offsets ? offsets[sample] : sample * length;

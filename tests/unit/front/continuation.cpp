@@ -5,6 +5,7 @@
 #include "deviation.hpp"
 #include "laws/cpu_run.hpp"
 #include "layer_laws.hpp"
+#include "unit/runtime/small_hearing.hpp"
 #include "unit/runtime/small_sight.hpp"
 #include "unit/runtime/small_talk.hpp"
 
@@ -222,4 +223,39 @@ TEST_CASE("words go on behind pictures: by the cache and without it") {
     }
   }
   CHECK(seen > 2);
+}
+
+TEST_CASE("tokens that follow look at the rows beside the first ones, by the cache and without it") {
+  using net = small_hearing<>::module_at<1>::net;
+  const std::vector<float> weights =
+      laws::narrowed<float>(laws::random_weights(layer::parameters_of<net>(), net::parameter_size));
+  const std::vector<std::int32_t> said{2, 0, 5, 1, 9, 3};
+  std::vector<float> last;
+  for (const int threads : {1, 3})
+    for (const motet::isize heard : {6, 3, 0}) {
+      const std::vector<float> rows = laws::narrowed<float>(laws::random_reals(heard * 8, "rows"));
+      const motet::isize offsets[] = {0, heard};
+      const rows_beside beside{offsets, {rows.data(), nullptr}};
+      const auto input = [&](motet::isize count) {
+        return tokens_beside{{{said.data(), {1, count, nullptr}}}, beside};
+      };
+      cpu::device device(threads);
+      continuation<net::logits> text(device, weights.data(), 6);
+      auto got = text.begin(input(2));
+      for (motet::isize count = 2; count <= 6; ++count) {
+        if (count > 2) got = text.go_on({said.data() + count - 1, 1});
+        std::vector<float> all(static_cast<std::size_t>(count * 23));
+        const auto run = [&](cpu::context& ctx) {
+          net::logits::infer(ctx, motet::weights<fp32>{weights.data()}, input(count),
+                             view<float, 23>(all.data(), count));
+        };
+        device.prepare(device.dry_run(run));
+        device.run(run, {0, 0, 0, false});
+        CHECK(laws::off_by(std::vector<float>(got.begin(), got.end()),
+                           std::vector<float>(all.end() - 23, all.end()), true) <= 1e-4);
+      }
+      const std::vector<float> now(got.begin(), got.end());
+      CHECK(now != last);
+      if (threads == 1) last = now;
+    }
 }

@@ -127,7 +127,8 @@ inline void save_hf_tensors(const std::filesystem::path& folder, const std::vect
       }
       by_name.erase(found);
     }
-    for (const hf_part& part : row.theirs) declared.push_back({part.name, as.kind, part.shape});
+    for (const hf_part& part : row.theirs)
+      if (!part.name.empty()) declared.push_back({part.name, as.kind, part.shape});
   }
   for (const auto& [name, tensor] : by_name) {
     if (left_out.empty() || !name.starts_with(left_out))
@@ -145,8 +146,13 @@ inline void save_hf_tensors(const std::filesystem::path& folder, const std::vect
     const float* at = by_name.at(row.ours)->data;
     for (const hf_part& part : row.theirs) {
       const std::span<const float> numbers(at, as_size(part.elements()));
-      if (as.kind == dtype::f32) writer.write(part.name, std::as_bytes(numbers));
-      else writer.write(part.name, rounded_bytes(as.kind, numbers, part.name));
+      if (part.name.empty()) {
+        // The format has no such tensor.
+      } else if (as.kind == dtype::f32) {
+        writer.write(part.name, std::as_bytes(numbers));
+      } else {
+        writer.write(part.name, rounded_bytes(as.kind, numbers, part.name));
+      }
       at += part.elements();
     }
   }

@@ -33,6 +33,13 @@ matrix<T> gradient_room(C& ctx, matrix<T> x) {
   else return x;
 }
 
+// What follows no rows does not run as rows that follow those in a cache.
+template <class C, class Run>
+void run_apart(C& ctx, Run&& run) {
+  if constexpr (requires { ctx.apart(); }) run(ctx.apart());
+  else run(ctx);
+}
+
 // A net whose samples may be cut says which cut gives all ranks equal work: balanced_rows. A net without
 // attention has nowhere for rows to meet.
 template <class Net>

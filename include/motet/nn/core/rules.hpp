@@ -70,6 +70,8 @@
   X(upper_half_places, "MT-N21", "the upper half of a language model has rotary positions",                 \
     "it reads rows of other modules, and has no table of places to add to them",                            \
     "give .rotary a base, such as 10000; the lower half may have learned positions", "")                    \
+  X(no_looking_here, "MT-N24", "this device has not been tried with attention to rows of another module",   \
+    "it is written for processors, and not yet for GPUs", "run on cpu::device", "")                         \
   X(adapters_drop, "MT-N25", "the dropout of adapters lies in [0, 1)",                                      \
     "it is the part that falls out, not the part that stays, and not a percentage",                         \
     "give .dropout from 0 to below 1; 0.05 is usual")                                                       \
@@ -86,6 +88,9 @@
   X(grid_of_positions, "MT-N29", "interpolated positions are learned, for a grid of whole patches",         \
     "positions are sines, which have any grid anyhow, or .learned_image is no multiple of .patch",          \
     "give .learned_image the side of the pictures that the table was learned with, or leave it out",        \
-    ".learned_image {got}, and .image {wanted}")
+    ".learned_image {got}, and .image {wanted}")                                                            \
+  X(beside_in_stages, "MT-N30", "blocks that look at rows of another module have them and their own whole", \
+    "the rows come to the module's first stage, and to whoever has a sample whole",                         \
+    "take one stage and context = 1 for this module; what gives the rows may be on other ranks")
 
 MOTET_RULES_OF(MOTET_NN_RULES, nn_rules)

@@ -13,6 +13,17 @@ struct entering_rows {
   void* gradients = nullptr;
 };
 
+// Rows of another module that stay beside those of a text: its blocks look at them, and none of them has a place
+// in it. A sample may have none.
+struct rows_beside {
+  const isize* row_offsets = nullptr;  // samples + 1 entries, which rows are whose; none: there are none
+  entering_rows entering{};
+};
+struct tokens_beside : labelled_tokens, rows_beside {
+  sequences rows_that_enter(isize = 0) const { return {seq.samples, 0, row_offsets}; }
+  isize entering_count() const { return rows_that_enter().rows(); }
+};
+
 // The input of a module that has rows of another, and nothing of its own.
 struct through_rows {
   sequences seq;  // how many rows each sample has

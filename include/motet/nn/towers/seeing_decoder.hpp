@@ -8,17 +8,6 @@
 
 namespace motet {
 
-namespace detail {
-
-// Rows of pictures stand before no others, so they do not run as rows that follow those in a cache.
-template <class C, class Run>
-void run_apart(C& ctx, Run&& run) {
-  if constexpr (requires { ctx.apart(); }) run(ctx.apart());
-  else run(ctx);
-}
-
-}  // namespace detail
-
 // Rows of text in which pictures have places: `Eye` makes rows of pictures, `Glue` takes them to the width of
 // the text. A module with parts of its own: each tells its gradients when they are complete.
 template <class Eye, class Glue, token_config Words>
@@ -112,7 +101,8 @@ struct pictured_embedding {
     const isize mark = ctx.memory.mark();
     const auto placed = ctx.memory.template take_rows<typename N::stream, out>(seq.rows());
     const auto seen = ctx.memory.template take_rows<typename N::value, Eye::out>(seq.rows());
-    detail::run_apart(ctx, [&](auto& apart) {
+    // Rows of pictures stand before no others.
+    run_apart(ctx, [&](auto& apart) {
       Eye::infer(apart, of_eye(w), batch.seen, seen);
       layer::infer<Glue>(apart, of_glue(w), seq, seen, placed);
     });

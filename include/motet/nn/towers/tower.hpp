@@ -7,6 +7,7 @@
 #include <motet/nn/compose/sequential.hpp>
 #include <motet/nn/compose/stage.hpp>
 #include <motet/nn/core/rules.hpp>
+#include <motet/nn/layers/cross_attention.hpp>
 #include <motet/nn/layers/gated_mlp.hpp>
 #include <motet/nn/layers/mixture.hpp>
 #include <motet/nn/layers/mlp.hpp>
@@ -35,6 +36,7 @@ struct tower_config {
   bool mlp_bias = true;
   // where there are any, they learn alone; those of attention are told there, too
   adapter_config adapters{};
+  isize beside = 0;  // blocks also look at rows of another module, which are so wide; 0: at none
 
   constexpr bool has_experts() const { return mix.experts > 0; }
   constexpr mixture_config experts_of_block() const {
@@ -144,7 +146,32 @@ struct tower {
           resting_if<mlp<width, Config.hidden, Config.act, Config.mlp_bias>, adapted>>{};
   }
   using mix_layer = typename decltype(choose_mix())::type;
-  using block = sequential<named<"attention", attend>, named<"mlp", residual<norm_layer, mix_layer>>>;
+  static constexpr bool looks_beside = Config.beside > 0;
+  static constexpr attention_config pooled_attention() {
+    attention_config c = Config.attention;
+    c.mask = mask_kind::full;
+    c.rotary = 0;
+    return c;
+  }
+  // Rows of another module have no positions in common with those that look at them.
+  static constexpr attention_config attention_beside() {
+    attention_config c = pooled_attention();
+    c.head_norm = false;
+    c.adapters = {};
+    return c;
+  }
+  static constexpr auto choose_block() {
+    if constexpr (looks_beside) {
+      using look =
+          residual<norm_layer, resting_if<cross_attention<attention_beside(), Config.beside>, adapted>>;
+      return std::type_identity<sequential<named<"attention", attend>, named<"cross", look>,
+                                           named<"mlp", residual<norm_layer, mix_layer>>>>{};
+    } else {
+      return std::type_identity<
+          sequential<named<"attention", attend>, named<"mlp", residual<norm_layer, mix_layer>>>>{};
+    }
+  }
+  using block = typename decltype(choose_block())::type;
 
   // Context parallelism cuts samples so: under a causal mask the ranks of a ring have equal work with two
   // pieces each.
@@ -170,12 +197,6 @@ struct tower {
     else if constexpr (Config.pool == pool_kind::mean)
       return std::type_identity<reduce_head<norm_layer, mean_pool<width>>>{};
     else return std::type_identity<reduce_head<norm_layer, attention_pool<pooled_attention()>>>{};
-  }
-  static constexpr attention_config pooled_attention() {
-    attention_config c = Config.attention;
-    c.mask = mask_kind::full;
-    c.rotary = 0;
-    return c;
   }
   static constexpr auto choose_tail() {
     if constexpr (std::is_void_v<Tail>)

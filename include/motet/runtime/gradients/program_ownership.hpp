@@ -70,6 +70,18 @@ inline void require_whole_dropout(const model_outline& model, const program& of,
     refuse("context", groups.context_of(sings));
   }
 }
+// Blocks that look at rows of another module lie where these come, with samples whole; else MT-N30. All ranks
+// find the same.
+inline void require_rows_beside(const model_outline& model, const program& of, const stage_groups& groups) {
+  for (const voice& sings : of.voices) {
+    const auto module = as_size(sings.module);
+    if (!model.nets[module]->looks_beside) continue;
+    if (sings.stages > 1)
+      enforce({reason::beside_in_stages, 0, sings.stages, 1}, std::string(model.names[module]));
+    if (const int members = groups.context_of(sings); members > 1)
+      enforce({reason::beside_in_stages, 1, members, 1}, std::string(model.names[module]));
+  }
+}
 // A table that a net reads at both ends is in one stage, and what both add to its gradient comes together
 // before it is summed; else MT-R59. All ranks find the same.
 inline void require_whole_tables(const model_outline& model, const program& of,
@@ -82,6 +94,14 @@ inline void require_whole_tables(const model_outline& model, const program& of,
     if (sings.updates() && module < choices.size() && choices[module].shard_gradients)
       fail(table_is_parted, sentence({model.names[module], " is tied, and zero = 2"}));
   }
+}
+// Some parts of a net are whole on each rank that has them, whatever the plan.
+inline void require_whole_parts(const model_outline& model, const program& of, const stage_groups& groups,
+                                const std::vector<module_choice>& choices, optimizer_kind by) {
+  require_whole_matrices(model, of, groups, choices, by);
+  require_whole_dropout(model, of, groups);
+  require_whole_tables(model, of, choices);
+  require_rows_beside(model, of, groups);
 }
 template <class Model>
 gradient_ownership ownership_of(const program& of, const stage_groups& groups,

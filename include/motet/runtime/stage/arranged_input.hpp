@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/plan/order/step_headers.hpp>
+#include <motet/runtime/stage/beside_inputs.hpp>
 #include <motet/runtime/stage/drawn_inputs.hpp>
 #include <motet/runtime/stage/fed_inputs.hpp>
 
@@ -242,6 +243,22 @@ class arranged_input<Net, placed_tokens> {
   placed_tokens out_;
   arranged_input<Net, labelled_tokens> words_;
   std::vector<std::int32_t> places_;
+  std::vector<isize> offsets_;
+};
+
+template <class Net>
+class arranged_input<Net, tokens_beside> {
+ public:
+  const tokens_beside& of(const tokens_beside& all, const sample_order& order) {
+    offsets_.assign(1, 0);
+    for (const std::int32_t s : order) offsets_.push_back(offsets_.back() + all.rows_that_enter().rows_of(s));
+    out_ = {words_.of(all, order), {all.row_offsets == nullptr ? nullptr : offsets_.data(), all.entering}};
+    return out_;
+  }
+
+ private:
+  tokens_beside out_;
+  arranged_input<Net, labelled_tokens> words_;
   std::vector<isize> offsets_;
 };
 

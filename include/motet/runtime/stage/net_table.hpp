@@ -58,6 +58,7 @@ struct net_outline {
   isize (*resting_size)(stage_range range, tensor_cut cut) = nullptr;
   bool drops_by_rows = false;     // it draws what it drops by the numbers of rows in the step
   bool ends_share_table = false;  // one stage has both of its ends
+  bool looks_beside = false;      // each of its blocks looks at the rows that enter
 
   bool is_first(stage_range r) const { return r.first == 0; }
   bool is_last(stage_range r) const { return r.last == layers; }
@@ -228,7 +229,8 @@ struct net_outlines {
       [] {
         if constexpr (requires { stage::ends_share_table; }) return stage::ends_share_table;
         else return false;
-      }()};
+      }(),
+      looks_beside<Net>};
 };
 
 template <class Net, class Context, class Numbers>

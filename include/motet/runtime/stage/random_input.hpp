@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/runtime/stage/beside_inputs.hpp>
 #include <motet/runtime/stage/drawn_inputs.hpp>
 #include <motet/tensor/arena.hpp>
 #include <motet/tensor/random.hpp>

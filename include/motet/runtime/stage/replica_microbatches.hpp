@@ -2,8 +2,8 @@
 #pragma once
 
 #include <motet/runtime/stage/any_microbatches.hpp>
+#include <motet/runtime/stage/beside_inputs.hpp>
 #include <motet/runtime/stage/drawn_inputs.hpp>
-#include <motet/runtime/stage/fed_inputs.hpp>
 
 namespace motet {
 

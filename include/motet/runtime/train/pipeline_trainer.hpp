@@ -65,9 +65,7 @@ class model_trainer {
     const optimizer_kind by = config_.optimizer.kind;
     if (by == optimizer_kind::muon && !moves_matrices<typename Device::context, master>)
       fail(optimizer_does_not_fit, "Muon's products of matrices are there on CPUs alone, and this is a GPU");
-    require_whole_matrices(model_, of(), groups_, config_.modules, by);
-    require_whole_dropout(model_, of(), groups_);
-    require_whole_tables(model_, of(), config_.modules);
+    require_whole_parts(model_, of(), groups_, config_.modules, by);
     require_owned_once(ownership_of(model_, of(), groups_, config_.modules));
     if (model_.joins.size() > 1)
       for (const join_outline& each : model_.joins) parts_.push_back({each.facts.name, each.facts.of});

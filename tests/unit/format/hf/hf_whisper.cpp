@@ -15,7 +15,8 @@ namespace {
 
 constexpr const char* small =
     R"({"model_type": "whisper", "num_mel_bins": 3, "d_model": 4, "encoder_layers": 1,
-  "encoder_attention_heads": 2, "encoder_ffn_dim": 5, "max_source_positions": 2})";
+  "encoder_attention_heads": 2, "encoder_ffn_dim": 5, "max_source_positions": 2, "decoder_layers": 1,
+  "decoder_attention_heads": 1, "decoder_ffn_dim": 3, "max_target_positions": 3, "vocab_size": 7})";
 
 std::string refusal(const std::function<void()>& run) {
   try {
@@ -66,12 +67,17 @@ TEST_CASE("absent fields have the defaults of the transformers package") {
   CHECK((tiny.bins == 80 && tiny.frames() == 3000));
   CHECK((tiny.ear.width == 384 && tiny.ear.layers == 4 && tiny.ear.heads == 6 && tiny.ear.hidden == 1536));
   CHECK((tiny.ear.activation == "gelu" && tiny.ear.epsilon == 1e-5));
+  CHECK(
+      (tiny.talk.width == 384 && tiny.talk.layers == 4 && tiny.talk.heads == 6 && tiny.talk.hidden == 1536));
+  CHECK((tiny.vocabulary == 51865 && tiny.context == 448 && tiny.tied));
 }
 
 TEST_CASE("what no net here computes is named") {
   CHECK(contains(config_refusal(R"({"model_type": "clip"})"), "model_type is \"clip\", wanted whisper"));
   CHECK(contains(config_refusal(R"({"model_type": "whisper", "encoder_attention_heads": 5})"),
                  "encoder_attention_heads is 5, which does not divide d_model 384"));
+  CHECK(contains(config_refusal(R"({"model_type": "whisper", "decoder_attention_heads": 7})"),
+                 "decoder_attention_heads is 7, which does not divide d_model 384"));
   CHECK(contains(config_refusal(R"({"model_type": "whisper", "d_model": 9, "encoder_attention_heads": 3})"),
                  "d_model is 9, and sine positions in time need an even width of 4 or more"));
 }
@@ -98,6 +104,22 @@ TEST_CASE("tensors come under both of their names, keys without a bias, a decode
       }
     }
   }
+}
+
+TEST_CASE("a decoder's tensors stand beside the encoder's, its head where it has one of its own") {
+  hf_whisper_config config = read_hf_whisper_config(small, "c");
+  const auto names = [&](const std::string& theirs) {
+    std::string all;
+    for (const hf_tensor& row : hf_whisper_whole(config, theirs))
+      for (const hf_part& part : row.theirs) all += part.name + "\n";
+    return all;
+  };
+  CHECK(contains(names("encoder."), "\nencoder.layers.0.fc1.weight\n"));
+  CHECK(contains(names("encoder."), "\ndecoder.layers.0.encoder_attn.v_proj.bias\n"));
+  CHECK(contains(names("model.encoder."), "\nmodel.decoder.embed_positions.weight\n"));
+  CHECK_FALSE(contains(names("model.encoder."), "proj_out"));
+  config.tied = false;
+  CHECK(contains(names("model.encoder."), "\nproj_out.weight\n"));
 }
 
 TEST_CASE("positions that are no sines and cosines are refused") {

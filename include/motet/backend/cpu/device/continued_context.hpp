@@ -31,9 +31,19 @@ class key_value_cache {
   isize head_width() const { return head_width_; }
   isize capacity() const { return capacity_; }
   isize rows() const { return rows_; }
-  isize bytes() const { return memory_.size() * static_cast<isize>(sizeof(T)); }
+  isize bytes() const { return (memory_.size() + beside_.size()) * static_cast<isize>(sizeof(T)); }
   matrix<T> keys(isize layer, isize head) const { return part(2 * layer * heads_ + head); }
   matrix<T> values(isize layer, isize head) const { return part((2 * layer + 1) * heads_ + head); }
+
+  // Of layers that look at rows beside the sample's own, keys and values of these: (rows, columns) each.
+  void hold_beside(isize rows, isize columns) {
+    beside_rows_ = rows, beside_columns_ = columns;
+    if (beside_.size() < layers_ * rows * columns) beside_ = buffer<T>(layers_ * rows * columns);
+  }
+  matrix<T> beside(isize layer) const {
+    return {beside_.data() + layer * beside_rows_ * beside_columns_, beside_rows_, beside_columns_,
+            beside_columns_};
+  }
 
   // Rows that a pass wrote behind the others count from here on.
   void add(isize rows) { rows_ += rows; }
@@ -44,8 +54,9 @@ class key_value_cache {
   matrix<T> part(isize which) const {
     return {memory_.data() + which * capacity_ * head_width_, capacity_, head_width_, head_width_};
   }
-  isize layers_ = 0, heads_ = 0, head_width_ = 0, capacity_ = 0, rows_ = 0;
-  buffer<T> memory_;
+  isize layers_ = 0, heads_ = 0, head_width_ = 0, capacity_ = 0, rows_ = 0, beside_rows_ = 0,
+        beside_columns_ = 0;
+  buffer<T> memory_, beside_;
 };
 
 // A copy of weights in bf16, for products that are as slow as their weights are long.
@@ -66,7 +77,16 @@ struct continued_context : context {
       : context(from), cache(&kept), rounded(weights) {}
   const key_value_cache<T>* cache;
   rounded_weights rounded;
-  isize layer = 0;  // attention layers of this pass so far
+  isize layer = 0;   // attention layers of this pass so far
+  isize looked = 0;  // and those that look at rows beside
+
+  // What a layer makes of rows beside lies in the cache; all passes but the first find it there.
+  template <isize Columns>
+  bool keeps_beside(view<T, Columns>& kv) {
+    const matrix<T> kept = cache->beside(looked++);
+    kv = {kept.data, kept.rows};
+    return !measuring() && cache->rows() > 0;
+  }
 
   // This one is for rows that follow none, such as those of a picture.
   context& apart() { return *this; }
