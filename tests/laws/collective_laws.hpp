@@ -35,6 +35,12 @@ class collective_law {
         all_gather(shape, in_place);
       }
       all_to_all(shape);
+      if constexpr (takes_places<Group>) {
+        reduce_scatter_pieces<float>(shape);
+        reduce_scatter_pieces<double>(shape);
+        reduce_scatter_pieces<bf16>(shape);
+        all_gather_pieces(shape);
+      }
     }
     for (std::int32_t root = 0; root < members_; ++root)
       for (const isize bytes : {0, 1, 100, 4000 + 66000 * (root % 2), 300001 * (root == 1 ? 1 : 0)})
@@ -161,6 +167,57 @@ class collective_law {
     for (std::int32_t m = 0; m < members_; ++m)
       for (isize i = 0; i < part(shape, m); ++i) good = good && all[at++] == byte(m, i);
     expect(good, "all_gather, shape " + std::to_string(shape));
+  }
+  // Piece p of each member's part, where it lies among the others; all pieces are under way at once.
+  static constexpr isize pieces = 3;
+  struct placed_pieces {
+    std::vector<isize> counts[pieces], places[pieces];
+    isize total = 0, own[pieces + 1] = {};  // where this member's pieces begin, and end
+  };
+  placed_pieces cut(std::int32_t shape) const {
+    placed_pieces made;
+    for (std::int32_t m = 0; m < members_; ++m) {
+      const isize size = part(shape, m);
+      for (isize p = 0; p < pieces; ++p) {
+        const isize begin = size * p / pieces, end = size * (p + 1) / pieces;
+        made.counts[p].push_back(end - begin);
+        made.places[p].push_back(made.total + begin);
+        if (m == me_) made.own[p] = made.total + begin, made.own[p + 1] = made.total + end;
+      }
+      made.total += size;
+    }
+    return made;
+  }
+  template <class T>
+  void reduce_scatter_pieces(std::int32_t shape) {
+    ++call_;
+    const placed_pieces at = cut(shape);
+    fenced<T> from(at.total);
+    for (isize i = 0; i < at.total; ++i) from[i] = real<T>(me_, i);
+    std::vector<ticket> under_way;
+    for (isize p = 0; p < pieces; ++p)
+      under_way.push_back(group_.reduce_scatter_sum(static_cast<const T*>(from.data()),
+                                                    from.data() + at.own[p], at.counts[p], at.places[p]));
+    for (const ticket each : under_way) group_.wait(each);
+    bool good = from.is_whole();
+    for (isize i = 0; i < at.total; ++i)
+      good = good && same_bits(from[i], i >= at.own[0] && i < at.own[pieces] ? sum<T>(i) : real<T>(me_, i));
+    expect(good, "pieces of reduce_scatter_sum, shape " + std::to_string(shape));
+  }
+  void all_gather_pieces(std::int32_t shape) {
+    ++call_;
+    const placed_pieces at = cut(shape);
+    fenced<std::byte> all(at.total);
+    for (isize i = at.own[0]; i < at.own[pieces]; ++i) all[i] = byte(me_, i - at.own[0]);
+    std::vector<ticket> under_way;
+    for (isize p = 0; p < pieces; ++p)
+      under_way.push_back(group_.all_gather(all.data() + at.own[p], all.data(), at.counts[p], at.places[p]));
+    for (const ticket each : under_way) group_.wait(each);
+    bool good = all.is_whole();
+    isize next = 0;
+    for (std::int32_t m = 0; m < members_; ++m)
+      for (isize i = 0; i < part(shape, m); ++i) good = good && all[next++] == byte(m, i);
+    expect(good, "pieces of all_gather, shape " + std::to_string(shape));
   }
   void all_to_all(std::int32_t shape) {
     ++call_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/backend/exchange/spread_rows.hpp>
+#include <motet/backend/groups/courier.hpp>
 #include <motet/nn/compose/stage.hpp>
 
 #include "layer_laws.hpp"
@@ -215,9 +216,10 @@ inline tokens take_tokens(const tokens& batch, interval samples, const sequences
 }
 
 // One rank with everything where members is 0, else a tensor group of so many, each with a team of threads,
-// in the memory that a dry run asks for.
+// in the memory that a dry run asks for. Rows may be exchanged in pieces, each member with a courier.
 template <class N, class Subject>
-whole_outcome run_spread(const Subject& subject, way how, std::int32_t members, int threads = 1) {
+whole_outcome run_spread(const Subject& subject, way how, std::int32_t members, int threads = 1,
+                         isize pieces = 1) {
   using master = typename N::master;
   const auto all = subject.parameters({});
   for (const parameter& each : all) {
@@ -232,7 +234,7 @@ whole_outcome run_spread(const Subject& subject, way how, std::int32_t members, 
   // in the order of members
   std::vector<std::function<void()>> sums(static_cast<std::size_t>(members > 0 ? members : 1));
 
-  const auto rank = [&](std::int32_t member, const any_group& group) {
+  const auto rank = [&](std::int32_t member, const any_group& group, courier* beside) {
     const tensor_cut cut = members > 0 ? tensor_cut{members, member} : tensor_cut{};
     const interval samples = cut.share(subject.whole.samples);
     const auto held = subject.parameters(cut);
@@ -243,7 +245,8 @@ whole_outcome run_spread(const Subject& subject, way how, std::int32_t members, 
       return held_part<master>(all, flat, held, size);
     }();
     std::vector<master> g(w.size(), master(0));
-    spread_rows places({.tensor = cut.shards, .tensor_member = cut.shard}, subject.whole.samples);
+    spread_rows places({.tensor = cut.shards, .tensor_member = cut.shard, .pieces = pieces, .beside = beside},
+                       subject.whole.samples);
     microbatch_spread shared;
     places.fill(subject.whole, shared);
     shared.tensor = group;
@@ -258,8 +261,13 @@ whole_outcome run_spread(const Subject& subject, way how, std::int32_t members, 
       add_part(held, g, out.gradients, holders);
     };
   };
-  if (members == 0) rank(0, any_group{});
-  else run_members(members, rank);
+  if (members == 0) rank(0, any_group{}, nullptr);
+  else
+    run_members(members, [&](std::int32_t member, const any_group& group, local::endpoint& end) {
+      if (pieces == 1) return rank(member, group, nullptr);
+      courier beside(end);
+      rank(member, group, &beside);
+    });
   for (const auto& each : sums) each();
   out.rows = Subject::template rows<N>(memory);
   // Every element is held by one member, or, where the parameter is shared, by all.

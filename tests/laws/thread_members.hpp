@@ -7,11 +7,12 @@
 #include <exception>
 #include <mutex>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 namespace motet::laws {
 
-// Calls body(member, group) on a thread for each member; what one throws stops the others and comes out here.
+// Calls body(member, group), or body(member, group, end), on a thread for each member; what one throws stops the others and comes out here.
 template <class Body>
 void run_members(std::int32_t members, Body&& body) {
   local::world world(members, 0, {});
@@ -27,7 +28,9 @@ void run_members(std::int32_t members, Body&& body) {
       try {
         local::endpoint end(world, m);
         local::group group(set, 0, end);
-        body(m, any_group(group));
+        if constexpr (std::is_invocable_v<Body&, std::int32_t, const any_group&, local::endpoint&>)
+          body(m, any_group(group), end);
+        else body(m, any_group(group));
       } catch (const local::world::stopped&) {
       } catch (...) {
         {

@@ -9,6 +9,7 @@
 #include <motet/backend/cpu/attention/rotary_part.hpp>
 #include <motet/backend/cpu/compiled.hpp>
 #include <motet/backend/cpu/exchange/rows_exchange.hpp>
+#include <motet/backend/cpu/exchange/rows_in_pieces.hpp>
 #include <motet/backend/cpu/exchange/tensor_rows.hpp>
 #include <motet/backend/cpu/experts/expert_rows.hpp>
 #include <motet/backend/cpu/experts/grouped.hpp>

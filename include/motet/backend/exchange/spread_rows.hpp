@@ -10,6 +10,9 @@ struct spread_seat {
   isize tensor = 1, tensor_member = 0;
   isize context = 1, context_member = 0;
   bool balanced = false;  // rows are cut for a causal mask
+  // of rows, in which products beside an exchange are made, and who sees to the exchange meanwhile
+  isize pieces = 1;
+  courier* beside = nullptr;
 };
 
 // A sample may have none, one or several sequences, such as pictures: these say where each begins among them.
@@ -51,6 +54,8 @@ class spread_rows {
     const auto all_rows = [&](isize s) { return whole.rows_of(s); };
     const auto part_rows = [&](isize s) { return cut.rows_of(whole.rows_of(s), at_.context_member); };
     to.cut = cut;
+    to.pieces = at_.pieces;
+    to.beside = at_.beside;
     to.whole = whole;
     to.part = at_.context == 1 ? whole : some(whole, {0, whole.samples}, part_rows, part);
     to.full = some(whole, members, all_rows, full);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/core/messages.hpp>
 #include <motet/backend/groups/collectives.hpp>
 
 #include <tuple>
@@ -8,8 +9,8 @@
 namespace motet {
 
 // Any collective_group behind one type, so that layers are instantiated once for all transports. Calls return
-// when they are done, as most ranks have nothing to do meanwhile; only exchanges may be begun and finished.
-// One that is empty is a rank by itself.
+// when they are done; those that begin_... begins are finished apart, with something to compute in between.
+// What they are given stays until then. One that is empty is a rank by itself.
 class any_group {
  public:
   any_group() = default;
@@ -25,14 +26,16 @@ class any_group {
 
   // `own` may lie in its place within `all`.
   void all_gather(const std::byte* own, std::byte* all, std::span<const isize> bytes) const {
-    calls_->gather(self_, own, all, bytes);
+    finish(begin_all_gather(own, all, bytes));
+  }
+  ticket begin_all_gather(const std::byte* own, std::byte* all, std::span<const isize> bytes,
+                          std::span<const isize> places = {}) const {
+    return calls_->gather(self_, own, all, bytes, places);
   }
   void all_to_all(const std::byte* from, std::span<const isize> from_bytes, std::byte* to,
                   std::span<const isize> to_bytes) const {
     finish(begin_all_to_all(from, from_bytes, to, to_bytes));
   }
-  // The exchange comes in two halves too, with something to compute between them. Rows and counts that are
-  // given stay until the second half is done.
   ticket begin_all_to_all(const std::byte* from, std::span<const isize> from_bytes, std::byte* to,
                           std::span<const isize> to_bytes) const {
     return calls_->exchange(self_, from, from_bytes, to, to_bytes);
@@ -47,17 +50,22 @@ class any_group {
   // Member m gets part m of the sum; `to` may lie in its place within `from`.
   template <class T>
   void reduce_scatter_sum(const T* from, T* to, std::span<const isize> counts) const {
-    std::get<sums<T>>(calls_->of_types).reduce_scatter(self_, from, to, counts);
+    finish(begin_reduce_scatter_sum(from, to, counts));
+  }
+  template <class T>
+  ticket begin_reduce_scatter_sum(const T* from, T* to, std::span<const isize> counts,
+                                  std::span<const isize> places = {}) const {
+    return std::get<sums<T>>(calls_->of_types).reduce_scatter(self_, from, to, counts, places);
   }
 
  private:
   template <class T>
   struct sums {
     void (*all_reduce)(void*, T*, isize);
-    void (*reduce_scatter)(void*, const T*, T*, std::span<const isize>);
+    ticket (*reduce_scatter)(void*, const T*, T*, std::span<const isize>, std::span<const isize>);
   };
   struct table {
-    void (*gather)(void*, const std::byte*, std::byte*, std::span<const isize>);
+    ticket (*gather)(void*, const std::byte*, std::byte*, std::span<const isize>, std::span<const isize>);
     ticket (*exchange)(void*, const std::byte*, std::span<const isize>, std::byte*, std::span<const isize>);
     void (*wait)(void*, ticket);
     bool (*test)(void*, ticket);
@@ -69,24 +77,33 @@ class any_group {
               auto& one = *static_cast<G*>(g);
               one.wait(one.all_reduce_sum(numbers, count));
             },
-            [](void* g, const T* from, T* to, std::span<const isize> counts) {
+            [](void* g, const T* from, T* to, std::span<const isize> counts, std::span<const isize> places) {
               auto& one = *static_cast<G*>(g);
-              one.wait(one.reduce_scatter_sum(from, to, counts));
+              if constexpr (takes_places<G>) return one.reduce_scatter_sum(from, to, counts, places);
+              require_none(places);
+              return one.reduce_scatter_sum(from, to, counts);
             }};
   }
+  static void require_none(std::span<const isize> places) {
+    if (!places.empty())
+      fail(group_disagrees, "parts at places of their own, of which this group knows none");
+  }
   template <class G>
-  static constexpr table calls_of{
-      [](void* g, const std::byte* own, std::byte* all, std::span<const isize> bytes) {
-        auto& one = *static_cast<G*>(g);
-        one.wait(one.all_gather(own, all, bytes));
-      },
-      [](void* g, const std::byte* from, std::span<const isize> from_bytes, std::byte* to,
-         std::span<const isize> to_bytes) {
-        return static_cast<G*>(g)->all_to_all(from, from_bytes, to, to_bytes);
-      },
-      [](void* g, ticket which) { static_cast<G*>(g)->wait(which); },
-      [](void* g, ticket which) { return static_cast<G*>(g)->test(which); },
-      {sums_of<G, float>(), sums_of<G, double>(), sums_of<G, bf16>()}};
+  static constexpr table calls_of{[](void* g, const std::byte* own, std::byte* all,
+                                     std::span<const isize> bytes, std::span<const isize> places) {
+                                    auto& one = *static_cast<G*>(g);
+                                    if constexpr (takes_places<G>)
+                                      return one.all_gather(own, all, bytes, places);
+                                    require_none(places);
+                                    return one.all_gather(own, all, bytes);
+                                  },
+                                  [](void* g, const std::byte* from, std::span<const isize> from_bytes,
+                                     std::byte* to, std::span<const isize> to_bytes) {
+                                    return static_cast<G*>(g)->all_to_all(from, from_bytes, to, to_bytes);
+                                  },
+                                  [](void* g, ticket which) { static_cast<G*>(g)->wait(which); },
+                                  [](void* g, ticket which) { return static_cast<G*>(g)->test(which); },
+                                  {sums_of<G, float>(), sums_of<G, double>(), sums_of<G, bf16>()}};
 
   void* self_ = nullptr;
   const table* calls_ = nullptr;

@@ -63,6 +63,16 @@ concept has_barrier = rank_group<G> && requires(G& g) {
   { g.barrier() } -> std::same_as<ticket>;
 };
 
+// Parts of a gather (where they go) and of a scattered sum (where they come from) may lie at places of their
+// own, so that a piece of each member's part is a call: places of all members, in elements; none: one behind
+// the other. Members may have unlike places.
+template <class G>
+concept takes_places = requires(G& g, const float* from, float* to, const std::byte* own, std::byte* all,
+                                std::span<const isize> counts, std::span<const isize> places) {
+  { g.all_gather(own, all, counts, places) } -> std::same_as<ticket>;
+  { g.reduce_scatter_sum(from, to, counts, places) } -> std::same_as<ticket>;
+};
+
 template <class G>
 concept collective_group =
     all_reduces<G, float> && all_reduces<G, double> && all_reduces<G, bf16> && reduce_scatters<G, float> &&

@@ -8,6 +8,8 @@
 
 namespace motet {
 
+class courier;
+
 // A spread tells a rank's operations how it shares one microbatch with others. The tensor group cuts the
 // samples between its members, and each layer's columns inside attention and mlp; the context group cuts the
 // rows of each sample between the blocks. Embedding, head and loss run on whole samples, each on one rank. A
@@ -28,6 +30,10 @@ struct microbatch_spread {
   std::vector<isize> tensor_samples;  // likewise, samples
   // rows of `own` of the samples that each context member has whole
   std::vector<isize> owned_rows;
+  // Products beside an exchange of the tensor group are made in so many pieces of rows, and while one is made
+  // the courier sees to the rows of others; none: the rank does so itself, in between.
+  isize pieces = 1;
+  courier* beside = nullptr;
   // Embedding and head see this instead where rows are cut: the same tensor group, alone with its `mine`.
   // Else there is none.
   const microbatch_spread* ends = nullptr;

@@ -24,16 +24,18 @@ class silent_group {
     return 0;
   }
   template <class T>
-  ticket reduce_scatter_sum(const T* from, T* to, std::span<const isize> counts) const {
-    const T* const own = from + before(counts, member_);
+  ticket reduce_scatter_sum(const T* from, T* to, std::span<const isize> counts,
+                            std::span<const isize> places = {}) const {
+    const T* const own = from + begin_of(counts, places, member_);
     if (own != to) std::copy_n(own, counts[seat()], to);
     return 0;
   }
-  ticket all_gather(const std::byte* own, std::byte* all, std::span<const isize> bytes) const {
-    const isize mine = bytes[seat()], at = before(bytes, member_);
+  ticket all_gather(const std::byte* own, std::byte* all, std::span<const isize> bytes,
+                    std::span<const isize> places = {}) const {
+    const isize mine = bytes[seat()], at = begin_of(bytes, places, member_);
     if (all + at != own) std::copy_n(own, mine, all + at);
     for (std::int32_t m = 0; m < size_; ++m)
-      if (m != member_) repeat(own, mine, all + before(bytes, m), bytes[as_size(m)]);
+      if (m != member_) repeat(own, mine, all + begin_of(bytes, places, m), bytes[as_size(m)]);
     return 0;
   }
   ticket all_to_all(const std::byte* from, std::span<const isize> from_bytes, std::byte* to,
@@ -52,6 +54,9 @@ class silent_group {
     isize sum = 0;
     for (std::int32_t m = 0; m < member; ++m) sum += counts[as_size(m)];
     return sum;
+  }
+  static isize begin_of(std::span<const isize> counts, std::span<const isize> places, std::int32_t member) {
+    return places.empty() ? before(counts, member) : places[as_size(member)];
   }
   // Fills `to` from the beginning of `from`, again and again; zeros when there is nothing.
   static void repeat(const std::byte* from, isize count, std::byte* to, isize wanted) {

@@ -3,18 +3,69 @@
 
 #include <motet/nn/core/layer.hpp>
 
+#include <type_traits>
+
 // Layers that tensor parallelism cuts have this in common (Shoeybi et al., "Megatron-LM"; Korthikanti et al.,
 // "Reducing Activation Recomputation"). Each rank owns some samples. A cut layer gathers the rows of all
 // members, computes its own heads or hidden units for all of them, and the sums over members go back to the
 // owners of the rows.
 namespace motet::cut_rows {
 
+// Backends may exchange rows in pieces, while others are computed with.
+template <class C>
+concept in_pieces = requires { requires C::exchanges_pieces; };
+
+template <class T>
+constexpr matrix<T> some_rows(matrix<T> of, interval rows) {
+  return of ? of.slice(rows.begin, rows.size()) : of;
+}
+// New memory for the rows of all members.
+template <class T, isize Width, class C>
+view<T, Width> room(C& ctx) {
+  return ctx.memory.template take_rows<T, Width>(rows_of_all(ctx).rows());
+}
+
 // The rows of all members, in new memory. They are converted first, so that no more bytes move than products
 // read.
 template <class T, isize Width, class C, class X>
 view<T, Width> gather(C& ctx, view<X, Width> x) {
-  const auto all = ctx.memory.template take_rows<T, Width>(rows_of_all(ctx).rows());
+  const auto all = room<T, Width>(ctx);
   gather_rows(ctx, x, all);
+  return all;
+}
+
+// The same, into memory that is there, with a product of them: product(samples, rows, these rows), called once
+// for all rows, is given some at a time while others come, where the backend exchanges pieces. It computes each
+// row from itself.
+template <class C, class X, class Y, isize Width, class Product>
+void gather_for(C& ctx, view<X, Width> x, view<Y, Width> all, Product&& product) {
+  const auto of_some = [&](const sequences& some, interval rows) {
+    product(some, rows, some_rows(matrix<Y>(all), rows));
+  };
+  if constexpr (in_pieces<C>) {
+    gather_rows(ctx, x, all, of_some);
+  } else {
+    gather_rows(ctx, x, all);
+    of_some(rows_of_all(ctx), {0, all.rows});
+  }
+}
+// The same in new memory.
+template <class T, isize Width, class C, class X, class Product>
+view<T, Width> gather_for(C& ctx, view<X, Width> x, Product&& product) {
+  const auto all = room<T, Width>(ctx);
+  gather_for(ctx, x, all, product);
+  return all;
+}
+// And with meanwhile(), which does not read them, while they come.
+template <class T, isize Width, class C, class X, class Meanwhile>
+view<T, Width> gather_beside(C& ctx, view<X, Width> x, Meanwhile&& meanwhile) {
+  const auto all = room<T, Width>(ctx);
+  if constexpr (in_pieces<C>) {
+    gather_rows_beside(ctx, x, all, meanwhile);
+  } else {
+    gather_rows(ctx, x, all);
+    meanwhile();
+  }
   return all;
 }
 
@@ -22,29 +73,56 @@ view<T, Width> gather(C& ctx, view<X, Width> x) {
 struct nothing_more {
   void operator()(const sequences&, const auto&...) const {}
 };
+template <bool Wanted, class More>
+constexpr auto more_if(More more) {
+  if constexpr (Wanted) return more;
+  else return nothing_more{};
+}
+
+// y = residual + the sum over members of what make(samples, rows, these rows of partial) makes, some rows at a
+// time, and of what more() adds to all of them, which a sum in pieces would not wait for.
+template <isize Width, class C, class P, class R, class Y, class Make, class More>
+void sum_made(C& ctx, view<P, Width> partial, matrix<R> residual, view<Y, Width> y, Make&& make,
+              More&& more) {
+  const sequences all = rows_of_all(ctx);
+  const auto some = [&](const sequences& seq, interval rows) {
+    make(seq, rows, some_rows(matrix<P>(partial), rows));
+  };
+  if constexpr (in_pieces<C> && std::is_same_v<std::remove_cvref_t<More>, nothing_more>) {
+    scatter_sum_rows(ctx, partial, residual, y, some);
+  } else {
+    some(all, {0, all.rows()});
+    more(all, partial);
+    scatter_sum_rows(ctx, partial, residual, y);
+  }
+}
 
 // y = residual + the sum over members of x weight^T + bias, which the first member adds.
 template <isize Width, class C, class X, class M, class R, class Y, class More = nothing_more>
 void forward_sum(C& ctx, tensor_cut cut, matrix<X> x, matrix<const M> weight, const M* bias,
                  view<R, Width> residual, view<Y, Width> y, More&& more = {}) {
-  const sequences all = rows_of_all(ctx);
   const isize mark = ctx.memory.mark();
-  const auto partial = ctx.memory.template take_rows<Y, Width>(all.rows());
-  linear_forward(ctx, all, x, weight, cut.shard == 0 ? bias : nullptr, partial);
-  more(all, partial);
-  scatter_sum_rows(ctx, partial, residual, y);
+  const auto partial = room<Y, Width>(ctx);
+  sum_made(
+      ctx, partial, matrix<R>(residual), y,
+      [&](const sequences& some, interval rows, auto to) {
+        linear_forward(ctx, some, some_rows(x, rows), weight, cut.shard == 0 ? bias : nullptr, to);
+      },
+      more);
   release(ctx, mark);
 }
 
 // dx = the sum over members of dy weight.
 template <isize Width, class C, class D, class M, class X, class More = nothing_more>
 void backward_sum(C& ctx, matrix<D> dy, matrix<const M> weight, view<X, Width> dx, More&& more = {}) {
-  const sequences all = rows_of_all(ctx);
   const isize mark = ctx.memory.mark();
-  const auto partial = ctx.memory.template take_rows<X, Width>(all.rows());
-  linear_backward_input(ctx, all, dy, weight, partial);
-  more(all, partial);
-  scatter_sum_rows(ctx, partial, matrix<const X>{}, dx);
+  const auto partial = room<X, Width>(ctx);
+  sum_made(
+      ctx, partial, matrix<const X>{}, dx,
+      [&](const sequences& some, interval rows, auto to) {
+        linear_backward_input(ctx, some, some_rows(dy, rows), weight, to);
+      },
+      more);
   release(ctx, mark);
 }
 

@@ -180,15 +180,21 @@ struct self_attention {
   static void forward_add(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<R, out> residual,
                           view<Y, out> y, saved<N>& s) {
     if (w.cut.whole()) {
-      mix(ctx, w, seq, x, s);
+      mix(ctx, w, seq, s, [&](auto&& product) {
+        product(seq, interval{0, x.rows}, matrix<X>(x));
+        return matrix<X>(x);
+      });
       linear_forward(ctx, seq, s.mixed, out_weight(w), out_bias(w), residual, y);
       add_out_adapters(ctx, w, seq, y, s);
     } else {
       const isize mark = ctx.memory.mark();
-      mix(ctx, w, rows_of_all(ctx), cut_rows::gather<typename N::value>(ctx, x), s);
-      cut_rows::forward_sum(
-          ctx, w.cut, s.mixed, out_weight(w), out_bias(w), residual, y,
-          [&](const sequences& all, const auto& partial) { add_out_adapters(ctx, w, all, partial, s); });
+      mix(ctx, w, rows_of_all(ctx), s, [&](auto&& product) {
+        return matrix<typename N::value>(cut_rows::gather_for<typename N::value>(ctx, x, product));
+      });
+      cut_rows::forward_sum(ctx, w.cut, s.mixed, out_weight(w), out_bias(w), residual, y,
+                            cut_rows::more_if<adapted>([&](const sequences& all, const auto& partial) {
+                              add_out_adapters(ctx, w, all, partial, s);
+                            }));
       release(ctx, mark);
     }
   }
@@ -196,17 +202,21 @@ struct self_attention {
   static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in>, view<DY, out> dy,
                              view<DX, in> dx, saved<N>& s) {
     if (w.cut.whole()) {
-      mix_backward(ctx, w, seq, dy, s);
+      mix_backward(ctx, w, seq, matrix<DY>(dy), s, [&](auto&& product) {
+        product(seq, interval{0, dy.rows}, matrix<DY>(dy));
+      });
       in_adapters::template reserve_backward<N>(ctx, seq, s.adapted_in);
       linear_backward_input(ctx, seq, s.d_qkv, in_weight(w), dx);
       add_in_adapters_backward(ctx, w, seq, dx, s);
     } else {
-      s.dy_all = cut_rows::gather<typename N::value>(ctx, dy);
-      mix_backward(ctx, w, rows_of_all(ctx), s.dy_all, s);
+      s.dy_all = cut_rows::room<typename N::value, out>(ctx);
+      mix_backward(ctx, w, rows_of_all(ctx), matrix<typename N::value>(s.dy_all), s,
+                   [&](auto&& product) { cut_rows::gather_for(ctx, dy, s.dy_all, product); });
       in_adapters::template reserve_backward<N>(ctx, rows_of_all(ctx), s.adapted_in);
-      cut_rows::backward_sum(ctx, s.d_qkv, in_weight(w), dx, [&](const sequences& all, const auto& partial) {
-        add_in_adapters_backward(ctx, w, all, partial, s);
-      });
+      cut_rows::backward_sum(ctx, s.d_qkv, in_weight(w), dx,
+                             cut_rows::more_if<adapted>([&](const sequences& all, const auto& partial) {
+                               add_in_adapters_backward(ctx, w, all, partial, s);
+                             }));
     }
   }
   template <class C, class N, class X, class DY>
@@ -235,10 +245,11 @@ struct self_attention {
       linear_backward_weight(ctx, s.mixed, dy, out_weight(g), out_bias(g));
     } else {
       const isize mark = ctx.memory.mark();
-      linear_backward_weight(ctx, cut_rows::gather<typename N::value>(ctx, x), s.d_qkv, in_weight(g),
-                             in_bias(g));
-      linear_backward_weight(ctx, s.mixed, s.dy_all, out_weight(g), nullptr);
-      linear_backward_bias(ctx, dy, out_bias(g));
+      const auto all = cut_rows::gather_beside<typename N::value>(ctx, x, [&] {
+        linear_backward_weight(ctx, s.mixed, s.dy_all, out_weight(g), nullptr);
+        linear_backward_bias(ctx, dy, out_bias(g));
+      });
+      linear_backward_weight(ctx, all, s.d_qkv, in_weight(g), in_bias(g));
       release(ctx, mark);
     }
   }
@@ -335,13 +346,16 @@ struct self_attention {
     }
   }
 
-  // Queries, keys and values of the heads that are held, and what attention makes of them.
-  template <class C, class N, class X>
-  static void mix(C& ctx, weights<N> w, const sequences& seq, matrix<X> x, saved<N>& s) {
+  // Queries, keys and values of the heads that are held, and what attention makes of them. Called with a
+  // product, projected makes it of all rows, some at a time, and returns them.
+  template <class C, class N, class Projected>
+  static void mix(C& ctx, weights<N> w, const sequences& seq, saved<N>& s, Projected&& projected) {
     const attention_config held = Config.held(w.cut);
     const isize mark = ctx.memory.mark(), wide = held.query_width(), narrow = held.key_width();
     if (exchanges_heads(ctx)) s.qkv = cut_rows::take<typename N::value>(ctx, seq, packed_of(w.cut));
-    linear_forward(ctx, seq, x, in_weight(w), in_bias(w), s.qkv);
+    [[maybe_unused]] const auto x = projected([&](const sequences& some, interval rows, auto of) {
+      linear_forward(ctx, some, of, in_weight(w), in_bias(w), cut_rows::some_rows(s.qkv, rows));
+    });
     in_adapters::forward(ctx, in_held(w.cut), w.adapters, w.block, seq, x, s.qkv, s.adapted_in);
     norm_heads(ctx, w, seq, held, s);
     turn(ctx, seq, held, 1, s.qkv);
@@ -353,9 +367,10 @@ struct self_attention {
     else heads_attention_forward(ctx, held.shape(), s.qkv, s.exchanged, s.mixed);
     if (exchanges_heads(ctx)) release(ctx, mark);
   }
-  // Makes s.d_qkv.
-  template <class C, class N, class DY>
-  static void mix_backward(C& ctx, weights<N> w, const sequences& seq, matrix<DY> dy, saved<N>& s) {
+  // Makes s.d_qkv; projected as above, of the rows of dy.
+  template <class C, class N, class DY, class Projected>
+  static void mix_backward(C& ctx, weights<N> w, const sequences& seq, matrix<DY> dy, saved<N>& s,
+                           Projected&& projected) {
     const attention_config held = Config.held(w.cut);
     if (exchanges_heads(ctx)) s.qkv = cut_rows::take<typename N::value>(ctx, seq, packed_of(w.cut));
     s.d_qkv = rows_are_cut(ctx) ? s.qkv : gradient_room(ctx, s.qkv);
@@ -363,7 +378,9 @@ struct self_attention {
     out_adapters::template reserve_backward<N>(ctx, seq, s.adapted_out);
     const isize mark = ctx.memory.mark(), wide = held.query_width(), narrow = held.key_width();
     const auto d_mixed = cut_rows::take<typename N::value>(ctx, seq, wide);
-    linear_backward_input(ctx, seq, dy, out_weight(w), d_mixed);
+    projected([&](const sequences& some, interval rows, auto of) {
+      linear_backward_input(ctx, some, of, out_weight(w), cut_rows::some_rows(d_mixed, rows));
+    });
     out_adapters::backward_input(ctx, out_held(w.cut), w.adapters + out_adapters_at(w.cut), w.block, seq, dy,
                                  d_mixed, s.adapted_out);
     const auto queries = [&](const auto& of) { return of.columns(0, wide); };

@@ -76,27 +76,31 @@ struct gated_mlp : mlp_products<Width, Hidden, 2, Bias> {
                           view<Y, out> y, saved<N>& s) {
     products::add_narrowed(
         ctx, w, seq, x, residual, y,
-        [&](const sequences& rows, auto of) { return product(ctx, w, rows, of, s); },
-        [&](const sequences& rows, auto gated, const auto& narrowed) {
+        [&](const sequences& rows, auto&& widened) { return product(ctx, w, rows, widened, s); },
+        cut_rows::more_if<adapted>([&](const sequences& rows, auto gated, const auto& narrowed) {
           narrow_adapters::forward(ctx, narrow_held(w.cut), w.adapters + narrow_adapters_at(w.cut), w.block,
                                    rows, gated, matrix(narrowed), s.adapted_narrow);
-        });
+        }));
   }
   template <class C, class N, class X, class DY, class DX>
   static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in>, view<DY, out> dy,
                              view<DX, in> dx, saved<N>& s) {
     if (w.cut.whole()) {
-      slopes(ctx, w, seq, dy, s);
+      slopes(ctx, w, seq, matrix<DY>(dy), s, [&](auto&& product) {
+        product(seq, interval{0, dy.rows}, matrix<DY>(dy));
+      });
       wide_adapters::template reserve_backward<N>(ctx, seq, s.adapted_wide);
       linear_backward_input(ctx, seq, s.pre, widen_weight(w), dx);
       add_wide_backward(ctx, w, seq, dx, s);
     } else {
-      s.dy_all = cut_rows::gather<typename N::value>(ctx, dy);
-      slopes(ctx, w, rows_of_all(ctx), s.dy_all, s);
+      s.dy_all = cut_rows::room<typename N::value, out>(ctx);
+      slopes(ctx, w, rows_of_all(ctx), matrix<typename N::value>(s.dy_all), s,
+             [&](auto&& product) { cut_rows::gather_for(ctx, dy, s.dy_all, product); });
       wide_adapters::template reserve_backward<N>(ctx, rows_of_all(ctx), s.adapted_wide);
-      cut_rows::backward_sum(ctx, s.pre, widen_weight(w), dx, [&](const sequences& all, const auto& partial) {
-        add_wide_backward(ctx, w, all, partial, s);
-      });
+      cut_rows::backward_sum(ctx, s.pre, widen_weight(w), dx,
+                             cut_rows::more_if<adapted>([&](const sequences& all, const auto& partial) {
+                               add_wide_backward(ctx, w, all, partial, s);
+                             }));
     }
   }
   template <class C, class N, class X, class DY>
@@ -121,12 +125,14 @@ struct gated_mlp : mlp_products<Width, Hidden, 2, Bias> {
  private:
   using products::narrow_weight, products::widen_weight, products::widen_bias;
 
-  template <class C, class N, class X>
-  static matrix<typename N::value> product(C& ctx, weights<N> w, const sequences& seq, matrix<X> x,
+  template <class C, class N, class Widened>
+  static matrix<typename N::value> product(C& ctx, weights<N> w, const sequences& seq, Widened&& widened,
                                            saved<N>& s) {
     const matrix<typename N::value> gated =
         keeps_outputs(ctx) ? s.gated : cut_rows::take<typename N::value>(ctx, seq, hidden(w.cut));
-    linear_forward(ctx, seq, x, widen_weight(w), widen_bias(w), s.pre);
+    [[maybe_unused]] const auto x = widened([&](const sequences& some, interval rows, auto of) {
+      linear_forward(ctx, some, of, widen_weight(w), widen_bias(w), cut_rows::some_rows(s.pre, rows));
+    });
     wide_adapters::forward(ctx, wide_held(w.cut), w.adapters, w.block, seq, x, s.pre, s.adapted_wide);
     swiglu_forward(ctx, seq, s.pre, gated);
     return gated;
@@ -136,16 +142,20 @@ struct gated_mlp : mlp_products<Width, Hidden, 2, Bias> {
     wide_adapters::backward_input(ctx, wide_held(w.cut), w.adapters, w.block, rows, s.pre, matrix(dx),
                                   s.adapted_wide);
   }
-  // Turns s.pre into its gradient, and makes s.gated again where it is not kept.
-  template <class C, class N, class DY>
-  static void slopes(C& ctx, weights<N> w, const sequences& seq, matrix<DY> dy, saved<N>& s) {
+  // Turns s.pre into its gradient, and makes s.gated again where it is not kept. Called with a product,
+  // narrowed makes it of the rows of dy.
+  template <class C, class N, class DY, class Narrowed>
+  static void slopes(C& ctx, weights<N> w, const sequences& seq, matrix<DY> dy, saved<N>& s,
+                     Narrowed&& narrowed) {
     using value = typename N::value;
     if (!keeps_outputs(ctx)) s.gated = cut_rows::take<value>(ctx, seq, hidden(w.cut));
     narrow_adapters::template reserve_backward<N>(ctx, seq, s.adapted_narrow);
     const isize mark = ctx.memory.mark();
     const auto d_gated = cut_rows::take<value>(ctx, seq, hidden(w.cut));
     if (!keeps_outputs(ctx)) swiglu_forward(ctx, seq, s.pre, s.gated);
-    linear_backward_input(ctx, seq, dy, narrow_weight(w), d_gated);
+    narrowed([&](const sequences& some, interval rows, auto of) {
+      linear_backward_input(ctx, some, of, narrow_weight(w), cut_rows::some_rows(d_gated, rows));
+    });
     narrow_adapters::backward_input(ctx, narrow_held(w.cut), w.adapters + narrow_adapters_at(w.cut), w.block,
                                     seq, dy, d_gated, s.adapted_narrow);
     swiglu_backward(ctx, seq, s.pre, d_gated, s.pre);

@@ -47,8 +47,9 @@ struct mlp : mlp_products<Width, Hidden, 1, Bias> {
   template <class C, class N, class X, class R, class Y>
   static void forward_add(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<R, out> residual,
                           view<Y, out> y, saved<N>& s) {
-    products::add_narrowed(ctx, w, seq, x, residual, y,
-                           [&](const sequences& rows, auto of) { return activated(ctx, w, rows, of, s); });
+    products::add_narrowed(ctx, w, seq, x, residual, y, [&](const sequences& rows, auto&& widened) {
+      return activated(ctx, w, rows, widened, s);
+    });
   }
   template <class C, class N, class X, class DY, class DX>
   static void backward_input(C& ctx, weights<N> w, const sequences& seq, view<X, in>, view<DY, out> dy,
@@ -62,9 +63,13 @@ struct mlp : mlp_products<Width, Hidden, 1, Bias> {
       linear_backward_input(ctx, seq, s.d_pre, widen_weight(w), dx);
     } else {
       const sequences all = rows_of_all(ctx);
-      s.dy_all = cut_rows::gather<value>(ctx, dy);
+      s.dy_all = cut_rows::room<value, out>(ctx);
       s.d_pre = cut_rows::take<value>(ctx, all, hidden(w.cut));
-      linear_backward_input(ctx, all, s.dy_all, narrow_weight(w), Act, s.pre, again, s.d_pre);
+      cut_rows::gather_for(ctx, dy, s.dy_all, [&](const sequences& some, interval rows, auto of) {
+        using cut_rows::some_rows;
+        linear_backward_input(ctx, some, of, narrow_weight(w), Act, some_rows(s.pre, rows),
+                              some_rows(again, rows), some_rows(s.d_pre, rows));
+      });
       cut_rows::backward_sum(ctx, s.d_pre, widen_weight(w), dx);
     }
   }
@@ -77,12 +82,15 @@ struct mlp : mlp_products<Width, Hidden, 1, Bias> {
  private:
   using products::narrow_weight, products::widen_weight, products::widen_bias;
 
-  template <class C, class N, class X>
-  static matrix<typename N::value> activated(C& ctx, weights<N> w, const sequences& seq, matrix<X> x,
+  template <class C, class N, class Widened>
+  static matrix<typename N::value> activated(C& ctx, weights<N> w, const sequences& seq, Widened&& widened,
                                              saved<N>& s) {
     const matrix<typename N::value> after =
         keeps_outputs(ctx) ? s.after : cut_rows::take<typename N::value>(ctx, seq, hidden(w.cut));
-    linear_forward(ctx, seq, x, widen_weight(w), widen_bias(w), Act, s.pre, after);
+    widened([&](const sequences& some, interval rows, auto x) {
+      linear_forward(ctx, some, x, widen_weight(w), widen_bias(w), Act, cut_rows::some_rows(s.pre, rows),
+                     cut_rows::some_rows(after, rows));
+    });
     return after;
   }
 };

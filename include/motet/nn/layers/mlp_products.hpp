@@ -45,21 +45,29 @@ struct mlp_products {
   static auto narrow_bias(W w) {
     return narrow::bias(w.data + narrow_at(w.cut), hidden(w.cut), out);
   }
-  // y = residual + narrow(between(samples, x)), where x is that of all members if the layer is cut;
-  // more(samples, what was narrowed, what came out) may add to it.
+  // y = residual + narrow(between(samples, widened)), of the rows of all members if the layer is cut. Called
+  // once with product(samples, rows, these rows of x), widened makes it of all rows and returns x;
+  // more(samples, what was narrowed, what came out) may add to y.
   template <class C, class N, class X, class R, class Y, class Between, class More = cut_rows::nothing_more>
   static void add_narrowed(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<R, out> residual,
                            view<Y, out> y, Between&& between, More&& more = {}) {
     const isize mark = ctx.memory.mark();
     if (w.cut.whole()) {
-      const matrix<typename N::value> after = between(seq, matrix<X>(x));
+      const matrix<typename N::value> after = between(seq, [&](auto&& product) {
+        product(seq, interval{0, x.rows}, matrix<X>(x));
+        return matrix<X>(x);
+      });
       linear_forward(ctx, seq, after, narrow_weight(w), narrow_bias(w), residual, y);
       more(seq, after, y);
     } else {
-      const matrix<typename N::value> after =
-          between(rows_of_all(ctx), cut_rows::gather<typename N::value>(ctx, x));
+      const matrix<typename N::value> after = between(rows_of_all(ctx), [&](auto&& product) {
+        return matrix<typename N::value>(cut_rows::gather_for<typename N::value>(ctx, x, product));
+      });
+      constexpr bool adds = !std::is_same_v<std::remove_cvref_t<More>, cut_rows::nothing_more>;
       cut_rows::forward_sum(ctx, w.cut, after, narrow_weight(w), narrow_bias(w), residual, y,
-                            [&](const sequences& all, const auto& partial) { more(all, after, partial); });
+                            cut_rows::more_if<adds>([&](const sequences& all, const auto& partial) {
+                              more(all, after, partial);
+                            }));
     }
     release(ctx, mark);
   }
@@ -74,9 +82,11 @@ struct mlp_products {
       linear_backward_weight(ctx, after, dy, narrow_weight(g), narrow_bias(g));
     } else {
       const isize mark = ctx.memory.mark();
-      linear_backward_weight(ctx, cut_rows::gather<Value>(ctx, x), d_pre, widen_weight(g), widen_bias(g));
-      linear_backward_weight(ctx, after, dy_all, narrow_weight(g), nullptr);
-      linear_backward_bias(ctx, dy, narrow_bias(g));
+      const auto all = cut_rows::gather_beside<Value>(ctx, x, [&] {
+        linear_backward_weight(ctx, after, dy_all, narrow_weight(g), nullptr);
+        linear_backward_bias(ctx, dy, narrow_bias(g));
+      });
+      linear_backward_weight(ctx, all, d_pre, widen_weight(g), widen_bias(g));
       release(ctx, mark);
     }
   }

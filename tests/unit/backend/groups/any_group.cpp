@@ -2,6 +2,7 @@
 // labels: threads
 #include <motet/backend/groups/any_group.hpp>
 
+#include <motet/backend/groups/silent_group.hpp>
 #include <motet/backend/transport/local/local_group.hpp>
 
 #include <doctest/doctest.h>
@@ -101,6 +102,69 @@ TEST_CASE("two exchanges may be on their way while something is computed") {
     wrong += from_two != 200 + static_cast<double>(before);
   });
   CHECK(wrong == 0);
+}
+
+TEST_CASE("a gather and a sum come in two halves, of parts that lie apart") {
+  std::atomic<int> wrong{0};
+  each_member(2, [&](const any_group& group) {
+    const isize me = group.member();
+    // The first half of each member's two numbers, then the second.
+    std::vector<float> all(4, -1), sums{1, 2, 3, 4};
+    for (isize i = 0; i < 2; ++i) all[static_cast<std::size_t>(2 * me + i)] = static_cast<float>(10 * me + i);
+    const std::vector<isize> four(2, 4), one(2, 1);
+    for (isize half = 0; half < 2; ++half) {
+      const std::vector<isize> in_bytes{4 * half, 8 + 4 * half}, numbers{half, 2 + half};
+      const auto at = static_cast<std::size_t>(2 * me + half);
+      const ticket rows = group.begin_all_gather(bytes(&all[at]), bytes(all.data()), four, in_bytes);
+      const ticket sum = group.begin_reduce_scatter_sum<float>(sums.data(), &sums[at], one, numbers);
+      group.finish(sum);
+      group.finish(rows);
+      wrong += sums[at] != static_cast<float>(2 * (2 * me + half + 1));
+    }
+    wrong += all != std::vector<float>{0, 1, 10, 11};
+  });
+  CHECK(wrong == 0);
+}
+
+// A group that knows nothing of places.
+struct in_a_row {
+  silent_group inside{2, 0};
+  std::int32_t size() const { return 2; }
+  std::int32_t member() const { return 0; }
+  bool test(ticket) const { return true; }
+  void wait(ticket) const {}
+  template <class T>
+  ticket all_reduce_sum(T*, isize) const {
+    return 0;
+  }
+  template <class T>
+  ticket reduce_scatter_sum(const T* from, T* to, std::span<const isize> counts) const {
+    return inside.reduce_scatter_sum(from, to, counts);
+  }
+  ticket all_gather(const std::byte* own, std::byte* all, std::span<const isize> counts) const {
+    return inside.all_gather(own, all, counts);
+  }
+  ticket all_to_all(const std::byte*, std::span<const isize>, std::byte*, std::span<const isize>) const {
+    return 0;
+  }
+  ticket broadcast(std::byte*, isize, std::int32_t) const { return 0; }
+  ticket barrier() const { return 0; }
+};
+static_assert(collective_group<in_a_row> && !takes_places<in_a_row>);
+static_assert(takes_places<local::group> && takes_places<silent_group>);
+
+TEST_CASE("places are refused by a group that knows none") {
+  in_a_row inside;
+  const any_group group(inside);
+  std::vector<float> all{1, 2};
+  const std::vector<isize> four(2, 4), one(2, 1), places{0, 1};
+  group.all_gather(bytes(all.data()), bytes(all.data()), four);
+  CHECK(all == std::vector<float>{1, 1});
+  group.reduce_scatter_sum<float>(all.data(), all.data(), one);
+  CHECK_THROWS_WITH_AS(group.begin_all_gather(bytes(all.data()), bytes(all.data()), four, places),
+                       doctest::Contains("MT-B04"), error);
+  CHECK_THROWS_WITH_AS(group.begin_reduce_scatter_sum<float>(all.data(), all.data(), one, places),
+                       doctest::Contains("this group knows none"), error);
 }
 
 }  // namespace

@@ -37,6 +37,17 @@ TEST_CASE("own numbers stand for the others'") {
   CHECK(all == bytes_of({0, 0, 0}));
 }
 
+TEST_CASE("parts may lie apart") {
+  const silent_group group(2, 1);
+  const std::vector<motet::isize> counts{1, 2}, places{0, 3};
+  std::vector<std::byte> all = bytes_of({0, 9, 9, 5, 6});
+  group.all_gather(all.data() + 3, all.data(), counts, places);
+  CHECK(all == bytes_of({5, 9, 9, 5, 6}));
+  std::vector<float> numbers{1, 2, 3, 4, 5}, part(2, 0);
+  group.reduce_scatter_sum(numbers.data(), part.data(), counts, places);
+  CHECK(part == std::vector<float>{4, 5});
+}
+
 TEST_CASE("a sum is what this rank brings") {
   const silent_group group(3, 2);
   const std::vector<motet::isize> counts{1, 2, 2};

@@ -49,6 +49,8 @@ struct context {
   // memory is what a step is short of, and the caches have what comes again
   static constexpr bool spares_passes = false;
   static constexpr bool looks_beside = true;
+  // Rows of a tensor group are exchanged in pieces while others are computed with.
+  static constexpr bool exchanges_pieces = true;
   // Products take operands of any width equally fast.
   template <class T>
   static constexpr isize product_columns = 1;

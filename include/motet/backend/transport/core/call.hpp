@@ -23,8 +23,10 @@ struct call {
   const std::byte* from = nullptr;
   std::byte* to = nullptr;
   std::span<const isize> from_parts = {}, to_parts = {};  // elements of each
-  isize count = 0;                                        // of elements, all parts together
-  std::int32_t element = 1;                               // its bytes
+  // where the parts of all members begin, of a gather in `to`, of a sum in `from`; none: one behind the other
+  std::span<const isize> places = {};
+  isize count = 0;           // of elements, all parts together
+  std::int32_t element = 1;  // its bytes
   std::int32_t root = 0;
   sum_function sum = nullptr;
 };
@@ -53,14 +55,18 @@ class group_calls {
     return self().start(it);
   }
   template <class T>
-  ticket reduce_scatter_sum(const T* from, T* to, std::span<const isize> counts) {
+  ticket reduce_scatter_sum(const T* from, T* to, std::span<const isize> counts,
+                            std::span<const isize> places = {}) {
     call it = sum_of<T>(call_kind::reduce_scatter, from, to);
     it.from_parts = it.to_parts = counts;
+    it.places = placed(places);
     it.count = total(counts);
     return self().start(it);
   }
-  ticket all_gather(const std::byte* own, std::byte* all, std::span<const isize> bytes) {
+  ticket all_gather(const std::byte* own, std::byte* all, std::span<const isize> bytes,
+                    std::span<const isize> places = {}) {
     call it{.what = call_kind::all_gather, .from = own, .to = all, .from_parts = bytes, .to_parts = bytes};
+    it.places = placed(places);
     it.count = total(bytes);
     return self().start(it);
   }
@@ -116,6 +122,11 @@ class group_calls {
       sum += each;
     }
     return sum;
+  }
+  std::span<const isize> placed(std::span<const isize> places) {
+    if (!places.empty() && places.size() != as_size(self().size()))
+      fail(group_disagrees, sentence({places.size(), " places for a group of ", self().size()}));
+    return places;
   }
 };
 

@@ -151,7 +151,8 @@ class posted_group : public group_calls<Group> {
     for (isize m = 0, at = 0; m < members; at += own.to_parts[as_size(m)], ++m) {
       const call& theirs = posts[as_size(m)];
       const isize before = own.what == call_kind::all_to_all ? sum_of(theirs.from_parts, me) : 0;
-      copy(own.to + at, theirs.from + before, own.to_parts[as_size(m)]);
+      copy(own.to + (own.places.empty() ? at : own.places[as_size(m)]), theirs.from + before,
+           own.to_parts[as_size(m)]);
     }
   }
   // The sum of a call: sum(parts, outs, outs' count, interval).
@@ -159,9 +160,10 @@ class posted_group : public group_calls<Group> {
   void the_sum(const std::vector<Post>& posts, Sum&& sum) {
     const call& own = posts[as_size(member_)];
     const bool all = own.what == call_kind::all_reduce;
-    const isize before = all ? 0 : sum_of(own.from_parts, member_) * own.element;
+    const isize before = all ? 0 : sum_of(own.from_parts, member_);
     for (std::size_t m = 0; m < posts.size(); ++m) {
-      parts_[m] = posts[m].from + before;
+      const auto& places = posts[m].places;
+      parts_[m] = posts[m].from + (places.empty() ? before : places[as_size(member_)]) * own.element;
       outs_[m] = posts[m].to;
     }
     if (all)

@@ -273,6 +273,8 @@ class endpoint {
     world_.turns_.apart(body);
   }
   void wake() { world_.under_way_.note(); }
+  // This thread uses MPI from here on, and the one that did before does not.
+  void take_over() { world_.user_.store(std::this_thread::get_id()); }
   void stop(const char* why) { world_.stop(why); }
 
   void begin_step() {

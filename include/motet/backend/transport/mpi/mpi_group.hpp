@@ -214,8 +214,11 @@ class group : public transports::group_calls<group> {
   bool in_pieces(const call& it) const { return size() > 2 && it.count > 32768; }
   // The bytes that member m adds up, has, or passes on.
   interval part(const call& it, std::int32_t m) const {
-    if (it.what == call_kind::reduce_scatter || it.what == call_kind::all_gather)
-      return part_of(it.from_parts, m, it.element);
+    if (it.what == call_kind::reduce_scatter || it.what == call_kind::all_gather) {
+      if (it.places.empty()) return part_of(it.from_parts, m, it.element);
+      const isize begin = it.places[as_size(m)];
+      return {begin * it.element, (begin + it.from_parts[as_size(m)]) * it.element};
+    }
     interval own{0, 0};
     if (it.what == call_kind::all_reduce) own = transports::slice_of(it.count, it.element, size(), m);
     if (it.what == call_kind::broadcast && m != it.root)

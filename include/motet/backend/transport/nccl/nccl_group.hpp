@@ -98,32 +98,32 @@ class group : public transports::group_calls<group> {
         return check(ncclAllReduce(it.from, it.to, as_size(it.count), type, ncclSum, handle, stream),
                      "ncclAllReduce");
       case transports::call_kind::reduce_scatter:
-        if (even(it.from_parts)) {
+        if (it.places.empty() && even(it.from_parts)) {
           const auto each = as_size(it.from_parts[0]);
           if (each > 0)
             check(ncclReduceScatter(it.from, it.to, each, type, ncclSum, handle, stream),
                   "ncclReduceScatter");
           return;
         }
-        return each_part(it.from_parts, it.element, [&](int m, isize offset, std::size_t count) {
+        return each_part(it.from_parts, it.places, it.element, [&](int m, isize offset, std::size_t count) {
           check(ncclReduce(it.from + offset, it.to, count, type, ncclSum, m, handle, stream), "ncclReduce");
         });
       case transports::call_kind::all_gather:
-        if (even(it.to_parts)) {
+        if (it.places.empty() && even(it.to_parts)) {
           const auto each = as_size(it.to_parts[0]);
           if (each > 0)
             check(ncclAllGather(it.from, it.to, each, ncclUint8, handle, stream), "ncclAllGather");
           return;
         }
-        return each_part(it.to_parts, 1, [&](int m, isize offset, std::size_t count) {
+        return each_part(it.to_parts, it.places, 1, [&](int m, isize offset, std::size_t count) {
           check(ncclBroadcast(it.from, it.to + offset, count, ncclUint8, m, handle, stream), "ncclBroadcast");
         });
       case transports::call_kind::all_to_all:
-        each_part(it.from_parts, 1, [&](int m, isize offset, std::size_t count) {
+        each_part(it.from_parts, {}, 1, [&](int m, isize offset, std::size_t count) {
           if (as_size(m) != me)
             check(ncclSend(it.from + offset, count, ncclUint8, m, handle, stream), "ncclSend");
         });
-        each_part(it.to_parts, 1, [&](int m, isize offset, std::size_t count) {
+        each_part(it.to_parts, {}, 1, [&](int m, isize offset, std::size_t count) {
           if (as_size(m) != me)
             check(ncclRecv(it.to + offset, count, ncclUint8, m, handle, stream), "ncclRecv");
         });
@@ -136,10 +136,12 @@ class group : public transports::group_calls<group> {
   }
   // part(member, offset in bytes, elements), of those that are not empty.
   template <class Part>
-  static void each_part(std::span<const isize> counts, isize element, Part&& part) {
+  static void each_part(std::span<const isize> counts, std::span<const isize> places, isize element,
+                        Part&& part) {
     isize offset = 0;
     for (std::size_t m = 0; m < counts.size(); offset += counts[m++] * element)
-      if (counts[m] > 0) part(static_cast<int>(m), offset, as_size(counts[m]));
+      if (counts[m] > 0)
+        part(static_cast<int>(m), places.empty() ? offset : places[m] * element, as_size(counts[m]));
   }
   void copy_own(const transports::call& it) const {
     isize from = 0, to = 0;

@@ -112,9 +112,10 @@ class group : public transports::posted_group<group, world, endpoint, detail::po
     return base::all_reduce_sum(numbers, count);
   }
   template <class T>
-  ticket reduce_scatter_sum(const T* from, T* to, std::span<const isize> counts) {
+  ticket reduce_scatter_sum(const T* from, T* to, std::span<const isize> counts,
+                            std::span<const isize> places = {}) {
     begin_sum_ = &detail::begin_sum<T>;
-    return base::reduce_scatter_sum(from, to, counts);
+    return base::reduce_scatter_sum(from, to, counts, places);
   }
 
  private:

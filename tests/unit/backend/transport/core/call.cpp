@@ -79,6 +79,9 @@ TEST_CASE("counts that do not fit the group never start") {
                        doctest::Contains("2 counts for a group of 3"), error);
   CHECK_THROWS_WITH_AS(group.all_gather(bytes.data(), bytes.data(), negative),
                        doctest::Contains("a count is -2"), error);
+  CHECK_THROWS_WITH_AS(group.all_gather(bytes.data(), bytes.data(), fine, two),
+                       doctest::Contains("2 places for a group of 3"), error);
+  CHECK_THROWS_AS(group.reduce_scatter_sum<float>(nullptr, nullptr, fine, two), error);
   CHECK_THROWS_AS(group.all_to_all(bytes.data(), two, bytes.data(), fine), error);
   CHECK_THROWS_AS(group.all_to_all(bytes.data(), fine, bytes.data(), two), error);
   CHECK_THROWS_WITH_AS(group.broadcast(bytes.data(), 4, 3), doctest::Contains("member 3 of a group of 3"),
