@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Measures what the towers of a model take on this machine, for the planner: a profile as JSON, and the
-// machine as a cluster whose formulas were fitted to it.
+// machine as a cluster whose formulas were fitted to it; and how two modules slow each other that are computed
+// at once.
 #include "profile/models.hpp"
 
 #include <motet/backend/cpu/device.hpp>
@@ -13,20 +14,24 @@
 #include <motet/tools/options.hpp>
 #include <motet/tools/this_machine.hpp>
 
+#include <algorithm>
 #include <cstdio>
+#include <iterator>
 
 namespace motet::profile_program {
 namespace {
 
 struct settings {
-  std::string model = "quick", degrees = "1,2", samples = "8,16,32", precision = "fp32", output, cluster;
+  std::string model = "quick", degrees = "1,2", samples = "8,16,32", precision = "fp32", output, cluster,
+              pair;
+  isize threads = 0;
   profile_options how;
 };
 
 options command_line(settings& s) {
   std::vector<std::string> names;
   for (const measured_model& each : models)
-    if (each.measure != nullptr) names.emplace_back(each.name);
+    if (each.at_once != nullptr) names.emplace_back(each.name);
   options line("profile", "measures what the towers of a model take on this machine");
   line.choice("--model", s.model, names, "whose towers");
   line.text("--degrees", s.degrees, "N,N,...",
@@ -35,6 +40,11 @@ options command_line(settings& s) {
   line.choice("--precision", s.precision, {"fp32", "bf16"}, "of products and what is kept for backward");
   line.count("--repeats", s.how.repeats, 1, "of each part of a point, at least; medians count");
   line.real("--seconds", s.how.seconds, 0, 60, "of each part of a point, at least");
+  line.text(
+      "--pair", s.pair, "MODULE,MODULE",
+      "measure these at once, too, in two lanes of a rank that have 25, 50 and 75 % of its threads, and "
+      "how each slows the other");
+  line.count("--threads", s.threads, 0, 4096, "of that rank; 0: one for each processor");
   line.text("--output", s.output, "FILE", "the profile as JSON");
   line.text("--cluster", s.cluster, "FILE", "this machine as JSON, its efficiency fitted to the profile");
   return line;
@@ -55,6 +65,15 @@ std::vector<Number> numbers_of(const char* option, std::string_view text) {
     at = end + 1;
   }
   return out;
+}
+
+// "eye,talk".
+module_names names_of(const std::string& text) {
+  const std::size_t comma = text.find(',');
+  if (comma == std::string::npos)
+    fail(bad_option_value,
+         "--pair wants two names of modules with a comma between them, got \"" + text + "\"");
+  return {text.substr(0, comma), text.substr(comma + 1)};
 }
 
 // FLOP/s of a block.
@@ -81,16 +100,19 @@ void print(const machine_profile& found) {
   }
 }
 
-void run(settings s) {
-  s.how.degrees = numbers_of<std::int32_t>("--degrees", s.degrees);
-  s.how.samples = numbers_of<isize>("--samples", s.samples);
-  const bool half = s.precision == "bf16";
-  cluster_facts machine = this_machine<cpu::device>();
-  machine_profile found;
-  found.machine = cpu::device(1).describe();
-  found.activation_bytes = half ? 2 : 4;
-  for (const measured_model& each : models)
-    if (each.name == s.model) found.modules = each.measure(s.how, half);
+void print(const module_pair& found) {
+  std::printf("\n%s beside %s, %g samples of each\n", std::string(found.first.view()).c_str(),
+              std::string(found.second.view()).c_str(), found.samples);
+  std::printf("share  threads  times as long as alone on as many threads\n");
+  for (const pair_point& at : found.points)
+    std::printf("%4.0f %%  %3d, %-3d %8.3f, %.3f\n", 100 * at.share, at.first_threads, at.second_threads,
+                at.first, at.second);
+}
+
+// The towers, and how fast the machine is at least.
+void measure_towers_of(const measured_model& of, const settings& s, bool half, cluster_facts& machine,
+                       machine_profile& found) {
+  found.modules = of.measure(s.how, half);
   // The rate of a block is possible, whatever a large product took while others had the processors.
   double& peak = half ? machine.device.half_flops : machine.device.single_flops;
   for (const module_profile& each : found.modules)
@@ -98,10 +120,8 @@ void run(settings s) {
   found.product_flops = peak;
   found.copy_bytes_per_second = machine.inside.bytes_per_second;
   print(found);
-  if (!s.output.empty()) {
-    write_file(s.output, format_profile(found));
-    std::printf("\nwrote %s\n", s.output.c_str());
-  }
+}
+void fit(const settings& s, cluster_facts& machine, const machine_profile& found) {
   const efficiency_fit fit = fit_efficiency(found, machine.device);
   machine.device = fit.device;
   const efficiency_curve& curve = fit.device.products;
@@ -113,6 +133,35 @@ void run(settings s) {
   if (s.cluster.empty()) return;
   write_file(s.cluster, format_cluster(machine));
   std::printf("wrote %s\n", s.cluster.c_str());
+}
+
+void run(settings s) {
+  s.how.degrees = numbers_of<std::int32_t>("--degrees", s.degrees);
+  s.how.samples = numbers_of<isize>("--samples", s.samples);
+  const bool half = s.precision == "bf16";
+  const measured_model& of = *std::find_if(std::begin(models), std::end(models),
+                                           [&](const auto& each) { return each.name == s.model; });
+  if (of.measure == nullptr && s.pair.empty())
+    fail(bad_option_value, "the planner knows no modules of " + s.model +
+                               ", which are measured beside each other alone: --pair eye,talk");
+  if (of.measure == nullptr && !s.cluster.empty())
+    fail(bad_option_value, "--cluster wants a model whose towers the planner knows, got " + s.model);
+  cluster_facts machine = this_machine<cpu::device>();
+  machine_profile found;
+  found.machine = cpu::device(1).describe();
+  found.activation_bytes = half ? 2 : 4;
+  if (of.measure != nullptr) measure_towers_of(of, s, half, machine, found);
+  if (!s.pair.empty()) {
+    pair_options how{.samples = s.how.samples.back(), .repeats = s.how.repeats, .seconds = s.how.seconds};
+    how.threads = s.threads > 0 ? static_cast<int>(s.threads) : cpu::device().threads();
+    found.pairs.push(of.at_once(names_of(s.pair), how, half));
+    print(found.pairs[0]);
+  }
+  if (!s.output.empty()) {
+    write_file(s.output, format_profile(found));
+    std::printf("\nwrote %s\n", s.output.c_str());
+  }
+  if (of.measure != nullptr) fit(s, machine, found);
 }
 
 }  // namespace

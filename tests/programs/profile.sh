@@ -36,6 +36,22 @@ fi
 timeout 300 "$profile" --model quick --degrees 4 --samples 3 --repeats 1 --seconds 0 --precision bf16 --output half.json >said || wrong "bf16 ended with $?"
 grep -q '"activation_bytes": 2' half.json || wrong "bf16 has numbers of two bytes"
 
+# Two modules at once, of a model whose modules the planner knows and of one of which it does not.
+timeout 300 "$profile" --model quick --degrees 1 --samples 2 --repeats 1 --seconds 0 --pair caption,picture --threads 4 --output pair.json >said || wrong "a pair ended with $?"
+[ "$(grep -c '"slowdowns"' pair.json)" = 3 ] || wrong "a pair has three shares, got $(cat pair.json)"
+grep -q '"share": 0.25, "threads": \[1, 3\]' pair.json || wrong "a quarter of four threads is one, got $(cat pair.json)"
+[ "$(grep -c '"tensor": 1, "samples"' pair.json)" = 2 ] || wrong "towers are measured beside a pair"
+grep -q '^caption beside picture' said || wrong "the pair is not told: $(cat said)"
+if [ -x "$1/plan_cluster" ]; then
+  timeout 120 "$1/plan_cluster" --model quick --cluster here.json --batch 64 --profile pair.json >plans 2>&1 || wrong "no plan by a profile with a pair: $(cat plans)"
+fi
+timeout 300 "$profile" --model say-quick --samples 2 --repeats 1 --seconds 0 --pair eye,talk --threads 2 --precision bf16 --output say.json >said || wrong "a pair of say-quick ended with $?"
+grep -q '"first": "eye"' say.json || wrong "the eye's name is missing, got $(cat say.json)"
+
+refused 2 MT-X03 --model say-quick
+refused 2 MT-X03 --model say-quick --pair eye,glue
+refused 2 MT-X03 --model say-quick --pair eye,talk --cluster here.json
+refused 2 MT-X03 --pair caption
 refused 2 MT-X03 --model nonsense
 refused 2 MT-X03 --degrees 1,,2
 refused 2 MT-X03 --degrees 0

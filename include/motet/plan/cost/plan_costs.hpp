@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/plan/cost/folded_plan.hpp>
+#include <motet/plan/cost/lane_speeds.hpp>
 #include <motet/plan/cost/plan_join.hpp>
 #include <motet/plan/cost/plan_layout.hpp>
 #include <motet/plan/cost/profile.hpp>
@@ -157,6 +158,19 @@ class plan_pricer {
     return out;
   }
 
+  // Lanes share a rank as the plan says, and slow each other as was measured of such towers.
+  void lanes(cost_table& out) const {
+    out.shares = shares_of_lanes(of_);
+    const machine_profile* const measured = options_.measured;
+    if (measured == nullptr || measured->pairs.empty() || out.shares.size() < 2) return;
+    list<label> names;
+    for (isize k = 0; k < of_.modules.size(); ++k) {
+      const module_profile* const found = find_measured(*measured, model_.towers[k], bytes_);
+      names.push(found != nullptr ? found->of.name : of_.modules[k].name);
+    }
+    out.beside_others = kept_beside_others(of_, names, measured->pairs);
+  }
+
   join_cost join() const { return join_of(of_, model_, on_, bytes_, samples_, options_); }
 
  private:
@@ -248,6 +262,7 @@ struct priced_program {
 inline priced_program price(const plan_pricer& by, const folded_plan& folded, const program& of) {
   priced_program out;
   out.costs.wires.inside.bytes_per_second = 1;
+  by.lanes(out.costs);
   bool even = true;
   for (const voice& each : of.voices) {
     const isize k = each.module;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/plan/cost/module_pair.hpp>
 #include <motet/plan/cost/tower_times.hpp>
 
 #include <string>
@@ -31,6 +32,7 @@ struct machine_profile {
   double product_flops = 0;          // a second, of one rank that multiplies large matrices
   double copy_bytes_per_second = 0;  // of one rank
   list<module_profile> modules;
+  list<module_pair> pairs;  // that were measured beside each other, each two once
 };
 
 // Puts a point in its place; an equal one is replaced.

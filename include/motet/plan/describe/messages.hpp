@@ -94,11 +94,16 @@ inline constexpr message cluster_too_small{
     "it has fewer, or a batch has too few samples for so many ranks",
     "Ask for fewer ranks, give more samples to a step, or name a larger cluster"};
 
+inline constexpr message pair_misfit{
+    "MT-P94", "a pair of a profile is two modules that computed at once, and each two are there once",
+    "a name or all points are missing, both names are one, or two entries are of the same",
+    "Write it anew with profile --pair; docs/plan/profile.md says what each field holds"};
+
 inline constexpr message plan_messages[] = {
     plan_unknown_field, plan_wrong_kind,       plan_out_of_range,    no_such_plan,       plan_of_other_ranks,
     no_such_cluster,    cluster_of_no_size,    cluster_out_of_range, model_not_planned,  tower_does_not_fit,
     tower_names_differ, no_function_name,      no_such_model,        pin_not_understood, result_without_plan,
     model_fits_nowhere, batch_does_not_divide, pins_contradict,      no_devices,         no_plan_left,
-    profile_misfit,     profile_out_of_range,  comm_group_unknown,   cluster_too_small};
+    profile_misfit,     profile_out_of_range,  comm_group_unknown,   cluster_too_small,  pair_misfit};
 
 }  // namespace motet

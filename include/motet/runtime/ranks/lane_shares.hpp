@@ -10,6 +10,25 @@
 
 namespace motet {
 
+// Threads for those who have these shares, none for who has none: each has one at least, and the others go one
+// by one to whom most is lacking.
+inline std::vector<int> dealt_threads(const std::vector<double>& shares, int threads) {
+  double all = 0;
+  for (const double each : shares) all += each;
+  std::vector<int> given;
+  for (const double each : shares) given.push_back(each > 0 ? 1 : 0);
+  for (auto left = threads - std::count(given.begin(), given.end(), 1); left > 0; --left) {
+    const auto lacks = [&](std::size_t l) {
+      return shares[l] > 0 ? shares[l] / all * threads - given[l] : -threads;
+    };
+    std::size_t most = 0;
+    for (std::size_t l = 1; l < shares.size(); ++l)
+      if (lacks(l) > lacks(most)) most = l;
+    ++given[most];
+  }
+  return given;
+}
+
 // How many threads each lane of a rank computes with: its share of the rank's, one at least. A rank on which
 // modules of one lane alone compute gives that lane all of them. The first lane is there on every rank, for
 // losses and updates, when others have nothing to do.
@@ -32,22 +51,9 @@ class lane_shares {
   int threads(std::int32_t rank, std::int32_t lane, int of_rank) const {
     const std::vector<bool>& own = computing_[as_size(rank)];
     if (as_size(lane) >= own.size() || !own[as_size(lane)]) return lane == 0 ? of_rank : 1;
-    double all = 0;
-    for (std::size_t l = 0; l < own.size(); ++l)
-      if (own[l]) all += share(l);
-    // Each has one, and the others go one by one to whom most is lacking.
-    std::vector<int> given(own.begin(), own.end());
-    int left = of_rank - static_cast<int>(std::count(own.begin(), own.end(), true));
-    for (; left > 0; --left) {
-      const auto lacks = [&](std::size_t l) {
-        return own[l] ? share(l) / all * of_rank - given[l] : -of_rank;
-      };
-      std::size_t most = 0;
-      for (std::size_t l = 1; l < own.size(); ++l)
-        if (lacks(l) > lacks(most)) most = l;
-      ++given[most];
-    }
-    return given[as_size(lane)];
+    std::vector<double> shares;
+    for (std::size_t l = 0; l < own.size(); ++l) shares.push_back(own[l] ? share(l) : 0);
+    return dealt_threads(shares, of_rank)[as_size(lane)];
   }
 
  private:

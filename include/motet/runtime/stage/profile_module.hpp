@@ -75,6 +75,9 @@ class timed_part {
     return costs.flops();
   }
 
+  // All threads of a team do it at once, each with a context of its own.
+  void once(Context& ctx, bool learns) const { learns ? train(ctx, nothing_between) : infer(ctx); }
+
   part_times measure(bool learns, const profile_options& how) {
     isize memory = 0, scratch = 0;
     const auto cover = [&](auto&& body) {
@@ -83,7 +86,7 @@ class timed_part {
       memory = std::max(memory, ctx.memory.peak());
       scratch = std::max(scratch, ctx.scratch.peak());
     };
-    cover([&](Context& ctx) { learns ? train(ctx, nothing_between) : infer(ctx); });
+    cover([&](Context& ctx) { once(ctx, learns); });
     if (learns) cover([&](Context& ctx) { train_in_two(ctx, nothing_between); });
     const buffer<std::byte> room(memory), own(scratch);
     const auto run = [&](auto&& body) {

@@ -37,6 +37,11 @@ machine_profile profile() {
   add_point(other, {1, 8, {1e-6, 0, 0}, {3e-5, 0, 0}, {1e-7, 0, 0}});
   out.modules.push(one);
   out.modules.push(other);
+  module_pair two{"picture", "caption", 16, {}};
+  add_point(two, {0.25, 1, 3, 1 + 1.0 / 7, 1.5});
+  add_point(two, {0.5, 2, 2, 0.99, 1.25});
+  out.pairs.push(two);
+  out.pairs.push({"picture", "sound", 4, two.points});
   return out;
 }
 bool equal(const part_times& a, const part_times& b) {
@@ -77,7 +82,32 @@ TEST_CASE("what is written is read, to the last bit") {
         CHECK(equal(a.of(which), b.of(which)));
     }
   }
+  REQUIRE(read.pairs.size() == wrote.pairs.size());
+  for (motet::isize k = 0; k < read.pairs.size(); ++k) {
+    const module_pair &a = read.pairs[k], &b = wrote.pairs[k];
+    CHECK(a.first == b.first);
+    CHECK(a.second == b.second);
+    CHECK(a.samples == b.samples);
+    REQUIRE(a.points.size() == b.points.size());
+    for (motet::isize i = 0; i < a.points.size(); ++i) {
+      CHECK(a.points[i].share == b.points[i].share);
+      CHECK(a.points[i].first_threads == b.points[i].first_threads);
+      CHECK(a.points[i].second_threads == b.points[i].second_threads);
+      CHECK(a.points[i].first == b.points[i].first);
+      CHECK(a.points[i].second == b.points[i].second);
+    }
+  }
   CHECK(format_profile(read) == format_profile(wrote));
+}
+
+TEST_CASE("a profile may have pairs alone, and towers alone") {
+  machine_profile of = profile();
+  of.modules.resize(0);
+  CHECK(parse_profile(format_profile(of), "f.json").pairs.size() == 2);
+  of = profile();
+  of.pairs.resize(0);
+  CHECK(format_profile(of).find("pairs") == std::string::npos);
+  CHECK(parse_profile(format_profile(of), "f.json").pairs.empty());
 }
 
 TEST_CASE("points may come in any order") {
@@ -112,6 +142,26 @@ TEST_CASE("what is no profile is refused with its path") {
   refuses(with("\"block\": [", "\"block\": [\"1\", "), "MT-P90", "wanted an array of three times");
   refuses(with("\"name\": \"picture\"", "\"name\": 7"), "MT-P71", "modules[0].tower.name");
   refuses(with("\"heads\": 4", "\"heads\": 5"), "MT-P79", "modules[0].tower");
+}
+
+TEST_CASE("a pair is two modules and what each took beside the other") {
+  refuses(with("\"second\": \"caption\"", "\"second\": \"picture\""), "MT-P94",
+          "pairs[0] is of picture beside itself");
+  refuses(with("\"second\": \"sound\"", "\"second\": \"caption\""), "MT-P94",
+          "pairs[1] is of picture and caption again");
+  refuses(with("\"second\": \"caption\"", "\"other\": \"caption\""), "MT-P70", "pairs[0].other");
+  refuses(with("\"second\": \"caption\",", ""), "MT-P71", "pairs[0].second is missing");
+  refuses(with("\"share\": 0.25", "\"share\": 1"), "MT-P91", "pairs[0].points[0].share");
+  refuses(with("\"share\": 0.25", "\"share\": 0.5"), "MT-P94", "pairs[0].points[1] has the share");
+  refuses(with("\"share\": 0.25, ", ""), "MT-P71", "pairs[0].points[0].share is missing");
+  refuses(with("\"threads\": [1, 3]", "\"threads\": [1, 0]"), "MT-P91", "pairs[0].points[0].threads[1]");
+  refuses(with("\"threads\": [1, 3]", "\"threads\": [1, 2.5]"), "MT-P71", "pairs[0].points[0].threads[1]");
+  refuses(with("\"threads\": [1, 3]", "\"threads\": 4"), "MT-P94", "wanted an array of two numbers");
+  refuses(with("\"slowdowns\": [", "\"slowdowns\": [1, "), "MT-P94", "pairs[0].points[0].slowdowns");
+  refuses(with("\"slowdowns\": [", "\"slowdowns\": [-"), "MT-P91", "pairs[0].points[0].slowdowns[0]");
+  machine_profile none = profile();
+  none.pairs[1].points.resize(0);
+  refuses(format_profile(none), "MT-P94", "pairs[1].points is empty");
 }
 
 TEST_CASE("each point and each tower comes once, and takes time") {
