@@ -4,6 +4,8 @@
 #include <motet/backend/core/make_threads.hpp>
 #include <motet/data/produce/tell_skips.hpp>
 #include <motet/front/produced_window.hpp>
+#include <motet/front/share_line.hpp>
+#include <motet/tools/feed.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -30,6 +32,10 @@ struct produced_options {
   // Hears of samples that producers leave out, called by any thread.
   std::function<void(const skip_log::left_sample&)> skipped{};
   step_share share{};  // the process looks at pictures of these samples alone; the others' are not sent
+  // Who looks at which is found step by step, from its words: that is said here, as soon as it is known, and
+  // asked of whoever chooses where a step is at hand.
+  std::shared_ptr<share_line> line{};
+  std::function<void(const step_input&)> choose{};
   // A producer that has steps to make and says nothing for so long is lost, and others make them.
   double silence = 5;
   // With none that answers for so long, the run ends.
@@ -50,7 +56,7 @@ class produced_queue {
         hear_(std::move(hear)),
         rooms_(rooms.size()),
         samples_(from.samples),
-        steps_(how_.from, from, rooms, how_.limit, how_.share) {
+        steps_(how_.from, from, rooms, how_.limit, how_.share, how_.line != nullptr) {
     if (how_.from.empty()) fail(bad_data_option, "no producer is named");
     if (!fits(how_.share, how_.most.count))
       fail(bad_data_option, sentence({"samples ", write_json(json_of(how_.share)), " of a step of ",
@@ -62,16 +68,21 @@ class produced_queue {
         threads_, "threads that hear producers", 0, static_cast<int>(how_.from.size()),
         [this](int p) { return std::thread([this, p] { hear_producer(as_size(p)); }); },
         [this] { steps_.end(); });
+    if (how_.line) how_.line->lead([this](const step_share& share) { steps_.want(share); });
   }
   produced_queue(const produced_queue&) = delete;
   produced_queue& operator=(const produced_queue&) = delete;
   ~produced_queue() {
+    if (how_.line) how_.line->lead({});
     steps_.end();
     for (std::thread& each : threads_) each.join();
   }
 
   // See produced_window.
-  isize next() { return steps_.next(); }
+  template <class Choose>
+  isize next(Choose&& choose) {
+    return steps_.next(std::forward<Choose>(choose));
+  }
   std::optional<isize> ahead() const { return steps_.ahead(); }
   const data_position& position() const { return steps_.position(); }
   loader_statistics statistics() const { return steps_.statistics(); }
@@ -163,14 +174,22 @@ class produced_queue {
     production::get_all(host, pixels, patience, steps_.name(p));
     if (head.kind == step_kind::failed) return steps_.finish(*own, std::make_exception_ptr(failed(p, words)));
     try {
-      if (checksum(std::string_view(words)) != head.words_checksum)
-        fail(damaged_step, "its checksum is another one");
-      place_pictures(read_words(std::as_bytes(std::span(words)), how_.most, own->words), head, *own);
-      hear_(static_cast<isize>(head.step % rooms_), own->words);
+      if (own->wanted != step_parts::pictures) take_words(words, head, *own);
+      else if (head.words != 0 || head.words_checksum != own->words_checksum)
+        fail(damaged_step, "its pictures are not those of its words");
+      if (own->wanted != step_parts::words) place_pictures(head, *own);
+      if (own->wanted != step_parts::pictures) hear_(static_cast<isize>(head.step % rooms_), own->words);
     } catch (const error& problem) {
       return steps_.ask_again(p, *own, happened(problem));
     }
-    steps_.finish(*own, nullptr);
+    if (own->wanted == step_parts::words) steps_.hear(*own);
+    else steps_.finish(*own, nullptr);
+  }
+  void take_words(const std::string& words, const step_head& head, produced_window::cell& own) const {
+    if (checksum(std::string_view(words)) != head.words_checksum)
+      fail(damaged_step, "its checksum is another one");
+    own.words_checksum = head.words_checksum;
+    own.all_bytes = read_words(std::as_bytes(std::span(words)), how_.most, own.words);
   }
   void hear_skips(std::size_t p, const tcp::connection& host, const step_head& head) const {
     if (head.words > most_skips || head.pixels != 0)
@@ -183,9 +202,10 @@ class produced_queue {
     for (const skip_log::left_sample& each : read_skips(words, samples_))
       if (how_.skipped) how_.skipped(each);
   }
-  // bytes: of the pictures of all samples, of which this process gets its share.
-  void place_pictures(isize bytes, const step_head& head, produced_window::cell& own) const {
-    const std::vector<interval> parts = parts_of(how_.share, picture_begins(own.words, bytes));
+  // Of the pictures of all samples this process gets its share.
+  void place_pictures(const step_head& head, produced_window::cell& own) const {
+    const step_share& share = own.chosen ? *own.chosen : how_.share;
+    const std::vector<interval> parts = parts_of(share, picture_begins(own.words, own.all_bytes));
     own.bytes = size_of(parts);
     if (static_cast<isize>(head.pixels) != own.bytes)
       fail(damaged_step, sentence({"bytes of pictures: got ", head.pixels, ", wanted ", own.bytes}));

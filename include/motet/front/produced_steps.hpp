@@ -5,6 +5,7 @@
 #include <motet/front/produced_queue.hpp>
 #include <motet/tools/data_folder.hpp>
 
+#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -65,6 +66,7 @@ class produced_steps {
       : slots_(as_size(config.ready + 1)) {
     check_place(source, config, from);
     how.most = limits_of(config, source, words);
+    choose_ = how.choose;
     // As if they had been left out here.
     how.skipped = [&source](const skip_log::left_sample& each) {
       if (!source.skips().strict())
@@ -82,7 +84,12 @@ class produced_steps {
   }
 
   const buffer<std::byte>& memory() const { return memory_; }
-  const auto& next() { return slots_[as_size(queue_->next())].batch; }
+  const auto& next() {
+    const auto choose = [this](isize which) {
+      if (choose_) choose_(input_of(slots_[as_size(which)].batch));
+    };
+    return slots_[as_size(queue_->next(choose))].batch;
+  }
   auto* ahead() const {
     const std::optional<isize> found = queue_->ahead();
     return found ? &slots_[as_size(*found)].batch : nullptr;
@@ -96,6 +103,7 @@ class produced_steps {
  private:
   buffer<std::byte> memory_;
   std::vector<slot> slots_;
+  std::function<void(const step_input&)> choose_;
   std::optional<produced_queue> queue_;  // last: its threads fill the slots
 };
 

@@ -29,9 +29,13 @@ class produced_window {
   struct cell {
     enum { open, asked, made } state = open;
     std::uint64_t step = 0;
-    std::size_t by = 0;  // who was asked
-    isize damaged = 0;   // times that it came damaged
-    isize bytes = 0;     // of pictures, that came
+    std::size_t by = 0;                   // who was asked
+    step_parts wanted = step_parts::all;  // what for
+    bool heard = false;                   // its words are there
+    std::optional<step_share> chosen;     // where pictures are asked for by themselves
+    isize damaged = 0;                    // times that it came damaged
+    isize bytes = 0, all_bytes = 0;       // of pictures, that came, and of all samples
+    std::uint64_t words_checksum = 0;
     std::span<std::byte> room;
     step_words words;
     data_position after;
@@ -39,11 +43,13 @@ class produced_window {
   };
 
   // rooms: memory for pictures, one for each step on its way. With none that answers for `limit` seconds,
-  // next() throws.
+  // next() throws. asks_twice: words are asked for first, and pictures when want() names their samples.
   produced_window(const std::vector<producer_address>& by, const data_position& from,
-                  const std::vector<std::span<std::byte>>& rooms, double limit, step_share share = {})
+                  const std::vector<std::span<std::byte>>& rooms, double limit, step_share share = {},
+                  bool asks_twice = false)
       : limit_(limit),
         share_(std::move(share)),
+        asks_twice_(asks_twice),
         origin_(from),
         position_(from),
         cells_(rooms.size()),
@@ -52,21 +58,36 @@ class produced_window {
   }
 
   // The room of the next step, valid until the next call. Throws what its producer could not do, or that there
-  // is none.
-  isize next() {
+  // is none. choose(room): its words are there, and nobody has named the samples whose pictures are wanted;
+  // who does not name them by then gets all.
+  template <class Choose>
+  isize next(Choose&& choose) {
     std::unique_lock hold(guard_);
     if (holding_) {
       cell& gone = at(delivered_);
       gone.step += cells_.size();
       gone.state = cell::open;
       gone.damaged = 0;
+      gone.heard = false;
+      gone.chosen.reset();
       ++delivered_;
       holding_ = false;
       producers_.ring_all();
     }
     cell& own = at(delivered_);
-    const auto from = clock::now();
+    auto from = clock::now();
     while (own.state != cell::made) {
+      if (lacks_choice(own)) {
+        const auto asked = clock::now();
+        hold.unlock();
+        choose(static_cast<isize>(delivered_ % cells_.size()));
+        hold.lock();
+        if (lacks_choice(own)) own.chosen.emplace();
+        producers_.ring_all();
+        // That is the time of who chooses.
+        from += clock::now() - asked;
+        continue;
+      }
       if (problem_) std::rethrow_exception(problem_);
       if (producers_.silent_for(limit_)) fail_silent();
       there_.wait_for(hold, std::chrono::milliseconds(200));
@@ -80,24 +101,36 @@ class produced_window {
     position_ = own.after;
     return static_cast<isize>(delivered_ % cells_.size());
   }
-  // The one that next() will give, if it is there already.
+  isize next() {
+    return next([](isize) {});
+  }
+  // Of the step that next() gives next: pictures of these samples are looked at here. Before its words are
+  // there, nobody knows.
+  void want(const step_share& share) {
+    const std::lock_guard hold(guard_);
+    cell& own = at(following());
+    if (!lacks_choice(own)) return;
+    own.chosen = share;
+    producers_.ring_all();
+  }
+  // The one that next() will give, if it is there already, or its words where these are asked for first.
   std::optional<isize> ahead() const {
     const std::lock_guard hold(guard_);
-    const std::uint64_t step = delivered_ + (holding_ ? 1 : 0);
-    const cell& own = cells_[step % cells_.size()];
-    if (own.state != cell::made || own.problem) return {};
-    return static_cast<isize>(step % cells_.size());
+    const std::size_t room = following() % cells_.size();
+    const cell& own = cells_[room];
+    if (!own.heard || own.problem || (own.state != cell::made && !asks_twice_)) return {};
+    return static_cast<isize>(room);
   }
   const data_position& position() const { return position_; }
   loader_statistics statistics() const {
     const std::lock_guard hold(guard_);
     return statistics_;
   }
-  // Steps that wait to be taken.
+  // Steps that wait to be taken, here or at who made them.
   isize ready() const {
     const std::lock_guard hold(guard_);
     isize sum = 0;
-    for (const cell& each : cells_) sum += each.state == cell::made ? 1 : 0;
+    for (const cell& each : cells_) sum += each.state == cell::made || each.heard ? 1 : 0;
     return sum - (holding_ ? 1 : 0);
   }
   json by_producer() const {
@@ -162,13 +195,16 @@ class produced_window {
     std::vector<std::string> out;
     for (std::uint64_t step = delivered_; step < delivered_ + cells_.size(); ++step) {
       cell& own = at(step);
-      if (own.state != cell::open || own.step != step || producers_.owner(step) != p) continue;
+      if (own.step != step || !is_askable(own) || producers_.owner(step) != p) continue;
       own.state = cell::asked;
       own.by = p;
+      own.wanted = !asks_twice_ ? step_parts::all : own.heard ? step_parts::pictures : step_parts::words;
       json asked;
       asked.set("step", step);
       add_known(step, asked);
-      if (share_) asked.set("share", json_of(share_));
+      if (own.wanted != step_parts::all) asked.set("parts", json_of(own.wanted));
+      if (const step_share& share = own.wanted == step_parts::pictures ? *own.chosen : share_; share)
+        asked.set("share", json_of(share));
       out.push_back(write_json(asked));
     }
     return out;
@@ -186,10 +222,16 @@ class produced_window {
     cell& own = at(step);
     return own.state == cell::asked && own.step == step && own.by == p ? &own : nullptr;
   }
+  // Its words are there, and were asked for alone.
+  void hear(cell& own) {
+    const std::lock_guard hold(guard_);
+    note_words(own);
+    own.state = cell::open;
+    there_.notify_all();
+  }
   void finish(cell& own, std::exception_ptr problem) {
     const std::lock_guard hold(guard_);
-    if (!problem)
-      own.after = {origin_.seed, origin_.fingerprint, origin_.samples, own.words.next, own.words.waiting};
+    if (!problem && !own.heard) note_words(own);
     own.problem = std::move(problem);
     own.state = cell::made;
     ++producers_.at(own.by).steps;
@@ -209,15 +251,25 @@ class produced_window {
   static constexpr isize most_damaged = 3;
 
   cell& at(std::uint64_t step) { return cells_[step % cells_.size()]; }
+  // Under the guard: the step that next() gives next.
+  std::uint64_t following() const { return delivered_ + (holding_ ? 1 : 0); }
+  bool lacks_choice(const cell& own) const {
+    return asks_twice_ && own.state == cell::open && own.heard && !own.chosen;
+  }
+  bool is_askable(const cell& own) const { return own.state == cell::open && !lacks_choice(own); }
+  void note_words(cell& own) const {
+    own.after = {origin_.seed, origin_.fingerprint, origin_.samples, own.words.next, own.words.waiting};
+    own.heard = true;
+  }
   [[noreturn]] void fail_silent() const {
     fail(producers_silent, sentence({"for ", producer_roster::seconds_text(limit_), ", for step ", delivered_,
                                      " of this run: ", producers_.what_each_did()}));
   }
   // The nearest place before a step that is known: behind the one before it, or an earlier one.
   void add_known(std::uint64_t step, json& asked) {
-    const std::uint64_t first = delivered_ + (holding_ ? 1 : 0);
+    const std::uint64_t first = following();
     for (std::uint64_t before = step; before-- > first;) {
-      if (at(before).state != cell::made || at(before).problem) continue;
+      if (!at(before).heard || at(before).problem) continue;
       asked.set("known", before + 1);
       asked.set("place", place_of(at(before).after));
       return;
@@ -236,6 +288,7 @@ class produced_window {
 
   const double limit_;
   const step_share share_;
+  const bool asks_twice_;
   mutable std::mutex guard_;
   std::condition_variable there_;
   const data_position origin_;

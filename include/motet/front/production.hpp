@@ -55,7 +55,7 @@ inline std::vector<producer_address> read_producer_addresses(std::string_view te
   return out;
 }
 
-inline constexpr int production_version = 3;
+inline constexpr int production_version = 4;
 
 // All that decides what the steps hold, and how they are written: of a rank, which asks for them.
 inline json production_of(const data_wishes& wishes, const sample_shape& shape, const data_folder& data) {
@@ -147,6 +147,17 @@ inline step_share share_in(const json& from, isize samples) {
   if (!fits(out, samples))
     fail(meeting_refused, sentence({"samples ", write_json(from), " of a step of ", samples}));
   return out;
+}
+
+// All of it is wanted where nothing is said.
+inline json json_of(step_parts parts) { return parts == step_parts::words ? "words" : "pictures"; }
+inline step_parts parts_in(const json& request) {
+  const json* const parts = request.find("parts");
+  if (parts == nullptr) return step_parts::all;
+  if (parts->string() == "words") return step_parts::words;
+  if (parts->string() != "pictures")
+    fail(meeting_refused, "a request for \"" + parts->string() + "\" of a step");
+  return step_parts::pictures;
 }
 
 // How both ends show that they know the token. The producer asks first.

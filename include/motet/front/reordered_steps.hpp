@@ -43,7 +43,8 @@ struct reorder_options {
 // samples, so loss and gradients are what they are without this, within rounding. All processes compute the
 // same order from the same batch and the same records, and compare what they found when they record. The
 // order of a batch that is expected is looked for while the step before it runs.
-// Asks for: batches of `batch` samples, which all processes have whole; the trainer outlives this.
+// Asks for: batches of `batch` samples, of which all processes have all but the pictures of others; the trainer
+// outlives this.
 // Memory: a copy of the batch.
 // Errors: MT-R26, MT-R37
 // Example:
@@ -72,13 +73,22 @@ class reordered_steps {
 
   // Before step(): the batch of the step after it, of which no more is looked at than what its samples bring.
   void expect(const batch& next) { expected_ = headers_of<Model>(next, samples_); }
+  // Before the first step: hears the order of each step that is expected or found before it, by any thread.
+  void when_found(std::function<void(const sample_order&)> hear) { hear_ = std::move(hear); }
+  // Between steps: the order of the next one is known when this returns, whether it was expected or not.
+  void find(const batch& next) {
+    const auto asked = std::chrono::steady_clock::now();
+    if (!looking_.valid()) look_for(std::launch::deferred, headers_of<Model>(next, samples_));
+    looking_.wait();
+    found_seconds_ = seconds_since(asked);
+  }
 
   step_result step(const batch& whole, double rate, timeline* record = nullptr) {
     step_headers headers = headers_of<Model>(whole, samples_);
     const auto asked = std::chrono::steady_clock::now();
     const found_order found = order_of(std::move(headers));
     told_ = found.told;
-    told_.waited_seconds = seconds_since(asked);
+    told_.waited_seconds = seconds_since(asked) + std::exchange(found_seconds_, 0.0);
     // No order is being looked for now. The last step counts for all that are looked for from here on, so that
     // processes which expect a step and those which do not look with the same costs.
     if (recorded_) clock_.note(of_, recorded_->work, recorded_->when);
@@ -186,11 +196,17 @@ class reordered_steps {
     }
     return look_for(std::move(of));
   }
+  void look_for(std::launch how, step_headers next) {
+    looking_ = std::async(how, [this, of = std::move(next)]() mutable {
+      found_order found = look_for(std::move(of));
+      if (hear_) hear_(found.order);
+      return found;
+    });
+  }
   void look_ahead() {
     if (!expected_) return;
     try {
-      looking_ = std::async(std::launch::async,
-                            [this, of = std::move(*expected_)]() mutable { return look_for(std::move(of)); });
+      look_for(std::launch::async, std::move(*expected_));
     } catch (const std::system_error&) {
       // Where there is no thread for it, the step looks itself.
     }
@@ -237,6 +253,8 @@ class reordered_steps {
   reorder_told told_;
   isize steps_ = 0;
   std::uint64_t mark_ = 0;
+  double found_seconds_ = 0;  // that the step at hand waited for its order before it began
+  std::function<void(const sample_order&)> hear_;
   std::optional<step_headers> expected_;   // no order is looked for yet
   std::optional<recorded_step> recorded_;  // the clock does not know it yet
   std::future<found_order> looking_;       // last: it reads the others until it ends

@@ -240,7 +240,8 @@ class sample_producer {
         told = production::send_skips(who.at, mark, run.data->skips(), told);
         production::send_step(who.at, mark, owed[k], *made);
         heard = std::chrono::steady_clock::now();
-        run.steps->taken(owed[k].step, takers);
+        // Whoever has its words alone asks for its pictures later.
+        if (owed[k].parts != step_parts::words) run.steps->taken(owed[k].step, takers);
         owed.erase(owed.begin() + static_cast<std::ptrdiff_t>(k));
       }
       const auto now = std::chrono::steady_clock::now();
@@ -256,7 +257,8 @@ class sample_producer {
     step_request out{asked.at("step").unsigned_integer(), asked.at("known").unsigned_integer(), run.place};
     read_place(asked.at("place"), out.from);
     const json* const share = asked.find("share");
-    wanted_step made{out.step, share != nullptr ? share_in(*share, run.samples) : std::nullopt};
+    wanted_step made{out.step, share != nullptr ? share_in(*share, run.samples) : std::nullopt,
+                     parts_in(asked)};
     run.steps->want(out);
     return made;
   }

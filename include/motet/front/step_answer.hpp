@@ -14,10 +14,11 @@
 // What a producer answers to a rank, message by message.
 namespace motet::production {
 
-// A step that a rank wants, and of whose samples the pictures.
+// A step that a rank wants, of whose samples the pictures, and whether words and pictures come apart.
 struct wanted_step {
   std::uint64_t step = 0;
   step_share share;
+  step_parts parts = step_parts::all;
 };
 
 inline void send_head(const tcp::connection& to, step_head head) {
@@ -25,24 +26,26 @@ inline void send_head(const tcp::connection& to, step_head head) {
   put_all(to, std::as_bytes(std::span(&head, 1)), 30, "a rank");
 }
 
-// mark: of the run.
+// mark: of the run. Pictures without their words bear the words' checksum, so that both are of one step.
 inline void send_step(const tcp::connection& to, std::uint64_t mark, const wanted_step& wanted,
                       const finished_step& made) {
-  const bool is_part = wanted.share && made.kind == step_kind::step;
-  const std::vector<interval> parts =
-      is_part ? parts_of(wanted.share, made.begins)
-              : std::vector<interval>{{0, static_cast<isize>(made.pixels.size())}};
+  const bool is_step = made.kind == step_kind::step, is_part = wanted.share && is_step;
+  const bool has_words = !is_step || wanted.parts != step_parts::pictures;
+  std::vector<interval> parts{{0, static_cast<isize>(made.pixels.size())}};
+  if (is_step && wanted.parts == step_parts::words) parts = {{0, 0}};
+  else if (is_part) parts = parts_of(wanted.share, made.begins);
   step_head head;
   head.kind = made.kind;
   head.run = mark;
   head.step = wanted.step;
-  head.words = made.words.size();
+  head.words = has_words ? made.words.size() : 0;
   head.pixels = as_size(size_of(parts));
   head.words_checksum = made.words_checksum;
   const auto place = [&](const interval& part) { return made.pixels.data() + part.begin; };
-  head.pixels_checksum = is_part ? checksum_of_parts(parts, place) : made.pixels_checksum;
+  const bool is_whole = size_of(parts) == static_cast<isize>(made.pixels.size()) && parts.size() == 1;
+  head.pixels_checksum = is_whole ? made.pixels_checksum : checksum_of_parts(parts, place);
   send_head(to, head);
-  put_all(to, std::as_bytes(std::span(made.words)), 30, "a rank");
+  if (has_words) put_all(to, std::as_bytes(std::span(made.words)), 30, "a rank");
   for (const interval& each : parts)
     put_all(to, made.pixels.subspan(as_size(each.begin), as_size(each.size())), 30, "a rank");
 }

@@ -133,6 +133,10 @@ struct opened_run {
   produced_options find_producers() {
     produced_options out;
     out.share = model->own_samples();
+    if (const auto line = std::make_shared<share_line>(); model->tells_own_samples(line)) {
+      out.line = line;
+      out.choose = [of = model.get()](const step_input& next) { of->choose(next); };
+    }
     isize count = 0;
     const char* const end = s.producers.data() + s.producers.size();
     if (const auto [stop, failed] = std::from_chars(s.producers.data(), end, count);

@@ -3,6 +3,7 @@
 
 #include <motet/format/checkpoint/checkpoint.hpp>
 #include <motet/front/ranks_here.hpp>
+#include <motet/front/share_line.hpp>
 #include <motet/nn/core/parameter.hpp>
 #include <motet/plan/order/reorder_told.hpp>
 #include <motet/plan/order/step_headers.hpp>
@@ -86,6 +87,11 @@ class session : public tested_model {
   virtual step_headers loads(const step_input&) { return {}; }
   // Samples of a step whose pictures this process looks at; none said: all.
   virtual std::optional<std::vector<interval>> own_samples() const { return {}; }
+  // Whether they are other ones in each step: said then of the step after the one that runs, once it is known,
+  // by any thread.
+  virtual bool tells_own_samples(std::shared_ptr<share_line>) { return false; }
+  // That step is next, and waits for it: said now, if it was not.
+  virtual void choose(const step_input&) {}
   virtual isize updates() const = 0;
   // Waits until all that steps began is done, where a device works on by itself.
   virtual void finish() = 0;

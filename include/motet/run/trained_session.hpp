@@ -3,6 +3,7 @@
 
 #include <motet/front/batch_headers.hpp>
 #include <motet/front/reordered_steps.hpp>
+#include <motet/front/share_line.hpp>
 #include <motet/nn/layers/entering_rows.hpp>
 #include <motet/nn/layers/token_embedding.hpp>
 #include <motet/run/session.hpp>
@@ -62,7 +63,7 @@ class trained_session : public session {
     if constexpr (reorders)
       if (wanted.reorder.ranks || wanted.reorder.slots)
         ordered_.emplace(train_, wanted.options.batch, reorder_options{.asked = wanted.reorder});
-    find_own_samples(wanted);
+    find_own_places(wanted);
   }
 
   const session_facts& facts() const override { return facts_; }
@@ -107,7 +108,22 @@ class trained_session : public session {
   step_headers loads(const step_input& batch) override {
     return loads_of<Net>(own().inputs(batch), samples_of(batch));
   }
-  std::optional<std::vector<interval>> own_samples() const override { return own_samples_; }
+  std::optional<std::vector<interval>> own_samples() const override {
+    if (follows_order()) return {};
+    return own_places_;
+  }
+  bool tells_own_samples(std::shared_ptr<share_line> to) override {
+    if constexpr (reorders)
+      if (follows_order())
+        ordered_->when_found([to = std::move(to), places = *own_places_](const sample_order& order) {
+          to->say(samples_at(places, order));
+        });
+    return follows_order();
+  }
+  void choose(const step_input& next) override {
+    if constexpr (reorders)
+      if (ordered_) ordered_->find(own().inputs(next));
+  }
   isize updates() const override { return train_.updates(); }
   void finish() override {
     if constexpr (!Device::shares_memory) train_.device().finish();
@@ -163,13 +179,20 @@ class trained_session : public session {
     if (const auto* const pieces = std::get_if<pictured_tokens>(&batch)) return pieces->seq.samples;
     return std::get<pictures>(std::get<pair_input>(batch)).samples;
   }
-  // Of one of many processes. Where samples move between replicas, nobody knows before the step.
-  void find_own_samples(const session_request& wanted) {
-    const bool moves = wanted.reorder.ranks || wanted.reorder.slots || wanted.options.resplit.every > 0;
-    if (!Device::shares_memory || moves || !world_.is_one_of_many()) return;
+  // Of one of many processes.
+  void find_own_places(const session_request& wanted) {
+    if (!Device::shares_memory || !world_.is_one_of_many()) return;
     const launched& by = world_.by();
-    own_samples_ = motet::own_samples(train_.order(), wanted.options.batch, {by.rank, by.rank + by.threads},
-                                      looks_at_pictures());
+    const std::vector<interval> places =
+        motet::own_samples(train_.order(), wanted.options.batch, {by.rank, by.rank + by.threads},
+                           looks_at_pictures(), wanted.options.resplit);
+    // Whoever looks at all of them need not name them.
+    if (size_of(places) < wanted.options.batch) own_places_ = places;
+  }
+  // Which samples stand at these places is known with the order of a step; of no place it is known before.
+  bool follows_order() const {
+    if constexpr (reorders) return ordered_ && own_places_ && !own_places_->empty();
+    else return false;
   }
   // These are words alone; whatever else a module takes may have pictures.
   template <class Input>
@@ -189,7 +212,7 @@ class trained_session : public session {
   trainer_type train_;
   // Compiled for no other.
   std::conditional_t<reorders, std::optional<reordered_steps<Net, Numbers, Device>>, no_order> ordered_;
-  std::optional<std::vector<interval>> own_samples_;
+  std::optional<std::vector<interval>> own_places_;  // of samples whose pictures it looks at
   session_facts facts_;
   std::vector<parameter> parameters_ = Net::parameters();
 };

@@ -33,7 +33,7 @@ class feed {
   virtual ~feed() = default;
 
   virtual step_input next() = 0;  // valid until the next call
-  // what next() will give, where it is there already
+  // what next() will give, where it is there already; of pictures that are made elsewhere maybe the sizes alone
   virtual std::optional<step_input> ahead() { return {}; }
   virtual std::span<const std::byte> memory() const = 0;  // where all its batches lie
   virtual double waited() const { return 0; }             // seconds, since the start
@@ -83,6 +83,12 @@ class random_feed final : public feed {
   buffer<float> pixels_;
   buffer<std::int32_t> tokens_;
 };
+
+inline step_input input_of(const pair_batch& made) {
+  return pair_input{pictures{made.pixels.data, made.size(), made.packed},
+                    tokens{made.tokens.data(), made.captions()}};
+}
+inline step_input input_of(const sample_batch& made) { return made.input(); }
 
 // Feeds from a folder have this in common, whatever their batches are.
 template <class Loader>
@@ -138,11 +144,6 @@ class loaded_feed final : public feed {
   }
 
  private:
-  static step_input input_of(const pair_batch& made) {
-    return pair_input{pictures{made.pixels.data, made.size(), made.packed},
-                      tokens{made.tokens.data(), made.captions()}};
-  }
-  static step_input input_of(const sample_batch& made) { return made.input(); }
   template <class Batch>
   const Batch& taken(const Batch& batch) {
     samples_ = std::count_if(batch.samples.begin(), batch.samples.end(), [](isize i) { return i >= 0; });

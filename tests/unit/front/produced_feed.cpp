@@ -144,6 +144,75 @@ TEST_CASE("a process that looks at some samples alone gets their pictures and no
   CHECK_THROWS_WITH_AS(own.produced(wrong), doctest::Contains("samples [[3, 8]] of a step of 7"), error);
 }
 
+TEST_CASE("a process that finds its samples with the words of a step gets their pictures and no others") {
+  constexpr std::size_t picture = 3 * 8 * 8 * 4;  // bytes
+  const produced_set set(false, damaged);
+  run own(set);
+  constexpr std::size_t steps = 24;
+  const std::vector<seen_step> wanted = own.plain(steps);
+  const std::uint16_t ports[] = {free_port(), free_port()};
+  std::unique_ptr<sample_producer> all[2];
+  for (const int p : {0, 1}) all[p] = std::make_unique<sample_producer>(set.producer(ports[p]));
+  // Other ones in each step, as its words decide.
+  const auto share_of = [](const step_input& words) {
+    const tokens& said = std::get<1>(std::get<pair_input>(words));
+    std::vector<interval> out;
+    for (isize s = 0; s < said.seq.samples; ++s)
+      if ((said.ids[said.seq.begin(s)] + said.seq.rows_of(s)) % 3 == 1) out.push_back({s, s + 1});
+    return out;
+  };
+  // Said while the step before runs, when the step is at hand, now so and now so, or never.
+  enum { ahead, at_hand, mixed, never };
+  for (const int when : {ahead, at_hand, mixed, never}) {
+    produced_options how = served_by({ports[0], ports[1]});
+    how.line = std::make_shared<share_line>();
+    int chosen = 0;
+    if (when != never)
+      how.choose = [&, line = how.line](const step_input& words) {
+        ++chosen;
+        line->say(share_of(words));
+      };
+    const std::shared_ptr<share_line> line = how.line;
+    const auto from = own.produced(how);
+    isize bytes = 0;
+    for (std::size_t s = 0; s < steps; ++s) {
+      const step_input batch = from->next();
+      std::vector<interval> share{{0, 7}};
+      if (when != never) share = share_of(batch);
+      const pictures& shown = std::get<0>(std::get<pair_input>(batch));
+      const auto* const got = reinterpret_cast<const unsigned char*>(shown.pixels);
+      for (const interval& each : share)
+        CHECK(std::equal(got + each.begin * isize{picture}, got + each.end * isize{picture},
+                         wanted[s].pixels.begin() + each.begin * isize{picture}));
+      bytes += size_of(share) * isize{picture};
+      const tokens& said = std::get<1>(std::get<pair_input>(batch));
+      CHECK(std::equal(wanted[s].ids.begin(), wanted[s].ids.end(), said.ids));
+      if (when == ahead || (when == mixed && s % 2 == 0)) {
+        for (const tcp::deadline until(60); !from->ahead() && !until.over();)
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        REQUIRE(from->ahead().has_value());
+        line->say(share_of(*from->ahead()));
+      }
+      // Who had made a step is gone before its pictures are asked for.
+      if (s % 8 == 5) {
+        all[s / 8 % 2].reset();
+        all[s / 8 % 2] = std::make_unique<sample_producer>(set.producer(ports[s / 8 % 2]));
+      }
+    }
+    const json by_whom = from->by_producer();
+    isize got = 0, sent = 0;
+    for (const json& each : by_whom.items())
+      got += each.at("picture_bytes").integer(), sent += each.at("steps").integer();
+    // What was said of the step behind the last one is on its way or here.
+    CHECK(got >= bytes);
+    CHECK(got <= bytes + isize{7 * picture});
+    CHECK(sent >= isize{steps});
+    if (when == ahead) CHECK(chosen == 1);
+    if (when == at_hand) CHECK(chosen == int{steps});
+    if (when == mixed) CHECK(chosen == int{steps} / 2);
+  }
+}
+
 TEST_CASE("a step that comes in parts is the step, whatever its pictures are") {
   for (const bool pieces : {false, true})
     for (const picture_form form : {picture_form::floats, picture_form::bytes}) {

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <stdexcept>
+#include <thread>
 
 using namespace motet;
 
@@ -78,4 +79,72 @@ TEST_CASE("a step that comes damaged thrice, and a run without producers, are re
   none.steps.end();
   CHECK(none.steps.ends());
   CHECK_FALSE(none.steps.reach(0, -1));
+}
+
+TEST_CASE(
+    "where words are asked for first, pictures follow when somebody says whose, and all when nobody does") {
+  std::array<std::byte, 2> memory{};
+  produced_window steps({{"a", 1}, {"b", 2}}, {7, 8, 9, 0}, {{&memory[0], 1}, {&memory[1], 1}}, 5, {}, true);
+  const auto asked_of = [&](std::size_t p) {
+    std::string all;
+    for (const std::string& each : steps.claim(p)) {
+      const json one = read_json(each, "a request");
+      all += sentence({one.at("step").integer(), " ", one.at("parts").string()});
+      if (const json* const share = one.find("share")) all += " " + write_json(*share);
+      all += ";";
+    }
+    return all;
+  };
+  const auto hear = [&](std::size_t p, std::uint64_t step) { steps.hear(*steps.asked_cell(p, step)); };
+  const auto send = [&](std::size_t p, std::uint64_t step) {
+    steps.finish(*steps.asked_cell(p, step), nullptr);
+  };
+  steps.begin(0);
+  CHECK(asked_of(0) == "0 words;1 words;");
+  steps.want(step_share({{0, 1}}));
+  CHECK(asked_of(0).empty());
+  hear(0, 0);
+  hear(0, 1);
+  CHECK(steps.ready() == 2);
+  CHECK(steps.ahead() == 0);
+  CHECK(asked_of(0).empty());
+  // Of the step that is next, and of no other one.
+  steps.want(step_share({{0, 2}}));
+  steps.want(step_share({{3, 4}}));
+  CHECK(asked_of(0) == "0 pictures [[0, 2]];");
+  send(0, 0);
+  const auto none = [](isize) { FAIL("a choice was made before"); };
+  CHECK(steps.next(none) == 0);
+  CHECK(steps.ahead() == 1);
+  steps.want(step_share(std::vector<interval>{}));
+  CHECK(asked_of(0) == "1 pictures [];");
+  // Pictures alone are asked of another one when theirs is lost.
+  steps.begin(1);
+  steps.lose(0, std::runtime_error("it is gone"), "it is gone");
+  CHECK(asked_of(1) == "1 pictures [];");
+  send(1, 1);
+  CHECK(steps.next(none) == 1);
+  CHECK(asked_of(1) == "2 words;");
+  hear(1, 2);
+  // next() asks who chooses, and waits until the pictures are there.
+  int chose = 0;
+  std::string then;
+  CHECK(steps.next([&](isize room) {
+    ++chose;
+    CHECK(room == 0);
+    steps.want(step_share({{1, 2}}));
+    then = asked_of(1);
+    send(1, 2);
+  }) == 0);
+  CHECK(chose == 1);
+  CHECK(then == "2 pictures [[1, 2]];3 words;");
+  hear(1, 3);
+  std::jthread other([&] {
+    while (steps.owed(1) == 0) then = asked_of(1), std::this_thread::yield();
+    send(1, 3);
+  });
+  CHECK(steps.next([&](isize) { ++chose; }) == 1);
+  other.join();
+  CHECK(chose == 2);
+  CHECK(then.find("3 pictures;") != std::string::npos);
 }

@@ -41,3 +41,17 @@ TEST_CASE("a place comes through as it was") {
   read_place(read_json(write_json(place_of(from))), to);
   CHECK(to == from);
 }
+
+TEST_CASE("words and pictures of a step may be asked for apart, and nothing else of it") {
+  for (const step_parts parts : {step_parts::words, step_parts::pictures}) {
+    json request;
+    request.set("parts", json_of(parts));
+    CHECK(parts_in(request) == parts);
+  }
+  json plain;
+  plain.set("step", 1);
+  CHECK(parts_in(plain) == step_parts::all);
+  json other;
+  other.set("parts", "sounds");
+  CHECK_THROWS_WITH_AS(parts_in(other), doctest::Contains("a request for \"sounds\" of a step"), error);
+}

@@ -146,6 +146,36 @@ TEST_CASE("the order of an expected batch is found beside the step before it, an
   CHECK(steps.told().waited_seconds >= steps.told().search_seconds);
 }
 
+TEST_CASE("an order is told when it is found: beside a step, or before one that was not expected") {
+  const launched_world world = alone();
+  trainer<fed_speech> train(world, plans[2], {.batch = samples});
+  reordered_steps steps(train, samples, {.every = 0});
+  std::vector<std::pair<sample_order, std::thread::id>> heard;
+  steps.when_found([&](const sample_order& order) { heard.emplace_back(order, std::this_thread::get_id()); });
+  const fed_text first(1), second(2), third(3);
+  const auto here = std::this_thread::get_id();
+  steps.find(first.get());
+  REQUIRE_EQ(heard.size(), 1);
+  CHECK(heard[0].second == here);
+  steps.expect(second.get());
+  steps.step(first.get(), 1e-3);
+  CHECK(steps.told().waited_seconds >= steps.told().search_seconds);
+  // It is being looked for, and this waits for it.
+  steps.find(second.get());
+  REQUIRE_EQ(heard.size(), 2);
+  CHECK(heard[1].second != here);
+  steps.step(second.get(), 1e-3);
+  steps.find(third.get());
+  CHECK_EQ(heard.size(), 3);
+  const double loss = steps.step(third.get(), 1e-3).loss;
+
+  // Told or not, it is the same order.
+  trainer<fed_speech> again(world, plans[2], {.batch = samples});
+  reordered_steps plain(again, samples, {.every = 0});
+  for (const fed_text* each : {&first, &second}) plain.step(each->get(), 1e-3);
+  CHECK_EQ(plain.step(third.get(), 1e-3).loss, loss);
+}
+
 TEST_CASE("headers say what each sample brings to every module") {
   const launched_world world = alone();
   trainer<fed_speech> train(world, plans[2], {.batch = samples});

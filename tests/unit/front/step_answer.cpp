@@ -5,8 +5,40 @@
 #include <doctest/doctest.h>
 
 #include <thread>
+#include <utility>
 
 using namespace motet;
+
+TEST_CASE("words and pictures are sent apart, with the checksum of the words on both") {
+  tcp::listener door("127.0.0.1", 0);
+  const std::byte pixels[] = {std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4}, std::byte{5}};
+  finished_step made;
+  made.words = "the words";
+  made.pixels = pixels;
+  made.begins = {0, 2, 3, 5};
+  made.words_checksum = 77;
+  made.pixels_checksum = checksum(made.pixels);
+  std::thread producer([&] {
+    const tcp::connection there = tcp::reach(door.address(), tcp::deadline(5));
+    for (const step_parts parts : {step_parts::words, step_parts::pictures, step_parts::all})
+      production::send_step(there, 7, {3, step_share({{0, 1}, {2, 3}}), parts}, made);
+    production::send_step(there, 7, {3, {}, step_parts::pictures}, made);
+  });
+  tcp::connection here;
+  while (!here) here = door.take();
+  for (const auto& [words, bytes] :
+       {std::pair<const char*, int>{"the words", 0}, {"", 4}, {"the words", 4}, {"", 5}}) {
+    step_head head;
+    production::get_all(here, std::as_writable_bytes(std::span(&head, 1)), 5, "a producer");
+    std::string said(head.words, ' '), shown(head.pixels, ' ');
+    production::get_all(here, std::as_writable_bytes(std::span(said)), 5, "a producer");
+    production::get_all(here, std::as_writable_bytes(std::span(shown)), 5, "a producer");
+    CHECK(said == words);
+    CHECK(shown == (bytes == 0 ? "" : bytes == 4 ? "\1\2\4\5" : "\1\2\3\4\5"));
+    CHECK(head.words_checksum == 77);
+  }
+  producer.join();
+}
 
 TEST_CASE("what was skipped is sent once, in messages that are whole by themselves") {
   tcp::listener door("127.0.0.1", 0);

@@ -45,3 +45,38 @@ TEST_CASE("ranks look at the samples of their replicas, of those modules whose i
   CHECK(told(own_samples(of, 12, {3, 5}, eye)).empty());
   CHECK(told(own_samples(of, 13, {1, 2}, eye)) == "[5, 9)");
 }
+
+TEST_CASE("where samples move between replicas, ranks look at all that these may ever have") {
+  const program of = eye_and_words();
+  const list<std::uint8_t> both{1, 1};
+  // 12 samples: three replicas have 1 to 6 each; of two groups of 6, two replicas have 1 to 4 each.
+  const resplit_options room{.every = 1, .most = 1.5};
+  CHECK(told(own_samples(of, 12, {0, 1}, both, room)) == "[0, 6)");
+  CHECK(told(own_samples(of, 12, {1, 2}, both, room)) == "[1, 11)");
+  CHECK(told(own_samples(of, 12, {2, 3}, both, room)) == "[6, 12)");
+  CHECK(told(own_samples(of, 12, {3, 4}, both, room)) == "[0, 4)[6, 10)");
+  CHECK(told(own_samples(of, 12, {4, 5}, both, room)) == "[2, 6)[8, 12)");
+  // However they move, and with a sample more than replicas.
+  for (const isize samples : {12, 13}) {
+    sample_split split{samples, 1, 3, 1, {}};
+    const share_bounds within = bounds_of(room, samples, 3, 1);
+    for (isize a = 0; a <= 8; ++a)
+      for (isize b = 0; b <= 8; ++b)
+        for (isize c = 0; c <= 8; ++c) {
+          if (a + b + c == 0) continue;
+          const sample_split moved = split.weighted({a, b, c}, within.most);
+          for (isize r = 0; r < 3; ++r) {
+            const interval has = moved.replica_part(0, r), may = detail::reach_of(split, 0, r, room);
+            CHECK((may.begin <= has.begin && has.end <= may.end));
+          }
+        }
+  }
+}
+
+TEST_CASE("of a step in another order they look at the samples that stand at their places") {
+  const sample_order order{5, 0, 3, 4, 1, 2};
+  CHECK(told(samples_at({{0, 6}}, order)) == "[0, 6)");
+  CHECK(told(samples_at({{0, 2}}, order)) == "[0, 1)[5, 6)");
+  CHECK(told(samples_at({{0, 1}, {3, 5}}, order)) == "[1, 2)[4, 6)");
+  CHECK(told(samples_at({}, order)).empty());
+}
