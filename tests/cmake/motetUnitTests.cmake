@@ -31,7 +31,7 @@ function(motet_unit_kind source variable)
   elseif(source MATCHES "^backend/cpu/")
     set(kind cpu)
   endif()
-  if(CMAKE_CXX_FLAGS MATCHES "address" AND source MATCHES "^${motet_bare}\\.cpp$")
+  if(source MATCHES "^${motet_bare}\\.cpp$" AND (CMAKE_CXX_FLAGS MATCHES "address" OR MOTET_UNIT_TESTS STREQUAL "OPTIMISED"))
     set(kind plain.bare)
   endif()
   # Under the thread sanitizer runs what has threads. Kernels, and nets, which leave threads to them, do only if they ask to, by their labels: on CPUs, all
@@ -77,9 +77,11 @@ function(motet_group_kind kind variable)
   set(${variable} ${kind} PARENT_SCOPE)
 endfunction()
 
-# Searches try thousands of plans, and their tests thousands more to find none that is better: they are optimised and run without the address sanitizer.
-# What a search is made of, and search_every, run with it. So do all policies, from event to event and beside failures, but not the tests that play whole traces.
-set(motet_bare "(jobs/(published_rows|policies/(policies|motet_policy|crius))|plan/(search/search|distmm/search_(distmm|megatron)|disttrain/search_chain|optimus/search_filled|order/(deal|microbatch_order)|published_table|beyond_paper|cost/folded_plan))")
+# Searches try thousands of plans, and their tests thousands more to find none that is better: they are optimised, and where a run builds unit tests twice
+# they stand in the build without sanitizers, as the address sanitizer's allocator alone makes them seven times slower. What a search is made of, and
+# search_every, run with it; so do all policies, from event to event, beside failures and read back, but not the tests that play whole traces; and fillings
+# and batches between weights, as what trains by them is.
+set(motet_bare "(jobs/(published_rows|watch/kept_state|policies/(policies|motet_policy|crius))|plan/(search/search|distmm/search_(distmm|megatron)|disttrain/search_chain|optimus/search_filled|order/(deal|microbatch_order)|published_table|beyond_paper|cost/folded_plan)|schedule/(place/fill|write/batch_sync))")
 
 # What the address sanitizer sees as well, or a processor of our kind does not mind, is looked for where bytes from outside are read, and not elsewhere:
 # of kernels, it is most of what clang takes.
@@ -217,7 +219,7 @@ function(motet_unit_test group source)
 endfunction()
 
 # motet_unit_tests(): all of them; or those that no other build has, where the unit tests are built twice. Optimised: kernels as they ship, emulated GPUs,
-# whole plans and processes of MPI. Instrumented: all others, and whole plans and the transport of MPI once more; plans on ranks that are processes are the
+# searches, whole plans and processes of MPI. Instrumented: all others, and whole plans and the transport of MPI once more; plans on ranks that are processes are the
 # same laws.
 set(MOTET_UNIT_TESTS ALL CACHE STRING "Unit tests that are built: ALL, OPTIMISED or INSTRUMENTED ones")
 option(MOTET_INSTRUMENT_EMULATED "Build the tests of kernels on emulated GPUs with the address and undefined-behaviour sanitizers" OFF)
@@ -258,8 +260,8 @@ function(motet_unit_tests)
     if(kind MATCHES "^emulated" AND TARGET motet_gpu_test_main AND NOT source MATCHES "^support/")
       list(PREPEND gpu_tests ${source})
     endif()
-    if((MOTET_UNIT_TESTS STREQUAL "OPTIMISED" AND NOT kind MATCHES "^kernels|^emulated|\\.whole") OR
-       (MOTET_UNIT_TESTS STREQUAL "INSTRUMENTED" AND (kind MATCHES "^kernels|^emulated" OR "${source} ${kind}" MATCHES "^(nn|runtime)/.*\\.mpi\\.whole")))
+    if((MOTET_UNIT_TESTS STREQUAL "OPTIMISED" AND NOT kind MATCHES "^kernels|^emulated|\\.(bare|whole)") OR
+       (MOTET_UNIT_TESTS STREQUAL "INSTRUMENTED" AND (kind MATCHES "^kernels|^emulated|\\.bare" OR "${source} ${kind}" MATCHES "^(nn|runtime)/.*\\.mpi\\.whole")))
       continue()
     endif()
     # The emulator looks at every byte of a kernel's arguments; of those between members, only g++ can say that they are nothing.
@@ -277,7 +279,9 @@ function(motet_unit_tests)
     # The rooms of nets, of the runtime, or of a back end, include much the same: more programs would cost more.
     string(REGEX REPLACE "^(nn|runtime|backend/[a-z]+)/.*" "\\1" folder ${folder})
     # So do the rooms of other floors, and a whole run does not build only some of them.
-    if(MOTET_GROUP_SIZE GREATER_EQUAL 40)
+    if(kind MATCHES "\\.bare")
+      set(folder plan)
+    elseif(MOTET_GROUP_SIZE GREATER_EQUAL 40)
       string(REGEX REPLACE "^(plan|schedule|jobs|data|format)/.*" "\\1" folder ${folder})
       string(REGEX REPLACE "^backend/(core|exchange|groups|transport)$" "backend" folder ${folder})
       string(REGEX REPLACE "^(meta|strategy|model|tools|support)(/.*)?$" "model" folder ${folder})
