@@ -48,6 +48,7 @@ struct context {
 
   // memory is what a step is short of, and the caches have what comes again
   static constexpr bool spares_passes = false;
+  // Words attend to rows of another module.
   static constexpr bool looks_beside = true;
   // Rows of a tensor group are exchanged in pieces while others are computed with.
   static constexpr bool exchanges_pieces = true;
