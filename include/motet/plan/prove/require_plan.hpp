@@ -65,6 +65,10 @@ inline std::string detail_of_module(const verdict& found, const plan& of, const 
   if (is(reason::context_without_attention)) return "context " + got;
   if (is(reason::too_many_tensor_parts))
     return "tensor " + got + " for " + counted(found.wanted, "key-value head");
+  if (is(reason::pieces_without_group))
+    return found.got >= 1 && found.got <= found.wanted
+               ? sentence({counted(found.got, "piece"), ", and tensor ", own.on.split().tensor})
+               : pair(counted(found.got, "piece"), "1 to " + wanted);
   if (is(reason::unknown_zero_level) || is(reason::frozen_with_optimizer)) return "zero " + got;
   if (is(reason::remade_and_split))
     return "remade, and " + std::string(of.schedule.view()) + " splits backward";
