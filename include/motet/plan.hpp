@@ -21,6 +21,7 @@
 #include <motet/plan/disttrain/orchestrate.hpp>
 #include <motet/plan/disttrain/played_step.hpp>
 #include <motet/plan/disttrain/search_chain.hpp>
+#include <motet/plan/disttrain/tensor_overlap.hpp>
 #include <motet/plan/files/cluster_json.hpp>
 #include <motet/plan/files/model_json.hpp>
 #include <motet/plan/files/plan_header.hpp>

@@ -119,6 +119,7 @@ inline void print_plan(std::FILE* out, const plan& of, isize batch) {
     if (each.lane > 0)
       std::fprintf(out, ", in lane %d with %.0f %% of a rank", each.lane,
                    100 * shares_of_lanes(of)[each.lane]);
+    if (each.pieces > 1) std::fprintf(out, ", rows of its tensor groups in %d pieces", each.pieces);
     std::fprintf(out, "\n");
   }
   const int losses = of.modules[0].groups();

@@ -102,6 +102,11 @@ inline constexpr message lanes_not_there{
     "on GPUs one thread begins all that a rank does, one behind the other",
     "Leave lane and share out of the plan, or train on CPUs"};
 
+inline constexpr message pieces_not_there{
+    "MT-R64", "a plan exchanges rows in pieces, and ranks of this device exchange them as a whole",
+    "operations of GPUs take all rows at once, and a transport of one's own may be for one thread alone",
+    "Leave pieces out of the plan, or train on CPUs"};
+
 inline constexpr message bad_lane_shares{
     "MT-R63", "shares of lanes do not fit the ranks", "there is not one above zero for each lane of the plan",
     "Give as many numbers above zero as the plan has lanes; they count by their proportions"};
@@ -128,7 +133,8 @@ inline constexpr message runtime_messages[] = {not_finite,
                                                bad_painting,
                                                table_is_parted,
                                                lanes_not_there,
-                                               bad_lane_shares};
+                                               bad_lane_shares,
+                                               pieces_not_there};
 
 inline constexpr message launch_not_a_number{"MT-R20", "a launcher's variable is not a number in its range",
                                              "it was set by hand, or by a tool that means something else",

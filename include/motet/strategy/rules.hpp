@@ -78,6 +78,10 @@
     "or "                                                                                                    \
     "there are too many lanes",                                                                              \
     "give all modules of a lane one share, and all lanes together no more than 1")                           \
+  X(pieces_without_group, "MT-N22", "rows come in pieces where a tensor group exchanges them",               \
+    "the module has no tensor degree above 1, or the number of its pieces is not one of those that there "   \
+    "are",                                                                                                   \
+    "leave pieces out, or give it a tensor degree of 2 or more and 1 to 64 pieces")                          \
   X(own_schedule_unlike_plan, "MT-S26", "a schedule of one's own orders the stages that a plan gives it",    \
     "write() made another number of stages, chunks, microbatches or ranks, several voices, or a loss",       \
     "write one voice of the shape that is given, on as many ranks as it has stages, without join()")

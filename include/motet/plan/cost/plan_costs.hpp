@@ -3,6 +3,7 @@
 
 #include <motet/plan/cost/folded_plan.hpp>
 #include <motet/plan/cost/lane_speeds.hpp>
+#include <motet/plan/cost/piece_times.hpp>
 #include <motet/plan/cost/plan_join.hpp>
 #include <motet/plan/cost/plan_layout.hpp>
 #include <motet/plan/cost/profile.hpp>
@@ -198,7 +199,7 @@ class plan_pricer {
     return out;
   }
   // Blocks wait for what their group gathers and sums: four calls forward, six backward, which are told from
-  // the numbers.
+  // the numbers. In pieces they wait for what does not hide behind products.
   double group_seconds(isize k, double tensor_numbers, double context_numbers, isize blocks,
                        const device_layout& at, double compute) const {
     const double samples = largest_microbatch(k), number = bytes_.activation;
@@ -208,7 +209,10 @@ class plan_pricer {
     if (split.tensor > 1 && tensor_numbers > 0) {
       const double rows = static_cast<double>(net.tokens * net.width) / split.context,
                    calls = std::max(1.0, tensor_numbers / rows);
-      out += calls * all_gather_seconds(samples * tensor_numbers / calls * number, at.tensor, on_);
+      const auto of_bytes = [&](double bytes) { return calls * all_gather_seconds(bytes, at.tensor, on_); };
+      const double exchange = of_bytes(samples * tensor_numbers / calls * number);
+      const int pieces = of_.modules[k].pieces;
+      out += pieces > 1 ? piece_times{compute, exchange, of_bytes(0)}.seconds(pieces) - compute : exchange;
     }
     if (split.context > 1 && context_numbers > 0) {
       const double bytes = samples * context_numbers * number, calls = 4 * static_cast<double>(blocks);

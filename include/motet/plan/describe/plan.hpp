@@ -11,6 +11,9 @@
 
 namespace motet {
 
+// More pieces of rows than this would be too small for a product.
+inline constexpr int most_row_pieces = 64;
+
 // A module is spread over ranks, and its samples go through it, as this says.
 struct module_plan {
   label name;
@@ -35,6 +38,9 @@ struct module_plan {
   // this share of the rank; 0: of what the others leave.
   int lane = 0;
   double share = 0;
+  // Products of layers that tensor cuts are made in so many pieces of rows, each while the rows of the next
+  // come, or sums of the one before go.
+  int pieces = 1;
 
   constexpr int stages() const { return on.split().stages * chunks; }
   constexpr int whole_group() const { return group > 0 ? group : microbatches; }

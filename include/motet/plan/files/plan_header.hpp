@@ -124,6 +124,7 @@ inline std::string cpp_module(const module_plan& from, isize number) {
   put_real("backward_takes", from.backward_takes, usual.backward_takes);
   put("lane", from.lane, usual.lane);
   put_real("share", from.share, usual.share);
+  put("pieces", from.pieces, usual.pieces);
   return out;
 }
 

@@ -55,7 +55,7 @@ inline module_plan read_module_plan(const std::string& name, const json& from) {
   const plan_fields fields(
       from, "modules." + name,
       {"degrees", "ranks", "chunks", "layers", "remade", "microbatches", "group", "stash", "ahead", "zero",
-       "balanced", "fills", "room", "forward_takes", "backward_takes", "lane", "share"});
+       "balanced", "fills", "room", "forward_takes", "backward_takes", "lane", "share", "pieces"});
   out.on = read_mesh(fields);
   fields.read("chunks", out.chunks, 1, 1024);
   fields.each("layers", [&](const json& item, const std::string& at) {
@@ -77,6 +77,7 @@ inline module_plan read_module_plan(const std::string& name, const json& from) {
     fields.read(field, *into, 0, 1e9, plan_out_of_range);
   fields.read("lane", out.lane, 0, lane::most_computing - 1);
   fields.read("share", out.share, 0, 1, plan_out_of_range);
+  fields.read("pieces", out.pieces, 1, most_row_pieces);
   return out;
 }
 
@@ -118,6 +119,7 @@ inline json module_plan_json(const module_plan& from) {
   put(out, "backward_takes", from.backward_takes, plain.backward_takes);
   put(out, "lane", from.lane, plain.lane);
   put(out, "share", from.share, plain.share);
+  put(out, "pieces", from.pieces, plain.pieces);
   return out;
 }
 

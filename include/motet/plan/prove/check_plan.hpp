@@ -28,6 +28,8 @@ constexpr verdict check_module_plan(const module_plan& own, const module_facts& 
   if (split.context > 1 && !facts.attends) return {reason::context_without_attention, k, split.context, 1};
   if (facts.key_heads > 0 && split.tensor > facts.key_heads)
     return {reason::too_many_tensor_parts, k, split.tensor, facts.key_heads};
+  if (own.pieces < 1 || own.pieces > most_row_pieces || (own.pieces > 1 && split.tensor == 1))
+    return {reason::pieces_without_group, k, own.pieces, most_row_pieces};
   if (own.zero < 0 || own.zero > 2) return {reason::unknown_zero_level, k, own.zero, 2};
   if (own.zero > 0 && facts.frozen) return {reason::frozen_with_optimizer, k, own.zero, 0};
   if (own.stages() > facts.layers) return {reason::more_stages_than_layers, k, own.stages(), facts.layers};
@@ -94,7 +96,7 @@ constexpr verdict check_plan(const plan& of, const list<module_facts>& facts, is
 // Proves a plan with its schedule: the numbers of that, and the order that comes of it.
 // Asks for: facts of all modules in the model's order; the plan may have them in any.
 // Memory: the order that the plan means, given back at the end.
-// Errors: MT-M03, MT-M04, MT-P01, MT-P02, MT-P03, MT-P04, MT-P05, MT-P06, MT-P07, MT-P09, MT-P10, MT-P11,
+// Errors: MT-M03, MT-M04, MT-N22, MT-P01, MT-P02, MT-P03, MT-P04, MT-P05, MT-P06, MT-P07, MT-P09, MT-P10, MT-P11,
 // MT-P28, MT-P38, MT-S01, MT-S02, MT-S03, MT-S04, MT-S05, MT-S06, MT-S07, MT-S08, MT-S09, MT-S10, MT-S11,
 // MT-S12, MT-S13, MT-S14, MT-S15, MT-S16, MT-S17, MT-S18, MT-S21, MT-S22, MT-S23, MT-S25, MT-S26
 // Example:

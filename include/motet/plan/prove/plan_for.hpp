@@ -71,6 +71,9 @@ struct fills {
 };
 template <int Count>
 using room = number<&module_plan::room, Count>;
+// Products of layers that tensor cuts are made in so many pieces of rows, while rows of others come and go.
+template <int Count>
+using in_pieces = number<&module_plan::pieces, Count>;
 // A microbatch takes so long through the whole module, in a unit that all modules have.
 template <int Forward, int Backward>
 struct takes {

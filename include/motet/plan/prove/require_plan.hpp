@@ -59,6 +59,10 @@ inline std::string more_of_module(const verdict& found, const plan& of, const mo
     return own.name == facts.name ? "it has none"
                                   : "the plan places " + (names.empty() ? std::string("nothing") : names);
   }
+  if (is(reason::pieces_without_group))
+    return found.got >= 1 && found.got <= found.wanted
+               ? sentence({counted(found.got, "piece"), ", and tensor ", own.on.split().tensor})
+               : pair(counted(found.got, "piece"), "1 to " + wanted);
   if (is(reason::remade_and_split))
     return "remade, and " + std::string(of.schedule.view()) + " splits backward";
   if (is(reason::layers_do_not_add_up)) {

@@ -55,8 +55,12 @@ program_work foretell(const model_table<Context, Numbers>& model, const program&
     const auto module = as_size(sings.module);
     const net_outline& net = *model.of->nets[module];
     const module_choice choice = module < choices.size() ? choices[module] : module_choice{};
-    const spread_seat seat{choice.tensor, sings.shard % choice.tensor, sings.shards / choice.tensor,
-                           sings.shard / choice.tensor, choice.balanced};
+    const spread_seat seat{choice.tensor,
+                           sings.shard % choice.tensor,
+                           sings.shards / choice.tensor,
+                           sings.shard / choice.tensor,
+                           choice.balanced,
+                           choice.pieces};
     const any_group tensor(choice.tensor, sings.shard % choice.tensor),
         context(sings.shards / choice.tensor, sings.shard / choice.tensor);
     const auto parts =

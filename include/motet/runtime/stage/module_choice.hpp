@@ -14,6 +14,8 @@ struct module_choice {
   std::vector<std::uint8_t> remade{};
   // of a stage's shards, those that cut the columns of its layers; the others cut the rows of samples
   std::int32_t tensor = 1;
+  // of rows, each computed while others are exchanged in a tensor group
+  std::int32_t pieces = 1;
   bool balanced = true;          // context parts of equal work under a causal mask
   bool shard_optimizer = false;  // ranks with equal parameters share the optimizer's work and state
   bool shard_gradients = false;  // and keep gradients of no more than that

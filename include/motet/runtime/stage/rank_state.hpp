@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/groups/courier.hpp>
+#include <motet/runtime/messages.hpp>
 #include <motet/runtime/ranks/executor.hpp>
 #include <motet/runtime/stage/net_table.hpp>
 #include <motet/runtime/state/held_memory.hpp>
@@ -60,6 +62,15 @@ struct rank_state {
     if constexpr (requires { end->begin(ctx); }) end->begin(ctx);
     return ctx;
   }
+  // Sees to rows of others while this lane computes; MT-R64 where its device cannot.
+  courier& beside() {
+    if constexpr (takes_turns<Endpoint> && requires { requires Context::exchanges_pieces; }) {
+      if (!courier_) courier_ = std::make_unique<courier>(*end);
+      return *courier_;
+    } else {
+      fail(pieces_not_there, sentence({"rank ", rank, " is to compute while rows are exchanged in pieces"}));
+    }
+  }
   // Other lanes of the rank go on meanwhile, where they have threads of their own.
   template <class Body>
   void apart(Body&& body) {
@@ -115,6 +126,7 @@ struct rank_state {
   }
 
   isize scratch_each_ = 0;
+  std::unique_ptr<courier> courier_;
   decltype(team_type<Context>()) team_;
 };
 

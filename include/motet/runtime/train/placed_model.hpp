@@ -377,8 +377,7 @@ class placed_model {
       to.resting = net.resting_of(name, at.range, at.cut);
       at.resting = net.resting_size(at.range, at.cut);
       to.join(net, stage_groups_, sings, s, choice, how_, at, group);
-      spread_seat seat = seat_of(sings, stage_groups_);
-      seat.balanced = choice.balanced;
+      const spread_seat seat = seated(seat_of(sings, stage_groups_), choice, homes_.of(at.rank, sings.lane));
       const auto make_parts = [&] {
         return net.microbatches(splits_[sings.module], sings.replica, seat, any_or_none(to.groups[0]),
                                 any_or_none(to.groups[1]), most_[sings.module]);

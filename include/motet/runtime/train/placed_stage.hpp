@@ -17,6 +17,15 @@ any_group any_or_none(Group* one) {
   return one != nullptr ? any_group(*one) : any_group{};
 }
 
+// A seat with what a plan leaves open about it, on a rank that lives here.
+template <class Home>
+spread_seat seated(spread_seat at, const module_choice& choice, Home& home) {
+  at.balanced = choice.balanced;
+  at.pieces = choice.pieces;
+  if (at.tensor > 1 && choice.pieces > 1) at.beside = &home.beside();
+  return at;
+}
+
 // A stage of a voice on the rank that holds it, the groups that it computes with, and how its gradients are
 // summed over ranks.
 template <class Context, class Numbers, class Endpoint, class Group>

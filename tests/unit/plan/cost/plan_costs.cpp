@@ -83,6 +83,26 @@ TEST_CASE("a tensor group gathers and sums in every block") {
   CHECK(first_stage(of, on, 32).forward_group == about(8 * 4 * 3 * 5e-6 + bytes * 3 / 4 / 200e9));
 }
 
+TEST_CASE("rows in pieces are exchanged while others are computed") {
+  cluster_facts on = wired_cluster(8, 8);
+  on.inside.latency = 1e-7;
+  plan of = one_module(mesh::from(0, {.tensor = 4}), 2);
+  const stage_seconds one = first_stage(of, on, 32);
+  for (const int pieces : {2, 8}) {
+    of.modules[0].pieces = pieces;
+    const stage_seconds found = first_stage(of, on, 32);
+    // Each further piece is a round of messages for each of the four calls of a block.
+    const double calls = 8 * 4 * 3 * 1e-7 * (pieces - 1);
+    CHECK(found.compute.forward == one.compute.forward);
+    CHECK(found.forward_group ==
+          about(one.compute.forward > one.forward_group + calls
+                    ? (one.forward_group + calls) / pieces
+                    : one.forward_group + calls - one.compute.forward * (pieces - 1) / pieces));
+    CHECK(found.forward_group < one.forward_group);
+    CHECK(found.backward_group < one.backward_group);
+  }
+}
+
 TEST_CASE("a context group exchanges rows for heads, or sends keys round behind the computation") {
   cluster_facts on = wired_cluster(8, 8);
   const plan of = one_module(mesh::from(0, {.context = 4}));

@@ -65,7 +65,7 @@ plan read_back(const std::string& text) {
       const std::string name = found[2], value = found[3];
       const std::pair<const char*, int*> counts[] = {
           {"chunks", &own.chunks}, {"group", &own.group}, {"stash", &own.stash}, {"ahead", &own.ahead},
-          {"zero", &own.zero},     {"room", &own.room},   {"lane", &own.lane}};
+          {"zero", &own.zero},     {"room", &own.room},   {"lane", &own.lane},   {"pieces", &own.pieces}};
       const std::pair<const char*, double*> reals[] = {{"forward_takes", &own.forward_takes},
                                                        {"backward_takes", &own.backward_takes},
                                                        {"share", &own.share}};

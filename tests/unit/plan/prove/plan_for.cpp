@@ -74,6 +74,9 @@ TEST_CASE("every word reaches its number") {
   using chunked = plan_for<towers, on<"picture", ranks<0, 2>, stages<2>, chunks<2>>,
                            on<"caption", ranks<0, 1>, chunks<2>>, by<interleaved, microbatches<4>, group<1>>>;
   CHECK((chunked::value().modules[0].chunks == 2 && chunked::value().cluster.ranks == 2));
+  using halved = plan_for<towers, on<"picture", ranks<0, 2>, tensor<2>, in_pieces<3>>,
+                          on<"caption", ranks<0, 2>, data<2>>, by<batch_sync, microbatches<4>>>;
+  CHECK((halved::value().modules[0].pieces == 3 && halved::value().modules[1].pieces == 1));
   using hidden = plan_for<towers, on<"picture", ranks<0, 1>, ahead<1>>, on<"caption", ranks<1, 2>>,
                           by<batch_sync, microbatches<4>, group<2>>>;
   CHECK((hidden::value().modules[0].ahead == 1 && hidden::value().modules[1].ahead == 0));

@@ -12,12 +12,15 @@ TEST_CASE("what a plan says of its modules") {
   all.modules[0].layers = {3, 1};
   all.modules[0].remade = {0, 1};
   all.modules[0].balanced = false;
+  all.modules[0].pieces = 3;
   all.modules[1].zero = 1;
   const std::vector<module_choice> found = choices_of(all);
   REQUIRE(found.size() == 2);
   CHECK(found[0].layers == std::vector<motet::isize>{3, 1});
   CHECK(found[0].remade == std::vector<std::uint8_t>{0, 1});
   CHECK(found[0].tensor == 4);
+  CHECK(found[0].pieces == 3);
+  CHECK(found[1].pieces == 1);
   CHECK(!found[0].balanced);
   CHECK(!found[0].shard_optimizer);
   CHECK(found[1].layers.empty());

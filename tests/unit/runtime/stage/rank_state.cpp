@@ -71,3 +71,15 @@ TEST_CASE("what one thread throws is thrown by the work") {
   });
   CHECK(ran == 1);
 }
+
+TEST_CASE("a rank has one courier where its end and its device allow it, and else says so") {
+  local::world world(1, 0, {});
+  local::endpoint end(world, 0);
+  state rank;
+  rank.end = &end;
+  courier* const first = &rank.beside();
+  CHECK(first == &rank.beside());
+  struct end_of_one_thread {};
+  rank_state<cpu::context, fp32, end_of_one_thread> other;
+  CHECK_THROWS_WITH_AS(other.beside(), doctest::Contains("MT-R64"), error);
+}

@@ -87,6 +87,25 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("processes that compute while rows of their tensor groups come learn the same to the bit") {
+  const int ranks = motet::tests::mpi_session().ranks();
+  const auto in_pieces = [&](int pieces) {
+    plan of = seen_by(false, 1);
+    of.cluster.ranks = ranks;
+    for (module_plan& each : of.modules) {
+      each.on = mesh::from(0, {.data = ranks / 2, .tensor = 2});
+      each.pieces = pieces;
+    }
+    return learned<pipeline_trainer<fed_speech, cpu::device, fp32, processes>>(of);
+  };
+  if (ranks % 2 != 0) return;
+  const std::vector<double> wanted = in_pieces(1);
+  for (const int pieces : {2, 3}) {
+    CAPTURE(pieces);
+    CHECK(in_pieces(pieces) == wanted);
+  }
+}
+
 TEST_CASE("processes that begin at unlike learning rates are told both") {
   const std::int32_t ranks = motet::tests::mpi_session().ranks(), rank = motet::tests::mpi_session().rank();
   plan_maker maker(3, ranks, 2, ranks);
