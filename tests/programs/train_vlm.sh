@@ -41,6 +41,12 @@ succeed $run --steps 1 --plan data-2 --reorder ranks --explain
 grep -q '^order     ranks: samples go to the ranks that have least to do$' out || fail "--explain does not tell of the order"
 grep -q '^producers [1-9][0-9]* keeps* up with the steps (--producers [1-9].* by forecast$' out || fail "--explain of a plan does not tell how many producers keep up"
 expect 2 'which --reorder all gives samples to' $run --steps 1 --reorder all
+# Two lanes take from each other what was measured of them.
+succeed $run --steps 1 --plan beside-lane --threads 1 --explain
+grep -q '^lanes     ranks of 1 thread have 2 lanes: ' out || fail "--explain does not tell who shares processors"
+echo '{"machine": "m", "activation_bytes": 4, "modules": [], "pairs": [{"first": "eye", "second": "talk", "samples": 8, "points": [{"share": 0.5, "threads": [1, 1], "slowdowns": [9, 9]}]}]}' >pair.json
+succeed $run --steps 1 --plan beside-lane --explain --profile pair.json
+expect 3 'MT-P70' $run --steps 1 --plan beside-lane --explain --profile few/shapes.json
 if command -v mpirun >/dev/null 2>&1; then
   export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   one="-n 1 $train --data few --model say-quick --batch 8 --threads 1 --steps 3 --no-report --plan data-2 --reorder"

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/plan/cost/lane_speeds.hpp>
 #include <motet/plan/describe/model_facts.hpp>
 #include <motet/plan/describe/plan.hpp>
 #include <motet/plan/prove/check_lanes.hpp>
+#include <motet/runtime/ranks/lane_shares.hpp>
 #include <motet/runtime/stage/foretell.hpp>
 #include <motet/runtime/stage/layer_split.hpp>
 #include <motet/runtime/train/placed_model.hpp>
@@ -128,8 +130,22 @@ inline void print_plan(std::FILE* out, const plan& of, isize batch) {
                batch / losses);
 }
 
+// Processors as lanes have them: each lane has threads of its own. A rank of fewer threads than lanes has them
+// shared by the operating system, evenly among lanes that are busy.
+inline void share_threads(cost_table& costs, const plan& of, int threads) {
+  const list<double> shares = shares_of_lanes(of);
+  if (shares.size() < 2) return;
+  costs.shares.resize(0);
+  costs.by_itself.resize(0);
+  for (const int own : dealt_threads({shares.begin(), shares.end()}, threads)) {
+    costs.shares.push(own);
+    costs.by_itself.push(threads < shares.size() ? 1 : static_cast<double>(own) / threads);
+  }
+}
+
 // The meaning of a plan is what a trainer says of it before anything is started: order(), memory() and
-// work(); and what a thread of this machine does in a second.
+// work(); what a thread of this machine does in a second, how many each rank has, and what modules were
+// measured to take from each other.
 struct plan_meaning {
   const plan& from;
   const list<module_facts>& facts;
@@ -137,6 +153,8 @@ struct plan_meaning {
   std::vector<rank_memory> memory;
   program_work work;
   machine_rates rates;
+  int threads = 1;
+  list<module_pair> pairs{};
 };
 
 // Prints who holds what, and what a step takes on so many processors; returns the seconds of it.
@@ -146,7 +164,8 @@ inline double print_meaning(std::FILE* out, const plan_meaning& what, int proces
   const machine_rates& rates = what.rates;
   const std::vector<rank_traffic> traffic = traffic_of(of, what.work);
   cost_table costs = what.work.costs(of, rates);
-  costs.shares = shares_of_lanes(what.from);
+  share_threads(costs, what.from, what.threads);
+  costs.beside_others = kept_beside_others(what.from, what.pairs);
   timeline when;
   simulate(of, costs, when);
   const analysis times = analyse(of, costs, when);
@@ -187,6 +206,12 @@ inline double print_meaning(std::FILE* out, const plan_meaning& what, int proces
                flops / 1e9, messages, sent / 1e6, of.instructions.size());
   std::fprintf(out, "measured  %.1f GFLOP/s and %.1f GB/s on one of %d threads\n", rates.flops / 1e9,
                rates.bytes / 1e9, processors);
+  if (const isize lanes = shares_of_lanes(what.from).size(); lanes > 1 && what.threads < lanes)
+    std::fprintf(
+        out,
+        "lanes     ranks of %d %s have %td lanes: the operating system shares processors evenly among "
+        "those that are busy, whatever their shares\n",
+        what.threads, what.threads == 1 ? "thread" : "threads", lanes);
   const double least = std::max(when.makespan, busy / std::max(1, processors));
   std::fprintf(
       out,

@@ -4,6 +4,7 @@
 #include <motet/backend/core/messages.hpp>
 #include <motet/front/explain_plan.hpp>
 #include <motet/plan/files/plan_json.hpp>
+#include <motet/plan/files/profile_json.hpp>
 #include <motet/run/opened_run.hpp>
 #include <motet/run/producers_needed.hpp>
 #include <motet/run/run_memory.hpp>
@@ -118,8 +119,10 @@ inline void explain_chosen(const chosen_plan& chosen, const run_settings& s, ses
   waits.at(sentence({"simulating a step of ", of.ranks(), " ranks"}));
   const int processors = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   const auto facts = s.trained().facts();
-  const plan_meaning meaning{
-      chosen.value, facts, of, memory, model.work(), {model.measure_peak() / model.threads(), copy_rate()}};
+  plan_meaning meaning{chosen.value,   facts,        of,
+                       memory,         model.work(), {model.measure_peak() / model.threads(), copy_rate()},
+                       model.threads()};
+  if (!s.profile.empty()) meaning.pairs = load_profile(s.profile).pairs;
   waits.finish();
   print_head(chosen, s);
   explain_learning(s);

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <motet/format/text/json_write.hpp>
+#include <motet/front/explain_plan.hpp>
 #include <motet/run/opened_run.hpp>
 #include <motet/run/run_memory.hpp>
 #include <motet/run/tell_run.hpp>
+#include <motet/schedule/simulate/measured_costs.hpp>
 #include <motet/tools/metrics.hpp>
 
 #include <algorithm>
@@ -16,6 +18,34 @@
 
 namespace motet {
 
+// The last steps of a plan as its ranks played them: with the times that its stages took in them, the simulation
+// says what a step of it takes.
+class paced_steps {
+ public:
+  explicit paced_steps(const opened_run& run) : run_(run), keeps_(run.chosen ? 8 : 0) {}
+
+  // Where to record the next step; null: nowhere.
+  timeline* next() {
+    if (keeps_ == 0) return nullptr;
+    if (steps_.size() < keeps_) steps_.push({});
+    return &steps_[count_++ % keeps_];
+  }
+  void tell(json& out) const {
+    if (steps_.empty()) return;
+    const program& of = run_.model->of();
+    cost_table sharing;
+    share_threads(sharing, run_.chosen->value, run_.model->threads());
+    timeline planned;
+    if (simulate(of, measured_costs(of, steps_, sharing), planned).ok())
+      out.set("simulated_seconds", planned.makespan);
+  }
+
+ private:
+  const opened_run& run_;
+  isize keeps_, count_ = 0;
+  list<timeline> steps_;
+};
+
 // A run does as the peers of benchmarks do: it warms up, says so, then makes a step for each line of `lines`.
 inline int run_paced(opened_run& run, std::istream& lines) {
   run.prepare();
@@ -26,11 +56,12 @@ inline int run_paced(opened_run& run, std::istream& lines) {
   std::fflush(stdout);
   std::vector<double> seconds;
   step_result last;
+  paced_steps played(run);
   for (std::string line; std::getline(lines, line);) {
     const step_input batch = source->next();
     if (const auto following = source->ahead()) run.model->expect(*following);
     const auto began = std::chrono::steady_clock::now();
-    last = run.model->step(batch, rates.at(run.model->updates()));
+    last = run.model->step(batch, rates.at(run.model->updates()), played.next());
     run.model->finish();  // a GPU still updates the weights
     if (const reorder_told* const told = run.model->reordered()) run.reordered.add(*told);
     seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
@@ -54,6 +85,7 @@ inline int run_paced(opened_run& run, std::istream& lines) {
   out.set("predicted_bytes", memory_of_run(*run.model, run.s, run.folder.get()).total());
   out.set("loss", last.loss);
   for (const loss_part& each : last.parts) out.set(name_of_part(each.told()), each.loss);
+  played.tell(out);
   add_reordered(out, run.reordered);
   out.set("machine", run.model->machine());
   std::printf("%s\n", write_json(out).c_str());

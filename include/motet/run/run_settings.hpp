@@ -26,7 +26,7 @@ struct run_settings {
   std::string data, model, device = "cpu", precision = "fp32", loss, checkpoint, metrics, tensorboard,
                            report = "report", schedule = "cosine", plan, pictures = "auto", sm_share = "0",
                            rates_of, optimizer = "adamw", reorder = "none", record, begin, phases, phase,
-                           producers, orchestrate;
+                           producers, orchestrate, profile;
   isize batch = 64, steps = 1000, threads = 0, accumulate = 1, save_every = 0, keep = 2, warmup = -1,
         eval_every = 0, validate_every = -1, loader_threads = 1, line_every = 1, ranks = 0, resplit = 0,
         rows = 0, record_step = 0;
@@ -232,6 +232,8 @@ inline options command_line(run_settings& s) {
   line.flag("--explain", s.explain,
             "print what the run will need, on a GPU which way operations take, with a plan who holds what, "
             "and stop");
+  line.text("--profile", s.profile, "FILE.json",
+            "what profile --pair measured: by it --explain slows modules of a plan that compute at once");
   line.flag("--check", s.check,
             "look at plan, data, model and checkpoint, and stop; exit code 0: all is well");
   line.flag("--paced", s.paced, "for benchmarks: one step for each line of standard input");

@@ -67,3 +67,47 @@ TEST_CASE("who holds what, what it takes, and what travels") {
     CHECK(text.find(part) != std::string::npos);
   }
 }
+
+TEST_CASE(
+    "lanes have the threads that are dealt to them, and the operating system's turns where there are too "
+    "few") {
+  plan of = layout::value();
+  cost_table costs;
+  share_threads(costs, of, 1);
+  CHECK(costs.shares.empty());
+  of.beside("caption", .25);
+  share_threads(costs, of, 8);
+  CHECK(costs.shares == list<double>{6, 2});
+  CHECK(costs.by_itself == list<double>{.75, .25});
+  share_threads(costs, of, 2);
+  CHECK(costs.shares == list<double>{1, 1});
+  CHECK(costs.by_itself == list<double>{.5, .5});
+  share_threads(costs, of, 1);
+  CHECK(costs.shares == list<double>{1, 1});
+  CHECK(costs.by_itself == list<double>{1, 1});
+}
+
+TEST_CASE("a plan with lanes says who shares processors, and is slower by what was measured") {
+  const char* const words[] = {"program", "--threads", "1"};
+  const launched_world world = launch(3, words);
+  plan of = layout::value();
+  of.beside("caption", .25);
+  const trainer<small_model> train(world, of, {.batch = 8});
+  const auto facts = facts_of<small_model>();
+  plan_meaning meaning{train.of(), facts, train.order(), train.memory(), train.work(), {1e9, 1e9}};
+  double seconds = 0;
+  const auto told = [&] {
+    return printed([&](std::FILE* out) { seconds = print_meaning(out, meaning, 1000); });
+  };
+  const std::string text = told();
+  CHECK(text.find("ranks of 1 thread have 2 lanes: the operating system shares processors evenly") !=
+        std::string::npos);
+  const double alone = seconds;
+  module_pair two{"caption", "picture", 1, {}};
+  add_point(two, {.5, 1, 1, 4, 4});
+  meaning.pairs.push(two);
+  told();
+  CHECK(seconds > 1.05 * alone);
+  meaning.threads = 2;
+  CHECK(told().find("operating system") == std::string::npos);
+}

@@ -2,6 +2,8 @@
 #include <motet/run/run_paced.hpp>
 
 #include <motet/format/text/json_read.hpp>
+#include <motet/schedule/core/compile.hpp>
+#include <motet/schedule/write/one_f_one_b.hpp>
 
 #include "run_parts.hpp"
 
@@ -33,4 +35,24 @@ TEST_CASE("without a line there is no step to be measured") {
   const std::string said = printed_by([&] { run_paced(run, none); });
   CHECK(read_json(said.substr(said.find('{'))).at("seconds").number() == 0);
   CHECK(scripted(run).rates.size() == 3);
+}
+
+TEST_CASE("what the last steps of a plan are simulated to take") {
+  opened_run run = run_of({"--data", "random", "--batch", "6", "--plan", "beside"});
+  CHECK(paced_steps(run).next() == nullptr);  // one rank by itself waits for nobody
+  run.chosen = choose_plan(run.s);
+  CHECK(paced_steps(run).next() != nullptr);
+  json told;
+  paced_steps(run).tell(told);
+  CHECK_FALSE(told.is_object());
+
+  // A program of two stages, of which every computation took a second and the last steps count alone.
+  scripted(run).order = compile(one_f_one_b::write({.stages = 2, .microbatches = 2}));
+  paced_steps played(run);
+  for (int step = 0; step < 20; ++step) {
+    const double second = step < 12 ? 100 : 1;
+    simulate(run.model->of(), even_costs(run.model->of(), {second, second / 2, second / 2}), *played.next());
+  }
+  played.tell(told);
+  CHECK(told.at("simulated_seconds").number() == doctest::Approx(6));
 }

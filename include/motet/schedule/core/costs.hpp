@@ -57,8 +57,8 @@ struct cost_table {
   network wires;
   // Lanes that compute on one rank share its device while several are busy: by these shares, even ones where
   // there are none, and each at this speed for what the others take from it in memory and caches, 1 where
-  // nothing is known. A lane by itself has the device whole.
-  list<double> shares, beside_others;
+  // nothing is known. A lane by itself has the device whole, or this part of it where it has no more threads.
+  list<double> shares, beside_others, by_itself;
   double jitter = 0;  // every computation takes up to this share longer
   std::uint64_t seed = 0;
 
@@ -104,7 +104,7 @@ struct cost_table {
     const auto number = [](const list<double>& of, std::int32_t each) {
       return each < of.size() ? of[each] : 1.0;
     };
-    if (busy == std::uint32_t{1} << lane) return 1;
+    if (busy == std::uint32_t{1} << lane) return number(by_itself, lane);
     double all = 0;
     for (std::int32_t each = 0; busy >> each != 0; ++each)
       if ((busy >> each & 1) != 0) all += number(shares, each);

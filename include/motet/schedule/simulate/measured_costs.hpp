@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/schedule/simulate/simulate.hpp>
+#include <motet/schedule/simulate/seconds_by_itself.hpp>
 
 namespace motet {
 
@@ -48,8 +48,9 @@ class sends_of_receives {
 
 // The instructions of a program took this in real runs of it: the median of each operation at each stage,
 // over microbatches and steps. With it simulate() foretells the time of such a step, and of others with the
-// same stages.
-constexpr cost_table measured_costs(const program& of, const list<timeline>& steps) {
+// same stages. How lanes share a rank is as `sharing` says, then and now.
+constexpr cost_table measured_costs(const program& of, const list<timeline>& steps,
+                                    const cost_table& sharing = {}) {
   enum { forward, backward_input, backward_weight, backward, update, kinds };
   list<list<double>> spent[kinds];
   for (auto& each : spent) each.resize(of.places.size(), {});
@@ -59,9 +60,10 @@ constexpr cost_table measured_costs(const program& of, const list<timeline>& ste
 
   for (const timeline& when : steps) {
     list<list<double>> groups(of.joins, {});
+    const list<double> seconds = seconds_by_itself(of, when, sharing);
     for (isize i = 0; i < of.instructions.size(); ++i) {
       const instruction& it = of.instructions[i];
-      const double took = when.finish[i] - when.start[i];
+      const double took = seconds[i];
       if (it.what == op::join) {
         // Members work side by side; the slowest counts.
         list<double>& own = groups[it.voice];
@@ -89,6 +91,9 @@ constexpr cost_table measured_costs(const program& of, const list<timeline>& ste
   }
 
   cost_table made;
+  made.shares = sharing.shares;
+  made.beside_others = sharing.beside_others;
+  made.by_itself = sharing.by_itself;
   for (isize place = 0; place < of.places.size(); ++place) {
     stage_cost own{median(spent[forward][place]), median(spent[backward_input][place]),
                    median(spent[backward_weight][place])};

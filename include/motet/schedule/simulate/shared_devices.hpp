@@ -6,6 +6,14 @@
 
 namespace motet {
 
+// An instruction that needs the device of its rank, and the bit of the lane that it is in.
+constexpr bool takes_device(const instruction& it) {
+  return lane::computes(it.lane) && (is_compute(it.what) || it.what == op::optimizer_step);
+}
+constexpr std::uint32_t lane_bit(const instruction& it) {
+  return std::uint32_t{1} << lane::which_computing(it.lane);
+}
+
 // What computes in several lanes of one rank, while it does: each lane is as fast as its share of the device
 // lets it be beside those that are busy, and that changes whenever one of them begins or ends.
 class shared_devices {
@@ -31,7 +39,7 @@ class shared_devices {
     lasts_.resize(of.instructions.size(), 0);
     list<std::uint32_t> lanes(of.ranks(), 0);
     for (isize i = 0; i < of.instructions.size(); ++i)
-      if (takes_device(of.instructions[i])) lanes[ranks_[i]] |= bit(of.instructions[i]);
+      if (takes_device(of.instructions[i])) lanes[ranks_[i]] |= lane_bit(of.instructions[i]);
     list<std::uint8_t> meetings(graph.meeting_sizes.size(), 0);
     const auto shared = [&](isize i) {
       const std::uint32_t own = lanes[ranks_[i]];
@@ -65,13 +73,6 @@ class shared_devices {
   }
 
  private:
-  static constexpr bool takes_device(const instruction& it) {
-    return lane::computes(it.lane) && (is_compute(it.what) || it.what == op::optimizer_step);
-  }
-  static constexpr std::uint32_t bit(const instruction& it) {
-    return std::uint32_t{1} << lane::which_computing(it.lane);
-  }
-
   // Of those that end at once, the lane with the least number is first.
   constexpr isize first() const {
     isize found = 0;
@@ -84,7 +85,7 @@ class shared_devices {
   constexpr void mark(const work& of, bool busy) {
     for (const std::int32_t i : of.all) {
       if (!takes_device(of_.instructions[i])) continue;
-      const std::uint32_t own = bit(of_.instructions[i]);
+      const std::uint32_t own = lane_bit(of_.instructions[i]);
       if (busy) busy_[ranks_[i]] |= own;
       else busy_[ranks_[i]] &= ~own;
     }

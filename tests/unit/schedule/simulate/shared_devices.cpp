@@ -84,6 +84,10 @@ TEST_CASE("two lanes share a device while both are busy, and one by itself has i
   // Three of equal shares, of which two have little to do.
   check_times(on_one_device({{0, 2, 1}, {1, 1, 0}, {2, .5, 0}}),
               {{0, 3.5}, {3.5, 4.5}, {0, 2.5}, {2.5, 2.5}, {0, 1.5}, {1.5, 1.5}});
+  // Threads of their own, three and one of four: what one does not use is not the other's.
+  cost_table own = shared({.75, .25}, {1, .8});
+  own.by_itself = {.75, .25};
+  check_times(on_one_device({{0, 3, 3}, {1, 1, 1}}, own), {{0, 4}, {4, 8}, {0, 5}, {5, 9.6}});
   // What both keep counts together.
   CHECK(even.found.peak_live[0] == 2);
   CHECK(even.found.peak_bytes[0] == 2);
