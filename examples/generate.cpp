@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Goes on with a text, or says what pictures show: by a checkpoint of train_vlm, or by a Hugging Face model
+// Goes on with a text, or says what pictures show or a sound is about: by a checkpoint of train_vlm, or by a Hugging Face model
 // that this program was built for.
 #include "generate/prompt.hpp"
 
@@ -16,7 +16,7 @@ namespace motet::generate {
 namespace {
 
 struct settings {
-  std::string checkpoint, weights, adapters, tokenizer, prompt, precision = "fp32";
+  std::string checkpoint, weights, adapters, tokenizer, prompt, sound, precision = "fp32";
   std::vector<std::string> pictures;
   isize most = 256, top_k = 0, threads = 0;
   double temperature = 0, top_p = 1;
@@ -25,7 +25,7 @@ struct settings {
 };
 
 options command_line(settings& s) {
-  options line("generate", "goes on with a text, or says what pictures show");
+  options line("generate", "goes on with a text, or says what pictures show or what is heard");
   line.text("--checkpoint", s.checkpoint, "DIR",
             "a run of train_vlm, of which the newest checkpoint is taken, or one checkpoint");
   line.text("--weights", s.weights, "DIR",
@@ -33,6 +33,7 @@ options command_line(settings& s) {
   line.text("--adapters", s.adapters, "DIR",
             "with --weights: LoRA adapters that they get, as the peft package saves them");
   line.texts("--picture", s.pictures, "FILE", "PNG, JPEG or PPM; several times for several pictures");
+  line.text("--sound", s.sound, "FILE", "WAV or FLAC, for a model that hears, such as Whisper");
   line.text("--prompt", s.prompt, "TEXT", "what is gone on with");
   line.count("--most", s.most, 1, "tokens to say, unless one ends the text before");
   line.real("--temperature", s.temperature, 0, 1e6, "0: always the likeliest token");
@@ -100,7 +101,10 @@ void run(const settings& s) {
     model = make_imported(wanted);
   }
   const tokenizer words = read_tokenizer(vocabulary.string());
-  const prompt after = write_prompt(words, model->facts(), s.prompt, s.pictures);
+  prompt after = write_prompt(words, model->facts(), s.prompt, s.pictures);
+  if (!s.sound.empty()) let_hear(s.sound, model->facts(), after);
+  else if (model->facts().frames > 0)
+    fail(option_missing, "--sound, what model \"" + model->facts().name + "\" is to hear");
   std::vector<std::int32_t> ends = model->facts().ends;
   if (ends.empty() && words.end_token() >= 0) ends.push_back(words.end_token());
 

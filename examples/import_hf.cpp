@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Prints a Hugging Face model, CLIP, a language model, one that sees, or Whisper's encoder, as a C++ header: its
+// Prints a Hugging Face model, CLIP, a language model, one that sees, or Whisper, as a C++ header: its
 // configurations and module types. The weights stay where they are; embed loads them.
 #include "hf_program.hpp"
 

@@ -153,11 +153,12 @@ std::vector<float> logits_of_sounds(cpu::device& device, const float* weights, c
   constexpr isize each = Talk::most_rows, vocabulary = Talk::config.vocabulary, width = Talk::takes_rows;
   const isize length = static_cast<isize>(ids.size()) / samples;
   std::vector<float> logits(ids.size() * as_size(vocabulary));
+  std::vector<isize> before;  // each sample, so many rows
+  for (isize s = 0; s <= at_once; ++s) before.push_back(s * each);
   for (isize first = 0; first < samples; first += at_once) {
     const isize count = std::min(at_once, samples - first);
-    const tokens_beside some{
-        {{ids.data() + first * length, {count, length, nullptr}}},
-        {detail::even_offsets(count, each), {rows.data() + first * each * width, nullptr}}};
+    const tokens_beside some{{{ids.data() + first * length, {count, length, nullptr}}},
+                             {before.data(), {rows.data() + first * each * width, nullptr}}};
     const auto run = [&](cpu::context& ctx) {
       Talk::logits::infer(
           ctx, motet::weights<fp32>{weights}, some,

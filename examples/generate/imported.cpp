@@ -3,6 +3,7 @@
 // The model of the folder that this program was built for (-DMOTET_EMBED_HF=DIR).
 #include "../embed/language.hpp"
 #include "../embed/seeing.hpp"
+#include "listening_model.hpp"
 #include "typed_model.hpp"
 
 #include <imported_model.hpp>
@@ -49,13 +50,11 @@ resampler::colours colours_of(const std::filesystem::path& folder, bool siglip) 
   return out;
 }
 
+// Of one module, which may see.
 template <class Model>
-std::unique_ptr<spoken_model> make(const model_request& wanted) {
+std::unique_ptr<spoken_model> make_of_one(spoken_facts facts, const model_request& wanted) {
   using net = typename Model::template module_at<0>::net;
-  const std::string folder = wanted.folder.string();
-  spoken_facts facts;
-  facts.name = folder;
-  facts.ends = ends_of(folder);
+  const std::string folder = facts.name;
   buffer<float> weights(Model::parameter_size);
   isize lead = 0;
   if constexpr (seeing<net>) {
@@ -71,23 +70,29 @@ std::unique_ptr<spoken_model> make(const model_request& wanted) {
   return make_typed<net>(std::move(facts), lead, std::move(weights), wanted);
 }
 
-template <class Imported>
-inline constexpr bool hears = requires { Imported::template module_at<0>::net::most_sounds; };
-template <class Imported>
+template <class Model>
+inline constexpr bool hears = requires { Model::template module_at<0>::net::most_sounds; };
+template <class Model>
 inline constexpr bool speaks = [] {
-  if constexpr (hears<Imported>) return false;
-  else return is_own_loss<typename Imported::loss>;
+  if constexpr (hears<Model>) return true;
+  else return is_own_loss<typename Model::loss>;
 }();
+
+template <class Model>
+std::unique_ptr<spoken_model> make(const model_request& wanted) {
+  spoken_facts facts;
+  facts.name = wanted.folder.string();
+  facts.ends = ends_of(wanted.folder);
+  if constexpr (hears<Model>) return make_listening<Model>(std::move(facts), wanted);
+  else return make_of_one<Model>(std::move(facts), wanted);
+}
 
 }  // namespace
 
 std::unique_ptr<spoken_model> make_imported(const model_request& wanted) {
   using model = imported_model::model;
   if constexpr (speaks<model>) return make<model>(wanted);
-  else
-    fail(embed_model,
-         wanted.folder.string() + (hears<model> ? " hears, and this program does not speak of sounds"
-                                                : " has towers, and no model that speaks"));
+  else fail(embed_model, wanted.folder.string() + " has towers, and no model that speaks");
 }
 
 }  // namespace motet::generate

@@ -4,6 +4,7 @@
 #include "spoken_model.hpp"
 
 #include <motet/data/pictures/square_reader.hpp>
+#include <motet/data/sound/sound_reader.hpp>
 #include <motet/data/words/tokenizer.hpp>
 #include <motet/tools/messages.hpp>
 
@@ -20,6 +21,16 @@ inline void show(const std::string& file, const spoken_facts& facts, square_read
     into.pixels.insert(into.pixels.end(), from, from + facts.covered);
   }
   ++into.pictures;
+}
+
+// A sound lies beside the words; of another rate, it is resampled.
+inline void let_hear(const std::string& file, const spoken_facts& facts, prompt& into) {
+  if (facts.frames == 0)
+    fail(bad_option_value, "--sound " + file + ": model \"" + facts.name + "\" does not hear");
+  sound_reader reader(facts.bins, facts.frames);
+  into.features.resize(as_size(facts.bins * facts.frames));
+  reader.read(file, into.features.data());
+  into.sounds = 1;
 }
 
 // A token for a picture, where the model's texts have one, stands in the prompt for each of `files` in order.

@@ -16,6 +16,7 @@ struct spoken_facts {
   std::string name;
   isize vocabulary = 0, context = 0;
   isize rows = 0;                    // that a picture takes of a text; none: the model does not see
+  isize bins = 0, frames = 0;        // of a sound; none: the model hears nothing
   isize side = 0, covered = 0;       // of a picture in pixels; what of it whole patches cover
   resampler::colours colours{};      // of its pictures
   std::int32_t picture_token = -1;   // what stands for a picture in its texts; negative: pictures come first
@@ -27,6 +28,8 @@ struct prompt {
   std::vector<std::int32_t> ids;
   std::vector<float> pixels;  // (pictures, channels, covered, covered)
   isize pictures = 0;
+  std::vector<float> features;  // (sounds x frames, bins)
+  isize sounds = 0;
 };
 
 class spoken_model {

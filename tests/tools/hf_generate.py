@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What generate says of Hugging Face folders, with two pictures, one and none, is what transformers says of the same: LLaVA's form, and Llama alone.
+"""What generate says of Hugging Face folders, with two pictures, one and none, is what transformers says of the same: LLaVA's form, and Llama alone; and of sounds, Whisper's.
 
 hf_generate.py --compiler C++ --include DIR [--flags "..."] [--libraries "..."] [--seed N] ROOT
 Status 77 when transformers is not there."""
@@ -9,12 +9,14 @@ import os
 import subprocess
 import sys
 import tempfile
+import wave
 
 try:
     import numpy
     import torch
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
     from transformers import CLIPVisionConfig, LlamaConfig, LlamaForCausalLM, LlavaConfig, LlavaForConditionalGeneration
+    from transformers import WhisperConfig, WhisperFeatureExtractor, WhisperForConditionalGeneration
 except ImportError as absent:
     print(f"skipped: {absent}")
     sys.exit(77)
@@ -101,4 +103,48 @@ with tempfile.TemporaryDirectory() as work:
             if ours != theirs:
                 print(f"  transformers says {theirs!r}; {said.stderr.decode()}")
                 wrong += 1
+    # A sound beside the words; without one, it is asked for.
+    torch.manual_seed(given.seed)
+    hearing = WhisperForConditionalGeneration(WhisperConfig(
+        vocab_size=words.get_vocab_size() + 5, num_mel_bins=80, max_source_positions=50, max_target_positions=40, d_model=48, encoder_layers=2, encoder_attention_heads=4,
+        encoder_ffn_dim=96, decoder_layers=2, decoder_attention_heads=3, decoder_ffn_dim=80, pad_token_id=end, bos_token_id=begin, eos_token_id=end, decoder_start_token_id=begin)).eval()
+    for name, parameter in hearing.named_parameters():
+        if parameter.dim() >= 2 and "encoder.embed_positions" not in name:
+            torch.nn.init.normal_(parameter, 0.0, 1.5 / parameter[0].numel() ** 0.5)
+    folder = os.path.join(work, "whisper")
+    hearing.save_pretrained(folder)
+    words.save(os.path.join(folder, "tokenizer.json"))
+    with open(os.path.join(folder, "imported_model.hpp"), "wb") as header:
+        header.write(subprocess.run([import_hf, folder], check=True, stdout=subprocess.PIPE).stdout)
+    program = os.path.join(folder, "generate")
+    build(["examples/generate.cpp", "examples/generate/imported.cpp"], program, folder)
+    said_of = set()
+    for number, prompt in enumerate(("", "a photo", "what is", "", "é中")):
+        numbers = (numpy.random.RandomState(number).randn(16000) * 3000 * numpy.sin(numpy.arange(16000) * (number + 1) / 900)).astype(numpy.int16)
+        file = os.path.join(work, "sound.wav")
+        with wave.open(file, "wb") as out:
+            out.setparams((1, 2, 16000, len(numbers), "NONE", None))
+            out.writeframes(numbers.tobytes())
+        features = torch.tensor(WhisperFeatureExtractor(feature_size=80)._np_extract_fbank_features((numbers / 32768).astype(numpy.float32)[None], "cpu"))
+        ids = words.encode(prompt).ids
+        asked = len(ids)
+        with torch.no_grad():  # one after the other, without a cache
+            while len(ids) < asked + 20 and (len(ids) == asked or ids[-1] != end):
+                ids.append(int(hearing(input_features=features, decoder_input_ids=torch.tensor([ids]), use_cache=False).logits[0, -1].argmax()))
+        theirs = words.decode([each for each in ids[asked:] if each != end])
+        command = [program, "--weights", folder, "--most", "20", "--quiet", "--sound", file] + (["--prompt", prompt] if prompt else [])
+        said = subprocess.run(command, capture_output=True)
+        ours = said.stdout.decode("utf-8", "replace")[:-1]
+        said_of.add(ours)
+        print(f"whisper {prompt!r}, sound {number}: {ours!r}", flush=True)
+        if ours != theirs:
+            print(f"  transformers says {theirs!r}; {said.stderr.decode()}")
+            wrong += 1
+    if len(said_of) < 3:
+        print("what is said does not follow from what is heard")
+        wrong += 1
+    said = subprocess.run([program, "--weights", folder], capture_output=True, text=True)
+    if said.returncode != 2 or "--sound, what model" not in said.stderr:
+        print(f"without a sound: {said.returncode} {said.stderr}")
+        wrong += 1
     sys.exit(1 if wrong else 0)

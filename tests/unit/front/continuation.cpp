@@ -255,7 +255,8 @@ TEST_CASE("tokens that follow look at the rows beside the first ones, by the cac
                            std::vector<float>(all.end() - 23, all.end()), true) <= 1e-4);
       }
       const std::vector<float> now(got.begin(), got.end());
+      if (threads > 1) continue;
       CHECK(now != last);
-      if (threads == 1) last = now;
+      last = now;
     }
 }

@@ -79,7 +79,8 @@ inline hf_described_whisper describe_as_hf_whisper(const json& description) {
 }
 
 // The text of config.json; read_hf_whisper_config is its inverse. No token is said to mean anything, as a
-// model does not know which of its vocabulary do.
+// model does not know which of its vocabulary do; the package wants to know where texts begin, and is told the
+// first token.
 inline std::string write_hf_whisper_config(const hf_whisper_config& c, dtype kind = dtype::f32) {
   return write_json(json{{"architectures", json::array{"WhisperForConditionalGeneration"}},
                          {"model_type", "whisper"},
@@ -99,7 +100,8 @@ inline std::string write_hf_whisper_config(const hf_whisper_config& c, dtype kin
                          {"pad_token_id", json{}},
                          {"bos_token_id", json{}},
                          {"eos_token_id", json{}},
-                         {"decoder_start_token_id", json{}},
+                         {"decoder_start_token_id", 0},
+                         {"begin_suppress_tokens", json{}},
                          {"tie_word_embeddings", c.tied}},
                     2) +
          "\n";

@@ -38,6 +38,19 @@ constexpr double work_of_sample(const Tower& of, isize rows, isize vocabulary) {
           static_cast<double>(of.width) * static_cast<double>(vocabulary));
 }
 
+// And what its blocks make of rows beside a sample, where they look at such: of as many as it may have.
+template <class Net>
+constexpr double work_beside(isize rows) {
+  if constexpr (looks_beside<Net>) {
+    const isize width = Net::config.width, others = Net::most_rows;
+    return static_cast<double>(Net::config.layers) *
+           (static_cast<double>(rows) * static_cast<double>(2 * width * width + 2 * others * width) +
+            static_cast<double>(others) * static_cast<double>(2 * Net::takes_rows * width));
+  } else {
+    return 0;
+  }
+}
+
 // So do all layers of a net that draws.
 template <class Drawer>
 constexpr double work_of_picture(const Drawer& of) {
@@ -74,7 +87,7 @@ constexpr module_facts facts_of_module() {
     if constexpr (requires { net::config.patches(); }) rows = net::config.patches().rows();
     else if constexpr (requires { net::config.heard(); }) rows = net::config.heard().rows();
     else if constexpr (requires { net::config.context; }) rows = net::config.context;
-    out.work = work_of_sample(net::config.tower(), rows, vocabulary_of_head<net>());
+    out.work = work_of_sample(net::config.tower(), rows, vocabulary_of_head<net>()) + work_beside<net>(rows);
   }
   return out;
 }
@@ -94,7 +107,8 @@ constexpr double work_of_rows(isize rows) {
   } else if constexpr (requires { Net::config.heard(); }) {
     return of_whole(Net::config, Net::config.heard().rows());
   } else if constexpr (requires { Net::config.tower(); }) {
-    return detail::work_of_sample(Net::config.tower(), rows, detail::vocabulary_of_head<Net>());
+    return detail::work_of_sample(Net::config.tower(), rows, detail::vocabulary_of_head<Net>()) +
+           detail::work_beside<Net>(rows);
   } else {
     return static_cast<double>(rows);
   }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <motet/nn/towers/cross_decoder.hpp>
 #include <motet/nn/towers/decoder.hpp>
 #include <motet/nn/towers/text.hpp>
 #include <motet/nn/towers/vit.hpp>
@@ -44,4 +45,13 @@ TEST_CASE("a language model's last product is work, whether its table is another
   CHECK(with - detail::work_of_sample(speaking.tower(), 6, 0) == 6 * 8 * 20);
   CHECK(facts_of<speech<speaking>>()[0].work == with);
   CHECK(facts_of<speech<tied>>()[0].work == with);
+}
+
+TEST_CASE("so is what blocks make of rows of another module") {
+  using looking = cross_decoder<speaking, 4, 10>;
+  const double alone = facts_of<speech<speaking>>()[0].work;
+  // Of each layer: queries and what goes out of 6 rows, keys and values of 10, and both sides of attention.
+  CHECK(detail::facts_of_module<module<"talk", looking>>().work - alone ==
+        2 * (6 * 2 * 8 * 8 + 10 * 2 * 4 * 8 + 6 * 2 * 10 * 8));
+  CHECK(work_of_rows<looking>(6) == detail::facts_of_module<module<"talk", looking>>().work);
 }
