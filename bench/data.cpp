@@ -3,7 +3,8 @@
 // turns; and samples as a loader of one thread hands them over, read from a shard, decoded, cut out, resized,
 // turned into floats, their captions into tokens; or texts alone. bench/peers/data_torch.py has the same files
 // read by PyTorch's DataLoader. hand_over: what a step costs whoever takes it, when it is there already, made by
-// threads of the same process, or by a producer and sent by TCP.
+// threads of the same process, or by a producer and sent by TCP; and late_pictures, when its words are there and
+// half of its pictures are asked for now, as no step does whose order was found beside the step before it.
 //
 //   bench_data [--folder FOLDER]      where the files are, made if there are none; else one that is removed
 //              [--samples 512] [--side 256]      of the files that are made; pixels of a picture's side
@@ -26,6 +27,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -246,7 +248,8 @@ void load(benchmark::State& state, const drawn_files& files, const std::string& 
 }
 
 // Steps of 64 pictures, each taken when it is there.
-void hand_over(benchmark::State& state, const drawn_files& files, const std::string& kind, bool by_tcp) {
+enum class made_by { threads, producer, producer_asked_late };
+void hand_over(benchmark::State& state, const drawn_files& files, const std::string& kind, made_by whom) {
   const fs::path folder = fs::path(files.path(kind)).parent_path() / ("set." + kind);
   fs::create_directories(folder);
   fs::copy_file(files.path(kind), folder / "train-0.tar", fs::copy_options::overwrite_existing);
@@ -259,9 +262,14 @@ void hand_over(benchmark::State& state, const drawn_files& files, const std::str
   const data_folder data(wishes, shape);
   std::optional<sample_producer> producer;
   std::unique_ptr<feed> from;
-  if (by_tcp) {
+  if (whom != made_by::threads) {
     producer.emplace(producer_options{.data = wishes.data, .threads = wishes.threads});
-    from = open_produced(data, nullptr, wishes, shape, {.from = {{"127.0.0.1", producer->port()}}});
+    produced_options how{.from = {{"127.0.0.1", producer->port()}}};
+    if (whom == made_by::producer_asked_late) {
+      how.line = std::make_shared<share_line>();
+      how.choose = [line = how.line](const step_input&) { line->say(std::vector<interval>{{0, 32}}); };
+    }
+    from = open_produced(data, nullptr, wishes, shape, std::move(how));
   } else {
     from = open_data(data, nullptr);
   }
@@ -303,9 +311,10 @@ int main(int count, char** words) {
       bench::add(std::string("samples/") + kind, load<pair_loader, pair_source>, std::cref(*files), kind,
                  pairs)
           ->Unit(benchmark::kMillisecond);
-    for (const bool by_tcp : {false, true})
-      bench::add(by_tcp ? "hand_over/tcp" : "hand_over/in_process", hand_over, std::cref(*files), "png",
-                 by_tcp)
+    for (const auto& [name, whom] :
+         {std::pair("hand_over/in_process", made_by::threads), std::pair("hand_over/tcp", made_by::producer),
+          std::pair("hand_over/late_pictures", made_by::producer_asked_late)})
+      bench::add(name, hand_over, std::cref(*files), "png", whom)
           ->Iterations(32)  // making a step takes far longer
           ->Unit(benchmark::kMillisecond);
     bench::add("samples/text", load<sample_loader, sample_source>, std::cref(*files), "text", texts)

@@ -2,18 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an order of samples gains on a clock, beside what the simulation says: train_vlm with --reorder none and all steps over the same skewed batches
 in turns, one step of each. Some samples have two pictures, the others none; the eye, its glue and the language model are on the ranks of --plan.
-  python3 bench/reorder.py build/release/bin/train_vlm --plan data-2 --batch 16 --steps 40
-Both programs are started --repeats times and see the same batches each time. Ends with one JSON line: of each batch the least time counts, since others
-on the machine only add to it; `measured` is the sum of these as listed over that in order, `pairs` the quartiles of neighbouring steps. Where others take
-the processors, ranks that should compute at once take turns, and no order gains by the clock: `busiest` is the same ratio of the processor seconds of the
-busiest rank, which is what replicas wait for (of a pipeline it says nothing). `simulated` is what the program says of its own orders."""
+  python3 bench/reorder.py build/release/bin/train_vlm
+Each rank is one thread with a core of its own: four replicas where there are four cores, else two. Four threads on two cores would take turns, and the
+clock would show the sum of all work, which no order changes, instead of the busiest rank. Both programs are started up to --repeats times, as long as
+--seconds allow, and see the same batches each time. Ends with one JSON line, and the same in words on standard error: of each batch the least time counts,
+since others on the machine only add to it; `measured` is the sum of these as listed over that in order, `simulated` what the program says of its own
+orders, `off` how far the first is from the second, and `holds` whether that is within --most; `pairs` are the quartiles of neighbouring steps. Where others
+take the processors (`load`), `busiest` is the same ratio of the processor seconds of the busiest rank, which is what replicas wait for (of a pipeline it
+says nothing)."""
 import argparse
 import json
+import os
 import pathlib
 import random
 import statistics
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "peers"))
 from alternate import Paced, machine_name
@@ -58,17 +63,37 @@ def write_samples(folder, count, share, side):
     (folder / "train.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
+def step_in_turns(listed, ordered, steps, until):
+    pairs = []
+    for turn in range(steps):
+        if time.monotonic() > until:
+            break
+        if turn % 2 == 0:
+            a, b = listed.step(), ordered.step()
+        else:
+            b, a = ordered.step(), listed.step()
+        pairs.append((a, b))
+    return pairs
+
+
 def main():
+    began = time.monotonic()
+    cores = 4 if len(os.sched_getaffinity(0)) >= 4 else 2
     parser = argparse.ArgumentParser()
     parser.add_argument("program", help="train_vlm, with the model say-quick")
-    parser.add_argument("--plan", default="data-2")
-    parser.add_argument("--ranks", type=int, default=2, help="of the plan")
+    parser.add_argument("--plan", default=f"data-{cores}")
+    parser.add_argument("--ranks", type=int, default=cores, help="of the plan")
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--share", type=float, default=0.3, help="of samples that have pictures")
     parser.add_argument("--order", default="all", choices=["ranks", "slots", "all"])
+    parser.add_argument("--seconds", type=float, default=200, help="in which all is measured")
+    parser.add_argument("--most", type=float, default=0.05, help="that the clock may be off the simulation")
     given = parser.parse_args()
+    if given.steps <= learning:
+        sys.exit(f"reorder: --steps {given.steps}, wanted more than {learning}: costs are measured in the first ones")
+    until, load = began + given.seconds, os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as made:
         folder = pathlib.Path(made)
         write_samples(folder, 16 * given.batch, given.share, 64)
@@ -76,17 +101,19 @@ def main():
         rounds, told = [], []
         for _ in range(given.repeats):
             listed, ordered = Ranked(command, given.ranks), Ranked([*command, "--reorder", given.order], given.ranks)
-            pairs = []
-            for turn in range(given.steps):
-                if turn % 2 == 0:
-                    a, b = listed.step(), ordered.step()
-                else:
-                    b, a = ordered.step(), listed.step()
-                pairs.append((a, b))
+            pairs = step_in_turns(listed, ordered, given.steps, until)
             listed.finish()
-            told.append(ordered.finish())
-            # Costs are measured in the first steps.
-            rounds.append(pairs[learning:])
+            said = ordered.finish()
+            # Part of a round counts where there is no other.
+            if len(pairs) == given.steps or (not rounds and len(pairs) > learning):
+                told.append(said)
+                # Costs are measured in the first steps.
+                rounds.append(pairs[learning:])
+            if time.monotonic() > until:
+                break
+        if not rounds:
+            sys.exit(f"reorder: {len(pairs)} pairs of steps in {given.seconds:g} s, wanted more than {learning}: --seconds or a smaller --batch")
+
     def gain(clock):
         least = [[min(each[k][clock] for each in of_batch) for k in (0, 1)] for of_batch in zip(*rounds)]
         return sum(a for a, _ in least) / sum(b for _, b in least)
@@ -96,11 +123,16 @@ def main():
     def mean(name):
         return statistics.fmean(each[name] for each in told)
 
+    measured, simulated = gain(0), mean("reordered")
+    off = measured / simulated - 1
     print(json.dumps({
-        "plan": given.plan, "batch": given.batch, "steps": given.steps - learning, "repeats": given.repeats, "order": given.order,
-        "measured": round(gain(0), 3), "pairs": [round(each, 3) for each in statistics.quantiles(ratios, n=4)], "busiest": round(gain(1), 3),
-        "simulated": round(mean("reordered"), 3), "step_seconds": round(statistics.median(b[0] for pairs in rounds for _, b in pairs), 4),
-                "search_seconds": round(mean("reorder_seconds"), 5), "wait_seconds": round(mean("reorder_wait"), 6), "machine": machine_name("cpu")}))
+        "plan": given.plan, "batch": given.batch, "steps": len(rounds[0]), "repeats": len(rounds), "order": given.order, "load": round(load, 2),
+        "measured": round(measured, 3), "simulated": round(simulated, 3), "off": round(off, 3), "holds": abs(off) <= given.most,
+        "pairs": [round(each, 3) for each in statistics.quantiles(ratios, n=4)], "busiest": round(gain(1), 3),
+        "step_seconds": round(statistics.median(b[0] for pairs in rounds for _, b in pairs), 4), "search_seconds": round(mean("reorder_seconds"), 5),
+        "wait_seconds": round(mean("reorder_wait"), 6), "machine": machine_name("cpu")}))
+    print(f"{given.plan}: a step as listed takes {measured:.3f} times as long as in order by the clock, {simulated:.3f} times by the simulation; "
+          f"off by {100 * off:+.1f} %, wanted {100 * given.most:g} % at most", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times a search for a plan on one core, from 8 to 4096 devices, one for DistTrain's chains on 1,296, and the
-// planning of a cell of a job.
+// Times a search for a plan on one core, from 8 to 4096 devices, one for DistTrain's chains on 1,296, the
+// planning of a cell of a job, and the order of a step's samples.
 //
 //   bench_search [--finalists 24] [flags of Google Benchmark]        plans that are simulated, about
 #include "suite.hpp"
@@ -9,7 +9,11 @@
 #include <motet/plan/describe/cluster_presets.hpp>
 #include <motet/plan/describe/model_presets.hpp>
 #include <motet/plan/disttrain/search_chain.hpp>
+#include <motet/plan/order/step_order.hpp>
 #include <motet/plan/search/search.hpp>
+#include <motet/tensor/random.hpp>
+
+#include <cmath>
 
 namespace {
 
@@ -79,6 +83,26 @@ void plan_of_cell(benchmark::State& state, const char* name, const job_cell& cel
   state.counters["step_seconds"] = found.gives.step_seconds.value;
 }
 
+// Of a chain of four stages, whose first and last are log-normal. swaps: of the microbatches of each replica.
+void order(benchmark::State& state, std::int32_t samples, std::int32_t replicas, std::int32_t swaps) {
+  const random_stream draws(1, "samples");
+  sample_times of{4, samples, {}, {2, 2, 2, 2}};
+  for (std::int32_t s = 0; s < of.stages; ++s)
+    for (std::int32_t k = 0; k < samples; ++k)
+      of.forward.push(
+          s == 1 || s == 2 ? 1 : std::exp(.6 * draws.normal(static_cast<std::uint64_t>(s * samples + k))));
+  const auto judge = [](const microbatch_times& times, const microbatch_order& by) {
+    return one_f_one_b_seconds(times, by);
+  };
+  bench::series took(bench::thread_seconds);
+  for (auto _ : state)
+    state.SetIterationTime(took.take([&] {
+      benchmark::DoNotOptimize(
+          order_step(of, {replicas, samples / replicas}, judge, {.tries = swaps}).size());
+    }));
+  state.counters["seconds"] = took.median();
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -93,6 +117,12 @@ int main(int count, char** words) {
           bench::add(
               "cell/" + std::string(model) + "/v100/stages:" + std::to_string(cell.stages) + "/" + rule,
               plan_of_cell, model, cell, by);
+    for (const auto& [samples, replicas] : {std::pair{1920, 160}, std::pair{8192, 64}})
+      for (const std::int32_t swaps : {0, 200})
+        bench::add("order/samples:" + std::to_string(samples) + "/replicas:" + std::to_string(replicas) +
+                       "/swaps:" + std::to_string(swaps),
+                   order, samples, replicas, swaps)
+            ->Unit(benchmark::kMillisecond);
     for (const chain_model& each : known_chains)
       for (const auto& [rule, by] :
            {std::pair{"disttrain", chain_search::disttrain}, std::pair{"motet", chain_search::motet}})

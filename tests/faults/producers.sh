@@ -23,9 +23,11 @@ kill_producer() {
   eval "producer_$1="
 }
 told_new_step() { [ -n "$(last_step)" ] && [ "$(last_step)" != "${step_before:-}" ]; }
+# As long as it takes, which the long form decides.
+undisturbed() { "$train" $same --steps $steps "$@" >out 2>err || fail "status $? from: train_vlm $*"; }
 is_through() { told_new_step || ! kill -0 "$child" 2>/dev/null; }
 
-succeed $same --steps $steps --checkpoint calm --metrics calm.jsonl
+undisturbed --checkpoint calm --metrics calm.jsonl
 for n in $(seq $rounds); do
   # Another number of them than before, one at least.
   for which in 0 1 2; do
@@ -62,7 +64,7 @@ for n in $(seq $rounds); do
   fi
   [ ! -d "$(step_folder disturbed $steps)" ] || break
 done
-[ -d "$(step_folder disturbed $steps)" ] || succeed $same --steps $steps --checkpoint disturbed --resume --producers "$addresses"
+[ -d "$(step_folder disturbed $steps)" ] || undisturbed --checkpoint disturbed --resume --producers "$addresses"
 same_bits "$(step_folder calm $steps)" "$(step_folder disturbed $steps)" || fail "after $tries kills of producers the run ended with other bits"
 for which in 0 1 2; do kill_producer $which; done
 train=$programs/train_clip
