@@ -5,7 +5,7 @@
 // take; without one, rows are copied in memory, which takes processors' time, so nothing can be hidden unless
 // there are more of them than ranks.
 //
-//   bench_overlap [--ranks 2] [--rows 1024] [--wire 1.0] [flags of Google Benchmark]      ranks are threads
+//   bench_overlap [--ranks 2] [--rows 1024] [--wire 0.4] [flags of Google Benchmark]      ranks are threads
 #include "suite.hpp"
 
 #include <motet/backend/cpu/operations.hpp>
@@ -184,7 +184,7 @@ void overlap(benchmark::State& state, isize rows, isize pieces, double wire) {
 
 int main(int count, char** words) {
   motet::isize ranks = 2, rows = 1024;
-  double wire = 1.0;
+  double wire = 0.4;
   options line("bench_overlap", "a block of a tensor group, with its rows in pieces");
   line.count("--ranks", ranks, 1, 8, "each a thread");
   line.count("--rows", rows, 32, "of all ranks together");
