@@ -43,9 +43,8 @@ class courier {
   // there is room for are under way, the oldest is waited for.
   template <class Call>
   number send(const Call& call) {
-    static_assert(sizeof(Call) <= sizeof(errand::call) && alignof(Call) <= alignof(std::max_align_t) &&
-                      std::is_trivially_copyable_v<Call>,
-                  "motet: a call that a courier is sent with is a few plain values");
+    static_assert(std::is_trivially_copyable_v<Call>, "motet: a courier is sent with plain values");
+    static_assert(sizeof(Call) <= sizeof(errand::call), "motet: a courier carries a few values at a time");
     const number now = sent_.load(std::memory_order_relaxed);
     if (now - done_.load(std::memory_order_acquire) >= room) wait(now - room);
     errand& one = errands_[now % room];

@@ -65,6 +65,34 @@ TEST_CASE("a call goes on while its sender does something else") {
   by.rest();
 }
 
+TEST_CASE("rows of threads come while neither of their ranks looks") {
+  local::world world(2, 0, {});
+  const std::vector<std::vector<std::int32_t>> lists{{0, 1}};
+  local::group_set set(world, lists);
+  std::atomic<int> wrong{0};
+  const auto rank = [&](std::int32_t r) {
+    local::endpoint end(world, r);
+    local::group group(set, 0, end);
+    courier by(end);
+    const std::int32_t own = 10 + r;
+    std::int32_t all[2] = {};
+    const std::vector<isize> bytes{4, 4};
+    std::atomic<bool> here{false};
+    by.send([&] {
+      group.wait(group.all_gather(reinterpret_cast<const std::byte*>(&own), reinterpret_cast<std::byte*>(all),
+                                  bytes));
+      here = true;
+    });
+    while (!here) std::this_thread::yield();
+    wrong += all[0] != 10 || all[1] != 11;
+    by.rest();
+  };
+  std::thread other([&] { rank(1); });
+  rank(0);
+  other.join();
+  CHECK(wrong == 0);
+}
+
 TEST_CASE("a failure comes out where it is waited for, and nothing is begun behind it") {
   noted_end end;
   courier by(end);

@@ -87,7 +87,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("processes that compute while rows of their tensor groups come learn the same to the bit") {
+TEST_CASE("ranks that compute while rows of their tensor groups come learn the same to the bit") {
   const int ranks = motet::tests::mpi_session().ranks();
   const auto in_pieces = [&](int pieces) {
     plan of = seen_by(false, 1);
@@ -96,14 +96,17 @@ TEST_CASE("processes that compute while rows of their tensor groups come learn t
       each.on = mesh::from(0, {.data = ranks / 2, .tensor = 2});
       each.pieces = pieces;
     }
-    return learned<pipeline_trainer<fed_speech, cpu::device, fp32, processes>>(of);
+    return of;
   };
   if (ranks % 2 != 0) return;
-  const std::vector<double> wanted = in_pieces(1);
+  using of_processes = pipeline_trainer<fed_speech, cpu::device, fp32, processes>;
+  const std::vector<double> wanted = learned<of_processes>(in_pieces(1));
   for (const int pieces : {2, 3}) {
     CAPTURE(pieces);
-    CHECK(in_pieces(pieces) == wanted);
+    CHECK(learned<of_processes>(in_pieces(pieces)) == wanted);
   }
+  // Threads of this process, which are as many ranks.
+  CHECK(learned<pipeline<fed_speech, fp32>>(in_pieces(3)) == wanted);
 }
 
 TEST_CASE("processes that begin at unlike learning rates are told both") {

@@ -9,6 +9,8 @@
 #include <motet/nn/layers/mlp.hpp>
 
 #include <cstring>
+#include <each_kernel.hpp>
+#include <grid.hpp>
 #include <tensor_members.hpp>
 
 using namespace motet;
@@ -128,4 +130,53 @@ TEST_CASE("what fails while rows are exchanged is what comes out") {
                     failure);
   });
   CHECK(world.is_stopped());
+}
+
+namespace {
+
+// The numbers of rows that differ when they are computed a few at a time.
+template <class X, class W, class Y>
+motet::isize changed_rows(motet::isize in, motet::isize out) {
+  constexpr motet::isize bounds[] = {0, 1, 6, 6, 20, 21, 53}, rows = 53;
+  auto x = laws::grid<X>(rows, in).random(1);
+  auto weight = laws::grid<W>(out, in).random(2), turned = laws::grid<W>(in, out).random(3);
+  auto residual = laws::grid<Y>(rows, out, 3).random(4);
+  auto pre = laws::grid<Y>(rows, out).random(5);
+  laws::grid<Y> made[2][3];
+  for (const bool some : {false, true}) {
+    for (auto& each : made[some ? 1 : 0]) each = laws::grid<Y>(rows, out, 1);
+    auto &sums = made[some ? 1 : 0][0], &active = made[some ? 1 : 0][1], &back = made[some ? 1 : 0][2];
+    laws::cpu_run_foretold(1, [&](cpu::context& ctx) {
+      const auto run = [&](interval at) {
+        const sequences seq{at.size(), 1, nullptr};
+        const auto of = [&](auto& of_all) { return of_all.view().slice(at.begin, at.size()); };
+        linear_forward(ctx, seq, of(x), weight.view(), nullptr, of(residual), of(sums));
+        linear_forward(ctx, seq, of(x), weight.view(), nullptr, activation::gelu, matrix<Y>{}, of(active));
+        linear_backward_input(ctx, seq, of(x), turned.view(), activation::gelu, of(pre), matrix<Y>{},
+                              of(back));
+      };
+      if (!some) return run({0, rows});
+      for (std::size_t b = 0; b + 1 < std::size(bounds); ++b) run({bounds[b], bounds[b + 1]});
+    });
+  }
+  motet::isize changed = 0;
+  for (int which = 0; which < 3; ++which)
+    for (motet::isize r = 0; r < rows; ++r)
+      for (motet::isize c = 0; c < out; ++c) changed += made[0][which](r, c) != made[1][which](r, c) ? 1 : 0;
+  return changed;
+}
+
+}  // namespace
+
+TEST_CASE("a row's product does not depend on how many rows are computed with it, by any kernel") {
+  laws::with_each_kernel([] {
+    for (const motet::isize in : {7, 96, 1500})  // one block of sums, and several
+      for (const motet::isize out : {5, 130}) {
+        CAPTURE(in);
+        CAPTURE(out);
+        CHECK(changed_rows<float, float, float>(in, out) == 0);
+        CHECK(changed_rows<double, double, double>(in, out) == 0);
+        CHECK(changed_rows<bf16, float, bf16>(in, out) == 0);
+      }
+  });
 }

@@ -2,6 +2,7 @@
 // ranks: 2 3 5 8
 #include <mpi_ranks.hpp>
 
+#include <motet/backend/groups/courier.hpp>
 #include <motet/backend/transport/mpi/mpi_group.hpp>
 
 #include <doctest/doctest.h>
@@ -22,6 +23,42 @@ TEST_CASE("the laws of collectives hold between processes, in many groups") {
     const auto wrong = laws::check_collectives(group, 17 * g + 3);
     CHECK_MESSAGE(wrong.empty(), (wrong.empty() ? "" : wrong[0]));
   }
+}
+
+TEST_CASE("a gather and a sum go on while neither of their ranks looks, and MPI sees one thread at a time") {
+  mpi::session& here = tests::mpi_session();
+  mpi::world world(here.ranks(), 0, {});
+  mpi::endpoint end(world, here.rank());
+  std::vector<std::vector<std::int32_t>> lists(1);
+  for (std::int32_t r = 0; r < here.ranks(); ++r) lists[0].push_back(r);
+  mpi::group_set set(world, lists);
+  mpi::group group(set, 0, end);
+  courier by(end);
+  // So large that a message needs both sides to look several times.
+  constexpr motet::isize each = 1 << 18;
+  const std::vector<motet::isize> counts(lists[0].size(), each), bytes(lists[0].size(), 4 * each);
+  std::vector<float> own(each, 1.0F + static_cast<float>(here.rank())), all(each * lists[0].size()),
+      sums(all.size(), 2);
+  std::atomic<int> done{0};
+  by.send([&] {
+    group.wait(group.all_gather(reinterpret_cast<const std::byte*>(own.data()),
+                                reinterpret_cast<std::byte*>(all.data()), bytes));
+    ++done;
+  });
+  by.send([&] {
+    float* const part = sums.data() + each * here.rank();
+    group.wait(group.reduce_scatter_sum(static_cast<const float*>(sums.data()), part, counts));
+    ++done;
+  });
+  while (done < 2) std::this_thread::yield();
+  by.rest();
+  int wrong = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto member = static_cast<std::int32_t>(i / each);
+    wrong += all[i] != 1.0F + static_cast<float>(member);
+    wrong += sums[i] != (member == here.rank() ? 2.0F * static_cast<float>(here.ranks()) : 2.0F);
+  }
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("calls on two groups may be under way at once, waited for in any order") {
