@@ -16,6 +16,7 @@ inline std::vector<int> dealt_threads(const std::vector<double>& shares, int thr
   double all = 0;
   for (const double each : shares) all += each;
   std::vector<int> given;
+  given.reserve(shares.size());
   for (const double each : shares) given.push_back(each > 0 ? 1 : 0);
   for (auto left = threads - std::count(given.begin(), given.end(), 1); left > 0; --left) {
     const auto lacks = [&](std::size_t l) {

@@ -21,16 +21,16 @@ tower_outline picture() {
   out.end = tower_end::block_of_row;
   return out;
 }
-part_times times(double forward) { return {forward, 1.1 * forward, 0.9 * forward}; }
+part_times times_for(double forward) { return {forward, 1.1 * forward, 0.9 * forward}; }
 
 // Degree 1 at 4, 8 and 32 samples, degree 4 at 8 and 16.
 module_profile points() {
   module_profile out{picture(), {}};
-  for (const profile_point& each : {profile_point{4, 16, times(6), times(60), times(0.6)},
-                                    {1, 32, times(80), times(320), times(8)},
-                                    {1, 8, times(20), times(100), times(2)},
-                                    {4, 8, times(4), times(40), times(0.4)},
-                                    {1, 4, times(12), times(60), times(1)}})
+  for (const profile_point& each : {profile_point{4, 16, times_for(6), times_for(60), times_for(0.6)},
+                                    {1, 32, times_for(80), times_for(320), times_for(8)},
+                                    {1, 8, times_for(20), times_for(100), times_for(2)},
+                                    {4, 8, times_for(4), times_for(40), times_for(0.4)},
+                                    {1, 4, times_for(12), times_for(60), times_for(1)}})
     add_point(out, each);
   return out;
 }
@@ -61,7 +61,7 @@ TEST_CASE("points keep their order, and a point measured anew replaces the old o
     CHECK(of.points[i].tensor == wanted[i].first);
     CHECK(of.points[i].samples == wanted[i].second);
   }
-  add_point(of, {1, 8, {}, times(7), {}});
+  add_point(of, {1, 8, {}, times_for(7), {}});
   CHECK(of.points.size() == 5);
   CHECK(of.points[1].block.forward == 7);
 }
@@ -94,8 +94,8 @@ TEST_CASE("more samples never take less time, below and beyond the points too") 
   CHECK(block(64) == doctest::Approx(320 + 32 * 220 / 24.0));
   // A machine that was disturbed does not make later points negative.
   module_profile odd{picture(), {}};
-  add_point(odd, {1, 4, {}, times(10), {}});
-  add_point(odd, {1, 8, {}, times(6), {}});
+  add_point(odd, {1, 4, {}, times_for(10), {}});
+  add_point(odd, {1, 8, {}, times_for(6), {}});
   CHECK(measured_times(odd, tower_part::block, 100, {}).forward == 6);
   CHECK(measured_times(odd, tower_part::block, 1, {}).forward == 10);
   // One point alone is a proportion.
