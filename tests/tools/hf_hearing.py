@@ -144,7 +144,8 @@ with tempfile.TemporaryDirectory() as work:
             with torch.no_grad():
                 mine = again.eval().model(input_features=features, decoder_input_ids=ids, use_cache=False).last_hidden_state
                 theirs = getattr(model, "model", model)(input_features=features, decoder_input_ids=ids, use_cache=False).last_hidden_state
-            if not torch.equal(mine, theirs) or not torch.equal(again.proj_out.weight, getattr(model, "proj_out", getattr(model, "model", model).decoder.embed_tokens).weight):
+            # Positions of sounds are written as they are here, in single precision not to the bit those of the package.
+            if not (mine - theirs).norm() <= 1e-5 * theirs.norm() or not torch.equal(again.proj_out.weight, getattr(model, "proj_out", getattr(model, "model", model).decoder.embed_tokens).weight):
                 sys.exit(f"exported: off by {(mine - theirs).abs().max()}")
             compare_logits(again, exported, "exported")
         half = os.path.join(work, f"half{which}")
