@@ -6,6 +6,7 @@
 #include <motet/plan/prove/require_plan.hpp>
 
 #include "deviation.hpp"
+#include "halves.hpp"
 #include "train_vlm/plans.hpp"
 #include "unit/runtime/allocations.hpp"
 #include "unit/runtime/small_fan.hpp"
@@ -254,6 +255,7 @@ int check_fitting(std::uint64_t seed, int count, Drawn drawn) {
     // Room for fewer than the schedule needs, numbers that it does not have, or no gaps.
     const std::set<std::string_view> expected{"", "MT-P02", "MT-P03", "MT-P10", "MT-S23"};
     CHECK_MESSAGE(expected.count(row == nullptr ? "" : row->code) == 1, why);
+    if (why.empty() && laws::in_our_half(static_cast<std::uint64_t>(k))) check_plan_is_one_rank<Model>(of);
     fitting += why.empty() ? 1 : 0;
   }
   return fitting;
@@ -270,7 +272,8 @@ template <class Model>
 void check_drawn_plans(std::uint64_t seed, int count) {
   for (int k = 0; k < count; ++k) {
     CAPTURE(k);
-    check_plan_is_one_rank<Model>(drawn_plan<Model>(seed + static_cast<std::uint64_t>(k)));
+    if (laws::in_our_half(static_cast<std::uint64_t>(k)))
+      check_plan_is_one_rank<Model>(drawn_plan<Model>(seed + static_cast<std::uint64_t>(k)));
   }
 }
 plan apart() {
@@ -319,6 +322,7 @@ TEST_CASE("any plan is one rank with a frozen eye, and with nothing but the glue
 }
 TEST_CASE("any plan is one rank where modules cut samples unlike") {
   for (std::uint64_t k = 0; k < 40; ++k) {
+    if (!laws::in_our_half(k)) continue;
     CAPTURE(k);
     check_plan_is_one_rank<all_learn>(drawn_unlike<all_learn>(k));
     if (k < 8) check_plan_is_one_rank<eye_kept>(drawn_unlike<eye_kept>(1000 + k));
@@ -327,6 +331,7 @@ TEST_CASE("any plan is one rank where modules cut samples unlike") {
 }
 TEST_CASE("any plan is one rank where modules compute beside one another in lanes, filled or not") {
   for (std::uint64_t k = 0; k < 12; ++k) {
+    if (!laws::in_our_half(k)) continue;
     CAPTURE(k);
     const char* const threads = k % 3 == 0 ? "3" : "1";
     check_plan_is_one_rank<all_learn>(in_drawn_lanes(drawn_plan<all_learn>(500 + k), k), threads);
@@ -374,6 +379,7 @@ TEST_CASE("two ways from an eye to a language model are one way with the rows of
 TEST_CASE("any plan is one rank where several modules feed one, and one feeds several") {
   check_drawn_plans<small_fan>(300, 16);
   for (std::uint64_t k = 0; k < 16; ++k) {
+    if (!laws::in_our_half(k)) continue;
     CAPTURE(k);
     check_plan_is_one_rank<small_fan>(drawn_unlike<small_fan>(3000 + k));
   }

@@ -55,13 +55,14 @@ MOTET_HOST_DEVICE void multiply_plain(Thread& self, T (&s)[Each][Each], const T*
     for (int b = 0; b < Each; ++b) s[a][b] += l[a] * r[b];
   }
 }
-// out[a][b] += row (or, Across, column) y + 16 a of a tile of scores times column x + 16 b of right.
+// out[a][b] += row (or, Across, column) y + 16 a of a tile of scores times column x + 16 b of right, which has
+// so many rows. Sequences are often shorter than a tile, and end within one.
 template <int Columns, bool Across, int Each, class T, class Thread>
-MOTET_HOST_DEVICE void add_plain(Thread& self, T (&out)[Each][Columns / 16], const T* scores,
-                                 const T* right) {
+MOTET_HOST_DEVICE void add_plain(Thread& self, T (&out)[Each][Columns / 16], const T* scores, const T* right,
+                                 int rows) {
   constexpr int tile = Each * 16;
   const int y = self.thread() / 16, x = self.thread() % 16;
-  for (int i = 0; i < tile; ++i) {
+  for (int i = 0; i < rows; ++i) {
     T l[Each];
     MOTET_UNROLLED
     for (int a = 0; a < Each; ++a)
@@ -123,8 +124,10 @@ struct attention_forward_plain {
       self.barrier();
       T s[each][each];
       multiply_plain<Columns>(self, s, q_tile, k_tile, batch.width);
+      const int keys = in_tile<tile>(kv_rows - j);
       MOTET_UNROLLED
       for (int a = 0; a < each; ++a) {
+        if (16 * a >= m) break;
         const int seen = in_tile<tile>(batch.reach(at.first + row + 16 * a + 1, at.rows, kv_rows) - j);
         T top = peak[a], part = 0;
         MOTET_UNROLLED
@@ -137,18 +140,21 @@ struct attention_forward_plain {
         const T base = top == minus_infinity<T>() ? T(0) : top, fade = power_of_2(peak[a] - base);
         peak[a] = top;
         MOTET_UNROLLED
-        for (int b = 0; b < each; ++b)
+        for (int b = 0; b < each; ++b) {
+          if (16 * b >= keys) break;
           part += scores[(row + 16 * a) * (tile + 1) + x + 16 * b] = power_of_2(s[a][b] - base);
+        }
         sum[a] = sum[a] * fade + part;
         MOTET_UNROLLED
         for (int b = 0; b < Columns / 16; ++b) out[a][b] *= fade;
       }
       self.barrier();
-      add_plain<Columns, false>(self, out, scores, v_tile);
+      add_plain<Columns, false>(self, out, scores, v_tile, keys);
     }
     T factor[each];
     MOTET_UNROLLED
     for (int a = 0; a < each; ++a) {
+      if (16 * a >= m) break;
       MOTET_UNROLLED
       for (int mask = 8; mask > 0; mask /= 2) sum[a] += self.shuffle_xor(sum[a], mask);
       const bool blind = sum[a] == 0;
@@ -196,6 +202,7 @@ struct attention_dq_plain {
     T log[each], factor[each];
     MOTET_UNROLLED
     for (int a = 0; a < each; ++a) {
+      if (16 * a >= m) break;
       const int r = row + 16 * a;
       T part = 0;
       if (r < m)
@@ -220,17 +227,20 @@ struct attention_dq_plain {
       T s[each][each], ds[each][each];
       multiply_plain<Columns>(self, s, q_tile, k_tile, batch.width);
       multiply_plain<Columns>(self, ds, dy_tile, v_tile, batch.width);
+      const int keys = in_tile<tile>(kv_rows - j);
       MOTET_UNROLLED
       for (int a = 0; a < each; ++a) {
+        if (16 * a >= m) break;
         const int seen = in_tile<tile>(batch.reach(at.first + row + 16 * a + 1, at.rows, kv_rows) - j);
         MOTET_UNROLLED
         for (int b = 0; b < each; ++b) {
+          if (16 * b >= keys) break;
           const T p = x + 16 * b < seen ? power_of_2(s[a][b] * scale - log[a]) : T(0);
           scores[(row + 16 * a) * (tile + 1) + x + 16 * b] = p * (ds[a][b] - deltas[row + 16 * a]);
         }
       }
       self.barrier();
-      add_plain<Columns, false>(self, out, scores, k_tile);
+      add_plain<Columns, false>(self, out, scores, k_tile, keys);
     }
     write_plain<Columns>(self, out, factor, dq, first, m, column, batch.width);
   }
@@ -276,8 +286,10 @@ struct attention_dkv_plain {
         T s[each][each], ds[each][each];
         multiply_plain<Columns>(self, s, q_tile, k_tile, batch.width);
         multiply_plain<Columns>(self, ds, dy_tile, v_tile, batch.width);
+        const int queries = in_tile<tile>(q_rows - i);
         MOTET_UNROLLED
         for (int a = 0; a < each; ++a) {
+          if (16 * a >= queries) break;
           const isize query = i + row + 16 * a;
           const int seen =
               query < q_rows ? in_tile<tile>(batch.reach(query + 1, q_rows, at.rows) - at.first) : 0;
@@ -285,14 +297,15 @@ struct attention_dkv_plain {
           const T own_delta = query < q_rows ? delta[(q_begin + query) * batch.heads + head] : T(0);
           MOTET_UNROLLED
           for (int b = 0; b < each; ++b) {
+            if (16 * b >= m) break;
             const int to = (row + 16 * a) * (tile + 1) + x + 16 * b;
             p[to] = x + 16 * b < seen ? power_of_2(s[a][b] * scale - log) : T(0);
             scores[to] = p[to] * (ds[a][b] - own_delta);
           }
         }
         self.barrier();
-        add_plain<Columns, true>(self, dv_out, p, dy_tile);
-        add_plain<Columns, true>(self, dk_out, scores, q_tile);
+        add_plain<Columns, true>(self, dv_out, p, dy_tile, queries);
+        add_plain<Columns, true>(self, dk_out, scores, q_tile, queries);
       }
     self.barrier();
     T by_scale[each], by_one[each];
