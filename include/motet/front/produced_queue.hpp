@@ -174,15 +174,15 @@ class produced_queue {
     production::get_all(host, pixels, patience, steps_.name(p));
     if (head.kind == step_kind::failed) return steps_.finish(*own, std::make_exception_ptr(failed(p, words)));
     try {
-      if (own->wanted != step_parts::pictures) take_words(words, head, *own);
+      if (own->wanted != asked_parts::pictures) take_words(words, head, *own);
       else if (head.words != 0 || head.words_checksum != own->words_checksum)
         fail(damaged_step, "its pictures are not those of its words");
-      if (own->wanted != step_parts::words) place_pictures(head, *own);
-      if (own->wanted != step_parts::pictures) hear_(static_cast<isize>(head.step % rooms_), own->words);
+      if (own->wanted != asked_parts::words) place_pictures(head, *own);
+      if (own->wanted != asked_parts::pictures) hear_(static_cast<isize>(head.step % rooms_), own->words);
     } catch (const error& problem) {
       return steps_.ask_again(p, *own, happened(problem));
     }
-    if (own->wanted == step_parts::words) steps_.hear(*own);
+    if (own->wanted == asked_parts::words) steps_.hear(*own);
     else steps_.finish(*own, nullptr);
   }
   void take_words(const std::string& words, const step_head& head, produced_window::cell& own) const {

@@ -29,12 +29,12 @@ class produced_window {
   struct cell {
     enum { open, asked, made } state = open;
     std::uint64_t step = 0;
-    std::size_t by = 0;                   // who was asked
-    step_parts wanted = step_parts::all;  // what for
-    bool heard = false;                   // its words are there
-    std::optional<step_share> chosen;     // where pictures are asked for by themselves
-    isize damaged = 0;                    // times that it came damaged
-    isize bytes = 0, all_bytes = 0;       // of pictures, that came, and of all samples
+    std::size_t by = 0;                     // who was asked
+    asked_parts wanted = asked_parts::all;  // what for
+    bool heard = false;                     // its words are there
+    std::optional<step_share> chosen;       // where pictures are asked for by themselves
+    isize damaged = 0;                      // times that it came damaged
+    isize bytes = 0, all_bytes = 0;         // of pictures, that came, and of all samples
     std::uint64_t words_checksum = 0;
     std::span<std::byte> room;
     step_words words;
@@ -198,12 +198,12 @@ class produced_window {
       if (own.step != step || !is_askable(own) || producers_.owner(step) != p) continue;
       own.state = cell::asked;
       own.by = p;
-      own.wanted = !asks_twice_ ? step_parts::all : own.heard ? step_parts::pictures : step_parts::words;
+      own.wanted = !asks_twice_ ? asked_parts::all : own.heard ? asked_parts::pictures : asked_parts::words;
       json asked;
       asked.set("step", step);
       add_known(step, asked);
-      if (own.wanted != step_parts::all) asked.set("parts", json_of(own.wanted));
-      if (const step_share& share = own.wanted == step_parts::pictures ? *own.chosen : share_; share)
+      if (own.wanted != asked_parts::all) asked.set("parts", json_of(own.wanted));
+      if (const step_share& share = own.wanted == asked_parts::pictures ? *own.chosen : share_; share)
         asked.set("share", json_of(share));
       out.push_back(write_json(asked));
     }

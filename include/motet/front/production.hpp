@@ -150,14 +150,14 @@ inline step_share share_in(const json& from, isize samples) {
 }
 
 // All of it is wanted where nothing is said.
-inline json json_of(step_parts parts) { return parts == step_parts::words ? "words" : "pictures"; }
-inline step_parts parts_in(const json& request) {
+inline json json_of(asked_parts parts) { return parts == asked_parts::words ? "words" : "pictures"; }
+inline asked_parts parts_in(const json& request) {
   const json* const parts = request.find("parts");
-  if (parts == nullptr) return step_parts::all;
-  if (parts->string() == "words") return step_parts::words;
+  if (parts == nullptr) return asked_parts::all;
+  if (parts->string() == "words") return asked_parts::words;
   if (parts->string() != "pictures")
     fail(meeting_refused, "a request for \"" + parts->string() + "\" of a step");
-  return step_parts::pictures;
+  return asked_parts::pictures;
 }
 
 // How both ends show that they know the token. The producer asks first.

@@ -241,7 +241,7 @@ class sample_producer {
         production::send_step(who.at, mark, owed[k], *made);
         heard = std::chrono::steady_clock::now();
         // Whoever has its words alone asks for its pictures later.
-        if (owed[k].parts != step_parts::words) run.steps->taken(owed[k].step, takers);
+        if (owed[k].parts != asked_parts::words) run.steps->taken(owed[k].step, takers);
         owed.erase(owed.begin() + static_cast<std::ptrdiff_t>(k));
       }
       const auto now = std::chrono::steady_clock::now();

@@ -18,7 +18,7 @@ namespace motet::production {
 struct wanted_step {
   std::uint64_t step = 0;
   step_share share;
-  step_parts parts = step_parts::all;
+  asked_parts parts = asked_parts::all;
 };
 
 inline void send_head(const tcp::connection& to, step_head head) {
@@ -30,9 +30,9 @@ inline void send_head(const tcp::connection& to, step_head head) {
 inline void send_step(const tcp::connection& to, std::uint64_t mark, const wanted_step& wanted,
                       const finished_step& made) {
   const bool is_step = made.kind == step_kind::step, is_part = wanted.share && is_step;
-  const bool has_words = !is_step || wanted.parts != step_parts::pictures;
+  const bool has_words = !is_step || wanted.parts != asked_parts::pictures;
   std::vector<interval> parts{{0, static_cast<isize>(made.pixels.size())}};
-  if (is_step && wanted.parts == step_parts::words) parts = {{0, 0}};
+  if (is_step && wanted.parts == asked_parts::words) parts = {{0, 0}};
   else if (is_part) parts = parts_of(wanted.share, made.begins);
   step_head head;
   head.kind = made.kind;

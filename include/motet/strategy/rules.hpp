@@ -78,7 +78,7 @@
     "or "                                                                                                    \
     "there are too many lanes",                                                                              \
     "give all modules of a lane one share, and all lanes together no more than 1")                           \
-  X(pieces_without_group, "MT-N22", "rows come in pieces where a tensor group exchanges them",               \
+  X(pieces_without_group, "MT-S24", "rows come in pieces where a tensor group exchanges them",               \
     "the module has no tensor degree above 1, or the number of its pieces is not one of those that there "   \
     "are",                                                                                                   \
     "leave pieces out, or give it a tensor degree of 2 or more and 1 to 64 pieces")                          \

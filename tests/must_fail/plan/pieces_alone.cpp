@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: rows come in pieces where a tensor group exchanges them.*MT-N22
+// expect: rows come in pieces where a tensor group exchanges them.*MT-S24
 #include "two_towers.hpp"
 
 using namespace motet;

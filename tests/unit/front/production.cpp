@@ -43,14 +43,14 @@ TEST_CASE("a place comes through as it was") {
 }
 
 TEST_CASE("words and pictures of a step may be asked for apart, and nothing else of it") {
-  for (const step_parts parts : {step_parts::words, step_parts::pictures}) {
+  for (const asked_parts parts : {asked_parts::words, asked_parts::pictures}) {
     json request;
     request.set("parts", json_of(parts));
     CHECK(parts_in(request) == parts);
   }
   json plain;
   plain.set("step", 1);
-  CHECK(parts_in(plain) == step_parts::all);
+  CHECK(parts_in(plain) == asked_parts::all);
   json other;
   other.set("parts", "sounds");
   CHECK_THROWS_WITH_AS(parts_in(other), doctest::Contains("a request for \"sounds\" of a step"), error);

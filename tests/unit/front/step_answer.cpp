@@ -20,9 +20,9 @@ TEST_CASE("words and pictures are sent apart, with the checksum of the words on 
   made.pixels_checksum = checksum(made.pixels);
   std::thread producer([&] {
     const tcp::connection there = tcp::reach(door.address(), tcp::deadline(5));
-    for (const step_parts parts : {step_parts::words, step_parts::pictures, step_parts::all})
+    for (const asked_parts parts : {asked_parts::words, asked_parts::pictures, asked_parts::all})
       production::send_step(there, 7, {3, step_share({{0, 1}, {2, 3}}), parts}, made);
-    production::send_step(there, 7, {3, {}, step_parts::pictures}, made);
+    production::send_step(there, 7, {3, {}, asked_parts::pictures}, made);
   });
   tcp::connection here;
   while (!here) here = door.take();

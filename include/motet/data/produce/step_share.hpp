@@ -20,7 +20,7 @@ using step_share = std::optional<std::vector<interval>>;
 
 // What of a step is asked for: words and pictures at once, or first its words and, when they tell which samples
 // are whose, the pictures.
-enum class step_parts { all, words, pictures };
+enum class asked_parts { all, words, pictures };
 
 inline bool fits(const step_share& share, isize samples) {
   isize end = 0;

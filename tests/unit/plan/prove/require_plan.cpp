@@ -77,8 +77,8 @@ TEST_CASE("a plan that does not fit is told with the module's name and its numbe
              [](plan& of, auto&) { of.modules.push(on_ranks("sound", 0, {})); });
   check_said("caption: context 3 [MT-S07]",
              [](plan& of, auto&) { of.modules[1].on = mesh::from(4, degrees{.context = 3}); });
-  check_said("caption: 2 pieces, and tensor 1 [MT-N22]", [](plan& of, auto&) { of.modules[1].pieces = 2; });
-  check_said("picture: got 65 pieces, wanted 1 to 64 [MT-N22]",
+  check_said("caption: 2 pieces, and tensor 1 [MT-S24]", [](plan& of, auto&) { of.modules[1].pieces = 2; });
+  check_said("picture: got 65 pieces, wanted 1 to 64 [MT-S24]",
              [](plan& of, auto&) { of.modules[0].pieces = 65; });
   CHECK(explain_plan(
             [] {
