@@ -1,6 +1,7 @@
 # The library as others use it: after an install by find_package, by add_subdirectory, and by a bare compiler. What trains is built by the first and the
 # last; as a subdirectory, what the build brings along is asked. Projects that use CMake are built by clang where it is found, and by the bare compiler,
-# our own, what trains is built with all optional libraries missing. What is installed trains in fp32 alone: a third of the seconds of a library for all numbers.
+# our own, what trains is built with all optional libraries missing.
+# What is installed trains in fp32 alone, which asks of a library with fewer numbers as well and leaves three files out.
 function(motet_package_tests)
   set(prefix ${CMAKE_CURRENT_BINARY_DIR}/prefix)
   set(options --build-generator ${CMAKE_GENERATOR} --build-options -DCMAKE_CXX_COMPILER=${motet_reader}

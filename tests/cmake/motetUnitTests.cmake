@@ -237,11 +237,16 @@ function(motet_unit_tests)
     # As they ship, whatever is asked of programs.
     target_compile_options(motet_compiled PRIVATE -O3)
   endif()
-  # What steers takes longer to compile than it runs.
+  # What steers takes longer to compile than it runs; and models of one program, which include and instantiate much the same, are compiled as one.
   if(MOTET_UNIT_TESTS STREQUAL "OPTIMISED")
     foreach(steers IN ITEMS motet_compiled_ranks motet_compiled_run train_clip_models train_clip train_pipeline embed export_hf import_hf compare_runs)
       if(TARGET ${steers})
         target_compile_options(${steers} PRIVATE -O0)
+      endif()
+    endforeach()
+    foreach(whole IN ITEMS train_clip_models train_vlm generate)
+      if(TARGET ${whole})
+        set_target_properties(${whole} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
       endif()
     endforeach()
   endif()
