@@ -46,7 +46,8 @@ succeed $run --steps 1 --plan beside-lane --threads 1 --explain
 grep -q '^lanes     ranks of 1 thread have 2 lanes: ' out || fail "--explain does not tell who shares processors"
 echo '{"machine": "m", "activation_bytes": 4, "modules": [], "pairs": [{"first": "eye", "second": "talk", "samples": 8, "points": [{"share": 0.5, "threads": [1, 1], "slowdowns": [9, 9]}]}]}' >pair.json
 succeed $run --steps 1 --plan beside-lane --explain --profile pair.json
-expect 3 'MT-P70' $run --steps 1 --plan beside-lane --explain --profile few/shapes.json
+echo '{"machine": "m", "activation_bytes": 4, "modules": [], "couples": []}' >couples.json
+expect 3 'MT-P70' $run --steps 1 --plan beside-lane --explain --profile couples.json
 if command -v mpirun >/dev/null 2>&1; then
   export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   one="-n 1 $train --data few --model say-quick --batch 8 --threads 1 --steps 3 --no-report --plan data-2 --reorder"
