@@ -55,7 +55,7 @@ TEST_CASE("refusals name the schedule, what was got and wanted") {
   refused("2f2b", {}, "MT-P60", "\"2f2b\"; there are gpipe, 1f1b, interleaved");
   refused("gpipe", {.stages = 0}, "MT-P01", "gpipe");
   refused("interleaved", {.stages = 4, .microbatches = 6}, "MT-P03", "got 6, wanted 4");
-  refused("batch_sync", {.microbatches = 6, .group = 4}, "MT-P04", "got 4, wanted 6");
+  refused("batch_sync", {.microbatches = 6, .group = 4}, "MT-P04", "groups of 4 among 6 microbatches");
   refused("batch_sync", {.group = 4, .stash = 5}, "MT-P05", "got 5, wanted 4");
   refused("gpipe", {.chunks = 2}, "MT-P07", "got 2, wanted 1");
   refused("gpipe", {.memory = 7}, "MT-P10", "got 7, wanted 8");
