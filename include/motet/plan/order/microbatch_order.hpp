@@ -189,6 +189,7 @@ inline microbatch_order fill_intervals(const microbatch_times& times) {
 struct swap_limits {
   std::int32_t tries = 200;
   double seconds = std::numeric_limits<double>::infinity();
+  double enough = 0;  // an order that takes no longer is good enough
   std::uint64_t seed = 0;
 };
 
@@ -204,7 +205,7 @@ microbatch_order improve_by_swaps(microbatch_order order, const Judge& judge, co
     drawn += golden_step;
     return static_cast<isize>(mixed_bits(drawn) % static_cast<std::uint64_t>(below));
   };
-  for (std::int32_t i = 0; i < until.tries; ++i) {
+  for (std::int32_t i = 0; i < until.tries && best > until.enough; ++i) {
     if (std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count() > until.seconds)
       break;
     const isize a = draw(order.size()), b = (a + 1 + draw(order.size() - 1)) % order.size();

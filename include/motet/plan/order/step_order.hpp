@@ -4,6 +4,11 @@
 #include <motet/plan/order/deal.hpp>
 #include <motet/plan/order/microbatch_order.hpp>
 
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <vector>
+
 namespace motet {
 
 // The times say what the samples of a step take forward on each stage of a pipeline, in any one unit of time;
@@ -121,19 +126,46 @@ inline hands deal_by_stages(const sample_times& of, const list<std::int32_t>& sa
 
 namespace detail {
 
-// Microbatches of a step in the turn that is best for each replica.
+// Microbatches of a step in a turn that is good for each replica; the result is what the step takes by it. A
+// step ends with its slowest replica. So the slowest one is swapped first, and another only until it is no
+// slower than those before it: the step takes what it would if all had been swapped to the end. A step that
+// cannot be shorter than `than` is left as it is on the way.
 template <class Judge>
-void order_slots(const sample_times& of, step_order& order, const Judge& judge, const swap_limits& until) {
-  for (hands& own : order) {
-    const microbatch_times times = times_of(of, own);
-    const auto takes = [&](const microbatch_order& each) { return judge(times, each); };
-    microbatch_order best = in_turn(times.microbatches), filled = fill_intervals(times);
-    if (takes(filled) < takes(best)) best = std::move(filled);
-    best = improve_by_swaps(std::move(best), takes, until);
-    hands ordered;
-    for (const std::int32_t m : best) ordered.push(own[m]);
-    own = std::move(ordered);
+double order_slots(const sample_times& of, step_order& order, const Judge& judge, const swap_limits& until,
+                   double than) {
+  struct turns {
+    double seconds = 0;
+    std::int32_t replica = 0;
+    microbatch_order best;
+  };
+  std::vector<turns> all;
+  for (std::int32_t r = 0; r < order.size(); ++r) {
+    const microbatch_times times = times_of(of, order[r]);
+    turns own{0, r, in_turn(times.microbatches)};
+    own.seconds = judge(times, own.best);
+    microbatch_order filled = fill_intervals(times);
+    if (const double seconds = judge(times, filled); seconds < own.seconds)
+      own.seconds = seconds, own.best = std::move(filled);
+    all.push_back(std::move(own));
   }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const turns& a, const turns& b) { return a.seconds > b.seconds; });
+  double longest = 0;
+  for (turns& own : all) {
+    if (longest >= than) return longest;
+    if (own.seconds > longest) {
+      const microbatch_times times = times_of(of, order[own.replica]);
+      const auto takes = [&](const microbatch_order& each) { return judge(times, each); };
+      swap_limits enough = until;
+      enough.enough = std::max(until.enough, longest);
+      own.best = improve_by_swaps(std::move(own.best), takes, enough);
+      longest = std::max(longest, takes(own.best));
+    }
+    hands ordered;
+    for (const std::int32_t m : own.best) ordered.push(order[own.replica][m]);
+    order[own.replica] = std::move(ordered);
+  }
+  return longest;
 }
 
 }  // namespace detail
@@ -145,9 +177,16 @@ void order_slots(const sample_times& of, step_order& order, const Judge& judge, 
 template <class Judge>
 step_order order_step(const sample_times& of, const step_shape& shape, const Judge& judge,
                       const swap_limits& until = {}, const step_questions& asked = {}) {
+  constexpr double never = std::numeric_limits<double>::infinity();
+  const auto seconds = [&](step_order& order, double than) {
+    return asked.slots ? detail::order_slots(of, order, judge, until, than)
+                       : seconds_of_step(of, order, judge);
+  };
   step_order listed = order_as_listed(in_turn(of.samples), shape);
-  if (asked.slots) detail::order_slots(of, listed, judge, until);
-  if (!asked.ranks) return listed;
+  if (!asked.ranks) {
+    seconds(listed, never);
+    return listed;
+  }
   step_order dealt(shape.replicas);
   const hands of_replicas = deal_by_stages(of, in_turn(of.samples), shape.replicas);
   for (std::int32_t r = 0; r < shape.replicas; ++r) {
@@ -157,8 +196,8 @@ step_order order_step(const sample_times& of, const step_shape& shape, const Jud
     else
       for (std::int32_t m = 0; m < shape.microbatches; ++m) dealt[r][m].push(of_replicas[r][m]);
   }
-  if (asked.slots) detail::order_slots(of, dealt, judge, until);
-  return seconds_of_step(of, dealt, judge) <= seconds_of_step(of, listed, judge) ? dealt : listed;
+  const double least = seconds(dealt, never);
+  return seconds(listed, least) < least ? listed : dealt;
 }
 
 // Less than this no deal and no order takes: some replica has the mean of a stage's work at least, after a
