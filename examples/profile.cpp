@@ -141,16 +141,11 @@ void run(settings s) {
   const bool half = s.precision == "bf16";
   const measured_model& of = *std::find_if(std::begin(models), std::end(models),
                                            [&](const auto& each) { return each.name == s.model; });
-  if (of.measure == nullptr && s.pair.empty())
-    fail(bad_option_value, "the planner knows no modules of " + s.model +
-                               ", which are measured beside each other alone: --pair eye,talk");
-  if (of.measure == nullptr && !s.cluster.empty())
-    fail(bad_option_value, "--cluster wants a model whose towers the planner knows, got " + s.model);
   cluster_facts machine = this_machine<cpu::device>();
   machine_profile found;
   found.machine = cpu::device(1).describe();
   found.activation_bytes = half ? 2 : 4;
-  if (of.measure != nullptr) measure_towers_of(of, s, half, machine, found);
+  measure_towers_of(of, s, half, machine, found);
   if (!s.pair.empty()) {
     pair_options how{.samples = s.how.samples.back(), .repeats = s.how.repeats, .seconds = s.how.seconds};
     how.threads = s.threads > 0 ? static_cast<int>(s.threads) : cpu::device().threads();
@@ -161,7 +156,7 @@ void run(settings s) {
     write_file(s.output, format_profile(found));
     std::printf("\nwrote %s\n", s.output.c_str());
   }
-  if (of.measure != nullptr) fit(s, machine, found);
+  fit(s, machine, found);
 }
 
 }  // namespace

@@ -23,15 +23,17 @@ namespace motet::profile_program {
 
 using measure_function = list<module_profile> (*)(const profile_options&, bool half);
 
-template <vit_config Picture, text_config Caption>
-list<module_profile> measure_towers(const profile_options& how, bool half) {
-  using picture = module<"picture", vit<Picture>>;
-  using caption = module<"caption", text_tower<Caption>>;
+template <class First, class Second>
+list<module_profile> measure_both(const profile_options& how, bool half) {
   const auto measure = [&]<class Module>() {
     return half ? profile_module<Module, cpu::context, mixed_bf16>(tower_of<Module>(), how)
                 : profile_module<Module, cpu::context, fp32>(tower_of<Module>(), how);
   };
-  return {measure.template operator()<picture>(), measure.template operator()<caption>()};
+  return {measure.template operator()<First>(), measure.template operator()<Second>()};
+}
+template <vit_config Picture, text_config Caption>
+list<module_profile> measure_towers(const profile_options& how, bool half) {
+  return measure_both<module<"picture", vit<Picture>>, module<"caption", text_tower<Caption>>>(how, half);
 }
 
 // Names of two modules that are computed at once.
@@ -63,15 +65,22 @@ module_pair measure_towers_at_once(const module_names& names, const pair_options
 template <decoder_config Words>
 struct words_alone : decoder<Words>::logits {
   static constexpr decoder_config config = Words;
+  static constexpr bool blocks_alone = true;  // its end has labels when it trains
 };
 template <vit_config Eye, decoder_config Words>
 module_pair measure_eye_and_talk(const module_names& names, const pair_options& how, bool half) {
   return measure_pair<module<"eye", vit<Eye>>, module<"talk", words_alone<Words>>>(names, how, half);
 }
+template <vit_config Eye, decoder_config Words>
+list<module_profile> measure_seeing(const profile_options& how, bool half) {
+  return measure_both<module<"eye", vit<Eye>>, module<"talk", words_alone<Words>>>(how, half);
+}
 
 [[gnu::weak]] list<module_profile> measure_quick(const profile_options& how, bool half);
 [[gnu::weak]] list<module_profile> measure_tiny(const profile_options& how, bool half);
 [[gnu::weak]] list<module_profile> measure_small(const profile_options& how, bool half);
+[[gnu::weak]] list<module_profile> measure_say_quick(const profile_options& how, bool half);
+[[gnu::weak]] list<module_profile> measure_say_small(const profile_options& how, bool half);
 [[gnu::weak]] module_pair pair_of_quick(const module_names&, const pair_options&, bool half);
 [[gnu::weak]] module_pair pair_of_tiny(const module_names&, const pair_options&, bool half);
 [[gnu::weak]] module_pair pair_of_small(const module_names&, const pair_options&, bool half);
@@ -80,13 +89,13 @@ module_pair measure_eye_and_talk(const module_names& names, const pair_options& 
 
 struct measured_model {
   std::string_view name;
-  measure_function measure;  // null: its modules are measured in pairs alone
+  measure_function measure;
   pair_function at_once;
 };
 inline constexpr measured_model models[] = {{"quick", measure_quick, pair_of_quick},
                                             {"tiny", measure_tiny, pair_of_tiny},
                                             {"small", measure_small, pair_of_small},
-                                            {"say-quick", nullptr, pair_of_say_quick},
-                                            {"say-small", nullptr, pair_of_say_small}};
+                                            {"say-quick", measure_say_quick, pair_of_say_quick},
+                                            {"say-small", measure_say_small, pair_of_say_small}};
 
 }  // namespace motet::profile_program

@@ -36,7 +36,20 @@ fi
 timeout 300 "$profile" --model quick --degrees 4 --samples 3 --repeats 1 --seconds 0 --precision bf16 --output half.json >said || wrong "bf16 ended with $?"
 grep -q '"activation_bytes": 2' half.json || wrong "bf16 has numbers of two bytes"
 
-# Two modules at once, of a model whose modules the planner knows and of one of which it does not.
+# An eye and a language model of train_vlm; of the latter its blocks alone.
+timeout 300 "$profile" --model say-quick --degrees 1,2 --samples 2 --repeats 1 --seconds 0 --output seeing.json --cluster seen.json >said || wrong "say-quick ended with $?"
+grep -q '"name": "eye"' seeing.json && grep -q '"name": "talk"' seeing.json || wrong "the modules of say-quick are missing: $(cat seeing.json)"
+[ "$(grep -c '"before": \[0, 0, 0\].*"behind": \[0, 0, 0\]' seeing.json)" = 2 ] || wrong "the ends of words are not measured: $(cat seeing.json)"
+if [ -x "$1/train_vlm" ]; then
+  timeout 120 "$1/train_vlm" --model say-quick --data random --batch 8 --orchestrate seen.json --profile seeing.json --check >found 2>&1
+  case "$? $(cat found)" in
+    "0 "*"measured  eye, talk by seeing.json; what is not takes what its FLOPs tell"*) ;;
+    *"compiled without this model"*) ;;
+    *) wrong "no plan by a profile of its modules: $(cat found)" ;;
+  esac
+fi
+
+# Two modules at once, of a pair of towers and of a model that sees.
 timeout 300 "$profile" --model quick --degrees 1 --samples 2 --repeats 1 --seconds 0 --pair caption,picture --threads 4 --output pair.json >said || wrong "a pair ended with $?"
 [ "$(grep -c '"slowdowns"' pair.json)" = 3 ] || wrong "a pair has three shares, got $(cat pair.json)"
 grep -q '"share": 0.25, "threads": \[1, 3\]' pair.json || wrong "a quarter of four threads is one, got $(cat pair.json)"
@@ -48,9 +61,7 @@ fi
 timeout 300 "$profile" --model say-quick --samples 2 --repeats 1 --seconds 0 --pair eye,talk --threads 2 --precision bf16 --output say.json >said || wrong "a pair of say-quick ended with $?"
 grep -q '"first": "eye"' say.json || wrong "the eye's name is missing, got $(cat say.json)"
 
-refused 2 MT-X03 --model say-quick
 refused 2 MT-X03 --model say-quick --pair eye,glue
-refused 2 MT-X03 --model say-quick --pair eye,talk --cluster here.json
 refused 2 MT-X03 --pair caption
 refused 2 MT-X03 --model nonsense
 refused 2 MT-X03 --degrees 1,,2

@@ -127,6 +127,20 @@ expect 3 'laptip.*did you mean laptop.*MT-P75' $run --steps 1 --orchestrate lapt
 expect 3 'ranks 9, and laptop has 8 devices.*MT-P93' $run --steps 1 --orchestrate laptop --ranks 9
 echo '{"like": "laptop", "device": {"memory_bytes": 2000000}}' >tight.json
 expect 3 'bytes short of 2000000 on each of 2 ranks of tight.json.*MT-P85' $run --steps 1 --orchestrate tight.json --ranks 2
+# By measured times: blocks of the eye take long. Towers of another model are refused.
+measured() { # layers of talk
+  echo '{"machine": "a test", "activation_bytes": 4, "modules": [
+    {"tower": {"name": "eye", "layers": 4, "width": 128, "heads": 4, "tokens": 65},
+     "points": [{"samples": 8, "before": [0, 0, 0], "block": [4e-1, 4e-1, 4e-1], "behind": [0, 0, 0]}]},
+    {"tower": {"name": "talk", "layers": '"$1"', "width": 128, "heads": 4, "hidden": 384, "tokens": 160, "vocabulary": 1024},
+     "points": [{"samples": 8, "before": [0, 0, 0], "block": [1e-3, 1e-3, 1e-3], "behind": [0, 0, 0]}]}]}'
+}
+measured 2 >measured.json
+measured 3 >other.json
+succeed $found --steps 1 --explain --profile measured.json
+grep -q '^measured  eye, talk by measured.json; what is not takes what its FLOPs tell$' out || fail "measured times are not told: $(cat out)"
+awk '/^chosen/ { found = $2 > 100 } END { exit !found }' out || fail "a slow eye is not in the forecast: $(cat out)"
+expect 3 'talk of other.json has layers 3, and the module that is trained has 2.*MT-P95' $found --steps 1 --profile other.json
 
 # ---- stopped and gone on with: the same numbers ----
 succeed $run --steps 6 --no-report --metrics half.jsonl --checkpoint half --save-every 3 --line-every 3

@@ -4,7 +4,9 @@
 #include <motet/backend/cpu/device.hpp>
 #include <motet/plan/describe/messages.hpp>
 #include <motet/plan/disttrain/orchestrate.hpp>
+#include <motet/plan/disttrain/profile_paces.hpp>
 #include <motet/plan/files/plan_json.hpp>
+#include <motet/plan/files/profile_json.hpp>
 #include <motet/plan/prove/require_plan.hpp>
 #include <motet/run/chosen_plan.hpp>
 #include <motet/runtime/feeds/program_splits.hpp>
@@ -31,9 +33,11 @@ struct orchestration {
   std::optional<promised_plan> next;  // the best one with other places
   isize considered = 0, played = 0, counted = 0, steps = 0;
   double took = 0;
+  std::string measured;  // modules whose times a profile has; empty: none
 };
 
 // "eye on rank 0, 4 microbatches; talk on ranks 1-2 (stages 2 x data 1 x tensor 1), 4 microbatches; 1f1b".
+// Context parts and chunks are said where there are several.
 inline std::string words_of(const plan& of) {
   std::string out;
   for (isize k = 0; k < of.modules.size(); ++k) {
@@ -43,7 +47,10 @@ inline std::string words_of(const plan& of) {
     out += std::string(own.name.view()) + " on ";
     out += ranks.size() == 1 ? sentence({"rank ", ranks[0]})
                              : sentence({"ranks ", ranks[0], "-", ranks.back(), " (stages ", split.stages,
-                                         " x data ", split.data, " x tensor ", split.tensor, ")"});
+                                         " x data ", split.data}) +
+                                   (split.context > 1 ? sentence({" x context ", split.context}) : "") +
+                                   sentence({" x tensor ", split.tensor, ")"});
+    if (own.chunks > 1) out += sentence({" in ", own.chunks, " chunks"});
     out += sentence({own.fills ? " in the gaps, " : ", ", own.microbatches,
                      own.microbatches == 1 ? " microbatch; " : " microbatches; "});
   }
@@ -70,8 +77,11 @@ class orchestrator {
       fail(cluster_too_small,
            sentence({"--ranks ", ranks, ", and ", s.orchestrate, " has ", of_.on.devices(), " devices"}));
     const device_facts& device = of_.on.device;
-    of_.device_flops =
-        (s.precision == "fp32" ? device.single_flops : device.half_flops) * device.products.best;
+    const bool whole = s.precision == "fp32";
+    of_.device_flops = (whole ? device.single_flops : device.half_flops) * device.products.best;
+    if (s.profile.empty()) return;
+    profile_ = load_profile(s.profile);
+    of_.paces = paces_of(profile_, s.profile, of_.facts, whole ? 4 : 2);
   }
 
   orchestration run() {
@@ -107,6 +117,9 @@ class orchestrator {
     out.played = static_cast<isize>(found.plans.size());
     out.counted = judged_;
     out.steps = of_.steps.size();
+    for (isize k = 0; k < of_.paces.size(); ++k)
+      if (of_.paces[k].measured != nullptr)
+        out.measured += (out.measured.empty() ? "" : ", ") + std::string(of_.facts[k].name.view());
     out.took = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     return out;
   }
@@ -128,40 +141,58 @@ class orchestrator {
     if (s_.trained().make == nullptr) return open_session(s_, nullptr);  // refuses
     return s_.trained().make(asked);
   }
-  plan together(std::int32_t tensor) const {
+  // Where rows are cut, the modules that have whole samples share these.
+  plan together(const degrees& cut) const {
     plan out;
-    out.cluster.ranks = tensor;
+    out.cluster.ranks = cut.tensor * cut.context;
     out.schedule = "1f1b";
-    for (const module_facts& each : of_.facts) {
-      out.modules.push(on_ranks(each.name, 0, {.tensor = tensor}));
+    for (isize k = 0; k < of_.facts.size(); ++k) {
+      const degrees by_samples{.data = cut.context, .tensor = cut.tensor};
+      out.modules.push(on_ranks(of_.facts[k].name, 0, of_.cuts_rows(k) ? cut : by_samples));
       out.modules.back().group = 1;
     }
     return out;
   }
   void count_modules() {
-    for (std::int32_t tensor = 1; tensor <= std::min(of_.ranks, of_.on.devices_per_node); tensor *= 2) {
-      const plan how = together(tensor);
-      if (!check_plan(how, of_.facts, s_.batch).ok()) break;
-      waits_.at(sentence({"counting modules with layers in ", tensor, tensor == 1 ? " part" : " parts"}));
-      std::unique_ptr<session> model = open(how);
-      const program_work work = model->work();
-      counted_cut cut{tensor, list<counted_module>(of_.facts.size())};
-      const auto samples = static_cast<double>(s_.batch);
-      for (const voice& sings : model->of().voices) {
-        if (sings.shard != 0) continue;
-        const stage_work& own = work.places[as_size(sings.first_place)];
-        cut.modules[sings.module] = {own.forward / samples,
-                                     own.backward_input / samples,
-                                     own.backward_weight / samples,
-                                     own.forward_group_bytes / samples,
-                                     own.backward_group_bytes / samples,
-                                     own.boundary_bytes / samples,
-                                     own.returned_bytes / samples,
-                                     static_cast<double>(work.parameters[as_size(sings.first_place)])};
-      }
-      of_.cuts.push(cut);
-      if (tensor == 1) whole_ = std::move(model);
+    const std::int32_t most = std::min(of_.ranks, of_.on.devices_per_node);
+    for (std::int32_t context = 1; context <= most; context *= 2)
+      for (std::int32_t tensor = 1; tensor * context <= most; tensor *= 2)
+        if (!count_modules({.context = context, .tensor = tensor})) break;
+  }
+  // Returns whether modules can be cut so.
+  bool count_modules(const degrees& cut) {
+    const plan how = together(cut);
+    if (!check_plan(how, of_.facts, s_.batch).ok()) return false;
+    const std::int32_t ranks = how.cluster.ranks;
+    waits_.at(sentence({"counting modules in ", ranks, ranks == 1 ? " part" : " parts"}));
+    std::unique_ptr<session> model = open_if_taken(how);
+    if (model == nullptr) {
+      if (ranks == 1) refuse();
+      return false;
     }
+    const program_work work = model->work();
+    counted_cut counted{cut.tensor, cut.context, list<counted_module>(of_.facts.size())};
+    const auto samples = static_cast<double>(s_.batch);
+    for (const voice& sings : model->of().voices) {
+      const stage_work& own = work.places[as_size(sings.first_place)];
+      const counted_module made{own.forward / samples,
+                                own.backward_input / samples,
+                                own.backward_weight / samples,
+                                own.forward_group_bytes / samples,
+                                own.backward_group_bytes / samples,
+                                own.boundary_bytes / samples,
+                                own.returned_bytes / samples,
+                                static_cast<double>(work.parameters[as_size(sings.first_place)])};
+      // Of the parts of samples the one with most work.
+      counted_module& most = counted.modules[sings.module];
+      if (sings.replica == 0 && made.flops() > most.flops()) most = made;
+    }
+    // A share of the samples is no cut.
+    for (isize k = 0; cut.context > 1 && k < of_.facts.size(); ++k)
+      if (!of_.cuts_rows(k)) counted.modules[k] = of_.counted(k, {.tensor = cut.tensor});
+    of_.cuts.push(counted);
+    if (ranks == 1) whole_ = std::move(model);
+    return true;
   }
   void look_at_data() {
     waits_.at("looking at the first samples");
@@ -174,6 +205,7 @@ class orchestrator {
       from = open_data(*folder, nullptr);
     }
     for (isize k = 0; k < looked_at; ++k) of_.steps.push(whole_->loads(from->next()));
+    loads_ = of_.mean_loads();
   }
 
   static isize parts_of(const plan& of) {
@@ -193,20 +225,24 @@ class orchestrator {
     return of;
   }
 
+  // Null where the net wants more of a plan than its facts say, such as one stage for a tied table.
+  std::unique_ptr<session> open_if_taken(const plan& how) {
+    try {
+      return open(how);
+    } catch (const error& problem) {
+      if (exit_code_of(problem).status != exit_refused.status) throw;
+      refusal_ = problem.what();
+      return nullptr;
+    }
+  }
+
   // With all that each of its ranks holds and computes.
   void judge(const plan& how) {
     if (!prove_plan(how, of_.facts, of_.samples).ok()) return;
     ++judged_;
     waits_.at(sentence({"counting plan ", judged_, " of ", most_judged, " at most"}));
-    std::unique_ptr<session> model;
-    try {
-      model = open(how);
-    } catch (const error& problem) {
-      // A net may want more of a plan than its facts say, such as one stage for a tied table.
-      if (exit_code_of(problem).status != exit_refused.status) throw;
-      refusal_ = problem.what();
-      return;
-    }
+    const std::unique_ptr<session> model = open_if_taken(how);
+    if (model == nullptr) return;
     const std::vector<rank_memory> memory = model->memory();
     double most = 0;
     std::int32_t fullest = 0;
@@ -217,10 +253,10 @@ class orchestrator {
       if (most < least_bytes_) least_bytes_ = most, leanest_ = how, fullest_ = fullest;
       return;
     }
-    fit_.push_back({how, played_seconds(model->of(), splits_of(model->of(), of_.samples), places_of(*model),
-                                        of_.on, of_.steps)});
+    fit_.push_back({how, played_seconds(model->of(), splits_of(model->of(), of_.samples),
+                                        places_of(*model, how), of_.on, of_.steps)});
   }
-  list<place_seconds> places_of(session& model) const {
+  list<place_seconds> places_of(session& model, const plan& how) const {
     const program& of = model.of();
     const program_work work = model.work();
     const list<sample_split> splits = splits_of(of, of_.samples);
@@ -228,13 +264,17 @@ class orchestrator {
     list<place_seconds> out;
     for (const voice& sings : of.voices) {
       const sample_split& split = splits[sings.module];
+      const degrees& cut = how.modules[sings.module].on.split();
       // What was counted is the largest microbatch, of longest samples.
       const isize parts = isize{split.groups} * split.replicas * split.microbatches;
       const auto samples = static_cast<double>((of_.samples + parts - 1) / parts);
+      const counted_seconds pace =
+          of_.seconds(sings.module, cut,
+                      loads_[sings.module] * static_cast<double>(of_.samples) / static_cast<double>(parts));
       for (std::int32_t s = 0; s < sings.stages; ++s) {
         const stage_work& own = work.places[as_size(sings.first_place + s)];
-        const auto seconds = [&](double flops, double bytes) {
-          return (flops / of_.device_flops + of_.on.inside.seconds(bytes)) / samples;
+        const auto seconds = [&](double computes, double bytes) {
+          return (computes + of_.on.inside.seconds(bytes)) / samples;
         };
         const bool rests = of_.facts[sings.module].frozen;
         const auto parameters = static_cast<double>(work.parameters[as_size(sings.first_place + s)]);
@@ -242,10 +282,11 @@ class orchestrator {
         for (const voice& other : of.voices)
           crosses = crosses || (other.module == sings.module &&
                                 shape.node(of.place(other, s)) != shape.node(of.place(sings, s)));
-        out.push({{seconds(own.forward, own.forward_group_bytes),
-                   seconds(own.backward_input, own.backward_group_bytes), seconds(own.backward_weight, 0), 0,
-                   own.boundary_bytes / samples, own.returned_bytes / samples},
-                  rests ? 0 : sum_seconds(parameters, split.replicas, crosses, of_.on),
+        out.push({{seconds(own.forward * pace.forward, own.forward_group_bytes),
+                   seconds(own.backward_input * pace.input, own.backward_group_bytes),
+                   seconds(own.backward_weight * pace.weight, 0), 0, own.boundary_bytes / samples,
+                   own.returned_bytes / samples},
+                  rests ? 0 : sum_seconds(parameters, isize{split.replicas} * cut.context, crosses, of_.on),
                   rests ? 0 : update_seconds(parameters, of_.on)});
       }
     }
@@ -272,7 +313,9 @@ class orchestrator {
 
   const run_settings& s_;
   long_work& waits_;
+  machine_profile profile_;
   counted_graph of_;
+  list<double> loads_;              // that a sample brings to each module
   std::unique_ptr<session> whole_;  // on one rank
   std::vector<promised_plan> fit_;
   isize judged_ = 0;
@@ -321,6 +364,9 @@ inline chosen_plan choose_orchestrated(const run_settings& s, const checkpoint* 
                 s.orchestrate.c_str(), found.considered, found.played, found.steps, found.counted,
                 found.took);
   told = text;
+  if (!s.profile.empty())
+    told += "measured  " + (found.measured.empty() ? "nothing of this model" : found.measured) + " by " +
+            s.profile + "; what is not takes what its FLOPs tell\n";
   std::snprintf(text, sizeof text, "chosen    %.2f ms a step by forecast: ", found.seconds * 1e3);
   told += text + words_of(found.how) + "\n";
   if (found.next) {

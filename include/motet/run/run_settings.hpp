@@ -232,8 +232,10 @@ inline options command_line(run_settings& s) {
   line.flag("--explain", s.explain,
             "print what the run will need, on a GPU which way operations take, with a plan who holds what, "
             "and stop");
-  line.text("--profile", s.profile, "FILE.json",
-            "what profile --pair measured: by it --explain slows modules of a plan that compute at once");
+  line.text(
+      "--profile", s.profile, "FILE.json",
+      "what the program profile measured: --orchestrate takes the times of modules from it, and --explain "
+      "slows those that compute at once by their pair");
   line.flag("--check", s.check,
             "look at plan, data, model and checkpoint, and stop; exit code 0: all is well");
   line.flag("--paced", s.paced, "for benchmarks: one step for each line of standard input");

@@ -57,6 +57,9 @@ training_program fed_program(std::span<const trained_model> models = fed_models)
   return out;
 }
 const training_program fed = fed_program();
+double multiplications(const tower_outline& of) {
+  return static_cast<double>(of.layers) * work_of_part(of, tower_part::block).forward_flops / 2;
+}
 run_settings asked(const char* cluster, const training_program& program = fed) {
   return settings_of({"--orchestrate", cluster, "--data", "random", "--batch", "12"}, program);
 }
@@ -123,6 +126,29 @@ TEST_CASE("plans that the nets refuse are passed over, and told where there is n
                        doctest::Contains("no plan that was counted fits; the last is refused: motet: a plan "
                                          "parts a table of tokens"),
                        error);
+}
+
+TEST_CASE("times of a profile count, and a tower that is not the module's is refused") {
+  const std::filesystem::path file =
+      std::filesystem::temp_directory_path() / "motet_orchestrated_profile.json";
+  const auto found = [&](const tower_outline& of) {
+    machine_profile profile{.machine = "a test"};
+    profile.modules.push({of, {{1, 1, {}, {1, 1, 1}, {}}}});
+    write_file(file, format_profile(profile));
+    run_settings s = asked("laptop");
+    s.profile = file.string();
+    return orchestrate_run(s, 2);
+  };
+  const module_facts& talk = facts_of<fed_speech>().back();
+  tower_outline measured{.name = "talk", .layers = talk.layers, .width = 8, .heads = talk.key_heads};
+  // About as much work as the module has for a sample.
+  while (multiplications(measured) < talk.work) ++measured.tokens;
+  const orchestration slow = found(measured);
+  CHECK(slow.measured == "talk");
+  CHECK(slow.seconds > 1000 * orchestrate_run(asked("laptop"), 2).seconds);
+  ++measured.layers;
+  CHECK_THROWS_WITH_AS(found(measured), doctest::Contains("and the module that is trained has"), error);
+  std::filesystem::remove(file);
 }
 
 TEST_CASE("several processes find the same plan where nothing is measured") {

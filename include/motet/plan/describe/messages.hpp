@@ -99,11 +99,17 @@ inline constexpr message pair_misfit{
     "a name or all points are missing, both names are one, or two entries are of the same",
     "Write it anew with profile --pair; docs/plan/profile.md says what each field holds"};
 
+inline constexpr message profile_unlike_model{
+    "MT-P95", "a profile by which a run is planned is of the modules that it trains",
+    "a tower of the same name is another model's, or was measured with other numbers",
+    "Measure the model in the run's precision with the program profile, or leave --profile out"};
+
 inline constexpr message plan_messages[] = {
-    plan_unknown_field, plan_wrong_kind,       plan_out_of_range,    no_such_plan,       plan_of_other_ranks,
-    no_such_cluster,    cluster_of_no_size,    cluster_out_of_range, model_not_planned,  tower_does_not_fit,
-    tower_names_differ, no_function_name,      no_such_model,        pin_not_understood, result_without_plan,
-    model_fits_nowhere, batch_does_not_divide, pins_contradict,      no_devices,         no_plan_left,
-    profile_misfit,     profile_out_of_range,  comm_group_unknown,   cluster_too_small,  pair_misfit};
+    plan_unknown_field,  plan_wrong_kind,       plan_out_of_range,    no_such_plan,       plan_of_other_ranks,
+    no_such_cluster,     cluster_of_no_size,    cluster_out_of_range, model_not_planned,  tower_does_not_fit,
+    tower_names_differ,  no_function_name,      no_such_model,        pin_not_understood, result_without_plan,
+    model_fits_nowhere,  batch_does_not_divide, pins_contradict,      no_devices,         no_plan_left,
+    profile_misfit,      profile_out_of_range,  comm_group_unknown,   cluster_too_small,  pair_misfit,
+    profile_unlike_model};
 
 }  // namespace motet

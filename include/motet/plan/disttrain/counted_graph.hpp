@@ -3,6 +3,7 @@
 
 #include <motet/plan/describe/cluster_kinds.hpp>
 #include <motet/plan/describe/model_facts.hpp>
+#include <motet/plan/disttrain/measured_pace.hpp>
 #include <motet/plan/order/step_headers.hpp>
 #include <motet/strategy/mesh.hpp>
 
@@ -10,8 +11,8 @@
 
 namespace motet {
 
-// What the longest sample that a module takes costs each rank of a tensor group, through the whole module, as
-// it was counted.
+// What the longest sample that a module takes costs each rank of a tensor and context group, through the
+// whole module, as it was counted.
 struct counted_module {
   double forward_flops = 0, input_flops = 0, weight_flops = 0;
   double forward_bytes = 0, backward_bytes = 0;   // that come from the others of the group
@@ -21,22 +22,25 @@ struct counted_module {
   constexpr double flops() const { return forward_flops + input_flops + weight_flops; }
 };
 
-// Modules that feed each other, counted with their layers cut in so many parts.
+// Modules that feed each other, counted with their layers cut in so many parts, and their samples' rows.
 struct counted_cut {
-  std::int32_t tensor = 1;
-  list<counted_module> modules{};  // in the model's order
+  std::int32_t tensor = 1, context = 1;
+  list<counted_module> modules{};  // in the model's order; those whose samples cannot be cut take whole ones
 };
 
 // A question for orchestrate(): which plan of a model, for some steps of its data, on a cluster.
 struct counted_graph {
   list<module_facts> facts;
-  list<counted_cut> cuts;  // the first one has whole layers
+  list<counted_cut> cuts;  // the first one has whole layers and samples
   cluster_facts on;        // of one kind
   double device_flops = 0;
-  isize samples = 0;         // of a step
-  list<step_headers> steps;  // work as a share of that of the longest sample
+  list<measured_pace> paces{};  // of each module; none: all take what their FLOPs tell
+  isize samples = 0;            // of a step
+  list<step_headers> steps;     // work as a share of that of the longest sample
   std::int32_t ranks = 0;
 
+  // The rows of samples are cut of the modules with a loss, which have long ones.
+  bool cuts_rows(isize module) const { return facts[module].meets && facts[module].attends; }
   // A sample brings this to a module on average.
   double mean_load(isize module) const {
     double sum = 0, count = 0;
@@ -46,6 +50,11 @@ struct counted_graph {
         count += 1;
       }
     return count > 0 ? sum / count : 1;
+  }
+  list<double> mean_loads() const {
+    list<double> out;
+    for (isize k = 0; k < facts.size(); ++k) out.push(mean_load(k));
+    return out;
   }
   // Of all work of a step.
   double share(isize module) const {
@@ -57,10 +66,16 @@ struct counted_graph {
     }
     return all > 0 ? own / all : 1.0 / static_cast<double>(facts.size());
   }
-  const counted_module& counted(isize module, std::int32_t tensor) const {
+  const counted_module& counted(isize module, const degrees& split) const {
     for (const counted_cut& each : cuts)
-      if (each.tensor == tensor) return each.modules[module];
+      if (each.tensor == split.tensor && each.context == split.context) return each.modules[module];
     return cuts[0].modules[module];
+  }
+  // A rank takes so long for FLOPs of each kind, in microbatches that bring `load` longest samples to it.
+  counted_seconds seconds(isize module, const degrees& split, double load) const {
+    const counted_seconds whole{1 / device_flops, 1 / device_flops, 1 / device_flops};
+    if (module >= paces.size() || paces[module].measured == nullptr) return whole;
+    return paces[module].seconds(counted(module, split).forward_flops * load, split.tensor, whole);
   }
   // All ranks of a plan, in nodes.
   cluster_shape shape() const {

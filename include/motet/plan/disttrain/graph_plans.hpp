@@ -10,9 +10,9 @@ namespace detail {
 
 // Walks through the plans of a graph of modules. Modules that follow each other in the model's order share
 // ranks, as a group; groups have ranks of their own, one behind the other. In a group the module with most
-// work has all degrees, those before it are with its first stage and those behind it with its last one. Or
-// all modules without a loss are spread over the ranks of the others by samples, and may compute where these
-// would wait.
+// work has all degrees, those before it are with its first stage and those behind it with its last one; they
+// have whole samples where it cuts the rows of its own. Or all modules without a loss are spread over the
+// ranks of the others by samples, and may compute where these would wait.
 template <class Visit>
 class graph_plans {
  public:
@@ -71,7 +71,7 @@ class graph_plans {
     if (others == 0 && left > 1) pick_degrees(g, first, left - 1);
   }
   void pick_degrees(isize g, std::int32_t first, std::int32_t ranks) {
-    each_degrees(ranks, of_.facts[heaviest(groups_[g])].layers, [&](const degrees& split) {
+    each_degrees(ranks, heaviest(groups_[g]), [&](const degrees& split) {
       for (const bool by_samples : {false, true}) {
         if (by_samples && (split.tensor == 1 || groups_[g].size() == 1)) continue;
         put(groups_[g], first, split, by_samples);
@@ -80,19 +80,24 @@ class graph_plans {
     });
   }
   template <class Each>
-  void each_degrees(std::int32_t ranks, isize layers, Each&& each) const {
-    for (const counted_cut& cut : of_.cuts)
-      for (std::int32_t stages = 1; stages * cut.tensor <= ranks && stages <= layers; ++stages)
-        if (ranks % (stages * cut.tensor) == 0)
-          if (const std::int32_t data = ranks / stages / cut.tensor; data <= of_.samples)
-            each(degrees{.stages = stages, .data = data, .tensor = cut.tensor});
+  void each_degrees(std::int32_t ranks, isize module, Each&& each) const {
+    for (const counted_cut& cut : of_.cuts) {
+      const std::int32_t of_sample = cut.tensor * cut.context;
+      if (cut.context > 1 && !of_.cuts_rows(module)) continue;
+      for (std::int32_t stages = 1; stages * of_sample <= ranks && stages <= of_.facts[module].layers;
+           ++stages)
+        if (ranks % (stages * of_sample) == 0)
+          if (const std::int32_t data = ranks / stages / of_sample; data <= of_.samples)
+            each(degrees{.stages = stages, .data = data, .context = cut.context, .tensor = cut.tensor});
+    }
   }
   void put(const group& all, std::int32_t first, const degrees& split, bool by_samples) {
     const isize heavy = heaviest(all);
-    const std::int32_t of_stage = split.data * split.tensor, last = first + (split.stages - 1) * of_stage;
+    const std::int32_t replicas = split.data * split.context, of_stage = replicas * split.tensor,
+                       last = first + (split.stages - 1) * of_stage;
     for (isize k = all.begin; k < all.end; ++k) {
       const degrees light =
-          by_samples ? degrees{.data = of_stage} : degrees{.data = split.data, .tensor = split.tensor};
+          by_samples ? degrees{.data = of_stage} : degrees{.data = replicas, .tensor = split.tensor};
       made_[k] = k == heavy ? on_ranks(of_.facts[k].name, first, split)
                             : on_ranks(of_.facts[k].name, k < heavy ? first : last, light);
     }
@@ -104,8 +109,8 @@ class graph_plans {
     const group meet{first, modules()};
     groups_.clear();
     groups_.push(meet);
-    each_degrees(of_.ranks, of_.facts[heaviest(meet)].layers, [&](const degrees& split) {
-      if (split.stages * split.tensor == 1 || of_.ranks > of_.samples) return;
+    each_degrees(of_.ranks, heaviest(meet), [&](const degrees& split) {
+      if (split.stages * split.context * split.tensor == 1 || of_.ranks > of_.samples) return;
       put(meet, 0, split, false);
       for (const bool fills : {false, true}) {
         for (isize k = 0; k < first; ++k) {
@@ -140,7 +145,20 @@ class graph_plans {
         if (check_plan(out, of_.facts, of_.samples).ok()) visit_(out);
         if (!flows || parts == 1) break;
       }
+      if (parts > 1) each_chunks(out);
     }
+  }
+  // The module with the loss may have several stages on each of its ranks, in rounds of microbatches.
+  void each_chunks(plan& out) {
+    const auto meets = [&](isize k) { return of_.facts[k].meets && out.modules[k].on.split().stages > 1; };
+    isize deep = 0;
+    while (deep < modules() && !meets(deep)) ++deep;
+    if (deep == modules()) return;
+    module_plan& own = out.modules[deep];
+    const std::int32_t stages = own.on.split().stages;
+    out.schedule = "interleaved";
+    for (own.chunks = 2; own.chunks <= 4 && own.stages() <= of_.facts[deep].layers; own.chunks *= 2)
+      if (own.microbatches % stages == 0 && check_plan(out, of_.facts, of_.samples).ok()) visit_(out);
   }
 
   const counted_graph& of_;

@@ -24,20 +24,25 @@ struct promised_plans {
 
 namespace detail {
 
-// A microbatch of a module takes so much for each unit of its samples' load, on each of its stages.
-inline place_seconds seconds_of_place(const counted_graph& of, isize module, const module_plan& own) {
+// A microbatch of a module takes so much for each unit of its samples' load, on each of its stages. `load` is
+// what a sample brings on average.
+inline place_seconds seconds_of_place(const counted_graph& of, isize module, const module_plan& own,
+                                      double load) {
   const degrees& split = own.on.split();
-  const counted_module& work = of.counted(module, split.tensor);
-  const double stages = own.stages();
-  const auto seconds = [&](double flops, double bytes) {
-    return (flops / of.device_flops + of.on.inside.seconds(bytes)) / stages;
+  const counted_module& work = of.counted(module, split);
+  const double stages = own.stages(), parts = static_cast<double>(split.data) * own.microbatches;
+  const counted_seconds pace = of.seconds(module, split, load * static_cast<double>(of.samples) / parts);
+  const auto seconds = [&](double computes, double bytes) {
+    return (computes + of.on.inside.seconds(bytes)) / stages;
   };
   const cluster_shape shape = of.shape();
   const double parameters = work.parameters / stages;
   const bool crosses = shape.node(own.on.ranks()[0]) != shape.node(own.on.ranks().back());
-  return {{seconds(work.forward_flops, work.forward_bytes), seconds(work.input_flops, work.backward_bytes),
-           seconds(work.weight_flops, 0), 0, work.boundary_bytes, work.returned_bytes},
-          of.facts[module].frozen ? 0 : sum_seconds(parameters, split.data, crosses, of.on),
+  const isize copies = isize{split.data} * split.context;
+  return {{seconds(work.forward_flops * pace.forward, work.forward_bytes),
+           seconds(work.input_flops * pace.input, work.backward_bytes),
+           seconds(work.weight_flops * pace.weight, 0), 0, work.boundary_bytes, work.returned_bytes},
+          of.facts[module].frozen ? 0 : sum_seconds(parameters, copies, crosses, of.on),
           of.facts[module].frozen ? 0 : update_seconds(parameters, of.on)};
 }
 
@@ -47,13 +52,14 @@ inline double quick_seconds(const counted_graph& of, const list<double>& loads, 
   double way = 0;
   for (isize k = 0; k < how.modules.size(); ++k) {
     const module_plan& own = how.modules[k];
-    const place_seconds at = seconds_of_place(of, k, own);
+    const place_seconds at = seconds_of_place(of, k, own, loads[k]);
     const double one = at.sample.forward + at.sample.backward_input + at.sample.backward_weight,
                  samples = static_cast<double>(of.samples) / own.on.split().data * loads[k],
                  parts = own.microbatches;
-    if (!own.fills) way += samples / parts * one * own.stages();
+    // Of several stages of a rank the first alone has nothing to do while a pipeline fills.
+    if (!own.fills) way += samples / parts * one * own.on.split().stages;
     for (const std::int32_t rank : own.on.ranks()) {
-      busy[rank] += samples * one + at.sum + at.update;
+      busy[rank] += (samples * one + at.sum + at.update) * own.chunks;
       if (!own.fills) once[rank] += samples / parts * one;
     }
   }
@@ -63,7 +69,7 @@ inline double quick_seconds(const counted_graph& of, const list<double>& loads, 
   return busy[most] + std::max(0.0, way - once[most]);
 }
 
-inline double seconds_of(const counted_graph& of, const plan& how) {
+inline double seconds_of(const counted_graph& of, const list<double>& loads, const plan& how) {
   score order;
   constexpr double never = std::numeric_limits<double>::infinity();
   if (!write_plan(how, of.facts, order, of.samples).ok() || !prove(order).ok()) return never;
@@ -73,7 +79,7 @@ inline double seconds_of(const counted_graph& of, const plan& how) {
   list<place_seconds> places;
   for (const voice& sings : made.voices)
     for (std::int32_t s = 0; s < sings.stages; ++s)
-      places.push(seconds_of_place(of, sings.module, how.modules[sings.module]));
+      places.push(seconds_of_place(of, sings.module, how.modules[sings.module], loads[sings.module]));
   return played_seconds(made, splits, places, of.on, of.steps);
 }
 
@@ -96,15 +102,14 @@ inline promised_plans orchestrate(const counted_graph& of, isize played = 200) {
     std::nth_element(all.begin(), all.begin() + most, all.end(), sooner);
     all.resize(as_size(most));
   };
-  list<double> loads;
-  for (isize k = 0; k < of.facts.size(); ++k) loads.push(of.mean_load(k));
+  const list<double> loads = of.mean_loads();
   each_graph_plan(of, [&](const plan& how) {
     ++out.considered;
     all.push_back({how, detail::quick_seconds(of, loads, how)});
     if (static_cast<isize>(all.size()) > 4 * played) keep(played);
   });
   keep(played);
-  for (promised_plan& each : all) each.seconds = detail::seconds_of(of, each.how);
+  for (promised_plan& each : all) each.seconds = detail::seconds_of(of, loads, each.how);
   std::erase_if(all, [](const promised_plan& each) { return each.seconds > 1e300; });
   std::stable_sort(all.begin(), all.end(), sooner);
   return out;

@@ -214,7 +214,8 @@ class timed_part {
 
 // Measures a module on this thread: what a rank's part of each layer takes at each degree and number of
 // samples, exchanges left out. `of` says what else it stands for (tower_of). Every part is run alone, with
-// the first member's cut of its parameters, which is no smaller than the others'.
+// the first member's cut of its parameters, which is no smaller than the others'. Of a net that says
+// blocks_alone nothing is measured before and behind its blocks.
 template <class Module, class Context, class Numbers>
 module_profile profile_module(const tower_outline& of, const profile_options& how) {
   using net = typename Module::net;
@@ -236,8 +237,10 @@ module_profile profile_module(const tower_outline& of, const profile_options& ho
       const random_input<net> input(samples);
       replica_microbatches<net> parts({samples, 1, 1, 1}, 0, seat, group);
       parts.cut(input.all());
-      const auto times = [&]<tower_part Which>() {
-        return detail::timed_part<Which, net, Context, Numbers>(parts, cut).measure(!Module::frozen, how);
+      const auto times = [&]<tower_part Which>() -> part_times {
+        if constexpr (Which != tower_part::block && requires { requires net::blocks_alone; }) return {};
+        else
+          return detail::timed_part<Which, net, Context, Numbers>(parts, cut).measure(!Module::frozen, how);
       };
       add_point(found, {degree, static_cast<double>(samples), times.template operator()<tower_part::before>(),
                         times.template operator()<tower_part::block>(),

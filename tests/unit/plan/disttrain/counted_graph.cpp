@@ -19,10 +19,25 @@ TEST_CASE("shares of the work add up, and follow from what samples bring") {
 
 TEST_CASE("a module that nobody cut so is as it is whole; ranks fill nodes") {
   counted_graph of = counted_speech({.ranks = 12});
-  CHECK(of.counted(0, 2).flops() < of.counted(0, 1).flops());
-  CHECK(of.counted(0, 4).flops() == of.counted(0, 1).flops());
+  const double whole = of.counted(2, {}).flops();
+  CHECK(of.counted(2, {.tensor = 2}).flops() < whole);
+  CHECK(of.counted(2, {.context = 2}).flops() < whole);
+  CHECK(of.counted(2, {.context = 2, .tensor = 2}).flops() < of.counted(2, {.tensor = 2}).flops());
+  CHECK(of.counted(2, {.tensor = 4}).flops() == whole);
   CHECK(of.shape().ranks_per_node == 0);
   of.on.devices_per_node = 8;
   CHECK(of.shape().ranks_per_node == 8);
   CHECK(of.shape().ranks == 12);
+}
+
+TEST_CASE("FLOPs take what the device does in a second, or what a block was measured to take") {
+  counted_graph of = counted_speech({.talk = 4e9});
+  CHECK(of.seconds(2, {}, 1).forward == 1 / of.device_flops);
+  const module_profile measured{.of = {.name = "talk", .layers = 2, .width = 64, .heads = 4, .tokens = 32},
+                                .points = {{1, 8, {}, {1e-3, 1e-3, 2e-3}, {}}}};
+  of.paces = {{}, {}, {&measured, of.facts[2].layers}};
+  CHECK(of.seconds(1, {}, 1).forward == 1 / of.device_flops);
+  const part_work block = work_of_part(measured.of, tower_part::block);
+  CHECK(of.seconds(2, {}, 1).forward == doctest::Approx(1e-3 / 8 / block.forward_flops));
+  CHECK(of.seconds(2, {}, 1).weight == doctest::Approx(2e-3 / 8 / block.weight_flops));
 }

@@ -13,9 +13,10 @@ struct speech_question {
   motet::isize samples = 16;
   double eye = 1e9, talk = 1e9;  // FLOPs of the longest sample forward
   bool eye_learns = true;
-  double sigma = 0;    // of how many pictures samples have
-  bool cuts = true;    // layers in two parts, too
-  double between = 0;  // bytes that rows have; 0: none
+  motet::isize layers = 4;  // of the language model
+  double sigma = 0;         // of how many pictures samples have
+  bool cuts = true;         // layers in two parts, and the rows of the language model's samples, too
+  double between = 0;       // bytes that rows have; 0: none
 };
 
 inline motet::counted_graph counted_speech(const speech_question& asked) {
@@ -23,18 +24,20 @@ inline motet::counted_graph counted_speech(const speech_question& asked) {
   counted_graph of;
   of.facts.push({.name = "eye", .layers = 4, .key_heads = 4, .frozen = !asked.eye_learns, .meets = false});
   of.facts.push({.name = "glue", .attends = false, .from = {0}, .meets = false});
-  of.facts.push({.name = "talk", .layers = 4, .key_heads = 4, .from = {1}});
-  for (const std::int32_t tensor : {1, 2}) {
-    if (tensor > (asked.cuts ? 2 : 1)) continue;
-    counted_cut cut{tensor, {}};
-    for (const double each : {asked.eye, 1e6, asked.talk}) {
-      const double own = each / tensor;
-      const bool rests = cut.modules.empty() && !asked.eye_learns;
-      cut.modules.push({own, rests ? 0 : own, rests ? 0 : own, tensor > 1 ? 1e6 : 0, tensor > 1 ? 1e6 : 0,
-                        asked.between, asked.between, 1e6 / tensor});
+  of.facts.push({.name = "talk", .layers = asked.layers, .key_heads = 4, .from = {1}});
+  for (const std::int32_t context : {1, 2})
+    for (const std::int32_t tensor : {1, 2}) {
+      if (std::max(tensor, context) > (asked.cuts ? 2 : 1)) continue;
+      counted_cut cut{tensor, context, {}};
+      for (const double each : {asked.eye, 1e6, asked.talk}) {
+        const bool talks = cut.modules.size() == 2, rests = cut.modules.empty() && !asked.eye_learns;
+        const int parts = talks ? tensor * context : tensor;
+        const double own = each / parts, exchanged = parts > 1 ? 1e6 : 0;
+        cut.modules.push({own, rests ? 0 : own, rests ? 0 : own, exchanged, exchanged, asked.between,
+                          asked.between, 1e6 / tensor});
+      }
+      of.cuts.push(cut);
     }
-    of.cuts.push(cut);
-  }
   of.on = cluster_named("laptop:1x8");
   of.on.devices_per_node = std::max(8, asked.ranks);
   of.device_flops = 1e11;

@@ -9,7 +9,8 @@ using namespace motet;
 
 TEST_CASE("plans of a graph pass check_plan, and groups, nested modules and gaps are among them") {
   const counted_graph of = counted_speech({.ranks = 4});
-  motet::isize all = 0, apart = 0, together = 0, nested = 0, filled = 0, stages = 0, tensor = 0;
+  motet::isize all = 0, apart = 0, together = 0, nested = 0, filled = 0, stages = 0, tensor = 0, context = 0,
+               chunks = 0;
   each_graph_plan(of, [&](const plan& how) {
     ++all;
     REQUIRE(check_plan(how, of.facts, of.samples).ok());
@@ -22,8 +23,15 @@ TEST_CASE("plans of a graph pass check_plan, and groups, nested modules and gaps
     filled += eye.fills ? 1 : 0;
     stages += talk.on.split().stages > 1 ? 1 : 0;
     tensor += talk.on.split().tensor > 1 ? 1 : 0;
+    context += talk.on.split().context > 1 ? 1 : 0;
+    chunks += talk.chunks > 1 ? 1 : 0;
+    // Rows are cut of the module that takes them alone, and only it has several stages on a rank.
+    REQUIRE(eye.chunks == 1);
+    REQUIRE((talk.chunks == 1 || how.schedule == label("interleaved")));
+    if (shares && !eye.fills) REQUIRE(eye.on.split().context == 1);
   });
-  for (const motet::isize each : {apart, together, nested, filled, stages, tensor}) CHECK(each > 0);
+  for (const motet::isize each : {apart, together, nested, filled, stages, tensor, context, chunks})
+    CHECK(each > 0);
   CHECK(all < 20'000);
 }
 

@@ -14,7 +14,9 @@ TEST_CASE("the best plan is no slower than any other plan that was looked at") {
       const promised_plans found = orchestrate(of);
       REQUIRE(!found.plans.empty());
       double least = 1e300;
-      each_graph_plan(of, [&](const plan& how) { least = std::min(least, detail::seconds_of(of, how)); });
+      each_graph_plan(of, [&](const plan& how) {
+        least = std::min(least, detail::seconds_of(of, of.mean_loads(), how));
+      });
       // All were played, or those that the formula left out are not much better.
       CHECK(found.plans.front().seconds <= 1.05 * least);
       CHECK(found.plans.front().seconds >= least);
@@ -61,7 +63,49 @@ TEST_CASE("a plan is played with what samples bring, not with their mean") {
   each_graph_plan(skewed, [&](const plan& how) {
     if (how.modules[0].on.find(how.modules[2].on.ranks()[0]) >= 0 || how.modules[0].microbatches < 8) return;
     ++compared;
-    CHECK(detail::seconds_of(skewed, how) > detail::seconds_of(even, how));
+    CHECK(detail::seconds_of(skewed, skewed.mean_loads(), how) >
+          detail::seconds_of(even, even.mean_loads(), how));
   });
   CHECK(compared > 0);
+}
+
+// Two samples on four ranks, where samples alone keep two of them busy, and a pipeline of which half idles.
+TEST_CASE("long samples that are few are cut in context parts, and a deep pipeline is interleaved") {
+  counted_graph few = counted_speech({.ranks = 4, .samples = 2, .eye = 1e7});
+  for (counted_cut& cut : few.cuts)
+    if (cut.tensor > 1)
+      for (counted_module& each : cut.modules) each.forward_bytes = each.backward_bytes = 1e9;
+  CHECK(orchestrate(few).plans.front().how.modules[2].on.split().context == 2);
+  // Tensor and context parts exchange more than they save here.
+  counted_graph deep = counted_speech({.ranks = 4, .samples = 8, .eye = 1e6, .talk = 1e10, .layers = 16});
+  for (counted_cut& cut : deep.cuts)
+    if (cut.tensor * cut.context > 1)
+      for (counted_module& each : cut.modules) each.forward_bytes = each.backward_bytes = 1e11;
+  // So do replicas.
+  for (counted_cut& cut : deep.cuts) cut.modules[2].parameters = 1e10;
+  const promised_plan best = orchestrate(deep).plans.front();
+  CHECK(best.how.modules[2].chunks > 1);
+  CHECK(best.how.schedule == label("interleaved"));
+  double plain = 1e300;
+  each_graph_plan(deep, [&](const plan& how) {
+    if (how.modules[2].chunks == 1) plain = std::min(plain, detail::seconds_of(deep, deep.mean_loads(), how));
+  });
+  CHECK(best.seconds < plain);
+}
+
+TEST_CASE("measured blocks that are slow in small microbatches ask for larger ones") {
+  counted_graph of = counted_speech({.ranks = 2, .samples = 32, .cuts = false});
+  // Replicas would send for ever, so there is a pipeline, and it wants many microbatches.
+  for (counted_module& each : of.cuts[0].modules) each.parameters = 1e10;
+  // A block takes 50 ms for one sample, and hardly more for sixteen.
+  const tower_outline outline{.name = "talk", .layers = 4, .width = 64, .heads = 4, .tokens = 32};
+  const double flops = work_of_part(outline, tower_part::block).forward_flops;
+  const double samples = 1e9 / 4 / flops;  // of the outline, that a sample of the step is as much as
+  const module_profile measured{
+      .of = outline,
+      .points = {{1, samples, {}, {5e-2, 5e-2, 5e-2}, {}}, {1, 16 * samples, {}, {6e-2, 6e-2, 6e-2}, {}}}};
+  const auto microbatches = [&] { return orchestrate(of).plans.front().how.modules[2].microbatches; };
+  const int by_flops = microbatches();
+  of.paces = {{&measured, 4}, {}, {&measured, 4}};
+  CHECK(microbatches() < by_flops);
 }
