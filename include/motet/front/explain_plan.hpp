@@ -6,6 +6,7 @@
 #include <motet/plan/describe/plan.hpp>
 #include <motet/plan/prove/check_lanes.hpp>
 #include <motet/runtime/ranks/lane_shares.hpp>
+#include <motet/runtime/stage/choose_pieces.hpp>
 #include <motet/runtime/stage/foretell.hpp>
 #include <motet/runtime/stage/layer_split.hpp>
 #include <motet/runtime/train/placed_model.hpp>
@@ -122,6 +123,7 @@ inline void print_plan(std::FILE* out, const plan& of, isize batch) {
       std::fprintf(out, ", in lane %d with %.0f %% of a rank", each.lane,
                    100 * shares_of_lanes(of)[each.lane]);
     if (each.pieces > 1) std::fprintf(out, ", rows of its tensor groups in %d pieces", each.pieces);
+    if (each.pieces == 0) std::fprintf(out, ", rows of its tensor groups in as many pieces as pay");
     std::fprintf(out, "\n");
   }
   const int losses = of.modules[0].groups();
@@ -155,7 +157,26 @@ struct plan_meaning {
   machine_rates rates;
   int threads = 1;
   list<module_pair> pairs{};
+  bool exchanges_pieces = true;  // ranks of its device do
 };
+
+// Prints how many pieces of rows pay for modules of which the plan leaves that open, and why.
+inline void print_chosen_pieces(std::FILE* out, const plan_meaning& what) {
+  for (isize k = 0; what.exchanges_pieces && k < what.from.modules.size(); ++k) {
+    const module_plan& own = what.from.modules[k];
+    if (own.pieces != 0 || own.on.split().tensor == 1) continue;
+    const chosen_pieces found = choose_pieces(what.of, what.work, k, what.facts[k].layers);
+    const piece_times& of = found.times;
+    std::fprintf(
+        out,
+        "\npieces    %d for %s: a microbatch exchanges for %.3f ms beside %.3f ms of products, "
+        "and takes %.3f ms instead of %.3f in one piece (at %.0f GFLOP/s and %.0f GB/s, by which all "
+        "ranks choose)\n",
+        found.pieces, std::string(own.name.view()).c_str(), of.exchange * 1e3, of.product * 1e3,
+        of.seconds(found.pieces) * 1e3, of.seconds(1) * 1e3, rates_of_choice.flops / 1e9,
+        rates_of_choice.bytes / 1e9);
+  }
+}
 
 // Prints who holds what, and what a step takes on so many processors; returns the seconds of it.
 inline double print_meaning(std::FILE* out, const plan_meaning& what, int processors) {
@@ -187,6 +208,7 @@ inline double print_meaning(std::FILE* out, const plan_meaning& what, int proces
                  mb(own.packing + own.work + own.scratch + own.beside), mb(own.total()));
   }
 
+  print_chosen_pieces(out, what);
   std::fprintf(out,
                "\na step\n  rank         GFLOP  messages   sent MB  group MB  sums MB  busy ms  idle ms\n");
   double flops = 0, sent = 0, busy = 0;

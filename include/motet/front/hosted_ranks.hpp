@@ -7,6 +7,7 @@
 #include <motet/plan/prove/require_plan.hpp>
 #include <motet/runtime/ranks/run_identity.hpp>
 #include <motet/runtime/save/pipeline_checkpoint.hpp>
+#include <motet/runtime/stage/choose_pieces.hpp>
 #include <motet/runtime/stage/count_step.hpp>
 #include <motet/runtime/stage/foretell.hpp>
 #include <motet/runtime/stage/plan_choices.hpp>
@@ -246,6 +247,22 @@ inline void require_learning(const trainer_options& how) {
     fail(bad_training_option, "layer_rate = " + std::to_string(how.layer_rate) + ", wanted 0 or more");
 }
 
+// A plan with a number of pieces for each module: those that pay where it has none, and all rows together on
+// ranks that do not exchange them in pieces.
+template <class Context, class Numbers>
+void settle_pieces(plan& of, const model_table<Context, Numbers>& model, const program& by,
+                   const std::vector<module_choice>& choices, isize samples) {
+  program_work work;
+  if (cut_rows::in_pieces<Context> && leaves_pieces(of)) work = foretell(model, by, choices, samples);
+  for (isize k = 0; k < of.modules.size(); ++k) {
+    module_plan& own = of.modules[k];
+    if (own.pieces != 0) continue;
+    own.pieces = own.on.split().tensor == 1 || work.places.empty()
+                     ? 1
+                     : choose_pieces(by, work, k, model.of->nets[as_size(k)]->layers).pieces;
+  }
+}
+
 }  // namespace detail
 
 template <class Numbers, class Device>
@@ -258,6 +275,9 @@ std::unique_ptr<ranks_here<Numbers, Device>> ranks_here<Numbers, Device>::make(c
       wanted.of != nullptr ? *wanted.of : detail::plan_of_one(wanted.facts, how, !model.compares()),
       wanted.facts, how.batch);
   world.require_ranks(of.cluster.ranks);
+  if (std::any_of(of.modules.begin(), of.modules.end(), [](const auto& each) { return each.pieces == 0; }))
+    detail::settle_pieces(of, model, compile(order), detail::choices_of(of, how.recompute, how.keep_outputs),
+                          how.batch);
   proven_ranks ready{std::move(of), std::move(order), {}, {}, std::move(wanted.description),
                      how.recompute, how.keep_outputs};
   run_identity& same = ready.same;

@@ -68,6 +68,27 @@ TEST_CASE("who holds what, what it takes, and what travels") {
   }
 }
 
+TEST_CASE("a number of pieces that is left open is told with what it follows from") {
+  const char* const words[] = {"program", "--threads", "1"};
+  const launched_world world = launch(3, words);
+  plan of;
+  of.cluster.ranks = 2;
+  of.modules.push(on_ranks("picture", 0, {.tensor = 2}));
+  of.modules.push(on_ranks("caption", 0, {.data = 2}));
+  of.modules[0].pieces = 0;
+  const trainer<small_model> train(world, of, {.batch = 8});
+  const auto facts = facts_of<small_model>();
+  const plan_meaning meaning{of, facts, train.order(), train.memory(), train.work(), {1e9, 1e9}};
+  const std::string text = printed([&](std::FILE* out) {
+    print_plan(out, meaning.from, 8);
+    print_meaning(out, meaning, 2);
+  });
+  CHECK(text.find("rows of its tensor groups in as many pieces as pay") != std::string::npos);
+  // So small a model is faster in one piece.
+  CHECK(text.find("\npieces    1 for picture: a microbatch exchanges for ") != std::string::npos);
+  CHECK(text.find("for caption: ") == std::string::npos);
+}
+
 TEST_CASE(
     "lanes have the threads that are dealt to them, and the operating system's turns where there are too "
     "few") {

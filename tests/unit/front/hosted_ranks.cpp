@@ -46,3 +46,15 @@ TEST_CASE("features are those of the weights of now, gathered or whole") {
   two.embed<"caption">(std::get<1>(few.get()), b.data());
   CHECK(laws::off_by(b, a) <= 1e-6);
 }
+
+TEST_CASE("a plan that leaves the number of pieces open gets one, and learns the same to the bit") {
+  const launched_world world = alone();
+  plan open = cut_in_two();
+  for (module_plan& each : open.modules) each.pieces = 0;
+  trainer<small_model> said(world, cut_in_two(), {.batch = 4}), chosen(world, open, {.batch = 4});
+  for (const module_plan& each : chosen.of().modules) CHECK(each.pieces >= 1);
+  CHECK(chosen.of().modules[1].pieces == 1);  // captions have no tensor group
+  const small_batch data(4);
+  for (int k = 0; k < 2; ++k) CHECK(said.step(data.get(), 1e-2).loss == chosen.step(data.get(), 1e-2).loss);
+  CHECK(said.weights() == chosen.weights());
+}

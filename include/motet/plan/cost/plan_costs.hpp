@@ -211,8 +211,9 @@ class plan_pricer {
                    calls = std::max(1.0, tensor_numbers / rows);
       const auto of_bytes = [&](double bytes) { return calls * all_gather_seconds(bytes, at.tensor, on_); };
       const double exchange = of_bytes(samples * tensor_numbers / calls * number);
-      const int pieces = of_.modules[k].pieces;
-      out += pieces > 1 ? piece_times{compute, exchange, of_bytes(0)}.seconds(pieces) - compute : exchange;
+      const piece_times in_pieces{compute, exchange, of_bytes(0)};
+      const int pieces = of_.modules[k].pieces > 0 ? of_.modules[k].pieces : in_pieces.best();
+      out += pieces > 1 ? in_pieces.seconds(pieces) - compute : exchange;
     }
     if (split.context > 1 && context_numbers > 0) {
       const double bytes = samples * context_numbers * number, calls = 4 * static_cast<double>(blocks);

@@ -39,7 +39,7 @@ struct module_plan {
   int lane = 0;
   double share = 0;
   // Products of layers that tensor cuts are made in so many pieces of rows, each while the rows of the next
-  // come, or sums of the one before go.
+  // come, or sums of the one before go; 0: in as many as pay, by a model of the two.
   int pieces = 1;
 
   constexpr int stages() const { return on.split().stages * chunks; }

@@ -77,7 +77,7 @@ inline module_plan read_module_plan(const std::string& name, const json& from) {
     fields.read(field, *into, 0, 1e9, plan_out_of_range);
   fields.read("lane", out.lane, 0, lane::most_computing - 1);
   fields.read("share", out.share, 0, 1, plan_out_of_range);
-  fields.read("pieces", out.pieces, 1, most_row_pieces);
+  fields.read("pieces", out.pieces, 0, most_row_pieces);
   return out;
 }
 

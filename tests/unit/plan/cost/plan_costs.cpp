@@ -101,6 +101,20 @@ TEST_CASE("rows in pieces are exchanged while others are computed") {
     CHECK(found.forward_group < one.forward_group);
     CHECK(found.backward_group < one.backward_group);
   }
+  // Left to the model, as many as pay: none where a round of messages takes longer than it hides.
+  for (const double latency : {1e-7, 1e-2}) {
+    on.inside.latency = latency;
+    double least = 1e300;
+    for (const int pieces : {1, 2, 4, 8}) {
+      of.modules[0].pieces = pieces;
+      least = std::min(least, first_stage(of, on, 32).forward_group);
+    }
+    of.modules[0].pieces = 1;
+    const double whole = first_stage(of, on, 32).forward_group;
+    of.modules[0].pieces = 0;
+    CHECK(first_stage(of, on, 32).forward_group == least);
+    CHECK((least < whole) == (latency < 1e-3));
+  }
 }
 
 TEST_CASE("a context group exchanges rows for heads, or sends keys round behind the computation") {

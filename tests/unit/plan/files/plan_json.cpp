@@ -68,6 +68,16 @@ TEST_CASE("modules that fill gaps are read, written, and read again") {
   check_refused(with(text, "\"fills\": true", "\"fills\": 1"), "MT-P71", "modules.eye.fills");
 }
 
+TEST_CASE("a number of pieces may be left open, and is written so") {
+  const std::string text = R"({"cluster": {"ranks": 2}, "modules": {
+    "talk": {"degrees": {"tensor": 2}, "ranks": {"first": 0}, "pieces": 0}}})";
+  const plan of = parse_plan(text, "open");
+  CHECK(of.modules[0].pieces == 0);
+  CHECK(parse_plan(format_plan(of), "again") == of);
+  CHECK(parse_plan(with(text, ", \"pieces\": 0", ""), "said").modules[0].pieces == 1);
+  check_refused(with(text, "\"pieces\": 0", "\"pieces\": -1"), "MT-P72", "modules.talk.pieces");
+}
+
 TEST_CASE("every field is read") {
   const plan of = parse_plan(everything, "everything");
   CHECK((of.cluster == cluster_shape{64, 8, true} && of.schedule.view() == "gpipe"));

@@ -110,7 +110,8 @@ TEST_CASE("every rule is kept, and says which module broke it") {
   check_refused(reason::unknown_zero_level, 1, 3, 2, [](plan& of, auto&) { of.modules[1].zero = 3; });
   CHECK(after([](plan& of, auto&) { of.modules[1].zero = 1; }).ok());
   CHECK(after([](plan& of, auto&) { of.modules[1].zero = 2; }).ok());
-  for (const int pieces : {2, 0, 65})
+  CHECK(after([](plan& of, auto&) { of.modules[1].pieces = 0; }).ok());
+  for (const int pieces : {2, -1, 65})
     check_refused(reason::pieces_without_group, 1, pieces, 64,
                   [=](plan& of, auto&) { of.modules[1].pieces = pieces; });
   check_refused(reason::unknown_schedule, 0, 0, 0, [](plan& of, auto&) { of.schedule = "1f2b"; });

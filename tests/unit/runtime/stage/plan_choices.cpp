@@ -21,6 +21,8 @@ TEST_CASE("what a plan says of its modules") {
   CHECK(found[0].tensor == 4);
   CHECK(found[0].pieces == 3);
   CHECK(found[1].pieces == 1);
+  all.modules[1].pieces = 0;
+  CHECK(choices_of(all)[1].pieces == 1);
   CHECK(!found[0].balanced);
   CHECK(!found[0].shard_optimizer);
   CHECK(found[1].layers.empty());
