@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <tuple>
 
 using namespace motet;
 
@@ -28,6 +29,24 @@ TEST_CASE("D12: overlap gains more in tensor groups of 8 than of 4, at most 6 % 
     CHECK((four > 1.10 / 1.06 && four < 1.12 * 1.06));
     CHECK((eight > 1.15 / 1.06 && eight < 1.17 * 1.06));
   }
+}
+
+TEST_CASE("D12: with four fifths of the wires' rate the rows lie on both sides of the bands") {
+  cluster_facts on = cluster_named("a800-96");
+  on.inside.bytes_per_second *= 0.8;
+  int below = 0, above = 0;
+  for (const chain_model& each : known_chains)
+    for (const auto& [tensor, least, most] : {std::tuple(4, 1.10, 1.12), std::tuple(8, 1.15, 1.17)}) {
+      const piece_times times = language_overlap(chain_costs(each, on, 64), tensor);
+      const double found = times.gain(times.best());
+      CAPTURE(std::string(each.name.view()));
+      CAPTURE(found);
+      CHECK((found > least / 1.035 && found < most * 1.035));
+      below += found < least ? 1 : 0;
+      above += found > most ? 1 : 0;
+    }
+  CHECK(below > 0);
+  CHECK(above > 0);
 }
 
 TEST_CASE("a device by itself has nothing to exchange, and more latency wants fewer pieces") {
