@@ -217,12 +217,11 @@ class orchestrator {
       if (most < least_bytes_) least_bytes_ = most, leanest_ = how, fullest_ = fullest;
       return;
     }
-    fit_.push_back({how, played_seconds(model->of(), splits_of(model->of(), of_.samples), places_of(*model),
-                                        of_.on, of_.steps)});
+    const program_work work = model->work();
+    fit_.push_back({how, played_seconds(model->of(), splits_of(model->of(), of_.samples),
+                                        places_of(model->of(), work), of_.on, of_.steps, work.messages)});
   }
-  list<place_seconds> places_of(session& model) const {
-    const program& of = model.of();
-    const program_work work = model.work();
+  list<place_seconds> places_of(const program& of, const program_work& work) const {
     const list<sample_split> splits = splits_of(of, of_.samples);
     const cluster_shape shape = of_.shape();
     list<place_seconds> out;
