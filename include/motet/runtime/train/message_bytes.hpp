@@ -48,27 +48,26 @@ class counted_rows {
     return static_cast<double>(inputs_.empty() ? own.mine(m).size() * given(as_size(of_.voices[v].module))
                                                : own.rows_that_go_on(m));
   }
-  // Those of these samples alone, to a voice that takes them all or its part of them.
+  // Those of these samples alone, of which either end may have a part.
   double leaving(const cell_seat& from, const cell_seat& to, interval samples) const {
     const voice &giver = of_.voices[from.voice], &taker = of_.voices[to.voice];
     const auto module = as_size(giver.module), other = as_size(taker.module);
-    rows_taker takes = taker_of(model_, groups_, taker, choices_, inputs_.data());
+    const crossing_rows crossing = crossing_between(model_, groups_, giver, taker, choices_, inputs_.data());
     if (inputs_.empty()) {
-      const auto all = static_cast<double>(samples.size() * given(module));
-      if (!takes.takes_some()) return all;
-      const sequences whole = longest(other);
-      return all * static_cast<double>(takes.cut.rows_of(whole, takes.part)) /
-             static_cast<double>(whole.rows());
+      const auto share = [&](const part_of_rows& part, std::size_t of) {
+        const sequences whole = longest(of);
+        return part.is_part() ? static_cast<double>(part.cut.rows_of(whole, part.part)) /
+                                    static_cast<double>(whole.rows())
+                              : 1;
+      };
+      return static_cast<double>(samples.size() * given(module)) * share(crossing.given, module) *
+             share(crossing.taken, other);
     }
+    if (crossing.cuts()) return static_cast<double>(crossing.count(samples));
     const any_microbatches& own = *parts_[as_size(from.voice)];
     const net_outline& net = *model_.nets[module];
-    if (!takes.takes_some())
-      return static_cast<double>(first_row_given(net, own, from.microbatch, samples.end) -
-                                 first_row_given(net, own, from.microbatch, samples.begin));
-    takes.source = static_cast<isize>(model_.edge_between(module, other).into);
-    isize rows = 0;
-    takes.each(samples, [&](isize, interval each) { rows += each.size(); });
-    return static_cast<double>(rows);
+    return static_cast<double>(first_row_given(net, own, from.microbatch, samples.end) -
+                               first_row_given(net, own, from.microbatch, samples.begin));
   }
 
  private:
@@ -105,7 +104,7 @@ inline list<double> message_bytes(const model_outline& model, const program& of,
                                   std::span<const void* const> inputs = {}) {
   const list<sample_split> splits = splits_of(of, samples);
   const detail::counted_rows rows(model, of, groups, splits, choices, inputs);
-  const fed_samples fed(of, groups, splits, takers_of(model));
+  const fed_samples fed = fed_samples_of(model, of, groups, splits);
   // Over an edge as many go to the last stage of a microbatch, and back to the first: part by part.
   std::map<std::array<std::int32_t, 4>, double> over_edges;
   const auto cross = [&](const cell_seat& from, const cell_seat& to, int part, int theirs, double count) {
