@@ -7,10 +7,9 @@
 #include <motet/plan/prove/check_lanes.hpp>
 #include <motet/runtime/ranks/lane_shares.hpp>
 #include <motet/runtime/stage/choose_pieces.hpp>
-#include <motet/runtime/stage/foretell.hpp>
 #include <motet/runtime/stage/layer_split.hpp>
+#include <motet/runtime/train/foretell.hpp>
 #include <motet/runtime/train/placed_model.hpp>
-#include <motet/schedule/core/message_shares.hpp>
 #include <motet/schedule/simulate/analyse.hpp>
 
 #include <algorithm>
@@ -31,10 +30,10 @@ struct rank_traffic {
 };
 inline std::vector<rank_traffic> traffic_of(const program& of, const program_work& work) {
   std::vector<rank_traffic> all(static_cast<std::size_t>(of.ranks()));
-  const message_shares brings(of);
   for (std::int32_t r = 0; r < of.ranks(); ++r) {
     rank_traffic& own = all[static_cast<std::size_t>(r)];
-    for (const instruction& it : of.role(r)) {
+    for (std::int32_t i = of.starts[r]; i < of.starts[r + 1]; ++i) {
+      const instruction& it = of.instructions[i];
       if (it.what == op::join) {
         own.flops += work.join_flops;
         continue;
@@ -45,10 +44,7 @@ inline std::vector<rank_traffic> traffic_of(const program& of, const program_wor
       if (it.what == op::backward || it.what == op::backward_input)
         own.flops += does.backward_input, own.group_bytes += does.backward_group_bytes;
       if (it.what == op::backward || it.what == op::backward_weight) own.flops += does.backward_weight;
-      if (is_send(it.what))
-        ++own.messages,
-            own.message_bytes +=
-            brings.share(it) * (it.what == op::send_backward ? does.returned_bytes : does.boundary_bytes);
+      if (is_send(it.what)) ++own.messages, own.message_bytes += work.messages[i];
       if (it.what == op::reduce_gradient)
         own.reduction_bytes += 4.0 * static_cast<double>(work.parameters[place]);
     }

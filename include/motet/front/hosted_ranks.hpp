@@ -9,8 +9,8 @@
 #include <motet/runtime/save/pipeline_checkpoint.hpp>
 #include <motet/runtime/stage/choose_pieces.hpp>
 #include <motet/runtime/stage/count_step.hpp>
-#include <motet/runtime/stage/foretell.hpp>
 #include <motet/runtime/stage/plan_choices.hpp>
+#include <motet/runtime/train/foretell.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -137,8 +137,8 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
   step_costs count(isize samples, std::span<const void* const> inputs) const override {
     return count_step(model_, samples, inputs, false, learning_, keep_outputs_);
   }
-  program_work work() const override {
-    return foretell(model_, of(), detail::choices_of(plan_, recompute_, keep_outputs_), batch_);
+  program_work work(std::span<const void* const> inputs) const override {
+    return foretell(model_, of(), detail::choices_of(plan_, recompute_, keep_outputs_), batch_, inputs);
   }
   double sum(double own) override {
     trained_.ranks().sum(&own, 1);

@@ -118,7 +118,7 @@ class ranks_here {
   virtual void share_lanes(const std::vector<double>& shares) = 0;
   // Counts a step over `samples` samples, of these inputs or, where there are none, as long as any can be.
   virtual step_costs count(isize samples, std::span<const void* const> inputs) const = 0;
-  virtual program_work work() const = 0;
+  virtual program_work work(std::span<const void* const> inputs) const = 0;
   virtual double sum(double own) = 0;
   virtual void require_same(const run_identity&) = 0;
 };

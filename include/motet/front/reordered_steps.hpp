@@ -8,7 +8,7 @@
 #include <motet/runtime/feeds/program_splits.hpp>
 #include <motet/runtime/ranks/run_identity.hpp>
 #include <motet/runtime/stage/arranged_input.hpp>
-#include <motet/runtime/stage/foretell.hpp>
+#include <motet/runtime/train/foretell.hpp>
 
 #include <chrono>
 #include <functional>

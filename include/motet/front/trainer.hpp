@@ -180,8 +180,10 @@ class trainer {
     const batch_inputs<Model> inputs(of);
     return here_->count(outline_of_model<Model>.nets[0]->samples(inputs[0]), inputs).flops();
   }
-  // The work of each place of the plan, as the ranks will run it: include <motet/runtime/stage/foretell.hpp>.
-  auto work() const { return here_->work(); }
+  // The work of each place of the plan, as the ranks will run it, and the bytes of each message: of this step,
+  // or of one whose samples are as long as any can be. Include <motet/runtime/train/foretell.hpp>.
+  auto work() const { return here_->work({}); }
+  auto work(const batch& of) const { return here_->work(batch_inputs<Model>(of)); }
   // Over all processes, which all call it: a sum; and that they have the same of what decides results, such
   // as settings and data, else none goes on and the error names what differs, where, and both values.
   double sum(double own) { return here_->sum(own); }

@@ -253,12 +253,12 @@ class orchestrator {
       if (most < least_bytes_) least_bytes_ = most, leanest_ = how, fullest_ = fullest;
       return;
     }
+    const program_work work = model->work();
     fit_.push_back({how, played_seconds(model->of(), splits_of(model->of(), of_.samples),
-                                        places_of(*model, how), of_.on, of_.steps)});
+                                        places_of(model->of(), work, how), of_.on, of_.steps,
+                                        work.messages)});
   }
-  list<place_seconds> places_of(session& model, const plan& how) const {
-    const program& of = model.of();
-    const program_work work = model.work();
+  list<place_seconds> places_of(const program& of, const program_work& work, const plan& how) const {
     const list<sample_split> splits = splits_of(of, of_.samples);
     const cluster_shape shape = of_.shape();
     list<place_seconds> out;

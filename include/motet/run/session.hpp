@@ -10,7 +10,7 @@
 #include <motet/plan/order/step_order.hpp>
 #include <motet/runtime/ranks/run_identity.hpp>
 #include <motet/runtime/save/begin_weights.hpp>
-#include <motet/runtime/stage/foretell.hpp>
+#include <motet/runtime/train/foretell.hpp>
 #include <motet/tools/held_out.hpp>
 
 #include <cstdint>

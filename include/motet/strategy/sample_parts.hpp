@@ -54,6 +54,15 @@ struct sample_parts {
       s = samples_of_rank(own, tensor, t, context, c).end;
     }
   }
+  // The same with all ranks that share these samples, where each gives rows of them.
+  template <class Visit>
+  constexpr void each_sharing(interval some, Visit&& visit) const {
+    sample_parts shared = *this;
+    shared.context = 1;
+    shared.each_with(some, [&](std::int32_t m, std::int32_t replica, std::int32_t member) {
+      for (std::int32_t c = 0; c < context; ++c) visit(m, replica, c * tensor + member);
+    });
+  }
   // visit(microbatch, replica, shard, samples), of each part.
   template <class Visit>
   constexpr void each(Visit&& visit) const {

@@ -9,6 +9,7 @@
 #include "halves.hpp"
 #include "train_vlm/plans.hpp"
 #include "unit/runtime/allocations.hpp"
+#include "unit/runtime/drawn_unlike.hpp"
 #include "unit/runtime/small_fan.hpp"
 
 #include <doctest/doctest.h>
@@ -116,46 +117,6 @@ plan drawn_plan(std::uint64_t seed) {
     own.microbatches = parts;
     own.group = 1;
     if (whole && data > 1) own.zero = 1 + below(2);
-    out.modules.push(own);
-  }
-  return out;
-}
-// Modules that cut samples unlike: data, tensor and microbatches each of its own, on any ranks. Few of them
-// divide the batch; some have ranks without a sample in a microbatch.
-template <class Model>
-plan drawn_unlike(std::uint64_t seed) {
-  const random_stream draw(seed, "unlike");
-  std::uint64_t at = 0;
-  const auto below = [&](std::uint32_t most) { return static_cast<int>(draw.below(at++, most)); };
-  plan out;
-  out.cluster.ranks = 4;
-  out.schedule = below(3) == 0 ? "gpipe" : "1f1b";
-  struct cut {
-    int data, tensor, context, parts;
-  };
-  constexpr cut cuts[] = {{1, 1, 1, 1}, {1, 1, 1, 2},  {1, 1, 1, 3}, {1, 1, 1, 4}, {1, 1, 1, 5}, {1, 1, 1, 7},
-                          {1, 1, 1, 9}, {1, 1, 1, 12}, {2, 1, 1, 1}, {2, 1, 1, 3}, {2, 1, 1, 5}, {3, 1, 1, 1},
-                          {3, 1, 1, 2}, {3, 1, 1, 3},  {4, 1, 1, 1}, {4, 1, 1, 2}, {1, 2, 1, 1}, {1, 2, 1, 3},
-                          {1, 2, 1, 5}, {2, 2, 1, 1},  {2, 2, 1, 4}, {1, 1, 2, 1}, {1, 1, 2, 3}, {1, 1, 2, 5},
-                          {1, 1, 3, 2}, {1, 1, 4, 1},  {1, 1, 4, 5}, {2, 1, 2, 2}, {2, 1, 2, 5}, {1, 2, 2, 1},
-                          {1, 2, 2, 3}, {1, 2, 2, 7}};
-  for (std::size_t k = 0; k < Model::size; ++k) {
-    cut of = cuts[below(std::size(cuts))];
-    // Rows pass through a layer one by one.
-    if (Model::through[k]) of.context = 1;
-    const int copies = of.data * of.tensor * of.context,
-              most = Model::through[k] ? 1 : std::min(2, 4 / copies),
-              stages = 1 + below(static_cast<std::uint32_t>(most)),
-              first = below(static_cast<std::uint32_t>(4 - copies * stages + 1));
-    list<std::int32_t> ranks;
-    for (int r = 0; r < copies * stages; ++r) ranks.push(first + r);
-    module_plan own;
-    own.name = label(Model::names[k]);
-    own.on = mesh({.stages = stages, .data = of.data, .context = of.context, .tensor = of.tensor}, ranks);
-    own.microbatches = of.parts;
-    own.balanced = below(2) == 0;
-    own.group = 1;
-    if (of.data > 1 && !Model::frozen[k]) own.zero = below(3);
     out.modules.push(own);
   }
   return out;

@@ -3,7 +3,7 @@
 #include <motet/front/ranks_here.hpp>
 
 #include <motet/front/trainer.hpp>
-#include <motet/runtime/stage/foretell.hpp>
+#include <motet/runtime/train/foretell.hpp>
 
 #include "unit/runtime/small_model.hpp"
 

@@ -5,7 +5,7 @@
 #include <motet/format/checkpoint/checkpoint.hpp>
 #include <motet/plan/prove/plan_for.hpp>
 #include <motet/runtime/save/held_tensors.hpp>
-#include <motet/runtime/stage/foretell.hpp>
+#include <motet/runtime/train/foretell.hpp>
 
 #include "deviation.hpp"
 #include "plain_muon.hpp"

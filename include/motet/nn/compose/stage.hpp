@@ -1,18 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/nn/core/layer.hpp>
-#include <motet/nn/core/rules.hpp>
-
-#include <algorithm>
+#include <motet/nn/compose/stage_parameters.hpp>
 
 namespace motet {
-
-// The blocks [first, last) of a tower.
-struct stage_range {
-  isize first = 0;
-  isize last = 0;
-};
 
 // A tower cut into pipeline stages. A stage is a range of the tower's loop over blocks, two numbers at run
 // time: one instantiation serves every cut, and the whole tower is the stage of all blocks. The first stage
@@ -26,7 +17,8 @@ struct stage_range {
 //
 // Where context parallelism cuts samples, `batch` and the features are of the samples that this rank has
 // whole, which embedding and tail work on. Rows change hands behind the embedding, unless it can work on those
-// of the blocks (embeds_parts), which `batch` tells it then, and before the tail: see rows_of_blocks(ctx).
+// of the blocks (embeds_parts), which `batch` tells it then, and before the tail, unless that can, too
+// (ends_parts): see rows_of_blocks(ctx).
 // Asks for: a range of blocks that check() accepts, and rows of the stage before it.
 // Memory: what the blocks, the embedding and the tail keep, and (rows, width) at their entry and top.
 // Errors: MT-N08
@@ -35,71 +27,18 @@ struct stage_range {
 //   using eye = vit<vit_config{.image = 32, .patch = 8, .width = 64, .layers = 4, .heads = 2}>;
 //   static_assert(eye::stage::check({2, 4}).ok() && !eye::stage::check({2, 5}).ok());
 template <class Tower>
-struct tower_stage {
+struct tower_stage : stage_parameters<Tower> {
   using input = typename Tower::input;
   using embed = typename Tower::embed;
   using body = typename Tower::body;
   using tail = typename Tower::tail;
-  static constexpr isize layers = Tower::layers, width = Tower::width, embedding = Tower::embedding;
+  using parts = stage_parameters<Tower>;
+  using parts::layers, parts::width, parts::embedding, parts::is_first, parts::is_last;
+  using parts::parameter_begin, parts::blocks, parts::tells_parts;
   // The tail multiplies with the embedding's table, so one stage has both.
   static constexpr bool ends_share_table = requires { requires tail::reads_table; };
   static constexpr bool embeds_parts = requires { requires embed::embeds_parts; };
-
-  static constexpr bool is_first(stage_range r) { return r.first == 0; }
-  static constexpr bool is_last(stage_range r) { return r.last == layers; }
-  static constexpr verdict check(stage_range r) {
-    if (r.first < 0 || r.first >= layers)
-      return {reason::stage_outside, 0, r.first, r.first < 0 ? 0 : layers - 1};
-    if (r.last <= r.first || r.last > layers)
-      return {reason::stage_outside, 1, r.last, r.last > layers ? layers : r.first + 1};
-    return {};
-  }
-  static constexpr isize parameter_begin(stage_range r, tensor_cut cut = {}) {
-    return is_first(r) ? 0 : layer::size<embed>(cut) + r.first * layer::size<typename body::block>(cut);
-  }
-  static constexpr isize parameter_end(stage_range r, tensor_cut cut = {}) {
-    if (is_last(r)) return layer::size<embed>(cut) + layer::size<body>(cut) + layer::size<tail>(cut);
-    return layer::size<embed>(cut) + r.last * layer::size<typename body::block>(cut);
-  }
-  // Its adapters are so many of the tower's; they are of blocks alone.
-  static constexpr interval adapters_of(stage_range r, tensor_cut cut = {}) {
-    const isize each = layer::held_adapters<typename body::block>(cut);
-    return {r.first * each, r.last * each};
-  }
-  // The stretches of a stage's gradients that backward completes one after the other, from the last one on.
-  static std::vector<interval> gradient_parts(stage_range r, tensor_cut cut = {}) {
-    std::vector<interval> parts;
-    isize at = 0;
-    const auto push = [&](isize size) {
-      if (size > 0) parts.push_back({at, at + size});
-      at += size;
-    };
-    if constexpr (motet::adapters_of<typename body::block> > 0) {
-      for (isize i = r.first; i < r.last; ++i) push(layer::held_adapters<typename body::block>(cut));
-      return parts;
-    }
-    if (is_first(r)) {
-      if constexpr (tells_parts) std::ranges::for_each(embed::gradient_sizes(cut), push);
-      else push(layer::size<embed>(cut));
-    }
-    for (isize i = blocks(r).begin; i < blocks(r).end; ++i) push(layer::size<typename body::block>(cut));
-    if (is_last(r)) push(layer::size<tail>(cut));
-    return parts;
-  }
-  // A stage holds these, with offsets from its own first element. Names are those of the whole tower, after
-  // `prefix`.
-  static std::vector<parameter> parameters_of(std::string_view prefix, stage_range r, tensor_cut cut = {},
-                                              listed what = listed::weights) {
-    parameter_list list(cut, what);
-    const auto write = [&] {
-      if (is_first(r)) list.in_block(parameter::before_blocks, [&] { list.child<embed>("embed"); });
-      list.child("blocks", [&] { body::parameters(list, blocks(r)); });
-      if (is_last(r)) list.part<tail>();
-    };
-    if (prefix.empty()) write();
-    else list.child(prefix, write);
-    return list.items();
-  }
+  static constexpr bool ends_parts = requires { requires tail::ends_parts; };
 
   // A tail that ends with rows for another module makes one of each row, as rows between stages are.
   static constexpr bool gives_rows = requires { requires tail::gives_rows; };
@@ -143,9 +82,10 @@ struct tower_stage {
     }
     body::template reserve<N>(ctx, blocks(r), seq, s.kept_body, cut);
     if (!is_last(r)) return;
-    if (has_blocks(r) || rows_are_cut(ctx)) s.top = rows<N>(ctx, samples);
-    const auto whole = on_whole_samples(ctx);
-    tail::template reserve<N>(ctx, tail_rows(batch, samples), s.kept_tail);
+    const sequences at_end = end_rows(ctx, batch);
+    if (has_blocks(r) || ends_elsewhere(ctx)) s.top = rows<N>(ctx, at_end);
+    const auto whole = on_whole_samples(ctx, !ends_parts);
+    tail::template reserve<N>(ctx, tail_rows(batch, at_end), s.kept_tail);
   }
 
   template <class C, class N>
@@ -159,9 +99,10 @@ struct tower_stage {
     if (has_blocks(r)) body::forward(ctx, blocks(r), of_body(r, w), seq, x(r, e, s), y, s.kept_body);
     if (!is_last(r)) return;
     const auto from = into_tail(ctx, r, y, e, s);
-    if (rows_are_cut(ctx)) release(ctx, mark);
-    const auto whole = on_whole_samples(ctx);
-    tail::forward(ctx, of_tail(r, w), tail_rows(batch, samples), from, e.features, s.kept_tail);
+    if (ends_elsewhere(ctx)) release(ctx, mark);
+    const sequences at_end = end_rows(ctx, batch);
+    const auto whole = on_whole_samples(ctx, !ends_parts);
+    tail::forward(ctx, of_tail(r, w), tail_rows(batch, at_end), from, e.features, s.kept_tail);
   }
 
   // Makes the same outgoing rows and keeps nothing: the first of two forwards, evaluation, nets that do not
@@ -176,13 +117,14 @@ struct tower_stage {
       embed_rows_alone(ctx, w, batch, samples, s);
     }
     const auto section = enter(ctx, "blocks");
-    if (is_last(r) && (has_blocks(r) || rows_are_cut(ctx))) s.top = rows<N>(ctx, samples);
+    const sequences at_end = end_rows(ctx, batch);
+    if (is_last(r) && (has_blocks(r) || ends_elsewhere(ctx))) s.top = rows<N>(ctx, at_end);
     const auto y = out_of_blocks<N>(ctx, r, seq, e, s);
     if (has_blocks(r)) body::infer(ctx, blocks(r), of_body(r, w), seq, x(r, e, s), y);
     if (is_last(r)) {
       const auto from = into_tail(ctx, r, y, e, s);
-      const auto whole = on_whole_samples(ctx);
-      tail::infer(ctx, of_tail(r, w), tail_rows(batch, samples), from, e.features);
+      const auto whole = on_whole_samples(ctx, !ends_parts);
+      tail::infer(ctx, of_tail(r, w), tail_rows(batch, at_end), from, e.features);
     }
     release(ctx, mark);
   }
@@ -199,11 +141,12 @@ struct tower_stage {
       const isize blocks_mark = ctx.memory.mark();
       if (is_last(r)) {
         s.d_top = has_blocks(r) ? rows<N>(ctx, seq) : s.d_entry;
-        through_tail(ctx, samples, s.d_top, [&](auto d_samples) {
+        const sequences at_end = end_rows(ctx, batch);
+        through_tail(ctx, at_end, s.d_top, [&](auto d_samples) {
           const auto from = top(ctx, r, e, s);
-          const auto whole = on_whole_samples(ctx);
+          const auto whole = on_whole_samples(ctx, !ends_parts);
           layer::collect<tail>(ctx, of_tail(r, g), [&](gradients<N> own) {
-            tail::backward(ctx, of_tail(r, w), tail_rows(batch, samples), from, e.d_features, d_samples,
+            tail::backward(ctx, of_tail(r, w), tail_rows(batch, at_end), from, e.d_features, d_samples,
                            s.kept_tail, own);
           });
         });
@@ -228,10 +171,11 @@ struct tower_stage {
       const auto section = enter(ctx, "blocks");
       if (is_last(r)) {
         s.d_top = has_blocks(r) ? rows<N>(ctx, seq) : s.d_entry;
-        through_tail(ctx, samples, s.d_top, [&](auto d_samples) {
+        const sequences at_end = end_rows(ctx, batch);
+        through_tail(ctx, at_end, s.d_top, [&](auto d_samples) {
           const auto from = top(ctx, r, e, s);
-          const auto whole = on_whole_samples(ctx);
-          tail::backward_input(ctx, of_tail(r, w), tail_rows(batch, samples), from, e.d_features, d_samples,
+          const auto whole = on_whole_samples(ctx, !ends_parts);
+          tail::backward_input(ctx, of_tail(r, w), tail_rows(batch, at_end), from, e.d_features, d_samples,
                                s.kept_tail);
         });
       }
@@ -244,15 +188,15 @@ struct tower_stage {
   template <class C, class N>
   static void backward_weight(C& ctx, stage_range r, weights<N> w, const input& batch, const ends<N>& e,
                               saved<N>& s, gradients<N> g) {
-    const sequences seq = block_rows(ctx, batch), samples = sample_rows(ctx, batch);
+    const sequences seq = block_rows(ctx, batch), at_end = end_rows(ctx, batch);
     {
       const auto section = enter(ctx, "blocks");
       if (is_last(r)) {
         const auto from = top(ctx, r, e, s);
-        const auto whole = on_whole_samples(ctx);
+        const auto whole = on_whole_samples(ctx, !ends_parts);
         layer::collect<tail>(ctx, of_tail(r, g), [&](gradients<N> own) {
-          tail::backward_weight(ctx, of_tail(r, w), tail_rows(batch, samples), from, e.d_features,
-                                s.kept_tail, own);
+          tail::backward_weight(ctx, of_tail(r, w), tail_rows(batch, at_end), from, e.d_features, s.kept_tail,
+                                own);
         });
       }
       body::backward_weight(ctx, blocks(r), of_body(r, w), seq, x(r, e, s), dy(r, e, s), s.kept_body,
@@ -262,10 +206,6 @@ struct tower_stage {
   }
 
  private:
-  // The range without a block that is folded into the tail; that may leave none.
-  static constexpr interval blocks(stage_range r) {
-    return {r.first, r.last < body::count ? r.last : body::count};
-  }
   static constexpr bool has_blocks(stage_range r) { return blocks(r).size() > 0; }
   // Weights or gradients of the parts within those of the stage.
   template <class W>
@@ -284,7 +224,7 @@ struct tower_stage {
         w, layer::size<embed>(w.cut) + layer::size<body>(w.cut) - parameter_begin(r, w.cut));
   }
 
-  // Blocks work on these rows; the embedding and the tail work on those of whole samples.
+  // Blocks work on these rows; the embedding and the tail work on those of whole samples, if on no parts.
   template <class C>
   static sequences block_rows(const C& ctx, const input& batch) {
     return rows_are_cut(ctx) ? rows_of_blocks(ctx) : Tower::rows(batch);
@@ -292,6 +232,10 @@ struct tower_stage {
   template <class C>
   static sequences sample_rows(const C& ctx, const input& batch) {
     return rows_are_cut(ctx) ? rows_of_samples(ctx) : Tower::rows(batch);
+  }
+  template <class C>
+  static sequences end_rows(const C& ctx, const input& batch) {
+    return ends_parts ? block_rows(ctx, batch) : sample_rows(ctx, batch);
   }
   // The tail is told which rows belong to which sample, and what else of the batch it asks for.
   static auto tail_rows(const input& batch, const sequences& samples) {
@@ -303,8 +247,6 @@ struct tower_stage {
     return ctx.memory.template take_rows<typename N::stream, width>(seq.rows());
   }
 
-  // An embedding that is a net of its own tells the gradients of its parts itself.
-  static constexpr bool tells_parts = requires { embed::gradient_sizes(tensor_cut{}); };
   // The memory that an embedding keeps may depend on more of the batch than its rows.
   template <class N, class C>
   static void reserve_embed(C& ctx, const input& batch, const sequences& samples,
@@ -317,6 +259,10 @@ struct tower_stage {
   template <class C>
   static bool embeds_elsewhere(const C& ctx) {
     return !embeds_parts && rows_are_cut(ctx);
+  }
+  template <class C>
+  static bool ends_elsewhere(const C& ctx) {
+    return !ends_parts && rows_are_cut(ctx);
   }
   // Fills s.entry.
   template <class C, class N>
@@ -397,14 +343,14 @@ struct tower_stage {
   static view<typename N::stream, width> out_of_blocks(C& ctx, stage_range r, const sequences& seq,
                                                        const ends<N>& e, const saved<N>& s) {
     if (!is_last(r)) return e.y;
-    return has_blocks(r) && rows_are_cut(ctx) ? rows<N>(ctx, seq) : s.top;
+    return has_blocks(r) && ends_elsewhere(ctx) ? rows<N>(ctx, seq) : s.top;
   }
   template <class C, class N>
   static view<const typename N::stream, width> into_tail(C& ctx, stage_range r,
                                                          view<typename N::stream, width> y, const ends<N>& e,
                                                          const saved<N>& s) {
     const view<const typename N::stream, width> blocks_wrote = has_blocks(r) ? y : x(r, e, s);
-    if (!rows_are_cut(ctx)) return blocks_wrote;
+    if (!ends_elsewhere(ctx)) return blocks_wrote;
     rows_to_samples(ctx, blocks_wrote, s.top);
     return s.top;
   }
@@ -412,7 +358,7 @@ struct tower_stage {
   // leave memory taken for the weight part.
   template <class C, class D, class Backward>
   static void through_tail(C& ctx, const sequences& samples, view<D, width> d_top, Backward&& backward) {
-    if (!rows_are_cut(ctx)) return backward(d_top);
+    if (!ends_elsewhere(ctx)) return backward(d_top);
     const auto d_samples = ctx.memory.template take_rows<D, width>(samples.rows());
     backward(d_samples);
     rows_to_parts(ctx, d_samples, d_top);
@@ -427,7 +373,7 @@ struct tower_stage {
   template <class C, class N>
   static view<const typename N::stream, width> top(const C& ctx, stage_range r, const ends<N>& e,
                                                    const saved<N>& s) {
-    if (has_blocks(r) || rows_are_cut(ctx)) return s.top;
+    if (has_blocks(r) || ends_elsewhere(ctx)) return s.top;
     return x(r, e, s);
   }
   template <class N>

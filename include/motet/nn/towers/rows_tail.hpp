@@ -30,7 +30,8 @@ struct bare_rows {
 // sample.
 template <class Last>
 struct rows_tail : Last {
-  static constexpr bool gives_rows = true;
+  // Each row by itself: where ranks cut samples, those of a part will do.
+  static constexpr bool gives_rows = true, ends_parts = true;
   static void parameters(parameter_list& list) {
     if constexpr (has_parameters<Last>) list.child<Last>("norm");
   }
@@ -54,6 +55,7 @@ struct rows_tail : Last {
 // The same, and then squares of rows are joined to one (layers/joined_squares.hpp).
 template <class Last, class Joined>
 struct joined_rows_tail : rows_tail<sequential<named<"norm", Last>, Joined>> {
+  static constexpr bool ends_parts = false;  // a square is of one picture
   static void parameters(parameter_list& list) { list.part<sequential<named<"norm", Last>, Joined>>(); }
 };
 

@@ -22,6 +22,8 @@ struct module_facts {
   std::int32_t join = 0;  // which of the model's losses that is
   // Where ranks cut its samples, each takes the rows that enter its part.
   bool takes_parts = false;
+  // Likewise each gives the rows that it has made, where they go on to another module.
+  bool gives_parts = false;
   // A sample takes about so many multiplications forward, so that modules can be compared; 0: unknown.
   double work = 0;
 };
@@ -78,6 +80,7 @@ constexpr module_facts facts_of_module() {
   out.frozen = Module::frozen;
   if constexpr (requires { net::stage::layers; }) out.layers = net::stage::layers;
   if constexpr (requires { net::stage::embeds_parts; }) out.takes_parts = net::stage::embeds_parts;
+  if constexpr (requires { net::stage::ends_parts; }) out.gives_parts = net::stage::ends_parts;
   if constexpr (requires { net::config.tower().attention; })
     out.key_heads = net::config.tower().attention.shape().kv_heads;
   else out.attends = false;

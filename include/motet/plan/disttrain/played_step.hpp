@@ -7,6 +7,8 @@
 #include <motet/schedule/simulate/simulate.hpp>
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 namespace motet {
 
@@ -31,12 +33,23 @@ inline double update_seconds(double parameters, const cluster_facts& on) {
 }
 
 // A program takes so long for a step of these samples, on average of all steps whose headers are known: it is
-// played with what each microbatch brings, not with their mean. It must pass check().
+// played with what each microbatch brings, not with their mean. It must pass check(). messages: of each
+// instruction, what it sends of longest samples; none: as much as its place does of each, evenly shared.
 inline double played_seconds(const program& of, const list<sample_split>& splits,
                              const list<place_seconds>& places, const cluster_facts& on,
-                             const list<step_headers>& steps) {
+                             const list<step_headers>& steps, list<double> messages = {}) {
   const program_samples samples(of, splits);
   cost_table costs;
+  for (isize i = 0; i < messages.size(); ++i) {
+    const instruction& it = of.instructions[i];
+    if (!is_send(it.what)) continue;
+    const voice& sings = of.voices[it.voice];
+    const sample_split& split = splits[sings.module];
+    const isize m = it.microbatch,
+                own = split.of(m / split.microbatches, sings.replica, m % split.microbatches).size();
+    messages[i] /= static_cast<double>(std::max<isize>(1, own));
+  }
+  costs.messages = std::move(messages);
   for (const place_seconds& each : places) {
     costs.stages.push(each.sample);
     costs.reductions.push(each.sum);

@@ -35,10 +35,13 @@ constexpr bool cut_alike(const list<module_plan>& all) {
       return false;
   return true;
 }
-// The rows of one microbatch go on to several ranks that cut its samples.
+// The rows of one microbatch go on to several ranks that cut its samples, or come from several.
 constexpr bool hands_out_rows(const list<module_plan>& all, const list<module_facts>& facts) {
   for (isize k = 0; k < all.size(); ++k)
-    if (facts[k].takes_parts && !facts[k].from.empty() && all[k].on.split().context > 1) return true;
+    for (const std::int32_t source : facts[k].from)
+      if ((facts[k].takes_parts && all[k].on.split().context > 1) ||
+          (facts[source].gives_parts && all[source].on.split().context > 1))
+        return true;
   return false;
 }
 // As many samples as a step has where nobody said: all modules cut them evenly.
@@ -157,7 +160,8 @@ constexpr verdict write_seats_through(const Schedule& plays, const plan& from,
 
 // Where modules are cut unlike, parts that an edge joins feed each other if they have samples of each other.
 // A part without samples stays with the one at its place, with which it exchanges no rows. Ranks that cut the
-// samples of a module that takes parts are fed by all that have one of these.
+// samples of a module that takes parts are fed by all that have one of these, and those of one that gives parts
+// feed all who do.
 constexpr void feed_by_samples(const plan& from, const list<module_facts>& facts, isize samples, score& out) {
   list<fed_cell> feeds;
   list<std::int32_t> first(from.modules.size(), -1);  // voice of each module
@@ -172,12 +176,15 @@ constexpr void feed_by_samples(const plan& from, const list<module_facts>& facts
       const sample_parts others = from.modules[source].parts(samples);
       own.each([&](std::int32_t m, std::int32_t r, std::int32_t part, interval has) {
         if (facts[k].takes_parts) has = own.shared(m, r, part);
-        others.each_with(has, [&](std::int32_t n, std::int32_t replica, std::int32_t shard) {
+        const auto feed = [&](std::int32_t n, std::int32_t replica, std::int32_t shard) {
           feeds.push({voice_of(source, replica, shard), n, voice_of(k, r, part), m});
-        });
+        };
+        if (facts[source].gives_parts) others.each_sharing(has, feed);
+        else others.each_with(has, feed);
       });
       if (samples >= others.count()) continue;
       others.each([&](std::int32_t n, std::int32_t replica, std::int32_t shard, interval has) {
+        if (facts[source].gives_parts) has = others.shared(n, replica, shard);
         if (has.size() > 0) return;
         own.each_with(has, [&](std::int32_t m, std::int32_t r, std::int32_t part) {
           feeds.push({voice_of(source, replica, shard), n, voice_of(k, r, part), m});
@@ -188,8 +195,8 @@ constexpr void feed_by_samples(const plan& from, const list<module_facts>& facts
   out.feed_as(feeds);
 }
 
-// Where they are cut alike, a rank feeds the one at its place; of a module that takes parts, all that cut the
-// same samples.
+// Where they are cut alike, a rank feeds the one at its place; of a module that takes parts, or is fed by one that
+// gives them, all that cut the same samples.
 constexpr void feed_places(const plan& from, const list<module_facts>& facts, score& out) {
   list<fed_cell> feeds;
   for (std::int32_t v = 0; v < out.voices().size(); ++v) {
@@ -198,7 +205,8 @@ constexpr void feed_places(const plan& from, const list<module_facts>& facts, sc
     for (const std::int32_t source : facts[to.module].from)
       for (std::int32_t g = 0; g < out.voices().size(); ++g) {
         const voice& giver = out.voices()[g];
-        const bool beside = facts[to.module].takes_parts && giver.shard % tensor == to.shard % tensor;
+        const bool beside = (facts[to.module].takes_parts || facts[source].gives_parts) &&
+                            giver.shard % tensor == to.shard % tensor;
         if (giver.module != source || giver.replica != to.replica || !(beside || giver.shard == to.shard))
           continue;
         for (std::int32_t m = 0; m < to.microbatches; ++m) feeds.push({g, m, v, m});

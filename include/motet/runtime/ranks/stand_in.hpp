@@ -3,7 +3,6 @@
 
 #include <motet/runtime/ranks/thread_ranks.hpp>
 #include <motet/schedule/core/costs.hpp>
-#include <motet/schedule/core/message_shares.hpp>
 
 #include <queue>
 
@@ -182,7 +181,7 @@ class stand_in {
     stand_in& all = *own.all;
     const wire way = all.costs_.between(own.end->rank(), it.peer);
     const double units =
-        way.latency + way.seconds(all.costs_.bytes(all.ranks_.sheet().of, it) * all.brings_.share(it));
+        way.latency + way.seconds(all.costs_.bytes(all.ranks_.sheet().of, number, all.brings_));
     const std::int32_t tag = all.ranks_.sheet().tags[number];
     if (units > 0) all.courier_.carry(tag, it.peer, clock::now() + all.duration(units));
     else own.end->send(tag, it.peer, nullptr, 0);

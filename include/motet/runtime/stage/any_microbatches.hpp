@@ -57,6 +57,9 @@ class any_microbatches {
   virtual bool takes_parts() const { return false; }
   virtual isize entering_before(isize /*m*/, isize /*source*/, isize /*sample*/) const { return 0; }
   interval samples_that_enter(isize m) const { return takes_parts() ? shares(m) : mine(m); }
+  // Likewise the rows that go on may be those of this rank's part; so many come before those of a sample.
+  virtual bool gives_parts() const { return false; }
+  virtual isize leaving_before(isize /*m*/, isize /*sample*/) const { return 0; }
   // The number of its first row within the step, by which random numbers are drawn.
   isize first_row(isize m) const { return first_rows_[as_size(m)]; }
 

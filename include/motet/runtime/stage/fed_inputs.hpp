@@ -42,6 +42,9 @@ inline constexpr isize rows_of_one = [] {
 // Where ranks cut samples of the net, each embeds its own rows, and takes those of other modules among them.
 template <class Net>
 inline constexpr bool takes_parts = requires { requires Net::stage::embeds_parts; };
+// Likewise each gives other modules its own rows.
+template <class Net>
+inline constexpr bool gives_parts = requires { requires Net::stage::ends_parts; };
 
 }  // namespace detail
 

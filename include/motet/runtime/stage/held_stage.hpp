@@ -170,7 +170,7 @@ class held_stage {
   bool backward_ends(std::int32_t m, ends_type& ends) {
     if (rows_.goes_out()) ends.dy = rows_.incoming(2, m), ends.copies = rows_.copies(m);
     else ends.d_features = d_features_[as_size(m)];
-    if (rows_.comes_in()) ends.x = rows_.incoming(state(m).kind, m);
+    if (rows_.comes_in()) ends.x = rows_.incoming(state(m).kind, m, true);
     return !rows_.goes_back() || rows_.outgoing(2, m, ends.dx);
   }
 

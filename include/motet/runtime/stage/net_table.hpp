@@ -52,6 +52,10 @@ struct net_outline {
   using visit_rows = void (*)(void* self, interval rows);
   void (*rows_of_part)(const void* input, isize source, isize sample, const row_parts& cut, isize part,
                        void* self, visit_rows visit) = nullptr;
+  // Likewise each gives the rows that it has made, and visit() is told which these are of a sample's.
+  bool gives_parts = false;
+  void (*rows_made_by_part)(const void* input, isize sample, const row_parts& cut, isize part, void* self,
+                            visit_rows visit) = nullptr;
   // Where a net learns by adapters, its parameters are these. Its weights rest; a stage's buffer has so many
   // of them, behind its parameters.
   std::vector<parameter> (*resting_of)(std::string_view prefix, stage_range range, tensor_cut cut) = nullptr;
@@ -169,6 +173,21 @@ isize rows_taken(const Input& of, isize source, isize sample) {
   else return 0;
 }
 
+// Of all sequences of a sample, one behind the other.
+template <class Net, class Visit>
+void rows_made_by_part(const typename Net::input& of, isize sample, const row_parts& cut, isize part,
+                       Visit&& visit) {
+  const sequences rows = Net::rows(of);
+  interval own{sample, sample + 1};
+  if constexpr (requires { input_traits<Net>::bounds(of); }) own = input_traits<Net>::bounds(of).of(own);
+  isize before = 0;
+  for (isize k = own.begin; k < own.end; before += rows.rows_of(k++))
+    for (isize p = 0; p < cut.pieces(); ++p) {
+      const interval piece = cut.piece(rows.rows_of(k), part, p);
+      if (piece.size() > 0) visit(interval{before + piece.begin, before + piece.end});
+    }
+}
+
 template <class Net>
 struct net_outlines {
   static_assert(
@@ -217,6 +236,13 @@ struct net_outlines {
         if constexpr (takes_parts<Net>)
           traits::rows_of_part(*static_cast<const input*>(of), source, sample, cut, part,
                                [&](interval rows) { visit(self, rows); });
+      },
+      gives_parts<Net>,
+      [](const void* of, isize sample, const row_parts& cut, isize part, void* self,
+         net_outline::visit_rows visit) {
+        if constexpr (gives_parts<Net>)
+          rows_made_by_part<Net>(*static_cast<const input*>(of), sample, cut, part,
+                                 [&](interval rows) { visit(self, rows); });
       },
       [](std::string_view prefix, stage_range range, tensor_cut cut) {
         return adapted ? stage::parameters_of(prefix, range, cut) : std::vector<parameter>{};

@@ -42,6 +42,7 @@ class replica_microbatches final : public any_microbatches {
   void move(isize m, const input& to) { inputs_[as_size(m)] = to; }
   sequences whole_rows(isize m) const override { return Net::rows((*this)[m]); }
   isize rows_that_go_on(isize m) const override {
+    if (gives_parts()) return rows(m).rows();
     if constexpr (requires { Net::rows_that_go_on((*this)[m]); }) return Net::rows_that_go_on((*this)[m]);
     else return whole_rows(m).rows();
   }
@@ -58,6 +59,12 @@ class replica_microbatches final : public any_microbatches {
     } else {
       return any_microbatches::entering_before(m, source, sample);
     }
+  }
+
+  bool gives_parts() const override { return detail::gives_parts<Net> && at_.context > 1; }
+  isize leaving_before(isize m, isize sample) const override {
+    const sample_bounds bounds = bounds_of(whole_);
+    return shared(m)->own.begin(bounds.at(sample) - bounds.at(shares(m).begin));
   }
 
   void cut(const input& whole) {

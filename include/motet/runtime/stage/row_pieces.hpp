@@ -4,26 +4,61 @@
 #include <motet/runtime/stage/net_table.hpp>
 
 #include <algorithm>
+#include <limits>
+#include <type_traits>
 
 namespace motet {
 
-// One of the ranks that cut the samples of a module takes these of the rows that a source brings it.
-struct rows_taker {
-  const net_outline* net = nullptr;    // none: the rows of whole samples are taken
-  const void* const* input = nullptr;  // of that module, in the step under way
+// One of the ranks that cut the samples of a module has these of each sample's rows, of all that a module
+// gives: those that it makes, or those that it takes.
+struct part_of_rows {
+  const net_outline* net = nullptr;    // none: it has the rows of whole samples
+  const void* const* input = nullptr;  // of its own module, in the step under way
   row_parts cut{};
-  isize part = 0, source = 0;
+  isize part = 0;
+  isize source = -1;  // takes them from this one of those that feed its module; -1: makes them
 
-  bool takes_some() const { return net != nullptr; }
-  // visit(sample, rows): intervals of the rows of each sample that the source makes.
+  bool is_part() const { return net != nullptr; }
+  // visit(rows): of a sample, as intervals.
   template <class Visit>
-  void each(interval samples, Visit&& visit) const {
+  void each(isize sample, Visit&& visit) const {
+    if (!is_part()) return visit(interval{0, std::numeric_limits<isize>::max() / 2});
+    using call = std::remove_reference_t<Visit>;
+    constexpr auto told = [](void* self, interval rows) { (*static_cast<call*>(self))(rows); };
+    if (source < 0) net->rows_made_by_part(*input, sample, cut, part, &visit, told);
+    else net->rows_of_part(*input, source, sample, cut, part, &visit, told);
+  }
+};
+
+// The rows that cross an edge in one message: those that one rank makes and another takes, in the giver's order,
+// and within it in the taker's.
+struct crossing_rows {
+  part_of_rows given{}, taken{};
+
+  // Rows of whole samples are one stretch at both ends; else these tell which end has to sort.
+  bool cuts() const { return given.is_part() || taken.is_part(); }
+  bool sorted(bool by_giver) const { return by_giver ? taken.is_part() : given.is_part(); }
+  // visit(sample, at, count): runs of rows, the first of which is this one of those of the sample at one end.
+  template <class Visit>
+  void each(bool at_giver, interval samples, Visit&& visit) const {
     for (isize s = samples.begin; s < samples.end; ++s) {
-      auto of_sample = [&](interval rows) { visit(s, rows); };
-      using call = decltype(of_sample);
-      net->rows_of_part(*input, source, s, cut, part, &of_sample,
-                        [](void* self, interval rows) { (*static_cast<call*>(self))(rows); });
+      isize gave = 0;
+      given.each(s, [&](interval from) {
+        isize took = 0;
+        taken.each(s, [&](interval to) {
+          const interval both = intersection(from, to);
+          if (both.size() > 0)
+            visit(s, at_giver ? gave + both.begin - from.begin : took + both.begin - to.begin, both.size());
+          took += to.size();
+        });
+        gave += from.size();
+      });
     }
+  }
+  isize count(interval samples) const {
+    isize rows = 0;
+    each(true, samples, [&](isize, isize, isize more) { rows += more; });
+    return rows;
   }
 };
 
@@ -37,8 +72,8 @@ struct row_piece {
   isize door = 0;               // the number of the edge among those here
   std::int32_t their_part = 0;  // as messages number it there
   bool learns = true;           // whether the other one takes gradients, or gives them
-  rows_taker taker{};           // of rows that leave
-  isize rows = 0;               // those that it takes in the step under way
+  crossing_rows crossing{};
+  isize rows = 0;  // those that cross in the step under way, where ranks cut samples
 };
 
 // Rows that a stage hands to another one on its rank, or brings in another order.
@@ -74,14 +109,11 @@ class row_pieces {
     return *std::find_if(own.begin(), own.end(), [&](const piece& each) { return each.part == part; });
   }
   std::size_t most() const { return most_; }
-  // Counts what is taken of each in the step that begins.
+  // Counts what crosses in each in the step that begins.
   void count_rows() {
     for (all& pieces : of_microbatch_)
-      for (piece& each : pieces) {
-        if (!each.taker.takes_some()) continue;
-        each.rows = 0;
-        each.taker.each(each.samples, [&](isize, interval rows) { each.rows += rows.size(); });
-      }
+      for (piece& each : pieces)
+        if (each.crossing.cuts()) each.rows = each.crossing.count(each.samples);
   }
 
  private:
@@ -91,6 +123,7 @@ class row_pieces {
 
 // A sample's rows begin here among those of a microbatch that leave a module.
 inline isize first_row_given(const net_outline& net, const any_microbatches& parts, isize m, isize sample) {
+  if (parts.gives_parts()) return parts.leaving_before(m, sample);
   return net.rows_given(parts.whole(), sample) - net.rows_given(parts.whole(), parts.mine(m).begin);
 }
 // These are their numbers.

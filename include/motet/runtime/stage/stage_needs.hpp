@@ -19,6 +19,7 @@ struct stage_position {
   bool feeds_back = true;     // of a first stage that is fed: gradients are wanted there
   isize targets = 1;          // of a last stage that gives rows: the modules that it feeds
   bool hands_out = false;     // likewise: rows of a microbatch go to ranks that cut samples, in their order
+  bool brings_in = false;     // of a first stage: rows come from ranks that cut samples, each its own
   bool splits = false;        // backward comes in two parts
   bool remade = false;        // backward makes again what it needs, from the rows that came in
   bool recompute = false;     // towers keep only the input of each block
@@ -34,6 +35,8 @@ struct stage_position {
 
   // A buffer has room for so many times the rows that leave: as they are made, and for each module in the
   // order in which its ranks take them; and for so many times their gradients.
+  // And for so many times those that come in.
+  isize copies_in() const { return brings_in ? 2 : 1; }
   isize copies_out() const { return hands_out ? 1 + targets : 1; }
   isize copies_back() const { return hands_out ? 2 * targets : targets; }
 };
@@ -171,7 +174,7 @@ stage_needs measure_stage(const net_table<Context, Numbers>& net, const stage_po
         weight_copy_bytes<value, master>(dry_context<Context>(0, threads, fp8), at.parameters + at.resting);
   const isize rows_out = net.of->rows_out(at.range, parts, largest),
               rows_in = net.of->rows_in(at.range, parts, largest),
-              bytes_in = boundary_bytes<stream>(rows_in, net.of->width_in(at.range)),
+              bytes_in = boundary_bytes<stream>(rows_in * at.copies_in(), net.of->width_in(at.range)),
               bytes_out = boundary_bytes<stream>(rows_out * at.copies_out(), net.of->width_out(at.range)),
               bytes_back = boundary_bytes<stream>(rows_out * at.copies_back(), net.of->width_out(at.range));
   // Rows come from before and go on behind, gradients the other way.

@@ -49,15 +49,15 @@ class stage_rows {
     const isize from = in(any_microbatches::largest), to = out(any_microbatches::largest);
     // At worst each row is handed out by itself.
     handed_.reserve(std::max(pieces_[0].most(), pieces_[1].most()) +
-                    as_size(at_.hands_out ? to * at_.targets : 0));
+                    as_size((at_.hands_out ? to * at_.targets : 0) + (at_.brings_in ? from : 0)));
     gathered_.reserve(handed_.capacity());
     cleared_.reserve(as_size(at_.targets));
     for (int kind = 0; kind < 3; ++kind) {
       const bool back = kind == 2;
-      in_[kind].prepare(at_.in[kind], back ? to * at_.copies_back() : from, back ? width_out() : width_in(),
-                        parts_.count(), at_.turns[kind]);
-      out_[kind].prepare(at_.out[kind], back ? from : to * at_.copies_out(), back ? width_in() : width_out(),
-                         std::max<std::size_t>(1, pieces_[!back].most()));
+      in_[kind].prepare(at_.in[kind], back ? to * at_.copies_back() : from * at_.copies_in(),
+                        back ? width_out() : width_in(), parts_.count(), at_.turns[kind]);
+      out_[kind].prepare(at_.out[kind], back ? from * at_.copies_in() : to * at_.copies_out(),
+                         back ? width_in() : width_out(), std::max<std::size_t>(1, pieces_[!back].most()));
       keep_for_messages(in_[kind].memory(), false);
       keep_for_messages(out_[kind].memory(), true);
     }
@@ -66,15 +66,17 @@ class stage_rows {
   void begin_step() {
     for (auto& each : out_) each.clear();
     for (auto& each : in_) each.begin_step();
+    if (at_.brings_in) pieces_[0].count_rows();
     if (at_.hands_out) pieces_[1].count_rows();
   }
 
-  // These rows came; gradients of rows that were handed out are in their order once gather() is done.
-  matrix<const stream> incoming(int kind, std::int32_t m) {
+  // These rows came; those of several ranks, and gradients of rows that were handed out, are in their order once
+  // gather() is done, which `again` says of rows that an operation before had.
+  matrix<const stream> incoming(int kind, std::int32_t m, bool again = false) {
     stream* const data = in_[kind].of(m);
     if constexpr (receives_ahead)
       if (pieces_[comes_at(kind)].of(m) == nullptr) home_.end->await(static_cast<const stream*>(data));
-    if (kind == 2 && at_.hands_out) plan_gathering(m, data);
+    if (!again && (kind == 2 ? at_.hands_out : at_.brings_in)) plan_gathering(kind, m, data);
     return rows_between(data, m, kind != 2);
   }
   // The gradients that came from each of several modules, the first copy; none where there is one.
@@ -175,45 +177,50 @@ class stage_rows {
   static constexpr int goes_at(int kind) { return kind == 2 ? 0 : 1; }
   static constexpr int comes_at(int kind) { return kind == 2 ? 1 : 0; }
   // A piece has these of the numbers of a microbatch's rows, or of their gradients. Each module that was fed
-  // has a copy of its own of the gradients that come back. What is handed out lies behind all that, for each
-  // module piece by piece.
+  // has a copy of its own of the gradients that come back. What is sorted for messages, or comes from them so,
+  // lies behind all that, piece by piece, of what leaves for each module.
   interval numbers(int kind, bool behind, std::int32_t m, const piece& of) const {
-    if (!behind) return numbers_taken(net_, parts_, m, of.samples, of.door);
-    const isize rows = out(m), width = width_out(), copies = kind == 2 ? at_.targets : 1;
-    if (!of.taker.takes_some()) {
+    const isize rows = behind ? out(m) : in(m), width = behind ? width_out() : width_in();
+    const isize copies = behind && kind == 2 ? at_.targets : 1;
+    if (!of.crossing.sorted(behind)) {
+      if (!behind) return numbers_taken(net_, parts_, m, of.samples, of.door);
       const interval own = numbers_given(net_, parts_, m, of.samples);
       const isize copy = kind == 2 ? of.door * rows * width : 0;
       return {copy + own.begin, copy + own.end};
     }
-    isize first = (copies + of.door) * rows;
-    for (const piece& each : *pieces_[1].of(m)) {
+    isize first = (copies + (behind ? of.door : 0)) * rows;
+    for (const piece& each : *pieces_[behind ? 1 : 0].of(m)) {
       if (&each == &of) break;
-      if (each.door == of.door) first += each.rows;
+      if (each.crossing.sorted(behind) && (!behind || each.door == of.door)) first += each.rows;
     }
     return {first * width, (first + of.rows) * width};
   }
-  // visit(number, count): where the rows of a piece that is handed out lie among those of its microbatch, one
-  // run behind the other.
+  // visit(number, count): where the rows of a piece that is sorted lie among those of its microbatch, one run
+  // behind the other.
   template <class Visit>
-  void each_run(std::int32_t m, const piece& of, Visit&& visit) const {
-    const isize width = width_out();
-    of.taker.each(of.samples, [&](isize sample, interval rows) {
-      visit((first_row_given(net_, parts_, m, sample) + rows.begin) * width, rows.size() * width);
+  void each_run(bool behind, std::int32_t m, const piece& of, Visit&& visit) const {
+    const isize width = behind ? width_out() : width_in();
+    of.crossing.each(behind, of.samples, [&](isize sample, isize at, isize count) {
+      const isize first = behind ? first_row_given(net_, parts_, m, sample) * width
+                                 : numbers_taken(net_, parts_, m, {sample, sample}, of.door).begin;
+      visit(first + at * width, count * width);
     });
   }
-  // The gradients of each module's copy, from where they came to where the operation looks for them.
-  void plan_gathering(std::int32_t m, stream* data) {
+  // Rows, or the gradients of each module's copy, from where they came to where the operation looks for them.
+  void plan_gathering(int kind, std::int32_t m, stream* data) {
     gathered_.clear();
     cleared_.clear();
-    const auto* const all = pieces_[1].of(m);
+    const bool behind = kind == 2;
+    const auto* const all = pieces_[behind ? 1 : 0].of(m);
     if (all == nullptr) return;
     const isize size = out(m) * width_out();
     for (const piece& of : *all) {
-      if (!of.taker.takes_some() || !of.learns) continue;
-      stream* const copy = data + of.door * size;
-      if (cleared_.empty() || cleared_.back().to != copy) cleared_.push_back({nullptr, copy, size});
-      const stream* from = data + numbers(2, true, m, of).begin;
-      each_run(m, of, [&](isize first, isize count) {
+      if (!of.crossing.sorted(behind) || (behind && !of.learns)) continue;
+      stream* const copy = data + (behind ? of.door * size : 0);
+      if (behind && (cleared_.empty() || cleared_.back().to != copy))
+        cleared_.push_back({nullptr, copy, size});
+      const stream* from = data + numbers(kind, behind, m, of).begin;
+      each_run(behind, m, of, [&](isize first, isize count) {
         gathered_.push_back({from, copy + first, count});
         from += count;
       });
@@ -223,6 +230,7 @@ class stage_rows {
   // The outgoing rows of a microbatch in pieces go to the one stage here that takes them, or to a buffer,
   // from which messages take them and stages here are handed theirs.
   stream* outgoing_pieces(int kind, std::int32_t m, const typename row_pieces<stage_rows>::all& all) {
+    const bool behind = kind != 2;
     std::size_t sent = 0, here = 0;
     const auto is_taken = [&](const piece& each) { return kind != 2 || each.learns; };
     for (const auto& each : all) {
@@ -231,23 +239,22 @@ class stage_rows {
       if (each.here != nullptr && each.here->in_[kind].take(each.microbatch) == nullptr) return nullptr;
     }
     const auto place_of = [&](const piece& each) {
-      const bool behind = kind == 2;
       return each.here->in_[kind].of(each.microbatch) +
              each.here
-                 ->numbers(kind, behind, each.microbatch,
-                           each.here->pieces_[behind ? 1 : 0].find(each.microbatch, each.their_part))
+                 ->numbers(kind, !behind, each.microbatch,
+                           each.here->pieces_[behind ? 0 : 1].find(each.microbatch, each.their_part))
                  .begin;
     };
-    if (all.size() == 1 && here == 1 && (!all[0].taker.takes_some() || all[0].samples.size() == 0))
+    if (all.size() == 1 && here == 1 && (!all[0].crossing.sorted(behind) || all[0].samples.size() == 0))
       return place_of(all[0]);
     stream* const data = out_[kind].take(m, *home_.end, sent);
     if (data == nullptr) return nullptr;
     for (const auto& each : all) {
       if (!is_taken(each)) continue;
-      const interval own = numbers(kind, kind != 2, m, each);
-      if (each.taker.takes_some()) {
+      const interval own = numbers(kind, behind, m, each);
+      if (each.crossing.sorted(behind)) {
         stream* to = each.here != nullptr ? place_of(each) : data + own.begin;
-        each_run(m, each, [&](isize first, isize count) {
+        each_run(behind, m, each, [&](isize first, isize count) {
           handed_.push_back({data + first, to, count});
           to += count;
         });

@@ -10,30 +10,45 @@
 
 namespace motet {
 
-// Of each module of a model, whether ranks that cut its samples take the rows of their parts.
-inline std::vector<std::uint8_t> takers_of(const model_outline& model) {
+// Of each module of a model, whether ranks that cut its samples take the rows of their parts, or give those.
+inline std::vector<std::uint8_t> modules_by_parts(const model_outline& model, bool net_outline::*which) {
   std::vector<std::uint8_t> out;
-  for (const net_outline* each : model.nets) out.push_back(each->takes_parts ? 1 : 0);
+  for (const net_outline* each : model.nets) out.push_back(each->*which ? 1 : 0);
   return out;
 }
-// The rank of a voice takes these rows, where it and others cut its samples; else none apart. inputs: of each
-// module, in the step under way.
-inline rows_taker taker_of(const model_outline& model, const stage_groups& groups, const voice& sings,
-                           const std::vector<module_choice>& choices, const void* const* inputs) {
-  const auto module = as_size(sings.module);
-  const isize parts = groups.context_of(sings);
-  if (!model.nets[module]->takes_parts || parts == 1) return {};
-  const bool balanced = (module < choices.size() ? choices[module] : module_choice{}).balanced;
-  return {model.nets[module], inputs + module, {parts, balanced}, groups.context_member(sings)};
+// The samples that the feeds of a program carry, of a model.
+inline fed_samples fed_samples_of(const model_outline& model, const program& of, const stage_groups& groups,
+                                  const list<sample_split>& splits) {
+  return {of, groups, splits, modules_by_parts(model, &net_outline::takes_parts),
+          modules_by_parts(model, &net_outline::gives_parts)};
 }
-// Says whether a module feeds one of which ranks take rows so.
-inline bool hands_out(const model_outline& model, const stage_groups& groups, const program& of,
-                      std::size_t module) {
+// The rows that cross from one voice to another: those of the giver's part and of the taker's, where ranks cut
+// samples there and may have parts of them. inputs: of each module, in the step under way.
+inline crossing_rows crossing_between(const model_outline& model, const stage_groups& groups,
+                                      const voice& giver, const voice& taker,
+                                      const std::vector<module_choice>& choices, const void* const* inputs) {
+  const auto part = [&](const voice& sings, bool net_outline::*which, isize source) -> part_of_rows {
+    const auto module = as_size(sings.module);
+    const isize parts = groups.context_of(sings);
+    if (!(model.nets[module]->*which) || parts == 1) return {};
+    const bool balanced = (module < choices.size() ? choices[module] : module_choice{}).balanced;
+    return {model.nets[module], inputs + module, {parts, balanced}, groups.context_member(sings), source};
+  };
+  const edge_ends& edge = model.edge_between(as_size(giver.module), as_size(taker.module));
+  return {part(giver, &net_outline::gives_parts, -1),
+          part(taker, &net_outline::takes_parts, static_cast<isize>(edge.into))};
+}
+// Says whether rows of a module are sorted for those behind it, or else at its entry, as ranks cut samples at
+// the other end.
+inline bool sorts_rows(const model_outline& model, const stage_groups& groups, const program& of,
+                       std::size_t module, bool behind) {
   for (const edge_ends& each : model.edges)
-    for (const voice& sings : of.voices)
-      if (each.from == module && as_size(sings.module) == each.to &&
-          taker_of(model, groups, sings, {}, nullptr).takes_some())
-        return true;
+    for (const voice& sings : of.voices) {
+      const std::size_t other = behind ? each.to : each.from;
+      if ((behind ? each.from : each.to) != module || as_size(sings.module) != other) continue;
+      const net_outline& net = *model.nets[other];
+      if ((behind ? net.takes_parts : net.gives_parts) && groups.context_of(sings) > 1) return true;
+    }
   return false;
 }
 
@@ -43,7 +58,7 @@ template <class Voice>
 void connect_edges(const model_outline& model, const program& of, const stage_groups& groups,
                    const list<sample_split>& splits, const std::vector<module_choice>& choices,
                    const void* const* inputs, std::vector<Voice>& voices) {
-  const fed_samples fed(of, groups, splits, takers_of(model));
+  const fed_samples fed = fed_samples_of(model, of, groups, splits);
   // join(one, other, here): the stages at both ends, null where they live elsewhere, and whether they share a
   // rank.
   const auto visit = [&](const cell_seat& from, const cell_seat& to, auto&& join) {
@@ -65,14 +80,14 @@ void connect_edges(const model_outline& model, const program& of, const stage_gr
     const edge_ends& edge = model.edge_between(as_size(giver.module), as_size(taker.module));
     const auto in = static_cast<isize>(edge.into), out = static_cast<isize>(edge.out_of);
     const std::int32_t m = from.microbatch, n = to.microbatch;
+    const crossing_rows crossing = crossing_between(model, groups, giver, taker, choices, inputs);
     visit(from, to, [&](auto* one, auto* other, bool here) {
-      if (one != nullptr) {
-        rows_taker takes = taker_of(model, groups, taker, choices, inputs);
-        takes.source = in;
-        one->connect(true, m, {here ? other : nullptr, n, part, samples, out, theirs, taker.learns, takes});
-      }
+      if (one != nullptr)
+        one->connect(true, m,
+                     {here ? other : nullptr, n, part, samples, out, theirs, taker.learns, crossing});
       if (other != nullptr)
-        other->connect(false, n, {here ? one : nullptr, m, theirs, samples, in, part, giver.learns});
+        other->connect(false, n,
+                       {here ? one : nullptr, m, theirs, samples, in, part, giver.learns, crossing});
     });
   });
 }

@@ -358,7 +358,8 @@ class placed_model {
       if (!homes_.live(at.rank)) continue;
       at.slots = of().slots[where];
       at.targets = s + 1 == sings.stages ? model_.of->targets(module) : 1;
-      at.hands_out = s + 1 == sings.stages && hands_out(*model_.of, stage_groups_, of(), module);
+      at.brings_in = s == 0 && sorts_rows(*model_.of, stage_groups_, of(), module, false);
+      at.hands_out = s + 1 == sings.stages && sorts_rows(*model_.of, stage_groups_, of(), module, true);
       at.recompute = choice.recompute;
       at.keep_outputs = choice.keep_outputs;
       at.remade = !choice.remade.empty() && choice.remade[as_size(s)] != 0;

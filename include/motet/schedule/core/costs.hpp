@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/meta/mixed_bits.hpp>
-#include <motet/schedule/core/program.hpp>
+#include <motet/schedule/core/message_shares.hpp>
 
 namespace motet {
 
@@ -48,6 +48,9 @@ struct cost_table {
   list<stage_cost> stages;  // of each of the program's places
   // of each (stage, microbatch) cell; empty: 1 for all. For microbatches of unequal size
   list<double> scale;
+  // Of each instruction, the bytes that it sends; empty: those of its stage, as if all modules cut samples
+  // evenly.
+  list<double> messages;
   list<double> joins;    // of each join
   list<double> updates;  // of each of the program's places; empty: `update` for all
   // of each of the program's places; empty: `reduction` for all. Of those who meet, the longest counts
@@ -84,12 +87,14 @@ struct cost_table {
     if (it.what == op::backward_weight) return own.backward_weight * times;
     return (own.backward_input + own.backward_weight) * times;
   }
-  // Of a message with all rows of its microbatch; message_shares says which share a part of them is.
-  constexpr double bytes(const program& of, const instruction& it) const {
+  // Of instruction i; `even` says what is there of a microbatch's rows, where the table does not.
+  constexpr double bytes(const program& of, std::int32_t i, const message_shares& even) const {
+    const instruction& it = of.instructions[i];
     const voice& sings = of.voices[it.voice];
-    const stage_cost& own = stages[sings.first_place + it.stage];
     const double times = factor(sings, it);
-    return (it.what == op::send_backward ? own.backward_bytes : own.forward_bytes) * times;
+    if (!messages.empty()) return messages[i] * times;
+    const stage_cost& own = stages[sings.first_place + it.stage];
+    return (it.what == op::send_backward ? own.backward_bytes : own.forward_bytes) * times * even.share(it);
   }
   // Its microbatch is so many times as large as usual.
   constexpr double factor(const voice& sings, const instruction& it) const {

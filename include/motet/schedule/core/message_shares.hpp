@@ -6,7 +6,8 @@
 namespace motet {
 
 // The shares say how much of a microbatch's rows a message brings, where modules cut samples unlike: as much
-// as both ends have of each other's samples. Elsewhere messages bring all rows.
+// as both ends have of each other's samples, if all parts are even. Elsewhere messages bring all rows. What
+// ranks will send of a step, no more and no less, is known with their model alone (runtime: message_bytes).
 class message_shares {
  public:
   constexpr explicit message_shares(const program& of)

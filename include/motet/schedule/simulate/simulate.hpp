@@ -3,7 +3,6 @@
 
 #include <motet/schedule/check/check.hpp>
 #include <motet/schedule/core/costs.hpp>
-#include <motet/schedule/core/message_shares.hpp>
 #include <motet/schedule/simulate/shared_devices.hpp>
 
 namespace motet {
@@ -70,7 +69,7 @@ class virtual_clock {
     if (send >= 0) {
       const instruction& it = of_.instructions[send];
       const wire way = costs_.between(rank_[send], it.peer);
-      takes = way.seconds(costs_.bytes(of_, it) * brings_.share(it));
+      takes = way.seconds(costs_.bytes(of_, send, brings_));
       if (shares(send)) {
         link &out = leaves_[costs_.wires.node(rank_[send])], &in = enters_[costs_.wires.node(it.peer)];
         for (const link& each : {out, in})

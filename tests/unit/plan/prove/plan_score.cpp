@@ -106,6 +106,16 @@ TEST_CASE("ranks that cut the same samples are fed by all that have some of them
       of.modules.push(on_ranks("eye", 0, split, 3));
       of.modules.push(on_ranks("talk", beside ? 8 : 0, split, 3));
       for (module_plan& each : of.modules) each.group = at_once ? 0 : 1;
+      // Either end may have parts of samples, or both.
+      for (const bool gives : {false, true}) {
+        score fed;
+        REQUIRE(write_plan(of,
+                           {{.name = "eye", .meets = false, .gives_parts = true},
+                            {.name = "talk", .from = {0}, .takes_parts = gives}},
+                           fed, 13)
+                    .ok());
+        CHECK(fed.feeds().size() == 8 * 2 * 3);
+      }
       score order;
       REQUIRE(write_plan(
                   of, {{.name = "eye", .meets = false}, {.name = "talk", .from = {0}, .takes_parts = true}},

@@ -10,6 +10,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <memory>
 
 using namespace motet;
@@ -118,8 +119,9 @@ void check_crossings(const cut_of& from, const cut_of& to, bool balanced) {
   std::vector<module_choice> choices(3);
   for (module_choice& each : choices) each.balanced = balanced;
   connect_edges(outline_of_model<fed>, of, groups, splits, choices, inputs, voices);
-  CHECK_EQ(hands_out(outline_of_model<fed>, groups, of, 1), to.context > 1);
-  CHECK_FALSE(hands_out(outline_of_model<fed>, groups, of, 0));
+  CHECK_EQ(sorts_rows(outline_of_model<fed>, groups, of, 1, true), to.context > 1);
+  CHECK_FALSE(sorts_rows(outline_of_model<fed>, groups, of, 0, true));
+  CHECK_FALSE(sorts_rows(outline_of_model<fed>, groups, of, 2, false));
 
   std::vector<int> crossed(step.data.places.size(), 0);
   motet::isize bytes = 0, wanted = 0;
@@ -143,16 +145,17 @@ void check_crossings(const cut_of& from, const cut_of& to, bool balanced) {
           if (given.made.samples.begin != taken.made.samples.begin ||
               given.made.samples.end != taken.made.samples.end)
             continue;
-          const auto add = [&](motet::isize sample, interval rows) {
-            sent += rows.size();
-            for (motet::isize r = rows.begin; r < rows.end; ++r)
+          const auto add = [&](motet::isize sample, motet::isize first, motet::isize count) {
+            sent += count;
+            for (motet::isize r = first; r < first + count; ++r)
               ++crossed[static_cast<std::size_t>(step.rows[static_cast<std::size_t>(sample)] + r)];
           };
-          if (given.made.taker.takes_some() && given.made.taker.part == seat.context_member)
-            given.made.taker.each(given.made.samples, add);
-          else if (!given.made.taker.takes_some())
+          const crossing_rows& crossing = given.made.crossing;
+          if (crossing.cuts() && crossing.taken.part == seat.context_member)
+            crossing.each(true, given.made.samples, add);
+          else if (!crossing.cuts())
             for (motet::isize s = given.made.samples.begin; s < given.made.samples.end; ++s)
-              add(s, {0, step.words.rows_that_enter().rows_of(s)});
+              add(s, 0, step.words.rows_that_enter().rows_of(s));
         }
       const interval got =
           numbers_taken(outline_of_net<talk>, parts, taken.microbatch, taken.made.samples, 0);
@@ -168,8 +171,70 @@ void check_crossings(const cut_of& from, const cut_of& to, bool balanced) {
   CHECK_EQ(bytes, wanted);
 }
 
+// The eye is cut so, by context perhaps, and the glue so. Each rank of the eye gives its own rows, and both ends
+// of a message have the same rows of the same samples, in one order.
+void check_given_parts(const cut_of& from, const cut_of& to, bool balanced) {
+  plan how = feeding(to, to, false);
+  how.modules[0].on = mesh::from(0, from.split());
+  how.modules[0].microbatches = from.parts;
+  how.modules[0].balanced = balanced;
+  how.modules[1].on = mesh::from(0, to.split());
+  how.modules[2].on = mesh::from(0, to.split());
+  how.cluster.ranks = static_cast<std::int32_t>(std::max(from.split().size(), to.split().size()));
+  score order;
+  REQUIRE(write_plan(how, facts_of<fed>(), order, all_samples).ok());
+  const program of = compile(order);
+  const stage_groups groups(of, {from.tensor, to.tensor, to.tensor});
+  const list<sample_split> splits = splits_of(of, all_samples);
+  const fed_samples between = fed_samples_of(outline_of_model<fed>, of, groups, splits);
+  const fed_step step;
+  const auto seen = step.data.get();
+  const seen_pictures pictures{seen.seen, all_samples, seen.picture_offsets};
+  const void* const inputs[] = {&pictures, nullptr, nullptr};
+  std::vector<module_choice> choices(3);
+  choices[0].balanced = balanced;
+  CHECK_EQ(sorts_rows(outline_of_model<fed>, groups, of, 1, false), from.context > 1);
+  std::vector<int> crossed(step.data.places.size(), 0);
+  between.each_piece([&](const cell_seat& giver, const cell_seat& taker, int, int, interval some) {
+    if (of.voices[giver.voice].module != 0) return;
+    const crossing_rows crossing = crossing_between(outline_of_model<fed>, groups, of.voices[giver.voice],
+                                                    of.voices[taker.voice], choices, inputs);
+    CHECK_EQ(crossing.sorted(false), from.context > 1);
+    CHECK_FALSE(crossing.sorted(true));
+    std::vector<motet::isize> given;
+    crossing.each(true, some, [&](motet::isize sample, motet::isize at, motet::isize count) {
+      // Row `at` of the giver's part of the sample's pictures, five rows each.
+      const row_parts cut{from.context, balanced};
+      const motet::isize own = cut.rows_of(5, crossing.given.part);
+      for (motet::isize k = at; k < at + count; ++k)
+        given.push_back(
+            step.rows[static_cast<std::size_t>(sample)] +
+            (crossing.given.is_part() ? k / own * 5 + cut.position(5, crossing.given.part, k % own) : k));
+    });
+    std::size_t next = 0;
+    if (crossing.cuts())
+      crossing.each(false, some, [&](motet::isize sample, motet::isize at, motet::isize count) {
+        for (motet::isize k = at; k < at + count; ++k, ++next) {
+          REQUIRE(next < given.size());
+          CHECK_EQ(given[next], step.rows[static_cast<std::size_t>(sample)] + k);
+          ++crossed[static_cast<std::size_t>(given[next])];
+        }
+      });
+    CHECK_EQ(next, crossing.cuts() ? given.size() : 0);
+  });
+  for (const int each : crossed) CHECK_EQ(each, from.context > 1 ? 1 : 0);
+}
+
 }  // namespace
 
+TEST_CASE("ranks that cut an encoder's samples each give their own rows, each of them once") {
+  constexpr cut_of cases[][2] = {{{1, 1, 2, 2}, {1, 1, 1, 2}},
+                                 {{1, 1, 3, 5}, {2, 1, 1, 3}},
+                                 {{1, 2, 2, 1}, {3, 1, 1, 2}},
+                                 {{2, 1, 4, 1}, {1, 1, 1, 7}}};
+  for (const auto& each : cases)
+    for (const bool balanced : {false, true}) check_given_parts(each[0], each[1], balanced);
+}
 TEST_CASE("each row of an edge crosses once, to the rank that has its place") {
   constexpr cut_of one{1, 1, 1, 2};
   constexpr cut_of cases[][2] = {{one, {1, 1, 4, 2}},          {{2, 2, 1, 2}, {1, 1, 4, 1}},

@@ -4,7 +4,9 @@
 #include <motet/runtime/stage/layer_split.hpp>
 #include <motet/runtime/stage/model_table.hpp>
 #include <motet/runtime/stage/module_choice.hpp>
+#include <motet/runtime/stage/program_fit.hpp>
 #include <motet/runtime/stage/stage_work.hpp>
+#include <motet/runtime/train/message_bytes.hpp>
 #include <motet/schedule/core/costs.hpp>
 
 namespace motet {
@@ -20,6 +22,7 @@ struct program_work {
   std::vector<stage_work> places;
   std::vector<isize> parameters;  // elements that each place holds
   double join_flops = 0;          // of each member of a join
+  list<double> messages;          // bytes that each instruction sends
 
   // Seconds of every instruction, with nothing measured but these rates: for simulate().
   cost_table costs(const program& of, const machine_rates& rates) const {
@@ -37,6 +40,7 @@ struct program_work {
       made.updates.push(7.0 * 4 * static_cast<double>(parameters[p]) / rates.bytes);
       most = parameters[p] > most ? parameters[p] : most;
     }
+    made.messages = messages;
     made.joins.resize(of.joins, join_flops / rates.flops);
     // Sums go to every other rank and back, in parts.
     made.reduction = 2.0 * 4 * static_cast<double>(most) / rates.bytes;
@@ -45,27 +49,28 @@ struct program_work {
   }
 };
 
-// Dry runs of every stage find it, for every rank that holds it.
+// Dry runs of every stage find it, for every rank that holds it: over the largest microbatch, and messages
+// over these inputs of the step, module after module, or, where there are none, over samples as long as any
+// can be.
 template <class Context, class Numbers>
 program_work foretell(const model_table<Context, Numbers>& model, const program& of,
-                      const std::vector<module_choice>& choices, isize samples) {
+                      const std::vector<module_choice>& choices, isize samples,
+                      std::span<const void* const> inputs = {}) {
   program_work found;
-  const list<std::int32_t> copies = replicas_of_modules(of.voices);
+  const stage_groups groups(of, tensor_degrees_of(of, choices, model.of->size()));
+  const list<sample_split> splits = splits_of(of, samples);
+  found.messages =
+      message_bytes(*model.of, of, groups, choices, samples, sizeof(typename Numbers::stream), inputs);
   for (const voice& sings : of.voices) {
     const auto module = as_size(sings.module);
     const net_outline& net = *model.of->nets[module];
     const module_choice choice = module < choices.size() ? choices[module] : module_choice{};
-    const spread_seat seat{choice.tensor,
-                           sings.shard % choice.tensor,
-                           sings.shards / choice.tensor,
-                           sings.shard / choice.tensor,
-                           choice.balanced,
-                           choice.pieces};
-    const any_group tensor(choice.tensor, sings.shard % choice.tensor),
-        context(sings.shards / choice.tensor, sings.shard / choice.tensor);
-    const auto parts =
-        net.microbatches({samples, sings.joins(), copies[sings.module] / sings.shards, sings.group},
-                         sings.replica, seat, tensor, context, 0);
+    spread_seat seat = seat_of(sings, groups);
+    seat.balanced = choice.balanced;
+    seat.pieces = choice.pieces;
+    const any_group tensor(groups.tensor_of(sings), groups.tensor_member(sings)),
+        context(groups.context_of(sings), groups.context_member(sings));
+    const auto parts = net.microbatches(splits[sings.module], sings.replica, seat, tensor, context, 0);
     const std::vector<isize> layers =
         split_layers(model.of->names[module], net.layers, sings.stages, choice.layers);
     stage_position at;
@@ -93,8 +98,9 @@ program_work foretell(const model_table<Context, Numbers>& model, const program&
   return found;
 }
 template <class Model, class Context, class Numbers>
-program_work foretell(const program& of, const std::vector<module_choice>& choices, isize samples) {
-  return foretell(table_of_model<Model, Context, Numbers>, of, choices, samples);
+program_work foretell(const program& of, const std::vector<module_choice>& choices, isize samples,
+                      std::span<const void* const> inputs = {}) {
+  return foretell(table_of_model<Model, Context, Numbers>, of, choices, samples, inputs);
 }
 
 }  // namespace motet

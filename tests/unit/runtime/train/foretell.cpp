@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <motet/runtime/stage/foretell.hpp>
+#include <motet/runtime/train/foretell.hpp>
 
 #include <motet/backend/cpu/device/context.hpp>
 #include <motet/backend/cpu/operations.hpp>
