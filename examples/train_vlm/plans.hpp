@@ -165,6 +165,12 @@ constexpr plan filled_zero_bubble() {
   out.schedule = "zb_h1";
   return out;
 }
+// Half of the eye goes into shorter gaps than all of it.
+constexpr plan filled_slices() {
+  plan out = filled_2();
+  out.modules[0].chunks = 2;
+  return out;
+}
 constexpr plan filled_interleaved() {
   plan out = filled_2();
   out.schedule = "interleaved";
@@ -252,6 +258,8 @@ inline constexpr named_plan plans[] = {
      "the same, and the eye computes at once with the language model, on a quarter of each rank",
      seeing_plans::beside_lane},
     {"filled", "beside, and the eye computes where the language model would wait", seeing_plans::filled_2},
+    {"filled-slices", "filled, and each rank has the eye in two slices, which fit into shorter gaps",
+     seeing_plans::filled_slices},
     {"filled-zero-bubble", "the same, and the language model's weight gradients fill what is left",
      seeing_plans::filled_zero_bubble},
     {"filled-interleaved",

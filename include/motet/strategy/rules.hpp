@@ -67,9 +67,9 @@
     "it ends in the loss itself, so that nobody waits while it computes",                                    \
     "let those that feed others fill, and leave the one with the loss as it is",                             \
     "{where}: it fills, and ends in the loss")                                                               \
-  X(filled_and_cut, "MT-S22", "a module that fills gaps has one chunk on each rank, and a room if it likes", \
+  X(filled_and_kept, "MT-S22", "a module that fills gaps keeps what its room holds",                         \
     "a number was given that only other modules have",                                                       \
-    "leave chunks, stash and ahead out, and give room only to modules that fill")                            \
+    "leave stash and ahead out, and give room only to modules that fill")                                    \
   X(no_gaps, "MT-S23", "a module fills gaps on ranks that wait for others",                                  \
     "the others keep every rank that it has busy from the start of a step to its end",                       \
     "leave fills out, or cut the others into stages that wait for each other")                               \

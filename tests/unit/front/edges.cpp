@@ -125,7 +125,7 @@ plan drawn_plan(std::uint64_t seed) {
 // ranks.
 template <class Model>
 plan drawn_filling(std::uint64_t seed) {
-  const random_stream draw(seed, "fillings");
+  const random_stream draw(seed, "fillings"), slices(seed, "slices");
   std::uint64_t at = 0;
   const auto below = [&](std::uint32_t most) { return static_cast<int>(draw.below(at++, most)); };
   constexpr const char* schedules[] = {"1f1b", "gpipe", "zb_h1", "interleaved", "zb_v", "v_half"};
@@ -153,6 +153,7 @@ plan drawn_filling(std::uint64_t seed) {
       own.microbatches = 1 + below(3);
       if (data == 2 && !Model::frozen[k]) own.zero = below(3);
       own.fills = true;
+      if (!Model::through[k]) own.chunks = 1 + static_cast<int>(slices.below(k, 2));
       own.room = below(3) == 0 ? 1 + below(3) : 0;
       own.forward_takes = 1 + below(9);
     }
@@ -359,7 +360,21 @@ TEST_CASE("every named plan that fills is one rank") {
     check_plan_is_one_rank<all_learn>(each.make());
     ++filled;
   }
-  CHECK(filled == 7);
+  CHECK(filled == 8);
+}
+TEST_CASE("two encoders fill the gaps of one language model, each cut in its own way") {
+  plan of{{.ranks = 2}, "zb_h1", {}};
+  for (std::size_t k = 0; k < small_fan::size; ++k) {
+    const label name(small_fan::names[k]);
+    const bool last = k + 1 == small_fan::size;
+    module_plan own = on_ranks(name, 0, last ? degrees{.stages = 2} : degrees{.data = 2}, last ? 6 : 3);
+    own.group = 1;
+    own.fills = !last;
+    if (name == label("ear")) own.microbatches = 2;
+    if (name == label("eye") || name == label("ear")) own.chunks = 2;
+    of.modules.push(own);
+  }
+  check_plan_is_one_rank<small_fan>(of);
 }
 TEST_CASE("any plan is one rank where the language model has any order of its own and others run ahead") {
   CHECK(check_drawn_ahead<all_learn>(8000, drawn_fillings) > drawn_fillings / 3);
@@ -536,7 +551,7 @@ TEST_CASE("what cannot fill is said") {
   says(other, "talk: it fills, and ends in the loss");
   other = filled;
   other.modules[0].ahead = 1;
-  says(other, "eye: it fills, with chunks 1, stash -1, ahead 1");
+  says(other, "eye: it fills, with stash -1, ahead 1");
   other = filled;
   other.modules[2].on = mesh::from(0, {.data = 2});
   says(other,

@@ -284,9 +284,10 @@ inline priced_program price(const plan_pricer& by, const folded_plan& folded, co
           again ? stage_seconds(out.places[before]) : by.stage(k, s, replica, device(s), device(s + 1));
       out.places.push(own);
       const bool each_sums = folded.small.modules[k].zero > 1 && folded.sums[k] != 0;
-      out.costs.stages.push({own.forward(), own.backward_input(),
-                             own.compute.backward_weight + (each_sums ? own.sum_left : 0), 0, own.message,
-                             s > 0 ? out.places[out.places.size() - 2].message : 0});
+      out.costs.stages.push(
+          {own.forward(), own.backward_input(), own.compute.backward_weight + (each_sums ? own.sum_left : 0),
+           0, own.message, s > 0 ? out.places[out.places.size() - 2].message : 0, own.forward_group,
+           own.backward_group + (own.remade ? own.forward_group : 0), each_sums ? own.sum_left : 0});
       out.costs.updates.push(own.update + own.gather);
       out.costs.reductions.push(each_sums ? 0 : own.sum_left);
     }

@@ -46,7 +46,7 @@ class traffic_counter {
     const double bytes = by_.boundary_bytes(k) * microbatches;
     for (std::int32_t d = 0; d < split.stages && split.stages > 1; ++d) {
       const std::int32_t next = (d + 1) % split.stages;
-      const double messages = next > 0 ? own.chunks : own.chunks - 1;
+      const double messages = own.fills ? next > 0 : next > 0 ? own.chunks : own.chunks - 1;
       for (std::int32_t i = 0; i < split.data * shards; ++i) {
         const std::int32_t from = on_.node(own.on.ranks()[isize{d} * split.data * shards + i]);
         const std::int32_t to = on_.node(own.on.ranks()[isize{next} * split.data * shards + i]);
@@ -62,7 +62,8 @@ class traffic_counter {
     const double numbers = own.microbatches * by_.largest_microbatch(k) * by_.bytes().activation;
     for (std::int32_t d = 0; d < split.stages; ++d) {
       double tensor = 0, context = 0;
-      for (isize s = d; s < own.stages(); s += split.stages) {
+      for (int c = 0; c < own.chunks; ++c) {
+        const isize s = own.stage(d, c);
         const part_work work = by_.work(k, s);
         const double times = !own.remade.empty() && own.remade[s] != 0 ? 2 : 1;
         tensor += numbers * (times * work.group_numbers + work.backward_group_numbers);
@@ -86,7 +87,7 @@ class traffic_counter {
       const group_layout& group = by_.layout(k).sums[d];
       if (group.nodes < 2) continue;
       double parameters = 0;
-      for (isize s = d; s < own.stages(); s += split.stages) parameters += by_.work(k, s).parameters;
+      for (int c = 0; c < own.chunks; ++c) parameters += by_.work(k, own.stage(d, c)).parameters;
       const double gradients = parameters * by_.bytes().gradient;
       double bytes = all_reduce_cost(gradients, group, on_).node_bytes;
       if (own.zero > 0) {

@@ -17,8 +17,9 @@ inline constexpr int most_row_pieces = 64;
 // A module is spread over ranks, and its samples go through it, as this says.
 struct module_plan {
   label name;
-  mesh on;                  // degrees and ranks
-  int chunks = 1;           // stages of each device, for schedules that have several
+  mesh on;  // degrees and ranks
+  // stages of each device, for schedules that have several; of a module that fills, slices of the device's own
+  int chunks = 1;
   list<isize> layers = {};  // of each stage; empty: as even as possible
   // of each stage, whether backward makes again what it needs; empty: none does
   list<std::uint8_t> remade = {};
@@ -43,6 +44,11 @@ struct module_plan {
   int pieces = 1;
 
   constexpr int stages() const { return on.split().stages * chunks; }
+  // The chunks of a device are these stages, where no schedule says otherwise: slices of one module's stage lie
+  // behind one another, others in a loop over all devices.
+  constexpr int stage(int device, int chunk) const {
+    return fills ? device * chunks + chunk : chunk * on.split().stages + device;
+  }
   constexpr int whole_group() const { return group > 0 ? group : microbatches; }
   constexpr int groups() const { return whole_group() > 0 ? microbatches / whole_group() : 0; }
   constexpr std::int32_t shards() const { return on.split().context * on.split().tensor; }

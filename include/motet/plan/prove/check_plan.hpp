@@ -43,8 +43,8 @@ constexpr verdict check_module_plan(const module_plan& own, const module_facts& 
       return {reason::layers_do_not_add_up, k, sum, facts.layers};
   }
   if (own.fills && facts.meets) return {reason::nothing_to_fill, k, 1, 0};
-  if (own.fills ? own.chunks != 1 || own.stash != -1 || own.ahead != 0 : own.room != 0)
-    return {reason::filled_and_cut, k, own.fills ? own.chunks : own.room, own.fills ? 1 : 0};
+  if (own.fills ? own.stash != -1 || own.ahead != 0 : own.room != 0)
+    return {reason::filled_and_kept, k, own.fills ? own.ahead : own.room, 0};
   if (!own.remade.empty() && own.remade.size() != own.stages())
     return {reason::recompute_does_not_fit, k, own.remade.size(), own.stages()};
   return {};

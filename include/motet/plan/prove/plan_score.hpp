@@ -340,13 +340,16 @@ constexpr verdict write_filled(const plan& from, const list<module_facts>& facts
         made.replica = r;
         made.shard = t;
         made.shards = own.shards();
-        made.stages = split.stages;
+        made.stages = own.stages();
+        made.chunks = own.chunks;
         made.microbatches = own.microbatches;
         made.learns = !facts[k].frozen || facts[k].passes;
         made.fixed = made.learns && facts[k].frozen;
         made.sums_each = own.zero > 1 && split.data > 1 && made.updates();
         made.lane = own.lane;
-        all.add(made, [&](int stage) { return own.on.rank({stage, r, t / split.tensor, t % split.tensor}); });
+        all.add(made, [&](int stage) {
+          return own.on.rank({stage / own.chunks, r, t / split.tensor, t % split.tensor});
+        });
       }
   }
   for (std::int32_t r = 0; r < alone.ranks(); ++r) {

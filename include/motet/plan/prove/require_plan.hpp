@@ -78,9 +78,8 @@ inline std::string more_of_module(const verdict& found, const plan& of, const mo
   if (is(reason::no_gaps))
     return sentence({"none of its ranks waits for others in ", of.schedule.view(), "; what fills would take ",
                      found.wanted, " % of their step and hide none of it"});
-  if (is(reason::filled_and_cut))
-    return own.fills ? sentence({"it fills, with chunks ", own.chunks, ", stash ", own.stash, ", ahead ",
-                                 own.ahead})
+  if (is(reason::filled_and_kept))
+    return own.fills ? sentence({"it fills, with stash ", own.stash, ", ahead ", own.ahead})
                      : sentence({"room ", own.room, ", and it does not fill"});
   if (is(reason::bad_lane)) {
     if (own.lane < 0 || own.lane >= lane::most_computing) return pair("lane " + got, "0 to " + wanted);

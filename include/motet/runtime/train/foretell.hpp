@@ -35,7 +35,8 @@ struct program_work {
       };
       made.stages.push({seconds(own.forward, own.forward_group_bytes),
                         seconds(own.backward_input, own.backward_group_bytes),
-                        seconds(own.backward_weight, 0), 0, own.boundary_bytes, own.returned_bytes});
+                        seconds(own.backward_weight, 0), 0, own.boundary_bytes, own.returned_bytes,
+                        seconds(0, own.forward_group_bytes), seconds(0, own.backward_group_bytes), 0});
       // Weights and two moments are read and written, the gradient is read.
       made.updates.push(7.0 * 4 * static_cast<double>(parameters[p]) / rates.bytes);
       most = parameters[p] > most ? parameters[p] : most;

@@ -23,6 +23,17 @@ struct stage_cost {
   double kept_bytes = 0;      // what backward needs
   double forward_bytes = 0;   // rows that go to the next stage
   double backward_bytes = 0;  // gradients that go to the stage before
+  // Of these seconds, so many are gaps: the device waits for others of its groups, in short pieces all along.
+  double forward_gaps = 0, input_gaps = 0, weight_gaps = 0;
+
+  // The share of an operation's time that is gaps.
+  constexpr double gaps(op what) const {
+    const bool input = what == op::backward || what == op::backward_input,
+               weight = what == op::backward || what == op::backward_weight, first = is_forward(what);
+    const double all = (first ? forward : 0) + (input ? backward_input : 0) + (weight ? backward_weight : 0);
+    const double waits = (first ? forward_gaps : 0) + (input ? input_gaps : 0) + (weight ? weight_gaps : 0);
+    return all > 0 ? waits / all : 0;
+  }
 };
 
 // A way from one rank to another.
@@ -128,7 +139,8 @@ constexpr cost_table even_costs(const program& of, const stage_cost& device, dou
     for (std::int32_t s = 0; s < each.stages; ++s)
       made.stages.push({device.forward / chunks, device.backward_input / chunks,
                         device.backward_weight / chunks, device.kept_bytes / chunks, device.forward_bytes,
-                        device.backward_bytes});
+                        device.backward_bytes, device.forward_gaps / chunks, device.input_gaps / chunks,
+                        device.weight_gaps / chunks});
   }
   made.joins.resize(of.joins, join);
   return made;

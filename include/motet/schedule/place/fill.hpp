@@ -51,6 +51,8 @@ class gap_filler : score_turns {
     bool backward = false;
     list<std::int32_t> voices;
     std::int32_t next = 0;  // microbatch
+    // Its ranks compute the stage in slices: which one of them this is, and the one behind it, or -1.
+    std::int32_t slice = 0, behind = -1;
   };
   struct placed_cue {
     op what = op::forward;
@@ -63,19 +65,21 @@ class gap_filler : score_turns {
   };
 
   // The others may be late by some of what the fillers take, so that those come first: by how much is tried.
+  // So is how many slices of one rank stay together: with all of them no order is longer than without slices.
   // False: in every try some wait for ever. `any`: the first order is enough.
   constexpr bool find_shortest(double alone, double longest, filled_score& out, bool any = false) {
     constexpr int steps = 8;
     bool found = false;
     for (int k = 0; k <= steps && !(any && found); ++k)
-      for (const bool eager : {true, false}) {
-        start_over();
-        if (!play(false, alone + longest * k / steps, eager)) continue;
-        if (found && makespan_ >= out.seconds) continue;
-        found = true;
-        out.seconds = makespan_;
-        best_ = static_cast<list<list<placed_cue>>&&>(orders_);
-      }
+      for (together_ = 1; together_ < 2 * slices_; together_ *= 2)
+        for (const bool eager : {true, false}) {
+          start_over();
+          if (!play(false, alone + longest * k / steps, eager)) continue;
+          if (found && makespan_ >= out.seconds) continue;
+          found = true;
+          out.seconds = makespan_;
+          best_ = static_cast<list<list<placed_cue>>&&>(orders_);
+        }
     return found;
   }
   // The least room with which there is an order, where there is none with less; all microbatches are enough.
@@ -109,9 +113,30 @@ class gap_filler : score_turns {
         list<std::int32_t> together;
         for (std::int32_t w = 0; w < from_.voices().size(); ++w)
           if (sings(w).module == of.module && (all || sings(w).replica == of.replica)) together.push(w);
+        const isize first = seats_.size();
         for (std::int32_t s = 0; s < of.stages; ++s) seats_.push({v, s, backward, together});
+        find_slices(first, backward);
       }
     }
+  }
+  // Stages of one voice on the same ranks are slices: backward goes through them from the last one on.
+  constexpr void find_slices(isize first, bool backward) {
+    const isize last = seats_.size() - 1;
+    for (isize n = 1; n <= last - first; ++n) {
+      filler_seat &own = seats_[backward ? last - n : first + n],
+                  &before = seats_[backward ? last - n + 1 : first + n - 1];
+      bool same = true;
+      for (const std::int32_t v : own.voices)
+        same = same && rank_of(v, own.stage) == rank_of(v, before.stage);
+      if (!same) continue;
+      own.slice = before.slice + 1;
+      before.behind = static_cast<std::int32_t>(backward ? last - n : first + n);
+      slices_ = own.slice >= slices_ ? own.slice + 1 : slices_;
+    }
+  }
+  // The slice that is computed right behind this one, or -1.
+  constexpr std::int32_t stays_behind(const filler_seat& of) const {
+    return of.behind >= 0 && seats_[of.behind].slice % together_ != 0 ? of.behind : -1;
   }
 
   constexpr list<double> filler_seconds_of_ranks() const {
@@ -225,7 +250,7 @@ class gap_filler : score_turns {
   }
   constexpr candidate look_at(const filler_seat& of) const {
     candidate found;
-    double takes = 0;
+    if (of.slice % together_ != 0) return found;
     const op what = of.backward ? op::backward : op::forward;
     for (const std::int32_t v : of.voices) {
       if (of.next >= sings(v).microbatches) return {};
@@ -235,12 +260,21 @@ class gap_filler : score_turns {
       const double rank_free = free_[rank_of(v, of.stage)];
       when = rank_free > when ? rank_free : when;
       if (when > found.start) found.start = when;
-      const double own = seconds(what, v, of.stage, of.next);
-      if (own > takes) takes = own;
     }
-    found.end = found.start + takes;
+    found.end = found.start + takes(of);
+    for (std::int32_t k = stays_behind(of); k >= 0; k = stays_behind(seats_[k]))
+      found.end += takes(seats_[k]);
     found.there = true;
     return found;
+  }
+  // The slowest of those that compute its next microbatch together takes this.
+  constexpr double takes(const filler_seat& of) const {
+    double most = 0;
+    for (const std::int32_t v : of.voices) {
+      const double own = seconds(of.backward ? op::backward : op::forward, v, of.stage, of.next);
+      most = own > most ? own : most;
+    }
+    return most;
   }
   // No rank of a filler may be late with what comes next for it; those that wait for a filler anyway are
   // not.
@@ -304,24 +338,27 @@ class gap_filler : score_turns {
       if (seat >= 0) put(seats_[seat], best);
       else put(group, best);
       if (best.end > makespan_) makespan_ = best.end;
-      ++placed_;
     }
     return true;
   }
   constexpr void put(filler_seat& of, const candidate& when) {
+    const double end = when.start + takes(of);
     for (const std::int32_t v : of.voices) {
       const isize cell = sings(v).cell(of.stage, of.next);
       const std::int32_t r = rank_of(v, of.stage);
-      if (of.backward) gave_[cell] = when.end;
-      else ran_[cell] = kept_[cell] = when.end;
+      if (of.backward) gave_[cell] = end;
+      else ran_[cell] = kept_[cell] = end;
       live_[place(v, of.stage)] += of.backward ? -1 : 1;
-      free_[r] = when.end;
+      free_[r] = end;
       orders_[r].push({of.backward ? op::backward : op::forward, v, of.stage, of.next});
     }
     ++of.next;
+    ++placed_;
+    if (const std::int32_t k = stays_behind(of); k >= 0) put(seats_[k], {end, when.end, true});
   }
   constexpr void put(isize k, const candidate& when) {
     const std::int32_t g = available_[k];
+    ++placed_;
     available_[k] = available_.back();
     available_.pop();
     sequence_.push(g);
@@ -366,7 +403,8 @@ class gap_filler : score_turns {
 
   std::int32_t room_ = how_.room;
   list<filler_seat> seats_;
-  list<std::int32_t> arrived_;  // of each meeting
+  std::int32_t slices_ = 1, together_ = 1;  // at most of a rank's stage; so many at a time
+  list<std::int32_t> arrived_;              // of each meeting
   // While it plays: when a cell's rows left, when it kept what backward needs, when its gradients left.
   list<double> ran_, kept_, gave_, met_, free_;
   list<std::int32_t> live_, at_, available_, sequence_;

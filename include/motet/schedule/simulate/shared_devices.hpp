@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/schedule/check/graph.hpp>
-#include <motet/schedule/core/costs.hpp>
+#include <motet/schedule/simulate/speed_in_gaps.hpp>
 
 namespace motet {
 
@@ -15,7 +15,8 @@ constexpr std::uint32_t lane_bit(const instruction& it) {
 }
 
 // What computes in several lanes of one rank, while it does: each lane is as fast as its share of the device
-// lets it be beside those that are busy, and that changes whenever one of them begins or ends.
+// lets it be beside those that are busy and between their gaps, and that changes whenever one of them begins or
+// ends.
 class shared_devices {
  public:
   // One or several instructions that run as one: in a lane, or all of a meeting.
@@ -36,6 +37,7 @@ class shared_devices {
     for (const voice& each : of.voices) several = several || each.lane != 0;
     if (!several) return;
     busy_.resize(of.ranks(), 0);
+    gaps_.resize(of.ranks(), {});
     lasts_.resize(of.instructions.size(), 0);
     list<std::uint32_t> lanes(of.ranks(), 0);
     for (isize i = 0; i < of.instructions.size(); ++i)
@@ -88,7 +90,12 @@ class shared_devices {
       const std::uint32_t own = lane_bit(of_.instructions[i]);
       if (busy) busy_[ranks_[i]] |= own;
       else busy_[ranks_[i]] &= ~own;
+      gaps_[ranks_[i]][as_size(lane::which_computing(of_.instructions[i].lane))] =
+          gaps_of(of_.instructions[i]);
     }
+  }
+  constexpr double gaps_of(const instruction& it) const {
+    return is_compute(it.what) ? costs_.stages[of_.voices[it.voice].first_place + it.stage].gaps(it.what) : 0;
   }
   // Those who compute together are as fast as the slowest of them.
   constexpr void find_speeds(double now) {
@@ -96,7 +103,8 @@ class shared_devices {
       double slowest = -1;
       for (const std::int32_t i : each.all) {
         if (!takes_device(of_.instructions[i])) continue;
-        const double own = costs_.speed(lane::which_computing(of_.instructions[i].lane), busy_[ranks_[i]]);
+        const double own = speed_in_gaps(costs_, lane::which_computing(of_.instructions[i].lane),
+                                         busy_[ranks_[i]], gaps_[ranks_[i]]);
         slowest = slowest < 0 || own < slowest ? own : slowest;
       }
       if (slowest == each.speed) continue;
@@ -112,6 +120,7 @@ class shared_devices {
   const list<std::int32_t>& ranks_;  // of each instruction
   list<std::uint8_t> lasts_;         // of each instruction; empty: every rank computes in one lane
   list<std::uint32_t> busy_;         // of each rank, a bit for each lane
+  list<gaps_of_lanes> gaps_;         // of each rank, of what its lanes have under way
   list<work> under_way_;
 };
 

@@ -205,6 +205,27 @@ TEST_CASE("costs of a plan's own program") {
   CHECK(when.makespan == about(estimated(of, clip, on, 256).step_seconds));
 }
 
+TEST_CASE("exchanges of a tensor group, and sums of every backward, are gaps of their operations") {
+  const cluster_facts on = wired_cluster(2, 4);
+  plan of{{8, 4}, "batch_sync", {}};
+  of.modules.push(on_ranks("picture", 0, {.data = 2, .tensor = 2}, 2));
+  of.modules.push(on_ranks("caption", 4, {.data = 4}, 2));
+  of.modules[0].zero = 2;
+  of.modules[0].remade = {1};
+  score order;
+  REQUIRE(write_plan(of, facts_of(clip), order).ok());
+  const cost_table costs = plan_costs(compile(order), of, clip, on, {}, 256);
+  const plan_pricer by(of, clip, on, {}, 256);
+  const stage_seconds wanted = by.stage(0, 0, 0, 0, -1);
+  const stage_cost& found = costs.stages[0];
+  CHECK((wanted.forward_group > 0 && wanted.sum_left > 0));
+  CHECK(found.forward_gaps == wanted.forward_group);
+  CHECK(found.input_gaps == wanted.backward_group + wanted.forward_group);
+  CHECK(found.weight_gaps == wanted.sum_left);
+  const stage_cost& alone = costs.stages[costs.stages.size() - 1];
+  CHECK((alone.forward_gaps == 0 && alone.input_gaps == 0 && alone.weight_gaps == 0));
+}
+
 TEST_CASE("measured times come before FLOPs") {
   const cluster_facts on = wired_cluster(8, 8);
   machine_profile measured;

@@ -27,6 +27,12 @@ TEST_CASE("rows and gradients of a pipeline leave their nodes") {
   CHECK(traffic(pictures(mesh::from(0, {.stages = 2, .tensor = 4}), 4), model, 64) == 64 * rows);
   CHECK(traffic(pictures(mesh({.stages = 2, .tensor = 2}, {2, 3, 4, 5}), 8), model, 64) == 64 * rows);
   CHECK(traffic(pictures(mesh::from(0, {.stages = 2, .tensor = 2}), 8), model, 64) == 0);
+  // Chunks of a loop send each sample over all boundaries but those within a node, slices once.
+  plan cut = pictures(mesh({.stages = 2}, {0, 4}), 4);
+  cut.modules[0].chunks = 2;
+  CHECK(traffic(cut, model, 64) == 3 * 64 * rows);
+  cut.modules[0].fills = true;
+  CHECK(traffic(cut, model, 64) == 64 * rows);
   // A microbatch that is not kept goes up twice.
   plan again = pictures(mesh::from(0, {.stages = 2, .tensor = 4}), 4);
   again.modules[0].stash = 1;

@@ -75,6 +75,9 @@ TEST_CASE("the same work whatever the plan, but for what cannot be cut") {
   CHECK(tensor.flops() == doctest::Approx(one.flops()).epsilon(0.1));
   CHECK(tensor.work.parameters[0] < one.work.parameters[0] * 2 / 3);
   CHECK(tensor.work.places[0].forward_group_bytes > 0);
+  const stage_cost cost = tensor.work.costs(tensor.of, {1e9, 2e9}).stages[0];
+  CHECK(cost.forward_gaps == tensor.work.places[0].forward_group_bytes / 2e9);
+  CHECK(cost.input_gaps == tensor.work.places[0].backward_group_bytes / 2e9);
   const foretold context = of_plan(on_ranks("picture", 0, degrees{.context = 2}), on_ranks("caption", 4, {}));
   CHECK(context.flops() == doctest::Approx(one.flops()).epsilon(0.1));
   CHECK(context.work.parameters[0] == one.work.parameters[0]);

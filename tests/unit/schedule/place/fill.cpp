@@ -60,36 +60,29 @@ std::vector<std::int64_t> cues_of(const score& order, std::int32_t module) {
   return out;
 }
 
-// All orders in which one rank can put the cues of fillers among its others, those of each in their order.
-void each_mix(const std::vector<cue>& first, const std::vector<std::vector<cue>>& lists,
-              std::vector<cue>& so_far, std::vector<std::size_t> at, std::vector<std::vector<cue>>& out) {
-  bool done = true;
-  const auto step = [&](const std::vector<cue>& from, std::size_t k) {
-    if (at[k] == from.size()) return;
-    done = false;
-    so_far.push_back(from[at[k]]);
-    ++at[k];
-    each_mix(first, lists, so_far, at, out);
-    --at[k];
+// All orders in which one rank can put the cues of a filler's microbatch among its others, both in their order.
+void each_mix(const std::vector<cue>& others, const std::vector<cue>& fillers, std::vector<cue>& so_far,
+              std::size_t other, std::size_t filler, std::vector<std::vector<cue>>& out) {
+  if (other == others.size() && filler == fillers.size()) out.push_back(so_far);
+  const auto step = [&](const cue& next, std::size_t others_done, std::size_t fillers_done) {
+    so_far.push_back(next);
+    each_mix(others, fillers, so_far, others_done, fillers_done, out);
     so_far.pop_back();
   };
-  step(first, 0);
-  for (std::size_t k = 0; k < lists.size(); ++k) step(lists[k], k + 1);
-  if (done) out.push_back(so_far);
+  if (other < others.size()) step(others[other], other + 1, filler);
+  if (filler < fillers.size()) step(fillers[filler], other, filler + 1);
 }
 double shortest_by_trying_all(const score& filled, const cost_table& costs) {
   std::vector<std::vector<std::vector<cue>>> mixes;
   for (std::int32_t r = 0; r < filled.ranks(); ++r) {
-    std::vector<cue> others;
-    std::vector<std::vector<cue>> fillers(2);  // forwards, backwards
+    std::vector<cue> others, fillers, so_far;
     for (std::int32_t i = filled.begin_of(r); i < filled.end_of(r); ++i) {
       const cue each = filled[i];
-      if (each.what == op::join || filled.voices()[each.voice].module == 1) others.push_back(each);
-      else fillers[each.what == op::forward ? 0 : 1].push_back(each);
+      const bool of_others = each.what == op::join || filled.voices()[each.voice].module == 1;
+      (of_others ? others : fillers).push_back(each);
     }
-    std::vector<cue> so_far;
     mixes.emplace_back();
-    each_mix(others, fillers, so_far, std::vector<std::size_t>(3, 0), mixes.back());
+    each_mix(others, fillers, so_far, 0, 0, mixes.back());
   }
   double best = -1;
   for (const auto& first : mixes[0])
@@ -117,10 +110,11 @@ struct one_filler {
   score order;
   filling how;
   one_filler(const score& alone, std::int32_t rank, double seconds, std::int32_t fed, stage_cost each,
-             double wire) {
+             double wire, std::int32_t slices = 1) {
     const voice talk = alone.voices()[0];
     voice eye;
     eye.module = 1;
+    eye.stages = eye.chunks = slices;
     eye.learns = false;
     order.add(talk, [&](int s) { return alone.place(talk, s); });
     order.add(eye, [&](int) { return rank; });
@@ -139,8 +133,8 @@ struct one_filler {
     }
     how.modules = {0, 1};
     how.costs.stages.resize(alone.places().size(), each);
-    how.costs.stages.push({seconds, 0, 0});
-    how.costs.stages.push({0, 0, 0});
+    for (std::int32_t s = 0; s < slices; ++s) how.costs.stages.push({seconds / slices, 0, 0});
+    for (std::int32_t s = 0; s < slices; ++s) how.costs.stages.push({0, 0, 0});
     how.costs.wires.inside.latency = wire;
   }
   double longer() const {
@@ -170,6 +164,20 @@ TEST_CASE("what fits into a gap makes nobody late, what is a little longer waits
     CAPTURE(each.seconds);
     CAPTURE(each.wire);
     CHECK(one_filler(alone, 1, each.seconds, each.fed, {4, 4, 4}, each.wire).longer() ==
+          doctest::Approx(each.longer));
+  }
+}
+TEST_CASE("slices go into several gaps, and what all gaps together have not makes the step longer") {
+  const struct {
+    double seconds;
+    std::int32_t slices;
+    double longer;
+  } rows[] = {{12, 1, 4}, {12, 2, 2}, {12, 3, 0}, {12.03, 3, 0.03}, {8, 2, 0}, {8.02, 2, 0.01}};
+  const score alone = one_f_one_b::write({.stages = 3, .microbatches = 6});
+  for (const auto& each : rows) {
+    CAPTURE(each.seconds);
+    CAPTURE(each.slices);
+    CHECK(one_filler(alone, 1, each.seconds, 3, {4, 4, 4}, 0, each.slices).longer() ==
           doctest::Approx(each.longer));
   }
 }
@@ -233,8 +241,8 @@ TEST_CASE("drawn fillings keep the others' order, are proven, and take the time 
                                    "zb_h2", "zb_v",  "v_half",      "dualpipe_v"};
   int legal = 0, refused_room = 0, refused_gaps = 0;
   std::set<std::string> seen;
-  int compared = 0, slower = 0;
-  double gained = 0;
+  int compared = 0, slower = 0, cut = 0, shorter = 0, longer = 0;
+  double gained = 0, sliced = 0;
   constexpr int wanted = 80;
   for (int n = 0; n < 1600 && legal < wanted; ++n) {
     CAPTURE(n);
@@ -255,6 +263,7 @@ TEST_CASE("drawn fillings keep the others' order, are proven, and take the time 
                 talk = seat("talk", {.stages = stages, .data = data, .tensor = tensor}, parts);
     talk.chunks = chunks;
     eye.fills = true;
+    eye.chunks = 1 + legal % 2;
     eye.room = roll.below(3) == 0 ? 1 + roll.below(3) : 0;
     eye.forward_takes = 1 + roll.below(20);
     eye.backward_takes = eye.forward_takes * (1 + roll.below(2));
@@ -328,10 +337,22 @@ TEST_CASE("drawn fillings keep the others' order, are proven, and take the time 
               of_eye || (each.module == 0 && p >= each.first_place && p < each.first_place + each.stages);
         if (of_eye) REQUIRE(made.slots[p] <= eye.room);
       }
+    if (eye.room == 0 && eye.chunks > 1) {
+      plan whole = of;
+      whole.modules[0].chunks = 1;
+      score uncut;
+      REQUIRE(write_plan(whole, facts, uncut).ok());
+      const double seconds = seconds_of(uncut, detail::costs_of_plan(whole, facts, uncut));
+      sliced += again.seconds / seconds;
+      ++cut;
+      longer += again.seconds > seconds + 1e-9 ? 1 : 0;
+      shorter += again.seconds < seconds - 1e-9 ? 1 : 0;
+    }
     // Modules of unlike times, beside one another in the order of a schedule that knows of no times.
     if (eye.room > 0 || (name != "1f1b" && name != "gpipe")) continue;
     plan unfilled = of;
     unfilled.modules[0].fills = false;
+    unfilled.modules[0].chunks = 1;
     score plain;
     if (!write_plan(unfilled, facts, plain).ok()) continue;
     const double seconds = seconds_of(plain, detail::costs_of_plan(unfilled, facts, plain));
@@ -346,6 +367,9 @@ TEST_CASE("drawn fillings keep the others' order, are proven, and take the time 
   CHECK(compared > 10);
   MESSAGE("of ", compared, " on the same ranks ", slower, " are slower than without filling; on average ",
           gained / compared, " of the time");
+  MESSAGE(shorter, " of ", cut, " are shorter in slices, on average ", sliced / cut, " of the time");
+  CHECK(longer == 0);
+  CHECK(shorter > 0);
   CHECK(slower == 0);
   CHECK(gained / compared < 0.98);
 }
@@ -356,9 +380,10 @@ TEST_CASE("small cases: against all orders that there are") {
   int count = 0, best = 0;
   for (int n = 0; n < 16; ++n) {
     CAPTURE(n);
-    const int parts = 2 + roll.below(3), eye_parts = parts == 4 ? 1 : 1 + roll.below(parts == 2 ? 1 : 1);
-    module_plan eye = seat("eye", {.data = 2}, eye_parts), talk = seat("talk", {.stages = 2}, parts);
+    const int parts = 2 + roll.below(3);
+    module_plan eye = seat("eye", {.data = 2}, 1), talk = seat("talk", {.stages = 2}, parts);
     eye.fills = true;
+    eye.chunks = parts == 2 ? 2 : 1;
     eye.forward_takes = 1 + roll.below(9);
     eye.backward_takes = 1 + roll.below(12);
     talk.forward_takes = 4 + roll.below(20);
@@ -383,6 +408,31 @@ TEST_CASE("small cases: against all orders that there are") {
   CHECK(best == count);
 }
 
+TEST_CASE("an eye that is longer than the gaps goes into them in slices") {
+  const struct {
+    const char* schedule;
+    std::int32_t chunks;
+    double seconds[3];  // with 1, 2 and 4 slices of the eye
+  } rows[] = {
+      {"1f1b", 1, {672, 656, 656}}, {"interleaved", 2, {632, 600, 600}}, {"zb_h1", 1, {608, 608, 608}}};
+  for (const auto& each : rows)
+    for (int k = 0; k < 3; ++k) {
+      CAPTURE(each.schedule);
+      CAPTURE(k);
+      module_plan eye = seat("eye", {.data = 4}, 2), talk = seat("talk", {.stages = 4}, 8);
+      eye.fills = true;
+      eye.chunks = 1 << k;
+      eye.forward_takes = 32;
+      talk.chunks = each.chunks;
+      talk.forward_takes = 64;
+      const auto facts = eye_and_talk(4, 8, false);
+      const plan of = two_modules(each.schedule, 4, eye, talk);
+      score order;
+      REQUIRE(write_plan(of, facts, order).ok());
+      REQUIRE(prove(order).ok());
+      CHECK(seconds_of(order, detail::costs_of_plan(of, facts, order)) == doctest::Approx(each.seconds[k]));
+    }
+}
 TEST_CASE("modules come in any order") {
   const auto facts = eye_and_talk(4, 8, false);
   module_plan eye = seat("eye", {.data = 2}, 2), talk = seat("talk", {.stages = 2}, 4);
