@@ -113,7 +113,7 @@ inline bool fuzz_listing(std::string_view bytes, const std::string& kind) {
   return true;
 }
 
-// A step of two samples, with pictures as bytes.
+// A step of two samples, with pictures as bytes, and a sound of each at most.
 inline constexpr motet::step_limits fuzz_step_limits{.count = 2,
                                                      .pictures = 3,
                                                      .room = 3 * 3 * 8 * 8 * 4,
@@ -122,7 +122,8 @@ inline constexpr motet::step_limits fuzz_step_limits{.count = 2,
                                                      .rows = 60,
                                                      .vocabulary = 300,
                                                      .side = 8,
-                                                     .bytes = true};
+                                                     .bytes = true,
+                                                     .heard = {.most = 1, .rows = 2, .bins = 1, .frames = 4}};
 // The first eight bytes say how many bytes of pictures come with the words.
 inline bool fuzz_step(std::string_view bytes) {
   if (bytes.size() < 8) return false;
@@ -135,14 +136,15 @@ inline bool fuzz_step(std::string_view bytes) {
   } catch (const motet::error&) {
     return false;
   }
-  std::size_t tokens = 0, pictures = 0, stretches = 0;
+  std::size_t tokens = 0, pictures = 0, sounds = 0, stretches = 0;
   for (const auto& each : words.order) {
     tokens += static_cast<std::size_t>(each.tokens);
     pictures += each.kind == motet::piece_kind::picture ? 1u : 0u;
+    sounds += each.kind == motet::piece_kind::sound ? 1u : 0u;
   }
   for (const motet::isize each : words.stretches) stretches += static_cast<std::size_t>(each);
   if (words.samples.size() != 2 || words.stretches.size() != 2 || stretches != words.order.size() ||
-      tokens != words.tokens.size() || pictures != words.packed.size())
+      tokens != words.tokens.size() || pictures != words.packed.size() || 4 * sounds != words.heard.size())
     std::abort();
   motet::isize end = 0;
   for (const motet::packed_picture& each : words.packed) {

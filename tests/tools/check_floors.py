@@ -19,7 +19,7 @@ FLOORS = {"meta": 0, "tensor": 1, "format": 1, "nn": 2, "model": 3, "strategy": 
 # Rooms of a floor, or of a back end, the lowest first: one includes itself and those before it. "" is the place of what lies in no room.
 BACK_END = ["device", "kernels", "rows", "exchange", "products", "attention", "losses", "experts", "parameters", ""]
 ROOMS = {
-    "data": ["unicode", "", "words", "pictures", "shards", "samples", "steps", "sound", "make", "produce"],
+    "data": ["unicode", "", "words", "pictures", "sound", "shards", "samples", "steps", "make", "produce"],
     "format": ["", "text", "files", "tensors", "checkpoint", "hf"],
     "nn": ["core", "layers", "compose", "towers"],
     "schedule": ["core", "write", "check", "simulate", "place", "draw", "csv"],

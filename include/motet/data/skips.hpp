@@ -22,15 +22,17 @@ enum class skip : std::uint8_t {
   bad_text,       // not UTF-8
   bad_pieces,     // not understood, or a placeholder without its picture, or the reverse
   nothing_asked,  // no text to learn
-  too_long,       // more rows or pictures than the model takes
+  too_long,       // more rows, pictures or sounds than the model takes
+  no_sound,
+  bad_sound,
 };
-inline constexpr std::size_t skip_kinds = 8;
+inline constexpr std::size_t skip_kinds = 10;
 
 // Counts what was left out, by reason, with the names of the first few; strict, it throws instead. Any thread
 // may report.
 // Asks for: the reason, and the sample's name. It outlives those who report to it.
 // Memory: the first few names of each reason, and a line for each sample.
-// Errors: MT-D04, MT-D05, MT-D07, MT-D17, MT-D18, MT-D19, MT-D20
+// Errors: MT-D04, MT-D05, MT-D07, MT-D17, MT-D18, MT-D19, MT-D20, MT-D21
 // Example:
 //   std::string told() {
 //     skip_log skips;
@@ -90,7 +92,8 @@ class skip_log {
         "damaged places in shards",     "samples without picture",
         "samples without caption",      "damaged pictures",
         "texts that are not UTF-8",     "samples whose pieces do not fit",
-        "samples that ask for nothing", "samples longer than the model takes"};
+        "samples that ask for nothing", "samples longer than the model takes",
+        "samples without sound",        "damaged sounds"};
     const std::lock_guard hold(guard_);
     std::string out;
     for (std::size_t i = 0; i < skip_kinds; ++i) {
@@ -112,6 +115,7 @@ class skip_log {
       case skip::bad_pieces: return bad_sample_pieces;
       case skip::nothing_asked: return sample_asks_nothing;
       case skip::too_long: return sample_too_long;
+      case skip::bad_sound: return damaged_sound;
       default: return missing_field;
     }
   }

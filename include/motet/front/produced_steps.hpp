@@ -33,7 +33,8 @@ inline step_limits limits_of(const sample_loader_config& config, const sample_so
           .rows = config.rows,
           .vocabulary = words.size(),
           .side = config.example.image,
-          .bytes = config.form == picture_form::bytes};
+          .bytes = config.form == picture_form::bytes,
+          .heard = config.sample.heard};
 }
 inline void prepare_slot(pair_maker::slot& own, const loader_config& config, const step_limits&,
                          std::byte* memory) {

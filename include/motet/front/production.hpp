@@ -55,7 +55,7 @@ inline std::vector<producer_address> read_producer_addresses(std::string_view te
   return out;
 }
 
-inline constexpr int production_version = 4;
+inline constexpr int production_version = 5;
 
 // All that decides what the steps hold, and how they are written: of a rank, which asks for them.
 inline json production_of(const data_wishes& wishes, const sample_shape& shape, const data_folder& data) {
@@ -71,6 +71,10 @@ inline json production_of(const data_wishes& wishes, const sample_shape& shape, 
   out.set("lead", shape.lead);
   out.set("most_pictures", shape.most_pictures);
   out.set("least_pictures", shape.least_pictures);
+  out.set("most_sounds", shape.heard.most);
+  out.set("rows_of_sound", shape.heard.rows);
+  out.set("bins", shape.heard.bins);
+  out.set("frames", shape.heard.frames);
   out.set("batch", wishes.batch);
   out.set("rows", wishes.rows);
   out.set("seed", wishes.seed);
@@ -95,7 +99,11 @@ inline sample_shape shape_in(const json& from) {
           .rows_of_picture = from.at("rows_of_picture").integer(),
           .lead = from.at("lead").integer(),
           .most_pictures = from.at("most_pictures").integer(),
-          .least_pictures = from.at("least_pictures").integer()};
+          .least_pictures = from.at("least_pictures").integer(),
+          .heard = {.most = from.at("most_sounds").integer(),
+                    .rows = from.at("rows_of_sound").integer(),
+                    .bins = from.at("bins").integer(),
+                    .frames = from.at("frames").integer()}};
 }
 inline data_wishes wishes_in(const json& from, const std::string& data, isize threads) {
   return {.data = data,

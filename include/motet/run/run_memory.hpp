@@ -34,13 +34,15 @@ inline run_memory memory_of_run(session& model, const run_settings& s, const dat
   }
   const loader_config& loader = folder->config();
   const isize tokens = model.facts().caption * static_cast<isize>(sizeof(tokenizer::token));
+  const heard_form& heard = folder->sample_config().sample.heard;
   const bitmap shot = folder->some_picture();
   const isize seen = std::min(folder->size(), (s.steps + loader.ready) * s.batch),
               pictures = folder->pictures() * seen / folder->size();
   const isize cached =
       std::min(loader.cache_bytes, pictures * static_cast<isize>(shot.pixels.size()) + seen * (tokens + 100));
   out.data = (loader.ready + batches) * s.batch *
-                 (folder->most_pictures() * packed_room(model.facts().shape.image) + 2 * tokens) +
+                 (folder->most_pictures() * packed_room(model.facts().shape.image) + 2 * tokens +
+                  heard.most * heard.numbers() * static_cast<isize>(sizeof(float))) +
              cached;
   return out;
 }

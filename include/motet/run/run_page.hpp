@@ -50,8 +50,9 @@ inline report_page page_of(const opened_run& run, const test_result& found,
   if (found.classes.pictures > 0) headline("%.1f %%", 100 * found.classes.accuracy(), "zero-shot accuracy");
   if (found.pairs.samples > 0) headline("%.1f %%", 100 * found.pairs.picture_share(0), "own caption first");
   if (found.captions.pictures > 0) headline("%.1f %%", 100 * found.captions.accuracy(), "caption accuracy");
+  if (found.sounds.pictures > 0) headline("%.1f %%", 100 * found.sounds.accuracy(), "sound accuracy");
   if (found.several.pictures > 0)
-    headline("%.1f %%", 100 * found.several.exact_share(), "of several pictures, to the word");
+    headline("%.1f %%", 100 * found.several.exact_share(), "of several pictures or sounds, to the word");
   if (found.drawings.pictures > 0)
     headline("%.1f %%", 100 * found.drawings.share(), "of colours nearer to their own picture");
   headline("%.4f", last_number_of(told, "loss"), "last loss");

@@ -26,6 +26,7 @@ struct sample_shape {
   // Of one that does: rows that a picture is made, of which the first `lead` are not shown; the most and the
   // fewest pictures of a sample.
   isize rows_of_picture = 0, lead = 0, most_pictures = 1, least_pictures = 0;
+  heard_form heard{};  // likewise, of sounds
 };
 
 struct data_wishes {
@@ -66,8 +67,8 @@ class data_folder {
     config_.example.context = shape.context;
     config_.rows = s.rows;
     if (shape.pieces)
-      config_.sample = {shape.rows_of_picture, shape.lead, shape.most_pictures, marks_of(*words_),
-                        shape.least_pictures};
+      config_.sample = {shape.rows_of_picture, shape.lead,           shape.most_pictures,
+                        marks_of(*words_),     shape.least_pictures, shape.heard};
     if (shape.pieces && samples_->most_pictures() < shape.least_pictures)
       fail(too_few_pictures, sentence({"none of the ", size(), " samples in ", s.data, " has more than ",
                                        samples_->most_pictures(), ", model \"", shape.model, "\" wants ",
@@ -95,6 +96,7 @@ class data_folder {
     for (isize k = 0; k < std::min(looked_at, size()); ++k) {
       const isize i = k * size() / std::min(looked_at, size());
       if (read_picture(i, bytes)) all.append(bytes.begin(), bytes.end());
+      if (has_pieces() && read_first(i, piece_kind::sound, bytes)) all.append(bytes.begin(), bytes.end());
       if (has_pieces() && samples_->read_texts(i, texts))
         for (const std::string& each : texts) all += each;
       if (!has_pieces() && pairs_->read_caption(i, bytes)) all.append(bytes.begin(), bytes.end());
@@ -114,7 +116,9 @@ class data_folder {
            (pairs_->of_pieces() > 0 ? sentence({" (and ", pairs_->of_pieces(),
                                                 " samples of other pieces, which train_vlm reads)"})
                                     : "")});
-    return sentence({size(), " samples with ", pictures(), " pictures in ", folder_.string(),
+    return sentence({size(), " samples with ", pictures(), " pictures",
+                     samples_->most_sounds() > 0 ? sentence({" and ", sounds(), " sounds"}) : "", " in ",
+                     folder_.string(),
                      (learned_ ? ", which has no tokenizer.json: its texts taught one" : "")});
   }
   // All samples have so many pictures, and one has at most so many.
@@ -122,6 +126,11 @@ class data_folder {
     if (!has_pieces()) return size();
     isize sum = 0;
     for (isize i = 0; i < size(); ++i) sum += samples_->pictures(i);
+    return sum;
+  }
+  isize sounds() const {
+    isize sum = 0;
+    for (isize i = 0; has_pieces() && i < size(); ++i) sum += samples_->sounds(i);
     return sum;
   }
   isize most_pictures() const {
@@ -161,8 +170,11 @@ class data_folder {
   }
   bool read_picture(isize i, std::vector<std::uint8_t>& bytes) const {
     if (!has_pieces()) return pairs_->read_picture(i, bytes);
+    return read_first(i, piece_kind::picture, bytes);
+  }
+  bool read_first(isize i, piece_kind kind, std::vector<std::uint8_t>& bytes) const {
     for (const sample_piece& each : samples_->pieces(i))
-      if (each.kind == piece_kind::picture) return samples_->read_picture(each, bytes);
+      if (each.kind == kind) return samples_->read_bytes(each, bytes);
     return false;
   }
   static constexpr isize most_learned = isize{1} << 28;  // bytes of text

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <motet/data/pictures/sheet.hpp>
+#include <motet/data/sound/sound_reader.hpp>
 #include <motet/nn/layers/pictured_text.hpp>
 #include <motet/tools/held_out.hpp>
+
+#include <algorithm>
 
 namespace motet {
 
@@ -14,25 +17,26 @@ class held_out_samples final : public held_out {
       : from_(from),
         source_(held_out_files(from), from.skips()),
         reader_(source_, from.words(), from.config().example, from.sample_config().sample),
-        text_(from.sample_config().sample.rows_of_picture, from.sample_config().sample.lead) {
+        text_(text_of(from.sample_config().sample)) {
     read_classes_of(from);
     isize named = 0;
     for (isize i = 0; i < source_.size(); ++i) {
       const auto pieces = source_.pieces(i);
       if (pieces.size() < 2 || pieces.back().kind != piece_kind::asked) continue;
-      const isize pictures = source_.pictures(i), which = classes_.class_of(source_.key(i));
+      const isize files = source_.pictures(i) + source_.sounds(i), which = classes_.class_of(source_.key(i));
       named += which >= 0 ? 1 : 0;
-      if (pictures == 1 && which < 0 && from.has_classes()) continue;
-      (pictures == 1 ? single_ : pictures == 0 ? texts_ : several_).push_back(i);
+      if (files == 1 && which < 0 && from.has_classes()) continue;
+      (files > 1 ? several_ : files == 0 ? texts_ : source_.sounds(i) == 1 ? sounds_ : single_).push_back(i);
     }
     if (from.has_classes() && named == 0) fail_unnamed(from, source_.size());
-    if (single_.empty() && texts_.empty() && several_.empty())
+    if (single_.empty() && sounds_.empty() && texts_.empty() && several_.empty())
       fail(no_held_out, sentence({"none of the ", source_.size(), " samples in ", from.folder().string(),
                                   " that are held out ends with a text that is asked for"}));
   }
 
-  isize size() const override { return static_cast<isize>(single_.size()); }
-  // These were said; only the first ones of each kind are spoken of, those with one picture first.
+  isize size() const override { return static_cast<isize>(single_.size() + sounds_.size()); }
+  // These were said; only the first ones of each kind are spoken of, those with one picture first,
+  // then those with one sound.
   isize told() const { return static_cast<isize>(told_.size()); }
   const std::string& said(isize at) const { return told_[as_size(at)].said; }
   bool is_told_right(isize at) const { return told_[as_size(at)].right; }
@@ -41,22 +45,21 @@ class held_out_samples final : public held_out {
     test_result out;
     told_.clear();
     listen(model, single_, most_told, out.captions);
+    listen(model, sounds_, most_told, out.sounds);
     listen(model, several_, most_others, out.several);
     listen(model, texts_, most_others, out.texts);
     if (told_.empty()) fail(no_held_out, "every held-out sample is damaged, or longer than the model takes");
     return out;
   }
 
-  // All pictures of a sample, beside each other.
+  // All pictures and sounds of a sample, beside each other.
   bitmap shot(isize at) const {
     bitmap out;
     std::vector<std::uint8_t> bytes;
     for (const sample_piece& each : source_.pieces(told_[as_size(at)].sample)) {
-      if (each.kind != piece_kind::picture) continue;
-      bitmap one;
-      source_.read_picture(each, bytes);
-      decode_picture(bytes, one);
-      out = beside(out, one);
+      if (is_text(each.kind)) continue;
+      source_.read_bytes(each, bytes);
+      out = beside(out, each.kind == piece_kind::sound ? heard(bytes) : seen(bytes));
     }
     if (out.pixels.empty()) out = {1, 1, {255, 255, 255}};
     return out;
@@ -70,10 +73,11 @@ class held_out_samples final : public held_out {
     });
   }
   std::string note() const override {
-    return sentence({std::min(most_shown, told()), " of ", told(),
-                     " samples that training never saw, each with what the model says about it. Green "
-                     "where that names what there is, or where there are several pictures or none, is right "
-                     "to the word. Below, in grey, its own caption."});
+    return sentence(
+        {std::min(most_shown, told()), " of ", told(),
+         " samples that training never saw, each with what the model says about it. Green "
+         "where that names what there is, or where there are several pictures or sounds, or none, is right "
+         "to the word. Below, in grey, its own caption."});
   }
 
  private:
@@ -82,6 +86,28 @@ class held_out_samples final : public held_out {
     std::string said, caption;
     bool right = false;
   };
+
+  static bitmap seen(const std::vector<std::uint8_t>& bytes) {
+    bitmap out;
+    decode_picture(bytes, out);
+    return out;
+  }
+  // As the model hears it: frames from left to right, low tones below, the louder the darker.
+  bitmap heard(const std::vector<std::uint8_t>& bytes) const {
+    const heard_form& form = from_.sample_config().sample.heard;
+    std::vector<float> features(as_size(form.numbers()));
+    sound_reader(form.bins, form.frames).hear(bytes, features.data());
+    const auto [quiet, loud] = std::minmax_element(features.begin(), features.end());
+    const float range = std::max(*loud - *quiet, 1e-6f);
+    bitmap out{form.frames, form.bins, std::vector<std::uint8_t>(as_size(3 * form.numbers()))};
+    for (isize frame = 0; frame < form.frames; ++frame)
+      for (isize bin = 0; bin < form.bins; ++bin) {
+        const float share = (features[as_size(frame * form.bins + bin)] - *quiet) / range;
+        std::fill_n(out.pixels.begin() + 3 * ((form.bins - 1 - bin) * form.frames + frame), 3,
+                    static_cast<std::uint8_t>(255 * (1 - share)));
+      }
+    return out;
+  }
 
   void listen(tested_model& model, const std::vector<isize>& of, isize most, caption_result& result) {
     const isize pixels = 3 * from_.config().example.image * from_.config().example.image;
@@ -98,15 +124,16 @@ class held_out_samples final : public held_out {
       text_.clear();
       std::span<const tokenizer::token> rest(read->tokens);
       for (const auto& each : std::span(read->order).first(read->order.size() - 1)) {
-        if (each.kind == piece_kind::picture) text_.show();
-        text_.say(rest.first(as_size(each.tokens)), pictured_text::said::given);
+        sample_maker::say({is_text(each.kind) ? piece_kind::given : each.kind, each.tokens},
+                          rest.first(as_size(each.tokens)), text_);
         rest = rest.subspan(as_size(each.tokens));
       }
       text_.end();
       std::vector<std::string> texts;
       if (text_.rows() == 0 || !source_.read_texts(sample, texts)) continue;
       told_sample made{sample, {}, texts.back(), false};
-      auto ids = model.say(text_.with({shots_.data(), static_cast<isize>(read->shots.size())}),
+      auto ids = model.say(text_.with({shots_.data(), static_cast<isize>(read->shots.size())},
+                                      {read->heard.data(), source_.sounds(sample)}),
                            ends.empty() ? -1 : ends.front(),
                            std::min(from_.config().example.context - text_.rows(), most_words));
       // A model may hold more words than the vocabulary, and say them while it knows little.
@@ -117,7 +144,7 @@ class held_out_samples final : public held_out {
       const std::string& subject = which >= 0 ? classes_.names[as_size(which)] : made.caption;
       const isize right = result.right, exact = result.exact;
       result.add(made.said, subject, made.caption);
-      made.right = &of == &single_ ? result.right > right : result.exact > exact;
+      made.right = &of == &single_ || &of == &sounds_ ? result.right > right : result.exact > exact;
       told_.push_back(std::move(made));
     }
   }
@@ -128,7 +155,8 @@ class held_out_samples final : public held_out {
   sample_reader reader_;
   pictured_text text_;
   std::vector<float> shots_;
-  std::vector<isize> single_, several_, texts_;  // those with one picture, with more, and without
+  std::vector<isize> single_, sounds_;  // those with one picture, and with one sound
+  std::vector<isize> several_, texts_;  // those with more of these, and without
   std::vector<told_sample> told_;
 };
 

@@ -19,13 +19,13 @@ namespace motet {
 struct test_result {
   zero_shot_result classes;
   retrieval_result pairs;
-  caption_result captions;        // of a model that speaks
-  caption_result several, texts;  // likewise, of samples with more pictures than one, and with none
-  drawing_result drawings;        // of a model that draws
+  caption_result captions, sounds;  // of a model that speaks, about one picture, and about one sound
+  caption_result several, texts;    // likewise, of samples with more of these than one, and with none
+  drawing_result drawings;          // of a model that draws
 
   bool any() const {
-    return classes.pictures + pairs.samples + captions.pictures + several.pictures + texts.pictures +
-               drawings.pictures >
+    return classes.pictures + pairs.samples + captions.pictures + sounds.pictures + several.pictures +
+               texts.pictures + drawings.pictures >
            0;
   }
 };
@@ -37,6 +37,7 @@ inline void add_shares(json& line, const test_result& found) {
     line.set("caption_accuracy", found.captions.accuracy());
     line.set("caption_exact", found.captions.exact_share());
   }
+  if (found.sounds.pictures > 0) line.set("sound_accuracy", found.sounds.accuracy());
   if (found.several.pictures > 0) line.set("several_exact", found.several.exact_share());
   if (found.texts.pictures > 0) line.set("text_exact", found.texts.exact_share());
   if (found.drawings.pictures > 0) line.set("drawn_nearer", found.drawings.share());
@@ -66,8 +67,15 @@ inline std::vector<std::string> sentences_of(const test_result& found, isize ste
         found.captions.exact);
     out.emplace_back(text);
   }
-  for (const auto& [of, what] :
-       {std::pair(&found.several, "with several pictures"), std::pair(&found.texts, "of text alone")}) {
+  if (found.sounds.pictures > 0) {
+    std::snprintf(
+        text, sizeof text,
+        "sound accuracy %.2f %% after step %td (%td of %td held-out sounds are called what they are)",
+        100 * found.sounds.accuracy(), step, found.sounds.right, found.sounds.pictures);
+    out.emplace_back(text);
+  }
+  for (const auto& [of, what] : {std::pair(&found.several, "with several pictures or sounds"),
+                                 std::pair(&found.texts, "of text alone")}) {
     if (of->pictures == 0) continue;
     std::snprintf(text, sizeof text, "answers     %.2f %% of %td held-out samples %s, in the very words",
                   100 * of->exact_share(), of->pictures, what);

@@ -4,7 +4,9 @@
 #include <motet/format/text/json_write.hpp>
 
 #include <unit/data/pairs.hpp>
+#include <unit/data/sound/written_wav.hpp>
 
+#include <cmath>
 #include <fstream>
 
 // Samples of several pieces for the tests.
@@ -54,6 +56,42 @@ inline std::string write_mixed(const scratch& folder, const std::string& name, m
         tar.add(key + ".txt", " a picture of number " + number + (i % 2 == 0 ? " on the left\n" : ""));
         tar.add(key + ".json", R"({"class":3})");
     }
+  }
+  tar.finish();
+  tar.commit();
+  return path;
+}
+
+// A twentieth of a second, each number of another pitch.
+inline std::string tone_file(motet::isize number) {
+  std::vector<double> values;
+  for (int i = 0; i < 800; ++i) values.push_back(0.5 * std::sin(0.02 * static_cast<double>(number + 3) * i));
+  return written_wav(values);
+}
+// Of every three samples: a sound and its caption, a picture and a sound, two sounds with a question between
+// them. `change` may damage the last sound.
+inline std::string write_heard(const scratch& folder, const std::string& name, motet::isize count,
+                               const std::function<void(motet::isize, std::string&)>& change = {}) {
+  const std::string path = (folder / name).string();
+  motet::tar_writer tar(path);
+  for (motet::isize i = 0; i < count; ++i) {
+    const std::string key = "h" + std::to_string(i), number = std::to_string(i);
+    std::string sound = tone_file(i);
+    if (change) change(i, sound);
+    const std::string asked = R"({"asked":"number )" + number + R"("}]})";
+    if (i % 3 == 0) {
+      tar.add(key + ".wav", sound);
+      tar.add(key + ".txt", "a number " + number);
+      continue;
+    }
+    if (i % 3 == 1) {
+      tar.add(key + ".0.ppm", motet::encode_ppm(noise_picture(9, 8, static_cast<std::uint64_t>(i))));
+      tar.add(key + ".json", R"({"pieces":[{"picture":"0.ppm"},{"sound":"1.wav"},)" + asked);
+    } else {
+      tar.add(key + ".0.wav", tone_file(i + 50));
+      tar.add(key + ".json", R"({"pieces":[{"sound":"0.wav"},{"given":"what"},{"sound":"1.WAV"},)" + asked);
+    }
+    tar.add(key + ".1.wav", sound);
   }
   tar.finish();
   tar.commit();

@@ -5,6 +5,9 @@
 #include "layer_laws.hpp"
 #include "unit/runtime/small_talk.hpp"
 
+#include <motet/nn/towers/fed_decoder.hpp>
+#include <motet/runtime/stage/fed_inputs.hpp>
+
 #include <doctest/doctest.h>
 
 using namespace motet;
@@ -91,4 +94,37 @@ TEST_CASE("weights that learn between calls are heard") {
   speaker<small_talk, mixed_bf16> fresh(device, weights.data());
   CHECK(after == fresh.say(prompt, {.temperature = 3}).tokens);
   CHECK(after != before);
+}
+
+TEST_CASE("a language model that others feed speaks after their rows, by the cache as anew") {
+  using fed = fed_decoder<small_talk_config, 3>;
+  const std::vector<float> weights =
+      laws::narrowed<float>(laws::random_weights(layer::parameters_of<fed>(), fed::parameter_size));
+  cpu::device device(2);
+  speaker<fed> says(device, weights.data());
+  std::vector<float> rows(2 * 16);
+  const random_stream draws(3, "rows");
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<float>(draws.normal(i));
+  const std::int32_t places[] = {0, 2};
+  const motet::isize row_offsets[] = {0, 2};
+  std::vector<std::int32_t> text{-1, 4, -1};
+  const auto asked = [&] {
+    return placed_tokens{{{text.data(), {1, static_cast<motet::isize>(text.size()), nullptr}}},
+                         row_offsets,
+                         places,
+                         {rows.data(), nullptr}};
+  };
+  const std::vector<std::int32_t> said = says.say_after(asked()).tokens;
+  CHECK(said.size() == 5);
+  for (const std::int32_t token : said) {
+    CHECK(says.say_after(asked(), {.most = 1}).tokens == std::vector<std::int32_t>{token});
+    text.push_back(token);
+    if (text.size() == 7) break;
+  }
+  // The rows matter.
+  text.resize(3);
+  for (float& each : rows) each = -3 * each;
+  CHECK(says.say_after(asked()).tokens != said);
+  text[1] = 23;
+  CHECK_THROWS_WITH_AS(says.say_after(asked()), doctest::Contains("[MT-R15]"), error);
 }

@@ -46,8 +46,9 @@ class plain_model final : public motet::tested_model {
           },
           features + s * width);
   }
-  std::vector<std::int32_t> say(const motet::pictured_tokens&, std::int32_t, motet::isize) override {
+  std::vector<std::int32_t> say(const motet::pictured_tokens& sample, std::int32_t, motet::isize) override {
     ++asked;
+    sounds += sample.heard.samples;
     const auto ids = words_.encode("a picture");
     return {ids.begin() + 1, ids.end() - 1};
   }
@@ -61,6 +62,7 @@ class plain_model final : public motet::tested_model {
   double logit_scale() const override { return 10; }
 
   int asked = 0;
+  motet::isize sounds = 0;         // of all that it was asked about
   bool heard = false;              // says captions as well
   std::vector<motet::isize> seen;  // samples of each batch whose loss was asked for
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 // A finished step as it travels: a head of fixed size, then its words (who is in it, texts as tokens, sizes of
-// pictures), then the bytes of its pictures. Numbers are little-endian.
+// pictures, sounds as they are heard), then the bytes of its pictures. Numbers are little-endian.
 namespace motet {
 
 // What the step holds beside the bytes of its pictures. Texts are stretches of tokens, as a reader makes them.
@@ -29,9 +29,11 @@ struct step_words {
   std::vector<read_sample::stretch> order;
   std::vector<tokenizer::token> tokens;  // of all stretches
   std::vector<packed_picture> packed;    // (pictures), where they are bytes; else none
+  std::vector<float> heard;              // (sounds x frames, bins)
 
   void clear() {
     waiting.clear(), samples.clear(), stretches.clear(), order.clear(), tokens.clear(), packed.clear();
+    heard.clear();
   }
 };
 
@@ -67,6 +69,7 @@ struct step_limits {
   isize vocabulary = 0;  // tokens are below
   isize side = 0;        // pixels of a picture, as the model sees it
   bool bytes = false;    // pictures come as bytes
+  heard_form heard{};    // sounds of a sample
 };
 
 namespace detail {
@@ -140,6 +143,7 @@ inline void write_words(const step_words& from, std::string& into) {
   put.all(order);
   put.all(from.tokens);
   put.all(from.packed);
+  put.all(from.heard);
 }
 
 // Takes words of a step, or says what is wrong with them; whatever they are, what is taken fits the limits and
@@ -159,6 +163,7 @@ inline isize read_words(std::span<const std::byte> from, const step_limits& most
   take.all(order, "stretches");
   take.all(into.tokens, "tokens");
   take.all(into.packed, "sizes of pictures");
+  take.all(into.heard, "numbers of sounds");
   if (!take.over()) fail(damaged_step, "more follows behind its words");
 
   within("first place", into.first, 0, any);
@@ -172,23 +177,28 @@ inline isize read_words(std::span<const std::byte> from, const step_limits& most
          most.bytes ? into.pictures : 0);
 
   into.order.clear();
-  isize shown = 0, told = 0, rows = 0;
+  isize shown = 0, sounds = 0, told = 0, rows = 0;
+  const piece_kind last = most.heard.most > 0 ? piece_kind::sound : piece_kind::picture;
   std::size_t at = 0;
   for (const isize each : into.stretches) {
     within("stretches of a sample", each, 0, static_cast<isize>(order.size() - at));
-    isize own = 0;
+    isize own = 0, own_sounds = 0;
     for (isize k = 0; k < each; ++k, ++at) {
       const auto [kind, tokens] = order[at];
-      const bool picture = kind == static_cast<std::int32_t>(piece_kind::picture);
-      within("kind of a stretch", kind, 0, static_cast<isize>(piece_kind::picture));
-      within("tokens of a stretch", tokens, 0, picture ? 0 : most.context);
-      into.order.push_back({static_cast<piece_kind>(kind), tokens});
+      within("kind of a stretch", kind, 0, static_cast<isize>(last));
+      const auto is = static_cast<piece_kind>(kind);
+      const bool picture = is == piece_kind::picture, sound = is == piece_kind::sound;
+      within("tokens of a stretch", tokens, 0, is_text(is) ? most.context : 0);
+      into.order.push_back({is, tokens});
       shown += picture ? 1 : 0;
+      own_sounds += sound ? 1 : 0;
       told += tokens;
-      own += picture ? most.rows_shown : tokens;
+      own += picture ? most.rows_shown : sound ? most.heard.rows : tokens;
     }
     within("rows of a sample", own, 0, most.context);
+    within("sounds of a sample", own_sounds, 0, most.heard.most);
     rows += own;
+    sounds += own_sounds;
   }
   within("rows of all samples", rows, 0, most.rows > 0 ? most.rows : any);
   within("stretches of all samples", static_cast<isize>(at), static_cast<isize>(order.size()),
@@ -196,6 +206,8 @@ inline isize read_words(std::span<const std::byte> from, const step_limits& most
   within("tokens of all stretches", told, static_cast<isize>(into.tokens.size()),
          static_cast<isize>(into.tokens.size()));
   within("pictures in all stretches", shown, into.pictures, into.pictures);
+  within("numbers of all sounds", static_cast<isize>(into.heard.size()), sounds * most.heard.numbers(),
+         sounds * most.heard.numbers());
   for (const tokenizer::token each : into.tokens) within("a token", each, 0, most.vocabulary - 1);
 
   isize end = most.bytes ? 0

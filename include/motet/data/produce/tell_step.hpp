@@ -5,6 +5,7 @@
 #include <motet/data/steps/pair_maker.hpp>
 #include <motet/data/steps/sample_maker.hpp>
 
+#include <algorithm>
 #include <span>
 
 // The slot of a maker is told as words of a step, and heard again by a slot of the same kind elsewhere, whose
@@ -30,6 +31,7 @@ inline void tell_step(const sample_maker::slot& own, step_words& out) {
     out.order.insert(out.order.end(), said.order.begin(), said.order.end());
     out.tokens.insert(out.tokens.end(), said.tokens.begin(), said.tokens.end());
   }
+  out.heard = batch.features;
   const auto sizes = own.shown.sizes(batch.pictures);
   out.packed.assign(sizes.begin(), sizes.end());
   tell_place(own.after, out);
@@ -48,6 +50,9 @@ inline void hear_step(const step_words& told, sample_maker::slot& own) {
     }
     batch.text.end();
   }
+  batch.features = told.heard;
+  batch.sounds = std::count_if(told.order.begin(), told.order.end(),
+                               [](const auto& each) { return each.kind == piece_kind::sound; });
   own.shown.take(told.packed);
   batch.pictures = told.pictures;
   batch.pixels = own.shown.pixels(batch.pictures);

@@ -3,7 +3,9 @@
 
 #include <motet/data/samples/example.hpp>
 #include <motet/data/samples/sample_source.hpp>
+#include <motet/data/sound/sound_reader.hpp>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,13 +36,23 @@ inline piece_marks marks_of(const tokenizer& words) {
   return out;
 }
 
-// A form says how samples become rows of a model that sees.
+// What a model hears of sounds.
+struct heard_form {
+  isize most = 0;                  // of a sample; 0: it hears none
+  isize rows = 0;                  // that its ear makes of one
+  isize bins = 80, frames = 3000;  // as it hears one
+
+  isize numbers() const { return bins * frames; }
+};
+
+// A form says how samples become rows of a model that sees, or hears.
 struct sample_form {
   isize rows_of_picture = 64;  // that its eye makes of one
   isize lead = 0;              // of these, the first ones that are not shown, such as a class token's
   isize most_pictures = 1;     // of a sample
   piece_marks marks{};
   isize least_pictures = 0;  // likewise: one without so many is left out
+  heard_form heard{};
 
   isize rows_shown() const { return rows_of_picture - lead; }
 };
@@ -52,21 +64,28 @@ inline void check(const sample_form& form) {
          sentence({"pictures of ", form.rows_of_picture, " rows, the first ", form.lead, " not shown, ",
                    form.least_pictures, " to ", form.most_pictures,
                    " in a sample; wanted none below zero, and no more left out than there are"}));
+  const heard_form& heard = form.heard;
+  if (heard.most < 0 || (heard.most > 0 && (heard.rows < 1 || heard.bins < 1 || heard.frames < 1)))
+    fail(bad_data_option,
+         sentence({heard.most, " sounds of ", heard.rows, " rows in a sample, each ", heard.frames,
+                   " frames of ", heard.bins, " bins; wanted none below zero, and one of each at least"}));
 }
 
 // A sample before augmentation.
 struct read_sample {
   struct stretch {
     piece_kind kind;
-    isize tokens;  // none of a picture
+    isize tokens;  // none of a picture or a sound
   };
   std::vector<bitmap> shots;
   std::vector<stretch> order;
   std::vector<tokenizer::token> tokens;  // of all stretches, one after the other
   bool may_flip = true;
+  std::vector<float> heard{};  // (sounds x frames, bins)
 
   isize bytes() const {
-    std::size_t sum = order.size() * sizeof(stretch) + tokens.size() * sizeof(tokenizer::token);
+    std::size_t sum = order.size() * sizeof(stretch) + tokens.size() * sizeof(tokenizer::token) +
+                      heard.size() * sizeof(float);
     for (const bitmap& each : shots) sum += sizeof each + each.pixels.size();
     return static_cast<isize>(sum);
   }
@@ -82,6 +101,7 @@ class sample_reader {
       : source_(source), words_(words), config_(config), form_(form), cache_(kept) {
     check(config);
     check(form);
+    if (form.heard.most > 0) ear_.emplace(form.heard.bins, form.heard.frames);
   }
 
   // Sample i, or null when it is damaged or does not fit the model, which is then reported (or thrown, when
@@ -90,11 +110,11 @@ class sample_reader {
     if (cache_ != nullptr) {
       if (const read_sample* found = cache_->find(i)) return found;
     }
-    if (!say(i) || !see(i)) return nullptr;
+    if (!say(i) || !see(i) || !hear(i)) return nullptr;
     if (cache_ != nullptr) cache_->keep(i, made_);
     return &made_;
   }
-  // Counts the rows of sample i without a look at its pictures; -1 when its texts are damaged or it does not
+  // Counts the rows of sample i without a look at its pictures and sounds; -1 when its texts are damaged or it does not
   // fit.
   isize rows(isize i) {
     if (cache_ != nullptr) {
@@ -120,9 +140,12 @@ class sample_reader {
 
  private:
   isize rows_of(const read_sample& of) const {
-    isize pictures = 0;
-    for (const auto& each : of.order) pictures += each.kind == piece_kind::picture ? 1 : 0;
-    return pictures * form_.rows_shown() + static_cast<isize>(of.tokens.size());
+    isize rows = static_cast<isize>(of.tokens.size());
+    for (const auto& each : of.order) {
+      if (each.kind == piece_kind::picture) rows += form_.rows_shown();
+      if (each.kind == piece_kind::sound) rows += form_.heard.rows;
+    }
+    return rows;
   }
   bool leave_out(isize i, skip why, const std::string& detail) {
     source_.skips().report(why, source_.name(i), detail, i);
@@ -133,11 +156,14 @@ class sample_reader {
   bool say(isize i) {
     const std::span<const sample_piece> pieces = source_.pieces(i);
     isize text = 0;
-    const isize shown = source_.pictures(i);
-    for (const sample_piece& each : pieces) text += each.kind == piece_kind::picture ? 0 : each.size;
+    const isize shown = source_.pictures(i), sounds = source_.sounds(i);
+    for (const sample_piece& each : pieces) text += is_text(each.kind) ? each.size : 0;
     if (shown > form_.most_pictures)
       return leave_out(i, skip::too_long,
                        sentence({"it has ", shown, " pictures, the model takes ", form_.most_pictures}));
+    if (sounds > form_.heard.most)
+      return leave_out(i, skip::too_long,
+                       sentence({"it has ", sounds, " sounds, the model takes ", form_.heard.most}));
     if (shown < form_.least_pictures)
       return leave_out(i, skip::no_picture,
                        sentence({"it has ", shown, ", the model wants ", form_.least_pictures}));
@@ -156,8 +182,8 @@ class sample_reader {
     std::size_t next = 0;
     bool blank = true;
     for (const sample_piece& each : pieces) {
-      if (each.kind == piece_kind::picture) {
-        made_.order.push_back({piece_kind::picture, 0});
+      if (!is_text(each.kind)) {
+        made_.order.push_back({each.kind, 0});
         continue;
       }
       const std::string& own = texts_[next++];
@@ -175,7 +201,7 @@ class sample_reader {
         append(out, asked ? form_.marks.after_asked : form_.marks.after_given);
       });
     }
-    if (blank && shown == 1 && pieces.size() == 2) return leave_out(i, skip::no_caption, "blank");
+    if (blank && shown + sounds == 1 && pieces.size() == 2) return leave_out(i, skip::no_caption, "blank");
     if (blank || targets() == 0)
       return leave_out(
           i, skip::nothing_asked,
@@ -184,7 +210,8 @@ class sample_reader {
     if (rows > config_.context)
       return leave_out(
           i, skip::too_long,
-          sentence({"it has ", rows, " rows, ", shown, " pictures of ", form_.rows_shown(), " and ",
+          sentence({"it has ", rows, " rows, ", shown, " pictures of ", form_.rows_shown(),
+                    sounds > 0 ? sentence({", ", sounds, " sounds of ", form_.heard.rows}) : "", " and ",
                     made_.tokens.size(), " tokens; the model takes ", config_.context}));
     return true;
   }
@@ -209,7 +236,7 @@ class sample_reader {
     std::size_t count = 0;
     for (const sample_piece& each : source_.pieces(i)) {
       if (each.kind != piece_kind::picture) continue;
-      if (!source_.read_picture(each, bytes_)) return leave_out(i, skip::bad_picture, changed);
+      if (!source_.read_bytes(each, bytes_)) return leave_out(i, skip::bad_picture, changed);
       if (made_.shots.size() == count) made_.shots.emplace_back();
       try {
         decode_picture(bytes_, made_.shots[count], config_.limits);
@@ -223,6 +250,22 @@ class sample_reader {
     made_.shots.resize(count);
     return true;
   }
+  bool hear(isize i) {
+    const isize numbers = form_.heard.numbers();
+    made_.heard.resize(as_size(source_.sounds(i) * numbers));
+    float* to = made_.heard.data();
+    for (const sample_piece& each : source_.pieces(i)) {
+      if (each.kind != piece_kind::sound) continue;
+      if (!source_.read_bytes(each, bytes_)) return leave_out(i, skip::bad_sound, changed);
+      try {
+        ear_->hear(bytes_, to);
+      } catch (const error& problem) {
+        return leave_out(i, skip::bad_sound, problem.what());
+      }
+      to += numbers;
+    }
+    return true;
+  }
 
   const sample_source& source_;
   const tokenizer& words_;
@@ -234,6 +277,7 @@ class sample_reader {
   read_sample made_;
   tokenizer::scratch work_;
   resampler resize_;
+  std::optional<sound_reader> ear_;
 };
 
 }  // namespace motet

@@ -7,6 +7,7 @@
 #include <motet/format/text/json_read.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,12 +16,14 @@
 
 namespace motet {
 
-// A sample is pieces in their order: text that is given, text that is asked for, and pictures.
-enum class piece_kind : std::uint8_t { given, asked, picture };
+// A sample is pieces in their order: text that is given, text that is asked for, pictures and sounds.
+enum class piece_kind : std::uint8_t { given, asked, picture, sound };
+// Whatever is none lies in a file of its own, or in a member of the shard.
+constexpr bool is_text(piece_kind kind) { return kind == piece_kind::given || kind == piece_kind::asked; }
 
 struct written_piece {
   piece_kind kind = piece_kind::given;
-  std::string text;  // of a picture: the name of its file
+  std::string text;  // of a picture or a sound: the name of its file
   bool operator==(const written_piece&) const = default;
 };
 
@@ -37,8 +40,8 @@ struct written_sample {
   std::optional<sample_fault> wrong;
 };
 
-// This stands for a picture in the turns of a conversation.
-inline constexpr std::string_view picture_mark = "<image>";
+// These stand for a picture and a sound in the turns of a conversation.
+inline constexpr std::string_view picture_mark = "<image>", sound_mark = "<audio>";
 
 namespace detail {
 
@@ -90,30 +93,44 @@ class pieces_reader {
       ++number;
       const json::object& members = each.members();
       const auto [name, value] = members.size() == 1 ? *members.begin() : json::member{empty_, each};
-      const bool known = name == "picture" || name == "given" || name == "asked";
-      if (!known)
+      static constexpr std::string_view names[] = {"given", "asked", "picture", "sound"};  // as kinds are
+      const auto found = std::find(std::begin(names), std::end(names), name);
+      if (found == std::end(names))
         return refuse(sentence({"piece ", number, " has ",
                                 (members.size() == 1 ? "the member \"" + name + "\""
                                                      : std::to_string(members.size()) + " members"),
-                                ", wanted one of picture, given and asked"}));
-      if (name == "picture" && value.string().empty())
-        return refuse(sentence({"piece ", number, " is a picture without a name"}));
-      add(name == "picture" ? piece_kind::picture
-          : name == "given" ? piece_kind::given
-                            : piece_kind::asked,
-          value.string());
+                                ", wanted one of picture, sound, given and asked"}));
+      const auto kind = static_cast<piece_kind>(found - std::begin(names));
+      if (!is_text(kind) && value.string().empty())
+        return refuse(sentence({"piece ", number, " is a ", name, " without a name"}));
+      add(kind, value.string());
     }
     return true;
   }
 
-  bool take_turns(const json& entry, const json& turns) {
-    std::vector<std::string> shown;
-    if (const json* image = entry.find("image"); image != nullptr && !image->is_null()) {
-      if (image->is_array())
-        for (const json& each : image->items()) shown.push_back(each.string());
-      else shown.push_back(image->string());
+  // What stands in turns by a mark, with the names of the files in their order.
+  struct marked {
+    piece_kind kind;
+    std::string_view mark;
+    const char *named, *told;  // the member with the names, and the word for several of them
+    std::vector<std::string> files{};
+    std::size_t seen = 0;
+  };
+  static std::vector<std::string> names_in(const json& entry, const char* member) {
+    std::vector<std::string> out;
+    if (const json* const found = entry.find(member); found != nullptr && !found->is_null()) {
+      if (found->is_array())
+        for (const json& each : found->items()) out.push_back(each.string());
+      else out.push_back(found->string());
     }
-    std::size_t seen = 0, number = 0;
+    return out;
+  }
+
+  bool take_turns(const json& entry, const json& turns) {
+    marked kinds[] = {{piece_kind::picture, picture_mark, "image", "pictures"},
+                      {piece_kind::sound, sound_mark, "audio", "sounds"}};
+    for (marked& each : kinds) each.files = names_in(entry, each.named);
+    std::size_t number = 0;
     for (const json& turn : turns.items()) {
       ++number;
       const std::string& from = turn.at("from").string();
@@ -122,22 +139,27 @@ class pieces_reader {
         return refuse(sentence({"turn ", number, " is from \"", from, "\", wanted human, gpt or system"}));
       std::string_view rest = turn.at("value").string();
       while (true) {
-        const std::size_t mark = rest.find(picture_mark);
+        marked& next = *std::min_element(
+            std::begin(kinds), std::end(kinds),
+            [&](const marked& a, const marked& b) { return rest.find(a.mark) < rest.find(b.mark); });
+        const std::size_t mark = rest.find(next.mark);
         add(asked ? piece_kind::asked : piece_kind::given, rest.substr(0, mark));
         if (mark == std::string_view::npos) break;
         if (asked)
-          return refuse(sentence({"turn ", number, " is from gpt and has a ", picture_mark,
-                                  "; pictures are given, not asked for"}));
-        if (seen < shown.size()) made_.pieces.push_back({piece_kind::picture, shown[seen]});
-        ++seen;
-        rest.remove_prefix(mark + picture_mark.size());
+          return refuse(sentence({"turn ", number, " is from gpt and has a ", next.mark, "; ", next.told,
+                                  " are given, not asked for"}));
+        if (next.seen < next.files.size()) made_.pieces.push_back({next.kind, next.files[next.seen]});
+        ++next.seen;
+        rest.remove_prefix(mark + next.mark.size());
       }
     }
-    if (seen != shown.size())
-      return refuse(sentence(
-          {"its turns have ", seen, " times ", picture_mark, ", and it names ", shown.size(), " pictures"}));
-    for (const std::string& each : shown)
-      if (each.empty()) return refuse("one of its pictures has no name");
+    for (const marked& each : kinds) {
+      if (each.seen != each.files.size())
+        return refuse(sentence({"its turns have ", each.seen, " times ", each.mark, ", and it names ",
+                                each.files.size(), " ", each.told}));
+      for (const std::string& file : each.files)
+        if (file.empty()) return refuse(sentence({"one of its ", each.told, " has no name"}));
+    }
     return true;
   }
 
@@ -152,7 +174,7 @@ class pieces_reader {
 //   {"image": "x.jpg", "conversations": [{"from": "human", "value": "<image>\nwhat is this?"},
 //                                        {"from": "gpt", "value": "a red circle"}]}
 // The second one is LLaVA's: human turns and system's are given, those of gpt are asked for; "image" may be a
-// list, or be absent.
+// list, or be absent, and so may "audio", whose sounds stand where turns have <audio>.
 inline written_sample read_written_sample(std::string_view text) {
   return detail::pieces_reader().read(text);
 }

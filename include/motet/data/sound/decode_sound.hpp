@@ -6,6 +6,17 @@
 
 namespace motet {
 
+namespace detail {
+inline bool begins_with(std::span<const std::uint8_t> bytes, std::string_view magic) {
+  return bytes.size() >= magic.size() && std::memcmp(bytes.data(), magic.data(), magic.size()) == 0;
+}
+}  // namespace detail
+
+// Tells by the first four bytes of a file, before anything is decoded.
+inline bool begins_like_sound(std::span<const std::uint8_t> bytes) {
+  return detail::begins_with(bytes, "RIFF") || detail::begins_with(bytes, "fLaC");
+}
+
 // Makes numbers of a sound file, WAV or FLAC, by what its bytes say and not by its name; several channels
 // become their mean.
 // Asks for: all bytes of the file, of no more numbers than the limits allow.
@@ -19,11 +30,8 @@ namespace motet {
 //   }
 inline void decode_sound(std::span<const std::uint8_t> bytes, waveform& into,
                          const sound_limits& limits = {}) {
-  const auto starts = [&](std::string_view magic) {
-    return bytes.size() >= magic.size() && std::memcmp(bytes.data(), magic.data(), magic.size()) == 0;
-  };
-  if (starts("RIFF")) return decode_wav(bytes, into, limits);
-  if (starts("fLaC")) return decode_flac(bytes, into, limits);
+  if (detail::begins_with(bytes, "RIFF")) return decode_wav(bytes, into, limits);
+  if (detail::begins_with(bytes, "fLaC")) return decode_flac(bytes, into, limits);
   fail(damaged_sound, sentence({"its ", bytes.size(), " bytes begin like neither WAV nor FLAC"}));
 }
 

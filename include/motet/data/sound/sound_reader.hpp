@@ -6,6 +6,7 @@
 #include <motet/data/sound/log_mel.hpp>
 #include <motet/data/sound/resample.hpp>
 
+#include <span>
 #include <string>
 
 namespace motet {
@@ -23,10 +24,14 @@ class sound_reader {
     bytes_.resize(as_size(source.size()));
     if (source.read(0, bytes_) != source.size()) fail(data_unreadable, file + " (it ends early)");
     try {
-      decode_sound(bytes_, sound_);
+      return hear(bytes_, features);
     } catch (const error& problem) {
       throw error(problem, file);
     }
+  }
+  // The same of what a file holds.
+  bool hear(std::span<const std::uint8_t> bytes, float* features) {
+    decode_sound(bytes, sound_);
     // What lies behind the last frame is not heard, so it need not be resampled either.
     const isize heard = (mel_.frames() + 1) * log_mel::hop * sound_.rate / log_mel::rate + sound_.rate;
     if (static_cast<isize>(sound_.values.size()) > heard) sound_.values.resize(as_size(heard));

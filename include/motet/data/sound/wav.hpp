@@ -3,11 +3,13 @@
 
 #include <motet/data/sound/waveform.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace motet {
@@ -126,6 +128,32 @@ inline void decode_wav(std::span<const std::uint8_t> from, waveform& into, const
     at = start + size + size % 2;
   }
   fail(damaged_sound, form.bits == 0 ? "WAV: it ends before its form" : "WAV: it ends before its numbers");
+}
+
+// One channel of whole numbers of 16 bits; what is louder than 1 is cut off.
+inline std::string encode_wav(const waveform& from) {
+  std::string out;
+  const auto put = [&](std::uint64_t number, int bytes) {
+    for (int i = 0; i < bytes; ++i) out.push_back(static_cast<char>(number >> (8 * i)));
+  };
+  const std::uint64_t data = 2 * from.values.size(), rate = static_cast<std::uint64_t>(from.rate);
+  out += "RIFF";
+  put(36 + data, 4);
+  out += "WAVEfmt ";
+  put(16, 4);  // bytes of the form
+  put(1, 2);   // whole numbers
+  put(1, 2);   // channels
+  put(rate, 4);
+  put(2 * rate, 4);  // bytes a second
+  put(2, 2);         // bytes of a number
+  put(16, 2);        // bits of one
+  out += "data";
+  put(data, 4);
+  for (const float each : from.values) {
+    const float whole = std::round(std::clamp(32768 * each, -32768.0f, 32767.0f));
+    put(static_cast<std::uint64_t>(static_cast<std::int64_t>(whole)), 2);
+  }
+  return out;
 }
 
 }  // namespace motet

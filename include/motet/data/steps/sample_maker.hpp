@@ -26,17 +26,27 @@ struct sample_loader_config : loader_config {
 
 // One step's samples, as a model that sees reads them: input(), which is valid as long as the batch.
 struct sample_batch {
-  isize first = 0;             // plain batches: its first sample's place in the run
-  isize count = 0;             // of samples, those without a row included
-  isize pictures = 0;          // of all of them
-  matrix<float> pixels;        // (pictures, 3 x image x image), red, green and blue planes; or
-  packed_pictures packed;      // (pictures), the same before they are resized: data/pictures/pack.hpp
-  pictured_text text{0};       // all of it
-  std::vector<isize> samples;  // (count), numbers in the source; -1 of one that is empty
+  isize first = 0;              // plain batches: its first sample's place in the run
+  isize count = 0;              // of samples, those without a row included
+  isize pictures = 0;           // of all of them
+  isize sounds = 0;             // likewise
+  matrix<float> pixels;         // (pictures, 3 x image x image), red, green and blue planes; or
+  packed_pictures packed;       // (pictures), the same before they are resized: data/pictures/pack.hpp
+  std::vector<float> features;  // (sounds x frames, bins)
+  pictured_text text{0};        // all of it
+  std::vector<isize> samples;   // (count), numbers in the source; -1 of one that is empty
 
   isize size() const { return count; }
-  pictured_tokens input() const { return text.with(motet::pictures{pixels.data, pictures, packed}); }
+  pictured_tokens input() const {
+    return text.with(motet::pictures{pixels.data, pictures, packed}, motet::sounds{features.data(), sounds});
+  }
 };
+
+// Puts together samples of this form.
+inline pictured_text text_of(const sample_form& form) {
+  if (form.heard.most == 0) return pictured_text(form.rows_of_picture, form.lead);
+  return pictured_text{{form.rows_of_picture, form.lead}, {form.heard.rows}};
+}
 
 // Refuses what no loader of samples can do.
 inline const sample_loader_config& check_samples(const sample_loader_config& config,
@@ -76,6 +86,7 @@ class sample_maker {
     isize first_picture = 0;  // of the room
     std::vector<read_sample::stretch> order;
     std::vector<tokenizer::token> tokens;
+    std::vector<float> heard;
   };
   struct slot {
     sample_batch batch;
@@ -87,7 +98,7 @@ class sample_maker {
     void prepare(const sample_loader_config& config, isize places, std::byte* memory) {
       shown.prepare(memory, places, config.example.image, config.form, config.example.colours);
       batch.count = config.batch;
-      batch.text = pictured_text(config.sample.rows_of_picture, config.sample.lead);
+      batch.text = text_of(config.sample);
       batch.samples.resize(as_size(config.batch));
       said.resize(as_size(config.batch));
     }
@@ -125,7 +136,7 @@ class sample_maker {
   }
   static void say(const read_sample::stretch& what, std::span<const tokenizer::token> tokens,
                   pictured_text& text) {
-    if (what.kind == piece_kind::picture) return text.show();
+    if (!is_text(what.kind)) return text.show(what.kind == piece_kind::sound ? 1 : 0);
     text.say(tokens,
              what.kind == piece_kind::asked ? pictured_text::said::asked : pictured_text::said::given);
   }
@@ -152,10 +163,16 @@ class sample_maker {
       batch.samples[as_size(at)] = instead;
     }
     batch.text.clear();
+    batch.features.clear();
     for (isize at = 0; at < config_.batch; ++at) {
-      if (batch.samples[as_size(at)] >= 0) say(own.said[as_size(at)], batch.text);
+      const said_sample& said = own.said[as_size(at)];
+      if (batch.samples[as_size(at)] >= 0) {
+        say(said, batch.text);
+        batch.features.insert(batch.features.end(), said.heard.begin(), said.heard.end());
+      }
       batch.text.end();
     }
+    batch.sounds = static_cast<isize>(batch.features.size()) / config_.sample.heard.numbers();
     batch.pictures = own.shown.close();
     batch.pixels = own.shown.pixels(batch.pictures);
     batch.packed = own.shown.packed();
@@ -231,6 +248,7 @@ class sample_maker {
     }
     made.order = found->order;
     made.tokens = found->tokens;
+    made.heard = found->heard;
     made.there = true;
     return true;
   }

@@ -76,6 +76,7 @@ template <class Words>
 struct placed_among : Words {
   using input = placed_tokens;
   using words = Words;
+  using text_embedding = Words;  // of tokens that follow
   using words::out;
 
   template <class C, class N>

@@ -83,9 +83,11 @@ class pictured_text {
   isize rows() const { return static_cast<isize>(ids_.size()); }
   isize asked() const { return asked_; }
   // The samples that have ended, with their pictures in order; valid until the next change. Pictures are of
-  // one kind.
-  pictured_tokens with(const pictures& all) const {
-    return {words(), all, shown_[0].picture_offsets.data(), shown_[0].places.data()};
+  // one kind, and the second one, where there is one, is sounds.
+  pictured_tokens with(const pictures& all, const sounds& heard = {}) const {
+    pictured_tokens out{words(), all, shown_[0].picture_offsets.data(), shown_[0].places.data()};
+    if (shown_.size() > 1) out.heard = seen(1, heard), out.heard_places = shown_[1].places.data();
+    return out;
   }
   // The eye and the language model may be modules of their own.
   std::tuple<seen_pictures, placed_tokens> apart(const pictures& all) const {

@@ -24,6 +24,10 @@ struct fed_decoder : tower<placed_embedding<Config.tokens()>, Config.tower(), de
   static constexpr isize takes_rows = Config.width, most_rows = Rows, sources = Sources;
   template <isize Modules>
   using with_sources = fed_decoder<Config, Rows, Modules>;
+
+  // This is the net with its weights, but its features are the logits of all rows: (rows, vocabulary).
+  using logits = tower<placed_embedding<Config.tokens()>, Config.tower(),
+                       logits_tail<detail::decoder_norm<Config>, Config.vocabulary, Config.tied>>;
 };
 
 }  // namespace motet

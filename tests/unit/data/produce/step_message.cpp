@@ -12,20 +12,19 @@ using namespace motet;
 
 namespace {
 
-// Two samples: a picture as bytes, a question and an answer; text, and a picture that is resized already.
+// Two samples: a picture as bytes, a question and an answer; text, a picture that is resized already, and a
+// sound.
 step_words two_samples() {
   step_words out;
   out.first = 40, out.next = 43, out.pictures = 2;
   out.waiting = {41};
   out.samples = {7, 9};
-  out.stretches = {3, 2};
-  out.order = {{piece_kind::picture, 0},
-               {piece_kind::given, 2},
-               {piece_kind::asked, 3},
-               {piece_kind::asked, 4},
-               {piece_kind::picture, 0}};
+  out.stretches = {3, 3};
+  out.order = {{piece_kind::picture, 0}, {piece_kind::given, 2},   {piece_kind::asked, 3},
+               {piece_kind::asked, 4},   {piece_kind::picture, 0}, {piece_kind::sound, 0}};
   out.tokens = {1, 2, 3, 4, 5, 6, 7, 299, 0};
   out.packed = {{0, 32, 9, 8, 1}, {256, 0, 20, 20, 0}};
+  out.heard = {0.5f, -1, 0, 2};
   return out;
 }
 constexpr motet::isize pixels = 32 * 8 + 3 * 8 * 8 * 4;
@@ -59,6 +58,7 @@ TEST_CASE("what is written is read, and a head of other bytes is known by its ch
   CHECK(got.samples == sent.samples);
   CHECK(got.stretches == sent.stretches);
   CHECK(got.tokens == sent.tokens);
+  CHECK(got.heard == sent.heard);
   REQUIRE(got.order.size() == sent.order.size());
   for (std::size_t k = 0; k < got.order.size(); ++k) {
     CHECK(got.order[k].kind == sent.order[k].kind);
@@ -89,9 +89,9 @@ TEST_CASE("words that do not fit together, or the limits, are refused in a sente
       {"a place that waits: got 43", [](step_words& w) { w.waiting[0] = 43; }},
       {"pictures: got 4, wanted 0 to 3", [](step_words& w) { w.pictures = 4; }},
       {"sizes of pictures: got 2, wanted 1", [](step_words& w) { w.pictures = 1; }},
-      {"stretches of a sample: got 3, wanted 0 to 2", [](step_words& w) { w.stretches[1] = 3; }},
-      {"stretches of all samples: got 4, wanted 5", [](step_words& w) { w.stretches[1] = 1; }},
-      {"kind of a stretch: got 3", [](step_words& w) { w.order[1].kind = static_cast<piece_kind>(3); }},
+      {"stretches of a sample: got 4, wanted 0 to 3", [](step_words& w) { w.stretches[1] = 4; }},
+      {"stretches of all samples: got 4, wanted 6", [](step_words& w) { w.stretches[1] = 1; }},
+      {"kind of a stretch: got 4", [](step_words& w) { w.order[1].kind = static_cast<piece_kind>(4); }},
       {"tokens of a stretch: got 2, wanted 0 to 0", [](step_words& w) { w.order[0].tokens = 2; }},
       {"tokens of a stretch: got -1", [](step_words& w) { w.order[1].tokens = -1; }},
       {"tokens of all stretches: got 10, wanted 9", [](step_words& w) { w.order[1].tokens = 3; }},
@@ -99,9 +99,13 @@ TEST_CASE("words that do not fit together, or the limits, are refused in a sente
        [](step_words& w) { w.order[1].tokens = 35, w.tokens.resize(42); }},
       {"rows of all samples: got 77, wanted 0 to 60",
        [](step_words& w) {
-         w.order[1].tokens = 33, w.order[2].tokens = 0, w.order[3].tokens = 36;
-         w.tokens.assign(69, 1);
+         w.order[1].tokens = 33, w.order[2].tokens = 0, w.order[3].tokens = 34;
+         w.tokens.assign(67, 1);
        }},
+      {"tokens of a stretch: got 1, wanted 0 to 0", [](step_words& w) { w.order[5].tokens = 1; }},
+      {"numbers of all sounds: got 3, wanted 4", [](step_words& w) { w.heard.pop_back(); }},
+      {"sounds of a sample: got 2, wanted 0 to 1",
+       [](step_words& w) { w.stretches[1] = 4, w.order.push_back(w.order.back()); }},
       {"a token: got 300, wanted 0 to 299", [](step_words& w) { w.tokens[4] = 300; }},
       {"a token: got -1", [](step_words& w) { w.tokens[4] = -1; }},
       {"where a picture begins: got 240, wanted 256", [](step_words& w) { w.packed[1].at = 240; }},

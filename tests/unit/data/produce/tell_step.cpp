@@ -37,6 +37,10 @@ void check_same(const sample_batch& a, const sample_batch& b) {
   CHECK(std::equal(in.targets, in.targets + in.seq.rows(), out.targets));
   CHECK(std::equal(in.picture_offsets, in.picture_offsets + a.count + 1, out.picture_offsets));
   CHECK(in.share == out.share);
+  CHECK(a.sounds == b.sounds);
+  CHECK(a.features == b.features);
+  REQUIRE(in.heard.offsets != nullptr);
+  CHECK(std::equal(in.heard.offsets, in.heard.offsets + a.count + 1, out.heard.offsets));
 }
 void check_same(const pair_batch& a, const pair_batch& b) {
   CHECK(a.first == b.first);
@@ -88,16 +92,18 @@ TEST_CASE("a step that was told and heard is the same step, damaged samples, emp
   const tokenizer words = pairs_tokenizer();
   for (const motet::isize rows : {0, 150}) {
     skip_log skips;
-    const sample_source source({write_mixed(folder, "a.tar", 0, 40, {}, damaged)}, skips);
+    const sample_source source(
+        {write_mixed(folder, "a.tar", 0, 40, {}, damaged), write_heard(folder, "b.tar", 15)}, skips);
     sample_loader_config config;
     config.batch = 12;
     config.rows = rows;
     config.example = {.image = 8, .context = 40};
-    config.sample = {5, 1, 2, marks_of(words)};
+    config.sample = {5, 1, 2, marks_of(words), 0, {.most = 2, .rows = 3, .bins = 6, .frames = 5}};
     tell_and_hear<sample_maker>(source, words, config,
                                 {.pictures = sample_maker::places_of(config, source),
                                  .rows_shown = config.sample.rows_shown(),
-                                 .rows = rows});
+                                 .rows = rows,
+                                 .heard = config.sample.heard});
   }
 }
 

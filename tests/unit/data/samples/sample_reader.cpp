@@ -20,8 +20,9 @@ example_config config_of(motet::isize rows) {
 std::string told(const read_sample& from) {
   std::string out;
   for (const auto& each : from.order)
-    out += each.kind == piece_kind::picture
-               ? "p "
+    out += each.kind == piece_kind::picture ? "p "
+           : each.kind == piece_kind::sound
+               ? "s "
                : (each.kind == piece_kind::given ? "g" : "a") + std::to_string(each.tokens) + " ";
   return out;
 }
@@ -69,6 +70,50 @@ TEST_CASE("texts and pictures in their order, with what stands around them") {
     CHECK(a == b);
     CHECK(found->tokens == tokens);
   }
+}
+
+TEST_CASE("sounds are heard as frames, and those that are damaged, or too many, leave their sample out") {
+  const scratch folder;
+  skip_log skips;
+  const std::string shard = write_heard(folder, "a.tar", 6, [](motet::isize i, std::string& sound) {
+    if (i == 5) sound.resize(400);
+  });
+  const sample_source source({shard}, skips);
+  REQUIRE(source.size() == 6);
+  const tokenizer words = pairs_tokenizer();
+  sample_form form{5, 1, 1, marks_of(words), 0, {.most = 2, .rows = 3, .bins = 6, .frames = 5}};
+  sample_reader reader(source, words, config_of(60), form);
+  const auto n1 = [&](const std::string& text) { return std::to_string(tokens_of(words, text) + 1); };
+  CHECK(told(*reader.get(0)) == "s g1 a" + n1("a number 0") + " ");
+  CHECK(told(*reader.get(1)) == "p s g1 a" + n1("number 1") + " ");
+  const read_sample& two = *reader.get(2);
+  CHECK(told(two).starts_with("s g"));
+  REQUIRE(two.heard.size() == 60);
+  CHECK(reader.rows(2) == 6 + static_cast<motet::isize>(two.tokens.size()));
+  CHECK(reader.rows(1) == 4 + 3 + static_cast<motet::isize>(reader.get(1)->tokens.size()));
+  sound_reader ear(6, 5);
+  std::vector<float> want(30);
+  for (const motet::isize k : {0, 1}) {
+    ear.hear(bytes_of_sound(tone_file(k == 0 ? 52 : 2)), want.data());
+    const read_sample& again = *reader.get(2);
+    CHECK(std::equal(want.begin(), want.end(), again.heard.begin() + 30 * k));
+  }
+  CHECK(reader.get(5) == nullptr);
+  CHECK(
+      skips.names(skip::bad_sound).at(0).find("h5 (motet: the sound cannot be decoded: WAV: it ends after") !=
+      std::string::npos);
+  form.heard.most = 1;
+  sample_reader narrow(source, words, config_of(60), form);
+  CHECK(narrow.get(2) == nullptr);
+  CHECK(skips.names(skip::too_long).at(0).find("h2 (it has 2 sounds, the model takes 1)") !=
+        std::string::npos);
+  sample_reader deaf(source, words, config_of(60), {5, 1, 1, marks_of(words)});
+  CHECK(deaf.get(0) == nullptr);
+  sample_reader brief(source, words, config_of(8), form);
+  CHECK(brief.get(4) == nullptr);
+  CHECK(skips.names(skip::too_long).back().find("1 pictures of 4, 1 sounds of 3 and ") != std::string::npos);
+  form.heard.rows = 0;
+  CHECK(code_of([&] { sample_reader(source, words, config_of(60), form); }) == "MT-D13");
 }
 
 TEST_CASE("marks of vocabularies of language models") {

@@ -10,7 +10,7 @@ using namespace motet;
 
 namespace {
 
-// "ppm 9x8, given what, asked number 1"
+// "picture 9x8, sound of 1644, given what, asked number 1"
 std::string told(const sample_source& source, motet::isize i) {
   std::vector<std::string> texts;
   REQUIRE(source.read_texts(i, texts));
@@ -20,12 +20,17 @@ std::string told(const sample_source& source, motet::isize i) {
     if (!out.empty()) out += ", ";
     if (each.kind == piece_kind::picture) {
       std::vector<std::uint8_t> bytes;
-      REQUIRE(source.read_picture(each, bytes));
+      REQUIRE(source.read_bytes(each, bytes));
       bitmap shot;
       decode_picture(bytes, shot);
       CHECK(shot.width == each.width);
       CHECK(shot.height == each.height);
       out += "picture " + std::to_string(each.width) + "x" + std::to_string(each.height);
+    } else if (each.kind == piece_kind::sound) {
+      std::vector<std::uint8_t> bytes;
+      REQUIRE(source.read_bytes(each, bytes));
+      CHECK(begins_like_sound(bytes));
+      out += "sound of " + std::to_string(each.size);
     } else {
       out += (each.kind == piece_kind::given ? "given " : "asked ") + texts.at(text++);
     }
@@ -123,6 +128,56 @@ TEST_CASE("conversations with pictures beside, as lines and as an array") {
   const sample_source cut({write_lines(folder, "y.json", array)}, skips);
   CHECK(cut.size() == 3);
   CHECK(skips.names(skip::bad_shard).at(0).find("its array ends inside entry 7") != std::string::npos);
+}
+
+TEST_CASE("sounds in shards and beside conversations, and those that are none or not there") {
+  const scratch folder;
+  skip_log skips;
+  const std::string shard = write_heard(folder, "a.tar", 6, [](motet::isize i, std::string& sound) {
+    if (i == 3) sound = "ID3 none";
+    if (i == 5) sound = "RI";
+  });
+  write_lines(folder, "t.wav", tone_file(1));
+  const std::string lines = write_lines(
+      folder, "c.jsonl",
+      R"({"id":"one","audio":"t.wav","conversations":[{"from":"human","value":"<audio> what?"},{"from":"gpt","value":"a"}]})"
+      "\n"
+      R"({"id":"lost","pieces":[{"sound":"u.wav"},{"asked":"a"}]})"
+      "\n"
+      R"({"id":"text","pieces":[{"sound":"c.jsonl"},{"asked":"a"}]})");
+  const sample_source source({shard, lines}, skips);
+  REQUIRE(source.size() == 5);
+  CHECK(told(source, 0) == "sound of 1644, asked a number 0");
+  CHECK(told(source, 1) == "picture 9x8, sound of 1644, asked number 1");
+  CHECK(told(source, 2) == "sound of 1644, given what, sound of 1644, asked number 2");
+  CHECK(told(source, 4) == "sound of 1644, given  what?, asked a");
+  CHECK(source.most_sounds() == 2);
+  CHECK(source.most_pictures() == 1);
+  CHECK(source.sounds(1) == 1);
+  CHECK(skips.count() == 4);
+  REQUIRE(skips.count(skip::bad_sound) == 3);
+  CHECK(skips.names(skip::bad_sound)[0] ==
+        shard + ": h3 (wav of 8 bytes begins like neither WAV nor FLAC, or is cut)");
+  CHECK(skips.names(skip::bad_sound)[1].find("h5 (1.WAV of 2 bytes begins like neither") !=
+        std::string::npos);
+  REQUIRE(skips.count(skip::no_sound) == 1);
+  CHECK(skips.names(skip::no_sound)[0].find("lost (motet: the data cannot be read") != std::string::npos);
+  CHECK(skips.summary().find("1 samples without sound (") != std::string::npos);
+  skip_log strict(true);
+  CHECK(code_of([&] { sample_source({shard}, strict); }) == "MT-D21");
+  // One that no piece names has no place.
+  const std::string other = (folder / "b.tar").string();
+  tar_writer tar(other);
+  tar.add("k.json", R"({"pieces":[{"asked":"a"}]})");
+  tar.add("k.0.wav", tone_file(2));
+  tar.add("whole.txt", "a");
+  tar.add("whole.wav", tone_file(2));
+  tar.finish();
+  tar.commit();
+  const sample_source unnamed({other}, skips);
+  CHECK(unnamed.size() == 1);
+  CHECK(skips.names(skip::bad_pieces).back() ==
+        other + ": k (no piece names its sound 0.wav, which has no place)");
 }
 
 TEST_CASE("plain text: a document a line, or a file") {

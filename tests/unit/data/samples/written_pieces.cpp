@@ -17,7 +17,7 @@ std::string told(std::string_view text) {
   if (read.wrong) return std::to_string(static_cast<int>(read.wrong->why)) + " " + read.wrong->detail;
   std::string out = read.id;
   for (const written_piece& each : read.pieces) {
-    static constexpr const char* names[] = {"given", "asked", "picture"};
+    static constexpr const char* names[] = {"given", "asked", "picture", "sound"};
     out += (out.empty() ? "" : " ") + std::string(names[static_cast<int>(each.kind)]) + "(" + each.text + ")";
   }
   return out;
@@ -39,6 +39,12 @@ TEST_CASE("pieces in both forms") {
       told(
           R"({"id":3,"image":"x","conversations":[{"from":"human","value":"<image>"},{"from":"gpt","value":"a"}]})") ==
       "3 picture(x) asked(a)");
+  CHECK(told(R"({"pieces":[{"sound":"a.wav"},{"given":"what"},{"picture":"0.png"},{"asked":"a"}]})") ==
+        "sound(a.wav) given(what) picture(0.png) asked(a)");
+  CHECK(
+      told(
+          R"({"audio":["a.wav","b.flac"],"image":"x","conversations":[{"from":"human","value":"<audio>or <image><audio>?"},{"from":"gpt","value":"a"}]})") ==
+      "sound(a.wav) given(or ) picture(x) sound(b.flac) given(?) asked(a)");
   // Text alone, a picture without a question, several answers, blank pieces.
   CHECK(told(R"({"conversations":[{"from":"system","value":"be brief"},{"from":"gpt","value":"ok"}]})") ==
         "given(be brief) asked(ok)");
@@ -66,9 +72,16 @@ TEST_CASE("what is wrong is told with numbers") {
   says(R"({"conversations":[]})", skip::nothing_asked, "none of its 0 pieces");
   says(R"({"pieces":[{"asked":" \n"}]})", skip::nothing_asked, "not blank");
   says(R"({"pieces":[{"shown":"0.png"}]})", skip::bad_pieces,
-       "piece 1 has the member \"shown\", wanted one of picture, given and asked");
+       "piece 1 has the member \"shown\", wanted one of picture, sound, given and asked");
   says(R"({"pieces":[{"asked":"a"},{"asked":"a","given":"b"}]})", skip::bad_pieces, "piece 2 has 2 members");
   says(R"({"pieces":[{"picture":""}]})", skip::bad_pieces, "piece 1 is a picture without a name");
+  says(R"({"pieces":[{"sound":""}]})", skip::bad_pieces, "piece 1 is a sound without a name");
+  says(R"({"audio":"x","conversations":[{"from":"human","value":"what"},{"from":"gpt","value":"a"}]})",
+       skip::bad_pieces, "its turns have 0 times <audio>, and it names 1 sounds");
+  says(R"({"audio":"x","conversations":[{"from":"gpt","value":"a <audio>"}]})", skip::bad_pieces,
+       "turn 1 is from gpt and has a <audio>; sounds are given, not asked for");
+  says(R"({"audio":[""],"conversations":[{"from":"human","value":"<audio>"},{"from":"gpt","value":"a"}]})",
+       skip::bad_pieces, "one of its sounds has no name");
   says(R"({"pieces":[{"asked":7}]})", skip::bad_pieces, "an integer");
   says(R"({"pieces":{}})", skip::bad_pieces, "an object");
   says(R"([1])", skip::bad_pieces, "it is an array, wanted an object");

@@ -23,3 +23,10 @@ TEST_CASE("the bytes tell the format") {
   CHECK(refusal("OggS").find("its 4 bytes begin like neither WAV nor FLAC") != std::string::npos);
   CHECK((is_sound_field("wav") && is_sound_field("flac") && !is_sound_field("mp3")));
 }
+
+TEST_CASE("the first bytes alone tell a sound") {
+  CHECK(begins_like_sound(bytes_of_sound("RIFF")));
+  CHECK(begins_like_sound(bytes_of_sound("fLaC and more")));
+  CHECK_FALSE(begins_like_sound(bytes_of_sound("RIF")));
+  CHECK_FALSE(begins_like_sound(bytes_of_sound("OggS and more")));
+}

@@ -97,3 +97,12 @@ TEST_CASE("damaged files are refused, and nothing worse") {
   CHECK(refused > 300);
   for (std::size_t end = 0; end < seeds[0].size(); ++end) CHECK_FALSE(fuzz_sound(seeds[0].substr(0, end)));
 }
+
+TEST_CASE("what is written is read again, to half a step of 16 bits") {
+  const waveform sent{22050, {0, 0.25f, -1, 1, 1.5f, -2, 0.1f}}, got = read(encode_wav(sent));
+  CHECK(got.rate == 22050);
+  REQUIRE(got.values.size() == sent.values.size());
+  for (std::size_t i = 0; i < sent.values.size(); ++i)
+    CHECK(std::abs(got.values[i] - std::clamp(sent.values[i], -1.0f, 32767 / 32768.0f)) <= 0.5f / 32768);
+  CHECK(encode_wav({16000, {0.5, -0.5}}) == written_wav({0.5, -0.5}));
+}

@@ -147,6 +147,54 @@ TEST_CASE("rows, targets and places are those of the pieces") {
   }
 }
 
+TEST_CASE("sounds come in the order of their samples, on any number of threads, cached or not") {
+  const scratch folder;
+  const tokenizer words = pairs_tokenizer();
+  const std::string shard = write_heard(folder, "a.tar", 24, [](motet::isize i, std::string& sound) {
+    if (i % 7 == 2) sound.resize(400);
+  });
+  for (const motet::isize rows : {0, 90}) {
+    std::vector<std::vector<float>> wanted;
+    for (const int threads : {1, 3}) {
+      skip_log skips;
+      const sample_source source({shard}, skips);
+      sample_loader_config config;
+      config.batch = 7, config.threads = threads, config.rows = rows;
+      config.cache_bytes = threads == 1 ? 0 : motet::isize{1} << 20;
+      config.example.image = 8, config.example.context = 40;
+      config.sample = {5, 1, 1, marks_of(words), 0, {.most = 2, .rows = 3, .bins = 6, .frames = 5}};
+      sample_loader loader(source, words, config);
+      sample_reader reader(source, words, config.example, config.sample);
+      std::vector<std::vector<float>> found;
+      for (int step = 0; step < 9; ++step) {
+        const sample_batch& batch = loader.next();
+        const pictured_tokens in = batch.input();
+        found.push_back(batch.features);
+        motet::isize sound = 0;
+        for (motet::isize s = 0; s < 7; ++s) {
+          const motet::isize sample = batch.samples[static_cast<std::size_t>(s)];
+          CHECK(in.heard.before(s) == sound);
+          if (sample < 0) continue;
+          const std::vector<float>& want = reader.get(sample)->heard;
+          CHECK(std::equal(want.begin(), want.end(), in.heard.features + sound * 30));
+          for (motet::isize k = 0; k < source.sounds(sample) * 3; ++k) {
+            const motet::isize place = in.heard_places[sound * 3 + k];
+            CHECK(in.ids[place] == -1);
+            CHECK((place >= in.seq.begin(s) && place < in.seq.end(s)));
+          }
+          sound += source.sounds(sample);
+        }
+        CHECK(batch.sounds == sound);
+        CHECK(in.heard.samples == sound);
+        CHECK(in.heard.before(7) == sound);
+      }
+      CHECK(skips.count(skip::bad_sound) == 4);
+      if (wanted.empty()) wanted = found;
+      CHECK(found == wanted);
+    }
+  }
+}
+
 TEST_CASE("pairs give the batches that a loader of pairs gives") {
   const scratch folder;
   const auto damage = [](motet::isize i, made_sample& made) {

@@ -53,6 +53,25 @@ TEST_CASE("nobody asks for the first row of a sample") {
   CHECK_EQ(text.asked(), 2);
 }
 
+TEST_CASE("sounds have places beside those of pictures") {
+  pictured_text text{{2}, {2}};
+  const token_list words{5, 6};
+  text.show(1);
+  text.show(0);
+  text.say(words, said::asked);
+  text.end();
+  text.show(1);
+  text.end();
+  const float features[] = {1, 2};
+  const pictured_tokens batch = text.with(pictures{nullptr, 1}, sounds{features, 2});
+  CHECK_EQ(batch.heard.features, features);
+  CHECK_EQ(batch.heard.samples, 2);
+  CHECK_EQ(batch.heard.of_samples, 2);
+  CHECK_EQ(batch.heard.before(2), 2);
+  CHECK(list_of(batch.heard_places, 4) == token_list{0, 1, 6, 7});
+  CHECK(list_of(batch.places, 2) == token_list{2, 3});
+}
+
 TEST_CASE("pictures of two kinds have places in one text") {
   pictured_text text{{2}, {2, 1}};
   const token_list words{5, 6};
