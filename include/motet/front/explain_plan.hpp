@@ -6,8 +6,8 @@
 #include <motet/plan/describe/plan.hpp>
 #include <motet/plan/prove/check_lanes.hpp>
 #include <motet/runtime/ranks/lane_shares.hpp>
-#include <motet/runtime/stage/choose_pieces.hpp>
 #include <motet/runtime/stage/layer_split.hpp>
+#include <motet/runtime/train/choose_pieces.hpp>
 #include <motet/runtime/train/foretell.hpp>
 #include <motet/runtime/train/placed_model.hpp>
 #include <motet/schedule/simulate/analyse.hpp>

@@ -7,9 +7,9 @@
 #include <motet/plan/prove/require_plan.hpp>
 #include <motet/runtime/ranks/run_identity.hpp>
 #include <motet/runtime/save/pipeline_checkpoint.hpp>
-#include <motet/runtime/stage/choose_pieces.hpp>
 #include <motet/runtime/stage/count_step.hpp>
 #include <motet/runtime/stage/plan_choices.hpp>
+#include <motet/runtime/train/choose_pieces.hpp>
 #include <motet/runtime/train/foretell.hpp>
 
 #include <algorithm>

@@ -254,9 +254,9 @@ class orchestrator {
       return;
     }
     const program_work work = model->work();
-    fit_.push_back({how, played_seconds(model->of(), splits_of(model->of(), of_.samples),
-                                        places_of(model->of(), work, how), of_.on, of_.steps,
-                                        work.messages)});
+    fit_.push_back(
+        {how, played_seconds(model->of(), splits_of(model->of(), of_.samples),
+                             places_of(model->of(), work, how), of_.on, of_.steps, work.messages)});
   }
   list<place_seconds> places_of(const program& of, const program_work& work, const plan& how) const {
     const list<sample_split> splits = splits_of(of, of_.samples);

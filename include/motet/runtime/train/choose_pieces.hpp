@@ -3,7 +3,7 @@
 
 #include <motet/plan/cost/piece_times.hpp>
 #include <motet/plan/describe/plan.hpp>
-#include <motet/runtime/stage/foretell.hpp>
+#include <motet/runtime/train/foretell.hpp>
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <motet/runtime/stage/choose_pieces.hpp>
+#include <motet/runtime/train/choose_pieces.hpp>
 
 #include <doctest/doctest.h>
 
