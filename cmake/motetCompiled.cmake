@@ -1,5 +1,9 @@
 set(MOTET_NUMBERS fp32 bf16 fp64 CACHE STRING "Numbers that motet::trainer is compiled for: fp32, and any of bf16 (mixed_bf16) and fp64")
 
+# A first look compiles what steers without optimisation, and only what computes with all of it: presets say so.
+set(MOTET_STEERING_FLAGS -O1 CACHE STRING "Flags of what steers a run: the program around it, plans, launches")
+set(MOTET_COMPUTING_FLAGS "" CACHE STRING "Flags of what computes for long: kernels of towers, and what reads data")
+
 # motet_add_compiled(<name> <include folder>): static libraries of what is compiled once for all files that link it: <name> has the kernels of towers,
 # <name>_ranks what trains a model on ranks, whatever the model, and what brings it data. Each is made only when something links it. motet::trainer is
 # both: what a program that trains says. <name>_run, motet::run, has the program around it as well (run_program).
@@ -28,6 +32,7 @@ function(motet_add_compiled name include)
   add_library(${name} STATIC EXCLUDE_FROM_ALL)
   list(TRANSFORM kernels REPLACE "(.+)" "${include}/motet/backend/cpu/compiled/\\1.cpp")
   target_sources(${name} PRIVATE ${kernels})
+  target_compile_options(${name} PRIVATE ${MOTET_COMPUTING_FLAGS})
   target_link_libraries(${name} PUBLIC motet::motet)
   target_compile_definitions(${name} INTERFACE MOTET_COMPILED_KERNELS=1 ${left_out})
   add_library(motet::compiled ALIAS ${name})
@@ -35,8 +40,8 @@ function(motet_add_compiled name include)
   add_library(${name}_ranks STATIC EXCLUDE_FROM_ALL)
   list(TRANSFORM ranks REPLACE "(.+)" "${include}/motet/front/compiled/\\1.cpp")
   target_sources(${name}_ranks PRIVATE ${ranks})
-  # What is done once, before a run starts, is compiled in half of the time.
-  set_property(SOURCE ${include}/motet/front/compiled/programs.cpp ${include}/motet/front/compiled/launch.cpp PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
+  set_property(SOURCE ${include}/motet/front/compiled/programs.cpp ${include}/motet/front/compiled/launch.cpp PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:${MOTET_STEERING_FLAGS}>)
+  set_property(SOURCE ${include}/motet/front/compiled/data.cpp PROPERTY COMPILE_OPTIONS ${MOTET_COMPUTING_FLAGS})
   # Their products of matrices, which Muon has, are among the kernels.
   target_link_libraries(${name}_ranks PUBLIC ${name})
   target_compile_definitions(${name}_ranks INTERFACE MOTET_COMPILED_RANKS=1 MOTET_COMPILED_DATA=1)
@@ -44,8 +49,7 @@ function(motet_add_compiled name include)
   add_library(motet::trainer ALIAS ${name}_ranks)
 
   add_library(${name}_run STATIC EXCLUDE_FROM_ALL ${include}/motet/run/compiled/run_program.cpp)
-  # It steers; what computes for long is in the others.
-  target_compile_options(${name}_run PRIVATE -O1)
+  target_compile_options(${name}_run PRIVATE ${MOTET_STEERING_FLAGS})
   target_link_libraries(${name}_run PUBLIC ${name}_ranks)
   target_compile_definitions(${name}_run INTERFACE MOTET_COMPILED_RUN=1)
   add_library(motet::run ALIAS ${name}_run)
