@@ -202,6 +202,11 @@ else
   skipped=$((skipped + 1))
 fi
 
+# What either sanitizer may see of is seen by one (tests/laws/halves.hpp), where both are here.
+racing=$(instrumenting thread)
+halved=
+if [ -n "$sanitizing" ] && [ -n "$racing" ]; then halved=yes; fi
+
 say "sanitize: unit tests under the address and undefined-behaviour sanitizers"
 if [ -z "$sanitizing" ]; then
   echo "programs under these sanitizers do not start here: unit tests ran without them"
@@ -209,6 +214,7 @@ if [ -z "$sanitizing" ]; then
 elif cmake --preset sanitize -DCMAKE_CXX_COMPILER="$sanitizing" -DMOTET_UNIT_TESTS=INSTRUMENTED -DMOTET_GROUP_SIZE=60 \
   -DMOTET_WARNINGS_AS_ERRORS=ON -DMOTET_PYTHON="$python" >build/sanitize.configure.log 2>&1; then
   build sanitize sanitize --target unit_tests
+  if [ -n "$halved" ]; then export MOTET_TEST_HALF=0; fi
   check sanitize sanitize -L '^unit$'
 else
   tail -20 build/sanitize.configure.log
@@ -217,7 +223,6 @@ fi
 
 # What warns here warned before.
 say "tsan: tests with threads under the thread sanitizer"
-racing=$(instrumenting thread)
 if [ -z "$racing" ]; then
   echo "programs under the thread sanitizer do not start here: skipped"
   skipped=$((skipped + 1))
@@ -226,6 +231,7 @@ elif cmake --preset tsan -DCMAKE_CXX_COMPILER="$racing" -DCMAKE_CXX_FLAGS_DEBUG=
   $racing -fsanitize=thread build/probe.cpp -o build/probe
   if ! build/probe 2>/dev/null; then without_aslr="setarch $(uname -m) -R"; fi
   build tsan tsan --target thread_tests
+  if [ -n "$halved" ]; then export MOTET_TEST_HALF=1; fi
   check tsan tsan -L '^threads$'
 else
   tail -20 build/tsan.configure.log

@@ -70,6 +70,7 @@ def main():
     command = [compiler, "-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", f"-I{include}", *flags]
     with tempfile.TemporaryDirectory() as scratch:
         if "clang" in os.path.basename(compiler):
+            command.append("-Wreserved-identifier")
             said, _ = read_as_modules(headers, include, command, scratch)
         else:
             said = read_one_by_one(headers, command)

@@ -4,6 +4,7 @@
 #include <motet/front/reordered_steps.hpp>
 
 #include "deviation.hpp"
+#include "halves.hpp"
 #include "unit/runtime/small_edges.hpp"
 
 #include <doctest/doctest.h>
@@ -107,6 +108,7 @@ TEST_CASE("a step in any order has the loss, the gradients and the update of the
                                     {.by = backwards}};
   for (const plan& how : plans)
     for (const reorder_options& order : orders) {
+      if (!laws::in_our_half(static_cast<std::uint64_t>((&how - plans) + (&order - orders)))) continue;
       CAPTURE(&how - plans);
       CAPTURE(&order - orders);
       const seen got = in_order(world, how, order, &order == orders);
