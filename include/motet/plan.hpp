@@ -20,6 +20,8 @@
 #include <motet/plan/disttrain/graph_plans.hpp>
 #include <motet/plan/disttrain/orchestrate.hpp>
 #include <motet/plan/disttrain/played_step.hpp>
+#include <motet/plan/disttrain/preparing.hpp>
+#include <motet/plan/disttrain/profile_paces.hpp>
 #include <motet/plan/disttrain/search_chain.hpp>
 #include <motet/plan/disttrain/tensor_overlap.hpp>
 #include <motet/plan/files/cluster_json.hpp>

@@ -193,7 +193,7 @@ plan drawn_ahead(std::uint64_t seed) {
   out.schedule = which.name;
   return out;
 }
-// Modules compute in lanes that are drawn, some with a share.
+// Modules compute in lanes that are drawn, some with a share, and rows of tensor groups come in drawn pieces.
 plan in_drawn_lanes(plan of, std::uint64_t seed) {
   const random_stream draw(seed, "lanes");
   std::uint64_t at = 0;
@@ -203,6 +203,9 @@ plan in_drawn_lanes(plan of, std::uint64_t seed) {
     each.lane = static_cast<int>(draw.below(at++, 3));
     each.share = shares[each.lane];
   }
+  const random_stream pieces(seed, "pieces");
+  for (module_plan& each : of.modules)
+    if (each.on.split().tensor > 1) each.pieces = static_cast<int>(pieces.below(at++, 4));
   return of;
 }
 // Those of so many drawn plans that fit are most.
@@ -302,6 +305,38 @@ TEST_CASE("any plan is one rank where modules compute beside one another in lane
     const plan filled = in_drawn_lanes(drawn_filling<all_learn>(800 + k), 300 + k);
     if (explain_plan(filled, facts_of<all_learn>(), samples).empty())
       check_plan_is_one_rank<all_learn>(filled, threads);
+  }
+}
+// A language model of two stages of tensor groups, and an eye on all of their ranks: in its gaps, in a lane of
+// its own, in both or in neither. So a rank may have several lanes, and a courier for its rows.
+TEST_CASE("a rank with lanes whose rows come in pieces learns the same to the bit") {
+  const launched_world world = alone("2");
+  for (const int how : {0, 1, 2, 3}) {
+    CAPTURE(how);
+    const auto learned = [&](int pieces) {
+      plan of;
+      of.cluster.ranks = 4;
+      of.schedule = "1f1b";
+      for (const char* const name : {"eye", "glue", "talk"}) {
+        const bool last = name[0] == 't';
+        module_plan own =
+            on_ranks(name, 0, last ? degrees{.stages = 2, .tensor = 2} : degrees{.data = 4}, last ? 4 : 1);
+        own.group = 1;
+        own.fills = how % 2 == 1 && !last;
+        if (last) own.pieces = pieces;
+        of.modules.push(own);
+      }
+      if (how > 1) of.beside({"eye", "glue"}, 0.25);
+      trainer<all_learn> by(world, of, {.batch = samples});
+      return train(by);
+    };
+    const steps wanted = learned(1);
+    for (const int pieces : {2, 3, 0}) {
+      CAPTURE(pieces);
+      const steps got = learned(pieces);
+      CHECK(got.losses == wanted.losses);
+      CHECK(got.weights == wanted.weights);
+    }
   }
 }
 TEST_CASE("two ways from an eye to a language model are one way with the rows of both") {
