@@ -94,13 +94,18 @@ class sample_reader {
     if (cache_ != nullptr) cache_->keep(i, made_);
     return &made_;
   }
+  // The same without a look at its pictures: its order and its tokens.
+  const read_sample* words(isize i) {
+    if (cache_ != nullptr) {
+      if (const read_sample* found = cache_->find(i)) return found;
+    }
+    return say(i) ? &made_ : nullptr;
+  }
   // Counts the rows of sample i without a look at its pictures; -1 when its texts are damaged or it does not
   // fit.
   isize rows(isize i) {
-    if (cache_ != nullptr) {
-      if (const read_sample* found = cache_->find(i)) return rows_of(*found);
-    }
-    return say(i) ? rows_of(made_) : -1;
+    const read_sample* const found = words(i);
+    return found != nullptr ? rows_of(*found) : -1;
   }
 
   // Writes picture `which` of a sample as planes (3, image, image); without augmentation this is the square
