@@ -58,6 +58,16 @@ constexpr plan data_4() { return together(degrees{.data = 4}, 2); }
 constexpr plan zero_1() { return together(degrees{.data = 2}, 1, 1); }
 constexpr plan zero_2() { return together(degrees{.data = 4}, 2, 2); }
 constexpr plan tensor_2() { return together(degrees{.tensor = 2}); }
+// The glue works row by row, on whole samples.
+constexpr plan context_2() {
+  return of_ranks(2, "1f1b", placed("eye", {.context = 2}, {0, 1}, 1), placed("glue", {}, {0}, 1),
+                  placed("talk", {.context = 2}, {0, 1}, 1));
+}
+constexpr plan context_tensor() {
+  return of_ranks(4, "1f1b", placed("eye", {.context = 2, .tensor = 2}, {0, 1, 2, 3}, 2),
+                  placed("glue", {.data = 2}, {0, 3}, 2),
+                  placed("talk", {.context = 2, .tensor = 2}, {0, 1, 2, 3}, 2));
+}
 constexpr plan tensor_4() { return together(degrees{.tensor = 4}); }
 constexpr plan remade_1() { return remade(together({}, 4)); }
 constexpr plan apart() {
@@ -224,6 +234,10 @@ inline constexpr named_plan plans[] = {
      seeing_plans::zero_2},
     {"tensor-2", "two ranks, each with half of every layer's columns", seeing_plans::tensor_2},
     {"tensor-4", "four ranks, each with a quarter of every layer's columns", seeing_plans::tensor_4},
+    {"context-2", "two ranks, each with half of the rows of each sample and picture",
+     seeing_plans::context_2},
+    {"context-tensor", "four ranks, each with half of the columns for half of the rows",
+     seeing_plans::context_tensor},
     {"apart", "the eye and its glue on one rank, the language model on another, as one pipeline",
      seeing_plans::apart},
     {"apart-gpipe", "the same, all forwards before all backwards", seeing_plans::apart_gpipe},

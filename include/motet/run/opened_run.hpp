@@ -101,7 +101,7 @@ struct opened_run {
     pinned_feed made;
     if (s.random_data())
       made.of = std::make_unique<random_feed>(s.batch, s.seed, model->facts().random_shape());
-    else if (s.producers.empty()) made.of = open_data(*folder, saved_place());
+    else if (s.producers.empty()) made.of = open_data(*folder, saved_place(), own_part());
     else made.of = open_produced(*folder, saved_place(), s.wishes(), model->facts().shape, find_producers());
     made.pinned = model->pin(made->memory().data(), made->memory().size());
     return made;
@@ -129,6 +129,15 @@ struct opened_run {
   }
 
  private:
+  // Each of several processes reads the pictures that its ranks look at, where that is known before a step. Where
+  // damaged samples end a run, they end it everywhere. All ask, also who looks at all of them.
+  step_part own_part() const {
+    if (s.strict || !folder->has_pieces() || s.pictures == "bytes") return {};
+    const auto own = model->own_samples();
+    if (!model->any(own.has_value())) return {};
+    return {own.value_or(std::vector<interval>{{0, s.batch}}),
+            [of = model.get()](bool here) { return of->any(here); }};
+  }
   // Those that are named, or as many of this machine.
   produced_options find_producers() {
     produced_options out;

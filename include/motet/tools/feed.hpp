@@ -164,9 +164,13 @@ class loaded_feed final : public feed {
   isize samples_ = 0;
 };
 
-inline std::unique_ptr<feed> open_data(const data_folder& from, const json* saved) {
-  if (from.has_pieces())
-    return std::make_unique<loaded_feed<sample_loader>>(from, from.samples(), from.sample_config(), saved);
+// part: of each step, where others read the rest of its pictures; samples are made of pieces then.
+inline std::unique_ptr<feed> open_data(const data_folder& from, const json* saved, step_part part = {}) {
+  if (from.has_pieces()) {
+    sample_loader_config config = from.sample_config();
+    config.part = std::move(part);
+    return std::make_unique<loaded_feed<sample_loader>>(from, from.samples(), config, saved);
+  }
   return std::make_unique<loaded_feed<pair_loader>>(from, from.pairs(), from.config(), saved);
 }
 

@@ -29,6 +29,8 @@ class picture_room {
 
   void clear() { std::fill(sizes_.begin(), sizes_.end(), isize{-1}); }
   void leave_out(isize place) { sizes_[as_size(place)] = -1; }
+  // Numbers that nobody looks at: their place is kept, and what lies there is not touched.
+  void keep_blank(isize place) { sizes_[as_size(place)] = blank; }
   // Reader: what resizes, with pixels() and pack() as example_reader has them.
   template <class Resize, class Pack>
   void put(isize place, Resize&& pixels, Pack&& pack) {
@@ -44,11 +46,12 @@ class picture_room {
     isize end = 0, count = 0;
     const isize floats = numbers() * static_cast<isize>(sizeof(float));
     for (isize place = 0; place < places_; ++place) {
-      const isize size = sizes_[as_size(place)];
+      const isize size = sizes_[as_size(place)] == blank ? floats : sizes_[as_size(place)];
       if (size < 0) continue;
       std::byte* const from =
           memory_ + (form_ == picture_form::floats ? place * floats : place * packed_room(side_));
-      if (memory_ + end != from) std::memmove(memory_ + end, from, as_size(size));
+      if (memory_ + end != from && sizes_[as_size(place)] != blank)
+        std::memmove(memory_ + end, from, as_size(size));
       if (form_ == picture_form::bytes) {
         each_[as_size(count)] = each_[as_size(place)];
         each_[as_size(count)].at = end;
@@ -80,6 +83,7 @@ class picture_room {
   }
 
  private:
+  static constexpr isize blank = -2;
   isize numbers() const { return bitmap::channels * side_ * side_; }
   std::uint8_t* room(isize place) const {
     return reinterpret_cast<std::uint8_t*>(memory_) + place * packed_room(side_);

@@ -63,6 +63,7 @@ const loader_config& check(const loader_config& config, const Source& source) {
 struct loader_statistics {
   isize batches = 0;
   double wait_seconds = 0;  // that `next` made the step wait
+  isize pictures = 0;       // that were read, where samples are made of pieces
 };
 
 // One step's samples. Captions are ragged: caption s is tokens [offsets[s], offsets[s + 1]).

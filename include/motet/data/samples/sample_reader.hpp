@@ -114,8 +114,15 @@ class sample_reader {
     if (cache_ != nullptr) cache_->keep(i, made_);
     return &made_;
   }
-  // Counts the rows of sample i without a look at its pictures and sounds; -1 when its texts are damaged or it does not
-  // fit.
+  // The same without a look at its pictures: its order, its tokens and its sounds.
+  const read_sample* words(isize i) {
+    if (cache_ != nullptr) {
+      if (const read_sample* found = cache_->find(i)) return found;
+    }
+    return say(i) && hear(i) ? &made_ : nullptr;
+  }
+  // Counts the rows of sample i without a look at its pictures and sounds; -1 when its texts are damaged or it
+  // does not fit.
   isize rows(isize i) {
     if (cache_ != nullptr) {
       if (const read_sample* found = cache_->find(i)) return rows_of(*found);

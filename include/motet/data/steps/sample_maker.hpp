@@ -5,6 +5,7 @@
 #include <motet/data/samples/loader_config.hpp>
 #include <motet/data/samples/sample_reader.hpp>
 #include <motet/data/steps/run_order.hpp>
+#include <motet/data/steps/step_part.hpp>
 #include <motet/nn/layers/pictured_text.hpp>
 
 #include <algorithm>
@@ -22,6 +23,8 @@ struct sample_loader_config : loader_config {
   // them. One without room waits for the next batch; at most `window` wait, and whoever waits longest goes
   // first.
   isize rows = 0, window = 64;
+  // The samples of a step whose pictures are read here, as numbers.
+  step_part part{};
 };
 
 // One step's samples, as a model that sees reads them: input(), which is valid as long as the batch.
@@ -53,6 +56,8 @@ inline const sample_loader_config& check_samples(const sample_loader_config& con
                                                  const sample_source& source) {
   check(config, source);
   check(config.sample);
+  if (!config.part.is_whole() && config.form != picture_form::floats)
+    fail(bad_data_option, "parts of steps with pictures as bytes, which lie one behind the other");
   if (config.rows != 0 && (config.rows < config.example.context || config.window < 1))
     fail(bad_data_option,
          sentence({"batches of ", config.rows, " rows, ", config.window, " samples that may wait; wanted ",
@@ -63,7 +68,8 @@ inline const sample_loader_config& check_samples(const sample_loader_config& con
 // Makes a step's samples as a function of the seed and of where the step begins in the data, whoever asks, in
 // whatever order, and on however many threads: plan() says who is in it, fill() reads a part, complete() puts
 // it together. A damaged sample is replaced by one drawn from (seed, place); where batches are filled to a
-// number of rows it is left out. Source and vocabulary outlive it; one thread at a time plans.
+// number of rows it is left out. Who reads a part of each step (config.part) leaves one with a damaged sample
+// to remake(). Source and vocabulary outlive it; one thread at a time plans.
 class sample_maker {
  public:
   sample_maker(const sample_source& source, const tokenizer& words, const sample_loader_config& config)
@@ -92,6 +98,8 @@ class sample_maker {
     sample_batch batch;
     std::vector<said_sample> said;  // (batch)
     isize filled = 0;               // samples that are meant to be there
+    bool whole = true;              // all pictures are read here
+    bool damaged = false;           // a sample was, of those that were read
     picture_room shown;
     data_position after;
 
@@ -126,6 +134,7 @@ class sample_maker {
     own.shown.clear();
     own.batch.first = at.next;
     own.filled = 0;
+    own.whole = config_.part.is_whole() || all_;
     std::fill(own.batch.samples.begin(), own.batch.samples.end(), isize{-1});
     if (config_.rows > 0) {
       choose(by, own, at);
@@ -144,13 +153,20 @@ class sample_maker {
   isize parts(const slot& own) const { return (own.filled + chunk - 1) / chunk; }
   void fill(worker_type& by, slot& own, isize part, isize& at) {
     const isize end = std::min(own.filled, (part + 1) * chunk);
-    for (at = part * chunk; at < end; ++at) put(by.reader, own, at, own.batch.samples[as_size(at)]);
+    for (at = part * chunk; at < end; ++at) {
+      const isize sample = own.batch.samples[as_size(at)];
+      if (own.whole || config_.part.has(at)) put(by.reader, own, at, sample);
+      else put_words(by.reader, own, at, sample);
+    }
   }
   // Replaces what was damaged, or leaves it out, and puts text and pictures together.
   void complete(worker_type& by, slot& own) {
     sample_batch& batch = own.batch;
     const auto there = [](const said_sample& each) { return each.there; };
-    const bool none = std::none_of(own.said.begin(), own.said.begin() + own.filled, there);
+    const auto begin = own.said.begin(), end = begin + own.filled;
+    own.damaged = !std::all_of(begin, end, there);
+    if (own.damaged && !own.whole) return;
+    const bool none = std::none_of(begin, end, there);
     for (isize at = 0; at < own.filled; ++at) {
       if (own.said[as_size(at)].there) continue;
       batch.samples[as_size(at)] = -1;
@@ -177,6 +193,17 @@ class sample_maker {
     batch.pixels = own.shown.pixels(batch.pictures);
     batch.packed = own.shown.packed();
   }
+  // Makes a step whole of which a part was made, here or elsewhere with a damaged sample.
+  void remake(worker_type& by, slot& own) {
+    own.whole = true;
+    own.shown.clear();
+    isize at = 0;
+    for (isize part = 0; part < parts(own); ++part) fill(by, own, part, at);
+    complete(by, own);
+  }
+  // Steps that are planned from here on are made whole.
+  void make_whole() { all_ = true; }
+  isize pictures_read() const { return pictures_read_; }
 
  private:
   static constexpr isize chunk = 8;  // samples that a thread takes at a time
@@ -226,9 +253,20 @@ class sample_maker {
     return known;
   }
 
+  // Of a sample whose pictures others read.
+  void put_words(sample_reader& reader, slot& own, isize at, isize sample) {
+    said_sample& made = own.said[as_size(at)];
+    const read_sample* const found = reader.words(sample);
+    if (made.there = found != nullptr; !made.there) return;
+    for (isize p = 0; p < source_.pictures(sample); ++p) own.shown.keep_blank(made.first_picture + p);
+    made.order = found->order;
+    made.tokens = found->tokens;
+    made.heard = found->heard;
+  }
   // The result is false when the sample is damaged.
   bool put(sample_reader& reader, slot& own, isize at, isize sample) {
     said_sample& made = own.said[as_size(at)];
+    made.there = false;
     if (bad_[as_size(sample)].load(std::memory_order_relaxed)) return false;
     const read_sample* const found = reader.get(sample);
     if (found == nullptr) {
@@ -246,6 +284,7 @@ class sample_maker {
             return reader.pack(*found, p, augment, draws, to, packed);
           });
     }
+    pictures_read_ += static_cast<isize>(found->shots.size());
     made.order = found->order;
     made.tokens = found->tokens;
     made.heard = found->heard;
@@ -268,6 +307,8 @@ class sample_maker {
   sample_reader::cache cache_;
   std::vector<isize> counted_;  // rows of samples; 0: not known yet, negative: left out
   std::vector<std::atomic<bool>> bad_;
+  std::atomic<bool> all_ = false;  // steps are whole from here on
+  std::atomic<isize> pictures_read_ = 0;
 };
 
 // Refuses where a run of other data, of another seed or of batches of another kind stood.

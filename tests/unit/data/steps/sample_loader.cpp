@@ -7,7 +7,11 @@
 
 #include <unit/data/written_set.hpp>
 
+#include <atomic>
+#include <condition_variable>
 #include <map>
+#include <mutex>
+#include <thread>
 
 using namespace motet;
 
@@ -69,6 +73,32 @@ struct mixed_set {
     made.sample = {5, 1, 2, marks_of(words)};
     return made;
   }
+};
+
+// So many processes ask each other, all of them alike.
+class meeting_of {
+ public:
+  explicit meeting_of(motet::isize count) : count_(count) {}
+  bool any(bool here) {
+    std::unique_lock hold(guard_);
+    found_ = found_ || here;
+    const motet::isize turn = turn_;
+    if (++there_ == count_) {
+      said_ = found_;
+      found_ = false;
+      there_ = 0;
+      ++turn_;
+      wake_.notify_all();
+    }
+    wake_.wait(hold, [&] { return turn_ != turn; });
+    return said_;
+  }
+
+ private:
+  motet::isize count_, there_ = 0, turn_ = 0;
+  bool found_ = false, said_ = false;
+  std::mutex guard_;
+  std::condition_variable wake_;
 };
 
 bool some(motet::isize i) { return i % 9 == 3 || i == 6; }
@@ -338,6 +368,66 @@ TEST_CASE("text alone has no pictures at all") {
   CHECK(batch.input().seen.samples == 0);
 }
 
+TEST_CASE("who reads a part of each step has the words of all and its own pictures, damaged or not") {
+  constexpr motet::isize steps = 40, processes = 2, batch = 12;
+  for (const bool damaged : {false, true}) {
+    const mixed_set set(damaged ? some : std::function<bool(motet::isize)>{});
+    for (const motet::isize rows : {0, 150}) {
+      CAPTURE(damaged);
+      CAPTURE(rows);
+      skip_log skips;
+      const sample_source source(set.shards, skips);
+      sample_loader_config config = set.config(2, batch);
+      config.rows = rows;
+      sample_loader whole(source, set.words, config);
+      const auto wanted = batches(whole, steps);
+      meeting_of together(processes);
+      std::atomic<motet::isize> apart{0}, asked{0}, read{0}, most{0};
+      std::vector<std::thread> all;
+      for (motet::isize p = 0; p < processes; ++p)
+        all.emplace_back([&, p] {
+          const interval own{p * batch / processes, (p + 1) * batch / processes};
+          sample_loader_config part = config;
+          part.part = {{own}, [&](bool here) {
+                         ++asked;
+                         return together.any(here);
+                       }};
+          skip_log others;
+          const sample_source mine(set.shards, others);
+          sample_loader loader(mine, set.words, part);
+          for (const taken& want : wanted) {
+            const taken got = copy(loader.next());
+            const auto words_of = [](taken of) {
+              of.pixels.clear();
+              return of;
+            };
+            const auto at = [&](motet::isize s) {
+              return want.pixels.begin() +
+                     static_cast<std::ptrdiff_t>(192 * want.picture_offsets[as_size(s)]);
+            };
+            if (words_of(got) != words_of(want) || got.pixels.size() != want.pixels.size() ||
+                !std::equal(at(own.begin), at(own.end),
+                            got.pixels.begin() + (at(own.begin) - want.pixels.begin())))
+              ++apart;
+          }
+          CHECK(loader.position() == whole.position());
+          read += loader.statistics().pictures;
+          if (loader.statistics().pictures > most) most = loader.statistics().pictures;
+        });
+      for (std::thread& each : all) each.join();
+      CHECK(apart == 0);
+      CHECK(asked == processes * steps);
+      if (damaged) continue;
+      // Those that were made ahead are counted, too.
+      motet::isize pictures = 0;
+      for (motet::isize k = 0; k < config.ready + 1; ++k) pictures += whole.next().pictures;
+      for (const taken& each : wanted) pictures += each.picture_offsets.back();
+      CHECK(read <= pictures);
+      CHECK(most < 2 * pictures / 3);
+    }
+  }
+}
+
 TEST_CASE("positions of other data, and options out of range") {
   const mixed_set set;
   skip_log skips;
@@ -362,6 +452,10 @@ TEST_CASE("positions of other data, and options out of range") {
   CHECK(code(source, config) == "MT-D13");
   config = set.config(1);
   config.sample.lead = 6;
+  CHECK(code(source, config) == "MT-D13");
+  config = set.config(1);
+  config.form = picture_form::bytes;
+  config.part = {{{0, 6}}, [](bool here) { return here; }};
   CHECK(code(source, config) == "MT-D13");
   CHECK(code(source, set.config(1, 41)) == "MT-D11");
 }
