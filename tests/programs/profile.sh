@@ -39,7 +39,7 @@ grep -q '"activation_bytes": 2' half.json || wrong "bf16 has numbers of two byte
 # An eye and a language model of train_vlm; of the latter its blocks alone.
 timeout 300 "$profile" --model say-quick --degrees 1,2 --samples 2 --repeats 1 --seconds 0 --output seeing.json --cluster seen.json >said || wrong "say-quick ended with $?"
 grep -q '"name": "eye"' seeing.json && grep -q '"name": "talk"' seeing.json || wrong "the modules of say-quick are missing: $(cat seeing.json)"
-[ "$(grep -c '"before": \[0, 0, 0\].*"behind": \[0, 0, 0\]' seeing.json)" = 2 ] || wrong "the ends of words are not measured: $(cat seeing.json)"
+[ "$(grep -c '"before": \[0.0, 0.0, 0.0\].*"behind": \[0.0, 0.0, 0.0\]' seeing.json)" = 2 ] || wrong "the ends of words are not measured: $(cat seeing.json)"
 if [ -x "$1/train_vlm" ]; then
   timeout 120 "$1/train_vlm" --model say-quick --data random --batch 8 --orchestrate seen.json --profile seeing.json --check >found 2>&1
   case "$? $(cat found)" in

@@ -210,9 +210,11 @@ class orchestrator {
 
   static isize parts_of(const plan& of) {
     isize most = 0;
-    for (const module_plan& each : of.modules)
-      most = std::max(most, isize{each.on.split().stages} * each.on.split().tensor * 1024 +
-                                isize{each.on.split().data} * each.microbatches);
+    for (const module_plan& each : of.modules) {
+      const degrees& split = each.on.split();
+      most = std::max(most, isize{split.stages} * split.context * split.tensor * 1024 +
+                                isize{split.data} * each.microbatches);
+    }
     return most;
   }
   plan thrifty(plan of) const {
