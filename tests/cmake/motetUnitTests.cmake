@@ -1,6 +1,6 @@
 # tests/unit/<path>/<stem>.cpp is the test unit.<path>.<stem>. Comments at the start of its lines say how it runs:
 #   // labels: a b     adds labels
-#   // alone           it runs while no other test does
+#   // alone: why      it runs while no other test does
 #   // ranks: 2 3      it also runs as the tests mpi.<path>.<stem>.2 and .3, which are processes of MPI
 #
 # Files of one folder (nets are one, the runtime, and each back end) and of one kind are compiled as one, a group, and make one program: what they include and
@@ -47,8 +47,10 @@ function(motet_unit_kind source variable)
     string(APPEND kind .counted)
   endif()
   # Plans that are drawn, re-split and spread run optimised as well; so does what watches the clock.
-  if(lines MATCHES "// ranks: |plan_laws|resplit_laws|// alone")
+  if(lines MATCHES "// ranks: |plan_laws|resplit_laws")
     string(APPEND kind .whole)
+  elseif(lines MATCHES "// alone: ")
+    string(APPEND kind .whole.alone)
   endif()
   if(lines MATCHES "#define (MOTET_HAS_)?" AND NOT CMAKE_MATCH_1)
     string(REGEX REPLACE ".*/|\\.cpp$" "" stem ${source})
@@ -63,7 +65,7 @@ endfunction()
 # motet_group_kind(<kind> <variable>): files whose kinds differ in nothing that this word tells are compiled as one. What has threads stands apart where that
 # alone is built, MPI's where leaks are looked for, which it turns off, and own operators new where a sanitizer has others.
 function(motet_group_kind kind variable)
-  string(REPLACE ".whole" "" kind ${kind})
+  string(REGEX REPLACE "\\.(whole|alone)" "" kind ${kind})
   if(NOT kind MATCHES "^emulated" AND NOT CMAKE_CXX_FLAGS MATCHES "thread")
     string(REPLACE ".threads" "" kind ${kind})
   endif()
@@ -190,7 +192,7 @@ function(motet_unit_test group source)
       list(APPEND labels ${word})
     endif()
   endforeach()
-  file(STRINGS ${CMAKE_CURRENT_SOURCE_DIR}/unit/${source} lines REGEX "^// (labels: |ranks: |alone)")
+  file(STRINGS ${CMAKE_CURRENT_SOURCE_DIR}/unit/${source} lines REGEX "^// (labels: |ranks: |alone: )")
   foreach(line IN LISTS lines)
     if(line MATCHES "^// labels: *(.*)")
       separate_arguments(words UNIX_COMMAND "${CMAKE_MATCH_1}")
@@ -205,7 +207,7 @@ function(motet_unit_test group source)
   if(MOTET_JOBS_DATA AND name MATCHES "^unit\\.jobs\\.")
     set_tests_properties(${name} PROPERTIES ENVIRONMENT MOTET_JOBS_DATA=${MOTET_JOBS_DATA})
   endif()
-  if(lines MATCHES "// alone")
+  if(lines MATCHES "// alone: ")
     set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
   endif()
   if(lines MATCHES "// ranks: *([0-9 ]+)")
@@ -220,7 +222,7 @@ endfunction()
 
 # motet_unit_tests(): all of them; or those that no other build has, where the unit tests are built twice. Optimised: kernels as they ship, emulated GPUs,
 # searches, whole plans and processes of MPI. Instrumented: all others, and whole plans and the transport of MPI once more; plans on ranks that are processes are the
-# same laws.
+# same laws. What runs alone, by the clock, keeps all processors waiting, so a whole run has it optimised and under the thread sanitizer only.
 set(MOTET_UNIT_TESTS ALL CACHE STRING "Unit tests that are built: ALL, OPTIMISED or INSTRUMENTED ones")
 option(MOTET_INSTRUMENT_EMULATED "Build the tests of kernels on emulated GPUs with the address and undefined-behaviour sanitizers" OFF)
 function(motet_unit_tests)
@@ -239,11 +241,15 @@ function(motet_unit_tests)
   endif()
   # What steers takes longer to compile than it runs; and models of one program, which include and instantiate much the same, are compiled as one.
   if(MOTET_UNIT_TESTS STREQUAL "OPTIMISED")
-    foreach(steers IN ITEMS motet_compiled_ranks motet_compiled_run train_clip_models train_clip train_pipeline embed export_hf import_hf compare_runs)
+    foreach(steers IN ITEMS motet_compiled_ranks motet_compiled_run train_clip_models train_clip train_pipeline profile draw embed export_hf import_hf compare_runs)
       if(TARGET ${steers})
         target_compile_options(${steers} PRIVATE -O0)
       endif()
     endforeach()
+    # Elsewhere this file says of itself that it is optimised a little, which comes after what is said of its program.
+    if(TARGET train_pipeline)
+      set_property(SOURCE ${PROJECT_SOURCE_DIR}/examples/train_pipeline.cpp TARGET_DIRECTORY train_pipeline PROPERTY COMPILE_OPTIONS -O0)
+    endif()
     foreach(whole IN ITEMS train_clip_models train_vlm generate)
       if(TARGET ${whole})
         set_target_properties(${whole} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
@@ -266,7 +272,7 @@ function(motet_unit_tests)
       list(PREPEND gpu_tests ${source})
     endif()
     if((MOTET_UNIT_TESTS STREQUAL "OPTIMISED" AND NOT kind MATCHES "^kernels|^emulated|\\.(bare|whole)") OR
-       (MOTET_UNIT_TESTS STREQUAL "INSTRUMENTED" AND (kind MATCHES "^kernels|^emulated|\\.bare" OR "${source} ${kind}" MATCHES "^(nn|runtime)/.*\\.mpi\\.whole")))
+       (MOTET_UNIT_TESTS STREQUAL "INSTRUMENTED" AND (kind MATCHES "^kernels|^emulated|\\.bare|\\.alone" OR "${source} ${kind}" MATCHES "^(nn|runtime)/.*\\.mpi\\.whole")))
       continue()
     endif()
     # The emulator looks at every byte of a kernel's arguments; of those between members, only g++ can say that they are nothing.
