@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/schedule/core/compile.hpp>
-#include <motet/schedule/simulate/simulate.hpp>
+#include <motet/schedule/place/cue_times.hpp>
 
 namespace motet {
 
@@ -15,28 +14,6 @@ struct voice_spread {
 };
 
 namespace detail {
-
-// A time for each cue at which it could be played, were every rank of the score a device of its own; what
-// needs another cue has a later one. So every rank that plays some cues of any ranks in the order of these
-// times can do so, whoever holds them.
-class cue_times {
- public:
-  constexpr explicit cue_times(const score& from) {
-    const program of = compile(from, {messages::in_channels, false});
-    cost_table costs = even_costs(of, {2, 2, 2}, 1);
-    timeline times;
-    broken_ = simulate(of, costs, times);
-    if (!broken_.ok()) return;
-    for (isize i = 0; i < of.instructions.size(); ++i)
-      if (is_compute(of.instructions[i].what)) starts_.push(times.start[i]);
-  }
-  constexpr bool ok() const { return broken_.ok(); }
-  constexpr double operator[](isize cue) const { return starts_[cue]; }
-
- private:
-  finding broken_;
-  list<double> starts_;  // of each cue: compiling keeps their order
-};
 
 class placer {
  public:
@@ -176,7 +153,7 @@ class placer {
   list<std::int32_t> first_of_;                  // of each voice of the score its first copy
   list<list<std::int32_t>> of_place_, of_join_;  // cues
   list<std::int32_t> seats_;                     // places of each rank of the score
-  cue_times times_{score{}};
+  cue_times times_;
   bool times_known_ = false;
   bool together_ = false;  // some stage is computed by several ranks
 };
