@@ -28,9 +28,10 @@ inline score with_encoders(const score& from, const settings& given) {
       made.name = label(given.fills.size() > 1 ? "encoder " + std::to_string(module) : "encoder");
       made.module = module;
       made.replica = copy;
-      made.stages = each.stages;
+      made.stages = each.stages * each.slices;
+      made.chunks = each.slices;
       made.microbatches = given.numbers.microbatches / copies;
-      out.add(made, [&](int s) { return copy * each.stages + s; });
+      out.add(made, [&](int s) { return copy * each.stages + s / each.slices; });
     }
     for (std::int32_t m = 0; m < given.numbers.microbatches; ++m)
       out.feed({first + m % copies, m / copies, 0, m});
@@ -51,7 +52,7 @@ inline void put_encoder_costs(cost_table& to, const program& of, const settings&
     if (each.module == 0) continue;
     const gap_encoder& own = given.fills[static_cast<std::size_t>(each.module - 1)];
     for (std::int32_t s = 0; s < each.stages; ++s)
-      to.stages[each.first_place + s] = {own.forward / own.stages, own.backward / own.stages, 0};
+      to.stages[each.first_place + s] = {own.forward / each.stages, own.backward / each.stages, 0};
   }
   if (given.share > 0) to.shares = {1 - given.share, given.share};
 }

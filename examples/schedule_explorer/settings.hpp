@@ -9,11 +9,14 @@
 
 namespace motet::explorer {
 
-// An encoder whose copies lie on all devices and compute in the gaps, with its times of a microbatch.
+// An encoder whose copies lie on all devices and compute in the gaps, with its times of a microbatch. Each stage
+// is computed in slices.
 struct gap_encoder {
   int stages = 1;
   double forward = 0, backward = 0;
+  int slices = 1;
 };
+inline constexpr int most_slices = 64;
 
 // The command line of schedule_explorer, understood and checked.
 struct settings {
@@ -68,18 +71,19 @@ inline void read_towers(std::string_view text, settings& to, int stash, int ahea
   }
 }
 
-// "STAGES,FORWARD,BACKWARD"
+// "STAGES,FORWARD,BACKWARD" or "STAGES,FORWARD,BACKWARD,SLICES"
 inline void read_filling(const std::string& text, settings& to) {
   const auto wrong = [&](const std::string& what) { refuse("--fill", what, "\"" + text + "\""); };
-  double numbers[3] = {};
+  double numbers[4] = {0, 0, 0, 1};
   std::string_view left = text;
-  for (int i = 0; i < 3; ++i) {
+  const bool sliced = std::count(left.begin(), left.end(), ',') == 3;
+  for (int i = 0; i < (sliced ? 4 : 3); ++i) {
     const std::size_t comma = left.find(',');
     const std::string_view word = left.substr(0, comma);
     const auto [stop, failed] = std::from_chars(word.data(), word.data() + word.size(), numbers[i]);
     if (word.empty() || failed != std::errc{} || stop != word.data() + word.size() ||
-        (i < 2) != (comma != std::string_view::npos))
-      wrong("three numbers STAGES,FORWARD,BACKWARD");
+        (i < (sliced ? 3 : 2)) != (comma != std::string_view::npos))
+      wrong("three numbers STAGES,FORWARD,BACKWARD, and SLICES if it is cut");
     left.remove_prefix(std::min(comma, left.size() - 1) + 1);
   }
   const double stages = static_cast<double>(to.numbers.stages);
@@ -87,7 +91,9 @@ inline void read_filling(const std::string& text, settings& to) {
     wrong("STAGES that divide the " + std::to_string(to.numbers.stages) + " devices");
   if (!(numbers[1] >= 1e-9 && numbers[1] <= 1e9) || !(numbers[2] >= 1e-9 && numbers[2] <= 1e9))
     wrong("times from 1e-09 to 1e+09");
-  to.fills.push_back({static_cast<int>(numbers[0]), numbers[1], numbers[2]});
+  if (!(numbers[3] >= 1 && numbers[3] <= most_slices && std::floor(numbers[3]) == numbers[3]))
+    wrong("1 to " + std::to_string(most_slices) + " SLICES of a stage");
+  to.fills.push_back({static_cast<int>(numbers[0]), numbers[1], numbers[2], static_cast<int>(numbers[3])});
   if (const int copies = to.numbers.stages / to.fills.back().stages; to.numbers.microbatches % copies != 0)
     wrong("as many copies of the encoder as divide the " + std::to_string(to.numbers.microbatches) +
           " microbatches, not " + std::to_string(copies));
@@ -159,9 +165,10 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   line.text("--towers", towers, "\"P,M,G,tF,tB;...\"",
             "batch_sync: stages, microbatches, group and times of each tower, tB being the whole backward");
   line.texts(
-      "--fill", fills, "STAGES,FORWARD,BACKWARD",
+      "--fill", fills, "STAGES,FORWARD,BACKWARD[,SLICES]",
       "an encoder that feeds the first device: copies of so many stages lie on all devices and compute "
-      "in the gaps, with these times of a microbatch through all stages; may be given for several");
+      "in the gaps, with these times of a microbatch through all stages, each stage in so many slices; "
+      "may be given for several");
   line.count("--room", room, 1,
              "--fill: microbatches that a stage of an encoder keeps at once; 0: any number");
   line.real("--beside", to.share, 0.01, 0.99,

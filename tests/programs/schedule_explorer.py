@@ -199,7 +199,11 @@ REFUSED = [
     ("--towers 4,8,4,1,2 --forward 2", r"--towers wants no --forward"),
     ("--import x.csv --stages 4", r"--import wants no --stages"),
     ("--format pdf", r"--format wants one of summary\|csv\|text\|svg\|trace, got \"pdf\""),
-    ("--fill 1,1", r'--fill wants three numbers STAGES,FORWARD,BACKWARD, got "1,1"'),
+    ("--fill 1,1", r'--fill wants three numbers STAGES,FORWARD,BACKWARD, and SLICES if it is cut, got "1,1"'),
+    ("--fill 1,1,1,2,", r"--fill wants three numbers"),
+    ("--fill 1,1,1,", r"--fill wants three numbers"),
+    ("--fill 1,1,1,0", r'--fill wants 1 to 64 SLICES of a stage, got "1,1,1,0"'),
+    ("--fill 1,1,1,1.5", r"--fill wants 1 to 64 SLICES"),
     ("--fill 3,1,1", r"--fill wants STAGES that divide the 4 devices"),
     ("--fill 1,1,1 --microbatches 6", r"--fill wants as many copies of the encoder as divide the 6 microbatches, not 4"),
     ("--fill 1,0,1", r"--fill wants times"),
@@ -227,6 +231,9 @@ for words, alone, filled, share in [
 ]:
     found = summary(*shlex.split(words))
     near(words, [found["fill"]["alone"], found["fill"]["filled"], found["makespan"], found["fill"]["in_gaps"]], [alone, filled, filled, share])
+# ---- in slices it fits where it did not: a slice for each of the gaps
+whole, halves = (summary(*"--schedule interleaved --chunks 2 --stages 4 --microbatches 8 --fill".split(), numbers)["fill"] for numbers in ["1,4,8", "1,4,8,2"])
+wanted("slices", halves["filled"] < whole["filled"] and halves["encoder"] == whole["encoder"], [whole, halves])
 found = summary("--schedule", "zb_h1", "--fill", "2,1,2", "--room", 2)
 wanted("room", found["fill"]["filled"] >= summary("--schedule", "zb_h1", "--fill", "2,1,2")["makespan"], found)
 wanted("filled csv", subprocess.run([str(explorer), "--fill", "1,0.5,1", "--format", "csv", "--output", "filled.csv"], cwd=scratch, check=False).returncode == 0)
