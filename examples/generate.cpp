@@ -58,6 +58,7 @@ constexpr known_model known_models[] = {{"say-quick", make_say_quick},
                                         {"say-quick-glue", make_say_quick},
                                         {"say-quick-adapted", make_say_quick_adapted},
                                         {"say-quick-joined", make_say_quick_joined},
+                                        {"sense-quick", make_sense_quick},
                                         {"say-small", make_say_small}};
 
 std::unique_ptr<spoken_model> open_saved(const model_request& wanted) {
@@ -103,7 +104,7 @@ void run(const settings& s) {
   const tokenizer words = read_tokenizer(vocabulary.string());
   prompt after = write_prompt(words, model->facts(), s.prompt, s.pictures);
   if (!s.sound.empty()) let_hear(s.sound, model->facts(), after);
-  else if (model->facts().frames > 0)
+  else if (model->facts().frames > 0 && model->facts().rows_of_sound == 0)
     fail(option_missing, "--sound, what model \"" + model->facts().name + "\" is to hear");
   std::vector<std::int32_t> ends = model->facts().ends;
   if (ends.empty() && words.end_token() >= 0) ends.push_back(words.end_token());

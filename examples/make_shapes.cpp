@@ -6,8 +6,10 @@
 #include "make_shapes/canvas.hpp"
 #include "make_shapes/caption.hpp"
 #include "make_shapes/settings.hpp"
+#include "make_shapes/tones.hpp"
 
 #include <motet/data/make/set_folder.hpp>
+#include <motet/data/sound/wav.hpp>
 #include <motet/data/words/tokenizer_file.hpp>
 #include <motet/data/words/tokenizer_train.hpp>
 #include <motet/tools/exit_code.hpp>
@@ -51,7 +53,9 @@ class maker {
     if (!given_.quiet) {
       if (terminal_) std::fputs("\r", stderr);
       if (mixed_ > 0)
-        std::fprintf(stderr, "%td samples of two pictures, or of text alone, besides\n", mixed_);
+        std::fprintf(
+            stderr, "%td samples of %s besides\n", mixed_,
+            given_.heard ? "a sound, or of a sound and a picture," : "two pictures, or of text alone,");
       std::fprintf(
           stderr, "%td pictures in %.1f s: %td to train on in %td shards, %td held out, %td classes, in %s\n",
           given_.count, seconds, train, given_.shards, held_out_, class_count, given_.output.c_str());
@@ -85,6 +89,7 @@ class maker {
       progress();
     }
     if (given_.mixed) mix(tar, part);
+    if (given_.heard) play(tar, part);
     tar.finish();
   }
 
@@ -116,6 +121,38 @@ class maker {
       pieces.push_back({{"given", "what is " + with_article(synonym(roll, which)) + "?"}});
       pieces.push_back({{"asked", with_article(class_name(which))}});
       written(tar, part, name + "-words" + padded(i, 7), std::move(pieces));
+    }
+  }
+  // Sounds, as many as pictures, and half as many of a picture and a sound.
+  void play(tar_writer& tar, const split& part) {
+    const std::string name = part.name, extension = given_.format == "jpeg" ? "jpg" : given_.format;
+    const auto sound = [&](dice& roll, const std::string& key, const std::string& field, isize tone) {
+      tar.add(key + "." + field, encode_wav(shapes::play(roll, tone)));
+      return json{{"sound", field}};
+    };
+    for (isize i = part.first; i < part.first + part.count; ++i) {
+      dice roll(given_.seed, name + " sound", i);
+      const isize tone = i % tone_count;
+      const std::string key = name + "-sound" + padded(i, 7), caption = describe(roll, tone);
+      json pieces(json::array{});
+      pieces.push_back(sound(roll, key, "0.wav", tone));
+      pieces.push_back({{"asked", caption}});
+      written(tar, part, key, std::move(pieces));
+      if (part.name[1] == 'e') held_out_classes_.set(key, class_count + tone);
+    }
+    for (isize i = part.first / 2; i < (part.first + part.count) / 2; ++i) {
+      dice choice(given_.seed, name + " both", i), roll(given_.seed, name + " seen of both", i),
+          other(given_.seed, name + " heard of both", i);
+      const isize which = choice.below(class_count), tone = choice.below(tone_count);
+      const std::string key = name + "-both" + padded(i, 7);
+      scene made = imagine(roll, which);
+      while (made.number > 1) made = imagine(roll, which);
+      tar.add(key + ".0." + extension, encode(page_.draw(made, roll.stream())));
+      json pieces(json::array{});
+      pieces.push_back({{"picture", "0." + extension}});
+      pieces.push_back(sound(other, key, "1.wav", tone));
+      pieces.push_back({{"asked", with_article(class_name(which)) + ", and " + tone_caption(tone)}});
+      written(tar, part, key, std::move(pieces));
     }
   }
   void written(tar_writer& tar, const split& part, const std::string& key, json pieces) {
@@ -154,6 +191,8 @@ class maker {
     json rows(json::array{});
     for (isize i = 0; i < class_count; ++i)
       rows.push_back({{"name", class_name(i)}, {"caption", class_caption(i)}});
+    for (isize i = 0; given_.heard && i < tone_count; ++i)
+      rows.push_back({{"name", tone_name(i)}, {"caption", tone_caption(i)}});
     return write_json(json{{"classes", std::move(rows)}, {"samples", held_out_classes_}}, 1) + "\n";
   }
 

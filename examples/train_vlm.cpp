@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Trains an eye and a language model to say what captioned pictures show, or to tell a drawer what to draw, on
-// one rank or spread over many by a plan, and tells how well they do with held-out ones.
+// Trains an eye, and an ear by choice, and a language model to say what pictures show and what is heard, or to
+// tell a drawer what to draw, on one rank or spread over many by a plan, and tells how well they do with held-out ones.
 #include "train_vlm/coca_model.hpp"
 #include "train_vlm/draw_models.hpp"
 #include "train_vlm/models.hpp"
 #include "train_vlm/plans.hpp"
+#include "train_vlm/sense_model.hpp"
 
 #include <motet/plan/describe/model_facts.hpp>
 #include <motet/run/run_program.hpp>
@@ -23,6 +24,7 @@ namespace motet::train_vlm {
 [[gnu::weak]] std::unique_ptr<session> make_coca_quick(const session_request& wanted);
 [[gnu::weak]] std::unique_ptr<session> make_say_small(const session_request& wanted);
 [[gnu::weak]] std::unique_ptr<session> make_draw_quick(const session_request& wanted);
+[[gnu::weak]] std::unique_ptr<session> make_sense_quick(const session_request& wanted);
 
 namespace {
 
@@ -33,9 +35,11 @@ const trained_model models[] = {
     {"say-quick-joined", make_say_quick_joined, nullptr, facts_of<say_quick_joined_model>},
     {"coca-quick", make_coca_quick, nullptr, facts_of<coca_quick_model>},
     {"say-small", make_say_small, nullptr, facts_of<say_small_model>},
-    {"draw-quick", make_draw_quick, nullptr, facts_of<draw_quick_model>, denoise::name}};
+    {"draw-quick", make_draw_quick, nullptr, facts_of<draw_quick_model>, denoise::name},
+    {"sense-quick", make_sense_quick, nullptr, facts_of<sense_quick_model>}};
 constexpr std::string_view losses[] = {"next_token"};
 constexpr next_program next[] = {{"generate", "--picture FILE", false, "say-"},
+                                 {"generate", "--sound FILE", false, "sense-"},
                                  {"export_hf", "--output FOLDER", false, "say-"},
                                  {"draw", "--prompt TEXT --output FILE.png", false, "draw-"},
                                  {"compare_runs", "--run ANOTHER --output compared.html", true}};

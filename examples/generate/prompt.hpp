@@ -8,6 +8,8 @@
 #include <motet/data/words/tokenizer.hpp>
 #include <motet/tools/messages.hpp>
 
+#include <algorithm>
+
 // Text and files of pictures to tokens and pixels.
 namespace motet::generate {
 
@@ -23,7 +25,7 @@ inline void show(const std::string& file, const spoken_facts& facts, square_read
   ++into.pictures;
 }
 
-// A sound lies beside the words; of another rate, it is resampled.
+// A sound lies beside the words, or has a place behind the pictures; of another rate, it is resampled.
 inline void let_hear(const std::string& file, const spoken_facts& facts, prompt& into) {
   if (facts.frames == 0)
     fail(bad_option_value, "--sound " + file + ": model \"" + facts.name + "\" does not hear");
@@ -31,6 +33,9 @@ inline void let_hear(const std::string& file, const spoken_facts& facts, prompt&
   into.features.resize(as_size(facts.bins * facts.frames));
   reader.read(file, into.features.data());
   into.sounds = 1;
+  if (facts.rows_of_sound == 0) return;
+  const auto last = std::find(into.ids.rbegin(), into.ids.rend(), prompt::picture).base();
+  into.ids.insert(last == into.ids.begin() ? into.ids.begin() + into.begin : last, prompt::sound);
 }
 
 // A token for a picture, where the model's texts have one, stands in the prompt for each of `files` in order.
@@ -48,10 +53,10 @@ inline prompt write_prompt(const tokenizer& words, const spoken_facts& facts, co
   words.encode_text(text, ids, work);
   isize marks = 0;
   for (tokenizer::token& id : ids)
-    if (facts.picture_token >= 0 && id == facts.picture_token) id = -1, ++marks;
+    if (facts.picture_token >= 0 && id == facts.picture_token) id = prompt::picture, ++marks;
+  out.begin = static_cast<isize>(is_of_language_model(vocabulary.rule) ? vocabulary.before.size() : 0);
   if (marks == 0) {
-    const auto at = static_cast<isize>(is_of_language_model(vocabulary.rule) ? vocabulary.before.size() : 0);
-    ids.insert(ids.begin() + at, files.size(), -1);
+    ids.insert(ids.begin() + out.begin, files.size(), prompt::picture);
   } else if (marks != out.pictures) {
     fail(bad_option_value,
          sentence({"--prompt has places for ", marks, " pictures, --picture gives ", out.pictures}));

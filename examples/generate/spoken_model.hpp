@@ -17,19 +17,22 @@ struct spoken_facts {
   isize vocabulary = 0, context = 0;
   isize rows = 0;                    // that a picture takes of a text; none: the model does not see
   isize bins = 0, frames = 0;        // of a sound; none: the model hears nothing
+  isize rows_of_sound = 0;           // that it takes of a text; none: it lies beside, and is always there
   isize side = 0, covered = 0;       // of a picture in pixels; what of it whole patches cover
   resampler::colours colours{};      // of its pictures
   std::int32_t picture_token = -1;   // what stands for a picture in its texts; negative: pictures come first
   std::vector<std::int32_t> ends{};  // tokens after which nothing follows
 };
 
-// Tokens, of which a negative one is the next picture.
+// Tokens, of which one below zero is the next picture, or the next sound.
 struct prompt {
+  static constexpr std::int32_t picture = -1, sound = -2;
   std::vector<std::int32_t> ids;
   std::vector<float> pixels;  // (pictures, channels, covered, covered)
   isize pictures = 0;
   std::vector<float> features;  // (sounds x frames, bins)
   isize sounds = 0;
+  isize begin = 0;  // of what may have pictures in front: tokens before it
 };
 
 class spoken_model {
@@ -57,6 +60,7 @@ struct model_request {
 [[gnu::weak]] std::unique_ptr<spoken_model> make_say_quick(const model_request& wanted);
 [[gnu::weak]] std::unique_ptr<spoken_model> make_say_quick_adapted(const model_request& wanted);
 [[gnu::weak]] std::unique_ptr<spoken_model> make_say_quick_joined(const model_request& wanted);
+[[gnu::weak]] std::unique_ptr<spoken_model> make_sense_quick(const model_request& wanted);
 [[gnu::weak]] std::unique_ptr<spoken_model> make_say_small(const model_request& wanted);
 [[gnu::weak]] std::unique_ptr<spoken_model> make_imported(const model_request& wanted);
 

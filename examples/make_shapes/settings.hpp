@@ -13,7 +13,7 @@
 namespace motet::shapes {
 
 inline constexpr const char* usage =
-    "make_shapes --output DIR --count N [--task pairs|captions] [--size 64] [--seed 1] [--format "
+    "make_shapes --output DIR --count N [--task pairs|captions|sounds] [--size 64] [--seed 1] [--format "
     "png|jpeg|ppm] "
     "[--shards K] [--quiet]\n"
     "\n"
@@ -22,12 +22,16 @@ inline constexpr const char* usage =
     "DIR/train-{000..}.tar  pictures, captions and attributes to train on\n"
     "DIR/test-000.tar       the held-out ones\n"
     "DIR/tokenizer.json     a vocabulary trained on the captions\n"
-    "DIR/classes.json       50 classes (colour and shape) with one caption each, and the class of each "
+    "DIR/classes.json       50 classes (colour and shape; with sounds 20 more) with one caption each, and "
+    "the class of each "
     "held-out picture\n"
     "\n"
     "  --task T     captions: besides the pairs an eighth as many samples with two pictures, and a sixteenth "
     "as "
     "many of text alone, for train_vlm\n"
+    "               sounds: besides the pairs as many samples with a sound (WAV: one of four instruments "
+    "plays one "
+    "of five notes), and half as many with a picture and a sound\n"
     "  --size P     side of a picture in pixels (16 to 1024)\n"
     "  --seed S     other seeds draw other pictures\n"
     "  --format F   png and jpeg need their libraries; ppm always works and is larger. Default: png where "
@@ -44,6 +48,7 @@ struct options {
   isize shards = 0;
   bool quiet = false;
   bool mixed = false;  // samples of several pieces, too
+  bool heard = false;  // samples with sounds, too
 };
 
 inline isize whole_number(const std::string& name, const std::string& text, isize low, isize high) {
@@ -76,9 +81,10 @@ inline options parse(int count, char** words) {
     else if (name == "--format") given.format = value();
     else if (name == "--task") {
       const std::string task = value();
-      if (task != "pairs" && task != "captions")
-        fail(shapes_command_line, "--task wants pairs or captions, got \"" + task + "\"");
+      if (task != "pairs" && task != "captions" && task != "sounds")
+        fail(shapes_command_line, "--task wants pairs, captions or sounds, got \"" + task + "\"");
       given.mixed = task == "captions";
+      given.heard = task == "sounds";
     } else if (name == "--shards") given.shards = whole_number(name, value(), 1, 999);
     else fail(shapes_command_line, "there is no option " + name);
   }

@@ -43,6 +43,15 @@ echo mine >foreign/train-000.tar
 refused MT-D16 3 --output foreign --count 10 --format ppm
 [ "$(cat foreign/train-000.tar)" = mine ] || wrong "touched a foreign file"
 
+# Sounds come behind the pairs, which stay what they are: of 50 held-out pictures as many sounds, and half as many with a picture.
+for shards in 1 2; do "$make_shapes" --output heard$shards --count 100 --task sounds --format ppm --shards $shards --quiet; done
+cmp heard1/test-000.tar heard2/test-000.tar || wrong "held-out sounds depend on the shards"
+[ "$(tar -tf heard1/test-000.tar | grep -c '^test-sound.*[.]0[.]wav$')" = 50 ] || wrong "not 50 held-out sounds"
+[ "$(tar -tf heard1/test-000.tar | grep -c '^test-both.*[.]1[.]wav$')" = 25 ] || wrong "not 25 of a picture and a sound"
+[ "$(tar -xOf heard1/test-000.tar test-sound0000000.0.wav | wc -c)" = 20524 ] || wrong "a sound is not 0.64 s of 16 bits"
+tar -xOf heard1/test-000.tar test-sound0000021.json | grep -q 'flute.*re\|re.*flute' || wrong "sound 21 is not of the second tone"
+grep -q '"bell la"' heard1/classes.json || wrong "classes lack tones"
+refused MT-X20 2 --output x --count 10 --task songs
 refused MT-X20 2 --output x --count 10 --colour red
 refused MT-X20 2 --output x
 refused MT-X20 2 --count 10

@@ -1,0 +1,96 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A language model that sees and hears: from sounds in shards to what it says of one, on one rank, by plans, with producers and after a stop:
+# train_vlm_hears.sh PROGRAMS SCRATCH
+set -u
+
+case " ${MOTET_MODELS:-} " in
+  *" sense_quick "*) ;;
+  *) exit 77 ;;
+esac
+. "$(dirname "$0")/begin/train_clip.sh"
+train=$programs/train_vlm
+"$programs/make_shapes" --output shapes --count 600 --task sounds --format ppm --quiet || exit 1
+# Of most runs sounds alone are asked for, which are learned in seconds.
+mkdir tones apart
+for part in train test; do
+  tar xf shapes/$part-000.tar -C apart --wildcards "$part-sound*" && (cd apart && tar cf ../tones/$part-000.tar $part-sound*) || exit 1
+done
+cp shapes/*.json tones
+losses() { sed -n 's/.*"step": *\([0-9]*\), *"loss": *\([0-9.e-]*\),.*/\1 \2/p' "$1"; }
+# near GOT WANTED: the same steps, with losses that are the same to rounding.
+near() {
+  losses "$2" >wanted.losses
+  losses "$1" | paste -d ' ' - wanted.losses | awk '{ d = $2 - $4; if (d < 0) d = -d; if (NF != 4 || $1 != $3 || d > 1e-4 * $4) bad = 1 } END { exit bad || NR == 0 }' ||
+    fail "$1 has other losses than $2: $(losses "$1" | paste -d ' ' - wanted.losses)"
+}
+run="--data tones --model sense-quick --batch 16 --threads 2 --seed 3 --lr 0.002"
+
+# ---- it learns what it hears: one of twenty tones, where chance would name one in twenty ----
+succeed $run --steps 100 --metrics told.jsonl --report report --checkpoint told --save-every 97
+losses told.jsonl | awk 'NR == 1 { first = $2 } { last = $2 } END { exit !(NR == 100 && last < first / 10) }' || fail "the loss does not fall: $(losses told.jsonl | tail -n 1)"
+tail -n 1 told.jsonl | sed -n 's/.*"sound_accuracy": *\([0-9.e-]*\).*/\1/p' | awk '{ right = $1 } END { exit !(NR == 1 && right >= 0.5) }' || fail "held-out sounds are not known: $(tail -n 1 told.jsonl)"
+grep -q '^sound accuracy .* held-out sounds are called what they are' out || fail "sounds are not told: $(cat out)"
+grep -q 'generate --checkpoint told --sound FILE' out || fail "a run does not say what may come next"
+grep -q 'sound accuracy' report/index.html && grep -q 'plays' report/index.html || fail "the report does not tell of sounds"
+
+# ---- stopped and gone on with ----
+rm -r told/step-000100
+succeed --data tones --checkpoint told --resume --no-report --metrics again.jsonl
+losses told.jsonl | sed 1,97d >wanted
+losses again.jsonl | cmp -s - wanted || fail "a run that was gone on with has other losses"
+
+# ---- by plans, in parts, filled, and made by producers; nothing is held out here ----
+mkdir bare && cp shapes/train-000.tar shapes/tokenizer.json bare
+short="--data bare --model sense-quick --batch 8 --seed 3 --steps 3 --no-report"
+succeed $short --threads 2 --metrics one.jsonl
+cat >apart.json <<'END'
+{"cluster": {"ranks": 3}, "schedule": "1f1b", "modules": {
+  "eye": {"ranks": [0], "microbatches": 4, "group": 1}, "glue": {"ranks": [0], "microbatches": 4, "group": 1},
+  "ear": {"ranks": [1], "microbatches": 4, "group": 1}, "tune": {"ranks": [1], "microbatches": 4, "group": 1},
+  "talk": {"ranks": [2], "microbatches": 4, "group": 1}}}
+END
+cat >uneven.json <<'END'
+{"cluster": {"ranks": 3}, "schedule": "1f1b", "modules": {
+  "eye": {"ranks": [0, 1], "degrees": {"data": 2}, "microbatches": 2, "group": 1}, "glue": {"ranks": [0], "microbatches": 2, "group": 1},
+  "ear": {"ranks": [2], "microbatches": 2, "group": 1}, "tune": {"ranks": [0], "microbatches": 2, "group": 1},
+  "talk": {"ranks": [1, 2], "degrees": {"tensor": 2}, "microbatches": 2, "group": 1}}}
+END
+for how in '--accumulate 2' '--plan apart.json' '--plan apart.json --reorder slots' '--plan uneven.json'; do
+  succeed $short --threads 1 --metrics other.jsonl $how
+  near other.jsonl one.jsonl
+done
+succeed $short --threads 2 --metrics other.jsonl --producers 2
+losses other.jsonl | cmp -s - wanted.losses || fail "producers make other steps: $(losses other.jsonl)"
+succeed $short --threads 2 --rows 400 --metrics filled.jsonl
+succeed $short --threads 1 --rows 400 --metrics other.jsonl --plan apart.json
+near other.jsonl filled.jsonl
+
+# ---- it says what it hears, and sees ----
+tar xf shapes/test-000.tar test-sound0000007.0.wav test-both0000003.0.ppm test-both0000003.1.wav || fail "no held-out sound"
+speak() { timeout 100 "$programs/generate" --checkpoint told --quiet "$@" 2>err; }
+speak --sound test-sound0000007.0.wav >words || fail "generate --sound"
+grep -q '[a-z]' words || fail "generate says nothing"
+speak --sound test-sound0000007.0.wav --threads 1 | cmp -s - words || fail "one thread says something else"
+grep -q "$(cat words)" report/index.html || fail "the report and generate say different things: $(cat words)"
+timeout 100 "$programs/generate" --checkpoint told --picture test-both0000003.0.ppm --sound test-both0000003.1.wav >both 2>err && grep -q '[a-z]' both || fail "generate of both"
+grep -q 'tokens behind 97 rows' err || fail "a picture, a sound and a begin are not 64, 32 and 1 rows: $(cat err)"
+speak --picture test-both0000003.0.ppm | grep -q '[a-z]' || fail "generate of a picture alone"
+speak --prompt "a flute" --most 3 >words || fail "generate of text alone"
+speak --sound test-both0000003.0.ppm && fail "a picture is heard"
+grep -q 'MT-D21.*test-both0000003.0.ppm' err || fail "generate does not say that it is no sound: $(cat err)"
+
+# ---- conversations with sounds beside, and what is damaged in them ----
+mkdir talk
+cp test-sound0000007.0.wav talk/a.wav && head -c 3000 talk/a.wav >talk/cut.wav && printf 'not a sound' >talk/none.flac
+turn() { printf '{"id":"%s","audio":"%s","conversations":[{"from":"human","value":"<audio>what is it?"},{"from":"gpt","value":"a tone"}]}\n' "$@"; }
+for i in 1 2 3; do turn "c$i" a.wav; done >talk/train.jsonl
+{ turn cut cut.wav && turn none none.flac && turn lost b.wav; } >>talk/train.jsonl
+succeed --data talk --model sense-quick --batch 3 --threads 2 --steps 3 --no-report
+grep -q '4 samples with 0 pictures and 4 sounds in talk' out || fail "conversations: $(cat out)"
+cat out err | grep -q '1 samples without sound (talk/train.jsonl: lost ' || fail "a sound that is not there is not named: $(cat out)"
+cat out err | grep -q '2 damaged sounds (talk/train.jsonl: none (.*begins like neither WAV nor FLAC.*talk/train.jsonl: cut (.*it ends after' || fail "damaged sounds are not named: $(cat out)"
+expect 3 MT-D --data talk --model sense-quick --batch 3 --check --strict
+
+[ $failures -eq 0 ] && echo "all is well"
+exit $((failures > 0))
