@@ -223,6 +223,8 @@ json describe_module() {
     if constexpr (takes_rows<net> > 0) own.set("rows", net::most_rows);
     if constexpr (head_of<net> == own_head::noise && takes_rows<net> > 0) own.set("fed", net::takes_rows);
     if constexpr (looks_beside<net>) own.set("beside", net::takes_rows);
+    if constexpr (looks_beside<net>)
+      if (net::looks_every > 1) own.set("looks_every", net::looks_every);
     out.set("net", std::move(own));
   }
   return out;

@@ -16,7 +16,8 @@ namespace {
 
 constexpr motet::isize samples = 11;
 using hearing = small_hearing<>;
-using ear_kept = small_hearing<frozen<sound_rows<small_hearing_ear, 2>>>;
+// And of its two blocks the second one looks.
+using ear_kept = small_hearing<frozen<sound_rows<small_hearing_ear, 2>>, 2>;
 
 launched_world alone() {
   const char* const words[] = {"program", "--threads", "1"};
@@ -100,7 +101,8 @@ TEST_CASE("replicas, microbatches, tensor members and an ear on ranks of its own
         parted({.stages = 2}, {.data = 2}, 3, 2), parted({.tensor = 2}, {.tensor = 2}, 2, 0),
         parted({.data = 3}, {.tensor = 2}, 2, 1)})
     check_plan_is_one_rank<hearing>(how);
-  check_plan_is_one_rank<ear_kept>(parted({}, {.data = 2}, 2, 1));
+  for (const degrees& talk : {degrees{.data = 2}, degrees{.tensor = 2}})
+    check_plan_is_one_rank<ear_kept>(parted({}, talk, 2, 1));
 }
 
 TEST_CASE("plans that would part the blocks from the rows, or cut samples, are refused") {

@@ -26,11 +26,12 @@ inline constexpr motet::decoder_config small_hearing_words{.vocabulary = 23,
                                                            .bias = true,
                                                            .mlp_bias = true,
                                                            .tied = true};
-template <class Ear = motet::sound_rows<small_hearing_ear, 2>>
-using small_hearing =
-    motet::model<motet::modules<motet::module<"ear", Ear>,
-                                motet::module<"talk", motet::cross_decoder<small_hearing_words, 8, 6>>>,
-                 motet::edge<"ear", "talk">, motet::loss<motet::next_token, "talk">>;
+// `Every`: the last of so many blocks looks.
+template <class Ear = motet::sound_rows<small_hearing_ear, 2>, motet::isize Every = 1>
+using small_hearing = motet::model<
+    motet::modules<motet::module<"ear", Ear>,
+                   motet::module<"talk", motet::cross_decoder<small_hearing_words, 8, 6, Every>>>,
+    motet::edge<"ear", "talk">, motet::loss<motet::next_token, "talk">>;
 
 struct small_heard_text {
   std::vector<std::int32_t> ids, targets;

@@ -4,6 +4,7 @@
 #include <motet/nn/core/rounded_rows.hpp>
 
 #include <array>
+#include <utility>
 
 namespace motet {
 
@@ -14,6 +15,7 @@ namespace motet {
 // [part.begin, part.end), numbers that may come at run time: a pipeline stage is such a part. Layers keep
 // their numbers in `saved`, whatever the part; w and g point at the parameters of layer part.begin; x and y
 // (dy, dx) are the rows at the ends of the part. An empty part copies.
+// Within a layer that tells its gradients as one they are not told apart: then `Tells` is false.
 // Asks for: a layer as wide at its end as at its beginning.
 // Memory: what each layer keeps, and the rows (rows, width) between layers.
 // Errors: MT-N04, MT-N05
@@ -21,7 +23,7 @@ namespace motet {
 //   #include <motet/nn/layers/linear.hpp>
 //   using deep = repeat<linear<64, 64>, 12>;
 //   static_assert(deep::parameter_size == 12 * linear<64, 64>::parameter_size);
-template <class L, isize Count>
+template <class L, isize Count, bool Tells = true>
 struct repeat {
   static_assert(L::in == L::out, "motet: a repeated layer must keep the width [MT-N05]");
   static_assert(Count >= 0, "motet: sizes of a net must be positive [MT-N04]");
@@ -110,7 +112,7 @@ struct repeat {
     gradient<N, const typename N::stream> from{dy};
     for (isize i = part.end; i-- > part.begin;) {
       const gradient<N> to = i == part.begin ? gradient<N>(dx) : (i - part.begin) % 2 == 0 ? here : there;
-      layer::collect<L>(ctx, of_layer(g, part, i), [&](gradients<N> own) {
+      collect(ctx, of_layer(g, part, i), [&](gradients<N> own) {
         layer::backward<L>(ctx, of_layer(w, part, i), seq, entry(x, s, part, i), from, to, s.layers[at(i)],
                            own);
       });
@@ -147,7 +149,7 @@ struct repeat {
                               view<D, out> dy, saved<N>& s, gradients<N> g) {
     gradient<N, const typename N::stream> from{dy};
     for (isize i = part.end; i-- > part.begin;) {
-      layer::collect<L>(ctx, of_layer(g, part, i), [&](gradients<N> own) {
+      collect(ctx, of_layer(g, part, i), [&](gradients<N> own) {
         layer::backward_weight<L>(ctx, of_layer(w, part, i), seq, entry(x, s, part, i), from, s.layers[at(i)],
                                   own);
       });
@@ -161,6 +163,11 @@ struct repeat {
   }
 
  private:
+  template <class C, class N, class Add>
+  static void collect(C& ctx, gradients<N> g, Add&& add) {
+    if constexpr (Tells) layer::collect<L>(ctx, g, std::forward<Add>(add));
+    else add(g);
+  }
   static constexpr std::size_t at(isize i) { return as_size(i); }
   // Weights or gradients of layer i; weights know its number.
   template <class W>

@@ -91,6 +91,10 @@
     ".learned_image {got}, and .image {wanted}")                                                            \
   X(beside_in_stages, "MT-N30", "blocks that look at rows of another module have them and their own whole", \
     "the rows come to the module's first stage, and to whoever has a sample whole",                         \
-    "take one stage and context = 1 for this module; what gives the rows may be on other ranks")
+    "take one stage and context = 1 for this module; what gives the rows may be on other ranks")            \
+  X(looking_blocks, "MT-N31", "of blocks that look at rows of another module every so many one does",       \
+    "the number of layers is no multiple of how many blocks one of them looks for",                         \
+    "choose .layers a multiple of it, or look in every block",                                              \
+    "one of {got} blocks looks, and there are {wanted}")
 
 MOTET_RULES_OF(MOTET_NN_RULES, nn_rules)

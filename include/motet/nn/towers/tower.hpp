@@ -36,7 +36,8 @@ struct tower_config {
   bool mlp_bias = true;
   // where there are any, they learn alone; those of attention are told there, too
   adapter_config adapters{};
-  isize beside = 0;  // blocks also look at rows of another module, which are so wide; 0: at none
+  isize beside = 0;        // blocks also look at rows of another module, which are so wide; 0: at none
+  isize beside_every = 1;  // the last one of every so many does
 
   constexpr bool has_experts() const { return mix.experts > 0; }
   constexpr mixture_config experts_of_block() const {
@@ -73,6 +74,8 @@ constexpr verdict check(const tower_config& c) {
   if (const verdict found = check(c.adapters, c.gated && !c.has_experts()); !found.ok()) return found;
   if (c.has_experts())
     if (const verdict found = check(c.experts_of_block()); !found.ok()) return found;
+  if (c.beside_every < 1 || c.layers % c.beside_every != 0)
+    return {reason::looking_blocks, 0, c.beside_every, c.layers};
   return check(c.attention);
 }
 
@@ -129,7 +132,10 @@ struct tower {
                                                           : verdict{} >);
   using embed = resting_if<Embed, adapted>;
   using input = typename embed::input;
-  static constexpr isize width = Config.width, layers = Config.layers;
+  static constexpr bool looks_beside = Config.beside > 0;
+  // Blocks are alike: where some look beside and others do not, so many of them are one.
+  static constexpr isize joined = looks_beside ? Config.beside_every : 1;
+  static constexpr isize width = Config.width, layers = Config.layers / joined;
   static constexpr isize embedding = [] {
     if constexpr (std::is_void_v<Tail>) return Config.embedding;
     else return Tail::out;
@@ -146,7 +152,6 @@ struct tower {
           resting_if<mlp<width, Config.hidden, Config.act, Config.mlp_bias>, adapted>>{};
   }
   using mix_layer = typename decltype(choose_mix())::type;
-  static constexpr bool looks_beside = Config.beside > 0;
   static constexpr attention_config pooled_attention() {
     attention_config c = Config.attention;
     c.mask = mask_kind::full;
@@ -160,15 +165,19 @@ struct tower {
     c.adapters = {};
     return c;
   }
+  using plain_block = sequential<named<"attention", attend>, named<"mlp", residual<norm_layer, mix_layer>>>;
   static constexpr auto choose_block() {
     if constexpr (looks_beside) {
       using look =
           residual<norm_layer, resting_if<cross_attention<attention_beside(), Config.beside>, adapted>>;
-      return std::type_identity<sequential<named<"attention", attend>, named<"cross", look>,
-                                           named<"mlp", residual<norm_layer, mix_layer>>>>{};
+      using looking = sequential<named<"attention", attend>, named<"cross", look>,
+                                 named<"mlp", residual<norm_layer, mix_layer>>>;
+      if constexpr (joined == 1) return std::type_identity<looking>{};
+      else
+        return std::type_identity<
+            sequential<named<"plain", repeat<plain_block, joined - 1, false>>, named<"looking", looking>>>{};
     } else {
-      return std::type_identity<
-          sequential<named<"attention", attend>, named<"mlp", residual<norm_layer, mix_layer>>>>{};
+      return std::type_identity<plain_block>{};
     }
   }
   using block = typename decltype(choose_block())::type;

@@ -45,7 +45,7 @@ template <class Net>
 constexpr double work_beside(isize rows) {
   if constexpr (looks_beside<Net>) {
     const isize width = Net::config.width, others = Net::most_rows;
-    return static_cast<double>(Net::config.layers) *
+    return static_cast<double>(Net::config.layers / Net::looks_every) *
            (static_cast<double>(rows) * static_cast<double>(2 * width * width + 2 * others * width) +
             static_cast<double>(others) * static_cast<double>(2 * Net::takes_rows * width));
   } else {

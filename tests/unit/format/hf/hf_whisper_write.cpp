@@ -30,14 +30,15 @@ constexpr decoder_config said{.vocabulary = 11,
                               .bias = true,
                               .mlp_bias = true,
                               .tied = true};
-template <decoder_config Config = said, sound_config Ear = heard>
-using hearing = model<modules<module<"listen", sound_rows<Ear>>, module<"say", cross_decoder<Config, 8, 3>>>,
-                      edge<"listen", "say">, loss<next_token, "say">>;
+template <decoder_config Config = said, sound_config Ear = heard, motet::isize Every = 1>
+using hearing =
+    model<modules<module<"listen", sound_rows<Ear>>, module<"say", cross_decoder<Config, 8, 3, Every>>>,
+          edge<"listen", "say">, loss<next_token, "say">>;
 
-template <decoder_config Config, sound_config Ear = heard>
+template <decoder_config Config, sound_config Ear = heard, motet::isize Every = 1>
 std::string refusal() {
   try {
-    describe_as_hf_whisper(describe<hearing<Config, Ear>>());
+    describe_as_hf_whisper(describe<hearing<Config, Ear, Every>>());
     return "";
   } catch (const error& problem) {
     return problem.what();
@@ -74,6 +75,7 @@ TEST_CASE("all that Whisper's form lacks is named at once") {
     return c;
   }();
   CHECK(contains(refusal<said, odd>(), "listen.frames is odd"));
+  CHECK(contains(refusal<said, heard, 2>(), "say looks in some blocks, and not in each"));
 }
 
 TEST_CASE("what is written is read, but for biases of keys, and positions are those of the package") {

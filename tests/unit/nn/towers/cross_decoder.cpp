@@ -34,14 +34,15 @@ constexpr decoder_config words{.vocabulary = 9,
 constexpr decoder_config turned{.vocabulary = 9,
                                 .context = 5,
                                 .width = 8,
-                                .layers = 2,
+                                .layers = 4,
                                 .heads = 4,
                                 .kv_heads = 2,
                                 .hidden = 5,
                                 .rotary = 50,
                                 .recompute = true};
+// Of four blocks every other one looks.
 template <decoder_config Config>
-using net = cross_decoder<Config, wide, 4>;
+using net = cross_decoder<Config, wide, 4, Config.layers == 4 ? 2 : 1>;
 
 std::vector<double> drawn(motet::isize size, const char* name) {
   const random_stream draw(4, name);
@@ -131,6 +132,9 @@ void check_differences() {
 
 static_assert(net<words>::takes_rows == wide && net<words>::most_rows == 4 && net<words>::own_loss);
 static_assert(!decoder<words>::looks_beside && net<words>::looks_beside);
+static_assert(net<turned>::layers == 2 && net<words>::layers == 2);
+static_assert(net<turned>::parameter_size - decoder<turned>::parameter_size ==
+              2 * (cross_decoder<turned, wide, 4>::parameter_size - decoder<turned>::parameter_size) / 4);
 
 TEST_CASE("gradients of rows beside, and of weights, are those of finite differences") {
   check_differences<words>();
