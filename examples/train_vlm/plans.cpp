@@ -2,6 +2,7 @@
 #include "plans.hpp"
 #include "draw_models.hpp"
 #include "models.hpp"
+#include "sense_model.hpp"
 
 #include <motet/plan/prove/check_plan.hpp>
 
@@ -16,6 +17,7 @@ namespace {
 
 constexpr verdict prove_for_catalogue(const plan& of) {
   if (of.modules.size() == 4) return prove_plan(of, facts_of<draw_quick_model>(), 64);
+  if (of.modules.size() == 5) return prove_plan(of, facts_of<sense_quick_model>(), 64);
   const verdict found = prove_plan(of, facts_of<say_quick_model>(), 64);
   return found.why == reason::more_stages_than_layers ? prove_plan(of, facts_of<say_small_model>(), 64)
                                                       : found;

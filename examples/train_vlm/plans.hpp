@@ -3,8 +3,8 @@
 
 #include <motet/front/plan_of.hpp>
 
-// Plans for an eye, its glue and a language model, and some for a drawer behind these, by name: what --plan
-// chooses from, and what a plan of one's own may begin with (--explain prints each as JSON). They fit every
+// Plans for an eye, its glue and a language model, some with an ear beside and some with a drawer behind these,
+// by name: what --plan chooses from, and what a plan of one's own may begin with (--explain prints each as JSON). They fit every
 // model here: at most four stages of the eye and two of the language model, at most four parts of a layer. Two
 // chunks on each of two ranks want four layers of the language model, which say-quick has not.
 namespace motet::train_vlm {
@@ -221,6 +221,28 @@ constexpr plan draws_apart() {
       placed("draw", {}, {2}, 4));
 }
 
+// An ear and its projector, where and as the eye and its glue are.
+constexpr plan hearing(plan of) {
+  const module_plan talk = of.modules.back();
+  of.modules.pop();
+  module_plan ear = of.modules[0], tune = of.modules[1];
+  ear.name = "ear";
+  tune.name = "tune";
+  of.modules.push(ear);
+  of.modules.push(tune);
+  of.modules.push(talk);
+  return of;
+}
+constexpr plan hears_data_2() { return hearing(data_2()); }
+constexpr plan hears_apart() {
+  plan out = hearing(
+      of_ranks(3, "1f1b", placed("eye", {}, {0}, 4), placed("glue", {}, {0}, 4), placed("talk", {}, {2}, 4)));
+  for (const isize k : {2, 3}) out.modules[k].on = mesh(degrees{}, {1});
+  return out;
+}
+// Two encoders in the gaps of one language model.
+constexpr plan hears_filled() { return hearing(filled_2()); }
+
 }  // namespace seeing_plans
 
 inline constexpr named_plan plans[] = {
@@ -293,6 +315,11 @@ inline constexpr named_plan plans[] = {
      seeing_plans::draws_data_2},
     {"draws-apart", "likewise: the eye and its glue, the language model and the drawer on a rank each",
      seeing_plans::draws_apart},
+    {"hears-data-2", "of models that hear, too: two ranks, each with half of the samples",
+     seeing_plans::hears_data_2},
+    {"hears-apart", "likewise: eye, ear and language model on a rank each", seeing_plans::hears_apart},
+    {"hears-filled", "likewise: filled, with eye and ear in the gaps of the language model",
+     seeing_plans::hears_filled},
 };
 
 }  // namespace motet::train_vlm

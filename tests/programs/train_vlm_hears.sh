@@ -44,26 +44,20 @@ losses again.jsonl | cmp -s - wanted || fail "a run that was gone on with has ot
 mkdir bare && cp shapes/train-000.tar shapes/tokenizer.json bare
 short="--data bare --model sense-quick --batch 8 --seed 3 --steps 3 --no-report"
 succeed $short --threads 2 --metrics one.jsonl
-cat >apart.json <<'END'
-{"cluster": {"ranks": 3}, "schedule": "1f1b", "modules": {
-  "eye": {"ranks": [0], "microbatches": 4, "group": 1}, "glue": {"ranks": [0], "microbatches": 4, "group": 1},
-  "ear": {"ranks": [1], "microbatches": 4, "group": 1}, "tune": {"ranks": [1], "microbatches": 4, "group": 1},
-  "talk": {"ranks": [2], "microbatches": 4, "group": 1}}}
-END
 cat >uneven.json <<'END'
 {"cluster": {"ranks": 3}, "schedule": "1f1b", "modules": {
   "eye": {"ranks": [0, 1], "degrees": {"data": 2}, "microbatches": 2, "group": 1}, "glue": {"ranks": [0], "microbatches": 2, "group": 1},
   "ear": {"ranks": [2], "microbatches": 2, "group": 1}, "tune": {"ranks": [0], "microbatches": 2, "group": 1},
   "talk": {"ranks": [1, 2], "degrees": {"tensor": 2}, "microbatches": 2, "group": 1}}}
 END
-for how in '--accumulate 2' '--plan apart.json' '--plan apart.json --reorder slots' '--plan uneven.json'; do
+for how in '--accumulate 2' '--plan hears-data-2' '--plan hears-apart --reorder slots' '--plan hears-filled' '--plan uneven.json'; do
   succeed $short --threads 1 --metrics other.jsonl $how
   near other.jsonl one.jsonl
 done
 succeed $short --threads 2 --metrics other.jsonl --producers 2
 losses other.jsonl | cmp -s - wanted.losses || fail "producers make other steps: $(losses other.jsonl)"
 succeed $short --threads 2 --rows 400 --metrics filled.jsonl
-succeed $short --threads 1 --rows 400 --metrics other.jsonl --plan apart.json
+succeed $short --threads 1 --rows 400 --metrics other.jsonl --plan hears-apart
 near other.jsonl filled.jsonl
 
 # ---- it says what it hears, and sees ----
