@@ -6,7 +6,7 @@
 #include <motet/plan/prove/require_plan.hpp>
 
 #include "deviation.hpp"
-#include "halves.hpp"
+#include "drawn_cases.hpp"
 #include "train_vlm/plans.hpp"
 #include "unit/runtime/allocations.hpp"
 #include "unit/runtime/drawn_unlike.hpp"
@@ -24,7 +24,7 @@ using all_learn = small_fed_speech<>;
 using eye_kept = small_fed_speech<true>;
 using glue_alone = small_fed_speech<true, true>;
 constexpr motet::isize samples = 12;
-constexpr int drawn_fillings = 18;
+const int drawn_fillings = laws::so_many(18);
 
 launched_world alone(const char* threads = "2") {
   const char* const words[] = {"program", "--threads", threads};
@@ -210,11 +210,12 @@ plan in_drawn_lanes(plan of, std::uint64_t seed) {
 }
 // Those of so many drawn plans that fit are most.
 template <class Model, class Drawn>
-int check_fitting(std::uint64_t seed, int count, Drawn drawn) {
+int check_fitting(std::uint64_t first, int count, Drawn drawn) {
   int fitting = 0;
   for (int k = 0; k < count; ++k) {
-    CAPTURE(k);
-    const plan of = drawn(seed + static_cast<std::uint64_t>(k));
+    const std::uint64_t seed = laws::seeded(first) + static_cast<std::uint64_t>(k);
+    CAPTURE(seed);
+    const plan of = drawn(seed);
     const message* row = nullptr;
     const std::string why = explain_plan(of, facts_of<Model>(), samples, &row);
     // Room for fewer than the schedule needs, numbers that it does not have, or no gaps.
@@ -234,11 +235,12 @@ int check_drawn_ahead(std::uint64_t seed, int count) {
   return check_fitting<Model>(seed, count, drawn_ahead<Model>);
 }
 template <class Model>
-void check_drawn_plans(std::uint64_t seed, int count) {
-  for (int k = 0; k < count; ++k) {
-    CAPTURE(k);
-    if (laws::in_our_half(static_cast<std::uint64_t>(k)))
-      check_plan_is_one_rank<Model>(drawn_plan<Model>(seed + static_cast<std::uint64_t>(k)));
+void check_drawn_plans(std::uint64_t first, int count, plan (*drawn)(std::uint64_t) = drawn_plan<Model>) {
+  for (int k = 0; k < laws::so_many(count); ++k) {
+    if (!laws::in_our_half(static_cast<std::uint64_t>(k))) continue;
+    const std::uint64_t seed = laws::seeded(first) + static_cast<std::uint64_t>(k);
+    CAPTURE(seed);
+    check_plan_is_one_rank<Model>(drawn(seed));
   }
 }
 plan apart() {
@@ -286,19 +288,16 @@ TEST_CASE("any plan is one rank with a frozen eye, and with nothing but the glue
   check_drawn_plans<glue_alone>(200, 12);
 }
 TEST_CASE("any plan is one rank where modules cut samples unlike") {
-  for (std::uint64_t k = 0; k < 40; ++k) {
-    if (!laws::in_our_half(k)) continue;
-    CAPTURE(k);
-    check_plan_is_one_rank<all_learn>(drawn_unlike<all_learn>(k));
-    if (k < 8) check_plan_is_one_rank<eye_kept>(drawn_unlike<eye_kept>(1000 + k));
-    if (k < 8) check_plan_is_one_rank<glue_alone>(drawn_unlike<glue_alone>(2000 + k));
-  }
+  check_drawn_plans<all_learn>(0, 40, drawn_unlike<all_learn>);
+  check_drawn_plans<eye_kept>(1000, 8, drawn_unlike<eye_kept>);
+  check_drawn_plans<glue_alone>(2000, 8, drawn_unlike<glue_alone>);
 }
 TEST_CASE("any plan is one rank where modules compute beside one another in lanes, filled or not") {
-  for (std::uint64_t k = 0; k < 12; ++k) {
+  for (int n = 0; n < laws::so_many(12); ++n) {
+    const std::uint64_t k = laws::seeded(0) + static_cast<std::uint64_t>(n);
     if (!laws::in_our_half(k)) continue;
     CAPTURE(k);
-    const char* const threads = k % 3 == 0 ? "3" : "1";
+    const char* const threads = n % 3 == 0 ? "3" : "1";
     check_plan_is_one_rank<all_learn>(in_drawn_lanes(drawn_plan<all_learn>(500 + k), k), threads);
     check_plan_is_one_rank<all_learn>(in_drawn_lanes(drawn_unlike<all_learn>(600 + k), 100 + k), threads);
     check_plan_is_one_rank<eye_kept>(in_drawn_lanes(drawn_ahead<eye_kept>(700 + k), 200 + k));
@@ -375,11 +374,7 @@ TEST_CASE("two ways from an eye to a language model are one way with the rows of
 }
 TEST_CASE("any plan is one rank where several modules feed one, and one feeds several") {
   check_drawn_plans<small_fan>(300, 16);
-  for (std::uint64_t k = 0; k < 16; ++k) {
-    if (!laws::in_our_half(k)) continue;
-    CAPTURE(k);
-    check_plan_is_one_rank<small_fan>(drawn_unlike<small_fan>(3000 + k));
-  }
+  check_drawn_plans<small_fan>(3000, 16, drawn_unlike<small_fan>);
 }
 TEST_CASE("any plan is one rank where what feeds the language model goes into its gaps") {
   CHECK(check_drawn_fillings<all_learn>(400, drawn_fillings) > drawn_fillings / 3);

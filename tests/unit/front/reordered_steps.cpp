@@ -4,7 +4,7 @@
 #include <motet/front/reordered_steps.hpp>
 
 #include "deviation.hpp"
-#include "halves.hpp"
+#include "drawn_cases.hpp"
 #include "unit/runtime/small_edges.hpp"
 
 #include <doctest/doctest.h>

@@ -6,7 +6,7 @@
 #include <motet/nn/towers/vit.hpp>
 #include <motet/schedule/write/schedules.hpp>
 
-#include "halves.hpp"
+#include "drawn_cases.hpp"
 #include "pipeline_comparisons.hpp"
 #include "unit/runtime/allocations.hpp"
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <collective_laws.hpp>
-#include <halves.hpp>
+#include <drawn_cases.hpp>
 #include <mutex>
 
 using namespace motet;
