@@ -312,7 +312,7 @@ succeed $run --data shapes --batch 16 --steps 60 --lr 0.003 --eval-every 30 --me
 [ "$(grep -c '"validation_loss"' told.jsonl)" -eq 6 ] || fail "not six losses of held-out samples"
 sed -n 's/.*"validation_loss": *\([0-9.e-]*\).*/\1/p' told.jsonl | awk 'NR == 1 { first = $1 } { last = $1 } END { exit !(last < first / 2) }' || fail "the loss of held-out samples does not fall"
 grep -q 'generate --checkpoint told --picture' out || fail "a run does not say what may come next"
-grep -q 'of [0-9]* held-out samples with several pictures, in the very words' out || fail "no answers about several pictures"
+grep -q 'of [0-9]* held-out samples with several pictures or sounds, in the very words' out || fail "no answers about several pictures"
 grep -q 'caption accuracy .* held-out pictures are called what they are' out || fail "no caption accuracy"
 losses told.jsonl | awk 'NR == 1 { first = $2 } { last = $2 } END { exit !(last < first / 3) }' || fail "the loss does not fall"
 grep -q 'what the model says about it' report/index.html || fail "the report has no sentences"

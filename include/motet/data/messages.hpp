@@ -75,7 +75,8 @@ inline constexpr message sample_asks_nothing{
     "Give it an \"asked\" text or a turn of gpt, or run without --strict to skip it"};
 inline constexpr message sample_too_long{
     "MT-D20", "a sample is longer than the model takes",
-    "its pictures and its text have more rows than the model's context, or there are more pictures",
+    "its pictures, its sounds and its text have more rows than the model's context, or there are more of "
+    "them than it takes (of sounds none, where a model does not hear)",
     "Cut it into several samples, take a model with a longer context, or run without --strict to skip it"};
 inline constexpr message damaged_sound{"MT-D21", "the sound cannot be decoded",
                                        "the file is cut short, is no sound, or is longer than the limit",
