@@ -8,8 +8,6 @@
 #include <motet/format/text/json.hpp>
 #include <motet/jobs/files/columns.hpp>
 #include <motet/plan/order/step_order.hpp>
-#include <motet/schedule/core/compile.hpp>
-#include <motet/schedule/write/interleaved.hpp>
 #include <motet/tools/exit_code.hpp>
 
 #include <exception>
@@ -126,14 +124,11 @@ std::string told(const settings& given, const step& of, const step_order& chosen
 std::string text_for(const settings& given) {
   const step of = read_headers(given);
   const step_shape shape{static_cast<std::int32_t>(given.replicas),
-                         static_cast<std::int32_t>(given.microbatches)};
-  program played;
-  if (given.chunks > 1)
-    played = compile(interleaved::write({.stages = static_cast<int>(given.stages),
-                                         .microbatches = shape.microbatches,
-                                         .chunks = static_cast<int>(given.chunks)}));
+                         static_cast<std::int32_t>(given.microbatches),
+                         static_cast<std::int32_t>(given.chunks)};
   const auto judge = [&](const microbatch_times& times, const microbatch_order& order) {
-    return given.chunks > 1 ? simulated_seconds(played, {}, times, order) : one_f_one_b_seconds(times, order);
+    return shape.chunks > 1 ? interleaved_seconds(times, shape.chunks, order)
+                            : one_f_one_b_seconds(times, order);
   };
   const step_order chosen =
       given.order == "none" ? order_as_listed(in_turn(of.times.samples), shape)
