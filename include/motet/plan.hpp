@@ -31,6 +31,7 @@
 #include <motet/plan/files/profile_json.hpp>
 #include <motet/plan/optimus/search_filled.hpp>
 #include <motet/plan/order/deal.hpp>
+#include <motet/plan/order/defer.hpp>
 #include <motet/plan/order/fill_microbatches.hpp>
 #include <motet/plan/order/interleaved_order.hpp>
 #include <motet/plan/order/microbatch_order.hpp>

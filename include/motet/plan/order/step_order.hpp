@@ -28,6 +28,14 @@ struct sample_times {
   }
 };
 
+// These samples alone, in this order.
+inline sample_times times_of_samples(const sample_times& of, const list<std::int32_t>& which) {
+  sample_times out{of.stages, static_cast<std::int32_t>(which.size()), {}, of.backward};
+  for (std::int32_t s = 0; s < of.stages; ++s)
+    for (const std::int32_t each : which) out.forward.push(of.forward_of(s, each));
+  return out;
+}
+
 // Each replica has its microbatches in the order in which they run, and each of those its samples.
 using step_order = list<hands>;
 
