@@ -12,9 +12,13 @@ namespace motet::reorder {
 namespace {
 
 std::string text_for(const settings& given) {
-  const step of = read_headers(given);
+  step of = read_headers(given);
+  packing packed;
+  if (given.rows > 0) of = pack(given, of, packed);
+  else check_even(given, of);
   const found chosen = find(given, of.times);
-  return given.emit == "json" ? write_json(answer(given, of, chosen), 2) + "\n" : told(given, of, chosen);
+  return given.emit == "json" ? write_json(answer(given, of, packed, chosen), 2) + "\n"
+                              : told(given, of, packed, chosen);
 }
 
 int run(int count, const char* const* words) {

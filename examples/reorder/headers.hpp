@@ -5,6 +5,7 @@
 
 #include <motet/format/files/atomic_file.hpp>
 #include <motet/jobs/files/columns.hpp>
+#include <motet/plan/order/fill_microbatches.hpp>
 #include <motet/plan/order/step_order.hpp>
 
 #include <string>
@@ -13,9 +14,11 @@
 
 namespace motet::reorder {
 
+// The samples of a step; with --rows its microbatches, each with the names of all samples that it is packed of.
 struct step {
   sample_times times;
-  std::vector<std::string> names;
+  std::vector<std::vector<std::string>> names;
+  sample_sizes sizes;  // rows as they are counted, and seconds of pictures
 };
 
 // Columns of costs, each by the names that it may have.
@@ -44,7 +47,9 @@ inline step read_headers(const settings& given) {
     costs[0].push_back(given.encoder * cost(eye, 0));
     costs[1].push_back(given.language * cost(words, 1));
     costs[2].push_back(given.generator * cost(generator, 0));
-    out.names.push_back(rows.text(sample).empty() ? std::to_string(out.names.size()) : rows.text(sample));
+    out.sizes.rows.push(cost(words, 1));
+    out.sizes.pictures.push(costs[0].back() + costs[2].back());
+    out.names.push_back({rows.text(sample).empty() ? std::to_string(out.names.size()) : rows.text(sample)});
   }
   // Stages between the encoder's and the generator's are the language model's; what has no stage of its own
   // is on the nearest.
@@ -63,14 +68,17 @@ inline step read_headers(const settings& given) {
       times.forward.push(own);
     }
   }
-  const isize parts = given.replicas * given.microbatches * given.defer, samples = times.samples;
+  return out;
+}
+
+inline void check_even(const settings& given, const step& of) {
+  const isize parts = given.replicas * given.microbatches * given.defer, samples = of.times.samples;
   const isize fewer = samples / parts * parts;
   if (samples == 0 || samples != fewer)
     fail(bad_option_value,
          sentence({"--headers ", given.headers, " has ", samples, " samples, wanted a multiple of the ",
                    parts, " microbatches of all replicas", given.defer > 1 ? " in all steps: " : ": ",
                    fewer > 0 ? sentence({fewer, " or "}) : "", fewer + parts}));
-  return out;
 }
 
 }  // namespace motet::reorder

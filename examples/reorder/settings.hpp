@@ -14,7 +14,8 @@ namespace motet::reorder {
 // The command line of reorder.
 struct settings {
   std::string headers, emit = "text", order = "all", output;
-  isize stages = 0, replicas = 1, microbatches = 0, chunks = 1, defer = 1, tries = 200, draws = 20, seed = 1;
+  isize stages = 0, replicas = 1, microbatches = 0, chunks = 1, defer = 1, rows = 0, tries = 200, draws = 20,
+        seed = 1;
   double encoder = 1, language = 1, generator = 1, backward = 2;
 };
 
@@ -41,6 +42,10 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
               "what is chosen: who gets which sample, in which turn microbatches run, both, or nothing");
   line.count("--defer", to.defer, 1,
              "steps that the file has; heavy samples wait for the last of them where all take less by it");
+  line.count(
+      "--rows", to.rows, 0,
+      "of the language column that a microbatch has room for: samples of any number are packed so that "
+      "none has more and picture work is even; 0: each microbatch has as many samples");
   line.count("--tries", to.tries, 0, "swaps of two microbatches that are tried for each replica");
   line.count("--draws", to.draws, 1, "orders by chance, whose mean is told beside the chosen one");
   line.count("--seed", to.seed, 0, "of what is drawn");
@@ -64,6 +69,8 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   if (to.chunks > 1 && to.microbatches % to.stages != 0)
     refuse(sentence({"--chunks wants --microbatches to be a multiple of --stages, got ", to.microbatches,
                      " and ", to.stages}));
+  if (to.rows > 0 && to.defer > 1)
+    refuse("--rows does not go with --defer, whose steps have as many samples: leave out one of them");
   return true;
 }
 
