@@ -113,23 +113,13 @@ inline double interleaved_seconds(const microbatch_times& times, std::int32_t ch
   return clock.finish();
 }
 
-// The same algorithm for interleaved chunks: the smallest microbatch begins, the smallest of the rest end, and
-// each turn between goes to the microbatch whose first forward comes closest to the time that the first rank
-// would wait, as the clock of this schedule has it. One chunk is the order for 1F1B above.
-// Asks for: times of each microbatch on each stage, as many stages on each rank, and microbatches that the
-// ranks divide where there are more chunks than one.
-// Memory: four numbers for each stage and microbatch.
-// Errors: none of its own.
-// Example:
-//   double seconds(const microbatch_times& times) {
-//     return interleaved_seconds(times, 2, fill_intervals(times, 2));
-//   }
-inline microbatch_order fill_intervals(const microbatch_times& times, std::int32_t chunks) {
-  if (chunks == 1) return fill_intervals(times);
+namespace detail {
+
+inline microbatch_order fill_chunks(const microbatch_times& times, std::int32_t chunks) {
   const std::int32_t ranks = times.stages / chunks;
-  microbatch_order by_size = detail::smallest_first(times);
+  microbatch_order by_size = smallest_first(times);
   if (times.microbatches <= ranks) return by_size;
-  detail::waiting_microbatches between(times, by_size, ranks);
+  waiting_microbatches between(times, by_size, ranks);
   microbatch_order order;
   interleaved_clock clock(times, chunks);
   const auto append = [&](std::int32_t microbatch) {
@@ -140,6 +130,33 @@ inline microbatch_order fill_intervals(const microbatch_times& times, std::int32
   while (!between.empty()) append(between.take_closest(clock.interval()));
   for (std::int32_t k = ranks - 1; k > 0; --k) append(by_size[k]);
   return order;
+}
+
+}  // namespace detail
+
+// The same algorithm for interleaved chunks: the smallest microbatch begins, the smallest of the rest end, and
+// each turn between goes to the microbatch whose first forward comes closest to the time that the first rank
+// would wait, as the clock of this schedule has it. That is for pipelines whose ends are unlike the rest.
+// Where microbatches are heavy on all stages alike, those beside each other should be of like size. So all by
+// size, and the order for 1F1B, which is between both, are looked at as well, and the shortest is taken by
+// the clock. One chunk is the order for 1F1B.
+// Asks for: times of each microbatch on each stage, as many stages on each rank, and microbatches that the
+// ranks divide where there are more chunks than one.
+// Memory: four numbers for each stage and microbatch.
+// Errors: none of its own.
+// Example:
+//   double seconds(const microbatch_times& times) {
+//     return interleaved_seconds(times, 2, fill_intervals(times, 2));
+//   }
+inline microbatch_order fill_intervals(const microbatch_times& times, std::int32_t chunks) {
+  if (chunks == 1) return fill_intervals(times);
+  microbatch_order best = fill_intervals(times);
+  double least = interleaved_seconds(times, chunks, best);
+  for (const microbatch_order& each : {detail::smallest_first(times), detail::fill_chunks(times, chunks)}) {
+    const double seconds = interleaved_seconds(times, chunks, each);
+    if (seconds < least) least = seconds, best = each;
+  }
+  return best;
 }
 
 }  // namespace motet
