@@ -61,8 +61,12 @@ hands defer_heavy(const list<double>& costs, const deferral& how, const Takes& t
   hands best = listed;
   double least = whole * (1 - how.worth);
   list<std::uint8_t> heavy(costs.size(), 0);
-  for (std::int32_t count = how.together; count <= how.samples; count += how.together) {
-    for (std::int32_t k = count - how.together; k < count; ++k) heavy[heaviest[k]] = 1;
+  // At most so many numbers of waiting samples are looked at, evenly apart.
+  constexpr std::int32_t most_looks = 64;
+  const std::int32_t more =
+      how.together * std::max(1, (how.samples / how.together + most_looks - 1) / most_looks);
+  for (std::int32_t count = more; count <= how.samples; count += more) {
+    for (std::int32_t k = count - more; k < count; ++k) heavy[heaviest[k]] = 1;
     hands tried = listed;
     list<std::int32_t>& last = tried.back();
     isize early = 0;

@@ -87,6 +87,17 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("a step of many samples for each replica is not looked at for each of them") {
+  const list<double> costs = drawn(2 * 300, 0.9, 1);
+  int looks = 0;
+  const auto takes = [&](const list<std::int32_t>& samples) {
+    ++looks;
+    return dealt_to(costs, 1)(samples);
+  };
+  defer_heavy(costs, {.samples = 300}, takes);
+  CHECK(looks <= 2 + 2 * 64);
+}
+
 // A run asks for a step by its number and a seed, and keeps nothing from one to the next.
 TEST_CASE("every sample of an epoch is used once, less than a window late, wherever the run begins") {
   constexpr std::int32_t samples = 12, replicas = 4, steps_of_epoch = 10, epochs = 3, window = 4;
