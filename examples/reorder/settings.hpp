@@ -14,7 +14,8 @@ namespace motet::reorder {
 // The command line of reorder.
 struct settings {
   std::string headers, emit = "text", order = "all", output;
-  isize stages = 0, replicas = 1, microbatches = 0, chunks = 1, tries = 200, draws = 20, seed = 1;
+  isize stages = 0, replicas = 1, microbatches = 0, chunks = 1, defer = 1, rows = 0, tries = 200, draws = 20,
+        seed = 1;
   double encoder = 1, language = 1, generator = 1, backward = 2;
 };
 
@@ -39,6 +40,12 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   line.real("--backward", to.backward, 0, 1e3, "times as long as forward");
   line.choice("--order", to.order, {"all", "ranks", "slots", "none"},
               "what is chosen: who gets which sample, in which turn microbatches run, both, or nothing");
+  line.count("--defer", to.defer, 1,
+             "steps that the file has; heavy samples wait for the last of them where all take less by it");
+  line.count(
+      "--rows", to.rows, 0,
+      "of the language column that a microbatch has room for: samples of any number are packed so that "
+      "none has more and picture work is even; 0: each microbatch has as many samples");
   line.count("--tries", to.tries, 0, "swaps of two microbatches that are tried for each replica");
   line.count("--draws", to.draws, 1, "orders by chance, whose mean is told beside the chosen one");
   line.count("--seed", to.seed, 0, "of what is drawn");
@@ -54,13 +61,16 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   for (const auto& [name, value] : {std::pair("--stages", to.stages),
                                     {"--replicas", to.replicas},
                                     {"--microbatches", to.microbatches},
-                                    {"--chunks", to.chunks}})
+                                    {"--chunks", to.chunks},
+                                    {"--defer", to.defer}})
     if (value > most) refuse(sentence({name, " wants at most ", most, ", got ", value}));
   if (to.tries > 1000000) refuse(sentence({"--tries wants at most 1000000, got ", to.tries}));
   if (to.draws > 10000) refuse(sentence({"--draws wants at most 10000, got ", to.draws}));
   if (to.chunks > 1 && to.microbatches % to.stages != 0)
     refuse(sentence({"--chunks wants --microbatches to be a multiple of --stages, got ", to.microbatches,
                      " and ", to.stages}));
+  if (to.rows > 0 && to.defer > 1)
+    refuse("--rows does not go with --defer, whose steps have as many samples: leave out one of them");
   return true;
 }
 

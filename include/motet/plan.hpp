@@ -31,7 +31,9 @@
 #include <motet/plan/files/profile_json.hpp>
 #include <motet/plan/optimus/search_filled.hpp>
 #include <motet/plan/order/deal.hpp>
+#include <motet/plan/order/defer.hpp>
 #include <motet/plan/order/fill_microbatches.hpp>
+#include <motet/plan/order/interleaved_order.hpp>
 #include <motet/plan/order/microbatch_order.hpp>
 #include <motet/plan/order/place_clock.hpp>
 #include <motet/plan/order/program_order.hpp>

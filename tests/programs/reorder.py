@@ -87,6 +87,38 @@ for shape in [(4, 4, 12), (4, 2, 12), (6, 1, 16), (3, 8, 6)]:
         wanted(f"{shape}: {order}", part["chosen"] <= part["listed"] * (1 + 1e-9) and (order != "none" or part["chosen"] == part["listed"]), part)
 out = json.loads(reorder("--headers", "plain.csv", "--stages", 2, "--microbatches", 16, "--chunks", 2, "--tries", 20, "--emit", "json").stdout)
 wanted("interleaved", out["bound"] <= out["chosen"] <= out["listed"], out)
+# Four steps of 16, where giants wait for the last.
+giants = [(f"g{k}", round(draw.lognormvariate(0, 1.2), 4)) for k in range(64)]
+(scratch / "steps.csv").write_text("sample,pictures\n" + "".join(f"{name},{a}\n" for name, a in giants))
+words = ["--headers", "steps.csv", "--stages", 1, "--replicas", 8, "--microbatches", 2, "--defer", 4]
+out = json.loads(reorder(*words, "--emit", "json").stdout)
+own = {name: k // 16 for k, (name, _) in enumerate(giants)}
+runs = {name: s for s, step in enumerate(out["steps"]) for replica in step for microbatch in replica for name in microbatch}
+wanted("defer: each sample once, in one of the steps", sorted(runs) == sorted(own) and len(out["steps"]) == 4, out)
+wanted("defer: steps as large as before", [list(runs.values()).count(s) for s in range(4)] == [16] * 4, runs)
+late = [name for name in runs if runs[name] > own[name]]
+wanted("defer: those who wait run in the last step", sorted(out["waits"]) == sorted(late) and late and {runs[name] for name in late} == {3}, out)
+wanted("defer: they are the heaviest", min(dict(giants)[name] for name in late) >= max(dict(giants)[name] for name in runs if runs[name] < 3), late)
+wanted("defer: bounds", out["bound"] <= out["chosen"] < 0.95 * out["none_waits"] and out["none_waits"] <= out["listed"], out)
+seconds = sum(max(sum(3 * (dict(giants)[n] + 1) for m in replica for n in m) for replica in step) for step in out["steps"])
+wanted("defer: seconds are those of the steps", abs(seconds - out["chosen"]) < 1e-4 * seconds, (seconds, out["chosen"]))
+text = reorder(*words).stdout
+wanted("defer: text", re.search(rf"\n{len(late)} samples wait; [\d.]+ s where none does: g\d+ .*\nstep 0, replica 0: g", text), text)
+# Samples of unlike numbers of rows, packed into 8 microbatches by rows and pictures.
+sizes = {f"p{k}": (round(draw.lognormvariate(0, 0.6), 4), draw.randint(50, 400)) for k in range(60)}
+(scratch / "packed.csv").write_text("sample,pictures,tokens\n" + "".join(f"{name},{a},{b}\n" for name, (a, b) in sizes.items()))
+words = ["--headers", "packed.csv", "--stages", 3, "--replicas", 2, "--microbatches", 4, "--rows", 1500, "--language", 0.01]
+out = json.loads(reorder(*words, "--emit", "json").stdout)
+microbatches = [m for replica in out["orders"] for m in replica]
+names = [name for m in microbatches for name in m]
+wanted("rows: each sample once, or left over", sorted(names + out["left_over"]) == sorted(sizes) and out["samples"] == 60, out)
+rows, pictures = [sum(sizes[n][1] for n in m) for m in microbatches], [sum(sizes[n][0] for n in m) for m in microbatches]
+wanted("rows: none has more", max(rows) == out["most_rows"] <= 1500 and len(microbatches) == 8, rows)
+wanted("rows: what is left over has room nowhere", all(min(rows) + sizes[n][1] > 1500 for n in out["left_over"]), out)
+wanted("rows: pictures are as even as told", abs(max(pictures) * 8 / sum(pictures) - out["uneven_pictures"]) < 1e-6 and out["uneven_pictures"] < 1.2, out)
+wanted("rows: bounds", out["bound"] <= out["chosen"] <= out["listed"], out)
+text = reorder(*words).stdout
+wanted("rows: text", re.search(r"\nat most [\d.]+ rows in a microbatch, pictures of the heaviest [\d.]+ of the mean; \d+ samples left over", text) and "+p" in text, text)
 text = reorder("--headers", "step.csv", "--stages", 4, "--replicas", 2, "--microbatches", 24).stdout
 wanted("text", re.match(r"48 samples, 2 replicas of 4 stages, 24 microbatches: [\d.]+ s; by chance [\d.]+ s, as listed [\d.]+ s, at least [\d.]+ s\nreplica 0: s", text), text)
 reorder("--headers", "step.csv", "--stages", 4, "--microbatches", 48, "--output", "order.txt")
@@ -94,6 +126,11 @@ wanted("a file", (scratch / "order.txt").read_text().startswith("48 samples"))
 wanted("help", reorder("--help").returncode == 0)
 for words, pattern in [
     ("--headers step.csv --stages 4 --replicas 5 --microbatches 8", r"48 samples, wanted a multiple of the 40 .*: 40 or 80"),
+    ("--headers step.csv --stages 4 --replicas 5 --microbatches 8 --defer 2", r"48 samples, wanted a multiple of the 80 .* in all steps: 80\."),
+    ("--headers step.csv --stages 4 --microbatches 8 --defer 99999", r"--defer wants at most 65536, got 99999"),
+    ("--headers packed.csv --stages 4 --microbatches 8 --rows 40", r"--rows wants at least the \d+ rows of sample p0, got 40: it would be left over"),
+    ("--headers packed.csv --stages 4 --microbatches 64 --rows 1500", r"packed.csv has 60 samples, wanted at least the 64 microbatches"),
+    ("--headers packed.csv --stages 4 --microbatches 2 --rows 1500 --defer 2", r"--rows does not go with --defer"),
     ("--headers wrong.csv --stages 4 --microbatches 1", r'wrong.csv, line 3, column pictures: got "two", wanted a cost of 0 or more.*MT-J02'),
     ("--headers other.csv --stages 4 --microbatches 1", r'other.csv, line 1, column 2: got "picturs"; did you mean pictures.*MT-J01'),
     ("--headers absent.csv --stages 4 --microbatches 1", r"absent.csv"),

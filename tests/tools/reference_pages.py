@@ -157,7 +157,7 @@ FORMED_BY_FOLDER = {
     "plan/disttrain": "orchestrate",
     "plan/cost": "collective_cost estimate_plan",
     "plan/search": "search",
-    "plan/order": "deal fill_microbatches microbatch_order",
+    "plan/order": "deal defer fill_microbatches interleaved_order microbatch_order",
     "jobs/files": "cluster_file trace",
     "jobs/policies": "policies",
     "backend/cpu/device": "continued_context",

@@ -20,6 +20,7 @@ struct module_forecast {
   double utilisation = 0;        // of the peak of its ranks over the whole step
   double reduction_seconds = 0;  // of its gradients, were nothing beside it
   rank_bytes bytes;              // of its fullest rank
+  int pieces = 1;  // of rows that its tensor groups exchange; where the plan leaves it open, found
 };
 
 // A forecast says what a plan would give, so that plans can be compared before anything runs.

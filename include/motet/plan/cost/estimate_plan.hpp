@@ -17,6 +17,7 @@ inline module_forecast estimate_of_module(const plan_pricer& by, const program& 
   module_forecast out;
   const tower_outline& net = by.model().towers[k];
   const module_plan& own = by.whole().modules[k];
+  out.pieces = by.pieces(k);
   for (const voice& each : of.voices) {
     for (std::int32_t s = 0; each.module == k && s < each.stages; ++s) {
       const stage_seconds& at = priced.places[each.first_place + s];

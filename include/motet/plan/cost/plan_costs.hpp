@@ -73,6 +73,7 @@ class plan_pricer {
         options_(options),
         layouts_(plan_layouts(of, on)) {
     for (isize k = 0; k < of.modules.size(); ++k) sizes_.push(detail::sizes_of(of.modules[k].split(samples)));
+    for (isize k = 0; k < of.modules.size(); ++k) pieces_.push(find_pieces(k));
   }
 
   const plan& whole() const { return of_; }
@@ -92,6 +93,9 @@ class plan_pricer {
            static_cast<double>(sizes_[k].largest);
   }
   bool even(isize k) const { return sizes_[k].even; }
+  // Rows of a module's tensor groups are exchanged in so many pieces: those of its plan, or where it leaves
+  // them open those that pay.
+  int pieces(isize k) const { return pieces_[k]; }
   bool learns(isize k) const { return !model_.towers[k].frozen && !model_.towers[k].cached; }
   // So many ranks sum a gradient of a module.
   double summing(isize k) const { return of_.modules[k].on.split().data * of_.modules[k].on.split().context; }
@@ -198,23 +202,49 @@ class plan_pricer {
     }
     return out;
   }
-  // Blocks wait for what their group gathers and sums: four calls forward, six backward, which are told from
-  // the numbers. In pieces they wait for what does not hide behind products.
+  // What a stage computes, and what its tensor group gathers and sums beside that: four calls forward, six
+  // backward, which are told from the numbers.
+  piece_times tensor_exchange(isize k, double numbers, const device_layout& at, double compute) const {
+    if (of_.modules[k].on.split().tensor == 1 || numbers <= 0) return {compute, 0, 0};
+    const tower_outline& net = model_.towers[k];
+    const double rows = static_cast<double>(net.tokens * net.width) / of_.modules[k].on.split().context,
+                 calls = std::max(1.0, numbers / rows);
+    const auto of_bytes = [&](double bytes) { return calls * all_gather_seconds(bytes, at.tensor, on_); };
+    return {compute, of_bytes(largest_microbatch(k) * numbers / calls * bytes_.activation), of_bytes(0)};
+  }
+  // A run has one number for all stages of a module, forward and backward: it is found by the stage with most
+  // of both.
+  int find_pieces(isize k) const {
+    const module_plan& own = of_.modules[k];
+    const degrees& split = own.on.split();
+    const tower_outline& net = model_.towers[k];
+    if (own.pieces > 0) return own.pieces;
+    if (split.tensor == 1 || net.cached) return 1;
+    piece_times most;
+    for (std::int32_t s = 0; s < own.stages(); ++s)
+      for (std::int32_t replica = 0; replica < layouts_[k].data; ++replica) {
+        const device_layout& at = layouts_[k].at(s % split.stages, replica);
+        const interval layers = layers_of_stage(own, net.layers, s);
+        const part_work numbers = work_of_layers(net, layers.begin, layers.end, split);
+        const part_times takes = compute_of(net, layers, largest_microbatch(k), split, at.kinds);
+        piece_times both = tensor_exchange(k, numbers.group_numbers, at, takes.forward);
+        if (learns(k)) {
+          const piece_times back = tensor_exchange(k, numbers.backward_group_numbers, at, takes.backward());
+          both = {both.product + back.product, both.exchange + back.exchange, both.further + back.further};
+        }
+        if (both.product + both.exchange > most.product + most.exchange) most = both;
+      }
+    return most.exchange > 0 ? most.best() : 1;
+  }
+  // Blocks wait for what their tensor group exchanges, in pieces for what does not hide behind products; and
+  // for keys and values of their context group.
   double group_seconds(isize k, double tensor_numbers, double context_numbers, isize blocks,
                        const device_layout& at, double compute) const {
     const double samples = largest_microbatch(k), number = bytes_.activation;
     const degrees& split = of_.modules[k].on.split();
     const tower_outline& net = model_.towers[k];
-    double out = 0;
-    if (split.tensor > 1 && tensor_numbers > 0) {
-      const double rows = static_cast<double>(net.tokens * net.width) / split.context,
-                   calls = std::max(1.0, tensor_numbers / rows);
-      const auto of_bytes = [&](double bytes) { return calls * all_gather_seconds(bytes, at.tensor, on_); };
-      const double exchange = of_bytes(samples * tensor_numbers / calls * number);
-      const piece_times in_pieces{compute, exchange, of_bytes(0)};
-      const int pieces = of_.modules[k].pieces > 0 ? of_.modules[k].pieces : in_pieces.best();
-      out += pieces > 1 ? in_pieces.seconds(pieces) - compute : exchange;
-    }
+    const piece_times tensor = tensor_exchange(k, tensor_numbers, at, compute);
+    double out = pieces(k) > 1 ? tensor.seconds(pieces(k)) - compute : tensor.exchange;
     if (split.context > 1 && context_numbers > 0) {
       const double bytes = samples * context_numbers * number, calls = 4 * static_cast<double>(blocks);
       if (!net.ring) out += calls * all_to_all_seconds(bytes / calls, at.context, on_);
@@ -253,6 +283,7 @@ class plan_pricer {
   estimate_options options_;
   list<module_layout> layouts_;
   list<detail::microbatch_sizes> sizes_;
+  list<int> pieces_;  // of each module
 };
 
 // The costs of a folded plan's program, voice after voice.

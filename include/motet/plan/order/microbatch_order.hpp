@@ -136,6 +136,44 @@ inline double simulated_seconds(const program& of, cost_table costs, const micro
   return simulate(of, costs, when).ok() ? when.makespan : std::numeric_limits<double>::infinity();
 }
 
+namespace detail {
+
+inline microbatch_order smallest_first(const microbatch_times& times) {
+  microbatch_order order = in_turn(times.microbatches);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::int32_t a, std::int32_t b) { return times.all_of(a) < times.all_of(b); });
+  return order;
+}
+
+// Microbatches wait for a turn, by their first forward and their place by size, so that the one that comes
+// closest to a time is found in few steps. Of equally close ones the smallest is taken.
+class waiting_microbatches {
+ public:
+  waiting_microbatches(const microbatch_times& times, const microbatch_order& by_size, std::int32_t from)
+      : by_size_(by_size) {
+    for (std::int32_t k = from; k < times.microbatches; ++k)
+      waiting_.emplace(times.forward_of(0, by_size[k]), k);
+  }
+  bool empty() const { return waiting_.empty(); }
+  std::int32_t take_closest(double to) {
+    auto found = waiting_.lower_bound({to, -1});
+    if (found != waiting_.begin()) {
+      const auto below = waiting_.lower_bound({std::prev(found)->first, -1});
+      const auto far = [&](const auto& each) { return std::pair(std::abs(each->first - to), each->second); };
+      if (found == waiting_.end() || far(below) < far(found)) found = below;
+    }
+    const std::int32_t k = found->second;
+    waiting_.erase(found);
+    return by_size_[k];
+  }
+
+ private:
+  const microbatch_order& by_size_;
+  std::set<std::pair<double, std::int32_t>> waiting_;
+};
+
+}  // namespace detail
+
 // DistTrain's second algorithm, for 1F1B: the smallest microbatch begins, so that every stage starts early;
 // the smallest of the rest end, larger ones first, as no forward hides their backwards; between them each
 // turn goes to the microbatch whose first forward comes closest to the time that the first stage would wait.
@@ -147,39 +185,25 @@ inline double simulated_seconds(const program& of, cost_table costs, const micro
 //     return one_f_one_b_seconds(times, fill_intervals(times));
 //   }
 inline microbatch_order fill_intervals(const microbatch_times& times) {
-  const std::int32_t count = times.microbatches, stages = times.stages;
-  microbatch_order left = in_turn(count);
-  std::stable_sort(left.begin(), left.end(),
-                   [&](std::int32_t a, std::int32_t b) { return times.all_of(a) < times.all_of(b); });
-  if (count <= stages || stages < 2) return left;
-  const microbatch_order& by_size = left;
-  // Those between, by their first forward and their turn by size, so that the closest is found in few steps.
-  std::set<std::pair<double, std::int32_t>> between;
-  for (std::int32_t k = stages; k < count; ++k) between.emplace(times.forward_of(0, by_size[k]), k);
+  const std::int32_t stages = times.stages;
+  microbatch_order by_size = detail::smallest_first(times);
+  if (times.microbatches <= stages || stages < 2) return by_size;
+  detail::waiting_microbatches between(times, by_size, stages);
   microbatch_order order;
   one_f_one_b_clock clock(times);
   const auto append = [&](std::int32_t microbatch) {
     order.push(microbatch);
     clock.append(microbatch);
   };
-  const auto append_closest = [&](double to) {
-    auto found = between.lower_bound({to, -1});
-    if (found != between.begin()) {
-      const auto below = between.lower_bound({std::prev(found)->first, -1});
-      const auto far = [&](const auto& each) { return std::pair(std::abs(each->first - to), each->second); };
-      if (found == between.end() || far(below) < far(found)) found = below;
-    }
-    const auto [forward, k] = *found;
-    between.erase(found);
-    append(by_size[k]);
-    return forward;
-  };
   append(by_size[0]);
   double gap = 0;  // of the first stage, from its first forward's end to its first backward
   for (std::int32_t s = 1; s < stages; ++s)
     gap += times.forward_of(s, by_size[0]) + times.backward_of(s, by_size[0]);
-  for (std::int32_t k = stages - 1; k > 0 && !between.empty(); --k) gap -= append_closest(gap / k);
-  while (!between.empty()) append_closest(std::max(0.0, clock.interval()));
+  for (std::int32_t k = stages - 1; k > 0 && !between.empty(); --k) {
+    append(between.take_closest(gap / k));
+    gap -= times.forward_of(0, order.back());
+  }
+  while (!between.empty()) append(between.take_closest(std::max(0.0, clock.interval())));
   for (std::int32_t k = stages - 1; k > 0; --k) append(by_size[k]);
   return order;
 }

@@ -216,10 +216,14 @@ class program_order {
       const bool even = std::all_of(hand.blocks.begin(), hand.blocks.end(),
                                     [&](std::int32_t b) { return made[b].size() == size; });
       if (!even || shares_cells(hand)) continue;
-      const microbatch_times times = times_of(of, hand, made);
-      const microbatch_order order = fill_intervals(times);
-      if (one_f_one_b_seconds(times, order) >= one_f_one_b_seconds(times, in_turn(times.microbatches)))
-        continue;
+      list<std::int32_t> ranks;
+      const microbatch_times times = times_of(of, hand, made, ranks);
+      const std::int32_t chunks = chunks_of(ranks, times.microbatches);
+      const microbatch_order order = fill_intervals(times, chunks);
+      const auto seconds = [&](const microbatch_order& each) {
+        return chunks > 1 ? interleaved_seconds(times, chunks, each) : one_f_one_b_seconds(times, each);
+      };
+      if (seconds(order) >= seconds(in_turn(times.microbatches))) continue;
       const detail::filled_blocks before = made;
       for (isize m = 0; m < order.size(); ++m) made[hand.blocks[m]] = before[hand.blocks[order[m]]];
     }
@@ -231,24 +235,34 @@ class program_order {
           return true;
     return false;
   }
+  // Stages go round the same ranks so often, each time in the same order; 1: as 1F1B has them.
+  static std::int32_t chunks_of(const list<std::int32_t>& ranks, std::int32_t microbatches) {
+    isize round = 1;
+    while (round < ranks.size() && ranks[round] != ranks[0]) ++round;
+    for (isize s = round; s < ranks.size(); ++s)
+      if (ranks[s] != ranks[s - round]) return 1;
+    return round > 1 && ranks.size() % round == 0 && microbatches % round == 0
+               ? static_cast<std::int32_t>(ranks.size() / round)
+               : 1;
+  }
   // Of the places of a hand, in the model's order; those of one rank that follow each other are one stage.
+  // ranks: of each stage.
   microbatch_times times_of(const step_headers& of, const program_samples::hand& hand,
-                            const detail::filled_blocks& made) const {
+                            const detail::filled_blocks& made, list<std::int32_t>& ranks) const {
     microbatch_times times;
     times.microbatches = static_cast<std::int32_t>(hand.blocks.size());
     const program& plays = samples_.of();
-    std::int32_t last = -1;
     for (const voice& sings : plays.voices) {
       if (sings.replica != hand.replicas[sings.module] || sings.shard != 0) continue;
       for (std::int32_t s = 0; s < sings.stages; ++s) {
         const isize place = sings.first_place + s;
         const std::int32_t rank = plays.place(sings, s);
-        if (rank != last) {
+        if (ranks.empty() || ranks.back() != rank) {
+          ranks.push(rank);
           ++times.stages;
           times.forward.resize(isize{times.stages} * times.microbatches, 0.0);
           times.backward.push(2);
         }
-        last = rank;
         for (std::int32_t m = 0; m < times.microbatches; ++m) {
           double work = 0;
           for (const std::int32_t sample : made[hand.blocks[m]]) work += of.work_of(sings.module, sample);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/plan/order/deal.hpp>
-#include <motet/plan/order/microbatch_order.hpp>
+#include <motet/plan/order/interleaved_order.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -28,12 +28,20 @@ struct sample_times {
   }
 };
 
+// These samples alone, in this order.
+inline sample_times times_of_samples(const sample_times& of, const list<std::int32_t>& which) {
+  sample_times out{of.stages, static_cast<std::int32_t>(which.size()), {}, of.backward};
+  for (std::int32_t s = 0; s < of.stages; ++s)
+    for (const std::int32_t each : which) out.forward.push(of.forward_of(s, each));
+  return out;
+}
+
 // Each replica has its microbatches in the order in which they run, and each of those its samples.
 using step_order = list<hands>;
 
-// A step's samples go to so many replicas, each with so many microbatches.
+// A step's samples go to so many replicas, each with so many microbatches; chunks are the stages of each rank.
 struct step_shape {
-  std::int32_t replicas = 1, microbatches = 1;
+  std::int32_t replicas = 1, microbatches = 1, chunks = 1;
 };
 
 // A replica's microbatches take these times.
@@ -131,8 +139,8 @@ namespace detail {
 // slower than those before it: the step takes what it would if all had been swapped to the end. A step that
 // cannot be shorter than `than` is left as it is on the way.
 template <class Judge>
-double order_slots(const sample_times& of, step_order& order, const Judge& judge, const swap_limits& until,
-                   double than) {
+double order_slots(const sample_times& of, step_order& order, std::int32_t chunks, const Judge& judge,
+                   const swap_limits& until, double than) {
   struct turns {
     double seconds = 0;
     std::int32_t replica = 0;
@@ -143,7 +151,7 @@ double order_slots(const sample_times& of, step_order& order, const Judge& judge
     const microbatch_times times = times_of(of, order[r]);
     turns own{0, r, in_turn(times.microbatches)};
     own.seconds = judge(times, own.best);
-    microbatch_order filled = fill_intervals(times);
+    microbatch_order filled = fill_intervals(times, chunks);
     if (const double seconds = judge(times, filled); seconds < own.seconds)
       own.seconds = seconds, own.best = std::move(filled);
     all.push_back(std::move(own));
@@ -179,7 +187,7 @@ step_order order_step(const sample_times& of, const step_shape& shape, const Jud
                       const swap_limits& until = {}, const step_questions& asked = {}) {
   constexpr double never = std::numeric_limits<double>::infinity();
   const auto seconds = [&](step_order& order, double than) {
-    return asked.slots ? detail::order_slots(of, order, judge, until, than)
+    return asked.slots ? detail::order_slots(of, order, shape.chunks, judge, until, than)
                        : seconds_of_step(of, order, judge);
   };
   step_order listed = order_as_listed(in_turn(of.samples), shape);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <motet/plan/cost/estimate_plan.hpp>
 #include <motet/plan/cost/plan_costs.hpp>
 
 #include "unit/plan/estimated_models.hpp"
@@ -115,6 +116,39 @@ TEST_CASE("rows in pieces are exchanged while others are computed") {
     CHECK(first_stage(of, on, 32).forward_group == least);
     CHECK((least < whole) == (latency < 1e-3));
   }
+}
+
+// As a run has it, whose ranks settle it before they start.
+TEST_CASE("the number of pieces that pays is one for all stages of a module, forward and backward") {
+  cluster_facts on = wired_cluster(8, 8);
+  plan of = one_module(mesh::from(0, {.stages = 2, .tensor = 4}), 2);
+  of.modules[0].layers = {1, 7};
+  list<int> seen;
+  for (double latency = 1e-8; latency < 1e-3; latency *= 1.5) {
+    on.inside.latency = latency;
+    of.modules[0].pieces = 0;
+    const plan_pricer open(of, clip, on, {}, 32);
+    plan said = of;
+    said.modules[0].pieces = open.pieces(0);
+    const plan_pricer closed(said, clip, on, {}, 32);
+    for (const std::int32_t s : {0, 1}) {
+      const stage_seconds found = open.stage(0, s, 0, s, s == 0 ? 1 : -1),
+                          wanted = closed.stage(0, s, 0, s, s == 0 ? 1 : -1);
+      CHECK(found.forward_group == wanted.forward_group);
+      CHECK(found.backward_group == wanted.backward_group);
+    }
+    run_forecast told;
+    REQUIRE(estimate(of, model_shape{"one", {clip.towers[0]}}, on, {}, 32, told).ok());
+    CHECK(told.modules[0].pieces == open.pieces(0));
+    if (seen.empty() || seen.back() != open.pieces(0)) seen.push(open.pieces(0));
+  }
+  // The longer a round of messages, the fewer.
+  CHECK(seen.size() > 2);
+  CHECK(std::is_sorted(seen.begin(), seen.end(), std::greater<int>()));
+  CHECK((seen[0] == 8 && seen.back() == 1));
+  // Without a tensor group there is nothing to choose.
+  of.modules[0].on = mesh::from(0, {.stages = 2});
+  CHECK(plan_pricer(of, clip, on, {}, 32).pieces(0) == 1);
 }
 
 TEST_CASE("a context group exchanges rows for heads, or sends keys round behind the computation") {

@@ -3,33 +3,15 @@
 #include <motet/schedule/core/compile.hpp>
 #include <motet/schedule/write/interleaved.hpp>
 #include <motet/schedule/write/one_f_one_b.hpp>
-#include <motet/tensor/random.hpp>
 
 #include <doctest/doctest.h>
+
+#include "skewed_times.hpp"
 
 using namespace motet;
 
 namespace {
 
-// An encoder and a generator whose times are skewed, and stages of 1 between them. DistTrain's notes leave
-// open what the two have to do with each other. Of 16 readings (median or mean; drawn alike or apart; four
-// means of the generator) this one, drawn alike with a generator of mean 1, was taken because it came closest
-// to their table, on other draws than these; drawn apart, filled intervals come out up to 0.02 larger.
-microbatch_times skewed(std::int32_t stages, std::int32_t count, double mean, double sigma,
-                        std::uint64_t seed) {
-  const random_stream chance(seed, "times of microbatches");
-  microbatch_times made{stages, count, {}, list<double>(stages, 2.0)};
-  for (std::int32_t s = 0; s < stages; ++s)
-    for (std::int32_t m = 0; m < count; ++m) {
-      const double drawn = std::exp(sigma * chance.normal(static_cast<std::uint64_t>(m)) - sigma * sigma / 2);
-      made.forward.push(s == 0 ? mean * drawn : s == stages - 1 ? drawn : 1.0);
-    }
-  return made;
-}
-bool is_permutation_of_all(const microbatch_order& order, std::int32_t count) {
-  const microbatch_order all = in_turn(count);
-  return order.size() == count && std::is_permutation(order.begin(), order.end(), all.begin());
-}
 double least_of_all_orders(const microbatch_times& times) {
   microbatch_order order = in_turn(times.microbatches);
   double least = HUGE_VAL;
@@ -60,7 +42,8 @@ TEST_CASE("filled intervals come near the best of all orders, and swaps nearer")
   double filled = 0, swapped = 0, plain = 0;
   constexpr std::uint64_t cases = 30;
   for (std::uint64_t seed = 0; seed < cases; ++seed) {
-    const microbatch_times times = skewed(2 + static_cast<std::int32_t>(seed % 3), 7, 1, 0.6, seed);
+    const std::int32_t count = seed % 5 == 4 ? 8 : 7;
+    const microbatch_times times = skewed(2 + static_cast<std::int32_t>(seed % 3), count, 1, 0.6, seed);
     const double least = least_of_all_orders(times);
     const auto judge = [&](const microbatch_order& order) { return one_f_one_b_seconds(times, order); };
     const microbatch_order order = fill_intervals(times);
@@ -69,10 +52,11 @@ TEST_CASE("filled intervals come near the best of all orders, and swaps nearer")
     CHECK(better >= least - 1e-12);
     CHECK(better <= found);
     CHECK(least_seconds(times) <= least + 1e-12);
-    plain += judge(in_turn(7)) / least / cases;
+    plain += judge(in_turn(count)) / least / cases;
     filled += found / least / cases;
     swapped += better / least / cases;
   }
+  MESSAGE("over the best: in turn ", plain, ", filled ", filled, ", swapped ", swapped);
   CHECK(filled < plain);
   CHECK(filled < 1.05);
   CHECK(swapped < 1.01);
@@ -101,19 +85,6 @@ TEST_CASE("swaps are judged by the simulator for other schedules, and stop in ti
   CHECK(judge(found) < judge(first));
   CHECK(found == improve_by_swaps(first, judge, {.tries = 50}));
   CHECK(improve_by_swaps(first, judge, {.tries = 50, .seconds = -1}) == first);
-}
-
-TEST_CASE("on interleaved chunks, swaps from filled intervals save time on average") {
-  const program of = compile(interleaved::write({.stages = 4, .microbatches = 16, .chunks = 2}));
-  double swapped = 0;
-  constexpr std::uint64_t draws = 20;
-  for (std::uint64_t seed = 0; seed < draws; ++seed) {
-    const microbatch_times times = skewed(8, 16, 1, 0.6, seed);
-    const auto judge = [&](const microbatch_order& order) { return simulated_seconds(of, {}, times, order); };
-    swapped +=
-        judge(improve_by_swaps(fill_intervals(times), judge, {.tries = 50})) / judge(in_turn(16)) / draws;
-  }
-  CHECK(swapped < 0.98);
 }
 
 TEST_CASE("times over those in turn, means over 200 draws, are near those of DistTrain's notes") {

@@ -13,9 +13,9 @@ using namespace motet;
 
 namespace {
 
-// Each module has a first rank, stages, replicas and microbatches.
+// Each module has a first rank, ranks of a pipeline with so many stages each, replicas and microbatches.
 struct placed {
-  int first, stages, data, parts;
+  int first, stages, data, parts, chunks = 1;
 };
 // A chain of modules whose places all take as much for a unit of work.
 struct chain {
@@ -40,6 +40,8 @@ struct chain {
       module_plan own =
           on_ranks(label(name), each.first, {.stages = each.stages, .data = each.data}, each.parts);
       own.group = 1;
+      own.chunks = each.chunks;
+      if (each.chunks > 1) how.schedule = "interleaved";
       how.modules.push(own);
       module_facts known;
       known.name = label(name);
@@ -86,7 +88,8 @@ TEST_CASE("each sample is there once, and no order is longer than as listed, in 
                           {4, {{0, 1, 2, 4}, {2, 1, 2, 4}}, 16},
                           {4, {{0, 1, 3, 2}, {3, 1, 1, 4}}, 24},
                           {3, {{0, 1, 1, 2}, {1, 2, 1, 4}}, 16},
-                          {2, {{0, 1, 2, 1}, {0, 2, 1, 5}}, 10}};
+                          {2, {{0, 1, 2, 1}, {0, 2, 1, 5}}, 10},
+                          {2, {{0, 2, 1, 8, 2}}, 16}};
   for (const chain& each : chains) {
     CAPTURE(&each - chains);
     const auto modules = static_cast<std::int32_t>(each.samples.modules());
@@ -137,6 +140,18 @@ TEST_CASE("on replicas and pipelines most of what unlike samples cost is gained 
     }
     CHECK(share < each.most);
   }
+}
+
+TEST_CASE("interleaved chunks are filled as their own clock has it, before anything is swapped") {
+  const chain of(4, {{0, 4, 1, 16, 2}}, 16);
+  double listed = 0, filled = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    const step_headers costs = drawn(1, 16, seed);
+    listed += of.orders.as_listed(costs).seconds;
+    filled += of.orders.find(costs, slots_alone, {.tries = 0}).seconds;
+  }
+  MESSAGE("over as listed: ", filled / listed);
+  CHECK(filled < 0.905 * listed);  // the order for 1F1B takes 0.912
 }
 
 TEST_CASE("on replicas alone the order found is within a fiftieth of the best there is") {

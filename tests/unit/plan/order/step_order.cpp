@@ -132,6 +132,15 @@ TEST_CASE("means of 20 draws over orders by chance") {
   CHECK(chosen < 0.88);
 }
 
+TEST_CASE("times of some samples alone are theirs") {
+  const sample_times of = drawn(3, 6, 1), some = times_of_samples(of, {4, 1});
+  CHECK_EQ(some.samples, 2);
+  CHECK_EQ(some.stages, 3);
+  CHECK_EQ(some.all_of(0), of.all_of(4));
+  CHECK_EQ(some.forward_of(2, 1), of.forward_of(2, 1));
+  CHECK_EQ(times_of_samples(of, {}).samples, 0);
+}
+
 // A step ends with its slowest replica, so the others are swapped only where they would be slower.
 TEST_CASE("a step takes what it would with every replica swapped to the end, by fewer looks") {
   const step_shape shape{40, 12};
