@@ -139,7 +139,7 @@ TEST_CASE("times of a profile count, and a tower that is not the module's is ref
     s.profile = file.string();
     return orchestrate_run(s, 2);
   };
-  const module_facts& talk = facts_of<fed_speech>().back();
+  const module_facts talk = facts_of<fed_speech>().back();
   tower_outline measured{.name = "talk", .layers = talk.layers, .width = 8, .heads = talk.key_heads};
   // About as much work as the module has for a sample.
   while (multiplications(measured) < talk.work) ++measured.tokens;

@@ -51,9 +51,20 @@ TEST_CASE("bytes of messages follow the microbatch, too") {
   cost_table costs = even_costs(of, {1, 1, 1, 0, 100, 40});
   costs.scale.resize(of.cells(), 1);
   costs.scale[of.voices[0].cell(0, 3)] = 2;
-  CHECK(costs.bytes(of, {op::send_forward, 4, false, 0, 0, 0, 0, 1}) == 100);
-  CHECK(costs.bytes(of, {op::send_replay, 4, false, 0, 0, 0, 3, 1}) == 200);
-  CHECK(costs.bytes(of, {op::send_backward, 4, false, 0, 0, 1, 0, 0}) == 40);
+  const message_shares even(of);
+  const auto bytes = [&](op what, std::int32_t microbatch) {
+    for (std::int32_t i = 0; i < of.instructions.size(); ++i)
+      if (of.instructions[i].what == what && of.instructions[i].microbatch == microbatch)
+        return costs.bytes(of, i, even);
+    return -1.0;
+  };
+  CHECK(bytes(op::send_forward, 0) == 100);
+  CHECK(bytes(op::send_forward, 3) == 200);
+  CHECK(bytes(op::send_backward, 0) == 40);
+  // Where bytes of each message are known they count, as often as the microbatch is large.
+  costs.messages.resize(of.instructions.size(), 7);
+  CHECK(bytes(op::send_forward, 0) == 7);
+  CHECK(bytes(op::send_forward, 3) == 14);
 }
 
 TEST_CASE("wires inside a node and between nodes") {
