@@ -23,7 +23,7 @@ inline fed_samples fed_samples_of(const model_outline& model, const program& of,
           modules_by_parts(model, &net_outline::gives_parts)};
 }
 // The rows that cross from one voice to another: those of the giver's part and of the taker's, where ranks cut
-// samples there and may have parts of them. inputs: of each module, in the step under way.
+// samples there and may have parts of them. inputs: of each module, in the step under way; null: there is none.
 inline crossing_rows crossing_between(const model_outline& model, const stage_groups& groups,
                                       const voice& giver, const voice& taker,
                                       const std::vector<module_choice>& choices, const void* const* inputs) {
@@ -32,7 +32,8 @@ inline crossing_rows crossing_between(const model_outline& model, const stage_gr
     const isize parts = groups.context_of(sings);
     if (!(model.nets[module]->*which) || parts == 1) return {};
     const bool balanced = (module < choices.size() ? choices[module] : module_choice{}).balanced;
-    return {model.nets[module], inputs + module, {parts, balanced}, groups.context_member(sings), source};
+    const void* const* const input = inputs == nullptr ? nullptr : inputs + module;
+    return {model.nets[module], input, {parts, balanced}, groups.context_member(sings), source};
   };
   const edge_ends& edge = model.edge_between(as_size(giver.module), as_size(taker.module));
   return {part(giver, &net_outline::gives_parts, -1),
