@@ -33,8 +33,6 @@ class world {
   world(std::int32_t ranks, std::int32_t messages, std::span<const std::vector<std::int32_t>> meetings)
       : ranks_(ranks), bells_(new bell[as_size(ranks)]), boxes_(new mailbox[as_size(messages)]) {
     for (const auto& members : meetings) boards_.push_back(std::make_unique<board>(members));
-    // With more ranks than processors, one that spins keeps another from what it waits for.
-    spins_ = static_cast<unsigned>(ranks) <= std::thread::hardware_concurrency() ? 2000 : 0;
   }
 
   void stop() {
@@ -60,6 +58,10 @@ class world {
 
  private:
   friend class endpoint;
+  // With more threads than processors, one that spins keeps another from what it waits for.
+  int spins(int threads_of_rank) const {
+    return static_cast<unsigned>(ranks_ * threads_of_rank) <= processors_ ? 2000 : 0;
+  }
   static constexpr clock::rep awake = 0;
   struct alignas(64) bell {
     std::atomic<std::uint32_t> count{0};
@@ -96,7 +98,7 @@ class world {
   };
 
   std::int32_t ranks_;
-  int spins_ = 0;
+  unsigned processors_ = std::thread::hardware_concurrency();
   std::unique_ptr<bell[]> bells_;
   std::unique_ptr<mailbox[]> boxes_;
   std::vector<std::unique_ptr<board>> boards_;
@@ -106,7 +108,7 @@ class world {
 // One rank's end; a transport.
 class endpoint {
  public:
-  endpoint(world& all, std::int32_t rank) : world_(all), rank_(rank), spins_(all.spins_) {}
+  endpoint(world& all, std::int32_t rank) : world_(all), rank_(rank), spins_(all.spins(1)) {}
 
   std::int32_t rank() const { return rank_; }
   std::int32_t ranks() const { return world_.ranks_; }
@@ -117,7 +119,7 @@ class endpoint {
   static constexpr bool takes_turns = true;
   void share(int threads) {
     turns_.share(threads);
-    spins_ = threads == 1 ? world_.spins_ : 0;  // what it would keep from a processor may be another lane
+    spins_ = world_.spins(threads);
   }
   auto turn() { return turns::turn(turns_); }
   template <class Body>
