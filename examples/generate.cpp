@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Goes on with a text, or says what pictures show or a sound is about: by a checkpoint of train_vlm, or by a Hugging Face model
-// that this program was built for.
+// Goes on with a text, or says what pictures show or a sound is about: by a checkpoint of train_vlm, or by a
+// Hugging Face model that this program was built for.
 #include "generate/prompt.hpp"
 
 #include <motet/data/words/tokenizer_file.hpp>

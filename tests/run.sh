@@ -202,7 +202,7 @@ else
   skipped=$((skipped + 1))
 fi
 
-# What either sanitizer may see of is seen by one (tests/laws/drawn_cases.hpp), where both are here.
+# What either sanitizer may see is seen by one (tests/laws/drawn_cases.hpp), where both are here.
 racing=$(instrumenting thread)
 halved=
 if [ -n "$sanitizing" ] && [ -n "$racing" ]; then halved=yes; fi
