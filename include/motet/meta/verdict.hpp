@@ -73,10 +73,20 @@ struct verdict {
   constexpr bool ok() const { return why == reason::none; }
 };
 
+// The name with number `where` of those between bars: a position in a config is told by its name.
+constexpr std::string_view name_at(std::string_view names, isize where) {
+  for (; where > 0; --where) {
+    const std::size_t bar = names.find('/');
+    names.remove_prefix(bar == names.npos ? names.size() : bar + 1);
+  }
+  return names.substr(0, names.find('/'));
+}
+
 // A broken rule says this beside its sentence, at run time and to the compiler: "at 1: got 768, wanted 512";
 // with the name of what is there, "caption: got 768, wanted 512". A rule may have words of its own, in which
 // {where}, {got} and {wanted} stand for these, and other words in braces are an ending that a 1 before them
-// does not have: "{where}: {got} rank{s}".
+// does not have: "{where}: {got} rank{s}". Where a position is a part of a config, its names stand in order:
+// "{where/.rank/.alpha}".
 constexpr short_text numbers_of(const verdict& found, std::string_view name = {}) {
   short_text out;
   std::string_view words = "{where}: got {got}, wanted {wanted}";
@@ -89,6 +99,7 @@ constexpr short_text numbers_of(const verdict& found, std::string_view name = {}
     const std::string_view word = words.substr(begin + 1, end - begin - 1);
     if (word == "got") out += last = found.got;
     else if (word == "wanted") out += last = found.wanted;
+    else if (word.starts_with("where/")) out += name_at(word.substr(6), found.where);
     else if (word != "where") out += last == 1 ? std::string_view() : word;
     else if (name.empty()) (out += "at ") += found.where;
     else out += name;

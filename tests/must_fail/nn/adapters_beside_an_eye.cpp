@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: motet: adapters need a rank of one or more, and products that the net has; see the words of the_rule_is_broken [MT-N17]
+// words: "the net sees"
 #include <motet/nn/towers/seeing_decoder.hpp>
 
 #ifdef MOTET_BREAK

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: motet: the dropout of adapters lies in [0, 1); see the words of the_rule_is_broken [MT-N25]
+// words: "5000 thousandths"
 #include <motet/nn/towers/decoder.hpp>
 
 #ifdef MOTET_BREAK

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: motet: a stage must be a range of its tower's blocks, with one block at least; see the words of the_rule_is_broken [MT-N08]
+// words: "the last block is 13, wanted 12"
 #include <motet/nn/towers/vit.hpp>
 
 constexpr motet::vit_config config{.layers = 12};

@@ -7,12 +7,13 @@
 #include <string>
 
 // The table of a floor, as a test has one.
-#define MOTET_TEST_RULES(X)                                                             \
-  X(test_sizes_differ, "MT-Z01", "two sizes must be equal", "somebody changed one",     \
-    "give both the same size")                                                          \
-  X(test_too_few, "MT-Z02", "there must be two", "one was left out", "name the second") \
-  X(test_seats, "MT-Z03", "a seat is for one", "guests came late", "add seats",         \
-    "{where}: {got} guest{s} for {wanted} seat{s}, no class{es}")                       \
+#define MOTET_TEST_RULES(X)                                                                                  \
+  X(test_sizes_differ, "MT-Z01", "two sizes must be equal", "somebody changed one",                          \
+    "give both the same size")                                                                               \
+  X(test_too_few, "MT-Z02", "there must be two", "one was left out", "name the second")                      \
+  X(test_seats, "MT-Z03", "a seat is for one", "guests came late", "add seats",                              \
+    "{where}: {got} guest{s} for {wanted} seat{s}, no class{es}")                                            \
+  X(test_place, "MT-Z05", "a place is named", "its number was told", "name it", "{where/first/last}: {got}") \
   X(test_plain, "MT-Z04", "this is not done", "somebody did it", "leave it out", "")
 MOTET_RULES_OF(MOTET_TEST_RULES, test_rules)
 
@@ -23,6 +24,9 @@ using motet::reason::test_too_few;
 
 static_assert(motet::verdict{}.ok() && motet::verdict{}.why == motet::reason::none);
 static_assert(!motet::verdict{test_too_few, 0, 1, 2}.ok());
+static_assert(numbers_of(motet::verdict{motet::reason::test_place, 0, 7}).view() == "first: 7");
+static_assert(numbers_of(motet::verdict{motet::reason::test_place, 1, 7}).view() == "last: 7");
+static_assert(numbers_of(motet::verdict{motet::reason::test_place, 2, 7}).view() == ": 7");
 static_assert(motet::require<motet::verdict{}>);
 
 // A computed static_assert says the same words as an error.
@@ -41,7 +45,7 @@ static_assert(motet::message_of(test_plain, motet::numbers_of({test_plain}).view
               "motet: this is not done. leave it out [MT-Z04]");
 
 TEST_CASE("a floor's table has the rows that its rules point to, in their order") {
-  REQUIRE(std::size(motet::test_rules) == 4);
+  REQUIRE(std::size(motet::test_rules) == 5);
   CHECK(std::string(motet::test_rules[0].code) == test_sizes_differ->code);
   CHECK(std::string(motet::test_rules[1].sentence) == test_too_few->sentence);
   CHECK(std::string(motet::test_rules[1].remedy) == "name the second");

@@ -31,7 +31,8 @@
     "choose such a width, or learned positions", "width {got}, {wanted} would do")                          \
   X(stage_outside, "MT-N08", "a stage must be a range of its tower's blocks, with one block at least",      \
     "there are more stages than blocks, or the ranges do not add up to the tower's layers",                 \
-    "cut the tower's layers into ranges of one block or more", "block {got}, wanted {wanted}")              \
+    "cut the tower's layers into ranges of one block or more",                                              \
+    "the {where/first/last} block is {got}, wanted {wanted}")                                               \
   X(experts_do_not_fit, "MT-N09",                                                                           \
     "a row must choose one or more of a mixture's experts, which are 65535 at most",                        \
     "top_k is larger than the number of experts, or the experts are too many",                              \
@@ -56,10 +57,12 @@
     "choose such a width", "width {got}, {wanted} would do")                                                \
   X(z_loss_weight, "MT-N16", "a z loss weighs 0 or more",                                                   \
     "the weight in the config is negative, or no number; it is told in millionths",                         \
-    "choose .z_loss = 0 for none, or a small weight such as 1e-4")                                          \
+    "choose .z_loss = 0 for none, or a small weight such as 1e-4", "{got} millionths")                      \
   X(adapters_do_not_fit, "MT-N17", "adapters need a rank of one or more, and products that the net has",    \
     "no product is chosen, a number is negative, or the net has no gated mlp, or is no decoder",            \
-    "choose products of a decoder's attention or gated mlp; an eye is a module that feeds a fed_decoder")   \
+    "choose products of a decoder's attention or gated mlp; an eye is a module that feeds a fed_decoder",   \
+    "{where/.rank is negative/.alpha is negative/no product is chosen/the net has no gated mlp/the net "    \
+    "sees}")                                                                                                \
   X(adapters_row_by_row, "MT-N18", "a net with adapters does not go on row by row",                         \
     "merged weights make the same rows at less cost",                                                       \
     "merge the adapters (merged_weights), and take the net without .adapters", "")                          \
@@ -74,7 +77,7 @@
     "it is written for processors, and not yet for GPUs", "run on cpu::device", "")                         \
   X(adapters_drop, "MT-N25", "the dropout of adapters lies in [0, 1)",                                      \
     "it is the part that falls out, not the part that stays, and not a percentage",                         \
-    "give .dropout from 0 to below 1; 0.05 is usual")                                                       \
+    "give .dropout from 0 to below 1; 0.05 is usual", "{got} thousandths")                                  \
   X(squares_do_not_divide, "MT-N26", "squares of rows must tile the grid of a picture's patches",           \
     "the side of the grid, image / patch, is not a multiple of the side of a square",                       \
     "choose another side of squares, or another image or patch; 1 joins nothing",                           \

@@ -9,22 +9,26 @@
     "a count is zero or negative", "give positive counts", "{where}: got {got}, wanted at least {wanted}")   \
   X(too_few_microbatches, "MT-P02", "this schedule needs more microbatches for so many stages",              \
     "its order is only defined, or only pays, from that count on",                                           \
-    "raise the microbatch count, take fewer stages, or choose 1F1B")                                         \
+    "raise the microbatch count, take fewer stages, or choose 1F1B",                                         \
+    "{where}: got {got} microbatch{es}, wanted {wanted} or more")                                            \
   X(microbatches_do_not_divide, "MT-P03", "the microbatch count must be a multiple of the stage count here", \
     "interleaved stages take microbatches in rounds of one for each device",                                 \
-    "choose such a microbatch count, or one chunk")                                                          \
+    "choose such a microbatch count, or one chunk",                                                          \
+    "{where}: got {got} microbatch{es}, wanted a multiple of {wanted}")                                      \
   X(group_does_not_divide, "MT-P04", "the group size must divide the microbatch count",                      \
     "a short last group would compare fewer samples than the others",                                        \
     "choose a group that divides the microbatches",                                                          \
     "{where}: groups of {got} among {wanted} microbatch{es}")                                                \
   X(stash_out_of_range, "MT-P05", "the stash must be from 0 to the group size",                              \
     "more or fewer microbatches than a group has were to be kept",                                           \
-    "choose .stash from 0 to .group, or leave it out to keep all")                                           \
+    "choose .stash from 0 to .group, or leave it out to keep all",                                           \
+    "{where}: got a stash of {got}, wanted 0 to {wanted}")                                                   \
   X(joins_differ, "MT-P06", "towers that meet in a join must have equally many groups",                      \
     "microbatches / group differs between two towers", "choose microbatches and groups with one quotient",   \
     "{where}: got {got} loss{es}, wanted {wanted} as the first module has")                                  \
   X(chunks_are_fixed, "MT-P07", "this schedule has a fixed number of chunks on each device",                 \
-    "V-shaped placements have two, simple pipelines one", "leave .chunks out, or choose interleaved")        \
+    "V-shaped placements have two, simple pipelines one", "leave .chunks out, or choose interleaved",        \
+    "{where}: got {got} chunk{s}, wanted {wanted}")                                                          \
   X(odd_stages, "MT-P08", "this schedule needs an even number here",                                         \
     "it pairs devices or microbatches of the two directions", "choose an even number")                       \
   X(more_stages_than_layers, "MT-P09", "a net cannot have more stages than layers",                          \

@@ -125,7 +125,7 @@ TEST_CASE("a plan that does not fit is told with the module's name and its numbe
              [](plan& of, auto&) { of.modules[1].group = 0; });
   check_said("caption: got 3 stages, wanted at most 2 for as many layers [MT-P09]",
              [](plan& of, auto&) { of.modules[1].on = mesh::from(4, degrees{.stages = 3}); });
-  check_said("picture: got 5, wanted 4 [MT-P05]", [](plan& of, auto&) { of.modules[0].stash = 5; });
+  check_said("picture: got a stash of 5, wanted 0 to 4 [MT-P05]", [](plan& of, auto&) { of.modules[0].stash = 5; });
 }
 
 TEST_CASE("what a schedule of one's own writes otherwise than the plan is told with its name") {

@@ -54,14 +54,14 @@ TEST_CASE("refusals name the schedule, what was got and wanted") {
   };
   refused("2f2b", {}, "MT-P60", "\"2f2b\"; there are gpipe, 1f1b, interleaved");
   refused("gpipe", {.stages = 0}, "MT-P01", "gpipe");
-  refused("interleaved", {.stages = 4, .microbatches = 6}, "MT-P03", "got 6, wanted 4");
+  refused("interleaved", {.stages = 4, .microbatches = 6}, "MT-P03", "got 6 microbatches, wanted a multiple of 4");
   refused("batch_sync", {.microbatches = 6, .group = 4}, "MT-P04", "groups of 4 among 6 microbatches");
-  refused("batch_sync", {.group = 4, .stash = 5}, "MT-P05", "got 5, wanted 4");
-  refused("gpipe", {.chunks = 2}, "MT-P07", "got 2, wanted 1");
+  refused("batch_sync", {.group = 4, .stash = 5}, "MT-P05", "got a stash of 5, wanted 0 to 4");
+  refused("gpipe", {.chunks = 2}, "MT-P07", "got 2 chunks, wanted 1");
   refused("gpipe", {.memory = 7}, "MT-P10", "got 7, wanted 8");
   refused("interleaved", {.memory = 5}, "MT-P10", "got 5, wanted 6");
   refused("batch_sync", {.memory = 6, .group = 4}, "MT-P10", "got 6, wanted 7");
-  refused("dualpipe_v", {.microbatches = 7}, "MT-P02", "got 7, wanted 8");
+  refused("dualpipe_v", {.microbatches = 7}, "MT-P02", "got 7 microbatches, wanted 8 or more");
   refused("1f1b", {.group = 2}, "MT-P61", "1f1b has no group");
   refused("zb_v", {.stash = 2}, "MT-P61", "zb_v has no stash");
   refused("zb_auto", {.ahead = 2}, "MT-P61", "zb_auto has no ahead");
