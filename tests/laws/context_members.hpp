@@ -10,7 +10,7 @@ namespace motet::laws {
 
 template <class N, class Net>
 whole_outcome run_places(const tower_part<Net>& subject, way how, isize tensor, isize context,
-                         int threads = 1) {
+                         int threads = 1, isize long_rows = 0) {
   using master = typename N::master;
   using stream = typename N::stream;
   const auto all = subject.parameters({});
@@ -27,7 +27,8 @@ whole_outcome run_places(const tower_part<Net>& subject, way how, isize tensor, 
     if (!to.empty()) std::copy_n(from.begin() + row * width, count * width, to.begin() + to_row * width);
   };
   const std::string thrown = run_shards(
-      tensor, context, Net::balanced_rows, subject.whole, [&](microbatch_spread& is, const spread_seat& at) {
+      tensor, context, Net::balanced_rows, subject.whole,
+      [&](microbatch_spread& is, const spread_seat& at) {
         const tensor_cut cut{static_cast<std::int32_t>(tensor), static_cast<std::int32_t>(at.tensor_member)};
         const auto held = subject.parameters(cut);
         std::vector<master> w, g(static_cast<std::size_t>(subject.size(cut)), master(0));
@@ -53,13 +54,14 @@ whole_outcome run_places(const tower_part<Net>& subject, way how, isize tensor, 
           for (isize r = 0; r < is.own.rows_of(s); ++r) {
             const isize sample = members.begin + s,
                         row = is.whole.begin(sample) +
-                              is.cut.position(is.whole.rows_of(sample), at.context_member, r);
+                              is.cut_of(sample).position(is.whole.rows_of(sample), at.context_member, r);
             copy_rows(here.y, is.own.begin(s) + r, memory.y, row, 1, Net::width);
             copy_rows(here.dx, is.own.begin(s) + r, memory.dx, row, 1, Net::width);
           }
         sums[static_cast<std::size_t>(at.context_member * tensor + at.tensor_member)] =
             [&out, &holders, held, g] { add_part(held, g, out.gradients, holders); };
-      });
+      },
+      long_rows);
   REQUIRE_EQ(thrown, "");
   for (const auto& each : sums) each();
   out.rows = tower_part<Net>::template rows<N>(memory);
@@ -73,7 +75,7 @@ whole_outcome run_places(const tower_part<Net>& subject, way how, isize tensor, 
 }
 
 struct degrees {
-  isize tensor, context;
+  isize tensor, context, long_rows = 0;
 };
 
 template <class N = fp64, class Net>
@@ -84,8 +86,9 @@ void check_places(const tower_part<Net>& subject, std::initializer_list<degrees>
     for (const way how : {way::whole, way::split}) {
       CAPTURE(at.tensor);
       CAPTURE(at.context);
+      CAPTURE(at.long_rows);
       CAPTURE(static_cast<int>(how));
-      check_same(run_places<N>(subject, how, at.tensor, at.context), want, tolerance);
+      check_same(run_places<N>(subject, how, at.tensor, at.context, 1, at.long_rows), want, tolerance);
     }
 }
 

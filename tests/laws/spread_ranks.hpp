@@ -13,7 +13,8 @@ namespace motet::laws {
 // Runs body(spread, place) on a thread for each of tensor x context ranks, which hold one stage and share the
 // microbatch `whole`. What one throws stops the others, and its text is the result.
 template <class Body>
-std::string run_shards(isize tensor, isize context, bool balanced, const sequences& whole, Body&& body) {
+std::string run_shards(isize tensor, isize context, bool balanced, const sequences& whole, Body&& body,
+                       isize long_rows = 0) {
   const auto ranks = static_cast<std::int32_t>(tensor * context);
   std::vector<std::vector<std::int32_t>> groups;  // of tensor, then of context
   for (isize c = 0; c < context; ++c) {
@@ -33,7 +34,7 @@ std::string run_shards(isize tensor, isize context, bool balanced, const sequenc
     local::endpoint end(world, number);
     local::group of_tensor(set, static_cast<std::int32_t>(c), end),
         of_context(set, static_cast<std::int32_t>(context + t), end);
-    const spread_seat seat{tensor, t, context, c, balanced};
+    const spread_seat seat{tensor, t, context, c, balanced, long_rows};
     spread_rows rows(seat, whole.samples);
     microbatch_spread is;
     is.tensor = any_group(of_tensor);

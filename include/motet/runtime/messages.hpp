@@ -107,6 +107,11 @@ inline constexpr message pieces_not_there{
     "operations of GPUs take all rows at once, and a transport of one's own may be for one thread alone",
     "Leave pieces out of the plan, or train on CPUs"};
 
+inline constexpr message whole_samples_not_there{
+    "MT-R69", "a plan keeps short samples whole, and ranks of this device cut all samples alike",
+    "operations of GPUs find the parts of a sample by its rows alone",
+    "Leave long_rows out of the plan, or train on CPUs"};
+
 inline constexpr message bad_lane_shares{
     "MT-R63", "shares of lanes do not fit the ranks", "there is not one above zero for each lane of the plan",
     "Give as many numbers above zero as the plan has lanes; they count by their proportions"};
@@ -134,7 +139,8 @@ inline constexpr message runtime_messages[] = {not_finite,
                                                table_is_parted,
                                                lanes_not_there,
                                                bad_lane_shares,
-                                               pieces_not_there};
+                                               pieces_not_there,
+                                               whole_samples_not_there};
 
 inline constexpr message launch_not_a_number{"MT-R20", "a launcher's variable is not a number in its range",
                                              "it was set by hand, or by a tool that means something else",

@@ -84,6 +84,9 @@
     "leave pieces out, or give it a tensor degree of 2 or more and 1 to 64 pieces")                          \
   X(own_schedule_unlike_plan, "MT-S26", "a schedule of one's own orders the stages that a plan gives it",    \
     "write() made another number of stages, chunks, microbatches or ranks, several voices, or a loss",       \
-    "write one voice of the shape that is given, on as many ranks as it has stages, without join()")
+    "write one voice of the shape that is given, on as many ranks as it has stages, without join()")         \
+  X(whole_without_context, "MT-S30", "samples stay whole where ranks cut others",                            \
+    "the module has no context degree above 1, so all of its samples are whole, or the number is negative",  \
+    "leave long_rows out, or give it a context degree of 2 or more", "{where}: long_rows {got}")
 
 MOTET_RULES_OF(MOTET_STRATEGY_RULES, strategy_rules)

@@ -7,14 +7,18 @@ namespace motet {
 
 // The rows of each sample are cut between the members of a group into one piece for each, or, so that all
 // have equal work under a causal mask, into twice as many, of which part k has k and, from the other end, k
-// again. Any number of rows will do; of few, some parts have none.
+// again. Any number of rows will do; of few, some parts have none. Samples of fewer rows than long ones have
+// stay whole instead, each with one member.
 struct row_parts {
   isize parts = 1;
   bool balanced = false;
+  isize long_rows = 0;  // from so many on they are cut; 0: all are
+  isize home = 0;       // of a sample that stays whole, the part that has it
 
   // A part of a sample is this many intervals of its rows, one behind the other; some may be empty.
   MOTET_HOST_DEVICE constexpr isize pieces() const { return balanced ? 2 : 1; }
   MOTET_HOST_DEVICE constexpr interval piece(isize rows, isize part, isize which) const {
+    if (rows < long_rows) return {0, part == home && which == 0 ? rows : 0};
     if (!balanced) return share(rows, parts, part);
     return share(rows, 2 * parts, which == 0 ? part : 2 * parts - 1 - part);
   }
@@ -23,7 +27,7 @@ struct row_parts {
     for (isize p = 0; p < pieces(); ++p) sum += piece(rows, part, p).size();
     return sum;
   }
-  // A part has so many rows of all samples together.
+  // A part has so many rows of all samples together, where all are cut.
   constexpr isize rows_of(const sequences& whole, isize part) const {
     if (!whole.offsets) return whole.samples * rows_of(whole.length, part);
     isize sum = 0;
@@ -31,7 +35,9 @@ struct row_parts {
     return sum;
   }
   // No piece of a sample is longer.
-  constexpr isize longest_piece(isize rows) const { return share(rows, pieces() * parts, 0).size(); }
+  constexpr isize longest_piece(isize rows) const {
+    return rows < long_rows ? rows : share(rows, pieces() * parts, 0).size();
+  }
   // Row `at` of a part is this row of the sample.
   MOTET_HOST_DEVICE constexpr isize position(isize rows, isize part, isize at) const {
     const interval first = piece(rows, part, 0);

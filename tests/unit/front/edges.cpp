@@ -189,6 +189,7 @@ plan drawn_ahead(std::uint64_t seed) {
   own.on = mesh::from(below(static_cast<std::uint32_t>(4 - which.stages * copies + 1)), split);
   own.chunks = which.chunks;
   own.microbatches = which.parts;
+  own.long_rows = split.context > 1 ? 6 * below(3) : 0;
   own.zero = split.data > 1 && !Model::frozen[Model::size - 1] ? below(3) : 0;
   out.schedule = which.name;
   return out;

@@ -15,7 +15,7 @@ using namespace motet;
 // divide the batch; some have ranks without a sample in a microbatch.
 template <class Model>
 plan drawn_unlike(std::uint64_t seed) {
-  const random_stream draw(seed, "unlike");
+  const random_stream draw(seed, "unlike"), whole(seed, "whole");
   std::uint64_t at = 0;
   const auto below = [&](std::uint32_t most) { return static_cast<int>(draw.below(at++, most)); };
   plan out;
@@ -45,6 +45,7 @@ plan drawn_unlike(std::uint64_t seed) {
     own.on = mesh({.stages = stages, .data = of.data, .context = of.context, .tensor = of.tensor}, ranks);
     own.microbatches = of.parts;
     own.balanced = below(2) == 0;
+    if (of.context > 1) own.long_rows = 6 * static_cast<int>(whole.below(k, 3));
     own.group = 1;
     if (of.data > 1 && !Model::frozen[k]) own.zero = below(3);
     out.modules.push(own);

@@ -15,6 +15,13 @@ static_assert(row_parts{2, true}.piece(16, 0, 1).begin == 12 &&
               row_parts{2, true}.piece(16, 1, 0).begin == 4);
 static_assert(row_parts{2, true}.position(16, 0, 4) == 12);
 static_assert(row_parts{}.rows_of(7, 0) == 7);
+// Samples of fewer than 16 rows are all with one.
+constexpr row_parts long_ones{.parts = 2, .balanced = true, .long_rows = 16, .home = 1};
+static_assert(long_ones.rows_of(15, 0) == 0 && long_ones.rows_of(15, 1) == 15 &&
+              long_ones.rows_of(16, 0) == 8);
+static_assert(long_ones.position(15, 1, 9) == 9 && long_ones.index(15, 1, 9) == 9 &&
+              long_ones.index(15, 0, 9) == -1);
+static_assert(long_ones.longest_piece(15) == 15 && long_ones.longest_piece(16) == 4);
 
 TEST_CASE("the parts of a sample hold each row once, in order, and differ by one at most") {
   for (const bool balanced : {false, true})

@@ -9,7 +9,7 @@
 #include <utility>
 
 // The ring of a context group's members, alike on every back end, says whose keys a member sees when, and
-// what is on its way meanwhile.
+// what is on its way meanwhile: rows of samples that are cut.
 
 namespace motet {
 
@@ -22,12 +22,8 @@ struct context_ring {
 
   // This member sees the keys of this part in a step.
   isize part_at(isize step) const { return (me - step + 2 * members) % members; }
-  isize rows_of(isize part) const { return is.cut.rows_of(is.whole, part); }
-  isize most_rows() const {
-    isize most = 0;
-    for (isize p = 0; p < members; ++p) most = std::max(most, rows_of(p));
-    return most;
-  }
+  isize rows_of(isize part) const { return is.part_rows_cut[as_size(part)]; }
+  isize most_rows() const { return *std::max_element(is.part_rows_cut.begin(), is.part_rows_cut.end()); }
   // A dry run notes these pairs, of queries of this part and keys of all.
   double pairs() const {
     double sum = 0;

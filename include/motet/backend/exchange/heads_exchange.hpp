@@ -43,7 +43,7 @@ struct heads_counts {
     const microbatch_spread& is = wire.is;
     for (std::size_t m = 0; m < part.size(); ++m) {
       part[m] = is.part.rows() * wire.cut.width(static_cast<isize>(m)) * static_cast<isize>(sizeof(T));
-      whole[m] = is.cut.rows_of(is.whole, static_cast<isize>(m)) * wire.width * static_cast<isize>(sizeof(T));
+      whole[m] = is.part_rows[m] * wire.width * static_cast<isize>(sizeof(T));
     }
   }
 };
@@ -57,7 +57,7 @@ void rows_to_heads(Context& ctx, const head_columns& cut, matrix<X> x, matrix<Y>
   const scratch_scope scope(ctx);
   const heads_transfer<Y> wire(ctx, cut);
   auto room = host_numbers(ctx, 2 * cut.members);
-  const auto order = order_of_parts(ctx, wire.is.whole);
+  const auto order = order_of_parts(ctx, wire.is.whole, 0);
   heads_to_wire(ctx, wire, x);
   if (!ctx.measuring()) {
     const heads_counts bytes(wire, room);
@@ -78,7 +78,7 @@ void heads_to_rows(Context& ctx, const head_columns& cut, matrix<X> x, matrix<Y>
   const scratch_scope scope(ctx);
   const heads_transfer<Y> wire(ctx, cut);
   auto room = host_numbers(ctx, 2 * cut.members);
-  const auto order = order_of_parts(ctx, wire.is.whole);
+  const auto order = order_of_parts(ctx, wire.is.whole, 0);
   if (!ctx.measuring()) {
     const heads_counts bytes(wire, room);
     order.to_parts(ctx, x, wire.whole);

@@ -15,8 +15,8 @@
 // context:
 //   host_numbers(ctx, count)
 //       some numbers in memory of the host, as a span or a vector
-//   order_of_parts(ctx, samples)
-//       copies rows of whole samples to where part lies behind part, by to_parts(ctx, samples, packed), and
+//   order_of_parts(ctx, samples, first)
+//       says where rows of samples of the microbatch lie, of which that is the first: it copies rows of whole samples to where part lies behind part, by to_parts(ctx, samples, packed), and
 //       back, by to_samples(ctx, packed, samples)
 
 namespace motet {
@@ -30,7 +30,7 @@ struct exchange_counts {
   exchange_counts(const microbatch_spread& is, isize row_bytes, std::span<isize> room)
       : by_part(room.first(as_size(is.context.size()))), by_owner(room.subspan(by_part.size())) {
     for (std::size_t m = 0; m < by_part.size(); ++m) {
-      by_part[m] = is.cut.rows_of(is.mine, static_cast<isize>(m)) * row_bytes;
+      by_part[m] = is.rows_of_part(is.mine, is.first_mine, static_cast<isize>(m)) * row_bytes;
       by_owner[m] = is.owned_rows[m] * row_bytes;
     }
   }
@@ -59,7 +59,7 @@ void rows_to_parts(Context& ctx, matrix<X> x, matrix<Y> y) {
   const scratch_scope scope(ctx);
   const matrix<Y> packed{ctx.memory.template take<Y>(x.rows * x.width), x.rows, x.width, x.width};  // by part
   auto room = host_numbers(ctx, 2 * is.context.size());
-  const auto order = order_of_parts(ctx, is.mine);
+  const auto order = order_of_parts(ctx, is.mine, is.first_mine);
   if (!ctx.measuring()) {
     assert(y.stride == y.width && x.rows == is.mine.rows() && y.rows == is.own.rows());
     const detail::exchange_counts counts(is, x.width * static_cast<isize>(sizeof(Y)), room);
@@ -80,7 +80,7 @@ void rows_to_samples(Context& ctx, matrix<X> x, matrix<Y> y) {
   const scratch_scope scope(ctx);
   const matrix<Y> packed{ctx.memory.template take<Y>(y.rows * y.width), y.rows, y.width, y.width};  // by part
   auto room = host_numbers(ctx, 2 * is.context.size());
-  const auto order = order_of_parts(ctx, is.mine);
+  const auto order = order_of_parts(ctx, is.mine, is.first_mine);
   if (!ctx.measuring()) {
     assert(x.stride == x.width && y.rows == is.mine.rows() && x.rows == is.own.rows());
     const detail::exchange_counts counts(is, x.width * static_cast<isize>(sizeof(Y)), room);

@@ -3,6 +3,9 @@
 
 #include <motet/backend/groups/microbatch_spread.hpp>
 
+#include <algorithm>
+#include <vector>
+
 namespace motet {
 
 // A seat is where a rank stands among those that hold one stage.
@@ -10,6 +13,7 @@ struct spread_seat {
   isize tensor = 1, tensor_member = 0;
   isize context = 1, context_member = 0;
   bool balanced = false;  // rows are cut for a causal mask
+  isize long_rows = 0;    // samples of fewer rows stay whole where a context group cuts others
   // of rows, in which products beside an exchange are made, and who sees to the exchange meanwhile
   isize pieces = 1;
   courier* beside = nullptr;
@@ -47,13 +51,38 @@ class spread_rows {
   void fill(const sequences& whole, microbatch_spread& to) { fill(whole, {whole.samples, nullptr}, to); }
   // Ranks share samples here, each of which may be several sequences.
   void fill(const sequences& whole, const sample_bounds& bounds, microbatch_spread& to) {
-    const row_parts cut{at_.context, at_.balanced};
+    fill(whole, bounds, to, [](const row_parts& cut, isize rows) { return rows < cut.long_rows ? rows : 0; });
+  }
+  // As much of each as a microbatch can have whose samples are no longer: a dry run asks for it.
+  void fill_most(const sequences& whole, const sample_bounds& bounds, microbatch_spread& to) {
+    fill(whole, bounds, to, [](const row_parts& cut, isize rows) {
+      return cut.long_rows > 0 ? std::min(rows, cut.long_rows - 1) : 0;
+    });
+  }
+
+ private:
+  // A sample of so many rows has longest_whole(cut, rows) of them where it stays whole, or may do so.
+  template <class Longest>
+  void fill(const sequences& whole, const sample_bounds& bounds, microbatch_spread& to,
+            Longest longest_whole) {
     const interval sharing = share(bounds.samples, at_.tensor, at_.tensor_member),
                    own = share(sharing.size(), at_.context, at_.context_member), members = bounds.of(sharing),
                    mine = bounds.of({sharing.begin + own.begin, sharing.begin + own.end});
+    to.cut = {at_.context, at_.balanced, at_.context == 1 ? 0 : at_.long_rows};
+    to.first_own = members.begin;
+    to.first_mine = mine.begin;
+    find_homes(bounds, to);
     const auto all_rows = [&](isize s) { return whole.rows_of(s); };
-    const auto part_rows = [&](isize s) { return cut.rows_of(whole.rows_of(s), at_.context_member); };
-    to.cut = cut;
+    const auto whole_of = [&](isize s, isize part) {
+      const row_parts cut = to.cut_of(s);
+      return cut.home == part ? longest_whole(cut, whole.rows_of(s)) : 0;
+    };
+    const auto cut_of = [&](isize s, isize part) {
+      const isize rows = whole.rows_of(s);
+      return rows < to.cut.long_rows ? 0 : to.cut.rows_of(rows, part);
+    };
+    const auto rows_of = [&](isize s, isize part) { return std::max(cut_of(s, part), whole_of(s, part)); };
+    const auto part_rows = [&](isize s) { return rows_of(s, at_.context_member); };
     to.pieces = at_.pieces;
     to.beside = at_.beside;
     to.whole = whole;
@@ -70,23 +99,46 @@ class spread_rows {
     }
     to.ends = nullptr;
     to.owned_rows.clear();
+    to.part_rows.assign(as_size(at_.context), 0);
+    to.part_rows_cut.assign(as_size(at_.context), 0);
+    to.rows_whole = to.longest_piece = 0;
     for (isize c = 0; c < at_.context; ++c) {
       const interval theirs = share(sharing.size(), at_.context, c);
       const isize begin = bounds.at(sharing.begin + theirs.begin) - members.begin,
                   end = bounds.at(sharing.begin + theirs.end) - members.begin;
       to.owned_rows.push_back(to.own.begin(end) - to.own.begin(begin));
+      for (isize s = 0; s < whole.samples; ++s) {
+        to.part_rows[as_size(c)] += rows_of(s, c);
+        to.part_rows_cut[as_size(c)] += cut_of(s, c);
+      }
+    }
+    for (isize s = 0; s < whole.samples; ++s) {
+      to.rows_whole += whole_of(s, at_.context_member);
+      to.longest_piece = std::max({to.longest_piece, to.cut_of(s).longest_piece(whole.rows_of(s)),
+                                   longest_whole(to.cut, whole.rows_of(s))});
     }
     if (at_.context > 1) fill_ends(whole, bounds, to);
   }
+  // A sample that stays whole is with the member that embeds it, so its rows never change hands.
+  void find_homes(const sample_bounds& bounds, microbatch_spread& to) {
+    to.homes.clear();
+    if (to.cut.long_rows == 0) return;
+    to.homes.reserve(as_size(most_));
+    for (isize t = 0; t < at_.tensor; ++t) {
+      const interval sharing = share(bounds.samples, at_.tensor, t);
+      for (isize s = sharing.begin; s < sharing.end; ++s)
+        to.homes.insert(to.homes.end(), as_size(bounds.at(s + 1) - bounds.at(s)),
+                        owner(sharing.size(), at_.context, s - sharing.begin));
+    }
+  }
 
- private:
   enum which_offsets : std::uint8_t { part, full, own_part, mine_whole, ends_part, kinds };
 
-  // Samples of `whole` with as many rows each as rows_of says; where all have the same in `whole`, they do
-  // here.
+  // Samples of `whole` with as many rows each as rows_of says; where all have the same in `whole` and none stays
+  // whole, they do here.
   template <class Rows>
   sequences some(const sequences& whole, interval samples, Rows rows_of, which_offsets kind) {
-    if (!whole.offsets) return {samples.size(), rows_of(0), nullptr};
+    if (!whole.offsets && at_.long_rows == 0) return {samples.size(), rows_of(0), nullptr};
     auto& offsets = offsets_[kind];
     offsets.assign(1, 0);
     for (isize s = samples.begin; s < samples.end; ++s) offsets.push_back(offsets.back() + rows_of(s));

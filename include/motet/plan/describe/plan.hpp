@@ -30,8 +30,11 @@ struct module_plan {
   int ahead = 0;         // forwards more than needed before each backward
   int zero = 0;          // 1: replicas share the optimizer's state, 2: gradients too
   bool balanced = true;  // context parts of equal work under a causal mask
-  bool fills = false;    // its work goes where its ranks would wait for other modules
-  int room = 0;          // of its microbatches kept at once where it fills; 0: as many as come
+  // Where context parts cut the rows of samples, those with fewer rows than this stay whole, each with one of
+  // the ranks; 0: all are cut.
+  int long_rows = 0;
+  bool fills = false;  // its work goes where its ranks would wait for other modules
+  int room = 0;        // of its microbatches kept at once where it fills; 0: as many as come
   // A microbatch takes so long through the whole module, in any unit that all modules have; 0: a unit for
   // each layer. The order of a plan with modules that fill follows from it.
   double forward_takes = 0, backward_takes = 0;

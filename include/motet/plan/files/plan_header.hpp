@@ -118,6 +118,7 @@ inline std::string cpp_module(const module_plan& from, isize number) {
   put("ahead", from.ahead, usual.ahead);
   put("zero", from.zero, usual.zero);
   if (from.balanced != usual.balanced) set("balanced", from.balanced ? "true" : "false");
+  put("long_rows", from.long_rows, usual.long_rows);
   if (from.fills != usual.fills) set("fills", from.fills ? "true" : "false");
   put("room", from.room, usual.room);
   put_real("forward_takes", from.forward_takes, usual.forward_takes);

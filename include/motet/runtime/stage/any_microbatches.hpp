@@ -102,6 +102,7 @@ class any_microbatches {
       rows_.push_back(std::make_unique<spread_rows>(at_, std::max(rows.samples, most_)));
       rows_.back()->fill(rows, bounds, each);
     }
+    rows_.back()->fill_most(rows, bounds, shared_.back());
   }
   // `step` has all rows of a step.
   void find_first_row(isize m, const sequences& step) {

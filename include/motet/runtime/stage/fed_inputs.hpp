@@ -181,15 +181,18 @@ struct input_traits<Net, placed_tokens> {
             std::vector<std::int32_t>(as_size(largest.entering)),
             std::vector<isize>(as_size(sources * (samples + 1)))};
   }
-  // Of some samples of a microbatch, of which this part has the rows `own`.
-  static part_of_text part(const placed_tokens& all, interval samples, const row_parts& cut, isize number,
-                           const sequences& own, part_room& room) {
+  // Of some samples of a microbatch that ranks share so: this part's rows, `own` of that.
+  static part_of_text part(const placed_tokens& all, interval samples, const microbatch_spread& is,
+                           isize number, part_room& room) {
+    const sequences& own = is.own;
     std::int32_t* id = room.ids.data();
-    for (isize s = samples.begin; s < samples.end; ++s)
+    for (isize s = samples.begin; s < samples.end; ++s) {
+      const row_parts cut = is.cut_of(s);
       for (isize p = 0; p < cut.pieces(); ++p) {
         const interval rows = cut.piece(all.seq.rows_of(s), number, p);
         id = std::copy_n(all.ids + all.seq.begin(s) + rows.begin, rows.size(), id);
       }
+    }
     std::int32_t* place = room.places.data();
     isize* before = room.before.data();
     for (isize k = 0; k < sources; ++k) {
@@ -197,6 +200,7 @@ struct input_traits<Net, placed_tokens> {
       for (isize s = samples.begin; s < samples.end; ++s) {
         *before++ = place - first;
         const std::int32_t* const from = places_of(all, k, s);
+        const row_parts cut = is.cut_of(s);
         rows_of_part(all, k, s, cut, number, [&](interval rows) {
           for (isize r = rows.begin; r < rows.end; ++r)
             *place++ =

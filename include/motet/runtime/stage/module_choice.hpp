@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/exchange/spread_rows.hpp>
 #include <motet/runtime/state/optimizer.hpp>
 
 #include <vector>
@@ -17,11 +18,20 @@ struct module_choice {
   // of rows, each computed while others are exchanged in a tensor group
   std::int32_t pieces = 1;
   bool balanced = true;          // context parts of equal work under a causal mask
+  isize long_rows = 0;           // samples of fewer rows stay whole where ranks cut others
   bool shard_optimizer = false;  // ranks with equal parameters share the optimizer's work and state
   bool shard_gradients = false;  // and keep gradients of no more than that
   bool recompute = false;        // its blocks keep only their inputs, and backward makes the rest again
   bool keep_outputs = false;     // those of norms and activations, which backward makes again otherwise
   module_pace pace{};
 };
+
+// A rank's seat, with what was chosen of how it shares rows with others.
+inline spread_seat seat_with(spread_seat at, const module_choice& chosen) {
+  at.balanced = chosen.balanced;
+  at.long_rows = chosen.long_rows;
+  at.pieces = chosen.pieces;
+  return at;
+}
 
 }  // namespace motet

@@ -18,6 +18,7 @@ inline std::vector<module_choice> choices_of(const plan& from) {
     own.tensor = each.on.split().tensor;
     own.pieces = std::max(1, each.pieces);  // where none was chosen, all rows together
     own.balanced = each.balanced;
+    own.long_rows = each.long_rows;
     own.shard_optimizer = each.zero > 0;
     own.shard_gradients = each.zero > 1;
   }

@@ -71,6 +71,11 @@ struct rank_state {
       fail(pieces_not_there, sentence({"rank ", rank, " is to compute while rows are exchanged in pieces"}));
     }
   }
+  // Some samples stay whole here while others are cut; MT-R69 where its device cannot.
+  void keep_samples_whole() const {
+    if constexpr (!requires { requires Context::keeps_samples_whole; })
+      fail(whole_samples_not_there, sentence({"rank ", rank, " is to keep some whole beside others"}));
+  }
   // Other lanes of the rank go on meanwhile, where they have threads of their own.
   template <class Body>
   void apart(Body&& body) {

@@ -85,7 +85,7 @@ class replica_microbatches final : public any_microbatches {
           const interval own_share = shares(m);
           const microbatch_spread& is = *this->shared(m);
           inputs_[at].part = traits::part(shared, {own_share.begin - all.begin, own_share.end - all.begin},
-                                          is.cut, at_.context_member, is.own, parts_[at]);
+                                          is, at_.context_member, parts_[at]);
         }
     }
   }

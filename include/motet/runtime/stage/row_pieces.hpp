@@ -16,6 +16,7 @@ struct part_of_rows {
   const void* const* input = nullptr;  // of its own module, in the step under way
   row_parts cut{};
   isize part = 0;
+  interval shared{};  // samples of the step that those ranks cut
   isize source = -1;  // takes them from this one of those that feed its module; -1: makes them
 
   bool is_part() const { return net != nullptr; }
@@ -25,8 +26,10 @@ struct part_of_rows {
     if (!is_part()) return visit(interval{0, std::numeric_limits<isize>::max() / 2});
     using call = std::remove_reference_t<Visit>;
     constexpr auto told = [](void* self, interval rows) { (*static_cast<call*>(self))(rows); };
-    if (source < 0) net->rows_made_by_part(*input, sample, cut, part, &visit, told);
-    else net->rows_of_part(*input, source, sample, cut, part, &visit, told);
+    row_parts own = cut;
+    own.home = owner(shared.size(), cut.parts, sample - shared.begin);
+    if (source < 0) net->rows_made_by_part(*input, sample, own, part, &visit, told);
+    else net->rows_of_part(*input, source, sample, own, part, &visit, told);
   }
 };
 

@@ -6,6 +6,7 @@
 #include <motet/runtime/stage/module_choice.hpp>
 #include <motet/runtime/stage/row_pieces.hpp>
 
+#include <array>
 #include <vector>
 
 namespace motet {
@@ -24,20 +25,24 @@ inline fed_samples fed_samples_of(const model_outline& model, const program& of,
 }
 // The rows that cross from one voice to another: those of the giver's part and of the taker's, where ranks cut
 // samples there and may have parts of them. inputs: of each module, in the step under way; null: there is none.
+// `shared`: the samples of the step that ranks share at either end.
 inline crossing_rows crossing_between(const model_outline& model, const stage_groups& groups,
                                       const voice& giver, const voice& taker,
-                                      const std::vector<module_choice>& choices, const void* const* inputs) {
-  const auto part = [&](const voice& sings, bool net_outline::*which, isize source) -> part_of_rows {
+                                      const std::vector<module_choice>& choices, const void* const* inputs,
+                                      const std::array<interval, 2>& shared = {}) {
+  const auto part = [&](const voice& sings, bool net_outline::*which, isize source,
+                        interval of) -> part_of_rows {
     const auto module = as_size(sings.module);
     const isize parts = groups.context_of(sings);
     if (!(model.nets[module]->*which) || parts == 1) return {};
-    const bool balanced = (module < choices.size() ? choices[module] : module_choice{}).balanced;
+    const module_choice chosen = module < choices.size() ? choices[module] : module_choice{};
     const void* const* const input = inputs == nullptr ? nullptr : inputs + module;
-    return {model.nets[module], input, {parts, balanced}, groups.context_member(sings), source};
+    return {model.nets[module],           input, {parts, chosen.balanced, chosen.long_rows},
+            groups.context_member(sings), of,    source};
   };
   const edge_ends& edge = model.edge_between(as_size(giver.module), as_size(taker.module));
-  return {part(giver, &net_outline::gives_parts, -1),
-          part(taker, &net_outline::takes_parts, static_cast<isize>(edge.into))};
+  return {part(giver, &net_outline::gives_parts, -1, shared[0]),
+          part(taker, &net_outline::takes_parts, static_cast<isize>(edge.into), shared[1])};
 }
 // Says whether rows of a module are sorted for those behind it, or else at its entry, as ranks cut samples at
 // the other end.
@@ -81,7 +86,8 @@ void connect_edges(const model_outline& model, const program& of, const stage_gr
     const edge_ends& edge = model.edge_between(as_size(giver.module), as_size(taker.module));
     const auto in = static_cast<isize>(edge.into), out = static_cast<isize>(edge.out_of);
     const std::int32_t m = from.microbatch, n = to.microbatch;
-    const crossing_rows crossing = crossing_between(model, groups, giver, taker, choices, inputs);
+    const crossing_rows crossing = crossing_between(model, groups, giver, taker, choices, inputs,
+                                                    {fed.leaving(from.voice, m), fed.entering(to.voice, n)});
     visit(from, to, [&](auto* one, auto* other, bool here) {
       if (one != nullptr)
         one->connect(true, m,

@@ -66,9 +66,7 @@ program_work foretell(const model_table<Context, Numbers>& model, const program&
     const auto module = as_size(sings.module);
     const net_outline& net = *model.of->nets[module];
     const module_choice choice = module < choices.size() ? choices[module] : module_choice{};
-    spread_seat seat = seat_of(sings, groups);
-    seat.balanced = choice.balanced;
-    seat.pieces = choice.pieces;
+    const spread_seat seat = seat_with(seat_of(sings, groups), choice);
     const any_group tensor(groups.tensor_of(sings), groups.tensor_member(sings)),
         context(groups.context_of(sings), groups.context_member(sings));
     const auto parts = net.microbatches(splits[sings.module], sings.replica, seat, tensor, context, 0);

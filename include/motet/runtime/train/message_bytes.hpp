@@ -23,8 +23,7 @@ class counted_rows {
       one_sample_.push_back(model.nets[k]->microbatches({1, 1, 1, 1}, 0, {}, {}, {}, 0));
     for (const voice& sings : of.voices) {
       const std::size_t k = as_size(sings.module);
-      spread_seat seat = seat_of(sings, groups);
-      seat.balanced = choice_of(k).balanced;
+      const spread_seat seat = seat_with(seat_of(sings, groups), choice_of(k));
       parts_.push_back(model.nets[k]->microbatches(
           splits[sings.module], sings.replica, seat,
           any_group(static_cast<int>(seat.tensor), static_cast<int>(seat.tensor_member)),
@@ -49,10 +48,12 @@ class counted_rows {
                                                : own.rows_that_go_on(m));
   }
   // Those of these samples alone, of which either end may have a part.
-  double leaving(const cell_seat& from, const cell_seat& to, interval samples) const {
+  double leaving(const fed_samples& fed, const cell_seat& from, const cell_seat& to, interval samples) const {
     const voice &giver = of_.voices[from.voice], &taker = of_.voices[to.voice];
     const auto module = as_size(giver.module), other = as_size(taker.module);
-    const crossing_rows crossing = crossing_between(model_, groups_, giver, taker, choices_, inputs_.data());
+    const crossing_rows crossing =
+        crossing_between(model_, groups_, giver, taker, choices_, inputs_.data(),
+                         {fed.leaving(from.voice, from.microbatch), fed.entering(to.voice, to.microbatch)});
     if (inputs_.empty()) {
       const auto share = [&](const part_of_rows& part, std::size_t of) {
         const sequences whole = longest(of);
@@ -117,7 +118,7 @@ inline list<double> message_bytes(const model_outline& model, const program& of,
       cross({from.voice, from.stage, m}, {to.voice, to.stage, m}, 0, 0, rows.leaving(from.voice, m));
   });
   fed.each_piece([&](const cell_seat& from, const cell_seat& to, int part, int theirs, interval some) {
-    cross(from, to, part, theirs, rows.leaving(from, to, some));
+    cross(from, to, part, theirs, rows.leaving(fed, from, to, some));
   });
   list<double> found(of.instructions.size(), 0);
   for (isize i = 0; i < found.size(); ++i) {

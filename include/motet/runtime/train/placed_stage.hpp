@@ -20,8 +20,8 @@ any_group any_or_none(Group* one) {
 // A seat with what a plan leaves open about it, on a rank that lives here.
 template <class Home>
 spread_seat seated(spread_seat at, const module_choice& choice, Home& home) {
-  at.balanced = choice.balanced;
-  at.pieces = choice.pieces;
+  at = seat_with(at, choice);
+  if (at.context > 1 && choice.long_rows > 0) home.keep_samples_whole();
   if (at.tensor > 1 && choice.pieces > 1) at.beside = &home.beside();
   return at;
 }

@@ -70,7 +70,7 @@ void release(told& ctx, isize mark) { ctx.memory.release(mark); }
 std::vector<isize> host_numbers(told&, isize count) {
   return std::vector<isize>(static_cast<std::size_t>(count));
 }
-told_order order_of_parts(told& ctx, const sequences&) {
+told_order order_of_parts(told& ctx, const sequences&, isize) {
   ++ctx.orders;
   ctx.scratch.take<char>(100);
   return {};

@@ -31,7 +31,7 @@ laws::tower_part<net> captions(const laws::token_batch& batch, isize at = 0) {
 TEST_CASE("a tower with experts over tensor and context ranks, as one and in stages") {
   static_assert(!net::picks_block);
   const laws::token_batch batch({0, 3, 12, 13, 17, 19}, 11);
-  laws::check_places(captions(batch), {{2, 1}, {3, 1}, {1, 2}, {2, 2}});
+  laws::check_places(captions(batch), {{2, 1}, {3, 1}, {1, 2}, {2, 2}, {1, 2, 5}});
   laws::check_places(captions(batch, 1), {{2, 1}, {2, 2}});
 }
 

@@ -68,6 +68,15 @@ TEST_CASE("modules that fill gaps are read, written, and read again") {
   check_refused(with(text, "\"fills\": true", "\"fills\": 1"), "MT-P71", "modules.eye.fills");
 }
 
+TEST_CASE("samples that stay whole are said by their rows") {
+  const std::string text = R"({"cluster": {"ranks": 2}, "modules": {
+    "talk": {"degrees": {"context": 2}, "ranks": {"first": 0}, "long_rows": 512}}})";
+  const plan of = parse_plan(text, "whole");
+  CHECK(of.modules[0].long_rows == 512);
+  CHECK(parse_plan(format_plan(of), "again") == of);
+  check_refused(with(text, "512", "-1"), "MT-P72", "modules.talk.long_rows");
+}
+
 TEST_CASE("a number of pieces may be left open, and is written so") {
   const std::string text = R"({"cluster": {"ranks": 2}, "modules": {
     "talk": {"degrees": {"tensor": 2}, "ranks": {"first": 0}, "pieces": 0}}})";

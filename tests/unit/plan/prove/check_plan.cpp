@@ -114,6 +114,9 @@ TEST_CASE("every rule is kept, and says which module broke it") {
   for (const int pieces : {2, -1, 65})
     check_refused(reason::pieces_without_group, 1, pieces, 64,
                   [=](plan& of, auto&) { of.modules[1].pieces = pieces; });
+  for (const int rows : {9, -1})
+    check_refused(reason::whole_without_context, 1, rows, 0,
+                  [=](plan& of, auto&) { of.modules[1].long_rows = rows; });
   check_refused(reason::unknown_schedule, 0, 0, 0, [](plan& of, auto&) { of.schedule = "1f2b"; });
   check_refused(reason::only_batch_sync_keeps, 0, 2, 0, [](plan& of, auto&) { of.schedule = "gpipe"; });
 

@@ -78,6 +78,7 @@ TEST_CASE("a plan that does not fit is told with the module's name and its numbe
   check_said("caption: context 3 [MT-S07]",
              [](plan& of, auto&) { of.modules[1].on = mesh::from(4, degrees{.context = 3}); });
   check_said("caption: 2 pieces, and tensor 1 [MT-S24]", [](plan& of, auto&) { of.modules[1].pieces = 2; });
+  check_said("caption: long_rows 9 [MT-S30]", [](plan& of, auto&) { of.modules[1].long_rows = 9; });
   check_said("picture: got 65 pieces, wanted 1 to 64 [MT-S24]",
              [](plan& of, auto&) { of.modules[0].pieces = 65; });
   CHECK(explain_plan(
@@ -125,7 +126,8 @@ TEST_CASE("a plan that does not fit is told with the module's name and its numbe
              [](plan& of, auto&) { of.modules[1].group = 0; });
   check_said("caption: got 3 stages, wanted at most 2 for as many layers [MT-P09]",
              [](plan& of, auto&) { of.modules[1].on = mesh::from(4, degrees{.stages = 3}); });
-  check_said("picture: got a stash of 5, wanted 0 to 4 [MT-P05]", [](plan& of, auto&) { of.modules[0].stash = 5; });
+  check_said("picture: got a stash of 5, wanted 0 to 4 [MT-P05]",
+             [](plan& of, auto&) { of.modules[0].stash = 5; });
 }
 
 TEST_CASE("what a schedule of one's own writes otherwise than the plan is told with its name") {

@@ -83,3 +83,14 @@ TEST_CASE("a rank has one courier where its end and its device allow it, and els
   rank_state<cpu::context, fp32, end_of_one_thread> other;
   CHECK_THROWS_WITH_AS(other.beside(), doctest::Contains("MT-R64"), error);
 }
+
+struct cutting : cpu::context {
+  static constexpr bool keeps_samples_whole = false;
+};
+
+TEST_CASE("a rank keeps samples whole where its device can") {
+  state rank;
+  rank.keep_samples_whole();
+  rank_state<cutting, fp32, local::endpoint> other;
+  CHECK_THROWS_WITH_AS(other.keep_samples_whole(), doctest::Contains("MT-R69"), error);
+}

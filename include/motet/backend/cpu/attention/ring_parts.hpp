@@ -32,34 +32,29 @@ struct attention_ring : context_ring {
         groups(shape),
         mask(shape.mask),
         rows(is.part.rows()),
-        recipe(sequences{1, longest_piece(), nullptr}, shape),
+        recipe(sequences{1, is.longest_piece, nullptr}, shape),
         scale(attention_scale<C>(shape)) {}
 
-  isize longest_piece() const {
-    isize longest = 0;
-    for (isize s = 0; s < is.whole.samples; ++s)
-      longest = std::max(longest, is.cut.longest_piece(is.whole.rows_of(s)));
-    return longest;
-  }
-  // The rows of a part that belong to this thread's samples.
+  // The rows of a part that go round and belong to this thread's samples.
   interval own_rows(const context& ctx, isize part) const {
     const interval own = ctx.own_samples(is.part);
     interval out;
     for (isize s = 0; s < own.end; ++s) {
-      const isize count = is.cut.rows_of(is.whole.rows_of(s), part);
+      const isize count = is.is_cut(s) ? is.cut.rows_of(is.whole.rows_of(s), part) : 0;
       out.begin += s < own.begin ? count : 0;
       out.end += count;
     }
     return out;
   }
 
-  // Calls visit(sample, piece, row of the part) for the pieces of a part's keys that this member's queries
+  // Calls visit(sample, piece, row that goes round) for the pieces of a part's keys that this member's queries
   // see, of this thread's samples.
   template <class Visit>
   void each_keys(const context& ctx, isize part, Visit&& visit) const {
     const interval own = ctx.own_samples(is.part);
     isize row = own_rows(ctx, part).begin;
     for (isize s = own.begin; s < own.end; ++s) {
+      if (!is.is_cut(s)) continue;
       const isize all = is.whole.rows_of(s), queries = is.part.rows_of(s);
       const isize last = queries > 0 ? is.cut.position(all, me, queries - 1) : -1;
       for (isize p = 0; p < is.cut.pieces(); ++p) {
@@ -70,11 +65,37 @@ struct attention_ring : context_ring {
       }
     }
   }
+  // Calls visit(sample, its rows, how many rows that stay whole come before) for those of them that are this
+  // thread's and this member's.
+  template <class Visit>
+  void each_whole(const context& ctx, Visit&& visit) const {
+    const interval own = ctx.own_samples(is.part);
+    isize before = 0;
+    for (isize s = 0; s < own.end; ++s) {
+      if (is.is_cut(s)) continue;
+      const isize count = is.part.rows_of(s);
+      if (s >= own.begin && count > 0) visit(s, interval{0, count}, before);
+      before += count;
+    }
+  }
+  // Calls visit(row of the part, row that goes round, count) for this member's rows of this thread's samples
+  // that are cut.
+  template <class Visit>
+  void each_cut(const context& ctx, Visit&& visit) const {
+    const interval own = ctx.own_samples(is.part);
+    isize row = own_rows(ctx, me).begin;
+    for (isize s = own.begin; s < own.end; ++s) {
+      if (!is.is_cut(s)) continue;
+      visit(is.part.begin(s), row, is.part.rows_of(s));
+      row += is.part.rows_of(s);
+    }
+  }
   template <class Visit>
   void each_tile(isize sample, interval keys, Visit&& visit) const {
     isize row = is.part.begin(sample);
-    for (isize p = 0; p < is.cut.pieces(); ++p) {
-      const interval queries = is.cut.piece(is.whole.rows_of(sample), me, p);
+    const row_parts cut = is.cut_of(sample);
+    for (isize p = 0; p < cut.pieces(); ++p) {
+      const interval queries = cut.piece(is.whole.rows_of(sample), me, p);
       for (isize i = 0; i < queries.size(); i += recipe.query_tile) {
         const isize count = queries.size() - i < recipe.query_tile ? queries.size() - i : recipe.query_tile;
         const isize first = queries.begin + i + 1 - keys.begin, last = first + count - 1;
@@ -98,12 +119,13 @@ class key_ring {
         here_(ctx.memory.take<T>(ring.most_rows() * 2 * width_)),
         next_(ctx.memory.take<T>(ring.most_rows() * 2 * width_)) {}
 
-  template <class K>
-  void fill(context& ctx, matrix<K> k, matrix<K> v) {
-    const interval own = ctx.own(ctx.shared->part);
-    const matrix<T> to{here_, k.rows, 2 * width_, 2 * width_};
-    convert_rows(part_of(k, own), part_of(to, own).columns(0, width_));
-    convert_rows(part_of(v, own), part_of(to, own).columns(width_, width_));
+  template <class C, class K>
+  void fill(context& ctx, const attention_ring<C>& ring, matrix<K> k, matrix<K> v) {
+    const matrix<T> to{here_, ring.rows_of(ring.me), 2 * width_, 2 * width_};
+    ring.each_cut(ctx, [&](isize row, isize at, isize count) {
+      convert_rows(k.slice(row, count), to.slice(at, count).columns(0, width_));
+      convert_rows(v.slice(row, count), to.slice(at, count).columns(width_, width_));
+    });
     synchronize(ctx);
   }
   template <class C>

@@ -18,8 +18,9 @@ void rotary_of_part(context& ctx, isize head_width, const rotary_angles& angles,
   const interval own = ctx.own_samples(is.part);
   for (isize s = own.begin; s < own.end; ++s) {
     isize row = is.part.begin(s);
-    for (isize p = 0; p < is.cut.pieces(); ++p) {
-      const interval piece = is.cut.piece(is.whole.rows_of(s), is.context.member(), p);
+    const row_parts cut = is.cut_of(s);
+    for (isize p = 0; p < cut.pieces(); ++p) {
+      const interval piece = cut.piece(is.whole.rows_of(s), is.context.member(), p);
       turns.turn(x.slice(row, piece.size()), piece.begin);
       row += piece.size();
     }

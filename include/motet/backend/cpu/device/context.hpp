@@ -52,6 +52,8 @@ struct context {
   static constexpr bool looks_beside = true;
   // Rows of a tensor group are exchanged in pieces while others are computed with.
   static constexpr bool exchanges_pieces = true;
+  // Short samples stay whole where a context group cuts long ones.
+  static constexpr bool keeps_samples_whole = true;
   // Products take operands of any width equally fast.
   template <class T>
   static constexpr isize product_columns = 1;

@@ -18,12 +18,15 @@ using motet::rows_to_samples;
 
 namespace detail {
 
-// Calls move(row in the batch, row in the part, count) for each piece that a part has of these samples.
+// Calls move(row in the batch, row in the part, count) for each piece that a part has of these samples, the
+// first of which is this one of the microbatch.
 template <class Move>
-void each_piece(const row_parts& cut, isize part, const sequences& whole, interval samples, Move&& move) {
+void each_piece(const microbatch_spread& is, isize first, isize part, const sequences& whole,
+                interval samples, Move&& move) {
   isize at = 0;
   for (isize s = 0; s < samples.end; ++s) {
     const isize rows = whole.rows_of(s);
+    const row_parts cut = is.cut_of(first + s);
     if (s < samples.begin) {
       at += cut.rows_of(rows, part);
       continue;
@@ -40,6 +43,7 @@ void each_piece(const row_parts& cut, isize part, const sequences& whole, interv
 struct part_order {
   const microbatch_spread& is;
   const sequences& whole;
+  isize first;  // of them, within the microbatch
 
   template <class X, class Y>
   void to_parts(const context& ctx, matrix<X> x, matrix<Y> packed) const {
@@ -57,16 +61,16 @@ struct part_order {
  private:
   template <class Move>
   void each(const context& ctx, Move&& move) const {
-    for (isize m = 0, before = 0; m < is.context.size(); before += is.cut.rows_of(whole, m), ++m)
-      each_piece(is.cut, m, whole, ctx.own_samples(whole),
+    for (isize m = 0, before = 0; m < is.context.size(); before += is.rows_of_part(whole, first, m), ++m)
+      each_piece(is, first, m, whole, ctx.own_samples(whole),
                  [&](isize row, isize at, isize count) { move(row, before + at, count); });
   }
 };
 
 }  // namespace detail
 
-inline detail::part_order order_of_parts(const context& ctx, const sequences& whole) {
-  return {*ctx.shared, whole};
+inline detail::part_order order_of_parts(const context& ctx, const sequences& whole, isize first) {
+  return {*ctx.shared, whole, first};
 }
 inline std::span<isize> host_numbers(context& ctx, isize count) {
   return {ctx.scratch.take<isize>(count), as_size(count)};

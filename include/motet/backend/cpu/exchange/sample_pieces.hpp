@@ -23,10 +23,10 @@ struct sample_pieces {
   }
   interval piece(const sequences& seq, isize sample, isize which) const {
     if (!shared) return {seq.begin(sample), seq.end(sample)};
-    const isize whole = rows(seq, sample),
-                before = which == 0 ? 0 : shared->cut.piece(whole, shared->context.member(), 0).size();
-    const isize begin = seq.begin(sample) + before;
-    return {begin, begin + shared->cut.piece(whole, shared->context.member(), which).size()};
+    const isize whole = rows(seq, sample), member = shared->context.member();
+    const row_parts cut = shared->cut_of(shared->first_own + sample);
+    const isize begin = seq.begin(sample) + (which == 0 ? 0 : cut.piece(whole, member, 0).size());
+    return {begin, begin + cut.piece(whole, member, which).size()};
   }
 };
 

@@ -101,7 +101,9 @@ class part_order {
 
 }  // namespace detail
 
-inline detail::part_order order_of_parts(context& ctx, const sequences& whole) { return {ctx, whole}; }
+inline detail::part_order order_of_parts(context& ctx, const sequences& whole, isize /*first*/) {
+  return {ctx, whole};
+}
 inline std::vector<isize> host_numbers(const context&, isize count) {
   return std::vector<isize>(as_size(count));
 }

@@ -35,7 +35,7 @@ TEST_CASE("samples of many tiles") {
   CHECK(error_of(p, {1, 2, false, 1}) <= 1e-5);
 }
 
-TEST_CASE("drawn heads, samples and ranks") { laws::check_context_drawn(25, 1, error_of); }
+TEST_CASE("drawn heads, samples and ranks") { laws::check_context_drawn(25, 1, error_of, true); }
 TEST_CASE("beside tensor parallelism, with several threads, and with nothing to do") {
   laws::check_context_corners(3, 3, error_of);
 }

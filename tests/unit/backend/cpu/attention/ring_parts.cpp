@@ -89,7 +89,7 @@ TEST_CASE("keys and values go round") {
           const cpu::detail::attention_ring<float> ring(ctx, shape);
           cpu::detail::key_ring<float> around(ctx, ring);
           if (ctx.measuring()) return;
-          around.fill(ctx, matrix<float>{k.data(), is.part.rows(), 4, 4},
+          around.fill(ctx, ring, matrix<float>{k.data(), is.part.rows(), 4, 4},
                       matrix<float>{v.data(), is.part.rows(), 4, 4});
           for (isize step = 0; step < 3; ++step) {
             around.begin(ctx, ring, step);

@@ -26,10 +26,12 @@ isize first_of_mine(const spread_seat& at, isize samples) {
 
 // Rows go there and back, on `threads` threads for each rank; the result is the number of wrong elements.
 template <class T>
-int wrong_after_exchange(const sequences& whole, isize tensor, isize context, bool balanced, int threads) {
+int wrong_after_exchange(const sequences& whole, isize tensor, isize context, bool balanced, int threads,
+                         isize long_rows = 0) {
   std::atomic<int> wrong{0};
-  const std::string thrown =
-      laws::run_shards(tensor, context, balanced, whole, [&](microbatch_spread& is, const spread_seat& at) {
+  const std::string thrown = laws::run_shards(
+      tensor, context, balanced, whole,
+      [&](microbatch_spread& is, const spread_seat& at) {
         laws::grid<T> mine(is.mine.rows(), width, 2), back(is.mine.rows(), width, 2),
             own(is.own.rows(), width);
         const isize first_mine = first_of_mine(at, whole.samples),
@@ -46,13 +48,15 @@ int wrong_after_exchange(const sequences& whole, isize tensor, isize context, bo
         for (isize s = 0; s < is.own.samples; ++s)
           for (isize r = 0; r < is.own.rows_of(s); ++r)
             for (isize c = 0; c < width; ++c) {
-              const isize row = is.cut.position(whole.rows_of(first_own + s), at.context_member, r);
+              const isize row =
+                  is.cut_of(first_own + s).position(whole.rows_of(first_own + s), at.context_member, r);
               wrong += own(is.own.begin(s) + r, c) != number_of(first_own + s, row, c);
             }
         for (isize r = 0; r < mine.rows; ++r)
           for (isize c = 0; c < width; ++c) wrong += back(r, c) != mine(r, c);
         wrong += !own.gaps_intact() + !back.gaps_intact();
-      });
+      },
+      long_rows);
   CHECK(thrown == "");
   return wrong;
 }
@@ -67,8 +71,12 @@ TEST_CASE_TEMPLATE("whole samples become parts of all samples, and back", T, flo
         if (tensor * context > 6) continue;
         CAPTURE(context);
         CAPTURE(tensor);
-        CHECK(wrong_after_exchange<T>({samples, 1, offsets.data()}, tensor, context, balanced, 1) == 0);
-        if (samples == 8) CHECK(wrong_after_exchange<T>({5, 6, nullptr}, tensor, context, balanced, 1) == 0);
+        for (const isize long_rows : {0, 4, 12})
+          CHECK(wrong_after_exchange<T>({samples, 1, offsets.data()}, tensor, context, balanced, 1,
+                                        long_rows) == 0);
+        if (samples == 8)
+          CHECK(wrong_after_exchange<T>({5, 6, nullptr}, tensor, context, balanced, 1, tensor > 1 ? 7 : 0) ==
+                0);
       }
 }
 
