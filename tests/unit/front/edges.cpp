@@ -413,6 +413,9 @@ TEST_CASE("any plan is one rank where the language model has any order of its ow
   CHECK(check_drawn_ahead<eye_kept>(9000, drawn_fillings / 3) > 0);
   CHECK(check_drawn_ahead<glue_alone>(9100, drawn_fillings / 3) > 0);
   CHECK(check_drawn_ahead<small_fan>(9200, drawn_fillings / 3) > 0);
+  // Its forwards and backwards overlap, but where all replicas sum gradients in each backward.
+  for (const std::uint64_t seed : {8041U, 8050U})
+    check_plan_is_one_rank<all_learn>(drawn_ahead<all_learn>(seed));
 }
 TEST_CASE("threads of a rank, and parts of its batch, change nothing") {
   const launched_world world = alone();

@@ -156,7 +156,8 @@ class through_writer {
       for (const fed& each : found) feeds_.push({from[each.from], each.m, k, each.n});
     }
   }
-  // The devices of a module's own order are seats of nobody else; false: the seat is none of them.
+  // The devices of a module's own order are seats of nobody else; false: the seat is none of them. Where
+  // backward meets those of other replicas, it overlaps with nothing.
   constexpr bool play_own_order(score& out, std::int32_t seat) const {
     for (std::int32_t k = 0; k < of_.modules.size(); ++k) {
       const std::int32_t device = seat - first_seats_[k];
@@ -165,7 +166,7 @@ class through_writer {
         const cue each = of_.last[i];
         if (each.what == op::join) out.join(of_.modules[k].join, each.microbatch, each.aside);
         else out.play(each.what, k, each.stage, each.microbatch);
-        if (each.paired) out.pair_with_next();
+        if (each.paired && !of_.modules[k].sums_each) out.pair_with_next();
       }
       return true;
     }

@@ -282,11 +282,14 @@ TEST_CASE("those before a module with an order of its own are ahead as far as it
         made.replica = r;
         made.replicas = talks;
         made.meets = true;
+        made.sums_each = talks > 1 && round % 2 == 0;
         of.modules.push(made);
       }
       REQUIRE(check_through(of).ok());
       const score order = write_through(of);
       REQUIRE(prove(order).ok());
+      // Ranks that hold several of these follow its times.
+      CHECK(cue_times(order).ok());
       // Each device of it plays what its schedule says.
       const voice& talk = order.voices().back();
       for (std::int32_t d = 0; d < devices; ++d) {
