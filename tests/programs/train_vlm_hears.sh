@@ -78,12 +78,14 @@ grep -q 'MT-D21.*test-both0000003.0.ppm' err || fail "generate does not say that
 mkdir talk
 cp test-sound0000007.0.wav talk/a.wav && head -c 3000 talk/a.wav >talk/cut.wav && printf 'not a sound' >talk/none.flac
 turn() { printf '{"id":"%s","audio":"%s","conversations":[{"from":"human","value":"<audio>what is it?"},{"from":"gpt","value":"a tone"}]}\n' "$@"; }
-for i in 1 2 3; do turn "c$i" a.wav; done >talk/train.jsonl
+{ head -c 24 talk/a.wav && printf '\100\037\0\0' && tail -c +29 talk/a.wav; } >talk/slow.wav # 8,000 numbers a second
+{ turn c1 a.wav && turn c2 a.wav && turn c3 slow.wav; } >talk/train.jsonl
 { turn cut cut.wav && turn none none.flac && turn lost b.wav; } >>talk/train.jsonl
 succeed --data talk --model sense-quick --batch 3 --threads 2 --steps 3 --no-report
 grep -q '4 samples with 0 pictures and 4 sounds in talk' out || fail "conversations: $(cat out)"
 cat out err | grep -q '1 samples without sound (talk/train.jsonl: lost ' || fail "a sound that is not there is not named: $(cat out)"
 cat out err | grep -q '2 damaged sounds (talk/train.jsonl: none (.*begins like neither WAV nor FLAC.*talk/train.jsonl: cut (.*it ends after' || fail "damaged sounds are not named: $(cat out)"
+cat out err | grep -q 'resampled: 1 samples with sounds of another rate (talk/train.jsonl: c3 (8000 to 16000 numbers a second))' || fail "a sound of another rate is not told: $(cat out)"
 expect 3 MT-D --data talk --model sense-quick --batch 3 --check --strict
 
 [ $failures -eq 0 ] && echo "all is well"

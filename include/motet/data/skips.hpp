@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -28,8 +29,8 @@ enum class skip : std::uint8_t {
 };
 inline constexpr std::size_t skip_kinds = 10;
 
-// Counts what was left out, by reason, with the names of the first few; strict, it throws instead. Any thread
-// may report.
+// Counts what was left out, by reason, with the names of the first few; strict, it throws instead. Beside it,
+// counts what was kept though its sounds had to be resampled, which is no damage. Any thread may report.
 // Asks for: the reason, and the sample's name. It outlives those who report to it.
 // Memory: the first few names of each reason, and a line for each sample.
 // Errors: MT-D04, MT-D05, MT-D07, MT-D17, MT-D18, MT-D19, MT-D20, MT-D21
@@ -43,9 +44,9 @@ class skip_log {
  public:
   explicit skip_log(bool strict = false) : strict_(strict) {}
 
-  // A sample that was left out, by its number in its source.
-  struct left_sample {
-    skip why = skip::bad_picture;
+  // A sample that was reported, by its number in its source.
+  struct reported {
+    std::optional<skip> why;  // none: it was kept, and its sounds resampled
     isize sample = 0;
     std::string detail{};
   };
@@ -57,34 +58,45 @@ class skip_log {
     const std::lock_guard hold(guard_);
     // Two threads, or two epochs, may meet the same sample; a shard may be damaged in several places.
     if (!told_.insert(why == skip::bad_shard ? name + detail : name).second) return;
-    ++counts_[which];
-    if (sample >= 0) left_.push_back({why, sample, detail});
-    if (names_[which].size() < shown)
-      names_[which].push_back(name + (detail.empty() ? "" : " (" + detail + ")"));
+    left_[which].add(name, detail);
+    if (sample >= 0) reported_.push_back({why, sample, detail});
+  }
+  // rates: of its sound, and the one that models hear.
+  void report_resampled(const std::string& name, const std::string& rates, isize sample = -1) {
+    const std::lock_guard hold(guard_);
+    // No sample is named like this, so one that is left out later, for another reason, counts as that, too.
+    if (!told_.insert(name + "\nresampled").second) return;
+    resampled_.add(name, rates);
+    if (sample >= 0) reported_.push_back({std::nullopt, sample, rates});
   }
 
   bool strict() const { return strict_; }
   isize count(skip why) const {
     const std::lock_guard hold(guard_);
-    return counts_[as_size(why)];
+    return left_[as_size(why)].count;
   }
   isize count() const {
     const std::lock_guard hold(guard_);
     isize sum = 0;
-    for (const isize each : counts_) sum += each;
+    for (const tally& each : left_) sum += each.count;
     return sum;
+  }
+  // Samples that were kept.
+  isize resampled() const {
+    const std::lock_guard hold(guard_);
+    return resampled_.count;
   }
   std::vector<std::string> names(skip why) const {
     const std::lock_guard hold(guard_);
-    return names_[as_size(why)];
+    return left_[as_size(why)].names;
   }
   // Samples with numbers, those behind the first `known` that were reported, but so many at most.
-  std::vector<left_sample> left_behind(std::size_t known, std::size_t most) const {
+  std::vector<reported> reports(std::size_t known, std::size_t most) const {
     const std::lock_guard hold(guard_);
-    const std::size_t first = std::min(known, left_.size()),
-                      end = first + std::min(most, left_.size() - first);
-    return {left_.begin() + static_cast<std::ptrdiff_t>(first),
-            left_.begin() + static_cast<std::ptrdiff_t>(end)};
+    const std::size_t first = std::min(known, reported_.size()),
+                      end = first + std::min(most, reported_.size() - first);
+    return {reported_.begin() + static_cast<std::ptrdiff_t>(first),
+            reported_.begin() + static_cast<std::ptrdiff_t>(end)};
   }
   // "2 damaged pictures (a, b), 1 sample without caption (c)", or nothing.
   std::string summary() const {
@@ -96,17 +108,31 @@ class skip_log {
         "samples without sound",        "damaged sounds"};
     const std::lock_guard hold(guard_);
     std::string out;
-    for (std::size_t i = 0; i < skip_kinds; ++i) {
-      if (counts_[i] == 0) continue;
-      out += sentence({(out.empty() ? "" : ", "), counts_[i], " ", words[i], " ("});
-      for (std::size_t k = 0; k < names_[i].size(); ++k) out += (k == 0 ? "" : ", ") + names_[i][k];
-      out += counts_[i] > static_cast<isize>(names_[i].size()) ? ", ...)" : ")";
-    }
+    for (std::size_t i = 0; i < skip_kinds; ++i)
+      if (left_[i].count > 0) out += (out.empty() ? "" : ", ") + left_[i].told(words[i]);
     return out;
+  }
+  // "3 samples with sounds of another rate (a (8000 to 16000 numbers a second), ...)", or nothing.
+  std::string resampled_summary() const {
+    const std::lock_guard hold(guard_);
+    return resampled_.count > 0 ? resampled_.told("samples with sounds of another rate") : std::string();
   }
 
  private:
-  static constexpr std::size_t shown = 5;
+  struct tally {
+    isize count = 0;
+    std::vector<std::string> names{};  // of the first few
+
+    void add(const std::string& name, const std::string& detail) {
+      ++count;
+      if (names.size() < 5) names.push_back(name + (detail.empty() ? "" : " (" + detail + ")"));
+    }
+    std::string told(const char* what) const {
+      std::string out = sentence({count, " ", what, " ("});
+      for (std::size_t k = 0; k < names.size(); ++k) out += (k == 0 ? "" : ", ") + names[k];
+      return out + (count > static_cast<isize>(names.size()) ? ", ...)" : ")");
+    }
+  };
   static const message& row(skip why) {
     switch (why) {
       case skip::bad_shard: return damaged_tar;
@@ -123,9 +149,9 @@ class skip_log {
   bool strict_;
   mutable std::mutex guard_;
   std::unordered_set<std::string> told_;
-  std::array<isize, skip_kinds> counts_{};
-  std::array<std::vector<std::string>, skip_kinds> names_;
-  std::vector<left_sample> left_;  // in the order of the reports
+  std::array<tally, skip_kinds> left_{};
+  tally resampled_;
+  std::vector<reported> reported_;  // in their order
 };
 
 }  // namespace motet

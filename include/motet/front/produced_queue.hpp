@@ -30,7 +30,7 @@ struct produced_options {
   json production{};    // what decides the steps: production_of()
   step_limits most{};
   // Hears of samples that producers leave out, called by any thread.
-  std::function<void(const skip_log::left_sample&)> skipped{};
+  std::function<void(const skip_log::reported&)> skipped{};
   step_share share{};  // the process looks at pictures of these samples alone; the others' are not sent
   // Who looks at which is found step by step, from its words: that is said here, as soon as it is known, and
   // asked of whoever chooses where a step is at hand.
@@ -199,7 +199,7 @@ class produced_queue {
                         steps_.name(p));
     if (checksum(std::string_view(words)) != head.words_checksum)
       fail(damaged_step, "its checksum is another one");
-    for (const skip_log::left_sample& each : read_skips(words, samples_))
+    for (const skip_log::reported& each : read_skips(words, samples_))
       if (how_.skipped) how_.skipped(each);
   }
   // Of the pictures of all samples this process gets its share.

@@ -68,10 +68,11 @@ class produced_steps {
     check_place(source, config, from);
     how.most = limits_of(config, source, words);
     choose_ = how.choose;
-    // As if they had been left out here.
-    how.skipped = [&source](const skip_log::left_sample& each) {
-      if (!source.skips().strict())
-        source.skips().report(each.why, source.name(each.sample), each.detail, each.sample);
+    // As if they had been left out, or resampled, here.
+    how.skipped = [&source](const skip_log::reported& each) {
+      if (!each.why) source.skips().report_resampled(source.name(each.sample), each.detail, each.sample);
+      else if (!source.skips().strict())
+        source.skips().report(*each.why, source.name(each.sample), each.detail, each.sample);
     };
     memory_ = buffer<std::byte>(static_cast<isize>(slots_.size()) * how.most.room);
     std::vector<std::span<std::byte>> rooms;

@@ -55,7 +55,7 @@ inline std::vector<producer_address> read_producer_addresses(std::string_view te
   return out;
 }
 
-inline constexpr int production_version = 5;
+inline constexpr int production_version = 6;
 
 // All that decides what the steps hold, and how they are written: of a rank, which asks for them.
 inline json production_of(const data_wishes& wishes, const sample_shape& shape, const data_folder& data) {

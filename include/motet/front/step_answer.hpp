@@ -50,12 +50,13 @@ inline void send_step(const tcp::connection& to, std::uint64_t mark, const wante
     put_all(to, made.pixels.subspan(as_size(each.begin), as_size(each.size())), 30, "a rank");
 }
 
-// What was skipped since the rank was told of the first `known` samples; returns how many it knows then.
+// What was skipped or resampled since the rank was told of the first `known` samples; returns how many it knows
+// then.
 inline std::size_t send_skips(const tcp::connection& to, std::uint64_t mark, const skip_log& from,
                               std::size_t known) {
   constexpr std::size_t at_once = 1000;
   for (;;) {
-    const std::vector<skip_log::left_sample> news = from.left_behind(known, at_once);
+    const std::vector<skip_log::reported> news = from.reports(known, at_once);
     if (news.empty()) return known;
     const std::string words = write_skips(news);
     step_head head;

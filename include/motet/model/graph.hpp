@@ -42,7 +42,6 @@ struct loss_facts {
   std::span<const std::string_view> of;
   own_head head = own_head::none;
   bool own = false;
-  isize numbers = 0;
   double weight = 1;
 };
 
@@ -51,7 +50,6 @@ template <class Facts, std::size_t Losses>
 constexpr graph_finding check_losses(const std::array<loss_facts, Losses>& losses,
                                      std::array<std::int32_t, Facts::size>& join_of) {
   join_of.fill(-1);
-  bool numbers = false;
   for (std::size_t j = 0; j < Losses; ++j) {
     const loss_facts& each = losses[j];
     std::size_t first = Facts::size;
@@ -78,8 +76,6 @@ constexpr graph_finding check_losses(const std::array<loss_facts, Losses>& losse
     if (!each.own && count < 2) return of_first(reason::join_too_small, count, 2);
     if (!(each.weight > 0) || each.weight > 1e9)
       return of_first(reason::weight_not_positive, static_cast<isize>(each.weight), 1);
-    if (each.numbers > 0 && numbers) return of_first(reason::two_losses_learn, 2, 1);
-    numbers = numbers || each.numbers > 0;
   }
   return {};
 }
@@ -152,9 +148,8 @@ struct graph_text;
 template <class... Losses, class... Modules, class... Edges>
 struct graph_text<losses_of<Losses...>, modules<Modules...>, Edges...> {
   using facts = graph_facts<Modules...>;
-  static constexpr std::array<loss_facts, sizeof...(Losses)> losses{
-      loss_facts{Losses::of, head_for<typename Losses::type>, is_own_loss<typename Losses::type>,
-                 Losses::type::parameter_size, Losses::weight}...};
+  static constexpr std::array<loss_facts, sizeof...(Losses)> losses{loss_facts{
+      Losses::of, head_for<typename Losses::type>, is_own_loss<typename Losses::type>, Losses::weight}...};
   static constexpr std::array<std::array<std::string_view, 2>, sizeof...(Edges)> ends{
       {{{Edges::from, Edges::to}}...}};
   static constexpr graph_finding answer = check_graph<facts>(ends, losses);
@@ -223,13 +218,13 @@ struct sorted_graph {
 };
 
 // One loss is itself; several are a list of numbers.
-template <class... Losses>
+template <class... Parts>
 struct all_losses {
-  using type = several_losses<Losses...>;
+  using type = several_losses<Parts...>;
 };
-template <class Loss>
-struct all_losses<Loss> {
-  using type = Loss;
+template <class Part>
+struct all_losses<Part> {
+  using type = typename Part::type;
 };
 
 template <class... Losses, class... Modules, class... Edges>
@@ -268,8 +263,7 @@ struct graph<losses_of<Losses...>, modules<Modules...>, edges_of<Edges...>> {
   }
   template <std::size_t... I>
   static auto parts_of(std::index_sequence<I...>)
-      -> model_parts<typename all_losses<typename Losses::type...>::type,
-                     typename decltype(bound<I>())::type...>;
+      -> model_parts<typename all_losses<Losses...>::type, typename decltype(bound<I>())::type...>;
   using parts = decltype(parts_of(std::make_index_sequence<size>()));
 
   static constexpr isize pairs_of(const loss_facts& each) {
@@ -300,7 +294,7 @@ struct graph<losses_of<Losses...>, modules<Modules...>, edges_of<Edges...>> {
 // one or several, whose gradients add up.
 // Memory: nothing; the trainer's, where rows between modules are rows between stages.
 // Errors: MT-M03, MT-M04, MT-M06, MT-M07, MT-M09, MT-M10, MT-M11, MT-M12, MT-M13, MT-M14, MT-M15,
-// MT-M16, MT-M17, MT-M18
+// MT-M16, MT-M17
 // Example:
 //   #include <motet/nn/towers/fed_decoder.hpp>
 //   #include <motet/nn/towers/seeing_decoder.hpp>

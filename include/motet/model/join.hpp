@@ -191,18 +191,24 @@ struct join {
   static constexpr isize pairs = size > 1 ? size*(size - 1) / 2 : 1;
 };
 
-// Several losses of a model are one list of numbers, which one of them has at most.
-template <class... Losses>
+// Several losses of a model are one list of numbers, in their order. Where two or more have numbers, each
+// loss's are named by its modules, too: "join.picture.caption.log_scale".
+template <class... Parts>
 struct several_losses {
-  static constexpr isize parameter_size = (isize{0} + ... + Losses::parameter_size);
-  static constexpr number_limit limit = [] {
-    number_limit found;
-    ((found = Losses::parameter_size > 0 ? limit_of<Losses> : found), ...);
-    return found;
-  }();
-  static void parameters(parameter_list& list) { (Losses::parameters(list), ...); }
+  static constexpr isize parameter_size = (isize{0} + ... + Parts::type::parameter_size);
+  static constexpr int learning = (0 + ... + (Parts::type::parameter_size > 0 ? 1 : 0));
+  static void parameters(parameter_list& list) { (add<Parts>(list), ...); }
   // Samples are compared with no others where none of the losses does so.
-  static constexpr bool own = (is_own_loss<Losses> && ...);
+  static constexpr bool own = (is_own_loss<typename Parts::type> && ...);
+
+ private:
+  template <class Part>
+  static void add(parameter_list& list) {
+    if constexpr (learning < 2) return list.part<typename Part::type>();
+    std::string name;
+    for (const std::string_view module : Part::of) name.append(name.empty() ? "" : ".").append(module);
+    list.child<typename Part::type>(name);
+  }
 };
 
 // What a model knows of one of its losses, beside its type.

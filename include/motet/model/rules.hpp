@@ -50,9 +50,6 @@
     "leave one of them out, or feed a module of its own for the second from what both stand on", "{where}")  \
   X(weight_not_positive, "MT-M17", "a loss weighs more than nothing",                                        \
     "with a weight of zero or less nothing would be learned from it, or the contrary",                       \
-    "give it a positive weight, or leave the loss out")                                                      \
-  X(two_losses_learn, "MT-M18", "one loss of a model at most has numbers that it learns",                    \
-    "two losses have a scale or a bias of their own, and these have one place in a model",                   \
-    "compare all of these modules in one loss, or take a loss without numbers for the second", "{where}")
+    "give it a positive weight, or leave the loss out")
 
 MOTET_RULES_OF(MOTET_MODEL_RULES, model_rules)

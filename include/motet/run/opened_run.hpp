@@ -116,6 +116,8 @@ struct opened_run {
     std::printf("data        %s\n", source->describe().c_str());
     if (folder && folder->skips().count() > 0)
       std::printf("skipped     %s\n", folder->skips().summary().c_str());
+    if (folder && folder->skips().resampled() > 0)
+      std::printf("resampled   %s\n", folder->skips().resampled_summary().c_str());
     if (test)
       std::printf(
           "held out    %td pictures%s\n", test->size(),

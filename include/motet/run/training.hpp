@@ -286,10 +286,14 @@ class training {
     }
     if (run_.folder && run_.folder->skips().count() > 0)
       out_.say("skipped: " + run_.folder->skips().summary());
+    if (run_.folder && run_.folder->skips().resampled() > 0)
+      out_.say("resampled: " + run_.folder->skips().resampled_summary());
     if (run_.reordered.steps > 0) tell_reordered(out_, run_.reordered, trained_);
     json last;
     last.set("final", true);
     last.set("step", run_.model->updates());
+    if (run_.folder && run_.folder->skips().resampled() > 0)
+      last.set("resampled", run_.folder->skips().resampled());
     if (run_.test) {
       add_shares(last, found);
       last.set("held_out", run_.test->size());

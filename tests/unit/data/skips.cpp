@@ -31,6 +31,19 @@ TEST_CASE("strict throws the message of the reason") {
   CHECK(log.count() == 0);
 }
 
+TEST_CASE("samples with resampled sounds are told beside what was left out, and are no damage") {
+  skip_log log(true);
+  CHECK(log.resampled_summary().empty());
+  for (int i = 0; i < 7; ++i) log.report_resampled("p" + std::to_string(i % 6), "8000 to 16000", i % 6);
+  CHECK(log.resampled() == 6);
+  CHECK(log.count() == 0);
+  CHECK(log.summary().empty());
+  CHECK(log.reports(0, 10).size() == 6);
+  CHECK(log.resampled_summary() ==
+        "6 samples with sounds of another rate (p0 (8000 to 16000), p1 (8000 to 16000), p2 (8000 to 16000), "
+        "p3 (8000 to 16000), p4 (8000 to 16000), ...)");
+}
+
 TEST_CASE("threads report together") {
   skip_log log;
   std::vector<std::thread> threads;

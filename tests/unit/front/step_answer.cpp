@@ -62,7 +62,7 @@ TEST_CASE("what was skipped is sent once, in messages that are whole by themselv
     std::string words(head.words, ' ');
     production::get_all(here, std::as_writable_bytes(std::span(words)), 5, "a producer");
     CHECK(head.words_checksum == checksum(std::string_view(words)));
-    for (const skip_log::left_sample& each : read_skips(words, 1500)) CHECK(each.sample == heard++);
+    for (const skip_log::reported& each : read_skips(words, 1500)) CHECK(each.sample == heard++);
   }
   rank.join();
   CHECK(heard == 1500);

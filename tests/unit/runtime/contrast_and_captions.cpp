@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // labels: threads
-// An encoder may stand under two losses: its rows feed a head that is compared, and a net that says captions.
+// An encoder may stand under several losses: its rows feed a head that is compared, and a net that says
+// captions; or heads that are compared with unlike things, each loss with numbers of its own.
 #include <motet/front/compiled.hpp>
 
+#include <motet/nn/towers/sound_tower.hpp>
 #include <motet/nn/towers/text.hpp>
 #include <motet/plan/prove/require_plan.hpp>
 #include <motet/runtime/stage/plan_choices.hpp>
@@ -121,6 +123,68 @@ using cut_towers =
                   module<"caption", text_tower<small_text>>>,
           edge<"picture", "head">, loss<info_nce, "head", "caption">>;
 
+// Pictures are compared with words by a temperature, with sounds by another, and with words again by a scale
+// and a bias.
+using small_contrasts =
+    model<modules<small_coca_eye, small_coca_words, small_coca_seen, small_coca_said,
+                  module<"shown", small_coca_seen::net>,
+                  module<"heard",
+                         sound_tower<sound_config{
+                             .bins = 2, .frames = 6, .width = 8, .layers = 2, .heads = 2, .embedding = 8}>>,
+                  module<"viewed", small_coca_seen::net>, module<"told", small_coca_said::net>>,
+          edge<"eye", "seen">, edge<"eye", "shown">, edge<"eye", "viewed">, edge<"words", "said">,
+          edge<"words", "told">, loss<info_nce, "seen", "said">,
+          weighted<loss<info_nce, "shown", "heard">, times{3}>, loss<pairwise_sigmoid, "viewed", "told">>;
+
+struct contrasts_data {
+  small_coca_data pairs{samples, 3};
+  std::vector<float> frames = std::vector<float>(samples * 6 * 2);
+
+  contrasts_data() {
+    const random_stream draw(8, "sounds");
+    for (std::size_t i = 0; i < frames.size(); ++i) frames[i] = static_cast<float>(draw.normal(i));
+  }
+  small_contrasts::batch get() const {
+    return {pairs.pictures(), pairs.captions(), sounds{frames.data(), samples}};
+  }
+};
+
+// The loss changes as its gradients say, along a way through all parameters whose names begin so.
+template <class Model>
+void check_slope(pipeline<Model>& all, const typename Model::batch& batch, const std::vector<double>& start,
+                 const std::vector<double>& slopes, std::string_view module) {
+  INFO(module);
+  constexpr double step = 1e-6;
+  const random_stream draw(7, module);
+  std::vector<double> way(start.size(), 0.0);
+  double wanted = 0;
+  for (const parameter& each : Model::parameters())
+    for (motet::isize i = each.offset; each.name.starts_with(module) && i < each.offset + each.size(); ++i) {
+      way[static_cast<std::size_t>(i)] = draw.normal(static_cast<std::uint64_t>(i));
+      wanted += way[static_cast<std::size_t>(i)] * slopes[static_cast<std::size_t>(i)];
+    }
+  const auto loss_at = [&](double by) {
+    std::vector<double> moved = start;
+    for (std::size_t i = 0; i < moved.size(); ++i) moved[i] += by * way[i];
+    all.set_weights(moved);
+    return all.step(batch, 0).loss;
+  };
+  CHECK_NE(wanted, 0);
+  CHECK((loss_at(step) - loss_at(-step)) / (2 * step) == doctest::Approx(wanted).epsilon(1e-5));
+}
+
+// Every module with this on ranks of its own, or where it says.
+template <class Model, class Place>
+plan spread_over(int parts, const char* schedule, Place&& place) {
+  plan out = alone<Model>(parts, schedule);
+  for (isize k = 0; k < out.modules.size(); ++k) {
+    out.modules[k].on = place(k);
+    for (const std::int32_t rank : out.modules[k].on.ranks())
+      out.cluster.ranks = std::max(out.cluster.ranks, rank + 1);
+  }
+  return out;
+}
+
 }  // namespace
 
 static_assert(small_coca::join_of == std::array<std::int32_t, 6>{-1, -1, -1, 0, 0, 1});
@@ -161,38 +225,103 @@ TEST_CASE("the loss changes as its gradients say, in every module") {
   const std::vector<double> start = all->weights();
   all->step(data.get(), 0);
   const std::vector<double> slopes = all->gradients();
-  constexpr double step = 1e-6;
-  for (const std::string_view module : {"eye.", "glue.", "words.", "seen.", "said.", "caption.", "join."}) {
-    INFO(module);
-    const random_stream draw(7, module);
-    std::vector<double> way(start.size(), 0.0);
-    double wanted = 0;
-    for (const parameter& each : small_coca::parameters())
-      for (motet::isize i = each.offset; each.name.starts_with(module) && i < each.offset + each.size();
-           ++i) {
-        way[static_cast<std::size_t>(i)] = draw.normal(static_cast<std::uint64_t>(i));
-        wanted += way[static_cast<std::size_t>(i)] * slopes[static_cast<std::size_t>(i)];
-      }
-    const auto loss_at = [&](double by) {
-      std::vector<double> moved = start;
-      for (std::size_t i = 0; i < moved.size(); ++i) moved[i] += by * way[i];
-      all->set_weights(moved);
-      return all->step(data.get(), 0).loss;
-    };
-    CHECK_NE(wanted, 0);
-    CHECK((loss_at(step) - loss_at(-step)) / (2 * step) == doctest::Approx(wanted).epsilon(1e-5));
+  for (const std::string_view module : {"eye.", "glue.", "words.", "seen.", "said.", "caption.", "join."})
+    check_slope<small_coca>(*all, data.get(), start, slopes, module);
+}
+
+TEST_CASE("every loss learns numbers of its own") {
+  const contrasts_data data;
+  const std::vector<std::string> numbers{"join.seen.said.log_scale", "join.shown.heard.log_scale",
+                                         "join.viewed.told.log_scale", "join.viewed.told.bias"};
+  const auto all = made<small_contrasts>(alone<small_contrasts>());
+  std::vector<double> start = all->weights();
+  std::vector<std::size_t> at;
+  for (const parameter& each : small_contrasts::parameters())
+    if (each.name.starts_with("join.")) {
+      CHECK_EQ(each.name, numbers.at(at.size()));
+      at.push_back(static_cast<std::size_t>(each.offset));
+    }
+  REQUIRE_EQ(at.size(), numbers.size());
+  CHECK(start[at[1]] == doctest::Approx(std::log(1 / 0.07)));
+  CHECK(start[at[3]] == -10);
+  // None is where it began, so that one taken for another would be seen.
+  start[at[0]] = 1, start[at[1]] = 2, start[at[2]] = 1.5, start[at[3]] = -3;
+  all->set_weights(start);
+  const step_result found = all->step(data.get(), 0);
+  REQUIRE_EQ(found.parts.size(), 3);
+  CHECK_EQ(found.parts[1].told(), "info_nce of shown and heard");
+  CHECK(laws::off_by(found.loss, found.parts[0].loss + 3 * found.parts[1].loss + found.parts[2].loss) <=
+        1e-12);
+  const std::vector<double> slopes = all->gradients();
+  for (const std::string& each : numbers) check_slope<small_contrasts>(*all, data.get(), start, slopes, each);
+  for (const char* const each : {"eye.", "words.", "heard.", "viewed."})
+    check_slope<small_contrasts>(*all, data.get(), start, slopes, each);
+
+  // Modules apart, in stages, cut, as replicas: their owners are other ranks, and all is the same.
+  const auto check_spread = [&](const plan& how) {
+    const auto other = made<small_contrasts>(how);
+    other->set_weights(start);
+    CHECK(laws::off_by(other->step(data.get(), 0).loss, found.loss) <= 1e-9);
+    check_equal(values_of<small_contrasts>(other->gradients()), values_of<small_contrasts>(slopes));
+  };
+  const auto apart = [](isize k) { return mesh::from(static_cast<std::int32_t>(k), {}); };
+  const auto staged = [](isize k) {
+    return k < 2 || k == 5 ? mesh::from(k == 5 ? 1 : 0, {.stages = 2}) : mesh::from(1, {});
+  };
+  check_spread(spread_over<small_contrasts>(1, "1f1b", apart));
+  check_spread(spread_over<small_contrasts>(3, "gpipe", staged));
+  check_spread(spread_over<small_contrasts>(1, "1f1b", [](isize) { return mesh::from(0, {.data = 2}); }));
+  check_spread(spread_over<small_contrasts>(1, "1f1b",
+                                            [](isize k) { return mesh::from(k < 5 ? 0 : 2, {.data = 2}); }));
+  check_spread(spread_over<small_contrasts>(1, "1f1b", [](isize) { return mesh::from(0, {.tensor = 2}); }));
+}
+
+TEST_CASE("numbers of several losses are moved, each kept below its own limit, and saved by their owners") {
+  const contrasts_data data;
+  const auto offset = [](std::string_view name) {
+    for (const parameter& each : small_contrasts::parameters())
+      if (each.name == name) return static_cast<std::size_t>(each.offset);
+    return std::size_t{0};
+  };
+  const std::size_t one = offset("join.seen.said.log_scale"), two = offset("join.shown.heard.log_scale"),
+                    three = offset("join.viewed.told.log_scale");
+  std::vector<double> kept;
+  for (const bool apart : {false, true}) {
+    const auto all = made<small_contrasts>(
+        apart ? spread_over<small_contrasts>(
+                    1, "1f1b", [](isize k) { return mesh::from(static_cast<std::int32_t>(k), {}); })
+              : alone<small_contrasts>(),
+        true);
+    std::vector<double> start = all->weights();
+    start[one] = 1, start[two] = 5, start[three] = 6;
+    all->set_weights(start);
+    for (int step = 0; step < 2; ++step) all->step(data.get(), 1e-3);
+    const flat_state<double> state = all->state();
+    CHECK(state.weights[one] != 1);
+    CHECK(state.weights[one] == doctest::Approx(1).epsilon(0.01));
+    CHECK(state.weights[two] == doctest::Approx(largest_log_scale).epsilon(1e-3));
+    CHECK(state.weights[two] <= largest_log_scale);
+    CHECK(state.weights[three] == doctest::Approx(6).epsilon(0.01));
+    for (const std::size_t each : {one, two, three}) {
+      CHECK(state.first[each] != 0);
+      CHECK(state.second[each] > 0);
+    }
+    // Each number is in the checkpoint's pieces once.
+    isize found = 0;
+    const auto pieces = all->pieces();
+    for (const auto& piece : pieces.all())
+      each_own_run(piece, [&](const parameter& each, isize, isize, isize count) {
+        if (each.name.starts_with("join.")) found += count;
+      });
+    CHECK_EQ(found, 4);
+    if (kept.empty()) kept = state.weights;
+    CHECK(laws::off_by(state.weights, kept) <= 1e-7);
   }
 }
 
 TEST_CASE("any plan of contrast and captions is one rank") {
   const auto spread = [](int parts, const char* schedule, auto&& place) {
-    plan out = alone<small_coca>(parts, schedule);
-    for (isize k = 0; k < out.modules.size(); ++k) {
-      out.modules[k].on = place(k);
-      for (const std::int32_t rank : out.modules[k].on.ranks())
-        out.cluster.ranks = std::max(out.cluster.ranks, rank + 1);
-    }
-    return out;
+    return spread_over<small_coca>(parts, schedule, place);
   };
   // Every module on a rank of its own; encoders and the upper half in stages; two replicas of all, or the
   // picture's modules on other ranks; layers cut in two.

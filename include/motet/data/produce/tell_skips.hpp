@@ -13,13 +13,13 @@
 
 namespace motet {
 
-// Samples that a producer left out, as it tells ranks: by their numbers, as its own path to them is another
-// one.
-inline std::string write_skips(const std::vector<skip_log::left_sample>& from) {
+// Samples that a producer left out, or resampled, as it tells ranks: by their numbers, as its own path to them
+// is another one.
+inline std::string write_skips(const std::vector<skip_log::reported>& from) {
   json out{json::array{}};
-  for (const skip_log::left_sample& each : from) {
+  for (const skip_log::reported& each : from) {
     json one;
-    one.set("why", static_cast<std::int64_t>(each.why));
+    if (each.why) one.set("why", static_cast<std::int64_t>(*each.why));
     one.set("sample", each.sample);
     if (!each.detail.empty()) one.set("detail", each.detail);
     out.push_back(std::move(one));
@@ -27,17 +27,19 @@ inline std::string write_skips(const std::vector<skip_log::left_sample>& from) {
   return write_json(out);
 }
 // The same again, of a source of so many samples. Throws MT-D23 for what no producer says.
-inline std::vector<skip_log::left_sample> read_skips(std::string_view text, isize samples) {
-  std::vector<skip_log::left_sample> out;
+inline std::vector<skip_log::reported> read_skips(std::string_view text, isize samples) {
+  std::vector<skip_log::reported> out;
   try {
     const json all = read_json(text, "what a producer skipped");
     for (const json& each : all.items()) {
-      const std::int64_t why = each.at("why").integer(), sample = each.at("sample").integer();
+      const json *const reason = each.find("why"), *const detail = each.find("detail");
+      const std::int64_t why = reason != nullptr ? reason->integer() : 0,
+                         sample = each.at("sample").integer();
       if (why < 0 || why >= static_cast<std::int64_t>(skip_kinds) || sample < 0 || sample >= samples)
         fail(damaged_step, sentence({"it skipped sample ", sample, " of ", samples, " for reason ", why}));
-      const json* const detail = each.find("detail");
-      out.push_back({static_cast<skip>(why), static_cast<isize>(sample),
-                     detail != nullptr ? detail->string() : std::string()});
+      skip_log::reported told{{}, static_cast<isize>(sample), detail != nullptr ? detail->string() : ""};
+      if (reason != nullptr) told.why = static_cast<skip>(why);
+      out.push_back(std::move(told));
     }
   } catch (const error& problem) {
     if (problem.code() == std::string_view(damaged_step.code)) throw;

@@ -261,16 +261,20 @@ class sample_reader {
     const isize numbers = form_.heard.numbers();
     made_.heard.resize(as_size(source_.sounds(i) * numbers));
     float* to = made_.heard.data();
+    isize other_rate = 0;
     for (const sample_piece& each : source_.pieces(i)) {
       if (each.kind != piece_kind::sound) continue;
       if (!source_.read_bytes(each, bytes_)) return leave_out(i, skip::bad_sound, changed);
       try {
-        ear_->hear(bytes_, to);
+        if (ear_->hear(bytes_, to) && other_rate == 0) other_rate = ear_->rate();
       } catch (const error& problem) {
         return leave_out(i, skip::bad_sound, problem.what());
       }
       to += numbers;
     }
+    if (other_rate > 0)
+      source_.skips().report_resampled(source_.name(i),
+                                       sentence({other_rate, " to ", log_mel::rate, " numbers a second"}), i);
     return true;
   }
 

@@ -30,7 +30,7 @@ class meeting_point {
         home_(home),
         layout_(layout),
         row_bytes_(width() * static_cast<isize>(sizeof(master))),
-        loss_size_(join_.numbers),
+        loss_size_(join_.numbers.size()),
         loss_bytes_(round_up(loss_size_ * static_cast<isize>(sizeof(master)), arena::alignment)),
         shares_(layout, join_.still,
                 {row_bytes_, loss_bytes_, loss_of_.tells ? static_cast<isize>(sizeof(master)) : 0}),

@@ -10,7 +10,7 @@
 
 namespace motet {
 
-// Parameters that a rank holds together in a flat buffer: a stage, or the numbers of the loss. What does not
+// Parameters that a rank holds together in a flat buffer: a stage, or the numbers of a loss. What does not
 // learn has weights only; moments exist for the elements that this rank updates.
 template <class Master>
 struct parameter_piece {
@@ -24,6 +24,15 @@ struct parameter_piece {
   const update_share* share = nullptr;
   module_pace pace{};         // its decay and schedule; runs have the rest
   Master* average = nullptr;  // that follows the weights, where moments are; null: none does
+  std::int32_t loss = -1;     // whose numbers these are; -1: a stage's
+};
+
+// A rank's part of the gradients of the numbers of a loss.
+template <class Master>
+struct loss_gradients {
+  const Master* from = nullptr;
+  interval at;         // among the numbers of all losses
+  bool owned = false;  // the numbers are here
 };
 
 // Every element, updated and counted here.

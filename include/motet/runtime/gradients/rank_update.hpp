@@ -15,7 +15,7 @@
 namespace motet {
 
 // The end of a step on one rank. When its last stage is through, all ranks tell each other the squares of
-// their gradients, their part of the loss and of the gradients of the loss's numbers. So all clip by the norm
+// their gradients, their part of the loss and of the gradients of losses' numbers. So all clip by the norm
 // of the whole gradient and take one decision: update, or leave all as it is. A rank that is the only one of
 // its program asks nobody: the update reads both sums where operations left them, and nothing waits.
 template <class Home>
@@ -26,7 +26,7 @@ class rank_update {
   using average_list = typename Home::context::template average_list<master>;
   using flat_list = typename Home::context::template flat_list<master>;
 
-  // The meeting of all ranks that update, and this one's number among them.
+  // loss_numbers: of all losses. The meeting of all ranks that update, and this one's number among them.
   rank_update(Home& home, const learning& how, isize loss_numbers, std::int32_t meeting, std::int32_t member,
               std::int32_t members)
       : home_(home),
@@ -50,10 +50,10 @@ class rank_update {
                      [](void* self) { return static_cast<Reduction*>(self)->finish(); },
                      [](void* self) { return static_cast<Reduction*>(self)->gather_weights(); }});
   }
-  // The numbers of the loss, whose gradients come in parts, and what one of them stays at or below.
-  void hold_loss(parameter_piece<master> piece, number_limit limit) {
-    loss_ = held(std::move(piece), false);
-    limit_ = limit;
+  // The numbers of a loss, whose gradients come in parts, what one of them stays at or below, and which they
+  // are among those of all losses.
+  void hold_loss(parameter_piece<master> piece, number_limit limit, interval at) {
+    losses_.push_back({held(std::move(piece), false), limit, at});
   }
   // Makes a list of what is moved, and one of what is counted, when all is held. Else the first step does it.
   void prepare() {
@@ -66,11 +66,13 @@ class rank_update {
       for (const interval part : each.counted)
         counted.push_back({each.piece.gradients + part.begin, part.size()});
     }
-    loss_.list(moved_at({}));
-    loss_.list(followed);
     alone_ = home_.end->ranks() == 1 && sums_.empty();
-    // Of several ranks the loss's numbers are counted when all parts are there.
-    if (alone_ && loss_.piece.size > 0) counted.push_back({loss_.piece.gradients, loss_.piece.size});
+    for (const held_loss& each : losses_) {
+      each.of.list(moved_at({}));
+      each.of.list(followed);
+      // Of several ranks the numbers of losses are counted when all parts are there.
+      if (alone_) counted.push_back({each.of.piece.gradients, each.of.piece.size});
+    }
     counted_ = flat_list(std::move(counted));
     followed_ = average_list(std::move(followed));
     for (moved_alike& each : moved_) {
@@ -93,9 +95,9 @@ class rank_update {
   // was begun.
   bool last_is_next() const { return ready_ + 1 >= static_cast<isize>(pieces_.size()); }
   // Called for each stage that may be updated; the last one does the work. The result is false when other
-  // ranks have not told theirs yet: call again. loss: this rank's part; gradients: of the numbers of the
-  // loss, its part. Both lie where operations work, or are null.
-  bool stage_ready(double* loss, const master* gradients) {
+  // ranks have not told theirs yet: call again. loss: this rank's part, or null; gradients: its parts of
+  // those of losses' numbers. They lie where operations work.
+  bool stage_ready(double* loss, std::span<const loss_gradients<master>> gradients) {
     const auto stages = static_cast<isize>(pieces_.size());
     if (ready_ < stages && ++ready_ < stages) return true;
     if (alone_) return update_alone(loss), true;
@@ -189,6 +191,11 @@ class rank_update {
           into.push_back({piece.weights + each.run.offset, piece.average + each.moments, each.run.size});
     }
   };
+  struct held_loss {
+    held of;
+    number_limit limit;
+    interval at;
+  };
   struct reduction {
     void* self;
     void (*begin_step)(void*);
@@ -225,7 +232,12 @@ class rank_update {
       muon(ctx, matrices, step, sums...);
     }
   }
-  bool limits_loss() const { return loss_.piece.size > 0 && limit_.number >= 0; }
+  template <class... Sums>
+  void clamp_losses(typename Home::context& ctx, const Sums&... sums) {
+    for (const auto& [of, limit, at] : losses_)
+      if (limit.number >= 0)
+        clamp_to(ctx, of.piece.weights + limit.number, static_cast<master>(limit.most), sums...);
+  }
   // All stays as it is where the sums do not allow an update.
   void update_alone(double* loss) {
     home_.together([&](typename Home::context& ctx, int thread) {
@@ -234,8 +246,7 @@ class rank_update {
       const auto whole = real_at(ctx, loss);
       const auto coming = begin_numbers(ctx, whole, squares);
       for (const moved_alike& each : moved_) move(ctx, each, 1, whole, squares, how_.optimizer.clip);
-      if (limits_loss())
-        clamp_to(ctx, loss_.piece.weights + limit_.number, static_cast<master>(limit_.most), whole, squares);
+      clamp_losses(ctx, whole, squares);
       if (how_.ema > 0) average(ctx, followed_, how_.ema, whole, squares);
       if (thread == 0) coming_ = coming;
     });
@@ -244,17 +255,17 @@ class rank_update {
     const auto numbers = numbers_of(home_.ctx, coming_);
     return {numbers.first, numbers.second};
   }
-  void tell(const double* loss, const master* gradients) {
+  void tell(const double* loss, std::span<const loss_gradients<master>> gradients) {
     home_.together([&](typename Home::context& ctx, int thread) {
       const auto section = enter(ctx, "optimizer");
       const double squares = number_of(ctx, sum_of_squares(ctx, counted_));
       if (thread == 0) told_[0] = squares;
     });
     told_[1] = loss != nullptr ? number_at(home_.ctx, loss) : 0;
-    if (gradients != nullptr)
-      download(home_.ctx, gradients, of_loss_.data(), static_cast<isize>(of_loss_.size()));
-    for (std::size_t i = 0; i < of_loss_.size(); ++i)
-      told_[2 + i] = gradients != nullptr ? static_cast<double>(of_loss_[i]) : 0;
+    std::fill(of_loss_.begin(), of_loss_.end(), master(0));
+    for (const loss_gradients<master>& each : gradients)
+      download(home_.ctx, each.from, of_loss_.data() + each.at.begin, each.at.size());
+    for (std::size_t i = 0; i < of_loss_.size(); ++i) told_[2 + i] = static_cast<double>(of_loss_[i]);
   }
   void finish() {
     std::fill(sum_.begin(), sum_.end(), 0.0);
@@ -263,17 +274,16 @@ class rank_update {
     for (std::size_t i = 2; i < sum_.size(); ++i) squares += sum_[i] * sum_[i];
     norm_ = std::sqrt(squares);
     if (!std::isfinite(norm_) || !std::isfinite(sum_[1])) return;
-    const parameter_piece<master>& loss = loss_.piece;
-    if (loss.size > 0) {
-      for (std::size_t i = 0; i < of_loss_.size(); ++i) of_loss_[i] = static_cast<master>(sum_[2 + i]);
-      upload(home_.ctx, static_cast<const master*>(of_loss_.data()), loss.gradients, loss.size);
-    }
+    for (std::size_t i = 0; i < of_loss_.size(); ++i) of_loss_[i] = static_cast<master>(sum_[2 + i]);
+    for (const auto& [of, limit, at] : losses_)
+      upload(home_.ctx, static_cast<const master*>(of_loss_.data() + at.begin), of.piece.gradients,
+             at.size());
     // Leaves all gradients zero.
     const double clip = clip_scale(norm_, how_.optimizer.clip);
     home_.together([&](typename Home::context& ctx, int) {
       const auto section = enter(ctx, "optimizer");
       for (const moved_alike& each : moved_) move(ctx, each, clip);
-      if (limits_loss()) clamp_to(ctx, loss.weights + limit_.number, static_cast<master>(limit_.most));
+      clamp_losses(ctx);
       if (how_.ema > 0) average(ctx, followed_, how_.ema);
     });
     // Those of others come when weights are gathered.
@@ -286,14 +296,13 @@ class rank_update {
   learning how_;
   std::int32_t meeting_, member_;
   std::vector<double> told_, heard_, sum_;
-  std::vector<master> of_loss_;  // gradients of its numbers
+  std::vector<master> of_loss_;  // gradients of the numbers of all losses
   std::vector<held> pieces_;
-  std::vector<moved_alike> moved_;  // of all pieces and the loss
+  std::vector<held_loss> losses_;   // whose numbers are here
+  std::vector<moved_alike> moved_;  // of all pieces and losses
   average_list followed_;           // likewise
   flat_list counted_;               // of all pieces
   std::vector<reduction> sums_;
-  held loss_;
-  number_limit limit_;
   isize update_ = 0, ready_ = 0;
   doing now_ = doing::sums;
   double rate_ = 0, norm_ = 0;

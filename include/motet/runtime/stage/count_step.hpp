@@ -73,13 +73,13 @@ auto count_step(const model_table<Context, Numbers>& model, isize samples,
     const auto section = enter(ctx, "loss");
     double* const loss = nowhere<double>();
     zero(ctx, loss, 1);
-    zero(ctx, any, of.loss_numbers);
-    // Its numbers go to where features meet, and to where they are compared, if rows tell nothing before.
-    copy(ctx, any, any, of.loss_numbers);
     for (std::size_t join = 0; join < of.joins.size(); ++join) {
       const auto& by = model.losses[join];
       const join_outline& own = of.joins[join];
-      if (join == of.join_with_numbers() && !by.tells) copy(ctx, any, any, of.loss_numbers);
+      // Its numbers go to where features meet, and to where they are compared, if rows tell nothing before.
+      zero(ctx, any, own.numbers.size());
+      copy(ctx, any, any, own.numbers.size());
+      if (!by.tells) copy(ctx, any, any, own.numbers.size());
       const auto features = [&, width = own.facts.embedding] { return rows{any, samples, width, width}; };
       if (by.sum != nullptr) {
         add_number(ctx, by.sum(ctx, features(), features(), own.facts.weight), loss);
@@ -129,7 +129,8 @@ auto count_step(const model_table<Context, Numbers>& model, isize samples,
   else adamw(ctx, list, {}, whole, squares, 0);
   if constexpr (moves_matrices<Context, master>)
     if (!matrices.empty()) muon(ctx, std::span<const matrix_run<master>>(matrices), {}, whole, squares, 0);
-  if (of.limit.number >= 0) clamp_to(ctx, any, master(1), whole, squares);
+  for (const join_outline& each : of.joins)
+    if (each.limit.number >= 0) clamp_to(ctx, any, master(1), whole, squares);
   if (how.ema > 0)
     average(ctx, typename Context::template average_list<master>(std::move(followed)), how.ema, whole,
             squares);

@@ -18,7 +18,8 @@ struct join_outline {
   std::span<const std::size_t> members;
   std::span<const bool> still;
   join_facts facts;
-  isize numbers = 0;  // that it learns, all of the model's
+  interval numbers{};  // that it learns, among those of all losses
+  number_limit limit{};
 };
 
 // A model as data: what ranks need to know of it, whatever its type.
@@ -31,20 +32,13 @@ struct model_outline {
   std::span<const join_outline> joins;
   std::span<const std::int32_t> join_of;  // each module that meets does so in this one
   std::span<const net_outline* const> nets;
-  isize loss_at = 0, loss_numbers = 0;  // the numbers of the loss in the flat order
+  isize loss_at = 0, loss_numbers = 0;  // the numbers of all losses in the flat order
   isize trainable_size = 0, parameter_size = 0;
-  number_limit limit;
   std::vector<parameter> (*parameters)() = nullptr;
   std::vector<parameter> (*loss_parameters)() = nullptr;
 
   std::size_t size() const { return names.size(); }
   bool goes_back(std::size_t module) const { return !frozen[module] || passes[module]; }
-  // The loss that has the numbers; the first where none has any.
-  std::size_t join_with_numbers() const {
-    for (std::size_t j = 0; j < joins.size(); ++j)
-      if (joins[j].numbers > 0) return j;
-    return 0;
-  }
   // The place of a module among those that it meets.
   std::size_t member_of(std::size_t module) const {
     const std::span<const std::size_t> all = joins[static_cast<std::size_t>(join_of[module])].members;
@@ -168,8 +162,15 @@ struct model_outlines<Model, std::index_sequence<I...>> {
     static constexpr auto members = of_members([](std::size_t k) { return k; });
     static constexpr auto still =
         of_members([](std::size_t k) { return Model::frozen[k] && !Model::passes[k]; });
-    static constexpr join_outline all{members, still, Model::joins[Join],
-                                      std::tuple_element_t<Join, typename Model::losses>::parameter_size};
+    using loss = std::tuple_element_t<Join, typename Model::losses>;
+    static constexpr isize numbers_before = []<std::size_t... J>(std::index_sequence<J...>) {
+      return (isize{0} + ... + std::tuple_element_t<J, typename Model::losses>::parameter_size);
+    }(std::make_index_sequence<Join>{});
+    static constexpr join_outline all{members,
+                                      still,
+                                      Model::joins[Join],
+                                      {numbers_before, numbers_before + loss::parameter_size},
+                                      limit_of<loss>};
   };
   static constexpr auto joins = []<std::size_t... J>(std::index_sequence<J...>) {
     return std::array<join_outline, sizeof...(J)>{join<J>::all...};
@@ -186,7 +187,6 @@ struct model_outlines<Model, std::index_sequence<I...>> {
                                      Model::loss::parameter_size,
                                      Model::trainable_size,
                                      Model::parameter_size,
-                                     limit_of<typename Model::loss>,
                                      [] { return Model::parameters(); },
                                      [] { return layer::parameters_of<typename Model::loss>(loss_name); }};
 };

@@ -111,9 +111,10 @@ class model_trainer {
         there = std::make_unique<update_type>(placed_.home(rank), learning{config_.optimizer, config_.ema},
                                               model_.loss_numbers, all, ranks_.member(all, rank),
                                               ranks_.members(all));
-      if (piece.parameters.data() == placed_.loss_parameters().data())
-        there->hold_loss(std::move(piece), model_.limit);
-      else if (sums.ring != nullptr) there->hold(std::move(piece), *sums.ring);
+      if (piece.loss >= 0) {
+        const join_outline& of = model_.joins[static_cast<std::size_t>(piece.loss)];
+        there->hold_loss(std::move(piece), of.limit, of.numbers);
+      } else if (sums.ring != nullptr) there->hold(std::move(piece), *sums.ring);
       else if (sums.reduction != nullptr) there->hold(std::move(piece), *sums.reduction);
       else there->hold(std::move(piece));
     });
@@ -229,12 +230,12 @@ class model_trainer {
       return piece.gradients != nullptr ? piece.gradients + (piece.sums_only ? moments_of(piece, at) : at)
                                         : nullptr;
     });
-    // Those of the loss's numbers come in parts; the owner's are there.
+    // Those of losses' numbers come in parts; the owner's are there.
     for (const std::int32_t r : ranks_.local_ranks())
-      if (const auto* point = placed_.point(r); point != nullptr && !point->is_owner())
-        for (isize i = 0; i < model_.loss_numbers; ++i)
-          flat[static_cast<std::size_t>(model_.loss_at + i)] +=
-              number_at(placed_.home(r).ctx, point->gradients() + i);
+      for (const auto& [from, at, owned] : placed_.loss_gradients_on(r))
+        for (isize i = 0; !owned && i < at.size(); ++i)
+          flat[static_cast<std::size_t>(model_.loss_at + at.begin + i)] +=
+              number_at(placed_.home(r).ctx, from + i);
     ranks_.sum(flat.data(), static_cast<isize>(flat.size()));
     return flat;
   }
@@ -350,11 +351,10 @@ class model_trainer {
   static bool update(void* self, const instruction& it, std::int32_t) {
     auto& all = *static_cast<model_trainer*>(self);
     const std::int32_t rank = all.of().place(all.of().voices[it.voice], it.stage);
-    const auto* const point = all.placed_.point(rank);
     auto& own = *all.updates_[static_cast<std::size_t>(rank)];
     if (own.last_is_next()) all.placed_.bring_ahead(rank);
     double* const loss = own.last_is_next() ? all.placed_.loss_on(rank) : nullptr;
-    return own.stage_ready(loss, point != nullptr ? point->gradients() : nullptr);
+    return own.stage_ready(loss, all.placed_.loss_gradients_on(rank));
   }
   // address(piece, element) is where it lies; null: not there.
   template <class Address>

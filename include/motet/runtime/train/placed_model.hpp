@@ -4,6 +4,7 @@
 #include <motet/runtime/feeds/meeting_point.hpp>
 #include <motet/runtime/stage/layer_split.hpp>
 #include <motet/runtime/train/connect_edges.hpp>
+#include <motet/runtime/train/loss_numbers.hpp>
 #include <motet/runtime/train/placed_stage.hpp>
 #include <motet/runtime/train/rank_homes.hpp>
 #include <motet/runtime/train/require_inputs.hpp>
@@ -107,7 +108,11 @@ class placed_model {
   // Takes all memory; weights are for the caller to fill.
   void prepare() {
     homes_.prepare(temporaries_of_lanes());
-    each_point([&](std::int32_t r, std::size_t j, point_type& own) { own.prepare(needs_of(r, j)); });
+    numbers_.forget_gradients();
+    each_point([&](std::int32_t r, std::size_t j, point_type& own) {
+      own.prepare(needs_of(r, j));
+      numbers_.find(r, j, own);
+    });
     sums_.resize(homes_.ranks());
     for (std::size_t r = 0; r < sums_.size(); ++r)
       if (sums_up(static_cast<std::int32_t>(r))) sums_[r] = buffer_for<Context, double>(1);
@@ -149,10 +154,9 @@ class placed_model {
   home_type& home(std::int32_t rank) const { return homes_.of(rank); }
   const rank_homes<home_type>& homes() const { return homes_; }
   step_costs costs() const { return homes_.costs(); }
-  // Null on a rank that brings nothing to the loss that has numbers.
-  const point_type* point(std::int32_t rank) const {
-    return points_[as_size(rank)].empty() ? nullptr
-                                          : points_[as_size(rank)][model_.of->join_with_numbers()].get();
+  // Of losses that learn numbers, and that the rank brings something to; after prepare().
+  std::span<const loss_gradients<master>> loss_gradients_on(std::int32_t rank) const {
+    return numbers_.gradients_on(rank);
   }
   // A rank's part of the loss of the step that ends here, where operations work; null: it has none. Of several
   // losses this adds up what they have become.
@@ -166,7 +170,6 @@ class placed_model {
     }
     return sum;
   }
-  std::span<const parameter> loss_parameters() const { return loss_parameters_; }
   // A module that a rank here holds whole: its flat buffer, and how many samples the rank's temporaries are
   // for. No weights: none does.
   struct whole_module {
@@ -184,24 +187,16 @@ class placed_model {
     }
     return {};
   }
-  // visit(rank, piece, stage_sums), stages in the model's order, then the loss.
+  // visit(rank, piece, stage_sums), stages in the model's order, then the numbers of losses.
   template <class Visit>
   void each_piece(Visit&& visit) const {
     each_stage([&](const auto& each) {
       visit(each.stage->at().rank, each.piece(), stage_sums{each.reduction.get(), each.ring.get()});
       if (!each.resting.empty()) visit(each.stage->at().rank, each.resting_piece(), stage_sums{});
     });
-    for (std::size_t r = 0; r < points_.size(); ++r) {
-      if (point(static_cast<std::int32_t>(r)) == nullptr) continue;
-      const auto& own = *point(static_cast<std::int32_t>(r));
-      if (!own.is_owner()) continue;
-      piece_type piece{model_.of->loss_numbers, loss_parameters_, own.weights(),
-                       own.gradients(),         own.first(),      own.second()};
-      piece.runs = update_runs(loss_parameters_, piece.size);
-      if (how_.optimizer.kind == optimizer_kind::lion) piece.second = nullptr;
-      if (how_.ema > 0) piece.average = own.average();
-      visit(static_cast<std::int32_t>(r), std::move(piece), stage_sums{});
-    }
+    each_point([&](std::int32_t r, std::size_t j, const point_type& own) {
+      if (numbers_.size(j) > 0 && own.is_owner()) visit(r, numbers_.piece(j, own), stage_sums{});
+    });
   }
 
   // An instruction does this; nothing for an update, or for what is not run here.
@@ -429,7 +424,7 @@ class placed_model {
   list<isize> most_;                 // of each module, samples of a replica in a group that there is room for
   // of each loss, as it is, and where there is room for other shares, with the most of each
   std::vector<join_layout> layouts_, roomy_;
-  std::vector<parameter> loss_parameters_ = model_.of->loss_parameters();
+  loss_numbers<master> numbers_{*model_.of, how_, homes_.ranks()};
   mutable std::vector<placed_voice<Context, Numbers, Endpoint, Group>> voices_;  // in the model's order
 };
 

@@ -182,6 +182,7 @@ TEST_CASE("sounds come in the order of their samples, on any number of threads, 
   const tokenizer words = pairs_tokenizer();
   const std::string shard = write_heard(folder, "a.tar", 24, [](motet::isize i, std::string& sound) {
     if (i % 7 == 2) sound.resize(400);
+    if (i % 7 == 3) sound[24] = '\x40', sound[25] = '\x1f';  // 8,000 numbers a second
   });
   for (const motet::isize rows : {0, 90}) {
     std::vector<std::vector<float>> wanted;
@@ -219,6 +220,9 @@ TEST_CASE("sounds come in the order of their samples, on any number of threads, 
         CHECK(in.heard.before(7) == sound);
       }
       CHECK(skips.count(skip::bad_sound) == 4);
+      CHECK(skips.resampled() == 3);
+      CHECK(skips.resampled_summary().find("a.tar: h3 (8000 to 16000 numbers a second)") !=
+            std::string::npos);
       if (wanted.empty()) wanted = found;
       CHECK(found == wanted);
     }

@@ -44,34 +44,37 @@ struct two_ranks {
   local::world world{3, 0, std::vector<std::vector<std::int32_t>>{{0, 2}}};
   local::endpoint ends[2] = {{world, 0}, {world, 2}};
   home_type homes[2];
-  tensor a{40, 1}, b{16, 2}, c{24, 3}, loss{16, 4.59f};
+  tensor a{40, 1}, b{16, 2}, c{24, 3}, loss{16, 4.59f}, other_loss{8, 1};
   std::unique_ptr<update_type> updates[2];
 
   explicit two_ranks(const optimizer_settings& settings, const number_limit& limit = {}) {
     for (int r = 0; r < 2; ++r) {
       homes[r].end = &ends[r];
-      updates[r] = std::make_unique<update_type>(homes[r], learning{settings}, 16, 0, r, 2);
+      updates[r] = std::make_unique<update_type>(homes[r], learning{settings}, 24, 0, r, 2);
     }
     updates[0]->hold(a.piece({{0, 16, true}, {16, 24, false}}));
     updates[0]->hold(b.piece());
     updates[1]->hold(c.piece());
-    updates[0]->hold_loss(loss.piece(), limit);
+    updates[0]->hold_loss(loss.piece(), limit, {0, 16});
+    updates[1]->hold_loss(other_loss.piece(), {}, {16, 24});
   }
   void step(motet::isize number, double rate, double loss_here = 0.5, double loss_there = 0.25) {
     for (int r = 0; r < 2; ++r) {
       ends[r].begin_step();
       updates[r]->begin_step(number, rate);
     }
-    // Parts of the gradients of the loss's numbers come from both.
-    const std::vector<float> here(16, 0.125f), there(16, 0.0625f);
-    CHECK(updates[0]->stage_ready(&loss_here, here.data()));   // the first of its two stages
-    CHECK(!updates[0]->stage_ready(&loss_here, here.data()));  // the other rank has not told
-    CHECK(!updates[0]->stage_ready(&loss_here, here.data()));
-    CHECK(updates[1]->stage_ready(&loss_there, there.data()));
-    CHECK(updates[0]->stage_ready(&loss_here, here.data()));
+    // Parts of the gradients of one loss's numbers come from both, those of the other's from their owner alone.
+    const std::vector<float> numbers(16, 0.125f), less(16, 0.0625f), others(8, 0.5f);
+    const loss_gradients<float> here[] = {{numbers.data(), {0, 16}, true}},
+                                there[] = {{less.data(), {0, 16}}, {others.data(), {16, 24}, true}};
+    CHECK(updates[0]->stage_ready(&loss_here, here));   // the first of its two stages
+    CHECK(!updates[0]->stage_ready(&loss_here, here));  // the other rank has not told
+    CHECK(!updates[0]->stage_ready(&loss_here, here));
+    CHECK(updates[1]->stage_ready(&loss_there, there));
+    CHECK(updates[0]->stage_ready(&loss_here, here));
   }
   double squares() const {
-    double sum = 16 * 0.1875 * 0.1875;
+    double sum = 16 * 0.1875 * 0.1875 + 8 * 0.5 * 0.5;
     for (const tensor* each : {&a, &b, &c})
       for (const float g : each->gradients) sum += static_cast<double>(g) * static_cast<double>(g);
     return sum;
@@ -87,8 +90,9 @@ TEST_CASE("all ranks clip by the norm of the whole gradient, and update as AdamW
   const double norm = std::sqrt(all.squares());
   REQUIRE(norm > settings.clip);
   // One rank's AdamW over the same tensors.
-  tensor a = all.a, b = all.b, c = all.c, loss = all.loss;
+  tensor a = all.a, b = all.b, c = all.c, loss = all.loss, other_loss = all.other_loss;
   loss.gradients.assign(16, 0.1875f);
+  other_loss.gradients.assign(8, 0.5f);
   cpu::context ctx;
   static std::byte some[64];
   ctx.memory = arena(some, 64);
@@ -102,6 +106,7 @@ TEST_CASE("all ranks clip by the norm of the whole gradient, and update as AdamW
   wanted(b, 0, 16, false);
   wanted(c, 0, 24, false);
   wanted(loss, 0, 16, false);
+  wanted(other_loss, 0, 8, false);
   for (home_type& each : all.homes) each.ctx.memory = arena(some, 64);
   all.step(2, 1e-2);
   for (const auto& each : all.updates) CHECK(each->norm() == doctest::Approx(norm));
@@ -109,6 +114,7 @@ TEST_CASE("all ranks clip by the norm of the whole gradient, and update as AdamW
   CHECK(all.b.weights == b.weights);
   CHECK(all.c.weights == c.weights);
   CHECK(all.loss.weights == loss.weights);
+  CHECK(all.other_loss.weights == other_loss.weights);
   CHECK(all.c.second == c.second);
   for (const tensor* each : {&all.a, &all.b, &all.c})
     CHECK(each->gradients == std::vector<float>(each->gradients.size(), 0.0f));
@@ -271,7 +277,7 @@ trained train(const laws::made_ranks& ranks, int level, double bad_at = -1,
           sink.told(sink.self, belong, layers[s][l].size());
         }
         double loss = 0.5;
-        laws::poll(end, [&] { return update.stage_ready(&loss, nullptr); });
+        laws::poll(end, [&] { return update.stage_ready(&loss, {}); });
       }
       if (rank == 0) result.norms.push_back(update.norm());
       if (!std::isfinite(update.norm()))
@@ -374,7 +380,7 @@ TEST_CASE("a rank that is alone takes the same step, and knows loss and norm aft
   update_type update(home, learning{settings}, 16, 0, 0, 1);
   update.hold(a.piece({{0, 16, true}, {16, 24, false}}));
   update.hold(b.piece());
-  update.hold_loss(loss.piece(), {3, 4.6});
+  update.hold_loss(loss.piece(), {3, 4.6}, {0, 16});
   update.prepare();
   CHECK(update.is_alone());
   tensor wanted_a = a, wanted_b = b, wanted_loss = loss;
@@ -394,12 +400,13 @@ TEST_CASE("a rank that is alone takes the same step, and knows loss and norm aft
   move(wanted_b, 0, 16, false);
   move(wanted_loss, 0, 16, false);
   wanted_loss.weights[3] = std::min(wanted_loss.weights[3], 4.6f);
+  const loss_gradients<float> of_numbers[] = {{loss.gradients.data(), {0, 16}, true}};
   const auto step = [&](double of_loss) {
     update.begin_step(0, 1e-2);
     CHECK(!update.last_is_next());
-    CHECK(update.stage_ready(&of_loss, loss.gradients.data()));
+    CHECK(update.stage_ready(&of_loss, of_numbers));
     CHECK(update.last_is_next());
-    CHECK(update.stage_ready(&of_loss, loss.gradients.data()));
+    CHECK(update.stage_ready(&of_loss, of_numbers));
   };
   // The update is refused first, with the gradients left where they are.
   const tensor before = a;

@@ -35,9 +35,10 @@ TEST_CASE("an outline is the model as data") {
   CHECK(found.parameter_size == of::parameter_size);
   CHECK(found.parameters().size() == of::parameters().size());
   CHECK(found.loss_parameters().front().name == "join.log_scale");
-  CHECK(found.limit.number == -1);
-  CHECK(outline_of_model<both<info_nce>>.limit.number == 0);
-  CHECK(outline_of_model<both<info_nce>>.limit.most == largest_log_scale);
+  CHECK(found.joins[0].numbers.size() == pairwise_sigmoid::parameter_size);
+  CHECK(found.joins[0].limit.number == -1);
+  CHECK(outline_of_model<both<info_nce>>.joins[0].limit.number == 0);
+  CHECK(outline_of_model<both<info_nce>>.joins[0].limit.most == largest_log_scale);
 }
 
 TEST_CASE("inputs lie where the batch has them") {

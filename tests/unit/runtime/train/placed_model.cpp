@@ -81,9 +81,9 @@ TEST_CASE("every parameter has its place on the rank of its stage, once") {
   CHECK(covered == wanted);
   // the loss lies with the first module that learns
   CHECK(ranks == std::vector<std::int32_t>{0, 1, 2, 3, 4, 2});
-  CHECK(all.model->point(0) == nullptr);
-  CHECK(all.model->point(2)->is_owner());
-  CHECK(!all.model->point(4)->is_owner());
+  CHECK(all.model->loss_gradients_on(0).empty());
+  CHECK(all.model->loss_gradients_on(2)[0].owned);
+  CHECK(!all.model->loss_gradients_on(4)[0].owned);
 }
 
 TEST_CASE("a forecast adds up what lies on a rank") {
