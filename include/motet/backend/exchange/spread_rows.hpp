@@ -46,38 +46,7 @@ class spread_rows {
   // stays. Allocates nothing, once `to` was filled before.
   void fill(const sequences& whole, microbatch_spread& to) { fill(whole, {whole.samples, nullptr}, to); }
   // Ranks share samples here, each of which may be several sequences.
-  void fill(const sequences& whole, const sample_bounds& bounds, microbatch_spread& to) {
-    const row_parts cut{at_.context, at_.balanced};
-    const interval sharing = share(bounds.samples, at_.tensor, at_.tensor_member),
-                   own = share(sharing.size(), at_.context, at_.context_member), members = bounds.of(sharing),
-                   mine = bounds.of({sharing.begin + own.begin, sharing.begin + own.end});
-    const auto all_rows = [&](isize s) { return whole.rows_of(s); };
-    const auto part_rows = [&](isize s) { return cut.rows_of(whole.rows_of(s), at_.context_member); };
-    to.cut = cut;
-    to.pieces = at_.pieces;
-    to.beside = at_.beside;
-    to.whole = whole;
-    to.part = at_.context == 1 ? whole : some(whole, {0, whole.samples}, part_rows, part);
-    to.full = some(whole, members, all_rows, full);
-    to.own = at_.context == 1 ? to.full : some(whole, members, part_rows, own_part);
-    to.mine = at_.context == 1 ? to.full : some(whole, mine, all_rows, mine_whole);
-    to.tensor_rows.clear();
-    to.tensor_samples.clear();
-    for (isize t = 0; t < at_.tensor; ++t) {
-      const interval theirs = bounds.of(share(bounds.samples, at_.tensor, t));
-      to.tensor_rows.push_back(to.part.begin(theirs.end) - to.part.begin(theirs.begin));
-      to.tensor_samples.push_back(theirs.size());
-    }
-    to.ends = nullptr;
-    to.owned_rows.clear();
-    for (isize c = 0; c < at_.context; ++c) {
-      const interval theirs = share(sharing.size(), at_.context, c);
-      const isize begin = bounds.at(sharing.begin + theirs.begin) - members.begin,
-                  end = bounds.at(sharing.begin + theirs.end) - members.begin;
-      to.owned_rows.push_back(to.own.begin(end) - to.own.begin(begin));
-    }
-    if (at_.context > 1) fill_ends(whole, bounds, to);
-  }
+  void fill(const sequences& whole, const sample_bounds& bounds, microbatch_spread& to);
 
  private:
   enum which_offsets : std::uint8_t { part, full, own_part, mine_whole, ends_part, kinds };
@@ -124,5 +93,41 @@ class spread_rows {
   std::vector<isize> offsets_[kinds];
   microbatch_spread ends_;
 };
+
+#if !defined(MOTET_COMPILED_RANKS)
+MOTET_BODY void spread_rows::fill(const sequences& whole, const sample_bounds& bounds,
+                                  microbatch_spread& to) {
+  const row_parts cut{at_.context, at_.balanced};
+  const interval sharing = share(bounds.samples, at_.tensor, at_.tensor_member),
+                 own = share(sharing.size(), at_.context, at_.context_member), members = bounds.of(sharing),
+                 mine = bounds.of({sharing.begin + own.begin, sharing.begin + own.end});
+  const auto all_rows = [&](isize s) { return whole.rows_of(s); };
+  const auto part_rows = [&](isize s) { return cut.rows_of(whole.rows_of(s), at_.context_member); };
+  to.cut = cut;
+  to.pieces = at_.pieces;
+  to.beside = at_.beside;
+  to.whole = whole;
+  to.part = at_.context == 1 ? whole : some(whole, {0, whole.samples}, part_rows, part);
+  to.full = some(whole, members, all_rows, full);
+  to.own = at_.context == 1 ? to.full : some(whole, members, part_rows, own_part);
+  to.mine = at_.context == 1 ? to.full : some(whole, mine, all_rows, mine_whole);
+  to.tensor_rows.clear();
+  to.tensor_samples.clear();
+  for (isize t = 0; t < at_.tensor; ++t) {
+    const interval theirs = bounds.of(share(bounds.samples, at_.tensor, t));
+    to.tensor_rows.push_back(to.part.begin(theirs.end) - to.part.begin(theirs.begin));
+    to.tensor_samples.push_back(theirs.size());
+  }
+  to.ends = nullptr;
+  to.owned_rows.clear();
+  for (isize c = 0; c < at_.context; ++c) {
+    const interval theirs = share(sharing.size(), at_.context, c);
+    const isize begin = bounds.at(sharing.begin + theirs.begin) - members.begin,
+                end = bounds.at(sharing.begin + theirs.end) - members.begin;
+    to.owned_rows.push_back(to.own.begin(end) - to.own.begin(begin));
+  }
+  if (at_.context > 1) fill_ends(whole, bounds, to);
+}
+#endif
 
 }  // namespace motet
