@@ -14,7 +14,7 @@ function(motet_add_compiled name include)
     endif()
   endforeach()
   # What is left out is compiled by whoever uses it, as without this library.
-  set(kernels float)
+  set(kernels float processor)
   set(ranks ranks_fp32 programs launch data)
   set(left_out)
   if("bf16" IN_LIST MOTET_NUMBERS)

@@ -24,6 +24,7 @@
   motet::ranks_here<motet::NUMBERS, motet::cpu::device>::make(                                               \
       const motet::launched_world&, const motet::model_table<motet::cpu::context, motet::NUMBERS>&,          \
       motet::ranks_wanted);                                                                                  \
+  KEYWORD template double motet::cpu::device::measure_peak<motet::NUMBERS::value>();                         \
   MOTET_PAIR_LOSSES(KEYWORD, cpu::context, NUMBERS)
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
 #define MOTET_RANKS(KEYWORD, NUMBERS)                                             \

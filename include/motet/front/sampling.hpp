@@ -32,13 +32,7 @@ struct said_tokens {
   }
 };
 
-inline void check_saying(const saying& how) {
-  if (!(how.temperature >= 0 && std::isfinite(how.temperature)))
-    fail(bad_saying, sentence({"temperature ", how.temperature}));
-  if (!(how.top_p > 0 && how.top_p <= 1)) fail(bad_saying, sentence({"top_p ", how.top_p}));
-  if (how.top_k < 0) fail(bad_saying, sentence({"top_k ", how.top_k}));
-  if (how.most < 0) fail(bad_saying, sentence({"most ", how.most}));
-}
+void check_saying(const saying& how);
 
 // Chooses a next token by its logits. What is drawn depends on the seed and on how many tokens are before it
 // alone, so a text that is continued in two parts is the text that is said at once.
@@ -94,22 +88,33 @@ class token_choice {
     }
     return static_cast<std::int32_t>(best);
   }
-  void keep_likeliest(const saying& how) {
-    if (how.top_k > 0 && as_size(how.top_k) < all_.size()) {
-      std::nth_element(all_.begin(), all_.begin() + how.top_k, all_.end(), likelier);
-      all_.resize(as_size(how.top_k));
-    }
-    // Tokens get one order, whatever the library's nth_element leaves.
-    if (how.top_k > 0 || how.top_p < 1) std::sort(all_.begin(), all_.end(), likelier);
-    if (!(how.top_p < 1)) return;
-    double whole = 0, kept = 0;
-    for (const candidate& each : all_) whole += each.weight;
-    const double wanted = static_cast<double>(how.top_p) * whole;
-    std::size_t count = 0;
-    while (count < all_.size() && kept < wanted) kept += all_[count++].weight;
-    all_.resize(std::max<std::size_t>(count, 1));
-  }
+  void keep_likeliest(const saying& how);
   std::vector<candidate> all_;
 };
+
+#if !defined(MOTET_COMPILED_RANKS)
+MOTET_BODY void check_saying(const saying& how) {
+  if (!(how.temperature >= 0 && std::isfinite(how.temperature)))
+    fail(bad_saying, sentence({"temperature ", how.temperature}));
+  if (!(how.top_p > 0 && how.top_p <= 1)) fail(bad_saying, sentence({"top_p ", how.top_p}));
+  if (how.top_k < 0) fail(bad_saying, sentence({"top_k ", how.top_k}));
+  if (how.most < 0) fail(bad_saying, sentence({"most ", how.most}));
+}
+MOTET_BODY void token_choice::keep_likeliest(const saying& how) {
+  if (how.top_k > 0 && as_size(how.top_k) < all_.size()) {
+    std::nth_element(all_.begin(), all_.begin() + how.top_k, all_.end(), likelier);
+    all_.resize(as_size(how.top_k));
+  }
+  // Tokens get one order, whatever the library's nth_element leaves.
+  if (how.top_k > 0 || how.top_p < 1) std::sort(all_.begin(), all_.end(), likelier);
+  if (!(how.top_p < 1)) return;
+  double whole = 0, kept = 0;
+  for (const candidate& each : all_) whole += each.weight;
+  const double wanted = static_cast<double>(how.top_p) * whole;
+  std::size_t count = 0;
+  while (count < all_.size() && kept < wanted) kept += all_[count++].weight;
+  all_.resize(std::max<std::size_t>(count, 1));
+}
+#endif
 
 }  // namespace motet

@@ -209,8 +209,10 @@ class trainer {
 }  // namespace motet
 
 #if defined(MOTET_COMPILED_RANKS)
+extern template double motet::cpu::device::measure_peak<float>();
 MOTET_PAIR_LOSSES(extern, cpu::context, fp32)
 #if !defined(MOTET_COMPILED_WITHOUT_BF16)
+extern template double motet::cpu::device::measure_peak<motet::bf16>();
 MOTET_PAIR_LOSSES(extern, cpu::context, mixed_bf16)
 #endif
 #endif

@@ -22,149 +22,20 @@ constexpr const char* name_of(pool_kind pool) {
   constexpr const char* names[] = {"first", "last", "mean", "attention"};
   return names[static_cast<int>(pool)];
 }
-
 constexpr const char* name_of(gate_kind gates) {
   return gates == gate_kind::normalised ? "normalised" : "probability";
 }
-inline json describe(const mixture_config& c) {
-  return json{
-      {"experts", c.experts},   {"hidden", c.hidden},   {"top_k", c.top_k}, {"gates", name_of(c.gates)},
-      {"capacity", c.capacity}, {"balance", c.balance}, {"z", c.z}};
-}
-namespace detail {
-template <class Config>
-void add_experts(json& net, const Config& c) {
-  if (c.tower().has_experts()) net.set("mixture", describe(c.tower().experts_of_block()));
-}
-}  // namespace detail
 
 // The net as data: every field of its configuration that is a fact about the function it computes (how it is
 // computed, e.g. recompute, is not).
-inline json describe(const vit_config& c) {
-  json out{{"net", "vit"},
-           {"image", c.image},
-           {"patch", c.patch},
-           {"channels", c.channels},
-           {"width", c.width},
-           {"layers", c.layers},
-           {"heads", c.heads},
-           {"kv_heads", c.tower().attention.shape().kv_heads},
-           {"head_width", c.tower().attention.columns_of_head()},
-           {"hidden", c.tower().hidden},
-           {"embedding", c.embedding},
-           {"act", name_of(c.act)},
-           {"epsilon", c.epsilon},
-           {"pool", name_of(c.pool)},
-           {"position", c.position == position_kind::learned ? "learned" : "sine"},
-           {"patch_bias", c.patch_bias},
-           {"pre_norm", c.pre_norm},
-           {"norm", name_of(c.norm)},
-           {"gated", c.gated}};
-  if (c.patches().resizes()) out.set("learned_image", c.learned_image);
-  detail::add_experts(out, c);
-  return out;
-}
-inline json describe(const sound_config& c) {
-  json out{{"net", "sound_tower"},
-           {"bins", c.bins},
-           {"frames", c.frames},
-           {"width", c.width},
-           {"layers", c.layers},
-           {"heads", c.heads},
-           {"kv_heads", c.tower().attention.shape().kv_heads},
-           {"head_width", c.tower().attention.columns_of_head()},
-           {"hidden", c.tower().hidden},
-           {"embedding", c.embedding},
-           {"act", name_of(c.act)},
-           {"epsilon", c.epsilon},
-           {"pool", name_of(c.pool)},
-           {"norm", name_of(c.norm)},
-           {"gated", c.gated}};
-  detail::add_experts(out, c);
-  return out;
-}
-inline json describe(const text_config& c) {
-  json out{{"net", "text_tower"},
-           {"vocabulary", c.vocabulary},
-           {"context", c.context},
-           {"width", c.width},
-           {"layers", c.layers},
-           {"heads", c.heads},
-           {"kv_heads", c.tower().attention.shape().kv_heads},
-           {"head_width", c.tower().attention.columns_of_head()},
-           {"hidden", c.tower().hidden},
-           {"embedding", c.embedding},
-           {"act", name_of(c.act)},
-           {"epsilon", c.epsilon},
-           {"pool", name_of(c.pool)},
-           {"mask", c.mask == mask_kind::causal ? "causal" : "full"},
-           {"rotary", c.rotary},
-           {"norm", name_of(c.norm)},
-           {"gated", c.gated}};
-  detail::add_experts(out, c);
-  return out;
-}
-
-inline json describe(const adapter_config& c) {
-  json::array products;
-  for (const auto& [chosen, name] :
-       std::initializer_list<std::pair<bool, const char*>>{{c.queries, "queries"},
-                                                           {c.keys, "keys"},
-                                                           {c.values, "values"},
-                                                           {c.out, "out"},
-                                                           {c.gate, "gate"},
-                                                           {c.up, "up"},
-                                                           {c.down, "down"}})
-    if (chosen) products.push_back(name);
-  json out{{"rank", c.rank}, {"scale", c.scale()}, {"products", std::move(products)}};
-  if (c.dropout > 0) out.set("dropout", c.dropout);
-  return out;
-}
-inline json describe(const decoder_config& c) {
-  const attention_config attention = c.tower().attention;
-  json out{{"net", "decoder"},
-           {"vocabulary", c.vocabulary},
-           {"context", c.context},
-           {"width", c.width},
-           {"layers", c.layers},
-           {"heads", c.heads},
-           {"kv_heads", attention.shape().kv_heads},
-           {"head_width", attention.columns_of_head()},
-           {"hidden", c.tower().hidden},
-           {"act", name_of(c.act)},
-           {"gated", c.gated},
-           {"norm", name_of(c.norm)},
-           {"epsilon", c.epsilon},
-           {"rotary", c.rotary},
-           {"bias", c.bias},
-           {"out_bias", c.bias && c.out_bias},
-           {"mlp_bias", c.mlp_bias},
-           {"head_norm", c.head_norm}};
-  if (c.z_loss > 0) out.set("z_loss", c.z_loss);
-  if (c.tied) out.set("tied", true);
-  if (c.scaling.factor != 1)
-    out.set("scaling", json{{"factor", c.scaling.factor},
-                            {"slow", c.scaling.slow},
-                            {"fast", c.scaling.fast},
-                            {"context", c.scaling.context}});
-  if (c.adapters.any()) out.set("adapters", describe(c.adapters));
-  detail::add_experts(out, c);
-  return out;
-}
-
-inline json describe(const drawer_config& c) {
-  return json{{"net", "drawer"},          {"image", c.image},           {"patch", c.patch},
-              {"channels", c.channels},   {"width", c.width},           {"layers", c.layers},
-              {"heads", c.heads},         {"hidden", c.hidden_units()}, {"classes", c.classes},
-              {"forgotten", c.forgotten}, {"act", name_of(c.act)}};
-}
-
-inline json describe(const pooled_config& c) {
-  json out{{"net", "pooled_rows"},     {"width", c.width},        {"pool", name_of(c.pool)},
-           {"embedding", c.embedding}, {"norm", name_of(c.norm)}, {"epsilon", c.epsilon}};
-  if (c.pool == pool_kind::attention) out.set("heads", c.heads);
-  return out;
-}
+json describe(const vit_config& c);
+json describe(const text_config& c);
+json describe(const decoder_config& c);
+json describe(const sound_config& c);
+json describe(const drawer_config& c);
+json describe(const pooled_config& c);
+json describe(const mixture_config& c);
+json describe(const adapter_config& c);
 
 namespace detail {
 
@@ -254,5 +125,142 @@ template <class Model>
 json describe() {
   return detail::describe_model<Model>(std::make_index_sequence<Model::size>{});
 }
+
+#if !defined(MOTET_COMPILED_RANKS)
+namespace detail {
+template <class Config>
+void add_experts(json& net, const Config& c) {
+  if (c.tower().has_experts()) net.set("mixture", describe(c.tower().experts_of_block()));
+}
+}  // namespace detail
+
+MOTET_BODY json describe(const mixture_config& c) {
+  return json{
+      {"experts", c.experts},   {"hidden", c.hidden},   {"top_k", c.top_k}, {"gates", name_of(c.gates)},
+      {"capacity", c.capacity}, {"balance", c.balance}, {"z", c.z}};
+}
+MOTET_BODY json describe(const vit_config& c) {
+  json out{{"net", "vit"},
+           {"image", c.image},
+           {"patch", c.patch},
+           {"channels", c.channels},
+           {"width", c.width},
+           {"layers", c.layers},
+           {"heads", c.heads},
+           {"kv_heads", c.tower().attention.shape().kv_heads},
+           {"head_width", c.tower().attention.columns_of_head()},
+           {"hidden", c.tower().hidden},
+           {"embedding", c.embedding},
+           {"act", name_of(c.act)},
+           {"epsilon", c.epsilon},
+           {"pool", name_of(c.pool)},
+           {"position", c.position == position_kind::learned ? "learned" : "sine"},
+           {"patch_bias", c.patch_bias},
+           {"pre_norm", c.pre_norm},
+           {"norm", name_of(c.norm)},
+           {"gated", c.gated}};
+  if (c.patches().resizes()) out.set("learned_image", c.learned_image);
+  detail::add_experts(out, c);
+  return out;
+}
+MOTET_BODY json describe(const sound_config& c) {
+  json out{{"net", "sound_tower"},
+           {"bins", c.bins},
+           {"frames", c.frames},
+           {"width", c.width},
+           {"layers", c.layers},
+           {"heads", c.heads},
+           {"kv_heads", c.tower().attention.shape().kv_heads},
+           {"head_width", c.tower().attention.columns_of_head()},
+           {"hidden", c.tower().hidden},
+           {"embedding", c.embedding},
+           {"act", name_of(c.act)},
+           {"epsilon", c.epsilon},
+           {"pool", name_of(c.pool)},
+           {"norm", name_of(c.norm)},
+           {"gated", c.gated}};
+  detail::add_experts(out, c);
+  return out;
+}
+MOTET_BODY json describe(const text_config& c) {
+  json out{{"net", "text_tower"},
+           {"vocabulary", c.vocabulary},
+           {"context", c.context},
+           {"width", c.width},
+           {"layers", c.layers},
+           {"heads", c.heads},
+           {"kv_heads", c.tower().attention.shape().kv_heads},
+           {"head_width", c.tower().attention.columns_of_head()},
+           {"hidden", c.tower().hidden},
+           {"embedding", c.embedding},
+           {"act", name_of(c.act)},
+           {"epsilon", c.epsilon},
+           {"pool", name_of(c.pool)},
+           {"mask", c.mask == mask_kind::causal ? "causal" : "full"},
+           {"rotary", c.rotary},
+           {"norm", name_of(c.norm)},
+           {"gated", c.gated}};
+  detail::add_experts(out, c);
+  return out;
+}
+MOTET_BODY json describe(const adapter_config& c) {
+  json::array products;
+  for (const auto& [chosen, name] :
+       std::initializer_list<std::pair<bool, const char*>>{{c.queries, "queries"},
+                                                           {c.keys, "keys"},
+                                                           {c.values, "values"},
+                                                           {c.out, "out"},
+                                                           {c.gate, "gate"},
+                                                           {c.up, "up"},
+                                                           {c.down, "down"}})
+    if (chosen) products.push_back(name);
+  json out{{"rank", c.rank}, {"scale", c.scale()}, {"products", std::move(products)}};
+  if (c.dropout > 0) out.set("dropout", c.dropout);
+  return out;
+}
+MOTET_BODY json describe(const decoder_config& c) {
+  const attention_config attention = c.tower().attention;
+  json out{{"net", "decoder"},
+           {"vocabulary", c.vocabulary},
+           {"context", c.context},
+           {"width", c.width},
+           {"layers", c.layers},
+           {"heads", c.heads},
+           {"kv_heads", attention.shape().kv_heads},
+           {"head_width", attention.columns_of_head()},
+           {"hidden", c.tower().hidden},
+           {"act", name_of(c.act)},
+           {"gated", c.gated},
+           {"norm", name_of(c.norm)},
+           {"epsilon", c.epsilon},
+           {"rotary", c.rotary},
+           {"bias", c.bias},
+           {"out_bias", c.bias && c.out_bias},
+           {"mlp_bias", c.mlp_bias},
+           {"head_norm", c.head_norm}};
+  if (c.z_loss > 0) out.set("z_loss", c.z_loss);
+  if (c.tied) out.set("tied", true);
+  if (c.scaling.factor != 1)
+    out.set("scaling", json{{"factor", c.scaling.factor},
+                            {"slow", c.scaling.slow},
+                            {"fast", c.scaling.fast},
+                            {"context", c.scaling.context}});
+  if (c.adapters.any()) out.set("adapters", describe(c.adapters));
+  detail::add_experts(out, c);
+  return out;
+}
+MOTET_BODY json describe(const drawer_config& c) {
+  return json{{"net", "drawer"},          {"image", c.image},           {"patch", c.patch},
+              {"channels", c.channels},   {"width", c.width},           {"layers", c.layers},
+              {"heads", c.heads},         {"hidden", c.hidden_units()}, {"classes", c.classes},
+              {"forgotten", c.forgotten}, {"act", name_of(c.act)}};
+}
+MOTET_BODY json describe(const pooled_config& c) {
+  json out{{"net", "pooled_rows"},     {"width", c.width},        {"pool", name_of(c.pool)},
+           {"embedding", c.embedding}, {"norm", name_of(c.norm)}, {"epsilon", c.epsilon}};
+  if (c.pool == pool_kind::attention) out.set("heads", c.heads);
+  return out;
+}
+#endif
 
 }  // namespace motet

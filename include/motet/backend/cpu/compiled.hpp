@@ -3,6 +3,8 @@
 
 #include <motet/backend/cpu/attention/attention.hpp>
 #include <motet/backend/cpu/attention/continued_attention.hpp>
+#include <motet/backend/cpu/attention/heads_exchange.hpp>
+#include <motet/backend/cpu/exchange/rows_in_pieces.hpp>
 #include <motet/backend/cpu/losses/token_losses.hpp>
 #include <motet/backend/cpu/products/continued_linear.hpp>
 #include <motet/backend/cpu/products/gemm.hpp>
@@ -49,14 +51,16 @@
 #define MOTET_KERNELS_NORM_BACK(KEYWORD, T, X, Y, R)                                                    \
   KEYWORD template void norm_backward_input(context&, const sequences&, norm_kind, matrix<X>, const T*, \
                                             matrix<T>, matrix<Y>, matrix<R>, matrix<T>);
-#define MOTET_KERNELS_NORM(KEYWORD, T, X, Y)                                                                \
-  KEYWORD template void norm_forward(context&, const sequences&, norm_kind, matrix<X>, const T*, const T*,  \
-                                     double, matrix<Y>, matrix<T>);                                         \
-  KEYWORD template void norm_replay(context&, const sequences&, norm_kind, matrix<X>, const T*, const T*,   \
-                                    matrix<T>, matrix<Y>);                                                  \
-  KEYWORD template void norm_backward_weight(context&, norm_kind, matrix<X>, matrix<T>, matrix<Y>, T*, T*); \
-  MOTET_KERNELS_NORM_BACK(KEYWORD, T, X, Y, T)                                                              \
-  MOTET_KERNELS_NORM_BACK(KEYWORD, T, X, Y, const T)                                                        \
+#define MOTET_KERNELS_NORM(KEYWORD, T, X, Y)                                                                 \
+  KEYWORD template void norm_forward(context&, const sequences&, norm_kind, matrix<X>, const T*, const T*,   \
+                                     double, matrix<Y>, matrix<T>);                                          \
+  KEYWORD template void norm_replay(context&, const sequences&, norm_kind, matrix<X>, const T*, const T*,    \
+                                    matrix<T>, matrix<Y>);                                                   \
+  KEYWORD template void norm_backward_weight(context&, norm_kind, matrix<X>, matrix<T>, matrix<Y>, T*, T*);  \
+  KEYWORD template void norm_backward_weight(context&, norm_kind, matrix<X>, matrix<T>, matrix<const Y>, T*, \
+                                             T*);                                                            \
+  MOTET_KERNELS_NORM_BACK(KEYWORD, T, X, Y, T)                                                               \
+  MOTET_KERNELS_NORM_BACK(KEYWORD, T, X, Y, const T)                                                         \
   MOTET_KERNELS_NORM_BACK(KEYWORD, T, X, const Y, const T)
 #define MOTET_KERNELS_NORMS(KEYWORD, T, Y) \
   MOTET_KERNELS_NORM(KEYWORD, T, T, Y)     \
@@ -97,12 +101,29 @@
 // A net that goes on row by row: caches and rows of T, weights of W.
 #define MOTET_KERNELS_CONTINUED_TO(KEYWORD, T, W, Y)                                                   \
   KEYWORD template void detail::multiply_by_columns(continued_context<T>&, matrix<T>, matrix<const W>, \
-                                                    const detail::linear_epilogue<W, Y>&, matrix<Y>);
+                                                    const detail::linear_epilogue<W, Y>&, matrix<Y>);  \
+  KEYWORD template void detail::multiply_by_columns(continued_context<T>&, matrix<T>, matrix<const W>, \
+                                                    const detail::forward_epilogue<W, Y>&, matrix<Y>);
 #define MOTET_KERNELS_CONTINUED(KEYWORD, T, W)                                                       \
   KEYWORD template void attention_forward(continued_context<T>&, const sequences&, const sequences&, \
                                           const attention_shape&, matrix<T>, matrix<T>, matrix<T>,   \
                                           matrix<T>, matrix<W>);                                     \
   MOTET_KERNELS_CONTINUED_TO(KEYWORD, T, W, T)
+
+// Rows of X that a tensor group gathers as Y, and sums of Y that go back to rows of R.
+#define MOTET_KERNELS_GATHER(KEYWORD, X, Y)                                                            \
+  KEYWORD template void detail::gather_pieces(context&, matrix<const X>, matrix<Y>, detail::row_work); \
+  KEYWORD template void detail::gather_beside(context&, matrix<const X>, matrix<Y>, detail::work_ref<>);
+#define MOTET_KERNELS_SCATTER(KEYWORD, Y, R)                                                  \
+  KEYWORD template void detail::scatter_made(context&, matrix<Y>, matrix<const R>, matrix<Y>, \
+                                             detail::row_work);
+
+// Attention over a context group that exchanges rows for heads, with statistics of L.
+#define MOTET_KERNELS_HEADS(KEYWORD, T, L)                                                        \
+  KEYWORD template void heads_attention_forward(cpu::context&, const attention_shape&, matrix<T>, \
+                                                exchanged_heads<T, L>&, matrix<T>);               \
+  KEYWORD template void heads_attention_backward(cpu::context&, const attention_shape&,           \
+                                                 exchanged_heads<T, L>&, matrix<T>, matrix<T>);
 
 #define MOTET_KERNELS_REAL(KEYWORD, T)         \
   namespace motet::cpu {                       \
@@ -112,9 +133,14 @@
   MOTET_KERNELS_ROWS(KEYWORD, T, T)            \
   MOTET_KERNELS_LOSSES(KEYWORD, T)             \
   MOTET_KERNELS_CONTINUED(KEYWORD, T, T)       \
+  MOTET_KERNELS_GATHER(KEYWORD, T, T)          \
+  MOTET_KERNELS_SCATTER(KEYWORD, T, T)         \
   namespace tiles {                            \
   MOTET_KERNELS_TILES(KEYWORD, T)              \
   }                                            \
+  }                                            \
+  namespace motet {                            \
+  MOTET_KERNELS_HEADS(KEYWORD, T, T)           \
   }
 #define MOTET_KERNELS_FLOAT(KEYWORD) MOTET_KERNELS_REAL(KEYWORD, float)
 #define MOTET_KERNELS_DOUBLE(KEYWORD) MOTET_KERNELS_REAL(KEYWORD, double)
@@ -135,9 +161,15 @@
   MOTET_KERNELS_SLOPES(KEYWORD, float, bf16)                                   \
   MOTET_KERNELS_CONTINUED(KEYWORD, bf16, float)                                \
   MOTET_KERNELS_CONTINUED_TO(KEYWORD, bf16, float, float)                      \
+  MOTET_KERNELS_GATHER(KEYWORD, float, bf16)                                   \
+  MOTET_KERNELS_GATHER(KEYWORD, bf16, bf16)                                    \
+  MOTET_KERNELS_SCATTER(KEYWORD, bf16, bf16)                                   \
   namespace tiles {                                                            \
   MOTET_KERNELS_CONVERT(KEYWORD, float, bf16)                                  \
   }                                                                            \
+  }                                                                            \
+  namespace motet {                                                            \
+  MOTET_KERNELS_HEADS(KEYWORD, bf16, float)                                    \
   }
 
 namespace motet::cpu::detail {

@@ -50,75 +50,15 @@ class spread_rows {
   // stays. Allocates nothing, once `to` was filled before.
   void fill(const sequences& whole, microbatch_spread& to) { fill(whole, {whole.samples, nullptr}, to); }
   // Ranks share samples here, each of which may be several sequences.
-  void fill(const sequences& whole, const sample_bounds& bounds, microbatch_spread& to) {
-    fill(whole, bounds, to, [](const row_parts& cut, isize rows) { return rows < cut.long_rows ? rows : 0; });
-  }
+  void fill(const sequences& whole, const sample_bounds& bounds, microbatch_spread& to);
   // As much of each as a microbatch can have whose samples are no longer: a dry run asks for it.
-  void fill_most(const sequences& whole, const sample_bounds& bounds, microbatch_spread& to) {
-    fill(whole, bounds, to, [](const row_parts& cut, isize rows) {
-      return cut.long_rows > 0 ? std::min(rows, cut.long_rows - 1) : 0;
-    });
-  }
+  void fill_most(const sequences& whole, const sample_bounds& bounds, microbatch_spread& to);
 
  private:
   // A sample of so many rows has longest_whole(cut, rows) of them where it stays whole, or may do so.
   template <class Longest>
   void fill(const sequences& whole, const sample_bounds& bounds, microbatch_spread& to,
-            Longest longest_whole) {
-    const interval sharing = share(bounds.samples, at_.tensor, at_.tensor_member),
-                   own = share(sharing.size(), at_.context, at_.context_member), members = bounds.of(sharing),
-                   mine = bounds.of({sharing.begin + own.begin, sharing.begin + own.end});
-    to.cut = {at_.context, at_.balanced, at_.context == 1 ? 0 : at_.long_rows};
-    to.first_own = members.begin;
-    to.first_mine = mine.begin;
-    find_homes(bounds, to);
-    const auto all_rows = [&](isize s) { return whole.rows_of(s); };
-    const auto whole_of = [&](isize s, isize part) {
-      const row_parts cut = to.cut_of(s);
-      return cut.home == part ? longest_whole(cut, whole.rows_of(s)) : 0;
-    };
-    const auto cut_of = [&](isize s, isize part) {
-      const isize rows = whole.rows_of(s);
-      return rows < to.cut.long_rows ? 0 : to.cut.rows_of(rows, part);
-    };
-    const auto rows_of = [&](isize s, isize part) { return std::max(cut_of(s, part), whole_of(s, part)); };
-    const auto part_rows = [&](isize s) { return rows_of(s, at_.context_member); };
-    to.pieces = at_.pieces;
-    to.beside = at_.beside;
-    to.whole = whole;
-    to.part = at_.context == 1 ? whole : some(whole, {0, whole.samples}, part_rows, part);
-    to.full = some(whole, members, all_rows, full);
-    to.own = at_.context == 1 ? to.full : some(whole, members, part_rows, own_part);
-    to.mine = at_.context == 1 ? to.full : some(whole, mine, all_rows, mine_whole);
-    to.tensor_rows.clear();
-    to.tensor_samples.clear();
-    for (isize t = 0; t < at_.tensor; ++t) {
-      const interval theirs = bounds.of(share(bounds.samples, at_.tensor, t));
-      to.tensor_rows.push_back(to.part.begin(theirs.end) - to.part.begin(theirs.begin));
-      to.tensor_samples.push_back(theirs.size());
-    }
-    to.ends = nullptr;
-    to.owned_rows.clear();
-    to.part_rows.assign(as_size(at_.context), 0);
-    to.part_rows_cut.assign(as_size(at_.context), 0);
-    to.rows_whole = to.longest_piece = 0;
-    for (isize c = 0; c < at_.context; ++c) {
-      const interval theirs = share(sharing.size(), at_.context, c);
-      const isize begin = bounds.at(sharing.begin + theirs.begin) - members.begin,
-                  end = bounds.at(sharing.begin + theirs.end) - members.begin;
-      to.owned_rows.push_back(to.own.begin(end) - to.own.begin(begin));
-      for (isize s = 0; s < whole.samples; ++s) {
-        to.part_rows[as_size(c)] += rows_of(s, c);
-        to.part_rows_cut[as_size(c)] += cut_of(s, c);
-      }
-    }
-    for (isize s = 0; s < whole.samples; ++s) {
-      to.rows_whole += whole_of(s, at_.context_member);
-      to.longest_piece = std::max({to.longest_piece, to.cut_of(s).longest_piece(whole.rows_of(s)),
-                                   longest_whole(to.cut, whole.rows_of(s))});
-    }
-    if (at_.context > 1) fill_ends(whole, bounds, to);
-  }
+            Longest longest_whole);
   // A sample that stays whole is with the member that embeds it, so its rows never change hands.
   void find_homes(const sample_bounds& bounds, microbatch_spread& to) {
     to.homes.clear();
@@ -176,5 +116,75 @@ class spread_rows {
   std::vector<isize> offsets_[kinds];
   microbatch_spread ends_;
 };
+
+#if !defined(MOTET_COMPILED_RANKS)
+template <class Longest>
+void spread_rows::fill(const sequences& whole, const sample_bounds& bounds, microbatch_spread& to,
+                       Longest longest_whole) {
+  const interval sharing = share(bounds.samples, at_.tensor, at_.tensor_member),
+                 own = share(sharing.size(), at_.context, at_.context_member), members = bounds.of(sharing),
+                 mine = bounds.of({sharing.begin + own.begin, sharing.begin + own.end});
+  to.cut = {at_.context, at_.balanced, at_.context == 1 ? 0 : at_.long_rows};
+  to.first_own = members.begin;
+  to.first_mine = mine.begin;
+  find_homes(bounds, to);
+  const auto all_rows = [&](isize s) { return whole.rows_of(s); };
+  const auto whole_of = [&](isize s, isize part) {
+    const row_parts cut = to.cut_of(s);
+    return cut.home == part ? longest_whole(cut, whole.rows_of(s)) : 0;
+  };
+  const auto cut_of = [&](isize s, isize part) {
+    const isize rows = whole.rows_of(s);
+    return rows < to.cut.long_rows ? 0 : to.cut.rows_of(rows, part);
+  };
+  const auto rows_of = [&](isize s, isize part) { return std::max(cut_of(s, part), whole_of(s, part)); };
+  const auto part_rows = [&](isize s) { return rows_of(s, at_.context_member); };
+  to.pieces = at_.pieces;
+  to.beside = at_.beside;
+  to.whole = whole;
+  to.part = at_.context == 1 ? whole : some(whole, {0, whole.samples}, part_rows, part);
+  to.full = some(whole, members, all_rows, full);
+  to.own = at_.context == 1 ? to.full : some(whole, members, part_rows, own_part);
+  to.mine = at_.context == 1 ? to.full : some(whole, mine, all_rows, mine_whole);
+  to.tensor_rows.clear();
+  to.tensor_samples.clear();
+  for (isize t = 0; t < at_.tensor; ++t) {
+    const interval theirs = bounds.of(share(bounds.samples, at_.tensor, t));
+    to.tensor_rows.push_back(to.part.begin(theirs.end) - to.part.begin(theirs.begin));
+    to.tensor_samples.push_back(theirs.size());
+  }
+  to.ends = nullptr;
+  to.owned_rows.clear();
+  to.part_rows.assign(as_size(at_.context), 0);
+  to.part_rows_cut.assign(as_size(at_.context), 0);
+  to.rows_whole = to.longest_piece = 0;
+  for (isize c = 0; c < at_.context; ++c) {
+    const interval theirs = share(sharing.size(), at_.context, c);
+    const isize begin = bounds.at(sharing.begin + theirs.begin) - members.begin,
+                end = bounds.at(sharing.begin + theirs.end) - members.begin;
+    to.owned_rows.push_back(to.own.begin(end) - to.own.begin(begin));
+    for (isize s = 0; s < whole.samples; ++s) {
+      to.part_rows[as_size(c)] += rows_of(s, c);
+      to.part_rows_cut[as_size(c)] += cut_of(s, c);
+    }
+  }
+  for (isize s = 0; s < whole.samples; ++s) {
+    to.rows_whole += whole_of(s, at_.context_member);
+    to.longest_piece = std::max({to.longest_piece, to.cut_of(s).longest_piece(whole.rows_of(s)),
+                                 longest_whole(to.cut, whole.rows_of(s))});
+  }
+  if (at_.context > 1) fill_ends(whole, bounds, to);
+}
+MOTET_BODY void spread_rows::fill(const sequences& whole, const sample_bounds& bounds,
+                                  microbatch_spread& to) {
+  fill(whole, bounds, to, [](const row_parts& cut, isize rows) { return rows < cut.long_rows ? rows : 0; });
+}
+MOTET_BODY void spread_rows::fill_most(const sequences& whole, const sample_bounds& bounds,
+                                       microbatch_spread& to) {
+  fill(whole, bounds, to, [](const row_parts& cut, isize rows) {
+    return cut.long_rows > 0 ? std::min(rows, cut.long_rows - 1) : 0;
+  });
+}
+#endif
 
 }  // namespace motet

@@ -22,18 +22,7 @@ namespace motet {
 //   }
 class place_clock {
  public:
-  place_clock(const program_samples& samples, const list<stage_cost>& counted) {
-    for (const stage_cost& each : counted) {
-      place own;
-      own.slope = each.forward + each.backward_input + each.backward_weight;
-      const double whole = own.slope > 0 ? own.slope : 1;
-      own.parts = {each.forward / whole, each.backward_input / whole, each.backward_weight / whole};
-      places_.push(own);
-    }
-    costs_.joins.resize(samples.of().joins, 0.0);
-    costs_.updates.resize(places_.size(), 0.0);
-    costs_.reductions.resize(places_.size(), 0.0);
-  }
+  place_clock(const program_samples& samples, const list<stage_cost>& counted);
 
   // A microbatch with so much work, forward and back.
   double seconds(isize at, double work) const { return places_[at].fixed + places_[at].slope * work; }
@@ -41,42 +30,7 @@ class place_clock {
   bool measured() const { return steps_ > 0; }
 
   // A step that was recorded, with the work of its cells (program_samples::add_work).
-  void note(const program_samples& samples, const list<double>& work, const timeline& when) {
-    const program& of = samples.of();
-    list<double> took(of.cells(), 0.0);  // of each (stage, microbatch)
-    list<double> forward(places_.size(), 0.0), input(places_.size(), 0.0), weight(places_.size(), 0.0),
-        whole(places_.size(), 0.0);
-    for (std::int32_t i = 0; i < of.instructions.size(); ++i) {
-      const instruction& it = of.instructions[i];
-      if (!is_compute(it.what) || it.what == op::join) continue;
-      const voice& sings = of.voices[it.voice];
-      const isize at = sings.first_place + it.stage;
-      const double seconds = when.finish[i] - when.start[i];
-      took[sings.cell(it.stage, it.microbatch)] += seconds;
-      (is_forward(it.what)              ? forward
-       : it.what == op::backward_input  ? input
-       : it.what == op::backward_weight ? weight
-                                        : whole)[at] += seconds;
-    }
-    for (const voice& sings : of.voices)
-      for (std::int32_t s = 0; s < sings.stages; ++s) {
-        const isize p = sings.first_place + s;
-        place& own = places_[p];
-        own.line.fade(keeps);
-        for (std::int32_t m = 0; m < sings.microbatches; ++m)
-          own.line.add(work[samples.cell_of(sings, m)], took[sings.cell(s, m)]);
-        own.fit();
-        const double all = forward[p] + input[p] + weight[p] + whole[p];
-        if (all <= 0) continue;
-        // The seconds of a whole backward are cut as it was counted.
-        const double back = own.parts.input + own.parts.weight;
-        const double share = back > 0 ? own.parts.input / back : 1;
-        own.parts = {forward[p] / all, (input[p] + whole[p] * share) / all,
-                     (weight[p] + whole[p] * (1 - share)) / all};
-      }
-    note_ends(of, when);
-    ++steps_;
-  }
+  void note(const program_samples& samples, const list<double>& work, const timeline& when);
 
   // simulate() takes these costs, with this work of the cells.
   cost_table costs(const program_samples& samples, const list<double>& work) const {
@@ -160,5 +114,57 @@ class place_clock {
   double end_ = 0;  // seconds of an update, behind the last backward
   isize steps_ = 0;
 };
+
+#if !defined(MOTET_COMPILED_DATA)
+MOTET_BODY place_clock::place_clock(const program_samples& samples, const list<stage_cost>& counted) {
+  for (const stage_cost& each : counted) {
+    place own;
+    own.slope = each.forward + each.backward_input + each.backward_weight;
+    const double whole = own.slope > 0 ? own.slope : 1;
+    own.parts = {each.forward / whole, each.backward_input / whole, each.backward_weight / whole};
+    places_.push(own);
+  }
+  costs_.joins.resize(samples.of().joins, 0.0);
+  costs_.updates.resize(places_.size(), 0.0);
+  costs_.reductions.resize(places_.size(), 0.0);
+}
+MOTET_BODY void place_clock::note(const program_samples& samples, const list<double>& work,
+                                  const timeline& when) {
+  const program& of = samples.of();
+  list<double> took(of.cells(), 0.0);  // of each (stage, microbatch)
+  list<double> forward(places_.size(), 0.0), input(places_.size(), 0.0), weight(places_.size(), 0.0),
+      whole(places_.size(), 0.0);
+  for (std::int32_t i = 0; i < of.instructions.size(); ++i) {
+    const instruction& it = of.instructions[i];
+    if (!is_compute(it.what) || it.what == op::join) continue;
+    const voice& sings = of.voices[it.voice];
+    const isize at = sings.first_place + it.stage;
+    const double seconds = when.finish[i] - when.start[i];
+    took[sings.cell(it.stage, it.microbatch)] += seconds;
+    (is_forward(it.what)              ? forward
+     : it.what == op::backward_input  ? input
+     : it.what == op::backward_weight ? weight
+                                      : whole)[at] += seconds;
+  }
+  for (const voice& sings : of.voices)
+    for (std::int32_t s = 0; s < sings.stages; ++s) {
+      const isize p = sings.first_place + s;
+      place& own = places_[p];
+      own.line.fade(keeps);
+      for (std::int32_t m = 0; m < sings.microbatches; ++m)
+        own.line.add(work[samples.cell_of(sings, m)], took[sings.cell(s, m)]);
+      own.fit();
+      const double all = forward[p] + input[p] + weight[p] + whole[p];
+      if (all <= 0) continue;
+      // The seconds of a whole backward are cut as it was counted.
+      const double back = own.parts.input + own.parts.weight;
+      const double share = back > 0 ? own.parts.input / back : 1;
+      own.parts = {forward[p] / all, (input[p] + whole[p] * share) / all,
+                   (weight[p] + whole[p] * (1 - share)) / all};
+    }
+  note_ends(of, when);
+  ++steps_;
+}
+#endif
 
 }  // namespace motet

@@ -77,31 +77,11 @@ class program_order {
   program_order(const program_samples& samples, const place_clock& clock)
       : samples_(samples), clock_(clock) {}
 
-  ordered_step as_listed(const step_headers& of) const { return judged(of, in_turn(of.samples)); }
+  ordered_step as_listed(const step_headers& of) const;
   // Finds what a step takes in this order.
-  ordered_step judged(const step_headers& of, sample_order order) const {
-    ordered_step out{std::move(order), 0, 1};
-    samples_.add_work(of, out.order, work_);
-    timeline when;
-    out.seconds = simulate(samples_.of(), clock_.costs(samples_, work_), when).ok()
-                      ? when.makespan
-                      : std::numeric_limits<double>::infinity();
-    out.uneven = uneven();
-    return out;
-  }
+  ordered_step judged(const step_headers& of, sample_order order) const;
   ordered_step find(const step_headers& of, const step_questions& asked = {},
-                    const swap_limits& until = {.tries = 100}) const {
-    ordered_step best = as_listed(of);
-    if (!asked.ranks && !asked.slots) return best;
-    for (const bool deal : {false, true}) {
-      if (deal && !asked.ranks) continue;
-      detail::filled_blocks made = deal ? dealt(of) : listed();
-      if (asked.slots) fill(of, made);
-      ordered_step found = improved(of, std::move(made), asked, until);
-      if (found.seconds < best.seconds) best = std::move(found);
-    }
-    return best;
-  }
+                    const swap_limits& until = {.tries = 100}) const;
 
  private:
   using part = detail::dealt_part;
@@ -327,5 +307,34 @@ class program_order {
   const place_clock& clock_;
   mutable list<double> work_;  // of each cell, as judged() left it
 };
+
+#if !defined(MOTET_COMPILED_DATA)
+MOTET_BODY ordered_step program_order::as_listed(const step_headers& of) const {
+  return judged(of, in_turn(of.samples));
+}
+MOTET_BODY ordered_step program_order::judged(const step_headers& of, sample_order order) const {
+  ordered_step out{std::move(order), 0, 1};
+  samples_.add_work(of, out.order, work_);
+  timeline when;
+  out.seconds = simulate(samples_.of(), clock_.costs(samples_, work_), when).ok()
+                    ? when.makespan
+                    : std::numeric_limits<double>::infinity();
+  out.uneven = uneven();
+  return out;
+}
+MOTET_BODY ordered_step program_order::find(const step_headers& of, const step_questions& asked,
+                                            const swap_limits& until) const {
+  ordered_step best = as_listed(of);
+  if (!asked.ranks && !asked.slots) return best;
+  for (const bool deal : {false, true}) {
+    if (deal && !asked.ranks) continue;
+    detail::filled_blocks made = deal ? dealt(of) : listed();
+    if (asked.slots) fill(of, made);
+    ordered_step found = improved(of, std::move(made), asked, until);
+    if (found.seconds < best.seconds) best = std::move(found);
+  }
+  return best;
+}
+#endif
 
 }  // namespace motet

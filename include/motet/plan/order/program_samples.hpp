@@ -38,55 +38,7 @@ class program_samples {
     isize places = 0;
   };
 
-  program_samples(const program& of, const list<sample_split>& splits, bool compares = false)
-      : of_(&of), splits_(splits) {
-    list<isize> cuts;
-    for (const sample_split& each : splits_) {
-      first_cell_.push(cells_);
-      for_each_cell(each, [&](std::int32_t, std::int32_t, const interval& own) {
-        cuts.push(own.begin);
-        cuts.push(own.end);
-        ++cells_;
-      });
-    }
-    std::sort(cuts.begin(), cuts.end());
-    for (isize c = 0; c + 1 < cuts.size(); ++c)
-      if (cuts[c] < cuts[c + 1]) blocks_.push({{cuts[c], cuts[c + 1]}, 0, {}});
-    list<std::uint8_t> joined(splits_.size(), 0);
-    for (const voice& each : of.voices)
-      if (compares && each.join >= 0) joined[each.module] = 1;
-    std::map<std::vector<std::int32_t>, std::int32_t> known;
-    std::vector<std::vector<std::int32_t>> keys(static_cast<std::size_t>(blocks_.size()));
-    for (isize k = 0; k < splits_.size(); ++k) {
-      std::int32_t at = first_cell_[k];
-      isize b = 0;
-      // Groups, their replicas and the microbatches of these are one behind the other.
-      for_each_cell(splits_[k], [&](std::int32_t group, std::int32_t replica, const interval& own) {
-        for (; b < blocks_.size() && blocks_[b].places.end <= own.end; ++b) {
-          blocks_[b].cells.push(at);
-          auto& key = keys[static_cast<std::size_t>(b)];
-          key.push_back(replica);
-          key.push_back(joined[k] != 0 ? group : 0);
-        }
-        ++at;
-      });
-    }
-    for (isize b = 0; b < blocks_.size(); ++b) {
-      const auto& key = keys[static_cast<std::size_t>(b)];
-      const auto [found, fresh] = known.emplace(key, static_cast<std::int32_t>(hands_.size()));
-      if (fresh) {
-        hands_.push({});
-        for (std::size_t k = 0; k < key.size(); k += 2) hands_.back().replicas.push(key[k]);
-      }
-      blocks_[b].hand = found->second;
-      hands_[found->second].blocks.push(static_cast<std::int32_t>(b));
-      hands_[found->second].places += blocks_[b].places.size();
-    }
-    meets_.resize(blocks_.size(), 0);
-    for (isize b = 0; b < blocks_.size(); ++b)
-      for (std::size_t k = 1; k < keys[static_cast<std::size_t>(b)].size(); k += 2)
-        meets_[b] = std::max(meets_[b], keys[static_cast<std::size_t>(b)][k]);
-  }
+  program_samples(const program& of, const list<sample_split>& splits, bool compares = false);
 
   const program& of() const { return *of_; }
   const list<block>& blocks() const { return blocks_; }
@@ -103,16 +55,7 @@ class program_samples {
   // The group of samples that a block's samples meet in.
   std::int32_t meets(isize which) const { return meets_[which]; }
   // The work of each cell with samples in this order.
-  void add_work(const step_headers& of, const sample_order& order, list<double>& work) const {
-    work.clear();
-    work.resize(cells_, 0.0);
-    for (const block& each : blocks_)
-      for (isize k = 0; k < modules(); ++k) {
-        double& sum = work[each.cells[k]];
-        for (isize p = each.places.begin; p < each.places.end; ++p)
-          sum += of.work_of(static_cast<std::int32_t>(k), order[p]);
-      }
-  }
+  void add_work(const step_headers& of, const sample_order& order, list<double>& work) const;
 
  private:
   template <class Visit>
@@ -131,5 +74,69 @@ class program_samples {
   list<hand> hands_;
   list<std::int32_t> meets_;  // of each block
 };
+
+#if !defined(MOTET_COMPILED_DATA)
+MOTET_BODY program_samples::program_samples(const program& of, const list<sample_split>& splits,
+                                            bool compares)
+    : of_(&of), splits_(splits) {
+  list<isize> cuts;
+  for (const sample_split& each : splits_) {
+    first_cell_.push(cells_);
+    for_each_cell(each, [&](std::int32_t, std::int32_t, const interval& own) {
+      cuts.push(own.begin);
+      cuts.push(own.end);
+      ++cells_;
+    });
+  }
+  std::sort(cuts.begin(), cuts.end());
+  for (isize c = 0; c + 1 < cuts.size(); ++c)
+    if (cuts[c] < cuts[c + 1]) blocks_.push({{cuts[c], cuts[c + 1]}, 0, {}});
+  list<std::uint8_t> joined(splits_.size(), 0);
+  for (const voice& each : of.voices)
+    if (compares && each.join >= 0) joined[each.module] = 1;
+  std::map<std::vector<std::int32_t>, std::int32_t> known;
+  std::vector<std::vector<std::int32_t>> keys(static_cast<std::size_t>(blocks_.size()));
+  for (isize k = 0; k < splits_.size(); ++k) {
+    std::int32_t at = first_cell_[k];
+    isize b = 0;
+    // Groups, their replicas and the microbatches of these are one behind the other.
+    for_each_cell(splits_[k], [&](std::int32_t group, std::int32_t replica, const interval& own) {
+      for (; b < blocks_.size() && blocks_[b].places.end <= own.end; ++b) {
+        blocks_[b].cells.push(at);
+        auto& key = keys[static_cast<std::size_t>(b)];
+        key.push_back(replica);
+        key.push_back(joined[k] != 0 ? group : 0);
+      }
+      ++at;
+    });
+  }
+  for (isize b = 0; b < blocks_.size(); ++b) {
+    const auto& key = keys[static_cast<std::size_t>(b)];
+    const auto [found, fresh] = known.emplace(key, static_cast<std::int32_t>(hands_.size()));
+    if (fresh) {
+      hands_.push({});
+      for (std::size_t k = 0; k < key.size(); k += 2) hands_.back().replicas.push(key[k]);
+    }
+    blocks_[b].hand = found->second;
+    hands_[found->second].blocks.push(static_cast<std::int32_t>(b));
+    hands_[found->second].places += blocks_[b].places.size();
+  }
+  meets_.resize(blocks_.size(), 0);
+  for (isize b = 0; b < blocks_.size(); ++b)
+    for (std::size_t k = 1; k < keys[static_cast<std::size_t>(b)].size(); k += 2)
+      meets_[b] = std::max(meets_[b], keys[static_cast<std::size_t>(b)][k]);
+}
+MOTET_BODY void program_samples::add_work(const step_headers& of, const sample_order& order,
+                                          list<double>& work) const {
+  work.clear();
+  work.resize(cells_, 0.0);
+  for (const block& each : blocks_)
+    for (isize k = 0; k < modules(); ++k) {
+      double& sum = work[each.cells[k]];
+      for (isize p = each.places.begin; p < each.places.end; ++p)
+        sum += of.work_of(static_cast<std::int32_t>(k), order[p]);
+    }
+}
+#endif
 
 }  // namespace motet

@@ -10,6 +10,15 @@
 
 namespace motet {
 
+// The samples of a step of which these ranks look at inputs, as ascending intervals: those of the replicas
+// whose first or last stage is among them. wanted: of each module, whether its inputs count. room: samples may
+// move between replicas so far, and all that these may ever have are theirs.
+std::vector<interval> own_samples(const program& of, isize samples, interval ranks,
+                                  const list<std::uint8_t>& wanted, const resplit_options& room = {});
+// Of a step in another order, the samples that stand at these places.
+std::vector<interval> samples_at(const std::vector<interval>& places, const sample_order& order);
+
+#if !defined(MOTET_COMPILED_RANKS)
 namespace detail {
 
 inline std::vector<interval> marked_intervals(const std::vector<std::uint8_t>& marks) {
@@ -37,11 +46,8 @@ inline interval reach_of(const sample_split& split, isize group, isize replica, 
 
 }  // namespace detail
 
-// The samples of a step of which these ranks look at inputs, as ascending intervals: those of the replicas
-// whose first or last stage is among them. wanted: of each module, whether its inputs count. room: samples may
-// move between replicas so far, and all that these may ever have are theirs.
-inline std::vector<interval> own_samples(const program& of, isize samples, interval ranks,
-                                         const list<std::uint8_t>& wanted, const resplit_options& room = {}) {
+MOTET_BODY std::vector<interval> own_samples(const program& of, isize samples, interval ranks,
+                                             const list<std::uint8_t>& wanted, const resplit_options& room) {
   std::vector<std::uint8_t> own(as_size(samples), 0);
   const list<sample_split> splits = splits_of(of, samples);
   for (const voice& sings : of.voices) {
@@ -60,12 +66,12 @@ inline std::vector<interval> own_samples(const program& of, isize samples, inter
   }
   return detail::marked_intervals(own);
 }
-// Of a step in another order, the samples that stand at these places.
-inline std::vector<interval> samples_at(const std::vector<interval>& places, const sample_order& order) {
+MOTET_BODY std::vector<interval> samples_at(const std::vector<interval>& places, const sample_order& order) {
   std::vector<std::uint8_t> own(as_size(order.size()), 0);
   for (const interval& each : places)
     for (isize place = each.begin; place < each.end; ++place) own[as_size(order[place])] = 1;
   return detail::marked_intervals(own);
 }
+#endif
 
 }  // namespace motet

@@ -10,16 +10,7 @@
 namespace motet {
 
 // A program cuts the samples of a step so, module after module, in even parts. It must have voices.
-inline list<sample_split> splits_of(const program& of, isize samples) {
-  list<sample_split> all;
-  const list<std::int32_t> voices = replicas_of_modules(of.voices);
-  for (const voice& each : of.voices) {
-    while (all.size() <= each.module) all.push({samples, each.joins(), 1, 1, {}});
-    all[each.module].replicas = voices[each.module] / each.shards;
-    all[each.module].microbatches = each.group;
-  }
-  return all;
-}
+list<sample_split> splits_of(const program& of, isize samples);
 // The most samples that a replica of each module may ever have of a group.
 inline list<isize> most_of(const list<sample_split>& splits, const resplit_options& room) {
   list<isize> all;
@@ -91,5 +82,18 @@ inline join_layout largest_layout_of(const program& of, const stage_groups& grou
   };
   return join_layout::at_most(seats_of(of, groups, largest, join), samples_of_join(of, splits, join));
 }
+
+#if !defined(MOTET_COMPILED_RANKS)
+MOTET_BODY list<sample_split> splits_of(const program& of, isize samples) {
+  list<sample_split> all;
+  const list<std::int32_t> voices = replicas_of_modules(of.voices);
+  for (const voice& each : of.voices) {
+    while (all.size() <= each.module) all.push({samples, each.joins(), 1, 1, {}});
+    all[each.module].replicas = voices[each.module] / each.shards;
+    all[each.module].microbatches = each.group;
+  }
+  return all;
+}
+#endif
 
 }  // namespace motet

@@ -80,30 +80,14 @@ class any_microbatches {
  protected:
   // most: samples of a replica in a group that there is room for, when split() will change them; 0: as many
   // as there are.
-  any_microbatches(const sample_split& split, isize replica, const spread_seat& at, isize most)
-      : split_(split),
-        replica_(replica),
-        most_((most + split.microbatches - 1) / split.microbatches),
-        at_(at) {
-    for (isize m = 0; m < count(); ++m) most_ = std::max(most_, of(m).size());
-    first_rows_.resize(as_size(count()), 0);
-  }
+  any_microbatches(const sample_split& split, isize replica, const spread_seat& at, isize most);
   any_microbatches(any_microbatches&&) = default;
 
   bool alone() const { return at_.tensor == 1 && at_.context == 1; }
   // Room for what ranks share of each, the last one for dry runs. `rows`: those of as many samples as there
   // are at most.
   void share_rows(const any_group& tensor, const any_group& context, const sequences& rows,
-                  const sample_bounds& bounds) {
-    shared_.resize(as_size(count()) + 1);
-    for (microbatch_spread& each : shared_) {
-      each.tensor = tensor;
-      each.context = context;
-      rows_.push_back(std::make_unique<spread_rows>(at_, std::max(rows.samples, most_)));
-      rows_.back()->fill(rows, bounds, each);
-    }
-    rows_.back()->fill_most(rows, bounds, shared_.back());
-  }
+                  const sample_bounds& bounds);
   // `step` has all rows of a step.
   void find_first_row(isize m, const sequences& step) {
     first_rows_[as_size(m)] = step.begin(first_sample(m));
@@ -126,5 +110,25 @@ class any_microbatches {
   std::vector<microbatch_spread> shared_;
   std::vector<std::unique_ptr<spread_rows>> rows_;
 };
+
+#if !defined(MOTET_COMPILED_RANKS)
+MOTET_BODY any_microbatches::any_microbatches(const sample_split& split, isize replica, const spread_seat& at,
+                                              isize most)
+    : split_(split), replica_(replica), most_((most + split.microbatches - 1) / split.microbatches), at_(at) {
+  for (isize m = 0; m < count(); ++m) most_ = std::max(most_, of(m).size());
+  first_rows_.resize(as_size(count()), 0);
+}
+MOTET_BODY void any_microbatches::share_rows(const any_group& tensor, const any_group& context,
+                                             const sequences& rows, const sample_bounds& bounds) {
+  shared_.resize(as_size(count()) + 1);
+  for (microbatch_spread& each : shared_) {
+    each.tensor = tensor;
+    each.context = context;
+    rows_.push_back(std::make_unique<spread_rows>(at_, std::max(rows.samples, most_)));
+    rows_.back()->fill(rows, bounds, each);
+  }
+  rows_.back()->fill_most(rows, bounds, shared_.back());
+}
+#endif
 
 }  // namespace motet

@@ -31,6 +31,16 @@ struct cpu_features {
 };
 
 namespace detail {
+cpu_features ask_cpu();
+}
+
+inline const cpu_features& features() {
+  static const cpu_features found = detail::ask_cpu();
+  return found;
+}
+
+#if !defined(MOTET_COMPILED_KERNELS)
+namespace detail {
 
 // Linux grants the tile registers to a process that asks for them.
 inline bool may_use_tiles() {
@@ -42,7 +52,7 @@ inline bool may_use_tiles() {
 #endif
 }
 
-inline cpu_features ask_cpu() {
+MOTET_BODY cpu_features ask_cpu() {
   cpu_features found;
   found.l2_bytes = 512 * 1024;
 #if MOTET_X86
@@ -90,10 +100,6 @@ inline cpu_features ask_cpu() {
 }
 
 }  // namespace detail
-
-inline const cpu_features& features() {
-  static const cpu_features found = detail::ask_cpu();
-  return found;
-}
+#endif
 
 }  // namespace motet::cpu

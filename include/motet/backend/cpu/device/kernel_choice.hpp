@@ -52,22 +52,7 @@ inline kernel_kind best_kernel() {
 
 // The kernels of that name; null or empty: the best. Unlike its absence, a name that cannot be followed is an
 // error, so that nobody measures other kernels than those that were meant.
-inline kernel_kind kernel_named(const char* name) {
-  if (name == nullptr || *name == '\0') return best_kernel();
-  std::string available;
-  bool known = false;
-  for (const kernel_kind kind : kernel_kinds) {
-    const bool here = kernel_available(kind), meant = std::string_view(name) == kernel_name(kind);
-    if (meant && here) return kind;
-    known = known || meant;
-    if (here) available += std::string(available.empty() ? "" : ", ") + kernel_name(kind);
-  }
-  const std::string& machine = features().name;
-  fail(kernels_refused, "MOTET_KERNELS=" + std::string(name) +
-                            (known ? ", which " + machine + " lacks; it has "
-                                   : ", which is no kernel's name; " + machine + " has ") +
-                            available);
-}
+kernel_kind kernel_named(const char* name);
 
 namespace detail {
 // The environment is asked once. Where that fails, the next caller hears the same.
@@ -89,7 +74,26 @@ inline bool set_kernel(kernel_kind kind) {
 }
 
 // One line for logs: "Intel(R) Xeon(R) Processor: avx2 avx512 avx512_bf16, L2 2048 KiB, kernels avx512".
-inline std::string describe_cpu() {
+std::string describe_cpu();
+
+#if !defined(MOTET_COMPILED_KERNELS)
+MOTET_BODY kernel_kind kernel_named(const char* name) {
+  if (name == nullptr || *name == '\0') return best_kernel();
+  std::string available;
+  bool known = false;
+  for (const kernel_kind kind : kernel_kinds) {
+    const bool here = kernel_available(kind), meant = std::string_view(name) == kernel_name(kind);
+    if (meant && here) return kind;
+    known = known || meant;
+    if (here) available += std::string(available.empty() ? "" : ", ") + kernel_name(kind);
+  }
+  const std::string& machine = features().name;
+  fail(kernels_refused, "MOTET_KERNELS=" + std::string(name) +
+                            (known ? ", which " + machine + " lacks; it has "
+                                   : ", which is no kernel's name; " + machine + " has ") +
+                            available);
+}
+MOTET_BODY std::string describe_cpu() {
   const cpu_features& f = features();
   std::string line = f.name + ":";
   if (f.avx2) line += " avx2";
@@ -98,5 +102,6 @@ inline std::string describe_cpu() {
   if (f.amx_bf16) line += " amx_bf16";
   return sentence({line, ", L2 ", f.l2_bytes / 1024, " KiB, kernels ", kernel_name(current_kernel())});
 }
+#endif
 
 }  // namespace motet::cpu

@@ -5,6 +5,8 @@
 #include <motet/backend/groups/courier.hpp>
 #include <motet/tensor/share.hpp>
 
+#include <type_traits>
+
 // The exchanges of a tensor group in pieces: piece p has the p-th part of each member's rows, so all members
 // send and receive alike, and lie where they would have come as a whole. Products are made of the rows that
 // are there, and the first thread's courier brings others meanwhile. Every row is computed and summed as it
@@ -113,12 +115,25 @@ courier::number begin_gather(context& ctx, rank_calls& calls, const row_pieces& 
   return first;
 }
 
-}  // namespace detail
+// Work that an exchange does when rows are there, or meanwhile, whatever it is: each exchange is compiled once
+// for its numbers, and not for every layer that has work beside it.
+template <class... Told>
+class work_ref {
+ public:
+  template <class Work>
+  explicit work_ref(Work& work)
+      : work_(const_cast<void*>(static_cast<const void*>(&work))),
+        does_([](void* self, Told... told) { (*static_cast<Work*>(self))(told...); }) {}
+  void operator()(Told... told) const { does_(work_, told...); }
 
-// all = the rows of all members, as gather_rows; each(sequences, rows) is called once for all rows, some at a
-// time, when they are there.
-template <class X, class Y, class Each>
-void gather_rows(context& ctx, matrix<X> x, matrix<Y> all, Each&& each) {
+ private:
+  void* work_;
+  void (*does_)(void*, Told...);
+};
+using row_work = work_ref<const sequences&, interval>;
+
+template <class X, class Y>
+void gather_pieces(context& ctx, matrix<const X> x, matrix<Y> all, row_work each) {
   const sequences& rows = rows_of_all(ctx);
   if (ctx.shared->pieces == 1) {
     gather_rows(ctx, x, all);
@@ -126,10 +141,10 @@ void gather_rows(context& ctx, matrix<X> x, matrix<Y> all, Each&& each) {
   }
   ctx.note("gather_rows", 0, bytes_in(x) + bytes_in(all));
   const scratch_scope scope(ctx);
-  const detail::row_pieces pieces(ctx, all.width, static_cast<isize>(sizeof(Y)));
+  const row_pieces pieces(ctx, all.width, static_cast<isize>(sizeof(Y)));
   if (ctx.measuring()) return each(rows, interval{0, all.rows});
-  detail::rank_calls calls(ctx);
-  const courier::number first = detail::begin_gather(ctx, calls, pieces, x, all);
+  rank_calls calls(ctx);
+  const courier::number first = begin_gather(ctx, calls, pieces, x, all);
   for (isize p = 0; p < pieces.count(); ++p) {
     calls.finish(first + static_cast<courier::number>(p));
     pieces.each_run(p, each);
@@ -137,28 +152,25 @@ void gather_rows(context& ctx, matrix<X> x, matrix<Y> all, Each&& each) {
   calls.finish_all([] {});
 }
 
-// The same with meanwhile(), which needs none of these rows, while all of them come.
-template <class X, class Y, class Meanwhile>
-void gather_rows_beside(context& ctx, matrix<X> x, matrix<Y> all, Meanwhile&& meanwhile) {
+template <class X, class Y>
+void gather_beside(context& ctx, matrix<const X> x, matrix<Y> all, work_ref<> meanwhile) {
   if (rows_of_all(ctx); ctx.shared->pieces == 1) {
     gather_rows(ctx, x, all);
     return meanwhile();
   }
   ctx.note("gather_rows", 0, bytes_in(x) + bytes_in(all));
   const scratch_scope scope(ctx);
-  const detail::row_pieces pieces(ctx, all.width, static_cast<isize>(sizeof(Y)));
+  const row_pieces pieces(ctx, all.width, static_cast<isize>(sizeof(Y)));
   if (ctx.measuring()) return meanwhile();
-  detail::rank_calls calls(ctx);
-  detail::begin_gather(ctx, calls, pieces, x, all);
+  rank_calls calls(ctx);
+  begin_gather(ctx, calls, pieces, x, all);
   meanwhile();
   const section_scope section(ctx, "wait for rows");
   calls.finish_all([] {});
 }
 
-// y = residual + own rows of the sum of all members' partial, as scatter_sum_rows; make(sequences, rows) makes
-// rows of partial, some at a time, and is called once for all.
-template <class P, class R, class Y, class Make>
-void scatter_sum_rows(context& ctx, matrix<P> partial, matrix<R> residual, matrix<Y> y, Make&& make) {
+template <class P, class R, class Y>
+void scatter_made(context& ctx, matrix<P> partial, matrix<const R> residual, matrix<Y> y, row_work make) {
   const sequences& rows = rows_of_all(ctx);
   if (ctx.shared->pieces == 1) {
     make(rows, interval{0, partial.rows});
@@ -166,9 +178,9 @@ void scatter_sum_rows(context& ctx, matrix<P> partial, matrix<R> residual, matri
   }
   ctx.note("scatter_sum_rows", elements_in(partial), bytes_in(partial) + bytes_in(residual) + bytes_in(y));
   const scratch_scope scope(ctx);
-  const detail::row_pieces pieces(ctx, partial.width, 1);
+  const row_pieces pieces(ctx, partial.width, 1);
   if (ctx.measuring()) return make(rows, interval{0, partial.rows});
-  detail::rank_calls calls(ctx);
+  rank_calls calls(ctx);
   synchronize(ctx);  // threads make other rows than before
   for (isize p = 0; p < pieces.count(); ++p) {
     pieces.each_run(p, make);
@@ -186,6 +198,28 @@ void scatter_sum_rows(context& ctx, matrix<P> partial, matrix<R> residual, matri
     if (residual) sum_rows(own, residual, y);
     else convert_rows(own, y);
   });
+}
+
+}  // namespace detail
+
+// all = the rows of all members, as gather_rows; each(sequences, rows) is called once for all rows, some at a
+// time, when they are there.
+template <class X, class Y, class Each>
+void gather_rows(context& ctx, matrix<X> x, matrix<Y> all, Each&& each) {
+  detail::gather_pieces<std::remove_const_t<X>, Y>(ctx, x, all, detail::row_work(each));
+}
+
+// The same with meanwhile(), which needs none of these rows, while all of them come.
+template <class X, class Y, class Meanwhile>
+void gather_rows_beside(context& ctx, matrix<X> x, matrix<Y> all, Meanwhile&& meanwhile) {
+  detail::gather_beside<std::remove_const_t<X>, Y>(ctx, x, all, detail::work_ref<>(meanwhile));
+}
+
+// y = residual + own rows of the sum of all members' partial, as scatter_sum_rows; make(sequences, rows) makes
+// rows of partial, some at a time, and is called once for all.
+template <class P, class R, class Y, class Make>
+void scatter_sum_rows(context& ctx, matrix<P> partial, matrix<R> residual, matrix<Y> y, Make&& make) {
+  detail::scatter_made<P, std::remove_const_t<R>, Y>(ctx, partial, residual, y, detail::row_work(make));
 }
 
 }  // namespace motet::cpu
