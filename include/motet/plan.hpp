@@ -30,7 +30,9 @@
 #include <motet/plan/files/plan_json.hpp>
 #include <motet/plan/files/profile_json.hpp>
 #include <motet/plan/optimus/search_filled.hpp>
+#include <motet/plan/order/cut_apart.hpp>
 #include <motet/plan/order/deal.hpp>
+#include <motet/plan/order/deal_by_modules.hpp>
 #include <motet/plan/order/defer.hpp>
 #include <motet/plan/order/fill_microbatches.hpp>
 #include <motet/plan/order/interleaved_order.hpp>

@@ -25,18 +25,23 @@ for plan in data-2 tensor-2 apart on-last pipeline-3 uneven grouped nested fille
 done
 # In any order of its samples a step is the same step, also when it is filled to a number of rows.
 ordered() {
-  listed=$1
-  shift
-  succeed $run --steps 6 --no-report --metrics ordered.jsonl --reorder all "$@"
-  grep -q '^order all: samples go to the ranks' out && grep -q 'reordered: steps [1-9].* by simulation with measured times; an order took' out || fail "$* --reorder does not tell"
-  grep -q '"reorder_seconds"' ordered.jsonl || fail "$* --reorder writes nothing"
+  word=$1 listed=$2
+  shift 2
+  succeed $run --steps 6 --no-report --metrics ordered.jsonl --reorder $word "$@"
+  grep -q "^order $word: samples .*go to " out && grep -q 'reordered: steps [1-9].* by simulation with measured times; an order took' out || fail "$* --reorder $word does not tell"
+  grep -q '"reorder_seconds"' ordered.jsonl || fail "$* --reorder $word writes nothing"
   losses ordered.jsonl >ordered.losses
   losses "$listed" | paste -d ' ' - ordered.losses | awk '{ d = $2 - $4; if (d < 0) d = -d; if (NF != 4 || $1 != $3 || d > 1e-5 * $4) bad = 1 } END { exit bad || NR != 6 }' ||
-    fail "$* --reorder all has other losses: $(losses "$listed" | paste -d ' ' - ordered.losses)"
+    fail "$* --reorder $word has other losses: $(losses "$listed" | paste -d ' ' - ordered.losses)"
 }
-for plan in data-2 uneven; do ordered $plan.jsonl --plan $plan; done
+for plan in data-2 uneven; do ordered all $plan.jsonl --plan $plan; done
+two='"degrees": {"data": 2}, "microbatches": 2, "group": 1'
+echo '{"cluster": {"ranks": 4}, "schedule": "1f1b", "modules": {' >pairs.json
+echo "\"eye\": {$two, \"ranks\": {\"first\": 0}}, \"glue\": {$two, \"ranks\": {\"first\": 0}}, \"talk\": {$two, \"ranks\": {\"first\": 2}}}}" >>pairs.json
+ordered modules data-2.jsonl --plan pairs.json
+expect 2 'so no row can cross; take --reorder all' $run --steps 1 --plan data-2 --reorder modules
 succeed $run --rows 500 --steps 6 --no-report --metrics filled.jsonl --plan apart
-ordered filled.jsonl --rows 500 --plan apart
+ordered all filled.jsonl --rows 500 --plan apart
 succeed $run --steps 1 --plan data-2 --reorder ranks --explain
 grep -q '^order     ranks: samples go to the ranks that have least to do$' out || fail "--explain does not tell of the order"
 grep -q '^producers [1-9][0-9]* keeps* up with the steps (--producers [1-9].* by forecast$' out || fail "--explain of a plan does not tell how many producers keep up"

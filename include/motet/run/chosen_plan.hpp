@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/front/local_ranks.hpp>
+#include <motet/plan/order/cut_apart.hpp>
 #include <motet/plan/prove/require_plan.hpp>
 #include <motet/run/run_settings.hpp>
 
@@ -20,12 +21,23 @@ struct chosen_plan {
   launched by;
 };
 
+// Where rows are to cross between replicas, modules are cut apart.
+inline plan cut_as_asked(const run_settings& s, const plan& of, const list<module_facts>& facts) {
+  return s.rows_cross() ? cut_apart(of, facts, s.batch) : of;
+}
 // Proven for the model and the batch; nothing is started yet.
 inline chosen_plan choose_plan(const run_settings& s) {
   const list<module_facts> facts = s.trained().facts();
   chosen_plan out{s.plan, {}, plan_of(s.plan, facts, s.program->plans), {}};
   if (const named_plan* const known = find_plan(s.program->plans, s.plan)) out.about = known->about;
   out.value = require_plan(out.value, facts, s.batch);
+  if (!s.rows_cross()) return out;
+  out.value = require_plan(cut_as_asked(s, out.value, facts), facts, s.batch);
+  if (!rows_cross(out.value, facts, s.batch))
+    fail(bad_option_value,
+         sentence({"--reorder modules with --plan ", s.plan, " and --batch ", s.batch,
+                   ": no module has replicas on other ranks than one that it feeds, and samples for shorter "
+                   "microbatches, so no row can cross; take --reorder all, or place the modules apart"}));
   return out;
 }
 

@@ -379,7 +379,10 @@ inline chosen_plan choose_orchestrated(const run_settings& s, const checkpoint* 
     told += "next best none, no other place for a module that was counted\n";
   }
   std::snprintf(text, sizeof text, "%.2f ms a step by forecast", found.seconds * 1e3);
-  return {"found for " + s.orchestrate, text, require_plan(found.how, facts, s.batch), {}};
+  return {"found for " + s.orchestrate,
+          text,
+          require_plan(cut_as_asked(s, found.how, facts), facts, s.batch),
+          {}};
 }
 
 }  // namespace motet

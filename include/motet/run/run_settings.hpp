@@ -40,12 +40,16 @@ struct run_settings {
 
   // What is asked of the order of a step's samples.
   step_questions questions() const {
-    return {reorder == "ranks" || reorder == "all", reorder == "slots" || reorder == "all"};
+    const bool both = reorder == "all" || rows_cross();
+    return {both || reorder == "ranks", both || reorder == "slots"};
   }
+  // Each module has an order of its own, for which the plan's modules are cut apart.
+  bool rows_cross() const { return reorder == "modules"; }
   bool reorders() const { return reorder != "none"; }
   std::string reorder_words() const {
     const step_questions asked = questions();
-    const std::string who = "samples go to the ranks that have least to do",
+    const std::string who = rows_cross() ? "samples of each module go to its ranks that have least to do"
+                                         : "samples go to the ranks that have least to do",
                       when = "microbatches run in the turns in which ranks wait least";
     return asked.ranks && asked.slots ? who + ", " + when : asked.ranks ? who : when;
   }
@@ -186,9 +190,10 @@ inline options command_line(run_settings& s) {
   line.count("--resplit", s.resplit, 0,
              "steps after which samples move from a plan's slow replicas to fast ones; 0: never");
   if (of.speaks)
-    line.choice("--reorder", s.reorder, {"none", "ranks", "slots", "all"},
+    line.choice("--reorder", s.reorder, {"none", "ranks", "slots", "all", "modules"},
                 "samples of a step, so that a plan's ranks wait less; ranks: who gets which, slots: in which "
-                "turn microbatches run. The same loss and gradients");
+                "turn microbatches run, all: both, modules: both, and who gets which for each module apart. "
+                "The same loss and gradients");
   line.real("--resplit-most", s.resplit_most, 1.001, 1e6,
             "samples of such a replica at most, times its even share; memory is planned for that");
   line.flag("--list-plans", s.list_plans, "print the plans that have names, and stop");

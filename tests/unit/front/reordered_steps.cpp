@@ -61,7 +61,9 @@ const plan plans[] = {
     plan_of(3, "1f1b", {0, 1, 6}, {0, 1, 6}, {1, 1, 6}, 2),
     // Modules that cut samples unlike.
     plan_of(4, "1f1b", {0, 2, 2}, {2, 2, 1}, {2, 2, 3}), plan_of(4, "1f1b", {0, 3, 1}, {3, 1, 4}, {3, 1, 4}),
-    plan_of(2, "1f1b", {0, 1, 2}, {0, 1, 2}, {1, 1, 4})};
+    plan_of(2, "1f1b", {0, 1, 2}, {0, 1, 2}, {1, 1, 4}),
+    // Each replica of the eye feeds both of the language model.
+    plan_of(4, "1f1b", {0, 2, 6}, {0, 2, 6}, {2, 2, 3})};
 
 struct seen {
   std::vector<double> losses, norms;

@@ -26,6 +26,12 @@ TEST_CASE("a plan is found by name and proven for the model and the batch") {
   CHECK(holds(all, "batch_sync-N"));
 }
 
+TEST_CASE("rows cross between replicas of modules that are apart, or the plan is refused") {
+  CHECK_THROWS_WITH_AS(
+      choose_plan(settings_of({"--plan", "beside", "--reorder", "modules"}, speaking_program())),
+      doctest::Contains("so no row can cross; take --reorder all"), error);
+}
+
 TEST_CASE("one rank is not spread, and more than one need a plan") {
   launched alone, two;
   two.ranks = 2;

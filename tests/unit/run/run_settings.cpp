@@ -63,6 +63,12 @@ TEST_CASE("an order of samples is asked for in one word, and is a setting of the
   CHECK((asked("ranks").ranks && !asked("ranks").slots));
   CHECK((!asked("slots").ranks && asked("slots").slots));
   CHECK_FALSE((asked("none").ranks || asked("none").slots));
+  CHECK((asked("modules").ranks && asked("modules").slots));
+  CHECK(
+      settings_of({"--reorder", "modules"}, speaks).reorder_words() ==
+      "samples of each module go to its ranks that have least to do, microbatches run in the turns in which "
+      "ranks wait least");
+  CHECK_FALSE(settings_of({"--reorder", "all"}, speaks).rows_cross());
   CHECK_THROWS_AS(asked("some"), error);
   CHECK_THROWS_AS(settings_of({"--reorder", "all"}), error);
   const run_settings slots = settings_of({"--reorder", "slots"}, speaks);

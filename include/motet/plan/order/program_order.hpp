@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/plan/order/place_clock.hpp>
+#include <motet/plan/order/deal_by_modules.hpp>
 #include <motet/plan/order/step_order.hpp>
 
+#include <set>
 #include <utility>
 
 namespace motet {
@@ -60,7 +61,8 @@ inline hands deal_to_parts(const step_headers& of, const sample_order& largest_f
 
 // Finds an order of a step's samples in which a program takes them in less time. Samples are dealt to
 // replicas, so that the busiest rank has least to do; each replica deals them to its microbatches, so that
-// none is heavy for any module; these fill the intervals of a pipeline's first stage. Then microbatches, and
+// none is heavy for any module; where rows cross between replicas, they are also dealt for one module after the
+// other; microbatches fill the intervals of a pipeline's first stage. Then microbatches, and
 // samples, change places by chance, as long as simulate() finds the step shorter. The order as listed is
 // taken where none is shorter. Everything follows from the headers and the clock, so ranks that know the same
 // find the same.
@@ -81,7 +83,23 @@ class program_order {
   // Finds what a step takes in this order.
   ordered_step judged(const step_headers& of, sample_order order) const;
   ordered_step find(const step_headers& of, const step_questions& asked = {},
+<<<<<<< HEAD
                     const swap_limits& until = {.tries = 100}) const;
+=======
+                    const swap_limits& until = {.tries = 100}) const {
+    ordered_step best = as_listed(of);
+    if (!asked.ranks && !asked.slots) return best;
+    const auto look = [&](detail::filled_blocks made) {
+      if (asked.slots) fill(of, made);
+      ordered_step found = improved(of, std::move(made), asked, until);
+      if (found.seconds < best.seconds) best = std::move(found);
+    };
+    look(listed());
+    if (asked.ranks) look(dealt(of));
+    if (asked.ranks && samples_.rows_cross()) look(deal_by_modules(samples_, clock_, of));
+    return best;
+  }
+>>>>>>> dist
 
  private:
   using part = detail::dealt_part;
@@ -189,15 +207,12 @@ class program_order {
     return out;
   }
 
-  // Each hand is a pipeline where all modules have the same microbatches, and these are of one size.
+  // The turns of a replica are those of a pipeline where they are of one size.
   void fill(const step_headers& of, detail::filled_blocks& made) const {
-    for (const program_samples::hand& hand : samples_.hands()) {
-      const auto size = made[hand.blocks[0]].size();
-      const bool even = std::all_of(hand.blocks.begin(), hand.blocks.end(),
-                                    [&](std::int32_t b) { return made[b].size() == size; });
-      if (!even || shares_cells(hand)) continue;
+    for (const program_samples::turns& turns : samples_.turns_of_replicas()) {
+      if (!are_alike(turns, made)) continue;
       list<std::int32_t> ranks;
-      const microbatch_times times = times_of(of, hand, made, ranks);
+      const microbatch_times times = times_of(of, turns, made, ranks);
       const std::int32_t chunks = chunks_of(ranks, times.microbatches);
       const microbatch_order order = fill_intervals(times, chunks);
       const auto seconds = [&](const microbatch_order& each) {
@@ -205,15 +220,17 @@ class program_order {
       };
       if (seconds(order) >= seconds(in_turn(times.microbatches))) continue;
       const detail::filled_blocks before = made;
-      for (isize m = 0; m < order.size(); ++m) made[hand.blocks[m]] = before[hand.blocks[order[m]]];
+      for (isize m = 0; m < order.size(); ++m)
+        for (isize i = 0; i < turns[m].size(); ++i) made[turns[m][i]] = before[turns[order[m]][i]];
     }
   }
-  bool shares_cells(const program_samples::hand& hand) const {
-    for (isize b = 1; b < hand.blocks.size(); ++b)
-      for (isize k = 0; k < samples_.modules(); ++k)
-        if (samples_.blocks()[hand.blocks[b]].cells[k] == samples_.blocks()[hand.blocks[b - 1]].cells[k])
-          return true;
-    return false;
+  static bool are_alike(const program_samples::turns& turns, const detail::filled_blocks& made) {
+    return std::all_of(turns.begin(), turns.end(), [&](const list<std::int32_t>& each) {
+      if (each.size() != turns[0].size()) return false;
+      for (isize i = 0; i < each.size(); ++i)
+        if (made[each[i]].size() != made[turns[0][i]].size()) return false;
+      return true;
+    });
   }
   // Stages go round the same ranks so often, each time in the same order; 1: as 1F1B has them.
   static std::int32_t chunks_of(const list<std::int32_t>& ranks, std::int32_t microbatches) {
@@ -225,15 +242,23 @@ class program_order {
                ? static_cast<std::int32_t>(ranks.size() / round)
                : 1;
   }
-  // Of the places of a hand, in the model's order; those of one rank that follow each other are one stage.
-  // ranks: of each stage.
-  microbatch_times times_of(const step_headers& of, const program_samples::hand& hand,
+  // Of the places that these turns go through, in the model's order; those of one rank that follow each other
+  // are one stage. Replicas that share a turn have even parts of it. ranks: of each stage.
+  microbatch_times times_of(const step_headers& of, const program_samples::turns& turns,
                             const detail::filled_blocks& made, list<std::int32_t>& ranks) const {
     microbatch_times times;
-    times.microbatches = static_cast<std::int32_t>(hand.blocks.size());
+    times.microbatches = static_cast<std::int32_t>(turns.size());
     const program& plays = samples_.of();
+    list<std::int32_t> first(samples_.modules(), 0), count(samples_.modules(), 0);
+    for (isize k = 0; k < samples_.modules(); ++k) {
+      std::set<std::int32_t> replicas;
+      for (const std::int32_t b : turns[0])
+        replicas.insert(samples_.hands()[samples_.blocks()[b].hand].replicas[k]);
+      first[k] = *replicas.begin();
+      count[k] = static_cast<std::int32_t>(replicas.size());
+    }
     for (const voice& sings : plays.voices) {
-      if (sings.replica != hand.replicas[sings.module] || sings.shard != 0) continue;
+      if (sings.replica != first[sings.module] || sings.shard != 0) continue;
       for (std::int32_t s = 0; s < sings.stages; ++s) {
         const isize place = sings.first_place + s;
         const std::int32_t rank = plays.place(sings, s);
@@ -245,8 +270,10 @@ class program_order {
         }
         for (std::int32_t m = 0; m < times.microbatches; ++m) {
           double work = 0;
-          for (const std::int32_t sample : made[hand.blocks[m]]) work += of.work_of(sings.module, sample);
-          times.forward[isize{times.stages - 1} * times.microbatches + m] += clock_.seconds(place, work) / 3;
+          for (const std::int32_t b : turns[m])
+            for (const std::int32_t sample : made[b]) work += of.work_of(sings.module, sample);
+          times.forward[isize{times.stages - 1} * times.microbatches + m] +=
+              clock_.seconds(place, work / count[sings.module]) / 3;
         }
       }
     }

@@ -43,6 +43,34 @@ class program_samples {
   const program& of() const { return *of_; }
   const list<block>& blocks() const { return blocks_; }
   const list<hand>& hands() const { return hands_; }
+  // Microbatches of one replica, one after the other: blocks that may change places with those of another turn.
+  using turns = list<list<std::int32_t>>;
+  // Of each replica of the module with the fewest microbatches, in each group that meets.
+  list<turns> turns_of_replicas() const {
+    std::int32_t fewest = 0;
+    for (std::int32_t k = 1; k < modules(); ++k)
+      if (cells_of(k) < cells_of(fewest)) fewest = k;
+    std::map<std::pair<std::int32_t, std::int32_t>, isize> known;
+    list<turns> out;
+    for (std::int32_t b = 0; b < blocks_.size(); ++b) {
+      const auto [found, fresh] =
+          known.emplace(std::pair(meets_[b], hands_[blocks_[b].hand].replicas[fewest]), out.size());
+      if (fresh) out.push({});
+      turns& own = out[found->second];
+      if (own.empty() || blocks_[own.back()[0]].cells[fewest] != blocks_[b].cells[fewest]) own.push({});
+      own.back().push(b);
+    }
+    return out;
+  }
+  // Says whether a replica of some module has samples of several replicas of another, so that who has a sample in
+  // one does not follow from who has it in the other.
+  bool rows_cross() const {
+    for (const hand& one : hands_)
+      for (const hand& other : hands_)
+        for (isize k = 0; k < modules(); ++k)
+          if (one.replicas[k] == other.replicas[k] && one.replicas != other.replicas) return true;
+    return false;
+  }
   isize modules() const { return splits_.size(); }
   // Microbatches of all replicas of all modules.
   std::int32_t cells() const { return cells_; }
@@ -58,6 +86,10 @@ class program_samples {
   void add_work(const step_headers& of, const sample_order& order, list<double>& work) const;
 
  private:
+  isize cells_of(std::int32_t module) const {
+    const sample_split& own = splits_[module];
+    return own.groups * own.replicas * own.microbatches;
+  }
   template <class Visit>
   static void for_each_cell(const sample_split& of, Visit&& visit) {
     for (isize g = 0; g < of.groups; ++g)

@@ -74,3 +74,17 @@ TEST_CASE("the work of a microbatch is that of its samples") {
   samples.add_work(each, {7, 6, 5, 4, 3, 2, 1, 0}, work);
   CHECK_EQ(work, list<double>{15, 11, 7, 3, 8});
 }
+
+TEST_CASE("turns are those of the module with the fewest microbatches, with all blocks that they have") {
+  const program of = voices_of({{2, 4}, {2, 2}});
+  const program_samples samples(of, {sample_split{8, 4, 2, 1, {}}, sample_split{8, 2, 2, 1, {}}});
+  CHECK(samples.rows_cross());
+  const list<program_samples::turns> all = samples.turns_of_replicas();
+  REQUIRE_EQ(all.size(), 2);
+  CHECK_EQ(all[0], program_samples::turns{{0, 1}, {4, 5}});
+  CHECK_EQ(all[1], program_samples::turns{{2, 3}, {6, 7}});
+  const program alike = voices_of({{2, 2}, {2, 2}});
+  const program_samples tied(alike, {sample_split{8, 2, 2, 1, {}}, sample_split{8, 2, 2, 1, {}}});
+  CHECK_FALSE(tied.rows_cross());
+  CHECK_EQ(tied.turns_of_replicas()[1], program_samples::turns{{1}, {3}});
+}
