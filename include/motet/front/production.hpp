@@ -55,7 +55,7 @@ inline std::vector<producer_address> read_producer_addresses(std::string_view te
   return out;
 }
 
-inline constexpr int production_version = 5;
+inline constexpr int production_version = 6;
 
 // All that decides what the steps hold, and how they are written: of a rank, which asks for them.
 inline json production_of(const data_wishes& wishes, const sample_shape& shape, const data_folder& data) {
@@ -75,6 +75,8 @@ inline json production_of(const data_wishes& wishes, const sample_shape& shape, 
   out.set("rows_of_sound", shape.heard.rows);
   out.set("bins", shape.heard.bins);
   out.set("frames", shape.heard.frames);
+  out.set("patch", shape.shapes.patch);
+  out.set("most_patches", shape.shapes.most_patches);
   out.set("batch", wishes.batch);
   out.set("rows", wishes.rows);
   out.set("seed", wishes.seed);
@@ -103,7 +105,8 @@ inline sample_shape shape_in(const json& from) {
           .heard = {.most = from.at("most_sounds").integer(),
                     .rows = from.at("rows_of_sound").integer(),
                     .bins = from.at("bins").integer(),
-                    .frames = from.at("frames").integer()}};
+                    .frames = from.at("frames").integer()},
+          .shapes = {.patch = from.at("patch").integer(), .most_patches = from.at("most_patches").integer()}};
 }
 inline data_wishes wishes_in(const json& from, const std::string& data, isize threads) {
   return {.data = data,
