@@ -27,14 +27,16 @@ inline step_limits limits_of(const sample_loader_config& config, const sample_so
   const isize places = sample_maker::places_of(config, source);
   return {.count = config.batch,
           .pictures = places,
-          .room = picture_room::bytes(places, config.example.image),
+          .room = picture_room::bytes(places, config.example.image, config.sample.shapes),
           .context = config.example.context,
           .rows_shown = config.sample.rows_shown(),
           .rows = config.rows,
           .vocabulary = words.size(),
           .side = config.example.image,
           .bytes = config.form == picture_form::bytes,
-          .heard = config.sample.heard};
+          .heard = config.sample.heard,
+          .shapes = config.sample.shapes,
+          .lead = config.sample.lead};
 }
 inline void prepare_slot(pair_maker::slot& own, const loader_config& config, const step_limits&,
                          std::byte* memory) {

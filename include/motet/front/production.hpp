@@ -75,6 +75,8 @@ inline json production_of(const data_wishes& wishes, const sample_shape& shape, 
   out.set("rows_of_sound", shape.heard.rows);
   out.set("bins", shape.heard.bins);
   out.set("frames", shape.heard.frames);
+  out.set("patch", shape.shapes.patch);
+  out.set("most_patches", shape.shapes.most_patches);
   out.set("batch", wishes.batch);
   out.set("rows", wishes.rows);
   out.set("seed", wishes.seed);
@@ -103,7 +105,8 @@ inline sample_shape shape_in(const json& from) {
           .heard = {.most = from.at("most_sounds").integer(),
                     .rows = from.at("rows_of_sound").integer(),
                     .bins = from.at("bins").integer(),
-                    .frames = from.at("frames").integer()}};
+                    .frames = from.at("frames").integer()},
+          .shapes = {.patch = from.at("patch").integer(), .most_patches = from.at("most_patches").integer()}};
 }
 inline data_wishes wishes_in(const json& from, const std::string& data, isize threads) {
   return {.data = data,

@@ -159,7 +159,8 @@ MOTET_BODY json describe(const vit_config& c) {
            {"pre_norm", c.pre_norm},
            {"norm", name_of(c.norm)},
            {"gated", c.gated}};
-  if (c.patches().resizes()) out.set("learned_image", c.learned_image);
+  if (c.patches().learned_side() != c.image / c.patch) out.set("learned_image", c.learned_image);
+  if (c.most_patches > 0) out.set("most_patches", c.most_patches);
   detail::add_experts(out, c);
   return out;
 }

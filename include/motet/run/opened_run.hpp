@@ -135,6 +135,7 @@ struct opened_run {
   // damaged samples end a run, they end it everywhere. All ask, also who looks at all of them.
   step_part own_part() const {
     if (s.strict || !folder->has_pieces() || s.pictures == "bytes") return {};
+    if (folder->sample_config().sample.shapes.any()) return {};  // they lie one behind the other
     const auto own = model->own_samples();
     if (!model->any(own.has_value())) return {};
     return {own.value_or(std::vector<interval>{{0, s.batch}}),

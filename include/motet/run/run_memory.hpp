@@ -41,8 +41,9 @@ inline run_memory memory_of_run(session& model, const run_settings& s, const dat
   const isize cached =
       std::min(loader.cache_bytes, pictures * static_cast<isize>(shot.pixels.size()) + seen * (tokens + 100));
   out.data = (loader.ready + batches) * s.batch *
-                 (folder->most_pictures() * packed_room(model.facts().shape.image) + 2 * tokens +
-                  heard.most * heard.numbers() * static_cast<isize>(sizeof(float))) +
+                 (picture_room::bytes(folder->most_pictures(), model.facts().shape.image,
+                                      model.facts().shape.shapes) +
+                  2 * tokens + heard.most * heard.numbers() * static_cast<isize>(sizeof(float))) +
              cached;
   return out;
 }

@@ -43,10 +43,11 @@ inline constexpr message run_folder_in_use{"MT-R14", "the folder of a run belong
                                            "End that process, or save into another folder"};
 
 inline constexpr message unknown_token{
-    "MT-R15", "a batch has tokens, classes or times that the model does not know",
+    "MT-R15", "a batch has tokens, classes, times or shapes that the model does not know",
     "they were made for another vocabulary, pictures among them were "
     "given other rows than the model makes of "
-    "them, times were given to a net that draws its own while it learns, or "
+    "them, or have other grids than its eye takes, times were given to a net that draws its own while it "
+    "learns, or "
     "something wrote over them",
     "Encode text by the model's own tokenizer, keep a row without a token "
     "for each row of a picture that is to "

@@ -6,13 +6,22 @@
 namespace motet {
 
 // A decoded picture, or the part of one that is looked at: rows from the top, the channels of a pixel
-// together. It is resized to the model's square when the model reads it. Or, with pitch 0, what was resized
-// before: floats in planes, scaled and mirrored.
+// together. It is resized to the model's square, or to its own grid of patches, when the model reads it. Or, with
+// pitch 0, what was resized before: floats in planes, scaled and mirrored.
 struct packed_picture {
   std::int64_t at = 0;                 // its first byte among all that were packed together
   std::int32_t pitch = 0;              // bytes from row to row; it takes pitch x height bytes
   std::int32_t width = 0, height = 0;  // in pixels
   std::int32_t flip = 0;               // not 0: left and right change sides
+  // The grid of patches that a model of pictures of any shape sees of it, down and across; none: a square.
+  std::int32_t rows = 0, columns = 0;
+
+  MOTET_HOST_DEVICE constexpr isize patches() const { return isize{rows} * columns; }
+  // It takes so much where a square, or a patch of a grid, has so many numbers.
+  constexpr isize bytes(isize of_square, isize of_patch) const {
+    if (pitch > 0) return isize{pitch} * height;
+    return (rows > 0 ? patches() * of_patch : of_square) * static_cast<isize>(sizeof(float));
+  }
 };
 
 // The pictures of a batch in one piece of memory, one behind the other, each of a size of its own. Slices of

@@ -26,7 +26,8 @@ struct sample_shape {
   // Of one that does: rows that a picture is made, of which the first `lead` are not shown; the most and the
   // fewest pictures of a sample.
   isize rows_of_picture = 0, lead = 0, most_pictures = 1, least_pictures = 0;
-  heard_form heard{};  // likewise, of sounds
+  heard_form heard{};     // likewise, of sounds
+  shape_limits shapes{};  // of pictures of any shape
 };
 
 struct data_wishes {
@@ -67,8 +68,8 @@ class data_folder {
     config_.example.context = shape.context;
     config_.rows = s.rows;
     if (shape.pieces)
-      config_.sample = {shape.rows_of_picture, shape.lead,           shape.most_pictures,
-                        marks_of(*words_),     shape.least_pictures, shape.heard};
+      config_.sample = {shape.rows_of_picture, shape.lead,  shape.most_pictures, marks_of(*words_),
+                        shape.least_pictures,  shape.heard, shape.shapes};
     if (shape.pieces && samples_->most_pictures() < shape.least_pictures)
       fail(too_few_pictures, sentence({"none of the ", size(), " samples in ", s.data, " has more than ",
                                        samples_->most_pictures(), ", model \"", shape.model, "\" wants ",

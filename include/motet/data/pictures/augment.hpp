@@ -50,7 +50,7 @@ inline crop_box centre_crop(isize width, isize height) {
 }
 
 // A box of random area and shape inside the picture, from the draws of this one sample in this one place of
-// the run.
+// the run. Its width over its height is that of a square, or `shape`, but for what the aspect allows.
 // Asks for: shares of the area from 0 to 1, and an aspect of 1 at least; check() says so.
 // Memory: none.
 // Errors: MT-D13
@@ -59,14 +59,14 @@ inline crop_box centre_crop(isize width, isize height) {
 //     return random_crop({.smallest = 0.5f}, 640, 480, true, draws);
 //   }
 inline crop_box random_crop(const augment_config& config, isize width, isize height, bool may_flip,
-                            const random_stream& draws) {
+                            const random_stream& draws, float shape = 1) {
   crop_box box = centre_crop(width, height);
   const float area = static_cast<float>(width) * static_cast<float>(height),
               stretch = std::log(config.aspect);
   std::uint64_t at = 1;
   for (int attempt = 0; attempt < 10; ++attempt, at += 4) {
     const float share = config.smallest + (config.largest - config.smallest) * draws.uniform(at);
-    const float ratio = std::exp(stretch * (2 * draws.uniform(at + 1) - 1));
+    const float ratio = shape * std::exp(stretch * (2 * draws.uniform(at + 1) - 1));
     const auto w = static_cast<isize>(std::lround(std::sqrt(area * share * ratio))),
                h = static_cast<isize>(std::lround(std::sqrt(area * share / ratio)));
     if (w < 1 || h < 1 || w > width || h > height) continue;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/data/pictures/picture_grid.hpp>
 #include <motet/data/pictures/resize.hpp>
 #include <motet/tensor/packed_pictures.hpp>
 
@@ -34,6 +35,16 @@ inline isize pack_picture(const bitmap& from, const crop_box& box, isize side,
     std::memset(to + length, 0, as_size(pitch - length));
   }
   return pitch * box.height;
+}
+
+// Resizes the box to a grid of patches, as floats in planes, and returns the bytes that these take.
+inline isize pack_shape(const bitmap& from, const crop_box& box, const picture_grid& grid, isize patch,
+                        const resampler::colours& scale, resampler& resize, std::uint8_t* to,
+                        packed_picture& made) {
+  made = {made.at, 0, static_cast<std::int32_t>(box.width), static_cast<std::int32_t>(box.height), 0};
+  made.rows = static_cast<std::int32_t>(grid.rows), made.columns = static_cast<std::int32_t>(grid.columns);
+  resize(from, box, grid.rows * patch, grid.columns * patch, scale, reinterpret_cast<float*>(to));
+  return round_up(made.bytes(0, shape_limits{patch, 1}.numbers_of_patch()), 16);
 }
 
 // The colours of packed pictures are scaled so.

@@ -16,16 +16,20 @@ namespace motet {
 class picture_room {
  public:
   void prepare(std::byte* memory, isize places, isize side, picture_form form,
-               const resampler::colours& colours) {
+               const resampler::colours& colours, const shape_limits& shapes = {}) {
     memory_ = memory;
     side_ = side;
+    room_ = bytes(1, side, shapes);
     places_ = places;
     sizes_.assign(as_size(places), -1);
-    form_ = form;
+    // Those of any shape say which they have.
+    form_ = shapes.any() ? picture_form::bytes : form;
     colours_ = colours;
-    if (form == picture_form::bytes) each_.resize(as_size(places));
+    if (form_ == picture_form::bytes) each_.resize(as_size(places));
   }
-  static isize bytes(isize places, isize side) { return places * packed_room(side); }
+  static isize bytes(isize places, isize side, const shape_limits& shapes = {}) {
+    return places * (shapes.any() ? shapes.bytes() : packed_room(side));
+  }
 
   void clear() { std::fill(sizes_.begin(), sizes_.end(), isize{-1}); }
   void leave_out(isize place) { sizes_[as_size(place)] = -1; }
@@ -48,8 +52,7 @@ class picture_room {
     for (isize place = 0; place < places_; ++place) {
       const isize size = sizes_[as_size(place)] == blank ? floats : sizes_[as_size(place)];
       if (size < 0) continue;
-      std::byte* const from =
-          memory_ + (form_ == picture_form::floats ? place * floats : place * packed_room(side_));
+      std::byte* const from = memory_ + (form_ == picture_form::floats ? place * floats : place * room_);
       if (memory_ + end != from && sizes_[as_size(place)] != blank)
         std::memmove(memory_ + end, from, as_size(size));
       if (form_ == picture_form::bytes) {
@@ -85,12 +88,10 @@ class picture_room {
  private:
   static constexpr isize blank = -2;
   isize numbers() const { return bitmap::channels * side_ * side_; }
-  std::uint8_t* room(isize place) const {
-    return reinterpret_cast<std::uint8_t*>(memory_) + place * packed_room(side_);
-  }
+  std::uint8_t* room(isize place) const { return reinterpret_cast<std::uint8_t*>(memory_) + place * room_; }
 
   std::byte* memory_ = nullptr;
-  isize places_ = 0, side_ = 0, used_ = 0;
+  isize places_ = 0, side_ = 0, room_ = 0, used_ = 0;
   picture_form form_ = picture_form::floats;
   resampler::colours colours_{};
   std::vector<isize> sizes_;          // bytes of each place; negative: nothing is there

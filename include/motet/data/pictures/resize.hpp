@@ -14,7 +14,7 @@ struct crop_box {
   bool flip = false;
 };
 
-// Cuts a box out, resizes it to a square by bilinear interpolation that averages when it shrinks (what
+// Cuts a box out, resizes it to a square or to another size by bilinear interpolation that averages when it shrinks (what
 // torchvision calls antialias), scales the colours and writes planes: red, green, blue. Reused from sample to
 // sample, it stops allocating.
 class resampler {
@@ -25,17 +25,21 @@ class resampler {
   };
 
   void operator()(const bitmap& from, const crop_box& box, isize side, const colours& scale, float* out) {
-    weigh(box.height, side, rows_);
-    weigh(box.width, side, columns_);
+    (*this)(from, box, side, side, scale, out);
+  }
+  void operator()(const bitmap& from, const crop_box& box, isize height, isize width, const colours& scale,
+                  float* out) {
+    weigh(box.height, height, rows_);
+    weigh(box.width, width, columns_);
     line_.resize(as_size(box.width * 3));
     float factor[3], shift[3];
     for (int c = 0; c < 3; ++c) {
       factor[c] = 1 / (255 * scale.deviation[c]);
       shift[c] = -scale.mean[c] / scale.deviation[c];
     }
-    const isize plane = side * side, length = box.width * 3;
+    const isize plane = height * width, length = box.width * 3;
     float* const line = line_.data();
-    for (isize y = 0; y < side; ++y) {
+    for (isize y = 0; y < height; ++y) {
       const taps& down = rows_.of[as_size(y)];
       for (isize t = 0; t < down.count; ++t) {
         const float weight = rows_.weights[as_size(down.weights + t)];
@@ -47,7 +51,7 @@ class resampler {
           for (isize i = 0; i < length; ++i) line[i] += weight * static_cast<float>(source[i]);
         }
       }
-      for (isize x = 0; x < side; ++x) {
+      for (isize x = 0; x < width; ++x) {
         const taps& across = columns_.of[as_size(x)];
         const float* const weights = columns_.weights.data() + across.weights;
         const float* pixel = line + across.first * 3;
@@ -57,7 +61,7 @@ class resampler {
           green += weights[t] * pixel[1];
           blue += weights[t] * pixel[2];
         }
-        float* const target = out + y * side + (box.flip ? side - 1 - x : x);
+        float* const target = out + y * width + (box.flip ? width - 1 - x : x);
         target[0] = red * factor[0] + shift[0];
         target[plane] = green * factor[1] + shift[1];
         target[2 * plane] = blue * factor[2] + shift[2];

@@ -60,16 +60,21 @@ static_assert(std::is_trivially_copyable_v<step_head> && sizeof(step_head) == 64
 
 // What a rank takes of a step. A model, and the memory that waits, have no room for more.
 struct step_limits {
-  isize count = 0;       // samples, exactly
-  isize pictures = 0;    // most
-  isize room = 0;        // bytes of pictures
-  isize context = 0;     // most rows of a sample, of its tokens and its pictures
-  isize rows_shown = 0;  // of a picture, among a sample's; none where it is a module's own
-  isize rows = 0;        // most of all samples; 0: as many as they have
-  isize vocabulary = 0;  // tokens are below
-  isize side = 0;        // pixels of a picture, as the model sees it
-  bool bytes = false;    // pictures come as bytes
-  heard_form heard{};    // sounds of a sample
+  isize count = 0;        // samples, exactly
+  isize pictures = 0;     // most
+  isize room = 0;         // bytes of pictures
+  isize context = 0;      // most rows of a sample, of its tokens and its pictures
+  isize rows_shown = 0;   // of a picture, among a sample's; none where it is a module's own
+  isize rows = 0;         // most of all samples; 0: as many as they have
+  isize vocabulary = 0;   // tokens are below
+  isize side = 0;         // pixels of a picture, as the model sees it
+  bool bytes = false;     // pictures come as bytes
+  heard_form heard{};     // sounds of a sample
+  shape_limits shapes{};  // of pictures of any shape, which tell their grids
+  isize lead = 0;         // rows of such a picture before its patches
+
+  // Pictures come with sizes of their own.
+  bool sized() const { return bytes || shapes.any(); }
 };
 
 namespace detail {
@@ -173,8 +178,13 @@ inline isize read_words(std::span<const std::byte> from, const step_limits& most
   within("samples with stretches", static_cast<isize>(into.stretches.size()), most.count, most.count);
   for (const isize each : into.samples) within("number of a sample", each, -1, any);
   within("pictures", into.pictures, 0, most.pictures);
-  within("sizes of pictures", static_cast<isize>(into.packed.size()), most.bytes ? into.pictures : 0,
-         most.bytes ? into.pictures : 0);
+  within("sizes of pictures", static_cast<isize>(into.packed.size()), most.sized() ? into.pictures : 0,
+         most.sized() ? into.pictures : 0);
+  for (const packed_picture& each : into.packed) {
+    within("rows of patches", each.rows, most.shapes.any() ? 1 : 0, most.shapes.most_patches);
+    within("columns of patches", each.columns, most.shapes.any() ? 1 : 0, most.shapes.most_patches);
+    within("patches of a picture", each.patches(), 0, most.shapes.most_patches);
+  }
 
   into.order.clear();
   isize shown = 0, sounds = 0, told = 0, rows = 0;
@@ -190,10 +200,16 @@ inline isize read_words(std::span<const std::byte> from, const step_limits& most
       const bool picture = is == piece_kind::picture, sound = is == piece_kind::sound;
       within("tokens of a stretch", tokens, 0, is_text(is) ? most.context : 0);
       into.order.push_back({is, tokens});
+      if (picture && most.shapes.any()) {
+        within("pictures in all stretches", shown + 1, 1, into.pictures);
+        into.order.back().shown = into.packed[as_size(shown)].patches();
+      }
       shown += picture ? 1 : 0;
       own_sounds += sound ? 1 : 0;
       told += tokens;
-      own += picture ? most.rows_shown : sound ? most.heard.rows : tokens;
+      own += picture ? (most.shapes.any() ? into.order.back().shown : most.rows_shown)
+             : sound ? most.heard.rows
+                     : tokens;
     }
     within("rows of a sample", own, 0, most.context);
     within("sounds of a sample", own_sounds, 0, most.heard.most);
@@ -210,13 +226,16 @@ inline isize read_words(std::span<const std::byte> from, const step_limits& most
          sounds * most.heard.numbers());
   for (const tokenizer::token each : into.tokens) within("a token", each, 0, most.vocabulary - 1);
 
-  isize end = most.bytes ? 0
-                         : into.pictures * bitmap::channels * most.side * most.side *
-                               static_cast<isize>(sizeof(float));
+  isize end = most.sized() ? 0
+                           : into.pictures * bitmap::channels * most.side * most.side *
+                                 static_cast<isize>(sizeof(float));
   for (const packed_picture& each : into.packed) {
     within("where a picture begins", each.at, end, end);
     isize size = packed_pictures::most_bytes(bitmap::channels, most.side);
-    if (each.pitch != 0) {
+    if (most.shapes.any()) {
+      within("bytes of a line", each.pitch, 0, 0);
+      size = round_up(each.bytes(0, most.shapes.numbers_of_patch()), 16);
+    } else if (each.pitch != 0) {
       within("width of a picture", each.width, 1, packed_pictures::most_line);
       within("height of a picture", each.height, 1, packed_pictures::most_line);
       within("bytes of a line", each.pitch, packed_pictures::pitch_of(each.width, bitmap::channels),

@@ -45,7 +45,7 @@ inline void hear_step(const step_words& told, sample_maker::slot& own) {
   std::span<const tokenizer::token> rest(told.tokens);
   for (const isize each : told.stretches) {
     for (isize k = 0; k < each; ++k, ++at) {
-      sample_maker::say(*at, rest.first(as_size(at->tokens)), batch.text);
+      sample_maker::say(*at, rest.first(as_size(at->tokens)), batch.text, own.form.lead);
       rest = rest.subspan(as_size(at->tokens));
     }
     batch.text.end();
@@ -57,6 +57,7 @@ inline void hear_step(const step_words& told, sample_maker::slot& own) {
   batch.pictures = told.pictures;
   batch.pixels = own.shown.pixels(batch.pictures);
   batch.packed = own.shown.packed();
+  batch.count_rows(own.form);
 }
 
 inline void tell_step(const pair_maker::slot& own, step_words& out) {

@@ -31,6 +31,14 @@ inline crop_box box_of(const bitmap& shot, bool may_flip, const augment_config* 
   return random_crop(*augment, shot.width, shot.height, may_flip, draws);
 }
 
+// The same of pictures of any shape: without augmentation it is all of the picture.
+inline crop_box shape_box_of(const bitmap& shot, bool may_flip, const augment_config* augment,
+                             const random_stream& draws) {
+  if (augment == nullptr) return {0, 0, shot.width, shot.height, false};
+  const float shape = static_cast<float>(shot.width) / static_cast<float>(shot.height);
+  return random_crop(*augment, shot.width, shot.height, may_flip, draws, shape);
+}
+
 // Reads, decodes and tokenizes; one for each thread, so that its memory is reused.
 class example_reader {
  public:

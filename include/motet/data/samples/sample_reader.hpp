@@ -53,6 +53,8 @@ struct sample_form {
   piece_marks marks{};
   isize least_pictures = 0;  // likewise: one without so many is left out
   heard_form heard{};
+  // Pictures of any shape have rows of their own number, with `lead` before them: rows_of_picture is the most.
+  shape_limits shapes{};
 
   isize rows_shown() const { return rows_of_picture - lead; }
 };
@@ -64,6 +66,7 @@ inline void check(const sample_form& form) {
          sentence({"pictures of ", form.rows_of_picture, " rows, the first ", form.lead, " not shown, ",
                    form.least_pictures, " to ", form.most_pictures,
                    " in a sample; wanted none below zero, and no more left out than there are"}));
+  check(form.shapes);
   const heard_form& heard = form.heard;
   if (heard.most < 0 || (heard.most > 0 && (heard.rows < 1 || heard.bins < 1 || heard.frames < 1)))
     fail(bad_data_option,
@@ -75,17 +78,19 @@ inline void check(const sample_form& form) {
 struct read_sample {
   struct stretch {
     piece_kind kind;
-    isize tokens;  // none of a picture or a sound
+    isize tokens;      // none of a picture or a sound
+    isize shown = -1;  // of a picture of any shape: rows that are shown of it
   };
   std::vector<bitmap> shots;
   std::vector<stretch> order;
   std::vector<tokenizer::token> tokens;  // of all stretches, one after the other
   bool may_flip = true;
-  std::vector<float> heard{};  // (sounds x frames, bins)
+  std::vector<float> heard{};         // (sounds x frames, bins)
+  std::vector<picture_grid> grids{};  // of pictures of any shape, in their order
 
   isize bytes() const {
-    std::size_t sum = order.size() * sizeof(stretch) + tokens.size() * sizeof(tokenizer::token) +
-                      heard.size() * sizeof(float);
+    std::size_t sum = grids.size() * sizeof(picture_grid) + order.size() * sizeof(stretch) +
+                      tokens.size() * sizeof(tokenizer::token) + heard.size() * sizeof(float);
     for (const bitmap& each : shots) sum += sizeof each + each.pixels.size();
     return static_cast<isize>(sum);
   }
@@ -141,6 +146,9 @@ class sample_reader {
   isize pack(const read_sample& from, isize which, const augment_config* augment, const random_stream& draws,
              std::uint8_t* out, packed_picture& made) {
     const bitmap& shot = from.shots[as_size(which)];
+    if (form_.shapes.any())
+      return pack_shape(shot, shape_box_of(shot, from.may_flip, augment, draws), from.grids[as_size(which)],
+                        form_.shapes.patch, config_.colours, resize_, out, made);
     return pack_picture(shot, box_of(shot, from.may_flip, augment, draws), config_.image, config_.colours,
                         resize_, out, made);
   }
@@ -149,7 +157,7 @@ class sample_reader {
   isize rows_of(const read_sample& of) const {
     isize rows = static_cast<isize>(of.tokens.size());
     for (const auto& each : of.order) {
-      if (each.kind == piece_kind::picture) rows += form_.rows_shown();
+      if (each.kind == piece_kind::picture) rows += each.shown >= 0 ? each.shown : form_.rows_shown();
       if (each.kind == piece_kind::sound) rows += form_.heard.rows;
     }
     return rows;
@@ -184,6 +192,7 @@ class sample_reader {
     if (!source_.read_texts(i, texts_)) return leave_out(i, skip::bad_text, changed);
     made_.order.clear();
     made_.tokens.clear();
+    made_.grids.clear();
     made_.may_flip = true;
     stretch(piece_kind::given, [&](auto& out) { append(out, form_.marks.sample); });
     std::size_t next = 0;
@@ -191,6 +200,7 @@ class sample_reader {
     for (const sample_piece& each : pieces) {
       if (!is_text(each.kind)) {
         made_.order.push_back({each.kind, 0});
+        if (each.kind == piece_kind::picture && form_.shapes.any() && !shape(i, each)) return false;
         continue;
       }
       const std::string& own = texts_[next++];
@@ -217,9 +227,23 @@ class sample_reader {
     if (rows > config_.context)
       return leave_out(
           i, skip::too_long,
-          sentence({"it has ", rows, " rows, ", shown, " pictures of ", form_.rows_shown(),
+          sentence({"it has ", rows, " rows, ", shown, " pictures of ",
+                    form_.shapes.any() ? std::string("any shape") : sentence({form_.rows_shown()}),
                     sounds > 0 ? sentence({", ", sounds, " sounds of ", form_.heard.rows}) : "", " and ",
                     made_.tokens.size(), " tokens; the model takes ", config_.context}));
+    return true;
+  }
+  // The grid of a picture is known by its header.
+  bool shape(isize i, const sample_piece& each) {
+    const std::optional<picture_grid> grid = grid_within(form_.shapes, each.width, each.height);
+    if (!grid)
+      return leave_out(
+          i, skip::too_long,
+          sentence({"it has a picture of ", each.width, " x ", each.height, " pixels, one side more than ",
+                    form_.shapes.most_patches, " times the other, and the model takes ",
+                    form_.shapes.most_patches, " patches"}));
+    made_.grids.push_back(*grid);
+    made_.order.back().shown = grid->patches();
     return true;
   }
   template <class Put>

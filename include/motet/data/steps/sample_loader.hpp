@@ -9,6 +9,7 @@ namespace motet {
 // Makes batches of samples of any number of pieces, as pair_loader does of pairs: ahead of time, on its own
 // threads, the same whatever their number. A damaged sample is replaced by one drawn from (seed, place);
 // where batches are filled to a number of rows it is left out, and all others are there once in each epoch.
+// Where the model sees pictures of any shape (sample.shapes), each keeps its own, to whole patches.
 // Asks for: a source and a vocabulary that outlive it.
 // Memory: pictures of the batches made ahead, and decoded ones up to `cache_bytes`.
 // Errors: MT-D10, MT-D11, MT-D12, MT-D13

@@ -38,10 +38,20 @@ struct sample_batch {
   std::vector<float> features;  // (sounds x frames, bins)
   pictured_text text{0};        // all of it
   std::vector<isize> samples;   // (count), numbers in the source; -1 of one that is empty
+  // Of pictures of any shape, which rows of all are whose; else none.
+  std::vector<isize> row_offsets{};
 
   isize size() const { return count; }
+  void count_rows(const sample_form& form) {
+    if (!form.shapes.any()) return;
+    row_offsets.assign(1, 0);
+    for (isize p = 0; p < pictures; ++p)
+      row_offsets.push_back(row_offsets.back() + form.lead + packed.each[p].patches());
+  }
   pictured_tokens input() const {
-    return text.with(motet::pictures{pixels.data, pictures, packed}, motet::sounds{features.data(), sounds});
+    return text.with(
+        motet::pictures{pixels.data, pictures, packed, row_offsets.empty() ? nullptr : row_offsets.data()},
+        motet::sounds{features.data(), sounds});
   }
 };
 
@@ -56,8 +66,9 @@ inline const sample_loader_config& check_samples(const sample_loader_config& con
                                                  const sample_source& source) {
   check(config, source);
   check(config.sample);
-  if (!config.part.is_whole() && config.form != picture_form::floats)
-    fail(bad_data_option, "parts of steps with pictures as bytes, which lie one behind the other");
+  if (!config.part.is_whole() && (config.form != picture_form::floats || config.sample.shapes.any()))
+    fail(bad_data_option,
+         "parts of steps with pictures as bytes, or of any shape, which lie one behind the other");
   if (config.rows != 0 && (config.rows < config.example.context || config.window < 1))
     fail(bad_data_option,
          sentence({"batches of ", config.rows, " rows, ", config.window, " samples that may wait; wanted ",
@@ -102,9 +113,12 @@ class sample_maker {
     bool damaged = false;           // a sample was, of those that were read
     picture_room shown;
     data_position after;
+    sample_form form;
 
     void prepare(const sample_loader_config& config, isize places, std::byte* memory) {
-      shown.prepare(memory, places, config.example.image, config.form, config.example.colours);
+      shown.prepare(memory, places, config.example.image, config.form, config.example.colours,
+                    config.sample.shapes);
+      form = config.sample;
       batch.count = config.batch;
       batch.text = text_of(config.sample);
       batch.samples.resize(as_size(config.batch));
@@ -122,10 +136,13 @@ class sample_maker {
   void prepare(slot& own, std::byte* memory) const {
     own.prepare(config_, places_of(config_, source_), memory);
   }
-  isize room() const { return picture_room::bytes(places_of(config_, source_), config_.example.image); }
+  isize room() const {
+    return picture_room::bytes(places_of(config_, source_), config_.example.image, config_.sample.shapes);
+  }
   // Pictures that a batch may have.
   static isize places_of(const sample_loader_config& config, const sample_source& source) {
-    const isize all = config.batch * most_of(config, source), each = config.sample.rows_shown();
+    const isize all = config.batch * most_of(config, source),
+                each = config.sample.shapes.any() ? 1 : config.sample.rows_shown();
     return config.rows > 0 && each > 0 ? std::min(all, config.rows / each) : all;
   }
 
@@ -144,7 +161,8 @@ class sample_maker {
     own.after = at;
   }
   static void say(const read_sample::stretch& what, std::span<const tokenizer::token> tokens,
-                  pictured_text& text) {
+                  pictured_text& text, isize lead = 0) {
+    if (what.shown >= 0) return text.show(0, lead + what.shown);
     if (!is_text(what.kind)) return text.show(what.kind == piece_kind::sound ? 1 : 0);
     text.say(tokens,
              what.kind == piece_kind::asked ? pictured_text::said::asked : pictured_text::said::given);
@@ -183,7 +201,7 @@ class sample_maker {
     for (isize at = 0; at < config_.batch; ++at) {
       const said_sample& said = own.said[as_size(at)];
       if (batch.samples[as_size(at)] >= 0) {
-        say(said, batch.text);
+        say(said, batch.text, config_.sample.lead);
         batch.features.insert(batch.features.end(), said.heard.begin(), said.heard.end());
       }
       batch.text.end();
@@ -192,6 +210,7 @@ class sample_maker {
     batch.pictures = own.shown.close();
     batch.pixels = own.shown.pixels(batch.pictures);
     batch.packed = own.shown.packed();
+    batch.count_rows(config_.sample);
   }
   // Makes a step whole of which a part was made, here or elsewhere with a damaged sample.
   void remake(worker_type& by, slot& own) {
@@ -292,10 +311,10 @@ class sample_maker {
     return true;
   }
 
-  static void say(const said_sample& from, pictured_text& text) {
+  static void say(const said_sample& from, pictured_text& text, isize lead) {
     std::span<const tokenizer::token> rest(from.tokens);
     for (const auto& each : from.order) {
-      say(each, rest.first(as_size(each.tokens)), text);
+      say(each, rest.first(as_size(each.tokens)), text, lead);
       rest = rest.subspan(as_size(each.tokens));
     }
   }

@@ -65,6 +65,7 @@ inline hf_described describe_as_hf_clip(const json& description) {
     wanted(out.picture, *vit, "position", "learned");
     wanted(out.picture, *vit, "patch_bias", false);
     wanted(out.picture, *vit, "pre_norm", true);
+    if (vit->find("most_patches") != nullptr) wrong += "\n  " + out.picture + " sees pictures of any shape";
   }
   if (text != nullptr) {
     out.config.text = tower(out.caption, *text);

@@ -75,6 +75,7 @@ inline hf_described_llava describe_as_hf_llava(const json& description) {
   if (eye.at("gated").boolean()) unlike(".gated is set");
   if (eye.find("mixture") != nullptr) unlike(" has experts");
   if (eye.find("squares") != nullptr) unlike(" joins squares of its rows");
+  if (eye.find("most_patches") != nullptr) unlike(" sees pictures of any shape");
   if (count("kv_heads") != c.eye.heads || count("head_width") * c.eye.heads != c.eye.width)
     unlike(" has heads of another kind than CLIP's");
   if (c.siglip == eye.at("pre_norm").boolean() || c.siglip != eye.at("patch_bias").boolean())

@@ -114,7 +114,8 @@
 //   patches(ctx, seq, geometry, pixels, y)
 //       [rows] row s of pixels is a picture (channels, side, side); its patches become rows of y, after
 //       geometry.lead zero rows; further columns of y become zero. Or packed pictures
-//       (tensor/packed_pictures.hpp), resized here; they take no more memory
+//       (tensor/packed_pictures.hpp), resized here, on CPUs each to a grid of its own where it has one; they
+//       take no more memory
 //   class_token_forward(ctx, seq, token, x)
 //       [rows] first row of each sample = token
 //   class_token_backward_weight(ctx, seq, dy, dtoken)
@@ -155,6 +156,12 @@
 //       [rows of y] y = the square grid behind `lead` rows of the table, interpolated along both of its sides
 //   resize_positions_backward(ctx, lead, axis, dy, dtable)
 //       [columns]
+//   grid_position_forward(ctx, seq, grid_table, pictures, table, x)
+//       [rows] x += the table, interpolated to the grid of each picture
+//   grid_position_backward_weight(ctx, seq, grid_table, pictures, dy, dtable)
+//       [columns]
+//   grid_sine_forward(ctx, seq, lead, pictures, x)
+//       [rows] x += fixed 2-D sine position of each patch of the grid of each picture
 //
 //   pick_forward(ctx, seq, pick, x, y)
 //       [rows] y row s = first or last row of sample s
@@ -346,6 +353,12 @@ struct rotary_angles {
     const double whole = (turns - slow) / (fast - slow), kept = whole < 0 ? 0 : whole < 1 ? whole : 1;
     return angle * (kept + (1 - kept) / factor);
   }
+};
+
+// Positions of pictures as they were learned: those of a square grid, behind rows that have no place in it.
+struct grid_table {
+  isize lead = 0;
+  isize side = 1;  // points of a side of the grid
 };
 
 struct patch_geometry {

@@ -98,6 +98,12 @@
   X(looking_blocks, "MT-N31", "of blocks that look at rows of another module every so many one does",       \
     "the number of layers is no multiple of how many blocks one of them looks for",                         \
     "choose .layers a multiple of it, or look in every block",                                              \
-    "one of {got} blocks looks, and there are {wanted}")
+    "one of {got} blocks looks, and there are {wanted}")                                                    \
+  X(any_shape, "MT-N32", "pictures of any shape have some patches each, four channels at most, no squares", \
+    "a number is negative, there are more channels than bytes of pictures have, or rows are to be joined",  \
+    "give .most_patches above zero, .channels up to 4, and one row for each patch", "")                     \
+  X(no_shapes_here, "MT-N33", "this device has no operations for pictures of any shape",                    \
+    "they are written for processors, and not yet for GPUs",                                                \
+    "run on cpu::device, or leave out .most_patches", "")
 
 MOTET_RULES_OF(MOTET_NN_RULES, nn_rules)

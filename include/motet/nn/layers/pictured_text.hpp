@@ -50,10 +50,12 @@ class pictured_text {
     for (shown& each : shown_) each.clear();
     asked_ = 0;
   }
-  void show(isize which = 0) {
+  void show(isize which = 0) { show(which, shown_[as_size(which)].of.rows_of_picture); }
+  // Of pictures of any shape each has rows of its own number, the first `lead` included.
+  void show(isize which, isize rows_of_this) {
     shown& own = shown_[as_size(which)];
     ++own.pictures;
-    for (isize row = 0; row < own.of.rows_of_picture; ++row) {
+    for (isize row = 0; row < rows_of_this; ++row) {
       if (row < own.of.lead) {
         own.places.push_back(-1);
         continue;

@@ -11,13 +11,14 @@ namespace motet {
 // the same as a module of its own.
 // Asks for: pictures as patch_embedding has them, and By that divides the side of the grid of patches.
 // Memory: that of picture_rows, and its rows once more while they are joined, or their gradients parted.
-// Errors: MT-N01, MT-N02, MT-N04, MT-N26
+// Errors: MT-N01, MT-N02, MT-N04, MT-N26, MT-N32
 // Example:
 //   using eye = joined_picture_rows<
 //       vit_config{.image = 32, .patch = 8, .width = 32, .layers = 2, .heads = 2}, true, 2>;
 //   static_assert(eye::out == 128 && eye::rows_of_picture == 4);
 template <vit_config Config, bool Normed, isize By>
 struct joined_picture_rows : picture_rows<Config, Normed> {
+  static_assert(require<check_shapes(Config.patches(), By)>);
   using whole = picture_rows<Config, Normed>;
   using joined = detail::squares_of<Config, By>;
   using input = typename whole::input;

@@ -23,6 +23,9 @@ struct vit_config {
   pool_kind pool = pool_kind::first;
   position_kind position = position_kind::learned;
   isize learned_image = 0;  // positions are a table for pictures of this side, and interpolated; 0: image
+  // Pictures have any height and width of at most so many patches; `image` tells the grid of positions, which
+  // are interpolated to that of each picture. 0: squares of `image`
+  isize most_patches = 0;
   bool patch_bias = false;
   bool pre_norm = false;
   norm_kind norm = norm_kind::layer;
@@ -33,8 +36,8 @@ struct vit_config {
   mixture_config mix{};
 
   constexpr patch_config patches() const {
-    return {image,      patch,    channels, width,    pool == pool_kind::first,
-            patch_bias, pre_norm, epsilon,  position, learned_image};
+    return {image,   patch,    channels,      width,       pool == pool_kind::first, patch_bias, pre_norm,
+            epsilon, position, learned_image, most_patches};
   }
   constexpr tower_config tower() const { return tower_config_of(*this, mask_kind::full, 0); }
 };
@@ -49,7 +52,8 @@ constexpr verdict check(const vit_config& c) {
 // Asks for: pictures of one size as numbers, or of any size as bytes; a patch that divides the side.
 // Memory: of each block what its layers keep and (rows, width) between the blocks; with .recompute the latter
 // alone.
-// Errors: MT-N01, MT-N02, MT-N03, MT-N04, MT-N07, MT-N09, MT-N10, MT-N28, MT-N29
+// Errors: MT-N01, MT-N02, MT-N03, MT-N04, MT-N07, MT-N09, MT-N10, MT-N28, MT-N29,
+// MT-N32, MT-N33
 // Example:
 //   using eye = vit<vit_config{.image = 64, .patch = 8, .width = 192, .layers = 4, .heads = 3}>;
 //   static_assert(eye::width == 192 && eye::embedding == 512);

@@ -44,7 +44,7 @@ constexpr auto choose_rows_tail() {
 // Asks for: pictures as patch_embedding has them, `Pictures` of a sample at most; `Normed`, whether the last
 // norm is there (LLaVA leaves it out, and the last block with it: then say one layer less).
 // Memory: that of its blocks, and the rows that go on.
-// Errors: MT-N01, MT-N02, MT-N04, MT-N26
+// Errors: MT-N01, MT-N02, MT-N04, MT-N26, MT-N32
 // Example:
 //   using eye = vit_rows<vit_config{.image = 32, .patch = 8, .width = 64, .layers = 2, .heads = 2}>;
 //   static_assert(eye::embedding == 64 && eye::rows_of_picture == 17);
@@ -53,13 +53,16 @@ struct vit_rows : tower<detail::seen_patches<Config.patches()>, detail::rows_tow
                         typename decltype(detail::choose_rows_tail<Config, Normed, Squares>())::type> {
   static_assert(require<check(Config)>);
   static_assert(Pictures > 0, "motet: sizes of a net must be positive [MT-N04]");
+  static_assert(require<check_shapes(Config.patches(), Squares)>);
   static constexpr vit_config config = Config;
   static constexpr bool gives_rows = true, normed = Normed;
   static constexpr isize most_pictures = Pictures, squares = Squares;
   static constexpr isize rows_of_picture =
       Squares == 1 ? Config.patches().rows() : detail::squares_of<Config, Squares>::rows_behind;
   // What goes on of a batch are fewer rows than what its blocks have.
-  static isize rows_that_go_on(const seen_pictures& batch) { return batch.samples * rows_of_picture; }
+  static isize rows_that_go_on(const seen_pictures& batch) {
+    return batch.rows_before(batch.samples, rows_of_picture);
+  }
 };
 
 }  // namespace motet

@@ -83,23 +83,7 @@ class program_order {
   // Finds what a step takes in this order.
   ordered_step judged(const step_headers& of, sample_order order) const;
   ordered_step find(const step_headers& of, const step_questions& asked = {},
-<<<<<<< HEAD
                     const swap_limits& until = {.tries = 100}) const;
-=======
-                    const swap_limits& until = {.tries = 100}) const {
-    ordered_step best = as_listed(of);
-    if (!asked.ranks && !asked.slots) return best;
-    const auto look = [&](detail::filled_blocks made) {
-      if (asked.slots) fill(of, made);
-      ordered_step found = improved(of, std::move(made), asked, until);
-      if (found.seconds < best.seconds) best = std::move(found);
-    };
-    look(listed());
-    if (asked.ranks) look(dealt(of));
-    if (asked.ranks && samples_.rows_cross()) look(deal_by_modules(samples_, clock_, of));
-    return best;
-  }
->>>>>>> dist
 
  private:
   using part = detail::dealt_part;
@@ -353,13 +337,14 @@ MOTET_BODY ordered_step program_order::find(const step_headers& of, const step_q
                                             const swap_limits& until) const {
   ordered_step best = as_listed(of);
   if (!asked.ranks && !asked.slots) return best;
-  for (const bool deal : {false, true}) {
-    if (deal && !asked.ranks) continue;
-    detail::filled_blocks made = deal ? dealt(of) : listed();
+  const auto look = [&](detail::filled_blocks made) {
     if (asked.slots) fill(of, made);
     ordered_step found = improved(of, std::move(made), asked, until);
     if (found.seconds < best.seconds) best = std::move(found);
-  }
+  };
+  look(listed());
+  if (asked.ranks) look(dealt(of));
+  if (asked.ranks && samples_.rows_cross()) look(deal_by_modules(samples_, clock_, of));
   return best;
 }
 #endif

@@ -29,7 +29,7 @@ class arranged_input<Net, pictures> {
   const pictures& of(const pictures& all, const sample_order& order) {
     out_ = all;
     if (!all.are_packed()) {
-      constexpr isize each = input_traits<Net, pictures>::pixels;
+      constexpr isize each = traits::pixels;
       pixels_.clear();
       for (const std::int32_t s : order)
         pixels_.insert(pixels_.end(), all.pixels + s * each, all.pixels + (s + 1) * each);
@@ -40,8 +40,7 @@ class arranged_input<Net, pictures> {
     each_.clear();
     for (const std::int32_t s : order) {
       packed_picture one = all.packed.each[s];
-      const isize size = one.pitch > 0 ? isize{one.pitch} * one.height
-                                       : input_traits<Net, pictures>::pixels * isize{sizeof(float)};
+      const isize size = one.bytes(traits::pixels, traits::of_patch);
       one.at = static_cast<std::int64_t>(bytes_.size());
       const std::uint8_t* const from = all.packed.of(s);
       bytes_.insert(bytes_.end(), from, from + size);
@@ -50,11 +49,18 @@ class arranged_input<Net, pictures> {
     }
     out_.packed.bytes = bytes_.data();
     out_.packed.each = out_.packed.origin = each_.data();
+    if (all.row_offsets == nullptr) return out_;
+    offsets_.assign(1, 0);
+    for (const std::int32_t s : order)
+      offsets_.push_back(offsets_.back() + all.row_offsets[s + 1] - all.row_offsets[s]);
+    out_.row_offsets = offsets_.data();
     return out_;
   }
 
  private:
+  using traits = input_traits<Net, pictures>;
   pictures out_;
+  std::vector<isize> offsets_;
   std::vector<float> pixels_;
   std::vector<std::uint8_t> bytes_;
   std::vector<packed_picture> each_;
@@ -198,7 +204,8 @@ class arranged_input<Net, pictured_tokens> {
     places_.clear();
     for (isize k = 0; k < order.size(); ++k) {
       const isize s = order[k];
-      detail::move_places(all.places + before(s) * rows, (before(s + 1) - before(s)) * rows,
+      const isize first = all.seen.rows_before(before(s), rows);
+      detail::move_places(all.places + first, all.seen.rows_before(before(s + 1), rows) - first,
                           words.seq.begin(k) - all.seq.begin(s), places_);
     }
     out_ = {words, shown_.of(all.seen, whose_.order()),

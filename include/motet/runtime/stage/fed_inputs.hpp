@@ -8,24 +8,10 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
-#include <mutex>
-#include <utility>
 
 namespace motet {
 
 namespace detail {
-
-// Samples that have as many of something each begin here; it stays as long as the program.
-inline const isize* even_offsets(isize samples, isize each) {
-  static std::mutex alone;
-  static std::map<std::pair<isize, isize>, std::vector<isize>> all;
-  const std::lock_guard guard(alone);
-  std::vector<isize>& found = all[{samples, each}];
-  if (found.empty())
-    for (isize k = 0; k <= samples; ++k) found.push_back(k * each);
-  return found.data();
-}
 
 // Of what a sample may have several: how many at most, and the rows of one.
 template <class Net>
@@ -54,8 +40,13 @@ template <class Net, class Each>
 struct input_traits<Net, several<Each>> {
   using shown = input_traits<Net, Each>;
   static constexpr isize most = detail::most_of_sample<Net>, rows_of_each = detail::rows_of_one<Net>;
-  using storage = std::vector<isize>;  // rebased offsets
-  static storage room(isize samples) { return storage(as_size(samples) + 1); }
+  struct storage {
+    std::vector<isize> offsets;  // rebased
+    typename shown::storage each;
+  };
+  static storage room(isize samples) {
+    return {std::vector<isize>(as_size(samples) + 1), shown::room(samples * most)};
+  }
   static isize samples(const several<Each>& all) { return all.of_samples; }
   static isize longest() { return most; }
   // Offsets of as many as a sample may have.
@@ -69,7 +60,10 @@ struct input_traits<Net, several<Each>> {
     return true;
   }
   static std::string unknown(const several<Each>& all) {
-    if (all.before(0) == 0 && all.before(all.of_samples) == all.samples) return {};
+    if (all.before(0) == 0 && all.before(all.of_samples) == all.samples) {
+      if constexpr (requires { shown::unknown(all); }) return shown::unknown(all);
+      else return {};
+    }
     return sentence(
         {all.samples, " ", shown::called, " came, the samples have ", all.before(all.of_samples)});
   }
@@ -80,12 +74,15 @@ struct input_traits<Net, several<Each>> {
     return -1;
   }
   static sample_bounds bounds(const several<Each>& all) { return {all.of_samples, all.offsets}; }
-  static isize first_row(const several<Each>& all, isize sample) { return all.before(sample) * rows_of_each; }
+  static isize first_row(const several<Each>& all, isize sample) {
+    if constexpr (requires { all.rows_before(sample, rows_of_each); })
+      return all.rows_before(all.before(sample), rows_of_each);
+    else return all.before(sample) * rows_of_each;
+  }
   static several<Each> slice(const several<Each>& all, isize first, isize count, storage& room) {
     const isize begin = all.before(first), end = all.before(first + count);
-    for (isize s = 0; s <= count; ++s) room[as_size(s)] = all.before(first + s) - begin;
-    typename shown::storage none;
-    return {shown::slice(all, begin, end - begin, none), count, room.data()};
+    for (isize s = 0; s <= count; ++s) room.offsets[as_size(s)] = all.before(first + s) - begin;
+    return {shown::slice(all, begin, end - begin, room.each), count, room.offsets.data()};
   }
   static isize staged_bytes(const several<Each>& all) { return shown::staged_bytes(all); }
   template <class Bring>

@@ -2,24 +2,15 @@
 #pragma once
 
 #include <motet/nn/layers/pictured_tokens.hpp>
-#include <motet/nn/layers/sound_embedding.hpp>
 #include <motet/runtime/messages.hpp>
+#include <motet/runtime/stage/shown_inputs.hpp>
 
 #include <bit>
-#include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
 
 namespace motet {
-
-// The first number that is not finite lies here; -1 where all are.
-template <class T>
-isize first_not_finite(const T* data, isize count) {
-  for (isize i = 0; i < count; ++i)
-    if (!std::isfinite(static_cast<double>(data[i]))) return i;
-  return -1;
-}
 
 // The input of a net is sized and cut by its traits. A net with an input type of its own specialises this.
 // Where a device has memory of its own, stage() brings there what operations read by bring(from, to, count),
@@ -30,120 +21,6 @@ isize first_not_finite(const T* data, isize count) {
 // vocabulary lacks, in words, or nothing.
 template <class Net, class Input = typename Net::input>
 struct input_traits;
-
-template <class Net>
-struct input_traits<Net, pictures> {
-  static_assert(
-      requires {
-        isize{Net::config.channels};
-        isize{Net::config.image};
-      }, "motet: a net that reads pictures needs config.channels and config.image, their side [MT-N12]");
-  static constexpr isize pixels = Net::config.channels * Net::config.image * Net::config.image;
-  static constexpr const char* called = "pictures";
-  struct storage {};
-  static storage room(isize) { return {}; }
-  static isize samples(const pictures& all) { return all.samples; }
-  static isize longest() { return 1; }
-  static pictures largest(isize samples) { return {nullptr, samples}; }
-  static bool fits(const pictures& all, isize samples) {
-    return all.samples <= samples &&
-           (!all.are_packed() || Net::config.channels <= packed_pictures::most_channels);
-  }
-  static pictures slice(const pictures& all, isize first, isize count, storage&) {
-    if (!all.are_packed()) return {all.pixels + first * pixels, count};
-    pictures some{nullptr, count, all.packed};
-    some.packed.each += first;
-    return some;
-  }
-  // Floats, or packed pictures behind the list of them.
-  static isize staged_bytes(const pictures& all) {
-    return packed_list(all.samples) +
-           all.samples * packed_pictures::most_bytes(Net::config.channels, Net::config.image);
-  }
-  template <class Bring>
-  static pictures stage(const pictures& all, std::byte* to, Bring&& bring) {
-    if (!all.are_packed()) {
-      auto* const numbers = reinterpret_cast<float*>(to);
-      bring(all.pixels, numbers, all.samples * pixels);
-      return {numbers, all.samples};
-    }
-    const packed_pictures& from = all.packed;
-    pictures there = all;
-    auto* const each = reinterpret_cast<packed_picture*>(to);
-    auto* const bytes = reinterpret_cast<std::uint8_t*>(to + packed_list(all.samples));
-    there.packed.bytes = bytes;
-    there.packed.each = there.packed.origin = each;
-    if (all.samples == 0) return there;
-    const packed_picture& last = from.each[all.samples - 1];
-    const isize count = last.at - from.each[0].at +
-                        (last.pitch > 0 ? static_cast<isize>(last.pitch) * last.height
-                                        : pixels * static_cast<isize>(sizeof(float)));
-    if (count > staged_bytes(all) - packed_list(all.samples))
-      fail(step_too_large, sentence({all.samples, " packed pictures of ", count, " bytes"}));
-    bring(from.each, each, all.samples);
-    bring(from.of(0), bytes, count);
-    return there;
-  }
-  static bool same(const pictures& a, const pictures& b) {
-    return a.pixels == b.pixels && a.samples == b.samples && a.packed.bytes == b.packed.bytes &&
-           a.packed.each == b.packed.each;
-  }
-  static isize first_bad_sample(const pictures& all) {
-    if (all.are_packed()) return -1;  // bytes are finite
-    const isize at = first_not_finite(all.pixels, all.samples * pixels);
-    return at < 0 ? -1 : at / pixels;
-  }
-  // The bytes of packed pictures may change by step, how they are scaled may not.
-  static void shape(const pictures& all, std::vector<isize>& into) {
-    into.insert(into.end(), {all.samples, all.are_packed() ? 1 : 0});
-    if (!all.are_packed()) return;
-    for (const auto& numbers : {all.packed.factor, all.packed.shift})
-      for (isize c = 0; c < packed_pictures::most_channels; ++c)
-        into.push_back(std::bit_cast<std::int32_t>(numbers[c]));
-  }
-
- private:
-  static isize packed_list(isize samples) {
-    return round_up(samples * static_cast<isize>(sizeof(packed_picture)), 64);
-  }
-};
-
-template <class Net>
-struct input_traits<Net, sounds> {
-  static_assert(
-      requires {
-        isize{Net::config.bins};
-        isize{Net::config.frames};
-      }, "motet: a net that reads sounds needs config.bins and config.frames [MT-N12]");
-  static constexpr isize numbers = Net::config.bins * Net::config.frames;  // of a sound
-  static constexpr const char* called = "sounds";
-  struct storage {};
-  static storage room(isize) { return {}; }
-  static isize samples(const sounds& all) { return all.samples; }
-  static isize longest() { return 1; }
-  static sounds largest(isize samples) { return {nullptr, samples}; }
-  static bool fits(const sounds& all, isize samples) { return all.samples <= samples; }
-  static sounds slice(const sounds& all, isize first, isize count, storage&) {
-    return {all.features + first * numbers, count};
-  }
-  static isize staged_bytes(const sounds& all) {
-    return all.samples * numbers * static_cast<isize>(sizeof(float));
-  }
-  template <class Bring>
-  static sounds stage(const sounds& all, std::byte* to, Bring&& bring) {
-    auto* const there = reinterpret_cast<float*>(to);
-    bring(all.features, there, all.samples * numbers);
-    return {there, all.samples};
-  }
-  static bool same(const sounds& a, const sounds& b) {
-    return a.features == b.features && a.samples == b.samples;
-  }
-  static isize first_bad_sample(const sounds& all) {
-    const isize at = first_not_finite(all.features, all.samples * numbers);
-    return at < 0 ? -1 : at / numbers;
-  }
-  static void shape(const sounds& all, std::vector<isize>& into) { into.push_back(all.samples); }
-};
 
 template <class Net>
 struct input_traits<Net, tokens> {
@@ -261,10 +138,12 @@ struct input_traits<Net, pictured_tokens> {
   struct storage {
     typename text::storage offsets, picture_offsets;  // rebased, as are places
     std::vector<std::int32_t> places;
+    typename shown::storage each;
   };
   static storage room(isize samples) {
     return {text::room(samples), text::room(samples),
-            std::vector<std::int32_t>(as_size(samples * Net::most_pictures * rows_of_picture))};
+            std::vector<std::int32_t>(as_size(samples * Net::most_pictures * rows_of_picture)),
+            shown::room(samples * Net::most_pictures)};
   }
   static isize samples(const pictured_tokens& all) { return text::samples(all); }
   static isize longest() { return text::longest(); }
@@ -283,10 +162,11 @@ struct input_traits<Net, pictured_tokens> {
         (pictures_of(all, 0).begin != 0 || pictures_of(all, all.seq.samples - 1).end != all.seen.samples))
       return sentence(
           {all.seen.samples, " pictures came, the samples have ", pictures_of(all, all.seq.samples - 1).end});
+    if (std::string what = shown::unknown(all.seen); !what.empty()) return what;
     for (isize s = 0; s < all.seq.samples; ++s) {
       const interval own = pictures_of(all, s);
-      isize seen = own.begin * rows_of_picture;
-      const isize last = own.end * rows_of_picture;
+      isize seen = rows_before(all, own.begin);
+      const isize last = rows_before(all, own.end);
       const auto skip = [&] {
         while (seen < last && all.places[seen] < 0) ++seen;
       };
@@ -297,8 +177,7 @@ struct input_traits<Net, pictured_tokens> {
             return sentence({"row ", r - all.seq.begin(s), " of sample ", s, " is kept for a picture, its ",
                              own.size(), " pictures have ", taken(all, own), " rows to show"});
           if (all.places[seen] != r)
-            return sentence({"row ", seen % rows_of_picture, " of picture ",
-                             seen / rows_of_picture - own.begin, " of sample ", s, " wants row ",
+            return sentence({row_of_picture(all, own, seen), " of sample ", s, " wants row ",
                              all.places[seen] - all.seq.begin(s), ", row ", r - all.seq.begin(s),
                              " is the next without a token"});
           ++seen;
@@ -325,13 +204,13 @@ struct input_traits<Net, pictured_tokens> {
     const interval some{pictures_before(all, first), pictures_before(all, first + count)};
     for (isize s = 0; s <= count; ++s)
       room.picture_offsets[as_size(s)] = pictures_before(all, first + s) - some.begin;
-    for (isize r = 0; r < some.size() * rows_of_picture; ++r) {
-      const std::int32_t at = all.places[some.begin * rows_of_picture + r];
-      room.places[as_size(r)] = at < 0 ? at : at - static_cast<std::int32_t>(start);
+    const isize before = rows_before(all, some.begin);
+    for (isize r = before; r < rows_before(all, some.end); ++r) {
+      const std::int32_t at = all.places[r];
+      room.places[as_size(r - before)] = at < 0 ? at : at - static_cast<std::int32_t>(start);
     }
-    typename shown::storage none;
     return {text::slice(all, first, count, room.offsets),
-            shown::slice(all.seen, some.begin, some.size(), none), room.picture_offsets.data(),
+            shown::slice(all.seen, some.begin, some.size(), room.each), room.picture_offsets.data(),
             room.places.data()};
   }
   static isize staged_bytes(const pictured_tokens& all) {
@@ -340,7 +219,7 @@ struct input_traits<Net, pictured_tokens> {
   template <class Bring>
   static pictured_tokens stage(const pictured_tokens& all, std::byte* to, Bring&& bring) {
     auto* const places = reinterpret_cast<std::int32_t*>(to + places_at(all));
-    bring(all.places, places, all.seen.samples * rows_of_picture);
+    bring(all.places, places, rows_before(all, all.seen.samples));
     return {text::stage(all, to, bring), shown::stage(all.seen, to + seen_at(all), bring),
             all.picture_offsets, places};
   }
@@ -360,6 +239,15 @@ struct input_traits<Net, pictured_tokens> {
   static interval pictures_of(const pictured_tokens& all, isize sample) {
     return {pictures_before(all, sample), pictures_before(all, sample + 1)};
   }
+  static isize rows_before(const pictured_tokens& all, isize picture) {
+    return all.seen.rows_before(picture, rows_of_picture);
+  }
+  // In words, where row `seen` of all pictures is one of a sample's own.
+  static std::string row_of_picture(const pictured_tokens& all, interval own, isize seen) {
+    isize picture = own.begin;
+    while (rows_before(all, picture + 1) <= seen) ++picture;
+    return sentence({"row ", seen - rows_before(all, picture), " of picture ", picture - own.begin});
+  }
   // Rows of pictures that have a place.
   static isize rest(const pictured_tokens& all, isize first, isize last) {
     isize found = 0;
@@ -367,11 +255,11 @@ struct input_traits<Net, pictured_tokens> {
     return found;
   }
   static isize taken(const pictured_tokens& all, interval of) {
-    return rest(all, of.begin * rows_of_picture, of.end * rows_of_picture);
+    return rest(all, rows_before(all, of.begin), rows_before(all, of.end));
   }
   static isize places_at(const pictured_tokens& all) { return round_up(text::staged_bytes(all), 64); }
   static isize seen_at(const pictured_tokens& all) {
-    return round_up(places_at(all) + all.seen.samples * rows_of_picture * 4, 64);
+    return round_up(places_at(all) + rows_before(all, all.seen.samples) * 4, 64);
   }
 };
 

@@ -109,6 +109,7 @@ TEST_CASE("words that do not fit together, or the limits, are refused in a sente
       {"a token: got 300, wanted 0 to 299", [](step_words& w) { w.tokens[4] = 300; }},
       {"a token: got -1", [](step_words& w) { w.tokens[4] = -1; }},
       {"where a picture begins: got 240, wanted 256", [](step_words& w) { w.packed[1].at = 240; }},
+      {"rows of patches: got 1, wanted 0 to 0", [](step_words& w) { w.packed[0].rows = 1; }},
       {"bytes of a line: got 48, wanted 32", [](step_words& w) { w.packed[0].pitch = 48; }},
       {"height of a picture: got 0", [](step_words& w) { w.packed[0].height = 0; }},
       {"a picture of 9 x 40 pixels, which has to be resized before",
@@ -122,6 +123,40 @@ TEST_CASE("words that do not fit together, or the limits, are refused in a sente
   }
   CHECK(said_of([](step_words&) {}, pixels - 1).find("bytes of pictures: got 1023, wanted 1024") !=
         std::string::npos);
+}
+
+TEST_CASE("pictures of any shape tell grids that the model takes, and have the rows and the bytes of these") {
+  step_limits most = fuzz_step_limits;
+  most.bytes = false;
+  most.shapes = {2, 4};
+  const auto said = [&](const std::function<void(step_words&)>& change) {
+    step_words words = two_samples(), got;
+    for (packed_picture& each : words.packed) each = {};
+    words.packed[0].rows = 1, words.packed[0].columns = 3;
+    words.packed[1].rows = 2, words.packed[1].columns = 2;
+    words.packed[1].at = 144;
+    change(words);
+    std::string wire;
+    write_words(words, wire);
+    try {
+      const motet::isize bytes = read_words(std::as_bytes(std::span(wire)), most, got);
+      CHECK(bytes == 144 + 192);
+      CHECK(got.order[0].shown == 3);
+      return std::string();
+    } catch (const error& problem) {
+      return std::string(problem.what());
+    }
+  };
+  CHECK(said([](step_words&) {}).empty());
+  const auto refused = [&](const char* what, const std::function<void(step_words&)>& change) {
+    const std::string got = said(change);
+    INFO(got);
+    CHECK(got.find(what) != std::string::npos);
+  };
+  refused("columns of patches: got 0, wanted 1 to 4", [](step_words& w) { w.packed[1].columns = 0; });
+  refused("patches of a picture: got 6, wanted 0 to 4", [](step_words& w) { w.packed[0].rows = 2; });
+  refused("where a picture begins: got 100, wanted 144", [](step_words& w) { w.packed[1].at = 100; });
+  refused("bytes of a line: got 16", [](step_words& w) { w.packed[0].pitch = 16; });
 }
 
 TEST_CASE("any bytes are words that fit, or are refused") {

@@ -20,7 +20,9 @@ void check_pictures(const matrix<float>& a, const packed_pictures& of_a, const m
   CHECK((of_a.bytes == nullptr) == (of_b.bytes == nullptr));
   for (motet::isize p = 0; p < count && of_a.bytes != nullptr; ++p) {
     CHECK(std::memcmp(&of_a.each[p], &of_b.each[p], sizeof(packed_picture)) == 0);
-    const auto size = static_cast<std::size_t>(of_a.each[p].pitch * of_a.each[p].height);
+    const packed_picture& own = of_a.each[p];
+    const auto size =
+        static_cast<std::size_t>(own.rows > 0 ? own.bytes(0, 3 * 4 * 4) : own.pitch * own.height);
     CHECK(std::memcmp(of_a.of(p), of_b.of(p), size) == 0);
     CHECK(of_a.factor[1] == of_b.factor[1]);
   }
@@ -39,6 +41,9 @@ void check_same(const sample_batch& a, const sample_batch& b) {
   CHECK(in.share == out.share);
   CHECK(a.sounds == b.sounds);
   CHECK(a.features == b.features);
+  CHECK(a.row_offsets == b.row_offsets);
+  const motet::isize shown = in.seen.rows_before(a.pictures, 5);
+  CHECK(std::equal(in.places, in.places + shown, out.places));
   REQUIRE(in.heard.offsets != nullptr);
   CHECK(std::equal(in.heard.offsets, in.heard.offsets + a.count + 1, out.heard.offsets));
 }
@@ -90,7 +95,8 @@ void tell_and_hear(const auto& source, const tokenizer& words, auto config, step
 TEST_CASE("a step that was told and heard is the same step, damaged samples, empty ones and all") {
   const scratch folder;
   const tokenizer words = pairs_tokenizer();
-  for (const motet::isize rows : {0, 150}) {
+  for (const auto& [rows, shapes] :
+       {std::pair(0, shape_limits{}), {150, shape_limits{}}, {150, shape_limits{4, 4}}}) {
     skip_log skips;
     const sample_source source(
         {write_mixed(folder, "a.tar", 0, 40, {}, damaged), write_heard(folder, "b.tar", 15)}, skips);
@@ -98,12 +104,14 @@ TEST_CASE("a step that was told and heard is the same step, damaged samples, emp
     config.batch = 12;
     config.rows = rows;
     config.example = {.image = 8, .context = 40};
-    config.sample = {5, 1, 2, marks_of(words), 0, {.most = 2, .rows = 3, .bins = 6, .frames = 5}};
+    config.sample = {5, 1, 2, marks_of(words), 0, {.most = 2, .rows = 3, .bins = 6, .frames = 5}, shapes};
     tell_and_hear<sample_maker>(source, words, config,
                                 {.pictures = sample_maker::places_of(config, source),
                                  .rows_shown = config.sample.rows_shown(),
                                  .rows = rows,
-                                 .heard = config.sample.heard});
+                                 .heard = config.sample.heard,
+                                 .shapes = shapes,
+                                 .lead = config.sample.lead});
   }
 }
 

@@ -311,6 +311,101 @@ TEST_CASE("filled to a number of rows, an epoch has every sample once, and no ba
   }
 }
 
+TEST_CASE("pictures of any shape keep theirs, on any number of threads, cached or not, and after a resume") {
+  const auto damaged = [](motet::isize i) { return i % 9 == 3; };
+  const mixed_set set(damaged);
+  std::vector<std::vector<std::int32_t>> wanted;
+  for (const int threads : {1, 3})
+    for (const motet::isize cache : {motet::isize{0}, motet::isize{1} << 20}) {
+      skip_log skips;
+      const sample_source source(set.shards, skips);
+      sample_loader_config config = set.config(threads);
+      config.cache_bytes = cache;
+      config.rows = 60;
+      // Pictures of 9 to 11 by 8 or 9 pixels: 2 x 2 patches, or 2 x 3.
+      config.sample.shapes = {4, 6};
+      config.sample.rows_of_picture = 7;
+      sample_loader loader(source, set.words, config);
+      sample_reader reader(source, set.words, config.example, config.sample);
+      data_position middle;
+      std::size_t at = 0;
+      bool wide = false, square = false;
+      for (int step = 0; step < 12; ++step) {
+        if (step == 6) middle = loader.position();
+        const sample_batch& batch = loader.next();
+        const pictured_tokens in = batch.input();
+        REQUIRE(in.seen.row_offsets != nullptr);
+        CHECK(in.seq.rows() <= 60);
+        motet::isize rows = 0, picture = 0;
+        for (const motet::isize sample : batch.samples) {
+          if (sample < 0) continue;
+          rows += reader.rows(sample);
+          for (const sample_piece& each : source.pieces(sample)) {
+            if (each.kind != piece_kind::picture) continue;
+            const packed_picture& own = batch.packed.each[picture++];
+            CHECK(own.rows == 2);
+            CHECK(own.columns == (each.width + 2) / 4);
+            CHECK(own.pitch == 0);
+            (own.columns == 3 ? wide : square) = true;
+          }
+        }
+        CHECK(rows == in.seq.rows());
+        CHECK(picture == batch.pictures);
+        // All rows without a token are those of pictures, class tokens' rows are not among them.
+        CHECK(std::count(in.ids, in.ids + in.seq.rows(), -1) == in.seen.row_offsets[picture] - picture);
+        std::vector<std::int32_t> all(in.ids, in.ids + in.seq.rows());
+        const auto* const numbers = reinterpret_cast<const std::int32_t*>(batch.packed.bytes);
+        all.insert(all.end(), numbers, numbers + (in.seen.row_offsets[picture] - picture) * 48);
+        all.insert(all.end(), in.places, in.places + in.seen.row_offsets[picture]);
+        if (at == wanted.size()) wanted.push_back(all);
+        CHECK(all == wanted[at++]);
+      }
+      CHECK((wide && square));
+      sample_loader again(source, set.words, config, middle);
+      const pictured_tokens in = again.next().input();
+      CHECK(std::equal(in.ids, in.ids + in.seq.rows(), wanted[6].begin()));
+    }
+}
+
+TEST_CASE(
+    "without augmentation all of a picture of any shape is seen; a strip that is too long is left out") {
+  const scratch folder;
+  const tokenizer words = pairs_tokenizer();
+  const std::string path = (folder / "a.tar").string();
+  const bitmap wide = noise_picture(24, 8, 1);
+  {
+    tar_writer tar(path);
+    for (const auto& [key, shot] : {std::pair("whole", wide), {"strip", noise_picture(40, 3, 2)}}) {
+      tar.add(std::string(key) + ".ppm", encode_ppm(shot));
+      tar.add(std::string(key) + ".txt", "a picture");
+    }
+    tar.finish();
+    tar.commit();
+  }
+  skip_log skips;
+  const sample_source source({path}, skips);
+  sample_form form{7, 1, 2, marks_of(words)};
+  form.shapes = {8, 6};
+  sample_reader reader(source, words, {.image = 8, .context = 40}, form);
+  const read_sample* const read = reader.get(0);
+  REQUIRE(read != nullptr);
+  CHECK(read->grids[0] == picture_grid{1, 3});
+  std::vector<float> got(3 * 8 * 24), want(got.size());
+  packed_picture made;
+  CHECK(reader.pack(*read, 0, nullptr, random_stream(0, 0), reinterpret_cast<std::uint8_t*>(got.data()),
+                    made) == static_cast<motet::isize>(got.size() * sizeof(float)));
+  resampler()(wide, {0, 0, 24, 8, false}, 8, 24, {}, want.data());
+  CHECK(got == want);
+  CHECK(reader.get(1) == nullptr);
+  CHECK(skips.count(skip::too_long) == 1);
+  skip_log strict(true);
+  const sample_source again({path}, strict);
+  sample_reader refuses(again, words, {.image = 8, .context = 40}, form);
+  CHECK_THROWS_WITH_AS(refuses.get(1),
+                       doctest::Contains("a picture of 40 x 3 pixels, one side more than 6 times the other"),
+                       error);
+}
+
 TEST_CASE("resumes exactly, in the middle of an epoch, also with other threads") {
   const mixed_set set(some);
   skip_log skips;

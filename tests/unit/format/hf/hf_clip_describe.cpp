@@ -56,11 +56,13 @@ TEST_CASE("everything without a counterpart is named at once") {
       .set("pool", "mean")
       .set("kv_heads", 2)
       .set("position", "sine")
-      .set("patch_bias", true);
+      .set("patch_bias", true)
+      .set("most_patches", 30);
   caption.set("mask", "full").set("rotary", 1e4).set("head_width", 9).set("pool", "mean").set("act", "none");
   const std::string said = refusal(described(picture, caption));
-  for (const char* part : {"p.pre_norm", "p.pool", "p.kv_heads", "p.position", "p.patch_bias", "c.mask",
-                           "c.rotary", "c.heads times", "c.pool", "c.act", "[MT-F14]"}) {
+  for (const char* part :
+       {"p.pre_norm", "p.pool", "p.kv_heads", "p.position", "p.patch_bias", "c.mask", "c.rotary",
+        "c.heads times", "c.pool", "c.act", "p sees pictures of any shape", "[MT-F14]"}) {
     CAPTURE(part);
     CHECK(contains(said, part));
   }

@@ -96,12 +96,14 @@ TEST_CASE("what it has not is named, all at once") {
     c.pre_norm = true;
     c.gated = true;
     c.position = position_kind::sine;
+    c.most_patches = 6;
     return c;
   }();
   const std::string said = refusal<one<picture_rows<odd>, linear<8, 8>>>();
   for (const char* part :
        {"talk.embed.eye has a norm behind its last layer", "talk.embed.eye.position is not learned",
-        "talk.embed.eye.gated is set", "has no class token, so SigLIP's form is wanted",
+        "talk.embed.eye.gated is set", "talk.embed.eye sees pictures of any shape",
+        "has no class token, so SigLIP's form is wanted",
         "talk.embed.glue is not two products with an activation", "MT-F14"})
     check_says(said, part);
   check_says(refusal<one<picture_rows<clip, false>, projector<8, 8, 5>>>(), "the first as wide as the words");

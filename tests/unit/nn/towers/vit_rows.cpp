@@ -5,6 +5,7 @@
 #include <motet/nn/towers/picture_rows.hpp>
 
 #include "cpu_run.hpp"
+#include "deviation.hpp"
 
 #include <motet/tensor/random.hpp>
 
@@ -117,6 +118,56 @@ TEST_CASE("squares of its rows are joined, and its weights and their gradients s
   const std::vector<double> bare(w.begin(), w.begin() + vit_rows<sight, false>::parameter_size);
   CHECK(of_module<vit_rows<sight, false, 1, 2>>(bare, dy, false).g ==
         of_module<vit_rows<sight, false>>(bare, of_rows, false).g);
+}
+
+TEST_CASE("pictures of unlike shapes together are each of them by itself") {
+  constexpr vit_config any = [] {
+    vit_config c = sight;
+    c.most_patches = 6;
+    return c;
+  }();
+  using eye = vit_rows<any>;
+  using stage = eye::stage;
+  static_assert(eye::rows_of_picture == 7 && eye::parameter_size == vit_rows<sight>::parameter_size);
+  const std::vector<std::pair<int, int>> shapes{{1, 6}, {3, 2}, {2, 2}, {1, 1}};
+  const std::vector<double> w = drawn(eye::parameter_size, "weights");
+  const std::vector<float> data = [] {
+    std::vector<float> out;
+    for (const double each : drawn(17 * 4, "pixels")) out.push_back(static_cast<float>(each));
+    return out;
+  }();
+  const auto run = [&](const pictures& seen, const std::vector<double>& dy) {
+    outcome out{std::vector<double>(dy.size()), std::vector<double>(w.size())};
+    laws::cpu_run_foretold(2, [&](cpu::context& ctx) {
+      const seen_pictures batch{seen, seen.samples, nullptr};
+      stage::ends<fp64> ends;
+      ends.features = {out.y.data(), static_cast<motet::isize>(dy.size()) / 8};
+      ends.d_features = {dy.data(), static_cast<motet::isize>(dy.size()) / 8};
+      eye::saved<fp64> s;
+      eye::reserve<fp64>(ctx, batch, s);
+      stage::forward(ctx, eye::whole, weights<fp64>{w.data()}, batch, ends, s);
+      stage::backward(ctx, eye::whole, weights<fp64>{w.data()}, batch, ends, s,
+                      gradients<fp64>{out.g.data()});
+    });
+    return out;
+  };
+  picture_grids together(4, 1), one(4, 1);
+  for (const auto& [down, across] : shapes) together.add(down, across);
+  const std::vector<double> dy = drawn((17 + 4) * 8, "dy");
+  const outcome all = run(together.with(data.data()), dy);
+  std::vector<double> g(w.size()), y;
+  const float* pixel = data.data();
+  auto slope = dy.begin();
+  for (const auto& [down, across] : shapes) {
+    one.clear();
+    one.add(down, across);
+    const outcome own = run(one.with(pixel), std::vector<double>(slope, slope + (down * across + 1) * 8));
+    y.insert(y.end(), own.y.begin(), own.y.end());
+    for (std::size_t i = 0; i < g.size(); ++i) g[i] += own.g[i];
+    pixel += down * across * 4, slope += (down * across + 1) * 8;
+  }
+  CHECK(laws::off_by(all.y, y) <= 1e-12);
+  CHECK(laws::off_by(all.g, g) <= 1e-11);
 }
 
 TEST_CASE("a sample has the pictures that its offsets say, or one") {

@@ -10,15 +10,16 @@
 namespace motet::cpu {
 namespace detail {
 
-// Row y of a packed picture that is resized to the model's square, as put(x, numbers of all channels) gets
-// it.
+// Row y of a packed picture that is resized to what the model sees of it, as put(x, numbers of all channels)
+// gets it.
 template <class Put>
-void resized_row(const packed_pictures& from, isize sample, const patch_geometry& geometry, isize y,
-                 Put&& put) {
+void resized_row(const packed_pictures& from, isize sample, isize channels_of_pixel, isize seen_height,
+                 isize seen_width, isize y, Put&& put) {
   const packed_picture& own = from.each[sample];
-  const auto channels = static_cast<std::int32_t>(geometry.channels),
-             side = static_cast<std::int32_t>(geometry.side), length = own.width * channels;
-  const resize_axis rows{own.height, side}, columns{own.width, side};
+  const auto channels = static_cast<std::int32_t>(channels_of_pixel),
+             height = static_cast<std::int32_t>(seen_height), width = static_cast<std::int32_t>(seen_width),
+             length = own.width * channels;
+  const resize_axis rows{own.height, height}, columns{own.width, width};
   const resize_axis::taps down = rows.at(static_cast<std::int32_t>(y));
   std::int32_t line[packed_pictures::most_line];
   for (std::int32_t t = 0; t < down.count; ++t) {
@@ -30,7 +31,7 @@ void resized_row(const packed_pictures& from, isize sample, const patch_geometry
       for (std::int32_t i = 0; i < length; ++i) line[i] += weight * source[i];
     }
   }
-  for (std::int32_t x = 0; x < side; ++x) {
+  for (std::int32_t x = 0; x < width; ++x) {
     const resize_axis::taps across = columns.at(x);
     const float scale = 1 / (static_cast<float>(down.sum) * static_cast<float>(across.sum));
     float numbers[packed_pictures::most_channels] = {};
@@ -41,7 +42,7 @@ void resized_row(const packed_pictures& from, isize sample, const patch_geometry
                static_cast<float>(line[(across.first + t) * channels + c]);
       numbers[c] = sum * scale * from.factor[c] + from.shift[c];
     }
-    put(own.flip != 0 ? side - 1 - x : x, numbers);
+    put(own.flip != 0 ? width - 1 - x : x, numbers);
   }
 }
 
@@ -71,37 +72,40 @@ void patches(context& ctx, const sequences& seq, const patch_geometry& geometry,
   }
 }
 
-// Packed pictures are resized, mirrored and scaled on the way. Takes no memory, as a dry run does not know
-// what will come.
+// Packed pictures are resized, mirrored and scaled on the way, each to the square or to a grid of its own. Takes
+// no memory, as a dry run does not know what will come.
 template <class Y>
 void patches(context& ctx, const sequences& seq, const patch_geometry& geometry, const packed_pictures& from,
              matrix<Y> y) {
-  const isize side = geometry.side, patch = geometry.patch, across = side / patch,
-              channels = geometry.channels;
-  const double count = static_cast<double>(seq.samples * channels * side * side);
+  const isize patch = geometry.patch, channels = geometry.channels;
+  const double count =
+      static_cast<double>((seq.rows() - seq.samples * geometry.lead) * channels * patch * patch);
   ctx.note("patches", 2 * count, count + bytes_in(y));
   if (ctx.measuring()) return;
   const interval own = ctx.own_samples(seq);
   for (isize s = own.begin; s < own.end; ++s) {
     if (seq.rows_of(s) == 0) continue;
-    assert(seq.rows_of(s) == geometry.lead + across * across);
+    const packed_picture& own_shape = from.each[s];
+    const isize across = own_shape.rows > 0 ? own_shape.columns : geometry.side / patch,
+                height = own_shape.rows > 0 ? own_shape.rows * patch : geometry.side, width = across * patch;
+    assert(seq.rows_of(s) == geometry.lead + height / patch * across);
     const isize first = seq.begin(s) + geometry.lead;
     clear_rows(y.slice(seq.begin(s), geometry.lead));
-    for (isize down = 0; down < side; ++down) {
+    for (isize down = 0; down < height; ++down) {
       Y* const line = y.row(first + down / patch * across) + down % patch * patch;
       const auto put = [&](std::int32_t right, const float* numbers) {
         const std::int32_t which = right / static_cast<std::int32_t>(patch);  // quicker than with 64 bits
         Y* const to = line + which * y.stride + (right - which * patch);
         for (isize c = 0; c < channels; ++c) to[c * patch * patch] = static_cast<Y>(numbers[c]);
       };
-      if (from.each[s].pitch != 0) {
-        detail::resized_row(from, s, geometry, down, put);
+      if (own_shape.pitch != 0) {
+        detail::resized_row(from, s, channels, height, width, down, put);
         continue;
       }
-      const auto* const planes = reinterpret_cast<const float*>(from.of(s)) + down * side;
-      for (std::int32_t right = 0; right < static_cast<std::int32_t>(side); ++right) {
+      const auto* const planes = reinterpret_cast<const float*>(from.of(s)) + down * width;
+      for (std::int32_t right = 0; right < static_cast<std::int32_t>(width); ++right) {
         float numbers[packed_pictures::most_channels] = {};
-        for (isize c = 0; c < channels; ++c) numbers[c] = planes[c * side * side + right];
+        for (isize c = 0; c < channels; ++c) numbers[c] = planes[c * height * width + right];
         put(right, numbers);
       }
     }

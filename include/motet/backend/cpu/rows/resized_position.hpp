@@ -7,18 +7,21 @@
 namespace motet::cpu {
 namespace detail {
 
-// Calls use(row of the grid of `to` points a side, row of the one of `from`, weight), `lead` rows before both.
+// Calls use(row of a grid of `to` points along each side, row of the one of `from`, weight), `lead` rows before
+// both.
 template <class Use>
-void each_tap(isize lead, const cubic_axis& axis, interval rows, Use&& use) {
+void each_tap(isize lead, const cubic_axis& along_rows, const cubic_axis& along_columns, interval rows,
+              Use&& use) {
   for (isize row = rows.begin; row < rows.end; ++row) {
     if (row < lead) {
       use(row, row, 1.0);
       continue;
     }
-    const auto down = axis.of((row - lead) / axis.to), right = axis.of((row - lead) % axis.to);
+    const auto down = along_rows.of((row - lead) / along_columns.to),
+               right = along_columns.of((row - lead) % along_columns.to);
     for (int a = 0; a < 4; ++a)
       for (int b = 0; b < 4; ++b)
-        use(row, lead + down.at[a] * axis.from + right.at[b], down.weight[a] * right.weight[b]);
+        use(row, lead + down.at[a] * along_columns.from + right.at[b], down.weight[a] * right.weight[b]);
   }
 }
 
@@ -32,7 +35,7 @@ void resize_positions(context& ctx, isize lead, const cubic_axis& axis, matrix<M
   const interval own = ctx.own(y.rows, 1);
   for (isize row = own.begin; row < own.end; ++row)
     for (isize c = 0; c < y.width; ++c) y.row(row)[c] = Y(0);
-  detail::each_tap(lead, axis, own, [&](isize to, isize from, double weight) {
+  detail::each_tap(lead, axis, axis, own, [&](isize to, isize from, double weight) {
     const auto part = static_cast<Y>(weight);
     for (isize c = 0; c < y.width; ++c) y.row(to)[c] += part * table.row(from)[c];
   });
@@ -43,7 +46,7 @@ void resize_positions_backward(context& ctx, isize lead, const cubic_axis& axis,
   ctx.note("resize_positions_backward", 32 * elements_in(dy), bytes_in(dy) + 2 * bytes_in(dtable));
   if (ctx.measuring()) return;
   const interval own = ctx.own(dy.width);
-  detail::each_tap(lead, axis, {0, dy.rows}, [&](isize to, isize from, double weight) {
+  detail::each_tap(lead, axis, axis, {0, dy.rows}, [&](isize to, isize from, double weight) {
     const auto part = static_cast<M>(weight);
     for (isize c = own.begin; c < own.end; ++c) dtable.row(from)[c] += part * dy.row(to)[c];
   });
