@@ -18,18 +18,7 @@ std::vector<interval> own_samples(const program& of, isize samples, interval ran
 // Of a step in another order, the samples that stand at these places.
 std::vector<interval> samples_at(const std::vector<interval>& places, const sample_order& order);
 
-#if !defined(MOTET_COMPILED_RANKS)
 namespace detail {
-
-inline std::vector<interval> marked_intervals(const std::vector<std::uint8_t>& marks) {
-  std::vector<interval> out;
-  for (isize s = 0; s < static_cast<isize>(marks.size()); ++s) {
-    if (marks[as_size(s)] == 0) continue;
-    if (!out.empty() && out.back().end == s) ++out.back().end;
-    else out.push_back({s, s + 1});
-  }
-  return out;
-}
 
 // All samples of a group that a replica may ever have, counted within the group, wherever samples have moved
 // by then.
@@ -42,6 +31,21 @@ inline interval reach_of(const sample_split& split, isize group, isize replica, 
   const isize before = replica, behind = split.replicas - 1 - replica;
   return {std::max(before * each.least, size - (behind + 1) * each.most),
           std::min((before + 1) * each.most, size - behind * each.least)};
+}
+
+}  // namespace detail
+
+#if !defined(MOTET_COMPILED_RANKS)
+namespace detail {
+
+inline std::vector<interval> marked_intervals(const std::vector<std::uint8_t>& marks) {
+  std::vector<interval> out;
+  for (isize s = 0; s < static_cast<isize>(marks.size()); ++s) {
+    if (marks[as_size(s)] == 0) continue;
+    if (!out.empty() && out.back().end == s) ++out.back().end;
+    else out.push_back({s, s + 1});
+  }
+  return out;
 }
 
 }  // namespace detail
