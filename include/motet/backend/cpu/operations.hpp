@@ -30,6 +30,7 @@
 #include <motet/backend/cpu/rows/dropout.hpp>
 #include <motet/backend/cpu/rows/elementwise.hpp>
 #include <motet/backend/cpu/rows/embedding.hpp>
+#include <motet/backend/cpu/rows/gate.hpp>
 #include <motet/backend/cpu/rows/modulation.hpp>
 #include <motet/backend/cpu/rows/noise.hpp>
 #include <motet/backend/cpu/rows/norm.hpp>
