@@ -141,7 +141,7 @@ LABEL = re.compile(rf"^({'|'.join(FORM)}):(?: |$)")
 FORMED_BY_FOLDER = {
     "model": "describe edge graph join model module",
     "nn/compose": "adaptive frozen recompute repeat residual sequential stage",
-    "nn/layers": "activation attention caption_places cross_attention dropout gated_mlp linear mixture mlp modulated_linear modulation noised_pictures norm patch_embedding pictured_text projection sound_embedding token_embedding",
+    "nn/layers": "activation attention caption_places cross_attention dropout gated_branch gated_mlp linear mixture mlp modulated_linear modulation noised_pictures norm patch_embedding pictured_text projection sound_embedding token_embedding",
     "nn/towers": "attention_pool cross_decoder decoder decoder_rows denoise_tail drawer fed_decoder fed_decoder_rows fed_drawer last_logits picture_rows pooled_rows rows_through seeing_decoder seeing_decoder_rows sound_rows sound_tower text tower upper_decoder vit vit_rows vocabulary_tail",
     "schedule/core": "compile compose score shape",
     "schedule/write": "batch_sync dualpipe_v gpipe interleaved one_f_one_b schedules through v_pattern zb_auto zb_v zero_bubble",

@@ -96,6 +96,8 @@ json describe_module() {
     if constexpr (looks_beside<net>) own.set("beside", net::takes_rows);
     if constexpr (looks_beside<net>)
       if (net::looks_every > 1) own.set("looks_every", net::looks_every);
+    if constexpr (looks_beside<net>)
+      if (net::looks_gated) own.set("looks_gated", true);
     out.set("net", std::move(own));
   }
   return out;

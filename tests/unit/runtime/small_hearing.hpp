@@ -26,12 +26,26 @@ inline constexpr motet::decoder_config small_hearing_words{.vocabulary = 23,
                                                            .bias = true,
                                                            .mlp_bias = true,
                                                            .tied = true};
-// `Every`: the last of so many blocks looks.
+// `Every`: the last of so many blocks looks; of several, through a gate.
 template <class Ear = motet::sound_rows<small_hearing_ear, 2>, motet::isize Every = 1>
 using small_hearing = motet::model<
-    motet::modules<motet::module<"ear", Ear>,
-                   motet::module<"talk", motet::cross_decoder<small_hearing_words, 8, 6, Every>>>,
+    motet::modules<
+        motet::module<"ear", Ear>,
+        motet::module<"talk", motet::cross_decoder<small_hearing_words, 8, 6, Every, (Every > 1)>>>,
     motet::edge<"ear", "talk">, motet::loss<motet::next_token, "talk">>;
+
+// The same with a product of its own at the end, so it may have stages, and a block for one in the middle.
+inline constexpr motet::decoder_config small_parted_words = [] {
+  motet::decoder_config c = small_hearing_words;
+  c.tied = false;
+  c.layers = 3;
+  return c;
+}();
+template <class Ear = motet::sound_rows<small_hearing_ear, 2>>
+using small_parted_hearing =
+    motet::model<motet::modules<motet::module<"ear", Ear>,
+                                motet::module<"talk", motet::cross_decoder<small_parted_words, 8, 6>>>,
+                 motet::edge<"ear", "talk">, motet::loss<motet::next_token, "talk">>;
 
 struct small_heard_text {
   std::vector<std::int32_t> ids, targets;

@@ -31,6 +31,7 @@
 #include <motet/backend/cpu/rows/elementwise.hpp>
 #include <motet/backend/cpu/rows/embedding.hpp>
 #include <motet/backend/cpu/rows/grid_position.hpp>
+#include <motet/backend/cpu/rows/gate.hpp>
 #include <motet/backend/cpu/rows/modulation.hpp>
 #include <motet/backend/cpu/rows/noise.hpp>
 #include <motet/backend/cpu/rows/norm.hpp>

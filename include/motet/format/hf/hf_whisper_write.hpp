@@ -67,6 +67,7 @@ inline hf_described_whisper describe_as_hf_whisper(const json& description) {
   unless(c.talk.width == c.ear.width && talk.at("beside").integer() == c.ear.width,
          " has another width than what it looks at");
   unless(talk.find("looks_every") == nullptr, " looks in some blocks, and not in each");
+  unless(talk.find("looks_gated") == nullptr, " looks through gates");
   unless(c.talk.activation == c.ear.activation, ".act is not that of what it looks at");
   const auto frames = static_cast<isize>(ear.at("frames").integer());
   if (frames % 2 != 0) wrong += "\n  " + out.ear + ".frames is odd";

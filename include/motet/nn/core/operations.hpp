@@ -89,6 +89,14 @@
 //   gated_add_backward(ctx, seq, branch, gate, dy, d_branch, d_gate)
 //       [rows]
 //
+//   Where one number of weights opens a branch (layers/gated_branch.hpp):
+//   gate_forward(ctx, seq, x, branch, gate, y)
+//       [rows] y = x + tanh(gate) * branch
+//   gate_backward_input(ctx, seq, branch, gate, dy, d_branch, sums)
+//       [rows] sums is (rows, 1)
+//   gate_backward_weight(ctx, gate, sums, dgate)
+//       [all] dgate += gradient
+//
 //   activation_forward(ctx, seq, activation, x, y), activation_backward(ctx, seq, activation, x, dy, dx)
 //       [rows]
 //   swiglu_forward(ctx, seq, x, y)

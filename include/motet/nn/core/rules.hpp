@@ -92,9 +92,9 @@
     "positions are sines, which have any grid anyhow, or .learned_image is no multiple of .patch",          \
     "give .learned_image the side of the pictures that the table was learned with, or leave it out",        \
     ".learned_image {got}, and .image {wanted}")                                                            \
-  X(beside_in_stages, "MT-N30", "blocks that look at rows of another module have them and their own whole", \
-    "the rows come to the module's first stage, and to whoever has a sample whole",                         \
-    "take one stage and context = 1 for this module; what gives the rows may be on other ranks")            \
+  X(beside_in_parts, "MT-N30", "blocks that look at rows of another module have their samples whole",       \
+    "context parallelism cuts samples, and the rows come to whoever has a sample whole",                    \
+    "take context = 1 for this module; what gives the rows may be cut", "context = {got}")                  \
   X(looking_blocks, "MT-N31", "of blocks that look at rows of another module every so many one does",       \
     "the number of layers is no multiple of how many blocks one of them looks for",                         \
     "choose .layers a multiple of it, or look in every block",                                              \

@@ -36,11 +36,12 @@ struct tail_beside : Tail {
   }
 };
 
-template <decoder_config Config, isize Beside, isize Every>
+template <decoder_config Config, isize Beside, isize Every, bool Gated>
 inline constexpr tower_config tower_beside = [] {
   tower_config c = Config.tower();
   c.beside = Beside;
   c.beside_every = Every;
+  c.beside_gated = Gated;
   return c;
 }();
 
@@ -51,8 +52,9 @@ inline constexpr tower_config tower_beside = [] {
 // its sample. These have no places among the words. A sample without any hears nothing and is learned from as
 // the others are. `Rows`: the most of a sample. `Every`: only the last of every so many blocks looks, and so
 // many are one for stages and for what backward makes again; as Flamingo and Llama's vision models have it.
+// `Gated`: what a block sees passes a gate that begins closed, so the net begins as the decoder without.
 // Asks for: samples of at most `context` tokens, and a target where something is asked; an edge of the model
-// that brings rows as wide as `Beside`; one stage.
+// that brings rows as wide as `Beside`; whole samples.
 // Memory: that of decoder; of each block what cross_attention keeps.
 // Errors: MT-N01, MT-N03, MT-N04, MT-N06, MT-N16, MT-N17, MT-N24, MT-N25, MT-N27, MT-N30,
 // MT-N31
@@ -60,20 +62,21 @@ inline constexpr tower_config tower_beside = [] {
 //   using say = cross_decoder<decoder_config{.vocabulary = 512, .context = 64, .width = 64, .layers = 2, .heads = 4},
 //                             48, 100>;
 //   static_assert(say::takes_rows == 48 && say::most_rows == 100 && say::own_loss);
-template <decoder_config Config, isize Beside, isize Rows, isize Every = 1>
+template <decoder_config Config, isize Beside, isize Rows, isize Every = 1, bool Gated = false>
 struct cross_decoder : tower<detail::embedding_beside<token_embedding<Config.tokens()>>,
-                             detail::tower_beside<Config, Beside, Every>,
+                             detail::tower_beside<Config, Beside, Every, Gated>,
                              detail::tail_beside<detail::decoder_tail<Config>, Beside>> {
   static_assert(require<check(Config)>);
-  static_assert(require<check(detail::tower_beside<Config, Beside, Every>)>);
+  static_assert(require<check(detail::tower_beside<Config, Beside, Every, Gated>)>);
   static_assert(Beside > 0 && Rows > 0, "motet: sizes of a net must be positive [MT-N04]");
   static constexpr decoder_config config = Config;
   static constexpr bool own_loss = true;
   static constexpr isize takes_rows = Beside, most_rows = Rows, looks_every = Every;
+  static constexpr bool looks_gated = Gated;
 
   // This is the net with its weights, but its features are the logits of all rows: (rows, vocabulary).
   using logits = tower<detail::embedding_beside<token_embedding<Config.tokens()>>,
-                       detail::tower_beside<Config, Beside, Every>,
+                       detail::tower_beside<Config, Beside, Every, Gated>,
                        logits_tail<detail::decoder_norm<Config>, Config.vocabulary, Config.tied>>;
 };
 

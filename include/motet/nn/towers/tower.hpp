@@ -8,6 +8,7 @@
 #include <motet/nn/compose/stage.hpp>
 #include <motet/nn/core/rules.hpp>
 #include <motet/nn/layers/cross_attention.hpp>
+#include <motet/nn/layers/gated_branch.hpp>
 #include <motet/nn/layers/gated_mlp.hpp>
 #include <motet/nn/layers/mixture.hpp>
 #include <motet/nn/layers/mlp.hpp>
@@ -36,8 +37,9 @@ struct tower_config {
   bool mlp_bias = true;
   // where there are any, they learn alone; those of attention are told there, too
   adapter_config adapters{};
-  isize beside = 0;        // blocks also look at rows of another module, which are so wide; 0: at none
-  isize beside_every = 1;  // the last one of every so many does
+  isize beside = 0;           // blocks also look at rows of another module, which are so wide; 0: at none
+  isize beside_every = 1;     // the last one of every so many does
+  bool beside_gated = false;  // what it sees passes a gate
 
   constexpr bool has_experts() const { return mix.experts > 0; }
   constexpr mixture_config experts_of_block() const {
@@ -168,8 +170,10 @@ struct tower {
   using plain_block = sequential<named<"attention", attend>, named<"mlp", residual<norm_layer, mix_layer>>>;
   static constexpr auto choose_block() {
     if constexpr (looks_beside) {
+      using seen = cross_attention<attention_beside(), Config.beside>;
       using look =
-          residual<norm_layer, resting_if<cross_attention<attention_beside(), Config.beside>, adapted>>;
+          residual<norm_layer,
+                   resting_if<std::conditional_t<Config.beside_gated, gated_branch<seen>, seen>, adapted>>;
       using looking = sequential<named<"attention", attend>, named<"cross", look>,
                                  named<"mlp", residual<norm_layer, mix_layer>>>;
       if constexpr (joined == 1) return std::type_identity<looking>{};

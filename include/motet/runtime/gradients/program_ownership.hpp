@@ -70,16 +70,13 @@ inline void require_whole_dropout(const model_outline& model, const program& of,
     refuse("context", groups.context_of(sings));
   }
 }
-// Blocks that look at rows of another module lie where these come, with samples whole; else MT-N30. All ranks
-// find the same.
+// Blocks that look at rows of another module have samples whole; else MT-N30. All ranks find the same.
 inline void require_rows_beside(const model_outline& model, const program& of, const stage_groups& groups) {
   for (const voice& sings : of.voices) {
     const auto module = as_size(sings.module);
     if (!model.nets[module]->looks_beside) continue;
-    if (sings.stages > 1)
-      enforce({reason::beside_in_stages, 0, sings.stages, 1}, std::string(model.names[module]));
     if (const int members = groups.context_of(sings); members > 1)
-      enforce({reason::beside_in_stages, 1, members, 1}, std::string(model.names[module]));
+      enforce({reason::beside_in_parts, 0, members, 1}, std::string(model.names[module]));
   }
 }
 // A table that a net reads at both ends is in one stage, and what both add to its gradient comes together

@@ -168,6 +168,7 @@ class held_stage {
     return true;
   }
   bool backward_ends(std::int32_t m, ends_type& ends) {
+    ends.feeds_back = at_.feeds_back;
     if (rows_.goes_out()) ends.dy = rows_.incoming(2, m), ends.copies = rows_.copies(m);
     else ends.d_features = d_features_[as_size(m)];
     if (rows_.comes_in()) ends.x = rows_.incoming(state(m).kind, m, true);

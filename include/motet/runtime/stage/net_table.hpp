@@ -74,10 +74,16 @@ struct net_outline {
   isize width_out(stage_range r) const { return is_last(r) ? embedding : width; }
   // A microbatch has so many of them. Modules that ranks share hand over rows of whole samples.
   isize rows_out(stage_range r, const any_microbatches& parts, isize m) const {
-    return is_last(r) && gives_rows ? parts.rows_that_go_on(m) : parts.rows(m).rows();
+    if (!is_last(r)) return parts.rows(m).rows() + rows_along(parts.entering(m));
+    return gives_rows ? parts.rows_that_go_on(m) : parts.rows(m).rows();
   }
   isize rows_in(stage_range r, const any_microbatches& parts, isize m) const {
-    return is_first(r) ? parts.entering(m) : parts.rows(m).rows();
+    return is_first(r) ? parts.entering(m) : parts.rows(m).rows() + rows_along(parts.entering(m));
+  }
+  // Rows that blocks look at go along from stage to stage, behind those of the stage: their numbers take as many
+  // rows more. So do their gradients, back.
+  isize rows_along(isize entering) const {
+    return looks_beside ? (entering * takes_rows + width - 1) / width : 0;
   }
 };
 
@@ -96,6 +102,7 @@ struct stage_ends {
   matrix<const master> d_features{};
   matrix<stream> dx{};
   matrix<stream> copies{};
+  bool feeds_back = true;  // gradients of rows that enter the module are wanted
 };
 
 // Kept views are what a stage's forward keeps for its backward: views of memory that is reserved elsewhere,
@@ -262,6 +269,7 @@ struct net_outlines {
 template <class Net, class Context, class Numbers>
 struct net_tables {
   using stage = typename Net::stage;
+  using stream = typename Numbers::stream;
   using ends = stage_ends<Numbers>;
   using typed_ends = typename stage::template ends<Numbers>;
   using saved = typename stage::template saved<Numbers>;
@@ -269,14 +277,38 @@ struct net_tables {
   static const typename Net::input& input(const any_microbatches& of, isize m) {
     return static_cast<const replica_microbatches<Net>&>(of)[m];
   }
-  // The first stage has the rows that enter it beside the input.
+  // The first stage has the rows that enter it beside the input; those behind it have them behind their own rows,
+  // where blocks look at them.
   static decltype(auto) input(const any_microbatches& of, isize m, stage_range range, const ends& e) {
     if constexpr (takes_rows<Net> > 0) {
       typename Net::input with = input(of, m);
       if (net_outlines<Net>::all.is_first(range)) with.entering = {e.x.data, e.dx.data};
+      else if constexpr (looks_beside<Net>)
+        with.entering = {e.x.data + own_numbers(of, m),
+                         e.feeds_back && e.dx.data != nullptr ? e.dx.data + own_numbers(of, m) : nullptr};
       return with;
     } else {
       return input(of, m);
+    }
+  }
+  static isize own_numbers(const any_microbatches& of, isize m) { return of.rows(m).rows() * stage::width; }
+  // Rows that blocks look at go on as they came.
+  static void hand_on(Context& ctx, stage_range range, const any_microbatches& of, isize m, const ends& e) {
+    if constexpr (looks_beside<Net>) {
+      if (net_outlines<Net>::all.is_last(range)) return;
+      const typename Net::input with = input(of, m, range, e);
+      copy(ctx, static_cast<const stream*>(with.entering.rows), e.y.data + own_numbers(of, m),
+           with.entering_count() * takes_rows<Net>);
+    }
+  }
+  // Blocks of this stage add to the gradients of such rows that those behind it have found; the last stage begins.
+  static void take_back(Context& ctx, stage_range range, const any_microbatches& of, isize m, const ends& e) {
+    if constexpr (looks_beside<Net>) {
+      const typename Net::input with = input(of, m, range, e);
+      if (net_outlines<Net>::all.is_last(range) || with.entering.gradients == nullptr) return;
+      copy(ctx, e.dy.data + own_numbers(of, m), static_cast<stream*>(with.entering.gradients),
+           with.entering_count() * takes_rows<Net>);
+      synchronize(ctx);
     }
   }
   // Adapters lie before the weights in a stage's buffer, and gradients are theirs.
@@ -288,19 +320,20 @@ struct net_tables {
     if constexpr (adapters_of<Net> == 0) return g;
     else return {nullptr, g.cut, g.data};
   }
-  static typed_ends typed(stage_range range, const ends& e) {
+  static typed_ends typed(const any_microbatches& of, isize m, stage_range range, const ends& e) {
     typed_ends to;
-    const bool first = net_outlines<Net>::all.is_first(range), last = net_outlines<Net>::all.is_last(range);
-    const auto put = []<class T, isize Width>(view<T, Width>& out, const matrix<T>& in) {
-      if (in.data != nullptr) out = {in.data, in.rows, in.stride};
+    const net_outline& own = net_outlines<Net>::all;
+    const isize along = looks_beside<Net> ? own.rows_along(of.entering(m)) : 0;
+    const auto put = []<class T, isize Width>(view<T, Width>& out, const matrix<T>& in, isize less = 0) {
+      if (in.data != nullptr) out = {in.data, in.rows - less, in.stride};
     };
-    if (!first) {
-      put(to.x, e.x);
-      put(to.dx, e.dx);
+    if (!own.is_first(range)) {
+      put(to.x, e.x, along);
+      put(to.dx, e.dx, along);
     }
-    if (!last) {
-      put(to.y, e.y);
-      put(to.dy, e.dy);
+    if (!own.is_last(range)) {
+      put(to.y, e.y, along);
+      put(to.dy, e.dy, along);
       return to;
     }
     if constexpr (gives_rows<Net>) {
@@ -322,26 +355,30 @@ struct net_tables {
       },
       [](Context& ctx, stage_range range, weights<Numbers> w, const any_microbatches& of, isize m,
          const ends& e) {
-        stage::infer(ctx, range, apart(range, w), input(of, m, range, e), typed(range, e));
+        hand_on(ctx, range, of, m, e);
+        stage::infer(ctx, range, apart(range, w), input(of, m, range, e), typed(of, m, range, e));
       },
       [](Context& ctx, stage_range range, weights<Numbers> w, const any_microbatches& of, isize m,
          const ends& e, kept_views& kept) {
-        stage::forward(ctx, range, apart(range, w), input(of, m, range, e), typed(range, e),
+        hand_on(ctx, range, of, m, e);
+        stage::forward(ctx, range, apart(range, w), input(of, m, range, e), typed(of, m, range, e),
                        kept.as<saved>());
       },
       [](Context& ctx, stage_range range, weights<Numbers> w, const any_microbatches& of, isize m,
          const ends& e, kept_views& kept, gradients<Numbers> g) {
-        stage::backward(ctx, range, apart(range, w), input(of, m, range, e), typed(range, e),
+        take_back(ctx, range, of, m, e);
+        stage::backward(ctx, range, apart(range, w), input(of, m, range, e), typed(of, m, range, e),
                         kept.as<saved>(), apart(g));
       },
       [](Context& ctx, stage_range range, weights<Numbers> w, const any_microbatches& of, isize m,
          const ends& e, kept_views& kept) {
-        stage::backward_input(ctx, range, apart(range, w), input(of, m, range, e), typed(range, e),
+        take_back(ctx, range, of, m, e);
+        stage::backward_input(ctx, range, apart(range, w), input(of, m, range, e), typed(of, m, range, e),
                               kept.as<saved>());
       },
       [](Context& ctx, stage_range range, weights<Numbers> w, const any_microbatches& of, isize m,
          const ends& e, kept_views& kept, gradients<Numbers> g) {
-        stage::backward_weight(ctx, range, apart(range, w), input(of, m, range, e), typed(range, e),
+        stage::backward_weight(ctx, range, apart(range, w), input(of, m, range, e), typed(of, m, range, e),
                                kept.as<saved>(), apart(g));
       }};
 };

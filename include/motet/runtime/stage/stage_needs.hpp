@@ -62,6 +62,7 @@ stage_ends<Numbers> dry_ends(const net_table<Context, Numbers>& net, const stage
   using stream = typename Numbers::stream;
   using master = typename Numbers::master;
   stage_ends<Numbers> ends;
+  ends.feeds_back = at.feeds_back;
   const net_outline& of = *net.of;
   const auto rows = [](isize count, isize width) {
     return matrix<stream>{nowhere<stream>(), count, width, width};

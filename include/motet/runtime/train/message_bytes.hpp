@@ -34,12 +34,16 @@ class counted_rows {
 
   // Those of a microbatch that pass between two stages of its voice.
   double between_stages(std::int32_t v, std::int32_t m) const {
-    if (!inputs_.empty()) return static_cast<double>(parts_[as_size(v)]->rows(m).rows());
     const voice& sings = of_.voices[v];
+    const auto module = as_size(sings.module);
+    const net_outline& net = *model_.nets[module];
+    const any_microbatches& own = *parts_[as_size(v)];
+    if (!inputs_.empty()) return static_cast<double>(own.rows(m).rows() + net.rows_along(own.entering(m)));
     const spread_seat seat = seat_of(sings, groups_);
-    const interval shared = samples_of_rank(parts_[as_size(v)]->of(m), seat.tensor, seat.tensor_member, 1, 0);
-    return static_cast<double>(shared.size() *
-                               cut_of(sings).rows_of(longest(as_size(sings.module)), seat.context_member));
+    const interval shared = samples_of_rank(own.of(m), seat.tensor, seat.tensor_member, 1, 0);
+    const isize entering = one_sample_[module]->entering(any_microbatches::largest);
+    return static_cast<double>(shared.size() * cut_of(sings).rows_of(longest(module), seat.context_member) +
+                               net.rows_along(shared.size() * entering));
   }
   // All of a microbatch that leave its voice.
   double leaving(std::int32_t v, std::int32_t m) const {

@@ -9,8 +9,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <string>
 #include <vector>
 
 using namespace motet;
@@ -40,9 +42,9 @@ constexpr decoder_config turned{.vocabulary = 9,
                                 .hidden = 5,
                                 .rotary = 50,
                                 .recompute = true};
-// Of four blocks every other one looks.
+// Of four blocks every other one looks, through a gate.
 template <decoder_config Config>
-using net = cross_decoder<Config, wide, 4, Config.layers == 4 ? 2 : 1>;
+using net = cross_decoder<Config, wide, 4, Config.layers == 4 ? 2 : 1, Config.layers == 4>;
 
 std::vector<double> drawn(motet::isize size, const char* name) {
   const random_stream draw(4, name);
@@ -133,10 +135,45 @@ void check_differences() {
 static_assert(net<words>::takes_rows == wide && net<words>::most_rows == 4 && net<words>::own_loss);
 static_assert(!decoder<words>::looks_beside && net<words>::looks_beside);
 static_assert(net<turned>::layers == 2 && net<words>::layers == 2);
-static_assert(net<turned>::parameter_size - decoder<turned>::parameter_size ==
-              2 * (cross_decoder<turned, wide, 4>::parameter_size - decoder<turned>::parameter_size) / 4);
+static_assert(
+    net<turned>::parameter_size - decoder<turned>::parameter_size ==
+    2 * (cross_decoder<turned, wide, 4, 1, true>::parameter_size - decoder<turned>::parameter_size) / 4);
 
 TEST_CASE("gradients of rows beside, and of weights, are those of finite differences") {
   check_differences<words>();
   check_differences<turned>();
+}
+
+TEST_CASE("a net whose gates are closed is the decoder without rows beside") {
+  using gated = net<turned>;
+  using plain = decoder<turned>;
+  std::vector<double> w = drawn(gated::parameter_size, "w"), of_plain(as_size(plain::parameter_size));
+  const std::vector<double> rows = drawn(rows_beside_all * wide, "rows");
+  const auto values = layer::parameters_of<gated>();
+  // The decoder's blocks have numbers where these have places in a group.
+  for (const parameter& each : layer::parameters_of<plain>()) {
+    std::string name = each.name;
+    if (name.starts_with("blocks.")) {
+      const int block = name[7] - '0';
+      name =
+          "blocks." + std::to_string(block / 2) + (block % 2 == 0 ? ".plain.0" : ".looking") + name.substr(8);
+    }
+    const auto same =
+        std::find_if(values.begin(), values.end(), [&](const parameter& p) { return p.name == name; });
+    REQUIRE(same != values.end());
+    std::copy_n(w.begin() + same->offset, each.size(), of_plain.begin() + each.offset);
+  }
+  int gates = 0;
+  for (const parameter& each : values)
+    if (each.name.ends_with(".cross.gate")) w[as_size(each.offset)] = 0, ++gates;
+  CHECK(gates == 2);
+  const text data;
+  std::vector<double> lost_by_plain(samples);
+  laws::cpu_run_foretold(2, [&](cpu::context& ctx) {
+    const labelled_tokens batch{
+        {data.ids.data(), {samples, 0, data.offsets.data()}}, data.targets.data(), 0.125};
+    plain::infer(ctx, weights<fp64>{of_plain.data()}, batch, view<double, 1>(lost_by_plain.data(), samples));
+  });
+  CHECK(lost<turned>(w, rows) ==
+        doctest::Approx(std::accumulate(lost_by_plain.begin(), lost_by_plain.end(), 0.0)).epsilon(1e-13));
 }

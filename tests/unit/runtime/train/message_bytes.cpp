@@ -12,6 +12,7 @@
 
 #include "unit/runtime/drawn_unlike.hpp"
 #include "unit/runtime/small_fan.hpp"
+#include "unit/runtime/small_hearing.hpp"
 
 #include <doctest/doctest.h>
 
@@ -54,9 +55,12 @@ constexpr motet::isize samples = 12;
 template <class Model>
 using counting_trainer = pipeline_trainer<Model, cpu::device, fp32, thread_ranks<local::world, counting_end>>;
 
+small_fan::batch batch_of(const small_fan_text& data) { return data.get(); }
+small_parted_hearing<>::batch batch_of(const small_heard_text& data) { return {data.sounds(), data.words()}; }
+
 // Returns the bytes that crossed.
+template <class model = small_fan, class Data = small_fan_text>
 double check_plan(const plan& how) {
-  using model = small_fan;
   score order;
   REQUIRE(write_plan(how, facts_of<model>(), order, samples).ok());
   pipeline_config config;
@@ -69,8 +73,8 @@ double check_plan(const plan& how) {
   const score_sheet& sheet = many.ranks().sheet();
   double all = 0;
   for (std::uint64_t step = 0; step < 2; ++step) {
-    const small_fan_text data(samples, 1 + step);
-    const model::batch whole = data.get();
+    const Data data(samples, 1 + step);
+    const typename model::batch whole = batch_of(data);
     message_counts counts;
     counting = &counts;
     many.step(whole, 0);
@@ -104,6 +108,19 @@ TEST_CASE("each message is as large as foretold from the step, whatever the plan
     all += check_plan(drawn_unlike<small_fan>(40 + k));
   }
   CHECK(all > 0);
+}
+
+TEST_CASE("rows that blocks look at count between their stages") {
+  plan how;
+  how.schedule = "1f1b";
+  how.cluster.ranks = 8;
+  how.modules.push(on_ranks("ear", 0, {.data = 2}, 2));
+  how.modules.push(on_ranks("talk", 2, {.stages = 3, .data = 2}, 2));
+  how.modules[0].group = how.modules[1].group = 1;
+  const double several = check_plan<small_parted_hearing<>, small_heard_text>(how);
+  how.cluster.ranks = 4;
+  how.modules[1].on = mesh::from(2, {.data = 2});
+  CHECK(several > 3 * check_plan<small_parted_hearing<>, small_heard_text>(how));
 }
 
 TEST_CASE("without a step, samples count as long as any can be, and each row crosses once") {
