@@ -210,10 +210,15 @@ with_nvcc() {
   sources | wanted >"$build/list"
   [ -s "$build/list" ] || die "nothing is called $match"
   if grep -q '^gpu\.' "$build/list"; then
-    for source in "$root"/include/motet/backend/cpu/compiled/*.cpp; do
-      c++ -std=c++20 -O3 -DMOTET_COMPILED_KERNELS=1 "-I$root/include" ${deps:+-isystem "$deps/include"} -c "$source" \
-        -o "$build/compiled_$(basename "$source" .cpp).o" >>"$log" 2>&1 || return 1
-    done
+    # An archive of them, such as a build has, may be named instead.
+    kernels=${MOTET_COMPILED_KERNELS:-}
+    if [ -z "$kernels" ]; then
+      for source in "$root"/include/motet/backend/cpu/compiled/*.cpp; do
+        kernels="$kernels $build/compiled_$(basename "$source" .cpp).o"
+        c++ -std=c++20 -O3 -DMOTET_COMPILED_KERNELS=1 "-I$root/include" ${deps:+-isystem "$deps/include"} -c "$source" \
+          -o "${kernels##* }" >>"$log" 2>&1 || return 1
+      done
+    fi
     # shellcheck disable=SC2086
     "$CUDACXX" $flags -x cu -c "$root/tests/gpu_main.cpp" -o "$build/gpu_main.o" >>"$log" 2>&1 || return 1
   fi
@@ -228,10 +233,10 @@ with_nvcc() {
     esac
   done <"$build/list" >"$build/chosen"
   # shellcheck disable=SC2016
-  flags=$flags links=$links build=$build xargs -P "$jobs" -L 1 sh -c '
-    case $1 in tests/*) more="-DMOTET_COMPILED_KERNELS=1 $build/gpu_main.o $build/compiled_*.o" ;; *) more= ;; esac
+  flags=$flags links=$links build=$build kernels=${kernels:-} xargs -P "$jobs" -L 1 sh -c '
+    case $1 in tests/*) more="-DMOTET_COMPILED_KERNELS=1 $build/gpu_main.o" ;; *) more= kernels= ;; esac
     # Whole or not at all, as others may be waiting for it.
-    nvcc=$CUDACXX && $nvcc $flags $more "$2" -o "$build/bin/$1.part" $links >"$build/bin/$1.log" 2>&1 && mv "$build/bin/$1.part" "$build/bin/$1" ||
+    nvcc=$CUDACXX && $nvcc $flags $more "$2" $kernels -o "$build/bin/$1.part" $links >"$build/bin/$1.log" 2>&1 && mv "$build/bin/$1.part" "$build/bin/$1" ||
       rm -f "$build/bin/$1.part"' one <"$build/chosen"
   missed=$(while read -r name _; do [ -x "$build/bin/$name" ] || basename "$name"; done <"$build/chosen")
   find "$build/bin" -name '*.log' -exec cat {} + >>"$log"

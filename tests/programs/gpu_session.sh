@@ -39,9 +39,10 @@ if ! ls /dev/nvidia[0-9]* >/dev/null 2>&1; then
 fi
 [ ! -e results ] || fail "something was written"
 
-# The build's own fake runtime, if it was made.
+# The build's own fake runtime and kernels of processors, if they were made.
 fakes=$(find "$1/.." -name libmotet_fake_cuda.a 2>/dev/null | head -1)
-env ${fakes:+"MOTET_FAKES=$fakes"} sh "$script" --rehearse --brief --scratch "$here/rehearsal" >out 2>err
+kernels=$(find "$1/.." -name libmotet_compiled.a 2>/dev/null | head -1)
+env ${fakes:+"MOTET_FAKES=$fakes"} ${kernels:+"MOTET_COMPILED_KERNELS=$kernels"} sh "$script" --rehearse --brief --scratch "$here/rehearsal" >out 2>err
 status=$?
 [ $status -ne 77 ] || { cat out && exit 77; }
 [ $status -eq 0 ] || fail "the rehearsal ends with $status"
