@@ -10,6 +10,7 @@
 #include <motet/plan/cost/efficiency_fit.hpp>
 #include <motet/plan/cost/estimate_plan.hpp>
 #include <motet/plan/cost/tower_times.hpp>
+#include <motet/plan/describe/cut_apart.hpp>
 #include <motet/plan/describe/tower_of.hpp>
 #include <motet/plan/distmm/search_distmm.hpp>
 #include <motet/plan/distmm/search_megatron.hpp>
@@ -30,7 +31,6 @@
 #include <motet/plan/files/plan_json.hpp>
 #include <motet/plan/files/profile_json.hpp>
 #include <motet/plan/optimus/search_filled.hpp>
-#include <motet/plan/order/cut_apart.hpp>
 #include <motet/plan/order/deal.hpp>
 #include <motet/plan/order/deal_by_modules.hpp>
 #include <motet/plan/order/defer.hpp>

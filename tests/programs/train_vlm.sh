@@ -38,7 +38,8 @@ for plan in data-2 uneven; do ordered all $plan.jsonl --plan $plan; done
 two='"degrees": {"data": 2}, "microbatches": 2, "group": 1'
 echo '{"cluster": {"ranks": 4}, "schedule": "1f1b", "modules": {' >pairs.json
 echo "\"eye\": {$two, \"ranks\": {\"first\": 0}}, \"glue\": {$two, \"ranks\": {\"first\": 0}}, \"talk\": {$two, \"ranks\": {\"first\": 2}}}}" >>pairs.json
-ordered modules data-2.jsonl --plan pairs.json
+succeed $run --steps 6 --no-report --metrics pairs.jsonl --plan pairs.json
+ordered modules pairs.jsonl --plan pairs.json
 expect 2 'so no row can cross; take --reorder all' $run --steps 1 --plan data-2 --reorder modules
 succeed $run --rows 500 --steps 6 --no-report --metrics filled.jsonl --plan apart
 ordered all filled.jsonl --rows 500 --plan apart

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/front/local_ranks.hpp>
-#include <motet/plan/order/cut_apart.hpp>
+#include <motet/plan/describe/cut_apart.hpp>
 #include <motet/plan/prove/require_plan.hpp>
 #include <motet/run/run_settings.hpp>
 

@@ -335,6 +335,14 @@ inline orchestration orchestrate_run(const run_settings& s, std::int32_t ranks) 
   return detail::orchestrator(s, ranks, waits).run();
 }
 
+// A search compares plans with their rows in one piece. How many pay is for the run to settle, by what it counts
+// of the plan that was found.
+inline plan with_pieces_open(plan found) {
+  for (module_plan& each : found.modules)
+    if (each.on.split().tensor > 1) each.pieces = 0;
+  return found;
+}
+
 // The plan of a run that is orchestrated: what is found for it, or where it is gone on with, what it had.
 // `told` gets what was chosen, and why. Nothing is started yet.
 inline chosen_plan choose_orchestrated(const run_settings& s, const checkpoint* saved, const launched& by,
@@ -381,7 +389,7 @@ inline chosen_plan choose_orchestrated(const run_settings& s, const checkpoint* 
   std::snprintf(text, sizeof text, "%.2f ms a step by forecast", found.seconds * 1e3);
   return {"found for " + s.orchestrate,
           text,
-          require_plan(cut_as_asked(s, found.how, facts), facts, s.batch),
+          require_plan(cut_as_asked(s, with_pieces_open(found.how), facts), facts, s.batch),
           {}};
 }
 

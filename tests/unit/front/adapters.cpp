@@ -232,6 +232,22 @@ TEST_CASE("by any plan adapters drop the same numbers, and a plan that cuts samp
       doctest::Contains("talk has adapters with dropout, and tensor = 2. Take tensor = 1"), error);
 }
 
+TEST_CASE("what adapters add to sums comes in pieces, and changes no bit") {
+  const launched_world world = alone();
+  const auto learned_in = [&](int pieces) {
+    plan how = plan_for<adapted_speech, on<"talk", ranks<0, 2>, tensor<2>>>::value();
+    how.modules[0].pieces = pieces;
+    trainer<adapted_speech> many(world, how, {.batch = 8});
+    return train(many, 0, 3);
+  };
+  const steps whole = learned_in(1);
+  for (const int pieces : {2, 5}) {
+    const steps got = learned_in(pieces);
+    CHECK(got.losses == whole.losses);
+    CHECK(got.weights == whole.weights);
+  }
+}
+
 TEST_CASE("tensor members hold parts of adapters") {
   using bounds = std::vector<std::pair<isize, isize>>;
   const auto bounds_of = [](const std::vector<interval>& all) {

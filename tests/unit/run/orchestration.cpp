@@ -105,6 +105,19 @@ TEST_CASE("what was chosen is told, with what would be next; a saved run has its
   std::filesystem::remove_all(run);
 }
 
+TEST_CASE("the run settles in how many pieces rows of tensor groups are exchanged, and no search does") {
+  const plan open = with_pieces_open(plan_of("data-2", facts_of<fed_speech>()));
+  CHECK(open == plan_of("data-2", facts_of<fed_speech>()));
+  plan cut = plan_of("tensor-2", facts_of<fed_speech>());
+  for (const module_plan& each : cut.modules) CHECK(each.pieces == 1);
+  for (const module_plan& each : with_pieces_open(cut).modules) CHECK(each.pieces == 0);
+  const orchestration found = orchestrate_run(asked("laptop"), 2);
+  for (const module_plan& each : found.how.modules) CHECK(each.pieces == 1);
+  std::string told;
+  for (const module_plan& each : choose_orchestrated(asked("laptop:1x2"), nullptr, {}, told).value.modules)
+    CHECK(each.pieces == (each.on.split().tensor > 1 ? 0 : 1));
+}
+
 TEST_CASE("a cluster that is too small, and a model without edges") {
   CHECK_THROWS_WITH_AS(orchestrate_run(asked("laptop:1x2"), 3),
                        doctest::Contains("--ranks 3, and laptop:1x2 has 2 devices"), error);

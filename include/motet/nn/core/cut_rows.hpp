@@ -69,7 +69,8 @@ view<T, Width> gather_beside(C& ctx, view<X, Width> x, Meanwhile&& meanwhile) {
   return all;
 }
 
-// Members may add more to the sums than a product: more(rows of all, partial sums); others add nothing.
+// Members may add more to the sums than a product: more(samples, rows, these rows of the partial sums), once for
+// all rows, some at a time; others add nothing.
 struct nothing_more {
   void operator()(const sequences&, const auto&...) const {}
 };
@@ -79,20 +80,19 @@ constexpr auto more_if(More more) {
   else return nothing_more{};
 }
 
-// y = residual + the sum over members of what make(samples, rows, these rows of partial) makes, some rows at a
-// time, and of what more() adds to all of them, which a sum in pieces would not wait for.
+// y = residual + the sum over members of what make(samples, rows, these rows of partial) makes and more() adds,
+// some rows at a time.
 template <isize Width, class C, class P, class R, class Y, class Make, class More>
 void sum_made(C& ctx, view<P, Width> partial, matrix<R> residual, view<Y, Width> y, Make&& make,
               More&& more) {
-  const sequences all = rows_of_all(ctx);
   const auto some = [&](const sequences& seq, interval rows) {
     make(seq, rows, some_rows(matrix<P>(partial), rows));
+    more(seq, rows, some_rows(matrix<P>(partial), rows));
   };
-  if constexpr (in_pieces<C> && std::is_same_v<std::remove_cvref_t<More>, nothing_more>) {
+  if constexpr (in_pieces<C>) {
     scatter_sum_rows(ctx, partial, residual, y, some);
   } else {
-    some(all, {0, all.rows()});
-    more(all, partial);
+    some(rows_of_all(ctx), {0, partial.rows});
     scatter_sum_rows(ctx, partial, residual, y);
   }
 }

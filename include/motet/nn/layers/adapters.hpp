@@ -135,39 +135,52 @@ struct product_adapters {
     if constexpr (!none) s.d_rows = cut_rows::take<typename N::value>(ctx, seq, thin);
   }
 
-  // y += scale (x A^T) B^T. w are the adapters of this product, as they are held.
+  // y += scale (x A^T) B^T, of these rows of all that are saved; adapters that drop take all at once. w are
+  // those of this product, as they are held.
   template <class C, class M, class X, class Y, class S>
   static void forward(C& ctx, const adapted_part& held, const M* w, isize block, const sequences& seq,
-                      matrix<X> x, matrix<Y> y, S& s) {
+                      interval rows, matrix<X> x, matrix<Y> y, S& s) {
     if constexpr (!none) {
       [[maybe_unused]] const isize mark = ctx.memory.mark();
-      linear_forward(ctx, seq, remaining(ctx, block, seq, x, s), a(held, w), nullptr, s.rows);
+      const auto thin_rows = cut_rows::some_rows(s.rows, rows);
+      linear_forward(ctx, seq, remaining(ctx, block, seq, x, s), a(held, w), nullptr, thin_rows);
       if constexpr (drops) release(ctx, mark);
-      scale_rows(ctx, seq, scale, s.rows, s.rows);
+      scale_rows(ctx, seq, scale, thin_rows, thin_rows);
       for (isize k = 0; k < Outputs.count; ++k)
-        linear_forward(ctx, seq, of(k, s.rows), b(held, k, w), nullptr, outputs_of(held, k, y),
+        linear_forward(ctx, seq, of(k, thin_rows), b(held, k, w), nullptr, outputs_of(held, k, y),
                        outputs_of(held, k, y));
     }
   }
-  // dx += scale (dy B) A
+  template <class C, class M, class X, class Y, class S>
+  static void forward(C& ctx, const adapted_part& held, const M* w, isize block, const sequences& seq,
+                      matrix<X> x, matrix<Y> y, S& s) {
+    forward(ctx, held, w, block, seq, {0, x.rows}, x, y, s);
+  }
+  // dx += scale (dy B) A, likewise.
   template <class C, class M, class DY, class DX, class S>
   static void backward_input(C& ctx, const adapted_part& held, const M* w, isize block, const sequences& seq,
-                             matrix<DY> dy, matrix<DX> dx, S& s) {
+                             interval rows, matrix<DY> dy, matrix<DX> dx, S& s) {
     if constexpr (!none) {
+      const auto thin_rows = cut_rows::some_rows(s.d_rows, rows);
       for (isize k = 0; k < Outputs.count; ++k)
-        linear_backward_input(ctx, seq, outputs_of(held, k, dy), b(held, k, w), of(k, s.d_rows));
-      scale_rows(ctx, seq, scale, s.d_rows, s.d_rows);
+        linear_backward_input(ctx, seq, outputs_of(held, k, dy), b(held, k, w), of(k, thin_rows));
+      scale_rows(ctx, seq, scale, thin_rows, thin_rows);
       if constexpr (drops) {
         const isize mark = ctx.memory.mark();
         const auto own = cut_rows::take<std::remove_const_t<DX>>(ctx, seq, dx.width);
-        linear_backward_input(ctx, seq, s.d_rows, a(held, w), own);
+        linear_backward_input(ctx, seq, thin_rows, a(held, w), own);
         dropout_apply(ctx, seq, rate, key_of(block), own, own);
         add(ctx, seq, dx, own, dx);
         release(ctx, mark);
       } else {
-        linear_backward_input(ctx, seq, s.d_rows, a(held, w), dx, dx);
+        linear_backward_input(ctx, seq, thin_rows, a(held, w), dx, dx);
       }
     }
+  }
+  template <class C, class M, class DY, class DX, class S>
+  static void backward_input(C& ctx, const adapted_part& held, const M* w, isize block, const sequences& seq,
+                             matrix<DY> dy, matrix<DX> dx, S& s) {
+    backward_input(ctx, held, w, block, seq, {0, dy.rows}, dy, dx, s);
   }
   template <class C, class M, class X, class DY, class S>
   static void backward_weight(C& ctx, const adapted_part& held, isize block, const sequences& seq,

@@ -185,16 +185,17 @@ struct self_attention {
         return matrix<X>(x);
       });
       linear_forward(ctx, seq, s.mixed, out_weight(w), out_bias(w), residual, y);
-      add_out_adapters(ctx, w, seq, y, s);
+      add_out_adapters(ctx, w, seq, {0, y.rows}, matrix<Y>(y), s);
     } else {
       const isize mark = ctx.memory.mark();
       mix(ctx, w, rows_of_all(ctx), s, [&](auto&& product) {
         return matrix<typename N::value>(cut_rows::gather_for<typename N::value>(ctx, x, product));
       });
-      cut_rows::forward_sum(ctx, w.cut, s.mixed, out_weight(w), out_bias(w), residual, y,
-                            cut_rows::more_if<adapted>([&](const sequences& all, const auto& partial) {
-                              add_out_adapters(ctx, w, all, partial, s);
-                            }));
+      cut_rows::forward_sum(
+          ctx, w.cut, s.mixed, out_weight(w), out_bias(w), residual, y,
+          cut_rows::more_if<adapted>([&](const sequences& some, interval rows, auto partial) {
+            add_out_adapters(ctx, w, some, rows, partial, s);
+          }));
       release(ctx, mark);
     }
   }
@@ -207,16 +208,17 @@ struct self_attention {
       });
       in_adapters::template reserve_backward<N>(ctx, seq, s.adapted_in);
       linear_backward_input(ctx, seq, s.d_qkv, in_weight(w), dx);
-      add_in_adapters_backward(ctx, w, seq, dx, s);
+      add_in_adapters_backward(ctx, w, seq, {0, dx.rows}, matrix<DX>(dx), s);
     } else {
       s.dy_all = cut_rows::room<typename N::value, out>(ctx);
       mix_backward(ctx, w, rows_of_all(ctx), matrix<typename N::value>(s.dy_all), s,
                    [&](auto&& product) { cut_rows::gather_for(ctx, dy, s.dy_all, product); });
       in_adapters::template reserve_backward<N>(ctx, rows_of_all(ctx), s.adapted_in);
-      cut_rows::backward_sum(ctx, s.d_qkv, in_weight(w), dx,
-                             cut_rows::more_if<adapted>([&](const sequences& all, const auto& partial) {
-                               add_in_adapters_backward(ctx, w, all, partial, s);
-                             }));
+      cut_rows::backward_sum(
+          ctx, s.d_qkv, in_weight(w), dx,
+          cut_rows::more_if<adapted>([&](const sequences& some, interval rows, auto partial) {
+            add_in_adapters_backward(ctx, w, some, rows, partial, s);
+          }));
     }
   }
   template <class C, class N, class X, class DY>
@@ -275,14 +277,16 @@ struct self_attention {
 
   // Rows are those that the products read and write: of all members, where they are cut.
   template <class C, class N, class Y>
-  static void add_out_adapters(C& ctx, weights<N> w, const sequences& rows, Y y, saved<N>& s) {
-    out_adapters::forward(ctx, out_held(w.cut), w.adapters + out_adapters_at(w.cut), w.block, rows, s.mixed,
-                          matrix(y), s.adapted_out);
+  static void add_out_adapters(C& ctx, weights<N> w, const sequences& some, interval rows, matrix<Y> y,
+                               saved<N>& s) {
+    out_adapters::forward(ctx, out_held(w.cut), w.adapters + out_adapters_at(w.cut), w.block, some, rows,
+                          cut_rows::some_rows(s.mixed, rows), y, s.adapted_out);
   }
   template <class C, class N, class DX>
-  static void add_in_adapters_backward(C& ctx, weights<N> w, const sequences& rows, DX dx, saved<N>& s) {
-    in_adapters::backward_input(ctx, in_held(w.cut), w.adapters, w.block, rows, s.d_qkv, matrix(dx),
-                                s.adapted_in);
+  static void add_in_adapters_backward(C& ctx, weights<N> w, const sequences& some, interval rows,
+                                       matrix<DX> dx, saved<N>& s) {
+    in_adapters::backward_input(ctx, in_held(w.cut), w.adapters, w.block, some, rows,
+                                cut_rows::some_rows(s.d_qkv, rows), dx, s.adapted_in);
   }
 
   template <class C>

@@ -77,9 +77,9 @@ struct gated_mlp : mlp_products<Width, Hidden, 2, Bias> {
     products::add_narrowed(
         ctx, w, seq, x, residual, y,
         [&](const sequences& rows, auto&& widened) { return product(ctx, w, rows, widened, s); },
-        cut_rows::more_if<adapted>([&](const sequences& rows, auto gated, const auto& narrowed) {
+        cut_rows::more_if<adapted>([&](const sequences& some, interval rows, auto gated, auto narrowed) {
           narrow_adapters::forward(ctx, narrow_held(w.cut), w.adapters + narrow_adapters_at(w.cut), w.block,
-                                   rows, gated, matrix(narrowed), s.adapted_narrow);
+                                   some, rows, gated, narrowed, s.adapted_narrow);
         }));
   }
   template <class C, class N, class X, class DY, class DX>
@@ -91,16 +91,17 @@ struct gated_mlp : mlp_products<Width, Hidden, 2, Bias> {
       });
       wide_adapters::template reserve_backward<N>(ctx, seq, s.adapted_wide);
       linear_backward_input(ctx, seq, s.pre, widen_weight(w), dx);
-      add_wide_backward(ctx, w, seq, dx, s);
+      add_wide_backward(ctx, w, seq, {0, dx.rows}, matrix<DX>(dx), s);
     } else {
       s.dy_all = cut_rows::room<typename N::value, out>(ctx);
       slopes(ctx, w, rows_of_all(ctx), matrix<typename N::value>(s.dy_all), s,
              [&](auto&& product) { cut_rows::gather_for(ctx, dy, s.dy_all, product); });
       wide_adapters::template reserve_backward<N>(ctx, rows_of_all(ctx), s.adapted_wide);
-      cut_rows::backward_sum(ctx, s.pre, widen_weight(w), dx,
-                             cut_rows::more_if<adapted>([&](const sequences& all, const auto& partial) {
-                               add_wide_backward(ctx, w, all, partial, s);
-                             }));
+      cut_rows::backward_sum(
+          ctx, s.pre, widen_weight(w), dx,
+          cut_rows::more_if<adapted>([&](const sequences& some, interval rows, auto partial) {
+            add_wide_backward(ctx, w, some, rows, partial, s);
+          }));
     }
   }
   template <class C, class N, class X, class DY>
@@ -138,9 +139,10 @@ struct gated_mlp : mlp_products<Width, Hidden, 2, Bias> {
     return gated;
   }
   template <class C, class N, class DX>
-  static void add_wide_backward(C& ctx, weights<N> w, const sequences& rows, DX dx, saved<N>& s) {
-    wide_adapters::backward_input(ctx, wide_held(w.cut), w.adapters, w.block, rows, s.pre, matrix(dx),
-                                  s.adapted_wide);
+  static void add_wide_backward(C& ctx, weights<N> w, const sequences& some, interval rows, matrix<DX> dx,
+                                saved<N>& s) {
+    wide_adapters::backward_input(ctx, wide_held(w.cut), w.adapters, w.block, some, rows,
+                                  cut_rows::some_rows(s.pre, rows), dx, s.adapted_wide);
   }
   // Turns s.pre into its gradient, and makes s.gated again where it is not kept. Called with a product,
   // narrowed makes it of the rows of dy.

@@ -47,7 +47,7 @@ struct mlp_products {
   }
   // y = residual + narrow(between(samples, widened)), of the rows of all members if the layer is cut. Called
   // once with product(samples, rows, these rows of x), widened makes it of all rows and returns x;
-  // more(samples, what was narrowed, what came out) may add to y.
+  // more(samples, rows, these of what was narrowed, and of what came out) may add to y.
   template <class C, class N, class X, class R, class Y, class Between, class More = cut_rows::nothing_more>
   static void add_narrowed(C& ctx, weights<N> w, const sequences& seq, view<X, in> x, view<R, out> residual,
                            view<Y, out> y, Between&& between, More&& more = {}) {
@@ -58,15 +58,15 @@ struct mlp_products {
         return matrix<X>(x);
       });
       linear_forward(ctx, seq, after, narrow_weight(w), narrow_bias(w), residual, y);
-      more(seq, after, y);
+      more(seq, interval{0, y.rows}, after, matrix<Y>(y));
     } else {
       const matrix<typename N::value> after = between(rows_of_all(ctx), [&](auto&& product) {
         return matrix<typename N::value>(cut_rows::gather_for<typename N::value>(ctx, x, product));
       });
       constexpr bool adds = !std::is_same_v<std::remove_cvref_t<More>, cut_rows::nothing_more>;
       cut_rows::forward_sum(ctx, w.cut, after, narrow_weight(w), narrow_bias(w), residual, y,
-                            cut_rows::more_if<adds>([&](const sequences& all, const auto& partial) {
-                              more(all, after, partial);
+                            cut_rows::more_if<adds>([&](const sequences& some, interval rows, auto partial) {
+                              more(some, rows, cut_rows::some_rows(after, rows), partial);
                             }));
     }
     release(ctx, mark);

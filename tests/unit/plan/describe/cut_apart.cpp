@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <motet/plan/order/cut_apart.hpp>
+#include <motet/plan/describe/cut_apart.hpp>
 
 #include <motet/plan/prove/check_plan.hpp>
 
