@@ -10,7 +10,7 @@
 namespace motet::explorer {
 
 // The same score, with encoders whose copies lie behind one another on the devices and feed its microbatches
-// in turn.
+// in turn, and with generators on the first devices that these feed.
 inline score with_encoders(const score& from, const settings& given) {
   score out;
   for (voice made : from.voices()) {
@@ -20,12 +20,13 @@ inline score with_encoders(const score& from, const settings& given) {
   }
   std::int32_t module = 0;
   for (const gap_encoder& each : given.fills) {
-    const int copies = given.numbers.stages / each.stages;
+    const int copies = each.copies(given.numbers.stages);
     const auto first = static_cast<std::int32_t>(out.voices().size());
     ++module;
     for (int copy = 0; copy < copies; ++copy) {
       voice made;
-      made.name = label(given.fills.size() > 1 ? "encoder " + std::to_string(module) : "encoder");
+      const std::string kind = each.behind ? "generator" : "encoder";
+      made.name = label(given.fills.size() > 1 ? kind + " " + std::to_string(module) : kind);
       made.module = module;
       made.replica = copy;
       made.stages = each.stages * each.slices;
@@ -34,7 +35,8 @@ inline score with_encoders(const score& from, const settings& given) {
       out.add(made, [&](int s) { return copy * each.stages + s / each.slices; });
     }
     for (std::int32_t m = 0; m < given.numbers.microbatches; ++m)
-      out.feed({first + m % copies, m / copies, 0, m});
+      if (each.behind) out.feed({0, m, first + m % copies, m / copies});
+      else out.feed({first + m % copies, m / copies, 0, m});
   }
   for (std::int32_t r = 0; r < from.ranks(); ++r) {
     out.rank();

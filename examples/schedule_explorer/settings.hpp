@@ -9,12 +9,15 @@
 
 namespace motet::explorer {
 
-// An encoder whose copies lie on all devices and compute in the gaps, with its times of a microbatch. Each stage
-// is computed in slices.
+// An encoder whose copies lie on all devices, or a generator behind the model on its first devices. It computes in
+// the gaps, with these times of a microbatch. Each stage is computed in slices.
 struct gap_encoder {
   int stages = 1;
   double forward = 0, backward = 0;
   int slices = 1;
+  bool behind = false;
+
+  constexpr int copies(int devices) const { return behind ? 1 : devices / stages; }
 };
 inline constexpr int most_slices = 64;
 
@@ -72,8 +75,9 @@ inline void read_towers(std::string_view text, settings& to, int stash, int ahea
 }
 
 // "STAGES,FORWARD,BACKWARD" or "STAGES,FORWARD,BACKWARD,SLICES"
-inline void read_filling(const std::string& text, settings& to) {
-  const auto wrong = [&](const std::string& what) { refuse("--fill", what, "\"" + text + "\""); };
+inline void read_filling(const std::string& text, bool behind, settings& to) {
+  const char* const flag = behind ? "--fill-behind" : "--fill";
+  const auto wrong = [&](const std::string& what) { refuse(flag, what, "\"" + text + "\""); };
   double numbers[4] = {0, 0, 0, 1};
   std::string_view left = text;
   const bool sliced = std::count(left.begin(), left.end(), ',') == 3;
@@ -93,9 +97,10 @@ inline void read_filling(const std::string& text, settings& to) {
     wrong("times from 1e-09 to 1e+09");
   if (!(numbers[3] >= 1 && numbers[3] <= most_slices && std::floor(numbers[3]) == numbers[3]))
     wrong("1 to " + std::to_string(most_slices) + " SLICES of a stage");
-  to.fills.push_back({static_cast<int>(numbers[0]), numbers[1], numbers[2], static_cast<int>(numbers[3])});
-  if (const int copies = to.numbers.stages / to.fills.back().stages; to.numbers.microbatches % copies != 0)
-    wrong("as many copies of the encoder as divide the " + std::to_string(to.numbers.microbatches) +
+  to.fills.push_back(
+      {static_cast<int>(numbers[0]), numbers[1], numbers[2], static_cast<int>(numbers[3]), behind});
+  if (const int copies = to.fills.back().copies(to.numbers.stages); to.numbers.microbatches % copies != 0)
+    wrong("as many copies of it as divide the " + std::to_string(to.numbers.microbatches) +
           " microbatches, not " + std::to_string(copies));
 }
 
@@ -134,7 +139,7 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   isize stages = to.numbers.stages, microbatches = to.numbers.microbatches, chunks = 0, group = 0, stash = -1,
         hide = 0, memory = 0;
   std::string towers;
-  std::vector<std::string> fills;
+  std::vector<std::string> fills, behind;
   isize room = 0;
   const double shortest = 1e-9, longest = 1e9;
   options line("schedule_explorer",
@@ -169,6 +174,10 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
       "an encoder that feeds the first device: copies of so many stages lie on all devices and compute "
       "in the gaps, with these times of a microbatch through all stages, each stage in so many slices; "
       "may be given for several");
+  line.texts("--fill-behind", behind, "STAGES,FORWARD,BACKWARD[,SLICES]",
+             "likewise a generator that the last stage feeds and that ends in the loss, on the first so many "
+             "devices, "
+             "whose gaps lie between forwards and gradients");
   line.count("--room", room, 1,
              "--fill: microbatches that a stage of an encoder keeps at once; 0: any number");
   line.real("--beside", to.share, 0.01, 0.99,
@@ -189,9 +198,10 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
       refuse(with, std::string("no ") + flag + " beside it", std::string("both"));
   };
   for (const char* flag : {"--schedule", "--stages", "--microbatches", "--chunks", "--group", "--stash",
-                           "--hide", "--memory", "--towers", "--fill"})
+                           "--hide", "--memory", "--towers", "--fill", "--fill-behind"})
     exclude(flag, "--import");
   exclude("--fill", "--towers");
+  exclude("--fill-behind", "--towers");
   exclude("--beside", "--run");
   for (const char* flag :
        {"--stages", "--microbatches", "--chunks", "--group", "--forward", "--backward", "--weight"})
@@ -227,12 +237,14 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   } else {
     read_towers(towers, to, number(stash), number(hide));
   }
-  if (room > 0 && fills.empty()) refuse("--room", "--fill beside it", std::to_string(room));
-  if (to.share > 0 && fills.empty()) refuse("--beside", "--fill beside it", sentence({to.share}));
-  for (const std::string& each : fills) read_filling(each, to);
+  for (const std::string& each : fills) read_filling(each, false, to);
+  for (const std::string& each : behind) read_filling(each, true, to);
+  if (room > 0 && to.fills.empty()) refuse("--room", "--fill beside it", std::to_string(room));
+  if (to.share > 0 && to.fills.empty()) refuse("--beside", "--fill beside it", sentence({to.share}));
   to.room = number(room);
-  if (!fills.empty() && to.schedule == batch_sync::name)
-    refuse("--fill", "a --schedule without losses over groups", to.schedule);
+  if (!to.fills.empty() && to.schedule == batch_sync::name)
+    refuse(to.fills[0].behind ? "--fill-behind" : "--fill", "a --schedule without losses over groups",
+           to.schedule);
   if (!is_schedule(to.schedule))
     refuse("--schedule", "one of " + schedule_names(), "\"" + to.schedule + "\"");
   if (const std::string_view unused = option_without_use(to.schedule, to.numbers); !unused.empty())

@@ -205,10 +205,12 @@ REFUSED = [
     ("--fill 1,1,1,0", r'--fill wants 1 to 64 SLICES of a stage, got "1,1,1,0"'),
     ("--fill 1,1,1,1.5", r"--fill wants 1 to 64 SLICES"),
     ("--fill 3,1,1", r"--fill wants STAGES that divide the 4 devices"),
-    ("--fill 1,1,1 --microbatches 6", r"--fill wants as many copies of the encoder as divide the 6 microbatches, not 4"),
+    ("--fill 1,1,1 --microbatches 6", r"--fill wants as many copies of it as divide the 6 microbatches, not 4"),
     ("--fill 1,0,1", r"--fill wants times"),
     ("--fill 1,1,1 --fill 3,1,1", r'--fill wants STAGES that divide the 4 devices, got "3,1,1"'),
     ("--fill 1,1,1 --schedule batch_sync", r"--fill wants a --schedule without losses over groups"),
+    ("--fill-behind 3,1,1", r'--fill-behind wants STAGES that divide the 4 devices, got "3,1,1"'),
+    ("--fill-behind 1,1,1 --schedule batch_sync", r"--fill-behind wants a --schedule without losses over groups"),
     ("--fill 1,1,1 --schedule interleaved --room 1", r"--room wants at least 2 for interleaved"),
     ("--fill 1,0.5,1 --schedule gpipe --stages 1", r"--fill wants devices that wait for each other, got gpipe on 1 stage, which keeps all busy; what fills takes 50 % of its step, of which nothing would be hidden"),
     ("--beside 0.5", r"--beside wants --fill beside it"),
@@ -227,6 +229,8 @@ for words, pattern in REFUSED:
 # ---- an encoder in the gaps: of 1F1B and of interleaved as short as can be, alone 0.5 + 33 + 1 and all that devices compute
 for words, alone, filled, share in [
     ("--schedule 1f1b --fill 1,0.5,1", 33, 34.5, 0.5),
+    ("--schedule 1f1b --fill-behind 1,0.25,0.5", 33, 33, 1),
+    ("--schedule 1f1b --fill-behind 2,0.5,1", 33, 33.75, 0.875),
     ("--schedule interleaved --chunks 2 --fill 2,1,2", 28.5, 31.5, 0.5),
 ]:
     found = summary(*shlex.split(words))
@@ -238,6 +242,7 @@ found = summary("--schedule", "zb_h1", "--fill", "2,1,2", "--room", 2)
 wanted("room", found["fill"]["filled"] >= summary("--schedule", "zb_h1", "--fill", "2,1,2")["makespan"], found)
 wanted("filled csv", subprocess.run([str(explorer), "--fill", "1,0.5,1", "--format", "csv", "--output", "filled.csv"], cwd=scratch, check=False).returncode == 0)
 wanted("the picture of docs/schedule/fill.md", explore(*"--schedule interleaved --chunks 2 --stages 4 --microbatches 8 --fill 2,1,2 --format svg".split()).stdout == (source / "docs/schedule/filled.svg").read_text())
+wanted("the picture of a generator in docs/schedule/fill.md", explore(*"--schedule 1f1b --stages 4 --microbatches 8 --fill-behind 2,0.5,1 --format svg".split()).stdout == (source / "docs/schedule/filled_behind.svg").read_text())
 wanted("what was before it", explore(*"--schedule interleaved --chunks 2 --stages 4 --microbatches 8 --format svg".split()).stdout == (source / "docs/schedule/unfilled.svg").read_text())
 lanes = "--schedule 1f1b --stages 4 --microbatches 8 --fill 1,0.5,1 --beside 0.5".split()
 found = summary(*lanes)

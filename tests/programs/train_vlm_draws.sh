@@ -38,7 +38,7 @@ short="--data bare --model draw-quick --batch 8 --threads 2 --seed 3 --lr 0.002 
 succeed $short --metrics one.jsonl
 losses one.jsonl >told.losses
 [ "$(wc -l <told.losses)" -eq 3 ] || fail "not three steps"
-for how in "--pictures bytes" "--accumulate 2" "--plan draws-data-2" "--plan draws-data-2 --reorder all" "--plan draws-apart"; do
+for how in "--pictures bytes" "--accumulate 2" "--plan draws-data-2" "--plan draws-data-2 --reorder all" "--plan draws-apart" "--plan draws-filled"; do
   succeed $short --metrics other.jsonl $how
   near other.jsonl || fail "with $how there are other losses: $(losses other.jsonl | paste -d ' ' - told.losses)"
 done

@@ -63,10 +63,9 @@
   X(schedule_without_edges, "MT-S18", "this schedule has no order for modules that feed others",             \
     "it plays modules beside one another until they meet",                                                   \
     "choose another one, which all lead through them")                                                       \
-  X(nothing_to_fill, "MT-S21", "a module that fills gaps leads to one that leaves them",                     \
-    "it ends in the loss itself, so that nobody waits while it computes",                                    \
-    "let those that feed others fill, and leave the one with the loss as it is",                             \
-    "{where}: it fills, and ends in the loss")                                                               \
+  X(nothing_to_fill, "MT-S21", "a module that fills gaps stands before or behind one that leaves them",      \
+    "all modules fill, or two end in one loss of which one fills and the other does not",                    \
+    "let those fill that feed the longest module or are fed by it, and leave that as it is", "{where}")      \
   X(filled_and_kept, "MT-S22", "a module that fills gaps keeps what its room holds",                         \
     "a number was given that only other modules have",                                                       \
     "leave stash and ahead out, and give room only to modules that fill")                                    \

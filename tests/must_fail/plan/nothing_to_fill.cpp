@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: a module that fills gaps leads to one that leaves them.*MT-S21
+// expect: a module that fills gaps stands before or behind one that leaves them.*MT-S21
 #include <motet/plan/prove/check_plan.hpp>
 
 using namespace motet;

@@ -583,7 +583,7 @@ TEST_CASE("what cannot fill is said") {
   CHECK(refusal(filled) == "");
   plan other = filled;
   other.modules[2].fills = true;
-  says(other, "talk: it fills, and ends in the loss");
+  says(other, "talk: it fills, and so do all others, so that nobody leaves gaps");
   other = filled;
   other.modules[0].ahead = 1;
   says(other, "eye: it fills, with stash -1, ahead 1");

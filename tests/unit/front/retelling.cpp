@@ -79,6 +79,14 @@ plan chain(int ranks, const char* schedule, const std::array<cut, 5>& cuts) {
   return laws::of(ranks, schedule, modules);
 }
 
+// What stands before the language model and behind it computes in the gaps of its two stages.
+plan filled(const char* schedule, const std::array<cut, 5>& cuts, int draw_slices) {
+  plan out = chain(2, schedule, cuts);
+  for (motet::isize k = 0; k < 5; ++k) out.modules[k].fills = k != 2;
+  out.modules[4].chunks = draw_slices;
+  return out;
+}
+
 }  // namespace
 
 TEST_CASE("each module's gradient is the slope that differences have along it, over both edges") {
@@ -126,6 +134,14 @@ TEST_CASE("any plan is one rank: modules apart, in stages, in replicas, and cut 
        chain(4, "1f1b",
              {{{0, {}, 3}, {1, {.data = 2}}, {0, {.tensor = 2}, 2}, {3, {}, 6}, {1, {.data = 3}}}}),
        chain(3, "zb_h1", {{{0, {}, 3}, {0, {}, 3}, {0, {}, 3}, {0, {}, 3}, {1, {.stages = 2}, 3}}})});
+}
+
+TEST_CASE("a drawer in the gaps of a language model, and an eye beside it, are one rank") {
+  const cut both{0, {.data = 2}}, stages{0, {.stages = 2}, 3}, parts{0, {.data = 2}, 3}, last{1, {}, 3};
+  check_plans_are_one_rank<all_learn>({filled("1f1b", {{both, both, {0, {.stages = 2}, 6}, parts, parts}}, 1),
+                                       filled("zb_h1", {{both, both, stages, last, last}}, 2),
+                                       filled("gpipe", {{both, both, stages, both, both}}, 2)});
+  check_plans_are_one_rank<talk_kept>({filled("1f1b", {{both, both, stages, both, both}}, 1)});
 }
 
 TEST_CASE("gradients go through a language model that stays, and end where nothing behind them learns") {

@@ -44,11 +44,26 @@ constexpr verdict check_module_plan(const module_plan& own, const module_facts& 
     if (least < 1 || own.layers.size() != own.stages() || sum != facts.layers)
       return {reason::layers_do_not_add_up, k, sum, facts.layers};
   }
-  if (own.fills && facts.meets) return {reason::nothing_to_fill, k, 1, 0};
   if (own.fills ? own.stash != -1 || own.ahead != 0 : own.room != 0)
     return {reason::filled_and_kept, k, own.fills ? own.ahead : own.room, 0};
   if (!own.remade.empty() && own.remade.size() != own.stages())
     return {reason::recompute_does_not_fit, k, own.remade.size(), own.stages()};
+  return {};
+}
+
+// Some modules leave gaps, and no loss has both those that fill and others: it would wait for what nobody waits
+// for. The first number of the verdict is 1 where all fill.
+constexpr verdict check_what_fills(const list<module_plan>& all, const list<module_facts>& facts) {
+  isize fill = 0, last = 0;
+  for (isize k = 0; k < all.size(); ++k) {
+    if (!all[k].fills) continue;
+    ++fill;
+    last = k;
+    for (isize n = 0; n < all.size(); ++n)
+      if (!all[n].fills && facts[k].meets && facts[n].meets && facts[n].join == facts[k].join)
+        return {reason::nothing_to_fill, k, 0, n};
+  }
+  if (fill == all.size()) return {reason::nothing_to_fill, last, 1, 0};
   return {};
 }
 
@@ -71,6 +86,7 @@ constexpr verdict check_plan(const plan& of, const list<module_facts>& facts, is
   for (isize k = 0; k < facts.size(); ++k)
     if (const verdict found = detail::check_module_plan(of.modules[k], facts[k], of.cluster, k); !found.ok())
       return found;
+  if (const verdict found = detail::check_what_fills(of.modules, facts); !found.ok()) return found;
   if (const verdict found = check_lanes(of); !found.ok()) return found;
   isize voices = 0, cells = 0;
   for (isize k = 0; k < facts.size(); ++k) {

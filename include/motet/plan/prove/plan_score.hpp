@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/plan/describe/plan.hpp>
+#include <motet/plan/prove/plan_filling.hpp>
 #include <motet/schedule/core/compose.hpp>
 #include <motet/schedule/core/rules.hpp>
 #include <motet/schedule/place/fill.hpp>
@@ -242,38 +243,6 @@ constexpr verdict write_seats(const Schedule& plays, const plan& from, const lis
   return {};
 }
 
-constexpr bool some_fill(const plan& of) {
-  for (const module_plan& each : of.modules)
-    if (each.fills) return true;
-  return false;
-}
-
-// Each stage of a plan's order takes what the plan says, or a time in proportion to the modules' work, or to
-// their layers.
-constexpr cost_table costs_of_plan(const plan& from, const list<module_facts>& facts, const score& order) {
-  double most = 0;
-  for (const module_facts& each : facts) most = each.work > most ? each.work : most;
-  cost_table made;
-  for (const voice& each : order.voices()) {
-    const module_plan& own = from.modules[each.module];
-    const module_facts& of = facts[each.module];
-    // A module that hardly has any counts a thousandth of the others' work.
-    const double work = most == 0     ? static_cast<double>(of.layers)
-                        : of.work > 0 ? of.work / most
-                                      : 1e-3,
-                 parts = static_cast<double>(each.microbatches) * own.on.split().data * own.shards(),
-                 forward = own.forward_takes > 0 ? own.forward_takes : work / parts,
-                 backward = own.backward_takes > 0 ? own.backward_takes : (each.fixed ? 1 : 2) * forward;
-    for (std::int32_t s = 0; s < each.stages; ++s) {
-      const double share = own.layers.empty()
-                               ? 1.0 / each.stages
-                               : static_cast<double>(own.layers[s]) / static_cast<double>(of.layers);
-      made.stages.push({forward * share, backward * share / 2, backward * share / 2});
-    }
-  }
-  return made;
-}
-
 }  // namespace detail
 
 constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, score& out, isize samples = 0,
@@ -299,9 +268,12 @@ constexpr verdict write_filled(const plan& from, const list<module_facts>& facts
     place.push(own.fills ? -1 : static_cast<std::int32_t>(others.modules.size()));
     if (!own.fills) others.modules.push(own);
   }
+  // Where all losses are with those that fill, the others have an order as if their end were one.
+  const bool no_loss = !others_meet(from, facts);
   for (isize k = 0; k < from.modules.size(); ++k) {
     if (from.modules[k].fills) continue;
     module_facts made = facts[k];
+    if (no_loss) made.meets = feeds_fillers_alone(from, facts, k);
     made.from = {};
     made.frozen = facts[k].frozen && !facts[k].passes;  // else backward goes through it
     made.passes = made.passes && !made.frozen;
@@ -327,6 +299,7 @@ constexpr verdict write_filled(const plan& from, const list<module_facts>& facts
         made.module = static_cast<std::int32_t>(k);
         made.fixed = made.learns && facts[k].frozen;
         made.sums_each = made.sums_each && !made.fixed;
+        if (no_loss) made.join = -1;
         number[v] = all.add(made, [&](int stage) { return alone.place(old, stage); });
       }
       continue;
@@ -343,6 +316,8 @@ constexpr verdict write_filled(const plan& from, const list<module_facts>& facts
         made.stages = own.stages();
         made.chunks = own.chunks;
         made.microbatches = own.microbatches;
+        if (facts[k].meets) made.join = facts[k].join;
+        made.group = own.whole_group();
         made.learns = !facts[k].frozen || facts[k].passes;
         made.fixed = made.learns && facts[k].frozen;
         made.sums_each = own.zero > 1 && split.data > 1 && made.updates();
@@ -356,6 +331,7 @@ constexpr verdict write_filled(const plan& from, const list<module_facts>& facts
     all.rank();
     for (std::int32_t i = alone.begin_of(r); i < alone.end_of(r); ++i) {
       const cue each = alone[i];
+      if (each.what == op::join && no_loss) continue;
       if (each.what == op::join) all.join(each.voice, each.microbatch, each.aside);
       else all.play(each.what, number[each.voice], each.stage, each.microbatch);
       if (each.paired) all.pair_with_next();

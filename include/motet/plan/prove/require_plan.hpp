@@ -78,6 +78,10 @@ inline std::string more_of_module(const verdict& found, const plan& of, const mo
   if (is(reason::no_gaps))
     return sentence({"none of its ranks waits for others in ", of.schedule.view(), "; what fills would take ",
                      found.wanted, " % of their step and hide none of it"});
+  if (is(reason::nothing_to_fill))
+    return found.got == 1 ? "it fills, and so do all others, so that nobody leaves gaps"
+                          : sentence({"it fills, and ends in one loss with ",
+                                      of.modules[found.wanted].name.view(), ", which does not"});
   if (is(reason::filled_and_kept))
     return own.fills ? sentence({"it fills, with stash ", own.stash, ", ahead ", own.ahead})
                      : sentence({"room ", own.room, ", and it does not fill"});

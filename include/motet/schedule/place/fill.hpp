@@ -3,7 +3,8 @@
 
 #include <motet/meta/verdict.hpp>
 #include <motet/schedule/core/rules.hpp>
-#include <motet/schedule/place/score_turns.hpp>
+#include <motet/schedule/place/filler_seats.hpp>
+#include <motet/schedule/place/forwards_ahead.hpp>
 #include <motet/strategy/rules.hpp>
 
 namespace motet {
@@ -18,42 +19,52 @@ struct filled_score {
 
 namespace detail {
 
-class gap_filler : score_turns {
+class gap_filler : public filler_seats {
  public:
-  using score_turns::score_turns;
+  static constexpr double slack = 1e-9;
 
-  constexpr verdict run(filled_score& out) {
-    if (const verdict found = find_fillers(); !found.ok()) return found;
-    find_fillings();
+  // Stages keep so many microbatches at once; 0: any number.
+  constexpr gap_filler(const score& from, const filling& how, std::int32_t room)
+      : filler_seats(from, how), room_(room) {}
+
+  // What the others take by themselves, and whether some rank of a filler waits while they play.
+  constexpr verdict play_alone(filled_score& out) {
     start_over();
     if (!play(true, 0, false)) return {reason::deadlock, 0, placed_, total_};
     out.alone_seconds = makespan_;
     find_latest(sequence_);
-    const double alone = makespan_;
-    double longest = 0;
-    for (const double each : filler_seconds_of_ranks()) longest = each > longest ? each : longest;
-    out.filler_seconds = longest;
+    out.filler_seconds = 0;
+    for (const double each : filler_seconds_of_ranks())
+      out.filler_seconds = each > out.filler_seconds ? each : out.filler_seconds;
     // Of what would fill, in per cent of a step of the others, nothing can be hidden.
     if (!finds_gaps())
       return {reason::no_gaps, sings(seats_[0].voice).module, 0,
-              static_cast<isize>(100 * longest / alone + 0.5)};
-    if (!find_shortest(alone, longest, out))
-      return {reason::too_little_memory, 0, how_.room, enough_room(alone, longest)};
-    write(out.order);
+              static_cast<isize>(100 * out.filler_seconds / makespan_ + 0.5)};
     return {};
+  }
+  // The others may be late by some of what the fillers take, so that those come first: by how much is tried.
+  // So is how many slices of one rank stay together: with all of them no order is longer than without slices.
+  // Behind play_alone(). `most`: by how much they may be late. False: in every try some wait for ever. `any`: the
+  // first order is enough.
+  constexpr bool find_shortest(filled_score& out, double most, bool any) {
+    constexpr int steps = 8;
+    bool found = false;
+    for (int k = 0; k <= steps && !(any && found); ++k)
+      for (together_ = 1; together_ < 2 * slices_; together_ *= 2)
+        for (const bool eager : {true, false}) {
+          start_over();
+          if (!play(false, out.alone_seconds + most * k / steps, eager)) continue;
+          if (found && makespan_ >= out.seconds) continue;
+          found = true;
+          out.seconds = makespan_;
+          best_ = static_cast<list<list<placed_cue>>&&>(orders_);
+        }
+    if (found) write(out.order);
+    return found;
   }
 
  private:
   static constexpr double never = -1;
-  // A stage of a voice that fills, with those that compute it together.
-  struct filler_seat {
-    std::int32_t voice = 0, stage = 0;
-    bool backward = false;
-    list<std::int32_t> voices;
-    std::int32_t next = 0;  // microbatch
-    // Its ranks compute the stage in slices: which one of them this is, and the one behind it, or -1.
-    std::int32_t slice = 0, behind = -1;
-  };
   struct placed_cue {
     op what = op::forward;
     std::int32_t voice = 0, stage = 0, microbatch = 0;
@@ -64,89 +75,9 @@ class gap_filler : score_turns {
     bool there = false;
   };
 
-  // The others may be late by some of what the fillers take, so that those come first: by how much is tried.
-  // So is how many slices of one rank stay together: with all of them no order is longer than without slices.
-  // False: in every try some wait for ever. `any`: the first order is enough.
-  constexpr bool find_shortest(double alone, double longest, filled_score& out, bool any = false) {
-    constexpr int steps = 8;
-    bool found = false;
-    for (int k = 0; k <= steps && !(any && found); ++k)
-      for (together_ = 1; together_ < 2 * slices_; together_ *= 2)
-        for (const bool eager : {true, false}) {
-          start_over();
-          if (!play(false, alone + longest * k / steps, eager)) continue;
-          if (found && makespan_ >= out.seconds) continue;
-          found = true;
-          out.seconds = makespan_;
-          best_ = static_cast<list<list<placed_cue>>&&>(orders_);
-        }
-    return found;
-  }
-  // The least room with which there is an order, where there is none with less; all microbatches are enough.
-  constexpr isize enough_room(double alone, double longest) {
-    std::int32_t most = 0;
-    for (const filler_seat& each : seats_)
-      most = sings(each.voice).microbatches > most ? sings(each.voice).microbatches : most;
-    filled_score one;
-    for (++room_; room_ < most && !find_shortest(alone, longest, one, true);) ++room_;
-    return room_;
-  }
-
-  constexpr verdict find_fillers() {
-    bool any = false, other = false;
-    for (std::int32_t v = 0; v < from_.voices().size(); ++v) {
-      any = any || fills(v);
-      other = other || !fills(v);
-      if (fills(v) && sings(v).join >= 0) return {reason::nothing_to_fill, sings(v).module, 1, 0};
-    }
-    if (!any || !other) return {reason::nothing_to_fill, 0, any ? 1 : 0, other ? 1 : 0};
-    return {};
-  }
-  constexpr void find_fillings() {
-    for (std::int32_t v = 0; v < from_.voices().size(); ++v) {
-      if (!fills(v)) continue;
-      const voice& of = sings(v);
-      for (const bool backward : {false, true}) {
-        if (backward && !of.learns) continue;
-        const bool all = backward && of.sums_each;
-        if (of.shard != 0 || (all && of.replica != 0)) continue;
-        list<std::int32_t> together;
-        for (std::int32_t w = 0; w < from_.voices().size(); ++w)
-          if (sings(w).module == of.module && (all || sings(w).replica == of.replica)) together.push(w);
-        const isize first = seats_.size();
-        for (std::int32_t s = 0; s < of.stages; ++s) seats_.push({v, s, backward, together});
-        find_slices(first, backward);
-      }
-    }
-  }
-  // Stages of one voice on the same ranks are slices: backward goes through them from the last one on.
-  constexpr void find_slices(isize first, bool backward) {
-    const isize last = seats_.size() - 1;
-    for (isize n = 1; n <= last - first; ++n) {
-      filler_seat &own = seats_[backward ? last - n : first + n],
-                  &before = seats_[backward ? last - n + 1 : first + n - 1];
-      bool same = true;
-      for (const std::int32_t v : own.voices)
-        same = same && rank_of(v, own.stage) == rank_of(v, before.stage);
-      if (!same) continue;
-      own.slice = before.slice + 1;
-      before.behind = static_cast<std::int32_t>(backward ? last - n : first + n);
-      slices_ = own.slice >= slices_ ? own.slice + 1 : slices_;
-    }
-  }
   // The slice that is computed right behind this one, or -1.
   constexpr std::int32_t stays_behind(const filler_seat& of) const {
     return of.behind >= 0 && seats_[of.behind].slice % together_ != 0 ? of.behind : -1;
-  }
-
-  constexpr list<double> filler_seconds_of_ranks() const {
-    list<double> all(from_.ranks(), 0);
-    for (const filler_seat& each : seats_)
-      for (const std::int32_t v : each.voices)
-        for (std::int32_t m = 0; m < sings(v).microbatches; ++m)
-          all[rank_of(v, each.stage)] +=
-              seconds(each.backward ? op::backward : op::forward, v, each.stage, m);
-    return all;
   }
 
   // Whether some rank of a filler waits while the others play alone.
@@ -156,7 +87,7 @@ class gap_filler : score_turns {
       if (!from_[each.begin].aside) idle[each.rank] -= groups_[each.group].seconds;
     for (const filler_seat& each : seats_)
       for (const std::int32_t v : each.voices)
-        if (idle[rank_of(v, each.stage)] > slack * makespan_) return true;
+        if (idle[rank_in(each, v)] > slack * makespan_) return true;
     return false;
   }
 
@@ -229,11 +160,18 @@ class gap_filler : score_turns {
         needs(ready(it.what, it.voice, it.stage, it.microbatch, alone));
         continue;
       }
-      for (const std::int32_t v : members_[it.voice]) {
-        if (rank_of(v, sings(v).stages - 1) != of.rank) continue;
-        for (std::int32_t m = it.microbatch * sings(v).group; m < (it.microbatch + 1) * sings(v).group; ++m)
-          needs(ran_[sings(v).cell(sings(v).stages - 1, m)]);
-      }
+      for (const std::int32_t v : members_[it.voice])
+        if (rank_of(v, sings(v).stages - 1) == of.rank) needs(ran_all(v, it.microbatch));
+    }
+    return when;
+  }
+  // A voice has made all rows of one of its losses then.
+  constexpr double ran_all(std::int32_t v, std::int32_t group) const {
+    double when = 0;
+    for (std::int32_t m = group * sings(v).group; m < (group + 1) * sings(v).group; ++m) {
+      const double each = ran_[sings(v).cell(sings(v).stages - 1, m)];
+      if (each < 0) return never;
+      when = each > when ? each : when;
     }
     return when;
   }
@@ -251,13 +189,13 @@ class gap_filler : score_turns {
   constexpr candidate look_at(const filler_seat& of) const {
     candidate found;
     if (of.slice % together_ != 0) return found;
-    const op what = of.backward ? op::backward : op::forward;
+    if (of.next >= times(of)) return {};
     for (const std::int32_t v : of.voices) {
-      if (of.next >= sings(v).microbatches) return {};
-      if (!of.backward && room_ > 0 && sings(v).learns && live_[place(v, of.stage)] >= room_) return {};
-      double when = ready(what, v, of.stage, of.next, false);
+      if (of.what == op::forward && room_ > 0 && sings(v).learns && live_[place(v, of.stage)] >= room_)
+        return {};
+      double when = of.what == op::join ? ran_all(v, of.next) : ready(of.what, v, of.stage, of.next, false);
       if (when < 0) return {};
-      const double rank_free = free_[rank_of(v, of.stage)];
+      const double rank_free = free_[rank_in(of, v)];
       when = rank_free > when ? rank_free : when;
       if (when > found.start) found.start = when;
     }
@@ -267,20 +205,11 @@ class gap_filler : score_turns {
     found.there = true;
     return found;
   }
-  // The slowest of those that compute its next microbatch together takes this.
-  constexpr double takes(const filler_seat& of) const {
-    double most = 0;
-    for (const std::int32_t v : of.voices) {
-      const double own = seconds(of.backward ? op::backward : op::forward, v, of.stage, of.next);
-      most = own > most ? own : most;
-    }
-    return most;
-  }
   // No rank of a filler may be late with what comes next for it; those that wait for a filler anyway are
   // not.
   constexpr bool fits(const filler_seat& of, double end, double target) const {
     for (const std::int32_t v : of.voices) {
-      const std::int32_t r = rank_of(v, of.stage);
+      const std::int32_t r = rank_in(of, v);
       if (at_[r] == turns_of_rank_[r + 1]) continue;
       const turn& next = turns_[at_[r]];
       if (end > target + groups_[next.group].latest + slack && !waits_for_filler(next)) return false;
@@ -306,7 +235,7 @@ class gap_filler : score_turns {
   constexpr bool play(bool alone, double target, bool eager) {
     total_ = static_cast<isize>(groups_.size());
     if (!alone)
-      for (const filler_seat& each : seats_) total_ += sings(each.voice).microbatches;
+      for (const filler_seat& each : seats_) total_ += times(each);
     while (placed_ < total_) {
       candidate best, late;
       isize group = -1, seat = -1, late_seat = -1;
@@ -344,17 +273,30 @@ class gap_filler : score_turns {
   constexpr void put(filler_seat& of, const candidate& when) {
     const double end = when.start + takes(of);
     for (const std::int32_t v : of.voices) {
-      const isize cell = sings(v).cell(of.stage, of.next);
-      const std::int32_t r = rank_of(v, of.stage);
-      if (of.backward) gave_[cell] = end;
-      else ran_[cell] = kept_[cell] = end;
-      live_[place(v, of.stage)] += of.backward ? -1 : 1;
+      const std::int32_t r = rank_in(of, v);
+      if (of.what == op::join) {
+        const std::int32_t meets = meeting(v, of.next * sings(v).group);
+        // A rank with several members meets once.
+        if (!ends_in_join(orders_[r], sings(v).join, of.next))
+          orders_[r].push({op::join, sings(v).join, 0, of.next});
+        arrived_[meets] = 1;
+        met_[meets] = end;
+      } else {
+        const isize cell = sings(v).cell(of.stage, of.next);
+        if (of.what == op::backward) gave_[cell] = end;
+        else ran_[cell] = kept_[cell] = end;
+        live_[place(v, of.stage)] += of.what == op::backward ? -1 : 1;
+        orders_[r].push({of.what, v, of.stage, of.next});
+      }
       free_[r] = end;
-      orders_[r].push({of.backward ? op::backward : op::forward, v, of.stage, of.next});
     }
     ++of.next;
     ++placed_;
     if (const std::int32_t k = stays_behind(of); k >= 0) put(seats_[k], {end, when.end, true});
+  }
+  static constexpr bool ends_in_join(const list<placed_cue>& order, std::int32_t join, std::int32_t group) {
+    return !order.empty() && order.back().what == op::join && order.back().voice == join &&
+           order.back().microbatch == group;
   }
   constexpr void put(isize k, const candidate& when) {
     const std::int32_t g = available_[k];
@@ -399,12 +341,9 @@ class gap_filler : score_turns {
     }
   }
 
-  static constexpr double slack = 1e-9;
-
-  std::int32_t room_ = how_.room;
-  list<filler_seat> seats_;
-  std::int32_t slices_ = 1, together_ = 1;  // at most of a rank's stage; so many at a time
-  list<std::int32_t> arrived_;              // of each meeting
+  std::int32_t room_ = 0;
+  std::int32_t together_ = 1;   // so many slices at a time
+  list<std::int32_t> arrived_;  // of each meeting
   // While it plays: when a cell's rows left, when it kept what backward needs, when its gradients left.
   list<double> ran_, kept_, gave_, met_, free_;
   list<std::int32_t> live_, at_, available_, sequence_;
@@ -413,14 +352,49 @@ class gap_filler : score_turns {
   isize placed_ = 0, total_ = 0;
 };
 
+// The shortest of the orders in which the others' forwards go ahead by nothing, by a part, by twice as many and so
+// on; only those that wait for what stands behind them gain by it. False: in every one some wait for ever.
+constexpr bool fill_with_room(const score& from, const filling& how, std::int32_t room, bool any,
+                              filled_score& out) {
+  const bool behind = stands_behind(from, how);
+  const std::int32_t most = behind ? most_ahead(from, how) : 0;
+  bool found = false;
+  for (std::int32_t ahead = 0; ahead < 2 * most || ahead == 0; ahead = ahead == 0 ? 1 : 2 * ahead) {
+    score order;
+    if (ahead > 0) order = forwards_ahead(from, how, ahead < most ? ahead : most);
+    gap_filler filler(ahead > 0 ? order : from, how, room);
+    filled_score one;
+    // What stands behind the others makes all of their gradients late, and not the last ones alone.
+    if (!filler.play_alone(one).ok() ||
+        !filler.find_shortest(one, (behind ? 3 : 1) * one.filler_seconds, any))
+      continue;
+    if (found && one.seconds >= out.seconds - gap_filler::slack) continue;
+    found = true;
+    out.seconds = one.seconds;
+    out.order = static_cast<score&&>(one.order);
+    if (any) break;
+  }
+  return found;
+}
+// The least room with which there is an order, where there is none with less; all microbatches are enough.
+constexpr isize enough_room(const score& from, const filling& how) {
+  std::int32_t most = 0, room = how.room + 1;
+  for (const voice& each : from.voices()) most = each.microbatches > most ? each.microbatches : most;
+  filled_score one;
+  while (room < most && !fill_with_room(from, how, room, true, one)) ++room;
+  return room;
+}
+
 }  // namespace detail
 
-// Another order of the same score: the modules that fill go where their ranks would wait for others. Each
-// rank plays the others in the order that they have; forwards of those that fill come early enough for whom
-// they feed, backwards behind those that feed them gradients, and both where they make nobody late, if there
-// is such a place. What the score says of the fillers' own order is not looked at, they may be without any.
-// Times decide the order and nothing else: whoever is late at run time delays those alone that wait for it.
-// Asks for: modules that fill and lead to one that leaves gaps; times of all stages.
+// Another order of the same score: the modules that fill go where their ranks would wait for others. Each rank
+// plays forwards of the others in the order that they have, and backwards too; forwards of those that fill come
+// early enough for whom they feed, backwards behind those that feed them gradients, and both where they make
+// nobody late, if there is such a place. Where some stand behind the others, gradients come back later, and
+// how many forwards go ahead of these is tried; else the others keep one order. What the score says of the
+// fillers' own order is not looked at, they may be without any. Times decide the order and nothing else: whoever
+// is late at run time delays those alone that wait for it.
+// Asks for: modules that fill, others that leave gaps, no loss that both end in; times of all stages.
 // Memory: some numbers for each computation, and the new score.
 // Errors: MT-P10, MT-P28, MT-S21, MT-S23
 // Example:
@@ -429,7 +403,11 @@ class gap_filler : score_turns {
 //     return fill_gaps(from, how, out).ok() ? out.alone_seconds + out.filler_seconds - out.seconds : 0;
 //   }
 constexpr verdict fill_gaps(const score& from, const filling& how, filled_score& out) {
-  return detail::gap_filler(from, how).run(out);
+  detail::gap_filler filler(from, how, how.room);
+  if (const verdict found = filler.check(); !found.ok()) return found;
+  if (const verdict found = filler.play_alone(out); !found.ok()) return found;
+  if (detail::fill_with_room(from, how, how.room, false, out)) return {};
+  return {reason::too_little_memory, 0, how.room, detail::enough_room(from, how)};
 }
 
 }  // namespace motet

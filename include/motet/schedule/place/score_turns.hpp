@@ -21,6 +21,7 @@ class score_turns {
  public:
   constexpr score_turns(const score& from, const filling& how)
       : from_(from), how_(how), links_(from.voices(), from.feeds()) {
+    find_members();
     find_turns();
     find_meetings();
     find_turns_of_cells();
@@ -43,9 +44,11 @@ class score_turns {
   constexpr bool fills(std::int32_t v) const {
     return sings(v).module < how_.modules.size() && how_.modules[sings(v).module] != 0;
   }
-  constexpr double cost(const cue& it) const {
-    if (it.what == op::join) return how_.costs.joins.empty() ? 0 : how_.costs.joins[it.voice];
-    return seconds(it.what, it.voice, it.stage, it.microbatch);
+  // What fills ends in this loss.
+  constexpr bool join_fills(std::int32_t j) const { return !members_[j].empty() && fills(members_[j][0]); }
+  constexpr double cost(op what, std::int32_t v, std::int32_t s, std::int32_t m) const {
+    if (what == op::join) return how_.costs.joins.empty() ? 0 : how_.costs.joins[v];
+    return seconds(what, v, s, m);
   }
   constexpr double seconds(op what, std::int32_t v, std::int32_t s, std::int32_t m) const {
     const stage_cost& own = how_.costs.stages[place(v, s)];
@@ -128,7 +131,7 @@ class score_turns {
     for (std::int32_t r = 0; r < from_.ranks(); ++r) {
       for (std::int32_t i = from_.begin_of(r); i < from_.end_of(r);) {
         const cue first = from_[i];
-        if (first.what != op::join && fills(first.voice)) {
+        if (first.what == op::join ? join_fills(first.voice) : fills(first.voice)) {
           ++i;
           continue;
         }
@@ -162,24 +165,29 @@ class score_turns {
       own.group = static_cast<std::int32_t>(groups_.size()) - 1;
       groups_.back().turns.push(keys[k].turn);
       double seconds = 0;
-      for (std::int32_t i = own.begin; i < own.end; ++i) seconds += cost(from_[i]);
+      for (std::int32_t i = own.begin; i < own.end; ++i)
+        seconds += cost(from_[i].what, from_[i].voice, from_[i].stage, from_[i].microbatch);
       if (seconds > groups_.back().seconds) groups_.back().seconds = seconds;
     }
+  }
+  constexpr void find_members() {
+    members_.resize(from_.joins(), {});
+    for (std::int32_t v = 0; v < from_.voices().size(); ++v)
+      if (sings(v).join >= 0) members_[sings(v).join].push(v);
   }
   constexpr void find_meetings() {
     std::int32_t meetings = 0;
     for (std::int32_t j = 0; j < from_.joins(); ++j) {
-      members_.push({});
       first_meetings_.push(meetings);
       std::int32_t most = 0;
-      for (std::int32_t v = 0; v < from_.voices().size(); ++v)
-        if (sings(v).join == j) {
-          members_.back().push(v);
-          most = sings(v).joins() > most ? sings(v).joins() : most;
-        }
+      for (const std::int32_t v : members_[j]) most = sings(v).joins() > most ? sings(v).joins() : most;
       meetings += most;
     }
+    // Of a loss that what fills ends in, all arrive at once.
     arrivals_wanted_.resize(meetings, 0);
+    for (std::int32_t j = 0; j < from_.joins(); ++j)
+      for (std::int32_t g = 0; join_fills(j) && g < sings(members_[j][0]).joins(); ++g)
+        arrivals_wanted_[first_meetings_[j] + g] = 1;
     for (const turn& each : turns_)
       if (const cue first = from_[each.begin]; first.what == op::join) ++arrivals_wanted_[meeting_of(first)];
   }

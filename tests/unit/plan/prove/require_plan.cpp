@@ -55,6 +55,8 @@ TEST_CASE("a plan that fits comes back in the model's order") {
 TEST_CASE("a plan that does not fit is told with the module's name and its numbers") {
   check_said("caption: degrees 1 stages x 0 data x 1 context x 1 tensor = 0 [MT-S01]",
              [](plan& of, auto&) { of.modules[1].on = mesh(degrees{.data = 0}, {4}); });
+  check_said("picture: it fills, and ends in one loss with caption, which does not [MT-S21]",
+             [](plan& of, auto&) { of.modules[0].fills = true; });
   check_said("caption: got 6 ranks, wanted 2 stages x 2 data x 1 context x 1 tensor = 4 [MT-S02]",
              [](plan& of, auto&) {
                of.modules[1].on = mesh(degrees{.stages = 2, .data = 2}, {0, 1, 2, 3, 4, 5});
