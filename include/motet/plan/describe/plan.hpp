@@ -28,7 +28,7 @@ struct module_plan {
   // of a group kept from their first forward, the others run forward twice; -1: all
   int stash = -1;
   int ahead = 0;         // forwards more than needed before each backward
-  int zero = 0;          // 1: replicas share the optimizer's state, 2: gradients too
+  int zero = 0;          // 1: replicas share the optimizer's state, 2: gradients too, 3: and weights
   bool balanced = true;  // context parts of equal work under a causal mask
   bool fills = false;    // its work goes where its ranks would wait for other modules
   int room = 0;          // of its microbatches kept at once where it fills; 0: as many as come

@@ -20,6 +20,7 @@ inline std::vector<module_choice> choices_of(const plan& from) {
     own.balanced = each.balanced;
     own.shard_optimizer = each.zero > 0;
     own.shard_gradients = each.zero > 1;
+    own.shard_weights = each.zero > 2;
   }
   return all;
 }

@@ -108,7 +108,7 @@ class gap_filler : score_turns {
       const voice& of = sings(v);
       for (const bool backward : {false, true}) {
         if (backward && !of.learns) continue;
-        const bool all = backward && of.sums_each;
+        const bool all = backward ? of.sums_each : of.gathers_each;
         if (of.shard != 0 || (all && of.replica != 0)) continue;
         list<std::int32_t> together;
         for (std::int32_t w = 0; w < from_.voices().size(); ++w)
