@@ -31,7 +31,7 @@ inline constexpr pin_field pin_fields[] = {
     {"microbatches", &tower_pin::microbatches, 1, most_pinned, 0},
     {"stash", &tower_pin::stash, -1, most_pinned, -2},
     {"recompute", &tower_pin::recompute, 0, 1, -1},
-    {"zero", &tower_pin::zero, 0, 2, -1},
+    {"zero", &tower_pin::zero, 0, 3, -1},
 };
 
 // One tower's.

@@ -58,6 +58,7 @@ constexpr plan data_2() { return together(degrees{.data = 2}); }
 constexpr plan data_4() { return together(degrees{.data = 4}, 2); }
 constexpr plan zero_1() { return together(degrees{.data = 2}, 1, 1); }
 constexpr plan zero_2() { return together(degrees{.data = 4}, 2, 2); }
+constexpr plan zero_3() { return together(degrees{.data = 4}, 2, 3); }
 constexpr plan tensor_2() { return together(degrees{.tensor = 2}); }
 // The glue works row by row, on whole samples.
 constexpr plan context_2() {
@@ -261,6 +262,7 @@ inline constexpr named_plan plans[] = {
     {"zero-1", "data-2, and each rank keeps half of the optimizer's state", seeing_plans::zero_1},
     {"zero-2", "data-4, and each rank keeps a quarter of the optimizer's state and of the gradients",
      seeing_plans::zero_2},
+    {"zero-3", "data-4, and each rank keeps a quarter of the weights, too", seeing_plans::zero_3},
     {"tensor-2", "two ranks, each with half of every layer's columns", seeing_plans::tensor_2},
     {"tensor-4", "four ranks, each with a quarter of every layer's columns", seeing_plans::tensor_4},
     {"context-2", "two ranks, each with half of the rows of each sample and picture",

@@ -44,7 +44,7 @@ class plan_maker {
       bool fits = true;
       for (module_plan& each : made.modules) {
         if (splits) each.remade = {};
-        each.zero = static_cast<int>(roll_.below(3));
+        each.zero = static_cast<int>(roll_.below(4));
         fits = fits && each.on.split().context <= most_context_ && (groups == 0 || each.groups() == groups);
       }
       if (fits && prove_plan(made, facts, law_samples).ok()) return made;

@@ -112,7 +112,9 @@ inline void print_plan(std::FILE* out, const plan& of, isize batch) {
                  each.microbatches == 1 ? "microbatch" : "microbatches", each.whole_group());
     if (each.stash >= 0) std::fprintf(out, ", %d of them kept", each.stash);
     if (each.zero > 0)
-      std::fprintf(out, each.zero > 1 ? ", optimizer and gradients shared" : ", optimizer shared");
+      std::fprintf(out, each.zero > 2   ? ", optimizer, gradients and weights shared"
+                        : each.zero > 1 ? ", optimizer and gradients shared"
+                                        : ", optimizer shared");
     if (!each.remade.empty()) std::fprintf(out, ", remade");
     if (each.fills) std::fprintf(out, ", in the gaps of the others");
     if (each.lane > 0)

@@ -113,6 +113,17 @@ inline constexpr message whole_samples_not_there{
     "operations of GPUs find the parts of a sample by its rows alone",
     "Leave long_rows out of the plan, or train on CPUs"};
 
+inline constexpr message weights_not_lent{
+    "MT-R66", "a plan keeps weights in shares, and ranks of this device have them whole",
+    "copies of weights that products of GPUs read lie where these do",
+    "Give the module zero = 0, 1 or 2, or train on CPUs"};
+
+inline constexpr message weights_without_layers{
+    "MT-R67", "a plan keeps weights in shares that do not come together layer by layer",
+    "a module that learns by adapters has little to share, and a stage of one's own may read all weights at "
+    "once",
+    "Give the module zero = 0, 1 or 2; or its stage weight_parts, as motet::stage_parameters has them"};
+
 inline constexpr message bad_lane_shares{
     "MT-R63", "shares of lanes do not fit the ranks", "there is not one above zero for each lane of the plan",
     "Give as many numbers above zero as the plan has lanes; they count by their proportions"};
@@ -139,6 +150,8 @@ inline constexpr message runtime_messages[] = {not_finite,
                                                bad_painting,
                                                table_is_parted,
                                                lanes_not_there,
+                                               weights_not_lent,
+                                               weights_without_layers,
                                                bad_lane_shares,
                                                pieces_not_there,
                                                whole_samples_not_there};

@@ -48,8 +48,9 @@
     "the list has another length than the module has stages",                                                \
     "give one entry for each stage, or leave the list empty",                                                \
     "{where}: it is said for {got} stage{s}, wanted {wanted}")                                               \
-  X(unknown_zero_level, "MT-S14", "zero has the levels 0, 1 and 2", "another level was asked for",           \
-    "use 0 (every replica has all), 1 (a part of the optimizer's state) or 2 (and of the gradients)",        \
+  X(unknown_zero_level, "MT-S14", "zero has the levels 0 to 3", "another level was asked for",               \
+    "use 0 (every replica has all), 1 (a part of the optimizer's state), 2 (of gradients too) or 3 (of "     \
+    "weights)",                                                                                              \
     "{where}: zero {got}")                                                                                   \
   X(unknown_schedule, "MT-S15", "no schedule has this name", "the plan's schedule is misspelt",              \
     "choose one of the names that schedule_names() tells")                                                   \

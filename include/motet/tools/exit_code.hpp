@@ -55,8 +55,9 @@ inline constexpr exit_rule exit_rules[] = {
     {"MT-R09", exit_refused},   {"MT-R14", exit_refused},   {"MT-R16", exit_refused},
     {"MT-R2", exit_refused},                                                          // the start of ranks
     {"MT-R38", exit_refused},   {"MT-R62", exit_refused},   {"MT-R5", exit_refused},  // checkpoints
-    {"MT-D", exit_refused},     {"MT-M", exit_refused},     {"MT-P", exit_refused},
-    {"MT-S", exit_refused},     {"MT-J", exit_refused},                              // what is known of jobs
+    {"MT-R66", exit_refused},   {"MT-R67", exit_refused},   {"MT-D", exit_refused},
+    {"MT-M", exit_refused},     {"MT-P", exit_refused},     {"MT-S", exit_refused},
+    {"MT-J", exit_refused},                                                          // what is known of jobs
     {"MT-F05", exit_failed},    {"MT-F06", exit_failed},    {"MT-F", exit_refused},  // writing; reading
 };
 

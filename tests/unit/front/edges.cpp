@@ -88,7 +88,7 @@ void check_plan_is_one_rank(const plan& how, const char* threads = "1") {
 // Each stage on any rank, that of another one perhaps; replicas and parts of layers on ranks of their own.
 template <class Model>
 plan drawn_plan(std::uint64_t seed) {
-  const random_stream draw(seed, "plans");
+  const random_stream draw(seed, "plans"), shares(seed, "shares");
   std::uint64_t at = 0;
   const auto below = [&](std::uint32_t most) { return static_cast<int>(draw.below(at++, most)); };
   const int data = 1 + below(2), tensor = data == 1 ? 1 + below(2) : 1, copies = data * tensor,
@@ -116,7 +116,7 @@ plan drawn_plan(std::uint64_t seed) {
     own.on = mesh({.stages = static_cast<int>(taken.size()), .data = data, .tensor = tensor}, ranks);
     own.microbatches = parts;
     own.group = 1;
-    if (whole && data > 1) own.zero = 1 + below(2);
+    if (whole && data > 1) own.zero = with_weights(1 + below(2), shares, k);
     out.modules.push(own);
   }
   return out;
@@ -125,7 +125,7 @@ plan drawn_plan(std::uint64_t seed) {
 // ranks.
 template <class Model>
 plan drawn_filling(std::uint64_t seed) {
-  const random_stream draw(seed, "fillings"), slices(seed, "slices");
+  const random_stream draw(seed, "fillings"), slices(seed, "slices"), shares(seed, "shares");
   std::uint64_t at = 0;
   const auto below = [&](std::uint32_t most) { return static_cast<int>(draw.below(at++, most)); };
   constexpr const char* schedules[] = {"1f1b", "gpipe", "zb_h1", "interleaved", "zb_v", "v_half"};
@@ -151,7 +151,7 @@ plan drawn_filling(std::uint64_t seed) {
       const int data = one ? 1 : 2;
       own.on = mesh::from(data == 2 ? 0 : below(2), {.data = data});
       own.microbatches = 1 + below(3);
-      if (data == 2 && !Model::frozen[k]) own.zero = below(3);
+      if (data == 2 && !Model::frozen[k]) own.zero = with_weights(below(3), shares, k);
       own.fills = true;
       if (!Model::through[k]) own.chunks = 1 + static_cast<int>(slices.below(k, 2));
       own.room = below(3) == 0 ? 1 + below(3) : 0;
@@ -168,7 +168,7 @@ plan drawn_filling(std::uint64_t seed) {
 template <class Model>
 plan drawn_ahead(std::uint64_t seed) {
   plan out = drawn_unlike<Model>(seed);
-  const random_stream draw(seed, "ahead");
+  const random_stream draw(seed, "ahead"), shares(seed, "shares of it");
   std::uint64_t at = 0;
   const auto below = [&](std::uint32_t most) { return static_cast<int>(draw.below(at++, most)); };
   struct numbers {
@@ -190,7 +190,7 @@ plan drawn_ahead(std::uint64_t seed) {
   own.chunks = which.chunks;
   own.microbatches = which.parts;
   own.long_rows = split.context > 1 ? 6 * below(3) : 0;
-  own.zero = split.data > 1 && !Model::frozen[Model::size - 1] ? below(3) : 0;
+  own.zero = split.data > 1 && !Model::frozen[Model::size - 1] ? with_weights(below(3), shares, 0) : 0;
   out.schedule = which.name;
   return out;
 }
@@ -501,6 +501,33 @@ TEST_CASE("a module learns at its own pace, whatever the plan") {
   CHECK(refused({{"eye", 1}}).find("frozen") != std::string::npos);
   CHECK(refused({{"talk", -1}}).find("wanted 0 or more") != std::string::npos);
   CHECK(refused({{"talk", 1}, {"talk", 2}}).find("twice") != std::string::npos);
+}
+
+TEST_CASE("a rank that keeps weights in shares has fewer, and a checkpoint of it is like others") {
+  const launched_world world = alone("1");
+  plan how;
+  how.cluster.ranks = 4;
+  how.schedule = "1f1b";
+  for (const char* const name : {"eye", "glue", "talk"}) {
+    module_plan own = on_ranks(name, 0, {.data = 4}, 3);
+    own.group = 1;
+    how.modules.push(own);
+  }
+  std::vector<motet::isize> weights;
+  flat_state<float> left;
+  for (const int zero : {2, 3}) {
+    for (module_plan& each : how.modules) each.zero = zero;
+    trainer<all_learn> train(world, how, {.batch = samples});
+    const fed_text data(1);
+    train.step(data.get(), 1e-3);
+    const auto found = train.state();
+    if (zero == 3) CHECK(laws::off_by(found.weights, left.weights) <= 1e-6);
+    left = found;
+    weights.push_back(train.memory()[0].stages.weights);
+  }
+  CHECK(weights[0] >= 4 * all_learn::parameter_size);
+  CHECK(weights[1] < weights[0]);
+  check_plan_is_one_rank<all_learn>(how);
 }
 
 TEST_CASE("a step on several ranks allocates nothing") {

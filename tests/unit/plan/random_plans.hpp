@@ -51,7 +51,7 @@ inline motet::plan random_plan(motet::laws::dice& roll, const motet::list<motet:
     if (syncs) own.ahead = roll.between(0, 1);
     if (vee || out.schedule.view() == "interleaved") own.chunks = vee ? 2 : roll.between(1, 2);
     if (roll.below(3) == 0) own.remade.resize(own.stages(), 1);
-    own.zero = each.frozen ? 0 : roll.below(3);
+    own.zero = each.frozen ? 0 : roll.below(4);
     out.modules.push(own);
   }
   return out;

@@ -11,11 +11,16 @@ namespace {
 
 using namespace motet;
 
+// Where gradients are shared, half of the plans share weights as well.
+inline int with_weights(int zero, const random_stream& draw, std::uint64_t number) {
+  return zero < 2 ? zero : 2 + static_cast<int>(draw.below(number, 2));
+}
+
 // Modules that cut samples unlike: data, tensor and microbatches each of its own, on any ranks. Few of them
 // divide the batch; some have ranks without a sample in a microbatch.
 template <class Model>
 plan drawn_unlike(std::uint64_t seed) {
-  const random_stream draw(seed, "unlike"), whole(seed, "whole");
+  const random_stream draw(seed, "unlike"), shares(seed, "shares"), whole(seed, "whole");
   std::uint64_t at = 0;
   const auto below = [&](std::uint32_t most) { return static_cast<int>(draw.below(at++, most)); };
   plan out;
@@ -47,7 +52,7 @@ plan drawn_unlike(std::uint64_t seed) {
     own.balanced = below(2) == 0;
     if (of.context > 1) own.long_rows = 6 * static_cast<int>(whole.below(k, 3));
     own.group = 1;
-    if (of.data > 1 && !Model::frozen[k]) own.zero = below(3);
+    if (of.data > 1 && !Model::frozen[k]) own.zero = with_weights(below(3), shares, k);
     out.modules.push(own);
   }
   return out;

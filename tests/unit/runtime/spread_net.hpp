@@ -11,11 +11,13 @@ struct spread_net {
   struct places {
     std::int32_t tensor = 1, replicas = 1;
     bool shards = false;  // of the optimizer
+    bool shares = false;  // and of weights
     std::int32_t ranks() const { return tensor * replicas; }
   };
 
   std::vector<motet::parameter> parameters;
   motet::isize size = 0;
+  bool shares_only = false;
   std::vector<float> weights, first, second, still;
   motet::update_share share, still_share;
   std::vector<motet::parameter> frozen;
@@ -66,7 +68,9 @@ struct spread_net {
     share = motet::lay_out_reduction(size, shared, {of.replicas, replica}, {of.ranks(), rank},
                                      {64, 20, of.shards})
                 .share;
-    for (auto* each : {&weights, &still}) each->assign(static_cast<std::size_t>(size), -1);
+    shares_only = of.shares;
+    still.assign(static_cast<std::size_t>(size), -1);
+    weights.assign(static_cast<std::size_t>(shares_only ? share.moments : size), -1);
     for (auto* each : {&first, &second}) each->assign(static_cast<std::size_t>(share.moments), -1);
     // The first that holds what does not learn writes it.
     frozen = parameters;
@@ -84,6 +88,7 @@ struct spread_net {
     out[0].first = first.data();
     out[0].second = second.data();
     out[0].share = &share;
+    out[0].shares_only = shares_only;
     out[1].parameters = frozen;
     out[1].weights = still.data();
     out[1].share = &still_share;
@@ -96,11 +101,13 @@ struct spread_net {
     for (std::size_t p = 0; p < parameters.size(); ++p) {
       motet::each_run(parameters[p], [&](motet::isize at, motet::isize element, motet::isize count) {
         for (motet::isize i = 0; i < count; ++i) {
-          visit(weights[static_cast<std::size_t>(at + i)], number(parameters[p], element + i));
+          if (!shares_only)
+            visit(weights[static_cast<std::size_t>(at + i)], number(parameters[p], element + i));
           visit(still[static_cast<std::size_t>(at + i)], number(frozen[p], element + i));
           for (const motet::owned_elements& own : share.owned) {
             if (at + i < own.at.begin || at + i >= own.at.end) continue;
             const auto moment = static_cast<std::size_t>(own.moments + at + i - own.at.begin);
+            if (shares_only) visit(weights[moment], number(parameters[p], element + i));
             visit(first[moment], number(parameters[p], element + i) + 0.25f);
             visit(second[moment], number(parameters[p], element + i) + 0.5f);
           }

@@ -69,7 +69,7 @@ struct repeat {
     view<const typename N::stream, in> from = x;
     for (isize i = part.begin; i < part.end; ++i) {
       const auto to = i + 1 < part.end ? s.x[at(i + 1)] : y;
-      L::forward(ctx, of_layer(w, part, i), seq, from, to, s.layers[at(i)]);
+      L::forward(ctx, lent(ctx, w, part, i), seq, from, to, s.layers[at(i)]);
       from = to;
     }
   }
@@ -88,7 +88,7 @@ struct repeat {
     view<const typename N::stream, in> from = x;
     for (isize i = part.begin; i < part.end; ++i) {
       const auto to = (part.end - 1 - i) % 2 == 0 ? y : other;
-      layer::infer<L>(ctx, of_layer(w, part, i), seq, from, to);
+      layer::infer<L>(ctx, lent(ctx, w, part, i), seq, from, to);
       from = to;
     }
     release(ctx, mark);
@@ -113,7 +113,7 @@ struct repeat {
     for (isize i = part.end; i-- > part.begin;) {
       const gradient<N> to = i == part.begin ? gradient<N>(dx) : (i - part.begin) % 2 == 0 ? here : there;
       collect(ctx, of_layer(g, part, i), [&](gradients<N> own) {
-        layer::backward<L>(ctx, of_layer(w, part, i), seq, entry(x, s, part, i), from, to, s.layers[at(i)],
+        layer::backward<L>(ctx, lent(ctx, w, part, i), seq, entry(x, s, part, i), from, to, s.layers[at(i)],
                            own);
       });
       from = {to, to.rounded};
@@ -134,7 +134,7 @@ struct repeat {
     for (isize i = part.end; i-- > part.begin;) {
       gradient<N> to = dx;
       if (i > part.begin) to = s.d_y[at(i - 1)] = take_gradient<N>(ctx, seq);
-      L::backward_input(ctx, of_layer(w, part, i), seq, entry(x, s, part, i), from, to, s.layers[at(i)]);
+      L::backward_input(ctx, lent(ctx, w, part, i), seq, entry(x, s, part, i), from, to, s.layers[at(i)]);
       from = {to, to.rounded};
     }
   }
@@ -150,8 +150,8 @@ struct repeat {
     gradient<N, const typename N::stream> from{dy};
     for (isize i = part.end; i-- > part.begin;) {
       collect(ctx, of_layer(g, part, i), [&](gradients<N> own) {
-        layer::backward_weight<L>(ctx, of_layer(w, part, i), seq, entry(x, s, part, i), from, s.layers[at(i)],
-                                  own);
+        layer::backward_weight<L>(ctx, lent(ctx, w, part, i), seq, entry(x, s, part, i), from,
+                                  s.layers[at(i)], own);
       });
       if (i > part.begin) from = {s.d_y[at(i - 1)], s.d_y[at(i - 1)].rounded};
     }
@@ -175,6 +175,11 @@ struct repeat {
     if constexpr (requires { w.block; }) w.block = i;
     const isize before = i - part.begin;
     return layer::part<L>(w, before * layer::size<L>(w.cut), before * layer::held_adapters<L>(w.cut));
+  }
+  template <class C, class N>
+  static weights<N> lent(C& ctx, weights<N> w, interval part, isize i) {
+    if constexpr (Tells) return layer::lend<L>(ctx, of_layer(w, part, i));
+    else return of_layer(w, part, i);
   }
   template <class N, class C>
   static view<typename N::stream, in> take(C& ctx, const sequences& seq) {

@@ -102,7 +102,8 @@ struct tower_stage : stage_parameters<Tower> {
     if (ends_elsewhere(ctx)) release(ctx, mark);
     const sequences at_end = end_rows(ctx, batch);
     const auto whole = on_whole_samples(ctx, !ends_parts);
-    tail::forward(ctx, of_tail(r, w), tail_rows(batch, at_end), from, e.features, s.kept_tail);
+    tail::forward(ctx, layer::lend<tail>(ctx, of_tail(r, w)), tail_rows(batch, at_end), from, e.features,
+                  s.kept_tail);
   }
 
   // Makes the same outgoing rows and keeps nothing: the first of two forwards, evaluation, nets that do not
@@ -124,7 +125,7 @@ struct tower_stage : stage_parameters<Tower> {
     if (is_last(r)) {
       const auto from = into_tail(ctx, r, y, e, s);
       const auto whole = on_whole_samples(ctx, !ends_parts);
-      tail::infer(ctx, of_tail(r, w), tail_rows(batch, at_end), from, e.features);
+      tail::infer(ctx, layer::lend<tail>(ctx, of_tail(r, w)), tail_rows(batch, at_end), from, e.features);
     }
     release(ctx, mark);
   }
@@ -146,8 +147,8 @@ struct tower_stage : stage_parameters<Tower> {
           const auto from = top(ctx, r, e, s);
           const auto whole = on_whole_samples(ctx, !ends_parts);
           layer::collect<tail>(ctx, of_tail(r, g), [&](gradients<N> own) {
-            tail::backward(ctx, of_tail(r, w), tail_rows(batch, at_end), from, e.d_features, d_samples,
-                           s.kept_tail, own);
+            tail::backward(ctx, layer::lend<tail>(ctx, of_tail(r, w)), tail_rows(batch, at_end), from,
+                           e.d_features, d_samples, s.kept_tail, own);
           });
         });
       }
@@ -175,8 +176,8 @@ struct tower_stage : stage_parameters<Tower> {
         through_tail(ctx, at_end, s.d_top, [&](auto d_samples) {
           const auto from = top(ctx, r, e, s);
           const auto whole = on_whole_samples(ctx, !ends_parts);
-          tail::backward_input(ctx, of_tail(r, w), tail_rows(batch, at_end), from, e.d_features, d_samples,
-                               s.kept_tail);
+          tail::backward_input(ctx, layer::lend<tail>(ctx, of_tail(r, w)), tail_rows(batch, at_end), from,
+                               e.d_features, d_samples, s.kept_tail);
         });
       }
       if (has_blocks(r))
@@ -195,8 +196,8 @@ struct tower_stage : stage_parameters<Tower> {
         const auto from = top(ctx, r, e, s);
         const auto whole = on_whole_samples(ctx, !ends_parts);
         layer::collect<tail>(ctx, of_tail(r, g), [&](gradients<N> own) {
-          tail::backward_weight(ctx, of_tail(r, w), tail_rows(batch, at_end), from, e.d_features, s.kept_tail,
-                                own);
+          tail::backward_weight(ctx, layer::lend<tail>(ctx, of_tail(r, w)), tail_rows(batch, at_end), from,
+                                e.d_features, s.kept_tail, own);
         });
       }
       body::backward_weight(ctx, blocks(r), of_body(r, w), seq, x(r, e, s), dy(r, e, s), s.kept_body,
@@ -273,7 +274,7 @@ struct tower_stage : stage_parameters<Tower> {
     const auto y = cut ? rows<N>(ctx, samples) : s.entry;
     {
       const auto whole = on_whole_samples(ctx, !embeds_parts);
-      embed::forward(ctx, layer::part<embed>(w), batch, y, s.kept_embed);
+      embed::forward(ctx, layer::lend<embed>(ctx, layer::part<embed>(w)), batch, y, s.kept_embed);
     }
     if (!cut) return;
     rows_to_parts(ctx, y, s.entry);
@@ -287,7 +288,7 @@ struct tower_stage : stage_parameters<Tower> {
     if constexpr (requires { embed::infer(ctx, w, batch, s.entry); }) {
       if (!embeds_elsewhere(ctx)) {
         const auto section = enter(ctx, "embedding");
-        return embed::infer(ctx, layer::part<embed>(w), batch, s.entry);
+        return embed::infer(ctx, layer::lend<embed>(ctx, layer::part<embed>(w)), batch, s.entry);
       }
     }
     {
@@ -304,7 +305,8 @@ struct tower_stage : stage_parameters<Tower> {
       const auto section = enter(ctx, "embedding");
       gather_gradient(ctx, samples, s);
       const auto whole = on_whole_samples(ctx, !embeds_parts);
-      embed::backward(ctx, layer::part<embed>(w), batch, s.d_embedded, s.kept_embed, layer::part<embed>(g));
+      embed::backward(ctx, layer::lend<embed>(ctx, layer::part<embed>(w)), batch, s.d_embedded, s.kept_embed,
+                      layer::part<embed>(g));
     } else {
       embed_backward_input(ctx, w, batch, samples, s);
       synchronize(ctx);
@@ -317,14 +319,16 @@ struct tower_stage : stage_parameters<Tower> {
     const auto section = enter(ctx, "embedding");
     gather_gradient(ctx, samples, s);
     const auto whole = on_whole_samples(ctx, !embeds_parts);
-    embed::backward_input(ctx, layer::part<embed>(w), batch, s.d_embedded, s.kept_embed);
+    embed::backward_input(ctx, layer::lend<embed>(ctx, layer::part<embed>(w)), batch, s.d_embedded,
+                          s.kept_embed);
   }
   template <class C, class N>
   static void embed_backward_weight(C& ctx, weights<N> w, const input& batch, saved<N>& s, gradients<N> g) {
     const auto section = enter(ctx, "embedding");
     const auto whole = on_whole_samples(ctx, !embeds_parts);
     const auto add = [&](gradients<N> own) {
-      embed::backward_weight(ctx, layer::part<embed>(w), batch, s.d_embedded, s.kept_embed, own);
+      embed::backward_weight(ctx, layer::lend<embed>(ctx, layer::part<embed>(w)), batch, s.d_embedded,
+                             s.kept_embed, own);
     };
     if constexpr (tells_parts) add(layer::part<embed>(g));
     else layer::collect<embed>(ctx, layer::part<embed>(g), add);

@@ -77,6 +77,20 @@ struct stage_parameters {
     if (is_last(r)) push(layer::size<tail>(cut));
     return parts;
   }
+  // The stretches of a stage's weights each of which is asked for by itself: an embedding that is a net of its
+  // own is one. Those of adapters are not told apart from weights that rest.
+  static std::vector<interval> weight_parts(stage_range r, tensor_cut cut = {}) {
+    std::vector<interval> parts;
+    isize at = 0;
+    const auto push = [&](isize size) {
+      if (size > 0) parts.push_back({at, at + size});
+      at += size;
+    };
+    if (is_first(r)) push(layer::size<embed>(cut));
+    for (isize i = blocks(r).begin; i < blocks(r).end; ++i) push(layer::size<typename body::block>(cut));
+    if (is_last(r)) push(layer::size<tail>(cut));
+    return parts;
+  }
   // A stage holds these, with offsets from its own first element. Names are those of the whole tower, after
   // `prefix`.
   static std::vector<parameter> parameters_of(std::string_view prefix, stage_range r, tensor_cut cut = {},

@@ -109,6 +109,14 @@ void collect(C& ctx, gradients<N> g, Add&& add) {
   }
 }
 
+// The weights of a layer, where they are while it computes and no other does.
+template <class L, class C, class N>
+weights<N> lend(C& ctx, weights<N> w) {
+  if constexpr (has_parameters<L> && requires { ctx.lender; })
+    w.data = weights_at(ctx, w.data, layer::size<L>(w.cut));
+  return w;
+}
+
 template <class L, class N, class C>
 void reserve(C& ctx, const sequences& seq, typename L::template saved<N>& s, tensor_cut cut) {
   if constexpr (requires { L::template reserve<N>(ctx, seq, s, cut); })

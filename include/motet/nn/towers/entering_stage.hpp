@@ -26,6 +26,9 @@ struct entering_stage {
     if (!has_parameters<Layer>) return {};
     return {{0, layer::size<Layer>(cut)}};
   }
+  static std::vector<interval> weight_parts(stage_range r, tensor_cut cut = {}) {
+    return gradient_parts(r, cut);
+  }
   static std::vector<parameter> parameters_of(std::string_view prefix, stage_range, tensor_cut cut = {}) {
     return layer::parameters_of<Layer>(prefix, cut);
   }
@@ -51,11 +54,11 @@ struct entering_stage {
   }
   template <class C, class N>
   static void forward(C& ctx, stage_range, weights<N> w, const input& batch, const ends<N>& e, saved<N>& s) {
-    Layer::forward(ctx, w, rows_of(batch), entering<N>(batch), e.features, s);
+    Layer::forward(ctx, layer::lend<Layer>(ctx, w), rows_of(batch), entering<N>(batch), e.features, s);
   }
   template <class C, class N>
   static void infer(C& ctx, stage_range, weights<N> w, const input& batch, const ends<N>& e) {
-    layer::infer<Layer>(ctx, w, rows_of(batch), entering<N>(batch), e.features);
+    layer::infer<Layer>(ctx, layer::lend<Layer>(ctx, w), rows_of(batch), entering<N>(batch), e.features);
   }
   template <class C, class N>
   static void backward(C& ctx, stage_range, weights<N> w, const input& batch, const ends<N>& e, saved<N>& s,
@@ -63,21 +66,23 @@ struct entering_stage {
     const isize mark = ctx.memory.mark();
     const auto dx = gradient<N>(ctx, batch);
     layer::collect<Layer>(ctx, g, [&](gradients<N> own) {
-      layer::backward<Layer>(ctx, w, rows_of(batch), entering<N>(batch), e.d_features, dx, s, own);
+      layer::backward<Layer>(ctx, layer::lend<Layer>(ctx, w), rows_of(batch), entering<N>(batch),
+                             e.d_features, dx, s, own);
     });
     release(ctx, mark);
   }
   template <class C, class N>
   static void backward_input(C& ctx, stage_range, weights<N> w, const input& batch, const ends<N>& e,
                              saved<N>& s) {
-    Layer::backward_input(ctx, w, rows_of(batch), entering<N>(batch), e.d_features, gradient<N>(ctx, batch),
-                          s);
+    Layer::backward_input(ctx, layer::lend<Layer>(ctx, w), rows_of(batch), entering<N>(batch), e.d_features,
+                          gradient<N>(ctx, batch), s);
   }
   template <class C, class N>
   static void backward_weight(C& ctx, stage_range, weights<N> w, const input& batch, const ends<N>& e,
                               saved<N>& s, gradients<N> g) {
     layer::collect<Layer>(ctx, g, [&](gradients<N> own) {
-      layer::backward_weight<Layer>(ctx, w, rows_of(batch), entering<N>(batch), e.d_features, s, own);
+      layer::backward_weight<Layer>(ctx, layer::lend<Layer>(ctx, w), rows_of(batch), entering<N>(batch),
+                                    e.d_features, s, own);
     });
   }
 

@@ -40,6 +40,8 @@ inline rank_bytes standing_bytes(const plan_pricer& by, isize k, isize stage, bo
   if (own.zero > 1 && among > 1) {
     // Two layers' gradients are here, and the sums of what this rank updates.
     const double layer = work_of_part(by.model().towers[k], tower_part::block, own.on.split()).parameters;
+    // Its share of the weights, and those of one layer at a time.
+    if (own.zero > 2) out.weights = (work.parameters / among + by.largest_part(k, stage)) * bytes.weight;
     out.gradients = std::min(work.parameters, work.parameters / among + 2 * layer) * bytes.gradient;
   }
   if (remade) out.activations = kept_numbers(by, k, stage) * microbatch;

@@ -24,11 +24,13 @@ struct stage_seconds {
   double sum_left = 0;  // of that, what is not hidden behind a backward
   // of the optimizer, and of the weights that others have updated
   double update = 0, gather = 0;
+  // with zero 3 of all its weights, before a forward as before a backward
+  double lend = 0;
   bool remade = false;
 
-  constexpr double forward() const { return compute.forward + forward_group; }
+  constexpr double forward() const { return compute.forward + forward_group + lend; }
   constexpr double backward_input() const {
-    return compute.backward_input + backward_group + (remade ? forward() : 0);
+    return compute.backward_input + backward_group + lend + (remade ? forward() : 0);
   }
   constexpr double backward() const { return backward_input() + compute.backward_weight; }
 };
@@ -176,6 +178,19 @@ class plan_pricer {
     out.beside_others = kept_beside_others(of_, names, measured->pairs);
   }
 
+  // The most parameters of a stage that are asked for by themselves: those before or behind its blocks, or of one.
+  double largest_part(isize k, isize stage) const {
+    const module_plan& own = of_.modules[k];
+    const tower_outline& net = model_.towers[k];
+    const auto parameters = [&](tower_part part) {
+      return work_of_part(net, part, own.on.split()).parameters;
+    };
+    const interval layers = layers_of_stage(own, net.layers, stage);
+    double most = parameters(tower_part::block);
+    if (layers.begin == 0) most = std::max(most, parameters(tower_part::before));
+    if (layers.end == net.layers) most = std::max(most, parameters(tower_part::behind));
+    return most;
+  }
   join_cost join() const { return join_of(of_, model_, on_, bytes_, samples_, options_); }
 
  private:
@@ -272,7 +287,8 @@ class plan_pricer {
     out.sum_left = options_.sums_overlap
                        ? std::max(out.sum - out.backward(), of_bytes(std::min(bytes, bucket_bytes)))
                        : out.sum;
-    if (own.zero > 0) out.gather = all_gather_seconds(parameters * bytes_.weight, group, on_);
+    if (own.zero > 0)
+      (own.zero > 2 ? out.lend : out.gather) = all_gather_seconds(parameters * bytes_.weight, group, on_);
   }
 
   const plan& of_;
@@ -315,10 +331,12 @@ inline priced_program price(const plan_pricer& by, const folded_plan& folded, co
           again ? stage_seconds(out.places[before]) : by.stage(k, s, replica, device(s), device(s + 1));
       out.places.push(own);
       const bool each_sums = folded.small.modules[k].zero > 1 && folded.sums[k] != 0;
-      out.costs.stages.push(
-          {own.forward(), own.backward_input(), own.compute.backward_weight + (each_sums ? own.sum_left : 0),
-           0, own.message, s > 0 ? out.places[out.places.size() - 2].message : 0, own.forward_group,
-           own.backward_group + (own.remade ? own.forward_group : 0), each_sums ? own.sum_left : 0});
+      out.costs.stages.push({own.forward(), own.backward_input(),
+                             own.compute.backward_weight + (each_sums ? own.sum_left : 0), 0, own.message,
+                             s > 0 ? out.places[out.places.size() - 2].message : 0,
+                             own.forward_group + own.lend,
+                             own.backward_group + own.lend + (own.remade ? own.forward_group + own.lend : 0),
+                             each_sums ? own.sum_left : 0});
       out.costs.updates.push(own.update + own.gather);
       out.costs.reductions.push(each_sums ? 0 : own.sum_left);
     }

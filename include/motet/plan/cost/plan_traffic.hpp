@@ -79,6 +79,8 @@ class traffic_counter {
       }
     }
   }
+  // Weights come together once a step, or for each forward and backward of a microbatch.
+  static double gathers_of(const module_plan& own) { return own.zero > 2 ? 2 * own.microbatches : 1; }
   void sums(isize k) {
     const module_plan& own = by_.whole().modules[k];
     const degrees& split = own.on.split();
@@ -93,7 +95,7 @@ class traffic_counter {
       if (own.zero > 0) {
         bytes =
             reduce_scatter_cost(gradients, group, on_).node_bytes * (own.zero > 1 ? own.microbatches : 1) +
-            all_gather_cost(parameters * by_.bytes().weight, group, on_).node_bytes;
+            all_gather_cost(parameters * by_.bytes().weight, group, on_).node_bytes * gathers_of(own);
       }
       for (std::int32_t t = 0; t < split.tensor; ++t) {
         list<std::int32_t> ranks;

@@ -28,7 +28,7 @@ struct module_plan {
   // of a group kept from their first forward, the others run forward twice; -1: all
   int stash = -1;
   int ahead = 0;         // forwards more than needed before each backward
-  int zero = 0;          // 1: replicas share the optimizer's state, 2: gradients too
+  int zero = 0;          // 1: replicas share the optimizer's state, 2: gradients too, 3: and weights
   bool balanced = true;  // context parts of equal work under a causal mask
   // Where context parts cut the rows of samples, those with fewer rows than this stay whole, each with one of
   // the ranks; 0: all are cut.

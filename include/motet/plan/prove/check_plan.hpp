@@ -32,7 +32,7 @@ constexpr verdict check_module_plan(const module_plan& own, const module_facts& 
     return {reason::pieces_without_group, k, own.pieces, most_row_pieces};
   if (own.long_rows < 0 || (own.long_rows > 0 && split.context == 1))
     return {reason::whole_without_context, k, own.long_rows, 0};
-  if (own.zero < 0 || own.zero > 2) return {reason::unknown_zero_level, k, own.zero, 2};
+  if (own.zero < 0 || own.zero > 3) return {reason::unknown_zero_level, k, own.zero, 3};
   if (own.zero > 0 && facts.frozen) return {reason::frozen_with_optimizer, k, own.zero, 0};
   if (own.stages() > facts.layers) return {reason::more_stages_than_layers, k, own.stages(), facts.layers};
   if (!own.layers.empty()) {

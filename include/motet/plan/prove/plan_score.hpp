@@ -133,6 +133,7 @@ constexpr verdict write_seats_through(const Schedule& plays, const plan& from,
       made.replica = r;
       made.replicas = replicas;
       made.sums_each = replicas > 1 && own.zero > 1;
+      made.gathers_each = replicas > 1 && own.zero > 2;
       made.microbatches = own.microbatches;
       for (const std::int32_t source : facts[k].from)
         for (std::int32_t p = 0; p < (alike ? 1 : from.modules[source].on.split().data); ++p)
@@ -299,6 +300,7 @@ constexpr verdict write_filled(const plan& from, const list<module_facts>& facts
         made.module = static_cast<std::int32_t>(k);
         made.fixed = made.learns && facts[k].frozen;
         made.sums_each = made.sums_each && !made.fixed;
+        made.gathers_each = made.gathers_each && !made.fixed;
         if (no_loss) made.join = -1;
         number[v] = all.add(made, [&](int stage) { return alone.place(old, stage); });
       }
@@ -321,6 +323,7 @@ constexpr verdict write_filled(const plan& from, const list<module_facts>& facts
         made.learns = !facts[k].frozen || facts[k].passes;
         made.fixed = made.learns && facts[k].frozen;
         made.sums_each = own.zero > 1 && split.data > 1 && made.updates();
+        made.gathers_each = own.zero > 2 && made.sums_each;
         made.lane = own.lane;
         all.add(made, [&](int stage) {
           return own.on.rank({stage / own.chunks, r, t / split.tensor, t % split.tensor});
@@ -372,7 +375,7 @@ constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, 
   for (isize v = 0; v < seats.voices().size(); ++v) {
     if (!through) seat_of.push({static_cast<std::int32_t>(v), 0, first});
     const module_plan& own = from.modules[seat_of[v].module];
-    spreads.push({alike ? own.on.split().data : 1, own.shards(), own.zero > 1});
+    spreads.push({alike ? own.on.split().data : 1, own.shards(), own.zero > 1, own.zero > 2});
     first += own.on.split().stages;
   }
   out = placed(

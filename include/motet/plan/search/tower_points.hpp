@@ -87,7 +87,8 @@ struct tower_question {
   std::uint32_t kinds = 1;  // of devices, which `on` has as one
   double room = 1;          // the share of a device's memory that may be filled
   double features = 0;      // bytes that a rank with its last stage has for a join, of the other towers
-  // false: only the most that can be kept, zero 2 where 1 does not do, contexts where nothing else does
+  // false: only the most that can be kept, zero 2 where 1 does not do, contexts where nothing else does. Zero 3
+  // is for those who ask for it
   bool thorough = true;
   estimate_options play = {};
 };
@@ -114,7 +115,7 @@ class tower_point_finder {
     double forward = 0, backward = 0, parameters = 0, message = 0, message_bytes = 0;
     // of each microbatch, bytes
     double kept = 0;
-    double layer = 0;  // parameters of one
+    double layer = 0, part = 0;  // parameters of one, and of the largest that is asked for by itself
     rank_bytes standing;
   };
   static bool pinned(std::int32_t wanted, std::int32_t got) { return wanted <= 0 || wanted == got; }
@@ -166,7 +167,7 @@ class tower_point_finder {
   template <class Visit>
   void each_way(const degrees& split, int group, Visit visit) {
     const tower_pin& pin = asked_.pin;
-    const int most_zero = learns_ && split.data * split.context > 1 ? 2 : 0;
+    const int most_zero = learns_ && split.data * split.context > 1 ? std::max(2, pin.zero) : 0;
     for (int zero = 0; zero <= most_zero; ++zero) {
       if (pin.zero >= 0 && pin.zero != zero) continue;
       tower_point made{.split = split, .microbatches = group, .zero = zero, .kinds = asked_.kinds};
@@ -223,7 +224,8 @@ class tower_point_finder {
       const double bytes = s + 1 < split.stages ? by.boundary_bytes(0) : 0;
       out.push({took.forward(), learns_ ? took.backward() : 0, by.work(0, s).parameters,
                 bytes > 0 ? asked_.on.inside.latency + asked_.on.inside.seconds(bytes) : 0, bytes,
-                kept_bytes(by, 0, s, remade), layer, standing_bytes(by, 0, s, remade)});
+                kept_bytes(by, 0, s, remade), layer, by.largest_part(0, s),
+                standing_bytes(by, 0, s, remade)});
     }
     return (last_ = &*prices_.emplace(key, out).first)->second;
   }
@@ -297,7 +299,8 @@ class tower_point_finder {
     double left = sum(bytes);
     if (asked_.play.sums_overlap) left = std::max(left - stage.backward, sum(std::min(bytes, bucket_bytes)));
     (of.zero > 1 ? out.each : out.last) += left;
-    if (of.zero > 0) out.last += all_gather_seconds(stage.parameters * asked_.bytes.weight, group, asked_.on);
+    const double gather = all_gather_seconds(stage.parameters * asked_.bytes.weight, group, asked_.on);
+    if (of.zero > 0) (of.zero > 2 ? out.each : out.last) += of.zero > 2 ? 2 * gather : gather;
     return out;
   }
   double bytes_of(const tower_point& of, const stage_price& stage, isize s) const {
@@ -307,6 +310,7 @@ class tower_point_finder {
     if (learns_ && of.zero > 1 && among > 1) {
       own.gradients =
           std::min(stage.parameters, stage.parameters / among + 2 * stage.layer) * asked_.bytes.gradient;
+      if (of.zero > 2) own.weights = (stage.parameters / among + stage.part) * asked_.bytes.weight;
     }
     const isize behind = of.split.stages - s, kept = of.stash < 0 ? of.microbatches : of.stash;
     const isize live =

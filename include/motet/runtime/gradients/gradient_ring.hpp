@@ -70,7 +70,8 @@ class gradient_ring {
   // Gradients of the elements that this rank updates, in the order of their moments.
   Master* sums() const { return sums_.data(); }
 
-  // base: the address that stands for the first gradient of the stage; it is not read.
+  // base: the address that stands for the first gradient of the stage; it is not read. Weights are null where
+  // each rank keeps those alone that it updates.
   void prepare(Context& ctx, const Master* base, Master* weights) {
     ctx_ = &ctx;
     base_ = base;
@@ -109,6 +110,7 @@ class gradient_ring {
   }
   // This follows the update. The result is false when not all weights are here: call again.
   bool gather_weights() {
+    if (weights_ == nullptr) return true;
     if (!std::exchange(gathers_, true))
       for (lane& own : lanes_) own.turns.restart();
     bool done = true;

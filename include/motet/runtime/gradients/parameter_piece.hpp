@@ -3,6 +3,7 @@
 
 #include <motet/runtime/gradients/gradient_buckets.hpp>
 #include <motet/runtime/state/held_runs.hpp>
+#include <motet/runtime/state/initialise.hpp>
 #include <motet/runtime/state/optimizer.hpp>
 
 #include <span>
@@ -20,11 +21,17 @@ struct parameter_piece {
   std::vector<parameter_run> runs{};  // treated alike
   // gradients are there for what this rank updates, in the order of moments
   bool sums_only = false;
+  bool shares_only = false;  // likewise weights
   // which elements this rank updates and which it counts as its own; null: all
   const update_share* share = nullptr;
   module_pace pace{};         // its decay and schedule; runs have the rest
   Master* average = nullptr;  // that follows the weights, where moments are; null: none does
   std::int32_t loss = -1;     // whose numbers these are; -1: a stage's
+
+  // An element that this rank updates has its weight here.
+  Master* weight(const owned_elements& of, isize element) const {
+    return weights + element + (shares_only ? of.moments - of.at.begin : 0);
+  }
 };
 
 // A rank's part of the gradients of the numbers of a loss.
@@ -96,13 +103,40 @@ isize moments_of(const parameter_piece<Master>& piece, isize at,
   return -1;
 }
 
+// The weight of an element lies here; null: others have it.
+template <class Master>
+Master* weight_of(const parameter_piece<Master>& piece, isize at) {
+  if (!piece.shares_only) return piece.weights + at;
+  const isize own = moments_of(piece, at);
+  return own >= 0 ? piece.weights + own : nullptr;
+}
+
+// Gives weights the numbers that they begin with. Of those that are kept in shares one parameter at a time is
+// made whole. All of a team call it.
+template <class Context, class Master>
+void initialise(Context& ctx, const parameter_piece<Master>& piece, std::uint64_t seed) {
+  if (!piece.shares_only) return initialise(ctx, piece.parameters, seed, piece.weights, piece.size);
+  zero(ctx, piece.weights, piece.share->moments);
+  std::vector<Master> whole;
+  for (parameter each : piece.parameters) {
+    const interval at{each.offset, each.offset + each.held()};
+    each.offset = 0;
+    whole.resize(as_size(at.size()));
+    initialise(std::span<const parameter>(&each, 1), seed, whole.data(), at.size());
+    for (const owned_elements& own : piece.share->owned)
+      if (const interval both = intersection(own.at, at); both.size() > 0)
+        upload(ctx, static_cast<const Master*>(whole.data() + both.begin - at.begin),
+               piece.weight(own, both.begin), both.size());
+  }
+}
+
 // The average, where there is one, is as the weights are now. Waits for that.
 template <class Context, class Master>
 void begin_average(Context& ctx, const parameter_piece<Master>& piece) {
   if (piece.average == nullptr) return;
   const update_share share = piece.share != nullptr ? *piece.share : whole_share(piece.size);
   for (const owned_elements& each : share.owned)
-    copy(ctx, static_cast<const Master*>(piece.weights + each.at.begin), piece.average + each.moments,
+    copy(ctx, static_cast<const Master*>(piece.weight(each, each.at.begin)), piece.average + each.moments,
          each.at.size());
   finish(ctx);
 }

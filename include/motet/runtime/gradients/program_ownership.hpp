@@ -89,7 +89,26 @@ inline void require_whole_tables(const model_outline& model, const program& of,
     if (sings.stages > 1)
       fail(table_is_parted, sentence({model.names[module], " is tied, and stages = ", sings.stages}));
     if (sings.updates() && module < choices.size() && choices[module].shard_gradients)
-      fail(table_is_parted, sentence({model.names[module], " is tied, and zero = 2"}));
+      fail(table_is_parted,
+           sentence({model.names[module], " is tied, and zero = ", choices[module].shard_weights ? 3 : 2}));
+  }
+}
+// Weights that are kept in shares come together layer by layer; else MT-R67, and MT-R66 where ranks lend none.
+// All ranks find the same.
+inline void require_lent_weights(const model_outline& model, const program& of, const stage_groups& groups,
+                                 const std::vector<module_choice>& choices, bool lends) {
+  for (const voice& sings : of.voices) {
+    const auto module = as_size(sings.module);
+    if (!sings.updates() || module >= choices.size() || !choices[module].shard_weights) continue;
+    const net_outline& net = *model.nets[module];
+    const tensor_cut cut{groups.tensor_of(sings), groups.tensor_member(sings)};
+    const stage_range whole{0, net.layers};
+    const std::string name(model.names[module]);
+    if (!lends) fail(weights_not_lent, name + ": zero = 3");
+    if (net.resting_size(whole, cut) > 0)
+      fail(weights_without_layers, name + " learns by adapters, and zero = 3");
+    if (net.weight_parts(whole, cut).empty() && net.span_of(whole, cut).size() > 0)
+      fail(weights_without_layers, name + " has a stage without weight_parts, and zero = 3");
   }
 }
 // Some parts of a net are whole on each rank that has them, whatever the plan.

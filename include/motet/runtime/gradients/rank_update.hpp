@@ -124,9 +124,10 @@ class rank_update {
 
  private:
   enum class doing : std::uint8_t { sums, meeting, weights };
-  // A run that this rank updates, and where its gradients and moments are.
+  // A run that this rank updates, and where its weights, gradients and moments are.
   struct own_run {
     parameter_run run;
+    master* weights = nullptr;
     isize gradients = 0, moments = 0, seconds = 0;
   };
   // These move at one rate, but for shares of it, and with one decay: all do, where no module has its own.
@@ -157,8 +158,8 @@ class rank_update {
           part.offset = both.begin;
           part.size = both.size();
           if (both.size() > 0)
-            runs.push_back({part, both.begin + (sums_only ? moved : 0), both.begin + moved,
-                            each.seconds < 0 ? -1 : both.begin + second});
+            runs.push_back({part, piece.weight(each, both.begin), both.begin + (sums_only ? moved : 0),
+                            both.begin + moved, each.seconds < 0 ? -1 : both.begin + second});
         }
         for (const interval part : share.counted) {
           const interval both = intersection(each.at, part);
@@ -167,12 +168,12 @@ class rank_update {
         }
       }
       rest = without(piece.size, own);
-      shared = !rest.empty();
+      shared = !rest.empty() && !piece.shares_only;
       if (sums_only) rest.clear();
     }
     void list(moved_alike& into) const {
-      for (const auto& [run, gradients, moments, seconds] : runs) {
-        master *const weight = piece.weights + run.offset, *const gradient = piece.gradients + gradients;
+      for (const auto& [run, weight, gradients, moments, seconds] : runs) {
+        master* const gradient = piece.gradients + gradients;
         if (run.rows > 0)
           into.matrices.push_back({weight, gradient, piece.first + moments, run.rows / run.stacked,
                                    run.size / run.rows, run.stacked, run.decay, run.rate});
@@ -188,7 +189,7 @@ class rank_update {
     void list(std::vector<average_run<master>>& into) const {
       for (const own_run& each : runs)
         if (piece.average != nullptr)
-          into.push_back({piece.weights + each.run.offset, piece.average + each.moments, each.run.size});
+          into.push_back({each.weights, piece.average + each.moments, each.run.size});
     }
   };
   struct held_loss {

@@ -127,8 +127,8 @@ inline void fill_given(std::span<const parameter_piece<float>> pieces, const giv
       const bool has_average = averages.contains(each.name + ".ema");
       (has_average ? followed : last).push_back(std::move(each));
     }
-    append_held<float>(wanted.weights, last, {0, piece.size}, piece.weights);
-    append_held<float>(wanted.moments, followed, {0, piece.size}, piece.weights, ".ema");
+    append_weights(wanted.weights, last, piece);
+    append_weights(wanted.moments, followed, piece, ".ema");
   }
   from.load_slices(from.model(), wanted.weights, wanted.moments);
 }

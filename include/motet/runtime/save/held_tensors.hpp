@@ -47,9 +47,17 @@ void append_state(std::vector<tensor_slice<Number>>& out, const parameter_piece<
   append(piece.average, own.moments, ".ema");
 }
 
+// Likewise of the weights of a piece, all that are here.
+inline void append_weights(std::vector<tensor_slice<float>>& out, std::span<const parameter> parameters,
+                           const parameter_piece<float>& piece, const char* suffix = "") {
+  if (!piece.shares_only) return append_held(out, parameters, {0, piece.size}, piece.weights, suffix);
+  for (const owned_elements& each : piece.share->owned)
+    append_held(out, parameters, each.at, piece.weight(each, each.at.begin), suffix);
+}
+
 // All that a rank holds of a piece, for reading.
 inline void append_held(held_tensors<float>& out, const parameter_piece<float>& piece) {
-  append_held(out.weights, piece.parameters, {0, piece.size}, piece.weights);
+  append_weights(out.weights, piece.parameters, piece);
   if (piece.first == nullptr) return;
   const owned_elements all{{0, piece.size}, 0, 0};
   for (const owned_elements& own :
@@ -62,14 +70,18 @@ inline void append_written(held_tensors<const float>& out, const parameter_piece
   const interval all{0, piece.size};
   for (const interval counted :
        piece.share != nullptr ? std::span(piece.share->counted) : std::span(&all, 1)) {
-    append_held<const float>(out.weights, piece.parameters, counted, piece.weights + counted.begin);
+    if (!piece.shares_only)
+      append_held<const float>(out.weights, piece.parameters, counted, piece.weights + counted.begin);
     if (piece.first == nullptr) continue;
     // Runs that are updated next to each other may be counted together, and their moments lie apart.
     const owned_elements whole{all, 0, 0};
     for (const owned_elements& own :
          piece.share != nullptr ? std::span(piece.share->owned) : std::span(&whole, 1)) {
       const interval both = intersection(own.at, counted);
-      if (both.size() > 0) append_state<const float>(out.moments, piece, own, both);
+      if (both.size() <= 0) continue;
+      if (piece.shares_only)
+        append_held<const float>(out.weights, piece.parameters, both, piece.weight(own, both.begin));
+      append_state<const float>(out.moments, piece, own, both);
     }
   }
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/nn/core/gradient_sink.hpp>
+#include <motet/nn/core/weight_lender.hpp>
 #include <motet/runtime/stage/stage_rows.hpp>
 
 namespace motet {
@@ -38,10 +39,12 @@ class held_stage {
   // This sink is told which gradients are final while the last backward of a step runs, or each where they
   // are kept elsewhere; nobody by default.
   void set_sink(gradient_sink sink) { sink_ = sink; }
+  // Where weights are kept in shares, each layer asks this one for its own.
+  void set_lender(weight_lender lender) { lender_ = lender; }
 
   const stage_position& at() const { return at_; }
   home_type& home() const { return home_; }
-  // A stage that does not learn has only the weights.
+  // A stage that does not learn has only the weights. Where these are kept in shares, they lie as moments do.
   master* weights_data() const { return weights_.data(); }
   master* gradients_data() const { return gradients_.data(); }
   master* first() const { return first_.data(); }
@@ -52,7 +55,7 @@ class held_stage {
   // Takes all memory; moments begin at zero.
   void prepare(const stage_needs& measured) {
     using value = typename Numbers::value;
-    const isize held = at_.parameters + at_.resting;
+    const isize held = at_.gathers_each ? at_.moments : at_.parameters + at_.resting;
     if constexpr (requires {
                     keep_weights<value>(home_.ctx, static_cast<const master*>(nullptr), isize{0});
                   }) {
@@ -99,6 +102,9 @@ class held_stage {
     for (const slot& each : slots_) most = std::max(most, each.used);
     return most;
   }
+
+  // The addresses from here on stand for weights, and for gradients that are kept elsewhere.
+  master* base() const { return at_.gathers_each ? standing_address<master>() : weights_.data(); }
 
   // The action of an instruction; none for what a stage does not do itself.
   action action_of(op what) {
@@ -154,11 +160,8 @@ class held_stage {
     home_.ctx.shared = parts_.shared(m);
     return home_.ctx;
   }
-  motet::weights<Numbers> w() const { return {weights_.data(), at_.cut}; }
-  // The addresses of weights stand for gradients that are kept elsewhere.
-  motet::gradients<Numbers> g() const {
-    return {at_.sums_each ? weights_.data() : gradients_.data(), at_.cut};
-  }
+  motet::weights<Numbers> w() const { return {base(), at_.cut}; }
+  motet::gradients<Numbers> g() const { return {at_.sums_each ? base() : gradients_.data(), at_.cut}; }
 
   // All ends of a forward, or of a backward; false when what it makes has nowhere to go yet.
   bool forward_ends(int kind, std::int32_t m, ends_type& ends) {
@@ -194,6 +197,7 @@ class held_stage {
   // All threads of the lane do this for an instruction, filed under the module's name.
   template <class Body>
   void work(op what, std::int32_t m, const ends_type& ends, all_views& kept, Body&& body) {
+    if constexpr (requires { home_.ctx.lender; }) home_.ctx.lender = lender_;
     home_.apart([&] {
       home_.together(shape_of(what, m, ends), kept, [&](Context& ctx, kept_views& own) {
         const auto section = enter(ctx, at_.name);
@@ -202,6 +206,7 @@ class held_stage {
         rows_.hand_over(ctx);
       });
     });
+    if constexpr (requires { home_.ctx.lender; }) home_.ctx.lender = {};
     rows_.handed_over();
   }
 
@@ -308,6 +313,7 @@ class held_stage {
   const any_microbatches& parts_;
   rows_type rows_;
   gradient_sink sink_;
+  weight_lender lender_;
   std::int32_t left_ = 0;  // backwards of this step that are still to come
   std::vector<microbatch_state> state_of_;
   std::vector<slot> slots_;

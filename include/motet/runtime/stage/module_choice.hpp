@@ -21,6 +21,7 @@ struct module_choice {
   isize long_rows = 0;           // samples of fewer rows stay whole where ranks cut others
   bool shard_optimizer = false;  // ranks with equal parameters share the optimizer's work and state
   bool shard_gradients = false;  // and keep gradients of no more than that
+  bool shard_weights = false;    // and weights
   bool recompute = false;        // its blocks keep only their inputs, and backward makes the rest again
   bool keep_outputs = false;     // those of norms and activations, which backward makes again otherwise
   module_pace pace{};

@@ -22,6 +22,8 @@ struct net_outline {
   // A stage's part of the flat buffer.
   interval (*span_of)(stage_range range, tensor_cut cut) = nullptr;
   std::vector<interval> (*gradient_parts)(stage_range range, tensor_cut cut) = nullptr;
+  // Each of these asks for its weights by itself; none where a stage reads all where they lie.
+  std::vector<interval> (*weight_parts)(stage_range range, tensor_cut cut) = nullptr;
 
   using make_microbatches = std::unique_ptr<any_microbatches> (*)(const sample_split& split, isize replica,
                                                                   const spread_seat& at,
@@ -221,6 +223,10 @@ struct net_outlines {
         else return weights_of(range, cut);
       },
       [](stage_range range, tensor_cut cut) { return stage::gradient_parts(range, cut); },
+      [](stage_range range, tensor_cut cut) {
+        if constexpr (requires { stage::weight_parts(range, cut); }) return stage::weight_parts(range, cut);
+        else return std::vector<interval>{};
+      },
       [](const sample_split& split, isize replica, const spread_seat& at, const any_group& tensor,
          const any_group& context, isize most) -> std::unique_ptr<any_microbatches> {
         return std::make_unique<replica_microbatches<Net>>(split, replica, at, tensor, context, most);

@@ -21,6 +21,7 @@ inline std::vector<module_choice> choices_of(const plan& from) {
     own.long_rows = each.long_rows;
     own.shard_optimizer = each.zero > 0;
     own.shard_gradients = each.zero > 1;
+    own.shard_weights = each.zero > 2;
   }
   return all;
 }

@@ -25,9 +25,11 @@ struct stage_position {
   bool recompute = false;     // towers keep only the input of each block
   bool keep_outputs = false;  // of norms and activations
   bool sums_each = false;     // gradients are kept elsewhere
+  bool gathers_each = false;  // weights are kept in shares, as moments are
   tensor_cut cut;             // which part of its parameters is here
   isize parameters = 0;       // elements here
   isize resting = 0;          // and of weights beside adapters, which these are then
+  isize lent = 0;             // of the memory in which shares of weights come together
   isize moments = 0, seconds = 0, averages = 0;  // of both moments, and of averages of weights
   std::int32_t slots = 0;                        // microbatches kept at once
   std::int32_t in[3] = {}, out[3] = {};          // boundary buffers: forward, replay, backward
@@ -167,7 +169,8 @@ stage_needs measure_stage(const net_table<Context, Numbers>& net, const stage_po
   const auto temporaries = [&](auto&& body) { widest(found.work, dry({}, body).peak()); };
 
   const isize of_parameters = at.parameters * static_cast<isize>(sizeof(master));
-  found.own.weights = of_parameters + at.resting * static_cast<isize>(sizeof(master));
+  found.own.weights = (at.gathers_each ? at.moments + at.lent : at.parameters + at.resting) *
+                      static_cast<isize>(sizeof(master));
   // Copies that products keep in their own precision are there too.
   using value = typename Numbers::value;
   if constexpr (requires(const Context& ctx) { weight_copy_bytes<value, master>(ctx, isize{0}); })

@@ -16,7 +16,7 @@ class host_pieces {
   void add(Context& ctx, std::int32_t rank, parameter_piece<Master> piece) {
     const isize moments = piece.share != nullptr ? piece.share->moments : piece.size,
                 seconds = piece.share != nullptr ? piece.share->seconds : piece.size;
-    see(ctx, piece.weights, piece.size);
+    see(ctx, piece.weights, piece.shares_only ? moments : piece.size);
     see(ctx, piece.gradients, piece.sums_only ? moments : piece.size);
     see(ctx, piece.first, moments);
     see(ctx, piece.second, seconds);

@@ -66,6 +66,7 @@ class model_trainer {
     if (by == optimizer_kind::muon && !moves_matrices<typename Device::context, master>)
       fail(optimizer_does_not_fit, "Muon's products of matrices are there on CPUs alone, and this is a GPU");
     require_whole_parts(model_, of(), groups_, config_.modules, by);
+    require_lent_weights(model_, of(), groups_, config_.modules, works_on_host<typename Device::context>);
     require_owned_once(ownership_of(model_, of(), groups_, config_.modules));
     if (model_.joins.size() > 1)
       for (const join_outline& each : model_.joins) parts_.push_back({each.facts.name, each.facts.of});
@@ -222,7 +223,7 @@ class model_trainer {
   // and all call.
   std::vector<master> weights() {
     return gathered(model_.parameter_size,
-                    [](const piece_type& piece, isize at) { return piece.weights + at; });
+                    [](const piece_type& piece, isize at) { return weight_of(piece, at); });
   }
   std::vector<master> gradients() {
     std::vector<master> flat(static_cast<std::size_t>(model_.trainable_size), master(0));
@@ -282,7 +283,9 @@ class model_trainer {
   void set_weights(std::span<const master> from) {
     scatter(from, model_.parameter_size,
             [](const piece_type& piece, isize at, const master* data, isize count) {
-              std::copy_n(data, count, piece.weights + at);
+              if (!piece.shares_only) std::copy_n(data, count, piece.weights + at);
+              for (isize i = 0; piece.shares_only && i < count; ++i)
+                if (master* const to = weight_of(piece, at + i); to != nullptr) *to = data[i];
             });
     begin_averages();
   }
@@ -324,7 +327,7 @@ class model_trainer {
     const auto draw = [&](isize i) {
       const auto& [rank, piece] = all[static_cast<std::size_t>(i)];
       auto ctx = placed_.home(rank).ctx;
-      initialise(ctx, piece.parameters, config_.seed, piece.weights, piece.size);
+      initialise(ctx, piece, config_.seed);
       finish(ctx);
     };
     if (config_.each.threads == 1)
@@ -332,7 +335,7 @@ class model_trainer {
                          works_on_host<typename Device::context> ? 0 : 1);
     for (auto& [rank, piece] : all)
       placed_.home(rank).together([&](typename Device::context& ctx, int) {
-        initialise(ctx, piece.parameters, config_.seed, piece.weights, piece.size);
+        initialise(ctx, piece, config_.seed);
         finish(ctx);
       });
   }

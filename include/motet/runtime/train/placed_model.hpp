@@ -181,7 +181,7 @@ class placed_model {
     for (const auto& each : voices_) {
       if (module_of(each) != static_cast<std::int32_t>(module) || each.held.size() != 1) continue;
       const auto& stage = each.held[0].stage;
-      if (!stage || !stage->at().cut.whole()) continue;
+      if (!stage || !stage->at().cut.whole() || stage->at().gathers_each) continue;
       const std::int32_t rank = stage->at().rank;
       return {stage->weights_data(), rank, each.parts.at(rank)->rows(any_microbatches::largest).samples};
     }
@@ -253,6 +253,7 @@ class placed_model {
     refresh_weights(home(rank).ctx);
     each_stage([&](auto& each) {
       if (each.stage->at().rank != rank) return;
+      each.begin_step();
       each.stage->begin_step(zero_gradients);
     });
     for (const auto& each : points_[as_size(rank)])

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/runtime/gradients/gradient_ring.hpp>
+#include <motet/runtime/gradients/lent_weights.hpp>
 #include <motet/runtime/gradients/parameter_piece.hpp>
 #include <motet/runtime/gradients/program_ownership.hpp>
 #include <motet/runtime/stage/held_stage.hpp>
@@ -33,6 +34,7 @@ struct placed_stage {
   using master = typename Numbers::master;
   using reduction_type = gradient_reduction<master, Group, Context>;
   using ring_type = gradient_ring<master, Group, Context>;
+  using lent_type = lent_weights<master, Group, Context>;
 
   std::unique_ptr<held_stage<Context, Numbers, Endpoint>> stage;  // null: on a rank elsewhere
   std::vector<parameter> parameters, resting;
@@ -42,6 +44,7 @@ struct placed_stage {
   Group* groups[4] = {};                      // tensor, context, and of the sums: cut, shared; null: alone
   std::unique_ptr<reduction_type> reduction;  // one of these two; neither where it is alone
   std::unique_ptr<ring_type> ring;
+  std::unique_ptr<lent_type> lent;  // beside the ring, where weights are kept in shares
 
   // The groups of the stage on its rank, and what it does for the sums of its gradients, after its parameters
   // are known; at learns what is kept for it. group(set, number, rank): set 0 for those that compute
@@ -72,7 +75,8 @@ struct placed_stage {
       return first;
     };
     resting_share = counted(resting);
-    at.sums_each = false;
+    at.sums_each = at.gathers_each = false;
+    at.lent = 0;
     if (!sings.updates()) {
       share = counted(parameters);
       runs.clear();
@@ -88,6 +92,11 @@ struct placed_stage {
     reduction_layout planned =
         reduction_of_stage(parameters, at.parameters, all, sings, s, at.rank, options, layers);
     take(planned.share);
+    if (choice.shard_weights) {
+      lent = std::make_unique<lent_type>(planned, net.weight_parts(at.range, at.cut), groups[2], groups[3]);
+      at.gathers_each = true;
+      at.lent = lent->elements();
+    }
     if (at.sums_each) ring = std::make_unique<ring_type>(std::move(planned), layers, groups[2], groups[3]);
     else reduction = std::make_unique<reduction_type>(std::move(planned), groups[2], groups[3]);
   }
@@ -100,12 +109,21 @@ struct placed_stage {
   void prepare(Context& ctx) {
     if (reduction) reduction->forget();
     stage->prepare(stage->measure());
-    const auto sum_by = [&](auto& sums, master* gradients) {
-      sums.prepare(ctx, gradients, stage->weights_data());
-      stage->set_sink(sums.sink());
-    };
-    if (reduction) sum_by(*reduction, stage->gradients_data());
-    if (ring) sum_by(*ring, stage->weights_data());
+    if (reduction) {
+      reduction->prepare(ctx, stage->gradients_data(), stage->weights_data());
+      stage->set_sink(reduction->sink());
+    }
+    if (ring) {
+      ring->prepare(ctx, stage->base(), lent ? nullptr : stage->weights_data());
+      stage->set_sink(ring->sink());
+    }
+    if (!lent) return;
+    lent->prepare(ctx, stage->base(), stage->weights_data());
+    stage->set_lender(lent->lender());
+  }
+  // Weights may have changed since the step before.
+  void begin_step() {
+    if (lent) lent->begin_step();
   }
   void begin_sums() {
     if (reduction) reduction->begin_step();
@@ -121,6 +139,7 @@ struct placed_stage {
     found.weights = stage->weights_data();
     found.gradients = ring ? ring->sums() : stage->gradients_data();
     found.sums_only = ring != nullptr;
+    found.shares_only = lent != nullptr;
     found.first = stage->first();
     found.second = stage->second();
     found.share = &share;

@@ -26,7 +26,8 @@ struct program_graph {
   list<std::int32_t> reductions;
   // of each voice the first meeting of its shards, which compute together; -1: it is not sharded
   list<std::int32_t> together;
-  // of each module the first meeting of its backwards, where each sums gradients; -1: they do not
+  // of each module the first meeting of its backwards, where each sums gradients, or of all its computations,
+  // where each gathers weights; -1: replicas compute by themselves
   list<std::int32_t> sums;
   std::int32_t computations = 0;  // the first of all those; before it lie joins and reductions
 
@@ -97,7 +98,8 @@ constexpr finding put_meetings(const program& from, program_graph& to) {
   for (const voice& each : from.voices) {
     if (!each.sums_each || to.sums[each.module] >= 0 || replicas[each.module] < 2) continue;
     to.sums[each.module] = static_cast<std::int32_t>(sizes.size());
-    sizes.resize(sizes.size() + isize{each.stages} * each.microbatches, replicas[each.module]);
+    sizes.resize(sizes.size() + isize{each.gathers_each ? 4 : 1} * each.stages * each.microbatches,
+                 replicas[each.module]);
   }
   return {};
 }

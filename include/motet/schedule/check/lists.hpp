@@ -125,15 +125,14 @@ class list_reader {
     if (is_compute(it.what)) {
       if (stage.released >= 0) return refuse(reason::not_gathered, stage.released);
       wait_for(stage.gathered);
-      const bool sums = ends(it.what) && to_.sums[of.module] >= 0;
+      const bool sums = meets_replicas(of, it.what) && to_.sums[of.module] >= 0;
       if (of.shards > 1 || sums) {
         in_order_with_others(it);
         if (it.paired || pair_first_ < at_) return refuse(reason::bad_pair);
         const int part = it.what == op::backward_weight ? 3 : message_kind(it.what);
-        to_.meetings[at_] =
-            (sums ? to_.sums[of.module] + it.stage * of.microbatches
-                  : to_.together[it.voice] + (part * of.stages + it.stage) * of.microbatches) +
-            it.microbatch;
+        to_.meetings[at_] = (sums ? to_.sums[of.module] : to_.together[it.voice]) +
+                            ((sums && !of.gathers_each ? 0 : part) * of.stages + it.stage) * of.microbatches +
+                            it.microbatch;
       }
     }
     if (of.learns) count(it, of, stage);

@@ -33,7 +33,7 @@ constexpr finding check_structure(const program& of) {
     return one.module == other.module && one.replica == other.replica && one.shards == other.shards &&
            one.microbatches == other.microbatches && one.stages == other.stages;
   };
-  list<std::int32_t> sums_of_modules(voices, -1);  // microbatches, where backwards are summed
+  list<std::int32_t> sums_of_modules(voices, -1);  // in which computations of how many microbatches they meet
   list<std::int32_t> lanes_of_modules(voices, -1);
   for (const voice& each : of.voices) {
     if (each.stages < 1 || each.microbatches < 1 || each.chunks < 1)
@@ -52,7 +52,8 @@ constexpr finding check_structure(const program& of) {
     if (stages != 0 && stages != each.stages) return wrong(each.stages, stages);
     stages = each.stages;
     std::int32_t& sums = sums_of_modules[each.module];
-    const std::int32_t own_sums = each.sums_each ? each.microbatches : 0;
+    if (each.gathers_each && !each.sums_each) return wrong(0, 1);
+    const std::int32_t own_sums = each.sums_each ? 2 * each.microbatches + (each.gathers_each ? 1 : 0) : 0;
     if (sums >= 0 && sums != own_sums) return wrong(own_sums, sums);
     sums = own_sums;
     if (each.lane < 0 || each.lane >= lane::most_computing) return wrong(each.lane, lane::most_computing);

@@ -10,7 +10,8 @@ namespace motet {
 struct voice_spread {
   std::int32_t replicas = 1;
   std::int32_t shards = 1;
-  bool sums_each = false;  // gradients are summed over all of them in every backward
+  bool sums_each = false;     // gradients are summed over all of them in every backward
+  bool gathers_each = false;  // and all gather weights in every computation
 };
 
 namespace detail {
@@ -39,6 +40,7 @@ class placer {
           made.shard = k;
           made.shards = by.shards;
           made.sums_each = by.sums_each && old.updates();
+          made.gathers_each = by.gathers_each && made.sums_each;
           const auto number = static_cast<std::int32_t>(out_.voices().size());
           out_.add(made, [&](std::int32_t s) {
             const std::int32_t rank = where(static_cast<std::int32_t>(v), r, k, s);

@@ -7,6 +7,9 @@
 
 #include "layer_laws.hpp"
 
+#include <cmath>
+#include <stdexcept>
+
 using namespace motet;
 
 namespace {
@@ -35,11 +38,31 @@ struct listener {
   }
 };
 
+// Has the weights of one part of a stage at a time, and no numbers in the place of the others.
+struct lending {
+  std::vector<double> weights, memory;
+  std::vector<interval> parts;
+  weight_lender lender() {
+    const double* const first = standing_address<double>();
+    return {[](void* self, const void* data, motet::isize count) -> const void* {
+              auto& own = *static_cast<lending*>(self);
+              const motet::isize begin = static_cast<const double*>(data) - standing_address<double>();
+              bool known = false;
+              for (const interval each : own.parts)
+                known = known || (each.begin == begin && each.size() == count);
+              if (!known) throw std::runtime_error("no part");
+              std::copy_n(own.weights.begin() + begin, count, own.memory.begin());
+              return own.memory.data();
+            },
+            this, first, first + weights.size()};
+  }
+};
+
 // Backward of one stage by itself, whole or in two parts, of two microbatches; the listener hears of the
 // second one.
 template <class Net>
 std::vector<double> run(const typename Net::input& batch, stage_range range, int threads, bool split,
-                        listener& told) {
+                        listener& told, bool lends = false) {
   using stage = typename Net::stage;
   const motet::isize begin = stage::parameter_begin(range), size = stage::parameter_end(range) - begin;
   auto w = laws::random_weights(layer::parameters_of<Net>(), Net::parameter_size);
@@ -50,12 +73,17 @@ std::vector<double> run(const typename Net::input& batch, stage_range range, int
   auto d_features = laws::random_reals(seq.samples * stage::embedding, "df");
   std::vector<double> y(x.size()), dx(x.size()), features(d_features.size());
   told.base = g.data();
+  lending lent;
+  lent.weights.assign(w.begin() + begin, w.begin() + begin + size);
+  lent.memory.resize(lent.weights.size(), std::nan(""));
+  lent.parts = stage::weight_parts(range);
   laws::cpu_run_foretold(threads, [&](cpu::context& ctx) {
     typename stage::template ends<fp64> e;
     if (!stage::is_first(range)) e.x = {x.data(), seq.rows()}, e.dx = {dx.data(), seq.rows()};
     if (!stage::is_last(range)) e.y = {y.data(), seq.rows()}, e.dy = {dy.data(), seq.rows()};
     else e.features = {features.data(), seq.samples}, e.d_features = {d_features.data(), seq.samples};
-    const weights<fp64> at{w.data() + begin};
+    const weights<fp64> at{lends ? standing_address<double>() : w.data() + begin};
+    if (lends) ctx.lender = lent.lender();
     typename stage::template saved<fp64> s;
     stage::template reserve<fp64>(ctx, range, batch, s);
     stage::forward(ctx, range, at, batch, e, s);
@@ -85,6 +113,8 @@ void check(const typename Net::input& batch, stage_range range, int threads, boo
   const std::vector<double> all = run<Net>(batch, range, threads, split, told);
   elsewhere.memory.resize(all.size());
   const std::vector<double> first = run<Net>(batch, range, threads, split, elsewhere);
+  listener other;
+  CHECK(run<Net>(batch, range, threads, split, other, true) == all);
   const std::vector<interval> wanted = Net::stage::gradient_parts(range);
   REQUIRE(told.parts.size() == wanted.size());
   REQUIRE(elsewhere.parts.size() == wanted.size());

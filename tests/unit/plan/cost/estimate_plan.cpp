@@ -211,7 +211,7 @@ TEST_CASE("no wire, no memory and no device makes a step slower by being faster"
     of.modules.push(
         on_ranks("caption", roll.below(2) == 0 ? 0 : 12, {.data = 2, .context = roll.between(1, 2)}, 4));
     of.modules[0].group = 4, of.modules[1].group = 2;
-    of.modules[0].zero = roll.below(3), of.modules[1].zero = roll.below(3);
+    of.modules[0].zero = roll.below(4), of.modules[1].zero = roll.below(4);
     cluster_facts on = wired_cluster(4, 4);
     const double before = estimated(of, model, on, 512).step_seconds;
     const auto try_it = [&](double& rate, double to) {

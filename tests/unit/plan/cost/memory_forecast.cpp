@@ -36,6 +36,12 @@ TEST_CASE("what a stage holds, whatever it computes") {
   CHECK(ring.gradients ==
         about(4 * (parameters / 4 + 2 * work_of_part(model.towers[0], tower_part::block).parameters)));
   CHECK(ring.weights == all.weights);
+  // A quarter of the weights, and room for the largest of what comes together: a block, or what is before it.
+  const rank_bytes lent = standing(3);
+  const double most = std::max(work_of_part(model.towers[0], tower_part::block).parameters,
+                               work_of_part(model.towers[0], tower_part::before).parameters);
+  CHECK(lent.weights == about(2 * (parameters / 4 + most)));
+  CHECK((lent.gradients == ring.gradients && lent.state == ring.state && lent.weights < all.weights));
   // Tensor parallelism cuts all but norms and biases.
   const plan of = two_stages();
   const plan_pricer by(of, model, on, bytes, 256);

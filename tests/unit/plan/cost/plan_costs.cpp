@@ -195,6 +195,12 @@ TEST_CASE("gradients are summed while the last backward runs, then weights chang
   CHECK(shared.sum == about(all.sum / 2));
   CHECK(shared.gather == about(all.sum / 2));
   CHECK(shared.update == about(all.update / 8));
+  // Weights come together for each forward and each backward, and not behind the update.
+  of.modules[0].zero = 3;
+  const stage_seconds lent = first_stage(of, on, 8);
+  CHECK((lent.gather == 0 && lent.lend == shared.gather && lent.update == shared.update));
+  CHECK(lent.forward() == about(shared.forward() + lent.lend));
+  CHECK(lent.backward() == about(shared.backward() + lent.lend));
   // Parts of the context sum the same gradients.
   CHECK(first_stage(one_module(mesh::from(0, {.data = 4, .context = 2})), on, 8).sum == about(all.sum));
   // A frozen module has none of it.
@@ -256,6 +262,12 @@ TEST_CASE("exchanges of a tensor group, and sums of every backward, are gaps of 
   CHECK(found.forward_gaps == wanted.forward_group);
   CHECK(found.input_gaps == wanted.backward_group + wanted.forward_group);
   CHECK(found.weight_gaps == wanted.sum_left);
+  of.modules[0].zero = 3;
+  REQUIRE(write_plan(of, facts_of(clip), order).ok());
+  const stage_cost lent = plan_costs(compile(order), of, clip, on, {}, 256).stages[0];
+  const double waits = plan_pricer(of, clip, on, {}, 256).stage(0, 0, 0, 0, -1).lend;
+  CHECK((waits > 0 && lent.forward_gaps == about(found.forward_gaps + waits)));
+  CHECK(lent.input_gaps == about(found.input_gaps + 2 * waits));  // it is made again, too
   const stage_cost& alone = costs.stages[costs.stages.size() - 1];
   CHECK((alone.forward_gaps == 0 && alone.input_gaps == 0 && alone.weight_gaps == 0));
 }

@@ -57,6 +57,8 @@ TEST_CASE("sums of gradients leave each node once, whatever the ranks in it") {
   CHECK(traffic(zero, model, 64) == about(gradients));  // half of the gradients, half of the weights
   zero.modules[0].zero = 2;
   CHECK(traffic(zero, model, 64) == about(2.5 * gradients));
+  zero.modules[0].zero = 3;  // half of the weights for each forward and backward of four microbatches
+  CHECK(traffic(zero, model, 64) == about(6 * gradients));
 }
 
 TEST_CASE("a tensor group over nodes sends rows in every block") {

@@ -106,7 +106,7 @@ TEST_CASE("a plan that does not fit is told with the module's name and its numbe
   });
   check_said("picture: it is said for 1 stage, wanted 2 [MT-S13]",
              [](plan& of, auto&) { of.modules[0].remade = {1}; });
-  check_said("caption: zero 3 [MT-S14]", [](plan& of, auto&) { of.modules[1].zero = 3; });
+  check_said("caption: zero 4 [MT-S14]", [](plan& of, auto&) { of.modules[1].zero = 4; });
   check_said("\"1f2b\"; there are " + schedule_names() + " [MT-S15]",
              [](plan& of, auto&) { of.schedule = "1f2b"; });
   check_said("picture: got 3, wanted 0 [MT-S16]", [](plan& of, auto&) {

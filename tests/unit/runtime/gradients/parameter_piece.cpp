@@ -42,6 +42,13 @@ TEST_CASE("what a rank counts as its own comes once, with its place in the tenso
   CHECK(seen[50] == 1);
   CHECK(moments_of(piece, 41) == 1);
   CHECK(moments_of(piece, 39) == -1);
+  // Weights lie where they belong, or as moments do, and only those that are updated.
+  CHECK(weight_of(piece, 39) == data.data() + 39);
+  CHECK(piece.weight(share.owned[0], 41) == data.data() + 41);
+  piece.shares_only = true;
+  CHECK(weight_of(piece, 41) == data.data() + 1);
+  CHECK(weight_of(piece, 39) == nullptr);
+  CHECK(piece.weight(share.owned[0], 41) == data.data() + 1);
 }
 
 TEST_CASE("second moments take room for what has them") {

@@ -80,3 +80,37 @@ TEST_CASE(
       if (each.pictures.stages == 1) CHECK(!mixed.check().ok());
     }
 }
+
+TEST_CASE("weights are kept in shares only where they come together layer by layer") {
+  const mesh both = mesh::from(0, {.data = 2});
+  const program of = program_on(both, both, 2);
+  const stage_groups groups(of, {1, 1});
+  std::vector<module_choice> choices(2);
+  const model_outline& whole = outline_of_model<small>;
+  const auto refused = [&](const model_outline& model, bool lends) {
+    try {
+      require_lent_weights(model, of, groups, choices, lends);
+    } catch (const error& problem) {
+      return std::string(problem.what());
+    }
+    return std::string();
+  };
+  CHECK(refused(whole, false) == "");
+  choices[1].shard_weights = true;
+  CHECK(refused(whole, true) == "");
+  std::string said = refused(whole, false);
+  CHECK_MESSAGE((said.find("MT-R66") != said.npos && said.find("caption: zero = 3") != said.npos), said);
+  net_outline other = *whole.nets[1];
+  std::vector<const net_outline*> nets(whole.nets.begin(), whole.nets.end());
+  nets[1] = &other;
+  model_outline changed = whole;
+  changed.nets = nets;
+  other.resting_size = [](stage_range, tensor_cut) { return motet::isize{3}; };
+  said = refused(changed, true);
+  CHECK_MESSAGE((said.find("MT-R67") != said.npos && said.find("caption learns by adapters") != said.npos),
+                said);
+  other = *whole.nets[1];
+  other.weight_parts = [](stage_range, tensor_cut) { return std::vector<interval>{}; };
+  said = refused(changed, true);
+  CHECK_MESSAGE((said.find("MT-R67") != said.npos && said.find("without weight_parts") != said.npos), said);
+}

@@ -11,8 +11,17 @@ using namespace motet;
 
 namespace {
 
-constexpr spread_net::places layouts[] = {{1, 1},       {2, 1},       {1, 3}, {1, 3, true}, {2, 2},
-                                          {2, 2, true}, {3, 2, true}, {4, 1}, {5, 2, true}};
+constexpr spread_net::places layouts[] = {{1, 1},
+                                          {2, 1},
+                                          {1, 3},
+                                          {1, 3, true},
+                                          {2, 2},
+                                          {2, 2, true},
+                                          {3, 2, true},
+                                          {4, 1},
+                                          {5, 2, true},
+                                          {1, 3, true, true},
+                                          {2, 2, true, true}};
 
 // Counts how often each element is in the slices, and looks whether its number is right.
 struct tally {

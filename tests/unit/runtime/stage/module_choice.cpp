@@ -10,4 +10,5 @@ TEST_CASE("left alone, a module is cut evenly, kept, and whole on every rank") {
   CHECK(usual.tensor == 1);
   CHECK(!usual.shard_optimizer);
   CHECK(!usual.shard_gradients);
+  CHECK(!usual.shard_weights);
 }

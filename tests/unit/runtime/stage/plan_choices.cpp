@@ -28,4 +28,9 @@ TEST_CASE("what a plan says of its modules") {
   CHECK(found[1].layers.empty());
   CHECK(found[1].tensor == 1);
   CHECK(found[1].shard_optimizer);
+  for (const int zero : {1, 2, 3}) {
+    all.modules[1].zero = zero;
+    const module_choice own = choices_of(all)[1];
+    CHECK((own.shard_optimizer && own.shard_gradients == (zero > 1) && own.shard_weights == (zero > 2)));
+  }
 }

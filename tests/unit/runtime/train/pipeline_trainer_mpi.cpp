@@ -55,6 +55,7 @@ plan seen_by(bool fills, std::int32_t ranks) {
                  last ? degrees{.stages = fills || ranks > 2 ? 2 : 1} : degrees{.data = two}, last ? 5 : 3);
     own.group = 1;
     own.fills = fills && !last;
+    if (own.on.split().data > 1) own.zero = fills ? 2 : 3;
     out.modules.push(own);
   }
   return out;

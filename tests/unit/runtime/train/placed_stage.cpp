@@ -134,6 +134,20 @@ TEST_CASE("replicas share moments, and keep no gradients but their own where tha
   }
 }
 
+TEST_CASE("weights are kept as moments are where that is chosen, and come together part by part") {
+  all_ranks all({.tensor = 2, .shard_optimizer = true, .shard_gradients = true, .shard_weights = true});
+  for (const auto& each : all.stages) {
+    const bool alone = each->at.rank == 4;
+    CHECK(each->at.gathers_each == !alone);
+    CHECK((each->stage.lent != nullptr) == !alone);
+    motet::isize largest = 0;
+    for (const interval part : net::stage::weight_parts(each->at.range, each->at.cut))
+      largest = std::max(largest, part.size());
+    CHECK(each->at.lent == (alone ? 0 : largest));
+    CHECK((each->at.moments < each->at.parameters) == !alone);
+  }
+}
+
 TEST_CASE("what does not learn has no moments, and one of equal copies counts") {
   all_ranks all({.tensor = 2}, false);
   for (const auto& each : all.stages) {

@@ -260,6 +260,39 @@ TEST_CASE("joins in different orders on two ranks") {
   CHECK(check(of).ok());
 }
 
+// Two replicas of one stage, each of which forwards its two microbatches in an order of its own.
+TEST_CASE("replicas that gather weights compute in one order") {
+  for (const bool gathers : {false, true})
+    for (const bool alike : {false, true}) {
+      CAPTURE(gathers);
+      CAPTURE(alike);
+      score order;
+      for (int r = 0; r < 2; ++r) {
+        voice made;
+        made.replica = r;
+        made.microbatches = 2;
+        made.sums_each = true;
+        made.gathers_each = gathers;
+        order.add(made, [r](int) { return r; });
+      }
+      for (int r = 0; r < 2; ++r) {
+        order.rank();
+        for (const int m : {0, 1}) order.play(op::forward, r, 0, alike ? m : (m + r) % 2);
+        for (const int m : {0, 1}) order.play(op::backward, r, 0, m);
+      }
+      CHECK(check(compile(order)).found.why == (gathers && !alike ? reason::deadlock : reason::none));
+    }
+  // Weights are gathered only where gradients are summed in each backward.
+  score order;
+  voice made;
+  made.gathers_each = true;
+  order.add(made, [](int) { return 0; });
+  order.rank();
+  order.play(op::forward, 0, 0, 0);
+  order.play(op::backward, 0, 0, 0);
+  CHECK(check(compile(order)).found.why == reason::bad_structure);
+}
+
 TEST_CASE("thousands of ranks, and a deadlock among them") {
   const score many = one_f_one_b::write({768, 128});
   const program of = compile(many);

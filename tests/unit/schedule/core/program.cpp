@@ -49,6 +49,19 @@ TEST_CASE("the rank of an instruction, beside ranks with none") {
     for (int i = many.starts[r]; i < many.starts[r + 1]; ++i) CHECK(many.rank_of(i) == r);
 }
 
+TEST_CASE("replicas meet in what adds to gradients, or in all that they compute") {
+  voice sings;
+  CHECK_FALSE(meets_replicas(sings, op::backward));
+  sings.sums_each = true;
+  for (const op what : {op::backward, op::backward_weight}) CHECK(meets_replicas(sings, what));
+  for (const op what : {op::forward, op::backward_input}) CHECK_FALSE(meets_replicas(sings, what));
+  sings.gathers_each = true;
+  for (const op what : {op::forward, op::forward_only, op::re_forward, op::backward_input, op::backward})
+    CHECK(meets_replicas(sings, what));
+  for (const op what : {op::join, op::send_forward, op::optimizer_step})
+    CHECK_FALSE(meets_replicas(sings, what));
+}
+
 TEST_CASE("places and cells") {
   const program made = small();
   CHECK(made.place(made.voices[0], 1) == 2);

@@ -182,6 +182,27 @@ TEST_CASE("several modules, replicas, frozen ones, idle ranks") {
       "(0:1F0;0:1F1)OVERLAP_F_B,0JOIN0,0:1B0,0:1B1\r\n"));
 }
 
+TEST_CASE("replicas that sum gradients in each backward, and gather weights") {
+  for (const bool gathers : {false, true}) {
+    score order;
+    voice made;
+    made.sums_each = true;
+    made.gathers_each = gathers;
+    for (const int r : {0, 1}) {
+      made.replica = r;
+      order.add(made, [r](int) { return r; });
+    }
+    for (const int r : {0, 1}) {
+      order.rank();
+      for (const op what : {op::forward, op::backward}) order.play(what, r, 0, 0);
+    }
+    const program all = compile(order);
+    CHECK(explain(all, check(all)) == "");
+    round_trip(all);
+    CHECK((write_csv(all).find(gathers ? ",gathers_each" : ",sums_each") != std::string::npos));
+  }
+}
+
 TEST_CASE("what compile() does not write") {
   program made = compile(gpipe::write({.stages = 1, .microbatches = 1}));
   list<instruction> all;

@@ -6,6 +6,7 @@
 #include <motet/backend/core/step_costs.hpp>
 #include <motet/backend/cpu/device/team.hpp>
 #include <motet/nn/core/gradient_sink.hpp>
+#include <motet/nn/core/weight_lender.hpp>
 #include <motet/tensor/arena.hpp>
 #include <motet/tensor/sequences.hpp>
 
@@ -73,6 +74,7 @@ struct context {
   bool recompute = false;     // towers keep only the input of each block, and make the rest again
   bool keep_outputs = false;  // of norms and activations, until backward
   gradient_sink sink;         // who wants to know that gradients are final
+  weight_lender lender;       // who has the weights of a layer
 
   // A dry run: operations take memory and note their work, and touch no data.
   bool measuring() const { return memory.measuring(); }
@@ -118,6 +120,16 @@ T* gradients_at(context& ctx, T* data, isize count) {
   void* const found = ctx.thread == 0 ? ctx.sink.where(ctx.sink.self, data, count) : nullptr;
   synchronize(ctx);
   return static_cast<T*>(found != nullptr ? found : ctx.sink.where(ctx.sink.self, data, count));
+}
+
+// Weights that belong at `data` lie here for now.
+template <class T>
+const T* weights_at(context& ctx, const T* data, isize count) {
+  if (count == 0 || !ctx.lender.lends(data) || ctx.measuring()) return data;
+  synchronize(ctx);
+  const void* const found = ctx.thread == 0 ? ctx.lender.where(ctx.lender.self, data, count) : nullptr;
+  synchronize(ctx);
+  return static_cast<const T*>(found != nullptr ? found : ctx.lender.where(ctx.lender.self, data, count));
 }
 
 // Files time, FLOPs and bytes under a name until the end of the scope; the inner section wins, and time is
