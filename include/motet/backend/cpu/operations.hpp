@@ -30,8 +30,8 @@
 #include <motet/backend/cpu/rows/dropout.hpp>
 #include <motet/backend/cpu/rows/elementwise.hpp>
 #include <motet/backend/cpu/rows/embedding.hpp>
-#include <motet/backend/cpu/rows/grid_position.hpp>
 #include <motet/backend/cpu/rows/gate.hpp>
+#include <motet/backend/cpu/rows/grid_position.hpp>
 #include <motet/backend/cpu/rows/modulation.hpp>
 #include <motet/backend/cpu/rows/noise.hpp>
 #include <motet/backend/cpu/rows/norm.hpp>

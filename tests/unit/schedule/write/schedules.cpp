@@ -54,7 +54,8 @@ TEST_CASE("refusals name the schedule, what was got and wanted") {
   };
   refused("2f2b", {}, "MT-P60", "\"2f2b\"; there are gpipe, 1f1b, interleaved");
   refused("gpipe", {.stages = 0}, "MT-P01", "gpipe");
-  refused("interleaved", {.stages = 4, .microbatches = 6}, "MT-P03", "got 6 microbatches, wanted a multiple of 4");
+  refused("interleaved", {.stages = 4, .microbatches = 6}, "MT-P03",
+          "got 6 microbatches, wanted a multiple of 4");
   refused("batch_sync", {.microbatches = 6, .group = 4}, "MT-P04", "groups of 4 among 6 microbatches");
   refused("batch_sync", {.group = 4, .stash = 5}, "MT-P05", "got a stash of 5, wanted 0 to 4");
   refused("gpipe", {.chunks = 2}, "MT-P07", "got 2 chunks, wanted 1");
