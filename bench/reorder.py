@@ -28,21 +28,21 @@ learning = 8
 
 
 class Ranked(Paced):
-    """Knows what each step took the busiest of its ranks, in processor seconds."""
+    """Knows what each step took the busiest of its threads, in processor seconds: no other does as much as the busiest rank."""
 
-    def __init__(self, command, ranks):
-        super().__init__(command)
-        # Rank threads have worked most when the program says that it is ready.
-        self.threads = sorted(pathlib.Path(f"/proc/{self.process.pid}/task").iterdir(), key=self.used, reverse=True)[:ranks]
-
-    @staticmethod
-    def used(thread):
-        return int((thread / "schedstat").read_text().split()[0]) * 1e-9
+    def used(self):
+        spent = {}
+        for thread in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir():
+            try:
+                spent[thread.name] = int((thread / "schedstat").read_text().split()[0]) * 1e-9
+            except OSError:  # it ended meanwhile
+                pass
+        return spent
 
     def step(self):
-        before = [self.used(each) for each in self.threads]
+        before = self.used()
         seconds = super().step()
-        return seconds, max(self.used(each) - was for each, was in zip(self.threads, before))
+        return seconds, max(now - before.get(thread, 0.0) for thread, now in self.used().items())
 
 
 def write_samples(folder, count, share, side):
@@ -100,7 +100,7 @@ def main():
         command = [given.program, "--data", made, "--model", "say-quick", "--batch", str(given.batch), "--threads", "1", "--plan", given.plan, "--paced"]
         rounds, told = [], []
         for _ in range(given.repeats):
-            listed, ordered = Ranked(command, given.ranks), Ranked([*command, "--reorder", given.order], given.ranks)
+            listed, ordered = Ranked(command), Ranked([*command, "--reorder", given.order])
             pairs = step_in_turns(listed, ordered, given.steps, until)
             listed.finish()
             said = ordered.finish()
