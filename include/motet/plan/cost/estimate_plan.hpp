@@ -78,8 +78,9 @@ inline verdict estimate(const plan& of, const model_shape& model, const cluster_
                         const estimate_options& options = {}) {
   out = {};
   const list<module_facts> facts = facts_of(model);
-  const plan whole = arranged(of, facts);
-  if (const verdict found = check_plan(whole, facts, samples); !found.ok()) return found;
+  plan whole;
+  if (const verdict found = settle_plan(arranged(of, facts), facts, samples, whole); !found.ok())
+    return found;
   if (whole.cluster.ranks > on.devices()) return {reason::rank_outside, 0, whole.cluster.ranks, on.devices()};
   const plan_pricer by(whole, model, on, bytes, samples, options);
   const folded_plan folded =

@@ -57,7 +57,7 @@ inline module_plan read_module_plan(const std::string& name, const json& from) {
                             "stash", "ahead", "zero", "balanced", "fills", "room", "forward_takes",
                             "backward_takes", "lane", "share", "pieces", "long_rows"});
   out.on = read_mesh(fields);
-  fields.read("chunks", out.chunks, 1, 1024);
+  fields.read("chunks", out.chunks, 0, 1024);
   fields.each("layers", [&](const json& item, const std::string& at) {
     out.layers.push(plan_fields::number(item, at, 0, most_of_plan));
   });

@@ -3,6 +3,7 @@
 
 #include <motet/model/rules.hpp>
 #include <motet/plan/prove/check_lanes.hpp>
+#include <motet/plan/prove/chosen_slices.hpp>
 #include <motet/plan/prove/plan_score.hpp>
 #include <motet/schedule/check/prove.hpp>
 #include <motet/schedule/core/rules.hpp>
@@ -111,6 +112,14 @@ constexpr verdict check_plan(const plan& of, const list<module_facts>& facts, is
   return {};
 }
 
+// Checks a plan, and chooses the numbers that it leaves open: `out` has them.
+constexpr verdict settle_plan(const plan& from, const list<module_facts>& facts, isize samples, plan& out) {
+  out = with_whole_stages(from);
+  if (const verdict found = check_plan(out, facts, samples); !found.ok()) return found;
+  out = with_chosen_slices(from, facts, samples);
+  return {};
+}
+
 // Proves a plan with its schedule: the numbers of that, and the order that comes of it.
 // Asks for: facts of all modules in the model's order; the plan may have them in any.
 // Memory: the order that the plan means, given back at the end.
@@ -119,8 +128,9 @@ constexpr verdict check_plan(const plan& of, const list<module_facts>& facts, is
 // MT-S12, MT-S13, MT-S14, MT-S15, MT-S16, MT-S17, MT-S18, MT-S21, MT-S22, MT-S23, MT-S24, MT-S25, MT-S26
 // Example:
 //   bool fits(const plan& of, const list<module_facts>& facts) { return prove_plan(of, facts, 512).ok(); }
-constexpr verdict prove_plan(const plan& of, const list<module_facts>& facts, isize samples) {
-  if (const verdict found = check_plan(of, facts, samples); !found.ok()) return found;
+constexpr verdict prove_plan(const plan& from, const list<module_facts>& facts, isize samples) {
+  plan of;
+  if (const verdict found = settle_plan(from, facts, samples, of); !found.ok()) return found;
   score order;
   if (const verdict found = write_plan(of, facts, order, samples); !found.ok()) return found;
   return prove(order);

@@ -252,8 +252,8 @@ constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, 
 namespace detail {
 
 // The others have a plan of their own, and those that fill go into its gaps.
-constexpr verdict write_filled(const plan& from, const list<module_facts>& facts, score& out, isize samples,
-                               bool together) {
+constexpr verdict write_filled(const plan& from, const list<module_facts>& facts, filled_score& found,
+                               isize samples, bool together) {
   plan others{from.cluster, from.schedule, {}, from.own};
   list<module_facts> facts_of_others;
   list<std::int32_t> place;  // of each module among the others
@@ -283,10 +283,10 @@ constexpr verdict write_filled(const plan& from, const list<module_facts>& facts
     facts_of_others.push(made);
   }
   score alone;
-  if (verdict found = write_plan(others, facts_of_others, alone, samples, together); !found.ok()) {
+  if (const verdict broken = write_plan(others, facts_of_others, alone, samples, together); !broken.ok()) {
     for (isize k = 0; k < place.size(); ++k)
-      if (place[k] == found.where) return {found.why, k, found.got, found.wanted};
-    return found;
+      if (place[k] == broken.where) return {broken.why, k, broken.got, broken.wanted};
+    return broken;
   }
   // All voices in the order of modules.
   score all;
@@ -342,10 +342,8 @@ constexpr verdict write_filled(const plan& from, const list<module_facts>& facts
   }
   feed_by_samples(from, facts, samples, all);
   how.costs = costs_of_plan(from, facts, all);
-  filled_score found;
   verdict filled = fill_gaps(all, how, found);
   if (filled.why == reason::too_little_memory) filled.where = narrowest;
-  out = static_cast<score&&>(found.order);
   return filled;
 }
 
@@ -358,7 +356,12 @@ constexpr verdict write_filled(const plan& from, const list<module_facts>& facts
 constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, score& out, isize samples,
                              bool together) {
   if (samples == 0 && one_way(facts)) samples = detail::even_samples(from);
-  if (detail::some_fill(from)) return detail::write_filled(from, facts, out, samples, together);
+  if (detail::some_fill(from)) {
+    filled_score found;
+    const verdict filled = detail::write_filled(from, facts, found, samples, together);
+    out = static_cast<score&&>(found.order);
+    return filled;
+  }
   verdict found;
   score seats;
   const bool through = one_way(facts), alike = !through || detail::cut_alike(from.modules);

@@ -78,6 +78,8 @@ inline std::string more_of_module(const verdict& found, const plan& of, const mo
   if (is(reason::no_gaps))
     return sentence({"none of its ranks waits for others in ", of.schedule.view(), "; what fills would take ",
                      found.wanted, " % of their step and hide none of it"});
+  if (is(reason::no_stages) && own.fills && own.chunks == 0)
+    return "chunks 0 leaves the number of its slices open, and layers or remade say something of each";
   if (is(reason::nothing_to_fill))
     return found.got == 1 ? "it fills, and so do all others, so that nobody leaves gaps"
                           : sentence({"it fills, and ends in one loss with ",
@@ -109,7 +111,8 @@ inline std::string more_of_module(const verdict& found, const plan& of, const mo
 
 MOTET_BODY std::string explain_plan(const plan& given, const list<module_facts>& facts, isize samples,
                                     const message** row, proven_plan* made) {
-  const plan of = arranged(given, facts);
+  plan of;
+  const verdict settled = settle_plan(arranged(given, facts), facts, samples, of);
   const auto say = [&](const verdict& found, std::string text) {
     if (row != nullptr) *row = found.why;
     return text;
@@ -131,7 +134,7 @@ MOTET_BODY std::string explain_plan(const plan& given, const list<module_facts>&
     return say(found, more.empty() ? std::string(numbers_of(found, facts[k].name.view()).view())
                                    : std::string(facts[k].name.view()) + ": " + more);
   };
-  if (const verdict found = check_plan(of, facts, samples); !found.ok()) return of_module(found);
+  if (!settled.ok()) return of_module(settled);
   score order;
   if (const verdict found = write_plan(of, facts, order, samples); !found.ok()) return of_module(found);
   if (const verdict found = prove(order); !found.ok()) {

@@ -15,6 +15,7 @@ struct filled_score {
   double seconds = 0;         // of the whole
   double alone_seconds = 0;   // of the others by themselves
   double filler_seconds = 0;  // of what fills, on the rank that has most of it
+  double short_gap = 0;       // a fifth of the gaps that the others leave by themselves are shorter
 };
 
 namespace detail {
@@ -32,6 +33,7 @@ class gap_filler : public filler_seats {
     start_over();
     if (!play(true, 0, false)) return {reason::deadlock, 0, placed_, total_};
     out.alone_seconds = makespan_;
+    out.short_gap = find_short_gap();
     find_latest(sequence_);
     out.filler_seconds = 0;
     for (const double each : filler_seconds_of_ranks())
@@ -80,6 +82,13 @@ class gap_filler : public filler_seats {
     return of.behind >= 0 && seats_[of.behind].slice % together_ != 0 ? of.behind : -1;
   }
 
+  // Of all gaps, those at the end of the step too, the one behind the shortest fifth.
+  constexpr double find_short_gap() {
+    for (const double each : free_)
+      if (makespan_ > each + slack) gaps_.push(makespan_ - each);
+    sort_stably(gaps_, [](double a, double b) { return a < b; });
+    return gaps_.empty() ? 0 : gaps_[gaps_.size() / 5];
+  }
   // Whether some rank of a filler waits while the others play alone.
   constexpr bool finds_gaps() const {
     list<double> idle(from_.ranks(), makespan_);
@@ -107,6 +116,7 @@ class gap_filler : public filler_seats {
     orders_.clear();
     orders_.resize(from_.ranks(), {});
     sequence_.clear();
+    gaps_.clear();
     at_.clear();
     for (std::int32_t r = 0; r < from_.ranks(); ++r) at_.push(turns_of_rank_[r]);
     for (turn_group& each : groups_) each.waiting = static_cast<std::int32_t>(each.turns.size());
@@ -321,7 +331,10 @@ class gap_filler : public filler_seats {
         if (it.what == op::backward || it.what == op::backward_input) gave_[cell] = when.end;
       }
       // A join beside the computation does not hold it up.
-      if (!from_[own.begin].aside) free_[own.rank] = when.end;
+      if (!from_[own.begin].aside) {
+        if (when.start > free_[own.rank] + slack) gaps_.push(when.start - free_[own.rank]);
+        free_[own.rank] = when.end;
+      }
       ++at_[own.rank];
       comes_next(own.rank);
     }
@@ -345,7 +358,7 @@ class gap_filler : public filler_seats {
   std::int32_t together_ = 1;   // so many slices at a time
   list<std::int32_t> arrived_;  // of each meeting
   // While it plays: when a cell's rows left, when it kept what backward needs, when its gradients left.
-  list<double> ran_, kept_, gave_, met_, free_;
+  list<double> ran_, kept_, gave_, met_, free_, gaps_;
   list<std::int32_t> live_, at_, available_, sequence_;
   list<list<placed_cue>> orders_, best_;
   double makespan_ = 0;

@@ -60,6 +60,8 @@ TEST_CASE("modules that fill gaps are read, written, and read again") {
   const module_plan& eye = of.modules[0];
   CHECK((eye.fills && eye.room == 2 && eye.forward_takes == 1.5 && eye.backward_takes == 0.25));
   CHECK((!of.modules[1].fills && of.modules[1].forward_takes == 0));
+  const std::string open = with(text, "\"fills\": true", "\"fills\": true, \"chunks\": 0");
+  CHECK(parse_plan(open, "filled").modules[0].chunks == 0);
   CHECK(parse_plan(format_plan(of), "again") == of);
   CHECK(format_plan(of).find(
             "\"talk\": {\"degrees\": {\"stages\": 2}, \"ranks\": {\"first\": 0}, \"chunks\": 2}") !=
