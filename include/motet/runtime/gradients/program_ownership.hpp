@@ -9,6 +9,13 @@
 
 namespace motet {
 
+// How a module's gradients are cut. What is packed every rank has whole, so less is where weights are shared.
+inline bucket_options buckets_of(const module_choice& choice) {
+  bucket_options options;
+  options.shards = choice.shard_optimizer;
+  if (choice.shard_weights) options.packed = 128;
+  return options;
+}
 // The layout says how a rank sums the gradients of a stage that it holds.
 inline reduction_layout reduction_of_stage(std::span<const parameter> parameters, isize size,
                                            const stage_groups& groups, const voice& sings, std::int32_t stage,
@@ -144,8 +151,7 @@ MOTET_BODY gradient_ownership ownership_of(const model_outline& model, const pro
       range = {range.last, range.last + layers[as_size(s)]};
       const std::vector<parameter> own = net.parameters_of(model.names[module], range, cut);
       const isize size = net.span_of(range, cut).size();
-      bucket_options options;
-      options.shards = choice.shard_optimizer;
+      const bucket_options options = buckets_of(choice);
       const std::int32_t rank = of.place(sings, s);
       const std::vector<interval> layers_of =
           choice.shard_gradients ? net.gradient_parts(range, cut) : std::vector<interval>{};

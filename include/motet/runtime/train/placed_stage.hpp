@@ -84,8 +84,7 @@ struct placed_stage {
       return;
     }
     if (groups[2] == nullptr && groups[3] == nullptr) return;
-    bucket_options options;
-    options.shards = choice.shard_optimizer;
+    const bucket_options options = buckets_of(choice);
     at.sums_each = choice.shard_gradients;
     const std::vector<interval> layers =
         at.sums_each ? net.gradient_parts(at.range, at.cut) : std::vector<interval>{};
