@@ -5,7 +5,7 @@ namespace motet::generate {
 
 std::unique_ptr<spoken_model> make_sense_quick(const model_request& wanted) {
   using namespace train_vlm;
-  return make_sensing<sense_quick_model, sense_parts<say_quick_eye, sense_quick_ear, sense_quick_words>>(
+  return make_sensing<sense_quick_model, sense_parts<sense_quick_eye, sense_quick_ear, sense_quick_words>>(
       wanted);
 }
 

@@ -13,8 +13,13 @@
 // Text and files of pictures to tokens and pixels.
 namespace motet::generate {
 
-// The model sees what whole patches cover of a picture.
+// The model sees what whole patches cover of a picture; or all of it, if it takes any shape.
 inline void show(const std::string& file, const spoken_facts& facts, square_reader& reader, prompt& into) {
+  if (facts.shapes.any()) {
+    into.grids.push_back(reader.read_shape(file, facts.shapes, facts.colours, into.pixels));
+    ++into.pictures;
+    return;
+  }
   std::vector<float> planes(as_size(3 * facts.side * facts.side));
   reader.read(file, facts.side, facts.colours, planes.data());
   for (isize row = 0; row < 3 * facts.side; ++row) {

@@ -23,13 +23,17 @@ class sensing_model final : public spoken_model {
   said_tokens say(const prompt& after, const saying& how,
                   const std::function<bool(std::int32_t)>& hear) override {
     pictured_text text{{Parts::eye::rows_of_picture, Parts::lead}, {Parts::ear::rows_of_sound}};
+    picture_grids grids(Parts::eye::config.patches().numbers_of_patch(), Parts::lead);
+    for (const picture_grid& each : after.grids) grids.add(each.rows, each.columns);
+    isize shown = 0;
     for (const std::int32_t id : after.ids) {
-      if (id < 0) text.show(id == prompt::sound ? 1 : 0);
+      if (id == prompt::sound) text.show(1);
+      else if (id < 0) text.show(0, grids.rows_of(shown++));
       else text.say({&id, 1}, pictured_text::said::given);
     }
     text.end();
-    return says_.say_after(
-        text.with({after.pixels.data(), after.pictures}, {after.features.data(), after.sounds}), how, hear);
+    return says_.say_after(text.with(grids.with(after.pixels.data()), {after.features.data(), after.sounds}),
+                           how, hear);
   }
 
  private:
@@ -49,6 +53,7 @@ std::unique_ptr<spoken_model> make_sensing(const model_request& wanted) {
   facts.vocabulary = Parts::talk::config.vocabulary, facts.context = Parts::talk::config.context;
   facts.rows = Parts::eye::rows_of_picture - Parts::lead;
   facts.side = facts.covered = Parts::eye::config.image;
+  facts.shapes = {Parts::eye::config.patch, Parts::eye::config.most_patches};
   facts.bins = Parts::ear::config.bins, facts.frames = Parts::ear::config.frames;
   facts.rows_of_sound = Parts::ear::rows_of_sound;
   if (wanted.rounded)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/data/pictures/picture_grid.hpp>
 #include <motet/data/pictures/resize.hpp>
 #include <motet/format/checkpoint/checkpoint.hpp>
 #include <motet/front/sampling.hpp>
@@ -19,6 +20,7 @@ struct spoken_facts {
   isize bins = 0, frames = 0;        // of a sound; none: the model hears nothing
   isize rows_of_sound = 0;           // that it takes of a text; none: it lies beside, and is always there
   isize side = 0, covered = 0;       // of a picture in pixels; what of it whole patches cover
+  shape_limits shapes{};             // of pictures of any shape, which take fewer rows than that, too
   resampler::colours colours{};      // of its pictures
   std::int32_t picture_token = -1;   // what stands for a picture in its texts; negative: pictures come first
   std::vector<std::int32_t> ends{};  // tokens after which nothing follows
@@ -30,7 +32,8 @@ struct prompt {
   std::vector<std::int32_t> ids;
   std::vector<float> pixels;  // (pictures, channels, covered, covered)
   isize pictures = 0;
-  std::vector<float> features;  // (sounds x frames, bins)
+  std::vector<picture_grid> grids;  // of pictures of any shape, whose pixels are (channels, height, width)
+  std::vector<float> features;      // (sounds x frames, bins)
   isize sounds = 0;
   isize begin = 0;  // of what may have pictures in front: tokens before it
 };

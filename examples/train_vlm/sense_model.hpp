@@ -36,11 +36,11 @@ class sensed_places {
 
   // Valid until the next call, and as long as the batch.
   placed_tokens of(const pictured_tokens& all) {
-    places_.assign(all.places, all.places + all.seen.samples * rows_of_picture_);
+    const auto seen_before = [&](isize picture) { return all.seen.rows_before(picture, rows_of_picture_); };
+    places_.assign(all.places, all.places + seen_before(all.seen.samples));
     places_.insert(places_.end(), all.heard_places, all.heard_places + all.heard.samples * rows_of_sound_);
     row_offsets_.clear();
-    for (isize s = 0; s <= all.seq.samples; ++s)
-      row_offsets_.push_back(all.picture_offsets[s] * rows_of_picture_);
+    for (isize s = 0; s <= all.seq.samples; ++s) row_offsets_.push_back(seen_before(all.picture_offsets[s]));
     for (isize s = 0; s <= all.seq.samples; ++s) row_offsets_.push_back(all.heard.before(s) * rows_of_sound_);
     return {all, row_offsets_.data(), places_.data(), {}, 2};
   }
@@ -56,6 +56,12 @@ inline constexpr sound_config sense_quick_ear{
 // A picture, a sound and 32 rows of text.
 inline constexpr decoder_config sense_quick_words{
     .vocabulary = 1024, .context = 64 + 32 + 32, .width = 128, .layers = 2, .heads = 4, .hidden = 384};
-using sense_quick_model = sense_model<say_quick_eye, sense_quick_ear, sense_quick_words>;
+// The eye of say-quick, for pictures of any shape of as many patches.
+inline constexpr vit_config sense_quick_eye = [] {
+  vit_config c = say_quick_eye;
+  c.most_patches = c.patches().patches();
+  return c;
+}();
+using sense_quick_model = sense_model<sense_quick_eye, sense_quick_ear, sense_quick_words>;
 
 }  // namespace motet::train_vlm

@@ -15,13 +15,14 @@
 namespace motet::train_vlm {
 
 // A language model that sees and hears: of each sample it is given some pieces, and asked for others. Of a pair,
-// as benchmarks have them, it is given the picture, and asked for the caption.
+// as benchmarks have them, it is given the picture, a square, and asked for the caption.
 template <class Device, vit_config Eye, sound_config Ear, decoder_config Words, class Numbers>
 class sense_session final : public trained_session<sense_session<Device, Eye, Ear, Words, Numbers>, Device,
                                                    sense_model<Eye, Ear, Words>, Numbers> {
  public:
   using own_model = sense_model<Eye, Ear, Words>;
   using parts = sense_parts<Eye, Ear, Words>;
+  static_assert(Eye.most_patches > 0, "pictures have any shape here");
   static constexpr isize rows_of_picture = parts::eye::rows_of_picture,
                          rows_of_sound = parts::ear::rows_of_sound,
                          rows_shown = rows_of_picture - parts::lead;
@@ -59,15 +60,17 @@ class sense_session final : public trained_session<sense_session<Device, Eye, Ea
     if (const auto* const pieces = std::get_if<pictured_tokens>(&batch)) return *pieces;
     const auto& [shown, captions] = std::get<pair_input>(batch);
     text_.clear();
+    grids_.clear();
     for (isize s = 0; s < shown.samples; ++s) {
       const std::span<const std::int32_t> words(captions.ids + captions.seq.begin(s),
                                                 as_size(captions.seq.rows_of(s)));
-      text_.show();
+      grids_.add(Eye.image / Eye.patch, Eye.image / Eye.patch);
+      text_.show(0, grids_.rows_of(s));
       text_.say(words.first(std::min<std::size_t>(1, words.size())), pictured_text::said::given);
       if (!words.empty()) text_.say(words.subspan(1), pictured_text::said::asked);
       text_.end();
     }
-    return text_.with(shown);
+    return text_.with(grids_.with(shown.pixels));
   }
 
   static session_facts facts(const char* name) {
@@ -85,7 +88,8 @@ class sense_session final : public trained_session<sense_session<Device, Eye, Ea
                  .pieces = true,
                  .rows_of_picture = rows_of_picture,
                  .lead = parts::lead,
-                 .heard = {.most = 1, .rows = rows_of_sound, .bins = Ear.bins, .frames = Ear.frames}};
+                 .heard = {.most = 1, .rows = rows_of_sound, .bins = Ear.bins, .frames = Ear.frames},
+                 .shapes = {.patch = Eye.patch, .most_patches = Eye.most_patches}};
     out.caption = words.context;
     const std::string ear = sentence({Ear.layers, " layers of width ", Ear.width, ", ", Ear.heads, " heads, ",
                                       Ear.frames, " frames of ", Ear.bins, " bins"});
@@ -96,6 +100,7 @@ class sense_session final : public trained_session<sense_session<Device, Eye, Ea
 
   sensed_places places_{rows_of_picture, rows_of_sound};
   pictured_text text_{{rows_of_picture, parts::lead}, {rows_of_sound}};
+  picture_grids grids_{Eye.patches().numbers_of_patch(), parts::lead};
   std::vector<float> weights_;
   std::optional<sense_speaker<own_model, Numbers>> speaker_;
 };

@@ -67,7 +67,8 @@ class sense_speaker {
     });
   }
   placed_tokens entered(const pictured_tokens& batch) {
-    const isize seen = batch.seen.samples * rows_of_picture, heard = batch.heard.samples * rows_of_sound;
+    const isize seen = batch.seen.rows_before(batch.seen.samples, rows_of_picture),
+                heard = batch.heard.samples * rows_of_sound;
     rows_.resize(as_size((seen + heard) * width));
     sense<"eye", "glue">(seen_pictures{batch.seen, batch.seq.samples, batch.picture_offsets}, seen,
                          rows_.data());

@@ -70,6 +70,13 @@ grep -q "$(cat words)" report/index.html || fail "the report and generate say di
 timeout 100 "$programs/generate" --checkpoint told --picture test-both0000003.0.ppm --sound test-both0000003.1.wav >both 2>err && grep -q '[a-z]' both || fail "generate of both"
 grep -q 'tokens behind 97 rows' err || fail "a picture, a sound and a begin are not 64, 32 and 1 rows: $(cat err)"
 speak --picture test-both0000003.0.ppm | grep -q '[a-z]' || fail "generate of a picture alone"
+# Pictures have any shape: 96 x 32 pixels are 12 x 4 patches.
+{ printf 'P6\n96 32\n255\n' && head -c 9216 /dev/zero | tr '\0' 'z'; } >wide.ppm
+timeout 100 "$programs/generate" --checkpoint told --picture wide.ppm --sound test-both0000003.1.wav >both 2>err && grep -q '[a-z]' both || fail "generate of a wide picture"
+grep -q 'tokens behind 81 rows' err || fail "a wide picture, a sound and a begin are not 48, 32 and 1 rows: $(cat err)"
+{ printf 'P6\n3000 2\n255\n' && head -c 18000 /dev/zero; } >strip.ppm
+speak --picture strip.ppm && fail "a strip is seen"
+grep -q 'MT-D26.*strip.ppm has 3000 x 2 pixels, one side more than 64 times the other' err || fail "a strip: $(cat err)"
 speak --prompt "a flute" --most 3 >words || fail "generate of text alone"
 speak --sound test-both0000003.0.ppm && fail "a picture is heard"
 grep -q 'MT-D21.*test-both0000003.0.ppm' err || fail "generate does not say that it is no sound: $(cat err)"
@@ -87,6 +94,20 @@ cat out err | grep -q '1 samples without sound (talk/train.jsonl: lost ' || fail
 cat out err | grep -q '2 damaged sounds (talk/train.jsonl: none (.*begins like neither WAV nor FLAC.*talk/train.jsonl: cut (.*it ends after' || fail "damaged sounds are not named: $(cat out)"
 cat out err | grep -q 'resampled: 1 samples with sounds of another rate (talk/train.jsonl: c3 (8000 to 16000 numbers a second))' || fail "a sound of another rate is not told: $(cat out)"
 expect 3 MT-D --data talk --model sense-quick --batch 3 --check --strict
+
+# ---- pictures of unlike shapes, by plans and by producers; a strip is left out and named ----
+mkdir shapes-of && cp wide.ppm strip.ppm test-both0000003.0.ppm shapes-of
+picture() { printf '{"id":"%s","image":"%s","conversations":[{"from":"human","value":"<image>what is it?"},{"from":"gpt","value":"%s"}]}\n' "$@"; }
+for i in 1 2 3 4; do picture "w$i" wide.ppm grey && picture "s$i" test-both0000003.0.ppm shape; done >shapes-of/train.jsonl
+picture strip strip.ppm strip >>shapes-of/train.jsonl
+short="--data shapes-of --model sense-quick --batch 6 --seed 3 --steps 3 --no-report"
+succeed $short --threads 2 --metrics one.jsonl
+cat out err | grep -q 'strip (it has a picture of 3000 x 2 pixels, one side more than 64 times the other' || fail "a strip is not named: $(cat out err)"
+losses one.jsonl >wanted.losses
+succeed $short --threads 2 --metrics other.jsonl --producers 2
+losses other.jsonl | cmp -s - wanted.losses || fail "producers make other steps of shapes: $(losses other.jsonl)"
+succeed $short --threads 1 --metrics other.jsonl --plan hears-data-2
+near other.jsonl one.jsonl
 
 [ $failures -eq 0 ] && echo "all is well"
 exit $((failures > 0))

@@ -9,6 +9,12 @@
 
 namespace motet {
 
+// What an eye sees, in words.
+inline std::string sight_of(const vit_config& of) {
+  if (of.most_patches > 0)
+    return sentence({"any shape of at most ", of.most_patches, " patches of ", of.patch, " x ", of.patch});
+  return sentence({of.image, " x ", of.image, " in patches of ", of.patch});
+}
 // Towers in words, as --explain lists them.
 inline std::pair<std::string, std::string> outline_of(const vit_config& of) {
   return {"picture", sentence({of.image, " x ", of.image, " pixels, patch ", of.patch, ", width ", of.width,
@@ -20,8 +26,8 @@ inline std::pair<std::string, std::string> outline_of(const text_config& of) {
 }
 // And as the page of a run does.
 inline std::string words_of(const vit_config& of) {
-  return sentence({of.layers, " layers of width ", of.width, ", ", of.heads, " heads, pictures of ", of.image,
-                   " x ", of.image, " in patches of ", of.patch});
+  return sentence(
+      {of.layers, " layers of width ", of.width, ", ", of.heads, " heads, pictures of ", sight_of(of)});
 }
 inline std::string words_of(const text_config& of) {
   return sentence({of.layers, " layers of width ", of.width, ", ", of.heads, " heads, at most ", of.context,

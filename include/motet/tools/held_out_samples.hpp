@@ -17,7 +17,8 @@ class held_out_samples final : public held_out {
       : from_(from),
         source_(held_out_files(from), from.skips()),
         reader_(source_, from.words(), from.config().example, from.sample_config().sample),
-        text_(text_of(from.sample_config().sample)) {
+        text_(text_of(from.sample_config().sample)),
+        grids_(from.sample_config().sample.shapes.numbers_of_patch(), from.sample_config().sample.lead) {
     read_classes_of(from);
     isize named = 0;
     for (isize i = 0; i < source_.size(); ++i) {
@@ -110,30 +111,25 @@ class held_out_samples final : public held_out {
   }
 
   void listen(tested_model& model, const std::vector<isize>& of, isize most, caption_result& result) {
-    const isize pixels = 3 * from_.config().example.image * from_.config().example.image;
     const tokenizer& words = from_.words();
     const auto& ends = from_.sample_config().sample.marks.after_asked;
     for (const isize sample : of) {
       if (result.pictures == most) return;
       const read_sample* const read = reader_.get(sample);
       if (read == nullptr) continue;
-      shots_.resize(as_size(pixels * static_cast<isize>(read->shots.size())));
-      for (std::size_t p = 0; p < read->shots.size(); ++p)
-        reader_.pixels(*read, static_cast<isize>(p), nullptr, random_stream(0, 0),
-                       shots_.data() + static_cast<isize>(p) * pixels);
+      const pictures seen = look(*read);
       text_.clear();
       std::span<const tokenizer::token> rest(read->tokens);
       for (const auto& each : std::span(read->order).first(read->order.size() - 1)) {
-        sample_maker::say({is_text(each.kind) ? piece_kind::given : each.kind, each.tokens},
-                          rest.first(as_size(each.tokens)), text_);
+        sample_maker::say({is_text(each.kind) ? piece_kind::given : each.kind, each.tokens, each.shown},
+                          rest.first(as_size(each.tokens)), text_, from_.sample_config().sample.lead);
         rest = rest.subspan(as_size(each.tokens));
       }
       text_.end();
       std::vector<std::string> texts;
       if (text_.rows() == 0 || !source_.read_texts(sample, texts)) continue;
       told_sample made{sample, {}, texts.back(), false};
-      auto ids = model.say(text_.with({shots_.data(), static_cast<isize>(read->shots.size())},
-                                      {read->heard.data(), source_.sounds(sample)}),
+      auto ids = model.say(text_.with(seen, {read->heard.data(), source_.sounds(sample)}),
                            ends.empty() ? -1 : ends.front(),
                            std::min(from_.config().example.context - text_.rows(), most_words));
       // A model may hold more words than the vocabulary, and say them while it knows little.
@@ -148,12 +144,34 @@ class held_out_samples final : public held_out {
       told_.push_back(std::move(made));
     }
   }
+  // All pictures of a sample, without augmentation; valid until the next call.
+  pictures look(const read_sample& read) {
+    const auto count = static_cast<isize>(read.shots.size());
+    const shape_limits& shapes = from_.sample_config().sample.shapes;
+    grids_.clear();
+    for (const picture_grid& each : read.grids) grids_.add(each.rows, each.columns);
+    const isize square = 3 * from_.config().example.image * from_.config().example.image;
+    isize at = 0;
+    for (isize p = 0; p < count; ++p) {
+      const random_stream none(0, 0);
+      const isize numbers =
+          shapes.any() ? read.grids[as_size(p)].patches() * shapes.numbers_of_patch() : square;
+      shots_.resize(as_size(at + numbers));
+      packed_picture ignored;
+      if (shapes.any())
+        reader_.pack(read, p, nullptr, none, reinterpret_cast<std::uint8_t*>(shots_.data() + at), ignored);
+      else reader_.pixels(read, p, nullptr, none, shots_.data() + at);
+      at += numbers;
+    }
+    return shapes.any() ? grids_.with(shots_.data()) : pictures{shots_.data(), count};
+  }
   static constexpr isize most_told = 512, most_others = 128, most_words = 64;
 
   data_folder& from_;
   sample_source source_;
   sample_reader reader_;
   pictured_text text_;
+  picture_grids grids_;  // of pictures of any shape
   std::vector<float> shots_;
   std::vector<isize> single_, sounds_;  // those with one picture, and with one sound
   std::vector<isize> several_, texts_;  // those with more of these, and without

@@ -25,6 +25,21 @@ TEST_CASE("the square in the middle, as the resampler makes it of the decoded pi
   }
 }
 
+TEST_CASE("all of a picture, where a model takes any shape; one that is too long is refused") {
+  const scratch folder;
+  bitmap shot{9, 4, {}};
+  for (int i = 0; i < 108; ++i) shot.pixels.push_back(static_cast<std::uint8_t>(2 * i));
+  const std::string file = (folder / "a.ppm").string();
+  write_file(file, "P6\n9 4\n255\n" + std::string(shot.pixels.begin(), shot.pixels.end()));
+  square_reader reader;
+  std::vector<float> read{7}, wanted(3 * 4 * 8);
+  CHECK(reader.read_shape(file, {2, 9}, {}, read) == picture_grid{2, 4});
+  resampler()(shot, {0, 0, 9, 4, false}, 4, 8, {}, wanted.data());
+  CHECK(read.front() == 7);
+  CHECK(std::equal(wanted.begin(), wanted.end(), read.begin() + 1, read.end()));
+  CHECK_THROWS_WITH_AS(reader.read_shape(file, {4, 2}, {}, read), doctest::Contains("MT-D26"), error);
+}
+
 TEST_CASE("a file that is no picture is named") {
   const scratch folder;
   const std::string file = (folder / "torn.jpg").string();
