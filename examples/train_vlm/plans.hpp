@@ -222,11 +222,13 @@ constexpr plan draws_apart() {
       of_ranks(3, "1f1b", placed("eye", {}, {0}, 4), placed("glue", {}, {0}, 4), placed("talk", {}, {1}, 4)),
       placed("draw", {}, {2}, 4));
 }
-// Both ends compute where the language model would wait.
+// The drawer computes where the first half of the language model would wait.
 constexpr plan draws_filled() {
-  module_plan draw = placed("draw", {.data = 2}, {0, 1}, 2);
+  module_plan draw = placed("draw", {}, {0}, 2);
   draw.fills = true;
-  return drawing(filled_2(), draw);
+  return drawing(of_ranks(2, "1f1b", placed("eye", {}, {0}, 2), placed("glue", {}, {0}, 2),
+                          placed("talk", {.stages = 2}, {0, 1}, 2)),
+                 draw);
 }
 
 // An ear and its projector, where and as the eye and its glue are.
@@ -324,8 +326,7 @@ inline constexpr named_plan plans[] = {
      seeing_plans::draws_data_2},
     {"draws-apart", "likewise: the eye and its glue, the language model and the drawer on a rank each",
      seeing_plans::draws_apart},
-    {"draws-filled",
-     "likewise: the language model in two stages, eye, glue and drawer on both ranks in its gaps",
+    {"draws-filled", "likewise: the language model in two stages, and the drawer in the gaps of the first",
      seeing_plans::draws_filled},
     {"hears-data-2", "of models that hear, too: two ranks, each with half of the samples",
      seeing_plans::hears_data_2},

@@ -129,15 +129,15 @@ void spread_rows::fill(const sequences& whole, const sample_bounds& bounds, micr
   to.first_mine = mine.begin;
   find_homes(bounds, to);
   const auto all_rows = [&](isize s) { return whole.rows_of(s); };
-  const auto whole_of = [&](isize s, isize part) {
+  const auto whole_of = [&](isize s, isize which) {
     const row_parts cut = to.cut_of(s);
-    return cut.home == part ? longest_whole(cut, whole.rows_of(s)) : 0;
+    return cut.home == which ? longest_whole(cut, whole.rows_of(s)) : 0;
   };
-  const auto cut_of = [&](isize s, isize part) {
+  const auto cut_of = [&](isize s, isize which) {
     const isize rows = whole.rows_of(s);
-    return rows < to.cut.long_rows ? 0 : to.cut.rows_of(rows, part);
+    return rows < to.cut.long_rows ? 0 : to.cut.rows_of(rows, which);
   };
-  const auto rows_of = [&](isize s, isize part) { return std::max(cut_of(s, part), whole_of(s, part)); };
+  const auto rows_of = [&](isize s, isize which) { return std::max(cut_of(s, which), whole_of(s, which)); };
   const auto part_rows = [&](isize s) { return rows_of(s, at_.context_member); };
   to.pieces = at_.pieces;
   to.beside = at_.beside;
