@@ -34,6 +34,13 @@ std::vector<std::int32_t> ends_of(const std::filesystem::path& folder) {
   return {};
 }
 
+// Where the folder says how late the first segment may begin, it counts.
+isize latest_begin_of(const std::filesystem::path& folder, isize otherwise) {
+  const std::optional<json> file = read_if_there(folder / "generation_config.json");
+  const json* const found = file ? file->find("max_initial_timestamp_index") : nullptr;
+  return found != nullptr && found->is_integer() ? static_cast<isize>(found->integer()) : otherwise;
+}
+
 // CLIP's and SigLIP's own, where the folder has no file that says others.
 resampler::colours colours_of(const std::filesystem::path& folder, bool siglip) {
   resampler::colours out;
@@ -83,6 +90,7 @@ std::unique_ptr<spoken_model> make(const model_request& wanted) {
   spoken_facts facts;
   facts.name = wanted.folder.string();
   facts.ends = ends_of(wanted.folder);
+  facts.latest_begin = latest_begin_of(wanted.folder, facts.latest_begin);
   if constexpr (hears<Model>) return make_listening<Model>(std::move(facts), wanted);
   else return make_of_one<Model>(std::move(facts), wanted);
 }
