@@ -6,6 +6,8 @@
 #include "listening_model.hpp"
 #include "typed_model.hpp"
 
+#include <motet/format/text/json_write.hpp>
+
 #include <imported_model.hpp>
 
 namespace motet::generate {
@@ -36,9 +38,14 @@ std::vector<std::int32_t> ends_of(const std::filesystem::path& folder) {
 
 // Where the folder says how late the first segment may begin, it counts.
 isize latest_begin_of(const std::filesystem::path& folder, isize otherwise) {
-  const std::optional<json> file = read_if_there(folder / "generation_config.json");
-  const json* const found = file ? file->find("max_initial_timestamp_index") : nullptr;
-  return found != nullptr && found->is_integer() ? static_cast<isize>(found->integer()) : otherwise;
+  const std::filesystem::path path = folder / "generation_config.json";
+  const char* const name = "max_initial_timestamp_index";
+  const std::optional<json> file = read_if_there(path);
+  const json* const found = file ? file->find(name) : nullptr;
+  if (found == nullptr || found->is_null()) return otherwise;
+  if (!found->is_integer() || found->integer() < 0)
+    fail(json_wrong_kind, path.string() + ": " + name + " is " + write_json(*found) + ", wanted 0 or more");
+  return static_cast<isize>(found->integer());
 }
 
 // CLIP's and SigLIP's own, where the folder has no file that says others.

@@ -180,14 +180,22 @@ with tempfile.TemporaryDirectory() as work:
     if said.returncode != 2 or "--sound, what model" not in said.stderr:
         print(f"without a sound: {said.returncode} {said.stderr}")
         wrong += 1
-    # A vocabulary in which nothing asks for times, or no text ends before them.
-    for name, like, text in (("<|nothing|>", "0", "has no <|notimestamps|>"), ("<|notimestamps|>", str(no_times + 1), "no token that ends a text")):
+    # A vocabulary in which nothing stands before times, no text ends before them, or there are none; and a begin that no sound has.
+    last = no_times + 51
+    for told, edit, text in ((f'{{"eos_token_id": {end}}}', {"<|notimestamps|>": "<|nothing|>"}, "tells no times, as its tokenizer has no <|notimestamps|>"),
+                             (f'{{"eos_token_id": {no_times + 1}}}', {}, "tells no times, as no token that ends a text"),
+                             (f'{{"eos_token_id": {end}}}', {f'"id":{no_times},': f'"id":{last},', f'"ids":[{no_times}]': f'"ids":[{last}]'},
+                              f"tells no times, as <|notimestamps|> is token {last}, and the vocabulary of {last + 1} has none behind it"),
+                             (f'{{"eos_token_id": {end}, "max_initial_timestamp_index": -1}}', {}, "generation_config.json: max_initial_timestamp_index is -1, wanted 0 or more")):
+        other = words.to_str()
+        for before, after in edit.items():
+            other = other.replace(before, after)
         with open(os.path.join(folder, "generation_config.json"), "w", encoding="utf-8") as of:
-            of.write('{"eos_token_id": %s}' % like)
+            of.write(told)
         with open(os.path.join(work, "other.json"), "w", encoding="utf-8") as of:
-            of.write(words.to_str().replace("<|notimestamps|>", name))
+            of.write(other)
         said = subprocess.run([program, "--weights", folder, "--sound", file, "--tokenizer", os.path.join(work, "other.json"), "--timestamps"], capture_output=True, text=True)
-        if said.returncode != 2 or "tells no times, as" not in said.stderr or text not in said.stderr:
-            print(f"no times: {said.returncode} {said.stderr}")
+        if said.returncode not in (2, 3) or text not in said.stderr:
+            print(f"{text}: {said.returncode} {said.stderr}")
             wrong += 1
     sys.exit(1 if wrong else 0)
