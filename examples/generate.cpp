@@ -3,6 +3,7 @@
 // Goes on with a text, or says what pictures show or a sound is about: by a checkpoint of train_vlm, or by a
 // Hugging Face model that this program was built for.
 #include "generate/prompt.hpp"
+#include "generate/timestamps.hpp"
 
 #include <motet/data/words/tokenizer_file.hpp>
 #include <motet/tools/exit_code.hpp>
@@ -21,7 +22,7 @@ struct settings {
   isize most = 256, top_k = 0, threads = 0;
   double temperature = 0, top_p = 1;
   std::uint64_t seed = 1;
-  bool quiet = false, ema = false;
+  bool quiet = false, ema = false, timestamps = false;
 };
 
 options command_line(settings& s) {
@@ -34,6 +35,8 @@ options command_line(settings& s) {
             "with --weights: LoRA adapters that they get, as the peft package saves them");
   line.texts("--picture", s.pictures, "FILE", "PNG, JPEG or PPM; several times for several pictures");
   line.text("--sound", s.sound, "FILE", "WAV or FLAC, for a model that hears, such as Whisper");
+  line.flag("--timestamps", s.timestamps,
+            "with --sound: when each part of the text is said, in seconds, for models such as Whisper");
   line.text("--prompt", s.prompt, "TEXT", "what is gone on with");
   line.count("--most", s.most, 1, "tokens to say, unless one ends the text before");
   line.real("--temperature", s.temperature, 0, 1e6, "0: always the likeliest token");
@@ -77,6 +80,7 @@ void run(const settings& s) {
   if (s.checkpoint.empty() == s.weights.empty())
     fail(s.weights.empty() ? option_missing : bad_option_value, "one of --checkpoint and --weights");
   if (!s.adapters.empty() && s.weights.empty()) fail(option_missing, "--adapters needs --weights");
+  if (s.timestamps && s.sound.empty()) fail(option_missing, "--timestamps needs --sound");
   model_request wanted;
   wanted.threads = s.threads > 0 ? static_cast<int>(s.threads)
                                  : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
@@ -115,10 +119,16 @@ void run(const settings& s) {
   how.top_k = s.top_k;
   how.top_p = static_cast<float>(s.top_p);
   how.seed = s.seed;
+  if (s.timestamps) how.times = times_of(words, model->facts(), ends), ask_for_times(how.times, after);
   std::vector<tokenizer::token> heard;
   std::string told;
+  timed_segments segments(how.times);
   const said_tokens said = model->say(after, how, [&](std::int32_t token) {
     if (std::find(ends.begin(), ends.end(), token) != ends.end()) return false;
+    if (s.timestamps) {
+      print_segment(words, segments.hear(token));
+      return true;
+    }
     // A model may hold more tokens than its vocabulary has.
     if (token < words.size()) heard.push_back(token);
     // The letters that a token adds may depend on those before it.
@@ -128,7 +138,8 @@ void run(const settings& s) {
     told = std::move(all);
     return true;
   });
-  std::fputc('\n', stdout);
+  if (s.timestamps) print_segment(words, segments.finish());
+  else std::fputc('\n', stdout);
   if (s.quiet) return;
   std::fprintf(stderr, "%zu tokens behind %td rows: the first after %.1f ms, then %.1f tokens/s\n",
                said.tokens.size(), said.prompt, 1e3 * said.prompt_seconds, said.tokens_per_second());

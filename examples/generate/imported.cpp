@@ -6,6 +6,8 @@
 #include "listening_model.hpp"
 #include "typed_model.hpp"
 
+#include <motet/format/text/json_write.hpp>
+
 #include <imported_model.hpp>
 
 namespace motet::generate {
@@ -32,6 +34,18 @@ std::vector<std::int32_t> ends_of(const std::filesystem::path& folder) {
     return all;
   }
   return {};
+}
+
+// Where the folder says how late the first segment may begin, it counts.
+isize latest_begin_of(const std::filesystem::path& folder, isize otherwise) {
+  const std::filesystem::path path = folder / "generation_config.json";
+  const char* const name = "max_initial_timestamp_index";
+  const std::optional<json> file = read_if_there(path);
+  const json* const found = file ? file->find(name) : nullptr;
+  if (found == nullptr || found->is_null()) return otherwise;
+  if (!found->is_integer() || found->integer() < 0)
+    fail(json_wrong_kind, path.string() + ": " + name + " is " + write_json(*found) + ", wanted 0 or more");
+  return static_cast<isize>(found->integer());
 }
 
 // CLIP's and SigLIP's own, where the folder has no file that says others.
@@ -83,6 +97,7 @@ std::unique_ptr<spoken_model> make(const model_request& wanted) {
   spoken_facts facts;
   facts.name = wanted.folder.string();
   facts.ends = ends_of(wanted.folder);
+  facts.latest_begin = latest_begin_of(wanted.folder, facts.latest_begin);
   if constexpr (hears<Model>) return make_listening<Model>(std::move(facts), wanted);
   else return make_of_one<Model>(std::move(facts), wanted);
 }

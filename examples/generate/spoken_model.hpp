@@ -24,6 +24,7 @@ struct spoken_facts {
   resampler::colours colours{};      // of its pictures
   std::int32_t picture_token = -1;   // what stands for a picture in its texts; negative: pictures come first
   std::vector<std::int32_t> ends{};  // tokens after which nothing follows
+  isize latest_begin = time_tokens{}.latest_begin;  // of the first segment, where times are told
 };
 
 // Tokens, of which one below zero is the next picture, or the next sound.

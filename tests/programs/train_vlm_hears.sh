@@ -78,6 +78,10 @@ grep -q 'tokens behind 81 rows' err || fail "a wide picture, a sound and a begin
 speak --picture strip.ppm && fail "a strip is seen"
 grep -q 'MT-D26.*strip.ppm has 3000 x 2 pixels, one side more than 64 times the other' err || fail "a strip: $(cat err)"
 speak --prompt "a flute" --most 3 >words || fail "generate of text alone"
+speak --sound test-sound0000007.0.wav --timestamps && fail "a model without times tells them"
+grep -q 'model "sense-quick.*tells no times, as its tokenizer has no <|notimestamps|>' err || fail "no times: $(cat err)"
+speak --timestamps && fail "times of no sound"
+grep -q -- '--timestamps needs --sound' err || fail "times of no sound: $(cat err)"
 speak --sound test-both0000003.0.ppm && fail "a picture is heard"
 grep -q 'MT-D21.*test-both0000003.0.ppm' err || fail "generate does not say that it is no sound: $(cat err)"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What generate says of Hugging Face folders, with two pictures, one and none, is what transformers says of the same: LLaVA's form, and Llama alone; and of sounds, Whisper's.
+"""What generate says of Hugging Face folders, with two pictures, one and none, is what transformers says of the same: LLaVA's form, and Llama alone; and of sounds, Whisper's, with timestamps and without.
 
 hf_generate.py --compiler C++ --include DIR [--flags "..."] [--libraries "..."] [--seed N] ROOT
 Status 77 when transformers is not there."""
@@ -16,7 +16,7 @@ try:
     import torch
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
     from transformers import CLIPVisionConfig, LlamaConfig, LlamaForCausalLM, LlavaConfig, LlavaForConditionalGeneration
-    from transformers import WhisperConfig, WhisperFeatureExtractor, WhisperForConditionalGeneration
+    from transformers import WhisperConfig, WhisperFeatureExtractor, WhisperForConditionalGeneration, WhisperTimeStampLogitsProcessor
 except ImportError as absent:
     print(f"skipped: {absent}")
     sys.exit(77)
@@ -103,14 +103,18 @@ with tempfile.TemporaryDirectory() as work:
             if ours != theirs:
                 print(f"  transformers says {theirs!r}; {said.stderr.decode()}")
                 wrong += 1
-    # A sound beside the words; without one, it is asked for.
+    # A sound beside the words; without one, it is asked for. Behind the vocabulary stands a time for each row of a sound, and for its end.
     torch.manual_seed(given.seed)
+    words.add_special_tokens([AddedToken("<|notimestamps|>", normalized=False)])
+    no_times = words.token_to_id("<|notimestamps|>")
+    words.post_processor = processors.TemplateProcessing("<s> <|notimestamps|> $A", "<s> $A <s> $B", [("<s>", begin), ("<|notimestamps|>", no_times)])
     hearing = WhisperForConditionalGeneration(WhisperConfig(
-        vocab_size=words.get_vocab_size() + 5, num_mel_bins=80, max_source_positions=50, max_target_positions=40, d_model=48, encoder_layers=2, encoder_attention_heads=4,
+        vocab_size=no_times + 52, num_mel_bins=80, max_source_positions=50, max_target_positions=40, d_model=48, encoder_layers=2, encoder_attention_heads=4,
         encoder_ffn_dim=96, decoder_layers=2, decoder_attention_heads=3, decoder_ffn_dim=80, pad_token_id=end, bos_token_id=begin, eos_token_id=end, decoder_start_token_id=begin)).eval()
     for name, parameter in hearing.named_parameters():
         if parameter.dim() >= 2 and "encoder.embed_positions" not in name:
             torch.nn.init.normal_(parameter, 0.0, 1.5 / parameter[0].numel() ** 0.5)
+    hearing.generation_config.no_timestamps_token_id, hearing.generation_config.max_initial_timestamp_index = no_times, 9
     folder = os.path.join(work, "whisper")
     hearing.save_pretrained(folder)
     words.save(os.path.join(folder, "tokenizer.json"))
@@ -118,7 +122,20 @@ with tempfile.TemporaryDirectory() as work:
         header.write(subprocess.run([import_hf, folder], check=True, stdout=subprocess.PIPE).stdout)
     program = os.path.join(folder, "generate")
     build(["examples/generate.cpp", "examples/generate/imported.cpp"], program, folder)
-    said_of = set()
+    said_of, segments_said = set(), []
+
+    def segments_of(ids):
+        lines, since, heard = [], 0.0, []
+        for each in [*ids, None]:
+            if each is None or each > no_times:
+                now = None if each is None else (each - no_times - 1) * 0.02
+                if words.decode(heard).strip(" "):
+                    lines.append(f"[{since:.2f} - {'' if now is None else f'{now:.2f}'}] {words.decode(heard).lstrip(' ')}")
+                since, heard = now, []
+            else:
+                heard.append(each)
+        return lines
+
     for number, prompt in enumerate(("", "a photo", "what is", "", "é中")):
         numbers = (numpy.random.RandomState(number).randn(16000) * 3000 * numpy.sin(numpy.arange(16000) * (number + 1) / 900)).astype(numpy.int16)
         file = os.path.join(work, "sound.wav")
@@ -126,12 +143,16 @@ with tempfile.TemporaryDirectory() as work:
             out.setparams((1, 2, 16000, len(numbers), "NONE", None))
             out.writeframes(numbers.tobytes())
         features = torch.tensor(WhisperFeatureExtractor(feature_size=80)._np_extract_fbank_features((numbers / 32768).astype(numpy.float32)[None], "cpu"))
-        ids = words.encode(prompt).ids
-        asked = len(ids)
-        with torch.no_grad():  # one after the other, without a cache
-            while len(ids) < asked + 20 and (len(ids) == asked or ids[-1] != end):
-                ids.append(int(hearing(input_features=features, decoder_input_ids=torch.tensor([ids]), use_cache=False).logits[0, -1].argmax()))
-        theirs = words.decode([each for each in ids[asked:] if each != end])
+
+        def say(ids, rule):  # one after the other, without a cache
+            asked = len(ids)
+            with torch.no_grad():
+                while len(ids) < asked + 20 and (len(ids) == asked or ids[-1] != end):
+                    logits = hearing(input_features=features, decoder_input_ids=torch.tensor([ids]), use_cache=False).logits[:, -1]
+                    ids.append(int(rule(torch.tensor([ids]), logits)[0].argmax()))
+            return [each for each in ids[asked:] if each != end]
+
+        theirs = words.decode(say(words.encode(prompt).ids, lambda ids, logits: logits))
         command = [program, "--weights", folder, "--most", "20", "--quiet", "--sound", file] + (["--prompt", prompt] if prompt else [])
         said = subprocess.run(command, capture_output=True)
         ours = said.stdout.decode("utf-8", "replace")[:-1]
@@ -140,6 +161,18 @@ with tempfile.TemporaryDirectory() as work:
         if ours != theirs:
             print(f"  transformers says {theirs!r}; {said.stderr.decode()}")
             wrong += 1
+        ids = [each for each in words.encode(prompt).ids if each != no_times]
+        theirs = segments_of(say(ids, WhisperTimeStampLogitsProcessor(hearing.generation_config, begin_index=len(ids))))
+        said = subprocess.run(command + ["--timestamps"], capture_output=True)
+        ours = said.stdout.decode("utf-8", "replace")
+        segments_said += theirs
+        print(f"whisper {prompt!r}, sound {number}: {ours!r}", flush=True)
+        if ours != "".join(line + "\n" for line in theirs):
+            print(f"  transformers says {theirs!r}; {said.stderr.decode()}")
+            wrong += 1
+    if len(set(segments_said)) < 6 or not any(" - ]" not in line for line in segments_said):
+        print(f"too few segments to tell anything: {segments_said}")
+        wrong += 1
     if len(said_of) < 3:
         print("what is said does not follow from what is heard")
         wrong += 1
@@ -147,4 +180,22 @@ with tempfile.TemporaryDirectory() as work:
     if said.returncode != 2 or "--sound, what model" not in said.stderr:
         print(f"without a sound: {said.returncode} {said.stderr}")
         wrong += 1
+    # A vocabulary in which nothing stands before times, no text ends before them, or there are none; and a begin that no sound has.
+    last = no_times + 51
+    for told, edit, text in ((f'{{"eos_token_id": {end}}}', {"<|notimestamps|>": "<|nothing|>"}, "tells no times, as its tokenizer has no <|notimestamps|>"),
+                             (f'{{"eos_token_id": {no_times + 1}}}', {}, "tells no times, as no token that ends a text"),
+                             (f'{{"eos_token_id": {end}}}', {f'"id":{no_times},': f'"id":{last},', f'"ids":[{no_times}]': f'"ids":[{last}]'},
+                              f"tells no times, as <|notimestamps|> is token {last}, and the vocabulary of {last + 1} has none behind it"),
+                             (f'{{"eos_token_id": {end}, "max_initial_timestamp_index": -1}}', {}, "generation_config.json: max_initial_timestamp_index is -1, wanted 0 or more")):
+        other = words.to_str()
+        for before, after in edit.items():
+            other = other.replace(before, after)
+        with open(os.path.join(folder, "generation_config.json"), "w", encoding="utf-8") as of:
+            of.write(told)
+        with open(os.path.join(work, "other.json"), "w", encoding="utf-8") as of:
+            of.write(other)
+        said = subprocess.run([program, "--weights", folder, "--sound", file, "--tokenizer", os.path.join(work, "other.json"), "--timestamps"], capture_output=True, text=True)
+        if said.returncode not in (2, 3) or text not in said.stderr:
+            print(f"{text}: {said.returncode} {said.stderr}")
+            wrong += 1
     sys.exit(1 if wrong else 0)

@@ -176,7 +176,7 @@ FORMED_BY_FOLDER = {
     "runtime/state": "rate",
     "tools": "interrupt options progress report",
     "run": "pair_session run_program trained_session",
-    "front": "check_gradients continuation launched_world painter picture_speaker plan_of sampling seeing_painter speaker trainer",
+    "front": "check_gradients continuation launched_world painter picture_speaker plan_of sampling seeing_painter speaker time_tokens trainer",
 }
 FORMED = tuple(f"{folder}/{name}" for folder, names in FORMED_BY_FOLDER.items() for name in names.split())
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/front/time_tokens.hpp>
 #include <motet/runtime/messages.hpp>
 #include <motet/tensor/random.hpp>
 
@@ -19,6 +20,7 @@ struct saying {
   isize top_k = 0;        // only so many of the likeliest; 0: all
   float top_p = 1;        // only the likeliest that have this much of the probability together
   std::uint64_t seed = 0;
+  time_tokens times{};  // that are said among the words; without a first one none are
 };
 
 // Said tokens follow a prompt; they tell how long they took.
@@ -99,6 +101,11 @@ MOTET_BODY void check_saying(const saying& how) {
   if (!(how.top_p > 0 && how.top_p <= 1)) fail(bad_saying, sentence({"top_p ", how.top_p}));
   if (how.top_k < 0) fail(bad_saying, sentence({"top_k ", how.top_k}));
   if (how.most < 0) fail(bad_saying, sentence({"most ", how.most}));
+  const time_tokens& times = how.times;
+  if (times.told() && !(times.words >= 0 && times.words < times.first))
+    fail(bad_saying, sentence({"times from token ", times.first, " on, words below ", times.words,
+                               "; wanted words before times"}));
+  if (times.latest_begin < 0) fail(bad_saying, sentence({"times.latest_begin ", times.latest_begin}));
 }
 MOTET_BODY void token_choice::keep_likeliest(const saying& how) {
   if (how.top_k > 0 && as_size(how.top_k) < all_.size()) {

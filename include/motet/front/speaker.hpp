@@ -60,6 +60,8 @@ class speaker {
   // All rows run again, as the weights may be others than before.
   std::int32_t next(std::span<const std::int32_t> said, const saying& how = {}) {
     check_saying(how);
+    if (how.times.told())
+      fail(bad_saying, "times after a text whose prompt next() cannot tell from what was said; use say()");
     const std::span<const master> likely = begin(one_sample(said));
     return choice_.of(likely, how, text_.rows());
   }
@@ -73,6 +75,9 @@ class speaker {
       return std::chrono::duration<double>(clock::now() - from).count();
     };
     check_saying(how);
+    if (how.times.first >= vocabulary)
+      fail(bad_saying,
+           sentence({"times from token ", how.times.first, " on, of a vocabulary of ", vocabulary}));
     const auto began = clock::now();
     said_tokens said;
     std::span<const master> from = begin(prompt);
@@ -81,7 +86,8 @@ class speaker {
     const isize most = how.most > 0 ? std::min(how.most, text_.room() + 1) : text_.room() + 1;
     auto first = began;
     for (;;) {
-      const std::int32_t token = choice_.of(from, how, said.prompt + static_cast<isize>(said.tokens.size()));
+      const std::int32_t token = choice_.of(allowed(from, said.tokens, how), how,
+                                            said.prompt + static_cast<isize>(said.tokens.size()));
       said.tokens.push_back(token);
       if (said.tokens.size() == 1) {
         first = clock::now();
@@ -120,11 +126,19 @@ class speaker {
     check_tokens(prompt);
     return text_.begin(prompt);
   }
+  std::span<const master> allowed(std::span<const master> likely, std::span<const std::int32_t> said,
+                                  const saying& how) {
+    if (!how.times.told()) return likely;
+    timely_.assign(likely.begin(), likely.end());
+    keep_timely(std::span<master>(timely_), said, how.times);
+    return timely_;
+  }
 
   cpu::device& device_;
   const master* weights_;
   text text_;
   token_choice choice_;
+  std::vector<master> timely_;
 };
 
 }  // namespace motet

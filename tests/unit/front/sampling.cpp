@@ -78,6 +78,14 @@ TEST_CASE("bad options and logits are refused") {
   CHECK_THROWS_WITH_AS(check_saying({.top_p = none}), doctest::Contains("top_p"), error);
   CHECK_THROWS_WITH_AS(check_saying({.top_k = -2}), doctest::Contains("top_k -2"), error);
   CHECK_THROWS_WITH_AS(check_saying({.most = -1}), doctest::Contains("most -1"), error);
+  CHECK_NOTHROW(check_saying({.times = {.first = 5, .words = 4}}));
+  CHECK_THROWS_WITH_AS(check_saying({.times = {.first = 5, .words = 5}}),
+                       doctest::Contains("times from token 5 on, words below 5; wanted words before times"),
+                       error);
+  CHECK_THROWS_WITH_AS(check_saying({.times = {.first = 5, .words = -1}}), doctest::Contains("[MT-R17]"),
+                       error);
+  CHECK_THROWS_WITH_AS(check_saying({.times = {.latest_begin = -1}}),
+                       doctest::Contains("times.latest_begin -1"), error);
   CHECK_THROWS_WITH_AS(chosen({1, none}, {}), doctest::Contains("token 1 has"), error);
   CHECK_THROWS_WITH_AS(chosen({std::numeric_limits<float>::infinity()}, {}), doctest::Contains("[MT-R18]"),
                        error);

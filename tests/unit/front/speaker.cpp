@@ -82,6 +82,42 @@ TEST_CASE("many tokens are said until one ends them, a bound or the context; a s
   CHECK_THROWS_WITH_AS(says.say(std::vector<std::int32_t>{23}), doctest::Contains("[MT-R15]"), error);
 }
 
+TEST_CASE("times frame what is said, where a model tells them") {
+  const std::vector<float> weights = laws::narrowed<float>(
+      laws::random_weights(layer::parameters_of<small_talk>(), small_talk::parameter_size));
+  cpu::device device(1);
+  speaker<small_talk> says(device, weights.data());
+  const time_tokens times{.first = 14, .words = 11, .latest_begin = 3};
+  // By hand, without a cache. The first is a time, though without a rule it is none in every text.
+  bool words = false;
+  for (std::int32_t begin = 0; begin < 6; ++begin) {
+    std::vector<std::int32_t> all{begin}, said;
+    words = words || says.say(all).tokens.front() < times.first;
+    const std::vector<std::int32_t> told = says.say(all, {.times = times}).tokens;
+    REQUIRE(told.size() == 7);
+    for (const std::int32_t token : told) {
+      std::vector<float> logits(all.size() * 23);
+      says.logits({all.data(), {1, std::ssize(all), nullptr}}, logits.data());
+      const std::span<float> last(logits.end() - 23, logits.end());
+      keep_timely(last, said, times);
+      CHECK(std::max_element(last.begin(), last.end()) - last.begin() == token);
+      all.push_back(token), said.push_back(token);
+      if (all.size() == 8) break;
+    }
+    CHECK((said[0] >= 14 && said[0] <= 17 && said[1] < 13));
+  }
+  CHECK(words);
+  const std::vector<std::int32_t> prompt{4, 2};
+  // Drawn ones keep to the rule, too.
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const auto drawn = says.say(prompt, {.temperature = 9, .seed = seed, .times = times}).tokens;
+    CHECK((drawn[0] >= 14 && drawn[0] <= 17 && drawn[1] < 13));
+  }
+  CHECK_THROWS_WITH_AS(says.say(prompt, {.times = {.first = 23}}),
+                       doctest::Contains("times from token 23 on, of a vocabulary of 23"), error);
+  CHECK_THROWS_WITH_AS(says.next(prompt, {.times = times}), doctest::Contains("use say()"), error);
+}
+
 TEST_CASE("weights that learn between calls are heard") {
   std::vector<float> weights = laws::narrowed<float>(
       laws::random_weights(layer::parameters_of<small_talk>(), small_talk::parameter_size));
