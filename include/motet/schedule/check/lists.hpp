@@ -13,8 +13,7 @@ namespace detail {
 // stand before it. What it then waits for in other lanes goes into the graph.
 class list_reader {
  public:
-  constexpr list_reader(const program& from, delivery how, program_graph& to)
-      : from_(from), how_(how), to_(to), links_(from.voices) {}
+  constexpr list_reader(const program& from, program_graph& to) : from_(from), to_(to), links_(from.voices) {}
 
   constexpr finding read() {
     to_.wait_starts.reserve(from_.instructions.size() + 1);
@@ -370,17 +369,11 @@ class list_reader {
   constexpr finding match(std::int32_t send, std::int32_t receive, std::int32_t rank) {
     if (send < 0 && receive < 0) return {};
     if (send < 0 || receive < 0) return {reason::unmatched, rank, send < 0 ? receive : send, -1, 0, 1};
-    if (how_ == delivery::buffered) {
-      to_.waits[to_.wait_starts[receive]] = send;
-    } else {
-      to_.meetings[send] = to_.meetings[receive] = static_cast<std::int32_t>(to_.meeting_sizes.size());
-      to_.meeting_sizes.push(2);
-    }
+    to_.waits[to_.wait_starts[receive]] = send;
     return {};
   }
 
   const program& from_;
-  delivery how_;
   program_graph& to_;
   list<cell> cells_;
   list<stage_state> stages_;
@@ -398,15 +391,21 @@ class list_reader {
   finding found_;
 };
 
+// The graph of buffered messages, without lanes.
+constexpr finding read_program(const program& from, program_graph& out) {
+  out = {};
+  if (const finding found = check_structure(from); !found.ok()) return found;
+  if (const finding found = put_meetings(from, out); !found.ok()) return found;
+  return list_reader(from, out).read();
+}
+
 }  // namespace detail
 
 // Checks the tables and every list of a program, and finds who waits for whom. Whether all of it can then run
 // is for play.hpp to say.
 constexpr finding build_graph(const program& from, delivery how, program_graph& out) {
-  out = {};
-  if (const finding found = check_structure(from); !found.ok()) return found;
-  if (const finding found = detail::put_meetings(from, out); !found.ok()) return found;
-  if (const finding found = detail::list_reader(from, how, out).read(); !found.ok()) return found;
+  if (const finding found = detail::read_program(from, out); !found.ok()) return found;
+  if (how == delivery::rendezvous) detail::meet_in_messages(from, out);
   detail::put_lanes(from, out);
   return {};
 }
