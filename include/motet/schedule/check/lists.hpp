@@ -31,8 +31,9 @@ class list_reader {
     }
     joined_.resize(groups, -1);
     links_ = cell_links(from_.voices, from_.feeds);
-    sent_.resize(3, list<std::int32_t>(links_.messages(from_.cells()), -1));
-    received_ = sent_;
+    sent_.resize(3, {});
+    received_.resize(3, {});
+    for (const int kind : {0, 2}) make_room(kind);
     for (auto v = static_cast<std::int32_t>(from_.voices.size()); v-- > 0;) {
       std::int32_t& first = first_at_home_[home(from_, from_.voices[v])];
       next_at_home_[v] = first;
@@ -77,6 +78,10 @@ class list_reader {
     if (source < 0) return refuse(reason::needs_message);
     wait_for(source);
   }
+  constexpr void make_room(int kind) {
+    sent_[kind].resize(links_.messages(from_.cells()), -1);
+    received_[kind].resize(links_.messages(from_.cells()), -1);
+  }
   // The number of the message that brings an instruction's microbatch a part of its rows.
   constexpr isize message(int kind, const instruction& it, int part) const {
     return links_.message(from_.cells(), kind, it.voice, it.stage, it.microbatch, part);
@@ -116,6 +121,8 @@ class list_reader {
     if (it.microbatch < 0 || it.microbatch >= of.microbatches)
       return refuse(reason::not_its_stage, -1, it.microbatch, of.microbatches);
     cell& own = cells_[of.cell(it.stage, it.microbatch)];
+    // Few programs run anything forward again.
+    if (message_kind(it.what) == 1 && sent_[1].empty()) make_room(1);
     if (is_transfer(it.what)) return transfer(it, of, own);
     if (is_forward(it.what)) forward(it, own);
     else if (it.what <= op::backward_weight) backward(it, of, own, stage);
@@ -350,6 +357,7 @@ class list_reader {
           finding found;
           links_.each_next(v, s, m, [&](const cell_seat& at, int part, int theirs) {
             for (int kind = 0; kind < 3 && found.ok(); ++kind) {
+              if (sent_[kind].empty()) continue;
               const isize number =
                   kind == 2 ? links_.message(from_.cells(), 2, v, s, m, part)
                             : links_.message(from_.cells(), kind, at.voice, at.stage, at.microbatch, theirs);
