@@ -45,8 +45,8 @@ struct score_sheet {
 
 #if !defined(MOTET_COMPILED_RANKS)
 MOTET_BODY score_sheet::score_sheet(program from) : of(std::move(from)) {
-  require_legal(of);  // by the stricter delivery, which passes on every transport
-  build_graph(of, delivery::buffered, graph);
+  // by the stricter delivery, which passes on every transport
+  require_legal(of, delivery::rendezvous, graph);
   tags.resize(of.instructions.size(), -1);
   for (isize i = 0; i < of.instructions.size(); ++i) {
     if (is_send(of.instructions[i].what)) tags[i] = messages++;

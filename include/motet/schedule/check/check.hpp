@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/schedule/check/list_player.hpp>
 #include <motet/schedule/check/lists.hpp>
 #include <motet/schedule/check/play.hpp>
 #include <motet/schedule/core/rules.hpp>
@@ -57,6 +58,20 @@ constexpr list<blocked> find_cycle(const program& of, const program_graph& graph
   return {};
 }
 
+// Whether all ranks come to their ends, and if not, who waits for whom. The graph is that of buffered
+// messages, without lanes.
+constexpr check_result play_program(const program& of, delivery how, const program_graph& read) {
+  if (list_player(of, read).run()) return {};
+  program_graph graph = read;
+  if (how == delivery::rendezvous) meet_in_messages(of, graph);
+  put_lanes(of, graph);
+  no_clock clock;
+  program_player<no_clock> player(of, graph, clock);
+  if (player.run()) return {};
+  const list<stuck_lane> stuck = player.stuck();
+  return {deadlock_of(of, stuck), find_cycle(of, graph, stuck)};
+}
+
 }  // namespace detail
 
 // Proves a program: every list complete and in a possible order, messages matched, meetings in one order,
@@ -73,14 +88,15 @@ constexpr list<blocked> find_cycle(const program& of, const program_graph& graph
 //   }
 constexpr check_result check(const program& of, delivery how = delivery::rendezvous) {
   program_graph graph;
-  check_result result{build_graph(of, how, graph), {}};
+  const check_result result{detail::read_program(of, graph), {}};
+  return result.ok() ? detail::play_program(of, how, graph) : result;
+}
+// It also says who waits for whom, as build_graph() does for buffered messages.
+constexpr check_result check(const program& of, delivery how, program_graph& buffered) {
+  check_result result{detail::read_program(of, buffered), {}};
   if (!result.ok()) return result;
-  no_clock clock;
-  program_player<no_clock> player(of, graph, clock);
-  if (player.run()) return result;
-  const list<stuck_lane> stuck = player.stuck();
-  result.cycle = detail::find_cycle(of, graph, stuck);
-  result.found = deadlock_of(of, stuck);
+  result = detail::play_program(of, how, buffered);
+  detail::put_lanes(of, buffered);
   return result;
 }
 

@@ -73,15 +73,21 @@ inline std::string explain(const program& of, const check_result& result) {
 // Example:
 //   std::string why_not(const program& steps) { return explain(steps, check(steps)); }
 void require_legal(const program& of, delivery how = delivery::rendezvous);
+void require_legal(const program& of, delivery how, program_graph& buffered);
 
 // The buffers that each stage needs; a program for which no number is enough is refused as by
 // require_legal().
 buffer_counts require_buffers(const program& of);
 
 #if !defined(MOTET_COMPILED_RANKS)
-MOTET_BODY void require_legal(const program& of, delivery how) {
-  const check_result result = check(of, how);
+namespace detail {
+inline void require_found(const program& of, const check_result& result) {
   if (!result.ok()) fail(*result.found.why, detail_of(of, result.found) + cycle_of(of, result));
+}
+}  // namespace detail
+MOTET_BODY void require_legal(const program& of, delivery how) { detail::require_found(of, check(of, how)); }
+MOTET_BODY void require_legal(const program& of, delivery how, program_graph& buffered) {
+  detail::require_found(of, check(of, how, buffered));
 }
 MOTET_BODY buffer_counts require_buffers(const program& of) {
   buffer_counts counts;

@@ -104,6 +104,17 @@ constexpr finding put_meetings(const program& from, program_graph& to) {
   return {};
 }
 
+// Sends and receives wait for each other: a receive so far waited for its send.
+constexpr void meet_in_messages(const program& from, program_graph& to) {
+  for (std::int32_t i = 0; i < from.instructions.size(); ++i) {
+    if (!is_receive(from.instructions[i].what)) continue;
+    const std::int32_t send = std::exchange(to.waits[to.wait_starts[i]], -1);
+    if (send < 0) continue;
+    to.meetings[send] = to.meetings[i] = static_cast<std::int32_t>(to.meeting_sizes.size());
+    to.meeting_sizes.push(2);
+  }
+}
+
 // Sorts the lists of all ranks into lanes.
 constexpr void put_lanes(const program& from, program_graph& to) {
   list<std::int32_t> counts(256, 0);

@@ -13,8 +13,7 @@ namespace detail {
 // stand before it. What it then waits for in other lanes goes into the graph.
 class list_reader {
  public:
-  constexpr list_reader(const program& from, delivery how, program_graph& to)
-      : from_(from), how_(how), to_(to), links_(from.voices) {}
+  constexpr list_reader(const program& from, program_graph& to) : from_(from), to_(to), links_(from.voices) {}
 
   constexpr finding read() {
     to_.wait_starts.reserve(from_.instructions.size() + 1);
@@ -32,8 +31,9 @@ class list_reader {
     }
     joined_.resize(groups, -1);
     links_ = cell_links(from_.voices, from_.feeds);
-    sent_.resize(3, list<std::int32_t>(links_.messages(from_.cells()), -1));
-    received_ = sent_;
+    sent_.resize(3, {});
+    received_.resize(3, {});
+    for (const int kind : {0, 2}) make_room(kind);
     for (auto v = static_cast<std::int32_t>(from_.voices.size()); v-- > 0;) {
       std::int32_t& first = first_at_home_[home(from_, from_.voices[v])];
       next_at_home_[v] = first;
@@ -78,6 +78,10 @@ class list_reader {
     if (source < 0) return refuse(reason::needs_message);
     wait_for(source);
   }
+  constexpr void make_room(int kind) {
+    sent_[kind].resize(links_.messages(from_.cells()), -1);
+    received_[kind].resize(links_.messages(from_.cells()), -1);
+  }
   // The number of the message that brings an instruction's microbatch a part of its rows.
   constexpr isize message(int kind, const instruction& it, int part) const {
     return links_.message(from_.cells(), kind, it.voice, it.stage, it.microbatch, part);
@@ -117,6 +121,8 @@ class list_reader {
     if (it.microbatch < 0 || it.microbatch >= of.microbatches)
       return refuse(reason::not_its_stage, -1, it.microbatch, of.microbatches);
     cell& own = cells_[of.cell(it.stage, it.microbatch)];
+    // Few programs run anything forward again.
+    if (message_kind(it.what) == 1 && sent_[1].empty()) make_room(1);
     if (is_transfer(it.what)) return transfer(it, of, own);
     if (is_forward(it.what)) forward(it, own);
     else if (it.what <= op::backward_weight) backward(it, of, own, stage);
@@ -351,6 +357,7 @@ class list_reader {
           finding found;
           links_.each_next(v, s, m, [&](const cell_seat& at, int part, int theirs) {
             for (int kind = 0; kind < 3 && found.ok(); ++kind) {
+              if (sent_[kind].empty()) continue;
               const isize number =
                   kind == 2 ? links_.message(from_.cells(), 2, v, s, m, part)
                             : links_.message(from_.cells(), kind, at.voice, at.stage, at.microbatch, theirs);
@@ -370,17 +377,11 @@ class list_reader {
   constexpr finding match(std::int32_t send, std::int32_t receive, std::int32_t rank) {
     if (send < 0 && receive < 0) return {};
     if (send < 0 || receive < 0) return {reason::unmatched, rank, send < 0 ? receive : send, -1, 0, 1};
-    if (how_ == delivery::buffered) {
-      to_.waits[to_.wait_starts[receive]] = send;
-    } else {
-      to_.meetings[send] = to_.meetings[receive] = static_cast<std::int32_t>(to_.meeting_sizes.size());
-      to_.meeting_sizes.push(2);
-    }
+    to_.waits[to_.wait_starts[receive]] = send;
     return {};
   }
 
   const program& from_;
-  delivery how_;
   program_graph& to_;
   list<cell> cells_;
   list<stage_state> stages_;
@@ -398,15 +399,21 @@ class list_reader {
   finding found_;
 };
 
+// The graph of buffered messages, without lanes.
+constexpr finding read_program(const program& from, program_graph& out) {
+  out = {};
+  if (const finding found = check_structure(from); !found.ok()) return found;
+  if (const finding found = put_meetings(from, out); !found.ok()) return found;
+  return list_reader(from, out).read();
+}
+
 }  // namespace detail
 
 // Checks the tables and every list of a program, and finds who waits for whom. Whether all of it can then run
 // is for play.hpp to say.
 constexpr finding build_graph(const program& from, delivery how, program_graph& out) {
-  out = {};
-  if (const finding found = check_structure(from); !found.ok()) return found;
-  if (const finding found = detail::put_meetings(from, out); !found.ok()) return found;
-  if (const finding found = detail::list_reader(from, how, out).read(); !found.ok()) return found;
+  if (const finding found = detail::read_program(from, out); !found.ok()) return found;
+  if (how == delivery::rendezvous) detail::meet_in_messages(from, out);
   detail::put_lanes(from, out);
   return {};
 }

@@ -57,6 +57,11 @@ class cell_links {
     }
     constexpr std::int32_t count_up(isize k) { return counted[k]++; }
     constexpr entry& at(isize k, std::int32_t part) { return entries[begin[k] + part]; }
+    constexpr linked_cell part(isize k, std::int32_t which) const {
+      if (which < 0 || which >= begin[k + 1] - begin[k]) return {};
+      const entry& found = entries[begin[k] + which];
+      return {found.at, found.part};
+    }
     template <class Visit>
     constexpr void each(isize k, Visit& visit) const {
       for (isize i = begin[k]; i < begin[k + 1]; ++i)
@@ -135,11 +140,14 @@ class cell_links {
   constexpr linked_cell other_end(bool makes, int kind, std::int32_t v, std::int32_t stage, std::int32_t m,
                                   int part) const {
     linked_cell found;
-    const auto look = [&](const cell_seat& at, int own, int theirs) {
-      if (own == part) found = {at, theirs};
-    };
-    if (makes) each_target(kind, v, stage, m, look);
-    else each_source(kind, v, stage, m, look);
+    if (makes != (kind == 2)) {
+      if (stage + 1 < (*voices_)[v].stages) found = only_part(part, {v, stage + 1, m});
+      else if (has_feeds()) found = next_.part(microbatch(v, m), part);
+    } else {
+      if (stage > 0) found = only_part(part, {v, stage - 1, m});
+      else if (has_feeds()) found = previous_.part(microbatch(v, m), part);
+    }
+    if (kind == 2 && found.there() && !(*voices_)[found.at.voice].learns) return {};
     return found;
   }
   constexpr isize cell(const cell_seat& at) const {
@@ -160,6 +168,7 @@ class cell_links {
 
  private:
   constexpr isize microbatch(std::int32_t v, std::int32_t m) const { return first_[v] + m; }
+  static constexpr linked_cell only_part(int part, const cell_seat& at) { return {at, part == 0 ? 0 : -1}; }
 
   const list<voice>* voices_;
   list<isize> first_;     // of each voice, among the microbatches of all
@@ -182,6 +191,9 @@ constexpr misfed find_misfed(const list<voice>& voices, const list<fed_cell>& fe
   }
   // Of each microbatch how many it feeds, and how many feed it.
   list<std::int32_t> feeding(all, 0), fed(all, 0);
+  // Those that a microbatch feeds come in order, each behind its last one, so that none is there twice.
+  list<std::int64_t> last(all, -1);
+  bool in_order = true;
   const auto known = [&](std::int32_t v, std::int32_t m) {
     return v >= 0 && v < voices.size() && m >= 0 && m < voices[v].microbatches;
   };
@@ -193,6 +205,8 @@ constexpr misfed find_misfed(const list<voice>& voices, const list<fed_cell>& fe
     if (++feeding[first[each.from] + each.from_microbatch] > cell_links::most_parts ||
         ++fed[first[each.to] + each.to_microbatch] > cell_links::most_parts)
       return wrong;
+    const std::int64_t to = (std::int64_t{each.to} << 32) + each.to_microbatch;
+    in_order = in_order && std::exchange(last[first[each.from] + each.from_microbatch], to) < to;
     const voice& from = voices[each.from];
     if (from.learns && from.join < 0 && !voices[each.to].learns) return wrong;
   }
@@ -201,6 +215,7 @@ constexpr misfed find_misfed(const list<voice>& voices, const list<fed_cell>& fe
       for (const auto* each : {&feeding, &fed})
         if (((*each)[first[v] + m] == 0) != ((*each)[first[v]] == 0))
           return {static_cast<std::int32_t>(v), static_cast<std::int32_t>(v)};
+  if (in_order) return {};
   const cell_links links(voices, feeds);
   for (const fed_cell& each : feeds) {
     isize times = 0;

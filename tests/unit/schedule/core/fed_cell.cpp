@@ -119,10 +119,12 @@ TEST_CASE("feeds that do not fit are found") {
   CHECK(refused({{0, 0, 1, 0}, {0, 1, 1, 0}}));                // one is fed by two, the other by none
   CHECK(refused({{0, 0, 1, 0}, {0, 1, 1, 1}, {0, 0, 1, 0}}));  // twice the same
   CHECK_FALSE(refused({{0, 0, 1, 0}, {0, 0, 1, 1}, {0, 1, 1, 1}}));
-  CHECK(refused({{0, 0, 0, 0}, {0, 1, 0, 1}}));        // itself
-  CHECK(refused({{0, 0, 3, 0}, {0, 1, 3, 1}}));        // nobody
-  CHECK(refused({{0, 0, 1, 2}, {0, 1, 1, 1}}));        // a microbatch that is not there
-  CHECK(refused({{-1, 0, 1, 0}, {0, 1, 1, 1}}));       //
-  CHECK(refused({{0, 0, 2, 0}, {0, 1, 2, 1}}));        // who gives no gradient back
-  CHECK_FALSE(refused({{1, 0, 2, 0}, {1, 1, 2, 1}}));  // and does not have to
+  CHECK_FALSE(refused({{0, 0, 1, 1}, {0, 0, 1, 0}, {0, 1, 1, 1}}));          // in any order
+  CHECK(refused({{0, 0, 1, 1}, {0, 0, 1, 0}, {0, 1, 1, 1}, {0, 0, 1, 1}}));  // and twice the same
+  CHECK(refused({{0, 0, 0, 0}, {0, 1, 0, 1}}));                              // itself
+  CHECK(refused({{0, 0, 3, 0}, {0, 1, 3, 1}}));                              // nobody
+  CHECK(refused({{0, 0, 1, 2}, {0, 1, 1, 1}}));                              // a microbatch that is not there
+  CHECK(refused({{-1, 0, 1, 0}, {0, 1, 1, 1}}));                             //
+  CHECK(refused({{0, 0, 2, 0}, {0, 1, 2, 1}}));                              // who gives no gradient back
+  CHECK_FALSE(refused({{1, 0, 2, 0}, {1, 1, 2, 1}}));                        // and does not have to
 }
