@@ -36,8 +36,7 @@ inline chosen_plan choose_plan(const run_settings& s) {
   if (!rows_cross(out.value, facts, s.batch))
     fail(bad_option_value,
          sentence({"--reorder modules with --plan ", s.plan, " and --batch ", s.batch,
-                   ": no module has replicas on other ranks than one that it feeds, and samples for shorter "
-                   "microbatches, so no row can cross; take --reorder all, or place the modules apart"}));
+                   ": no replicas stand apart, so no row can cross; take --reorder all, or other ranks"}));
   return out;
 }
 
