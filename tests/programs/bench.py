@@ -52,10 +52,10 @@ wanted(run(2, old, new, "--replicas", "4"), "only programs that take --turns hav
 program = programs / "bench_plan"
 if program.exists():
     said = run(0, "--turns", "2", program, program, "--keep", scratch / "kept", "--replicas", "4", "--benchmark_min_time=0.001")
-    wanted(said, "plan/replicas:4       2 ", "graph/replicas:4      2 ", "median of 2 rows: old / new")
+    wanted(said, "plan/replicas:4       2 ", "graph/replicas:4      2 ", "graph/ranks:64        2 ", "median of 3 rows: old / new")
     rows = json.loads((scratch / "kept" / "old-0.json").read_text(encoding="utf-8"))["benchmarks"]
-    for row, ranks in zip(rows, (4 * 16 + 3 * 64, 4 * 16 + 2 * 64), strict=True):
-        parts = [row[part + "_seconds"] for part in ("write", "prove", "compile", "check")]
+    for row, ranks in zip(rows, (4 * 16 + 3 * 64, 4 * 16 + 2 * 64, 64), strict=True):
+        parts = [row[part + "_seconds"] for part in ("write", "prove", "compile", "lay")]
         if row["ranks"] != ranks or min(parts) <= 0:
             sys.exit(f"FAILED: {row}")
     done = subprocess.run([program, "--repicas", "4"], capture_output=True, text=True)

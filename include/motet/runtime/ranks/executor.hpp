@@ -52,11 +52,9 @@ MOTET_BODY score_sheet::score_sheet(program from) : of(std::move(from)) {
     if (is_send(of.instructions[i].what)) tags[i] = messages++;
     if (graph.meetings[i] >= 0) tags[i] = graph.meetings[i];
   }
-  for (std::int32_t i = 0; i < of.instructions.size(); ++i) {
-    if (!is_receive(of.instructions[i].what)) continue;
-    for (const std::int32_t each : graph.waits_of(i))
-      if (each >= 0 && is_send(of.instructions[each].what)) tags[i] = tags[each];
-  }
+  // A receive waits for its send before all else.
+  for (std::int32_t i = 0; i < of.instructions.size(); ++i)
+    if (is_receive(of.instructions[i].what)) tags[i] = tags[*graph.waits_of(i).begin()];
 }
 #endif
 

@@ -88,8 +88,9 @@ constexpr check_result play_program(const program& of, delivery how, const progr
 //   }
 constexpr check_result check(const program& of, delivery how = delivery::rendezvous) {
   program_graph graph;
-  const check_result result{detail::read_program(of, graph), {}};
-  return result.ok() ? detail::play_program(of, how, graph) : result;
+  check_result result{detail::read_program(of, graph), {}};
+  if (result.ok()) result = detail::play_program(of, how, graph);
+  return result;
 }
 // It also says who waits for whom, as build_graph() does for buffered messages.
 constexpr check_result check(const program& of, delivery how, program_graph& buffered) {

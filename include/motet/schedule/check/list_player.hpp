@@ -5,8 +5,6 @@
 
 namespace motet {
 
-namespace detail {
-
 // Plays each rank's list in its order, as if the rank had one lane: a receive comes behind its send, whoever
 // meets others waits for them, and a send blocks nobody. What runs so to its end runs to its end in lanes,
 // which wait for less, and by either delivery. A rendezvous takes place when its send's turn comes: its
@@ -148,5 +146,4 @@ class list_player {
   list<std::int32_t> runnable_;
 };
 
-}  // namespace detail
 }  // namespace motet

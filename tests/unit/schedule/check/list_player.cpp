@@ -20,7 +20,7 @@ namespace {
 bool plays_in_lists(const program& of) {
   program_graph graph;
   REQUIRE(build_graph(of, delivery::buffered, graph).ok());
-  return detail::list_player(of, graph).run();
+  return list_player(of, graph).run();
 }
 bool plays_in_lanes(const program& of, delivery how) {
   program_graph graph;
