@@ -1,47 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block whose samples a context group shares, forward and back: long ones cut and short ones whole, in turns
-// with all cut and with none. The ratios say how many times as long those take. Keys go round, or rows are
-// exchanged for heads, where short ones are exchanged as well.
+// A block whose samples a context group shares, forward and back: long ones cut and short ones whole, in
+// turns with all cut and with none. The ratios say how many times as long those take. Keys go round, or rows
+// are exchanged for heads, where short ones are exchanged as well.
 //
-//   bench_long_short [--ranks 2] [--longs 1] [--long 1536] [--shorts 48] [--short 32] [flags of Google Benchmark]
+//   bench_long_short [--ranks 2] [--longs 1] [--long 1536] [--shorts 48] [--short 32] [flags of Google
+//   Benchmark]
+#include "meeting.hpp"
 #include "suite.hpp"
 
 #include <motet/backend/cpu/operations.hpp>
 #include <motet/backend/exchange/spread_rows.hpp>
-#include <motet/backend/transport/local/local_group.hpp>
 #include <motet/nn/compose/residual.hpp>
 #include <motet/nn/layers/attention.hpp>
 #include <motet/nn/layers/mlp.hpp>
 
-#include <barrier>
 #include <limits>
-#include <memory>
-#include <numeric>
 
 namespace {
 
 using namespace motet;
+using bench::here;
 template <context_attention Kind>
 using attends = residual<layer_norm<256>,
                          self_attention<attention_config{
                              .width = 256, .heads = 8, .mask = mask_kind::causal, .context_kind = Kind}>>;
 using widens = residual<layer_norm<256>, mlp<256, 1024>>;
-
-// The ranks of one run share this.
-struct meeting {
-  std::vector<std::vector<std::int32_t>> everyone;
-  local::world all;
-  local::group_set set;
-  std::barrier<> together;
-  explicit meeting(std::int32_t ranks)
-      : everyone(1, first(ranks)), all(ranks, 0, {}), set(all, everyone), together(ranks) {}
-  static std::vector<std::int32_t> first(std::int32_t ranks) {
-    std::vector<std::int32_t> out(as_size(ranks));
-    std::iota(out.begin(), out.end(), 0);
-    return out;
-  }
-};
-std::unique_ptr<meeting> here;
 
 // One rank's rows of both layers.
 template <context_attention Kind>
@@ -142,7 +125,8 @@ int main(int count, char** words) {
     const auto add = [&](const char* name, auto* run) {
       bench::add(name, run, offsets, few + 1)
           ->Threads(static_cast<int>(ranks))
-          ->Setup([](const benchmark::State& state) { here = std::make_unique<meeting>(state.threads()); })
+          ->Setup(
+              [](const benchmark::State& state) { here = std::make_unique<bench::meeting>(state.threads()); })
           ->Teardown([](const benchmark::State&) { here.reset(); })
           ->Unit(benchmark::kMillisecond);
     };

@@ -6,44 +6,27 @@
 // there are more of them than ranks.
 //
 //   bench_overlap [--ranks 2] [--rows 1024] [--wire 0.4] [flags of Google Benchmark]      ranks are threads
+#include "meeting.hpp"
 #include "suite.hpp"
 
 #include <motet/backend/cpu/operations.hpp>
 #include <motet/backend/exchange/spread_rows.hpp>
 #include <motet/backend/groups/courier.hpp>
 #include <motet/backend/groups/silent_group.hpp>
-#include <motet/backend/transport/local/local_group.hpp>
 #include <motet/nn/compose/residual.hpp>
 #include <motet/nn/layers/attention.hpp>
 #include <motet/nn/layers/mlp.hpp>
 
-#include <barrier>
-#include <memory>
 #include <numeric>
 #include <optional>
 
 namespace {
 
 using namespace motet;
+using bench::here;
 using attends = residual<layer_norm<512>, self_attention<attention_config{.width = 512, .heads = 8}>>;
 using widens = residual<layer_norm<512>, mlp<512, 2048>>;
 using clock_type = std::chrono::steady_clock;
-
-// The ranks of one run share this.
-struct meeting {
-  std::vector<std::vector<std::int32_t>> everyone;
-  local::world all;
-  local::group_set set;
-  std::barrier<> together;
-  explicit meeting(std::int32_t ranks)
-      : everyone(1, first(ranks)), all(ranks, 0, {}), set(all, everyone), together(ranks) {}
-  static std::vector<std::int32_t> first(std::int32_t ranks) {
-    std::vector<std::int32_t> out(as_size(ranks));
-    std::iota(out.begin(), out.end(), 0);
-    return out;
-  }
-};
-std::unique_ptr<meeting> here;
 
 // A group over a wire on which one call's bytes follow another's.
 class wired_group {
@@ -193,7 +176,8 @@ int main(int count, char** words) {
     for (const motet::isize pieces : {2, 4, 8})
       bench::add("overlap/pieces:" + std::to_string(pieces), overlap, rows, pieces, wire)
           ->Threads(static_cast<int>(ranks))
-          ->Setup([](const benchmark::State& state) { here = std::make_unique<meeting>(state.threads()); })
+          ->Setup(
+              [](const benchmark::State& state) { here = std::make_unique<bench::meeting>(state.threads()); })
           ->Teardown([](const benchmark::State&) { here.reset(); })
           ->Unit(benchmark::kMillisecond);
   });

@@ -5,7 +5,8 @@
 //   bench_plan [--replicas 64] [flags of Google Benchmark]
 //       of the light tower; the heavy one has three quarters as many, of 64 ranks each. The graph has 16 ranks
 //       of an eye for each, which feed half as many language models of 64 ranks, in four microbatches for
-//       each. A small graph, of three modules on 64 ranks in 32 microbatches, says what one step's order costs
+//       each. A small graph, of three modules on 64 ranks in 32 microbatches, says what one step's order
+//       costs
 #include "suite.hpp"
 
 #include <motet/plan/prove/check_plan.hpp>

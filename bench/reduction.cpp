@@ -3,36 +3,17 @@
 // all-reduce of the whole buffer, in turns. A ratio above 1 says that buckets are faster.
 //
 //   bench_reduction [--ranks 2] [--mib 64] [flags of Google Benchmark]        ranks are threads
+#include "meeting.hpp"
 #include "suite.hpp"
 
 #include <motet/backend/cpu/operations.hpp>
-#include <motet/backend/transport/local/local_group.hpp>
 #include <motet/runtime/gradients/gradient_reduction.hpp>
-
-#include <barrier>
-#include <memory>
-#include <numeric>
 
 namespace {
 
 using namespace motet;
+using bench::here;
 using reduction = gradient_reduction<float, local::group, cpu::context>;
-
-// A meeting is what the ranks of one run share.
-struct meeting {
-  std::vector<std::vector<std::int32_t>> everyone;
-  local::world all;
-  local::group_set set;
-  std::barrier<> together;
-  explicit meeting(std::int32_t ranks)
-      : everyone(2, first(ranks)), all(ranks, 0, {}), set(all, everyone), together(ranks) {}
-  static std::vector<std::int32_t> first(std::int32_t ranks) {
-    std::vector<std::int32_t> out(static_cast<std::size_t>(ranks));
-    std::iota(out.begin(), out.end(), 0);
-    return out;
-  }
-};
-std::unique_ptr<meeting> here;
 
 template <class Done>
 void poll(local::endpoint& end, Done&& done) {
@@ -99,7 +80,9 @@ int main(int count, char** words) {
                        (shards ? "/shards" : ""),
                    reduce, mib, kib, shards)
             ->Threads(static_cast<int>(ranks))
-            ->Setup([](const benchmark::State& state) { here = std::make_unique<meeting>(state.threads()); })
+            ->Setup([](const benchmark::State& state) {
+              here = std::make_unique<bench::meeting>(state.threads(), 2);
+            })
             ->Teardown([](const benchmark::State&) { here.reset(); })
             ->Unit(benchmark::kMillisecond);
   });

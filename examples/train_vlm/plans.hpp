@@ -4,9 +4,9 @@
 #include <motet/front/plan_of.hpp>
 
 // Plans for an eye, its glue and a language model, some with an ear beside and some with a drawer behind
-// these, by name: what --plan chooses from, and what a plan of one's own may begin with (--explain prints each
-// as JSON). They fit every model here: at most four stages of the eye and two of the language model, at most
-// four parts of a layer. Two chunks on each of two ranks want four layers of the language model, which
+// these, by name: what --plan chooses from, and what a plan of one's own may begin with (--explain prints
+// each as JSON). They fit every model here: at most four stages of the eye and two of the language model, at
+// most four parts of a layer. Two chunks on each of two ranks want four layers of the language model, which
 // say-quick has not.
 namespace motet::train_vlm {
 

@@ -50,8 +50,8 @@ inline void send_step(const tcp::connection& to, std::uint64_t mark, const wante
     put_all(to, made.pixels.subspan(as_size(each.begin), as_size(each.size())), 30, "a rank");
 }
 
-// What was skipped or resampled since the rank was told of the first `known` samples; returns how many it knows
-// then.
+// What was skipped or resampled since the rank was told of the first `known` samples; returns how many it
+// knows then.
 inline std::size_t send_skips(const tcp::connection& to, std::uint64_t mark, const skip_log& from,
                               std::size_t known) {
   constexpr std::size_t at_once = 1000;

@@ -14,8 +14,8 @@
 
 namespace motet {
 
-// A model that hears, such as Whisper, may say when: some of its tokens are times, each a fiftieth of a second
-// later than the one before it. The token in front of the first, <|notimestamps|>, asks for none.
+// A model that hears, such as Whisper, may say when: some of its tokens are times, each a fiftieth of a
+// second later than the one before it. The token in front of the first, <|notimestamps|>, asks for none.
 struct time_tokens {
   std::int32_t first = -1;  // says 0.00 seconds, and all behind it are times; negative: no times are said
   std::int32_t words = 0;   // tokens below it are words; of those from it on, one ends a text

@@ -335,8 +335,8 @@ inline orchestration orchestrate_run(const run_settings& s, std::int32_t ranks) 
   return detail::orchestrator(s, ranks, waits).run();
 }
 
-// A search compares plans with their rows in one piece. How many pay is for the run to settle, by what it counts
-// of the plan that was found.
+// A search compares plans with their rows in one piece. How many pay is for the run to settle, by what it
+// counts of the plan that was found.
 inline plan with_pieces_open(plan found) {
   for (module_plan& each : found.modules)
     if (each.on.split().tensor > 1) each.pieces = 0;

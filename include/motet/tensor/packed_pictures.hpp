@@ -6,8 +6,8 @@
 namespace motet {
 
 // A decoded picture, or the part of one that is looked at: rows from the top, the channels of a pixel
-// together. It is resized to the model's square, or to its own grid of patches, when the model reads it. Or, with
-// pitch 0, what was resized before: floats in planes, scaled and mirrored.
+// together. It is resized to the model's square, or to its own grid of patches, when the model reads it. Or,
+// with pitch 0, what was resized before: floats in planes, scaled and mirrored.
 struct packed_picture {
   std::int64_t at = 0;                 // its first byte among all that were packed together
   std::int32_t pitch = 0;              // bytes from row to row; it takes pitch x height bytes

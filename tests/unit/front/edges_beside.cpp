@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // labels: threads
-// A language model that looks at rows of another module: by any plan that leaves its samples whole it learns what
-// it learns on one rank.
+// A language model that looks at rows of another module: by any plan that leaves its samples whole it learns
+// what it learns on one rank.
 #include <motet/front/trainer.hpp>
 #include <motet/plan/prove/require_plan.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // labels: threads
-// An eye joins squares of its rows before they go on, or sees pictures of any shape: on one rank, and by plans,
-// where rows change ranks.
+// An eye joins squares of its rows before they go on, or sees pictures of any shape: on one rank, and by
+// plans, where rows change ranks.
 #include <motet/front/trainer.hpp>
 #include <motet/plan/prove/plan_for.hpp>
 

@@ -16,8 +16,9 @@
 //   host_numbers(ctx, count)
 //       some numbers in memory of the host, as a span or a vector
 //   order_of_parts(ctx, samples, first)
-//       says where rows of samples of the microbatch lie, of which that is the first: it copies rows of whole samples to where part lies behind part, by to_parts(ctx, samples, packed), and
-//       back, by to_samples(ctx, packed, samples)
+//       says where rows of samples of the microbatch lie, of which that is the first: it copies rows of whole
+//       samples to where part lies behind part, by to_parts(ctx, samples, packed), and back, by
+//       to_samples(ctx, packed, samples)
 
 namespace motet {
 namespace detail {

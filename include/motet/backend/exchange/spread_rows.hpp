@@ -74,8 +74,8 @@ class spread_rows {
 
   enum which_offsets : std::uint8_t { part, full, own_part, mine_whole, ends_part, kinds };
 
-  // Samples of `whole` with as many rows each as rows_of says; where all have the same in `whole` and none stays
-  // whole, they do here.
+  // Samples of `whole` with as many rows each as rows_of says; where all have the same in `whole` and none
+  // stays whole, they do here.
   template <class Rows>
   sequences some(const sequences& whole, interval samples, Rows rows_of, which_offsets kind) {
     if (!whole.offsets && at_.long_rows == 0) return {samples.size(), rows_of(0), nullptr};

@@ -12,8 +12,8 @@ class courier;
 
 // A spread tells a rank's operations how it shares one microbatch with others. The tensor group cuts the
 // samples between its members, and each layer's columns inside attention and mlp; the context group cuts the
-// rows of each long sample between the blocks. Embedding, head and loss run on whole samples, each on one rank. A
-// context without a spread is a rank by itself. spread_rows fills it anew for each microbatch.
+// rows of each long sample between the blocks. Embedding, head and loss run on whole samples, each on one
+// rank. A context without a spread is a rank by itself. spread_rows fills it anew for each microbatch.
 struct microbatch_spread {
   any_group tensor, context;
   row_parts cut;  // how the context group cuts the rows of a sample, whoever has those that stay whole

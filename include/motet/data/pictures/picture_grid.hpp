@@ -33,8 +33,8 @@ struct picture_grid {
   bool operator==(const picture_grid&) const = default;
 };
 
-// The grid of patches that a picture becomes: as many as it has, to whole ones, or as large a grid as it may have
-// with the sides of the picture in their proportion. Whole numbers alone decide, so that it is the same
+// The grid of patches that a picture becomes: as many as it has, to whole ones, or as large a grid as it may
+// have with the sides of the picture in their proportion. Whole numbers alone decide, so that it is the same
 // everywhere. Nothing, where one side is so many times the other that a strip of one patch would not do.
 inline std::optional<picture_grid> grid_within(const shape_limits& most, isize width, isize height) {
   if (std::max(width, height) > most.most_patches * std::min(width, height)) return {};

@@ -14,9 +14,9 @@ struct crop_box {
   bool flip = false;
 };
 
-// Cuts a box out, resizes it to a square or to another size by bilinear interpolation that averages when it shrinks (what
-// torchvision calls antialias), scales the colours and writes planes: red, green, blue. Reused from sample to
-// sample, it stops allocating.
+// Cuts a box out, resizes it to a square or to another size by bilinear interpolation that averages when it
+// shrinks (what torchvision calls antialias), scales the colours and writes planes: red, green, blue. Reused
+// from sample to sample, it stops allocating.
 class resampler {
  public:
   struct colours {

@@ -12,8 +12,8 @@
 
 namespace motet {
 
-// Reads pictures from files as models are shown them outside of training: the largest square in the middle, or
-// for models of pictures of any shape all of it, resized. Keeps its memory from one to the next.
+// Reads pictures from files as models are shown them outside of training: the largest square in the middle,
+// or for models of pictures of any shape all of it, resized. Keeps its memory from one to the next.
 class square_reader {
  public:
   // To (3, side, side); what is wrong is told with the file's name.

@@ -13,8 +13,8 @@
 
 namespace motet {
 
-// Samples that a producer left out, or resampled, as it tells ranks: by their numbers, as its own path to them
-// is another one.
+// Samples that a producer left out, or resampled, as it tells ranks: by their numbers, as its own path to
+// them is another one.
 inline std::string write_skips(const std::vector<skip_log::reported>& from) {
   json out{json::array{}};
   for (const skip_log::reported& each : from) {

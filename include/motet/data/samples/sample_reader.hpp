@@ -53,7 +53,8 @@ struct sample_form {
   piece_marks marks{};
   isize least_pictures = 0;  // likewise: one without so many is left out
   heard_form heard{};
-  // Pictures of any shape have rows of their own number, with `lead` before them: rows_of_picture is the most.
+  // Pictures of any shape have rows of their own number, with `lead` before them: rows_of_picture is the
+  // most.
   shape_limits shapes{};
 
   isize rows_shown() const { return rows_of_picture - lead; }

@@ -77,8 +77,8 @@ struct stage_parameters {
     if (is_last(r)) push(layer::size<tail>(cut));
     return parts;
   }
-  // The stretches of a stage's weights each of which is asked for by itself: an embedding that is a net of its
-  // own is one. Those of adapters are not told apart from weights that rest.
+  // The stretches of a stage's weights each of which is asked for by itself: an embedding that is a net of
+  // its own is one. Those of adapters are not told apart from weights that rest.
   static std::vector<interval> weight_parts(stage_range r, tensor_cut cut = {}) {
     std::vector<interval> parts;
     isize at = 0;

@@ -69,8 +69,8 @@ view<T, Width> gather_beside(C& ctx, view<X, Width> x, Meanwhile&& meanwhile) {
   return all;
 }
 
-// Members may add more to the sums than a product: more(samples, rows, these rows of the partial sums), once for
-// all rows, some at a time; others add nothing.
+// Members may add more to the sums than a product: more(samples, rows, these rows of the partial sums), once
+// for all rows, some at a time; others add nothing.
 struct nothing_more {
   void operator()(const sequences&, const auto&...) const {}
 };
@@ -80,8 +80,8 @@ constexpr auto more_if(More more) {
   else return nothing_more{};
 }
 
-// y = residual + the sum over members of what make(samples, rows, these rows of partial) makes and more() adds,
-// some rows at a time.
+// y = residual + the sum over members of what make(samples, rows, these rows of partial) makes and more()
+// adds, some rows at a time.
 template <isize Width, class C, class P, class R, class Y, class Make, class More>
 void sum_made(C& ctx, view<P, Width> partial, matrix<R> residual, view<Y, Width> y, Make&& make,
               More&& more) {

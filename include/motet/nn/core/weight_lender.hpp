@@ -13,9 +13,10 @@ T* standing_address() {
   return reinterpret_cast<T*>(std::uintptr_t{1} << 45);
 }
 
-// A lender has the weights of a layer while it computes, where they are nowhere whole otherwise. A context has
-// one, and the layers of a stage ask it by weights_at(ctx, data, count): where() says where they lie now, those
-// of a layer at a time, and gives the same answer until another layer's are wanted. An empty one lends nothing.
+// A lender has the weights of a layer while it computes, where they are nowhere whole otherwise. A context
+// has one, and the layers of a stage ask it by weights_at(ctx, data, count): where() says where they lie now,
+// those of a layer at a time, and gives the same answer until another layer's are wanted. An empty one lends
+// nothing.
 struct weight_lender {
   const void* (*where)(void* self, const void* data, isize count) = nullptr;
   void* self = nullptr;

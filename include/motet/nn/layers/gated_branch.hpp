@@ -5,9 +5,9 @@
 
 namespace motet {
 
-// A branch that adds tanh(gate) times what it makes. The gate is one number that is learned and begins at zero,
-// so a net with the branch begins as it is without it, as in Flamingo (Alayrac et al. 2022) and Llama's vision
-// models.
+// A branch that adds tanh(gate) times what it makes. The gate is one number that is learned and begins at
+// zero, so a net with the branch begins as it is without it, as in Flamingo (Alayrac et al. 2022) and Llama's
+// vision models.
 // Asks for: a layer as the inside of a residual branch.
 // Memory: what the layer keeps, (rows, width), and a number for each row.
 // Errors: none of its own.

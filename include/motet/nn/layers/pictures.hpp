@@ -11,7 +11,8 @@
 namespace motet {
 
 // A batch of pictures: numbers of one size, (samples, channels, side, side), or packed bytes of any size,
-// which are resized when they are read. Those for a net of pictures of any shape are packed, each with a grid.
+// which are resized when they are read. Those for a net of pictures of any shape are packed, each with a
+// grid.
 struct pictures {
   const float* pixels = nullptr;
   isize samples = 0;
@@ -37,9 +38,9 @@ void cut_patches(C& ctx, const sequences& seq, const patch_geometry& geometry, c
   patches(ctx, seq, geometry, matrix<const float>{batch.pixels, batch.samples, size, size}, y);
 }
 
-// Puts pictures of any shape together for a net that takes them (.most_patches): each has so many patches down
-// and across, and its numbers lie in planes, (channels, rows x patch, columns x patch), picture after picture.
-// `numbers_of_patch` are channels x patch x patch, `lead` rows of a class token.
+// Puts pictures of any shape together for a net that takes them (.most_patches): each has so many patches
+// down and across, and its numbers lie in planes, (channels, rows x patch, columns x patch), picture after
+// picture. `numbers_of_patch` are channels x patch x patch, `lead` rows of a class token.
 // Asks for: one patch at least in both directions.
 // Memory: some numbers for each picture; kept when it is cleared.
 // Errors: none of its own.

@@ -178,7 +178,8 @@ class plan_pricer {
     out.beside_others = kept_beside_others(of_, names, measured->pairs);
   }
 
-  // The most parameters of a stage that are asked for by themselves: those before or behind its blocks, or of one.
+  // The most parameters of a stage that are asked for by themselves: those before or behind its blocks, or of
+  // one.
   double largest_part(isize k, isize stage) const {
     const module_plan& own = of_.modules[k];
     const tower_outline& net = model_.towers[k];

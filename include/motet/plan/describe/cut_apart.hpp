@@ -24,8 +24,8 @@ constexpr bool meets_several(const sample_parts& one, const sample_parts& other)
 
 }  // namespace detail
 
-// Says whether rows cross between replicas of modules that feed each other, so that who has a sample in one does
-// not follow from who has it in the other.
+// Says whether rows cross between replicas of modules that feed each other, so that who has a sample in one
+// does not follow from who has it in the other.
 constexpr bool rows_cross(const plan& of, const list<module_facts>& facts, isize samples) {
   for (isize k = 0; k < facts.size(); ++k)
     for (const std::int32_t source : facts[k].from) {
@@ -35,10 +35,10 @@ constexpr bool rows_cross(const plan& of, const list<module_facts>& facts, isize
   return false;
 }
 
-// The same plan with modules cut apart: where replicas feed those of a module on other ranks that is cut alike,
-// their microbatches become shorter, one for each microbatch of a replica there, so that each replica has a
-// part of every sample list behind it. Then an order of samples chooses who has a sample in each module by
-// itself. A plan that is cut apart stays as it is, and so does a module whose microbatches would be empty.
+// The same plan with modules cut apart: where replicas feed those of a module on other ranks that is cut
+// alike, their microbatches become shorter, one for each microbatch of a replica there, so that each replica
+// has a part of every sample list behind it. Then an order of samples chooses who has a sample in each module
+// by itself. A plan that is cut apart stays as it is, and so does a module whose microbatches would be empty.
 // Asks for: modules in the model's order, and a loss of each sample by itself.
 // Memory: a copy of the plan.
 // Errors: none of its own.

@@ -18,8 +18,8 @@ inline constexpr int most_row_pieces = 64;
 struct module_plan {
   label name;
   mesh on;  // degrees and ranks
-  // stages of each device, for schedules that have several; of a module that fills, slices of the device's own, and
-  // 0: as many as make the step shortest by the plan's times
+  // stages of each device, for schedules that have several; of a module that fills, slices of the device's
+  // own, and 0: as many as make the step shortest by the plan's times
   int chunks = 1;
   list<isize> layers = {};  // of each stage; empty: as even as possible
   // of each stage, whether backward makes again what it needs; empty: none does

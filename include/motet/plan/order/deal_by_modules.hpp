@@ -168,8 +168,8 @@ class module_dealer {
 }  // namespace detail
 
 // Deals the samples of a step to the blocks of a program, module after module by the costs of that module
-// alone: first to the replicas and microbatches of those with the fewest, then the samples of each of these to
-// the replicas of others. So each module is even by itself, where a plan lets rows cross between replicas
+// alone: first to the replicas and microbatches of those with the fewest, then the samples of each of these
+// to the replicas of others. So each module is even by itself, where a plan lets rows cross between replicas
 // (plan/describe/cut_apart.hpp); where it does not, a replica's samples follow from the first module.
 // Asks for: as many samples as the program takes.
 // Memory: some numbers for each microbatch and each sample.

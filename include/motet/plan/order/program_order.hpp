@@ -61,8 +61,8 @@ inline hands deal_to_parts(const step_headers& of, const sample_order& largest_f
 
 // Finds an order of a step's samples in which a program takes them in less time. Samples are dealt to
 // replicas, so that the busiest rank has least to do; each replica deals them to its microbatches, so that
-// none is heavy for any module; where rows cross between replicas, they are also dealt for one module after the
-// other; microbatches fill the intervals of a pipeline's first stage. Then microbatches, and
+// none is heavy for any module; where rows cross between replicas, they are also dealt for one module after
+// the other; microbatches fill the intervals of a pipeline's first stage. Then microbatches, and
 // samples, change places by chance, as long as simulate() finds the step shorter. The order as listed is
 // taken where none is shorter. Everything follows from the headers and the clock, so ranks that know the same
 // find the same.

@@ -43,7 +43,8 @@ class program_samples {
   const program& of() const { return *of_; }
   const list<block>& blocks() const { return blocks_; }
   const list<hand>& hands() const { return hands_; }
-  // Microbatches of one replica, one after the other: blocks that may change places with those of another turn.
+  // Microbatches of one replica, one after the other: blocks that may change places with those of another
+  // turn.
   using turns = list<list<std::int32_t>>;
   // Of each replica of the module with the fewest microbatches, in each group that meets.
   list<turns> turns_of_replicas() const {
@@ -62,8 +63,8 @@ class program_samples {
     }
     return out;
   }
-  // Says whether a replica of some module has samples of several replicas of another, so that who has a sample in
-  // one does not follow from who has it in the other.
+  // Says whether a replica of some module has samples of several replicas of another, so that who has a
+  // sample in one does not follow from who has it in the other.
   bool rows_cross() const {
     for (const hand& one : hands_)
       for (const hand& other : hands_)

@@ -52,8 +52,8 @@ constexpr verdict check_module_plan(const module_plan& own, const module_facts& 
   return {};
 }
 
-// Some modules leave gaps, and no loss has both those that fill and others: it would wait for what nobody waits
-// for. The first number of the verdict is 1 where all fill.
+// Some modules leave gaps, and no loss has both those that fill and others: it would wait for what nobody
+// waits for. The first number of the verdict is 1 where all fill.
 constexpr verdict check_what_fills(const list<module_plan>& all, const list<module_facts>& facts) {
   isize fill = 0, last = 0;
   for (isize k = 0; k < all.size(); ++k) {

@@ -54,9 +54,10 @@ constexpr plan with_whole_stages(plan of) {
     if (detail::leaves_slices_open(each)) each.chunks = 1;
   return of;
 }
-// The plan with a number of slices for each module that leaves it open: one, two, four and so on are tried, until
-// a slice is shorter than four fifths of the gaps that the others leave. The fewest with which the step is
-// shortest, by the plan's own times, which all ranks know; so they choose alike. One, where there is no order.
+// The plan with a number of slices for each module that leaves it open: one, two, four and so on are tried,
+// until a slice is shorter than four fifths of the gaps that the others leave. The fewest with which the step
+// is shortest, by the plan's own times, which all ranks know; so they choose alike. One, where there is no
+// order.
 // Asks for: a plan that passes check_plan() with whole stages.
 // Memory: an order for each try, given back at the end.
 // Errors: none of its own.

@@ -87,8 +87,8 @@ struct tower_question {
   std::uint32_t kinds = 1;  // of devices, which `on` has as one
   double room = 1;          // the share of a device's memory that may be filled
   double features = 0;      // bytes that a rank with its last stage has for a join, of the other towers
-  // false: only the most that can be kept, zero 2 where 1 does not do, contexts where nothing else does. Zero 3
-  // is for those who ask for it
+  // false: only the most that can be kept, zero 2 where 1 does not do, contexts where nothing else does. Zero
+  // 3 is for those who ask for it
   bool thorough = true;
   estimate_options play = {};
 };

@@ -6,10 +6,10 @@
 
 namespace motet {
 
-// Weights of a stage that ranks keep in shares (known as ZeRO, level 3): each has those that it updates, and the
-// weights of a layer come together while it computes, in memory that the next layer's take over. All members
-// ask for the same layers in the same order, so in a program the computations of a stage are meetings of its
-// replicas. Nothing is allocated in a step.
+// Weights of a stage that ranks keep in shares (known as ZeRO, level 3): each has those that it updates, and
+// the weights of a layer come together while it computes, in memory that the next layer's take over. All
+// members ask for the same layers in the same order, so in a program the computations of a stage are meetings
+// of its replicas. Nothing is allocated in a step.
 template <class Master, class Group, class Context>
   requires all_gathers<Group>
 class lent_weights {
@@ -40,8 +40,8 @@ class lent_weights {
   // Elements of the memory in which weights come together.
   isize elements() const { return largest_; }
 
-  // shares: the weights that this rank updates, in the order of their moments. No memory lies at the addresses
-  // from `base` on, which stand for the weights of the stage.
+  // shares: the weights that this rank updates, in the order of their moments. No memory lies at the
+  // addresses from `base` on, which stand for the weights of the stage.
   void prepare(Context& ctx, const Master* base, const Master* shares) {
     ctx_ = &ctx;
     base_ = base;

@@ -100,8 +100,8 @@ inline void require_whole_tables(const model_outline& model, const program& of,
            sentence({model.names[module], " is tied, and zero = ", choices[module].shard_weights ? 3 : 2}));
   }
 }
-// Weights that are kept in shares come together layer by layer; else MT-R67, and MT-R66 where ranks lend none.
-// All ranks find the same.
+// Weights that are kept in shares come together layer by layer; else MT-R67, and MT-R66 where ranks lend
+// none. All ranks find the same.
 inline void require_lent_weights(const model_outline& model, const program& of, const stage_groups& groups,
                                  const std::vector<module_choice>& choices, bool lends) {
   for (const voice& sings : of.voices) {

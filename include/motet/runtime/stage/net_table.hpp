@@ -82,8 +82,8 @@ struct net_outline {
   isize rows_in(stage_range r, const any_microbatches& parts, isize m) const {
     return is_first(r) ? parts.entering(m) : parts.rows(m).rows() + rows_along(parts.entering(m));
   }
-  // Rows that blocks look at go along from stage to stage, behind those of the stage: their numbers take as many
-  // rows more. So do their gradients, back.
+  // Rows that blocks look at go along from stage to stage, behind those of the stage: their numbers take as
+  // many rows more. So do their gradients, back.
   isize rows_along(isize entering) const {
     return looks_beside ? (entering * takes_rows + width - 1) / width : 0;
   }
@@ -283,8 +283,8 @@ struct net_tables {
   static const typename Net::input& input(const any_microbatches& of, isize m) {
     return static_cast<const replica_microbatches<Net>&>(of)[m];
   }
-  // The first stage has the rows that enter it beside the input; those behind it have them behind their own rows,
-  // where blocks look at them.
+  // The first stage has the rows that enter it beside the input; those behind it have them behind their own
+  // rows, where blocks look at them.
   static decltype(auto) input(const any_microbatches& of, isize m, stage_range range, const ends& e) {
     if constexpr (takes_rows<Net> > 0) {
       typename Net::input with = input(of, m);
@@ -307,7 +307,8 @@ struct net_tables {
            with.entering_count() * takes_rows<Net>);
     }
   }
-  // Blocks of this stage add to the gradients of such rows that those behind it have found; the last stage begins.
+  // Blocks of this stage add to the gradients of such rows that those behind it have found; the last stage
+  // begins.
   static void take_back(Context& ctx, stage_range range, const any_microbatches& of, isize m, const ends& e) {
     if constexpr (looks_beside<Net>) {
       const typename Net::input with = input(of, m, range, e);

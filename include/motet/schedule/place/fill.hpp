@@ -46,8 +46,8 @@ class gap_filler : public filler_seats {
   }
   // The others may be late by some of what the fillers take, so that those come first: by how much is tried.
   // So is how many slices of one rank stay together: with all of them no order is longer than without slices.
-  // Behind play_alone(). `most`: by how much they may be late. False: in every try some wait for ever. `any`: the
-  // first order is enough.
+  // Behind play_alone(). `most`: by how much they may be late. False: in every try some wait for ever. `any`:
+  // the first order is enough.
   constexpr bool find_shortest(filled_score& out, double most, bool any) {
     constexpr int steps = 8;
     bool found = false;
@@ -365,8 +365,9 @@ class gap_filler : public filler_seats {
   isize placed_ = 0, total_ = 0;
 };
 
-// The shortest of the orders in which the others' forwards go ahead by nothing, by a part, by twice as many and so
-// on; only those that wait for what stands behind them gain by it. False: in every one some wait for ever.
+// The shortest of the orders in which the others' forwards go ahead by nothing, by a part, by twice as many
+// and so on; only those that wait for what stands behind them gain by it. False: in every one some wait for
+// ever.
 constexpr bool fill_with_room(const score& from, const filling& how, std::int32_t room, bool any,
                               filled_score& out) {
   const bool behind = stands_behind(from, how);
@@ -400,13 +401,13 @@ constexpr isize enough_room(const score& from, const filling& how) {
 
 }  // namespace detail
 
-// Another order of the same score: the modules that fill go where their ranks would wait for others. Each rank
-// plays forwards of the others in the order that they have, and backwards too; forwards of those that fill come
-// early enough for whom they feed, backwards behind those that feed them gradients, and both where they make
-// nobody late, if there is such a place. Where some stand behind the others, gradients come back later, and
-// how many forwards go ahead of these is tried; else the others keep one order. What the score says of the
-// fillers' own order is not looked at, they may be without any. Times decide the order and nothing else: whoever
-// is late at run time delays those alone that wait for it.
+// Another order of the same score: the modules that fill go where their ranks would wait for others. Each
+// rank plays forwards of the others in the order that they have, and backwards too; forwards of those that
+// fill come early enough for whom they feed, backwards behind those that feed them gradients, and both where
+// they make nobody late, if there is such a place. Where some stand behind the others, gradients come back
+// later, and how many forwards go ahead of these is tried; else the others keep one order. What the score
+// says of the fillers' own order is not looked at, they may be without any. Times decide the order and
+// nothing else: whoever is late at run time delays those alone that wait for it.
 // Asks for: modules that fill, others that leave gaps, no loss that both end in; times of all stages.
 // Memory: some numbers for each computation, and the new score.
 // Errors: MT-P10, MT-P28, MT-S21, MT-S23

@@ -8,7 +8,8 @@
 
 namespace motet::detail {
 
-// What fills of a score: the operations of each stage, which have no places yet, and the losses that they end in.
+// What fills of a score: the operations of each stage, which have no places yet, and the losses that they end
+// in.
 class filler_seats : public score_turns {
  public:
   constexpr filler_seats(const score& from, const filling& how) : score_turns(from, how) { find_seats(); }
@@ -27,8 +28,8 @@ class filler_seats : public score_turns {
   }
 
  protected:
-  // An operation of a stage of a voice that fills, with all who do it together; or the loss of a join, with all
-  // its members.
+  // An operation of a stage of a voice that fills, with all who do it together; or the loss of a join, with
+  // all its members.
   struct filler_seat {
     std::int32_t voice = 0, stage = 0;
     op what = op::forward;

@@ -25,7 +25,8 @@ constexpr bool stands_behind(const score& of, const filling& how) {
 // Losses go with the forwards that they stand behind.
 constexpr bool goes_forward(const cue& it) { return is_forward(it.what) || it.what == op::join; }
 
-// The parts in which forwards may go ahead: of each rank's as many, so that what ranks are to each other stays.
+// The parts in which forwards may go ahead: of each rank's as many, so that what ranks are to each other
+// stays.
 constexpr std::int32_t most_ahead(const score& of, const filling& how) {
   std::int32_t parts = 0;
   for (std::int32_t r = 0; r < of.ranks(); ++r) {
@@ -39,9 +40,9 @@ constexpr std::int32_t most_ahead(const score& of, const filling& how) {
   return parts;
 }
 
-// The same score in which every backward of the others has more forwards before it, by so many of most_ahead()
-// parts of its rank's; with all of them, all forwards come first. Forwards keep their order, and so do
-// backwards; none of them overlap. What fills is left out.
+// The same score in which every backward of the others has more forwards before it, by so many of
+// most_ahead() parts of its rank's; with all of them, all forwards come first. Forwards keep their order, and
+// so do backwards; none of them overlap. What fills is left out.
 constexpr score forwards_ahead(const score& of, const filling& how, std::int32_t parts) {
   const std::int32_t most = most_ahead(of, how);
   score out;

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::int32_t count = 24;
 
-// Two modules, the first with so many microbatches, the second with three; both with two replicas of one stage,
-// each on a rank of its own.
+// Two modules, the first with so many microbatches, the second with three; both with two replicas of one
+// stage, each on a rank of its own.
 struct two_modules {
   program of;
   program_samples samples;

@@ -17,8 +17,8 @@ const float* where(lent& of, motet::isize begin, motet::isize count) {
   const weight_lender asked = of.lender();
   return static_cast<const float*>(asked.where(asked.self, standing_address<float>() + begin, count));
 }
-// Of each rank's stage every layer comes together from shares, in the order of forward and in that of backward,
-// and after an update the new numbers do.
+// Of each rank's stage every layer comes together from shares, in the order of forward and in that of
+// backward, and after an update the new numbers do.
 int check_lent(const laws::made_ranks& ranks, std::int32_t rank, local::group* cut, local::group* shared,
                std::uint64_t seed) {
   const auto parameters = laws::make_parameters(seed, ranks.tensor);

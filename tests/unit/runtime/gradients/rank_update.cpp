@@ -63,7 +63,8 @@ struct two_ranks {
       ends[r].begin_step();
       updates[r]->begin_step(number, rate);
     }
-    // Parts of the gradients of one loss's numbers come from both, those of the other's from their owner alone.
+    // Parts of the gradients of one loss's numbers come from both, those of the other's from their owner
+    // alone.
     const std::vector<float> numbers(16, 0.125f), less(16, 0.0625f), others(8, 0.5f);
     const loss_gradients<float> here[] = {{numbers.data(), {0, 16}, true}},
                                 there[] = {{less.data(), {0, 16}}, {others.data(), {16, 24}, true}};

@@ -27,7 +27,8 @@ using eye = vit_rows<shape, true, 2>;
 using alone = input_traits<vit<shape>>;
 using traits = input_traits<eye>;
 
-// Three pictures, of which the first sample has two: 1 x 4, 3 x 2 and 2 x 1 patches behind a class token's row.
+// Three pictures, of which the first sample has two: 1 x 4, 3 x 2 and 2 x 1 patches behind a class token's
+// row.
 struct three {
   std::vector<float> pixels = std::vector<float>(12 * 4, 1.0f);
   std::vector<isize> offsets{0, 2, 2, 3};

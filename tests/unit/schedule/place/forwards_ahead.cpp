@@ -65,8 +65,8 @@ std::string words_of(const score& of, std::int32_t rank) {
   return out;
 }
 
-// Each rank's cues in four lists, in each of which they keep their order: forwards and all else, of the language
-// model and of what fills. All ways to put them into one in which each has its forward before.
+// Each rank's cues in four lists, in each of which they keep their order: forwards and all else, of the
+// language model and of what fills. All ways to put them into one in which each has its forward before.
 void each_mix(const std::array<std::vector<cue>, 4>& lists, std::array<std::size_t, 4>& at,
               std::vector<cue>& so_far, std::vector<std::vector<cue>>& out) {
   bool any = false;

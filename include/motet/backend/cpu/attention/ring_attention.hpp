@@ -139,8 +139,9 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
   const interval own = ctx.own(ring.is.part);
   for (isize head = 0; head < heads; ++head)
     std::fill_n(dqueries + (head * rows + own.begin) * row, own.size() * row, number(0));
-  // Queries of this member meet these keys of a sample, which lie from a row on in a matrix of keys, and their
-  // gradients from a row on in one of so many rows for each head: those of keys, behind them those of values.
+  // Queries of this member meet these keys of a sample, which lie from a row on in a matrix of keys, and
+  // their gradients from a row on in one of so many rows for each head: those of keys, behind them those of
+  // values.
   const auto meet = [&](isize sample, interval seen, auto keys, auto vectors, isize key_row, number* sums_of,
                         isize sum_rows, isize sum_row) {
     const isize past = recipe.past_vectors(seen.size());

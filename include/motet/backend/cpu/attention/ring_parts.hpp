@@ -47,8 +47,8 @@ struct attention_ring : context_ring {
     return out;
   }
 
-  // Calls visit(sample, piece, row that goes round) for the pieces of a part's keys that this member's queries
-  // see, of this thread's samples.
+  // Calls visit(sample, piece, row that goes round) for the pieces of a part's keys that this member's
+  // queries see, of this thread's samples.
   template <class Visit>
   void each_keys(const context& ctx, isize part, Visit&& visit) const {
     const interval own = ctx.own_samples(is.part);

@@ -122,7 +122,7 @@ T* gradients_at(context& ctx, T* data, isize count) {
   return static_cast<T*>(found != nullptr ? found : ctx.sink.where(ctx.sink.self, data, count));
 }
 
-// Weights that belong at `data` lie here for now.
+// Weights that belong at `data` lie here while their layer computes.
 template <class T>
 const T* weights_at(context& ctx, const T* data, isize count) {
   if (count == 0 || !ctx.lender.lends(data) || ctx.measuring()) return data;

@@ -115,8 +115,8 @@ courier::number begin_gather(context& ctx, rank_calls& calls, const row_pieces& 
   return first;
 }
 
-// Work that an exchange does when rows are there, or meanwhile, whatever it is: each exchange is compiled once
-// for its numbers, and not for every layer that has work beside it.
+// Work that an exchange does when rows are there, or meanwhile, whatever it is: each exchange is compiled
+// once for its numbers, and not for every layer that has work beside it.
 template <class... Told>
 class work_ref {
  public:

@@ -72,8 +72,8 @@ void patches(context& ctx, const sequences& seq, const patch_geometry& geometry,
   }
 }
 
-// Packed pictures are resized, mirrored and scaled on the way, each to the square or to a grid of its own. Takes
-// no memory, as a dry run does not know what will come.
+// Packed pictures are resized, mirrored and scaled on the way, each to the square or to a grid of its own.
+// Takes no memory, as a dry run does not know what will come.
 template <class Y>
 void patches(context& ctx, const sequences& seq, const patch_geometry& geometry, const packed_pictures& from,
              matrix<Y> y) {

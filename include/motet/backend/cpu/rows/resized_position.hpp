@@ -7,8 +7,8 @@
 namespace motet::cpu {
 namespace detail {
 
-// Calls use(row of a grid of `to` points along each side, row of the one of `from`, weight), `lead` rows before
-// both.
+// Calls use(row of a grid of `to` points along each side, row of the one of `from`, weight), `lead` rows
+// before both.
 template <class Use>
 void each_tap(isize lead, const cubic_axis& along_rows, const cubic_axis& along_columns, interval rows,
               Use&& use) {
