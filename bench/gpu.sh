@@ -193,7 +193,7 @@ with_cmake() {
 with_nvcc() {
   [ -n "$CUDACXX" ] || return 1
   mkdir -p "$build/bin/tests"
-  flags="-std=c++20 -O3 $(small_code) -I$root/include -I$root/tests -I$root/tests/laws -I$root/examples -Xcudafe --diag_suppress=177 -Xcudafe --diag_suppress=550"
+  flags="-std=c++20 -O3 $(small_code) -I$root/include -I$root/tests -I$root/tests/laws -I$root/examples -Xcudafe --diag_suppress=177 -Xcudafe --diag_suppress=550 -DMOTET_HAS_JPEG=0 -DMOTET_HAS_SPNG=0"
   # doctest is looked for in DIR first.
   [ -z "$deps" ] || flags="$flags -isystem $deps/include -L$deps/lib"
   for chip in $(echo "$arch" | tr ';' ' '); do flags="$flags -gencode=arch=compute_$chip,code=sm_$chip"; done
@@ -203,21 +203,21 @@ with_nvcc() {
     case " $flags " in *" $folder "*) continue ;; esac
     case $folder in . | /usr/include | /usr/local/include | "${CUDACXX%/bin/nvcc}/include") ;; *) flags="$flags -isystem $folder" ;; esac
   done
-  # By their files, as versioned names are no names for -l.
-  links="$(inventory_of library cublasLt) -lpthread -ldl"
-  if [ $cudnn = yes ]; then flags="$flags -DMOTET_HAS_CUDNN=1" links="$links $(inventory_of library cudnn)"; fi
-  if [ $nccl = yes ]; then flags="$flags -DMOTET_HAS_NCCL=1" links="$links $(inventory_of library nccl)"; fi
+  # By their files, as versioned names are no names for -l; past nvcc, which knows no file that ends with a version.
+  links="-Xlinker $(inventory_of library cublasLt) -lpthread -ldl"
+  if [ $cudnn = yes ]; then flags="$flags -DMOTET_HAS_CUDNN=1" links="$links -Xlinker $(inventory_of library cudnn)"; fi
+  if [ $nccl = yes ]; then flags="$flags -DMOTET_HAS_NCCL=1" links="$links -Xlinker $(inventory_of library nccl)"; fi
   sources | wanted >"$build/list"
   [ -s "$build/list" ] || die "nothing is called $match"
   if grep -q '^gpu\.' "$build/list"; then
     # An archive of them, such as a build has, may be named instead.
     kernels=${MOTET_COMPILED_KERNELS:-}
     if [ -z "$kernels" ]; then
-      for source in "$root"/include/motet/backend/cpu/compiled/*.cpp; do
-        kernels="$kernels $build/compiled_$(basename "$source" .cpp).o"
-        c++ -std=c++20 -O3 -DMOTET_COMPILED_KERNELS=1 "-I$root/include" ${deps:+-isystem "$deps/include"} -c "$source" \
-          -o "${kernels##* }" >>"$log" 2>&1 || return 1
-      done
+      # shellcheck disable=SC2016
+      printf '%s\n' "$root"/include/motet/backend/cpu/compiled/*.cpp | root=$root deps=$deps build=$build xargs -P "$jobs" -I SOURCE sh -c '
+        c++ -std=c++20 -O3 -DMOTET_COMPILED_KERNELS=1 "-I$root/include" ${deps:+-isystem "$deps/include"} -c SOURCE \
+          -o "$build/compiled_$(basename SOURCE .cpp).o"' >>"$log" 2>&1 || return 1
+      kernels=$(printf '%s ' "$build"/compiled_*.o)
     fi
     # shellcheck disable=SC2086
     "$CUDACXX" $flags -x cu -c "$root/tests/gpu_main.cpp" -o "$build/gpu_main.o" >>"$log" 2>&1 || return 1
