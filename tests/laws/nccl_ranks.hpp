@@ -29,8 +29,8 @@ inline bool has_gpus(std::int32_t count) {
 
 // Calls body(session) on a thread for each rank, and throws what the first one of them threw.
 template <class Body>
-void run_nccl_ranks(std::int32_t ranks, Body&& body, double seconds = 60) {
-  if (!has_gpus(ranks)) return;
+bool run_nccl_ranks(std::int32_t ranks, Body&& body, double seconds = 60) {
+  if (!has_gpus(ranks)) return false;
   const std::uint16_t port = free_port();
   std::vector<std::exception_ptr> problems(static_cast<std::size_t>(ranks));
   std::vector<std::thread> threads;
@@ -51,6 +51,7 @@ void run_nccl_ranks(std::int32_t ranks, Body&& body, double seconds = 60) {
   for (std::thread& each : threads) each.join();
   for (const std::exception_ptr& each : problems)
     if (each) std::rethrow_exception(each);
+  return true;
 }
 
 // Memory of the GPU that says what it was filled with.

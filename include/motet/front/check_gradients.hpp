@@ -382,10 +382,13 @@ gradient_report check_loss_gradients(isize samples = 7, isize width = 5, const g
                         loss);
   gradient_report found = differences.found();
   const double value = of.value();
-  found.add({"loss with gradients", 0, of.loss, value}, how.tolerance);
+  // Of braces in these calls nvcc makes what no host compiler reads.
+  const gradient_report::fault with_gradients{"loss with gradients", 0, of.loss, value};
+  found.add(with_gradients, how.tolerance);
   const trial::reals g = of.g, da = of.da, db = of.db;
   of.shared();
-  found.add({"shared loss", 0, of.loss, value}, how.tolerance);
+  const gradient_report::fault together{"shared loss", 0, of.loss, value};
+  found.add(together, how.tolerance);
   const auto same = [&](const std::string& name, const double* got, const double* wanted, isize size) {
     for (isize i = 0; i < size; ++i) found.add({"shared " + name, i, got[i], wanted[i]}, how.tolerance);
   };

@@ -79,13 +79,17 @@ class turns {
   int depth_ = 0;  // how often the owner entered
 };
 
-// Ends that only one thread of a rank may use have no turns.
+struct no_work {
+  void operator()() const {}
+};
+// Ends that only one thread of a rank may use have no turns. (To nvcc no end had any while a lambda stood
+// here.)
 template <class End>
 concept takes_turns = requires(End& end) {
   requires End::takes_turns;
   end.share(2);
   { end.turn() } -> std::same_as<turns::turn>;
-  end.apart([] {});
+  end.apart(no_work{});
   end.wake();
   end.stop("why");
 };

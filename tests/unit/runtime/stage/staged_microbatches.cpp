@@ -22,12 +22,12 @@ using ear = text_tower<text_config{
 TEST_CASE(
     "each microbatch finds its own samples on the GPU, in every step, and its offsets stay with the host") {
   replica_microbatches<ear> parts(5, 1, 2);
-  staged_microbatches<cuda::context> staged;
+  staged_microbatches<motet::cuda::context> staged;
   // There are three samples at most, of five ids each, in steps of the alignment.
   CHECK(staged.bytes(parts) == 2 * round_up(15 * 4, arena::alignment));
   staged.prepare(parts);
   const laws::gpu_room room(64, 64);
-  cuda::context ctx = room.context();
+  motet::cuda::context ctx = room.context();
   const std::vector<motet::isize> offsets[2] = {{0, 3, 4, 4, 9, 10}, {0, 5, 10, 15, 15, 16}};
   for (const auto& at : offsets) {
     std::vector<std::int32_t> ids;
@@ -51,11 +51,11 @@ TEST_CASE(
 TEST_CASE("of packed pictures each microbatch finds its own, with bytes that begin at its first") {
   using eye = vit<vit_config{.image = 8, .patch = 4, .width = 8, .layers = 1, .heads = 1, .embedding = 8}>;
   replica_microbatches<eye> parts(10, 1, 3);
-  staged_microbatches<cuda::context> staged;
+  staged_microbatches<motet::cuda::context> staged;
   CHECK(staged.bytes(parts) == 3 * round_up(128 + 4 * 3 * 64 * 4, arena::alignment));
   staged.prepare(parts);
   const laws::gpu_room room(64, 64);
-  cuda::context ctx = room.context();
+  motet::cuda::context ctx = room.context();
   const packed_picture* places[2][3];
   for (int step = 0; step < 2; ++step) {
     const laws::packed_shots shots(8, laws::packed_shots::boxes(8), static_cast<std::uint64_t>(step));
@@ -87,13 +87,13 @@ TEST_CASE("of packed pictures each microbatch finds its own, with bytes that beg
 TEST_CASE("packed pictures from the middle of a list come, and no more than there is room for") {
   using eye = vit<vit_config{.image = 8, .patch = 4, .width = 8, .layers = 1, .heads = 1, .embedding = 8}>;
   const laws::gpu_room room(64, 64);
-  cuda::context ctx = room.context();
+  motet::cuda::context ctx = room.context();
   const laws::packed_shots shots(8, laws::packed_shots::boxes(8), 1);
   {
     pictures from{nullptr, 8, shots.here()};
     from.packed.each += 2;
     replica_microbatches<eye> parts(8, 1, 1);
-    staged_microbatches<cuda::context> staged;
+    staged_microbatches<motet::cuda::context> staged;
     staged.prepare(parts);
     parts.cut(from);
     staged.stage(ctx, parts);
@@ -110,7 +110,7 @@ TEST_CASE("packed pictures from the middle of a list come, and no more than ther
   std::vector<packed_picture> apart = shots.each;
   apart.back().at += 4000;
   replica_microbatches<eye> parts(10, 1, 1);
-  staged_microbatches<cuda::context> staged;
+  staged_microbatches<motet::cuda::context> staged;
   staged.prepare(parts);
   parts.cut(pictures{nullptr, 10, shots.at(shots.bytes.data(), apart.data())});
   CHECK_THROWS_AS(staged.stage(ctx, parts), motet::error);
@@ -121,7 +121,7 @@ TEST_CASE("the next batch comes while the device works, and only what was told i
   using eye = vit<vit_config{.image = 8, .patch = 4, .width = 8, .layers = 1, .heads = 1, .embedding = 8}>;
   constexpr motet::isize samples = 15000;  // of pictures that come in three pieces
   const laws::gpu_room room(64, 64);
-  cuda::context ctx = room.context();
+  motet::cuda::context ctx = room.context();
   std::vector<float> first(samples * 192), second(first.size()), third(first.size());
   for (std::size_t i = 0; i < first.size(); ++i) {
     first[i] = static_cast<float>(i % 97);
@@ -130,7 +130,7 @@ TEST_CASE("the next batch comes while the device works, and only what was told i
   }
   const auto batch = [&](const std::vector<float>& from) { return pictures{from.data(), samples}; };
   replica_microbatches<eye> parts(samples, 1, 1);
-  staged_microbatches<cuda::context> staged(std::make_unique<replica_microbatches<eye>>(samples, 1, 1)),
+  staged_microbatches<motet::cuda::context> staged(std::make_unique<replica_microbatches<eye>>(samples, 1, 1)),
       alone;
   CHECK(staged.bytes(parts) == 2 * alone.bytes(parts));
   staged.prepare(parts);
@@ -143,12 +143,12 @@ TEST_CASE("the next batch comes while the device works, and only what was told i
     download(ctx, parts[0].pixels, found.data(), static_cast<motet::isize>(found.size()));
     return found == want;
   };
-  const cuda::buffer<float> numbers(1000);
+  const motet::cuda::buffer<float> numbers(1000);
   [[maybe_unused]] double waited[2] = {};
   for (const bool ahead : {false, true}) {
     cudaEvent_t from = nullptr, to = nullptr;
-    cuda::check(cudaEventCreate(&from), "create");
-    cuda::check(cudaEventCreate(&to), "create");
+    motet::cuda::check(cudaEventCreate(&from), "create");
+    motet::cuda::check(cudaEventCreate(&to), "create");
 #if !defined(__CUDACC__)
     emulation::pace(0, 1);
 #endif
@@ -158,12 +158,12 @@ TEST_CASE("the next batch comes while the device works, and only what was told i
     if (ahead) staged.expect(&next);
     staged.bring_ahead(ctx);
     used(ctx);
-    cuda::check(cudaEventRecord(from, ctx.stream()), "record");
+    motet::cuda::check(cudaEventRecord(from, ctx.stream()), "record");
     bring(second);
-    cuda::check(cudaEventRecord(to, ctx.stream()), "record");
+    motet::cuda::check(cudaEventRecord(to, ctx.stream()), "record");
     CHECK(holds(second));
     float milliseconds = 0;
-    cuda::check(cudaEventElapsedTime(&milliseconds, from, to), "elapsed");
+    motet::cuda::check(cudaEventElapsedTime(&milliseconds, from, to), "elapsed");
     waited[ahead] = 1e-3 * static_cast<double>(milliseconds);
     // Another one than was told, and the one that was told too early.
     const pictures later = batch(third);

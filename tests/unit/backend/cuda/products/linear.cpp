@@ -130,15 +130,21 @@ void check_layer(const sequences& seq, const layer& l, by who) {
   }
 
   const double most = 3 * tolerance<value>;
+#if defined(__CUDACC__)
+  // The library may take another kernel for a sum in place.
+  const double same = who == by::own ? 0 : 1e-6;
+#else
+  const double same = 0;
+#endif
   CHECK(distance(plain_.back(), plain) < most);
   CHECK(distance(added_.back(), added) < most);
-  CHECK(distance(in_place_.back(), precise(added_.back())) == 0);
+  CHECK(distance(in_place_.back(), precise(added_.back())) <= same);
   CHECK(distance(pre_.back(), pre) < most);
   CHECK(distance(active_.back(), active) < most);
   CHECK(distance(bare_.back(), active) < most);
   CHECK(distance(dx_.back(), dx) < most);
   CHECK(distance(dx_stream_.back(), dx_stream) < most);
-  CHECK(distance(dx_in_place_.back(), precise(dx_stream_.back())) == 0);
+  CHECK(distance(dx_in_place_.back(), precise(dx_stream_.back())) <= same);
   CHECK(distance(replayed_.back(), replayed) < most);
   CHECK(distance(over_pre_.back(), replayed) < most);
   CHECK(distance(dx_active_.back(), dx_active) < most);
@@ -245,7 +251,7 @@ TEST_CASE("a dry run notes the FLOPs that the CPU notes, and each copy and pass 
   CHECK(bytes("linear_backward_input", 1) == 2 * (18 * 40 + 40 * 24 + 18 * 24));
   CHECK(bytes("linear_backward_weight", 1) == 2 * (18 * 40 + 18 * 24) + 8 * 40 * 24);
   CHECK(bytes("cast", 2) == 2 * (4 + 2) * 18 * 40);
-  CHECK(bytes("linear_backward_bias", 2) == 3 * 4 * 40 + 4 * 18 * 40);
+  CHECK(bytes("linear_backward_bias", 2) == 2 * 4 * 18 * 40);
   CHECK(bytes("sum_of_chunks", 0) == 0);
 }
 
