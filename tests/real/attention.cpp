@@ -71,7 +71,7 @@ attention_problem picked(bool backward, isize samples, isize rows, isize heads, 
   return p;
 }
 attention_problem ragged(attention_problem of) {
-  if (of.q_rows > 1) of.q_rows = cuda::detail::recipe_rows(of.q_rows);
+  of.q_rows = cuda::detail::recipe_rows(of.q_rows);
   of.kv_rows = cuda::detail::recipe_rows(of.kv_rows);
   of.ragged = of.padded = true;
   return of;

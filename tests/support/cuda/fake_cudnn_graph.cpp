@@ -244,6 +244,9 @@ struct run {
   void write(int64_t id, values made) {
     const tensor& t = of.tensors.at(id);
     for (double& x : made.of) x = rounded(t.type, x);
+    // Seen on an H200 with 9.19: logarithms of a plan for one query of each sample that lies by an offset.
+    if (t.offsets != 0 && t.type == CUDNN_DATA_FLOAT && t.size[2] == 1 && t.size[3] == 1)
+      made.of.assign(made.of.size(), std::nan(""));
     if (!t.is_virtual) {
       void* const to = places.at(id);
       in_memory(t, [&](std::size_t from, int64_t at) {

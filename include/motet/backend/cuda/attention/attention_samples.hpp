@@ -13,9 +13,10 @@
 namespace motet::cuda::detail {
 
 // Recipes know lengths up to one of few numbers, so that they serve many batches: powers of two from 64 on,
-// and what lies halfway between them.
+// and what lies halfway between them. A recipe for one row of each sample would be the library's for one
+// query, whose logarithms are not numbers where samples lie by offsets.
 inline isize recipe_rows(isize rows) {
-  if (rows <= 1) return rows;
+  if (rows == 0) return 0;
   for (isize step = 64;; step *= 2) {
     if (rows <= step) return step;
     if (rows <= step + step / 2) return step + step / 2;

@@ -89,8 +89,8 @@ detour library_attention([[maybe_unused]] context& ctx, [[maybe_unused]] bool ba
   problem.causal = causal;
   problem.ends_meet = causal && !rows.alike;
   problem.samples = rows.samples;
-  problem.q_rows = ragged && q_seq.offsets != nullptr ? recipe_rows(rows.q_most) : rows.q_most;
-  problem.kv_rows = ragged && kv_seq.offsets != nullptr ? recipe_rows(rows.kv_most) : rows.kv_most;
+  problem.q_rows = ragged ? recipe_rows(rows.q_most) : rows.q_most;
+  problem.kv_rows = ragged ? recipe_rows(rows.kv_most) : rows.kv_most;
   problem.padded = tells_lengths(ragged, problem.ends_meet);
   problem.heads = shape.heads, problem.kv_heads = shape.kv_heads, problem.width = shape.head_width;
   attention_operands with;

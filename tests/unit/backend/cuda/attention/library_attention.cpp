@@ -79,6 +79,8 @@ TEST_CASE("queries and keys of other lengths") {
   for (const mask_kind mask : {mask_kind::full, mask_kind::causal}) {
     CHECK(asked({shape(4, 2, 8, mask), {1, 30, 4}, {9, 67, 4}}, attention_layout::apart) == of_ragged());
     CHECK(asked({shape(4, 2, 8, mask), {1, 1, 1}, {9, 1, 33}}, attention_layout::apart) == of_ragged());
+    CHECK(asked({shape(4, 2, 8, mask), {1, 1, 1}, {9, 9, 9}, true}, attention_layout::apart) == 2);
+    CHECK(asked({shape(4, 2, 64, mask), {1, 1, 1}, {257, 257, 257}, true}, attention_layout::apart) == 2);
   }
 }
 
