@@ -13,6 +13,8 @@ using namespace motet::emulation;
 
 namespace {
 constexpr unsigned processors = 132, step = 8;
+// An H200's clusters differ in size, and a group of eight lies within one: there are fifteen of them, not sixteen.
+constexpr unsigned groups_of_step = 15;
 
 // A resource is marked where the driver keeps its own.
 struct resource_mark {
@@ -176,7 +178,8 @@ CUresult cuDevSmResourceSplitByCount(CUdevResource* result, unsigned* groups, co
   if (mark.split != 0) return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
   const unsigned by = (flags & CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING) != 0 ? 2 : step;
   const unsigned size = std::max((least + by - 1) / by * by, by),
-                 fit = static_cast<unsigned>(set.count()) / size;
+                 all = static_cast<unsigned>(set.count()) / size,
+                 fit = by == step && size == step ? std::min(all, groups_of_step) : all;
   if (result == nullptr) {
     *groups = fit;
     return CUDA_SUCCESS;
