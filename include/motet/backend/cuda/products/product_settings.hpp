@@ -4,6 +4,9 @@
 #include <motet/backend/cuda/device/engine.hpp>
 #include <motet/backend/cuda/products/product_cache.hpp>
 
+#include <cstdlib>
+#include <string_view>
+
 // Products may go to cuBLASLt, which is linked then. Where nothing is defined, they do if its header is
 // there.
 #if !defined(MOTET_CUBLASLT)
@@ -16,6 +19,12 @@
 
 namespace motet::cuda {
 
+// MOTET_AUTOTUNE=1 asks every program for it.
+inline bool asked_to_autotune() {
+  const char* const asked = std::getenv("MOTET_AUTOTUNE");
+  return asked != nullptr && std::string_view(asked) == "1";
+}
+
 // The settings say how products of matrices are taken. They are a part of the engine, to be set before the
 // first step.
 struct product_settings {
@@ -25,7 +34,7 @@ struct product_settings {
   // fp32 products with operands rounded to 11 bits, several times as fast
   bool tf32 = false;
   // time the library's best offers for each new shape, once: here, or wherever `cache` was written
-  bool autotune = false;
+  bool autotune = asked_to_autotune();
   // of choices that were timed; empty: they end with the program
   std::filesystem::path cache = product_cache::usual_folder();
   isize workspace = 32 << 20;  // for the library; what it wants on Hopper
