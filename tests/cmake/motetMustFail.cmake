@@ -3,13 +3,16 @@
 # `// words: TEXT` says (nvcc prints words letter by letter, so it is not asked), and a compiler that says computed texts what a line `// computed: TEXT` says; what a
 # line `// never: TEXT` says, it must not print. Without MOTET_BREAK it must compile,
 # or a typing error in the test would look like success: these twins of a folder are compiled as one file, the test must_fail.<folder>.twins, each in a
-# namespace of its own.
+# namespace of its own. So is that file with MOTET_BREAK, the test must_fail.<folder>.broken: of what the compiler says then, each test takes what names its
+# file, and compiles the file by itself where that does not tell (tools/must_fail.py).
 set(MOTET_MUST_FAIL_NVCC ONE CACHE STRING "Which must-fail tests nvcc compiles, too: ONE of each folder, or ALL")
 
 # The compilers are called directly, as a build of a target for each costs more than the compiler.
 set(motet_must_fail_cxx ${CMAKE_CXX_COMPILER} -std=c++20 -O0)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND motet_must_fail_cxx -fconcepts-diagnostics-depth=3)
+else()
+  list(APPEND motet_must_fail_cxx -ferror-limit=0)
 endif()
 # A compiler whose static_assert says computed texts, should one be here besides.
 find_program(MOTET_CXX26 NAMES clang++-22 clang++-21 clang++-20 clang++-19 clang++-18 clang++-17 g++-16 g++-15 g++-14)
@@ -23,9 +26,29 @@ function(motet_must_compile name compiler source)
   set_tests_properties(${name} PROPERTIES LABELS must_fail TIMEOUT 300)
 endfunction()
 
+# motet_broken_as_one(<variable> <folder>): whether the files of a folder are many enough that it pays to compile them as one.
+function(motet_broken_as_one result folder)
+  file(GLOB files ${folder}/*.cpp)
+  list(LENGTH files count)
+  set(${result} OFF PARENT_SCOPE)
+  if(MOTET_PYTHON AND count GREATER 3)
+    set(${result} ON PARENT_SCOPE)
+  endif()
+endfunction()
+
 # motet_must_fail(<name> <cxx|nvcc> <source> <regular expression>)
 function(motet_must_fail name compiler source regex)
-  add_test(NAME ${name} COMMAND ${motet_must_fail_${compiler}} ${motet_must_fail_flags} -DMOTET_BREAK ${source})
+  set(command ${motet_must_fail_${compiler}} ${motet_must_fail_flags} -DMOTET_BREAK ${source})
+  cmake_path(GET source PARENT_PATH path)
+  cmake_path(GET path FILENAME folder)
+  motet_broken_as_one(as_one ${path})
+  if(compiler STREQUAL "cxx" AND as_one)
+    add_test(NAME ${name} COMMAND ${MOTET_PYTHON} -S ${CMAKE_CURRENT_SOURCE_DIR}/tools/must_fail.py --of ${source}
+      ${CMAKE_CURRENT_BINARY_DIR}/must_fail/${folder}.said ${command})
+    set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED must_fail.${folder})
+  else()
+    add_test(NAME ${name} COMMAND ${command})
+  endif()
   set_tests_properties(${name} PROPERTIES LABELS must_fail TIMEOUT 300 PASS_REGULAR_EXPRESSION "${regex}")
 endfunction()
 
@@ -88,5 +111,11 @@ function(motet_must_fail_tests)
     set(twins ${CMAKE_CURRENT_BINARY_DIR}/must_fail/${folder}.twins.cpp)
     file(CONFIGURE OUTPUT ${twins} CONTENT "${text}" @ONLY)
     motet_must_compile(must_fail.${folder}.twins cxx ${twins})
+    motet_broken_as_one(as_one ${CMAKE_CURRENT_SOURCE_DIR}/must_fail/${folder})
+    if(as_one)
+      add_test(NAME must_fail.${folder}.broken COMMAND ${MOTET_PYTHON} -S ${CMAKE_CURRENT_SOURCE_DIR}/tools/must_fail.py --all
+        ${CMAKE_CURRENT_BINARY_DIR}/must_fail/${folder}.said ${motet_must_fail_cxx} ${motet_must_fail_flags} -DMOTET_BREAK ${twins})
+      set_tests_properties(must_fail.${folder}.broken PROPERTIES LABELS must_fail TIMEOUT 300 FIXTURES_SETUP must_fail.${folder})
+    endif()
   endforeach()
 endfunction()
