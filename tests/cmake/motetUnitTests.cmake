@@ -83,7 +83,7 @@ endfunction()
 # they stand in the build without sanitizers, as the address sanitizer's allocator alone makes them seven times slower. What a search is made of, and
 # search_every, run with it; so do all policies, from event to event, beside failures and read back, but not the tests that play whole traces; and fillings
 # and batches between weights, as what trains by them is.
-set(motet_bare "(jobs/(published_rows|watch/kept_state|policies/(policies|motet_policy|crius))|plan/(search/search|distmm/search_(distmm|megatron)|disttrain/search_chain|optimus/search_filled|order/(deal|interleaved_order|microbatch_order)|published_table|beyond_paper|cost/folded_plan)|schedule/(place/(fill|forwards_ahead)|write/batch_sync))")
+set(motet_bare "(jobs/(published_rows|watch/kept_state|policies/(policies|motet_policy|crius))|plan/(search/search|distmm/search_(distmm|megatron)|disttrain/(search_chain|orchestrate)|optimus/search_filled|order/(deal|interleaved_order|microbatch_order)|published_table|beyond_paper|cost/folded_plan)|schedule/(place/(fill|forwards_ahead)|write/batch_sync))")
 
 # What the address sanitizer sees as well, or a processor of our kind does not mind, is looked for where bytes from outside are read, and not elsewhere:
 # of kernels, it is most of what clang takes.

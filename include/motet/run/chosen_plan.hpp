@@ -21,10 +21,6 @@ struct chosen_plan {
   launched by;
 };
 
-// Where rows are to cross between replicas, modules are cut apart.
-inline plan cut_as_asked(const run_settings& s, const plan& of, const list<module_facts>& facts) {
-  return s.rows_cross() ? cut_apart(of, facts, s.batch) : of;
-}
 // Proven for the model and the batch; nothing is started yet.
 inline chosen_plan choose_plan(const run_settings& s) {
   const list<module_facts> facts = s.trained().facts();
@@ -32,7 +28,8 @@ inline chosen_plan choose_plan(const run_settings& s) {
   if (const named_plan* const known = find_plan(s.program->plans, s.plan)) out.about = known->about;
   out.value = require_plan(out.value, facts, s.batch);
   if (!s.rows_cross()) return out;
-  out.value = require_plan(cut_as_asked(s, out.value, facts), facts, s.batch);
+  // Where rows are to cross between replicas, modules are cut apart.
+  out.value = require_plan(cut_apart(out.value, facts, s.batch), facts, s.batch);
   if (!rows_cross(out.value, facts, s.batch))
     fail(bad_option_value,
          sentence({"--reorder modules with --plan ", s.plan, " and --batch ", s.batch,

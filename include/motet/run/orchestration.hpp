@@ -67,6 +67,8 @@ class orchestrator {
     of_.facts = s.trained().facts();
     of_.samples = s.batch;
     of_.ranks = ranks;
+    of_.ordered = s.questions();
+    of_.may_cut_apart = s.rows_cross();
     if (!has_edges(of_.facts))
       fail(bad_option_value, "--orchestrate " + s.orchestrate + " with --model " + s.model +
                                  ", whose modules do not feed each other; plan_cluster finds a plan for it");
@@ -256,9 +258,9 @@ class orchestrator {
       return;
     }
     const program_work work = model->work();
-    fit_.push_back(
-        {how, played_seconds(model->of(), splits_of(model->of(), of_.samples),
-                             places_of(model->of(), work, how), of_.on, of_.steps, work.messages)});
+    fit_.push_back({how, played_seconds(model->of(), splits_of(model->of(), of_.samples),
+                                        places_of(model->of(), work, how), of_.on, of_.steps, work.messages,
+                                        of_.ordered)});
   }
   list<place_seconds> places_of(const program& of, const program_work& work, const plan& how) const {
     const list<sample_split> splits = splits_of(of, of_.samples);
@@ -377,8 +379,13 @@ inline chosen_plan choose_orchestrated(const run_settings& s, const checkpoint* 
   if (!s.profile.empty())
     told += "measured  " + (found.measured.empty() ? "nothing of this model" : found.measured) + " by " +
             s.profile + "; what is not takes what its FLOPs tell\n";
-  std::snprintf(text, sizeof text, "chosen    %.2f ms a step by forecast: ", found.seconds * 1e3);
+  std::snprintf(text, sizeof text, "chosen    %.2f ms a step by forecast%s: ", found.seconds * 1e3,
+                s.reorders() ? " of steps in order" : "");
   told += text + words_of(found.how) + "\n";
+  if (s.rows_cross())
+    told += rows_cross(found.how, facts, s.batch)
+                ? "owners    each module has its own, as rows cross between replicas\n"
+                : "owners    are those of all modules: no plan whose rows cross is shorter by forecast\n";
   if (found.next) {
     std::snprintf(text, sizeof text, "next best %.2f ms, %.1f %% more: ", found.next->seconds * 1e3,
                   100 * (found.next->seconds / found.seconds - 1));
@@ -387,10 +394,7 @@ inline chosen_plan choose_orchestrated(const run_settings& s, const checkpoint* 
     told += "next best none, no other place for a module that was counted\n";
   }
   std::snprintf(text, sizeof text, "%.2f ms a step by forecast", found.seconds * 1e3);
-  return {"found for " + s.orchestrate,
-          text,
-          require_plan(cut_as_asked(s, with_pieces_open(found.how), facts), facts, s.batch),
-          {}};
+  return {"found for " + s.orchestrate, text, require_plan(with_pieces_open(found.how), facts, s.batch), {}};
 }
 
 }  // namespace motet

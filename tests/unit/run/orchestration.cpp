@@ -105,6 +105,22 @@ TEST_CASE("what was chosen is told, with what would be next; a saved run has its
   std::filesystem::remove_all(run);
 }
 
+TEST_CASE("a plan is found for steps in order, and who has each module's samples is told") {
+  const auto told_of = [](const char* order) {
+    std::string told;
+    const run_settings s = settings_of(
+        {"--orchestrate", "laptop:1x4", "--data", "random", "--batch", "12", "--reorder", order}, fed);
+    const chosen_plan found = choose_orchestrated(s, nullptr, {}, told);
+    const bool crosses = rows_cross(found.value, facts_of<fed_speech>(), 12);
+    CHECK_MESSAGE(holds(told, "ms a step by forecast of steps in order: eye on rank"), told);
+    CHECK(holds(told, "owners    each module has its own") == (crosses && s.rows_cross()));
+    CHECK(holds(told, "owners    are those of all modules") == (!crosses && s.rows_cross()));
+    return found.value;
+  };
+  told_of("all");
+  told_of("modules");
+}
+
 TEST_CASE("the run settles in how many pieces rows of tensor groups are exchanged, and no search does") {
   const plan open = with_pieces_open(plan_of("data-2", facts_of<fed_speech>()));
   CHECK(open == plan_of("data-2", facts_of<fed_speech>()));

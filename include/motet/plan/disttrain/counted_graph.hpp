@@ -5,6 +5,7 @@
 #include <motet/plan/describe/model_facts.hpp>
 #include <motet/plan/disttrain/measured_pace.hpp>
 #include <motet/plan/order/step_headers.hpp>
+#include <motet/plan/order/step_order.hpp>
 #include <motet/strategy/mesh.hpp>
 
 #include <algorithm>
@@ -38,6 +39,8 @@ struct counted_graph {
   isize samples = 0;            // of a step
   list<step_headers> steps;     // work as a share of that of the longest sample
   std::int32_t ranks = 0;
+  step_questions ordered{false, false};  // that a run asks of the order of each step's samples
+  bool may_cut_apart = false;            // so that each module has owners of its own (cut_apart)
 
   // The rows of samples are cut of the modules with a loss, which have long ones.
   bool cuts_rows(isize module) const { return facts[module].meets && facts[module].attends; }

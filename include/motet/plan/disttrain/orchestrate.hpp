@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/plan/describe/cut_apart.hpp>
 #include <motet/plan/disttrain/graph_plans.hpp>
 #include <motet/plan/disttrain/played_step.hpp>
 #include <motet/schedule/core/compile.hpp>
@@ -80,14 +81,15 @@ inline double seconds_of(const counted_graph& of, const list<double>& loads, con
   for (const voice& sings : made.voices)
     for (std::int32_t s = 0; s < sings.stages; ++s)
       places.push(seconds_of_place(of, sings.module, how.modules[sings.module], loads[sings.module]));
-  return played_seconds(made, splits, places, of.on, of.steps);
+  return played_seconds(made, splits, places, of.on, of.steps, {}, of.ordered);
 }
 
 }  // namespace detail
 
 // Plans of modules that feed each other: which ranks and degrees each has, and in how many microbatches. Of
 // all that each_graph_plan() knows, those that promise most by a formula are played with the samples of real
-// steps, and come back with what a step takes. Whether ranks have room for them is left to the reader.
+// steps, in the order that a run would have them in, and come back with what a step takes. Where modules may be
+// cut apart, each of these is also played so. Whether ranks have room for them is left to the reader.
 // Asks for: a question with a step at least, and modules that feed each other.
 // Memory: some hundreds of plans, and one program.
 // Errors: none of its own.
@@ -109,6 +111,12 @@ inline promised_plans orchestrate(const counted_graph& of, isize played = 200) {
     if (static_cast<isize>(all.size()) > 4 * played) keep(played);
   });
   keep(played);
+  if (of.may_cut_apart)
+    for (std::size_t k = 0, whole = all.size(); k < whole; ++k)
+      if (plan apart = cut_apart(all[k].how, of.facts, of.samples); !(apart == all[k].how)) {
+        ++out.considered;
+        all.push_back({std::move(apart), 0});
+      }
   for (promised_plan& each : all) each.seconds = detail::seconds_of(of, loads, each.how);
   std::erase_if(all, [](const promised_plan& each) { return each.seconds > 1e300; });
   std::stable_sort(all.begin(), all.end(), sooner);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/plan/describe/cluster.hpp>
-#include <motet/plan/order/microbatch_order.hpp>
+#include <motet/plan/order/program_order.hpp>
 #include <motet/plan/order/program_samples.hpp>
 #include <motet/schedule/simulate/simulate.hpp>
 
@@ -35,9 +35,11 @@ inline double update_seconds(double parameters, const cluster_facts& on) {
 // A program takes so long for a step of these samples, on average of all steps whose headers are known: it is
 // played with what each microbatch brings, not with their mean. It must pass check(). messages: of each
 // instruction, what it sends of longest samples; none: as much as its place does of each, evenly shared.
+// ordered: a run puts the samples of each step in an order before it, by what these places compute.
 inline double played_seconds(const program& of, const list<sample_split>& splits,
                              const list<place_seconds>& places, const cluster_facts& on,
-                             const list<step_headers>& steps, list<double> messages = {}) {
+                             const list<step_headers>& steps, list<double> messages = {},
+                             const step_questions& ordered = step_questions{false, false}) {
   const program_samples samples(of, splits);
   cost_table costs;
   for (isize i = 0; i < messages.size(); ++i) {
@@ -50,7 +52,9 @@ inline double played_seconds(const program& of, const list<sample_split>& splits
     messages[i] /= static_cast<double>(std::max<isize>(1, own));
   }
   costs.messages = std::move(messages);
+  list<stage_cost> computes;
   for (const place_seconds& each : places) {
+    computes.push({each.sample.forward, each.sample.backward_input, each.sample.backward_weight});
     costs.stages.push(each.sample);
     costs.reductions.push(each.sum);
     costs.updates.push(each.update);
@@ -62,10 +66,11 @@ inline double played_seconds(const program& of, const list<sample_split>& splits
     for (std::int32_t s = 0; s < sings.stages; ++s)
       for (std::int32_t m = 0; m < sings.microbatches; ++m)
         cells = std::max<isize>(cells, sings.cell(s, m) + 1);
+  const place_clock clock(samples, computes);
+  const program_order orders(samples, clock);
   list<double> work;
-  double sum = 0;
-  for (const step_headers& each : steps) {
-    samples.add_work(each, in_turn(each.samples), work);
+  const auto seconds = [&](const step_headers& step, const sample_order& order) {
+    samples.add_work(step, order, work);
     costs.scale.clear();
     costs.scale.resize(cells, 0.0);
     for (const voice& sings : of.voices)
@@ -73,8 +78,15 @@ inline double played_seconds(const program& of, const list<sample_split>& splits
         for (std::int32_t m = 0; m < sings.microbatches; ++m)
           costs.scale[sings.cell(s, m)] = work[samples.cell_of(sings, m)];
     timeline when;
-    if (!simulate(of, costs, when).ok()) return std::numeric_limits<double>::infinity();
-    sum += when.makespan;
+    return simulate(of, costs, when).ok() ? when.makespan : std::numeric_limits<double>::infinity();
+  };
+  double sum = 0;
+  for (const step_headers& each : steps) {
+    double least = seconds(each, in_turn(each.samples));
+    // Swaps are left to the run: they take long, and gain every plan a little.
+    if (ordered.ranks || ordered.slots)
+      least = std::min(least, seconds(each, orders.find(each, ordered, {.tries = 0}).order));
+    sum += least;
   }
   return sum / static_cast<double>(std::max<isize>(1, steps.size()));
 }

@@ -17,6 +17,8 @@ struct speech_question {
   double sigma = 0;         // of how many pictures samples have
   bool cuts = true;         // layers in two parts, and the rows of the language model's samples, too
   double between = 0;       // bytes that rows have; 0: none
+  double spoken = 0;        // sigma of how long samples are
+  double parameters = 1e6;  // of each module
 };
 
 inline motet::counted_graph counted_speech(const speech_question& asked) {
@@ -34,7 +36,7 @@ inline motet::counted_graph counted_speech(const speech_question& asked) {
         const int parts = talks ? tensor * context : tensor;
         const double own = each / parts, exchanged = parts > 1 ? 1e6 : 0;
         cut.modules.push({own, rests ? 0 : own, rests ? 0 : own, exchanged, exchanged, asked.between,
-                          asked.between, 1e6 / tensor});
+                          asked.between, asked.parameters / tensor});
       }
       of.cuts.push(cut);
     }
@@ -43,7 +45,7 @@ inline motet::counted_graph counted_speech(const speech_question& asked) {
   of.device_flops = 1e11;
   of.samples = asked.samples;
   of.ranks = asked.ranks;
-  const random_stream draw(7, "pictures");
+  const random_stream draw(7, "pictures"), lengths(9, "words");
   for (std::uint64_t step = 0; step < 3; ++step) {
     step_headers each;
     each.samples = static_cast<std::int32_t>(asked.samples);
@@ -52,7 +54,9 @@ inline motet::counted_graph counted_speech(const speech_question& asked) {
       for (isize s = 0; s < asked.samples; ++s) {
         const double pictures =
             std::exp(asked.sigma * draw.normal(step * 1000 + static_cast<std::uint64_t>(s)));
-        each.work.push(module.name == label("talk") ? 1
+        const double words =
+            std::exp(asked.spoken * lengths.normal(step * 1000 + static_cast<std::uint64_t>(s)));
+        each.work.push(module.name == label("talk") ? std::min(1.0, words / std::exp(2 * asked.spoken))
                                                     : std::min(1.0, pictures / std::exp(2 * asked.sigma)));
         each.rows.push(8 * each.work.back());
       }

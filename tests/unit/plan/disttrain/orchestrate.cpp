@@ -93,6 +93,44 @@ TEST_CASE("long samples that are few are cut in context parts, and a deep pipeli
   CHECK(best.seconds < plain);
 }
 
+// Of samples as they are listed, replicas of an eye look slower than one pipeline or than shared ranks.
+TEST_CASE(
+    "a search that knows the orders of a run finds a shorter step than orders of the plan found without") {
+  struct row {
+    speech_question asked;
+    double afterwards;  // gained at least over the plan found before, as it is or cut apart
+    double apart;       // gained at least by cutting apart inside the search
+  };
+  const auto skewed = [](int ranks, int samples, double eye) {
+    return speech_question{.ranks = ranks,
+                           .samples = samples,
+                           .eye = eye,
+                           .sigma = 0.6,
+                           .cuts = false,
+                           .spoken = 0.6,
+                           .parameters = 1e7};
+  };
+  const row rows[] = {{skewed(4, 32, 1.66e9), 1.05, 1.015}, {skewed(6, 20, 3.32e9), 1.05, 1}};
+  for (const row& each : rows) {
+    CAPTURE(&each - rows);
+    const counted_graph listed = counted_speech(each.asked);
+    counted_graph known = listed;
+    known.ordered = {true, true};
+    const auto takes = [&](const plan& how) { return detail::seconds_of(known, known.mean_loads(), how); };
+    const plan before = orchestrate(listed).plans.front().how;
+    const plan afterwards = cut_apart(before, listed.facts, listed.samples);
+    const promised_plan whole = orchestrate(known).plans.front();
+    known.may_cut_apart = true;
+    const promised_plan found = orchestrate(known).plans.front();
+    CHECK(found.seconds == takes(found.how));
+    CHECK(found.seconds * each.afterwards < std::min(takes(before), takes(afterwards)));
+    CHECK(found.seconds * each.apart <= whole.seconds);
+    CHECK(rows_cross(found.how, listed.facts, listed.samples));
+    CHECK(cut_apart(found.how, listed.facts, listed.samples) == found.how);
+    CHECK((found.how == whole.how) == (each.apart == 1));
+  }
+}
+
 TEST_CASE("measured blocks that are slow in small microbatches ask for larger ones") {
   counted_graph of = counted_speech({.ranks = 2, .samples = 32, .cuts = false});
   // Replicas would send for ever, so there is a pipeline, and it wants many microbatches.

@@ -34,6 +34,23 @@ TEST_CASE("a step on one rank takes what its samples bring, the mean of all step
         doctest::Approx((one + half) / 2));
 }
 
+TEST_CASE("a step is played in the order that a run would have its samples in, where it has one") {
+  const program of = compile(one_f_one_b::write({.stages = 2, .microbatches = 4}));
+  const cluster_facts on = cluster_named("laptop");
+  const list<place_seconds> places = {place_seconds{{1, 1, 1}}, place_seconds{{1, 1, 1}}};
+  const list<sample_split> splits = {sample_split{.samples = 8, .groups = 4}};
+  const auto takes = [&](const step_headers& each, const step_questions& ordered) {
+    return played_seconds(of, splits, places, on, {each}, {}, ordered);
+  };
+  // Two heavy samples share the first microbatch, and microbatches of one weight have no better turn.
+  const step_headers uneven = loads({4, 4, 1, 1, 1, 1, 1, 1}), even = loads({4, 1, 4, 1, 4, 1, 4, 1});
+  const double listed = takes(uneven, {false, false});
+  CHECK(takes(uneven, {true, true}) < 0.9 * listed);
+  CHECK(takes(uneven, {false, true}) < listed);
+  CHECK(takes(uneven, {true, true}) <= takes(uneven, {false, true}));
+  CHECK(takes(even, {false, true}) == takes(even, {false, false}));
+}
+
 TEST_CASE("sums of gradients cost nothing without replicas, and more between nodes than inside") {
   cluster_facts on = cluster_named("h100:2");
   on.of_device = on.inside.bytes_per_second / 4;

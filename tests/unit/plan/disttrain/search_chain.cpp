@@ -122,6 +122,64 @@ TEST_CASE("D4 to D6: gains on 1,296 devices, and the share of the peak of the la
     CHECK(each->motet.gives.step_seconds <= each->disttrain.gives.step_seconds);
 }
 
+// Rows outside of what was published, each by one thing that was not told. docs/plan/published.md has the numbers.
+TEST_CASE(
+    "why D2 and D3 lie below: by the devices of the cluster D2 gains enough, and D3 by the mean of draws") {
+  constexpr int draws = 20;
+  struct mean {
+    double used = 0, cluster = 0, least = 1e300;
+  };
+  const auto over_draws = [](std::size_t k, idx batch) {
+    mean out;
+    const chain_costs costs(known_chains[k], cluster_named("a800-96"), batch);
+    for (std::uint64_t seed = 1; seed <= draws; ++seed) {
+      const list<double> pictures = draw_pictures(known_chains[k], batch, {.seed = seed});
+      const run found{search_chain(chain_search::megatron, costs, pictures),
+                      search_chain(chain_search::disttrain, costs, pictures),
+                      {}};
+      out.used += found.mfu_gain() / draws;
+      out.cluster += found.rate_gain() / draws;
+      out.least = std::min(out.least, found.mfu_gain());
+    }
+    return out;
+  };
+  const mean middle = over_draws(1, 64), large = over_draws(2, 40);
+  // One pipeline of the 15 B has 32 devices, and 3 of them do not divide 64 samples: 32 devices idle.
+  const chain_costs costs(known_chains[1], cluster_named("a800-96"), 64);
+  CHECK(search_chain(chain_search::megatron, costs, draw_pictures(known_chains[1], 64)).how.ranks() == 64);
+  CHECK(in_band{1.2, 1.3}.holds(middle.used));
+  CHECK(in_band{1.3, 2.7}.holds(middle.cluster));
+  CHECK(in_band{1.3, 2.7}.holds(large.used));
+  CHECK(large.least < 1.3);
+  CHECK(large.cluster < middle.cluster);
+  CHECK(large.cluster < over_draws(0, 128).cluster);
+}
+
+TEST_CASE("why D5 lies below: what is recalled lies between pipelines of one stage and of two") {
+  chain_model model = known_chains[1];
+  CHECK(of(model, "a800-1296", 1920).mfu_gain() < 1.7);
+  model.monolith_stages = 1;
+  const run found = of(model, "a800-1296", 1920);
+  CHECK(found.megatron.how.middle().stages == 1);
+  CHECK(in_band{1.7, 2.8}.holds(found.mfu_gain()));
+  CHECK(found.rate_gain() > 2.2);
+  // What was told of one pipeline, about 20 %, is that of one stage: two have half as much again.
+  CHECK(found.megatron.gives.mfu == doctest::Approx(0.2).epsilon(0.15));
+}
+
+TEST_CASE("why D6 lies above: with as many pictures in each sample all is as published") {
+  const run large = of(known_chains[2], "a800-1296", 1920, 0);
+  CHECK(large.mfu_gain() == doctest::Approx(1.2).epsilon(0.05));
+  CHECK(large.rate_gain() == doctest::Approx(1.3).epsilon(0.05));
+  CHECK(large.disttrain.gives.mfu == doctest::Approx(0.547).epsilon(0.06));
+  // Recalled of the three: 51.8 to 54.7 %. All are within 15 %, and the library's own search is in the band.
+  for (const chain_model& each : known_chains) {
+    const run found = of(each, "a800-1296", 1920, 0);
+    CHECK(in_band{0.518 * 0.85, 0.547}.holds(found.disttrain.gives.mfu));
+    CHECK(in_band{0.518, 0.56}.holds(found.motet.gives.mfu));
+  }
+}
+
 TEST_CASE("D11: frozen phases gain 1.4 to 2.9") {
   for (const auto& [first, words, last] : {std::tuple(false, false, false), std::tuple(true, false, false),
                                            std::tuple(false, true, false), std::tuple(false, false, true)}) {
@@ -140,17 +198,29 @@ TEST_CASE("D9: an order of samples gains 1.03 to 1.12, more for small models") {
     const chain_costs costs(known_chains[k], cluster_named("a800-96"), batches[k]);
     const chain_plan how =
         search_chain(chain_search::disttrain, costs, draw_pictures(known_chains[k], batches[k])).how;
-    double gain = 0;
-    constexpr int draws = 20;
-    for (std::uint64_t seed = 1; seed <= draws; ++seed) {
-      const list<double> pictures = draw_pictures(known_chains[k], batches[k], {.seed = seed});
-      gain += forecast_chain(costs, how, pictures, chain_order::as_they_come).step_seconds /
-              forecast_chain(costs, how, pictures, chain_order::published).step_seconds / draws;
-    }
+    const auto gain_of = [&](const chain_plan& by) {
+      double gain = 0;
+      constexpr int draws = 20;
+      for (std::uint64_t seed = 1; seed <= draws; ++seed) {
+        const list<double> pictures = draw_pictures(known_chains[k], batches[k], {.seed = seed});
+        gain += forecast_chain(costs, by, pictures, chain_order::as_they_come).step_seconds /
+                forecast_chain(costs, by, pictures, chain_order::published).step_seconds / draws;
+      }
+      return gain;
+    };
     CAPTURE(k);
-    CHECK(gain > 1.01);
-    CHECK(gain < 1.12);
-    gains[k] = gain;
+    gains[k] = gain_of(how);
+    CHECK(in_band{1.02, 1.12}.holds(gains[k]));
+    // Lanes that have the pictures of all replicas even them before any order does. Where each replica has
+    // lanes of its own, all three are in the band.
+    chain_plan own = how;
+    for (const idx end : {0, 2}) {
+      const idx replicas = how.middle().data;
+      own.parts[end].data = (how.parts[end].data + replicas - 1) / replicas * replicas;
+    }
+    CHECK(own.ranks() <= 100);
+    CHECK(in_band{1.03, 1.12}.holds(gain_of(own)));
+    CHECK(gain_of(own) >= gains[k]);
   }
   CHECK(gains[0] > gains[2]);
 }
