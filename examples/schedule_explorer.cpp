@@ -65,7 +65,7 @@ int illegal(const settings& given, json::object about, const std::string& why) {
   return exit_refused.status;
 }
 
-int explore(const settings& given) {
+int explore(settings given) {
   long_work waits("schedule_explorer");
   json::object about;  // what the summary begins with
   program made;
@@ -78,10 +78,14 @@ int explore(const settings& given) {
     about.insert("schedule", given.schedule);
     if (!given.fills.empty()) {
       waits.at("filling gaps");
+      const auto costs = [&](const score& of) { return costs_of(compile(of), given); };
+      choose_slices(order, given, costs);
       order = with_encoders(order, given);
-      const filled_score found = filled(order, costs_of(compile(order), given), given);
+      filled_score found;
+      if (const verdict broken = fill(order, costs(order), given, found); !broken.ok())
+        refuse_numbers(given, broken);
       order = given.share > 0 ? in_lanes(found.order) : found.order;
-      about.insert("fill", told(found));
+      about.insert("fill", told(found, given));
     }
     made = compile(order);
   } else {

@@ -70,6 +70,7 @@ inline std::string write_filled(const filled_reply& of, const settings& given) {
   out.set("language", grid(found.language));
   out.set("encoder", grid(found.encoder));
   out.set("encoder_pipelines", found.pipelines);
+  out.set("slices", found.slices);
   out.set("considered", found.considered);
   out.set("step_seconds", found.step_seconds);
   out.set("samples_per_second", static_cast<double>(given.batch) / found.step_seconds);
@@ -94,7 +95,8 @@ inline std::string tell_filled(const filled_reply& of, const settings& given) {
     out += "  encoders in its gaps: " + detail::grid_text(found.encoder) + ", " +
            std::to_string(found.pipelines) + " beside each of its pipelines; " +
            percent(found.filled_coarse) + " of their work in the gaps at both ends, " +
-           percent(found.filled_fine) + " with those between\n";
+           percent(found.filled_fine) + " with those between" +
+           (found.slices > 1 ? ", kernels in up to " + std::to_string(found.slices) + " slices" : "") + "\n";
   else out += "  encoders in the same pipeline\n";
   out += std::string("  idle") + (found.fills ? " without encoders " : " ") + percent(found.bubble_rate) +
          ": gathering weights " + percent(found.idle.gather) + ", summing gradients " +

@@ -4,7 +4,8 @@
 #include "settings.hpp"
 
 #include <motet/format/text/json_write.hpp>
-#include <motet/schedule/place/fill.hpp>
+#include <motet/schedule/core/compile.hpp>
+#include <motet/schedule/place/fewest_slices.hpp>
 
 // A schedule with encoders in its gaps.
 namespace motet::explorer {
@@ -66,23 +67,42 @@ inline score in_lanes(score filled) {
   return filled;
 }
 
-inline filled_score filled(const score& order, const cost_table& costs, const settings& given) {
+inline verdict fill(const score& order, const cost_table& costs, const settings& given, filled_score& found) {
   filling how;
   how.modules.resize(1 + static_cast<isize>(given.fills.size()), 1);
   how.modules[0] = 0;
   how.costs = costs;
   how.room = given.room;
-  filled_score found;
-  if (const verdict broken = fill_gaps(order, how, found); !broken.ok()) refuse_numbers(given, broken);
-  return found;
+  return fill_gaps(order, how, found);
 }
 
-inline json told(const filled_score& found) {
+// Gives each encoder whose slices are open the number that is best, one after the other; those behind it have
+// one until then. `costs_of(score)` has the times of a schedule with encoders.
+template <class Costs>
+void choose_slices(const score& from, settings& given, Costs&& costs_of) {
+  std::vector<gap_encoder*> open;
+  for (gap_encoder& each : given.fills)
+    if (each.slices == 0) open.push_back(&each);
+  for (gap_encoder* each : open) each->slices = 1;
+  for (gap_encoder* each : open)
+    each->slices = fewest_slices(most_slices, [&](int slices, filled_score& found) {
+      each->slices = slices;
+      const score whole = with_encoders(from, given);
+      const double parts = each->stages * slices;
+      return fill(whole, costs_of(whole), given, found).ok() ? std::max(each->forward, each->backward) / parts
+                                                             : -1.0;
+    });
+}
+
+inline json told(const filled_score& found, const settings& given) {
   const double longer = found.seconds - found.alone_seconds;
+  json::array slices;
+  for (const gap_encoder& each : given.fills) slices.emplace_back(each.slices);
   return json{{"alone", found.alone_seconds},
               {"filled", found.seconds},
               {"encoder", found.filler_seconds},
-              {"in_gaps", std::max(0.0, 1 - longer / found.filler_seconds)}};
+              {"in_gaps", std::max(0.0, 1 - longer / found.filler_seconds)},
+              {"slices", std::move(slices)}};
 }
 
 }  // namespace motet::explorer

@@ -10,7 +10,8 @@
 namespace motet::explorer {
 
 // An encoder whose copies lie on all devices, or a generator behind the model on its first devices. It
-// computes in the gaps, with these times of a microbatch. Each stage is computed in slices.
+// computes in the gaps, with these times of a microbatch. Each stage is computed in slices; 0: in as many as the
+// gaps ask for.
 struct gap_encoder {
   int stages = 1;
   double forward = 0, backward = 0;
@@ -95,8 +96,8 @@ inline void read_filling(const std::string& text, bool behind, settings& to) {
     wrong("STAGES that divide the " + std::to_string(to.numbers.stages) + " devices");
   if (!(numbers[1] >= 1e-9 && numbers[1] <= 1e9) || !(numbers[2] >= 1e-9 && numbers[2] <= 1e9))
     wrong("times from 1e-09 to 1e+09");
-  if (!(numbers[3] >= 1 && numbers[3] <= most_slices && std::floor(numbers[3]) == numbers[3]))
-    wrong("1 to " + std::to_string(most_slices) + " SLICES of a stage");
+  if (!(numbers[3] >= 0 && numbers[3] <= most_slices && std::floor(numbers[3]) == numbers[3]))
+    wrong("1 to " + std::to_string(most_slices) + " SLICES of a stage, or 0 for as many as gaps ask for");
   to.fills.push_back(
       {static_cast<int>(numbers[0]), numbers[1], numbers[2], static_cast<int>(numbers[3]), behind});
   if (const int copies = to.fills.back().copies(to.numbers.stages); to.numbers.microbatches % copies != 0)
@@ -172,8 +173,8 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   line.texts(
       "--fill", fills, "STAGES,FORWARD,BACKWARD[,SLICES]",
       "an encoder that feeds the first device: copies of so many stages lie on all devices and compute "
-      "in the gaps, with these times of a microbatch through all stages, each stage in so many slices; "
-      "may be given for several");
+      "in the gaps, with these times of a microbatch through all stages, each stage in so many slices, 0 "
+      "for as many as the gaps ask for; may be given for several");
   line.texts("--fill-behind", behind, "STAGES,FORWARD,BACKWARD[,SLICES]",
              "likewise a generator that the last stage feeds and that ends in the loss, on the first so many "
              "devices, "

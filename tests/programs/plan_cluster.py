@@ -142,6 +142,7 @@ for search, said in filled.items():
     wanted(f"{search}: idle", math.isclose(sum(said["idle"].values()), said["bubble_rate"], abs_tol=1e-9), said)
 wanted("filled: order", filled["motet"]["step_seconds"] <= filled["optimus"]["step_seconds"] < filled["megatron-balanced"]["step_seconds"] < filled["megatron"]["step_seconds"], filled)
 wanted("filled: shares", filled["motet"]["filled_fine"] > 0.9 > filled["optimus"]["filled_coarse"] > 0.5, filled)
+wanted("filled: slices", (filled["motet"]["slices"], filled["optimus"]["slices"]) == (2, 1), filled)
 told = find(*FILLED, "--search", "optimus").stdout
 wanted("filled: text", "language model: 48 data x 8 stages x 8 tensor, 12 chunks, 16 microbatches" in told and "exchanges of tensor groups" in told, told)
 # Every model on every cluster that it fits, by each search in turn.

@@ -202,7 +202,7 @@ REFUSED = [
     ("--fill 1,1", r'--fill wants three numbers STAGES,FORWARD,BACKWARD, and SLICES if it is cut, got "1,1"'),
     ("--fill 1,1,1,2,", r"--fill wants three numbers"),
     ("--fill 1,1,1,", r"--fill wants three numbers"),
-    ("--fill 1,1,1,0", r'--fill wants 1 to 64 SLICES of a stage, got "1,1,1,0"'),
+    ("--fill 1,1,1,65", r'--fill wants 1 to 64 SLICES of a stage, or 0 for as many as gaps ask for, got "1,1,1,65"'),
     ("--fill 1,1,1,1.5", r"--fill wants 1 to 64 SLICES"),
     ("--fill 3,1,1", r"--fill wants STAGES that divide the 4 devices"),
     ("--fill 1,1,1 --microbatches 6", r"--fill wants as many copies of it as divide the 6 microbatches, not 4"),
@@ -238,6 +238,14 @@ for words, alone, filled, share in [
 # ---- in slices it fits where it did not: a slice for each of the gaps
 whole, halves = (summary(*"--schedule interleaved --chunks 2 --stages 4 --microbatches 8 --fill".split(), numbers)["fill"] for numbers in ["1,4,8", "1,4,8,2"])
 wanted("slices", halves["filled"] < whole["filled"] and halves["encoder"] == whole["encoder"], [whole, halves])
+wanted("slices are told", (whole["slices"], halves["slices"]) == ([1], [2]), [whole, halves])
+# Of the table in docs/schedule/fill.md: the fewest with which the step is shortest.
+for schedule, chosen, takes in [("1f1b", 2, 656), ("interleaved --chunks 2", 2, 600), ("zb_h1", 1, 608)]:
+    words = f"--schedule {schedule} --stages 4 --microbatches 8 --forward 16 --backward 16 --weight 16 --fill".split()
+    found = summary(*words, "1,32,64,0")["fill"]
+    wanted(f"{schedule}: slices by gaps", (found["slices"], found["filled"]) == ([chosen], takes), found)
+found = summary(*"--schedule interleaved --chunks 2 --stages 4 --microbatches 8 --fill 1,4,8,0 --fill 1,0.5,1,0".split())["fill"]
+wanted("slices of two encoders", found["slices"][0] > 1 and found["slices"][1] >= 1 and found["filled"] <= summary(*"--schedule interleaved --chunks 2 --stages 4 --microbatches 8 --fill 1,4,8 --fill 1,0.5,1".split())["fill"]["filled"], found)
 found = summary("--schedule", "zb_h1", "--fill", "2,1,2", "--room", 2)
 wanted("room", found["fill"]["filled"] >= summary("--schedule", "zb_h1", "--fill", "2,1,2")["makespan"], found)
 wanted("filled csv", subprocess.run([str(explorer), "--fill", "1,0.5,1", "--format", "csv", "--output", "filled.csv"], cwd=scratch, check=False).returncode == 0)

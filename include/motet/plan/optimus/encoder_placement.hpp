@@ -43,6 +43,7 @@ struct encoder_placement {
   double coarse_seconds = 0;                  // with whole microbatches in the gaps at both ends alone
   double filled_coarse = 0, filled_fine = 0;  // shares of the encoder's arithmetic in gaps
   std::vector<isize> parts;                   // microbatches of each encoder pipeline
+  isize slices = 1;                           // of the kernel that is cut most
 };
 
 namespace detail {
@@ -66,6 +67,7 @@ class encoder_placer {
   encoder_placement run() {
     encoder_placement out;
     out.parts = parts_;
+    out.slices = slices_;
     out.coarse_seconds = gaps_.seconds + over_front() + over_behind();
     out.filled_coarse = filled();
     fill(true);
@@ -83,7 +85,7 @@ class encoder_placer {
     std::vector<std::vector<time_slot>> free;  // of each stage, once they are asked for
   };
 
-  std::vector<double> cut(const std::vector<double>& kernels) const {
+  std::vector<double> cut(const std::vector<double>& kernels) {
     if (!rules_.slices) return kernels;
     std::vector<double> lengths;
     for (const std::vector<time_slot>& each : gaps_.inside)
@@ -94,6 +96,7 @@ class encoder_placer {
     std::vector<double> out;
     for (const double each : kernels) {
       const double pieces = std::ceil(each / *at);
+      slices_ = std::max(slices_, static_cast<isize>(pieces));
       for (double k = 0; k < pieces; ++k)
         out.push_back(each / pieces * (pieces > 1 ? rules_.slice_costs : 1));
     }
@@ -241,6 +244,7 @@ class encoder_placer {
   placement_rules rules_;
   std::vector<lane> lanes_;
   std::vector<double> forward_, backward_;
+  isize slices_ = 1;
 };
 
 }  // namespace detail

@@ -10,13 +10,15 @@ enum class filled_search {
   optimus,   // the published method
   megatron,  // encoders as the first stage of one pipeline
   balanced,  // all layers as even as possible over the stages of one pipeline
-  motet  // gaps filled by slices, any depth of the language model's pipeline, or no filling where that is shorter
+  motet  // any depth of the language model's pipeline, whole kernels or slices in its gaps, or none where that is
+         // shorter
 };
 
 struct filled_answer {
   grid_3d language, encoder;
   isize chunks = 1, microbatches = 0,
-        pipelines = 0;  // of the language model; encoder pipelines beside each of its own
+        pipelines = 0,  // of the language model; encoder pipelines beside each of its own
+      slices = 1;       // of the encoder's kernel that is cut most
   bool fills = true;
   double step_seconds = 0, mfu = 0, bubble_rate = 0;
   double filled_coarse = 0, filled_fine = 0;  // shares of the encoder's work in gaps
@@ -43,7 +45,7 @@ class filled_searcher {
     for (isize stages = 1; stages <= 16; stages *= 2) {
       const std::optional<grid_3d> on = language_on(stages);
       if (!on) continue;
-      fill_over(*on, {.slices = true, .goes_on = true}, best);
+      for (const bool slices : {false, true}) fill_over(*on, {.slices = slices, .goes_on = true}, best);
       const filled_answer chain = balanced_over(*on);
       if (!too_much(chain.memory_bytes.worst, 0)) offer(chain, best);
     }
@@ -163,6 +165,7 @@ class filled_searcher {
         made.step_seconds = found.seconds;
         made.filled_coarse = found.filled_coarse;
         made.filled_fine = found.filled_fine;
+        made.slices = found.slices;
         put_idle(gaps, made);
         offer(made, best);
       });

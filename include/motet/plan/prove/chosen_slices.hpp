@@ -2,13 +2,11 @@
 #pragma once
 
 #include <motet/plan/prove/plan_score.hpp>
+#include <motet/schedule/place/fewest_slices.hpp>
 
 namespace motet {
 
 namespace detail {
-
-// Fewer slices are taken where more make the step shorter by no more than this share.
-inline constexpr double worth_a_slice = 1e-3;
 
 // It says of no stage anything, and their number is open.
 constexpr bool leaves_slices_open(const module_plan& of) {
@@ -30,20 +28,11 @@ constexpr double longest_slice(const plan& of, const list<module_facts>& facts, 
 // `of` has a number for every other module.
 constexpr int best_slices(plan of, const list<module_facts>& facts, isize samples, isize module) {
   const isize most = facts[module].layers / of.modules[module].on.split().stages;
-  double shortest = 0;
-  int best = 1;
-  for (int slices = 1; slices <= most; slices *= 2) {
+  return fewest_slices(most, [&](int slices, filled_score& found) {
     of.modules[module].chunks = slices;
-    filled_score found;
-    if (!write_filled(of, facts, found, samples, false).ok()) return best;
-    if (slices == 1 || found.seconds < (1 - worth_a_slice) * shortest) {
-      shortest = found.seconds;
-      best = slices;
-    }
-    // Most gaps take these, and shorter ones fit no better.
-    if (longest_slice(of, facts, found.order, module) <= found.short_gap) return best;
-  }
-  return best;
+    return write_filled(of, facts, found, samples, false).ok() ? longest_slice(of, facts, found.order, module)
+                                                               : -1.0;
+  });
 }
 
 }  // namespace detail

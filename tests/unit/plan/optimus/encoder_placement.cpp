@@ -61,6 +61,7 @@ TEST_CASE("kernels go into the gaps between, where they fit") {
   const encoder_placement sliced =
       place_encoders(gaps, work_of(1, 3, 3, 1), {4, 4}, {.slices = true, .goes_on = true, .slice_costs = 1});
   CHECK(sliced.seconds == doctest::Approx(gaps.seconds));
+  CHECK((whole.slices == 1 && small.slices == 1 && sliced.slices == 3));
 }
 TEST_CASE(
     "never shorter than the pipeline alone, never longer than coarse, and what is not filled makes it "
