@@ -37,6 +37,7 @@
 #include <motet/plan/order/defer.hpp>
 #include <motet/plan/order/fill_microbatches.hpp>
 #include <motet/plan/order/interleaved_order.hpp>
+#include <motet/plan/order/long_rows_of_step.hpp>
 #include <motet/plan/order/long_short.hpp>
 #include <motet/plan/order/microbatch_order.hpp>
 #include <motet/plan/order/place_clock.hpp>

@@ -13,7 +13,8 @@ struct spread_seat {
   isize tensor = 1, tensor_member = 0;
   isize context = 1, context_member = 0;
   bool balanced = false;  // rows are cut for a causal mask
-  isize long_rows = 0;    // samples of fewer rows stay whole where a context group cuts others
+  // samples of fewer rows stay whole where a context group cuts others; below 0: keep_whole() tells for each step
+  isize long_rows = 0;
   // of rows, in which products beside an exchange are made, and who sees to the exchange meanwhile
   isize pieces = 1;
   courier* beside = nullptr;
@@ -45,6 +46,8 @@ class spread_rows {
     ends_.tensor_samples.reserve(as_size(at.tensor));
   }
   isize most_samples() const { return most_; }
+  // Samples of fewer rows stay whole from the next fill() on.
+  void keep_whole(isize long_rows) { at_.long_rows = long_rows; }
 
   // Everything in `to` but its groups, which are the caller's; holds until the next call, while whole.offsets
   // stays. Allocates nothing, once `to` was filled before.
@@ -124,7 +127,7 @@ void spread_rows::fill(const sequences& whole, const sample_bounds& bounds, micr
   const interval sharing = share(bounds.samples, at_.tensor, at_.tensor_member),
                  own = share(sharing.size(), at_.context, at_.context_member), members = bounds.of(sharing),
                  mine = bounds.of({sharing.begin + own.begin, sharing.begin + own.end});
-  to.cut = {at_.context, at_.balanced, at_.context == 1 ? 0 : at_.long_rows};
+  to.cut = {at_.context, at_.balanced, at_.context == 1 ? 0 : std::max<isize>(0, at_.long_rows)};
   to.first_own = members.begin;
   to.first_mine = mine.begin;
   find_homes(bounds, to);
@@ -184,6 +187,11 @@ MOTET_BODY void spread_rows::fill_most(const sequences& whole, const sample_boun
   fill(whole, bounds, to, [](const row_parts& cut, isize rows) {
     return cut.long_rows > 0 ? std::min(rows, cut.long_rows - 1) : 0;
   });
+  if (at_.context == 1 || at_.long_rows >= 0) return;
+  // A rank then has no more rows than here, whole or not.
+  to.rows_whole = to.part.rows();
+  for (isize s = 0; s < whole.samples; ++s)
+    to.longest_piece = std::max(to.longest_piece, std::min(whole.rows_of(s), to.rows_whole));
 }
 #endif
 
