@@ -14,7 +14,7 @@ namespace motet {
 // What rows of a module cost where nothing was measured, by constants, as all ranks have to choose alike: those of
 // blocks of the usual form, as many and as wide as its own.
 constexpr row_costs usual_row_costs(isize layers, isize width, isize parts) {
-  const tower_outline blocks{.layers = layers, .width = width, .tokens = 64};
+  const tower_outline blocks{.name = "blocks", .layers = layers, .width = width, .tokens = 64};
   return row_costs_of(blocks, static_cast<std::int32_t>(parts), row_rates{}, 4);
 }
 
