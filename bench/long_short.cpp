@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A block whose samples a context group shares, forward and back: long ones cut and short ones whole, in
 // turns with all cut and with none. The ratios say how many times as long those take. Keys go round, or rows
-// are exchanged for heads, where short ones are exchanged as well.
+// are exchanged for heads, in both of long samples alone.
 //
 //   bench_long_short [--ranks 2] [--longs 1] [--long 1536] [--shorts 48] [--short 32] [flags of Google
 //   Benchmark]

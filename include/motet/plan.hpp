@@ -9,6 +9,7 @@
 #include <motet/plan/cost/collective_cost.hpp>
 #include <motet/plan/cost/efficiency_fit.hpp>
 #include <motet/plan/cost/estimate_plan.hpp>
+#include <motet/plan/cost/tower_rows.hpp>
 #include <motet/plan/cost/tower_times.hpp>
 #include <motet/plan/describe/cut_apart.hpp>
 #include <motet/plan/describe/tower_of.hpp>
@@ -36,11 +37,14 @@
 #include <motet/plan/order/defer.hpp>
 #include <motet/plan/order/fill_microbatches.hpp>
 #include <motet/plan/order/interleaved_order.hpp>
+#include <motet/plan/order/long_rows_of_step.hpp>
+#include <motet/plan/order/long_short.hpp>
 #include <motet/plan/order/microbatch_order.hpp>
 #include <motet/plan/order/place_clock.hpp>
 #include <motet/plan/order/program_order.hpp>
 #include <motet/plan/order/program_samples.hpp>
 #include <motet/plan/order/reorder_told.hpp>
+#include <motet/plan/order/row_costs.hpp>
 #include <motet/plan/order/step_headers.hpp>
 #include <motet/plan/order/step_order.hpp>
 #include <motet/plan/prove/plan_for.hpp>

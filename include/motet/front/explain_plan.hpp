@@ -122,6 +122,9 @@ inline void print_plan(std::FILE* out, const plan& of, isize batch) {
                    100 * shares_of_lanes(of)[each.lane]);
     if (each.pieces > 1) std::fprintf(out, ", rows of its tensor groups in %d pieces", each.pieces);
     if (each.pieces == 0) std::fprintf(out, ", rows of its tensor groups in as many pieces as pay");
+    if (each.long_rows > 0) std::fprintf(out, ", samples of fewer than %d rows whole", each.long_rows);
+    if (each.long_rows == long_rows_chosen)
+      std::fprintf(out, ", samples whole or cut by a number of rows that each step finds");
     std::fprintf(out, "\n");
   }
   const int losses = of.modules[0].groups();

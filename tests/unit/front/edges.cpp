@@ -189,7 +189,8 @@ plan drawn_ahead(std::uint64_t seed) {
   own.on = mesh::from(below(static_cast<std::uint32_t>(4 - which.stages * copies + 1)), split);
   own.chunks = which.chunks;
   own.microbatches = which.parts;
-  own.long_rows = split.context > 1 ? 6 * below(3) : 0;
+  const int from = split.context > 1 ? below(4) : 0;
+  own.long_rows = from == 3 ? long_rows_chosen : 6 * from;
   own.zero = split.data > 1 && !Model::frozen[Model::size - 1] ? with_weights(below(3), shares, 0) : 0;
   out.schedule = which.name;
   return out;

@@ -68,6 +68,18 @@ TEST_CASE("who holds what, what it takes, and what travels") {
   }
 }
 
+TEST_CASE("which samples stay whole is told") {
+  plan of;
+  of.cluster.ranks = 2;
+  of.modules.push(on_ranks("picture", 0, {.context = 2}));
+  of.modules.push(on_ranks("caption", 0, {.context = 2}));
+  of.modules[0].long_rows = long_rows_chosen;
+  of.modules[1].long_rows = 40;
+  const std::string text = printed([&](std::FILE* out) { print_plan(out, of, 8); });
+  CHECK(text.find(", samples whole or cut by a number of rows that each step finds\n") != std::string::npos);
+  CHECK(text.find(", samples of fewer than 40 rows whole\n") != std::string::npos);
+}
+
 TEST_CASE("a number of pieces that is left open is told with what it follows from") {
   const char* const words[] = {"program", "--threads", "1"};
   const launched_world world = launch(3, words);

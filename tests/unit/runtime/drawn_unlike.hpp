@@ -50,7 +50,10 @@ plan drawn_unlike(std::uint64_t seed) {
     own.on = mesh({.stages = stages, .data = of.data, .context = of.context, .tensor = of.tensor}, ranks);
     own.microbatches = of.parts;
     own.balanced = below(2) == 0;
-    if (of.context > 1) own.long_rows = 6 * static_cast<int>(whole.below(k, 3));
+    if (of.context > 1) {
+      const int from = static_cast<int>(whole.below(k, 4));
+      own.long_rows = from == 3 ? long_rows_chosen : 6 * from;
+    }
     own.group = 1;
     if (of.data > 1 && !Model::frozen[k]) own.zero = with_weights(below(3), shares, k);
     out.modules.push(own);

@@ -7,14 +7,18 @@
 
 // Attention over rows that are cut between the members of the context group, by an exchange of rows for heads
 // (Jacobs et al., "DeepSpeed Ulysses"): a member gets all rows of its share of the heads, computes them as a
-// rank by itself would, and gives the rows back. A back end brings, besides what rows_exchange.hpp asks for
-// and attention itself:
+// rank by itself would, and gives the rows back. Rows of samples that stay whole are not exchanged. A back end
+// brings, besides what rows_exchange.hpp asks for and attention itself:
 //   heads_to_wire(ctx, wire, x)     copies rows of all heads to wire.part
 //   heads_from_wire(ctx, wire, y)   the way back; y is the sum over the members that have a head
+//   rows_apart(ctx, x, cut, whole)     where samples may stay whole: copies rows of the part to those of samples
+//                                      that are cut, and of those that stay
+//   rows_together(ctx, cut, whole, y)  the way back
 
 namespace motet {
 
-// The memory of an exchange between (rows of the part, all heads) and (all rows, heads of a member).
+// The memory of an exchange between (rows of the part, all heads) and (all rows, heads of a member), of samples
+// that are cut.
 template <class T>
 struct heads_transfer {
   const microbatch_spread& is;
@@ -25,9 +29,9 @@ struct heads_transfer {
   template <class Context>
   heads_transfer(Context& ctx, const head_columns& columns)
       : is(*ctx.shared), cut(columns), width(cut.width(is.context.member())) {
-    const isize elements = is.part.rows() * cut.width_of_all();
+    const isize elements = is.cut_part.rows() * cut.width_of_all();
     part = {ctx.memory.template take<T>(elements), 1, elements, elements};
-    whole = {ctx.memory.template take<T>(is.whole.rows() * width), is.whole.rows(), width, width};
+    whole = {ctx.memory.template take<T>(is.cut_whole.rows() * width), is.cut_whole.rows(), width, width};
   }
 };
 
@@ -42,8 +46,8 @@ struct heads_counts {
       : part(room.first(as_size(wire.cut.members))), whole(room.subspan(part.size())) {
     const microbatch_spread& is = wire.is;
     for (std::size_t m = 0; m < part.size(); ++m) {
-      part[m] = is.part.rows() * wire.cut.width(static_cast<isize>(m)) * static_cast<isize>(sizeof(T));
-      whole[m] = is.part_rows[m] * wire.width * static_cast<isize>(sizeof(T));
+      part[m] = is.cut_part.rows() * wire.cut.width(static_cast<isize>(m)) * static_cast<isize>(sizeof(T));
+      whole[m] = is.part_rows_cut[m] * wire.width * static_cast<isize>(sizeof(T));
     }
   }
 };
@@ -57,7 +61,7 @@ void rows_to_heads(Context& ctx, const head_columns& cut, matrix<X> x, matrix<Y>
   const scratch_scope scope(ctx);
   const heads_transfer<Y> wire(ctx, cut);
   auto room = host_numbers(ctx, 2 * cut.members);
-  const auto order = order_of_parts(ctx, wire.is.whole, 0);
+  const auto order = order_of_parts(ctx, wire.is.cut_whole, 0);
   heads_to_wire(ctx, wire, x);
   if (!ctx.measuring()) {
     const heads_counts bytes(wire, room);
@@ -78,7 +82,7 @@ void heads_to_rows(Context& ctx, const head_columns& cut, matrix<X> x, matrix<Y>
   const scratch_scope scope(ctx);
   const heads_transfer<Y> wire(ctx, cut);
   auto room = host_numbers(ctx, 2 * cut.members);
-  const auto order = order_of_parts(ctx, wire.is.whole, 0);
+  const auto order = order_of_parts(ctx, wire.is.cut_whole, 0);
   if (!ctx.measuring()) {
     const heads_counts bytes(wire, room);
     order.to_parts(ctx, x, wire.whole);
@@ -106,8 +110,8 @@ struct even_heads {
   matrix<L> lse;
   interval columns;  // of y
 
-  even_heads(const attention_shape& of, const head_groups& mine, const exchanged_heads<V, L>& kept,
-             interval heads, interval kv)
+  even_heads(const attention_shape& of, const head_groups& mine, const kept_heads<V, L>& kept, interval heads,
+             interval kv)
       : shape(of) {
     const isize d = of.head_width, keys_at = mine.heads * d, values_at = keys_at + mine.kv_heads * d;
     shape.heads = heads.size(), shape.kv_heads = kv.size();
@@ -120,18 +124,78 @@ struct even_heads {
   }
 };
 
+// y = attention of all that is kept of some rows, and from dy the gradients of what went in.
+template <class Context, class V, class L>
+void attend_forward(Context& ctx, const sequences& rows, const attention_shape& shape,
+                    const head_groups& mine, const kept_heads<V, L>& kept) {
+  each_even(mine, [&](interval heads, interval kv) {
+    const even_heads some(shape, mine, kept, heads, kv);
+    attention_forward(ctx, rows, rows, some.shape, some.q, some.k, some.v, some.y, some.lse);
+  });
+}
+// `to` is `kept` but for qkv, which takes the gradient.
+template <class Context, class V, class L, class G>
+void attend_backward(Context& ctx, const sequences& rows, const attention_shape& shape,
+                     const head_groups& mine, const kept_heads<V, L>& kept, const kept_heads<V, L>& to,
+                     matrix<G> dy) {
+  each_even(mine, [&](interval heads, interval kv) {
+    const even_heads some(shape, mine, kept, heads, kv), made(shape, mine, to, heads, kv);
+    attention_backward(ctx, rows, rows, some.shape, some.q, some.k, some.v, some.y, some.lse,
+                       dy.columns(some.columns.begin, some.columns.size()), made.q, made.k, made.v);
+  });
+}
+
+// Some samples stay whole on this rank, which has their rows among those of the part.
+template <class Context>
+bool some_stay(const Context& ctx) {
+  if constexpr (requires { requires Context::keeps_samples_whole; }) return ctx.shared->stays.rows() > 0;
+  else return false;
+}
+template <class T, class Context>
+matrix<T> take_rows(Context& ctx, isize rows, isize width) {
+  return {ctx.memory.template take<T>(rows * width), rows, width, width};
+}
+// Rows of a part as they are exchanged: those of samples that are cut, apart from others where some stay whole.
+template <class Context, class X, class V>
+matrix<X> rows_to_exchange(Context& ctx, matrix<X> x, [[maybe_unused]] matrix<V> whole) {
+  if constexpr (requires { requires Context::keeps_samples_whole; })
+    if (some_stay(ctx)) {
+      const auto cut = take_rows<std::remove_const_t<X>>(ctx, ctx.shared->cut_part.rows(), x.width);
+      rows_apart(ctx, x, cut, whole);
+      synchronize(ctx);
+      return cut;
+    }
+  return x;
+}
+// The way back of these heads, beside rows that stay whole.
+template <class Context, class V, class Y>
+void exchanged_to_rows(Context& ctx, const head_columns& cut, matrix<V> x, [[maybe_unused]] matrix<V> whole,
+                       matrix<Y> y) {
+  if constexpr (requires { requires Context::keeps_samples_whole; })
+    if (some_stay(ctx)) {
+      const auto back = take_rows<Y>(ctx, ctx.shared->cut_part.rows(), y.width);
+      heads_to_rows(ctx, cut, x, back);
+      synchronize(ctx);
+      return rows_together(ctx, back, whole, y);
+    }
+  heads_to_rows(ctx, cut, x, y);
+}
+
 }  // namespace detail
 
 template <class Context, class V, class L>
 void reserve_exchanged(Context& ctx, const attention_shape& shape, exchanged_heads<V, L>& kept) {
   const microbatch_spread& is = *ctx.shared;
   const head_columns cut{head_groups(shape), shape.head_width, is.context.size(), true};
-  const isize rows = is.whole.rows(), width = cut.width(is.context.member()),
-              heads = share(shape.heads, cut.members, is.context.member()).size();
-  const isize mixed = heads * shape.head_width;
-  kept.qkv = {ctx.memory.template take<V>(rows * width), rows, width, width};
-  kept.mixed = {ctx.memory.template take<V>(rows * mixed), rows, mixed, mixed};
-  kept.lse = {ctx.memory.template take<L>(rows * heads), rows, heads, heads};
+  const auto take = [&](kept_heads<V, L>& of, isize rows, isize width, isize heads) {
+    of.qkv = detail::take_rows<V>(ctx, rows, width);
+    of.mixed = detail::take_rows<V>(ctx, rows, heads * shape.head_width);
+    of.lse = detail::take_rows<L>(ctx, rows, heads);
+  };
+  take(kept, is.cut_whole.rows(), cut.width(is.context.member()),
+       share(shape.heads, cut.members, is.context.member()).size());
+  if (detail::some_stay(ctx))
+    take(kept.whole, is.stays.rows(), (shape.heads + 2 * shape.kv_heads) * shape.head_width, shape.heads);
 }
 
 // y (rows of the part) = attention of qkv (rows of the part, queries | keys | values) over all rows.
@@ -140,14 +204,14 @@ void heads_attention_forward(Context& ctx, const attention_shape& shape, matrix<
                              exchanged_heads<V, L>& kept, matrix<Y> y) {
   const microbatch_spread& is = *ctx.shared;
   const head_groups all(shape);
-  const isize members = is.context.size();
-  detail::rows_to_heads(ctx, {all, shape.head_width, members, true}, qkv, kept.qkv);
-  const head_groups mine = all.part(share(all.heads, members, is.context.member()));
-  detail::each_even(mine, [&](interval heads, interval kv) {
-    const detail::even_heads some(shape, mine, kept, heads, kv);
-    attention_forward(ctx, is.whole, is.whole, some.shape, some.q, some.k, some.v, some.y, some.lse);
-  });
-  detail::heads_to_rows(ctx, {all, shape.head_width, members, false}, kept.mixed, y);
+  const isize members = is.context.size(), mark = ctx.memory.mark();
+  const matrix<X> sent = detail::rows_to_exchange(ctx, qkv, kept.whole.qkv);
+  detail::rows_to_heads(ctx, {all, shape.head_width, members, true}, sent, kept.qkv);
+  detail::attend_forward(ctx, is.cut_whole, shape, all.part(share(all.heads, members, is.context.member())),
+                         kept);
+  if (detail::some_stay(ctx)) detail::attend_forward(ctx, is.stays, shape, all, kept.whole);
+  detail::exchanged_to_rows(ctx, {all, shape.head_width, members, false}, kept.mixed, kept.whole.mixed, y);
+  release(ctx, mark);
 }
 
 // dqkv (rows of the part, queries | keys | values) from dy (rows of the part).
@@ -158,18 +222,18 @@ void heads_attention_backward(Context& ctx, const attention_shape& shape, exchan
   const head_groups all(shape);
   const isize members = is.context.size(), mark = ctx.memory.mark();
   const head_groups mine = all.part(share(all.heads, members, is.context.member()));
-  const isize width = mine.heads * shape.head_width;
-  const matrix<V> d_mixed{ctx.memory.template take<V>(is.whole.rows() * width), is.whole.rows(), width,
-                          width};
+  const bool stay = detail::some_stay(ctx);
+  const auto d_mixed = detail::take_rows<V>(ctx, is.cut_whole.rows(), mine.heads * shape.head_width);
+  matrix<V> d_whole{};
+  if (stay) d_whole = detail::take_rows<V>(ctx, is.stays.rows(), all.heads * shape.head_width);
   exchanged_heads<V, L> to = kept;
   to.qkv = gradient_room(ctx, kept.qkv);
-  detail::rows_to_heads(ctx, {all, shape.head_width, members, false}, dy, d_mixed);
-  detail::each_even(mine, [&](interval heads, interval kv) {
-    const detail::even_heads some(shape, mine, kept, heads, kv), made(shape, mine, to, heads, kv);
-    attention_backward(ctx, is.whole, is.whole, some.shape, some.q, some.k, some.v, some.y, some.lse,
-                       d_mixed.columns(some.columns.begin, some.columns.size()), made.q, made.k, made.v);
-  });
-  detail::heads_to_rows(ctx, {all, shape.head_width, members, true}, to.qkv, dqkv);
+  if (stay) to.whole.qkv = gradient_room(ctx, kept.whole.qkv);
+  const matrix<G> sent = detail::rows_to_exchange(ctx, dy, d_whole);
+  detail::rows_to_heads(ctx, {all, shape.head_width, members, false}, sent, d_mixed);
+  detail::attend_backward(ctx, is.cut_whole, shape, mine, kept, to, d_mixed);
+  if (stay) detail::attend_backward(ctx, is.stays, shape, all, kept.whole, to.whole, d_whole);
+  detail::exchanged_to_rows(ctx, {all, shape.head_width, members, true}, to.qkv, to.whole.qkv, dqkv);
   release(ctx, mark);
 }
 

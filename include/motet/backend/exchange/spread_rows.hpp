@@ -13,7 +13,8 @@ struct spread_seat {
   isize tensor = 1, tensor_member = 0;
   isize context = 1, context_member = 0;
   bool balanced = false;  // rows are cut for a causal mask
-  isize long_rows = 0;    // samples of fewer rows stay whole where a context group cuts others
+  // samples of fewer rows stay whole where a context group cuts others; below 0: keep_whole() tells for each step
+  isize long_rows = 0;
   // of rows, in which products beside an exchange are made, and who sees to the exchange meanwhile
   isize pieces = 1;
   courier* beside = nullptr;
@@ -45,6 +46,8 @@ class spread_rows {
     ends_.tensor_samples.reserve(as_size(at.tensor));
   }
   isize most_samples() const { return most_; }
+  // Samples of fewer rows stay whole from the next fill() on.
+  void keep_whole(isize long_rows) { at_.long_rows = long_rows; }
 
   // Everything in `to` but its groups, which are the caller's; holds until the next call, while whole.offsets
   // stays. Allocates nothing, once `to` was filled before.
@@ -72,7 +75,17 @@ class spread_rows {
     }
   }
 
-  enum which_offsets : std::uint8_t { part, full, own_part, mine_whole, ends_part, kinds };
+  enum which_offsets : std::uint8_t {
+    part,
+    full,
+    own_part,
+    mine_whole,
+    ends_part,
+    cut_all,
+    cut_own,
+    stays_here,
+    kinds
+  };
 
   // Samples of `whole` with as many rows each as rows_of says; where all have the same in `whole` and none
   // stays whole, they do here.
@@ -124,7 +137,7 @@ void spread_rows::fill(const sequences& whole, const sample_bounds& bounds, micr
   const interval sharing = share(bounds.samples, at_.tensor, at_.tensor_member),
                  own = share(sharing.size(), at_.context, at_.context_member), members = bounds.of(sharing),
                  mine = bounds.of({sharing.begin + own.begin, sharing.begin + own.end});
-  to.cut = {at_.context, at_.balanced, at_.context == 1 ? 0 : at_.long_rows};
+  to.cut = {at_.context, at_.balanced, at_.context == 1 ? 0 : std::max<isize>(0, at_.long_rows)};
   to.first_own = members.begin;
   to.first_mine = mine.begin;
   find_homes(bounds, to);
@@ -155,7 +168,6 @@ void spread_rows::fill(const sequences& whole, const sample_bounds& bounds, micr
   }
   to.ends = nullptr;
   to.owned_rows.clear();
-  to.part_rows.assign(as_size(at_.context), 0);
   to.part_rows_cut.assign(as_size(at_.context), 0);
   to.rows_whole = to.longest_piece = 0;
   for (isize c = 0; c < at_.context; ++c) {
@@ -163,16 +175,25 @@ void spread_rows::fill(const sequences& whole, const sample_bounds& bounds, micr
     const isize begin = bounds.at(sharing.begin + theirs.begin) - members.begin,
                 end = bounds.at(sharing.begin + theirs.end) - members.begin;
     to.owned_rows.push_back(to.own.begin(end) - to.own.begin(begin));
-    for (isize s = 0; s < whole.samples; ++s) {
-      to.part_rows[as_size(c)] += rows_of(s, c);
-      to.part_rows_cut[as_size(c)] += cut_of(s, c);
-    }
+    for (isize s = 0; s < whole.samples; ++s) to.part_rows_cut[as_size(c)] += cut_of(s, c);
   }
-  for (isize s = 0; s < whole.samples; ++s) {
-    to.rows_whole += whole_of(s, at_.context_member);
+  const interval all{0, whole.samples};
+  const isize here = at_.context_member;
+  to.cut_whole = whole;
+  to.cut_part = to.part;
+  to.stays = {whole.samples, 0, nullptr};
+  if (to.cut.long_rows > 0) {
+    to.cut_whole = some(
+        whole, all, [&](isize s) { return to.is_cut(s) ? whole.rows_of(s) : 0; }, cut_all);
+    to.cut_part = some(
+        whole, all, [&](isize s) { return cut_of(s, here); }, cut_own);
+    to.stays = some(
+        whole, all, [&](isize s) { return whole_of(s, here); }, stays_here);
+  }
+  to.rows_whole = to.stays.rows();
+  for (isize s = 0; s < whole.samples; ++s)
     to.longest_piece = std::max({to.longest_piece, to.cut_of(s).longest_piece(whole.rows_of(s)),
                                  longest_whole(to.cut, whole.rows_of(s))});
-  }
   if (at_.context > 1) fill_ends(whole, bounds, to);
 }
 MOTET_BODY void spread_rows::fill(const sequences& whole, const sample_bounds& bounds,
@@ -184,6 +205,19 @@ MOTET_BODY void spread_rows::fill_most(const sequences& whole, const sample_boun
   fill(whole, bounds, to, [](const row_parts& cut, isize rows) {
     return cut.long_rows > 0 ? std::min(rows, cut.long_rows - 1) : 0;
   });
+  if (at_.context == 1 || at_.long_rows >= 0) return;
+  // A rank then has no more rows than here, whole or not.
+  isize left = to.part.rows();
+  to.stays = some(
+      whole, {0, whole.samples},
+      [&](isize s) {
+        const isize rows = std::min(left, whole.rows_of(s));
+        left -= rows;
+        to.longest_piece = std::max(to.longest_piece, rows);
+        return rows;
+      },
+      stays_here);
+  to.rows_whole = to.stays.rows();
 }
 #endif
 

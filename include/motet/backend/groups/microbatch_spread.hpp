@@ -36,9 +36,12 @@ struct microbatch_spread {
   // the courier sees to the rows of others; none: the rank does so itself, in between.
   isize pieces = 1;
   courier* beside = nullptr;
-  // each context part's rows of the microbatch, and of them those of samples that are cut
-  std::vector<isize> part_rows, part_rows_cut;
-  isize rows_whole = 0;     // rows of samples that stay whole and are this part's
+  // each context part's rows of samples that are cut
+  std::vector<isize> part_rows_cut;
+  // Of all samples, those that are cut, with all their rows and with those of this context part, and the others,
+  // where they stay whole and are this part's; each has no row of the rest.
+  sequences cut_whole, cut_part, stays;
+  isize rows_whole = 0;     // those of `stays`
   isize longest_piece = 0;  // of a sample, that a part has
   // The first of `own` and `full`, and of `mine`, is this one of the microbatch.
   isize first_own = 0, first_mine = 0;

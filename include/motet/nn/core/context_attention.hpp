@@ -16,13 +16,18 @@ enum class context_attention : std::uint8_t {
   ring,  // keys and values go round: for any number of ranks, and moves little where few heads have keys
 };
 
-// Attention over exchanged heads keeps this for backward: all rows of the microbatch, with this rank's share
-// of the heads.
+// Attention over heads keeps this of some rows for backward.
 template <class Value, class Master>
-struct exchanged_heads {
-  matrix<Value> qkv;    // (all rows, queries | keys | values); backward overwrites it with its gradient
-  matrix<Value> mixed;  // (all rows, heads x head width)
-  matrix<Master> lse;   // (all rows, heads)
+struct kept_heads {
+  matrix<Value> qkv{};    // (rows, queries | keys | values); backward overwrites it with its gradient
+  matrix<Value> mixed{};  // (rows, heads x head width)
+  matrix<Master> lse{};   // (rows, heads)
+};
+// Attention over exchanged heads keeps all rows of the samples that are cut, with this rank's share of the heads,
+// and those of samples that stay whole here, with all heads.
+template <class Value, class Master>
+struct exchanged_heads : kept_heads<Value, Master> {
+  kept_heads<Value, Master> whole{};
 };
 
 // Gradients of queries, keys and values go over them, or into memory of their own where that spares copies.

@@ -14,6 +14,9 @@ namespace motet {
 // More pieces of rows than this would be too small for a product.
 inline constexpr int most_row_pieces = 64;
 
+// The number of rows from which on samples are cut is found anew for each step, by the lengths of its samples.
+inline constexpr int long_rows_chosen = -1;
+
 // A module is spread over ranks, and its samples go through it, as this says.
 struct module_plan {
   label name;
@@ -32,7 +35,7 @@ struct module_plan {
   int zero = 0;          // 1: replicas share the optimizer's state, 2: gradients too, 3: and weights
   bool balanced = true;  // context parts of equal work under a causal mask
   // Where context parts cut the rows of samples, those with fewer rows than this stay whole, each with one of
-  // the ranks; 0: all are cut.
+  // the ranks; 0: all are cut; long_rows_chosen: by each step's own number.
   int long_rows = 0;
   bool fills = false;  // its work goes where its ranks would wait for other modules
   int room = 0;        // of its microbatches kept at once where it fills; 0: as many as come

@@ -70,7 +70,7 @@ inline module_plan read_module_plan(const std::string& name, const json& from) {
   fields.read("ahead", out.ahead, 0, most_of_plan - 1);
   fields.read("zero", out.zero, 0, 9);
   fields.read("balanced", out.balanced);
-  fields.read("long_rows", out.long_rows, 0, most_of_plan);
+  fields.read("long_rows", out.long_rows, long_rows_chosen, most_of_plan);
   fields.read("fills", out.fills);
   fields.read("room", out.room, 0, most_of_plan - 1);
   for (const auto& [field, into] :

@@ -31,7 +31,7 @@ constexpr verdict check_module_plan(const module_plan& own, const module_facts& 
     return {reason::too_many_tensor_parts, k, split.tensor, facts.key_heads};
   if (own.pieces < 0 || own.pieces > most_row_pieces || (own.pieces > 1 && split.tensor == 1))
     return {reason::pieces_without_group, k, own.pieces, most_row_pieces};
-  if (own.long_rows < 0 || (own.long_rows > 0 && split.context == 1))
+  if (own.long_rows < long_rows_chosen || (own.long_rows != 0 && split.context == 1))
     return {reason::whole_without_context, k, own.long_rows, 0};
   if (own.zero < 0 || own.zero > 3) return {reason::unknown_zero_level, k, own.zero, 3};
   if (own.zero > 0 && facts.frozen) return {reason::frozen_with_optimizer, k, own.zero, 0};

@@ -65,7 +65,8 @@ template <int Count>
 using chunks = number<&module_plan::chunks, Count>;
 template <int Level>
 using zero = number<&module_plan::zero, Level>;
-// Where context parts cut the rows of samples, those with fewer rows stay whole, each with one of the ranks.
+// Where context parts cut the rows of samples, those with fewer rows stay whole, each with one of the ranks;
+// long_rows_chosen: each step finds its own number.
 template <int Rows>
 using long_from = number<&module_plan::long_rows, Rows>;
 // Its work goes where its ranks would wait for other modules; of its microbatches so many are kept at once.

@@ -37,6 +37,11 @@ class any_microbatches {
   // for.
   void split(const sample_split& to) { split_ = to; }
 
+  // Samples of fewer rows stay whole where ranks cut others, from the next cut() on.
+  void keep_whole(isize long_rows) {
+    for (isize m = 0; m < static_cast<isize>(rows_.size()) - 1; ++m) rows_[as_size(m)]->keep_whole(long_rows);
+  }
+
   isize count() const { return split_.groups * split_.microbatches; }
   // Its samples, and those of them that this rank embeds, as intervals of the step's.
   interval of(isize m) const { return split_.of(m / split_.microbatches, replica_, m % split_.microbatches); }

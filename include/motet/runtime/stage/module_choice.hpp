@@ -17,8 +17,9 @@ struct module_choice {
   std::int32_t tensor = 1;
   // of rows, each computed while others are exchanged in a tensor group
   std::int32_t pieces = 1;
-  bool balanced = true;          // context parts of equal work under a causal mask
-  isize long_rows = 0;           // samples of fewer rows stay whole where ranks cut others
+  bool balanced = true;  // context parts of equal work under a causal mask
+  // samples of fewer rows stay whole where ranks cut others; below 0: each step finds its own number
+  isize long_rows = 0;
   bool shard_optimizer = false;  // ranks with equal parameters share the optimizer's work and state
   bool shard_gradients = false;  // and keep gradients of no more than that
   bool shard_weights = false;    // and weights

@@ -5,6 +5,7 @@
 #include <motet/nn/compose/frozen.hpp>
 #include <motet/nn/compose/stage.hpp>
 #include <motet/runtime/stage/replica_microbatches.hpp>
+#include <motet/runtime/stage/sharing_rule.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -65,6 +66,8 @@ struct net_outline {
   bool drops_by_rows = false;     // it draws what it drops by the numbers of rows in the step
   bool ends_share_table = false;  // one stage has both of its ends
   bool looks_beside = false;      // each of its blocks looks at the rows that enter
+  // The sequences of the samples of an input, or, of none, those of one sample that is as long as any.
+  counted_sequences (*counted)(const void* input) = nullptr;
 
   bool is_first(stage_range r) const { return r.first == 0; }
   bool is_last(stage_range r) const { return r.last == layers; }
@@ -182,6 +185,13 @@ isize rows_taken(const Input& of, isize source, isize sample) {
   else return 0;
 }
 
+template <class Net>
+counted_sequences counted(const typename Net::input& of) {
+  const sequences rows = Net::rows(of);
+  if constexpr (requires { input_traits<Net>::bounds(of); }) return {rows, input_traits<Net>::bounds(of)};
+  else return {rows, {rows.samples, nullptr}};
+}
+
 // Of all sequences of a sample, one behind the other.
 template <class Net, class Visit>
 void rows_made_by_part(const typename Net::input& of, isize sample, const row_parts& cut, isize part,
@@ -269,7 +279,10 @@ struct net_outlines {
         if constexpr (requires { stage::ends_share_table; }) return stage::ends_share_table;
         else return false;
       }(),
-      looks_beside<Net>};
+      looks_beside<Net>,
+      [](const void* of) {
+        return counted<Net>(of == nullptr ? traits::largest(1) : *static_cast<const input*>(of));
+      }};
 };
 
 template <class Net, class Context, class Numbers>

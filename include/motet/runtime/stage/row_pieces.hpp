@@ -18,6 +18,8 @@ struct part_of_rows {
   isize part = 0;
   interval shared{};  // samples of the step that those ranks cut
   isize source = -1;  // takes them from this one of those that feed its module; -1: makes them
+  // of the cut in the step under way, where each finds its own; none: as `cut` says
+  const isize* long_rows = nullptr;
 
   bool is_part() const { return net != nullptr; }
   // visit(rows): of a sample, as intervals.
@@ -27,6 +29,7 @@ struct part_of_rows {
     using call = std::remove_reference_t<Visit>;
     constexpr auto told = [](void* self, interval rows) { (*static_cast<call*>(self))(rows); };
     row_parts own = cut;
+    if (long_rows != nullptr) own.long_rows = *long_rows;
     own.home = owner(shared.size(), cut.parts, sample - shared.begin);
     if (source < 0) net->rows_made_by_part(*input, sample, own, part, &visit, told);
     else net->rows_of_part(*input, source, sample, own, part, &visit, told);

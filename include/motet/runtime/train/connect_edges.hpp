@@ -25,11 +25,13 @@ inline fed_samples fed_samples_of(const model_outline& model, const program& of,
 }
 // The rows that cross from one voice to another: those of the giver's part and of the taker's, where ranks cut
 // samples there and may have parts of them. inputs: of each module, in the step under way; null: there is none.
+// long_rows: likewise, for modules whose steps find their own.
 // `shared`: the samples of the step that ranks share at either end.
 inline crossing_rows crossing_between(const model_outline& model, const stage_groups& groups,
                                       const voice& giver, const voice& taker,
                                       const std::vector<module_choice>& choices, const void* const* inputs,
-                                      const std::array<interval, 2>& shared = {}) {
+                                      const std::array<interval, 2>& shared = {},
+                                      const isize* long_rows = nullptr) {
   const auto part = [&](const voice& sings, bool net_outline::*which, isize source,
                         interval of) -> part_of_rows {
     const auto module = as_size(sings.module);
@@ -37,8 +39,14 @@ inline crossing_rows crossing_between(const model_outline& model, const stage_gr
     if (!(model.nets[module]->*which) || parts == 1) return {};
     const module_choice chosen = module < choices.size() ? choices[module] : module_choice{};
     const void* const* const input = inputs == nullptr ? nullptr : inputs + module;
-    return {model.nets[module],           input, {parts, chosen.balanced, chosen.long_rows},
-            groups.context_member(sings), of,    source};
+    const bool varies = chosen.long_rows < 0;
+    return {model.nets[module],
+            input,
+            {parts, chosen.balanced, varies ? 0 : chosen.long_rows},
+            groups.context_member(sings),
+            of,
+            source,
+            varies && long_rows != nullptr ? long_rows + module : nullptr};
   };
   const edge_ends& edge = model.edge_between(as_size(giver.module), as_size(taker.module));
   return {part(giver, &net_outline::gives_parts, -1, shared[0]),
@@ -59,11 +67,12 @@ inline bool sorts_rows(const model_outline& model, const stage_groups& groups, c
 }
 
 // Rows go on over the edges of a model, from the last stage of one module to the first of another, whole or
-// in pieces; `voices` are those with a stage here. `inputs` stay where they are, and change with the step.
+// in pieces; `voices` are those with a stage here. `inputs` stay where they are, and change with the step, as do
+// long_rows.
 template <class Voice>
 void connect_edges(const model_outline& model, const program& of, const stage_groups& groups,
                    const list<sample_split>& splits, const std::vector<module_choice>& choices,
-                   const void* const* inputs, std::vector<Voice>& voices) {
+                   const void* const* inputs, std::vector<Voice>& voices, const isize* long_rows = nullptr) {
   const fed_samples fed = fed_samples_of(model, of, groups, splits);
   // join(one, other, here): the stages at both ends, null where they live elsewhere, and whether they share a
   // rank.
@@ -86,8 +95,9 @@ void connect_edges(const model_outline& model, const program& of, const stage_gr
     const edge_ends& edge = model.edge_between(as_size(giver.module), as_size(taker.module));
     const auto in = static_cast<isize>(edge.into), out = static_cast<isize>(edge.out_of);
     const std::int32_t m = from.microbatch, n = to.microbatch;
-    const crossing_rows crossing = crossing_between(model, groups, giver, taker, choices, inputs,
-                                                    {fed.leaving(from.voice, m), fed.entering(to.voice, n)});
+    const crossing_rows crossing =
+        crossing_between(model, groups, giver, taker, choices, inputs,
+                         {fed.leaving(from.voice, m), fed.entering(to.voice, n)}, long_rows);
     visit(from, to, [&](auto* one, auto* other, bool here) {
       if (one != nullptr)
         one->connect(true, m,

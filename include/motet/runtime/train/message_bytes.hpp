@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/runtime/train/connect_edges.hpp>
+#include <motet/runtime/train/step_long_rows.hpp>
 
 #include <array>
 #include <map>
@@ -18,7 +19,13 @@ class counted_rows {
   counted_rows(const model_outline& model, const program& of, const stage_groups& groups,
                const list<sample_split>& splits, const std::vector<module_choice>& choices,
                std::span<const void* const> inputs)
-      : model_(model), of_(of), groups_(groups), choices_(choices), inputs_(inputs) {
+      : model_(model),
+        of_(of),
+        groups_(groups),
+        choices_(choices),
+        inputs_(inputs),
+        long_rows_(model, of, groups, choices) {
+    if (!inputs.empty()) long_rows_.find(inputs, splits);
     for (std::size_t k = 0; k < model.size(); ++k)
       one_sample_.push_back(model.nets[k]->microbatches({1, 1, 1, 1}, 0, {}, {}, {}, 0));
     for (const voice& sings : of.voices) {
@@ -28,7 +35,7 @@ class counted_rows {
           splits[sings.module], sings.replica, seat,
           any_group(static_cast<int>(seat.tensor), static_cast<int>(seat.tensor_member)),
           any_group(static_cast<int>(seat.context), static_cast<int>(seat.context_member)), 0));
-      if (!inputs.empty()) parts_.back()->cut(inputs[k]);
+      if (!inputs.empty()) long_rows_.cut(k, *parts_.back(), inputs[k]);
     }
   }
 
@@ -55,9 +62,9 @@ class counted_rows {
   double leaving(const fed_samples& fed, const cell_seat& from, const cell_seat& to, interval samples) const {
     const voice &giver = of_.voices[from.voice], &taker = of_.voices[to.voice];
     const auto module = as_size(giver.module), other = as_size(taker.module);
-    const crossing_rows crossing =
-        crossing_between(model_, groups_, giver, taker, choices_, inputs_.data(),
-                         {fed.leaving(from.voice, from.microbatch), fed.entering(to.voice, to.microbatch)});
+    const crossing_rows crossing = crossing_between(
+        model_, groups_, giver, taker, choices_, inputs_.data(),
+        {fed.leaving(from.voice, from.microbatch), fed.entering(to.voice, to.microbatch)}, long_rows_.all());
     if (inputs_.empty()) {
       const auto share = [&](const part_of_rows& part, std::size_t of) {
         const sequences whole = longest(of);
@@ -95,6 +102,7 @@ class counted_rows {
   const stage_groups& groups_;
   const std::vector<module_choice>& choices_;
   std::span<const void* const> inputs_;
+  step_long_rows long_rows_;
   std::vector<std::unique_ptr<any_microbatches>> one_sample_;  // of each module
   std::vector<std::unique_ptr<any_microbatches>> parts_;       // of each voice
 };

@@ -8,6 +8,7 @@
 #include <motet/runtime/train/placed_stage.hpp>
 #include <motet/runtime/train/rank_homes.hpp>
 #include <motet/runtime/train/require_inputs.hpp>
+#include <motet/runtime/train/step_long_rows.hpp>
 #include <motet/schedule/check/buffers.hpp>
 
 #include <memory>
@@ -51,6 +52,7 @@ class placed_model {
         ahead_(each_rank.ahead),
         homes_(sheet, ranks, end, each_rank),
         splits_(splits_of(of(), samples)),
+        long_rows_(*model.of, of(), groups, choices),
         most_(most_of(splits_, room)) {
     for (const voice& each : of().voices) {
       const isize parts = splits_[each.module].replicas * each.group;
@@ -70,7 +72,7 @@ class placed_model {
         if (of().voices[v].module == static_cast<std::int32_t>(module))
           place(static_cast<std::int32_t>(v), module < choices.size() ? choices[module] : module_choice{},
                 buffers, group);
-    connect_edges(*model.of, of(), groups, splits_, choices, inputs_.data(), voices_);
+    connect_edges(*model.of, of(), groups, splits_, choices, inputs_.data(), voices_, long_rows_.all());
     layouts_.resize(joins());
     if (room.most > 1) roomy_.resize(joins());
     for (std::size_t j = 0; j < joins(); ++j) {
@@ -216,8 +218,10 @@ class placed_model {
   void cut(std::span<const void* const> inputs) {
     require(inputs);
     std::copy(inputs.begin(), inputs.end(), inputs_.begin());
+    long_rows_.find(inputs, splits_);
     for (auto& each : voices_)
-      for (auto& [rank, parts] : each.parts) parts->cut(inputs[as_size(module_of(each))]);
+      for (auto& [rank, parts] : each.parts)
+        long_rows_.cut(as_size(module_of(each)), *parts, inputs[as_size(module_of(each))]);
   }
   // The batch of the next step, which ranks with room for it take while this one runs.
   void expect(std::span<const void* const> inputs) {
@@ -422,7 +426,8 @@ class placed_model {
   std::vector<buffer_for<Context, double>> sums_;                 // of those in several, what they add up to
   std::vector<std::uint8_t> split_;  // of each voice, whether its backward comes in two parts
   list<sample_split> splits_;        // of each module
-  list<isize> most_;                 // of each module, samples of a replica in a group that there is room for
+  step_long_rows long_rows_;
+  list<isize> most_;  // of each module, samples of a replica in a group that there is room for
   // of each loss, as it is, and where there is room for other shares, with the most of each
   std::vector<join_layout> layouts_, roomy_;
   loss_numbers<master> numbers_{*model_.of, how_, homes_.ranks()};

@@ -73,7 +73,15 @@ void check_all(const sequences& whole, isize tensor, isize context, bool balance
       // What stays whole is where its samples are embedded; counts of parts are those of their rows.
       for (const isize s : of_mine)
         if (context > 1 && whole.rows_of(s) < long_rows) CHECK(is.cut_of(s).home == c);
-      CHECK(is.part_rows[static_cast<std::size_t>(c)] == is.part.rows());
+      CHECK(is.part_rows_cut[static_cast<std::size_t>(c)] == is.cut_part.rows());
+      CHECK(is.rows_whole == is.stays.rows());
+      for (isize s = 0; s < whole.samples; ++s) {
+        const isize count = whole.rows_of(s);
+        const bool stays = context > 1 && count < long_rows;
+        CHECK(is.cut_whole.rows_of(s) == (stays ? 0 : count));
+        CHECK(is.cut_part.rows_of(s) == (stays ? 0 : is.part.rows_of(s)));
+        CHECK(is.stays.rows_of(s) == (stays ? is.part.rows_of(s) : 0));
+      }
       CHECK(is.rows_of_part(is.mine, is.first_mine, c) <= is.mine.rows());
       isize longest = 0;
       for (isize s = 0; s < whole.samples; ++s)
@@ -168,13 +176,17 @@ TEST_CASE("no microbatch of samples that are no longer has more rows than a dry 
     spread_rows rows({1, 0, context, some(context), some(2) == 0, long_rows}, samples);
     microbatch_spread most, is;
     rows.fill_most({samples, longest, nullptr}, {samples, nullptr}, most);
-    const isize most_own = most.own.rows(), most_part = most.part_rows.back(),
-                most_piece = most.longest_piece;
+    const isize most_own = most.own.rows(), most_part = most.part.rows(), most_piece = most.longest_piece,
+                most_cut = most.cut_whole.rows(), most_cut_part = most.cut_part.rows(),
+                most_whole = most.rows_whole;
     std::vector<isize> offsets{0};
     for (isize s = 0; s < samples; ++s) offsets.push_back(offsets.back() + some(longest + 1));
     rows.fill({samples, 1, offsets.data()}, is);
     CHECK(is.own.rows() <= most_own);
-    CHECK(is.part_rows.back() <= most_part);
+    CHECK(is.part.rows() <= most_part);
+    CHECK(is.cut_whole.rows() <= most_cut);
+    CHECK(is.cut_part.rows() <= most_cut_part);
+    CHECK(is.rows_whole <= most_whole);
     CHECK(is.longest_piece <= most_piece);
   }
 }

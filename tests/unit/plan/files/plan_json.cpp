@@ -76,7 +76,8 @@ TEST_CASE("samples that stay whole are said by their rows") {
   const plan of = parse_plan(text, "whole");
   CHECK(of.modules[0].long_rows == 512);
   CHECK(parse_plan(format_plan(of), "again") == of);
-  check_refused(with(text, "512", "-1"), "MT-P72", "modules.talk.long_rows");
+  CHECK(parse_plan(with(text, "512", "-1"), "open").modules[0].long_rows == long_rows_chosen);
+  check_refused(with(text, "512", "-2"), "MT-P72", "modules.talk.long_rows");
 }
 
 TEST_CASE("a number of pieces may be left open, and is written so") {

@@ -118,6 +118,14 @@ TEST_CASE("every rule is kept, and says which module broke it") {
   for (const int rows : {9, -1})
     check_refused(reason::whole_without_context, 1, rows, 0,
                   [=](plan& of, auto&) { of.modules[1].long_rows = rows; });
+  const auto cut = [](int rows) {
+    return [=](plan& of, auto&) {
+      of.modules[1].on = mesh::from(4, degrees{.context = 3});
+      of.modules[1].long_rows = rows;
+    };
+  };
+  CHECK(after(cut(long_rows_chosen)).ok());
+  check_refused(reason::whole_without_context, 1, -2, 0, cut(-2));
   check_refused(reason::unknown_schedule, 0, 0, 0, [](plan& of, auto&) { of.schedule = "1f2b"; });
   check_refused(reason::only_batch_sync_keeps, 0, 2, 0, [](plan& of, auto&) { of.schedule = "gpipe"; });
 

@@ -80,6 +80,9 @@ TEST_CASE("every word reaches its number") {
   using whole = plan_for<towers, on<"picture", ranks<0, 2>, context<2>, long_from<9>>,
                          on<"caption", ranks<0, 2>, data<2>>, by<batch_sync, microbatches<4>>>;
   CHECK((whole::value().modules[0].long_rows == 9 && whole::value().modules[1].long_rows == 0));
+  using chosen = plan_for<towers, on<"picture", ranks<0, 2>, context<2>, long_from<long_rows_chosen>>,
+                          on<"caption", ranks<0, 2>, data<2>>, by<batch_sync, microbatches<4>>>;
+  CHECK(chosen::value().modules[0].long_rows == long_rows_chosen);
   using open = plan_for<towers, on<"picture", ranks<0, 2>, tensor<2>, in_pieces<0>>,
                         on<"caption", ranks<0, 2>, data<2>>, by<batch_sync, microbatches<4>>>;
   CHECK(open::value().modules[0].pieces == 0);

@@ -17,7 +17,7 @@ namespace detail {
 template <class T>
 matrix<T> on_wire(const heads_transfer<T>& wire, isize member, isize p, interval columns) {
   const head_columns& cut = wire.cut;
-  const isize rows = wire.is.part.rows();
+  const isize rows = wire.is.cut_part.rows();
   isize before = 0, first = columns.begin - cut.piece(member, p).begin;
   for (isize m = 0; m < member; ++m) before += rows * cut.width(m);
   for (isize q = 0; q < p; ++q) first += cut.piece(member, q).size();
@@ -44,13 +44,37 @@ void sum_of_members(const heads_transfer<T>& wire, isize p, interval columns, is
   }
 }
 
+// visit(row of the part, whether its sample is cut, row among those that are or among the others, count): of this
+// thread's samples.
+template <class Visit>
+void each_apart(const context& ctx, Visit&& visit) {
+  if (ctx.measuring()) return;
+  const microbatch_spread& is = *ctx.shared;
+  const interval own = ctx.own_samples(is.part);
+  for (isize s = own.begin; s < own.end; ++s)
+    if (const isize count = is.part.rows_of(s); count > 0)
+      visit(is.part.begin(s), is.is_cut(s), (is.is_cut(s) ? is.cut_part : is.stays).begin(s), count);
+}
+
 }  // namespace detail
 
 // Each thread copies its rows.
 template <class X, class T>
+void rows_apart(const context& ctx, matrix<X> x, matrix<T> cut, matrix<T> whole) {
+  detail::each_apart(ctx, [&](isize row, bool is_cut, isize at, isize count) {
+    convert_rows(x.slice(row, count), (is_cut ? cut : whole).slice(at, count));
+  });
+}
+template <class T, class Y>
+void rows_together(const context& ctx, matrix<T> cut, matrix<T> whole, matrix<Y> y) {
+  detail::each_apart(ctx, [&](isize row, bool is_cut, isize at, isize count) {
+    convert_rows((is_cut ? cut : whole).slice(at, count), y.slice(row, count));
+  });
+}
+template <class X, class T>
 void heads_to_wire(const context& ctx, const heads_transfer<T>& wire, matrix<X> x) {
   if (ctx.measuring()) return;
-  const interval own = ctx.own(wire.is.part);
+  const interval own = ctx.own(wire.is.cut_part);
   for (isize m = 0; m < wire.cut.members; ++m)
     for (isize p = 0; p < wire.cut.pieces(); ++p) {
       const interval columns = wire.cut.piece(m, p);
@@ -64,7 +88,7 @@ void heads_from_wire(context& ctx, const heads_transfer<T>& wire, matrix<T> y) {
   const head_columns& cut = wire.cut;
   number* const sums = ctx.scratch.take<number>(cut.head_width);
   if (ctx.measuring()) return;
-  const interval own = ctx.own(wire.is.part);
+  const interval own = ctx.own(wire.is.cut_part);
   for (isize p = 0; p < cut.pieces(); ++p) {
     isize done = 0;
     for (isize m = 0; m < cut.members; ++m) {
