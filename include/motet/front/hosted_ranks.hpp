@@ -80,6 +80,10 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
     return *device_;
   }
   std::vector<rank_memory> memory() override { return trained_.forecast(); }
+  std::vector<rank_memory> memory(std::span<const std::vector<const void*>> steps) override {
+    return trained_.forecast(steps);
+  }
+  std::vector<isize> rooms() const override { return trained_.rooms().held(); }
   void prepare() override { trained_.prepare(); }
   void expect(std::span<const void* const> next) override { trained_.expect(next); }
   step_result step(std::span<const void* const> inputs, double rate, timeline* record) override {
@@ -311,6 +315,7 @@ std::unique_ptr<ranks_here<Numbers, Device>> ranks_here<Numbers, Device>::make(c
   config.resplit = how.resplit;
   config.each.ahead = how.ahead;
   config.each.fp8 = how.fp8;
+  config.each.rooms = how.rooms;
   return ranks_on<Device>::template make<Numbers>(world, model, std::move(ready), how);
 }
 
