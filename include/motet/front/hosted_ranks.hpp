@@ -301,6 +301,7 @@ std::unique_ptr<ranks_here<Numbers, Device>> ranks_here<Numbers, Device>::make(c
       {"decay", moved.decay}, {"clip", moved.clip},   {"momentum", moved.momentum}};
   for (const auto& [what, is] : numbers_of_optimizer)
     same.add(std::string("optimizer's ") + what, write_json(json(is)));
+  same.add("bytes that a rank may hold", write_json(json(static_cast<double>(how.rooms.most))));
   same.add("average of weights", write_json(json(how.ema)));
   same.add("rate from block to block", write_json(json(how.layer_rate)));
   for (const named_pace& each : how.paces) same.add("pace of " + each.module, detail::text_of(each));

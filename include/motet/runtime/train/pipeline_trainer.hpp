@@ -142,7 +142,7 @@ class model_trainer {
     // Ranks elsewhere may have been told another one; those that live here were not.
     const bool all_here = static_cast<std::int32_t>(ranks_.local_ranks().size()) == of().ranks();
     if (!std::exchange(begun_, true) && !all_here) require_same_rate(rate);
-    placed_.cut(inputs);
+    refuse_together(ranks_, config_.each.rooms.most > 0, [&] { placed_.cut(inputs); });
     ranks_.run([&](std::int32_t rank) { begin(rank, rate); }, record);
     step_result result;
     result.rate = rate;
