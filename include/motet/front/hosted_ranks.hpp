@@ -80,6 +80,10 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
     return *device_;
   }
   std::vector<rank_memory> memory() override { return trained_.forecast(); }
+  std::vector<rank_memory> memory(std::span<const std::vector<const void*>> steps) override {
+    return trained_.forecast(steps);
+  }
+  std::vector<isize> rooms() const override { return trained_.rooms().held(); }
   void prepare() override { trained_.prepare(); }
   void expect(std::span<const void* const> next) override { trained_.expect(next); }
   step_result step(std::span<const void* const> inputs, double rate, timeline* record) override {
@@ -297,6 +301,7 @@ std::unique_ptr<ranks_here<Numbers, Device>> ranks_here<Numbers, Device>::make(c
       {"decay", moved.decay}, {"clip", moved.clip},   {"momentum", moved.momentum}};
   for (const auto& [what, is] : numbers_of_optimizer)
     same.add(std::string("optimizer's ") + what, write_json(json(is)));
+  same.add("bytes that a rank may hold", write_json(json(static_cast<double>(how.rooms.most))));
   same.add("average of weights", write_json(json(how.ema)));
   same.add("rate from block to block", write_json(json(how.layer_rate)));
   for (const named_pace& each : how.paces) same.add("pace of " + each.module, detail::text_of(each));
@@ -311,6 +316,7 @@ std::unique_ptr<ranks_here<Numbers, Device>> ranks_here<Numbers, Device>::make(c
   config.resplit = how.resplit;
   config.each.ahead = how.ahead;
   config.each.fp8 = how.fp8;
+  config.each.rooms = how.rooms;
   return ranks_on<Device>::template make<Numbers>(world, model, std::move(ready), how);
 }
 

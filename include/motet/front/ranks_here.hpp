@@ -54,6 +54,9 @@ struct trainer_options {
   // (none, or 0: all ranks on all).
   bool ahead = false, fp8 = false;
   std::vector<int> processors{};
+  // Whether memory of what backward needs, and of rows that ranks hand on, follows the rows of each step, and
+  // how much a rank may hold.
+  room_options rooms{};
 };
 
 // The wish says what ranks are made for, whatever the type of the model.
@@ -97,6 +100,8 @@ class ranks_here {
   virtual Device& device() = 0;
 
   virtual std::vector<rank_memory> memory() = 0;
+  virtual std::vector<rank_memory> memory(std::span<const std::vector<const void*>> steps) = 0;
+  virtual std::vector<isize> rooms() const = 0;
   virtual void prepare() = 0;
   // The batch of the step after the next one, where there is room for it.
   virtual void expect(std::span<const void* const>) = 0;

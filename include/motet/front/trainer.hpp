@@ -12,6 +12,7 @@
 #include <motet/front/cpu_ranks.hpp>
 #endif
 
+#include <deque>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -34,8 +35,9 @@ inline constexpr bool has_compiled_ranks<mixed_bf16, cpu::device> = true;
 // and gradients of one rank within rounding. After the first step, a step allocates nothing.
 // Asks for: a world of as many ranks as the plan has, and batches of `batch` samples. All processes
 // make the same calls.
-// Memory: what memory() says, counted by a dry run; prepare(), or the first step, takes it all.
-// Errors: MT-P73, MT-P74, MT-R01, MT-R02, MT-R03, MT-R07, MT-R08, MT-R09, MT-R29
+// Memory: what memory() says, counted by a dry run; prepare(), or the first step, takes it all. Rooms that
+// follow rows (trainer_options::rooms) grow to the longest step.
+// Errors: MT-P73, MT-P74, MT-R01, MT-R02, MT-R03, MT-R07, MT-R08, MT-R09, MT-R29, MT-R60, MT-R61
 // Example:
 //   #include <motet/nn/towers/vit.hpp>
 //   using eye = vit<vit_config{.image = 16, .patch = 4, .width = 32, .layers = 1, .heads = 2}>;
@@ -65,6 +67,18 @@ class trainer {
   const plan& of() const { return here_->proven(); }
   const program& order() const { return here_->of(); }
   std::vector<rank_memory> memory() const { return here_->memory(); }
+  // Where rooms follow rows (trainer_options::rooms): for the largest of these steps, and the bytes that the
+  // room of each rank has grown to.
+  std::vector<rank_memory> memory(std::span<const batch> steps) const {
+    std::deque<batch_inputs<Model>> kept;
+    std::vector<std::vector<const void*>> inputs;
+    for (const batch& each : steps) {
+      const std::span<const void* const> own = kept.emplace_back(each);
+      inputs.emplace_back(own.begin(), own.end());
+    }
+    return here_->memory(inputs);
+  }
+  std::vector<isize> rooms() const { return here_->rooms(); }
   // One process of a run tells, tests and writes: this one where it is so.
   bool is_main() const { return main_; }
   int threads() const { return here_->threads(); }  // of each rank

@@ -34,7 +34,9 @@ struct run_settings {
   double rate = 1e-3, weight_decay = 0.1, clip = 1, beta1 = 0.9, beta2 = -1, smallest_crop = 0.6,
          resplit_most = 1.25, ema = 0, layer_rate = 1, momentum = 0.95;
   bool resume = false, explain = false, check = false, strict = false, paced = false, no_report = false,
-       no_flip = false, list_plans = false, one_batch = false, recompute = false, keep_outputs = false;
+       no_flip = false, list_plans = false, one_batch = false, recompute = false, keep_outputs = false,
+       rooms_by_rows = false;
+  isize rank_bytes = 0;
   std::string command;    // line, as it was given
   std::string effective;  // all of these, as a file for --config
 
@@ -111,6 +113,7 @@ struct run_settings {
     out.options.recompute = recompute;
     out.options.keep_outputs = keep_outputs;
     if (resplit > 0) out.options.resplit = {.every = resplit, .most = resplit_most};
+    out.options.rooms = {.by_rows = rooms_by_rows, .most = rank_bytes};
     out.options.ahead = device == "cuda" && !one_batch;
     out.options.fp8 = precision == "fp8";
     out.options.processors = shares();
@@ -171,6 +174,13 @@ inline options command_line(run_settings& s) {
   line.flag("--keep-outputs", s.keep_outputs,
             "keep what norms and activations made, instead of making it again: half as much memory again for "
             "what backward reads, and fewer passes over memory");
+  line.flag(
+      "--rooms-by-rows", s.rooms_by_rows,
+      "memory of what backward reads, and of rows between ranks, grows to the longest step that comes, in "
+      "place of the longest there can be");
+  line.count(
+      "--rank-bytes", s.rank_bytes, 0, isize{1} << 50,
+      "with --rooms-by-rows: the bytes that a rank may hold; a step that needs more ends the run; 0: any");
   line.flag(
       "--one-batch", s.one_batch,
       "on a GPU, no room for the next batch, which comes when its step begins: less memory, a little slower");

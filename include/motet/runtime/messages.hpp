@@ -98,6 +98,16 @@ inline constexpr message table_is_parted{
     "both ends of the net read it and add to its gradient, and they are in two stages, or summed one by one",
     "Take stages = 1, and zero = 0 or 1, for the module; or a net that is not .tied"};
 
+inline constexpr message step_beyond_room{
+    "MT-R60", "the rows of a step find no room on a rank",
+    "its samples are longer, or more of them, than the memory that a rank may hold has room for",
+    "Let a rank hold more, give a step fewer samples or shorter ones, or take recompute or more ranks; the "
+    "weights are as before this step"};
+inline constexpr message bad_room{
+    "MT-R61", "a limit of a rank's memory cannot hold",
+    "it is below zero, or memory is that of the longest step there can be, whatever the rows of a step",
+    "Give a limit above zero, or 0 for none, together with rooms by rows"};
+
 inline constexpr message lanes_not_there{
     "MT-R62", "a plan has several lanes on a rank, and ranks of this device compute in one",
     "on GPUs one thread begins all that a rank does, one behind the other",
@@ -149,6 +159,8 @@ inline constexpr message runtime_messages[] = {not_finite,
                                                dropout_is_cut,
                                                bad_painting,
                                                table_is_parted,
+                                               step_beyond_room,
+                                               bad_room,
                                                lanes_not_there,
                                                weights_not_lent,
                                                weights_without_layers,

@@ -78,10 +78,14 @@ void check_same(const steps& got, const steps& want) {
   CHECK(laws::off_by(got.norms, want.norms) <= 1e-4);
   CHECK(laws::off_by(got.weights, want.weights) <= 1e-4);
 }
+// Rooms of every other plan follow the rows of its steps.
 template <class Model>
 void check_plan_is_one_rank(const plan& how, const char* threads = "1") {
+  static bool by_rows = false;
+  by_rows = !by_rows;
+  CAPTURE(by_rows);
   const launched_world world = alone(threads);
-  trainer<Model> many(world, how, {.batch = samples});
+  trainer<Model> many(world, how, {.batch = samples, .rooms = {.by_rows = by_rows}});
   check_same(train(many), of_one_rank<Model>());
 }
 

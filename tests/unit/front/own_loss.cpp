@@ -57,12 +57,12 @@ const steps& of_one_rank() {
   }();
   return found;
 }
-void check_plan_is_one_rank(const plan& how) {
+void check_plan_is_one_rank(const plan& how, bool by_rows = false) {
   CAPTURE(how.modules[0].on.split().stages);
   CAPTURE(how.modules[0].on.split().data);
   CAPTURE(how.modules[0].on.split().tensor);
   const launched_world world = alone();
-  trainer<small_speech> many(world, how, {.batch = 8});
+  trainer<small_speech> many(world, how, {.batch = 8, .rooms = {.by_rows = by_rows}});
   const steps &want = of_one_rank(), got = train(many);
   CHECK(laws::off_by(got.losses, want.losses) <= 1e-5);
   CHECK(laws::off_by(got.norms, want.norms) <= 1e-4);
@@ -109,6 +109,89 @@ TEST_CASE("any plan is one rank, parts too: each part by itself, in the memory o
   CHECK(laws::off_by(got.losses, of_one_rank().losses) <= 1e-5);
   CHECK(laws::off_by(got.weights, of_one_rank().weights) <= 1e-4);
   CHECK(parts.memory()[0].total() < whole.memory()[0].total());
+}
+
+namespace {
+const plan in_turns =
+    plan_for<small_speech, on<"talk", ranks<0, 2>, stages<2>, strategy::microbatches<4>, group<1>>>::value();
+// Eight short samples, of which one may be seven times as long.
+small_text conversations(motet::isize long_one = -1) {
+  small_text made(0);
+  for (motet::isize s = 0; s < 8; ++s) {
+    for (motet::isize k = 0; k < (s == long_one ? 7 : 1); ++k) {
+      made.ids.push_back(static_cast<std::int32_t>((3 * s + k) % 23));
+      made.targets.push_back(static_cast<std::int32_t>((3 * s + k + 1) % 23));
+      ++made.asked;
+    }
+    made.offsets.push_back(static_cast<motet::isize>(made.ids.size()));
+  }
+  return made;
+}
+}  // namespace
+
+TEST_CASE("rooms that follow rows: any plan is one rank") {
+  check_plan_is_one_rank(in_turns, true);
+  check_plan_is_one_rank(plan_for<small_speech, on<"talk", ranks<0, 2>, context<2>>>::value(), true);
+  check_plan_is_one_rank(
+      plan_for<small_speech,
+               on<"talk", ranks<0, 4>, data<2>, tensor<2>, strategy::microbatches<2>, group<1>>>::value(),
+      true);
+}
+
+TEST_CASE("rooms hold what the rows of a step need, and grow to the longest step") {
+  const launched_world world = alone();
+  trainer<small_speech> train(world, in_turns, {.batch = 8, .rooms = {.by_rows = true}});
+  const std::vector<rank_memory> most = train.memory();
+  isize largest = 0, sum = 0, widest = 0;
+  for (const rank_memory& each : most) largest += each.stages.slots + each.stages.boundaries;
+  train.prepare();
+  CHECK(train.rooms() == std::vector<isize>(2, 0));
+  std::vector<small_text> stream;
+  for (isize step = 0; step < 8; ++step) stream.push_back(conversations(step == 5 ? 3 : -1));
+  std::vector<small_speech::batch> batches;
+  for (const small_text& each : stream) batches.push_back({each.get()});
+  const auto room_of = [](const std::vector<rank_memory>& of) {
+    isize bytes = 0;
+    for (const rank_memory& each : of) bytes += each.stages.slots + each.stages.boundaries;
+    return bytes;
+  };
+  for (const auto& each : batches) {
+    const isize own = room_of(train.memory({&each, 1}));
+    sum += own;
+    widest = std::max(widest, own);
+    train.step(each, 1e-3);
+    CHECK(train.rooms()[0] + train.rooms()[1] == widest);
+  }
+  MESSAGE("rooms of " << largest << " bytes for the longest step there can be; of " << sum / 8
+                      << " in the mean step, and " << widest << " in the longest");
+  CHECK(room_of(train.memory(batches)) == widest);
+  CHECK(sum / 8 * 3 < largest);
+  CHECK(widest * 3 < largest * 2);
+  // They are large enough now, whoever the long one is among.
+  const small_text other = conversations(3);
+  const long before = allocations.load();
+  train.step({other.get()}, 1e-3);
+  train.step(batches[0], 1e-3);
+  CHECK(allocations.load() == before);
+}
+
+TEST_CASE("a step that finds no room is refused before it begins, and others go on") {
+  const launched_world world = alone();
+  const small_text short_ones = conversations(), one_long = conversations(3);
+  trainer<small_speech> free(world, in_turns, {.batch = 8, .rooms = {.by_rows = true}});
+  const small_speech::batch fits{short_ones.get()};
+  isize most = 0;
+  for (const rank_memory& each : free.memory({&fits, 1})) most = std::max(most, each.total());
+  trainer<small_speech> train(world, in_turns, {.batch = 8, .rooms = {.by_rows = true, .most = most}});
+  train.step(fits, 1e-3);
+  const std::vector<float> before = train.weights();
+  for (const char* const part : {"MT-R60", "rank ", " bytes for the rows of this step, ",
+                                 " for a stage of talk; free are ", "the weights are as before this step"})
+    CHECK_THROWS_WITH_AS(train.step({one_long.get()}, 1e-3), doctest::Contains(part), error);
+  CHECK(train.weights() == before);
+  CHECK(std::isfinite(train.step(fits, 1e-3).loss));
+  CHECK_THROWS_WITH_AS(trainer<small_speech>(world, {.batch = 8, .rooms = {.most = most}}),
+                       doctest::Contains("MT-R61"), error);
 }
 
 TEST_CASE("after the first, a step allocates nothing, whatever its rows") {

@@ -35,6 +35,7 @@ void compare(const trainer_options& how, const plan* spread, double tolerance) {
 TEST_CASE("a language model learns on a GPU as on processors, whole, in parts and in bf16") {
   compare<fp32>({.batch = 6}, nullptr, 1e-4);
   compare<fp32>({.batch = 6, .parts = 3, .ahead = true}, nullptr, 1e-4);
+  compare<fp32>({.batch = 6, .parts = 3, .ahead = true, .rooms = {.by_rows = true}}, nullptr, 1e-4);
   compare<mixed_bf16>({.batch = 6}, nullptr, 3e-2);
 }
 
@@ -44,4 +45,5 @@ TEST_CASE("and on ranks that share a GPU") {
   spread.modules.push(on_ranks("talk", 0, {.stages = 2}, 2));
   spread.modules[0].group = 1;
   compare<fp32>({.batch = 6, .processors = {0}}, &spread, 1e-4);
+  compare<fp32>({.batch = 6, .processors = {0}, .rooms = {.by_rows = true}}, &spread, 1e-4);
 }

@@ -15,6 +15,11 @@ TEST_CASE("the words of a command line are what a session is asked for") {
   CHECK(bare.validation_steps() == 50);
   CHECK(bare.second_beta() == 0.98);
 
+  const room_options rooms = settings_of({"--rooms-by-rows", "--rank-bytes=5000"}).request().options.rooms;
+  CHECK(rooms.by_rows);
+  CHECK(rooms.most == 5000);
+  CHECK_FALSE(bare.request().options.rooms.by_rows);
+
   const run_settings s =
       settings_of({"--model=absent", "--loss", "sigmoid", "--batch", "24", "--steps", "50", "--optimizer",
                    "lion", "--ema", "0.5", "--rates", "left=0.5", "--accumulate", "3", "--recompute",

@@ -24,7 +24,11 @@ class held_stage {
         at_(at),
         parts_(parts),
         rows_(home, *net.of, at_, parts),
-        state_of_(as_size(parts.count())) {}
+        state_of_(as_size(parts.count())),
+        kept_bytes_(state_of_.size(), 0),
+        passing_(views()) {
+    if (at_.by_rows()) seat();
+  }
   held_stage(const held_stage&) = delete;
   held_stage& operator=(const held_stage&) = delete;
 
@@ -75,7 +79,7 @@ class held_stage {
         zero(home_.ctx, each->data(), each->size());
       slots_.resize(as_size(at_.remade ? 0 : at_.slots));
       for (slot& each : slots_) {
-        each.memory = buffer_for<Context, std::byte>(measured.slot);
+        if (!at_.by_rows()) each.take(measured.slot);
         each.kept = views();
       }
     }
@@ -85,10 +89,38 @@ class held_stage {
   // The lane has another number of threads from now on, between steps.
   void prepare_threads(const stage_needs& measured) {
     for (slot& each : slots_) {
-      if (each.memory.size() < measured.slot) each.memory = buffer_for<Context, std::byte>(measured.slot);
+      if (!at_.by_rows() && each.bytes < measured.slot) each.take(measured.slot);
       each.kept = views();
     }
     passing_ = views();
+  }
+  // Where each step lays slots and rows out: all that decides what a step that is cut needs, the bytes of its
+  // microbatches' slots, and their place in the room of the rank.
+  void step_shape(std::vector<isize>& into) const {
+    into.push_back(home_.threads);
+    for (isize m = 0; m < parts_.count(); ++m) {
+      into.insert(into.end(), {rows_of(static_cast<std::int32_t>(m)), rows_.in(m), rows_.out(m)});
+      parts_.shape(m, into);
+    }
+  }
+  void measure_step() {
+    for (std::int32_t m = 0; m < parts_.count(); ++m)
+      kept_bytes_[as_size(m)] =
+          slot_bytes(net_, at_, parts_, m, passing_[0], [&](const arena& before, auto&& body) {
+            Context ctx = dry_context<Context>(0, home_.threads, home_.fp8);
+            ctx.memory = before;
+            tell(ctx, at_);
+            ctx.shared = parts_.shared(m);
+            body(ctx);
+            return ctx.memory;
+          });
+  }
+  void lay_out_slots(arena& room) {
+    for (slot& each : slots_) each.bytes = 0;
+    for (std::size_t m = 0; m < state_of_.size() && !slots_.empty(); ++m)
+      if (const std::int32_t own = at_.seats.slots[m]; own >= 0)
+        slots_[as_size(own)].bytes = std::max(slots_[as_size(own)].bytes, kept_bytes_[m]);
+    for (slot& each : slots_) each.data = room.take<std::byte>(each.bytes);
   }
   // All messages of the step before were taken.
   void begin_step(bool zero_gradients) {
@@ -124,11 +156,18 @@ class held_stage {
   using ends_type = stage_ends<Numbers>;
   using all_views = std::vector<kept_views>;  // of each thread
   struct slot {
-    buffer_for<Context, std::byte> memory;
+    buffer_for<Context, std::byte> memory;  // none where each step lays slots out
+    std::byte* data = nullptr;
+    isize bytes = 0;
     arena at;  // what is in use
     all_views kept;
     isize used = 0;
     bool busy = false;
+    void take(isize wanted) {
+      memory = buffer_for<Context, std::byte>(wanted);
+      data = memory.data();
+      bytes = wanted;
+    }
     void note(const arena& now) {
       at = now;
       used = std::max(used, now.peak());
@@ -143,6 +182,12 @@ class held_stage {
   template <bool (held_stage::*Operation)(const instruction&, std::int32_t)>
   static bool run(void* self, const instruction& it, std::int32_t number) {
     return (static_cast<held_stage*>(self)->*Operation)(it, number);
+  }
+
+  // Slots and buffers are there, and have no memory yet.
+  void seat() {
+    slots_.resize(as_size(at_.learns && !at_.remade ? at_.slots : 0));
+    rows_.seat();
   }
 
   all_views views() const { return all_views(as_size(home_.threads), net_.views()); }
@@ -186,7 +231,7 @@ class held_stage {
       const bool kept = at_.learns && !at_.remade && what != op::forward_only;
       into.insert(into.end(),
                   {address(this), static_cast<isize>(what), address(weights_.data()),
-                   kept ? address(slot_of(m).memory.data()) : 0, address(ends.x.data), address(ends.y.data),
+                   kept ? address(slot_of(m).data) : 0, address(ends.x.data), address(ends.y.data),
                    address(ends.features.data), address(ends.dy.data), address(ends.d_features.data),
                    address(ends.dx.data), m, rows_of(m), rows_.in(m)});
       rows_.shape(into);
@@ -238,13 +283,14 @@ class held_stage {
            [&](Context& ctx, kept_views&) { net_.infer(ctx, at_.range, w(), parts_, m, aside(ctx)); });
       return true;
     }
+    if (at_.by_rows()) own.slot = at_.seats.slots[as_size(m)];
     for (std::size_t i = 0; i < slots_.size() && own.slot == -1; ++i)
       if (!slots_[i].busy) own.slot = static_cast<int>(i);
     slot& into = slot_of(m);
     into.busy = true;
     // Every thread's views are of the same memory.
     for (kept_views& each : into.kept) {
-      Context& keeps = context(arena_of(into.memory), m);
+      Context& keeps = context(arena_of(into.data, into.bytes), m);
       net_.reserve(keeps, at_.range, parts_, m, each, at_.cut);
       into.note(keeps.memory);
     }
@@ -316,8 +362,9 @@ class held_stage {
   weight_lender lender_;
   std::int32_t left_ = 0;  // backwards of this step that are still to come
   std::vector<microbatch_state> state_of_;
+  std::vector<isize> kept_bytes_;  // of each microbatch's slot in a step, where steps lay them out
+  all_views passing_;              // of an operation that leaves none behind
   std::vector<slot> slots_;
-  all_views passing_;  // of an operation that leaves none behind
   std::vector<matrix<master>> features_;
   std::vector<matrix<const master>> d_features_;
   buffer_type weights_, gradients_, first_, second_, average_;

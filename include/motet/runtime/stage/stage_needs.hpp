@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/runtime/messages.hpp>
 #include <motet/runtime/stage/net_table.hpp>
 #include <motet/runtime/state/boundary.hpp>
 #include <motet/runtime/state/held_memory.hpp>
@@ -8,6 +9,13 @@
 #include <motet/runtime/state/rank_memory.hpp>
 
 namespace motet {
+
+// The seats say where each microbatch of a stage lies in any step: which slot it has, and for rows that come
+// in, forward, replayed and back, which buffer. A program that is known fixes them (seats_of_stage).
+struct stage_seats {
+  std::vector<std::int32_t> slots;  // -1: backward does not come to it
+  std::vector<buffer_seat> in[3];
+};
 
 // The position says where a stage stands in a program, and what the program asks of it.
 struct stage_position {
@@ -34,6 +42,10 @@ struct stage_position {
   std::int32_t slots = 0;                        // microbatches kept at once
   std::int32_t in[3] = {}, out[3] = {};          // boundary buffers: forward, replay, backward
   list<std::int32_t> turns[3];                   // of those for rows that come in, as buffer_counts has them
+  // Where these are known, slots and buffers have no memory of their own: each step lays them out in the room
+  // of the rank, by its rows.
+  stage_seats seats;
+  bool by_rows() const { return !seats.slots.empty(); }
 
   // A buffer has room for so many times the rows that leave: as they are made, and for each module in the
   // order in which its ranks take them; and for so many times their gradients.
@@ -42,6 +54,14 @@ struct stage_position {
   isize copies_out() const { return hands_out ? 1 + targets : 1; }
   isize copies_back() const { return hands_out ? 2 * targets : targets; }
 };
+
+// Throws where backward comes in two parts and what both need is not kept.
+inline void require_kept(const stage_position& at, std::int32_t s, std::string_view name) {
+  if (at.remade && at.splits)
+    fail(program_does_not_fit, sentence({"stage ", s, " of ", name,
+                                         " makes again what backward needs, and the schedule splits "
+                                         "backward; take another schedule, or keep it"}));
+}
 
 struct stage_needs {
   stage_memory own;
@@ -120,6 +140,25 @@ void run_backward(Context& ctx, const net_table<Context, Numbers>& net, const st
   add_gradients<Context, Numbers>(ctx, at, ends);
   if (at.fixed) net.backward_input(ctx, at.range, w, parts, m, ends, kept);
   else net.backward(ctx, at.range, w, parts, m, ends, kept, g);
+}
+
+// The bytes that a microbatch's slot has from its forward to the end of its backward. dry(before, body) runs
+// the body in a context whose memory begins so, and returns what it leaves.
+template <class Context, class Numbers, class Dry>
+isize slot_bytes(const net_table<Context, Numbers>& net, const stage_position& at,
+                 const any_microbatches& parts, isize m, kept_views& kept, Dry&& dry) {
+  using master = typename Numbers::master;
+  if (!at.learns || at.remade) return 0;
+  const arena slot = dry(arena{}, [&](Context& ctx) { net.reserve(ctx, at.range, parts, m, kept, at.cut); });
+  if (!at.splits) return slot.mark();
+  const weights<Numbers> w{nowhere<master>(), at.cut};
+  const stage_ends<Numbers> ends = dry_ends(net, at, parts, m);
+  const arena both = dry(slot, [&](Context& ctx) {
+    add_gradients<Context, Numbers>(ctx, at, ends);
+    net.backward_input(ctx, at.range, w, parts, m, ends, kept);
+    net.backward_weight(ctx, at.range, w, parts, m, ends, kept, {nowhere<master>(), at.cut});
+  });
+  return std::max(slot.mark(), both.peak());
 }
 
 // The matrices of these runs take this while Muon moves them, one after the other.
@@ -202,22 +241,13 @@ stage_needs measure_stage(const net_table<Context, Numbers>& net, const stage_po
     });
     return found;
   }
-  const arena slot = dry({}, [&](Context& ctx) { net.reserve(ctx, at.range, parts, largest, kept, at.cut); });
-  found.slot = slot.mark();
+  found.slot = slot_bytes(net, at, parts, largest, kept, dry);
   temporaries([&](Context& ctx) {
     // when it runs again
     if (!net.of->goes_out(at.range)) ctx.memory.template take<master>(ends.features.rows * net.of->embedding);
     net.forward(ctx, at.range, w, parts, largest, ends, kept);
   });
   temporaries(backward);
-  if (at.splits) {
-    const arena both = dry(slot, [&](Context& ctx) {
-      add_gradients<Context, Numbers>(ctx, at, ends);
-      net.backward_input(ctx, at.range, w, parts, largest, ends, kept);
-      net.backward_weight(ctx, at.range, w, parts, largest, ends, kept, g);
-    });
-    widest(found.slot, both.peak());
-  }
   found.own.slots = found.slot * at.slots;
   return found;
 }

@@ -52,6 +52,7 @@ class stage_rows {
                     as_size((at_.hands_out ? to * at_.targets : 0) + (at_.brings_in ? from : 0)));
     gathered_.reserve(handed_.capacity());
     cleared_.reserve(as_size(at_.targets));
+    if (at_.by_rows()) return seat();
     for (int kind = 0; kind < 3; ++kind) {
       const bool back = kind == 2;
       in_[kind].prepare(at_.in[kind], back ? to * at_.copies_back() : from * at_.copies_in(),
@@ -60,6 +61,27 @@ class stage_rows {
                          back ? width_in() : width_out(), std::max<std::size_t>(1, pieces_[!back].most()));
       keep_for_messages(in_[kind].memory(), false);
       keep_for_messages(out_[kind].memory(), true);
+    }
+  }
+  // Where each step lays its rows out, buffers have no memory of their own,
+  void seat() {
+    for (int kind = 0; kind < 3; ++kind) {
+      in_[kind].prepare(at_.in[kind], at_.seats.in[kind]);
+      out_[kind].prepare(at_.out[kind], std::max<std::size_t>(1, pieces_[kind != 2].most()));
+    }
+  }
+  // and lie here in a step that is cut.
+  void lay_out(arena& room) {
+    for (int kind = 0; kind < 3; ++kind) {
+      const bool back = kind == 2;
+      const auto before = [&](std::int32_t m) { return in(m)*at_.copies_in() * width_in(); };
+      const auto behind = [&](std::int32_t m) {
+        return out(m) * (back ? at_.copies_back() : at_.copies_out()) * width_out();
+      };
+      in_[kind].lay_out(room, [&](std::int32_t m) { return back ? behind(m) : before(m); });
+      isize most = 0;
+      for (std::int32_t m = 0; m < parts_.count(); ++m) most = std::max(most, back ? before(m) : behind(m));
+      out_[kind].lay_out(room, most);
     }
   }
   // All messages of the step before were taken.

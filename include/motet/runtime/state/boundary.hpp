@@ -15,6 +15,12 @@ isize boundary_bytes(isize rows, isize width) {
   return round_up(std::max(rows * width, isize{1}) * static_cast<isize>(sizeof(T)), arena::alignment);
 }
 
+// A microbatch has this buffer in each step; it is its own once so many were given back.
+struct buffer_seat {
+  int buffer = -1;  // -1: no rows come for it
+  isize gives = 0;
+};
+
 // Buffers for rows that come into a stage. A microbatch has one from the moment that its rows may come until
 // nobody reads them any more. Of those that are free it gets the one that was longest: then all depends on
 // the order of the microbatches alone, and is the same in each step.
@@ -27,13 +33,31 @@ class boundary_pool {
                const list<std::int32_t>& turns = {}) {
     stride_ = boundary_bytes<T>(rows, width) / static_cast<isize>(sizeof(T));
     memory_ = Buffer(count * stride_);
-    holder_.assign(as_size(count), -1);
-    freed_.assign(holder_.size(), 0);
-    buffer_of_.assign(as_size(microbatches), -1);
+    seats_.clear();
+    empty(count, microbatches);
+    for (std::size_t i = 0; i < at_.size(); ++i) at_[i] = memory_.data() + static_cast<isize>(i) * stride_;
     turn_of_.clear();
     if (turns.empty()) return;
     turn_of_.assign(as_size(microbatches), 0);
     for (isize k = 0; k < turns.size(); ++k) turn_of_[as_size(turns[k])] = k;
+  }
+  // Without memory of its own: each step lays them out anew.
+  void prepare(isize count, const std::vector<buffer_seat>& seats) {
+    memory_ = Buffer();
+    seats_ = seats;
+    empty(count, static_cast<isize>(seats.size()));
+    turn_of_.clear();
+  }
+  // Each is as long as the longest of those that have it: numbers(m) are those of a microbatch's rows.
+  template <class Numbers>
+  void lay_out(arena& room, Numbers&& numbers) {
+    longest_.assign(at_.size(), 1);
+    for (std::size_t m = 0; m < seats_.size(); ++m)
+      if (seats_[m].buffer >= 0) {
+        isize& most = longest_[as_size(seats_[m].buffer)];
+        most = std::max(most, numbers(static_cast<std::int32_t>(m)));
+      }
+    for (std::size_t i = 0; i < at_.size(); ++i) at_[i] = room.take<T>(longest_[i]);
   }
   // All are free between steps.
   void begin_step() {
@@ -46,6 +70,13 @@ class boundary_pool {
   T* take(std::int32_t m) {
     int& own = buffer_of_[as_size(m)];
     if (own >= 0) return of(m);
+    if (!seats_.empty()) {
+      const buffer_seat& seat = seats_[as_size(m)];
+      if (seat.buffer < 0 || gives_ < seat.gives || holder_[as_size(seat.buffer)] >= 0) return nullptr;
+      own = seat.buffer;
+      holder_[as_size(own)] = m;
+      return of(m);
+    }
     // One that came early leaves the buffers to those before it.
     if (!turn_of_.empty() && turn_of_[as_size(m)] >= gives_ + static_cast<isize>(holder_.size()))
       return nullptr;
@@ -55,7 +86,7 @@ class boundary_pool {
     holder_[as_size(own)] = m;
     return of(m);
   }
-  T* of(std::int32_t m) const { return memory_.data() + buffer_of_[as_size(m)] * stride_; }
+  T* of(std::int32_t m) const { return at_[as_size(buffer_of_[as_size(m)])]; }
   void give(std::int32_t m) {
     int& own = buffer_of_[as_size(m)];
     holder_[as_size(own)] = -1;
@@ -64,13 +95,24 @@ class boundary_pool {
   }
 
  private:
+  void empty(isize count, isize microbatches) {
+    at_.assign(as_size(count), nullptr);
+    longest_.reserve(at_.size());
+    holder_.assign(at_.size(), -1);
+    freed_.assign(at_.size(), 0);
+    buffer_of_.assign(as_size(microbatches), -1);
+  }
+
   Buffer memory_;
   isize stride_ = 0;
+  std::vector<T*> at_;                // where each buffer lies
   std::vector<std::int32_t> holder_;  // of each buffer
   std::vector<isize> freed_;          // likewise, when in this step
   isize gives_ = 0;
-  std::vector<int> buffer_of_;  // of each microbatch
-  std::vector<isize> turn_of_;  // likewise
+  std::vector<int> buffer_of_;      // of each microbatch
+  std::vector<isize> turn_of_;      // likewise
+  std::vector<buffer_seat> seats_;  // likewise, where each step lays buffers out
+  std::vector<isize> longest_;      // of each buffer, in numbers
 };
 
 // Buffers for rows that leave a stage, used in turn. One is free again when all messages with its rows were
@@ -82,9 +124,17 @@ class boundary_ring {
   void prepare(isize count, isize rows, isize width, std::size_t most = 1) {
     stride_ = boundary_bytes<T>(rows, width) / static_cast<isize>(sizeof(T));
     memory_ = Buffer(count * stride_);
-    entries_.assign(as_size(count), {});
-    for (entry& each : entries_) each.tags.reserve(most);
-    next_ = 0;
+    empty(count, most);
+    for (std::size_t i = 0; i < entries_.size(); ++i)
+      entries_[i].at = memory_.data() + static_cast<isize>(i) * stride_;
+  }
+  // Without memory of its own: each step lays them out anew, as long as the longest rows of the step.
+  void prepare(isize count, std::size_t most) {
+    memory_ = Buffer();
+    empty(count, most);
+  }
+  void lay_out(arena& room, isize numbers) {
+    for (entry& each : entries_) each.at = room.take<T>(std::max(numbers, isize{1}));
   }
   // All of it.
   const Buffer& memory() const { return memory_; }
@@ -101,20 +151,17 @@ class boundary_ring {
     own.microbatch = m;
     own.messages = messages;
     own.tags.clear();
-    T* const data = memory_.data() + static_cast<isize>(next_) * stride_;
     next_ = (next_ + 1) % entries_.size();
-    return data;
+    return own.at;
   }
   // Its rows from byte `first` on.
   template <class Endpoint>
   void send(std::int32_t m, Endpoint& end, std::int32_t tag, std::int32_t peer, isize bytes,
             isize first = 0) {
-    for (std::size_t i = 0; i < entries_.size(); ++i) {
-      entry& own = entries_[i];
+    for (entry& own : entries_) {
       if (own.microbatch != m || own.tags.size() == own.messages) continue;
       own.tags.push_back(tag);
-      const T* const data = memory_.data() + static_cast<isize>(i) * stride_;
-      end.send(tag, peer, reinterpret_cast<const std::byte*>(data) + first, bytes);
+      end.send(tag, peer, reinterpret_cast<const std::byte*>(own.at) + first, bytes);
       return;
     }
   }
@@ -129,10 +176,17 @@ class boundary_ring {
 
  private:
   struct entry {
+    T* at = nullptr;
     std::int32_t microbatch = -1;
     std::size_t messages = 0;
     std::vector<std::int32_t> tags;  // of those that were sent
   };
+  void empty(isize count, std::size_t most) {
+    entries_.assign(as_size(count), {});
+    for (entry& each : entries_) each.tags.reserve(most);
+    next_ = 0;
+  }
+
   Buffer memory_;
   isize stride_ = 0;
   std::vector<entry> entries_;

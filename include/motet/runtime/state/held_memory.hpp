@@ -35,9 +35,12 @@ Context dry_context(int thread, int threads, bool fp8 = false) {
 }
 
 // All of a buffer. An arena without memory would measure, so one of no bytes gets an address too.
+inline arena arena_of(std::byte* data, isize bytes) {
+  return bytes > 0 ? arena(data, bytes) : arena(nowhere<std::byte>(), 0);
+}
 template <class Buffer>
 arena arena_of(const Buffer& memory) {
-  return memory.size() > 0 ? arena(memory.data(), memory.size()) : arena(nowhere<std::byte>(), 0);
+  return arena_of(memory.data(), memory.size());
 }
 
 // One number that lies there; waits for it.

@@ -36,4 +36,14 @@ struct rank_memory {
   }
 };
 
+// The room of a rank has what its microbatches keep for backward, and the rows that come in and go out.
+struct room_options {
+  // It follows the rows of each step, and grows to what the longest one needs. Otherwise it is that of the
+  // longest step there can be, taken before the first.
+  bool by_rows = false;
+  // The bytes that a rank may hold, with all that it holds besides: a step that needs more is refused before
+  // it begins. 0: no limit.
+  isize most = 0;
+};
+
 }  // namespace motet

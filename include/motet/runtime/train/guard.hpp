@@ -4,6 +4,7 @@
 #include <motet/runtime/messages.hpp>
 #include <motet/runtime/stage/model_table.hpp>
 
+#include <exception>
 #include <span>
 
 namespace motet {
@@ -62,6 +63,24 @@ template <class Master>
   if (const bad_tensor bad = first_bad_tensor(parameters, gradients, trainable); bad.bad > 0)
     tell(bad, "gradient of");
   fail(not_finite, "weights and gradients are finite, the loss or the sum of their squares is not, " + step);
+}
+
+// Where a rank may refuse a step before it begins, all processes ask each other: none begins what another
+// refused and would never join. refuse() throws on the ones that do.
+template <class Host, class Refuse>
+void refuse_together(Host& ranks, bool may_refuse, Refuse&& refuse) {
+  if (!may_refuse) return refuse();
+  std::exception_ptr why;
+  double refused = 0;
+  try {
+    refuse();
+  } catch (const error&) {
+    why = std::current_exception();
+    refused = 1;
+  }
+  ranks.sum(&refused, 1);
+  if (why) std::rethrow_exception(why);
+  if (refused > 0) fail(step_beyond_room, "a rank of another process says what it lacks");
 }
 
 }  // namespace motet

@@ -55,12 +55,9 @@ class model_trainer {
             model, ranks_.sheet(), config_.batch, config_.modules, ranks_.local_ranks(), groups_,
             [this](std::int32_t rank) -> endpoint& { return ranks_.end(rank); },
             [this](int set, std::int32_t number, std::int32_t rank) { return group(set, number, rank); },
-            step_shares::checked(config_.resplit), config_.each, learning{config_.optimizer, config_.ema}),
+            step_shares::checked(config_.resplit, !model_.edges.empty()), config_.each,
+            learning{config_.optimizer, config_.ema}),
         shares_(of(), placed_.splits(), model_.names, config_.resplit) {
-    if (!model_.edges.empty() && config_.resplit.most > 1)
-      fail(bad_training_option,
-           "samples cannot move between replicas of modules that feed one another: both "
-           "ends of an edge have the same ones");
     if (config_.resplit.most > 1) ranks_.require_same(step_shares::identity_of(config_.resplit));
     const optimizer_kind by = config_.optimizer.kind;
     if (by == optimizer_kind::muon && !moves_matrices<typename Device::context, master>)
@@ -91,6 +88,9 @@ class model_trainer {
 
   // Each rank that lives here will hold this; prepare() takes exactly that.
   std::vector<rank_memory> forecast() const { return placed_.forecast(); }
+  // Over these steps, where rooms follow rows; and what the rooms have grown to.
+  auto forecast(std::span<const std::vector<const void*>> steps) { return placed_.forecast(steps); }
+  const auto& rooms() const { return placed_.rooms(); }
   // Takes all memory, draws the weights and makes the threads.
   void prepare() {
     try {
@@ -142,7 +142,7 @@ class model_trainer {
     // Ranks elsewhere may have been told another one; those that live here were not.
     const bool all_here = static_cast<std::int32_t>(ranks_.local_ranks().size()) == of().ranks();
     if (!std::exchange(begun_, true) && !all_here) require_same_rate(rate);
-    placed_.cut(inputs);
+    refuse_together(ranks_, config_.each.rooms.most > 0, [&] { placed_.cut(inputs); });
     ranks_.run([&](std::int32_t rank) { begin(rank, rate); }, record);
     step_result result;
     result.rate = rate;
@@ -419,8 +419,7 @@ class model_trainer {
   std::vector<double> told_;
   isize steps_ = 0;
   bool clean_ = false;  // gradients are zero
-  bool prepared_ = false;
-  bool begun_ = false;
+  bool prepared_ = false, begun_ = false;
 };
 
 // This trainer knows its model by type.

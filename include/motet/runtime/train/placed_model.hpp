@@ -3,13 +3,14 @@
 
 #include <motet/runtime/feeds/meeting_point.hpp>
 #include <motet/runtime/stage/layer_split.hpp>
+#include <motet/runtime/stage/stage_seats.hpp>
 #include <motet/runtime/train/connect_edges.hpp>
 #include <motet/runtime/train/loss_numbers.hpp>
 #include <motet/runtime/train/placed_stage.hpp>
 #include <motet/runtime/train/rank_homes.hpp>
 #include <motet/runtime/train/require_inputs.hpp>
 #include <motet/runtime/train/step_long_rows.hpp>
-#include <motet/schedule/check/buffers.hpp>
+#include <motet/runtime/train/step_rooms.hpp>
 
 #include <memory>
 #include <span>
@@ -51,17 +52,11 @@ class placed_model {
         how_(how),
         ahead_(each_rank.ahead),
         homes_(sheet, ranks, end, each_rank),
+        rooms_(each_rank.rooms, homes_.ranks()),
         splits_(splits_of(of(), samples)),
         long_rows_(*model.of, of(), groups, choices),
         most_(most_of(splits_, room)) {
-    for (const voice& each : of().voices) {
-      const isize parts = splits_[each.module].replicas * each.group;
-      // Samples with losses of their own are compared with no others.
-      const bool even = samples % each.joins() == 0 || !model.compares();
-      if (even && samples / each.joins() >= parts) continue;
-      fail(bad_training_option, sentence({"a batch of ", samples, " samples in ", each.joins(), " groups of ",
-                                          parts, " microbatches for ", each.name.view()}));
-    }
+    require_batch(of(), splits_, samples, model.compares());
     const buffer_counts buffers = require_buffers(of());
     points_.resize(homes_.ranks());
     split_.resize(as_size(of().voices.size()));
@@ -107,8 +102,17 @@ class placed_model {
       if (sums_up(static_cast<std::int32_t>(r))) found[r].features += isize{sizeof(double)};
     return found;
   }
-  // Takes all memory; weights are for the caller to fill.
+  // Where rooms follow rows, a rank's is the largest of these steps, each with the input of every module.
+  std::vector<rank_memory> forecast(std::span<const std::vector<const void*>> steps) {
+    std::vector<rank_memory> found = forecast();
+    rooms_.forecast(
+        found, steps, [&](const auto& inputs) { cut_parts(inputs); }, *this);
+    return found;
+  }
+  const step_rooms<Context>& rooms() const { return rooms_; }
+  // Takes all memory, but for rooms that follow rows; weights are for the caller to fill.
   void prepare() {
+    if (rooms_.by_rows()) rooms_.prepare(forecast());
     homes_.prepare(temporaries_of_lanes());
     numbers_.forget_gradients();
     each_point([&](std::int32_t r, std::size_t j, point_type& own) {
@@ -189,6 +193,13 @@ class placed_model {
     }
     return {};
   }
+  // visit(placed_stage), of those that live here, in the model's order.
+  template <class Visit>
+  void each_stage(Visit&& visit) const {
+    for (auto& each : voices_)
+      for (auto& own : each.held)
+        if (own.stage) visit(own);
+  }
   // visit(rank, piece, stage_sums), stages in the model's order, then the numbers of losses.
   template <class Visit>
   void each_piece(Visit&& visit) const {
@@ -216,12 +227,8 @@ class placed_model {
   // Before each step: cuts the batch, of which each module's input lies there, into the program's
   // microbatches.
   void cut(std::span<const void* const> inputs) {
-    require(inputs);
-    std::copy(inputs.begin(), inputs.end(), inputs_.begin());
-    long_rows_.find(inputs, splits_);
-    for (auto& each : voices_)
-      for (auto& [rank, parts] : each.parts)
-        long_rows_.cut(as_size(module_of(each)), *parts, inputs[as_size(module_of(each))]);
+    cut_parts(inputs);
+    if (rooms_.by_rows()) rooms_.lay_out(*this);
   }
   // The batch of the next step, which ranks with room for it take while this one runs.
   void expect(std::span<const void* const> inputs) {
@@ -285,12 +292,13 @@ class placed_model {
   std::int32_t module_of(const placed_voice<Context, Numbers, Endpoint, Group>& one) const {
     return of().voices[one.voice].module;
   }
-  // visit(stage_here), of those that live here, in the model's order.
-  template <class Visit>
-  void each_stage(Visit&& visit) const {
+  void cut_parts(std::span<const void* const> inputs) {
+    require(inputs);
+    std::copy(inputs.begin(), inputs.end(), inputs_.begin());
+    long_rows_.find(inputs, splits_);
     for (auto& each : voices_)
-      for (auto& own : each.held)
-        if (own.stage) visit(own);
+      for (auto& [rank, parts] : each.parts)
+        long_rows_.cut(as_size(module_of(each)), *parts, inputs[as_size(module_of(each))]);
   }
   // visit(rank, voice, microbatches, staged inputs)
   template <class Visit>
@@ -363,15 +371,9 @@ class placed_model {
       at.recompute = choice.recompute;
       at.keep_outputs = choice.keep_outputs;
       at.remade = !choice.remade.empty() && choice.remade[as_size(s)] != 0;
-      if (at.remade && at.splits)
-        fail(program_does_not_fit, "stage " + std::to_string(s) + " of " + std::string(name) +
-                                       " makes again what backward needs, and the schedule splits backward; "
-                                       "take another schedule, or keep it");
-      for (int kind = 0; kind < 3; ++kind) {
-        at.in[kind] = buffers.in[kind][where];
-        at.out[kind] = buffers.out[kind][where];
-        at.turns[kind] = buffers.turns[kind][where];
-      }
+      require_kept(at, s, name);
+      take_buffers(at, buffers, where);
+      if (rooms_.by_rows()) at.seats = seats_of_stage(of(), v, s, buffers);
       auto& to = own.held[as_size(s)];
       to.parameters = net.parameters_of(name, at.range, at.cut);
       at.parameters = net.span_of(at.range, at.cut).size();
@@ -422,6 +424,7 @@ class placed_model {
   learning how_;
   bool ahead_;
   rank_homes<home_type> homes_;
+  step_rooms<Context> rooms_;
   std::vector<std::vector<std::unique_ptr<point_type>>> points_;  // of last stages' ranks, one of each loss
   std::vector<buffer_for<Context, double>> sums_;                 // of those in several, what they add up to
   std::vector<std::uint8_t> split_;  // of each voice, whether its backward comes in two parts

@@ -7,6 +7,7 @@
 #include <motet/runtime/gradients/program_ownership.hpp>
 #include <motet/runtime/stage/held_stage.hpp>
 #include <motet/runtime/stage/staged_microbatches.hpp>
+#include <motet/schedule/check/buffers.hpp>
 
 #include <map>
 #include <memory>
@@ -16,6 +17,15 @@ namespace motet {
 template <class Group>
 any_group any_or_none(Group* one) {
   return one != nullptr ? any_group(*one) : any_group{};
+}
+
+// A stage has as many buffers for messages of each kind as its program was found to need.
+inline void take_buffers(stage_position& at, const buffer_counts& counted, isize where) {
+  for (int kind = 0; kind < 3; ++kind) {
+    at.in[kind] = counted.in[kind][where];
+    at.out[kind] = counted.out[kind][where];
+    at.turns[kind] = counted.turns[kind][where];
+  }
 }
 
 // A seat with what a plan leaves open about it, on a rank that lives here.

@@ -21,6 +21,7 @@ struct rank_options {
   bool fp8 = false;  // linear layers in fp8 where they would be in bf16, on GPUs that have it
   // Each lane that computes has this share of the threads while others do as well; none: even ones.
   std::vector<double> shares{};
+  room_options rooms{};
 };
 
 // These are the bytes of an instruction's temporaries: work, and scratch of each thread.

@@ -10,6 +10,18 @@
 
 namespace motet {
 
+// Throws unless each group has a sample for every microbatch. Samples with losses of their own are compared
+// with no others, so groups may be uneven.
+inline void require_batch(const program& of, const list<sample_split>& splits, isize samples, bool compares) {
+  for (const voice& each : of.voices) {
+    const isize parts = splits[each.module].replicas * each.group;
+    const bool even = samples % each.joins() == 0 || !compares;
+    if (even && samples / each.joins() >= parts) continue;
+    fail(bad_training_option, sentence({"a batch of ", samples, " samples in ", each.joins(), " groups of ",
+                                        parts, " microbatches for ", each.name.view()}));
+  }
+}
+
 // Throws unless a module can take its input of a step of so many samples.
 inline void require_input(const model_outline& model, std::size_t module, isize samples, const void* input) {
   const std::string name(model.names[module]);

@@ -74,7 +74,12 @@ class step_shares {
                             std::to_string(how.smoothing) + ", worth " + std::to_string(how.worth));
     return same;
   }
-  static const resplit_options& checked(const resplit_options& how) {
+  // fed: modules feed one another.
+  static const resplit_options& checked(const resplit_options& how, bool fed = false) {
+    if (fed && how.most > 1)
+      fail(bad_training_option,
+           "samples cannot move between replicas of modules that feed one another: both "
+           "ends of an edge have the same ones");
     demand(how.every >= 0, "every", std::to_string(how.every), "a number of steps, or 0 for never");
     demand(how.most >= 1 && how.most <= 1e6, "most", std::to_string(how.most),
            "1 or more, times the even share");

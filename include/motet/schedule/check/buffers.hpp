@@ -13,8 +13,8 @@ struct buffer_counts {
   // Each place has counts by kind of message: 0 first forwards, 1 replays, 2 backward.
   list<std::int32_t> in[3];
   list<std::int32_t> out[3];
-  // Rows of a place that come from several ranks may overtake each other: these are its microbatches in the
-  // order in which they take buffers. The list is empty where rows come in one order.
+  // Its microbatches in the order in which they take buffers: rows that come from several ranks may overtake
+  // each other.
   list<list<std::int32_t>> turns[3];
 };
 
@@ -56,9 +56,7 @@ class buffer_counter {
   // Rows of the turn-th microbatch to come to a place, or the first of them.
   struct event {
     std::int32_t at, turn;
-    // the rank that sent them; below: they were made here, in which of the lanes that compute
-    std::int32_t from;
-    bool crosses;  // whoever makes them computes beside whoever reads them
+    bool crosses;  // whoever makes them is another rank, or computes beside whoever reads them
   };
   struct wait {
     std::int32_t who, other;
@@ -89,7 +87,7 @@ class buffer_counter {
         found.turns[kind][place].push(to.microbatch);
         if (++live[kind][place] > found.in[kind][place]) found.in[kind][place] = live[kind][place];
       }
-      comes[kind][place].push({at, turn, from, from >= 0 || from != made_here(reads)});
+      comes[kind][place].push({at, turn, from >= 0 || from != made_here(reads)});
     };
     const auto give = [&](int kind, isize place, std::int32_t at) {
       gives[kind][place].push(at);
@@ -123,17 +121,13 @@ class buffer_counter {
       for (isize place = 0; place < of_.places.size(); ++place) {
         const list<event>& all = comes[kind][place];
         if (all.empty()) continue;
-        bool message = false, several = false;
-        for (const event& each : all) {
-          message = message || (each.turn == 0 && each.crosses);
-          several = several || each.from != all[0].from;
-        }
+        bool message = false;
+        for (const event& each : all) message = message || (each.turn == 0 && each.crosses);
         if (message && found.in[kind][place] < turns[kind][place]) ++found.in[kind][place];
         const std::int32_t size = found.in[kind][place];
         for (const event& each : all)
           if (each.crosses && each.turn >= size)
             pool_waits_.push({each.at, gives[kind][place][each.turn - size]});
-        if (!several) found.turns[kind][place].clear();
       }
     }
   }

@@ -6,6 +6,7 @@
 #include <motet/backend/transport/local/local.hpp>
 #include <motet/nn/compose/frozen.hpp>
 #include <motet/nn/towers/text.hpp>
+#include <motet/runtime/stage/stage_seats.hpp>
 #include <motet/runtime/state/initialise.hpp>
 #include <motet/schedule/check/buffers.hpp>
 #include <motet/schedule/core/compile.hpp>
@@ -31,10 +32,11 @@ struct batch_data {
   std::vector<std::int32_t> ids;
   std::vector<motet::isize> offsets{0};
   std::vector<float> d_features;
-  explicit batch_data(motet::isize samples) {
+  explicit batch_data(motet::isize samples, bool full = false) {
     const random_stream draw(3, "data");
     for (motet::isize s = 0; s < samples; ++s) {
-      const auto length = static_cast<motet::isize>(1 + draw.below(static_cast<std::uint64_t>(s), 6));
+      const auto drawn = static_cast<motet::isize>(1 + draw.below(static_cast<std::uint64_t>(s), 6));
+      const motet::isize length = full ? 6 : drawn;
       for (motet::isize k = 0; k < length; ++k)
         ids.push_back(static_cast<std::int32_t>(draw.below(100 + ids.size(), 20)));
       offsets.push_back(static_cast<motet::isize>(ids.size()));
@@ -51,7 +53,7 @@ struct batch_data {
 class chain {
  public:
   chain(const score& order, const batch_data& data, const std::vector<motet::isize>& layers,
-        bool remade = false)
+        bool remade = false, bool by_rows = false)
       : sheet_(compile(order, {messages::in_channels, false})),
         world_(sheet_.of.ranks(), sheet_.messages, meetings()) {
     const program& of = sheet_.of;
@@ -82,6 +84,7 @@ class chain {
         at.in[kind] = counts.in[kind][s];
         at.out[kind] = counts.out[kind][s];
       }
+      if (by_rows) at.seats = seats_of_stage(of, 0, s, counts);
       stages.push_back(std::make_unique<held>(*homes_[static_cast<std::size_t>(at.rank)],
                                               table_of_net<ear, cpu::context, fp32>, at, *parts));
     }
@@ -103,6 +106,14 @@ class chain {
       std::copy_n(whole.data() + ear::stage::parameter_begin(each->at().range), each->at().parameters,
                   each->weights_data());
     }
+    for (auto& each : stages)
+      if (each->at().by_rows()) {
+        each->measure_step();
+        arena dry;
+        lay_out(*each, dry);
+        arena room = arena_of(rooms.emplace_back(dry.mark()));
+        lay_out(*each, room);
+      }
     std::vector<matrix<float>> to;
     std::vector<matrix<const float>> from;
     for (motet::isize m = 0; m < parts->count(); ++m) {
@@ -147,8 +158,13 @@ class chain {
   std::unique_ptr<replica_microbatches<ear>> parts;
   std::vector<std::unique_ptr<held>> stages;
   std::vector<float> features;
+  std::vector<buffer<std::byte>> rooms;  // of each stage, where they follow rows
 
  private:
+  static void lay_out(held& stage, arena& room) {
+    stage.lay_out_slots(room);
+    stage.rows().lay_out(room);
+  }
   std::vector<std::vector<std::int32_t>> meetings() const {
     return std::vector<std::vector<std::int32_t>>(
         static_cast<std::size_t>(sheet_.graph.meeting_sizes.size()));
@@ -209,6 +225,30 @@ TEST_CASE("stages of a tower give its features and gradients to the last bit") {
       }
     }
   }
+}
+
+TEST_CASE("slots and buffers that follow rows: the same to the last bit, in the bytes of these rows") {
+  const score turns = one_f_one_b::write({3, 3}), joins = batch_sync::write({{{3, 3, 3, 2, 1}}, 1}),
+              split = zb_h2::write({3, 3});
+  for (const bool full : {true, false})
+    for (const bool remade : {false, true})
+      for (const score* order : std::initializer_list<const score*>{&turns, &joins, &split}) {
+        if (remade && order == &split) continue;  // backward in two parts keeps
+        const batch_data data(6, full);
+        chain many(*order, data, {1, 2, 1}, remade, true);
+        const outcome wanted = alone(data, *many.parts);
+        for (int turn = 0; turn < 2; ++turn) {
+          CHECK(many.step());
+          CHECK(many.features == wanted.features);
+          CHECK(many.gradients() == wanted.gradients);
+        }
+        for (std::size_t s = 0; s < many.stages.size(); ++s) {
+          const stage_memory most = many.stages[s]->measure().own;
+          CAPTURE(s);
+          if (full) CHECK(many.rooms[s].size() == most.slots + most.boundaries);
+          else CHECK(many.rooms[s].size() < most.slots + most.boundaries);
+        }
+      }
 }
 
 TEST_CASE("neighbours on one rank pass rows without messages") {

@@ -74,6 +74,43 @@ TEST_CASE("where rows overtake each other, a microbatch takes a buffer in its tu
   CHECK(pool.take(1) == nullptr);
 }
 
+TEST_CASE(
+    "buffers are as long as the longest rows of a step that lie there, and each microbatch has its own") {
+  boundary_pool<float> pool;
+  // 0 and 2 have the first one, 1 the second, and nothing comes for 3.
+  pool.prepare(2, {{0, 0}, {1, 0}, {0, 1}, {}});
+  std::vector<std::byte> memory(1024);
+  for (const std::vector<motet::isize>& rows : {std::vector<motet::isize>{16, 48, 32}, {48, 1, 0}}) {
+    arena dry;
+    const auto numbers = [&](std::int32_t m) { return rows[static_cast<std::size_t>(m)]; };
+    pool.lay_out(dry, numbers);
+    CHECK(dry.mark() == (rows[0] == 16 ? 128 + 192 : 192 + 64));
+    arena room(memory.data(), dry.mark());
+    pool.lay_out(room, numbers);
+    pool.begin_step();
+    CHECK(pool.take(2) == nullptr);  // that of another, before its turn
+    float* const first = pool.take(0);
+    CHECK(reinterpret_cast<std::byte*>(first) == memory.data());
+    CHECK(pool.take(0) == first);
+    CHECK(pool.take(3) == nullptr);
+    float* const second = pool.take(1);
+    CHECK(second - first == std::max(rows[0], rows[2]));
+    pool.give(1);
+    CHECK(pool.take(2) == nullptr);  // it waits for its own buffer
+    pool.give(0);
+    CHECK(pool.take(2) == first);
+    pool.give(2);
+  }
+  boundary_ring<float> ring;
+  ring.prepare(2, 1);
+  arena room(memory.data(), 1024);
+  ring.lay_out(room, 17);
+  fake_end end;
+  float* const one = ring.take(0, end);
+  CHECK(ring.take(1, end) - one == 32);
+  CHECK(room.mark() == 256);
+}
+
 TEST_CASE("rows that leave in several messages stay until all of them were taken") {
   boundary_ring<float> ring;
   ring.prepare(1, 2, 16, 2);
