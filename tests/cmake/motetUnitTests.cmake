@@ -82,8 +82,9 @@ endfunction()
 # Searches try thousands of plans, and their tests thousands more to find none that is better: they are optimised, and where a run builds unit tests twice
 # they stand in the build without sanitizers, as the address sanitizer's allocator alone makes them seven times slower. What a search is made of, and
 # search_every, run with it; so do all policies, from event to event, beside failures and read back, but not the tests that play whole traces; and fillings
-# and batches between weights, as what trains by them is.
-set(motet_bare "(jobs/(published_rows|watch/kept_state|policies/(policies|motet_policy|crius))|plan/(search/search|distmm/search_(distmm|megatron)|disttrain/(search_chain|orchestrate)|optimus/search_filled|order/(deal|interleaved_order|microbatch_order)|published_table|beyond_paper|cost/folded_plan)|schedule/(place/(fill|forwards_ahead)|write/batch_sync))")
+# and batches between weights, as what trains by them is. Where an encoder lives is two of these searches; what a run asks of orchestrate, and what simulate
+# asks of lanes in gaps, run with the sanitizers as well.
+set(motet_bare "(jobs/(published_rows|watch/kept_state|policies/(policies|motet_policy|crius))|plan/(search/search|distmm/search_(distmm|megatron)|disttrain/(search_chain|orchestrate)|cells/encoder_home|optimus/search_filled|order/(deal|interleaved_order|microbatch_order)|published_table|beyond_paper|cost/folded_plan)|schedule/(place/(fill|forwards_ahead)|write/batch_sync|simulate/speed_in_gaps))")
 
 # What the address sanitizer sees as well, or a processor of our kind does not mind, is looked for where bytes from outside are read, and not elsewhere:
 # of kernels, it is most of what clang takes.
@@ -322,6 +323,8 @@ function(motet_unit_tests)
     set(most ${MOTET_GROUP_SIZE})
     if(kind_of_${group} MATCHES "^kernels" AND most GREATER 3)
       set(most 3)  # each has all instruction sets
+    elseif(kind_of_${group} MATCHES "\\.bare")
+      list(LENGTH files_of_${group} most)  # each has all searches
     endif()
     math(EXPR parts "(${count} + ${most} - 1) / ${most}")
     foreach(part RANGE 1 ${parts})
