@@ -99,12 +99,16 @@ inline constexpr message picture_too_long{
     "MT-D26", "a picture is so long that no grid of so few patches has its proportion",
     "one side is more times the other than the model takes patches",
     "Cut the picture into parts, or take a model of more patches (.most_patches)"};
+inline constexpr message other_windows{
+    "MT-D27", "samples waited for each other in other windows before",
+    "the number of steps in a window, the batch or the replicas changed, so some samples would come twice",
+    "Go on with the same windows, batch and replicas, or begin a new run"};
 inline constexpr message data_messages[] = {
     data_unreadable,         no_shards,       bad_shard_pattern,   damaged_tar,         damaged_picture,
     picture_library_missing, missing_field,   picture_not_encoded, bad_vocabulary,      no_samples,
     batch_too_large,         bad_data_state,  bad_data_option,     bad_classes,         bad_listing,
     set_folder_taken,        text_not_utf8,   bad_sample_pieces,   sample_asks_nothing, sample_too_long,
     damaged_sound,           producer_unlike, damaged_step,        producers_silent,    too_few_pictures,
-    picture_too_long};
+    picture_too_long,        other_windows};
 
 }  // namespace motet

@@ -118,6 +118,7 @@ class loaded_feed final : public feed {
     out.set("fingerprint", at.fingerprint);
     out.set("samples", at.samples);
     out.set("next", at.next);
+    if (at.windows != 0) out.set("windows", at.windows);
     if (!at.waiting.empty()) {
       json waiting(json::array{});
       for (const isize each : at.waiting) waiting.push_back(each);
@@ -155,6 +156,8 @@ class loaded_feed final : public feed {
     data_position out{saved->at("seed").unsigned_integer(), saved->at("fingerprint").unsigned_integer(),
                       static_cast<isize>(saved->at("samples").integer()),
                       static_cast<isize>(saved->at("next").integer())};
+    if (const json* windows = saved->find("windows"); windows != nullptr)
+      out.windows = windows->unsigned_integer();
     if (const json* waiting = saved->find("waiting"); waiting != nullptr)
       for (const json& each : waiting->items()) out.waiting.push_back(static_cast<isize>(each.integer()));
     return out;
@@ -164,11 +167,14 @@ class loaded_feed final : public feed {
   isize samples_ = 0;
 };
 
-// part: of each step, where others read the rest of its pictures; samples are made of pieces then.
-inline std::unique_ptr<feed> open_data(const data_folder& from, const json* saved, step_part part = {}) {
+// part: of each step, where others read the rest of its pictures; windows: in which heavy samples wait. Samples
+// are made of pieces then.
+inline std::unique_ptr<feed> open_data(const data_folder& from, const json* saved, step_part part = {},
+                                       const step_windows& windows = {}) {
   if (from.has_pieces()) {
     sample_loader_config config = from.sample_config();
     config.part = std::move(part);
+    config.windows = windows;
     return std::make_unique<loaded_feed<sample_loader>>(from, from.samples(), config, saved);
   }
   return std::make_unique<loaded_feed<pair_loader>>(from, from.pairs(), from.config(), saved);

@@ -19,6 +19,7 @@ struct data_position {
   isize samples = 0;              // of the data set
   isize next = 0;                 // samples delivered since the start of the run
   std::vector<isize> waiting{};   // places before `next` whose samples wait for a batch with room for them
+  std::uint64_t windows = 0;      // step_windows::mark of those in which samples wait for each other
 
   isize epoch() const { return samples > 0 ? next / samples : 0; }
   bool operator==(const data_position&) const = default;

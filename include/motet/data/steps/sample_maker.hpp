@@ -4,6 +4,7 @@
 #include <motet/data/pictures/picture_room.hpp>
 #include <motet/data/samples/loader_config.hpp>
 #include <motet/data/samples/sample_reader.hpp>
+#include <motet/data/steps/deferred_order.hpp>
 #include <motet/data/steps/run_order.hpp>
 #include <motet/data/steps/step_part.hpp>
 #include <motet/nn/layers/pictured_text.hpp>
@@ -23,6 +24,8 @@ struct sample_loader_config : loader_config {
   // them. One without room waits for the next batch; at most `window` wait, and whoever waits longest goes
   // first.
   isize rows = 0, window = 64;
+  // Heavy samples wait for each other; not beside `rows`.
+  step_windows windows{};
   // The samples of a step whose pictures are read here, as numbers.
   step_part part{};
 };
@@ -69,6 +72,10 @@ inline const sample_loader_config& check_samples(const sample_loader_config& con
   if (!config.part.is_whole() && (config.form != picture_form::floats || config.sample.shapes.any()))
     fail(bad_data_option,
          "parts of steps with pictures as bytes, or of any shape, which lie one behind the other");
+  if (config.windows.steps < 1 || config.windows.together < 1 || (config.rows != 0 && config.windows.any()))
+    fail(bad_data_option, sentence({"windows of ", config.windows.steps, " steps for ",
+                                    config.windows.together, " replicas, in batches of ", config.rows,
+                                    " rows; wanted 1 of each at least, and 0 rows where samples wait"}));
   if (config.rows != 0 && (config.rows < config.example.context || config.window < 1))
     fail(bad_data_option,
          sentence({"batches of ", config.rows, " rows, ", config.window, " samples that may wait; wanted ",
@@ -127,11 +134,12 @@ class sample_maker {
   };
   struct worker_type {
     sample_reader reader;
-    run_order order;
+    deferred_order order;
   };
   worker_type worker() {
     return {sample_reader(source_, words_, config_.example, config_.sample, &cache_),
-            run_order(source_.size(), config_.seed, config_.shuffle)};
+            deferred_order(run_order(source_.size(), config_.seed, config_.shuffle), source_.size(),
+                           config_.batch, config_.windows, [this](isize sample) { return cost_of(sample); })};
   }
   void prepare(slot& own, std::byte* memory) const {
     own.prepare(config_, places_of(config_, source_), memory);
@@ -158,6 +166,7 @@ class sample_maker {
     } else {
       for (; own.filled < config_.batch; ++at.next) take(own, at.next, by.order(at.next), own.filled * most_);
     }
+    at.windows = config_.windows.mark(config_.batch);
     own.after = at;
   }
   static void say(const read_sample::stretch& what, std::span<const tokenizer::token> tokens,
@@ -233,6 +242,15 @@ class sample_maker {
     return std::min(config.sample.most_pictures, source.most_pictures());
   }
 
+  // About the rows that a sample has, as the walk through the files knew: it is not read for this.
+  double cost_of(isize sample) const {
+    constexpr double letters = 4;  // of a token, about
+    double rows = 1 + static_cast<double>(source_.pictures(sample) * config_.sample.rows_of_picture +
+                                          source_.sounds(sample) * config_.sample.heard.rows);
+    for (const sample_piece& each : source_.pieces(sample))
+      if (is_text(each.kind)) rows += static_cast<double>(each.size) / letters;
+    return rows;
+  }
   void take(slot& own, isize place, isize sample, isize first_picture) {
     said_sample& made = own.said[as_size(own.filled)];
     made.there = false;
@@ -334,6 +352,10 @@ class sample_maker {
 inline void check_place(const sample_source& source, const sample_loader_config& config,
                         const data_position& from) {
   check_position(source, config.seed, from);
+  if (from.next > 0 && from.windows != config.windows.mark(config.batch))
+    fail(other_windows,
+         sentence({"the run goes on at sample ", from.next, ", now with windows of ", config.windows.steps,
+                   " steps of ", config.batch, " samples for ", config.windows.together, " replicas"}));
   if (config.rows == 0 && !from.waiting.empty())
     fail(bad_data_state, sentence({from.waiting.size(),
                                    " samples wait for a batch with room, but batches now "
