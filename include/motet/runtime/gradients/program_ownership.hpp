@@ -134,10 +134,9 @@ inline void require_parameters(const model_outline& model, const program& of, co
     for (std::int32_t s = 0; s < sings.stages; ++s) {
       range = {range.last, range.last + layers[as_size(s)]};
       if (net.span_of(range, cut).size() == 0)
-        fail(program_does_not_fit,
-             sentence({"stage ", s, " of ", model.names[module],
-                       " is half a block without adapters, so nothing of it learns; give it "
-                       "two layers, or adapters to that half"}));
+        fail(program_does_not_fit, sentence({"stage ", s, " of ", model.names[module],
+                                             " is half a block without adapters, so nothing ",
+                                             "of it learns; give it two layers, or adapters to that half"}));
     }
   }
 }
