@@ -166,7 +166,7 @@ inline void print_chosen_pieces(std::FILE* out, const plan_meaning& what) {
   for (isize k = 0; what.exchanges_pieces && k < what.from.modules.size(); ++k) {
     const module_plan& own = what.from.modules[k];
     if (own.pieces != 0 || own.on.split().tensor == 1) continue;
-    const chosen_pieces found = choose_pieces(what.of, what.work, k, what.facts[k].layers);
+    const chosen_pieces found = choose_pieces(what.of, what.work, k, what.facts[k].whole_blocks());
     const piece_times& of = found.times;
     std::fprintf(
         out,

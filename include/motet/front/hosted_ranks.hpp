@@ -263,7 +263,7 @@ void settle_pieces(plan& of, const model_table<Context, Numbers>& model, const p
     if (own.pieces != 0) continue;
     own.pieces = own.on.split().tensor == 1 || work.places.empty()
                      ? 1
-                     : choose_pieces(by, work, k, model.of->nets[as_size(k)]->layers).pieces;
+                     : choose_pieces(by, work, k, model.of->nets[as_size(k)]->blocks).pieces;
   }
 }
 

@@ -85,6 +85,9 @@
   X(own_schedule_unlike_plan, "MT-S26", "a schedule of one's own orders the stages that a plan gives it",    \
     "write() made another number of stages, chunks, microbatches or ranks, several voices, or a loss",       \
     "write one voice of the shape that is given, on as many ranks as it has stages, without join()")         \
+  X(not_in_halves, "MT-S27", "blocks are cut in halves where they are layers one behind the other",          \
+    "the net has no blocks, each of them is one layer, or its first layer changes the width",                \
+    "leave in_halves out, and let stages of this net end with whole blocks")                                 \
   X(whole_without_context, "MT-S30", "samples stay whole where ranks cut others",                            \
     "the module has no context degree above 1, so all of its samples are whole, or the number is negative",  \
     "leave long_rows out, or give it a context degree of 2 or more", "{where}: long_rows {got}")

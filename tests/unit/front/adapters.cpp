@@ -5,6 +5,7 @@
 #include <motet/front/trainer.hpp>
 
 #include <motet/model/merged_weights.hpp>
+#include <motet/nn/towers/in_halves.hpp>
 #include <motet/plan/prove/plan_for.hpp>
 #include <motet/runtime/save/begin_weights.hpp>
 
@@ -197,13 +198,15 @@ TEST_CASE("any plan is one rank: stages, replicas, parts of samples, shared mome
   CHECK(behind(ema.averages()) == behind(ema.weights()));
 }
 
+// Stages end within blocks, whose second halves have no adapters.
 TEST_CASE("by any plan adapters drop the same numbers, and a plan that cuts samples is refused") {
   constexpr decoder_config dropping = [] {
     decoder_config c = adapted_config;
     c.adapters.dropout = 0.5f;
+    c.adapters.gate = c.adapters.up = c.adapters.down = false;
     return c;
   }();
-  using dropping_speech = model<join<next_token, module<"talk", decoder<dropping>>>>;
+  using dropping_speech = model<join<next_token, module<"talk", in_halves<decoder<dropping>>>>>;
   const launched_world world = alone();
   const steps one = [&] {
     trainer<dropping_speech> by(world, {.batch = 8});
@@ -215,13 +218,18 @@ TEST_CASE("by any plan adapters drop the same numbers, and a plan that cuts samp
   check_close(train(parts), one);
   plan remade = plan_for<dropping_speech, on<"talk", ranks<0, 2>, stages<2>>>::value();
   remade.modules[0].remade.resize(2, 1);
-  for (const plan& how :
-       {plan_for<dropping_speech,
-                 on<"talk", ranks<0, 2>, stages<2>, strategy::microbatches<4>, group<1>>>::value(),
-        plan_for<dropping_speech, on<"talk", ranks<0, 3>, data<3>>>::value(), remade}) {
+  remade.modules[0].layers = {2, 2};
+  for (const plan& how : {plan_for<dropping_speech, on<"talk", ranks<0, 2>, stages<2>, strategy::layers<1, 3>,
+                                                       strategy::microbatches<4>, group<1>>>::value(),
+                          plan_for<dropping_speech, on<"talk", ranks<0, 3>, data<3>>>::value(), remade}) {
     trainer<dropping_speech> many(world, how, {.batch = 8});
     check_close(train(many), one);
   }
+  plan idle = remade;
+  idle.modules[0].layers = {3, 1};
+  CHECK_THROWS_WITH_AS(
+      trainer<dropping_speech>(world, idle, {.batch = 8}),
+      doctest::Contains("stage 1 of talk is half a block without adapters, so nothing of it learns"), error);
   CHECK_THROWS_WITH_AS(
       trainer<dropping_speech>(world, plan_for<dropping_speech, on<"talk", ranks<0, 2>, context<2>>>::value(),
                                {.batch = 8}),

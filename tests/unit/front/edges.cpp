@@ -20,7 +20,7 @@ using namespace motet;
 
 namespace {
 
-using all_learn = small_fed_speech<>;
+using all_learn = small_fed_speech<false, false, true>;  // its stages may end within blocks
 using eye_kept = small_fed_speech<true>;
 using glue_alone = small_fed_speech<true, true>;
 constexpr motet::isize samples = 12;
@@ -89,6 +89,25 @@ void check_plan_is_one_rank(const plan& how, const char* threads = "1") {
   check_same(train(many), of_one_rank<Model>());
 }
 
+// Where layers are halves of blocks, each stage has as many as are drawn.
+template <class Model>
+plan with_drawn_bounds(plan of, std::uint64_t seed) {
+  const random_stream draw(seed, "bounds");
+  const list<module_facts> facts = facts_of<Model>();
+  std::uint64_t at = 0;
+  for (motet::isize k = 0; k < of.modules.size(); ++k) {
+    const motet::isize stages = of.modules[k].stages(), layers = facts[k].layers;
+    if (facts[k].whole_blocks() == layers || stages == 1 || layers < stages) continue;
+    motet::isize left = layers;
+    for (motet::isize s = stages; s > 0; --s) {
+      const auto most = static_cast<std::uint32_t>(left - s + 1);
+      const motet::isize own = s == 1 ? left : 1 + static_cast<motet::isize>(draw.below(at++, most));
+      of.modules[k].layers.push(own);
+      left -= own;
+    }
+  }
+  return of;
+}
 // Each stage on any rank, that of another one perhaps; replicas and parts of layers on ranks of their own.
 template <class Model>
 plan drawn_plan(std::uint64_t seed) {
@@ -123,7 +142,7 @@ plan drawn_plan(std::uint64_t seed) {
     if (whole && data > 1) own.zero = with_weights(1 + below(2), shares, k);
     out.modules.push(own);
   }
-  return out;
+  return with_drawn_bounds<Model>(out, seed);
 }
 // What feeds the language model goes into its gaps: any order of it by itself, replicas and parts on the same
 // ranks.
@@ -165,7 +184,7 @@ plan drawn_filling(std::uint64_t seed) {
     if (last) own.forward_takes = 5 + below(20);
     out.modules.push(own);
   }
-  return out;
+  return with_drawn_bounds<Model>(out, seed);
 }
 // Any schedule of the language model by itself, its ranks those of the others or not, and those before it run
 // ahead.
@@ -197,7 +216,7 @@ plan drawn_ahead(std::uint64_t seed) {
   own.long_rows = from == 3 ? long_rows_chosen : 6 * from;
   own.zero = split.data > 1 && !Model::frozen[Model::size - 1] ? with_weights(below(3), shares, 0) : 0;
   out.schedule = which.name;
-  return out;
+  return with_drawn_bounds<Model>(out, seed);
 }
 // Modules compute in lanes that are drawn, some with a share, and rows of tensor groups come in drawn pieces.
 plan in_drawn_lanes(plan of, std::uint64_t seed) {

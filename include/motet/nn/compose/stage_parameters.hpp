@@ -29,6 +29,11 @@ struct stage_parameters {
   using body = typename Tower::body;
   using tail = typename Tower::tail;
   static constexpr isize layers = Tower::layers, width = Tower::width, embedding = Tower::embedding;
+  // Where layers are halves of blocks, these are so many blocks.
+  static constexpr isize whole_blocks = [] {
+    if constexpr (requires { Tower::whole_blocks; }) return Tower::whole_blocks;
+    else return Tower::layers;
+  }();
   // An embedding that is a net of its own tells the gradients of its parts itself.
   static constexpr bool tells_parts = requires { embed::gradient_sizes(tensor_cut{}); };
 
@@ -46,16 +51,15 @@ struct stage_parameters {
     return {};
   }
   static constexpr isize parameter_begin(stage_range r, tensor_cut cut = {}) {
-    return is_first(r) ? 0 : layer::size<embed>(cut) + r.first * layer::size<typename body::block>(cut);
+    return is_first(r) ? 0 : layer::size<embed>(cut) + body::size_before(r.first, cut);
   }
   static constexpr isize parameter_end(stage_range r, tensor_cut cut = {}) {
     if (is_last(r)) return layer::size<embed>(cut) + layer::size<body>(cut) + layer::size<tail>(cut);
-    return layer::size<embed>(cut) + r.last * layer::size<typename body::block>(cut);
+    return layer::size<embed>(cut) + body::size_before(r.last, cut);
   }
   // Its adapters are so many of the tower's; they are of blocks alone.
   static constexpr interval adapters_of(stage_range r, tensor_cut cut = {}) {
-    const isize each = layer::held_adapters<typename body::block>(cut);
-    return {r.first * each, r.last * each};
+    return {body::adapters_before(r.first, cut), body::adapters_before(r.last, cut)};
   }
   // The stretches of a stage's gradients that backward completes one after the other, from the last one on.
   static std::vector<interval> gradient_parts(stage_range r, tensor_cut cut = {}) {
@@ -66,14 +70,17 @@ struct stage_parameters {
       at += size;
     };
     if constexpr (motet::adapters_of<typename body::block> > 0) {
-      for (isize i = r.first; i < r.last; ++i) push(layer::held_adapters<typename body::block>(cut));
+      each_of_blocks(r, [&](isize i, isize next) {
+        push(body::adapters_before(next, cut) - body::adapters_before(i, cut));
+      });
       return parts;
     }
     if (is_first(r)) {
       if constexpr (tells_parts) std::ranges::for_each(embed::gradient_sizes(cut), push);
       else push(layer::size<embed>(cut));
     }
-    for (isize i = blocks(r).begin; i < blocks(r).end; ++i) push(layer::size<typename body::block>(cut));
+    each_of_blocks(
+        r, [&](isize i, isize next) { push(body::size_before(next, cut) - body::size_before(i, cut)); });
     if (is_last(r)) push(layer::size<tail>(cut));
     return parts;
   }
@@ -87,7 +94,8 @@ struct stage_parameters {
       at += size;
     };
     if (is_first(r)) push(layer::size<embed>(cut));
-    for (isize i = blocks(r).begin; i < blocks(r).end; ++i) push(layer::size<typename body::block>(cut));
+    each_of_blocks(
+        r, [&](isize i, isize next) { push(body::size_before(next, cut) - body::size_before(i, cut)); });
     if (is_last(r)) push(layer::size<tail>(cut));
     return parts;
   }
@@ -104,6 +112,14 @@ struct stage_parameters {
     if (prefix.empty()) write();
     else list.child(prefix, write);
     return list.items();
+  }
+
+ private:
+  // visit(i, next): the blocks [i, next) run as one.
+  template <class Visit>
+  static void each_of_blocks(stage_range r, Visit&& visit) {
+    const interval of = blocks(r);
+    for (isize i = of.begin, next; i < of.end; i = next) visit(i, next = body::next(i, of.end));
   }
 };
 

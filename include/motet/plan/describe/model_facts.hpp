@@ -26,6 +26,8 @@ struct module_facts {
   bool gives_parts = false;
   // A sample takes about so many multiplications forward, so that modules can be compared; 0: unknown.
   double work = 0;
+  isize blocks = 0;  // layers may be halves of these; 0: they are blocks
+  constexpr isize whole_blocks() const { return blocks > 0 ? blocks : layers; }
 };
 
 namespace detail {
@@ -79,6 +81,7 @@ constexpr module_facts facts_of_module() {
   out.name = label(Module::name);
   out.frozen = Module::frozen;
   if constexpr (requires { net::stage::layers; }) out.layers = net::stage::layers;
+  if constexpr (requires { net::stage::whole_blocks; }) out.blocks = net::stage::whole_blocks;
   if constexpr (requires { net::stage::embeds_parts; }) out.takes_parts = net::stage::embeds_parts;
   if constexpr (requires { net::stage::ends_parts; }) out.gives_parts = net::stage::ends_parts;
   if constexpr (requires { net::config.tower().attention; })

@@ -42,7 +42,8 @@ constexpr tower_outline outline_of(label name) {
   static_assert(
       requires { Net::config.tower(); } &&
           (
-              requires { Net::config.patches(); } || requires { Net::config.tokens(); }),
+              requires { Net::config.patches(); } || requires { Net::config.tokens(); }) &&
+          requires { requires Net::layers == Net::config.tower().layers; },
       "motet: only a vit or a text_tower tells what it costs; describe other nets by a tower_outline of your "
       "own");
   constexpr tower_config own = Net::config.tower();

@@ -10,8 +10,7 @@ enum class filled_search {
   optimus,   // the published method
   megatron,  // encoders as the first stage of one pipeline
   balanced,  // all layers as even as possible over the stages of one pipeline
-  motet  // any depth of the language model's pipeline, whole kernels or slices in its gaps, or none where that is
-         // shorter
+  motet  // any depth of the language model's pipeline, kernels whole or in slices in its gaps, or no filling
 };
 
 struct filled_answer {

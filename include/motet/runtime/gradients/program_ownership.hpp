@@ -118,6 +118,28 @@ inline void require_lent_weights(const model_outline& model, const program& of, 
       fail(weights_without_layers, name + " has a stage without weight_parts, and zero = 3");
   }
 }
+// Each stage of a module that learns has something to learn: halves of blocks may have no adapters. All ranks
+// find the same.
+inline void require_parameters(const model_outline& model, const program& of, const stage_groups& groups,
+                               const std::vector<module_choice>& choices) {
+  for (const voice& sings : of.voices) {
+    const auto module = as_size(sings.module);
+    const net_outline& net = *model.nets[module];
+    const tensor_cut cut{groups.tensor_of(sings), groups.tensor_member(sings)};
+    if (!sings.updates() || net.blocks == net.layers) continue;
+    const std::vector<isize> layers =
+        split_layers(model.names[module], net.layers, sings.stages,
+                     module < choices.size() ? choices[module].layers : std::vector<isize>{});
+    stage_range range;
+    for (std::int32_t s = 0; s < sings.stages; ++s) {
+      range = {range.last, range.last + layers[as_size(s)]};
+      if (net.span_of(range, cut).size() == 0)
+        fail(program_does_not_fit, sentence({"stage ", s, " of ", model.names[module],
+                                             " is half a block without adapters, so nothing ",
+                                             "of it learns; give it two layers, or adapters to that half"}));
+    }
+  }
+}
 // Some parts of a net are whole on each rank that has them, whatever the plan.
 inline void require_whole_parts(const model_outline& model, const program& of, const stage_groups& groups,
                                 const std::vector<module_choice>& choices, optimizer_kind by) {
@@ -125,6 +147,7 @@ inline void require_whole_parts(const model_outline& model, const program& of, c
   require_whole_dropout(model, of, groups);
   require_whole_tables(model, of, choices);
   require_rows_beside(model, of, groups);
+  require_parameters(model, of, groups, choices);
 }
 template <class Model>
 gradient_ownership ownership_of(const program& of, const stage_groups& groups,

@@ -18,6 +18,7 @@ namespace motet {
 // compiler makes one for each type.
 struct net_outline {
   isize layers = 0, width = 0, embedding = 0;
+  isize blocks = 0;  // layers may be halves of these
   std::vector<parameter> (*parameters_of)(std::string_view prefix, stage_range range,
                                           tensor_cut cut) = nullptr;
   // A stage's part of the flat buffer.
@@ -207,6 +208,12 @@ void rows_made_by_part(const typename Net::input& of, isize sample, const row_pa
     }
 }
 
+template <class Stage>
+inline constexpr isize blocks_of = [] {
+  if constexpr (requires { Stage::whole_blocks; }) return Stage::whole_blocks;
+  else return Stage::layers;
+}();
+
 template <class Net>
 struct net_outlines {
   static_assert(
@@ -224,6 +231,7 @@ struct net_outlines {
       stage::layers,
       stage::width,
       stage::embedding,
+      blocks_of<stage>,
       [](std::string_view prefix, stage_range range, tensor_cut cut) {
         if constexpr (adapted) return stage::parameters_of(prefix, range, cut, listed::adapters);
         else return stage::parameters_of(prefix, range, cut);

@@ -67,7 +67,7 @@ struct placed_stage {
     for (int g = 0; g < 4; ++g)
       if (numbers[g] >= 0) groups[g] = group(g < 2 ? 0 : 1, numbers[g], at.rank);
     pace = choice.pace;
-    runs = update_runs(parameters, at.parameters, how.optimizer.kind, pace, net.layers);
+    runs = update_runs(parameters, at.parameters, how.optimizer.kind, pace, net.blocks);
     const auto take = [&](const update_share& part) {
       share = with_moments_of(part, parameters, how.optimizer.kind);
       at.moments = share.moments;

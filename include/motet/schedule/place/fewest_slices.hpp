@@ -13,10 +13,10 @@ inline constexpr double worth_a_slice = 1e-3;
 // Into how many slices each stage of what fills is best cut: one, two, four and so on up to `most` are tried,
 // until a slice is shorter than four fifths of the gaps that the others leave; more would fit no better. The
 // fewest with which the step is shortest. `fill(slices, found)` fills the gaps with so many, and returns how
-// long the longest of them is, less than 0 where there is no order.
+// long the longest of them is, less than 0 where there is no order; without any it is 1.
 // Asks for: a fill that gives the same order each time.
 // Memory: that of one order.
-// Errors: none; 1 where there is no order.
+// Errors: none of its own.
 // Example:
 //   int slices_of(double stage, double gap) {
 //     return fewest_slices(8, [&](int slices, filled_score& found) {

@@ -2,6 +2,7 @@
 #include <motet/nn/compose/stage.hpp>
 
 #include <motet/nn/compose/frozen.hpp>
+#include <motet/nn/towers/in_halves.hpp>
 #include <motet/nn/towers/text.hpp>
 #include <motet/nn/towers/vit.hpp>
 
@@ -291,14 +292,22 @@ void check_cuts(const std::deque<typename Net::input>& batches) {
   }
 }
 
-template <vit_config Config, class... N>
-void check_pictures() {
+template <vit_config Config, class Net, class... N>
+void check_pictures_of() {
   std::deque<laws::picture_batch> batches;
   std::deque<pictures> inputs;
   for (const motet::isize samples : {2, 0, 3, 1})
     inputs.push_back(batches.emplace_back(samples, Config.channels, Config.image).input);
-  check_cuts<fp64, vit<Config>>(inputs);
-  (check_cuts<N, vit<Config>>(inputs), ...);
+  check_cuts<fp64, Net>(inputs);
+  (check_cuts<N, Net>(inputs), ...);
+}
+template <vit_config Config, class... N>
+void check_pictures() {
+  check_pictures_of<Config, vit<Config>, N...>();
+}
+template <vit_config Config, class... N>
+void check_halves() {
+  check_pictures_of<Config, in_halves<vit<Config>>, N...>();
 }
 template <text_config Config, class... N>
 void check_texts() {
@@ -318,6 +327,11 @@ constexpr vit_config eye_with(pool_kind pool, bool gated, bool recompute) {
   c.recompute = recompute;
   c.layers = 3;
   c.pre_norm = !gated;
+  return c;
+}
+constexpr vit_config shallow_eye(pool_kind pool, bool gated, bool recompute) {
+  vit_config c = eye_with(pool, gated, recompute);
+  c.layers = 2;
   return c;
 }
 constexpr text_config ear_with(pool_kind pool, mask_kind mask, float rotary, bool recompute) {
@@ -386,6 +400,7 @@ TEST_CASE("stages keep what the whole tower keeps, less the rows at the cuts, wh
            measure<fp32, vit<eye>>({2, 3}, seen.input, 1).kept);
   check(std::type_identity<text_tower<ear_with(pool_kind::attention, mask_kind::full, 50, true)>>{},
         heard.input);
+  check(std::type_identity<in_halves<vit<eye_with(pool_kind::mean, true, false)>>>{}, seen.input);
 }
 
 TEST_CASE("pictures read at one row, the last block folded into the head") {
@@ -395,6 +410,14 @@ TEST_CASE("pictures read at one row, the last block folded into the head") {
 TEST_CASE("pictures read as a mean") { check_pictures<eye_with(pool_kind::mean, true, false)>(); }
 TEST_CASE("pictures read by attention, recomputed") {
   check_pictures<eye_with(pool_kind::attention, false, true), fp32>();
+}
+
+TEST_CASE("stages that begin and end within blocks") {
+  check_halves<shallow_eye(pool_kind::mean, true, false), mixed_bf16>();
+  check_halves<shallow_eye(pool_kind::attention, false, true)>();
+  // The last block is folded into the head and stays one.
+  static_assert(in_halves<vit<eye>>::layers == 7 && in_halves<vit<eye>>::stage::layers == 7);
+  check_halves<eye_with(pool_kind::first, false, false)>();
 }
 
 TEST_CASE("texts read at their last token") { check_texts<ear, fp32>(); }
