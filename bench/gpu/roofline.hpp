@@ -27,6 +27,7 @@ struct chip {
 enum class family : int {
   products,
   weight_gradients,
+  bias_gradients,
   attention,
   attention_backward,
   norms,
@@ -50,6 +51,7 @@ inline constexpr operation_family families[] = {
      "best"},
     {"products of weight gradients", 0.78, 0.75,
      "Few tiles with long sums: they are cut into pieces, which are added up through memory in fp32"},
+    {"sums of biases' gradients", 0, 0.85, "Rows of gradients are read once more, and nothing else"},
     {"attention forward", 0.30, 0.70,
      "257 and 77 rows fill tiles of 128 to 67 and 60 % in both directions; a softmax stands between its two "
      "products"},
@@ -100,7 +102,7 @@ inline constexpr operation_kind operation_kinds[] = {
     {"move", family::copies, ""},
     {"tell_numbers", family::small, "tell_numbers"},
     {"clamp_to", family::small, "clamp_number<"},
-    {"linear_backward_bias", family::small, "add_found_sums<"},
+    {"linear_backward_bias", family::bias_gradients, "sum_chunks<|plain_values|one_group"},
     {"accumulate", family::small, "each_run<|plus"},
     {"sum_of_chunks", family::small, "sum_of_chunks<"},
     {"patches", family::small, "cut_to_patches<"},

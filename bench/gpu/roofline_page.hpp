@@ -99,6 +99,11 @@ inline std::string page_of(const step_roofline& of, const std::vector<step_roofl
                            const std::optional<measured_step>& measured) {
   std::string text;
   const auto ms = [](double seconds) { return 1e3 * seconds; };
+  const auto text_of = [](double number) {
+    std::string made;
+    print_to(made, "%.1f", number);
+    return made;
+  };
   const double gemm_floor = of.gemm_flops() / of.on.gemm;
   text +=
       "# The floor of a step, line by line\n\n"
@@ -164,13 +169,13 @@ inline std::string page_of(const step_roofline& of, const std::vector<step_roofl
       const auto found = measured->milliseconds.find(&each);
       beside = found == measured->milliseconds.end()
                    ? &each == &about(family::weight_gradients) ? "above" : "0"
-                   : std::to_string(found->second);
+                   : text_of(found->second);
     }
     print_to(text, "| %s | %.0f | %.1f | %.1f | %.1f | %.1f | %s |\n", each.name, calls, flops * 1e-12,
              bytes * 1e-9, ms(floor), ms(expected), beside.c_str());
   }
   if (measured && measured->unknown > 0)
-    print_to(text, "| kernels that no row names | | | | | | %.3f |\n", measured->unknown);
+    print_to(text, "| kernels that no row names | | | | | | %.1f |\n", measured->unknown);
   text += "\n| kind | share of the GEMM rate | of the copy rate | why |\n|---|---:|---:|---|\n";
   for (const operation_family& each : families) {
     const auto share = [](double of_rate) {

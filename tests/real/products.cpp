@@ -23,12 +23,12 @@ struct asked {
 
 const char* name_of(fused kind) {
   static const char* const names[] = {"alone",         "bias",  "gelu", "gelu_bias", "gelu_aux",
-                                      "gelu_aux_bias", "dgelu", "relu", "relu_bias", "sums_of_a"};
+                                      "gelu_aux_bias", "dgelu", "relu", "relu_bias"};
   return names[static_cast<int>(kind)];
 }
 bool has_bias(fused kind) {
   return kind == fused::bias || kind == fused::gelu_bias || kind == fused::gelu_aux_bias ||
-         kind == fused::relu_bias || kind == fused::sums_of_a;
+         kind == fused::relu_bias;
 }
 bool has_aux(fused kind) {
   return kind == fused::gelu_aux || kind == fused::gelu_aux_bias || kind == fused::dgelu;
@@ -69,7 +69,6 @@ std::vector<asked> all_products() {
         for (const auto kind : {fused::nothing, fused::bias})
           all.push_back(product(single, single, single, a_turned, b_turned, kind, added, true, tf32));
     }
-  all.push_back(product(half, half, single, true, false, fused::sums_of_a, true, false));
   for (const auto d : {half, single})
     for (const bool added : {false, true}) {
       all.push_back(product(values, values, d, false, true, fused::nothing, added, true));

@@ -44,7 +44,7 @@ def main(program, repository):
 
     page = pathlib.Path(repository) / "docs" / "backend" / "roofline.md"
     written = page.read_text(encoding="utf-8") if page.exists() else ""
-    made = run(program)
+    made = run(program, "--measured", str(pathlib.Path(repository) / "bench" / "results" / "gpu-h200-l14.jsonl"))
     hold(made.returncode == 0, made.stderr)
     if written != made.stdout:
         print("".join(list(difflib.unified_diff(written.splitlines(True), made.stdout.splitlines(True), str(page), program))[:60]), end="")

@@ -13,8 +13,9 @@
 
 namespace motet::cuda {
 
-// Rows come in groups, each of which has its own sums. One group of all rows:
+// Rows come in groups, each of which has its own sums. One group of all rows, each of which there is:
 struct one_group {
+  static constexpr bool has_all = true;
   isize rows;
   MOTET_HOST_DEVICE isize count(isize) const { return rows; }
   MOTET_HOST_DEVICE isize row(isize, isize item) const { return item; }  // or -1 where there is none
@@ -76,6 +77,17 @@ struct sum_chunks {
       if (column < width) {
         for (isize i = chunk * each + self.warp(); i < end; i += at_once * self.warps()) {
           typename Values::template held<N> kept[at_once];
+          // Where no row may be missing, none is asked for: on an H200 that takes two thirds of the time.
+          if constexpr (requires { Rows::has_all; }) {
+            if (i + (at_once - 1) * self.warps() < end) {
+              MOTET_UNROLLED
+              for (int u = 0; u < at_once; ++u)
+                kept[u] = values.template load<N>(rows.row(group, i + u * self.warps()), column);
+              MOTET_UNROLLED
+              for (int u = 0; u < at_once; ++u) values.add(kept[u], total);
+              continue;
+            }
+          }
           bool has[at_once];
           MOTET_UNROLLED
           for (int u = 0; u < at_once; ++u) {

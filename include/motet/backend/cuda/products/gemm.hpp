@@ -82,17 +82,6 @@ const void* bias_for_library(context& ctx, const Sum* bias, isize n, std::byte* 
   return room;
 }
 
-template <class Sum>
-struct add_found_sums {
-  const float* from;
-  Sum* to;
-  isize count;
-  template <class Thread>
-  MOTET_HOST_DEVICE void operator()(Thread& self) const {
-    for (isize i = self.number(); i < count; i += self.all()) to[i] += static_cast<Sum>(from[i]);
-  }
-};
-
 // One product by the library and, where it has no such epilogue, a second pass over what it wrote. False: it
 // cannot, and out is as it was.
 class library_product {
@@ -113,17 +102,8 @@ class library_product {
   // The reason why the library could not, or not in one call.
   const detour& why() const { return why_; }
 
-  // out += a b, sums += those of the rows of a. 2: both; 1: the product alone; 0: neither.
-  template <class Sum>
-  int with_sums(float* out, isize stride, Sum* sums, std::byte* room) {
-    if (sums != nullptr && !small_ && attempt(fused::sums_of_a, out, stride, out, stride, room)) {
-      launch(ctx_.stream(), {blocks_for(shape_.m, 256), 256, 0},
-             add_found_sums<Sum>{reinterpret_cast<const float*>(room), sums, shape_.m});
-      return tell(true), 2;
-    }
-    second_ = sums != nullptr;
-    return tell(attempt(fused::nothing, out, stride, out, stride)) ? 1 : 0;
-  }
+  // out += a b
+  bool added_to(float* out, isize stride) { return tell(attempt(fused::nothing, out, stride, out, stride)); }
 
  private:
   bool tell(bool done) {

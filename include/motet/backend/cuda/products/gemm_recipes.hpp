@@ -54,7 +54,6 @@ inline cublasLtEpilogue_t library_epilogue(fused kind) {
     case fused::dgelu: return CUBLASLT_EPILOGUE_DGELU;
     case fused::relu: return CUBLASLT_EPILOGUE_RELU;
     case fused::relu_bias: return CUBLASLT_EPILOGUE_RELU_BIAS;
-    case fused::sums_of_a: return CUBLASLT_EPILOGUE_BGRADB;
   }
   return CUBLASLT_EPILOGUE_DEFAULT;
 }

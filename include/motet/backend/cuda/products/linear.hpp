@@ -179,7 +179,6 @@ void linear_backward_weight(context& ctx, matrix<X> x, matrix<Dy> dy, matrix<M> 
   const scratch_scope scope(ctx);
   const auto left = product_source<compute>(ctx, dy, x.rows, true);
   const auto right = product_source<compute>(ctx, x, x.rows);
-  const gemm_room room{ctx.scratch.take<std::byte>(gemm_room::bytes(dy.width))};
   // Of rows that are padded the library makes a gradient as wide as they are; what belongs to the weight is
   // added.
   const bool padded = x.width > dweight.width;
@@ -190,44 +189,39 @@ void linear_backward_weight(context& ctx, matrix<X> x, matrix<Dy> dy, matrix<M> 
   const bool narrow = may_be_narrow && !padded && detail::wants_fp8(ctx, x.width, dy.width);
   const auto of_dy = narrow ? detail::take_fp8_room<Dy>(ctx, x.rows, dy.width) : detail::fp8_room{};
   const auto of_x = narrow ? detail::take_fp8_room<X>(ctx, x.rows, x.width) : detail::fp8_room{};
-  // Takes its memory even where there is nothing to sum.
-  const auto sum_bias = [&](matrix<Dy> rows) {
-    if (dbias != nullptr) sum_columns(ctx, rows, dbias);
-  };
-  // The library's product finds these sums on the way, but in fp8, so that they are only added.
-  const bool finds_sums = !std::is_void_v<number> && std::is_same_v<M, float> && !narrow;
-  if (dbias != nullptr)
-    ctx.note("linear_backward_bias", 0,
-             finds_sums ? 3 * static_cast<double>(dy.width) * bytes_of<M> : bytes_in(dy));
-  if (ctx.measuring() || x.rows == 0 || dy.width == 0) return sum_bias(finds_sums ? dy.slice(0, 0) : dy);
-  int done = 0;  // 1: the product, 2: the sums as well
+  // The library's epilogue for these sums is a kernel of its own behind the product, and slower than ours.
+  if (dbias != nullptr) {
+    ctx.note("linear_backward_bias", 0, bytes_in(dy));
+    sum_columns(ctx, dy, dbias);
+  }
+  if (ctx.measuring() || x.rows == 0 || dy.width == 0) return;
+  bool done = false;
   detour why{"cuBLASLt is asked for products of one type, fp32 or bf16, alone"};
   if constexpr (!std::is_void_v<number> && std::is_same_v<M, float>) {
     const auto& how = ctx.on->part<product_settings>();
     why = detail::without_library(x.rows);
     if constexpr (may_be_narrow) {
-      done = narrow && detail::fp8_weight_product(ctx, x, dy, dweight, of_x, of_dy) ? 1 : 0;
+      done = narrow && detail::fp8_weight_product(ctx, x, dy, dweight, of_x, of_dy);
       if (ctx.fp8 && !narrow) detail::no_fp8(ctx, detail::unfit);
     }
-    if (done == 0 && x.width > 0 && how.library) {
+    if (!done && x.width > 0 && how.library) {
       detail::library_product by(ctx, dy.width, x.width, x.rows, for_library<number>(ctx, left),
                                  for_library<number>(ctx, right));
       if (!padded) {
-        done = by.with_sums(dweight.data, dweight.stride, dbias, room.beside);
-      } else if (by.into(whole, x.width, gemm_epilogue<float>{}, room.beside)) {
+        done = by.added_to(dweight.data, dweight.stride);
+      } else if (by.into(whole, x.width, gemm_epilogue<float>{}, nullptr)) {
         map_numbers(ctx, matrix<const M>(dweight),
                     matrix<const M>{whole, dweight.rows, dweight.width, x.width}, dweight, plus{});
-        done = 1;
+        done = true;
       }
       why = by.why().with(product_off_library);
     }
   }
-  if (done == 0 && x.width > 0)
+  if (!done && x.width > 0)
     took(ctx, "product",
          detail::multiply_portable<compute>(ctx, dy.width, dweight.width, x.rows, left, right, dweight.data,
                                             dweight.stride, gemm_epilogue<M>{.accumulate = true}),
          why);
-  sum_bias(done < 2 ? dy : dy.slice(0, 0));
 }
 
 // dbias += sums of dy, where the weight's gradient is made of other rows than the bias's.

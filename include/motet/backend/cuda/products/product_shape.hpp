@@ -18,7 +18,6 @@ enum class fused : std::uint8_t {
   dgelu,
   relu,
   relu_bias,
-  sums_of_a,  // and the sums over k of the rows of a, written to `bias`
 };
 
 // d = epilogue(a b + c), all by rows; a is (m, k), or (k, m) when transposed, b is (k, n), or (n, k) when
@@ -46,7 +45,7 @@ inline std::string text_of(const product_shape& of) {
     }
   };
   constexpr const char* epilogues[] = {"nothing",       "bias",  "gelu", "gelu_bias", "gelu_aux",
-                                       "gelu_aux_bias", "dgelu", "relu", "relu_bias", "sums_of_a"};
+                                       "gelu_aux_bias", "dgelu", "relu", "relu_bias"};
   std::string text = std::string(type(of.a)) + (of.a_transposed ? "^T " : " ") + type(of.b) +
                      (of.b_transposed ? "^T " : " ") + type(of.d);
   text += of.added ? " added" : "";

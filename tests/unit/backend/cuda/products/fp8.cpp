@@ -191,11 +191,17 @@ TEST_CASE("the numbers of PyTorch's fp8") {
     const auto x = at("x", bf16()), dy = at("dy", bf16());
     const auto weight = at("weight", float());
     const auto got = run(x, weight, grid<float>(1, weight.rows).fill(0), dy, true, 2);
-    CHECK(distance(got.y, at("y", double())) < 1e-6);
-    CHECK(distance(got.dx, at("dx", double())) < 5e-3);  // it comes in bf16
+#if defined(__CUDACC__)
+    // The chip's matrix units keep some 14 bits of a sum of such products: so much was seen on an H200.
+    const double of_sums = 3e-3, of_gradient = 3e-2;
+#else
+    const double of_sums = 1e-6, of_gradient = 5e-3;  // the latter comes in bf16
+#endif
+    CHECK(distance(got.y, at("y", double())) < of_sums);
+    CHECK(distance(got.dx, at("dx", double())) < of_gradient);
     grid<double> dweight = at("dweight", double());
     for (double& each : dweight.data) each += 1;  // where ours began
-    CHECK(distance(got.dweight, dweight) < 1e-6);
+    CHECK(distance(got.dweight, dweight) < of_sums);
   }
 }
 

@@ -42,7 +42,7 @@ TEST_CASE("the text of a shape is readable, and another one for each other shape
        {&product_shape::a_at, &product_shape::b_at, &product_shape::c_at, &product_shape::d_at})
     other([&](product_shape& s) { s.*each += 1; });
   other([](product_shape& s) { s.processors = 66; });
-  for (int kind = 0; kind <= static_cast<int>(fused::sums_of_a); ++kind)
+  for (int kind = 0; kind <= static_cast<int>(fused::relu_bias); ++kind)
     if (kind != static_cast<int>(fused::gelu_bias))
       other([&](product_shape& s) { s.epilogue = static_cast<fused>(kind); });
 }
