@@ -10,8 +10,8 @@
 namespace motet::explorer {
 
 // An encoder whose copies lie on all devices, or a generator behind the model on its first devices. It
-// computes in the gaps, with these times of a microbatch. Each stage is computed in slices; 0: in as many as the
-// gaps ask for.
+// computes in the gaps, with these times of a microbatch. Each stage is computed in slices; 0: in as many as
+// the gaps ask for.
 struct gap_encoder {
   int stages = 1;
   double forward = 0, backward = 0;

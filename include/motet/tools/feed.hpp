@@ -167,8 +167,8 @@ class loaded_feed final : public feed {
   isize samples_ = 0;
 };
 
-// part: of each step, where others read the rest of its pictures; windows: in which heavy samples wait. Samples
-// are made of pieces then.
+// part: of each step, where others read the rest of its pictures; windows: in which heavy samples wait.
+// Samples are made of pieces then.
 inline std::unique_ptr<feed> open_data(const data_folder& from, const json* saved, step_part part = {},
                                        const step_windows& windows = {}) {
   if (from.has_pieces()) {

@@ -13,7 +13,8 @@ using namespace motet::emulation;
 
 namespace {
 constexpr unsigned processors = 132, step = 8;
-// An H200's clusters differ in size, and a group of eight lies within one: there are fifteen of them, not sixteen.
+// An H200's clusters differ in size, and a group of eight lies within one: there are fifteen of them, not
+// sixteen.
 constexpr unsigned groups_of_step = 15;
 
 // A resource is marked where the driver keeps its own.

@@ -7,18 +7,18 @@
 
 // Attention over rows that are cut between the members of the context group, by an exchange of rows for heads
 // (Jacobs et al., "DeepSpeed Ulysses"): a member gets all rows of its share of the heads, computes them as a
-// rank by itself would, and gives the rows back. Rows of samples that stay whole are not exchanged. A back end
-// brings, besides what rows_exchange.hpp asks for and attention itself:
+// rank by itself would, and gives the rows back. Rows of samples that stay whole are not exchanged. A back
+// end brings, besides what rows_exchange.hpp asks for and attention itself:
 //   heads_to_wire(ctx, wire, x)     copies rows of all heads to wire.part
 //   heads_from_wire(ctx, wire, y)   the way back; y is the sum over the members that have a head
-//   rows_apart(ctx, x, cut, whole)     where samples may stay whole: copies rows of the part to those of samples
-//                                      that are cut, and of those that stay
+//   rows_apart(ctx, x, cut, whole)     where samples may stay whole: copies rows of the part to those
+//                                      of samples that are cut, and of those that stay
 //   rows_together(ctx, cut, whole, y)  the way back
 
 namespace motet {
 
-// The memory of an exchange between (rows of the part, all heads) and (all rows, heads of a member), of samples
-// that are cut.
+// The memory of an exchange between (rows of the part, all heads) and (all rows, heads of a member), of
+// samples that are cut.
 template <class T>
 struct heads_transfer {
   const microbatch_spread& is;
@@ -155,7 +155,8 @@ template <class T, class Context>
 matrix<T> take_rows(Context& ctx, isize rows, isize width) {
   return {ctx.memory.template take<T>(rows * width), rows, width, width};
 }
-// Rows of a part as they are exchanged: those of samples that are cut, apart from others where some stay whole.
+// Rows of a part as they are exchanged: those of samples that are cut, apart from others where some stay
+// whole.
 template <class Context, class X, class V>
 matrix<X> rows_to_exchange(Context& ctx, matrix<X> x, [[maybe_unused]] matrix<V> whole) {
   if constexpr (requires { requires Context::keeps_samples_whole; })

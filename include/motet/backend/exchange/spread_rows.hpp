@@ -13,7 +13,8 @@ struct spread_seat {
   isize tensor = 1, tensor_member = 0;
   isize context = 1, context_member = 0;
   bool balanced = false;  // rows are cut for a causal mask
-  // samples of fewer rows stay whole where a context group cuts others; below 0: keep_whole() tells for each step
+  // samples of fewer rows stay whole where a context group cuts others; below 0: keep_whole() tells for each
+  // step
   isize long_rows = 0;
   // of rows, in which products beside an exchange are made, and who sees to the exchange meanwhile
   isize pieces = 1;

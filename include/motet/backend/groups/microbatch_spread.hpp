@@ -38,8 +38,8 @@ struct microbatch_spread {
   courier* beside = nullptr;
   // each context part's rows of samples that are cut
   std::vector<isize> part_rows_cut;
-  // Of all samples, those that are cut, with all their rows and with those of this context part, and the others,
-  // where they stay whole and are this part's; each has no row of the rest.
+  // Of all samples, those that are cut, with all their rows and with those of this context part, and the
+  // others, where they stay whole and are this part's; each has no row of the rest.
   sequences cut_whole, cut_part, stays;
   isize rows_whole = 0;     // those of `stays`
   isize longest_piece = 0;  // of a sample, that a part has

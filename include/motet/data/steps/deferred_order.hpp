@@ -10,7 +10,8 @@
 
 namespace motet {
 
-// Samples wait for each other in windows of so many steps; of each step, `together` replicas are dealt samples.
+// Samples wait for each other in windows of so many steps; of each step, `together` replicas are dealt
+// samples.
 struct step_windows {
   isize steps = 1;  // 1: none waits
   std::int32_t together = 1;
@@ -26,8 +27,8 @@ struct step_windows {
 
 // A run in which heavy samples wait for the last step of their window (plan/order/defer.hpp): which sample
 // stands at a place of it. It follows from the place alone, so a run that goes on anywhere, on any number of
-// processes, finds the same; and an epoch has each of its samples once. A step that reaches over the end of an
-// epoch is in no window. Each thread has one.
+// processes, finds the same; and an epoch has each of its samples once. A step that reaches over the end of
+// an epoch is in no window. Each thread has one.
 // Asks for: what each sample of the data costs, in any unit.
 // Memory: a number for each sample of a window.
 // Errors: none of its own.

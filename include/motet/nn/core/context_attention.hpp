@@ -23,8 +23,8 @@ struct kept_heads {
   matrix<Value> mixed{};  // (rows, heads x head width)
   matrix<Master> lse{};   // (rows, heads)
 };
-// Attention over exchanged heads keeps all rows of the samples that are cut, with this rank's share of the heads,
-// and those of samples that stay whole here, with all heads.
+// Attention over exchanged heads keeps all rows of the samples that are cut, with this rank's share of the
+// heads, and those of samples that stay whole here, with all heads.
 template <class Value, class Master>
 struct exchanged_heads : kept_heads<Value, Master> {
   kept_heads<Value, Master> whole{};

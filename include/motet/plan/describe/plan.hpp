@@ -14,7 +14,8 @@ namespace motet {
 // More pieces of rows than this would be too small for a product.
 inline constexpr int most_row_pieces = 64;
 
-// The number of rows from which on samples are cut is found anew for each step, by the lengths of its samples.
+// The number of rows from which on samples are cut is found anew for each step, by the lengths of its
+// samples.
 inline constexpr int long_rows_chosen = -1;
 
 // A module is spread over ranks, and its samples go through it, as this says.

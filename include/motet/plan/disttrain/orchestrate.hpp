@@ -88,8 +88,8 @@ inline double seconds_of(const counted_graph& of, const list<double>& loads, con
 
 // Plans of modules that feed each other: which ranks and degrees each has, and in how many microbatches. Of
 // all that each_graph_plan() knows, those that promise most by a formula are played with the samples of real
-// steps, in the order that a run would have them in, and come back with what a step takes. Where modules may be
-// cut apart, each of these is also played so. Whether ranks have room for them is left to the reader.
+// steps, in the order that a run would have them in, and come back with what a step takes. Where modules may
+// be cut apart, each of these is also played so. Whether ranks have room for them is left to the reader.
 // Asks for: a question with a step at least, and modules that feed each other.
 // Memory: some hundreds of plans, and one program.
 // Errors: none of its own.

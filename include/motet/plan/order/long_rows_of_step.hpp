@@ -12,8 +12,9 @@
 
 namespace motet {
 
-// The samples of a step as ranks share them: turns come one after the other, and in each the ranks of `cut.parts`
-// parts compute at once. Samples of a cell have their rows on the same ranks, and a turn has one or several.
+// The samples of a step as ranks share them: turns come one after the other, and in each the ranks of
+// `cut.parts` parts compute at once. Samples of a cell have their rows on the same ranks, and a turn has one
+// or several.
 struct seated_rows {
   struct sample {
     isize rows = 0;
@@ -50,7 +51,8 @@ class seated_work {
     has_[one.cell * parts_ + one.home] -= one.rows;
     for (isize p = 0; p < parts_; ++p) has_[one.cell * parts_ + p] += of_.cut.rows_of(one.rows, p);
   }
-  // Of the longest rank of each turn, all together; without end where a rank has more rows than there is room.
+  // Of the longest rank of each turn, all together; without end where a rank has more rows than there is
+  // room.
   double seconds() const {
     for (isize k = 0; k < of_.room.size(); ++k)
       if (k < has_.size() && has_[k] > of_.room[k]) return std::numeric_limits<double>::infinity();
@@ -75,10 +77,10 @@ class seated_work {
 
 }  // namespace detail
 
-// Finds who is long in a step whose samples have their homes: from so many rows on samples are cut, so that the
-// longest ranks of all turns together have least to do; 0: all are. Each threshold that cuts other samples is
-// looked at, and of equal ones that which cuts least is taken. Where no rank has room for a whole sample, all
-// are cut. With the same rows all ranks choose alike.
+// Finds who is long in a step whose samples have their homes: from so many rows on samples are cut, so that
+// the longest ranks of all turns together have least to do; 0: all are. Each threshold that cuts other
+// samples is looked at, and of equal ones that which cuts least is taken. Where no rank has room for a whole
+// sample, all are cut. With the same rows all ranks choose alike.
 // Asks for: at least one part, homes among them, and no room for less than even parts of all samples.
 // Memory: some numbers for each sample, turn and cell.
 // Errors: none of its own.

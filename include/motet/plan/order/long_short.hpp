@@ -93,10 +93,10 @@ class length_order {
 
 // Finds who is long among samples of so many rows that `parts` ranks compute together (MegaScale-Omni's
 // long-short sequence parallelism), so that the longest rank has least to do: each threshold that cuts other
-// samples is looked at, with homes for the short ones beside an even share of the long ones, the longest first
-// to the rank with least to do. Thresholds are taken by what no homes can better, and the search ends where that
-// is no shorter than what was found: so it is exact, and deals few times. Of equal ones that which cuts least.
-// room: rows that a rank may have, where all samples are not cut; 0: any.
+// samples is looked at, with homes for the short ones beside an even share of the long ones, the longest
+// first to the rank with least to do. Thresholds are taken by what no homes can better, and the search ends
+// where that is no shorter than what was found: so it is exact, and deals few times. Of equal ones that which
+// cuts least. room: rows that a rank may have, where all samples are not cut; 0: any.
 // Asks for: one rank at least, and numbers that are not negative.
 // Memory: some numbers for each sample.
 // Errors: none of its own.

@@ -24,8 +24,8 @@ struct counted_sequences {
 
 namespace detail {
 
-// visit(cell, home, rows): the sequences of some samples that the ranks of a microbatch share; a cell for each
-// tensor member.
+// visit(cell, home, rows): the sequences of some samples that the ranks of a microbatch share; a cell for
+// each tensor member.
 template <class Visit>
 void each_seat(const sharing_rule& by, const counted_sequences& of, interval samples, Visit&& visit) {
   for (isize t = 0; t < by.tensor; ++t) {
@@ -38,9 +38,9 @@ void each_seat(const sharing_rule& by, const counted_sequences& of, interval sam
 
 }  // namespace detail
 
-// The samples of a step in their seats. Ranks have room for what they would have of the most samples, as long as
-// any can be, if all were cut: so dry runs of that find memory enough. longest: rows of each sequence of a sample
-// that is as long as any.
+// The samples of a step in their seats. Ranks have room for what they would have of the most samples, as long
+// as any can be, if all were cut: so dry runs of that find memory enough. longest: rows of each sequence of a
+// sample that is as long as any.
 inline seated_rows seats_of_step(const sharing_rule& by, const counted_sequences& step,
                                  const list<isize>& longest) {
   seated_rows out;

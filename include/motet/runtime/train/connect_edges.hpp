@@ -67,8 +67,8 @@ inline bool sorts_rows(const model_outline& model, const stage_groups& groups, c
 }
 
 // Rows go on over the edges of a model, from the last stage of one module to the first of another, whole or
-// in pieces; `voices` are those with a stage here. `inputs` stay where they are, and change with the step, as do
-// long_rows.
+// in pieces; `voices` are those with a stage here. `inputs` stay where they are, and change with the step, as
+// do long_rows.
 template <class Voice>
 void connect_edges(const model_outline& model, const program& of, const stage_groups& groups,
                    const list<sample_split>& splits, const std::vector<module_choice>& choices,

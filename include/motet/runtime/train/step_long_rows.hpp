@@ -11,15 +11,15 @@
 
 namespace motet {
 
-// What rows of a module cost where nothing was measured, by constants, as all ranks have to choose alike: those of
-// blocks of the usual form, as many and as wide as its own.
+// What rows of a module cost where nothing was measured, by constants, as all ranks have to choose alike:
+// those of blocks of the usual form, as many and as wide as its own.
 constexpr row_costs usual_row_costs(isize layers, isize width, isize parts) {
   const tower_outline blocks{.name = "blocks", .layers = layers, .width = width, .tokens = 64};
   return row_costs_of(blocks, static_cast<std::int32_t>(parts), row_rates{}, 4);
 }
 
-// From how many rows on samples are cut in the step under way, of each module whose plan leaves that to each step.
-// Every rank finds it by the lengths of all samples of the step, which messages ask for as well.
+// From how many rows on samples are cut in the step under way, of each module whose plan leaves that to each
+// step. Every rank finds it by the lengths of all samples of the step, which messages ask for as well.
 class step_long_rows {
  public:
   step_long_rows(const model_outline& model, const program& of, const stage_groups& groups,

@@ -11,9 +11,9 @@
 
 namespace motet {
 
-// The rooms of the ranks that live here, where they follow the rows of a step: each is one piece of memory, in
-// which a step's microbatches lie one behind the other. A step with the same rows as the one before finds all
-// where it was.
+// The rooms of the ranks that live here, where they follow the rows of a step: each is one piece of memory,
+// in which a step's microbatches lie one behind the other. A step with the same rows as the one before finds
+// all where it was.
 template <class Context>
 class step_rooms {
  public:

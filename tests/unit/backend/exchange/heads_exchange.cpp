@@ -54,7 +54,8 @@ TEST_CASE("what a member sends is what the other one expects, and all of it move
             }
             CHECK(part == 2 * wires[a].part.width);
             CHECK(together == 2 * wires[a].whole.rows * wires[a].whole.width);
-            // Rows of samples that stay whole are in no message: of 23 rows, 19 are in samples of four or more.
+            // Rows of samples that stay whole are in no message: of 23 rows, 19 are in samples of four or
+            // more.
             const isize crosses = members == 1 || long_rows == 0 ? 23 : long_rows == 4 ? 19 : 0;
             CHECK(together == 2 * crosses * cut.width(static_cast<isize>(a)));
           }

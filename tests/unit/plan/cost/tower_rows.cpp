@@ -31,8 +31,8 @@ list<motet::isize> drawn_lengths(int count, double tail, std::uint64_t seed) {
   }
   return out;
 }
-// How many times as long others take than the best threshold, on average: all samples whole and as they come, whole
-// and dealt, and all cut.
+// How many times as long others take than the best threshold, on average: all samples whole and as they come,
+// whole and dealt, and all cut.
 struct times_as_long {
   double listed = 0, dealt = 0, cut = 0;
 };
@@ -92,10 +92,10 @@ TEST_CASE("what samples that are cut cost besides is what blocks and ends exchan
   CHECK(row_costs_of(reader, 1, {1, 1, 1}, 2).round == 0);
 }
 
-// The notes have these rows, and say neither the spread of lengths nor the rates. What they tell holds with those
-// here: whole samples are uneven where there are few of them or some are long, and cutting all of them costs more than
-// it brings where there are many short ones. They have 1.80, 1.51 and 1.01 for the first row, 1.71, 1.01 and 1.27 for
-// the second, 4.10, 3.81 and 1.06 for the third, 2.91, 2.36 and 1.09 for the fourth.
+// The notes have these rows, and say neither the spread of lengths nor the rates. What they tell holds with
+// those here: whole samples are uneven where there are few of them or some are long, and cutting all of them
+// costs more than it brings where there are many short ones. They have 1.80, 1.51 and 1.01 for the first row,
+// 1.71, 1.01 and 1.27 for the second, 4.10, 3.81 and 1.06 for the third, 2.91, 2.36 and 1.09 for the fourth.
 TEST_CASE("samples whole, whole and dealt, and all cut, against the best threshold of each draw") {
   const row_costs costs = row_costs_of(eye, 8, node, 2);
   struct expected {

@@ -122,7 +122,8 @@ TEST_CASE("D4 to D6: gains on 1,296 devices, and the share of the peak of the la
     CHECK(each->motet.gives.step_seconds <= each->disttrain.gives.step_seconds);
 }
 
-// Rows outside of what was published, each by one thing that was not told. docs/plan/published.md has the numbers.
+// Rows outside of what was published, each by one thing that was not told. docs/plan/published.md has the
+// numbers.
 TEST_CASE(
     "why D2 and D3 lie below: by the devices of the cluster D2 gains enough, and D3 by the mean of draws") {
   constexpr int draws = 20;

@@ -12,7 +12,8 @@ using namespace motet;
 
 namespace {
 
-// Turns of one or two cells, samples of any length, and room for some rows more than even parts have, or for any.
+// Turns of one or two cells, samples of any length, and room for some rows more than even parts have, or for
+// any.
 struct drawn_step {
   row_costs costs;
   seated_rows of;

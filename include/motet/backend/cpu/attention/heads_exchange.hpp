@@ -44,8 +44,8 @@ void sum_of_members(const heads_transfer<T>& wire, isize p, interval columns, is
   }
 }
 
-// visit(row of the part, whether its sample is cut, row among those that are or among the others, count): of this
-// thread's samples.
+// visit(row of the part, whether its sample is cut, row among those that are or among the others, count): of
+// this thread's samples.
 template <class Visit>
 void each_apart(const context& ctx, Visit&& visit) {
   if (ctx.measuring()) return;
