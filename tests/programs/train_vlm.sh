@@ -292,6 +292,21 @@ sed 1,2d rows.losses >wanted
 losses more.jsonl | cmp -s - wanted || fail "a run with rows that was gone on with has other losses"
 expect 3 MT-D13 $run --rows 100 --steps 1 --no-report
 
+# ---- heavy samples wait for each other, and a run goes on in the same windows alone ----
+succeed $run --defer 3 --steps 6 --no-report --metrics wait.jsonl --checkpoint wait --save-every 4 --plan data-2
+[ "$(losses wait.jsonl | wc -l)" -eq 6 ] || fail "not one line for each step in which samples wait"
+losses data-2.jsonl >wanted
+! losses wait.jsonl | cmp -s - wanted || fail "no sample waits"
+rm -r wait/step-000006
+succeed $run --steps 6 --no-report --metrics waited.jsonl --checkpoint wait --resume --plan data-2
+losses wait.jsonl | sed 1,4d >wanted
+losses waited.jsonl | cmp -s - wanted || fail "a run in which samples wait has other losses when it is gone on with"
+rm -r wait/step-000006
+expect 3 MT-D27 $run --defer 2 --steps 6 --no-report --checkpoint wait --resume --plan data-2
+expect 2 'whose samples are all alike' --model say-quick --data random --defer 2 --steps 1
+expect 2 'who prepare samples as they come' $run --defer 2 --producers 1 --steps 1
+expect 2 'where samples wait for room already' $run --defer 2 --rows 500 --steps 1
+
 # ---- conversations with pictures beside, plain text, and what is damaged in them ----
 mkdir talk
 tar xf shapes/train-000.tar -C talk train0000000.ppm train0000001.ppm

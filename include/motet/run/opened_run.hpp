@@ -60,6 +60,7 @@ struct opened_run {
       fail(bad_option_value, "--pictures bytes with --data random, which has numbers and no pictures");
     if (s.random_data() && !s.producers.empty())
       fail(bad_option_value, "--producers " + s.producers + " with --data random, which nobody prepares");
+    if (s.defer > 1) require_order();
     if (!saved) {
       begin = read_begin(s.begin);
       for (const begin_source& each : begin) sources.emplace_back(each.run);
@@ -101,7 +102,7 @@ struct opened_run {
     pinned_feed made;
     if (s.random_data())
       made.of = std::make_unique<random_feed>(s.batch, s.seed, model->facts().random_shape());
-    else if (s.producers.empty()) made.of = open_data(*folder, saved_place(), own_part());
+    else if (s.producers.empty()) made.of = open_data(*folder, saved_place(), own_part(), windows());
     else made.of = open_produced(*folder, saved_place(), s.wishes(), model->facts().shape, find_producers());
     made.pinned = model->pin(made->memory().data(), made->memory().size());
     return made;
@@ -131,6 +132,22 @@ struct opened_run {
   }
 
  private:
+  // Samples wait for each other in an order that this process makes, of places that are known ahead.
+  void require_order() const {
+    const char* const with = s.random_data()        ? " with --data random, whose samples are all alike"
+                             : !s.producers.empty() ? " with --producers, who prepare samples as they come"
+                             : s.rows > 0           ? " with --rows, where samples wait for room already"
+                                                    : nullptr;
+    if (with != nullptr) fail(bad_option_value, sentence({"--defer ", s.defer, with, "; leave one out"}));
+  }
+  // For as many replicas as the most of a module.
+  step_windows windows() const {
+    step_windows out{.steps = s.defer};
+    if (chosen)
+      for (const module_plan& each : chosen->value.modules)
+        out.together = std::max(out.together, each.on.split().data);
+    return out;
+  }
   // Each of several processes reads the pictures that its ranks look at, where that is known before a step. Where
   // damaged samples end a run, they end it everywhere. All ask, also who looks at all of them.
   step_part own_part() const {

@@ -29,7 +29,7 @@ struct run_settings {
                            producers, orchestrate, profile;
   isize batch = 64, steps = 1000, threads = 0, accumulate = 1, save_every = 0, keep = 2, warmup = -1,
         eval_every = 0, validate_every = -1, loader_threads = 1, line_every = 1, ranks = 0, resplit = 0,
-        rows = 0, record_step = 0;
+        rows = 0, defer = 1, record_step = 0;
   std::uint64_t seed = 1;
   double rate = 1e-3, weight_decay = 0.1, clip = 1, beta1 = 0.9, beta2 = -1, smallest_crop = 0.6,
          resplit_most = 1.25, ema = 0, layer_rate = 1, momentum = 0.95;
@@ -122,7 +122,7 @@ struct run_settings {
 };
 
 // More than any machine has processors; each has a stack.
-inline constexpr isize most_threads = 4096;
+inline constexpr isize most_threads = 4096, most_window = 4096;
 
 // Its options; what is parsed goes into the settings.
 inline options command_line(run_settings& s) {
@@ -139,6 +139,10 @@ inline options command_line(run_settings& s) {
         "--rows", s.rows, 0,
         "fill a step with samples until they have so many rows of pictures and text, --batch samples at "
         "most; 0: --batch samples, whatever their rows");
+  if (of.speaks)
+    line.count(
+        "--defer", s.defer, 1, most_window,
+        "steps in which heavy samples wait for each other, so that fewer steps have one; 1: none waits");
   line.count("--steps", s.steps, 0, "of the whole run, those before --resume included");
   line.choice("--precision", s.precision, {"fp32", "bf16", "fp8"},
               "of products; weights, sums and the optimizer are fp32 always. fp8: linear layers of a GPU, "
@@ -282,6 +286,7 @@ inline json saved_settings(const run_settings& s) {
   out.set("smallest_crop", s.smallest_crop);
   out.set("flip", !s.no_flip);
   if (s.program->speaks) out.set("rows", s.rows);
+  if (s.program->speaks) out.set("defer", s.defer);
   if (s.program->speaks) out.set("reorder", s.reorder);
   if (!s.orchestrate.empty()) out.set("orchestrate", s.orchestrate);
   return out;
@@ -305,6 +310,7 @@ inline void adopt_settings(run_settings& s, const options& line, const json& sav
   take("--batch", "batch", s.batch);
   take("--steps", "steps", s.steps);
   if (s.program->speaks) take("--rows", "rows", s.rows);
+  if (s.program->speaks) take("--defer", "defer", s.defer);
   if (s.program->speaks) take("--reorder", "reorder", s.reorder);
   if (s.program->speaks && s.plan.empty()) take("--orchestrate", "orchestrate", s.orchestrate);
   take("--accumulate", "accumulate", s.accumulate);

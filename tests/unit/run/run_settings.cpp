@@ -54,6 +54,9 @@ TEST_CASE("pictures go as bytes to a GPU, unless they are numbers without any") 
 TEST_CASE("a program has the options that its models can use") {
   const training_program speaks = speaking_program();
   CHECK(settings_of({"--rows", "99"}, speaks).rows == 99);
+  CHECK(settings_of({}, speaks).defer == 1);
+  CHECK(settings_of({"--defer", "4"}, speaks).defer == 4);
+  CHECK_THROWS_AS(settings_of({"--defer", "4"}), error);
   CHECK_THROWS_AS(settings_of({"--loss", "infonce"}, speaks), error);
   CHECK_THROWS_AS(settings_of({"--rows", "99"}), error);
   CHECK(saved_settings(settings_of({}, speaks)).find("rows") != nullptr);
