@@ -58,9 +58,9 @@ struct stage_position {
 // Throws where backward comes in two parts and what both need is not kept.
 inline void require_kept(const stage_position& at, std::int32_t s, std::string_view name) {
   if (at.remade && at.splits)
-    fail(program_does_not_fit, sentence({"stage ", s, " of ", name,
-                                         " makes again what backward needs, and the schedule splits "
-                                         "backward; take another schedule, or keep it"}));
+    fail(program_does_not_fit,
+         sentence({"stage ", s, " of ", name, " makes again what backward needs, and the schedule splits ",
+                   "backward; take another schedule, or keep it"}));
 }
 
 struct stage_needs {

@@ -13,12 +13,15 @@
 
 namespace motet::cuda {
 
-// Rows come in groups, each of which has its own sums. One group of all rows, each of which there is:
+// Rows come in groups, each of which has its own sums. One group of all rows:
 struct one_group {
-  static constexpr bool has_all = true;
   isize rows;
   MOTET_HOST_DEVICE isize count(isize) const { return rows; }
   MOTET_HOST_DEVICE isize row(isize, isize item) const { return item; }  // or -1 where there is none
+};
+// The same of a matrix, whose rows are all there.
+struct all_rows : one_group {
+  static constexpr bool has_all = true;
 };
 
 // Each element gives one number or several to sum. Loading is apart from adding, so that loads of several
@@ -220,7 +223,7 @@ template <class X, class M>
 void sum_columns(context& ctx, matrix<X> x, M* to) {
   using element = std::remove_const_t<X>;
   constexpr int size = run_size<element>;
-  sum_groups<size>(ctx, plain_values<arithmetic<X, M>, element>{x}, one_group{x.rows},
+  sum_groups<size>(ctx, plain_values<arithmetic<X, M>, element>{x}, all_rows{{x.rows}},
                    add_sums<M>{to, nullptr, 0}, x.width, x.rows == 0 ? 0 : 1, x.rows, in_runs<size>(x));
 }
 
