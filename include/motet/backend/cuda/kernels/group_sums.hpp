@@ -20,7 +20,7 @@ struct one_group {
   MOTET_HOST_DEVICE isize row(isize, isize item) const { return item; }  // or -1 where there is none
 };
 // The same of a matrix, whose rows are all there.
-struct all_rows : one_group {
+struct every_row : one_group {
   static constexpr bool has_all = true;
 };
 
@@ -223,7 +223,7 @@ template <class X, class M>
 void sum_columns(context& ctx, matrix<X> x, M* to) {
   using element = std::remove_const_t<X>;
   constexpr int size = run_size<element>;
-  sum_groups<size>(ctx, plain_values<arithmetic<X, M>, element>{x}, all_rows{{x.rows}},
+  sum_groups<size>(ctx, plain_values<arithmetic<X, M>, element>{x}, every_row{{x.rows}},
                    add_sums<M>{to, nullptr, 0}, x.width, x.rows == 0 ? 0 : 1, x.rows, in_runs<size>(x));
 }
 
