@@ -130,7 +130,8 @@ TEST_CASE("the next batch comes while the device works, and only what was told i
   }
   const auto batch = [&](const std::vector<float>& from) { return pictures{from.data(), samples}; };
   replica_microbatches<eye> parts(samples, 1, 1);
-  staged_microbatches<motet::cuda::context> staged(std::make_unique<replica_microbatches<eye>>(samples, 1, 1)),
+  staged_microbatches<motet::cuda::context> staged(
+      std::make_unique<replica_microbatches<eye>>(samples, 1, 1)),
       alone;
   CHECK(staged.bytes(parts) == 2 * alone.bytes(parts));
   staged.prepare(parts);
