@@ -4,6 +4,8 @@
 #include <motet/meta/list.hpp>
 #include <motet/runtime/messages.hpp>
 #include <motet/runtime/stage/model_table.hpp>
+#include <motet/schedule/core/program.hpp>
+#include <motet/strategy/sample_split.hpp>
 
 #include <span>
 #include <string>
