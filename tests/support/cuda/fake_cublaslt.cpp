@@ -114,11 +114,8 @@ struct problem {
     return epilogue_is({CUBLASLT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_RELU_BIAS, CUBLASLT_EPILOGUE_GELU_BIAS,
                         CUBLASLT_EPILOGUE_GELU_AUX_BIAS});
   }
-  bool summed() const {
-    return epilogue_is({CUBLASLT_EPILOGUE_BGRADA, CUBLASLT_EPILOGUE_BGRADB, CUBLASLT_EPILOGUE_DGELU_BGRAD});
-  }
   bool keeps() const { return epilogue_is({CUBLASLT_EPILOGUE_GELU_AUX, CUBLASLT_EPILOGUE_GELU_AUX_BIAS}); }
-  bool derives() const { return epilogue_is({CUBLASLT_EPILOGUE_DGELU, CUBLASLT_EPILOGUE_DGELU_BGRAD}); }
+  bool derives() const { return epilogue_is({CUBLASLT_EPILOGUE_DGELU}); }
   cudaDataType bias_type() const { return small_float(a.type) && biased() ? CUDA_R_16BF : d.type; }
 
   uint64_t number() const {
@@ -179,13 +176,11 @@ cublasStatus_t look(problem& p, const uint32_t (&align)[4]) {
     if (!half && !single && !twice) return CUBLAS_STATUS_NOT_SUPPORTED;
     if (w.scale_type != (twice ? CUDA_R_64F : CUDA_R_32F)) return CUBLAS_STATUS_NOT_SUPPORTED;
     if (twice && w.epilogue != CUBLASLT_EPILOGUE_DEFAULT) return CUBLAS_STATUS_NOT_SUPPORTED;
-    // Sums besides the product are made by kernels of 16-bit operands.
-    if (p.summed() && !half) return CUBLAS_STATUS_NOT_SUPPORTED;
   }
-  if (!p.epilogue_is({CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_RELU}) && !p.biased() && !p.summed() &&
-      !p.keeps() && !p.derives() && !p.epilogue_is({CUBLASLT_EPILOGUE_GELU}))
+  if (!p.epilogue_is({CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_RELU}) && !p.biased() && !p.keeps() &&
+      !p.derives() && !p.epilogue_is({CUBLASLT_EPILOGUE_GELU}))
     return CUBLAS_STATUS_NOT_SUPPORTED;
-  if (p.biased() || p.summed()) {
+  if (p.biased()) {
     if (w.bias == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
     if (w.bias_type != -1 && w.bias_type != p.bias_type()) return CUBLAS_STATUS_NOT_SUPPORTED;
     if (reinterpret_cast<std::uintptr_t>(w.bias) % 16 != 0) return CUBLAS_STATUS_NOT_SUPPORTED;
@@ -239,16 +234,7 @@ void compute(const problem& p, double alpha, const void* a, const void* b, doubl
     for (int64_t l = 0; l < p.k; ++l) left[static_cast<std::size_t>(i * p.k + l)] = of_a(i, l);
   for (int64_t j = 0; j < p.n; ++j)
     for (int64_t l = 0; l < p.k; ++l) right[static_cast<std::size_t>(j * p.k + l)] = of_b(l, j);
-  if (w.epilogue == CUBLASLT_EPILOGUE_BGRADA || w.epilogue == CUBLASLT_EPILOGUE_BGRADB) {
-    const bool from_a = w.epilogue == CUBLASLT_EPILOGUE_BGRADA;
-    for (int64_t i = 0; i < (from_a ? p.m : p.n); ++i) {
-      double sum = 0;
-      for (int64_t l = 0; l < p.k; ++l) sum += (from_a ? left : right)[static_cast<std::size_t>(i * p.k + l)];
-      write(w.bias, p.bias_type(), i, sum);
-    }
-  }
   double most = 0;
-  std::vector<double> sums(static_cast<std::size_t>(p.m));
   for (int64_t j = 0; j < p.n; ++j)
     for (int64_t i = 0; i < p.m; ++i) {
       double v = 0;
@@ -261,11 +247,8 @@ void compute(const problem& p, double alpha, const void* a, const void* b, doubl
       if (p.epilogue_is({CUBLASLT_EPILOGUE_RELU, CUBLASLT_EPILOGUE_RELU_BIAS})) v = v > 0 ? v : 0;
       if (p.derives()) v *= gelu_slope(read(w.aux, p.d.type, j * w.aux_ld + i));
       most = std::fabs(v) > most ? std::fabs(v) : most;
-      sums[static_cast<std::size_t>(i)] += v;
       write(d, p.d.type, j * p.d.ld + i, v * by_d);
     }
-  if (w.epilogue == CUBLASLT_EPILOGUE_DGELU_BGRAD)
-    for (int64_t i = 0; i < p.m; ++i) write(w.bias, p.bias_type(), i, sums[static_cast<std::size_t>(i)]);
   if (w.d_amax != nullptr) *static_cast<float*>(w.d_amax) = static_cast<float>(most);
 }
 
@@ -476,9 +459,8 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmul(cublasLtHandle_t which, cublasLtMatmu
   }
   if (workspace_size > 0 && (workspace == nullptr || reinterpret_cast<std::uintptr_t>(workspace) % 256 != 0))
     return CUBLAS_STATUS_INVALID_VALUE;
-  for (const void* each :
-       {at[0], at[1], at[2], at[3], static_cast<const void*>(p.biased() || p.summed() ? p.what.bias : d),
-        static_cast<const void*>(p.keeps() || p.derives() ? p.what.aux : d)})
+  for (const void* each : {at[0], at[1], at[2], at[3], static_cast<const void*>(p.biased() ? p.what.bias : d),
+                           static_cast<const void*>(p.keeps() || p.derives() ? p.what.aux : d)})
     if (memory_kind_of(each) == memory_kind::pageable)
       fault("cublasLtMatmul is given memory that a GPU cannot reach");
   if (meets(a, p.a, d, p.d) || meets(b, p.b, d, p.d)) fault("cublasLtMatmul writes over its operands");

@@ -59,12 +59,13 @@ class section_exchange {
   // A section lies here, in the own block or in what came.
   std::byte* at(std::byte* own, std::byte* received, isize member, isize section) const {
     const auto m = as_size(member);
-    return member == me_ ? own + start(me_, section)
-                         : received + in_[m].offset + start(member, section) - firsts_[m];
+    if (member == me_) return own + start(me_, section);
+    // Of whom nothing comes, nothing may have room here at all.
+    return in_[m].bytes == 0 ? received : received + (in_[m].offset + start(member, section) - firsts_[m]);
   }
   // It lies here within one range that came.
   std::byte* in_range(std::byte* range, isize member, isize section) const {
-    return range + start(member, section) - firsts_[as_size(member)];
+    return range + (start(member, section) - firsts_[as_size(member)]);
   }
   // The largest range that comes from one member.
   isize largest() const {

@@ -5,6 +5,7 @@
 #include <motet/meta/config.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <memory>
@@ -49,7 +50,7 @@ class team {
     }
     wake_.notify_all();
     call(0);
-    while (running_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
+    for (int left; (left = running_.load(std::memory_order_acquire)) != 0;) wait_while(running_, left);
     if (failure_) {
       abandoned_.store(false, std::memory_order_relaxed);
       arrived_.store(0, std::memory_order_relaxed);
@@ -57,20 +58,17 @@ class team {
     }
   }
 
-  // Every thread arrives, then every thread goes on. Spins shortly, as shares are even, then yields, as cores
-  // may be shared.
+  // Every thread arrives, then every thread goes on.
   void barrier() {
     if (size_ == 1) return;
     const unsigned turn = turn_.load(std::memory_order_relaxed);
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == size_) {
       arrived_.store(0, std::memory_order_relaxed);
-      turn_.store(turn + 1, std::memory_order_release);
+      next_turn();
       return;
     }
-    for (int spin = 0; turn_.load(std::memory_order_acquire) == turn; ++spin) {
-      if (abandoned_.load(std::memory_order_relaxed)) throw left_alone{};
-      if (spin > 4000) std::this_thread::yield();
-    }
+    if (!abandoned_.load(std::memory_order_acquire)) wait_while(turn_, turn);
+    if (abandoned_.load(std::memory_order_acquire)) throw left_alone{};
   }
 
   // A word for each thread, for small reductions: write own, barrier, read all, barrier.
@@ -93,6 +91,27 @@ class team {
   // A barrier that another thread will not reach throws this.
   struct left_alone {};
 
+  // Spins shortly, as shares are even, then yields, as cores may be shared, and sleeps when that took long: who
+  // sleeps has a core as soon as it is woken, and who yields one after all that ran instead have had their time.
+  template <class Word>
+  static void wait_while(const std::atomic<Word>& word, Word is) {
+    constexpr int spins = 4000;
+    constexpr auto patience = std::chrono::milliseconds(1);
+    for (int spin = 0; spin < spins; ++spin)
+      if (word.load(std::memory_order_acquire) != is) return;
+    const auto end = std::chrono::steady_clock::now() + patience;
+    do {
+      std::this_thread::yield();
+      if (word.load(std::memory_order_acquire) != is) return;
+    } while (std::chrono::steady_clock::now() < end);
+    word.wait(is, std::memory_order_acquire);
+  }
+  // Who is about to sleep sees the new turn, or is seen by whoever wakes.
+  void next_turn() {
+    turn_.fetch_add(1, std::memory_order_seq_cst);
+    turn_.notify_all();
+  }
+
   void call(int thread) {
     try {
       job_(argument_, thread);
@@ -100,7 +119,8 @@ class team {
     } catch (...) {
       const std::lock_guard lock(mutex_);
       if (!failure_) failure_ = std::current_exception();
-      abandoned_.store(true, std::memory_order_relaxed);
+      abandoned_.store(true, std::memory_order_release);
+      next_turn();
     }
   }
   // Says whether the next function comes soon: instructions of a program follow each other closely, and a
@@ -122,7 +142,7 @@ class team {
       seen = generation_.load(std::memory_order_acquire);
       if (stop_) return;
       call(thread);
-      running_.fetch_sub(1, std::memory_order_release);
+      if (running_.fetch_sub(1, std::memory_order_seq_cst) == 1) running_.notify_one();
     }
   }
 
