@@ -207,6 +207,23 @@ constexpr plan filled_deep() {
                           placed("talk", {.stages = 2}, {0, 1}, 4)));
 }
 
+// Each rank of the language model has the eye for its part of every microbatch, and its computations stand
+// between the language model's, by their distance in the pipeline.
+constexpr plan multiplexing_eye(plan of) {
+  for (isize k = 0; k < 2; ++k) of.modules[k].multiplexed = true;
+  return of;
+}
+constexpr plan multiplexed_2() {
+  return multiplexing_eye(of_ranks(2, "1f1b", placed("eye", {.data = 2}, {0, 1}, 4),
+                                   placed("glue", {.data = 2}, {0, 1}, 4),
+                                   placed("talk", {.stages = 2}, {0, 1}, 4)));
+}
+constexpr plan multiplexed_4() {
+  return multiplexing_eye(of_ranks(4, "1f1b", placed("eye", {.data = 2, .tensor = 2}, {0, 1, 2, 3}, 4),
+                                   placed("glue", {.data = 4}, {0, 1, 2, 3}, 2),
+                                   placed("talk", {.stages = 2, .data = 1, .tensor = 2}, {0, 1, 2, 3}, 4)));
+}
+
 // A drawer behind the language model.
 constexpr plan drawing(plan of, module_plan draw) {
   of.modules.push(draw);
@@ -252,6 +269,7 @@ constexpr plan hears_apart() {
 }
 // Two encoders in the gaps of one language model.
 constexpr plan hears_filled() { return hearing(filled_2()); }
+constexpr plan hears_multiplexed() { return hearing(multiplexed_2()); }
 
 }  // namespace seeing_plans
 
@@ -321,6 +339,12 @@ inline constexpr named_plan plans[] = {
      seeing_plans::filled_4},
     {"filled-deep", "eye and language model in two stages each on the same two ranks, the eye in the gaps",
      seeing_plans::filled_deep},
+    {"multiplexed",
+     "the language model in two stages, the eye between its computations on both, with half of each "
+     "microbatch",
+     seeing_plans::multiplexed_2},
+    {"multiplexed-tensor", "the same with half of every layer's columns on each of four ranks",
+     seeing_plans::multiplexed_4},
     {"idle", "apart, on the first and the last of four ranks", seeing_plans::idle_4},
     {"draws-data-2", "of models that draw: two ranks, each with half of the samples",
      seeing_plans::draws_data_2},
@@ -333,6 +357,8 @@ inline constexpr named_plan plans[] = {
     {"hears-apart", "likewise: eye, ear and language model on a rank each", seeing_plans::hears_apart},
     {"hears-filled", "likewise: filled, with eye and ear in the gaps of the language model",
      seeing_plans::hears_filled},
+    {"hears-multiplexed", "likewise: multiplexed, eye and ear between the language model's computations",
+     seeing_plans::hears_multiplexed},
 };
 
 }  // namespace motet::train_vlm

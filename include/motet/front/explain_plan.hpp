@@ -117,6 +117,7 @@ inline void print_plan(std::FILE* out, const plan& of, isize batch) {
                                         : ", optimizer shared");
     if (!each.remade.empty()) std::fprintf(out, ", remade");
     if (each.fills) std::fprintf(out, ", in the gaps of the others");
+    if (each.multiplexed) std::fprintf(out, ", between the others, %d ahead", each.ahead);
     if (each.lane > 0)
       std::fprintf(out, ", in lane %d with %.0f %% of a rank", each.lane,
                    100 * shares_of_lanes(of)[each.lane]);

@@ -90,6 +90,16 @@
     "leave in_halves out, and let stages of this net end with whole blocks")                                 \
   X(whole_without_context, "MT-S30", "samples stay whole where ranks cut others",                            \
     "the module has no context degree above 1, so all of its samples are whole, or the number is negative",  \
-    "leave long_rows out, or give it a context degree of 2 or more", "{where}: long_rows {got}")
+    "leave long_rows out, or give it a context degree of 2 or more", "{where}: long_rows {got}")             \
+  X(multiplexed_alone, "MT-S31", "a multiplexed module shares each of its ranks with one that is not",       \
+    "its computations stand between those of others, and on one of its ranks there are none",                \
+    "place it on ranks of the module that it feeds, or leave multiplexed out",                               \
+    "{where}: got rank {got} without another module, wanted one that is not multiplexed")                    \
+  X(multiplexed_behind, "MT-S32", "a multiplexed module stands before those that are not",                   \
+    "it ends in a loss, is fed by a module that is not multiplexed, or feeds none that leaves it a place",   \
+    "let modules be multiplexed that feed the longest one, with all that feed these", "{where}")             \
+  X(multiplexed_and_kept, "MT-S33", "a multiplexed module keeps what its distance asks for",                 \
+    "a number was given that only other modules have, or it fills gaps, too",                                \
+    "leave fills, stash, room and chunks out; ahead says how much earlier it comes", "{where}")
 
 MOTET_RULES_OF(MOTET_STRATEGY_RULES, strategy_rules)

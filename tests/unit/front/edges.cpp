@@ -256,6 +256,26 @@ template <class Model>
 int check_drawn_fillings(std::uint64_t seed, int count) {
   return check_fitting<Model>(seed, count, drawn_filling<Model>);
 }
+// The others are multiplexed, on ranks that a part of the language model has, cut in any way.
+template <class Model>
+plan drawn_multiplexed(std::uint64_t seed) {
+  plan out = drawn_filling<Model>(seed);
+  const random_stream draw(seed, "multiplexed");
+  const module_plan& talk = out.modules.back();
+  for (std::size_t k = 0; k + 1 < Model::size; ++k) {
+    module_plan& own = out.modules[static_cast<motet::isize>(k)];
+    own.fills = false;
+    own.room = 0;
+    own.chunks = 1;
+    own.layers = {};
+    own.multiplexed = true;
+    own.ahead = static_cast<int>(draw.below(2 * k, 3));
+    if (draw.below(2 * k + 1, 2) == 0) own.microbatches = talk.microbatches;
+    if (talk.on.ranks().size() == 1) own.on = mesh::from(talk.on.ranks()[0], {});
+    if (own.on.split().data == 1) own.zero = 0;
+  }
+  return out;
+}
 template <class Model>
 int check_drawn_ahead(std::uint64_t seed, int count) {
   return check_fitting<Model>(seed, count, drawn_ahead<Model>);
@@ -409,15 +429,23 @@ TEST_CASE("any plan is one rank where what feeds the language model goes into it
   CHECK(check_drawn_fillings<glue_alone>(6000, drawn_fillings / 3) > 0);
   CHECK(check_drawn_fillings<small_fan>(7000, drawn_fillings / 3) > 0);
 }
-TEST_CASE("every named plan that fills or cuts samples is one rank") {
+TEST_CASE("any plan is one rank where what feeds the language model stands between its computations") {
+  CHECK(check_fitting<all_learn>(11000, drawn_fillings, drawn_multiplexed<all_learn>) > drawn_fillings / 3);
+  CHECK(check_fitting<eye_kept>(12000, drawn_fillings / 3, drawn_multiplexed<eye_kept>) > 0);
+  CHECK(check_fitting<glue_alone>(13000, drawn_fillings / 3, drawn_multiplexed<glue_alone>) > 0);
+  CHECK(check_fitting<small_fan>(14000, drawn_fillings / 3, drawn_multiplexed<small_fan>) > 0);
+}
+TEST_CASE("every named plan that fills, is multiplexed or cuts samples is one rank") {
   int found = 0;
   for (const named_plan& each : train_vlm::plans) {
-    if (!each.name.starts_with("filled") && !each.name.starts_with("context")) continue;
+    if (!each.name.starts_with("filled") && !each.name.starts_with("context") &&
+        !each.name.starts_with("multiplexed"))
+      continue;
     CAPTURE(each.name);
     check_plan_is_one_rank<all_learn>(each.make());
     ++found;
   }
-  CHECK(found == 10);
+  CHECK(found == 12);
 }
 TEST_CASE("two encoders fill the gaps of one language model, each cut in its own way") {
   plan of{{.ranks = 2}, "zb_h1", {}};

@@ -32,14 +32,19 @@ struct module_plan {
   int group = 0;         // of them for each loss; 0: all
   // of a group kept from their first forward, the others run forward twice; -1: all
   int stash = -1;
-  int ahead = 0;         // forwards more than needed before each backward
+  // forwards more than needed before each backward; of a multiplexed module, by so many forwards of the others
+  // it comes earlier than needed
+  int ahead = 0;
   int zero = 0;          // 1: replicas share the optimizer's state, 2: gradients too, 3: and weights
   bool balanced = true;  // context parts of equal work under a causal mask
   // Where context parts cut the rows of samples, those with fewer rows than this stay whole, each with one of
   // the ranks; 0: all are cut; long_rows_chosen: by each step's own number.
   int long_rows = 0;
   bool fills = false;  // its work goes where its ranks would wait for other modules
-  int room = 0;        // of its microbatches kept at once where it fills; 0: as many as come
+  // Its computations stand between those of the others on its ranks, by their distance in the pipeline; it has
+  // a part of each of their microbatches on each rank.
+  bool multiplexed = false;
+  int room = 0;  // of its microbatches kept at once where it fills; 0: as many as come
   // A microbatch takes so long through the whole module, in any unit that all modules have; 0: a unit for
   // each layer. The order of a plan with modules that fill follows from it.
   double forward_takes = 0, backward_takes = 0;

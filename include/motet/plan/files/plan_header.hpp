@@ -120,6 +120,7 @@ inline std::string cpp_module(const module_plan& from, isize number) {
   if (from.balanced != usual.balanced) set("balanced", from.balanced ? "true" : "false");
   put("long_rows", from.long_rows, usual.long_rows);
   if (from.fills != usual.fills) set("fills", from.fills ? "true" : "false");
+  if (from.multiplexed != usual.multiplexed) set("multiplexed", from.multiplexed ? "true" : "false");
   put("room", from.room, usual.room);
   put_real("forward_takes", from.forward_takes, usual.forward_takes);
   put_real("backward_takes", from.backward_takes, usual.backward_takes);

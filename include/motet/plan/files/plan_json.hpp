@@ -52,10 +52,11 @@ inline mesh read_mesh(const plan_fields& from) {
 inline module_plan read_module_plan(const std::string& name, const json& from) {
   module_plan out;
   out.name = plan_fields::name(name, "modules");
-  const plan_fields fields(from, "modules." + name,
-                           {"degrees", "ranks", "chunks", "layers", "remade", "microbatches", "group",
-                            "stash", "ahead", "zero", "balanced", "fills", "room", "forward_takes",
-                            "backward_takes", "lane", "share", "pieces", "long_rows"});
+  const plan_fields fields(
+      from, "modules." + name,
+      {"degrees",        "ranks", "chunks", "layers",   "remade",    "microbatches", "group",
+       "stash",          "ahead", "zero",   "balanced", "fills",     "room",         "forward_takes",
+       "backward_takes", "lane",  "share",  "pieces",   "long_rows", "multiplexed"});
   out.on = read_mesh(fields);
   fields.read("chunks", out.chunks, 0, 1024);
   fields.each("layers", [&](const json& item, const std::string& at) {
@@ -72,6 +73,7 @@ inline module_plan read_module_plan(const std::string& name, const json& from) {
   fields.read("balanced", out.balanced);
   fields.read("long_rows", out.long_rows, long_rows_chosen, most_of_plan);
   fields.read("fills", out.fills);
+  fields.read("multiplexed", out.multiplexed);
   fields.read("room", out.room, 0, most_of_plan - 1);
   for (const auto& [field, into] :
        {std::pair{"forward_takes", &out.forward_takes}, {"backward_takes", &out.backward_takes}})
@@ -116,6 +118,7 @@ inline json module_plan_json(const module_plan& from) {
   put(out, "balanced", from.balanced, plain.balanced);
   put(out, "long_rows", from.long_rows, plain.long_rows);
   put(out, "fills", from.fills, plain.fills);
+  put(out, "multiplexed", from.multiplexed, plain.multiplexed);
   put(out, "room", from.room, plain.room);
   put(out, "forward_takes", from.forward_takes, plain.forward_takes);
   put(out, "backward_takes", from.backward_takes, plain.backward_takes);

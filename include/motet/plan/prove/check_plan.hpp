@@ -45,6 +45,8 @@ constexpr verdict check_module_plan(const module_plan& own, const module_facts& 
     if (least < 1 || own.layers.size() != own.stages() || sum != facts.layers)
       return {reason::layers_do_not_add_up, k, sum, facts.layers};
   }
+  if (own.multiplexed && (own.fills || own.stash != -1 || own.room != 0 || own.chunks != 1 || own.ahead < 0))
+    return {reason::multiplexed_and_kept, k, 0, 0};
   if (own.fills ? own.stash != -1 || own.ahead != 0 : own.room != 0)
     return {reason::filled_and_kept, k, own.fills ? own.ahead : own.room, 0};
   if (!own.remade.empty() && own.remade.size() != own.stages())
@@ -68,6 +70,29 @@ constexpr verdict check_what_fills(const list<module_plan>& all, const list<modu
   return {};
 }
 
+// What is multiplexed stands before others, on their ranks. The numbers of the verdict are the rank without
+// one; or who feeds it, -1 for a loss, -2 where it feeds none.
+constexpr verdict check_what_is_multiplexed(const list<module_plan>& all, const list<module_facts>& facts) {
+  const auto shared = [&](std::int32_t rank) {
+    for (const module_plan& each : all)
+      if (!each.multiplexed && !each.fills && each.on.find(rank) >= 0) return true;
+    return false;
+  };
+  for (isize k = 0; k < all.size(); ++k) {
+    if (!all[k].multiplexed) continue;
+    if (facts[k].meets) return {reason::multiplexed_behind, k, -1, 0};
+    for (const std::int32_t source : facts[k].from)
+      if (!all[source].multiplexed && !all[source].fills) return {reason::multiplexed_behind, k, source, 0};
+    bool feeds = false;
+    for (isize n = 0; n < all.size(); ++n)
+      for (const std::int32_t source : facts[n].from) feeds = feeds || (source == k && !all[n].fills);
+    if (!feeds) return {reason::multiplexed_behind, k, -2, 0};
+    for (const std::int32_t rank : all[k].on.ranks())
+      if (!shared(rank)) return {reason::multiplexed_alone, k, rank, 0};
+  }
+  return {};
+}
+
 }  // namespace detail
 
 // A plan fits a model and a batch by these rules: every one that does not need the schedule's order. `where`
@@ -88,6 +113,7 @@ constexpr verdict check_plan(const plan& of, const list<module_facts>& facts, is
     if (const verdict found = detail::check_module_plan(of.modules[k], facts[k], of.cluster, k); !found.ok())
       return found;
   if (const verdict found = detail::check_what_fills(of.modules, facts); !found.ok()) return found;
+  if (const verdict found = detail::check_what_is_multiplexed(of.modules, facts); !found.ok()) return found;
   if (const verdict found = check_lanes(of); !found.ok()) return found;
   isize voices = 0, cells = 0;
   for (isize k = 0; k < facts.size(); ++k) {
@@ -125,7 +151,8 @@ constexpr verdict settle_plan(const plan& from, const list<module_facts>& facts,
 // Memory: the order that the plan means, given back at the end.
 // Errors: MT-M03, MT-M04, MT-P01, MT-P02, MT-P03, MT-P04, MT-P05, MT-P06, MT-P07, MT-P09, MT-P10, MT-P11,
 // MT-P28, MT-P38, MT-S01, MT-S02, MT-S03, MT-S04, MT-S05, MT-S06, MT-S07, MT-S08, MT-S09, MT-S10, MT-S11,
-// MT-S12, MT-S13, MT-S14, MT-S15, MT-S16, MT-S17, MT-S18, MT-S21, MT-S22, MT-S23, MT-S24, MT-S25, MT-S26
+// MT-S12, MT-S13, MT-S14, MT-S15, MT-S16, MT-S17, MT-S18, MT-S21, MT-S22, MT-S23, MT-S24, MT-S25, MT-S26,
+// MT-S31, MT-S32, MT-S33
 // Example:
 //   bool fits(const plan& of, const list<module_facts>& facts) { return prove_plan(of, facts, 512).ok(); }
 constexpr verdict prove_plan(const plan& from, const list<module_facts>& facts, isize samples) {

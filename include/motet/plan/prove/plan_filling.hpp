@@ -13,19 +13,6 @@ constexpr bool some_fill(const plan& of) {
     if (each.fills) return true;
   return false;
 }
-// Some of the others end in a loss.
-constexpr bool others_meet(const plan& from, const list<module_facts>& facts) {
-  for (isize k = 0; k < from.modules.size(); ++k)
-    if (!from.modules[k].fills && facts[k].meets) return true;
-  return false;
-}
-// Whoever the module feeds fills.
-constexpr bool feeds_fillers_alone(const plan& from, const list<module_facts>& facts, isize module) {
-  for (isize k = 0; k < from.modules.size(); ++k)
-    for (const std::int32_t source : facts[k].from)
-      if (source == module && !from.modules[k].fills) return false;
-  return true;
-}
 
 // Each stage of a plan's order takes what the plan says, or a time in proportion to the modules' work, or to
 // their layers.

@@ -3,9 +3,11 @@
 
 #include <motet/plan/describe/plan.hpp>
 #include <motet/plan/prove/plan_filling.hpp>
+#include <motet/plan/prove/plan_of_others.hpp>
 #include <motet/schedule/core/compose.hpp>
 #include <motet/schedule/core/rules.hpp>
 #include <motet/schedule/place/fill.hpp>
+#include <motet/schedule/place/multiplex.hpp>
 #include <motet/schedule/place/placed.hpp>
 #include <motet/schedule/write/schedules.hpp>
 #include <motet/schedule/write/through.hpp>
@@ -251,12 +253,10 @@ constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, 
 
 namespace detail {
 
-// The others have a plan of their own, and those that fill go into its gaps.
+// Those that fill go into the gaps of the others.
 constexpr verdict write_filled(const plan& from, const list<module_facts>& facts, filled_score& found,
                                isize samples, bool together) {
-  plan others{from.cluster, from.schedule, {}, from.own};
-  list<module_facts> facts_of_others;
-  list<std::int32_t> place;  // of each module among the others
+  const plan_of_others others(from, facts, &module_plan::fills);
   filling how;
   isize narrowest = 0;  // the module with the least room
   for (isize k = 0; k < from.modules.size(); ++k) {
@@ -266,85 +266,35 @@ constexpr verdict write_filled(const plan& from, const list<module_facts>& facts
       how.room = own.room;
       narrowest = k;
     }
-    place.push(own.fills ? -1 : static_cast<std::int32_t>(others.modules.size()));
-    if (!own.fills) others.modules.push(own);
-  }
-  // Where all losses are with those that fill, the others have an order as if their end were one.
-  const bool no_loss = !others_meet(from, facts);
-  for (isize k = 0; k < from.modules.size(); ++k) {
-    if (from.modules[k].fills) continue;
-    module_facts made = facts[k];
-    if (no_loss) made.meets = feeds_fillers_alone(from, facts, k);
-    made.from = {};
-    made.frozen = facts[k].frozen && !facts[k].passes;  // else backward goes through it
-    made.passes = made.passes && !made.frozen;
-    for (const std::int32_t source : facts[k].from)
-      if (place[source] >= 0) made.from.push(place[source]);
-    facts_of_others.push(made);
   }
   score alone;
-  if (const verdict broken = write_plan(others, facts_of_others, alone, samples, together); !broken.ok()) {
-    for (isize k = 0; k < place.size(); ++k)
-      if (place[k] == broken.where) return {broken.why, k, broken.got, broken.wanted};
-    return broken;
-  }
-  // All voices in the order of modules.
-  score all;
-  list<std::int32_t> number(alone.voices().size(), 0);
-  for (isize k = 0; k < from.modules.size(); ++k) {
-    if (place[k] >= 0) {
-      for (isize v = 0; v < alone.voices().size(); ++v) {
-        voice made = alone.voices()[v];
-        const voice old = made;
-        if (made.module != place[k]) continue;
-        made.module = static_cast<std::int32_t>(k);
-        made.fixed = made.learns && facts[k].frozen;
-        made.sums_each = made.sums_each && !made.fixed;
-        made.gathers_each = made.gathers_each && !made.fixed;
-        if (no_loss) made.join = -1;
-        number[v] = all.add(made, [&](int stage) { return alone.place(old, stage); });
-      }
-      continue;
-    }
-    const module_plan& own = from.modules[k];
-    const degrees& split = own.on.split();
-    for (std::int32_t r = 0; r < split.data; ++r)
-      for (std::int32_t t = 0; t < own.shards(); ++t) {
-        voice made;
-        made.module = static_cast<std::int32_t>(k);
-        made.replica = r;
-        made.shard = t;
-        made.shards = own.shards();
-        made.stages = own.stages();
-        made.chunks = own.chunks;
-        made.microbatches = own.microbatches;
-        if (facts[k].meets) made.join = facts[k].join;
-        made.group = own.whole_group();
-        made.learns = !facts[k].frozen || facts[k].passes;
-        made.fixed = made.learns && facts[k].frozen;
-        made.sums_each = own.zero > 1 && split.data > 1 && made.updates();
-        made.gathers_each = own.zero > 2 && made.sums_each;
-        made.lane = own.lane;
-        all.add(made, [&](int stage) {
-          return own.on.rank({stage / own.chunks, r, t / split.tensor, t % split.tensor});
-        });
-      }
-  }
-  for (std::int32_t r = 0; r < alone.ranks(); ++r) {
-    all.rank();
-    for (std::int32_t i = alone.begin_of(r); i < alone.end_of(r); ++i) {
-      const cue each = alone[i];
-      if (each.what == op::join && no_loss) continue;
-      if (each.what == op::join) all.join(each.voice, each.microbatch, each.aside);
-      else all.play(each.what, number[each.voice], each.stage, each.microbatch);
-      if (each.paired) all.pair_with_next();
-    }
-  }
+  if (const verdict broken = write_plan(others.value(), others.facts(), alone, samples, together);
+      !broken.ok())
+    return others.told(broken);
+  score all = others.with_voices_of_all(alone);
   feed_by_samples(from, facts, samples, all);
   how.costs = costs_of_plan(from, facts, all);
   verdict filled = fill_gaps(all, how, found);
   if (filled.why == reason::too_little_memory) filled.where = narrowest;
   return filled;
+}
+// Those that are multiplexed go between the others.
+constexpr verdict write_multiplexed(const plan& from, const list<module_facts>& facts, score& out,
+                                    isize samples, bool together) {
+  const plan_of_others others(from, facts, &module_plan::multiplexed);
+  multiplexing how;
+  for (const module_plan& own : from.modules) {
+    how.modules.push(own.multiplexed ? 1 : 0);
+    how.ahead.push(own.multiplexed ? own.ahead : 0);
+  }
+  score alone;
+  if (const verdict broken = write_plan(others.value(), others.facts(), alone, samples, together);
+      !broken.ok())
+    return others.told(broken);
+  score all = others.with_voices_of_all(alone);
+  feed_by_samples(from, facts, samples, all);
+  out = multiplex(all, how);
+  return {};
 }
 
 }  // namespace detail
@@ -362,6 +312,8 @@ constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, 
     out = static_cast<score&&>(found.order);
     return filled;
   }
+  if (detail::some_are_multiplexed(from))
+    return detail::write_multiplexed(from, facts, out, samples, together);
   verdict found;
   score seats;
   const bool through = one_way(facts), alike = !through || detail::cut_alike(from.modules);

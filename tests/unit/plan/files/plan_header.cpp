@@ -79,6 +79,7 @@ plan read_back(const std::string& text) {
         numbers(value, [&](int each) { own.remade.push(static_cast<std::uint8_t>(each)); });
       if (name == "balanced") own.balanced = value == "true";
       if (name == "fills") own.fills = value == "true";
+      if (name == "multiplexed") own.multiplexed = value == "true";
     }
     statement.clear();
   }
@@ -137,7 +138,8 @@ TEST_CASE("every field and odd names come through the compiler") {
 TEST_CASE("any plan, read back from its text") {
   laws::dice roll(11);
   for (int i = 0; i < 100; ++i) {
-    const plan of = random_plan(roll, tower_facts());
+    plan of = random_plan(roll, tower_facts());
+    of.modules[0].multiplexed = i % 2 == 1;
     const std::string text = plan_header(of);
     CAPTURE(text);
     CHECK(read_back(text) == of);

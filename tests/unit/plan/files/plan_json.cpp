@@ -70,6 +70,17 @@ TEST_CASE("modules that fill gaps are read, written, and read again") {
   check_refused(with(text, "\"fills\": true", "\"fills\": 1"), "MT-P71", "modules.eye.fills");
 }
 
+TEST_CASE("modules that are multiplexed are read, written, and read again") {
+  const std::string text = R"({"cluster": {"ranks": 2}, "schedule": "1f1b", "modules": {
+    "eye": {"degrees": {"data": 2}, "ranks": {"first": 0}, "multiplexed": true, "ahead": 1},
+    "talk": {"degrees": {"stages": 2}, "ranks": {"first": 0}}}})";
+  const plan of = parse_plan(text, "multiplexed");
+  CHECK((of.modules[0].multiplexed && of.modules[0].ahead == 1 && !of.modules[1].multiplexed));
+  CHECK(parse_plan(format_plan(of), "again") == of);
+  CHECK(format_plan(of).find("\"ahead\": 1, \"multiplexed\": true") != std::string::npos);
+  check_refused(with(text, "true", "1"), "MT-P71", "modules.eye.multiplexed");
+}
+
 TEST_CASE("samples that stay whole are said by their rows") {
   const std::string text = R"({"cluster": {"ranks": 2}, "modules": {
     "talk": {"degrees": {"context": 2}, "ranks": {"first": 0}, "long_rows": 512}}})";

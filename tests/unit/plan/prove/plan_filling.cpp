@@ -27,17 +27,11 @@ plan of_two_ranks() {
 
 }  // namespace
 
-TEST_CASE("who fills, and whether a loss or rows of the others lead beyond them") {
+TEST_CASE("some of a plan fill, or none") {
   plan of = of_two_ranks();
-  const auto facts = chain();
   CHECK(!detail::some_fill(of));
-  CHECK(detail::others_meet(of, facts));
-  CHECK(!detail::feeds_fillers_alone(of, facts, 1));
   of.modules[2].fills = true;
   CHECK(detail::some_fill(of));
-  CHECK(!detail::others_meet(of, facts));
-  CHECK(detail::feeds_fillers_alone(of, facts, 1));
-  CHECK(!detail::feeds_fillers_alone(of, facts, 0));
 }
 TEST_CASE("a stage takes its share of what the plan says, or of its module's layers") {
   plan of = of_two_ranks();

@@ -113,7 +113,7 @@ TEST_CASE(
   CHECK_FALSE(own.codes() == theirs.codes());
 }
 
-TEST_CASE("the compiler fills gaps, and proves what comes of it") {
+TEST_CASE("the compiler fills gaps or multiplexes, and proves what comes of it") {
   using eye =
       module<"eye", vit_rows<vit_config{.image = 8, .patch = 4, .width = 24, .layers = 2, .heads = 3}>>;
   using talk = module<
@@ -131,4 +131,8 @@ TEST_CASE("the compiler fills gaps, and proves what comes of it") {
   static_assert(said);
   static_assert(require<prove_plan<say, filled::value, 8>()>);
   CHECK(prove_plan(filled::value(), facts_of<say>(), 8).ok());
+  using joint = plan_for<say, on<"eye", ranks<0, 2>, data<2>, multiplexed, ahead<1>>,
+                         on<"talk", ranks<0, 2>, stages<2>>, by<one_f_one_b, group<1>, microbatches<4>>>;
+  static_assert(joint::value().modules[0].multiplexed && joint::value().modules[0].ahead == 1);
+  static_assert(require<prove_plan<say, joint::value, 8>()>);
 }

@@ -57,6 +57,28 @@ TEST_CASE("a plan that does not fit is told with the module's name and its numbe
              [](plan& of, auto&) { of.modules[1].on = mesh(degrees{.data = 0}, {4}); });
   check_said("picture: it fills, and ends in one loss with caption, which does not [MT-S21]",
              [](plan& of, auto&) { of.modules[0].fills = true; });
+  check_said("caption: it is multiplexed, and ends in a loss [MT-S32]",
+             [](plan& of, auto&) { of.modules[1].multiplexed = true; });
+  check_said("caption: it is multiplexed, and fed by picture, which is not [MT-S32]",
+             [](plan& of, auto& facts) {
+               of.modules[1].multiplexed = true;
+               facts[1].from = {0};
+               facts[1].meets = false;
+             });
+  check_said("picture: got rank 2 without another module, wanted one that is not multiplexed [MT-S31]",
+             [](plan& of, auto& facts) {
+               of.modules[0].multiplexed = true;
+               of.modules[1].on = mesh::from(0, degrees{.data = 2});
+               facts[0].meets = false;
+               facts[1].from = {0};
+             });
+  check_said("caption: it is multiplexed, and it fills [MT-S33]",
+             [](plan& of, auto&) { of.modules[1].multiplexed = of.modules[1].fills = true; });
+  check_said("picture: it is multiplexed, with stash -1, room 0, chunks 2, ahead 0 [MT-S33]",
+             [](plan& of, auto&) {
+               of.modules[0].multiplexed = true;
+               of.modules[0].chunks = 2;
+             });
   check_said("caption: got 6 ranks, wanted 2 stages x 2 data x 1 context x 1 tensor = 4 [MT-S02]",
              [](plan& of, auto&) {
                of.modules[1].on = mesh(degrees{.stages = 2, .data = 2}, {0, 1, 2, 3, 4, 5});
