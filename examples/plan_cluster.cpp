@@ -10,6 +10,7 @@
 #include "plan_cluster/here.hpp"
 #include "plan_cluster/picture.hpp"
 #include "plan_cluster/pins.hpp"
+#include "plan_cluster/quotas_answer.hpp"
 #include "plan_cluster/settings.hpp"
 
 #include <motet/format/files/atomic_file.hpp>
@@ -103,6 +104,10 @@ std::string answer_to(const settings& given) {
   if (given.search == "crius" || given.search == "cells") {
     const cells_reply found = answer_cells(given, of);
     return given.emit == "json" ? write_cells(found, given) : tell_cells(found, given);
+  }
+  if (given.search == "quotas") {
+    const quotas_reply found = answer_quotas(given, of);
+    return given.emit == "json" ? write_quotas(found, given) : tell_quotas(found, given);
   }
   long_work waits("plan_cluster");
   waits.at("searching");

@@ -70,13 +70,14 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   line.choice(
       "--search", to.search,
       {"motet", "distmm", "megatron", "disttrain", "proportional", "optimus", "megatron-balanced", "crius",
-       "cells"},
+       "cells", "quotas"},
       "all plans; the rules published for DistMM; one tensor degree for all on all ranks; for chains also "
       "those published for DistTrain, and ranks in proportion to FLOPs; for encoders with a language model "
       "also those "
       "published for Optimus, and all layers as even as possible in one pipeline; crius: a plan for each "
       "number "
-      "of devices and stages of a job by the rules published for Crius, cells: by our costs");
+      "of devices and stages of a job by the rules published for Crius, cells: by our costs; quotas: modules "
+      "share devices, each with multiprocessors of its own");
   line.count("--top", to.wishes.top, 1, "plans to tell, best first");
   line.texts("--pin", to.pins, "TOWER:FIELD=VALUE,...",
              "what is settled before the search: stages, data, context, tensor, ranks, microbatches, stash, "
@@ -117,7 +118,8 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   if (together && apart) refuse("--apart wants no --together beside it, got both");
   if (!to.name.empty() && to.emit != "header")
     refuse("--name wants --emit header beside it, got --emit " + to.emit);
-  const bool chain = find_chain(to.model) != nullptr, of_cells = to.search == "crius" || to.search == "cells";
+  const bool chain = find_chain(to.model) != nullptr, of_quotas = to.search == "quotas",
+             of_cells = to.search == "crius" || to.search == "cells" || of_quotas;
   if (chain) {
     if (to.search == "distmm" || to.search == "optimus" || to.search == "megatron-balanced" || of_cells)
       refuse("--search " + to.search + " wants " +
@@ -156,7 +158,8 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
       refuse(std::string(together ? "--together" : "--apart") + " wants --search motet, got " + to.search);
   }
   if (of_cells) {
-    if (to.emit != "text" && to.emit != "json") refuse("--emit of cells is text or json, got " + to.emit);
+    if (to.emit != "text" && to.emit != "json")
+      refuse("--emit of " + std::string(of_quotas ? "quotas" : "cells") + " is text or json, got " + to.emit);
     for (const char* const other : {"--contrastive", "--top"})
       if (line.given(other)) refuse(std::string(other) + " is not for --search " + to.search);
   }

@@ -49,6 +49,9 @@
 #include <motet/plan/order/step_order.hpp>
 #include <motet/plan/prove/plan_for.hpp>
 #include <motet/plan/prove/require_plan.hpp>
+#include <motet/plan/quotas/plan_of_quotas.hpp>
+#include <motet/plan/quotas/quotas_of_towers.hpp>
+#include <motet/plan/quotas/search_quotas.hpp>
 #include <motet/plan/search/search.hpp>
 #include <motet/schedule/check/buffers.hpp>
 #include <motet/schedule/check/proven.hpp>

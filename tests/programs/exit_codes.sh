@@ -16,7 +16,7 @@ ends() { # status, program, words...
   tried=$((tried + 1))
   said=$(timeout 120 "$bin/$program" "$@" 2>&1 >out)
   got=$?
-  if [ $got -ne "$status" ] || { [ "$status" -ne 0 ] && ! printf '%s' "$said" | grep -q '\[MT-[A-Z][0-9][0-9]\]$'; }; then
+  if [ $got -ne "$status" ] || { [ "$status" -ne 0 ] && ! printf '%s' "$said" | grep -q '\[MT-[A-Z][0-9][0-9][0-9]\{0,1\}\]$'; }; then
     echo "$program $*: status $got, wanted $status and a sentence with its code; it said: $said"
     failed=1
   fi

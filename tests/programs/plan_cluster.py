@@ -174,6 +174,16 @@ refused = find("--model", "clip-19.7b", "--cluster", "laptop", "--batch", 256, "
 wanted("cells that fit nowhere", refused.returncode == 3 and "[MT-P85]" in refused.stderr, refused.stderr)
 wanted("cells of a chain", "wants towers" in find("--model", "mllm-9b", "--cluster", "a800-96", "--batch", 128, "--search", "crius").stderr)
 
+# ---- quotas: modules share devices
+said = json.loads(find("--model", "b16", "--cluster", "h100:1x1", "--batch", 8, "--search", "quotas", "--emit", "json").stdout)
+ways = {name: each["step_seconds"] for name, each in said["ways"].items()}
+wanted("quotas: order", 0 < ways["best"] <= ways["walled"] and ways["best"] < ways["waves"] <= min(ways["in_turn"], ways["disjoint"]), ways)
+wanted("quotas: ranks of one GPU", said["plans"][0]["plan"]["cluster"]["ranks"] == 2 and sum(map(int, said["plans"][0]["sm_share"].split(","))) <= 120, said["plans"])
+told = find("--model", "three-towers", "--cluster", "h100:1x4", "--batch", 16, "--search", "quotas").stdout
+wanted("quotas: text", "waves of such sets" in told and re.search(r"in lane 1 with +\d+\.\d %", told), told)
+refused = find("--model", "b16", "--cluster", "v100", "--batch", 8, "--search", "quotas")
+wanted("quotas of other devices", refused.returncode == exit_codes.owed(refused.stderr) and "[MT-P100]" in refused.stderr, refused.stderr)
+
 # ---- forms: one answer in four of them
 begun = time.monotonic()
 whole = answer(*LAPTOP)

@@ -27,7 +27,7 @@ def main(program, repository):
     for folder in ("include", "examples"):
         for path in sorted((repository / folder).rglob("*")):
             if path.suffix in (".hpp", ".cpp", ".cuh", ".cu"):
-                for code in sorted(set(re.findall(r"MT-[A-Z]\d\d", path.read_text(encoding="utf-8"))) - known):
+                for code in sorted(set(re.findall(r"MT-[A-Z]\d{2,3}", path.read_text(encoding="utf-8"))) - known):
                     print(f"{path.relative_to(repository)}: {code} is in no messages.hpp or rules.hpp")
                     wrong = True
     return 1 if wrong else 0

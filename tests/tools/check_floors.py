@@ -23,7 +23,7 @@ ROOMS = {
     "format": ["", "text", "files", "tensors", "checkpoint", "hf"],
     "nn": ["core", "layers", "compose", "towers"],
     "schedule": ["core", "write", "check", "simulate", "place", "draw", "csv"],
-    "plan": ["order", "describe", "prove", "cost", "search", "distmm", "disttrain", "optimus", "cells", "files"],
+    "plan": ["order", "describe", "prove", "cost", "search", "distmm", "disttrain", "optimus", "cells", "quotas", "files"],
     "jobs": ["", "files", "world", "play", "policies", "emit", "watch"],
     "runtime": ["", "state", "ranks", "stage", "feeds", "gradients", "train", "save"],
     "backend": ["core", "groups", "exchange"],

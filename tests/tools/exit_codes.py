@@ -4,7 +4,7 @@ import re
 
 
 def owed(said):
-    code = re.search(r"\[(MT-[A-Z]\d\d)\]", said)
+    code = re.search(r"\[(MT-[A-Z]\d{2,3})\]", said)
     if code is None or code[1] in ("MT-F05", "MT-F06"):  # what cannot be written
         return 1
     return 2 if code[1].startswith("MT-X") else 3

@@ -215,9 +215,9 @@ def form_faults(text, codes):
     out = [] if tuple(said) == FORM else [f"says {', '.join(said)}; wanted {', '.join(FORM)}"]
     out += [f"says nothing behind {label}:" for label, lines in said.items() if not lines]
     errors = " ".join(said.get("Errors", []))
-    if errors != "none of its own." and not re.fullmatch(r"MT-[A-Z]\d\d(, MT-[A-Z]\d\d)*", errors):
+    if errors != "none of its own." and not re.fullmatch(r"MT-[A-Z]\d{2,3}(, MT-[A-Z]\d{2,3})*", errors):
         out.append(f"names its errors as {errors!r}; wanted codes with commas, or: none of its own.")
-    return out + [f"names {code}, which docs/errors.md lacks" for code in re.findall(r"MT-[A-Z]\d\d", errors) if code not in codes]
+    return out + [f"names {code}, which docs/errors.md lacks" for code in re.findall(r"MT-[A-Z]\d{2,3}", errors) if code not in codes]
 
 
 def escaped(line):
@@ -244,7 +244,7 @@ def prose(comment):
         for label in FORM[:-1]:
             words = escaped(" ".join(said.get(label, [])))
             if label == "Errors":
-                words = re.sub(r"MT-[A-Z]\d\d", lambda code: f"[{code.group()}](/docs/errors.md#{code.group().lower()})", words)
+                words = re.sub(r"MT-[A-Z]\d{2,3}", lambda code: f"[{code.group()}](/docs/errors.md#{code.group().lower()})", words)
             out.append(f"- **{label}:** {words}")
         out += ["", "```cpp", *(line[2:] for line in said.get("Example", [])), "```"]
     return "\n".join(out)
@@ -301,7 +301,7 @@ def main():
     parser.add_argument("repository")
     options = parser.parse_args()
     repository = pathlib.Path(options.repository).resolve()
-    codes = set(re.findall(r"^#+ (MT-[A-Z]\d\d)", (repository / "docs" / "errors.md").read_text(), re.M))
+    codes = set(re.findall(r"^#+ (MT-[A-Z]\d{2,3})", (repository / "docs" / "errors.md").read_text(), re.M))
     wrong = [f"{name}: is no header, and should have a page of the form" for name in FORMED if not (repository / "include" / "motet" / f"{name}.hpp").exists()]
     for header in headers(repository):
         text, where = header.read_text(), header.relative_to(repository)

@@ -104,12 +104,22 @@ inline constexpr message profile_unlike_model{
     "a tower of the same name is another model's, or was measured with other numbers",
     "Measure the model in the run's precision with the program profile, or leave --profile out"};
 
+inline constexpr message quotas_unknown{
+    "MT-P100", "it is known into which shares a device splits its multiprocessors",
+    "shares were measured on other devices",
+    "Name a cluster of such devices, or give a quota_question the numbers of its device"};
+inline constexpr message quotas_not_for_this{
+    "MT-P101", "quotas are planned for at most 64 modules on at most 64 devices of one kind",
+    "there are more, none, or a module stands before one that it comes after",
+    "Plan for a part of the cluster, or leave --search quotas out"};
+
 inline constexpr message plan_messages[] = {
-    plan_unknown_field,  plan_wrong_kind,       plan_out_of_range,    no_such_plan,       plan_of_other_ranks,
-    no_such_cluster,     cluster_of_no_size,    cluster_out_of_range, model_not_planned,  tower_does_not_fit,
-    tower_names_differ,  no_function_name,      no_such_model,        pin_not_understood, result_without_plan,
-    model_fits_nowhere,  batch_does_not_divide, pins_contradict,      no_devices,         no_plan_left,
-    profile_misfit,      profile_out_of_range,  comm_group_unknown,   cluster_too_small,  pair_misfit,
-    profile_unlike_model};
+    plan_unknown_field,    plan_wrong_kind,      plan_out_of_range,   no_such_plan,
+    plan_of_other_ranks,   no_such_cluster,      cluster_of_no_size,  cluster_out_of_range,
+    model_not_planned,     tower_does_not_fit,   tower_names_differ,  no_function_name,
+    no_such_model,         pin_not_understood,   result_without_plan, model_fits_nowhere,
+    batch_does_not_divide, pins_contradict,      no_devices,          no_plan_left,
+    profile_misfit,        profile_out_of_range, comm_group_unknown,  cluster_too_small,
+    pair_misfit,           profile_unlike_model, quotas_unknown,      quotas_not_for_this};
 
 }  // namespace motet
