@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times a search for a plan on one core, from 8 to 4096 devices, one for DistTrain's chains on 1,296, the
-// planning of a cell of a job, and the order of a step's samples.
+// planning of a cell of a job, quotas of up to twelve towers on a node, and the order of a step's samples.
 //
 //   bench_search [--finalists 24] [flags of Google Benchmark]        plans that are simulated, about
 #include "suite.hpp"
@@ -10,6 +10,8 @@
 #include <motet/plan/describe/model_presets.hpp>
 #include <motet/plan/disttrain/search_chain.hpp>
 #include <motet/plan/order/step_order.hpp>
+#include <motet/plan/quotas/quotas_of_towers.hpp>
+#include <motet/plan/quotas/search_quotas.hpp>
 #include <motet/plan/search/search.hpp>
 #include <motet/tensor/random.hpp>
 
@@ -83,6 +85,19 @@ void plan_of_cell(benchmark::State& state, const char* name, const job_cell& cel
   state.counters["step_seconds"] = found.gives.step_seconds.value;
 }
 
+// Towers that wait for nobody, of three kinds, share the GPUs of a node: two samples for each GPU.
+void quotas(benchmark::State& state, std::size_t towers, std::int32_t gpus) {
+  const cluster_facts node = cluster_named("h100:1x" + std::to_string(gpus));
+  quota_question asked = quotas_of_towers(find_model("three-towers")->make(), node, 2 * gpus);
+  while (asked.modules.size() < towers) asked.modules.push_back(asked.modules[asked.modules.size() - 3]);
+  quota_answer found;
+  bench::series took(bench::thread_seconds);
+  for (auto _ : state) state.SetIterationTime(took.take([&] { found = search_quotas(asked); }));
+  state.counters["seconds"] = took.median();
+  state.counters["step_seconds"] = found.best.seconds;
+  state.counters["of_waves"] = found.waves.seconds / found.best.seconds;
+}
+
 // Of a chain of four stages, whose first and last are log-normal. swaps: of the microbatches of each replica.
 void order(benchmark::State& state, std::int32_t samples, std::int32_t replicas, std::int32_t swaps) {
   const random_stream draws(1, "samples");
@@ -122,6 +137,11 @@ int main(int count, char** words) {
         bench::add("order/samples:" + std::to_string(samples) + "/replicas:" + std::to_string(replicas) +
                        "/swaps:" + std::to_string(swaps),
                    order, samples, replicas, swaps)
+            ->Unit(benchmark::kMillisecond);
+    for (const std::size_t towers : {std::size_t{3}, std::size_t{6}, std::size_t{12}})
+      for (const std::int32_t gpus : {1, 4})
+        bench::add("quotas/towers:" + std::to_string(towers) + "/gpus:" + std::to_string(gpus), quotas,
+                   towers, gpus)
             ->Unit(benchmark::kMillisecond);
     for (const chain_model& each : known_chains)
       for (const auto& [rule, by] :

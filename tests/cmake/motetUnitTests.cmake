@@ -84,7 +84,7 @@ endfunction()
 # search_every, run with it; so do all policies, from event to event, beside failures and read back, but not the tests that play whole traces; and fillings
 # and batches between weights, as what trains by them is. Where an encoder lives is two of these searches; what a run asks of orchestrate, and what simulate
 # asks of lanes in gaps, run with the sanitizers as well.
-set(motet_bare "(jobs/(published_rows|watch/kept_state|policies/(policies|motet_policy|crius))|plan/(search/search|distmm/search_(distmm|megatron)|disttrain/(search_chain|orchestrate)|cells/encoder_home|optimus/search_filled|order/(deal|interleaved_order|microbatch_order)|published_table|beyond_paper|cost/folded_plan)|schedule/(place/(fill|forwards_ahead)|write/batch_sync|simulate/speed_in_gaps))")
+set(motet_bare "(jobs/(published_rows|watch/kept_state|policies/(policies|motet_policy|crius))|plan/(search/search|distmm/search_(distmm|megatron)|disttrain/(search_chain|orchestrate)|cells/encoder_home|optimus/search_filled|quotas/(search_quotas|plan_of_quotas)|order/(deal|interleaved_order|microbatch_order)|published_table|beyond_paper|cost/folded_plan)|schedule/(place/(fill|forwards_ahead)|write/batch_sync|simulate/speed_in_gaps))")
 
 # What the address sanitizer sees as well, or a processor of our kind does not mind, is looked for where bytes from outside are read, and not elsewhere:
 # of kernels, it is most of what clang takes.
