@@ -3,6 +3,7 @@
 
 #include <motet/data/samples/classes.hpp>
 #include <motet/data/shards/shards.hpp>
+#include <motet/data/steps/deferred_order.hpp>
 #include <motet/data/steps/sample_loader.hpp>
 #include <motet/data/words/tokenizer_file.hpp>
 #include <motet/data/words/tokenizer_train.hpp>
