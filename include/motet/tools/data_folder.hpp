@@ -7,6 +7,7 @@
 #include <motet/data/steps/sample_loader.hpp>
 #include <motet/data/words/tokenizer_file.hpp>
 #include <motet/data/words/tokenizer_train.hpp>
+#include <motet/meta/mixed_bits.hpp>
 #include <motet/tools/messages.hpp>
 
 #include <algorithm>
