@@ -302,9 +302,11 @@ succeed $run --steps 6 --no-report --metrics waited.jsonl --checkpoint wait --re
 losses wait.jsonl | sed 1,4d >wanted
 losses waited.jsonl | cmp -s - wanted || fail "a run in which samples wait has other losses when it is gone on with"
 rm -r wait/step-000006
+succeed $run --steps 6 --no-report --metrics produced.jsonl --checkpoint wait --resume --plan data-2 --producers 2
+losses produced.jsonl | cmp -s - wanted || fail "samples that wait in producers' steps give other losses"
+rm -r wait/step-000006
 expect 3 MT-D27 $run --defer 2 --steps 6 --no-report --checkpoint wait --resume --plan data-2
 expect 2 'whose samples are all alike' --model say-quick --data random --defer 2 --steps 1
-expect 2 'who prepare samples as they come' $run --defer 2 --producers 1 --steps 1
 expect 2 'where samples wait for room already' $run --defer 2 --rows 500 --steps 1
 
 # ---- conversations with pictures beside, plain text, and what is damaged in them ----

@@ -64,10 +64,12 @@ class produced_steps {
   using slot = typename Maker::slot;
 
   template <class Source, class Config>
-  produced_steps(const Source& source, const tokenizer& words, const Config& config,
-                 const data_position& from, produced_options how)
+  produced_steps(const Source& source, const tokenizer& words, const Config& config, data_position from,
+                 produced_options how)
       : slots_(as_size(config.ready + 1)) {
     check_place(source, config, from);
+    // Words of steps do not tell in which windows their samples have waited: all of a run's are the same.
+    if constexpr (requires { config.windows; }) from.windows = config.windows.mark(config.batch);
     how.most = limits_of(config, source, words);
     choose_ = how.choose;
     // As if they had been left out, or resampled, here.

@@ -258,7 +258,8 @@ class produced_window {
   }
   bool is_askable(const cell& own) const { return own.state == cell::open && !lacks_choice(own); }
   void note_words(cell& own) const {
-    own.after = {origin_.seed, origin_.fingerprint, origin_.samples, own.words.next, own.words.waiting};
+    own.after = {origin_.seed,   origin_.fingerprint, origin_.samples,
+                 own.words.next, own.words.waiting,   origin_.windows};
     own.heard = true;
   }
   [[noreturn]] void fail_silent() const {

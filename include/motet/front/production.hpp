@@ -55,7 +55,7 @@ inline std::vector<producer_address> read_producer_addresses(std::string_view te
   return out;
 }
 
-inline constexpr int production_version = 6;
+inline constexpr int production_version = 7;
 
 // All that decides what the steps hold, and how they are written: of a rank, which asks for them.
 inline json production_of(const data_wishes& wishes, const sample_shape& shape, const data_folder& data) {
@@ -79,6 +79,8 @@ inline json production_of(const data_wishes& wishes, const sample_shape& shape, 
   out.set("most_patches", shape.shapes.most_patches);
   out.set("batch", wishes.batch);
   out.set("rows", wishes.rows);
+  out.set("window_steps", wishes.windows.steps);
+  out.set("window_together", wishes.windows.together);
   out.set("seed", wishes.seed);
   out.set("smallest_crop", wishes.smallest_crop);
   out.set("flip", wishes.flip);
@@ -88,6 +90,8 @@ inline json production_of(const data_wishes& wishes, const sample_shape& shape, 
   out.set("fingerprint of names",
           data.has_pieces() ? data.samples().fingerprint() : data.pairs().fingerprint());
   out.set("fingerprint of contents", data.content_fingerprint());
+  // Each producer finds the order by itself, of sizes that all have to know alike.
+  if (wishes.windows.any()) out.set("fingerprint of sizes", data.size_fingerprint());
   out.set("fingerprint of the vocabulary", data.vocabulary_fingerprint());
   return out;
 }
@@ -117,7 +121,9 @@ inline data_wishes wishes_in(const json& from, const std::string& data, isize th
           .smallest_crop = from.at("smallest_crop").number(),
           .flip = from.at("flip").boolean(),
           .strict = from.at("strict").boolean(),
-          .form = from.at("pictures_as_bytes").boolean() ? picture_form::bytes : picture_form::floats};
+          .form = from.at("pictures_as_bytes").boolean() ? picture_form::bytes : picture_form::floats,
+          .windows = {.steps = from.at("window_steps").integer(),
+                      .together = static_cast<std::int32_t>(from.at("window_together").integer())}};
 }
 // "seed: got 4, wanted 3" of the first that differs; empty: they are the same.
 inline std::string first_difference(const json& got, const json& wanted) {
@@ -137,10 +143,12 @@ inline json place_of(const data_position& at) {
   json waiting(json::array{});
   for (const isize each : at.waiting) waiting.push_back(each);
   out.set("waiting", std::move(waiting));
+  out.set("windows", at.windows);
   return out;
 }
 inline void read_place(const json& from, data_position& at) {
   at.next = from.at("next").integer();
+  at.windows = from.at("windows").unsigned_integer();
   at.waiting.clear();
   for (const json& each : from.at("waiting").items()) at.waiting.push_back(each.integer());
 }

@@ -74,7 +74,7 @@ struct opened_run {
                      ", which draws a picture of each sample: in steps that are filled to a ",
                      "number of rows some samples have none"}));
     if (!s.random_data()) {
-      folder = std::make_unique<data_folder>(s.wishes(), model->facts().shape);
+      folder = std::make_unique<data_folder>(wishes(), model->facts().shape);
       test = open_held_out(*folder, model->facts().embedding);
     }
   }
@@ -102,8 +102,8 @@ struct opened_run {
     pinned_feed made;
     if (s.random_data())
       made.of = std::make_unique<random_feed>(s.batch, s.seed, model->facts().random_shape());
-    else if (s.producers.empty()) made.of = open_data(*folder, saved_place(), own_part(), windows());
-    else made.of = open_produced(*folder, saved_place(), s.wishes(), model->facts().shape, find_producers());
+    else if (s.producers.empty()) made.of = open_data(*folder, saved_place(), own_part());
+    else made.of = open_produced(*folder, saved_place(), wishes(), model->facts().shape, find_producers());
     made.pinned = model->pin(made->memory().data(), made->memory().size());
     return made;
   }
@@ -132,12 +132,11 @@ struct opened_run {
   }
 
  private:
-  // Samples wait for each other in an order that this process makes, of places that are known ahead.
+  // Samples wait for each other in an order of places that are known ahead.
   void require_order() const {
-    const char* const with = s.random_data()        ? " with --data random, whose samples are all alike"
-                             : !s.producers.empty() ? " with --producers, who prepare samples as they come"
-                             : s.rows > 0           ? " with --rows, where samples wait for room already"
-                                                    : nullptr;
+    const char* const with = s.random_data() ? " with --data random, whose samples are all alike"
+                             : s.rows > 0    ? " with --rows, where samples wait for room already"
+                                             : nullptr;
     if (with != nullptr) fail(bad_option_value, sentence({"--defer ", s.defer, with, "; leave one out"}));
   }
   // For as many replicas as the most of a module.
@@ -146,6 +145,11 @@ struct opened_run {
     if (chosen)
       for (const module_plan& each : chosen->value.modules)
         out.together = std::max(out.together, each.on.split().data);
+    return out;
+  }
+  data_wishes wishes() const {
+    data_wishes out = s.wishes();
+    out.windows = windows();
     return out;
   }
   // Each of several processes reads the pictures that its ranks look at, where that is known before a step. Where

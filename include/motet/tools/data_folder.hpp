@@ -3,9 +3,11 @@
 
 #include <motet/data/samples/classes.hpp>
 #include <motet/data/shards/shards.hpp>
+#include <motet/data/steps/deferred_order.hpp>
 #include <motet/data/steps/sample_loader.hpp>
 #include <motet/data/words/tokenizer_file.hpp>
 #include <motet/data/words/tokenizer_train.hpp>
+#include <motet/meta/mixed_bits.hpp>
 #include <motet/tools/messages.hpp>
 
 #include <algorithm>
@@ -38,6 +40,7 @@ struct data_wishes {
   double smallest_crop = 0.6;
   bool flip = true, strict = false;  // strict: damaged samples are errors
   picture_form form = picture_form::floats;
+  step_windows windows{};  // in which heavy samples wait, where samples are made of pieces
 };
 
 // A folder to train on has pairs, or samples of any pieces, and the vocabulary and the classes.
@@ -67,6 +70,7 @@ class data_folder {
     config_.example.image = shape.image;
     config_.example.context = shape.context;
     config_.rows = s.rows;
+    if (shape.pieces) config_.windows = s.windows;
     if (shape.pieces)
       config_.sample = {shape.rows_of_picture, shape.lead,  shape.most_pictures, marks_of(*words_),
                         shape.least_pictures,  shape.heard, shape.shapes};
@@ -103,6 +107,17 @@ class data_folder {
       if (!has_pieces() && pairs_->read_caption(i, bytes)) all.append(bytes.begin(), bytes.end());
     }
     return random_stream::hash(all);
+  }
+  // Of what the walk through the files knew of all samples. Orders in which heavy samples wait follow from it.
+  std::uint64_t size_fingerprint() const {
+    std::uint64_t out = 0;
+    const auto add = [&](isize number) { out = mixed_bits(out + static_cast<std::uint64_t>(number)); };
+    for (isize i = 0; has_pieces() && i < size(); ++i)
+      for (const sample_piece& each : samples_->pieces(i)) {
+        add(static_cast<isize>(each.kind));
+        add(is_text(each.kind) ? static_cast<isize>(each.size) : 0);
+      }
+    return out;
   }
   const loader_config& config() const { return config_; }
   const sample_loader_config& sample_config() const { return config_; }

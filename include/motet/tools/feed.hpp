@@ -167,14 +167,11 @@ class loaded_feed final : public feed {
   isize samples_ = 0;
 };
 
-// part: of each step, where others read the rest of its pictures; windows: in which heavy samples wait.
-// Samples are made of pieces then.
-inline std::unique_ptr<feed> open_data(const data_folder& from, const json* saved, step_part part = {},
-                                       const step_windows& windows = {}) {
+// part: of each step, where others read the rest of its pictures. Samples are made of pieces then.
+inline std::unique_ptr<feed> open_data(const data_folder& from, const json* saved, step_part part = {}) {
   if (from.has_pieces()) {
     sample_loader_config config = from.sample_config();
     config.part = std::move(part);
-    config.windows = windows;
     return std::make_unique<loaded_feed<sample_loader>>(from, from.samples(), config, saved);
   }
   return std::make_unique<loaded_feed<pair_loader>>(from, from.pairs(), from.config(), saved);

@@ -19,6 +19,7 @@ class validation {
     config_.batch = std::min({batch, all, most_compared});
     config_.augment.reset();
     config_.form = picture_form::floats;
+    config_.windows = {};
     config_.threads = 1;
     config_.ready = 1;
     batches_ = std::clamp<isize>(few / config_.batch, 1, all / config_.batch);

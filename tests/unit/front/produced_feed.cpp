@@ -44,6 +44,37 @@ TEST_CASE("one producer or three, pairs or pieces, floats or bytes, filled or no
   }
 }
 
+TEST_CASE(
+    "samples wait in producers' steps as in a loader's, whoever is lost and however many go on with it") {
+  produced_set set(true, damaged);
+  run none(set);
+  const std::vector<seen_step> listed = none.plain(30);
+  set.wishes.windows = {.steps = 3, .together = 7};
+  run own(set);
+  const std::vector<seen_step> wanted = own.plain(30);
+  isize moved = 0;
+  for (std::size_t s = 0; s < 30; ++s) moved += wanted[s].ids != listed[s].ids ? 1 : 0;
+  CHECK(moved > 20);
+  const std::uint16_t ports[] = {free_port(), free_port()};
+  auto first = std::make_unique<sample_producer>(set.producer(ports[0]));
+  const sample_producer second(set.producer(ports[1]));
+  const auto from = own.produced(served_by({ports[0], ports[1]}));
+  std::string inside;  // of a window
+  for (std::size_t s = 0; s < 14; ++s) {
+    if (s == 5) first.reset();
+    if (s == 9) first = std::make_unique<sample_producer>(set.producer(ports[0]));
+    CHECK(take(*from) == wanted[s]);
+    if (s == 6) inside = write_json(from->position());
+  }
+  const json saved = read_json(inside);
+  const sample_producer alone(set.producer());
+  const auto later = own.produced(served_by({alone.port()}), &saved);
+  for (std::size_t s = 7; s < 30; ++s) CHECK(take(*later) == wanted[s]);
+  // Steps that a loader made go on with producers, and the other way round.
+  CHECK(own.plain(1, &saved).front() == wanted[7]);
+  CHECK(code_of([&] { none.produced(served_by({alone.port()}), &saved); }) == "MT-D27");
+}
+
 TEST_CASE("what producers leave out is counted and named as a loader's is, once however many tell it") {
   for (const bool pieces : {false, true}) {
     const produced_set set(pieces, damaged);

@@ -47,6 +47,6 @@ TEST_CASE("steps lie in the memory that is told before, and a producer of anothe
   mine.production.set("version", "motet 7");
   produced_steps<sample_maker> steps(own.data.samples(), own.data.words(), own.data.sample_config(), start,
                                      mine);
-  CHECK_THROWS_WITH_AS(steps.next(), doctest::Contains("version: got \"motet 0.1.0, producers 6\", wanted "),
+  CHECK_THROWS_WITH_AS(steps.next(), doctest::Contains("version: got \"motet 0.1.0, producers 7\", wanted "),
                        error);
 }

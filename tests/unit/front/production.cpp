@@ -20,7 +20,8 @@ TEST_CASE("where producers are is read, or refused with what was wanted") {
 }
 
 TEST_CASE("what decides steps comes through as it was, and the first that differs is named") {
-  const produced_set set(true);
+  produced_set set(true);
+  set.wishes.windows = {.steps = 4, .together = 2};
   run own(set);
   const json all = production_of(set.wishes, set.shape, own.data);
   const json read = read_json(write_json(all));
@@ -32,11 +33,15 @@ TEST_CASE("what decides steps comes through as it was, and the first that differ
   other.smallest_crop = 0.61;
   CHECK(first_difference(production_of(other, shape, own.data), all) ==
         "smallest_crop: got 0.61, wanted 0.6");
+  other = wishes;
+  other.windows.together = 3;
+  CHECK(first_difference(production_of(other, shape, own.data), all) == "window_together: got 3, wanted 2");
+  CHECK(all.find("fingerprint of sizes") != nullptr);
   CHECK(first_difference(json(json::object{}), all).starts_with("version: got nothing, wanted \"motet "));
 }
 
 TEST_CASE("a place comes through as it was") {
-  const data_position from{3, 4, 5, 40, {31, 38}};
+  const data_position from{3, 4, 5, 40, {31, 38}, std::uint64_t{1} << 63};
   data_position to{3, 4, 5, 0, {}};
   read_place(read_json(write_json(place_of(from))), to);
   CHECK(to == from);
