@@ -18,7 +18,7 @@ losses() { sed -n 's/.*"step": *\([0-9]*\), *"loss": *\([0-9.e-]*\),.*/\1 \2/p' 
 succeed $run --steps 6 --no-report --metrics one.jsonl
 [ "$(losses one.jsonl | wc -l)" -eq 6 ] || fail "not one line for each step"
 losses one.jsonl >one.losses
-for plan in data-2 zero-3 tensor-2 apart on-last pipeline-3 uneven grouped nested filled filled-tensor filled-lane; do
+for plan in data-2 zero-3 tensor-2 apart on-last pipeline-3 uneven grouped nested filled filled-tensor filled-lane multiplexed; do
   succeed $run --steps 6 --no-report --metrics "$plan.jsonl" --plan $plan
   losses "$plan.jsonl" | paste -d ' ' - one.losses | awk '{ d = $2 - $4; if (d < 0) d = -d; if (NF != 4 || $1 != $3 || d > 1e-4 * $4) bad = 1 } END { exit bad || NR != 6 }' ||
     fail "$plan has other losses than one rank"

@@ -18,10 +18,7 @@ constexpr bool some_are_multiplexed(const plan& of) {
 class plan_of_others {
  public:
   constexpr plan_of_others(const plan& from, const list<module_facts>& facts, bool module_plan::*left_out)
-      : from_(from),
-        all_facts_(facts),
-        left_out_(left_out),
-        others_{from.cluster, from.schedule, {}, from.own} {
+      : from_(from), all_facts_(facts), others_{from.cluster, from.schedule, {}, from.own} {
     for (const module_plan& own : from.modules) {
       const bool stays = !(own.*left_out);
       place_.push(stays ? static_cast<std::int32_t>(others_.modules.size()) : -1);
@@ -125,7 +122,6 @@ class plan_of_others {
 
   const plan& from_;
   const list<module_facts>& all_facts_;
-  bool module_plan::*left_out_;
   plan others_;
   list<module_facts> facts_;
   list<std::int32_t> place_;  // of each module among the others; -1: it is left out
