@@ -31,7 +31,8 @@ function(motet_unit_kind source variable)
   elseif(source MATCHES "^backend/cpu/")
     set(kind cpu)
   endif()
-  if(source MATCHES "^${motet_bare}\\.cpp$" AND (CMAKE_CXX_FLAGS MATCHES "address" OR MOTET_UNIT_TESTS STREQUAL "OPTIMISED"))
+  string(REGEX REPLACE "\\.cpp$" "" named ${source})
+  if(named IN_LIST motet_bare AND (CMAKE_CXX_FLAGS MATCHES "address" OR MOTET_UNIT_TESTS STREQUAL "OPTIMISED"))
     set(kind plain.bare)
   endif()
   # Under the thread sanitizer runs what has threads. Kernels, and nets, which leave threads to them, do only if they ask to, by their labels: on CPUs, all
@@ -84,7 +85,12 @@ endfunction()
 # search_every, run with it; so do all policies, from event to event, beside failures and read back, but not the tests that play whole traces; and fillings
 # and batches between weights, as what trains by them is. Where an encoder lives is two of these searches; what a run asks of orchestrate, and what simulate
 # asks of lanes in gaps, run with the sanitizers as well.
-set(motet_bare "(jobs/(published_rows|watch/kept_state|policies/(policies|motet_policy|crius))|plan/(search/search|distmm/search_(distmm|megatron)|disttrain/(search_chain|orchestrate)|cells/encoder_home|optimus/search_filled|quotas/(search_quotas|plan_of_quotas)|order/(deal|interleaved_order|microbatch_order)|published_table|beyond_paper|cost/folded_plan)|schedule/(place/(fill|forwards_ahead)|write/batch_sync|simulate/speed_in_gaps))")
+set(motet_bare
+  jobs/policies/crius jobs/policies/motet_policy jobs/policies/policies jobs/published_rows jobs/watch/kept_state
+  plan/beyond_paper plan/cells/encoder_home plan/cost/folded_plan plan/distmm/search_distmm plan/distmm/search_megatron plan/disttrain/orchestrate
+  plan/disttrain/search_chain plan/optimus/search_filled plan/order/deal plan/order/interleaved_order plan/order/microbatch_order plan/published_table
+  plan/quotas/plan_of_quotas plan/quotas/search_quotas plan/search/search schedule/place/fill schedule/place/forwards_ahead schedule/simulate/speed_in_gaps
+  schedule/write/batch_sync)
 
 # What the address sanitizer sees as well, or a processor of our kind does not mind, is looked for where bytes from outside are read, and not elsewhere:
 # of kernels, it is most of what clang takes.
