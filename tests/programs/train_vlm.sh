@@ -35,11 +35,17 @@ ordered() {
     fail "$* --reorder $word has other losses: $(losses "$listed" | paste -d ' ' - ordered.losses)"
 }
 for plan in data-2 uneven; do ordered all $plan.jsonl --plan $plan; done
+ordered ranks data-2.jsonl --plan data-2 --reorder-groups 1
 two='"degrees": {"data": 2}, "microbatches": 2, "group": 1'
 echo '{"cluster": {"ranks": 4}, "schedule": "1f1b", "modules": {' >pairs.json
 echo "\"eye\": {$two, \"ranks\": {\"first\": 0}}, \"glue\": {$two, \"ranks\": {\"first\": 0}}, \"talk\": {$two, \"ranks\": {\"first\": 2}}}}" >>pairs.json
 succeed $run --steps 6 --no-report --metrics pairs.jsonl --plan pairs.json
 ordered modules pairs.jsonl --plan pairs.json
+ordered all pairs.jsonl --plan pairs.json --reorder-groups 1
+expect 2 'replicas reach over all of these groups, so that all 4 ranks are one' $run --steps 1 --plan pairs.json --reorder all --reorder-groups 2
+expect 2 'which gives no rank another sample' $run --steps 1 --plan pairs.json --reorder slots --reorder-groups 1
+succeed $run --steps 1 --plan pairs.json --reorder all --reorder-groups 1 --explain
+grep -q '^groups    2 of ranks, out of which no sample goes$' out || fail "--explain does not tell of the groups"
 expect 2 'so no row can cross; take --reorder all' $run --steps 1 --plan data-2 --reorder modules
 succeed $run --rows 500 --steps 6 --no-report --metrics filled.jsonl --plan apart
 ordered all filled.jsonl --rows 500 --plan apart

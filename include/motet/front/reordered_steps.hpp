@@ -64,7 +64,8 @@ class reordered_steps {
   reordered_steps(trainer<Model, Numbers, Device>& train, isize samples, reorder_options how = {})
       : train_(train),
         how_(std::move(how)),
-        of_(train.order(), splits_of(train.order(), samples), !is_own_loss<typename Model::loss>),
+        of_(train.order(), splits_of(train.order(), samples), !is_own_loss<typename Model::loss>,
+            how_.asked.together),
         clock_(of_, counted(train, samples)),
         orders_(of_, clock_),
         samples_(static_cast<std::int32_t>(samples)) {}
@@ -223,11 +224,15 @@ class reordered_steps {
       if (seen[each] != 0) refuse(sentence({"it names sample ", each, " twice"}));
       seen[each] = 1;
     }
-    list<std::int32_t> meets;
-    for (isize b = 0; b < of_.blocks().size(); ++b) meets.resize(of_.blocks()[b].places.end, of_.meets(b));
-    for (isize p = 0; p < order.size(); ++p)
-      if (meets[p] != meets[order[p]])
+    list<std::int32_t> at;  // of each sample, its block
+    for (std::int32_t b = 0; b < of_.blocks().size(); ++b) at.resize(of_.blocks()[b].places.end, b);
+    for (isize p = 0; p < order.size(); ++p) {
+      const std::int32_t to = at[p], from = at[order[p]];
+      if (of_.meets(to) != of_.meets(from))
         refuse(sentence({"it takes sample ", order[p], " out of the group that it meets in the loss"}));
+      if (of_.group_of(to) != of_.group_of(from))
+        refuse(sentence({"it takes sample ", order[p], " out of its group of ranks"}));
+    }
     return order;
   }
   // Other orders on other processes would be other gradients.

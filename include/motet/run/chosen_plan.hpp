@@ -5,6 +5,7 @@
 #include <motet/plan/describe/cut_apart.hpp>
 #include <motet/plan/prove/require_plan.hpp>
 #include <motet/run/run_settings.hpp>
+#include <motet/run/sample_groups.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -21,19 +22,38 @@ struct chosen_plan {
   launched by;
 };
 
+namespace detail {
+
+// Groups of ranks are asked for where there are several.
+inline void require_groups(const plan& of, const run_settings& s) {
+  if (s.reorder_groups == 0 || s.reorder_groups >= of.cluster.ranks ||
+      sample_groups(of, s.trained().facts(), s.batch, s.reorder_groups) > 1)
+    return;
+  fail(bad_option_value,
+       sentence({"--reorder-groups ", s.reorder_groups, " with --plan ", s.plan, " and --batch ", s.batch,
+                 ": replicas reach over all of these groups, so that all ", of.cluster.ranks,
+                 " ranks are one; name other ranks for modules, or leave --reorder-groups out"}));
+}
+
+}  // namespace detail
+
 // Proven for the model and the batch; nothing is started yet.
 inline chosen_plan choose_plan(const run_settings& s) {
   const list<module_facts> facts = s.trained().facts();
   chosen_plan out{s.plan, {}, plan_of(s.plan, facts, s.program->plans), {}};
   if (const named_plan* const known = find_plan(s.program->plans, s.plan)) out.about = known->about;
   out.value = require_plan(out.value, facts, s.batch);
-  if (!s.rows_cross()) return out;
+  if (!s.rows_cross()) {
+    detail::require_groups(out.value, s);
+    return out;
+  }
   // Where rows are to cross between replicas, modules are cut apart.
   out.value = require_plan(cut_apart(out.value, facts, s.batch), facts, s.batch);
   if (!rows_cross(out.value, facts, s.batch))
     fail(bad_option_value,
          sentence({"--reorder modules with --plan ", s.plan, " and --batch ", s.batch,
                    ": no replicas stand apart, so no row can cross; take --reorder all, or other ranks"}));
+  detail::require_groups(out.value, s);
   return out;
 }
 

@@ -107,6 +107,9 @@ inline void print_head(const chosen_plan& chosen, const run_settings& s) {
                   ? (", " + std::to_string(of.cluster.ranks_per_node) + " on a node").c_str()
                   : "");
   if (s.reorders()) std::printf("order     %s: %s\n", s.reorder.c_str(), s.reorder_words().c_str());
+  if (s.reorder_groups > 0)
+    std::printf("groups    %d of ranks, out of which no sample goes\n",
+                sample_groups(of, s.trained().facts(), s.batch, s.reorder_groups));
   print_plan(stdout, of, s.batch);
 }
 

@@ -386,6 +386,9 @@ inline chosen_plan choose_orchestrated(const run_settings& s, const checkpoint* 
     told += rows_cross(found.how, facts, s.batch)
                 ? "owners    each module has its own, as rows cross between replicas\n"
                 : "owners    are those of all modules: no plan whose rows cross is shorter by forecast\n";
+  if (s.reorder_groups > 0)
+    told += sentence({"groups    ", sample_groups(found.how, facts, s.batch, s.reorder_groups),
+                      " of ranks, out of which no sample goes\n"});
   if (found.next) {
     std::snprintf(text, sizeof text, "next best %.2f ms, %.1f %% more: ", found.next->seconds * 1e3,
                   100 * (found.next->seconds / found.seconds - 1));

@@ -29,7 +29,7 @@ struct run_settings {
                            producers, orchestrate, profile;
   isize batch = 64, steps = 1000, threads = 0, accumulate = 1, save_every = 0, keep = 2, warmup = -1,
         eval_every = 0, validate_every = -1, loader_threads = 1, line_every = 1, ranks = 0, resplit = 0,
-        rows = 0, defer = 1, record_step = 0;
+        rows = 0, defer = 1, record_step = 0, reorder_groups = 0;
   std::uint64_t seed = 1;
   double rate = 1e-3, weight_decay = 0.1, clip = 1, beta1 = 0.9, beta2 = -1, smallest_crop = 0.6,
          resplit_most = 1.25, ema = 0, layer_rate = 1, momentum = 0.95;
@@ -43,15 +43,17 @@ struct run_settings {
   // What is asked of the order of a step's samples.
   step_questions questions() const {
     const bool both = reorder == "all" || rows_cross();
-    return {both || reorder == "ranks", both || reorder == "slots"};
+    return {both || reorder == "ranks", both || reorder == "slots", reorder_groups};
   }
   // Each module has an order of its own, for which the plan's modules are cut apart.
   bool rows_cross() const { return reorder == "modules"; }
   bool reorders() const { return reorder != "none"; }
   std::string reorder_words() const {
     const step_questions asked = questions();
-    const std::string who = rows_cross() ? "samples of each module go to its ranks that have least to do"
-                                         : "samples go to the ranks that have least to do",
+    const std::string who = std::string(rows_cross()
+                                            ? "samples of each module go to its ranks that have least to do"
+                                            : "samples go to the ranks that have least to do") +
+                            (reorder_groups > 0 ? sentence({", within groups of ", reorder_groups}) : ""),
                       when = "microbatches run in the turns in which ranks wait least";
     return asked.ranks && asked.slots ? who + ", " + when : asked.ranks ? who : when;
   }
@@ -208,6 +210,11 @@ inline options command_line(run_settings& s) {
                 "samples of a step, so that a plan's ranks wait less; ranks: who gets which, slots: in which "
                 "turn microbatches run, all: both, modules: both, and who gets which for each module apart. "
                 "The same loss and gradients");
+  if (of.speaks)
+    line.count(
+        "--reorder-groups", s.reorder_groups, 0,
+        "ranks, of a node or behind one switch, that give samples to each other alone by --reorder; 0: "
+        "all do");
   line.real("--resplit-most", s.resplit_most, 1.001, 1e6,
             "samples of such a replica at most, times its even share; memory is planned for that");
   line.flag("--list-plans", s.list_plans, "print the plans that have names, and stop");
@@ -288,6 +295,7 @@ inline json saved_settings(const run_settings& s) {
   if (s.program->speaks) out.set("rows", s.rows);
   if (s.program->speaks) out.set("defer", s.defer);
   if (s.program->speaks) out.set("reorder", s.reorder);
+  if (s.program->speaks) out.set("reorder_groups", s.reorder_groups);
   if (!s.orchestrate.empty()) out.set("orchestrate", s.orchestrate);
   return out;
 }
@@ -312,6 +320,7 @@ inline void adopt_settings(run_settings& s, const options& line, const json& sav
   if (s.program->speaks) take("--rows", "rows", s.rows);
   if (s.program->speaks) take("--defer", "defer", s.defer);
   if (s.program->speaks) take("--reorder", "reorder", s.reorder);
+  if (s.program->speaks) take("--reorder-groups", "reorder_groups", s.reorder_groups);
   if (s.program->speaks && s.plan.empty()) take("--orchestrate", "orchestrate", s.orchestrate);
   take("--accumulate", "accumulate", s.accumulate);
   take("--lr", "learning_rate", s.rate);

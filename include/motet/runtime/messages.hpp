@@ -81,7 +81,7 @@ inline constexpr message session_without_inputs{
 
 inline constexpr message bad_sample_order{
     "MT-R37", "an order of samples does not fit its step",
-    "it leaves samples out, names one twice, or takes one out of its group of the loss",
+    "it leaves samples out, names one twice, or takes one out of its group, of the loss or of ranks",
     "Return each sample's number once (in_turn(of.samples) is where to begin), as many as the batch has"};
 
 inline constexpr message dropout_is_cut{

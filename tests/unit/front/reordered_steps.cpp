@@ -107,6 +107,9 @@ TEST_CASE("a step in any order has the loss, the gradients and the update of the
   const reorder_options orders[] = {{.every = 1},
                                     {.asked = {.ranks = true, .slots = false}, .every = 2},
                                     {.asked = {.ranks = false, .slots = true}, .every = 0},
+                                    // Samples stay with the two ranks, or with the one, that they came to.
+                                    {.asked = {.together = 2}, .every = 2},
+                                    {.asked = {.together = 1}},
                                     {.by = backwards}};
   for (const plan& how : plans)
     for (const reorder_options& order : orders) {
@@ -251,6 +254,9 @@ TEST_CASE("an order that is none is refused, and so are other batches") {
               return order;
             }),
             "it names sample 12, the step has 12"));
+  reordered_steps grouped(train, samples, {.asked = {.together = 1}, .by = backwards});
+  CHECK_THROWS_WITH(grouped.step(data.get(), 1e-3),
+                    doctest::Contains("it takes sample 11 out of its group of ranks"));
   reordered_steps steps(train, 8);
   CHECK_THROWS_WITH(steps.step(data.get(), 1e-3),
                     doctest::Contains("a batch of 12 samples, the steps have 8"));

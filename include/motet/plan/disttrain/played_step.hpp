@@ -40,7 +40,7 @@ inline double played_seconds(const program& of, const list<sample_split>& splits
                              const list<place_seconds>& places, const cluster_facts& on,
                              const list<step_headers>& steps, list<double> messages = {},
                              const step_questions& ordered = step_questions{false, false}) {
-  const program_samples samples(of, splits);
+  const program_samples samples(of, splits, false, ordered.together);
   cost_table costs;
   for (isize i = 0; i < messages.size(); ++i) {
     const instruction& it = of.instructions[i];

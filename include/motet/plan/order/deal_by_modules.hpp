@@ -34,9 +34,9 @@ class module_dealer {
       whole_[sings.module] = std::max(whole_[sings.module], sum);
     }
     for (isize b = 0; b < samples.blocks().size(); ++b) {
-      part_of_block_.push(samples.meets(b));
+      part_of_block_.push(samples.circle(b));
       for (isize p = samples.blocks()[b].places.begin; p < samples.blocks()[b].places.end; ++p)
-        part_of_sample_.push(samples.meets(b));
+        part_of_sample_.push(samples.circle(b));
     }
   }
 

@@ -65,7 +65,8 @@ inline hands deal_to_parts(const step_headers& of, const sample_order& largest_f
 // the other; microbatches fill the intervals of a pipeline's first stage. Then microbatches, and
 // samples, change places by chance, as long as simulate() finds the step shorter. The order as listed is
 // taken where none is shorter. Everything follows from the headers and the clock, so ranks that know the same
-// find the same.
+// find the same. Groups of ranks (plan/order/rank_groups.hpp) look one after the other, each by the headers
+// of its own samples alone, and share the swaps evenly: what one finds does not depend on others.
 // Asks for: samples that are as many as the program takes.
 // Memory: some numbers for each sample and each instruction.
 // Errors: none of its own.
@@ -133,22 +134,22 @@ class program_order {
     list<double> ranks(samples_.of().ranks(), 0.0), cells(samples_.cells(), 0.0);
     detail::filled_blocks out(samples_.blocks().size());
     const list<double> longest = slopes(true);
-    // Samples that meet in a loss stay together.
-    std::map<std::int32_t, std::pair<list<std::int32_t>, list<std::int32_t>>> meetings;
+    // Samples stay in their circle.
+    std::map<std::int32_t, std::pair<list<std::int32_t>, list<std::int32_t>>> circles;
     for (std::int32_t h = 0; h < samples_.hands().size(); ++h) {
-      auto& [own, all] = meetings[samples_.meets(samples_.hands()[h].blocks[0])];
+      auto& [own, all] = circles[samples_.circle(samples_.hands()[h].blocks[0])];
       own.push(h);
       for (const std::int32_t b : samples_.hands()[h].blocks)
         for (isize p = samples_.blocks()[b].places.begin; p < samples_.blocks()[b].places.end; ++p)
           all.push(static_cast<std::int32_t>(p));
     }
-    for (auto& [meeting, members] : meetings) {
+    for (auto& [circle, members] : circles) {
       auto& [own, all] = members;
       std::sort(all.begin(), all.end());
       sort_largest_first(of, all);
-      list<part> of_meeting;
-      for (const std::int32_t h : own) of_meeting.push(parts[h]);
-      const hands of_hands = detail::deal_to_parts(of, all, of_meeting, ranks);
+      list<part> of_circle;
+      for (const std::int32_t h : own) of_circle.push(parts[h]);
+      const hands of_hands = detail::deal_to_parts(of, all, of_circle, ranks);
       for (isize k = 0; k < own.size(); ++k) {
         const program_samples::hand& hand = samples_.hands()[own[k]];
         list<part> of_blocks;
@@ -264,8 +265,35 @@ class program_order {
     return times;
   }
 
-  ordered_step improved(const step_headers& of, detail::filled_blocks made, const step_questions& asked,
-                        const swap_limits& until) const {
+  // Samples of other groups bring nothing.
+  step_headers headers_of_group(const step_headers& of, std::int32_t group) const {
+    step_headers own = of;
+    for (isize b = 0; b < samples_.blocks().size(); ++b) {
+      if (samples_.group_of(b) == group) continue;
+      const interval& places = samples_.blocks()[b].places;
+      for (isize k = 0; k < of.modules.size(); ++k)
+        for (isize s = places.begin; s < places.end; ++s)
+          own.rows[k * of.samples + s] = own.work[k * of.samples + s] = 0;
+    }
+    return own;
+  }
+  // Looks at the samples of one group alone.
+  ordered_step find_within(const step_headers& of, std::int32_t group, const step_questions& asked,
+                           const swap_limits& until) const {
+    const list<std::int32_t> movable = samples_.blocks_of(group);
+    ordered_step best = as_listed(of);
+    const auto look = [&](detail::filled_blocks made) {
+      if (asked.slots) fill(of, made);
+      ordered_step found = improved(of, std::move(made), movable, asked, until);
+      if (found.seconds < best.seconds) best = std::move(found);
+    };
+    look(listed());
+    if (asked.ranks) look(dealt(of));
+    if (asked.ranks && samples_.rows_cross()) look(deal_by_modules(samples_, clock_, of));
+    return best;
+  }
+  ordered_step improved(const step_headers& of, detail::filled_blocks made, const list<std::int32_t>& movable,
+                        const step_questions& asked, const swap_limits& until) const {
     ordered_step best = judged(of, flat(made));
     std::uint64_t drawn = until.seed;
     const auto draw = [&](isize below) {
@@ -276,12 +304,12 @@ class program_order {
     for (std::int32_t i = 0; i < until.tries; ++i) {
       if (std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count() > until.seconds)
         break;
-      const isize a = draw(made.size()), b = draw(made.size());
+      const isize a = movable[draw(movable.size())], b = movable[draw(movable.size())];
       if (a == b) continue;
       const bool together = samples_.blocks()[a].hand == samples_.blocks()[b].hand;
       const bool turns =
           asked.slots && together && made[a].size() == made[b].size() && (!asked.ranks || draw(2) == 0);
-      if (!turns && (!asked.ranks || samples_.meets(a) != samples_.meets(b))) continue;
+      if (!turns && (!asked.ranks || samples_.circle(a) != samples_.circle(b))) continue;
       const isize from = turns ? 0 : draw(made[a].size()), to = turns ? 0 : draw(made[b].size());
       const auto swap = [&] {
         if (turns) std::swap(made[a], made[b]);
@@ -335,17 +363,20 @@ MOTET_BODY ordered_step program_order::judged(const step_headers& of, sample_ord
 }
 MOTET_BODY ordered_step program_order::find(const step_headers& of, const step_questions& asked,
                                             const swap_limits& until) const {
-  ordered_step best = as_listed(of);
-  if (!asked.ranks && !asked.slots) return best;
-  const auto look = [&](detail::filled_blocks made) {
-    if (asked.slots) fill(of, made);
-    ordered_step found = improved(of, std::move(made), asked, until);
-    if (found.seconds < best.seconds) best = std::move(found);
-  };
-  look(listed());
-  if (asked.ranks) look(dealt(of));
-  if (asked.ranks && samples_.rows_cross()) look(deal_by_modules(samples_, clock_, of));
-  return best;
+  if (!asked.ranks && !asked.slots) return as_listed(of);
+  const std::int32_t groups = samples_.groups();
+  if (groups == 1) return find_within(of, 0, asked, until);
+  swap_limits of_group = until;
+  of_group.tries = (until.tries + groups - 1) / groups;
+  of_group.seconds = until.seconds / groups;
+  sample_order all = in_turn(of.samples);
+  for (std::int32_t g = 0; g < groups; ++g) {
+    const ordered_step own = find_within(headers_of_group(of, g), g, asked, of_group);
+    for (const std::int32_t b : samples_.blocks_of(g))
+      for (isize p = samples_.blocks()[b].places.begin; p < samples_.blocks()[b].places.end; ++p)
+        all[p] = own.order[p];
+  }
+  return judged(of, std::move(all));
 }
 #endif
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/plan/order/rank_groups.hpp>
 #include <motet/plan/order/step_headers.hpp>
 #include <motet/schedule/core/program.hpp>
 #include <motet/strategy/sample_split.hpp>
@@ -13,9 +14,10 @@ namespace motet {
 
 // A program takes the samples of a step by their places in its list. Modules may cut the list unlike: a block
 // is an interval that no module cuts any more, and a hand is all blocks that the same replicas have. Where a
-// loss compares samples, each group that meets has hands of its own. The program outlives it.
+// loss compares samples, each group that meets has hands of its own. Hands may be grouped by the ranks that
+// have them (plan/order/rank_groups.hpp). The program outlives it.
 // Asks for: a program, and of each of its modules how it cuts the samples of a step; whether its loss
-// compares samples with each other.
+// compares samples with each other; how many ranks stay in one group, 0: all.
 // Memory: some numbers for each microbatch.
 // Errors: none of its own.
 // Example:
@@ -38,7 +40,8 @@ class program_samples {
     isize places = 0;
   };
 
-  program_samples(const program& of, const list<sample_split>& splits, bool compares = false);
+  program_samples(const program& of, const list<sample_split>& splits, bool compares = false,
+                  isize together = 0);
 
   const program& of() const { return *of_; }
   const list<block>& blocks() const { return blocks_; }
@@ -83,6 +86,17 @@ class program_samples {
   }
   // The group of samples that a block's samples meet in.
   std::int32_t meets(isize which) const { return meets_[which]; }
+  // Groups of ranks, none of which has samples of another, and the one that has a block.
+  std::int32_t groups() const { return groups_; }
+  std::int32_t group_of(isize which) const { return groups_of_[blocks_[which].hand]; }
+  // Samples change places within their circle: they belong to one group of ranks, and meet in the loss.
+  std::int32_t circle(isize which) const { return meets_[which] * groups_ + group_of(which); }
+  list<std::int32_t> blocks_of(std::int32_t group) const {
+    list<std::int32_t> out;
+    for (std::int32_t b = 0; b < blocks_.size(); ++b)
+      if (group_of(b) == group) out.push(b);
+    return out;
+  }
   // The work of each cell with samples in this order.
   void add_work(const step_headers& of, const sample_order& order, list<double>& work) const;
 
@@ -105,12 +119,14 @@ class program_samples {
   std::int32_t cells_ = 0;
   list<block> blocks_;
   list<hand> hands_;
-  list<std::int32_t> meets_;  // of each block
+  list<std::int32_t> meets_;      // of each block
+  list<std::int32_t> groups_of_;  // of each hand
+  std::int32_t groups_ = 1;
 };
 
 #if !defined(MOTET_COMPILED_DATA)
 MOTET_BODY program_samples::program_samples(const program& of, const list<sample_split>& splits,
-                                            bool compares)
+                                            bool compares, isize together)
     : of_(&of), splits_(splits) {
   list<isize> cuts;
   for (const sample_split& each : splits_) {
@@ -158,6 +174,10 @@ MOTET_BODY program_samples::program_samples(const program& of, const list<sample
   for (isize b = 0; b < blocks_.size(); ++b)
     for (std::size_t k = 1; k < keys[static_cast<std::size_t>(b)].size(); k += 2)
       meets_[b] = std::max(meets_[b], keys[static_cast<std::size_t>(b)][k]);
+  list<list<std::int32_t>> replicas;
+  for (const hand& each : hands_) replicas.push(each.replicas);
+  groups_of_ = groups_of_hands(of, replicas, together);
+  for (const std::int32_t each : groups_of_) groups_ = std::max(groups_, each + 1);
 }
 MOTET_BODY void program_samples::add_work(const step_headers& of, const sample_order& order,
                                           list<double>& work) const {

@@ -94,8 +94,9 @@ inline step_order order_by_chance(std::int32_t samples, const step_shape& shape,
 
 // An order answers some of three questions; the others stay as the samples are listed.
 struct step_questions {
-  bool ranks = true;  // which replica gets which sample, and which of them share a microbatch
-  bool slots = true;  // in which turn microbatches run
+  bool ranks = true;   // which replica gets which sample, and which of them share a microbatch
+  bool slots = true;   // in which turn microbatches run
+  isize together = 0;  // ranks that follow each other, out of whose group no sample goes; 0: all
 };
 
 // Samples are dealt to hands of equal size, the most costly first, each to the hand whose busiest stage has

@@ -25,9 +25,10 @@ struct chain {
   place_clock clock;
   program_order orders;
   chain(const chain&) = delete;
-  chain(std::int32_t ranks, std::initializer_list<placed> modules, motet::isize count)
+  chain(std::int32_t ranks, std::initializer_list<placed> modules, motet::isize count,
+        motet::isize together = 0)
       : of(written(ranks, modules, count)),
-        samples(of, splits_of(modules, count)),
+        samples(of, splits_of(modules, count), false, together),
         clock(samples, list<stage_cost>(of.places.size(), stage_cost{1, 1, 1})),
         orders(samples, clock) {}
 
@@ -78,6 +79,12 @@ bool is_permutation(const sample_order& order, motet::isize count) {
   std::sort(sorted.begin(), sorted.end());
   return sorted == in_turn(static_cast<std::int32_t>(count));
 }
+// Ranks in groups of so many, and how many groups that makes.
+struct grouped {
+  std::int32_t ranks;
+  std::initializer_list<placed> modules;
+  motet::isize count, together, groups;
+};
 const step_questions ranks_alone{true, false}, slots_alone{false, true};
 
 }  // namespace
@@ -236,4 +243,68 @@ TEST_CASE("samples stay in the group that a loss compares") {
     CHECK(is_permutation(found.order, 16));
     for (motet::isize k = 0; k < 16; ++k) CHECK_EQ(found.order[k] / 8, k / 8);
   }
+}
+
+TEST_CASE("no sample leaves its group of ranks, and what a group finds follows from its own headers alone") {
+  const grouped rows[] = {{8, {{0, 1, 8, 1}}, 48, 2, 4},
+                          {8, {{0, 1, 8, 1}}, 48, 3, 3},
+                          {8, {{0, 1, 8, 2}}, 48, 1, 8},
+                          // Replicas of two modules on other ranks: a node has two of each.
+                          {8, {{0, 1, 4, 2}, {4, 1, 4, 2}}, 32, 2, 2},
+                          {8, {{0, 1, 4, 2}, {4, 1, 4, 2}}, 32, 8, 1},
+                          // Two pipelines whose stages are on other nodes; and four replicas before two.
+                          {4, {{0, 2, 2, 4}}, 16, 1, 2},
+                          {6, {{0, 1, 4, 1}, {4, 1, 2, 2}}, 24, 1, 2},
+                          // Each replica of the first feeds all of the second, so that all are one group.
+                          {4, {{0, 1, 2, 6}, {2, 1, 2, 3}}, 24, 1, 1}};
+  double all_listed = 0, all_found = 0;
+  for (const grouped& each : rows) {
+    CAPTURE(&each - rows);
+    const chain of(each.ranks, each.modules, each.count, each.together);
+    REQUIRE_EQ(of.samples.groups(), each.groups);
+    list<std::int32_t> group;
+    for (motet::isize b = 0; b < of.samples.blocks().size(); ++b)
+      group.resize(of.samples.blocks()[b].places.end, of.samples.group_of(b));
+    const auto modules = static_cast<std::int32_t>(of.samples.modules());
+    constexpr swap_limits few{.tries = 24};
+    for (std::uint64_t seed = 1; seed <= 2; ++seed) {
+      const step_headers headers = drawn(modules, each.count, seed);
+      const step_questions asked = seed == 1 ? step_questions{} : ranks_alone;
+      const ordered_step found = of.orders.find(headers, asked, few);
+      CHECK(is_permutation(found.order, each.count));
+      // Microbatches of all replicas meet in the loss, so a group may wait for others that it did not know.
+      CHECK(found.seconds <= of.orders.as_listed(headers).seconds * 1.1);
+      all_listed += of.orders.as_listed(headers).seconds;
+      all_found += found.seconds;
+      for (motet::isize p = 0; p < found.order.size(); ++p) CHECK_EQ(group[p], group[found.order[p]]);
+      CHECK_EQ(of.orders.find(headers, asked, few).order, found.order);
+      // The headers of other groups are others, and the first group finds what it found.
+      step_headers others = drawn(modules, each.count, seed + 100);
+      for (motet::isize k = 0; k < headers.work.size(); ++k)
+        if (group[k % each.count] == 0) others.work[k] = headers.work[k];
+      const sample_order again = of.orders.find(others, asked, few).order;
+      for (motet::isize p = 0; p < again.size(); ++p)
+        if (group[p] == 0) CHECK_EQ(again[p], found.order[p]);
+    }
+  }
+  MESSAGE("over as listed: " << all_found / all_listed);
+  CHECK(all_found < 0.9 * all_listed);
+}
+
+TEST_CASE("a group of all ranks finds what is found without groups, and where each is one nothing moves") {
+  const chain all(4, {{0, 1, 4, 1}}, 24), of_all(4, {{0, 1, 4, 1}}, 24, 4), alone(4, {{0, 1, 4, 1}}, 24, 1),
+      pairs(4, {{0, 1, 4, 1}}, 24, 2);
+  double whole = 0, paired = 0, listed = 0;
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    const step_headers headers = drawn(1, 24, seed);
+    const ordered_step found = all.orders.find(headers);
+    CHECK_EQ(of_all.orders.find(headers).order, found.order);
+    const sample_order own = alone.orders.find(headers).order;
+    for (motet::isize p = 0; p < own.size(); ++p) CHECK_EQ(own[p] / 6, p / 6);
+    whole += found.uneven;
+    paired += pairs.orders.find(headers).uneven;
+    listed += all.orders.as_listed(headers).uneven;
+  }
+  CHECK(whole < paired);
+  CHECK(paired < listed);
 }
