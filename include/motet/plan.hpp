@@ -34,6 +34,7 @@
 #include <motet/plan/optimus/search_filled.hpp>
 #include <motet/plan/order/deal.hpp>
 #include <motet/plan/order/deal_by_modules.hpp>
+#include <motet/plan/order/deal_wide.hpp>
 #include <motet/plan/order/defer.hpp>
 #include <motet/plan/order/fill_microbatches.hpp>
 #include <motet/plan/order/interleaved_order.hpp>
@@ -43,6 +44,7 @@
 #include <motet/plan/order/place_clock.hpp>
 #include <motet/plan/order/program_order.hpp>
 #include <motet/plan/order/program_samples.hpp>
+#include <motet/plan/order/rank_groups.hpp>
 #include <motet/plan/order/reorder_told.hpp>
 #include <motet/plan/order/row_costs.hpp>
 #include <motet/plan/order/step_headers.hpp>
