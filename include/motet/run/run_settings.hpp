@@ -53,7 +53,8 @@ struct run_settings {
     const std::string who = std::string(rows_cross()
                                             ? "samples of each module go to its ranks that have least to do"
                                             : "samples go to the ranks that have least to do") +
-                            (reorder_groups > 0 ? sentence({", within groups of ", reorder_groups}) : ""),
+                            (reorder_groups > 0 ? sentence({", within groups of ", reorder_groups, " ranks"})
+                                                : ""),
                       when = "microbatches run in the turns in which ranks wait least";
     return asked.ranks && asked.slots ? who + ", " + when : asked.ranks ? who : when;
   }

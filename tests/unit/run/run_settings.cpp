@@ -81,7 +81,7 @@ TEST_CASE("an order of samples is asked for in one word, and is a setting of the
   CHECK_THROWS_AS(settings_of({"--reorder", "all"}), error);
   const run_settings groups = settings_of({"--reorder", "ranks", "--reorder-groups", "8"}, speaks);
   CHECK(groups.questions().together == 8);
-  CHECK(groups.reorder_words() == "samples go to the ranks that have least to do, within groups of 8");
+  CHECK(groups.reorder_words() == "samples go to the ranks that have least to do, within groups of 8 ranks");
   run_settings again(speaks);
   adopt_settings(again, command_line(again), saved_settings(groups));
   CHECK(again.reorder_groups == 8);
