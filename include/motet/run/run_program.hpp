@@ -73,9 +73,9 @@ inline void check_device(const run_settings& s) {
          "--precision fp8 with --device cpu: GPUs from sm_89 on multiply fp8; take --device cuda, or "
          "--precision bf16");
   if (s.reorder_groups > 0 && !s.questions().ranks)
-    fail(bad_option_value, sentence({"--reorder-groups ", s.reorder_groups, " with --reorder ", s.reorder,
-                                     ", which gives no rank another sample; take --reorder ranks, all or "
-                                     "modules, or leave --reorder-groups out"}));
+    fail(bad_option_value,
+         sentence({"--reorder-groups ", s.reorder_groups, " with --reorder ", s.reorder,
+                   ", which gives no rank another sample; take --reorder ranks, all or modules"}));
   if (s.reorders() && s.device != "cpu")
     fail(bad_option_value, "--reorder " + s.reorder + " with --device " + s.device +
                                ": ranks on processors alone take samples in another order; leave one out");

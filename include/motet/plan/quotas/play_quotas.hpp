@@ -101,8 +101,8 @@ class quota_player {
   // With elastic tails the first in order grow into what is free on all their devices.
   std::vector<std::int32_t> rungs_of(const std::vector<phase>& phases,
                                      const std::vector<std::size_t>& now) const {
-    std::vector<std::int32_t> out;
-    for (const std::size_t each : now) out.push_back(phases[each].at.rung);
+    std::vector<std::int32_t> out(now.size());
+    for (std::size_t i = 0; i < now.size(); ++i) out[i] = phases[now[i]].at.rung;
     if (!elastic_) return out;
     for (std::size_t i = 0; i < now.size(); ++i) {
       std::int32_t most = chip().rungs();
