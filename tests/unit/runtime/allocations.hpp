@@ -11,7 +11,7 @@ namespace {
 std::atomic<long> allocations{0};
 std::atomic<long> page_bytes{0};  // of what is aligned to a page: motet::buffer
 
-void* counted(std::size_t bytes, std::size_t alignment) {
+void* taken_and_counted(std::size_t bytes, std::size_t alignment) {
   allocations.fetch_add(1);
   if (alignment >= 4096) page_bytes.fetch_add(static_cast<long>(bytes));
   void* p = alignment > 16 ? std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment)
@@ -22,19 +22,19 @@ void* counted(std::size_t bytes, std::size_t alignment) {
 
 }  // namespace
 
-[[gnu::noinline]] void* operator new(std::size_t bytes) { return counted(bytes, 0); }
-[[gnu::noinline]] void* operator new[](std::size_t bytes) { return counted(bytes, 0); }
+[[gnu::noinline]] void* operator new(std::size_t bytes) { return taken_and_counted(bytes, 0); }
+[[gnu::noinline]] void* operator new[](std::size_t bytes) { return taken_and_counted(bytes, 0); }
 [[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  return counted(bytes, static_cast<std::size_t>(alignment));
+  return taken_and_counted(bytes, static_cast<std::size_t>(alignment));
 }
 [[gnu::noinline]] void* operator new[](std::size_t bytes, std::align_val_t alignment) {
-  return counted(bytes, static_cast<std::size_t>(alignment));
+  return taken_and_counted(bytes, static_cast<std::size_t>(alignment));
 }
 // A caller that asks without wanting to hear of failure (std::stable_sort does) gives it back by the same
 // delete.
 [[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   try {
-    return counted(bytes, 0);
+    return taken_and_counted(bytes, 0);
   } catch (const std::bad_alloc&) {
     return nullptr;
   }
