@@ -21,6 +21,15 @@ std::string sentence(std::string text) {
   return text;
 }
 
+// Codes of one letter in the order of their numbers.
+struct by_number {
+  bool operator()(const std::string& one, const std::string& other) const {
+    const std::size_t letter = std::strlen("MT-");
+    if (one[letter] != other[letter]) return one[letter] < other[letter];
+    return one.size() != other.size() ? one.size() < other.size() : one < other;
+  }
+};
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -28,7 +37,7 @@ int main(int count, char** words) {
     std::perror(words[1]);
     return 1;
   }
-  std::map<std::string, motet::message> rows;
+  std::map<std::string, motet::message, by_number> rows;
   int wrong = 0;
   const auto add_row = [&](const motet::message& row) {
     const auto [at, fresh] = rows.emplace(row.code, row);
