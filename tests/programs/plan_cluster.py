@@ -279,6 +279,18 @@ for i, each in enumerate([*found["plans"], *whole["plans"]]):
     said = train("--plan", f"plan{i}.json", "--model", "quick", "--batch", 64, "--check")
     wanted(f"plan {i + 1} is one", said.returncode == 0, said.stderr)
 
+# So is one of quotas, on ranks that share a GPU and in lanes: its losses are those of one rank.
+def losses(*words):
+    said = train("--data", "random", "--model", "quick", "--batch", 16, "--steps", 2, *words)
+    return re.findall(r" loss (\S+)", said.stdout + said.stderr)
+
+
+alone = losses()
+for cluster in ("h100:1x1", "h100:1x4"):
+    (scratch / "quotas.json").write_text(find("--model", "b16", "--cluster", cluster, "--batch", 16, "--search", "quotas", "--emit", "json").stdout)
+    shared = losses("--plan", "quotas.json")
+    wanted(f"quotas on {cluster} train", len(alone) == 2 and shared == alone, [alone, shared])
+
 # The header: proven by the compiler for the model that it was made for, refused for a batch that does not fit; and it returns the plan of the JSON.
 use = """#include "quick_on_laptop.hpp"
 #include "train_clip/quick_model.hpp"
