@@ -380,8 +380,11 @@ inline void require_quotas(const quota_question& asked) {
 // Memory: a table of times, and a wave for each set of modules that was looked at.
 // Errors: MT-P101
 // Example:
-//   const quota_answer found = search_quotas(quotas_of_towers(model, cluster_named("h100:1x4"), 64));
-//   const double gain = found.waves.seconds / found.best.seconds;
+//   #include <motet/plan/quotas/quotas_of_towers.hpp>
+//   double gain_of_shares(const model_shape& model, const cluster_facts& on) {
+//     const quota_answer found = search_quotas(quotas_of_towers(model, on, 64));
+//     return found.waves.seconds / found.best.seconds;
+//   }
 inline quota_answer search_quotas(const quota_question& asked, const quota_options& options = {}) {
   detail::require_quotas(asked);
   quota_answer out;
