@@ -14,12 +14,12 @@ namespace motet {
 // A module of a graph whose modules may share devices.
 struct quota_module {
   label name;
-  std::vector<isize> after = {};  // modules whose rows enter it
-  phase_curve forward, backward;  // of a frozen module backward has no classes
-  double sum_bytes = 0;           // of gradients that replicas sum
-  double standing_bytes = 0;      // on each device that has it
-  double kept_bytes = 0;          // of each sample, from forward to backward
-  double sends_bytes = 0;         // of each sample, where kept samples are made again from what came in
+  std::vector<isize> after = {};      // modules whose rows enter it
+  phase_curve forward{}, backward{};  // of a frozen module backward has no classes
+  double sum_bytes = 0;               // of gradients that replicas sum
+  double standing_bytes = 0;          // on each device that has it
+  double kept_bytes = 0;              // of each sample, from forward to backward
+  double sends_bytes = 0;             // of each sample, where kept samples are made again from what came in
 };
 
 // What those who compute on a device at once have in common, and what they lose where that is too little.
@@ -42,8 +42,6 @@ struct quota_question {
   double exposed = 0.2;          // of what sums of gradients take, not hidden behind a backward
   cluster_facts wires = {};      // by which sums go
   list<module_pair> pairs = {};  // measured: they say more than the limits do
-
-  constexpr isize most_modules() const { return 64; }
 };
 
 // Where a module is at once with others of its wave: a bit for each device, and a rung of the ladder on all.
