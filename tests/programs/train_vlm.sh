@@ -28,7 +28,7 @@ ordered() {
   word=$1 listed=$2
   shift 2
   succeed $run --steps 6 --no-report --metrics ordered.jsonl --reorder $word "$@"
-  grep -q "^order $word: samples .*go to " out && grep -q 'reordered: steps [1-9].* by simulation with measured times; an order took' out || fail "$* --reorder $word does not tell"
+  grep -q "^order $word: samples .*go to " out && grep -q 'reordered: steps [0-9][0-9.]* times as fast as their samples came, by simulation with measured times; an order took' out || fail "$* --reorder $word does not tell"
   grep -q '"reorder_seconds"' ordered.jsonl || fail "$* --reorder $word writes nothing"
   losses ordered.jsonl >ordered.losses
   losses "$listed" | paste -d ' ' - ordered.losses | awk '{ d = $2 - $4; if (d < 0) d = -d; if (NF != 4 || $1 != $3 || d > 1e-5 * $4) bad = 1 } END { exit bad || NR != 6 }' ||

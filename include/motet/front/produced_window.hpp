@@ -4,6 +4,7 @@
 #include <motet/data/samples/loader_config.hpp>
 #include <motet/front/producer_roster.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>

@@ -25,10 +25,15 @@ class list {
       : data_(std::exchange(from.data_, nullptr)),
         size_(std::exchange(from.size_, 0)),
         capacity_(std::exchange(from.capacity_, 0)) {}
-  constexpr list& operator=(list from) noexcept {
-    std::swap(data_, from.data_);
-    std::swap(size_, from.size_);
-    std::swap(capacity_, from.capacity_);
+  // Two of them: clang 16 never ends the life of what `= {}` makes for one that takes its argument by value.
+  constexpr list& operator=(const list& from) {
+    list copy(from);
+    swap(copy);
+    return *this;
+  }
+  constexpr list& operator=(list&& from) noexcept {
+    list taken(static_cast<list&&>(from));
+    swap(taken);
     return *this;
   }
   constexpr ~list() { delete[] data_; }
@@ -90,6 +95,12 @@ class list {
     if (count <= capacity_) return;
     const isize doubled = capacity_ == 0 ? 8 : 2 * capacity_;
     reserve(count > doubled ? count : doubled);
+  }
+
+  constexpr void swap(list& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    std::swap(capacity_, other.capacity_);
   }
 
   T* data_ = nullptr;

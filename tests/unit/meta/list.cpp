@@ -44,6 +44,17 @@ TEST_CASE("resize fills what is new and keeps what was there") {
   CHECK(list<int>(2) == list<int>{0, 0});
 }
 
+TEST_CASE("a list that becomes nothing gives back what it had") {
+  list<int> all{1, 2}, of{all};
+  all = {};
+  CHECK(all.empty());
+  all = of;
+  all.push(3);
+  CHECK(of == list<int>{1, 2});
+  all = {7};
+  CHECK(all == list<int>{7});
+}
+
 TEST_CASE("append, clear and pop") {
   const int more[] = {3, 4, 5};
   list<int> all{1, 2};
