@@ -159,15 +159,16 @@ struct plan_meaning {
   machine_rates rates;
   int threads = 1;
   list<module_pair> pairs{};
-  bool exchanges_pieces = true;  // ranks of its device do
+  choice_rates pieces_by = choice_of_processors;
 };
 
 // Prints how many pieces of rows pay for modules of which the plan leaves that open, and why.
 inline void print_chosen_pieces(std::FILE* out, const plan_meaning& what) {
-  for (isize k = 0; what.exchanges_pieces && k < what.from.modules.size(); ++k) {
+  for (isize k = 0; k < what.from.modules.size(); ++k) {
     const module_plan& own = what.from.modules[k];
     if (own.pieces != 0 || own.on.split().tensor == 1) continue;
-    const chosen_pieces found = choose_pieces(what.of, what.work, k, what.facts[k].whole_blocks());
+    const chosen_pieces found =
+        choose_pieces(what.of, what.work, k, what.facts[k].whole_blocks(), what.pieces_by);
     const piece_times& of = found.times;
     std::fprintf(
         out,
@@ -175,8 +176,8 @@ inline void print_chosen_pieces(std::FILE* out, const plan_meaning& what) {
         "and takes %.3f ms instead of %.3f in one piece (at %.0f GFLOP/s and %.0f GB/s, by which all "
         "ranks choose)\n",
         found.pieces, std::string(own.name.view()).c_str(), of.exchange * 1e3, of.product * 1e3,
-        of.seconds(found.pieces) * 1e3, of.seconds(1) * 1e3, rates_of_choice.flops / 1e9,
-        rates_of_choice.bytes / 1e9);
+        of.seconds(found.pieces) * 1e3, of.seconds(1) * 1e3, what.pieces_by.each.flops / 1e9,
+        what.pieces_by.each.bytes / 1e9);
   }
 }
 

@@ -251,19 +251,19 @@ inline void require_learning(const trainer_options& how) {
     fail(bad_training_option, "layer_rate = " + std::to_string(how.layer_rate) + ", wanted 0 or more");
 }
 
-// A plan with a number of pieces for each module: those that pay where it has none, and all rows together on
-// ranks that do not exchange them in pieces.
+// A plan with a number of pieces for each module: those that pay where it has none.
 template <class Context, class Numbers>
 void settle_pieces(plan& of, const model_table<Context, Numbers>& model, const program& by,
                    const std::vector<module_choice>& choices, isize samples) {
   program_work work;
-  if (cut_rows::in_pieces<Context> && leaves_pieces(of)) work = foretell(model, by, choices, samples);
+  if (leaves_pieces(of)) work = foretell(model, by, choices, samples);
+  constexpr const choice_rates& rates = works_on_host<Context> ? choice_of_processors : choice_of_gpus;
   for (isize k = 0; k < of.modules.size(); ++k) {
     module_plan& own = of.modules[k];
     if (own.pieces != 0) continue;
     own.pieces = own.on.split().tensor == 1 || work.places.empty()
                      ? 1
-                     : choose_pieces(by, work, k, model.of->nets[as_size(k)]->blocks).pieces;
+                     : choose_pieces(by, work, k, model.of->nets[as_size(k)]->blocks, rates).pieces;
   }
 }
 

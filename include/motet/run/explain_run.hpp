@@ -125,7 +125,7 @@ inline void explain_chosen(const chosen_plan& chosen, const run_settings& s, ses
   plan_meaning meaning{chosen.value,   facts,        of,
                        memory,         model.work(), {model.measure_peak() / model.threads(), copy_rate()},
                        model.threads()};
-  meaning.exchanges_pieces = s.device != "cuda";
+  if (s.device == "cuda") meaning.pieces_by = choice_of_gpus;
   if (!s.profile.empty()) meaning.pairs = load_profile(s.profile).pairs;
   waits.finish();
   print_head(chosen, s);

@@ -115,8 +115,8 @@ inline constexpr message lanes_not_there{
 
 inline constexpr message pieces_not_there{
     "MT-R64", "a plan exchanges rows in pieces, and ranks of this device exchange them as a whole",
-    "operations of GPUs take all rows at once, and a transport of one's own may be for one thread alone",
-    "Leave pieces out of the plan, or train on CPUs"};
+    "on processors a courier carries rows, and a transport of one's own may be for one thread alone",
+    "Leave pieces out of the plan, or give the transport turns"};
 
 inline constexpr message whole_samples_not_there{
     "MT-R69", "a plan keeps short samples whole, and ranks of this device cut all samples alike",

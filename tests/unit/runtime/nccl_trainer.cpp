@@ -121,8 +121,9 @@ TEST_CASE("replicas, tensor groups and context groups") {
   module_plan shares = on_ranks("picture", 0, {1, 2, 1, 1}, 2);
   shares.zero = 1;
   follow(of(3, "batch_sync", {shares, on_ranks("caption", 2, {1, 1, 1, 1}, 2)}), 8, 3);
-  follow(of(4, "batch_sync", {on_ranks("picture", 0, {1, 1, 2, 2}), on_ranks("caption", 0, {2, 1, 2, 1})}), 8,
-         2);
+  follow(of(4, "batch_sync",
+            {laws::in_pieces(3, on_ranks("picture", 0, {1, 1, 2, 2})), on_ranks("caption", 0, {2, 1, 2, 1})}),
+         8, 2);
 }
 
 TEST_CASE("the sigmoid loss, whose rows pass by") {

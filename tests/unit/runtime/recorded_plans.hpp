@@ -30,6 +30,7 @@ using experts_caption = motet::module<"caption", text_tower<text_config{.vocabul
 using expert_towers = model<join<info_nce, picture, experts_caption>>;
 
 using laws::in_groups;
+using laws::in_pieces;
 using laws::of;
 using laws::remade;
 using laws::stashed;
@@ -105,9 +106,9 @@ inline std::vector<std::pair<const char*, plan>> plans_to_record() {
           {remade(on_ranks("picture", 0, {2, 1, 1, 1}, 2)), on_ranks("caption", 2, {1, 1, 1, 1}, 2)})},
       {"tensor", of(3, "batch_sync",
                     {on_ranks("picture", 0, {1, 1, 1, 2}, 2), on_ranks("caption", 2, {1, 1, 1, 1}, 2)})},
-      {"tensor of ragged rows",
+      {"tensor of ragged rows in pieces",
        of(3, "batch_sync",
-          {on_ranks("picture", 2, {1, 1, 1, 1}, 2), on_ranks("caption", 0, {1, 1, 1, 2}, 2)})},
+          {on_ranks("picture", 2, {1, 1, 1, 1}, 2), in_pieces(3, on_ranks("caption", 0, {1, 1, 1, 2}, 2))})},
       {"context and tensor",
        of(4, "batch_sync", {on_ranks("picture", 0, {1, 1, 2, 2}), on_ranks("caption", 0, {2, 1, 2, 1})})},
       {"replicas", of(3, "batch_sync",

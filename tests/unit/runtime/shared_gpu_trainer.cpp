@@ -33,6 +33,7 @@ using on_gpu =
     pipeline_trainer<Model, motet::cuda::device, fp32, thread_ranks<shared_gpu::world, shared_gpu::endpoint>>;
 
 using laws::in_groups;
+using laws::in_pieces;
 using laws::of;
 using laws::with_zero;
 
@@ -95,8 +96,40 @@ TEST_CASE("tensor groups and context groups") {
   follow(
       of(3, "batch_sync", {on_ranks("picture", 0, {1, 1, 1, 2}, 2), on_ranks("caption", 2, {1, 1, 1, 1}, 2)}),
       8, 3);
-  follow(of(4, "batch_sync", {on_ranks("picture", 0, {1, 1, 2, 2}), on_ranks("caption", 0, {2, 1, 2, 1})}), 8,
-         2);
+  follow(of(4, "batch_sync",
+            {in_pieces(2, on_ranks("picture", 0, {1, 1, 2, 2})), on_ranks("caption", 0, {2, 1, 2, 1})}),
+         8, 2);
+}
+
+TEST_CASE("rows of a tensor group in pieces give the same bits, however many there are") {
+  const auto learned = [](int pieces) {
+    const plan order_of = of(3, "batch_sync",
+                             {on_ranks("picture", 2, {1, 1, 1, 1}, 2),
+                              in_pieces(pieces, on_ranks("caption", 0, {1, 1, 1, 2}, 2))});
+    score order;
+    REQUIRE(write_plan(order_of, facts_of<towers>(), order).ok());
+    pipeline_config config;
+    config.batch = 8;
+    config.modules = choices_of(order_of);
+    config.deadline = 240;
+    on_gpu<towers> many(order, config);
+    many.prepare();
+    std::pair<std::vector<double>, std::vector<float>> found;
+    for (int step = 0; step < 2; ++step) {
+      const test_data data(8, static_cast<std::uint64_t>(1 + step));
+      found.first.push_back(many.step(data.batch<towers>(), 1e-3).loss);
+    }
+    for (const float each : many.weights()) found.second.push_back(each);
+    return found;
+  };
+  const auto whole = learned(1);
+  CHECK(whole.first[0] != whole.first[1]);
+  for (const int pieces : {2, 5}) {
+    CAPTURE(pieces);
+    const auto cut = learned(pieces);
+    CHECK(cut.first == whole.first);
+    CHECK(cut.second == whole.second);
+  }
 }
 
 TEST_CASE(

@@ -111,12 +111,11 @@
   MOTET_KERNELS_CONTINUED_TO(KEYWORD, T, W, T)
 
 // Rows of X that a tensor group gathers as Y, and sums of Y that go back to rows of R.
-#define MOTET_KERNELS_GATHER(KEYWORD, X, Y)                                                            \
-  KEYWORD template void detail::gather_pieces(context&, matrix<const X>, matrix<Y>, detail::row_work); \
-  KEYWORD template void detail::gather_beside(context&, matrix<const X>, matrix<Y>, detail::work_ref<>);
-#define MOTET_KERNELS_SCATTER(KEYWORD, Y, R)                                                  \
-  KEYWORD template void detail::scatter_made(context&, matrix<Y>, matrix<const R>, matrix<Y>, \
-                                             detail::row_work);
+#define MOTET_KERNELS_GATHER(KEYWORD, X, Y)                                                    \
+  KEYWORD template void detail::gather_pieces(context&, matrix<const X>, matrix<Y>, row_work); \
+  KEYWORD template void detail::gather_beside(context&, matrix<const X>, matrix<Y>, work_ref<>);
+#define MOTET_KERNELS_SCATTER(KEYWORD, Y, R) \
+  KEYWORD template void detail::scatter_made(context&, matrix<Y>, matrix<const R>, matrix<Y>, row_work);
 
 // Attention over a context group that exchanges rows for heads, with statistics of L.
 #define MOTET_KERNELS_HEADS(KEYWORD, T, L)                                                        \

@@ -10,6 +10,7 @@
 #include <motet/backend/cuda/device/staging.hpp>
 #include <motet/backend/cuda/device/told_numbers.hpp>
 #include <motet/backend/cuda/exchange/rows_exchange.hpp>
+#include <motet/backend/cuda/exchange/rows_in_pieces.hpp>
 #include <motet/backend/cuda/exchange/tensor_rows.hpp>
 #include <motet/backend/cuda/experts/expert_rows.hpp>
 #include <motet/backend/cuda/experts/grouped.hpp>

@@ -11,10 +11,6 @@
 // owners of the rows.
 namespace motet::cut_rows {
 
-// Backends may exchange rows in pieces, while others are computed with.
-template <class C>
-concept in_pieces = requires { requires C::exchanges_pieces; };
-
 template <class T>
 constexpr matrix<T> some_rows(matrix<T> of, interval rows) {
   return of ? of.slice(rows.begin, rows.size()) : of;
@@ -35,19 +31,13 @@ view<T, Width> gather(C& ctx, view<X, Width> x) {
 }
 
 // The same, into memory that is there, with a product of them: product(samples, rows, these rows), called once
-// for all rows, is given some at a time while others come, where the backend exchanges pieces. It computes each
-// row from itself.
+// for all rows, is given some at a time while others come, where the plan exchanges pieces. It computes each row
+// from itself.
 template <class C, class X, class Y, isize Width, class Product>
 void gather_for(C& ctx, view<X, Width> x, view<Y, Width> all, Product&& product) {
-  const auto of_some = [&](const sequences& some, interval rows) {
+  gather_rows(ctx, x, all, [&](const sequences& some, interval rows) {
     product(some, rows, some_rows(matrix<Y>(all), rows));
-  };
-  if constexpr (in_pieces<C>) {
-    gather_rows(ctx, x, all, of_some);
-  } else {
-    gather_rows(ctx, x, all);
-    of_some(rows_of_all(ctx), {0, all.rows});
-  }
+  });
 }
 // The same in new memory.
 template <class T, isize Width, class C, class X, class Product>
@@ -60,12 +50,7 @@ view<T, Width> gather_for(C& ctx, view<X, Width> x, Product&& product) {
 template <class T, isize Width, class C, class X, class Meanwhile>
 view<T, Width> gather_beside(C& ctx, view<X, Width> x, Meanwhile&& meanwhile) {
   const auto all = room<T, Width>(ctx);
-  if constexpr (in_pieces<C>) {
-    gather_rows_beside(ctx, x, all, meanwhile);
-  } else {
-    gather_rows(ctx, x, all);
-    meanwhile();
-  }
+  gather_rows_beside(ctx, x, all, meanwhile);
   return all;
 }
 
@@ -85,16 +70,10 @@ constexpr auto more_if(More more) {
 template <isize Width, class C, class P, class R, class Y, class Make, class More>
 void sum_made(C& ctx, view<P, Width> partial, matrix<R> residual, view<Y, Width> y, Make&& make,
               More&& more) {
-  const auto some = [&](const sequences& seq, interval rows) {
+  scatter_sum_rows(ctx, partial, residual, y, [&](const sequences& seq, interval rows) {
     make(seq, rows, some_rows(matrix<P>(partial), rows));
     more(seq, rows, some_rows(matrix<P>(partial), rows));
-  };
-  if constexpr (in_pieces<C>) {
-    scatter_sum_rows(ctx, partial, residual, y, some);
-  } else {
-    some(rows_of_all(ctx), {0, partial.rows});
-    scatter_sum_rows(ctx, partial, residual, y);
-  }
+  });
 }
 
 // y = residual + the sum over members of x weight^T + bias, which the first member adds.

@@ -192,8 +192,8 @@
 //   scatter_sum_rows(ctx, partial, residual or none, y) [all] y = residual + own rows of the sum of all
 //   members' partial (rows of all), taken in
 //                                                            the order of members; partial is used up
-//   Backends whose contexts say so in `exchanges_pieces` also have these, in which products go on while rows of
-//   others come; products are called for some rows at a time, once for all:
+//   In these products go on while rows of others come, where the plan exchanges them in pieces; products are
+//   called for some rows at a time, once for all:
 //   gather_rows(ctx, x, all, each), scatter_sum_rows(ctx, partial, residual or none, y, make)
 //       [all] each(sequences, rows) of rows that are there, make(sequences, rows) makes rows of partial
 //   gather_rows_beside(ctx, x, all, meanwhile)

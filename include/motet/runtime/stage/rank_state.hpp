@@ -62,11 +62,13 @@ struct rank_state {
     if constexpr (requires { end->begin(ctx); }) end->begin(ctx);
     return ctx;
   }
-  // Sees to rows of others while this lane computes; MT-R64 where its device cannot.
-  courier& beside() {
-    if constexpr (takes_turns<Endpoint> && requires { requires Context::exchanges_pieces; }) {
+  // Sees to rows of others while this lane computes; null where streams do. MT-R64 where nobody can.
+  courier* beside() {
+    if constexpr (!works_on_host<Context>) {
+      return nullptr;
+    } else if constexpr (takes_turns<Endpoint>) {
       if (!courier_) courier_ = std::make_unique<courier>(*end);
-      return *courier_;
+      return courier_.get();
     } else {
       fail(pieces_not_there, sentence({"rank ", rank, " is to compute while rows are exchanged in pieces"}));
     }

@@ -17,8 +17,11 @@ struct chosen_pieces {
 
 // The rates by which all ranks choose are these numbers and not measured ones: ranks of a tensor group have to
 // choose alike, and no two machines measure alike. A piece costs each exchange one more round of messages.
-inline constexpr machine_rates rates_of_choice{};
-inline constexpr double round_of_choice = 5e-6;
+struct choice_rates {
+  machine_rates each;
+  double round = 5e-6;
+};
+inline constexpr choice_rates choice_of_processors{}, choice_of_gpus{{4e14, 2e11}, 2e-5};
 
 // Finds how many pieces pay for a module of so many layers. A layer has four exchanges forward and six back.
 // Asks for: the work of the program, as foretell() gives it.
@@ -26,7 +29,8 @@ inline constexpr double round_of_choice = 5e-6;
 // Errors: none of its own.
 // Example:
 //   int pieces(const program& of, const program_work& work) { return choose_pieces(of, work, 0, 12).pieces; }
-inline chosen_pieces choose_pieces(const program& of, const program_work& work, isize module, isize layers) {
+inline chosen_pieces choose_pieces(const program& of, const program_work& work, isize module, isize layers,
+                                   const choice_rates& by = choice_of_processors) {
   chosen_pieces out;
   for (const voice& sings : of.voices) {
     if (sings.module != module) continue;
@@ -34,10 +38,9 @@ inline chosen_pieces choose_pieces(const program& of, const program_work& work, 
       const stage_work& own = work.places[static_cast<std::size_t>(sings.first_place + s)];
       const double calls =
           (own.backward_group_bytes > 0 ? 10.0 : 4.0) * static_cast<double>(layers) / sings.stages;
-      const piece_times times{
-          (own.forward + own.backward_input + own.backward_weight) / rates_of_choice.flops,
-          (own.forward_group_bytes + own.backward_group_bytes) / rates_of_choice.bytes,
-          calls * round_of_choice};
+      const piece_times times{(own.forward + own.backward_input + own.backward_weight) / by.each.flops,
+                              (own.forward_group_bytes + own.backward_group_bytes) / by.each.bytes,
+                              calls * by.round};
       if (times.product + times.exchange > out.times.product + out.times.exchange) out.times = times;
     }
   }

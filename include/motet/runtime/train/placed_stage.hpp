@@ -33,7 +33,7 @@ template <class Home>
 spread_seat seated(spread_seat at, const module_choice& choice, Home& home) {
   at = seat_with(at, choice);
   if (at.context > 1 && choice.long_rows != 0) home.keep_samples_whole();
-  if (at.tensor > 1 && choice.pieces > 1) at.beside = &home.beside();
+  if (at.tensor > 1 && choice.pieces > 1) at.beside = home.beside();
   return at;
 }
 

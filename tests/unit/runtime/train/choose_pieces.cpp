@@ -19,8 +19,10 @@ program_work work_of(double seconds, double exchange) {
   program_work out;
   for (const double part : {0.5, 1.0}) {
     stage_work own;
-    own.forward = own.backward_input = own.backward_weight = part * seconds / 3 * rates_of_choice.flops;
-    own.forward_group_bytes = own.backward_group_bytes = part * exchange / 2 * rates_of_choice.bytes;
+    own.forward = own.backward_input = own.backward_weight =
+        part * seconds / 3 * choice_of_processors.each.flops;
+    own.forward_group_bytes = own.backward_group_bytes =
+        part * exchange / 2 * choice_of_processors.each.bytes;
     out.places.push_back(own);
     out.parameters.push_back(0);
   }
@@ -47,7 +49,7 @@ TEST_CASE("pieces pay where products hide more than their rounds of messages cos
   // The stage with most work tells.
   CHECK(between.times.product == doctest::Approx(2e-3));
   CHECK(between.times.exchange == doctest::Approx(1e-3));
-  CHECK(between.times.further == doctest::Approx(4 * 10 * round_of_choice));
+  CHECK(between.times.further == doctest::Approx(4 * 10 * choice_of_processors.round));
 }
 
 TEST_CASE("a plan leaves the number open where a tensor group has one to choose") {

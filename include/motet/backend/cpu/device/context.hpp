@@ -51,8 +51,6 @@ struct context {
   static constexpr bool spares_passes = false;
   // Words attend to rows of another module.
   static constexpr bool looks_beside = true;
-  // Rows of a tensor group are exchanged in pieces while others are computed with.
-  static constexpr bool exchanges_pieces = true;
   // Short samples stay whole where a context group cuts long ones.
   static constexpr bool keeps_samples_whole = true;
   // Products take operands of any width equally fast.

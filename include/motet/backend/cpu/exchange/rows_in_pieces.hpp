@@ -1,68 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/cpu/exchange/rows_exchange.hpp>
 #include <motet/backend/cpu/exchange/tensor_rows.hpp>
+#include <motet/backend/exchange/exchanged_pieces.hpp>
 #include <motet/backend/groups/courier.hpp>
-#include <motet/tensor/share.hpp>
 
 #include <type_traits>
 
-// The exchanges of a tensor group in pieces: piece p has the p-th part of each member's rows, so all members
-// send and receive alike, and lie where they would have come as a whole. Products are made of the rows that
-// are there, and the first thread's courier brings others meanwhile. Every row is computed and summed as it
-// would be otherwise, so no bit depends on the number of pieces.
+// Rows of a tensor group in pieces, on processors: the first thread's courier brings others while products are
+// made of those that are there. No bit depends on the number of pieces.
 
 namespace motet::cpu {
 namespace detail {
 
-// How many elements of each member's rows are in a piece, and where they begin among those of all.
-class row_pieces {
- public:
-  row_pieces(context& ctx, isize width, isize each)
-      : is_(*ctx.shared),
-        members_(is_.tensor_rows.size()),
-        numbers_(ctx.scratch.take<isize>(2 * count() * static_cast<isize>(members_))) {
-    if (ctx.measuring()) return;
-    for (isize p = 0; p < count(); ++p)
-      each_part(p, [&](std::size_t m, interval rows) {
-        const auto at = first(p) + m;
-        numbers_[at] = rows.size() * width * each;
-        numbers_[at + members_] = rows.begin * width * each;
-      });
-  }
-  isize count() const { return is_.pieces; }
-  std::span<const isize> counts(isize p) const { return {numbers_ + first(p), members_}; }
-  std::span<const isize> places(isize p) const { return {numbers_ + first(p) + members_, members_}; }
-  isize first_own_row() const {
-    isize before = 0;
-    for (std::size_t m = 0; m < as_size(is_.tensor.member()); ++m) before += is_.tensor_rows[m];
-    return before;
-  }
-  // Where this member's own part of a piece begins.
-  isize own(isize p) const { return places(p)[as_size(is_.tensor.member())]; }
-  // what(sequences, rows) of the rows of a piece, as they lie; to it each row is a sample.
-  template <class What>
-  void each_run(isize p, What&& what) const {
-    each_part(p, [&](std::size_t, interval rows) {
-      if (rows.size() > 0) what(sequences{rows.size(), 1, nullptr}, rows);
-    });
-  }
-
- private:
-  std::size_t first(isize p) const { return 2 * as_size(p) * members_; }
-  template <class Part>
-  void each_part(isize p, Part&& part) const {
-    isize begin = 0;
-    for (std::size_t m = 0; m < members_; begin += is_.tensor_rows[m++]) {
-      const interval own = share(is_.tensor_rows[m], count(), p);
-      part(m, interval{begin + own.begin, begin + own.end});
-    }
-  }
-
-  const microbatch_spread& is_;
-  std::size_t members_;
-  isize* numbers_;
-};
+using row_pieces = exchanged_pieces<context>;
 
 // Only the first thread speaks for its rank; calls are finished by the end of the scope.
 class rank_calls {
@@ -114,23 +66,6 @@ courier::number begin_gather(context& ctx, rank_calls& calls, const row_pieces& 
   });
   return first;
 }
-
-// Work that an exchange does when rows are there, or meanwhile, whatever it is: each exchange is compiled
-// once for its numbers, and not for every layer that has work beside it.
-template <class... Told>
-class work_ref {
- public:
-  template <class Work>
-  explicit work_ref(Work& work)
-      : work_(const_cast<void*>(static_cast<const void*>(&work))),
-        does_([](void* self, Told... told) { (*static_cast<Work*>(self))(told...); }) {}
-  void operator()(Told... told) const { does_(work_, told...); }
-
- private:
-  void* work_;
-  void (*does_)(void*, Told...);
-};
-using row_work = work_ref<const sequences&, interval>;
 
 template <class X, class Y>
 void gather_pieces(context& ctx, matrix<const X> x, matrix<Y> all, row_work each) {
@@ -206,20 +141,20 @@ void scatter_made(context& ctx, matrix<P> partial, matrix<const R> residual, mat
 // time, when they are there.
 template <class X, class Y, class Each>
 void gather_rows(context& ctx, matrix<X> x, matrix<Y> all, Each&& each) {
-  detail::gather_pieces<std::remove_const_t<X>, Y>(ctx, x, all, detail::row_work(each));
+  detail::gather_pieces<std::remove_const_t<X>, Y>(ctx, x, all, row_work(each));
 }
 
 // The same with meanwhile(), which needs none of these rows, while all of them come.
 template <class X, class Y, class Meanwhile>
 void gather_rows_beside(context& ctx, matrix<X> x, matrix<Y> all, Meanwhile&& meanwhile) {
-  detail::gather_beside<std::remove_const_t<X>, Y>(ctx, x, all, detail::work_ref<>(meanwhile));
+  detail::gather_beside<std::remove_const_t<X>, Y>(ctx, x, all, work_ref<>(meanwhile));
 }
 
 // y = residual + own rows of the sum of all members' partial, as scatter_sum_rows; make(sequences, rows) makes
 // rows of partial, some at a time, and is called once for all.
 template <class P, class R, class Y, class Make>
 void scatter_sum_rows(context& ctx, matrix<P> partial, matrix<R> residual, matrix<Y> y, Make&& make) {
-  detail::scatter_made<P, std::remove_const_t<R>, Y>(ctx, partial, residual, y, detail::row_work(make));
+  detail::scatter_made<P, std::remove_const_t<R>, Y>(ctx, partial, residual, y, row_work(make));
 }
 
 }  // namespace motet::cpu

@@ -30,22 +30,23 @@ class recorded_group {
     return done;
   }
   template <class T>
-  ticket reduce_scatter_sum(const T* from, T* to, std::span<const isize> counts) {
-    into_->then([real = real_, from, to, own = kept(counts)] { real.reduce_scatter_sum(from, to, own); });
-    return done;
+  ticket reduce_scatter_sum(const T* from, T* to, std::span<const isize> counts,
+                            std::span<const isize> places = {}) {
+    return begin(counts, places, [real = real_, from, to](const exchange& of) {
+      return real.begin_reduce_scatter_sum(from, to, of.first, of.second);
+    });
   }
-  ticket all_gather(const std::byte* own, std::byte* all, std::span<const isize> bytes) {
-    into_->then([real = real_, own, all, each = kept(bytes)] { real.all_gather(own, all, each); });
-    return done;
+  ticket all_gather(const std::byte* own, std::byte* all, std::span<const isize> bytes,
+                    std::span<const isize> places = {}) {
+    return begin(bytes, places, [real = real_, own, all](const exchange& of) {
+      return real.begin_all_gather(own, all, of.first, of.second);
+    });
   }
   ticket all_to_all(const std::byte* from, std::span<const isize> from_bytes, std::byte* to,
                     std::span<const isize> to_bytes) {
-    const auto own = std::make_shared<exchange>(exchange{kept(from_bytes), kept(to_bytes)});
-    into_->then([real = real_, from, to, own] {
-      own->which = real.begin_all_to_all(from, own->from_bytes, to, own->to_bytes);
+    return begin(from_bytes, to_bytes, [real = real_, from, to](const exchange& of) {
+      return real.begin_all_to_all(from, of.first, to, of.second);
     });
-    begun_.push_back(own);
-    return begun_.size();
   }
   void wait(ticket which) {
     if (which == done) return;
@@ -59,10 +60,18 @@ class recorded_group {
  private:
   static constexpr ticket done = 0;
   struct exchange {
-    std::vector<isize> from_bytes, to_bytes;
-    ticket which = 0;  // in the replay under way
+    std::vector<isize> first, second;  // the numbers that the call was given
+    ticket which = 0;                  // in the replay under way
   };
-  static std::vector<isize> kept(std::span<const isize> counts) { return {counts.begin(), counts.end()}; }
+  // call(exchange) begins it, and is made in each replay.
+  template <class Call>
+  ticket begin(std::span<const isize> first, std::span<const isize> second, Call call) {
+    const auto own =
+        std::make_shared<exchange>(exchange{{first.begin(), first.end()}, {second.begin(), second.end()}});
+    into_->then([own, call] { own->which = call(*own); });
+    begun_.push_back(own);
+    return begun_.size();
+  }
 
   any_group real_;
   recorded_work* into_;
@@ -204,7 +213,7 @@ class recorder {
     if (ctx.shared == nullptr) return;
     const microbatch_spread& of = *ctx.shared;
     shape_.insert(shape_.end(), {of.tensor.size(), of.tensor.member(), of.context.size(), of.context.member(),
-                                 of.cut.parts, of.cut.balanced ? 1 : 0});
+                                 of.cut.parts, of.cut.balanced ? 1 : 0, of.pieces});
     // All else follows from these; where samples are several sequences, from these alone.
     for (const auto* each : {&of.tensor_rows, &of.owned_rows})
       shape_.insert(shape_.end(), each->begin(), each->end());

@@ -111,6 +111,12 @@ class posted_group : public group_calls<Group> {
   }
 
  protected:
+  // Calls that were begun have numbers below.
+  ticket begun() const { return next_; }
+  // What this member posted in a call, or in a later one on the same board.
+  const Post& own_post(ticket which) const {
+    return row_.boards[which % worked_.size()].posts[as_size(member_)];
+  }
   // The destructor of Group calls this.
   void end_calls() {
     try {
