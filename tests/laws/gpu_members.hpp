@@ -53,7 +53,7 @@ class gpu_board {
 };
 
 // A member's end: waits for its stream, and takes what it needs from the others' memory. Sums are taken on
-// the host, in the order of members.
+// the host, in the order of members. Places are the same for all members.
 class gpu_group {
  public:
   gpu_group(gpu_board& board, std::int32_t member, cuda::engine& on)
@@ -63,10 +63,12 @@ class gpu_group {
   bool test(ticket) { return true; }
   void wait(ticket) {}
 
-  ticket all_gather(const std::byte* own, std::byte* all, std::span<const isize> bytes) {
+  ticket all_gather(const std::byte* own, std::byte* all, std::span<const isize> bytes,
+                    std::span<const isize> places = {}) {
     post(own, bytes);
-    for (std::size_t m = 0, at = 0; m < bytes.size(); at += static_cast<std::size_t>(bytes[m]), ++m)
-      copy(all + at, board_.posts[m].from, bytes[m]);
+    for (std::int32_t m = 0; m < size(); ++m)
+      copy(all + place(bytes, places, m), board_.posts[static_cast<std::size_t>(m)].from,
+           bytes[static_cast<std::size_t>(m)]);
     return leave();
   }
   ticket all_to_all(const std::byte* from, std::span<const isize> from_bytes, std::byte* to,
@@ -89,9 +91,10 @@ class gpu_group {
     return leave();
   }
   template <class T>
-  ticket reduce_scatter_sum(const T* from, T* to, std::span<const isize> counts) {
+  ticket reduce_scatter_sum(const T* from, T* to, std::span<const isize> counts,
+                            std::span<const isize> places = {}) {
     post(reinterpret_cast<const std::byte*>(from), counts);
-    put(to, sum<T>(before(counts, member_), counts[static_cast<std::size_t>(member_)]));
+    put(to, sum<T>(place(counts, places, member_), counts[static_cast<std::size_t>(member_)]));
     return leave();
   }
   ticket broadcast(std::byte* data, isize bytes, std::int32_t root) {
@@ -106,6 +109,9 @@ class gpu_group {
   }
 
  private:
+  static isize place(std::span<const isize> counts, std::span<const isize> places, std::int32_t member) {
+    return places.empty() ? before(counts, member) : places[static_cast<std::size_t>(member)];
+  }
   static isize before(std::span<const isize> counts, std::int32_t member) {
     isize sum = 0;
     for (std::int32_t m = 0; m < member; ++m) sum += counts[static_cast<std::size_t>(m)];
@@ -156,7 +162,7 @@ class gpu_group {
   cuda::engine& on_;
 };
 
-static_assert(collective_group<gpu_group>);
+static_assert(collective_group<gpu_group> && takes_places<gpu_group>);
 
 // This is gpu_run_foretold on any engine.
 template <class Body>
