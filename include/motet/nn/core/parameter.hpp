@@ -30,6 +30,7 @@ struct tensor_cut {
   std::int32_t expert_shard = 0;
   constexpr bool whole() const { return shards == 1; }
   constexpr bool over_replicas() const { return expert_shards > 1; }
+  constexpr bool all_here() const { return whole() && !over_replicas(); }
   // Who shares the experts.
   constexpr tensor_cut of_experts() const {
     return over_replicas() ? tensor_cut{expert_shards, expert_shard} : tensor_cut{shards, shard};

@@ -107,6 +107,15 @@ class any_microbatches {
     rows_[as_size(m)]->fill(whole, bounds, shared_[as_size(m)]);
   }
 
+  // Others that share experts may have more samples in a microbatch.
+  isize most_of_sharers() const {
+    isize most = most_;
+    for (isize m = 0; m < count(); ++m)
+      each_sharing_experts(m, [&](interval theirs) { most = std::max(most, theirs.size()); });
+    return most;
+  }
+  // Room for what those have in a microbatch. `rows`: those of as many samples as any has at most.
+  void share_experts(const sequences& rows, const sample_bounds& bounds);
   // Visits the samples of the replicas that share experts with this one, in this microbatch of each.
   template <class Visit>
   void each_sharing_experts(isize m, Visit&& visit) const {
@@ -155,13 +164,13 @@ MOTET_BODY void any_microbatches::share_rows(const any_group& tensor, const any_
     rows_.back()->fill(rows, bounds, each);
   }
   rows_.back()->fill_most(rows, bounds, shared_.back());
-  if (at_.experts.alone()) return;
-  of_others_ = std::make_unique<spread_rows>(at_, std::max(rows.samples, most_));
-  of_others_->fill(rows, bounds, others_);
-  // None of them has more than the most that this one may have.
+}
+MOTET_BODY void any_microbatches::share_experts(const sequences& rows, const sample_bounds& bounds) {
+  of_others_ = std::make_unique<spread_rows>(at_, std::max(rows.samples, most_of_sharers()));
+  of_others_->fill_most(rows, bounds, others_);
   for (microbatch_spread& each : shared_) {
-    each.rows_of_experts = at_.experts.size() * each.own.rows();
-    each.samples_of_experts = at_.experts.size() * each.own.samples;
+    each.rows_of_experts = at_.experts.size() * others_.own.rows();
+    each.samples_of_experts = at_.experts.size() * others_.own.samples;
   }
 }
 #endif

@@ -29,7 +29,11 @@ class replica_microbatches final : public any_microbatches {
     const input most_of_all = traits::largest(most_);
     share_rows(tensor, context, Net::rows(most_of_all), bounds_of(most_of_all));
     for (isize m = 0; m < count(); ++m) wholes_.push_back(traits::room(most_));
-    if (!at_.experts.alone()) room_of_others_ = traits::room(most_);
+    if (!at_.experts.alone()) {
+      const input most_of_others = traits::largest(most_of_sharers());
+      share_experts(Net::rows(most_of_others), bounds_of(most_of_others));
+      room_of_others_ = traits::room(most_of_sharers());
+    }
     if constexpr (by_parts) {
       if (!takes_parts()) return;
       const isize shared = share(most_, at.tensor, 0).size();

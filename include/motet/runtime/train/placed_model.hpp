@@ -187,8 +187,7 @@ class placed_model {
     for (const auto& each : voices_) {
       if (module_of(each) != static_cast<std::int32_t>(module) || each.held.size() != 1) continue;
       const auto& stage = each.held[0].stage;
-      if (!stage || !stage->at().cut.whole() || stage->at().cut.over_replicas() || stage->at().gathers_each)
-        continue;
+      if (!stage || !stage->at().cut.all_here() || stage->at().gathers_each) continue;
       const std::int32_t rank = stage->at().rank;
       return {stage->weights_data(), rank, each.parts.at(rank)->rows(any_microbatches::largest).samples};
     }
@@ -381,8 +380,7 @@ class placed_model {
       to.resting = net.resting_of(name, at.range, at.cut);
       at.resting = net.resting_size(at.range, at.cut);
       to.join(net, stage_groups_, sings, s, choice, how_, at, group);
-      spread_seat seat = seated(seat_of(sings, stage_groups_), choice, homes_.of(at.rank, sings.lane));
-      seat.experts = any_or_none(to.experts);
+      const auto seat = seated(seat_of(sings, stage_groups_), choice, homes_.of(at.rank, sings.lane), to);
       const auto make_parts = [&] {
         return net.microbatches(splits_[sings.module], sings.replica, seat, any_or_none(to.groups[0]),
                                 any_or_none(to.groups[1]), most_[sings.module]);

@@ -28,10 +28,11 @@ inline void take_buffers(stage_position& at, const buffer_counts& counted, isize
   }
 }
 
-// A seat with what a plan leaves open about it, on a rank that lives here.
-template <class Home>
-spread_seat seated(spread_seat at, const module_choice& choice, Home& home) {
+// A seat with what a plan leaves open about it, of a stage on a rank that lives here.
+template <class Home, class Stage>
+spread_seat seated(spread_seat at, const module_choice& choice, Home& home, const Stage& stage) {
   at = seat_with(at, choice);
+  at.experts = any_or_none(stage.experts);
   if (at.context > 1 && choice.long_rows != 0) home.keep_samples_whole();
   if (!at.experts.alone()) home.share_experts();
   if (at.tensor > 1 && choice.pieces > 1) at.beside = &home.beside();

@@ -29,10 +29,11 @@ const any_group& sharers(const context& ctx, const dispatched<Real>& to) {
 // threads is seen before and after.
 template <class Real, class T>
 void exchange_rows(context& ctx, const dispatched<Real>& to, bool back, matrix<T> from, matrix<T> into) {
+  const section_scope section(ctx, "swap rows with experts");
   const scratch_scope scope(ctx);
   isize* const bytes = ctx.scratch.take<isize>(2 * to.ranks);
   // Those of an even load that go to others, or come from them.
-  ctx.note("swap rows with experts", 0,
+  ctx.note("exchange_rows", 0,
            static_cast<double>(to.most_sent * from.width) * bytes_of<T> * static_cast<double>(to.ranks - 1) /
                static_cast<double>(to.ranks));
   if (ctx.measuring()) return;
