@@ -56,11 +56,13 @@ launched_world alone(const char* threads = "1") {
   return launch(3, line);
 }
 steps train(const plan* how) {
-  // Rooms of every other plan follow the rows of its steps, and some ranks have several threads.
+  // Rooms of every other plan follow the rows of its steps, some ranks have several threads, and of some plans
+  // each block is made again in backward.
   static int turn = 0;
   ++turn;
   const launched_world world = alone(turn % 4 == 0 ? "2" : "1");
-  const trainer_options wanted{.batch = samples, .rooms = {.by_rows = turn % 2 == 1}};
+  trainer_options wanted{.batch = samples, .rooms = {.by_rows = turn % 2 == 1}};
+  wanted.recompute = turn % 3 == 0;
   trainer<speech> by = how != nullptr ? trainer<speech>(world, *how, wanted) : trainer<speech>(world, wanted);
   steps out;
   for (std::uint64_t k = 0; k < 3; ++k) {

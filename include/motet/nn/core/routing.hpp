@@ -61,10 +61,9 @@ struct grouping {
   sequences each() const { return {count, 1, nullptr}; }
 };
 
-// Rows of a group of ranks, the tensor group's or some replicas', go where this memory says. Ranks hold the
-// experts as tensor_cut shares them. A row
-// goes once to each rank that has an expert for it. In a dry run, when nothing is routed, all have an even
-// load, in the memory of the worst one.
+// Rows of a group of ranks, a tensor group or replicas, go where this memory says. Ranks hold the experts as
+// tensor_cut shares them. A row goes once to each rank that has an expert for it. In a dry run, when nothing is
+// routed, all have an even load, in the memory of the worst one.
 template <class Real>
 struct dispatched {
   isize top_k = 1;

@@ -29,9 +29,9 @@ inline rank_bytes standing_bytes(const plan_pricer& by, isize k, isize stage, bo
   const module_plan& own = by.whole().modules[k];
   const training_bytes& bytes = by.bytes();
   const double among = by.summing(k), microbatch = by.largest_microbatch(k) * bytes.activation,
-               of_experts = own.experts > 1 ? work.of_experts : 0,
-               // of the parameters, shared by those who sum their gradients
-      part = (work.parameters - of_experts) / among + of_experts / by.summing_experts(k);
+               of_experts = own.experts > 1 ? work.of_experts : 0;
+  // A share of the parameters, each among those who sum its gradient.
+  const double part = (work.parameters - of_experts) / among + of_experts / by.summing_experts(k);
   rank_bytes out;
   out.weights = work.parameters * bytes.weight;
   if (!by.learns(k)) {
