@@ -61,6 +61,7 @@ constexpr known_model known_models[] = {{"say-quick", make_say_quick},
                                         {"say-quick-glue", make_say_quick},
                                         {"say-quick-adapted", make_say_quick_adapted},
                                         {"say-quick-joined", make_say_quick_joined},
+                                        {"say-quick-experts", make_say_quick_experts},
                                         {"sense-quick", make_sense_quick},
                                         {"say-small", make_say_small}};
 

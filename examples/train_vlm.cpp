@@ -22,6 +22,7 @@ namespace motet::train_vlm {
 [[gnu::weak]] std::unique_ptr<session> make_say_quick_glue(const session_request& wanted);
 [[gnu::weak]] std::unique_ptr<session> make_say_quick_adapted(const session_request& wanted);
 [[gnu::weak]] std::unique_ptr<session> make_say_quick_joined(const session_request& wanted);
+[[gnu::weak]] std::unique_ptr<session> make_say_quick_experts(const session_request& wanted);
 [[gnu::weak]] std::unique_ptr<session> make_coca_quick(const session_request& wanted);
 [[gnu::weak]] std::unique_ptr<session> make_say_small(const session_request& wanted);
 [[gnu::weak]] std::unique_ptr<session> make_draw_quick(const session_request& wanted);
@@ -34,6 +35,7 @@ const trained_model models[] = {
     {"say-quick-glue", make_say_quick_glue, nullptr, facts_of<say_quick_glue_model>},
     {"say-quick-adapted", make_say_quick_adapted, nullptr, facts_of<say_quick_adapted_model>},
     {"say-quick-joined", make_say_quick_joined, nullptr, facts_of<say_quick_joined_model>},
+    {"say-quick-experts", make_say_quick_experts, nullptr, facts_of<say_quick_experts_model>},
     {"coca-quick", make_coca_quick, nullptr, facts_of<coca_quick_model>},
     {"say-small", make_say_small, nullptr, facts_of<say_small_model>},
     {"draw-quick", make_draw_quick, nullptr, facts_of<draw_quick_model>, denoise::name},

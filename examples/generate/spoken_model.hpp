@@ -64,6 +64,7 @@ struct model_request {
 [[gnu::weak]] std::unique_ptr<spoken_model> make_say_quick(const model_request& wanted);
 [[gnu::weak]] std::unique_ptr<spoken_model> make_say_quick_adapted(const model_request& wanted);
 [[gnu::weak]] std::unique_ptr<spoken_model> make_say_quick_joined(const model_request& wanted);
+[[gnu::weak]] std::unique_ptr<spoken_model> make_say_quick_experts(const model_request& wanted);
 [[gnu::weak]] std::unique_ptr<spoken_model> make_sense_quick(const model_request& wanted);
 [[gnu::weak]] std::unique_ptr<spoken_model> make_say_small(const model_request& wanted);
 [[gnu::weak]] std::unique_ptr<spoken_model> make_imported(const model_request& wanted);

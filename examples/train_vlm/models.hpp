@@ -82,6 +82,15 @@ using say_quick_model = say_model<say_quick_eye, say_quick_words>;
 using say_quick_glue_model = say_model<say_quick_eye, say_quick_words, learning_part::glue>;
 using say_quick_adapted_model = say_model<say_quick_eye, say_quick_words, learning_part::adapters>;
 using say_quick_joined_model = say_model<say_quick_eye, say_quick_words, learning_part::all, 2>;
+// Eight experts of half its width in the place of each perceptron, of which every row has two.
+inline constexpr decoder_config say_quick_experts_words = [] {
+  decoder_config own = say_quick_words;
+  own.hidden = 192;
+  own.mix = {.experts = 8, .balance = 0.01f, .z = 1e-3f};
+  return own;
+}();
+using say_quick_experts_model = say_model<say_quick_eye, say_quick_experts_words>;
+using say_quick_experts_net = say_net<say_quick_eye, say_quick_experts_words>;
 using say_quick_joined_net = say_net<say_quick_eye, say_quick_words, 2>;
 using say_quick_net = say_net<say_quick_eye, say_quick_words>;
 

@@ -7,7 +7,7 @@
 // these, by name: what --plan chooses from, and what a plan of one's own may begin with (--explain prints
 // each as JSON). They fit every model here: at most four stages of the eye and two of the language model, at
 // most four parts of a layer. Two chunks on each of two ranks want four layers of the language model, which
-// say-quick has not.
+// say-quick has not, and experts to share say-quick-experts alone has.
 namespace motet::train_vlm {
 
 namespace seeing_plans {
@@ -59,6 +59,17 @@ constexpr plan data_4() { return together(degrees{.data = 4}, 2); }
 constexpr plan zero_1() { return together(degrees{.data = 2}, 1, 1); }
 constexpr plan zero_2() { return together(degrees{.data = 4}, 2, 2); }
 constexpr plan zero_3() { return together(degrees{.data = 4}, 2, 3); }
+// Replicas share the language model's experts, in one row or in two.
+constexpr plan experts_4() {
+  plan out = data_4();
+  out.modules[2].experts = 4;
+  return out;
+}
+constexpr plan experts_2x2() {
+  plan out = zero_2();
+  out.modules[2].experts = 2;
+  return out;
+}
 constexpr plan tensor_2() { return together(degrees{.tensor = 2}); }
 // The glue works row by row, on whole samples.
 constexpr plan context_2() {
@@ -283,6 +294,9 @@ inline constexpr named_plan plans[] = {
     {"zero-2", "data-4, and each rank keeps a quarter of the optimizer's state and of the gradients",
      seeing_plans::zero_2},
     {"zero-3", "data-4, and each rank keeps a quarter of the weights, too", seeing_plans::zero_3},
+    {"experts", "of models with experts: data-4, and each rank has a quarter of the experts",
+     seeing_plans::experts_4},
+    {"experts-zero", "likewise: zero-2, and each rank has half of the experts", seeing_plans::experts_2x2},
     {"tensor-2", "two ranks, each with half of every layer's columns", seeing_plans::tensor_2},
     {"tensor-4", "four ranks, each with a quarter of every layer's columns", seeing_plans::tensor_4},
     {"context-2", "two ranks, each with half of the rows of each sample and picture",

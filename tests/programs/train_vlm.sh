@@ -257,6 +257,36 @@ case " ${MOTET_MODELS:-} " in
     ;;
 esac
 
+# ---- experts in the language model, which a tensor group or replicas share ----
+case " ${MOTET_MODELS:-} " in
+  *" quick_experts "*)
+    mixing="--data few --model say-quick-experts --batch 8 --threads 2 --seed 3 --lr 0.003 --no-report"
+    succeed $mixing --steps 30 --metrics mixed.jsonl --checkpoint mixed
+    losses mixed.jsonl | awk 'NR <= 10 { first += $2 } NR > 20 { last += $2 } END { exit !(NR == 30 && last < 0.6 * first) }' || fail "experts learn nothing: $(losses mixed.jsonl)"
+    succeed $mixing --steps 6 --metrics one.mixed
+    losses one.mixed >mixed.losses
+    for plan in experts experts-zero tensor-2 context-tensor pipeline-3; do
+      succeed $mixing --steps 6 --metrics $plan.jsonl --plan $plan --checkpoint mixed-$plan
+      losses $plan.jsonl | paste -d ' ' - mixed.losses | awk '{ d = $2 - $4; if (d < 0) d = -d; if (NF != 4 || $1 != $3 || d > 1e-4 * $4) bad = 1 } END { exit bad || NR != 6 }' ||
+        fail "with experts $plan has other losses than one rank"
+    done
+    # A run goes on by another plan as by none.
+    cp -r mixed-experts mixed-alone
+    succeed $mixing --steps 8 --metrics further.jsonl --checkpoint mixed-experts --resume --plan tensor-2
+    succeed $mixing --steps 8 --metrics alone.jsonl --checkpoint mixed-alone --resume
+    losses alone.jsonl | tail -n 2 >alone.losses
+    losses further.jsonl | tail -n 2 | paste -d ' ' - alone.losses | awk '{ d = $2 - $4; if (d < 0) d = -d; if (NF != 4 || $1 != $3 || d > 1e-4 * $4) bad = 1 } END { exit bad || NR != 2 }' ||
+      fail "what experts on four ranks have learned does not go on"
+    succeed $mixing --steps 1 --plan experts --explain
+    grep -q ', experts over 4 replicas' out && grep -q 'talk layers 0-1, replica 3 of 4, experts 3 of 4' out || fail "--explain does not tell who has which experts: $(cat out)"
+    expect 3 'talk: experts 4, and its layers have 0 \[MT-P103\]' $run --steps 1 --plan experts
+    tar xf shapes/test-000.tar test0000003.ppm
+    "$programs/generate" --checkpoint mixed --picture test0000003.ppm --quiet | grep -q '[a-z]' || fail "a model with experts says nothing"
+    "$programs/export_hf" --checkpoint mixed --output none >out 2>&1
+    [ $? -eq 3 ] && grep -q 'talk has experts' out || fail "experts are not refused: $(cat out)"
+    ;;
+esac
+
 # ---- pairs compared and captioned at once: each loss is told beside their sum ----
 case " ${MOTET_MODELS:-} " in
   *" coca_quick "*)
@@ -379,7 +409,7 @@ grep -q "$(cat words)" report/index.html || fail "the report and generate say di
 
 # ---- what it refuses ----
 expect 2 'MT-X01' $run --loss sigmoid
-expect 2 'say-quick|say-quick-glue|say-quick-adapted|say-quick-joined|coca-quick|say-small' $run --model quick
+expect 2 'say-quick|say-quick-glue|say-quick-adapted|say-quick-joined|say-quick-experts|coca-quick|say-small' $run --model quick
 expect 3 MT-D01 --data nowhere
 expect 2 'wants MODULE=SHARE' $run --steps 1 --rates eye
 expect 1 'there are eye, glue, talk' $run --steps 1 --rates picture=0.5

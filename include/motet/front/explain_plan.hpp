@@ -91,6 +91,7 @@ inline std::vector<std::string> held_by_ranks(const program& of, const plan& fro
           out += std::string(", ") + what + " " + std::to_string(which) + " of " + std::to_string(ways);
       };
       part("replica", each.replica, split.data);
+      part("experts", each.replica % own.experts, own.experts);
       part("context", each.shard / split.tensor, split.context);
       part("tensor", each.shard % split.tensor, split.tensor);
     }
@@ -115,6 +116,7 @@ inline void print_plan(std::FILE* out, const plan& of, isize batch) {
       std::fprintf(out, each.zero > 2   ? ", optimizer, gradients and weights shared"
                         : each.zero > 1 ? ", optimizer and gradients shared"
                                         : ", optimizer shared");
+    if (each.experts > 1) std::fprintf(out, ", experts over %d replicas", each.experts);
     if (!each.remade.empty()) std::fprintf(out, ", remade");
     if (each.fills) std::fprintf(out, ", in the gaps of the others");
     if (each.multiplexed) std::fprintf(out, ", between the others, %d ahead", each.ahead);

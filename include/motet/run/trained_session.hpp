@@ -200,11 +200,10 @@ class trained_session : public session {
       std::is_same_v<Input, tokens> || std::is_same_v<Input, labelled_tokens> ||
       std::is_same_v<Input, placed_tokens> || std::is_same_v<Input, through_rows>;
   static list<std::uint8_t> looks_at_pictures() {
-    list<std::uint8_t> out;
-    [&]<std::size_t... K>(std::index_sequence<K...>) {
-      (out.push(is_words<typename Net::template module_at<K>::net::input> ? 0 : 1), ...);
+    return []<std::size_t... K>(std::index_sequence<K...>) {
+      return list<std::uint8_t>{
+          static_cast<std::uint8_t>(is_words<typename Net::template module_at<K>::net::input> ? 0 : 1)...};
     }(std::make_index_sequence<Net::size>{});
-    return out;
   }
 
   launched_world world_;

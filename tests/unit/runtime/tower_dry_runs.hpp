@@ -20,14 +20,15 @@ struct counted {
   double parameters = 0, kept_bytes = 0, working_bytes = 0;
 };
 template <class Net, class Numbers>
-counted dry_run(stage_range range, const spread_seat& seat) {
+counted dry_run(stage_range range, spread_seat seat, std::int32_t sharers = 1) {
   const auto number = [](isize from) { return static_cast<std::int32_t>(from); };
   const any_group tensor(number(seat.tensor), number(seat.tensor_member)),
       context(number(seat.context), number(seat.context_member));
+  seat.experts = any_group(sharers, 0);
   const replica_microbatches<Net> parts({samples, 1, 1, 1}, 0, seat, tensor, context);
   stage_position at;
   at.range = range;
-  at.cut = {number(seat.tensor), number(seat.tensor_member)};
+  at.cut = {number(seat.tensor), number(seat.tensor_member), sharers, 0};
   counted out;
   out.work = work_of_stage(table_of_net<Net, cpu::context, Numbers>, at, parts, seat);
   out.parameters = static_cast<double>(Net::stage::parameter_end(range, at.cut) -
@@ -50,7 +51,9 @@ void check_range(const tower_outline& of, stage_range range, degrees split, doub
   CAPTURE(range.last);
   CAPTURE(split.tensor);
   CAPTURE(split.context);
-  const counted real = dry_run<Net, Numbers>(range, {.tensor = split.tensor, .context = split.context});
+  CAPTURE(of.sharers);
+  const counted real = dry_run<Net, Numbers>(range, {.tensor = split.tensor, .context = split.context},
+                                             static_cast<std::int32_t>(of.sharers));
   const part_work told = work_of_layers(of, range.first, range.last, split);
   CHECK(told.parameters == real.parameters);
   CHECK(apart(samples * told.forward_flops, real.work.forward) < flops_apart);

@@ -20,6 +20,19 @@ TEST_CASE("towers of experts, where dispatch keeps small tables that are not cou
   for (const stage_range range : {stage_range{0, 3}, stage_range{1, 2}})
     check_range<sparse>(of, range, {}, 0.01, 0.02);
   check_range<sparse>(of, {0, 3}, {.tensor = 2}, 0.01, 0.05);
+  // Replicas share them, with a cut of rows or without; so many rows are swapped.
+  tower_outline shared = of;
+  for (const std::int32_t sharers : {2, 4}) {
+    shared.sharers = sharers;
+    check_range<sparse>(shared, {0, 3}, {}, 0.01, 0.06);
+    check_range<sparse>(shared, {0, 3}, {.context = 2}, 0.01, 0.06);
+    const counted real = dry_run<sparse, fp32>({1, 2}, {}, sharers);
+    const part_work told = work_of_layers(shared, 1, 2);
+    const double others = 4 * samples * static_cast<double>(sharers - 1) / sharers;
+    CHECK(apart(others * told.expert_numbers, real.work.forward_group_bytes) < 0.2);
+    CHECK(apart(others * told.backward_expert_numbers, real.work.backward_group_bytes) < 0.2);
+    CHECK(told.of_experts == 4 / sharers * 2 * 32 * 48);
+  }
 }
 
 TEST_CASE("context groups, where rows and heads go round evenly") {

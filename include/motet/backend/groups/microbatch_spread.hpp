@@ -16,6 +16,9 @@ class courier;
 // rank. A context without a spread is a rank by itself. spread_rows fills it anew for each microbatch.
 struct microbatch_spread {
   any_group tensor, context;
+  any_group experts;  // replicas that share experts, each with a microbatch of its own; alone: none do
+  isize rows_of_experts = 0;  // of all these microbatches, as those of `own`
+  isize samples_of_experts = 0;
   row_parts cut;  // how the context group cuts the rows of a sample, whoever has those that stay whole
   // of each sample of the microbatch, who has it where it stays whole; none: all are cut
   std::vector<isize> homes;

@@ -25,7 +25,16 @@ struct initial {
 struct tensor_cut {
   std::int32_t shards = 1;
   std::int32_t shard = 0;
+  // Replicas may share the experts of mixtures, and those alone.
+  std::int32_t expert_shards = 1;
+  std::int32_t expert_shard = 0;
   constexpr bool whole() const { return shards == 1; }
+  constexpr bool over_replicas() const { return expert_shards > 1; }
+  constexpr bool all_here() const { return whole() && !over_replicas(); }
+  // Who shares the experts.
+  constexpr tensor_cut of_experts() const {
+    return over_replicas() ? tensor_cut{expert_shards, expert_shard} : tensor_cut{shards, shard};
+  }
   constexpr interval share(isize whole) const { return motet::share(whole, shards, shard); }
 };
 
@@ -50,7 +59,7 @@ struct parameter {
   isize offset = 0;
   // one after the other; those of a vector are columns
   std::vector<interval> held_rows{{0, rows}}, held_columns{{0, width}};
-  bool shared = true;  // tensor parallelism leaves it whole: every member of the group holds all of it
+  bool shared = true;  // it is not cut: every rank that shares this stage with others holds all of it
   // The block of its net that it is in, or on which side of the blocks it stands: an embedding before them, a
   // head behind them. All of a net without blocks is behind.
   static constexpr isize before_blocks = -1, behind_blocks = -2;
@@ -188,7 +197,9 @@ class parameter_list {
     if (by_columns_ && !item.vector) keep(item.held_columns);
     item.block = block_;
     item.stacked = item.vector ? 1 : stacked_;
-    item.shared = whole_ || (!by_rows_ && (!by_columns_ || item.vector));
+    // Where replicas share experts, nothing else is cut.
+    const bool spared = whole_ || (cut_.over_replicas() && stacked_ == 1);
+    item.shared = spared || (!by_rows_ && (!by_columns_ || item.vector));
     used_ += parameter_space(item.held());
     items_.push_back(std::move(item));
   }

@@ -61,13 +61,14 @@ struct grouping {
   sequences each() const { return {count, 1, nullptr}; }
 };
 
-// Rows of a group of ranks go where this memory says. Ranks hold the experts as tensor_cut shares them. A row
-// goes once to each rank that has an expert for it. In a dry run, when nothing is routed, all have an even
-// load, in the memory of the worst one.
+// Rows of a group of ranks, a tensor group or replicas, go where this memory says. Ranks hold the experts as
+// tensor_cut shares them. A row goes once to each rank that has an expert for it. In a dry run, when nothing is
+// routed, all have an even load, in the memory of the worst one.
 template <class Real>
 struct dispatched {
   isize top_k = 1;
   isize ranks = 1, first = 0;                              // first: number of this rank's first expert
+  bool over_replicas = false;                              // these ranks are; else they are a tensor group
   isize most_sent = 0, most_arrived = 0, most_sorted = 0;  // rows that go and come; choices of own experts
   grouping sent;                                           // own choices by rank; not used by a rank alone
   grouping sorted;                                         // choices that came here, by expert

@@ -24,19 +24,18 @@ struct experts {
   static constexpr isize wide = Config.gated ? 2 * hidden : hidden;  // gate | up, or what is activated
   using widen = linear<in, count * wide, false>;
   using narrow = linear<hidden, count * out, false>;
-  static constexpr isize narrow_at(tensor_cut cut) {
-    return parameter_space(cut.share(count).size() * wide * in);
-  }
+  static constexpr isize held(tensor_cut cut) { return cut.of_experts().share(count).size(); }
+  static constexpr isize narrow_at(tensor_cut cut) { return parameter_space(held(cut) * wide * in); }
   static constexpr isize size(tensor_cut cut) {
-    return narrow_at(cut) + parameter_space(cut.share(count).size() * out * hidden);
+    return narrow_at(cut) + parameter_space(held(cut) * out * hidden);
   }
   static constexpr isize parameter_size = size({});
 
   static void parameters(parameter_list& list) {
-    const interval held = list.cut().share(count);
+    const interval here = list.cut().of_experts().share(count);
     list.stacked(count, [&] {
-      list.child_rows<widen>(Config.gated ? "gate_up" : "up", {{held.begin * wide, held.end * wide}});
-      list.child_rows<narrow>("down", {{held.begin * out, held.end * out}});
+      list.child_rows<widen>(Config.gated ? "gate_up" : "up", {{here.begin * wide, here.end * wide}});
+      list.child_rows<narrow>("down", {{here.begin * out, here.end * out}});
     });
   }
 
@@ -93,12 +92,12 @@ struct experts {
  private:
   template <class W>
   static auto up(W w) {
-    return matrix<std::remove_pointer_t<decltype(w.data)>>{w.data, w.cut.share(count).size() * wide, in, in};
+    return matrix<std::remove_pointer_t<decltype(w.data)>>{w.data, held(w.cut) * wide, in, in};
   }
   template <class W>
   static auto down(W w) {
-    return matrix<std::remove_pointer_t<decltype(w.data)>>{w.data + narrow_at(w.cut),
-                                                           w.cut.share(count).size() * out, hidden, hidden};
+    return matrix<std::remove_pointer_t<decltype(w.data)>>{w.data + narrow_at(w.cut), held(w.cut) * out,
+                                                           hidden, hidden};
   }
   // Memory that no row came to is left out.
   template <class T, isize Width>

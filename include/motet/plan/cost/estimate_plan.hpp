@@ -26,7 +26,9 @@ inline module_forecast estimate_of_module(const plan_pricer& by, const program& 
       out.reduction_seconds = std::max(out.reduction_seconds, at.sum * (own.zero > 1 ? own.microbatches : 1));
     }
   }
-  const part_work whole = work_of_layers(net, 0, net.layers);
+  tower_outline by_itself = net;
+  by_itself.sharers = 1;
+  const part_work whole = work_of_layers(by_itself, 0, net.layers);
   out.flops =
       (whole.forward_flops + whole.input_flops + whole.weight_flops) * by.samples_of_group(k) * own.groups();
   const cluster_facts& on = by.cluster();
@@ -66,7 +68,7 @@ struct folded_rooms {
 // Asks for: a cluster with all ranks of the plan, and towers in the model's order.
 // Memory: the program of the ranks that differ, and its timeline, given back at the end.
 // Errors: MT-M03, MT-M04, MT-P01, MT-P02, MT-P03, MT-P04, MT-P05, MT-P06, MT-P07, MT-P09, MT-P10, MT-P11,
-// MT-P28, MT-P38, MT-S01, MT-S02, MT-S03, MT-S04, MT-S05, MT-S06, MT-S07, MT-S08, MT-S09, MT-S10, MT-S11,
+// MT-P28, MT-P38, MT-P102, MT-P103, MT-P104, MT-S01, MT-S02, MT-S03, MT-S04, MT-S05, MT-S06, MT-S07, MT-S08, MT-S09, MT-S10, MT-S11,
 // MT-S12, MT-S13, MT-S14, MT-S15, MT-S16, MT-S17, MT-S18, MT-S21, MT-S22, MT-S23, MT-S25, MT-S26,
 // MT-S31, MT-S32, MT-S33
 // Example:

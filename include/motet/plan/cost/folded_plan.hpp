@@ -140,7 +140,7 @@ class plan_folder {
       const module_plan& own = of_.modules[k];
       const degrees& split = own.on.split();
       out.sums.push(split.data * own.shards() > 1 ? 1 : 0);
-      out.together = out.together || own.shards() > 1 || (own.zero > 1 && split.data > 1);
+      out.together = out.together || own.shards() > 1 || (own.zero > 1 && split.data > 1) || own.experts > 1;
       list<std::int32_t> number, firsts;
       number_kinds(replicas_[k], number);
       for (std::int32_t r = 0; r < split.data; ++r)

@@ -28,7 +28,10 @@ inline rank_bytes standing_bytes(const plan_pricer& by, isize k, isize stage, bo
   const part_work work = by.work(k, stage);
   const module_plan& own = by.whole().modules[k];
   const training_bytes& bytes = by.bytes();
-  const double among = by.summing(k), microbatch = by.largest_microbatch(k) * bytes.activation;
+  const double among = by.summing(k), microbatch = by.largest_microbatch(k) * bytes.activation,
+               of_experts = own.experts > 1 ? work.of_experts : 0;
+  // A share of the parameters, each among those who sum its gradient.
+  const double part = (work.parameters - of_experts) / among + of_experts / by.summing_experts(k);
   rank_bytes out;
   out.weights = work.parameters * bytes.weight;
   if (!by.learns(k)) {
@@ -36,13 +39,13 @@ inline rank_bytes standing_bytes(const plan_pricer& by, isize k, isize stage, bo
     return out;
   }
   out.gradients = work.parameters * bytes.gradient;
-  out.state = work.parameters * bytes.state / (own.zero > 0 ? among : 1);
+  out.state = (own.zero > 0 ? part : work.parameters) * bytes.state;
   if (own.zero > 1 && among > 1) {
     // Two layers' gradients are here, and the sums of what this rank updates.
     const double layer = work_of_part(by.model().towers[k], tower_part::block, own.on.split()).parameters;
     // Its share of the weights, and those of one layer at a time.
-    if (own.zero > 2) out.weights = (work.parameters / among + by.largest_part(k, stage)) * bytes.weight;
-    out.gradients = std::min(work.parameters, work.parameters / among + 2 * layer) * bytes.gradient;
+    if (own.zero > 2) out.weights = (part + by.largest_part(k, stage)) * bytes.weight;
+    out.gradients = std::min(work.parameters, part + 2 * layer) * bytes.gradient;
   }
   if (remade) out.activations = kept_numbers(by, k, stage) * microbatch;
   return out;

@@ -54,6 +54,11 @@ struct microbatch_sizes {
   isize largest = 0;
   bool even = true;
 };
+// A plan says which replicas share the experts of a tower.
+inline model_shape with_sharers(model_shape model, const plan& of) {
+  for (isize k = 0; k < model.towers.size(); ++k) model.towers[k].sharers = of.modules[k].experts;
+  return model;
+}
 constexpr microbatch_sizes sizes_of(const sample_split& of) {
   return {of.of(0, 0, 0).size(), of.samples % (of.groups * of.replicas * of.microbatches) == 0};
 }
@@ -63,12 +68,12 @@ constexpr microbatch_sizes sizes_of(const sample_split& of) {
 // All that the costs of a plan follow from.
 class plan_pricer {
  public:
-  // Keeps the addresses of the plan, the model and the cluster. The plan must pass check_plan() and have its
+  // Keeps the addresses of the plan and the cluster. The plan must pass check_plan() and have its
   // modules in the model's order.
   plan_pricer(const plan& of, const model_shape& model, const cluster_facts& on, const training_bytes& bytes,
               isize samples, const estimate_options& options = {})
       : of_(of),
-        model_(model),
+        model_(detail::with_sharers(model, of)),
         on_(on),
         bytes_(bytes),
         samples_(samples),
@@ -101,6 +106,8 @@ class plan_pricer {
   bool learns(isize k) const { return !model_.towers[k].frozen && !model_.towers[k].cached; }
   // So many ranks sum a gradient of a module.
   double summing(isize k) const { return of_.modules[k].on.split().data * of_.modules[k].on.split().context; }
+  // And so many a gradient of its experts.
+  double summing_experts(isize k) const { return summing(k) / of_.modules[k].experts; }
   double boundary_bytes(isize k) const {
     const degrees& split = of_.modules[k].on.split();
     return work_of(model_.towers[k]).boundary * largest_microbatch(k) * bytes_.activation /
@@ -113,7 +120,7 @@ class plan_pricer {
     const auto put = [&](isize number) { made = detail::mixed(made, static_cast<std::uint64_t>(number)); };
     for (std::int32_t d = 0; d < of_.modules[k].on.split().stages; ++d) {
       const device_layout& at = layouts_[k].at(d, replica);
-      for (const group_layout& each : {at.tensor, at.context})
+      for (const group_layout& each : {at.tensor, at.context, at.experts})
         put(each.nodes), put(each.per_node), put(each.sharers), put(each.kinds);
       put(at.crossing);
       put(at.kinds);
@@ -148,7 +155,8 @@ class plan_pricer {
     out.compute = compute_of(net, layers, samples, split, at.kinds);
     const part_work work = work_of_layers(net, layers.begin, layers.end, split);
     out.forward_group =
-        group_seconds(k, work.group_numbers, work.context_numbers, layers.size(), at, out.compute.forward);
+        group_seconds(k, work.group_numbers, work.context_numbers, layers.size(), at, out.compute.forward) +
+        expert_seconds(k, work.expert_numbers, layers.size(), at);
     out.remade = !own.remade.empty() && own.remade[stage] != 0 && learns(k);
     if (next >= 0 && next != device) {
       // Both directions of a pair are alike; of a chain that turns round, the pair's first device knows.
@@ -160,8 +168,9 @@ class plan_pricer {
     }
     if (!learns(k)) return out;
     out.backward_group = group_seconds(k, work.backward_group_numbers, work.backward_context_numbers,
-                                       layers.size(), at, out.compute.backward());
-    sums(k, own, work.parameters, layouts_[k].sums[device], at.kinds, out);
+                                       layers.size(), at, out.compute.backward()) +
+                         expert_seconds(k, work.backward_expert_numbers, layers.size(), at);
+    sums(k, own, work, device, at.kinds, out);
     return out;
   }
 
@@ -273,27 +282,44 @@ class plan_pricer {
     }
     return out;
   }
-  void sums(isize k, const module_plan& own, double parameters, const group_layout& group,
-            std::uint32_t kinds, stage_seconds& out) const {
-    const double shared = own.zero > 0 ? summing(k) : 1,
+  // Rows go to the replicas that have experts for them and come back, twice for each block.
+  double expert_seconds(isize k, double numbers, isize blocks, const device_layout& at) const {
+    if (numbers <= 0) return 0;
+    const double calls = 2 * static_cast<double>(blocks),
+                 bytes = largest_microbatch(k) * numbers * bytes_.activation;
+    return calls * all_to_all_seconds(bytes / calls, at.experts, on_);
+  }
+  // Gradients of experts that replicas share are summed over those that have the same.
+  void sums(isize k, const module_plan& own, const part_work& work, std::int32_t device, std::uint32_t kinds,
+            stage_seconds& out) const {
+    const double of_experts = own.experts > 1 ? work.of_experts : 0, rest = work.parameters - of_experts,
                  memory = of_kinds(on_, kinds).device.bytes_per_second;
-    // Weights and state are read and written, gradients are read.
-    out.update = parameters / shared * (2 * bytes_.weight + bytes_.gradient + 2 * bytes_.state) / memory;
-    if (summing(k) < 2) return;
-    const double bytes = parameters * bytes_.gradient;
-    const auto of_bytes = [&](double some) {
-      return own.zero > 0 ? reduce_scatter_seconds(some, group, on_) : all_reduce_seconds(some, group, on_);
+    const auto part = [&](double parameters, double among) {
+      return own.zero > 0 ? parameters / among : parameters;
     };
-    out.sum = of_bytes(bytes);
-    out.sum_left = options_.sums_overlap
-                       ? std::max(out.sum - out.backward(), of_bytes(std::min(bytes, bucket_bytes)))
-                       : out.sum;
-    if (own.zero > 0)
-      (own.zero > 2 ? out.lend : out.gather) = all_gather_seconds(parameters * bytes_.weight, group, on_);
+    // Weights and state are read and written, gradients are read.
+    out.update = (part(rest, summing(k)) + part(of_experts, summing_experts(k))) *
+                 (2 * bytes_.weight + bytes_.gradient + 2 * bytes_.state) / memory;
+    const auto add = [&](double parameters, double among, const group_layout& group) {
+      if (among < 2 || parameters <= 0) return;
+      const double bytes = parameters * bytes_.gradient;
+      const auto of_bytes = [&](double some) {
+        return own.zero > 0 ? reduce_scatter_seconds(some, group, on_) : all_reduce_seconds(some, group, on_);
+      };
+      const double all = of_bytes(bytes);
+      out.sum += all;
+      out.sum_left += options_.sums_overlap
+                          ? std::max(all - out.backward(), of_bytes(std::min(bytes, bucket_bytes)))
+                          : all;
+      if (own.zero > 0)
+        (own.zero > 2 ? out.lend : out.gather) += all_gather_seconds(parameters * bytes_.weight, group, on_);
+    };
+    add(rest, summing(k), layouts_[k].sums[device]);
+    if (own.experts > 1) add(of_experts, summing_experts(k), layouts_[k].sums_of_experts[device]);
   }
 
   const plan& of_;
-  const model_shape& model_;
+  model_shape model_;
   const cluster_facts& on_;
   training_bytes bytes_;
   isize samples_;

@@ -11,6 +11,7 @@ namespace motet {
 // One device of one replica's pipeline: a tensor and context group.
 struct device_layout {
   group_layout tensor, context;
+  group_layout experts;  // replicas that share experts with this one
   // messages to the next device that leave or enter a node together; 0: it is in the same node
   std::int32_t crossing = 0;
   std::uint32_t kinds = 1;  // of its ranks' devices
@@ -23,6 +24,8 @@ struct module_layout {
   // of each device of the pipeline, of those who sum a gradient: of several such groups the one that is
   // spread most, with the kinds of them all
   list<group_layout> sums;
+  // likewise of those who sum a gradient of an expert, where replicas share experts
+  list<group_layout> sums_of_experts;
   constexpr const device_layout& at(std::int32_t device, std::int32_t replica) const {
     return devices[isize{device} * data + replica];
   }
@@ -89,6 +92,27 @@ inline group_layout layout_of_axis(const mesh& on, axis along, std::int32_t devi
   return found;
 }
 
+// Of the replicas that share experts with this one, and of those that have the same experts: of the groups of
+// each context part the one that is spread most.
+inline group_layout layout_of_replicas(const module_plan& own, std::int32_t device, std::int32_t first,
+                                       std::int32_t step, std::int32_t count, bool all_parts,
+                                       const cluster_facts& in, const node_counts& busy) {
+  group_layout found;
+  std::uint32_t kinds = 0;
+  list<std::int32_t> ranks;
+  for (std::int32_t c = 0; c < own.on.split().context; ++c) {
+    if (!all_parts) ranks = {};
+    for (std::int32_t i = 0; i < count; ++i) ranks.push(own.on.rank({device, first + i * step, c, 0}));
+    if (ranks.size() < 2 || (all_parts && c + 1 < own.on.split().context)) continue;
+    group_layout one = layout_of(ranks, in);
+    share_way_out(one, ranks, busy);
+    kinds |= one.kinds;
+    if (one.nodes > found.nodes || (one.nodes == found.nodes && one.per_node > found.per_node)) found = one;
+  }
+  if (kinds != 0) found.kinds = kinds;
+  return found;
+}
+
 inline void find_crossings(const mesh& on, const cluster_facts& in, module_layout& out) {
   const degrees& split = on.split();
   const std::int32_t shards = split.context * split.tensor;
@@ -145,8 +169,13 @@ inline list<module_layout> plan_layouts(const plan& of, const cluster_facts& in)
       for (std::int32_t r = 0; r < split.data; ++r) {
         const isize at = isize{d} * split.data + r;
         made.devices[at] = {detail::layout_of_axis(own.on, axis::tensor, d, r, in, ranks),
-                            detail::layout_of_axis(own.on, axis::context, d, r, in, ranks), 0,
+                            detail::layout_of_axis(own.on, axis::context, d, r, in, ranks),
+                            {},
+                            0,
                             detail::kinds_of_device(own.on, at, in)};
+        if (own.experts > 1)
+          made.devices[at].experts =
+              detail::layout_of_replicas(own, d, r - r % own.experts, 1, own.experts, false, in, ranks);
       }
       for (std::int32_t t = 0; split.data * split.context > 1 && t < split.tensor; ++t) {
         const list<std::int32_t> group = summing(own, d, t);
@@ -177,6 +206,14 @@ inline list<module_layout> plan_layouts(const plan& of, const cluster_facts& in)
       }
       most.kinds = kinds;
       out[k].sums.push(most);
+      if (own.experts == 1) continue;
+      group_layout widest;
+      for (std::int32_t e = 0; e < own.experts; ++e) {
+        const group_layout one = detail::layout_of_replicas(
+            own, d, e, own.experts, own.on.split().data / own.experts, true, in, busy);
+        if (e == 0 || one.nodes > widest.nodes) widest = one;
+      }
+      out[k].sums_of_experts.push(widest);
     }
   }
   return out;

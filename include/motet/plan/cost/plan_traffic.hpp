@@ -61,13 +61,14 @@ class traffic_counter {
     const degrees& split = own.on.split();
     const double numbers = own.microbatches * by_.largest_microbatch(k) * by_.bytes().activation;
     for (std::int32_t d = 0; d < split.stages; ++d) {
-      double tensor = 0, context = 0;
+      double tensor = 0, context = 0, experts = 0;
       for (int c = 0; c < own.chunks; ++c) {
         const isize s = own.stage(d, c);
         const part_work work = by_.work(k, s);
         const double times = !own.remade.empty() && own.remade[s] != 0 ? 2 : 1;
         tensor += numbers * (times * work.group_numbers + work.backward_group_numbers);
         context += numbers * (times * work.context_numbers + work.backward_context_numbers) / split.tensor;
+        experts += numbers * (times * work.expert_numbers + work.backward_expert_numbers);
       }
       for (std::int32_t r = 0; r < split.data; ++r) {
         const device_layout& at = by_.layout(k).at(d, r);
@@ -76,6 +77,12 @@ class traffic_counter {
         for (std::int32_t t = 0; t < split.tensor && at.context.nodes > 1; ++t)
           add(own.on.group(axis::context, {d, r, 0, t}),
               all_to_all_cost(context, at.context, on_).node_bytes);
+        // Of the replicas that share experts, the first one says it for all.
+        for (std::int32_t c = 0; r % own.experts == 0 && c < split.context && at.experts.nodes > 1; ++c) {
+          list<std::int32_t> ranks;
+          for (std::int32_t e = 0; e < own.experts; ++e) ranks.push(own.on.rank({d, r + e, c, 0}));
+          add(ranks, all_to_all_cost(experts, at.experts, on_).node_bytes);
+        }
       }
     }
   }
@@ -86,24 +93,32 @@ class traffic_counter {
     const degrees& split = own.on.split();
     if (!by_.learns(k) || by_.summing(k) < 2) return;
     for (std::int32_t d = 0; d < split.stages; ++d) {
-      const group_layout& group = by_.layout(k).sums[d];
-      if (group.nodes < 2) continue;
-      double parameters = 0;
-      for (int c = 0; c < own.chunks; ++c) parameters += by_.work(k, own.stage(d, c)).parameters;
-      const double gradients = parameters * by_.bytes().gradient;
-      double bytes = all_reduce_cost(gradients, group, on_).node_bytes;
-      if (own.zero > 0) {
-        bytes =
-            reduce_scatter_cost(gradients, group, on_).node_bytes * (own.zero > 1 ? own.microbatches : 1) +
-            all_gather_cost(parameters * by_.bytes().weight, group, on_).node_bytes * gathers_of(own);
+      double parameters = 0, of_experts = 0;
+      for (int c = 0; c < own.chunks; ++c) {
+        const part_work work = by_.work(k, own.stage(d, c));
+        parameters += work.parameters;
+        of_experts += own.experts > 1 ? work.of_experts : 0;
       }
-      for (std::int32_t t = 0; t < split.tensor; ++t) {
-        list<std::int32_t> ranks;
-        for (std::int32_t r = 0; r < split.data; ++r)
-          for (std::int32_t c = 0; c < split.context; ++c) ranks.push(own.on.rank({d, r, c, t}));
-        add(ranks, bytes);
-      }
+      for (std::int32_t t = 0; t < split.tensor; ++t)
+        sum(own, {d, 0, 0, t}, 1, parameters - of_experts, by_.layout(k).sums[d]);
+      // Those of experts over the replicas that have the same.
+      for (std::int32_t e = 0; own.experts > 1 && e < own.experts; ++e)
+        sum(own, {d, e, 0, 0}, own.experts, of_experts, by_.layout(k).sums_of_experts[d]);
     }
+  }
+  // Gradients of so many parameters, over every `step`th replica from this one on and all parts of rows.
+  void sum(const module_plan& own, mesh_position at, std::int32_t step, double parameters,
+           const group_layout& group) {
+    if (group.nodes < 2) return;
+    const double gradients = parameters * by_.bytes().gradient;
+    double bytes = all_reduce_cost(gradients, group, on_).node_bytes;
+    if (own.zero > 0)
+      bytes = reduce_scatter_cost(gradients, group, on_).node_bytes * (own.zero > 1 ? own.microbatches : 1) +
+              all_gather_cost(parameters * by_.bytes().weight, group, on_).node_bytes * gathers_of(own);
+    list<std::int32_t> ranks;
+    for (; at.replica < own.on.split().data; at.replica += step)
+      for (at.context = 0; at.context < own.on.split().context; ++at.context) ranks.push(own.on.rank(at));
+    add(ranks, bytes);
   }
 
   const plan_pricer& by_;

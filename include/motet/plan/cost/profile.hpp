@@ -58,6 +58,7 @@ constexpr tower_outline parts_alone(tower_outline of) {
   of.head_width = of.columns_of_head();
   of.hidden = of.hidden_width();
   of.frozen = of.cached = false;
+  of.sharers = 1;
   return of;
 }
 

@@ -34,6 +34,7 @@ struct part_steps {
   list<attention_step> attention;
   list<row_step> row_by_row;
   double parameters = 0;   // as they lie in memory
+  double of_experts = 0;   // of them those of experts
   double kept = 0;         // numbers that backward reads, beside the rows that came in
   double kept_stream = 0;  // of them those between layers, and statistics
 };
@@ -95,24 +96,28 @@ struct tower_steps_builder {
     if (of.gated) each(rows * real(hidden), 6, 18, 0, 3, 8, 0);
     keep(rows * real(wide));
   }
-  // The router works on own rows; each expert is whole on one rank of the group, and all have an even load.
+  // The router works on own rows; each expert is whole on one rank of the group, or of the replicas that share
+  // them, and all have an even load.
   constexpr void mixture() {
-    const isize hidden = of.hidden_width(), wide = of.gated ? 2 * hidden : hidden, held = largest(of.experts);
-    const double rows = own_rows(), choices = all_rows() * real(of.chosen) * real(held) / real(of.experts);
+    const isize hidden = of.hidden_width(), wide = of.gated ? 2 * hidden : hidden,
+                held = of.sharers > 1 ? share(of.experts, of.sharers, 0).size() : largest(of.experts);
+    const double rows = own_rows(), come = all_rows() * real(of.sharers),
+                 choices = come * real(of.chosen) * real(held) / real(of.experts), before = made.parameters;
     linear(rows, of.width, of.experts, false);
     each(rows * real(of.experts), 8, 8, 0, 2, 2, 0);
     product(choices, of.width, wide);
     product(choices, hidden, of.width);
     parameter(held * wide * of.width);
     parameter(held * hidden * of.width);
+    made.of_experts += made.parameters - before - real(round_up(of.width * of.experts, 16));
     each(choices * width(), 2, 2, 0, 4, 6, 2);
     if (of.gated) each(choices * real(hidden), 6, 22, 0, 3, 8, 0);
     else each(choices * real(hidden), 0, 26, 0, 0, 7, 0);
     // There is room for the worst load, and for the rows that came from others.
-    const double places = all_rows() * real(of.chosen < held ? of.chosen : held);
+    const double places = come * real(of.chosen < held ? of.chosen : held);
     keep(places * real(wide));
     keep_stream(rows * real(of.experts) + 4 * rows * real(of.chosen));
-    if (split.tensor > 1) keep(all_rows() * width());
+    if (split.tensor > 1 || of.sharers > 1) keep(come * width());
   }
 
   constexpr void block() {

@@ -3,6 +3,8 @@
 
 #include <motet/plan/cost/tower_steps.hpp>
 
+#include <algorithm>
+
 namespace motet {
 
 // The work is what a part of a tower does for one sample. Numbers that a group exchanges are of whole rows,
@@ -12,6 +14,7 @@ struct part_work {
   double input_flops = 0;   // of backward, for what came in
   double weight_flops = 0;  // of backward, for the parameters
   double parameters = 0;    // as they lie in memory
+  double of_experts = 0;    // of them those of experts
   double kept = 0;          // numbers that backward reads, the rows that came in among them
   // of them those between layers, and statistics, which mixed numbers keep in 4 bytes
   double kept_stream = 0;
@@ -19,13 +22,16 @@ struct part_work {
   double remade = 0;
   double group_numbers = 0, backward_group_numbers = 0;      // of a tensor group
   double context_numbers = 0, backward_context_numbers = 0;  // of a context group
+  // of replicas that share experts: rows that go there, and come back
+  double expert_numbers = 0, backward_expert_numbers = 0;
 
   constexpr void add(const part_work& other, double times = 1) {
     for (const auto field :
          {&part_work::forward_flops, &part_work::input_flops, &part_work::weight_flops,
-          &part_work::parameters, &part_work::kept, &part_work::kept_stream, &part_work::remade,
-          &part_work::group_numbers, &part_work::backward_group_numbers, &part_work::context_numbers,
-          &part_work::backward_context_numbers})
+          &part_work::parameters, &part_work::of_experts, &part_work::kept, &part_work::kept_stream,
+          &part_work::remade, &part_work::group_numbers, &part_work::backward_group_numbers,
+          &part_work::context_numbers, &part_work::backward_context_numbers, &part_work::expert_numbers,
+          &part_work::backward_expert_numbers})
       this->*field += times * other.*field;
   }
   constexpr double backward_flops() const { return input_flops + weight_flops; }
@@ -62,6 +68,7 @@ constexpr part_work work_of_part(const tower_outline& of, tower_part which, degr
     out.weight_flops += each.weight;
   }
   out.parameters = steps.parameters;
+  out.of_experts = steps.of_experts;
   out.kept = steps.kept;
   out.kept_stream = steps.kept_stream;
 
@@ -82,13 +89,17 @@ constexpr part_work work_of_part(const tower_outline& of, tower_part which, degr
     // one way and the result the other.
     out.context_numbers = of.ring ? 2 * keys * split.context : 2 * (queries + keys);
     out.backward_context_numbers = (of.ring ? 2 : 1) * out.context_numbers;
+    // A row goes once to each replica that has an expert for it, and its sum comes back.
+    if (of.experts > 0 && of.sharers > 1)
+      out.expert_numbers = out.backward_expert_numbers =
+          2 * rows * width * static_cast<double>(std::min(of.chosen, of.sharers));
   }
   // Embedding and end work on whole samples.
   if (which != tower_part::block)
     out.context_numbers = out.backward_context_numbers = rows * width / split.tensor;
   if (of.frozen)
     out.input_flops = out.weight_flops = out.kept = out.kept_stream = out.remade =
-        out.backward_group_numbers = out.backward_context_numbers = 0;
+        out.backward_group_numbers = out.backward_context_numbers = out.backward_expert_numbers = 0;
   return out;
 }
 

@@ -26,7 +26,8 @@ struct module_facts {
   bool gives_parts = false;
   // A sample takes about so many multiplications forward, so that modules can be compared; 0: unknown.
   double work = 0;
-  isize blocks = 0;  // layers may be halves of these; 0: they are blocks
+  isize blocks = 0;   // layers may be halves of these; 0: they are blocks
+  isize experts = 0;  // of each mixture among them; 0: there is none
   constexpr isize whole_blocks() const { return blocks > 0 ? blocks : layers; }
 };
 
@@ -88,6 +89,7 @@ constexpr module_facts facts_of_module() {
     out.key_heads = net::config.tower().attention.shape().kv_heads;
   else out.attends = false;
   if constexpr (requires { net::config.noised(); }) out.work = work_of_picture(net::config);
+  if constexpr (requires { net::config.tower().mix; }) out.experts = net::config.tower().mix.experts;
   if constexpr (requires { net::config.tower(); }) {
     isize rows = 0;
     if constexpr (requires { net::config.patches(); }) rows = net::config.patches().rows();

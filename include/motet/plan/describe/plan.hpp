@@ -35,7 +35,10 @@ struct module_plan {
   // forwards more than needed before each backward; of a multiplexed module, by so many forwards of the others
   // it comes earlier than needed
   int ahead = 0;
-  int zero = 0;          // 1: replicas share the optimizer's state, 2: gradients too, 3: and weights
+  int zero = 0;  // 1: replicas share the optimizer's state, 2: gradients too, 3: and weights
+  // So many replicas in a row share the experts of each mixture, and send each other the rows that these are
+  // chosen for; 1: each has all, or the tensor group shares them.
+  int experts = 1;
   bool balanced = true;  // context parts of equal work under a causal mask
   // Where context parts cut the rows of samples, those with fewer rows than this stay whole, each with one of
   // the ranks; 0: all are cut; long_rows_chosen: by each step's own number.
@@ -64,6 +67,8 @@ struct module_plan {
   }
   constexpr int whole_group() const { return group > 0 ? group : microbatches; }
   constexpr int groups() const { return whole_group() > 0 ? microbatches / whole_group() : 0; }
+  // Replicas do each computation together: weights come together for it, or rows go to others' experts.
+  constexpr bool meets_each() const { return zero > 2 || experts > 1; }
   constexpr std::int32_t shards() const { return on.split().context * on.split().tensor; }
   // The samples of a step go to replicas and microbatches by this split.
   constexpr sample_split split(isize samples) const {

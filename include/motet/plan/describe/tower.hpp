@@ -51,6 +51,7 @@ struct tower_outline {
   bool ring = false;            // context parallelism sends keys and values round, instead of rows for heads
   isize experts = 0;            // in the place of each perceptron; 0: none
   isize chosen = 1;             // of them, for each row
+  isize sharers = 1;            // replicas that share them, as a plan says
 
   friend constexpr bool operator==(const tower_outline&, const tower_outline&) = default;
 
@@ -90,8 +91,10 @@ struct model_shape {
 // check_plan() asks these of each tower.
 constexpr list<module_facts> facts_of(const model_shape& of) {
   list<module_facts> out;
-  for (const tower_outline& each : of.towers)
+  for (const tower_outline& each : of.towers) {
     out.push({each.name, each.layers, each.keyed_heads(), true, each.frozen || each.cached});
+    out.back().experts = each.experts;
+  }
   return out;
 }
 

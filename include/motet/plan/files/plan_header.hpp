@@ -117,6 +117,7 @@ inline std::string cpp_module(const module_plan& from, isize number) {
   put("stash", from.stash, usual.stash);
   put("ahead", from.ahead, usual.ahead);
   put("zero", from.zero, usual.zero);
+  put("experts", from.experts, usual.experts);
   if (from.balanced != usual.balanced) set("balanced", from.balanced ? "true" : "false");
   put("long_rows", from.long_rows, usual.long_rows);
   if (from.fills != usual.fills) set("fills", from.fills ? "true" : "false");

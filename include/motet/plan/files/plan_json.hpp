@@ -56,7 +56,7 @@ inline module_plan read_module_plan(const std::string& name, const json& from) {
       from, "modules." + name,
       {"degrees",        "ranks", "chunks", "layers",   "remade",    "microbatches", "group",
        "stash",          "ahead", "zero",   "balanced", "fills",     "room",         "forward_takes",
-       "backward_takes", "lane",  "share",  "pieces",   "long_rows", "multiplexed"});
+       "backward_takes", "lane",  "share",  "pieces",   "long_rows", "multiplexed",  "experts"});
   out.on = read_mesh(fields);
   fields.read("chunks", out.chunks, 0, 1024);
   fields.each("layers", [&](const json& item, const std::string& at) {
@@ -70,6 +70,7 @@ inline module_plan read_module_plan(const std::string& name, const json& from) {
   fields.read("stash", out.stash, -1, most_of_plan - 1);
   fields.read("ahead", out.ahead, 0, most_of_plan - 1);
   fields.read("zero", out.zero, 0, 9);
+  fields.read("experts", out.experts, 1, most_of_plan - 1);
   fields.read("balanced", out.balanced);
   fields.read("long_rows", out.long_rows, long_rows_chosen, most_of_plan);
   fields.read("fills", out.fills);
@@ -115,6 +116,7 @@ inline json module_plan_json(const module_plan& from) {
   put(out, "stash", from.stash, plain.stash);
   put(out, "ahead", from.ahead, plain.ahead);
   put(out, "zero", from.zero, plain.zero);
+  put(out, "experts", from.experts, plain.experts);
   put(out, "balanced", from.balanced, plain.balanced);
   put(out, "long_rows", from.long_rows, plain.long_rows);
   put(out, "fills", from.fills, plain.fills);

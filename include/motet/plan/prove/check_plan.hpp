@@ -33,6 +33,11 @@ constexpr verdict check_module_plan(const module_plan& own, const module_facts& 
     return {reason::pieces_without_group, k, own.pieces, most_row_pieces};
   if (own.long_rows < long_rows_chosen || (own.long_rows != 0 && split.context == 1))
     return {reason::whole_without_context, k, own.long_rows, 0};
+  if (own.experts < 1 || split.data % own.experts != 0)
+    return {reason::experts_do_not_divide, k, own.experts, split.data};
+  if (own.experts > 1 && facts.experts < own.experts)
+    return {reason::too_few_experts, k, own.experts, facts.experts};
+  if (own.experts > 1 && split.tensor > 1) return {reason::experts_and_tensor, k, own.experts, split.tensor};
   if (own.zero < 0 || own.zero > 3) return {reason::unknown_zero_level, k, own.zero, 3};
   if (own.zero > 0 && facts.frozen) return {reason::frozen_with_optimizer, k, own.zero, 0};
   if (own.stages() > facts.layers) return {reason::more_stages_than_layers, k, own.stages(), facts.layers};
@@ -150,7 +155,7 @@ constexpr verdict settle_plan(const plan& from, const list<module_facts>& facts,
 // Asks for: facts of all modules in the model's order; the plan may have them in any.
 // Memory: the order that the plan means, given back at the end.
 // Errors: MT-M03, MT-M04, MT-P01, MT-P02, MT-P03, MT-P04, MT-P05, MT-P06, MT-P07, MT-P09, MT-P10, MT-P11,
-// MT-P28, MT-P38, MT-S01, MT-S02, MT-S03, MT-S04, MT-S05, MT-S06, MT-S07, MT-S08, MT-S09, MT-S10, MT-S11,
+// MT-P28, MT-P38, MT-P102, MT-P103, MT-P104, MT-S01, MT-S02, MT-S03, MT-S04, MT-S05, MT-S06, MT-S07, MT-S08, MT-S09, MT-S10, MT-S11,
 // MT-S12, MT-S13, MT-S14, MT-S15, MT-S16, MT-S17, MT-S18, MT-S21, MT-S22, MT-S23, MT-S24, MT-S25, MT-S26,
 // MT-S31, MT-S32, MT-S33
 // Example:

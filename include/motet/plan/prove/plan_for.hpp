@@ -65,6 +65,9 @@ template <int Count>
 using chunks = number<&module_plan::chunks, Count>;
 template <int Level>
 using zero = number<&module_plan::zero, Level>;
+// So many replicas in a row share the experts of each mixture.
+template <int Replicas>
+using experts_over = number<&module_plan::experts, Replicas>;
 // Where context parts cut the rows of samples, those with fewer rows stay whole, each with one of the ranks;
 // long_rows_chosen: each step finds its own number.
 template <int Rows>
@@ -228,7 +231,7 @@ constexpr bool prove_said() {
 // Asks for: a model, on<> for each of its modules, and by<> where the schedule is not batch_sync.
 // Memory: none; value() makes the plan.
 // Errors: MT-M03, MT-M04, MT-P01, MT-P02, MT-P03, MT-P04, MT-P05, MT-P06, MT-P07, MT-P09, MT-P10, MT-P11,
-// MT-P28, MT-P38, MT-S01, MT-S02, MT-S03, MT-S04, MT-S05, MT-S06, MT-S07, MT-S08, MT-S09, MT-S10, MT-S11,
+// MT-P28, MT-P38, MT-P102, MT-P103, MT-P104, MT-S01, MT-S02, MT-S03, MT-S04, MT-S05, MT-S06, MT-S07, MT-S08, MT-S09, MT-S10, MT-S11,
 // MT-S12, MT-S13, MT-S14, MT-S15, MT-S16, MT-S17, MT-S18, MT-S21, MT-S22, MT-S23, MT-S24, MT-S25, MT-S26,
 // MT-S31, MT-S32, MT-S33
 // Example:

@@ -88,7 +88,7 @@ class plan_of_others {
       made.module = static_cast<std::int32_t>(k);
       made.fixed = made.learns && all_facts_[k].frozen;
       made.sums_each = made.sums_each && !made.fixed;
-      made.gathers_each = made.gathers_each && !made.fixed;
+      made.meets_each = made.meets_each && (!made.fixed || from_.modules[k].experts > 1);
       if (no_loss_) made.join = -1;
       number[v] = all.add(made, [&](int stage) { return alone.place(old, stage); });
     }
@@ -112,7 +112,7 @@ class plan_of_others {
         made.learns = !facts.frozen || facts.passes;
         made.fixed = made.learns && facts.frozen;
         made.sums_each = own.zero > 1 && split.data > 1 && made.updates();
-        made.gathers_each = own.zero > 2 && made.sums_each;
+        made.meets_each = own.experts > 1 || (own.zero > 2 && made.sums_each);
         made.lane = own.lane;
         all.add(made, [&](int stage) {
           return own.on.rank({stage / own.chunks, r, t / split.tensor, t % split.tensor});

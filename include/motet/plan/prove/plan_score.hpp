@@ -135,7 +135,7 @@ constexpr verdict write_seats_through(const Schedule& plays, const plan& from,
       made.replica = r;
       made.replicas = replicas;
       made.sums_each = replicas > 1 && own.zero > 1;
-      made.gathers_each = replicas > 1 && own.zero > 2;
+      made.meets_each = replicas > 1 && own.meets_each();
       made.microbatches = own.microbatches;
       for (const std::int32_t source : facts[k].from)
         for (std::int32_t p = 0; p < (alike ? 1 : from.modules[source].on.split().data); ++p)
@@ -330,7 +330,7 @@ constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, 
   for (isize v = 0; v < seats.voices().size(); ++v) {
     if (!through) seat_of.push({static_cast<std::int32_t>(v), 0, first});
     const module_plan& own = from.modules[seat_of[v].module];
-    spreads.push({alike ? own.on.split().data : 1, own.shards(), own.zero > 1, own.zero > 2});
+    spreads.push({alike ? own.on.split().data : 1, own.shards(), own.zero > 1, own.meets_each()});
     first += own.on.split().stages;
   }
   out = placed(

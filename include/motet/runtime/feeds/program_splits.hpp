@@ -19,9 +19,12 @@ inline list<isize> most_of(const list<sample_split>& splits, const resplit_optio
   return all;
 }
 
+// Who else shares experts has no end to call here.
 inline spread_seat seat_of(const voice& sings, const stage_groups& groups) {
-  return {groups.tensor_of(sings), groups.tensor_member(sings), groups.context_of(sings),
-          groups.context_member(sings)};
+  spread_seat at{groups.tensor_of(sings), groups.tensor_member(sings), groups.context_of(sings),
+                 groups.context_member(sings)};
+  at.experts = any_group(groups.experts_of(sings), groups.experts_member(sings));
+  return at;
 }
 
 // The samples of a step meet in so many groups.

@@ -5,6 +5,7 @@
 #include <motet/runtime/stage/layer_split.hpp>
 #include <motet/runtime/stage/model_table.hpp>
 #include <motet/runtime/stage/module_choice.hpp>
+#include <motet/runtime/stage/program_fit.hpp>
 #include <motet/runtime/stage/stage_groups.hpp>
 
 namespace motet {
@@ -29,7 +30,7 @@ inline reduction_layout reduction_of_stage(std::span<const parameter> parameters
   };
   const stage_groups::group_numbers& own = groups.of(sings, stage);
   const std::vector<interval> shared =
-      groups.tensor_of(sings) > 1 ? shared_runs(parameters) : std::vector<interval>{};
+      groups.cut_of(sings).first > 1 ? shared_runs(parameters) : std::vector<interval>{};
   return lay_out_reduction(size, shared, seat(own.cut), seat(own.shared), options, layers);
 }
 
@@ -56,6 +57,8 @@ inline void require_whole_matrices(const model_outline& model, const program& of
     };
     if (const std::int32_t tensor = groups.tensor_of(sings); tensor > 1)
       refuse(sentence({"tensor = ", tensor}));
+    if (const std::int32_t experts = groups.experts_of(sings); experts > 1)
+      refuse(sentence({"experts = ", experts}));
     for (std::int32_t s = 0; module < choices.size() && choices[module].shard_optimizer && s < sings.stages;
          ++s)
       if (groups.of(sings, s).cut >= 0) refuse("zero, as ranks share the optimizer");
@@ -108,7 +111,7 @@ inline void require_lent_weights(const model_outline& model, const program& of, 
     const auto module = as_size(sings.module);
     if (!sings.updates() || module >= choices.size() || !choices[module].shard_weights) continue;
     const net_outline& net = *model.nets[module];
-    const tensor_cut cut{groups.tensor_of(sings), groups.tensor_member(sings)};
+    const tensor_cut cut = cut_of(sings, groups);
     const stage_range whole{0, net.layers};
     const std::string name(model.names[module]);
     if (!lends) fail(weights_not_lent, name + ": zero = 3");
@@ -125,7 +128,7 @@ inline void require_parameters(const model_outline& model, const program& of, co
   for (const voice& sings : of.voices) {
     const auto module = as_size(sings.module);
     const net_outline& net = *model.nets[module];
-    const tensor_cut cut{groups.tensor_of(sings), groups.tensor_member(sings)};
+    const tensor_cut cut = cut_of(sings, groups);
     if (!sings.updates() || net.blocks == net.layers) continue;
     const std::vector<isize> layers =
         split_layers(model.names[module], net.layers, sings.stages,
@@ -166,7 +169,7 @@ MOTET_BODY gradient_ownership ownership_of(const model_outline& model, const pro
     const auto module = as_size(sings.module);
     const net_outline& net = *model.nets[module];
     const module_choice choice = module < choices.size() ? choices[module] : module_choice{};
-    const tensor_cut cut{groups.tensor_of(sings), groups.tensor_member(sings)};
+    const tensor_cut cut = cut_of(sings, groups);
     const std::vector<isize> layers =
         split_layers(model.names[module], net.layers, sings.stages, choice.layers);
     stage_range range;

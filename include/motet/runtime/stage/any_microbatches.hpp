@@ -40,6 +40,7 @@ class any_microbatches {
   // Samples of fewer rows stay whole where ranks cut others, from the next cut() on.
   void keep_whole(isize long_rows) {
     for (isize m = 0; m < static_cast<isize>(rows_.size()) - 1; ++m) rows_[as_size(m)]->keep_whole(long_rows);
+    if (of_others_) of_others_->keep_whole(long_rows);
   }
 
   isize count() const { return split_.groups * split_.microbatches; }
@@ -88,7 +89,7 @@ class any_microbatches {
   any_microbatches(const sample_split& split, isize replica, const spread_seat& at, isize most);
   any_microbatches(any_microbatches&&) = default;
 
-  bool alone() const { return at_.tensor == 1 && at_.context == 1; }
+  bool alone() const { return at_.tensor == 1 && at_.context == 1 && at_.experts.alone(); }
   // Room for what ranks share of each, the last one for dry runs. `rows`: those of as many samples as there
   // are at most.
   void share_rows(const any_group& tensor, const any_group& context, const sequences& rows,
@@ -106,6 +107,32 @@ class any_microbatches {
     rows_[as_size(m)]->fill(whole, bounds, shared_[as_size(m)]);
   }
 
+  // Others that share experts may have more samples in a microbatch.
+  isize most_of_sharers() const {
+    isize most = most_;
+    for (isize m = 0; m < count(); ++m)
+      each_sharing_experts(m, [&](interval theirs) { most = std::max(most, theirs.size()); });
+    return most;
+  }
+  // Room for what those have in a microbatch. `rows`: those of as many samples as any has at most.
+  void share_experts(const sequences& rows, const sample_bounds& bounds);
+  // Visits the samples of the replicas that share experts with this one, in this microbatch of each.
+  template <class Visit>
+  void each_sharing_experts(isize m, Visit&& visit) const {
+    const isize first = replica_ - at_.experts.member();
+    for (isize r = first; r < first + at_.experts.size(); ++r)
+      visit(split_.of(m / split_.microbatches, r, m % split_.microbatches));
+  }
+  // One of these has such samples.
+  void begin_experts(isize m) {
+    shared_[as_size(m)].rows_of_experts = shared_[as_size(m)].samples_of_experts = 0;
+  }
+  void add_experts(isize m, const sequences& whole, const sample_bounds& bounds) {
+    of_others_->fill(whole, bounds, others_);
+    shared_[as_size(m)].rows_of_experts += others_.own.rows();
+    shared_[as_size(m)].samples_of_experts += others_.own.samples;
+  }
+
   sample_split split_;
   isize replica_ = 0, most_ = 0;  // most_: samples of a microbatch
   spread_seat at_;
@@ -114,6 +141,9 @@ class any_microbatches {
   std::vector<isize> first_rows_;
   std::vector<microbatch_spread> shared_;
   std::vector<std::unique_ptr<spread_rows>> rows_;
+  // a microbatch of a replica that shares experts, at a time
+  microbatch_spread others_;
+  std::unique_ptr<spread_rows> of_others_;
 };
 
 #if !defined(MOTET_COMPILED_RANKS)
@@ -129,10 +159,19 @@ MOTET_BODY void any_microbatches::share_rows(const any_group& tensor, const any_
   for (microbatch_spread& each : shared_) {
     each.tensor = tensor;
     each.context = context;
+    each.experts = at_.experts;
     rows_.push_back(std::make_unique<spread_rows>(at_, std::max(rows.samples, most_)));
     rows_.back()->fill(rows, bounds, each);
   }
   rows_.back()->fill_most(rows, bounds, shared_.back());
+}
+MOTET_BODY void any_microbatches::share_experts(const sequences& rows, const sample_bounds& bounds) {
+  of_others_ = std::make_unique<spread_rows>(at_, std::max(rows.samples, most_of_sharers()));
+  of_others_->fill_most(rows, bounds, others_);
+  for (microbatch_spread& each : shared_) {
+    each.rows_of_experts = at_.experts.size() * others_.own.rows();
+    each.samples_of_experts = at_.experts.size() * others_.own.samples;
+  }
 }
 #endif
 

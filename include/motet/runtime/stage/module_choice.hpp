@@ -15,6 +15,7 @@ struct module_choice {
   std::vector<std::uint8_t> remade{};
   // of a stage's shards, those that cut the columns of its layers; the others cut the rows of samples
   std::int32_t tensor = 1;
+  std::int32_t experts = 1;  // so many replicas in a row share those of its mixtures
   // of rows, each computed while others are exchanged in a tensor group
   std::int32_t pieces = 1;
   bool balanced = true;  // context parts of equal work under a causal mask

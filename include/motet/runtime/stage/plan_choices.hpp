@@ -16,6 +16,7 @@ inline std::vector<module_choice> choices_of(const plan& from) {
     own.layers.assign(each.layers.begin(), each.layers.end());
     own.remade.assign(each.remade.begin(), each.remade.end());
     own.tensor = each.on.split().tensor;
+    own.experts = each.experts;
     own.pieces = std::max(1, each.pieces);  // where none was chosen, all rows together
     own.balanced = each.balanced;
     own.long_rows = each.long_rows;

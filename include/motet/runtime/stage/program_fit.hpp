@@ -4,6 +4,7 @@
 #include <motet/runtime/messages.hpp>
 #include <motet/runtime/stage/model_table.hpp>
 #include <motet/runtime/stage/module_choice.hpp>
+#include <motet/runtime/stage/stage_groups.hpp>
 #include <motet/schedule/core/compile.hpp>
 #include <motet/schedule/core/compose.hpp>
 
@@ -35,6 +36,32 @@ inline std::vector<std::int32_t> tensor_degrees_of(const program& of,
            sentence({std::string(each.name.view()), " has ", each.shards,
                      " shards in the program, tensor degree ", tensor, " must divide them"}));
   return all;
+}
+
+// And how many of its replicas in a row share experts: a part of all.
+inline std::vector<std::int32_t> expert_degrees_of(const program& of,
+                                                   const std::vector<module_choice>& chosen,
+                                                   std::size_t modules) {
+  std::vector<std::int32_t> all(modules, 1);
+  for (std::size_t k = 0; k < std::min(modules, chosen.size()); ++k) all[k] = chosen[k].experts;
+  const list<std::int32_t> voices = replicas_of_modules(of.voices);
+  for (const voice& each : of.voices)
+    if (const std::int32_t experts = all[static_cast<std::size_t>(each.module)],
+        replicas = voices[each.module] / each.shards;
+        experts < 1 || replicas % experts != 0)
+      fail(program_does_not_fit,
+           sentence({std::string(each.name.view()), " has ", replicas, " replicas in the program, of which ",
+                     experts, " cannot share experts"}));
+  return all;
+}
+inline stage_groups groups_of(const program& of, const std::vector<module_choice>& chosen,
+                              std::size_t modules) {
+  return {of, tensor_degrees_of(of, chosen, modules), expert_degrees_of(of, chosen, modules)};
+}
+// A voice has such a part of each stage's parameters.
+inline tensor_cut cut_of(const voice& sings, const stage_groups& groups) {
+  return {groups.tensor_of(sings), groups.tensor_member(sings), groups.experts_of(sings),
+          groups.experts_member(sings)};
 }
 
 #if !defined(MOTET_COMPILED_RANKS)

@@ -29,6 +29,11 @@ class replica_microbatches final : public any_microbatches {
     const input most_of_all = traits::largest(most_);
     share_rows(tensor, context, Net::rows(most_of_all), bounds_of(most_of_all));
     for (isize m = 0; m < count(); ++m) wholes_.push_back(traits::room(most_));
+    if (!at_.experts.alone()) {
+      const input most_of_others = traits::largest(most_of_sharers());
+      share_experts(Net::rows(most_of_others), bounds_of(most_of_others));
+      room_of_others_ = traits::room(most_of_sharers());
+    }
     if constexpr (by_parts) {
       if (!takes_parts()) return;
       const isize shared = share(most_, at.tensor, 0).size();
@@ -80,6 +85,13 @@ class replica_microbatches final : public any_microbatches {
       if (alone()) continue;
       const input shared = traits::slice(whole, all.begin, all.size(), wholes_[at]);
       fill_shared(m, Net::rows(shared), bounds_of(shared));
+      if (!at_.experts.alone()) {
+        begin_experts(m);
+        each_sharing_experts(m, [&](interval theirs) {
+          const input other = traits::slice(whole, theirs.begin, theirs.size(), room_of_others_);
+          add_experts(m, Net::rows(other), bounds_of(other));
+        });
+      }
       if constexpr (by_parts)
         if (takes_parts()) {
           const interval own_share = shares(m);
@@ -120,6 +132,7 @@ class replica_microbatches final : public any_microbatches {
   input largest_, whole_{};
   std::vector<input> inputs_;
   std::vector<typename traits::storage> rooms_, wholes_;
+  typename traits::storage room_of_others_{};
   std::vector<decltype(room_of_part())> parts_;
 };
 

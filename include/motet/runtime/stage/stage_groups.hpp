@@ -5,24 +5,31 @@
 
 #include <array>
 #include <map>
+#include <utility>
 #include <vector>
 
 namespace motet {
 
 // Some ranks compute a stage together and some sum its gradients, for all stages of a program: these are
 // lists of members, made alike on every rank. The ranks that hold a stage of a replica are its context parts,
-// and within each of these its tensor parts.
+// and within each of these its tensor parts. Replicas that share experts compute a stage together, too.
 class stage_groups {
  public:
   // Places in the lists below; -1: the rank is alone.
   struct group_numbers {
-    std::int32_t tensor = -1, context = -1;  // in compute()
-    std::int32_t cut = -1, shared = -1;      // in reduce(): for what tensor cuts, and for what it does not
+    std::int32_t tensor = -1, context = -1, experts = -1;  // in compute()
+    // in reduce(): for what is cut by tensor, or by replicas that share experts, and for what is not
+    std::int32_t cut = -1, shared = -1;
   };
 
-  // tensor_degrees: of each module, over how many ranks a layer's columns are cut.
-  stage_groups(const program& of, std::vector<std::int32_t> tensor_degrees)
-      : tensor_(std::move(tensor_degrees)), numbers_(as_size(of.places.size())) {
+  // Of each module, over how many ranks a layer's columns are cut, and how many replicas in a row share experts;
+  // none: each has all.
+  stage_groups(const program& of, std::vector<std::int32_t> tensor_degrees,
+               std::vector<std::int32_t> expert_degrees = {})
+      : tensor_(std::move(tensor_degrees)),
+        experts_(std::move(expert_degrees)),
+        numbers_(as_size(of.places.size())) {
+    experts_.resize(tensor_.size(), 1);
     std::map<group_key, std::int32_t> known;
     // Ranks that compute together do so in one order, whatever the stage, so equal groups are one. Sums may
     // come in any order and have one each.
@@ -30,9 +37,9 @@ class stage_groups {
     std::vector<std::vector<std::int32_t>> members;
     for (const voice& each : of.voices) {
       for (std::int32_t s = 0; s < each.stages; ++s) {
-        for (int kind = 0; kind < 4; ++kind) {
-          // Elements that tensor does not cut are nothing apart where it cuts nothing.
-          if ((kind >= cut && !each.updates()) || (kind == shared && tensor_of(each) == 1)) continue;
+        for (int kind = 0; kind < kinds; ++kind) {
+          // Elements that are not cut are nothing apart where nothing is.
+          if ((kind >= cut && !each.updates()) || (kind == shared && cut_of(each).first == 1)) continue;
           const auto [at, made] =
               known.try_emplace(key_of(each, s, kind), static_cast<std::int32_t>(members.size()));
           if (made) members.emplace_back();
@@ -43,7 +50,7 @@ class stage_groups {
     std::vector<std::int32_t> numbers(members.size(), -2);
     for (const voice& each : of.voices) {
       for (std::int32_t s = 0; s < each.stages; ++s) {
-        for (int kind = 0; kind < 4; ++kind) {
+        for (int kind = 0; kind < kinds; ++kind) {
           const auto found = known.find(key_of(each, s, kind));
           if (found == known.end()) continue;
           std::int32_t& number = numbers[as_size(found->second)];
@@ -70,10 +77,17 @@ class stage_groups {
   std::int32_t context_of(const voice& sings) const { return sings.shards / tensor_of(sings); }
   // A voice stands here among the shards of its replica.
   std::int32_t tensor_member(const voice& sings) const { return sings.shard % tensor_of(sings); }
+  std::int32_t experts_of(const voice& sings) const { return experts_[as_size(sings.module)]; }
+  std::int32_t experts_member(const voice& sings) const { return sings.replica % experts_of(sings); }
+  // In how many parts what is cut of it is, and which of them the voice has.
+  std::pair<std::int32_t, std::int32_t> cut_of(const voice& sings) const {
+    if (experts_of(sings) > 1) return {experts_of(sings), experts_member(sings)};
+    return {tensor_of(sings), tensor_member(sings)};
+  }
   std::int32_t context_member(const voice& sings) const { return sings.shard / tensor_of(sings); }
 
  private:
-  enum kinds : int { tensor, context, cut, shared };
+  enum of_group : int { tensor, context, experts, cut, shared, kinds };
   using group_key = std::array<std::int32_t, 5>;
 
   // The members of a group have this in common.
@@ -82,20 +96,22 @@ class stage_groups {
     switch (kind) {
       case tensor: return {kind, each.module, stage, each.replica, c};
       case context: return {kind, each.module, stage, each.replica, t};
-      case cut: return {kind, each.module, stage, t, 0};
+      case experts: return {kind, each.module, stage, each.replica / experts_of(each), each.shard};
+      case cut: return {kind, each.module, stage, cut_of(each).second, 0};
       default: return {kind, each.module, stage, 0, 0};
     }
   }
   std::int32_t& slot(const voice& each, std::int32_t stage, int kind) {
     group_numbers& own = numbers_[as_size(each.first_place + stage)];
-    return kind == tensor ? own.tensor : kind == context ? own.context : kind == cut ? own.cut : own.shared;
+    std::int32_t* const all[kinds] = {&own.tensor, &own.context, &own.experts, &own.cut, &own.shared};
+    return *all[kind];
   }
   std::int32_t settle(const std::vector<std::int32_t>& members, int kind,
                       std::map<std::vector<std::int32_t>, std::int32_t>& equal) {
     if (members.size() < 2) return -1;
-    auto& all = kind <= context ? compute_ : reduce_;
+    auto& all = kind < cut ? compute_ : reduce_;
     const auto next = static_cast<std::int32_t>(all.size());
-    if (kind <= context) {
+    if (kind < cut) {
       const auto [at, made] = equal.try_emplace(members, next);
       if (!made) return at->second;
     }
@@ -103,7 +119,7 @@ class stage_groups {
     return next;
   }
 
-  std::vector<std::int32_t> tensor_;
+  std::vector<std::int32_t> tensor_, experts_;
   std::vector<group_numbers> numbers_;  // of the program
   std::vector<std::vector<std::int32_t>> compute_, reduce_;
 };

@@ -29,6 +29,7 @@ double bytes_of_group(const Profile& costs, const spread_seat& at) {
     if (name == "gather rows") sum += each.bytes * (tensor - 1) / (tensor + 1);
     // those of all, own rows twice
     if (name == "sum rows") sum += each.bytes * (tensor - 1) / (tensor + 2);
+    if (name == "swap rows with experts") sum += each.bytes;
     // as many before as after
     if (name.starts_with("exchange ")) sum += each.bytes / 2 * (context - 1) / context;
   }

@@ -58,7 +58,7 @@ program_work foretell(const model_table<Context, Numbers>& model, const program&
                       const std::vector<module_choice>& choices, isize samples,
                       std::span<const void* const> inputs = {}) {
   program_work found;
-  const stage_groups groups(of, tensor_degrees_of(of, choices, model.of->size()));
+  const stage_groups groups = groups_of(of, choices, model.of->size());
   const list<sample_split> splits = splits_of(of, samples);
   found.messages =
       message_bytes(*model.of, of, groups, choices, samples, sizeof(typename Numbers::stream), inputs);
@@ -76,7 +76,7 @@ program_work foretell(const model_table<Context, Numbers>& model, const program&
     at.learns = sings.learns;
     at.fixed = sings.fixed;
     at.feeds_back = model.of->feeds_back(module);
-    at.cut = {choice.tensor, sings.shard % choice.tensor};
+    at.cut = cut_of(sings, groups);
     for (std::int32_t s = 0; s < sings.stages; ++s) {
       at.range = {at.range.last, at.range.last + layers[as_size(s)]};
       at.targets = s + 1 == sings.stages ? model.of->targets(module) : 1;

@@ -49,7 +49,7 @@ class model_trainer {
         config_(checked(std::move(config))),
         parameters_(model_.parameters()),
         ranks_(program_for(model_, order, config_.update), config_.deadline),
-        groups_(of(), tensor_degrees_of(of(), config_.modules, model_.size())),
+        groups_(groups_of(of(), config_.modules, model_.size())),
         group_set_(ranks_.world(), groups_.all()),
         placed_(
             model, ranks_.sheet(), config_.batch, config_.modules, ranks_.local_ranks(), groups_,

@@ -187,7 +187,7 @@ class placed_model {
     for (const auto& each : voices_) {
       if (module_of(each) != static_cast<std::int32_t>(module) || each.held.size() != 1) continue;
       const auto& stage = each.held[0].stage;
-      if (!stage || !stage->at().cut.whole() || stage->at().gathers_each) continue;
+      if (!stage || !stage->at().cut.all_here() || stage->at().gathers_each) continue;
       const std::int32_t rank = stage->at().rank;
       return {stage->weights_data(), rank, each.parts.at(rank)->rows(any_microbatches::largest).samples};
     }
@@ -357,7 +357,7 @@ class placed_model {
     at.learns = sings.learns;
     at.fixed = sings.fixed;
     at.feeds_back = model_.of->feeds_back(module);
-    at.cut = {stage_groups_.tensor_of(sings), stage_groups_.tensor_member(sings)};
+    at.cut = cut_of(sings, stage_groups_);
     at.splits = split_[as_size(v)] != 0;
     for (std::int32_t s = 0; s < sings.stages; ++s) {
       const isize where = sings.first_place + s;
@@ -380,7 +380,7 @@ class placed_model {
       to.resting = net.resting_of(name, at.range, at.cut);
       at.resting = net.resting_size(at.range, at.cut);
       to.join(net, stage_groups_, sings, s, choice, how_, at, group);
-      const spread_seat seat = seated(seat_of(sings, stage_groups_), choice, homes_.of(at.rank, sings.lane));
+      const auto seat = seated(seat_of(sings, stage_groups_), choice, homes_.of(at.rank, sings.lane), to);
       const auto make_parts = [&] {
         return net.microbatches(splits_[sings.module], sings.replica, seat, any_or_none(to.groups[0]),
                                 any_or_none(to.groups[1]), most_[sings.module]);

@@ -28,11 +28,13 @@ inline void take_buffers(stage_position& at, const buffer_counts& counted, isize
   }
 }
 
-// A seat with what a plan leaves open about it, on a rank that lives here.
-template <class Home>
-spread_seat seated(spread_seat at, const module_choice& choice, Home& home) {
+// A seat with what a plan leaves open about it, of a stage on a rank that lives here.
+template <class Home, class Stage>
+spread_seat seated(spread_seat at, const module_choice& choice, Home& home, const Stage& stage) {
   at = seat_with(at, choice);
+  at.experts = any_or_none(stage.experts);
   if (at.context > 1 && choice.long_rows != 0) home.keep_samples_whole();
+  if (!at.experts.alone()) home.share_experts();
   if (at.tensor > 1 && choice.pieces > 1) at.beside = home.beside();
   return at;
 }
@@ -52,6 +54,7 @@ struct placed_stage {
   std::vector<parameter_run> runs;  // that an update treats alike
   module_pace pace;
   Group* groups[4] = {};                      // tensor, context, and of the sums: cut, shared; null: alone
+  Group* experts = nullptr;                   // replicas that share them; null: none do
   std::unique_ptr<reduction_type> reduction;  // one of these two; neither where it is alone
   std::unique_ptr<ring_type> ring;
   std::unique_ptr<lent_type> lent;  // beside the ring, where weights are kept in shares
@@ -66,6 +69,7 @@ struct placed_stage {
     const std::int32_t numbers[4] = {own.tensor, own.context, own.cut, own.shared};
     for (int g = 0; g < 4; ++g)
       if (numbers[g] >= 0) groups[g] = group(g < 2 ? 0 : 1, numbers[g], at.rank);
+    if (own.experts >= 0) experts = group(0, own.experts, at.rank);
     pace = choice.pace;
     runs = update_runs(parameters, at.parameters, how.optimizer.kind, pace, net.blocks);
     const auto take = [&](const update_share& part) {
@@ -79,7 +83,7 @@ struct placed_stage {
     const auto counted = [&](const std::vector<parameter>& held) {
       update_share first;
       for (const parameter& each : held)
-        if (sings.replica == 0 && all.context_member(sings) == 0 &&
+        if (sings.replica < (each.shared ? 1 : all.experts_of(sings)) && all.context_member(sings) == 0 &&
             (!each.shared || all.tensor_member(sings) == 0))
           first.counted.push_back({each.offset, each.offset + each.held()});
       return first;

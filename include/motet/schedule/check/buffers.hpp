@@ -141,7 +141,7 @@ class buffer_counter {
         if (is_receive(it.what) && together >= 0) pool_waits_.push({i, together});
         if (!is_compute(it.what) || it.what == op::join) continue;
         const voice& sings = of_.voices[it.voice];
-        if (sings.shards > 1 || (sings.sums_each && is_backward(it.what)) || sings.gathers_each) together = i;
+        if (sings.shards > 1 || (sings.sums_each && is_backward(it.what)) || sings.meets_each) together = i;
       }
     }
   }

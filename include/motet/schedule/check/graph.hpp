@@ -96,9 +96,10 @@ constexpr finding put_meetings(const program& from, program_graph& to) {
   }
   to.sums.resize(from.voices.size(), -1);
   for (const voice& each : from.voices) {
-    if (!each.sums_each || to.sums[each.module] >= 0 || replicas[each.module] < 2) continue;
+    if (!(each.sums_each || each.meets_each) || to.sums[each.module] >= 0 || replicas[each.module] < 2)
+      continue;
     to.sums[each.module] = static_cast<std::int32_t>(sizes.size());
-    sizes.resize(sizes.size() + isize{each.gathers_each ? 4 : 1} * each.stages * each.microbatches,
+    sizes.resize(sizes.size() + isize{each.meets_each ? 4 : 1} * each.stages * each.microbatches,
                  replicas[each.module]);
   }
   return {};

@@ -137,7 +137,7 @@ class list_reader {
         if (it.paired || pair_first_ < at_) return refuse(reason::bad_pair);
         const int part = it.what == op::backward_weight ? 3 : message_kind(it.what);
         to_.meetings[at_] = (sums ? to_.sums[of.module] : to_.together[it.voice]) +
-                            ((sums && !of.gathers_each ? 0 : part) * of.stages + it.stage) * of.microbatches +
+                            ((sums && !of.meets_each ? 0 : part) * of.stages + it.stage) * of.microbatches +
                             it.microbatch;
       }
     }

@@ -52,8 +52,8 @@ constexpr finding check_structure(const program& of) {
     if (stages != 0 && stages != each.stages) return wrong(each.stages, stages);
     stages = each.stages;
     std::int32_t& sums = sums_of_modules[each.module];
-    if (each.gathers_each && !each.sums_each) return wrong(0, 1);
-    const std::int32_t own_sums = each.sums_each ? 2 * each.microbatches + (each.gathers_each ? 1 : 0) : 0;
+    const std::int32_t how = (each.sums_each ? 1 : 0) + (each.meets_each ? 2 : 0),
+                       own_sums = how > 0 ? 4 * each.microbatches + how : 0;
     if (sums >= 0 && sums != own_sums) return wrong(own_sums, sums);
     sums = own_sums;
     if (each.lane < 0 || each.lane >= lane::most_computing) return wrong(each.lane, lane::most_computing);

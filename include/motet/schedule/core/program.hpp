@@ -18,9 +18,10 @@ constexpr list<std::int32_t> replicas_of_modules(const list<voice>& voices) {
   return replicas;
 }
 
-// All voices of the module do this together: they sum what it adds to gradients, or gather weights for it.
+// All voices of the module do this together: they sum what it adds to gradients, gather weights for it, or
+// exchange rows in it.
 constexpr bool meets_replicas(const voice& sings, op what) {
-  return is_compute(what) && what != op::join && (sings.gathers_each || (sings.sums_each && ends(what)));
+  return is_compute(what) && what != op::join && (sings.meets_each || (sings.sums_each && ends(what)));
 }
 
 // Every rank has an ordered list of instructions: a plain value, whatever built it. Four readers take it:

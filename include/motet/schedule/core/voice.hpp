@@ -43,8 +43,9 @@ struct voice {
   bool fixed = false;
   // gradients are summed in every backward, so all voices of the module do it together
   bool sums_each = false;
-  // and weights come together for every computation, so all voices of the module do each together
-  bool gathers_each = false;
+  // weights come together for every computation, or rows go to the experts of other replicas, so all voices of
+  // the module do each together
+  bool meets_each = false;
   std::int32_t lane = 0;         // in which of the lanes that compute on its ranks it does
   std::int32_t first_place = 0;  // of its stages among program::places
   std::int32_t first_cell = 0;   // of its (stage, microbatch) pairs among all

@@ -199,12 +199,13 @@ class csv_sheet_reader {
       else if (cell == "frozen") made.learns = false;
       else if (cell == "fixed") made.fixed = true;
       else if (cell == "sums_each") made.sums_each = true;
-      else if (cell == "gathers_each") made.sums_each = made.gathers_each = true;
+      else if (cell == "gathers_each") made.sums_each = made.meets_each = true;
+      else if (cell == "meets_each") made.meets_each = true;
       else if (key == "slots") slots = numbers(value);
       else
         lexer_.refuse(csv_bad_header,
                       "one of name, module, replica, shard, shards, stages, chunks, microbatches, join, "
-                      "group, lane, slots, frozen, fixed, sums_each, gathers_each");
+                      "group, lane, slots, frozen, fixed, sums_each, gathers_each, meets_each");
     }
     const std::string row = sentence({"row ", lexer_.row(), ": "});
     if (made.stages < 1 || made.microbatches < 1)

@@ -95,7 +95,8 @@ class csv_writer {
       field("lane", each.lane, 0);
       if (!each.learns) out_ += ",frozen";
       if (each.fixed) out_ += ",fixed";
-      if (each.sums_each) out_ += each.gathers_each ? ",gathers_each" : ",sums_each";
+      if (each.sums_each) out_ += each.meets_each ? ",gathers_each" : ",sums_each";
+      else if (each.meets_each) out_ += ",meets_each";
       for (std::int32_t s = 0; slots && s < each.stages; ++s)
         out_ += (s == 0 ? ",slots=" : ";") + std::to_string(of_.slots[each.first_place + s]);
       out_ += "\r\n";

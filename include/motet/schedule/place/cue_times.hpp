@@ -32,7 +32,7 @@ class cue_times {
   // Nothing computes beside it, overlaps, runs again or waits within a computation.
   static constexpr bool is_plain(const score& from) {
     for (const voice& each : from.voices())
-      if (each.lane > 0 || each.shards > 1 || each.sums_each) return false;
+      if (each.lane > 0 || each.shards > 1 || each.sums_each || each.meets_each) return false;
     for (const std::int64_t code : from.codes())
       if (const cue each(code); each.paired || each.aside || each.what == op::re_forward) return false;
     return true;

@@ -76,7 +76,7 @@ class filler_seats : public score_turns {
       if (!fills(v)) continue;
       const voice& of = sings(v);
       for (const op what : {op::forward, op::backward}) {
-        const bool back = what == op::backward, all = back ? of.sums_each : of.gathers_each;
+        const bool back = what == op::backward, all = of.meets_each || (back && of.sums_each);
         if ((back && !of.learns) || of.shard != 0 || (all && of.replica != 0)) continue;
         list<std::int32_t> together;
         for (std::int32_t w = 0; w < from_.voices().size(); ++w)

@@ -252,7 +252,7 @@ class multiplex_turns {
   constexpr cell_seat leader(cell_seat at, bool back) const {
     const voice& of = sings(at.voice);
     at.voice -= of.shard;
-    if (!of.gathers_each && !(back && of.sums_each)) return at;
+    if (!of.meets_each && !(back && of.sums_each)) return at;
     at.voice = 0;
     while (sings(at.voice).module != of.module) ++at.voice;
     return at;

@@ -10,8 +10,8 @@ namespace motet {
 struct voice_spread {
   std::int32_t replicas = 1;
   std::int32_t shards = 1;
-  bool sums_each = false;     // gradients are summed over all of them in every backward
-  bool gathers_each = false;  // and all gather weights in every computation
+  bool sums_each = false;   // gradients are summed over all of them in every backward
+  bool meets_each = false;  // all of them do every computation together
 };
 
 namespace detail {
@@ -31,7 +31,8 @@ class placer {
     for (isize v = 0; v < from.voices().size(); ++v) {
       const voice& old = from.voices()[v];
       const voice_spread& by = spreads[v];
-      together_ = together_ || by.shards > 1 || (by.sums_each && by.replicas + old.replica > 1);
+      together_ =
+          together_ || by.shards > 1 || ((by.sums_each || by.meets_each) && by.replicas + old.replica > 1);
       first_of_.push(static_cast<std::int32_t>(out_.voices().size()));
       for (std::int32_t r = 0; r < by.replicas; ++r) {
         for (std::int32_t k = 0; k < by.shards; ++k) {
@@ -40,7 +41,7 @@ class placer {
           made.shard = k;
           made.shards = by.shards;
           made.sums_each = by.sums_each && old.updates();
-          made.gathers_each = by.gathers_each && made.sums_each;
+          made.meets_each = by.meets_each;
           const auto number = static_cast<std::int32_t>(out_.voices().size());
           out_.add(made, [&](std::int32_t s) {
             const std::int32_t rank = where(static_cast<std::int32_t>(v), r, k, s);

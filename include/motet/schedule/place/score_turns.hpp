@@ -142,7 +142,7 @@ class score_turns {
         if (first.what != op::join) {
           const voice& of = sings(first.voice);
           leader -= of.shard;
-          if (of.gathers_each || (of.sums_each && is_backward(first.what))) {
+          if (of.meets_each || (of.sums_each && is_backward(first.what))) {
             leader = 0;
             while (sings(static_cast<std::int32_t>(leader)).module != of.module) ++leader;
           }

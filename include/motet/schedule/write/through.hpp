@@ -18,7 +18,7 @@ struct through_module {
   bool fixed = false;         // and its weights stay as they are
   bool meets = false;         // its last stage ends in the loss
   bool sums_each = false;     // all replicas sum gradients in every backward
-  bool gathers_each = false;  // and gather weights in every computation
+  bool meets_each = false;    // they do every computation together
   std::int32_t microbatches = 1;
   std::int32_t module = -1;  // which one it is a replica of; -1: of one of its own
   std::int32_t replica = 0, replicas = 1;
@@ -81,7 +81,7 @@ class through_writer {
       made.learns = each.learns;
       made.fixed = each.learns && each.fixed;
       made.sums_each = each.sums_each && made.updates();
-      made.gathers_each = each.gathers_each && made.sums_each;
+      made.meets_each = each.meets_each;
       out.add(made, [&](int stage) { return seats_[number][stage]; });
     }
     for (const fed_cell& each : feeds_) out.feed(each);
@@ -168,7 +168,7 @@ class through_writer {
         const cue each = of_.last[i];
         if (each.what == op::join) out.join(of_.modules[k].join, each.microbatch, each.aside);
         else out.play(each.what, k, each.stage, each.microbatch);
-        if (each.paired && !of_.modules[k].sums_each) out.pair_with_next();
+        if (each.paired && !of_.modules[k].sums_each && !of_.modules[k].meets_each) out.pair_with_next();
       }
       return true;
     }

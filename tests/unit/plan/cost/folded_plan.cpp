@@ -50,6 +50,15 @@ TEST_CASE("replicas and shards that are alike are one") {
   CHECK(made.sums == list<std::uint8_t>{1, 1});
 }
 
+TEST_CASE("replicas that share experts are one where they are alike, and compute together") {
+  plan of{{.ranks = 8}, "batch_sync", {}};
+  of.modules.push(on_ranks("picture", 0, {.data = 8}, 2));
+  CHECK_FALSE(folded(of).together);
+  of.modules[0].experts = 4;
+  const folded_plan made = folded(of);
+  CHECK((made.together && made.small.cluster.ranks == 1));
+}
+
 TEST_CASE("what shares ranks with others is another kind") {
   // Captions on the first two of eight replicas.
   plan of{{.ranks = 9}, "batch_sync", {}};

@@ -21,6 +21,22 @@ TEST_CASE("groups of a tower whose stages are nodes") {
   }
 }
 
+TEST_CASE("groups of replicas that share experts, and of those that have the same") {
+  plan of{{16, 4}, "batch_sync", {}};
+  of.modules.push(on_ranks("picture", 0, {.data = 8, .context = 2}));
+  of.modules[0].experts = 4;
+  const list<module_layout> found = plan_layouts(of, plain_cluster(4, 4));
+  // Four replicas are on two nodes, two of each context part on each of them, and both parts send at once.
+  for (std::int32_t r = 0; r < 8; ++r) CHECK(found[0].at(0, r).experts == group_layout{2, 2, 2});
+  CHECK(found[0].sums[0] == group_layout{4, 4, 1});
+  REQUIRE(found[0].sums_of_experts.size() == 1);
+  CHECK((found[0].sums_of_experts[0].nodes == 2 && found[0].sums_of_experts[0].per_node == 2));
+  of.modules[0].experts = 8;
+  CHECK(plan_layouts(of, plain_cluster(4, 4))[0].sums_of_experts[0] == group_layout{1, 2, 1});
+  of.modules[0].experts = 1;
+  CHECK(plan_layouts(of, plain_cluster(4, 4))[0].sums_of_experts.empty());
+}
+
 TEST_CASE("groups of a tower whose replicas are nodes") {
   plan of{{32, 8}, "batch_sync", {}};
   list<std::int32_t> ranks;

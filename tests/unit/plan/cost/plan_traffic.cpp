@@ -61,6 +61,29 @@ TEST_CASE("sums of gradients leave each node once, whatever the ranks in it") {
   CHECK(traffic(zero, model, 64) == about(6 * gradients));
 }
 
+TEST_CASE("replicas that share experts swap rows, and sum less") {
+  model_shape model = pictures_and_captions();
+  tower_outline& net = model.towers[0];
+  net.experts = 8, net.chosen = 2, net.hidden = 256;
+  const double gradients = 4 * parameters_of(net),
+               of_experts = 4.0 * static_cast<double>(net.layers * 8 * 2 * 512 * 256);
+  plan of = pictures(mesh::from(0, {.data = 8}));
+  CHECK(traffic(of, model, 64) == about(gradients, .15));
+  // In one node: rows stay there, and each quarter of the experts is summed over both nodes by itself.
+  of.modules[0].experts = 4;
+  CHECK(traffic(of, model, 64) == about(gradients, .15));
+  // All eight: no gradient of an expert is summed. Of the rows that 8 samples of each rank send to two experts, and
+  // get back, forward and backward, half go to the other node.
+  of.modules[0].experts = 8;
+  const double rows = 4 * 8 * 0.5 * static_cast<double>(net.layers) * 4 * 2 * (2 * 256 * 512.);
+  CHECK(traffic(of, model, 64) == about(gradients - of_experts + rows, .05));
+  // Two replicas of which each has half of them: no sum of those is left.
+  of = pictures(mesh({.data = 2}, {0, 4}));
+  CHECK(traffic(of, model, 2) == about(gradients));
+  of.modules[0].experts = 2;
+  CHECK(traffic(of, model, 2) == about(gradients - of_experts + rows / 32, .01));
+}
+
 TEST_CASE("a tensor group over nodes sends rows in every block") {
   const model_shape model = pictures_and_captions();
   const double rows = 2 * 256 * 512.;

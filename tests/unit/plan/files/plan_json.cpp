@@ -91,6 +91,15 @@ TEST_CASE("samples that stay whole are said by their rows") {
   check_refused(with(text, "512", "-2"), "MT-P72", "modules.talk.long_rows");
 }
 
+TEST_CASE("replicas share experts by a number of the plan") {
+  const std::string text = R"({"cluster": {"ranks": 4}, "modules": {
+    "talk": {"degrees": {"data": 4}, "ranks": {"first": 0}, "experts": 2}}})";
+  const plan of = parse_plan(text, "experts");
+  CHECK(of.modules[0].experts == 2);
+  CHECK(parse_plan(format_plan(of), "again") == of);
+  check_refused(with(text, "\"experts\": 2", "\"experts\": 0"), "MT-P72", "modules.talk.experts");
+}
+
 TEST_CASE("a number of pieces may be left open, and is written so") {
   const std::string text = R"({"cluster": {"ranks": 2}, "modules": {
     "talk": {"degrees": {"tensor": 2}, "ranks": {"first": 0}, "pieces": 0}}})";

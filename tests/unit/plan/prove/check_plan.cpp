@@ -126,6 +126,20 @@ TEST_CASE("every rule is kept, and says which module broke it") {
   };
   CHECK(after(cut(long_rows_chosen)).ok());
   check_refused(reason::whole_without_context, 1, -2, 0, cut(-2));
+  const auto sharing = [](int experts, isize held, degrees split) {
+    return [=](plan& of, auto& facts) {
+      of.modules[1].on = mesh::from(0, split);
+      of.modules[1].experts = experts;
+      facts[1].experts = held;
+    };
+  };
+  CHECK(after(sharing(2, 4, {.data = 4})).ok());
+  CHECK(after(sharing(4, 4, {.data = 4})).ok());
+  for (const int experts : {3, 0, -1})
+    check_refused(reason::experts_do_not_divide, 1, experts, 4, sharing(experts, 8, {.data = 4}));
+  check_refused(reason::too_few_experts, 1, 4, 3, sharing(4, 3, {.data = 4}));
+  check_refused(reason::too_few_experts, 1, 2, 0, sharing(2, 0, {.data = 2}));
+  check_refused(reason::experts_and_tensor, 1, 2, 2, sharing(2, 4, {.data = 2, .tensor = 2}));
   check_refused(reason::unknown_schedule, 0, 0, 0, [](plan& of, auto&) { of.schedule = "1f2b"; });
   check_refused(reason::only_batch_sync_keeps, 0, 2, 0, [](plan& of, auto&) { of.schedule = "gpipe"; });
 

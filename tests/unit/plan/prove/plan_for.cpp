@@ -86,6 +86,11 @@ TEST_CASE("every word reaches its number") {
   using open = plan_for<towers, on<"picture", ranks<0, 2>, tensor<2>, in_pieces<0>>,
                         on<"caption", ranks<0, 2>, data<2>>, by<batch_sync, microbatches<4>>>;
   CHECK(open::value().modules[0].pieces == 0);
+  static_assert([] {
+    spoken said;
+    experts_over<2>::say(said);
+    return said.module.experts == 2;
+  }());
   using hidden = plan_for<towers, on<"picture", ranks<0, 1>, ahead<1>>, on<"caption", ranks<1, 2>>,
                           by<batch_sync, microbatches<4>, group<2>>>;
   CHECK((hidden::value().modules[0].ahead == 1 && hidden::value().modules[1].ahead == 0));

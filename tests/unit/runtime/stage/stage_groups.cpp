@@ -86,6 +86,26 @@ TEST_CASE("ranks that compute together do so in one group, whatever the stage; s
   CHECK(groups.of(first, 0).shared != groups.of(first, 1).shared);
 }
 
+TEST_CASE(
+    "replicas that share experts compute together, and sum their gradients with those that have the same") {
+  plan of{{.ranks = 8}, "gpipe", {}};
+  of.modules.push(on_ranks("talk", 0, degrees{.data = 4, .context = 2}, 2));
+  of.modules[0].experts = 2;
+  score order;
+  REQUIRE(write_plan(of, {{.name = "talk", .layers = 4}}, order).ok());
+  const program made = compile(order);
+  const stage_groups groups(made, {1}, {2});
+  for (const voice& each : made.voices) {
+    const std::int32_t first = each.replica / 2 * 4 + each.shard, same = each.replica % 2 * 2;
+    const stage_groups::group_numbers& own = groups.of(each, 0);
+    CHECK(members(groups.compute(), own.experts) == std::vector<std::int32_t>{first, first + 2});
+    CHECK(groups.experts_member(each) == each.replica % 2);
+    CHECK(members(groups.reduce(), own.cut) == std::vector<std::int32_t>{same, same + 1, same + 4, same + 5});
+    CHECK(members(groups.reduce(), own.shared).size() == 8);
+    CHECK(own.tensor == -1);
+  }
+}
+
 TEST_CASE("a module on one rank has no groups") {
   plan of{{.ranks = 1}, "gpipe", {}};
   of.modules.push(on_ranks("picture", 0, {}, 2));
@@ -95,5 +115,5 @@ TEST_CASE("a module on one rank has no groups") {
   const stage_groups groups(made, {1});
   CHECK((groups.compute().empty() && groups.reduce().empty()));
   const stage_groups::group_numbers& own = groups.of(made.voices[0], 0);
-  CHECK((own.tensor == -1 && own.context == -1 && own.cut == -1 && own.shared == -1));
+  CHECK((own.tensor == -1 && own.context == -1 && own.experts == -1 && own.cut == -1 && own.shared == -1));
 }

@@ -261,18 +261,19 @@ TEST_CASE("joins in different orders on two ranks") {
 }
 
 // Two replicas of one stage, each of which forwards its two microbatches in an order of its own.
-TEST_CASE("replicas that gather weights compute in one order") {
-  for (const bool gathers : {false, true})
+TEST_CASE("replicas that gather weights or exchange rows compute in one order") {
+  for (const auto& [sums, meets] : {std::pair(true, false), {true, true}, {false, true}})
     for (const bool alike : {false, true}) {
-      CAPTURE(gathers);
+      CAPTURE(sums);
+      CAPTURE(meets);
       CAPTURE(alike);
       score order;
       for (int r = 0; r < 2; ++r) {
         voice made;
         made.replica = r;
         made.microbatches = 2;
-        made.sums_each = true;
-        made.gathers_each = gathers;
+        made.sums_each = sums;
+        made.meets_each = meets;
         order.add(made, [r](int) { return r; });
       }
       for (int r = 0; r < 2; ++r) {
@@ -280,16 +281,19 @@ TEST_CASE("replicas that gather weights compute in one order") {
         for (const int m : {0, 1}) order.play(op::forward, r, 0, alike ? m : (m + r) % 2);
         for (const int m : {0, 1}) order.play(op::backward, r, 0, m);
       }
-      CHECK(check(compile(order)).found.why == (gathers && !alike ? reason::deadlock : reason::none));
+      CHECK(check(compile(order)).found.why == (meets && !alike ? reason::deadlock : reason::none));
     }
-  // Weights are gathered only where gradients are summed in each backward.
+  // All replicas of a module do so, or none.
   score order;
-  voice made;
-  made.gathers_each = true;
-  order.add(made, [](int) { return 0; });
-  order.rank();
-  order.play(op::forward, 0, 0, 0);
-  order.play(op::backward, 0, 0, 0);
+  for (int r = 0; r < 2; ++r) {
+    voice made;
+    made.replica = r;
+    made.meets_each = r == 0;
+    order.add(made, [r](int) { return r; });
+    order.rank();
+    order.play(op::forward, r, 0, 0);
+    order.play(op::backward, r, 0, 0);
+  }
   CHECK(check(compile(order)).found.why == reason::bad_structure);
 }
 

@@ -55,7 +55,7 @@ TEST_CASE("replicas meet in what adds to gradients, or in all that they compute"
   sings.sums_each = true;
   for (const op what : {op::backward, op::backward_weight}) CHECK(meets_replicas(sings, what));
   for (const op what : {op::forward, op::backward_input}) CHECK_FALSE(meets_replicas(sings, what));
-  sings.gathers_each = true;
+  sings.meets_each = true;
   for (const op what : {op::forward, op::forward_only, op::re_forward, op::backward_input, op::backward})
     CHECK(meets_replicas(sings, what));
   for (const op what : {op::join, op::send_forward, op::optimizer_step})

@@ -30,7 +30,7 @@ TEST_CASE("a header names the voices, and cells then name theirs and their lanes
       csv_sheet_reader(
           "motet,1,everything\n"
           "voice,\"name=a=b, c\",stages=2,chunks=2,microbatches=4,join=0,group=2,gathers_each,slots=3;1\n"
-          "voice,module=1,replica=2,stages=1,microbatches=2,join=0,frozen\n"
+          "voice,module=1,replica=2,stages=1,microbatches=2,join=0,frozen,meets_each\n"
           "\n"
           "1:0f1,0:1R3@7,0JOIN1@1,1:0STEP\n")
           .read();
@@ -41,8 +41,8 @@ TEST_CASE("a header names the voices, and cells then name theirs and their lanes
   CHECK(sheet.voices[0].name.view() == "a=b, c");
   CHECK(sheet.voices[0].chunks == 2);
   CHECK(sheet.voices[0].group == 2);
-  CHECK((sheet.voices[0].sums_each && sheet.voices[0].gathers_each));
-  CHECK((!sheet.voices[1].sums_each && !sheet.voices[1].gathers_each));
+  CHECK((sheet.voices[0].sums_each && sheet.voices[0].meets_each));
+  CHECK((!sheet.voices[1].sums_each && sheet.voices[1].meets_each));
   CHECK(sheet.slots[0] == std::vector<std::int32_t>{3, 1});
   CHECK(sheet.slots[1].empty());
   CHECK(sheet.voices[1].module == 1);

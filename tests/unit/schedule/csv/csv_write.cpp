@@ -182,12 +182,12 @@ TEST_CASE("several modules, replicas, frozen ones, idle ranks") {
       "(0:1F0;0:1F1)OVERLAP_F_B,0JOIN0,0:1B0,0:1B1\r\n"));
 }
 
-TEST_CASE("replicas that sum gradients in each backward, and gather weights") {
-  for (const bool gathers : {false, true}) {
+TEST_CASE("replicas that sum gradients in each backward, gather weights, or exchange rows") {
+  for (const std::string word : {"sums_each", "gathers_each", "meets_each"}) {
     score order;
     voice made;
-    made.sums_each = true;
-    made.gathers_each = gathers;
+    made.sums_each = word != "meets_each";
+    made.meets_each = word != "sums_each";
     for (const int r : {0, 1}) {
       made.replica = r;
       order.add(made, [r](int) { return r; });
@@ -199,7 +199,7 @@ TEST_CASE("replicas that sum gradients in each backward, and gather weights") {
     const program all = compile(order);
     CHECK(explain(all, check(all)) == "");
     round_trip(all);
-    CHECK((write_csv(all).find(gathers ? ",gathers_each" : ",sums_each") != std::string::npos));
+    CHECK((write_csv(all).find("," + word) != std::string::npos));
   }
 }
 

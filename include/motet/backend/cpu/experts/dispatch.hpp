@@ -8,18 +8,34 @@
 namespace motet::cpu {
 namespace detail {
 
-// Rows of all ranks that share the experts, where this one has `seq`.
-inline sequences shared_rows(const context& ctx, const sequences& seq) {
-  const sequences& all = rows_of_all(ctx);
-  return seq.rows() == ctx.shared->own.rows() ? all : all.pooled();
+// Rows and samples of all ranks that share the experts, where this one has `seq`.
+struct rows_of_sharers {
+  isize rows = 0, samples = 0;
+};
+inline rows_of_sharers shared_rows(const context& ctx, const sequences& seq, bool over_replicas) {
+  const sequences& part = rows_of_all(ctx);
+  const microbatch_spread& is = *ctx.shared;
+  rows_of_sharers all{part.rows(), part.samples};
+  if (over_replicas) all = {is.rows_of_experts, is.samples_of_experts};
+  if (seq.rows() != is.own.rows()) all.rows = all.samples;  // one for each sample
+  return all;
+}
+template <class Real>
+const any_group& sharers(const context& ctx, const dispatched<Real>& to) {
+  return to.over_replicas ? ctx.shared->experts : ctx.shared->tensor;
 }
 
 // Rows by rank to the ranks, or, with `back`, from where they came; one thread speaks for all. Memory of the
 // threads is seen before and after.
 template <class Real, class T>
 void exchange_rows(context& ctx, const dispatched<Real>& to, bool back, matrix<T> from, matrix<T> into) {
+  const section_scope section(ctx, "swap rows with experts");
   const scratch_scope scope(ctx);
   isize* const bytes = ctx.scratch.take<isize>(2 * to.ranks);
+  // Those of an even load that go to others, or come from them.
+  ctx.note("exchange_rows", 0,
+           static_cast<double>(to.most_sent * from.width) * bytes_of<T> * static_cast<double>(to.ranks - 1) /
+               static_cast<double>(to.ranks));
   if (ctx.measuring()) return;
   synchronize(ctx);
   if (ctx.thread == 0) {
@@ -30,8 +46,8 @@ void exchange_rows(context& ctx, const dispatched<Real>& to, bool back, matrix<T
     }
     const std::span<const isize> all(bytes, as_size(2 * to.ranks));
     const auto ranks = as_size(to.ranks);
-    ctx.shared->tensor.all_to_all(reinterpret_cast<const std::byte*>(from.data), all.first(ranks),
-                                  reinterpret_cast<std::byte*>(into.data), all.last(ranks));
+    sharers(ctx, to).all_to_all(reinterpret_cast<const std::byte*>(from.data), all.first(ranks),
+                                reinterpret_cast<std::byte*>(into.data), all.last(ranks));
   }
   synchronize(ctx);
 }
@@ -57,11 +73,13 @@ void send_rows(context& ctx, const dispatched<Real>& to, matrix<X> x, matrix<Y> 
 template <class Real>
 void reserve_dispatch(context& ctx, const sequences& seq, const router_shape& shape, tensor_cut cut,
                       dispatched<Real>& to) {
-  const interval experts = cut.share(shape.experts);
+  const tensor_cut held = cut.of_experts();
+  const interval experts = held.share(shape.experts);
   const isize k = shape.top_k, rows = seq.rows();
   to = {};
   to.top_k = k;
-  to.ranks = cut.shards;
+  to.ranks = held.shards;
+  to.over_replicas = cut.over_replicas();
   to.first = experts.begin;
   const isize even = shape.most_choices(rows, seq.samples, shape.experts);
   if (to.alone()) {
@@ -70,10 +88,10 @@ void reserve_dispatch(context& ctx, const sequences& seq, const router_shape& sh
     to.sorted.count = even;  // in a dry run
     return;
   }
-  const sequences all = detail::shared_rows(ctx, seq);
+  const auto all = detail::shared_rows(ctx, seq, to.over_replicas);
   to.most_sent = rows * (k < to.ranks ? k : to.ranks);
-  to.most_arrived = all.rows();
-  to.most_sorted = shape.most_choices(all.rows(), all.samples, experts.size());
+  to.most_arrived = all.rows;
+  to.most_sorted = shape.most_choices(all.rows, all.samples, experts.size());
   to.sent_rows = ctx.memory.take<isize>(to.ranks);
   to.arrived_rows = ctx.memory.take<isize>(to.ranks);
   to.sent = detail::take_grouping(ctx, to.ranks, rows, k, to.most_sent);
@@ -124,8 +142,8 @@ void dispatch(context& ctx, const sequences& seq, const router_shape& shape, mat
       isize* const bytes = ctx.scratch.take<isize>(to.ranks);
       for (isize m = 0; m < to.ranks; ++m) bytes[m] = static_cast<isize>(sizeof(isize));
       const std::span<const isize> each(bytes, as_size(to.ranks));
-      ctx.shared->tensor.all_to_all(reinterpret_cast<const std::byte*>(to.sent_rows), each,
-                                    reinterpret_cast<std::byte*>(to.arrived_rows), each);
+      detail::sharers(ctx, to).all_to_all(reinterpret_cast<const std::byte*>(to.sent_rows), each,
+                                          reinterpret_cast<std::byte*>(to.arrived_rows), each);
     }
   }
   detail::send_rows(ctx, to, chosen, to.arrived);
