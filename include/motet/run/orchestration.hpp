@@ -51,6 +51,8 @@ inline std::string words_of(const plan& of) {
                                    (split.context > 1 ? sentence({" x context ", split.context}) : "") +
                                    sentence({" x tensor ", split.tensor, ")"});
     if (own.chunks > 1) out += sentence({" in ", own.chunks, " chunks"});
+    if (own.multiplexed)
+      out += own.ahead > 0 ? sentence({" between the others, ", own.ahead, " ahead"}) : " between the others";
     out += sentence({own.fills ? " in the gaps, " : ", ", own.microbatches,
                      own.microbatches == 1 ? " microbatch; " : " microbatches; "});
   }
@@ -93,10 +95,17 @@ class orchestrator {
     waits_.at("playing plans");
     promised_plans found = orchestrate(of_);
     for (const promised_plan& each : found.plans) {
-      if (judged_ >= most_judged || fit_.size() >= wanted) break;
+      // Those with multiplexed modules take no place of others.
+      tally& own = tallies_[detail::some_are_multiplexed(each.how) ? 1 : 0];
+      if (own.judged >= most_judged || own.fit >= wanted) continue;
       // Others that differ in microbatches alone tell little.
       const auto alike = [&](const promised_plan& other) { return same_places(other.how, each.how); };
-      if (std::count_if(fit_.begin(), fit_.end(), alike) < 2) judge(each.how);
+      if (std::count_if(fit_.begin(), fit_.end(), alike) >= 2) continue;
+      const isize judged = judged_;
+      const std::size_t fit = fit_.size();
+      judge(each.how);
+      own.judged += judged_ - judged;
+      own.fit += fit_.size() - fit;
     }
     // Time may be bought with memory: the plans that cut most have least on a rank.
     if (fit_.empty()) {
@@ -132,7 +141,9 @@ class orchestrator {
 
   static bool same_places(const plan& a, const plan& b) {
     for (isize k = 0; k < a.modules.size(); ++k)
-      if (!(a.modules[k].on == b.modules[k].on) || a.modules[k].fills != b.modules[k].fills) return false;
+      if (!(a.modules[k].on == b.modules[k].on) || a.modules[k].fills != b.modules[k].fills ||
+          a.modules[k].multiplexed != b.modules[k].multiplexed)
+        return false;
     return true;
   }
   // Nothing is started: only what its ranks would hold and compute counts.
@@ -244,7 +255,7 @@ class orchestrator {
   void judge(const plan& how) {
     if (!prove_plan(how, of_.facts, of_.samples).ok()) return;
     ++judged_;
-    waits_.at(sentence({"counting plan ", judged_, " of ", most_judged, " at most"}));
+    waits_.at(sentence({"counting plan ", judged_, " of ", 2 * most_judged, " at most"}));
     const std::unique_ptr<session> model = open_if_taken(how);
     if (model == nullptr) return;
     const std::vector<rank_memory> memory = model->memory();
@@ -322,6 +333,11 @@ class orchestrator {
   list<double> loads_;              // that a sample brings to each module
   std::unique_ptr<session> whole_;  // on one rank
   std::vector<promised_plan> fit_;
+  struct tally {
+    isize judged = 0;
+    std::size_t fit = 0;
+  };
+  tally tallies_[2];  // of plans without multiplexed modules, and with them
   isize judged_ = 0;
   double least_bytes_ = std::numeric_limits<double>::infinity();
   plan leanest_;
