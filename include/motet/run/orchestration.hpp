@@ -53,6 +53,7 @@ inline std::string words_of(const plan& of) {
     if (own.chunks > 1) out += sentence({" in ", own.chunks, " chunks"});
     if (own.multiplexed)
       out += own.ahead > 0 ? sentence({" between the others, ", own.ahead, " ahead"}) : " between the others";
+    if (own.long_rows > 0) out += sentence({" of samples from ", own.long_rows, " rows on, others whole"});
     out += sentence({own.fills ? " in the gaps, " : ", ", own.microbatches,
                      own.microbatches == 1 ? " microbatch; " : " microbatches; "});
   }
@@ -95,11 +96,13 @@ class orchestrator {
     waits_.at("playing plans");
     promised_plans found = orchestrate(of_);
     for (const promised_plan& each : found.plans) {
-      // Those with multiplexed modules take no place of others.
-      tally& own = tallies_[detail::some_are_multiplexed(each.how) ? 1 : 0];
+      // Those with multiplexed modules, or with samples that stay whole, take no place of others.
+      tally& own = tallies_[some_are_multiplexed(each.how) || keeps_whole(each.how) ? 1 : 0];
       if (own.judged >= most_judged || own.fit >= wanted) continue;
       // Others that differ in microbatches alone tell little.
-      const auto alike = [&](const promised_plan& other) { return same_places(other.how, each.how); };
+      const auto alike = [&](const promised_plan& other) {
+        return same_places(other.how, each.how) && keeps_whole(other.how) == keeps_whole(each.how);
+      };
       if (std::count_if(fit_.begin(), fit_.end(), alike) >= 2) continue;
       const isize judged = judged_;
       const std::size_t fit = fit_.size();
@@ -145,6 +148,15 @@ class orchestrator {
           a.modules[k].multiplexed != b.modules[k].multiplexed)
         return false;
     return true;
+  }
+  static bool keeps_whole(const plan& of) {
+    for (const module_plan& each : of.modules)
+      if (each.long_rows > 0) return true;
+    return false;
+  }
+  static plan with_all_cut(plan of) {
+    for (module_plan& each : of.modules) each.long_rows = 0;
+    return of;
   }
   // Nothing is started: only what its ranks would hold and compute counts.
   std::unique_ptr<session> open(const plan& how) const {
@@ -268,10 +280,14 @@ class orchestrator {
       if (most < least_bytes_) least_bytes_ = most, leanest_ = how, fullest_ = fullest;
       return;
     }
-    const program_work work = model->work();
+    // Times are those of samples that are cut, and shares of these.
+    const std::unique_ptr<session> cut = keeps_whole(how) ? open_if_taken(with_all_cut(how)) : nullptr;
+    const program_work work = (cut != nullptr ? cut : model)->work();
+    list<shared_rows> shared;
+    for (isize k = 0; k < how.modules.size(); ++k) shared.push(shared_rows_of(of_, how, k));
     fit_.push_back({how, played_seconds(model->of(), splits_of(model->of(), of_.samples),
                                         places_of(model->of(), work, how), of_.on, of_.steps, work.messages,
-                                        of_.ordered)});
+                                        of_.ordered, shared)});
   }
   list<place_seconds> places_of(const program& of, const program_work& work, const plan& how) const {
     const list<sample_split> splits = splits_of(of, of_.samples);
@@ -337,7 +353,7 @@ class orchestrator {
     isize judged = 0;
     std::size_t fit = 0;
   };
-  tally tallies_[2];  // of plans without multiplexed modules, and with them
+  tally tallies_[2];  // of plans without multiplexed modules or whole samples, and with them
   isize judged_ = 0;
   double least_bytes_ = std::numeric_limits<double>::infinity();
   plan leanest_;

@@ -19,6 +19,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <set>
 
 using namespace motet;
@@ -463,6 +464,24 @@ TEST_CASE("plans that a search finds with multiplexed modules are one rank, also
     }
     CHECK(trained == 2);
   }
+}
+TEST_CASE("plans that a search finds with samples that stay whole are one rank") {
+  counted_graph asked = counted_speech({.ranks = 2, .samples = samples, .eye = 1e6, .spoken = 1.2});
+  asked.facts = facts_of<all_learn>();
+  for (counted_cut& cut : asked.cuts)
+    for (counted_module& each : cut.modules)
+      if (cut.context > 1) each.forward_bytes = each.backward_bytes = 1e7;
+  for (step_headers& each : asked.steps)
+    for (double& rows : each.rows) rows = std::ceil(4 * rows);
+  int trained = 0;
+  for (const promised_plan& each : orchestrate(asked).plans) {
+    if (each.how.modules[2].long_rows == 0 || trained == 2) continue;
+    const plan read = read_plan(read_json(write_json(plan_json(each.how))));
+    CHECK(read == each.how);
+    check_plan_is_one_rank<all_learn>(read);
+    ++trained;
+  }
+  CHECK(trained == 2);
 }
 TEST_CASE("every named plan that fills, is multiplexed or cuts samples is one rank") {
   int found = 0;

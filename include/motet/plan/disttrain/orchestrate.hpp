@@ -3,6 +3,7 @@
 
 #include <motet/plan/describe/cut_apart.hpp>
 #include <motet/plan/disttrain/graph_plans.hpp>
+#include <motet/plan/disttrain/long_rows_of_plan.hpp>
 #include <motet/plan/disttrain/played_step.hpp>
 #include <motet/schedule/core/compile.hpp>
 
@@ -81,7 +82,9 @@ inline double seconds_of(const counted_graph& of, const list<double>& loads, con
   for (const voice& sings : made.voices)
     for (std::int32_t s = 0; s < sings.stages; ++s)
       places.push(seconds_of_place(of, sings.module, how.modules[sings.module], loads[sings.module]));
-  return played_seconds(made, splits, places, of.on, of.steps, {}, of.ordered);
+  list<shared_rows> shared;
+  for (isize k = 0; k < how.modules.size(); ++k) shared.push(shared_rows_of(of, how, k));
+  return played_seconds(made, splits, places, of.on, of.steps, {}, of.ordered, shared);
 }
 
 }  // namespace detail
@@ -90,7 +93,8 @@ inline double seconds_of(const counted_graph& of, const list<double>& loads, con
 // all that each_graph_plan() knows, those that promise most by a formula are played with the samples of real
 // steps, in the order that a run would have them in, and come back with what a step takes. Where modules may
 // be cut apart, each of these is also played so. Plans with multiplexed modules are played beside as many others
-// as there would be without, a quarter as many. Whether ranks have room for them is left to the reader.
+// as there would be without, a quarter as many. Where context parts share samples, each plan is also played with
+// those whole that are best so. Whether ranks have room for them is left to the reader.
 // Asks for: a question with a step at least, and modules that feed each other.
 // Memory: some hundreds of plans, and one program.
 // Errors: none of its own.
@@ -109,7 +113,7 @@ inline promised_plans orchestrate(const counted_graph& of, isize played = 200) {
   const list<double> loads = of.mean_loads();
   each_graph_plan(of, [&](const plan& how) {
     ++out.considered;
-    const bool is_between = detail::some_are_multiplexed(how);
+    const bool is_between = some_are_multiplexed(how);
     std::vector<promised_plan>& to = is_between ? between : all;
     const isize most = is_between ? played / 4 : played;
     to.push_back({how, detail::quick_seconds(of, loads, how)});
@@ -118,6 +122,11 @@ inline promised_plans orchestrate(const counted_graph& of, isize played = 200) {
   keep(all, played);
   keep(between, played / 4);
   all.insert(all.end(), between.begin(), between.end());
+  for (std::size_t k = 0, cut = all.size(); k < cut; ++k)
+    if (plan whole = with_long_rows(of, all[k].how); !(whole == all[k].how)) {
+      ++out.considered;
+      all.push_back({std::move(whole), 0});
+    }
   if (of.may_cut_apart)
     for (std::size_t k = 0, whole = all.size(); k < whole; ++k)
       if (plan apart = cut_apart(all[k].how, of.facts, of.samples); !(apart == all[k].how)) {
