@@ -2,7 +2,7 @@
 
 // Shows what a pipeline schedule costs: reads or writes one, checks it, simulates it, draws it, and runs it
 // in real time with waits for computations.
-#include "schedule_explorer/filled.hpp"
+#include "schedule_explorer/beside.hpp"
 #include "schedule_explorer/settings.hpp"
 #include "schedule_explorer/summary.hpp"
 
@@ -47,7 +47,7 @@ std::string read_all(const std::string& path) {
 
 cost_table costs_of(const program& of, const settings& given) {
   cost_table made = even_costs(of, given.times, given.sync);
-  if (!given.fills.empty()) put_encoder_costs(made, of, given);
+  if (!given.added.empty()) put_encoder_costs(made, of, given);
   for (std::size_t v = 0; v < given.towers.size(); ++v)
     for (std::int32_t s = 0; s < of.voices[static_cast<isize>(v)].stages; ++s)
       made.stages[of.voices[static_cast<isize>(v)].first_place + s] = given.towers[v];
@@ -76,7 +76,14 @@ int explore(settings given) {
     if (const verdict found = write_schedule(given.schedule, given.numbers, order); !found.ok())
       refuse_numbers(given, found);
     about.insert("schedule", given.schedule);
-    if (!given.fills.empty()) {
+    if (given.multiplexes()) {
+      waits.at("multiplexing");
+      score whole = multiplexed(order, given);
+      about.insert("multiplex", told_multiplexed(order, whole, given,
+                                                 [&](const program& of) { return costs_of(of, given); }));
+      order = std::move(whole);
+    }
+    if (given.fills()) {
       waits.at("filling gaps");
       const auto costs = [&](const score& of) { return costs_of(compile(of), given); };
       choose_slices(order, given, costs);

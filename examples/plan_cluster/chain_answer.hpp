@@ -28,6 +28,8 @@ inline chain_search search_of(const std::string& name) {
 }
 inline std::string degrees_of(const chain_plan& of, isize part) {
   const part_place& own = of.parts[part];
+  if (part == 0 && of.multiplexed)
+    return "multiplexed on the language model's ranks, each with a part of every microbatch";
   if (of.shares[part]) return "on the language model's ranks, between its microbatches";
   return std::to_string(own.stages) + " stages x " + std::to_string(own.data) + " data x " +
          std::to_string(own.tensor) + " tensor on " + std::to_string(own.ranks()) + " ranks";
@@ -77,6 +79,7 @@ inline std::string write_chain(const chain_reply& of, const settings& given) {
     json one;
     one.set("ranks", how.shares[k] ? how.ranks() : own.ranks());
     one.set("shares", how.shares[k]);
+    one.set("multiplexed", k == 0 && how.multiplexed);
     one.set("stages", own.stages);
     one.set("data", own.data);
     one.set("tensor", own.tensor);

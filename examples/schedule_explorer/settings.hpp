@@ -9,16 +9,30 @@
 
 namespace motet::explorer {
 
-// An encoder whose copies lie on all devices, or a generator behind the model on its first devices. It
-// computes in the gaps, with these times of a microbatch. Each stage is computed in slices; 0: in as many as
-// the gaps ask for.
-struct gap_encoder {
+// What computes beside the model on its devices: an encoder whose copies lie on all of them, or a generator
+// behind the model on the first ones.
+enum class beside_kind {
+  fills,        // in the gaps; each copy has microbatches of its own
+  behind,       // a generator in the gaps
+  multiplexed,  // between the model's computations; each copy has a part of every microbatch
+};
+
+// These are its times of a microbatch. Each stage that fills is computed in slices; 0: in as many as the gaps
+// ask for. One that is multiplexed comes so many forwards ahead of when it is needed.
+struct beside_module {
+  beside_kind kind = beside_kind::fills;
   int stages = 1;
   double forward = 0, backward = 0;
-  int slices = 1;
-  bool behind = false;
+  int slices = 1, ahead = 0;
 
-  constexpr int copies(int devices) const { return behind ? 1 : devices / stages; }
+  constexpr bool behind() const { return kind == beside_kind::behind; }
+  constexpr bool multiplexed() const { return kind == beside_kind::multiplexed; }
+  constexpr int copies(int devices) const { return behind() ? 1 : devices / stages; }
+  // A copy has this of the step's microbatches, and of each of these a part.
+  constexpr int microbatches(int devices, int of_step) const {
+    return multiplexed() ? of_step : of_step / copies(devices);
+  }
+  constexpr int parts(int devices) const { return multiplexed() ? copies(devices) : 1; }
 };
 inline constexpr int most_slices = 64;
 
@@ -31,9 +45,12 @@ struct settings {
   double sync = 0, transfer = 0, overlap = 0;
   std::string format = "summary", import, output;
   bool run = false;
-  std::vector<gap_encoder> fills;
+  std::vector<beside_module> added;  // all fill, or all are multiplexed
   double share = 0;  // of a device, for encoders in a lane of their own; 0: they compute in the gaps
   int room = 0;      // microbatches that a stage of theirs keeps at once; 0: any number
+
+  bool multiplexes() const { return !added.empty() && added[0].multiplexed(); }
+  bool fills() const { return !added.empty() && !added[0].multiplexed(); }
 };
 
 // Sizes for which tables fit into a few gigabytes.
@@ -75,34 +92,43 @@ inline void read_towers(std::string_view text, settings& to, int stash, int ahea
   }
 }
 
-// "STAGES,FORWARD,BACKWARD" or "STAGES,FORWARD,BACKWARD,SLICES"
-inline void read_filling(const std::string& text, bool behind, settings& to) {
-  const char* const flag = behind ? "--fill-behind" : "--fill";
+// "STAGES,FORWARD,BACKWARD", and behind these a number that is SLICES or AHEAD.
+inline void read_beside(const std::string& text, beside_kind kind, settings& to) {
+  const bool multiplexed = kind == beside_kind::multiplexed;
+  const char* const flag = multiplexed                   ? "--multiplex"
+                           : kind == beside_kind::behind ? "--fill-behind"
+                                                         : "--fill";
   const auto wrong = [&](const std::string& what) { refuse(flag, what, "\"" + text + "\""); };
-  double numbers[4] = {0, 0, 0, 1};
+  double numbers[4] = {0, 0, 0, multiplexed ? 0.0 : 1.0};
   std::string_view left = text;
-  const bool sliced = std::count(left.begin(), left.end(), ',') == 3;
-  for (int i = 0; i < (sliced ? 4 : 3); ++i) {
+  const bool has_last = std::count(left.begin(), left.end(), ',') == 3;
+  for (int i = 0; i < (has_last ? 4 : 3); ++i) {
     const std::size_t comma = left.find(',');
     const std::string_view word = left.substr(0, comma);
     const auto [stop, failed] = std::from_chars(word.data(), word.data() + word.size(), numbers[i]);
     if (word.empty() || failed != std::errc{} || stop != word.data() + word.size() ||
-        (i < (sliced ? 3 : 2)) != (comma != std::string_view::npos))
-      wrong("three numbers STAGES,FORWARD,BACKWARD, and SLICES if it is cut");
+        (i < (has_last ? 3 : 2)) != (comma != std::string_view::npos))
+      wrong(multiplexed ? "three numbers STAGES,FORWARD,BACKWARD, and AHEAD if it comes earlier"
+                        : "three numbers STAGES,FORWARD,BACKWARD, and SLICES if it is cut");
     left.remove_prefix(std::min(comma, left.size() - 1) + 1);
   }
-  const double stages = static_cast<double>(to.numbers.stages);
+  const int devices = to.numbers.stages, microbatches = to.numbers.microbatches;
+  const double stages = static_cast<double>(devices);
   if (!(numbers[0] >= 1 && numbers[0] <= stages && std::fmod(stages, numbers[0]) == 0))
-    wrong("STAGES that divide the " + std::to_string(to.numbers.stages) + " devices");
+    wrong("STAGES that divide the " + std::to_string(devices) + " devices");
   if (!(numbers[1] >= 1e-9 && numbers[1] <= 1e9) || !(numbers[2] >= 1e-9 && numbers[2] <= 1e9))
     wrong("times from 1e-09 to 1e+09");
-  if (!(numbers[3] >= 0 && numbers[3] <= most_slices && std::floor(numbers[3]) == numbers[3]))
-    wrong("1 to " + std::to_string(most_slices) + " SLICES of a stage, or 0 for as many as gaps ask for");
-  to.fills.push_back(
-      {static_cast<int>(numbers[0]), numbers[1], numbers[2], static_cast<int>(numbers[3]), behind});
-  if (const int copies = to.fills.back().copies(to.numbers.stages); to.numbers.microbatches % copies != 0)
-    wrong("as many copies of it as divide the " + std::to_string(to.numbers.microbatches) +
-          " microbatches, not " + std::to_string(copies));
+  const double most = multiplexed ? microbatches : most_slices;
+  if (!(numbers[3] >= 0 && numbers[3] <= most && std::floor(numbers[3]) == numbers[3]))
+    wrong(multiplexed ? "0 to " + std::to_string(microbatches) + " forwards that it comes AHEAD"
+                      : "1 to " + std::to_string(most_slices) +
+                            " SLICES of a stage, or 0 for as many as gaps ask for");
+  const int last = static_cast<int>(numbers[3]);
+  to.added.push_back({kind, static_cast<int>(numbers[0]), numbers[1], numbers[2], multiplexed ? 1 : last,
+                      multiplexed ? last : 0});
+  if (const int copies = to.added.back().copies(devices); !multiplexed && microbatches % copies != 0)
+    wrong("as many copies of it as divide the " + std::to_string(microbatches) + " microbatches, not " +
+          std::to_string(copies));
 }
 
 // Refuses by the sentence that check() has, in the words of the command line.
@@ -140,7 +166,7 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   isize stages = to.numbers.stages, microbatches = to.numbers.microbatches, chunks = 0, group = 0, stash = -1,
         hide = 0, memory = 0;
   std::string towers;
-  std::vector<std::string> fills, behind;
+  std::vector<std::string> fills, behind, multiplexed;
   isize room = 0;
   const double shortest = 1e-9, longest = 1e9;
   options line("schedule_explorer",
@@ -179,6 +205,11 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
              "likewise a generator that the last stage feeds and that ends in the loss, on the first so many "
              "devices, "
              "whose gaps lie between forwards and gradients");
+  line.texts("--multiplex", multiplexed, "STAGES,FORWARD,BACKWARD[,AHEAD]",
+             "an encoder that feeds the first device: copies of so many stages lie on all devices, each with "
+             "its part of every microbatch, and compute between the model's computations, by their distance "
+             "in the pipeline and not by these times, AHEAD forwards earlier than needed; may be given for "
+             "several");
   line.count("--room", room, 1,
              "--fill: microbatches that a stage of an encoder keeps at once; 0: any number");
   line.real("--beside", to.share, 0.01, 0.99,
@@ -199,10 +230,10 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
       refuse(with, std::string("no ") + flag + " beside it", std::string("both"));
   };
   for (const char* flag : {"--schedule", "--stages", "--microbatches", "--chunks", "--group", "--stash",
-                           "--hide", "--memory", "--towers", "--fill", "--fill-behind"})
+                           "--hide", "--memory", "--towers", "--fill", "--fill-behind", "--multiplex"})
     exclude(flag, "--import");
-  exclude("--fill", "--towers");
-  exclude("--fill-behind", "--towers");
+  for (const char* flag : {"--fill", "--fill-behind", "--multiplex"}) exclude(flag, "--towers");
+  for (const char* flag : {"--fill", "--fill-behind", "--room", "--beside"}) exclude("--multiplex", flag);
   exclude("--beside", "--run");
   for (const char* flag :
        {"--stages", "--microbatches", "--chunks", "--group", "--forward", "--backward", "--weight"})
@@ -238,14 +269,17 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   } else {
     read_towers(towers, to, number(stash), number(hide));
   }
-  for (const std::string& each : fills) read_filling(each, false, to);
-  for (const std::string& each : behind) read_filling(each, true, to);
-  if (room > 0 && to.fills.empty()) refuse("--room", "--fill beside it", std::to_string(room));
-  if (to.share > 0 && to.fills.empty()) refuse("--beside", "--fill beside it", sentence({to.share}));
+  for (const std::string& each : fills) read_beside(each, beside_kind::fills, to);
+  for (const std::string& each : behind) read_beside(each, beside_kind::behind, to);
+  for (const std::string& each : multiplexed) read_beside(each, beside_kind::multiplexed, to);
+  if (room > 0 && to.added.empty()) refuse("--room", "--fill beside it", std::to_string(room));
+  if (to.share > 0 && to.added.empty()) refuse("--beside", "--fill beside it", sentence({to.share}));
   to.room = number(room);
-  if (!to.fills.empty() && to.schedule == batch_sync::name)
-    refuse(to.fills[0].behind ? "--fill-behind" : "--fill", "a --schedule without losses over groups",
-           to.schedule);
+  if (!to.added.empty() && to.schedule == batch_sync::name)
+    refuse(to.multiplexes()       ? "--multiplex"
+           : to.added[0].behind() ? "--fill-behind"
+                                  : "--fill",
+           "a --schedule without losses over groups", to.schedule);
   if (!is_schedule(to.schedule))
     refuse("--schedule", "one of " + schedule_names(), "\"" + to.schedule + "\"");
   if (const std::string_view unused = option_without_use(to.schedule, to.numbers); !unused.empty())

@@ -20,6 +20,8 @@
 #include <motet/plan/disttrain/chain_plan.hpp>
 #include <motet/plan/disttrain/counted_graph.hpp>
 #include <motet/plan/disttrain/graph_plans.hpp>
+#include <motet/plan/disttrain/joint_pipeline.hpp>
+#include <motet/plan/disttrain/long_rows_of_plan.hpp>
 #include <motet/plan/disttrain/orchestrate.hpp>
 #include <motet/plan/disttrain/played_step.hpp>
 #include <motet/plan/disttrain/preparing.hpp>

@@ -131,6 +131,11 @@ wanted("chains: order", chains["motet"]["step_seconds"] <= chains["disttrain"]["
 frozen = json.loads(find(*CHAIN, "--frozen", "encoder,language", "--emit", "json").stdout)
 wanted("chains: frozen parts", not frozen["per_module"]["encoder"]["learns"] and frozen["step_seconds"] < chains["motet"]["step_seconds"], frozen)
 told = find(*CHAIN, "--search", "disttrain").stdout
+JOINT = ["--model", "mllm-15b", "--cluster", "a800-96", "--batch", 64, "--sigma", 0]
+joint = json.loads(find(*JOINT, "--emit", "json").stdout)["per_module"]
+wanted("chains: an encoder that is multiplexed", joint["encoder"]["multiplexed"] and joint["encoder"]["shares"] and not joint["language"]["multiplexed"], joint)
+wanted("chains: no published search multiplexes", not any(said["per_module"]["encoder"]["multiplexed"] for said in chains.values()), chains)
+wanted("chains: multiplexed in text", "encoder: multiplexed on the language model's ranks, each with a part of every microbatch; busy" in find(*JOINT).stdout)
 wanted("chains: text", "encoder: 1 stages x 11 data" in told and "of the peak of 95 ranks (of 96)" in told, told)
 
 # ---- encoders in the gaps of a language model

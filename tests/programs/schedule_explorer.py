@@ -213,6 +213,14 @@ REFUSED = [
     ("--fill-behind 1,1,1 --schedule batch_sync", r"--fill-behind wants a --schedule without losses over groups"),
     ("--fill 1,1,1 --schedule interleaved --room 1", r"--room wants at least 2 for interleaved"),
     ("--fill 1,0.5,1 --schedule gpipe --stages 1", r"--fill wants devices that wait for each other, got gpipe on 1 stage, which keeps all busy; what fills takes 50 % of its step, of which nothing would be hidden"),
+    ("--multiplex 1,1", r'--multiplex wants three numbers STAGES,FORWARD,BACKWARD, and AHEAD if it comes earlier, got "1,1"'),
+    ("--multiplex 3,1,1", r"--multiplex wants STAGES that divide the 4 devices"),
+    ("--multiplex 1,1,1,9", r"--multiplex wants 0 to 8 forwards that it comes AHEAD"),
+    ("--multiplex 1,0,1", r"--multiplex wants times"),
+    ("--multiplex 1,1,1 --fill 1,1,1", r"--fill wants no --multiplex"),
+    ("--multiplex 1,1,1 --beside 0.5", r"--beside wants no --multiplex"),
+    ("--multiplex 1,1,1 --room 2", r"--room wants no --multiplex"),
+    ("--multiplex 1,1,1 --schedule batch_sync", r"--multiplex wants a --schedule without losses over groups"),
     ("--beside 0.5", r"--beside wants --fill beside it"),
     ("--fill 1,1,1 --beside 1", r"--beside"),
     ("--room 1", r"--room wants --fill beside it"),
@@ -264,6 +272,22 @@ wanted("two encoders: shares", found["fill"]["in_gaps"] > 0.3 and found["makespa
 wanted("the picture of two encoders in docs/schedule/fill.md", explore(*two, "--format", "svg").stdout == (source / "docs/schedule/filled_twice.svg").read_text())
 wanted("read again", summary("--import", "filled.csv")["instructions"] > 0)
 
+# ---- an encoder between the computations: the table of docs/schedules.md, and what 1F1B keeps whatever the microbatches
+for words, alone, whole, keeps in [
+    ("1f1b --multiplex 1,2,4", 57, 76.5, [4, 5, 6, 7]),
+    ("1f1b --multiplex 1,2,4,1 --transfer 0.2", 62.6, 79.1, [5, 6, 7, 8]),
+    ("interleaved --chunks 2 --multiplex 1,0.4,0.8", 52.5, 57.3, None),
+    ("zb_h1 --multiplex 1,2,4", 51, 73.5, [4, 5, 6, 7]),
+]:
+    found = summary(*f"--stages 4 --microbatches 16 --schedule {words}".split())
+    near(words, [found["multiplex"]["alone"], found["multiplex"]["multiplexed"], found["makespan"]], [alone, whole, whole])
+    wanted(f"{words}: kept", keeps is None or found["multiplex"]["keeps"] == keeps, found)
+for schedule in ["gpipe", "zb_h2", "zb_v", "v_half", "v_min", "zb_auto", "dualpipe_v"]:
+    found = summary("--schedule", schedule, "--stages", 4, "--microbatches", 8, "--multiplex", "2,1,2", "--multiplex", "1,0.5,1")
+    wanted(f"{schedule}: two multiplexed encoders", found["multiplex"]["encoder"] == 9 and found["makespan"] >= found["multiplex"]["alone"], found)
+explore("--stages", 4, "--microbatches", 8, "--multiplex", "1,1,2", "--format", "csv", "--output", "multiplexed.csv")
+wanted("a multiplexed file is read again", summary("--import", "multiplexed.csv")["legal"])
+
 # ---- formats
 text = explore("--format", "text").stdout
 wanted("text", "rank 3" in text and "F8" in text, text)
@@ -295,7 +319,7 @@ for block in re.findall(r"^```(?:sh|console)\n(.*?)^```", page, re.M | re.S):
         # "..." stands for anything.
         pattern = ".*".join(re.escape(part) for part in printed.split("..."))
         wanted(f"the page: {command}", re.fullmatch(pattern, got, re.S), got)
-wanted("commands of the page", commands == 10, commands)
+wanted("commands of the page", commands == 12, commands)
 
 example = re.search(r"^```\n(motet,.*?)^```", (source / "docs" / "schedule" / "csv.md").read_text(), re.M | re.S).group(1)
 (scratch / "example.csv").write_text(example)

@@ -51,6 +51,9 @@ inline std::string words_of(const plan& of) {
                                    (split.context > 1 ? sentence({" x context ", split.context}) : "") +
                                    sentence({" x tensor ", split.tensor, ")"});
     if (own.chunks > 1) out += sentence({" in ", own.chunks, " chunks"});
+    if (own.multiplexed)
+      out += own.ahead > 0 ? sentence({" between the others, ", own.ahead, " ahead"}) : " between the others";
+    if (own.long_rows > 0) out += sentence({" of samples from ", own.long_rows, " rows on, others whole"});
     out += sentence({own.fills ? " in the gaps, " : ", ", own.microbatches,
                      own.microbatches == 1 ? " microbatch; " : " microbatches; "});
   }
@@ -93,10 +96,19 @@ class orchestrator {
     waits_.at("playing plans");
     promised_plans found = orchestrate(of_);
     for (const promised_plan& each : found.plans) {
-      if (judged_ >= most_judged || fit_.size() >= wanted) break;
+      // Those with multiplexed modules, or with samples that stay whole, take no place of others.
+      tally& own = tallies_[some_are_multiplexed(each.how) || keeps_whole(each.how) ? 1 : 0];
+      if (own.judged >= most_judged || own.fit >= wanted) continue;
       // Others that differ in microbatches alone tell little.
-      const auto alike = [&](const promised_plan& other) { return same_places(other.how, each.how); };
-      if (std::count_if(fit_.begin(), fit_.end(), alike) < 2) judge(each.how);
+      const auto alike = [&](const promised_plan& other) {
+        return same_places(other.how, each.how) && keeps_whole(other.how) == keeps_whole(each.how);
+      };
+      if (std::count_if(fit_.begin(), fit_.end(), alike) >= 2) continue;
+      const isize judged = judged_;
+      const std::size_t fit = fit_.size();
+      judge(each.how);
+      own.judged += judged_ - judged;
+      own.fit += fit_.size() - fit;
     }
     // Time may be bought with memory: the plans that cut most have least on a rank.
     if (fit_.empty()) {
@@ -132,8 +144,19 @@ class orchestrator {
 
   static bool same_places(const plan& a, const plan& b) {
     for (isize k = 0; k < a.modules.size(); ++k)
-      if (!(a.modules[k].on == b.modules[k].on) || a.modules[k].fills != b.modules[k].fills) return false;
+      if (!(a.modules[k].on == b.modules[k].on) || a.modules[k].fills != b.modules[k].fills ||
+          a.modules[k].multiplexed != b.modules[k].multiplexed)
+        return false;
     return true;
+  }
+  static bool keeps_whole(const plan& of) {
+    for (const module_plan& each : of.modules)
+      if (each.long_rows > 0) return true;
+    return false;
+  }
+  static plan with_all_cut(plan of) {
+    for (module_plan& each : of.modules) each.long_rows = 0;
+    return of;
   }
   // Nothing is started: only what its ranks would hold and compute counts.
   std::unique_ptr<session> open(const plan& how) const {
@@ -244,7 +267,7 @@ class orchestrator {
   void judge(const plan& how) {
     if (!prove_plan(how, of_.facts, of_.samples).ok()) return;
     ++judged_;
-    waits_.at(sentence({"counting plan ", judged_, " of ", most_judged, " at most"}));
+    waits_.at(sentence({"counting plan ", judged_, " of ", 2 * most_judged, " at most"}));
     const std::unique_ptr<session> model = open_if_taken(how);
     if (model == nullptr) return;
     const std::vector<rank_memory> memory = model->memory();
@@ -257,10 +280,14 @@ class orchestrator {
       if (most < least_bytes_) least_bytes_ = most, leanest_ = how, fullest_ = fullest;
       return;
     }
-    const program_work work = model->work();
+    // Times are those of samples that are cut, and shares of these.
+    const std::unique_ptr<session> cut = keeps_whole(how) ? open_if_taken(with_all_cut(how)) : nullptr;
+    const program_work work = (cut != nullptr ? cut : model)->work();
+    list<shared_rows> shared;
+    for (isize k = 0; k < how.modules.size(); ++k) shared.push(shared_rows_of(of_, how, k));
     fit_.push_back({how, played_seconds(model->of(), splits_of(model->of(), of_.samples),
                                         places_of(model->of(), work, how), of_.on, of_.steps, work.messages,
-                                        of_.ordered)});
+                                        of_.ordered, shared)});
   }
   list<place_seconds> places_of(const program& of, const program_work& work, const plan& how) const {
     const list<sample_split> splits = splits_of(of, of_.samples);
@@ -322,6 +349,11 @@ class orchestrator {
   list<double> loads_;              // that a sample brings to each module
   std::unique_ptr<session> whole_;  // on one rank
   std::vector<promised_plan> fit_;
+  struct tally {
+    isize judged = 0;
+    std::size_t fit = 0;
+  };
+  tally tallies_[2];  // of plans without multiplexed modules or whole samples, and with them
   isize judged_ = 0;
   double least_bytes_ = std::numeric_limits<double>::infinity();
   plan leanest_;

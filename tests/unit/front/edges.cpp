@@ -2,18 +2,24 @@
 // labels: threads
 // Modules that feed one another learn by any plan what they learn on one rank, and on one rank what they
 // learn inside one module.
+#include <motet/format/text/json_read.hpp>
+#include <motet/format/text/json_write.hpp>
 #include <motet/front/trainer.hpp>
+#include <motet/plan/disttrain/orchestrate.hpp>
+#include <motet/plan/files/plan_json.hpp>
 #include <motet/plan/prove/require_plan.hpp>
 
 #include "deviation.hpp"
 #include "drawn_cases.hpp"
 #include "train_vlm/plans.hpp"
+#include "unit/plan/disttrain/counted_speech.hpp"
 #include "unit/runtime/allocations.hpp"
 #include "unit/runtime/drawn_unlike.hpp"
 #include "unit/runtime/small_fan.hpp"
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <set>
 
 using namespace motet;
@@ -434,6 +440,48 @@ TEST_CASE("any plan is one rank where what feeds the language model stands betwe
   CHECK(check_fitting<eye_kept>(12000, drawn_fillings / 3, drawn_multiplexed<eye_kept>) > 0);
   CHECK(check_fitting<glue_alone>(13000, drawn_fillings / 3, drawn_multiplexed<glue_alone>) > 0);
   CHECK(check_fitting<small_fan>(14000, drawn_fillings / 3, drawn_multiplexed<small_fan>) > 0);
+}
+TEST_CASE("plans that a search finds with multiplexed modules are one rank, also read from their files") {
+  for (const bool learns : {true, false}) {
+    counted_graph asked = counted_speech({.ranks = 4,
+                                          .samples = samples,
+                                          .eye = 2e9,
+                                          .eye_learns = learns,
+                                          .sigma = 0.6,
+                                          .between = 1e5,
+                                          .spoken = 0.6});
+    asked.facts = learns ? facts_of<all_learn>() : facts_of<eye_kept>();
+    int trained = 0;
+    for (const promised_plan& each : orchestrate(asked).plans) {
+      if (!each.how.modules[0].multiplexed || trained == 2) continue;
+      const std::string written = write_json(plan_json(each.how));
+      CHECK(written.find("\"multiplexed\": true") != written.npos);
+      const plan read = read_plan(read_json(written));
+      CHECK(read == each.how);
+      if (learns) check_plan_is_one_rank<all_learn>(read);
+      else check_plan_is_one_rank<eye_kept>(read);
+      ++trained;
+    }
+    CHECK(trained == 2);
+  }
+}
+TEST_CASE("plans that a search finds with samples that stay whole are one rank") {
+  counted_graph asked = counted_speech({.ranks = 2, .samples = samples, .eye = 1e6, .spoken = 1.2});
+  asked.facts = facts_of<all_learn>();
+  for (counted_cut& cut : asked.cuts)
+    for (counted_module& each : cut.modules)
+      if (cut.context > 1) each.forward_bytes = each.backward_bytes = 1e7;
+  for (step_headers& each : asked.steps)
+    for (double& rows : each.rows) rows = std::ceil(4 * rows);
+  int trained = 0;
+  for (const promised_plan& each : orchestrate(asked).plans) {
+    if (each.how.modules[2].long_rows == 0 || trained == 2) continue;
+    const plan read = read_plan(read_json(write_json(plan_json(each.how))));
+    CHECK(read == each.how);
+    check_plan_is_one_rank<all_learn>(read);
+    ++trained;
+  }
+  CHECK(trained == 2);
 }
 TEST_CASE("every named plan that fills, is multiplexed or cuts samples is one rank") {
   int found = 0;

@@ -59,7 +59,9 @@ constexpr plan cut_apart(const plan& of, const list<module_facts>& facts, isize 
     const isize replicas = was.on.split().data;
     for (isize to = 0; to < facts.size(); ++to) {
       const module_plan& taker = of.modules[to];
-      if (!feeds(k, to) || was.fills || taker.fills || was.microbatches != taker.microbatches) continue;
+      if (!feeds(k, to) || was.fills || taker.fills || was.multiplexed ||
+          was.microbatches != taker.microbatches)
+        continue;
       const std::int32_t others = taker.on.split().data;
       const bool apart = replicas > 1 && others > 1 && !(was.on.ranks() == taker.on.ranks());
       for (std::int32_t times = apart ? others : 1; times > 0; --times) {

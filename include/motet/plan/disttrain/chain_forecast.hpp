@@ -2,11 +2,14 @@
 #pragma once
 
 #include <motet/plan/disttrain/chain_plan.hpp>
+#include <motet/plan/disttrain/joint_pipeline.hpp>
 #include <motet/plan/order/deal.hpp>
 #include <motet/plan/order/microbatch_order.hpp>
 #include <motet/tensor/random.hpp>
 
 #include <cmath>
+#include <limits>
+#include <optional>
 
 namespace motet {
 
@@ -58,23 +61,31 @@ class chain_player {
     waves_ = costs.waves(of);
   }
 
-  chain_forecast play(std::int32_t tries) {
+  chain_forecast play(std::int32_t tries, double limit) {
     deal();
     double longest = 0, columns = 0;
-    for (isize g = 0; g < groups_; ++g) {
+    const double sums = costs_.sum_seconds(of_);
+    for (isize g = 0; g < groups_ && longest + columns + sums < limit; ++g) {
       microbatch_times times = times_of(g);
       microbatch_order order = in_turn(times.microbatches);
-      if (order_ == chain_order::published) order = fill_intervals(times);
-      if (order_ == chain_order::even) {
-        const auto judge = [&](const microbatch_order& each) { return one_f_one_b_seconds(times, each); };
-        microbatch_order other = fill_intervals(times);
-        if (judge(other) < judge(order)) order = std::move(other);
-        if (tries > 0) order = improve_by_swaps(std::move(order), judge, {.tries = tries, .seed = 1});
-      }
-      longest = std::max(longest, one_f_one_b_seconds(times, order));
       columns = std::max(columns, columns_of(g));
+      if (of_.multiplexed) longest = std::max(longest, busy_seconds(g, times));
+      if (longest + columns + sums >= limit) break;
+      const auto judge = [&](const microbatch_order& each) {
+        return of_.multiplexed ? joint_seconds(g, times, each) : one_f_one_b_seconds(times, each);
+      };
+      if (order_ == chain_order::published) order = fill_intervals(times);
+      double seconds = judge(order);
+      if (order_ == chain_order::even && tries == 0) {
+        seconds = std::min(seconds, judge(fill_intervals(times)));
+      } else if (order_ == chain_order::even) {
+        microbatch_order other = fill_intervals(times);
+        if (judge(other) < seconds) order = std::move(other);
+        seconds = judge(improve_by_swaps(std::move(order), judge, {.tries = tries, .seed = 1}));
+      }
+      longest = std::max(longest, seconds);
     }
-    return tell(longest + columns + costs_.sum_seconds(of_));
+    return tell(longest + columns + sums);
   }
 
  private:
@@ -134,13 +145,40 @@ class chain_player {
     for (const std::int32_t each : samples) all += pictures_[each];
     return std::ceil(all / static_cast<double>(of_.parts[part].data / groups_));
   }
+  // Forward, of a rank's part of each microbatch of a multiplexed encoder.
+  list<double> parts_of(isize group) const {
+    const part_place& talk = of_.middle();
+    list<double> parts;
+    for (isize w = 0; w < waves_; ++w) {
+      double most = 0;
+      for (const std::int32_t sample : slots_[slot(group, w)]) most = std::max(most, pictures_[sample]);
+      parts.push(std::ceil(most / static_cast<double>(talk.stages * talk.tensor)) *
+                 costs_.unit_seconds(0, 1));
+    }
+    return parts;
+  }
+  // All that a rank of the language model does with its parts of the encoder; no order is shorter.
+  double busy_seconds(isize group, const microbatch_times& times) const {
+    double sum = 0;
+    for (const double each : parts_of(group)) sum += each * (1 + model().backward(0));
+    for (std::int32_t m = 0; m < times.microbatches; ++m)
+      sum += times.forward_of(0, m) * (1 + times.backward[0]);
+    return sum;
+  }
+  double joint_seconds(isize group, const microbatch_times& times, const microbatch_order& order) {
+    const double backward = model().backward(0);
+    if (!joint_)
+      joint_.emplace(times.stages, static_cast<std::int32_t>(of_.middle().stages), times.microbatches,
+                     backward > 0);
+    return joint_->seconds(times, order, parts_of(group), backward);
+  }
   // Of parts that share the language model's ranks: P microbatches at a time, one of each rank's tensor
   // group.
   double columns_of(isize group) const {
     const isize at_once = of_.middle().stages;
     double seconds = 0;
     for (isize k = 0; k < chain_model::size; ++k) {
-      if (!of_.shares[k]) continue;
+      if (!of_.shares[k] || (k == 0 && of_.multiplexed)) continue;
       for (isize w = 0; w < waves_; w += at_once) {
         double longest = 0;
         for (isize r = 0; r < width_; ++r) {
@@ -189,15 +227,17 @@ class chain_player {
   isize groups_ = 1, width_ = 1,
         waves_ = 1;  // groups of replicas that wait for each other, and their replicas
   list<list<std::int32_t>> slots_;
+  std::optional<joint_pipeline> joint_;
 };
 
 }  // namespace detail
 
-// A step with these pictures. tries: swaps of two microbatches that are tried, where order is even.
+// A step with these pictures. tries: swaps of two microbatches that are tried, where order is even. limit: a
+// step of so many seconds is not played to its end.
 inline chain_forecast forecast_chain(const chain_costs& costs, const chain_plan& of,
-                                     const list<double>& pictures, chain_order order,
-                                     std::int32_t tries = 0) {
-  return detail::chain_player(costs, of, pictures, order).play(tries);
+                                     const list<double>& pictures, chain_order order, std::int32_t tries = 0,
+                                     double limit = std::numeric_limits<double>::infinity()) {
+  return detail::chain_player(costs, of, pictures, order).play(tries, limit);
 }
 
 }  // namespace motet

@@ -14,10 +14,12 @@ struct part_place {
 
 // A plan says who has what of a chain's step. Parts have ranks of their own, or share those of the language
 // model: then every rank holds the whole part, and between its microbatches a pipeline of P stages does the
-// pictures of P of them.
+// pictures of P of them. An encoder that shares ranks may be multiplexed instead: each rank has a part of every
+// microbatch's pictures, between the language model's computations.
 struct chain_plan {
   part_place parts[chain_model::size];
   bool shares[chain_model::size] = {};
+  bool multiplexed = false;
   friend constexpr bool operator==(const chain_plan&, const chain_plan&) = default;
 
   constexpr const part_place& middle() const { return parts[chain_model::middle]; }
@@ -72,6 +74,11 @@ class chain_costs {
     return whole(static_cast<double>(middle.stages) * model_.pictures / lanes) * unit_seconds(part, 1);
   }
 
+  // A rank takes this for its part of a microbatch of a multiplexed encoder.
+  constexpr double part_seconds(const part_place& middle) const {
+    return whole(model_.pictures / static_cast<double>(middle.stages * middle.tensor)) * unit_seconds(0, 1);
+  }
+
   // Bytes on each rank of a part. behind: stages of the pipeline from the part's first to the end, each of
   // which holds a microbatch.
   constexpr double bytes(isize part, const part_place& own, isize replicas, isize behind) const {
@@ -84,14 +91,18 @@ class chain_costs {
            (model_.backward(part) > 0 ? units * of.kept_bytes / cut : 0);
   }
   // Of a part that shares all ranks: its weights whole, its state cut over all, and what backward needs of
-  // three columns of the encoder, or of one of the generator.
-  constexpr double shared_bytes(isize part, const part_place& middle) const {
-    const chain_part& of = model_.parts[part];
-    const double columns = part == 0 ? 3 : 1,
-                 pictures = whole(model_.pictures / static_cast<double>(middle.tensor));
-    return of.parameters *
-               (of.bytes_of_weights() + of.bytes_of_state() / static_cast<double>(middle.ranks())) +
-           (model_.backward(part) > 0 ? columns * pictures * of.kept_bytes : 0);
+  // three columns of the encoder, or of one of the generator. Of a multiplexed encoder the last rank keeps most:
+  // a part for each stage behind the first rank, and for each between the two.
+  constexpr double shared_bytes(isize part, const chain_plan& of) const {
+    const part_place& middle = of.middle();
+    const chain_part& own = model_.parts[part];
+    double pictures = (part == 0 ? 3 : 1) * whole(model_.pictures / static_cast<double>(middle.tensor));
+    if (part == 0 && of.multiplexed)
+      pictures = static_cast<double>(std::min(of.stages() + middle.stages - 1, waves(of))) *
+                 whole(model_.pictures / static_cast<double>(middle.tensor * middle.stages));
+    return own.parameters *
+               (own.bytes_of_weights() + own.bytes_of_state() / static_cast<double>(middle.ranks())) +
+           (model_.backward(part) > 0 ? pictures * own.kept_bytes : 0);
   }
 
   // Sums of gradients, and weights that come back, take this behind the last backward of the language model.
@@ -115,6 +126,11 @@ class chain_costs {
     double through = 0, slowest = 0, columns = 0;
     for (isize k = 0; k < chain_model::size; ++k) {
       const double both = 1 + model_.backward(k);
+      if (k == 0 && of.multiplexed) {
+        const part_place& talk = of.middle();
+        columns += both * static_cast<double>(talk.stages) * part_seconds(talk);
+        continue;
+      }
       if (of.shares[k]) {
         columns += both * column_seconds(k, of.middle());
         continue;

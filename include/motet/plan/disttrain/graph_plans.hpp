@@ -12,7 +12,7 @@ namespace detail {
 // ranks, as a group; groups have ranks of their own, one behind the other. In a group the module with most
 // work has all degrees, those before it are with its first stage and those behind it with its last one; they
 // have whole samples where it cuts the rows of its own. Or all modules without a loss are spread over the
-// ranks of the others by samples, and may compute where these would wait.
+// ranks of the others by samples, and may compute where these would wait, or between their computations.
 template <class Visit>
 class graph_plans {
  public:
@@ -110,19 +110,45 @@ class graph_plans {
     groups_.clear();
     groups_.push(meet);
     each_degrees(of_.ranks, heaviest(meet), [&](const degrees& split) {
-      if (split.stages * split.context * split.tensor == 1 || of_.ranks > of_.samples) return;
+      if (split.stages * split.context * split.tensor == 1) return;
       put(meet, 0, split, false);
       for (const bool fills : {false, true}) {
+        if (of_.ranks > of_.samples) break;
         for (isize k = 0; k < first; ++k) {
           made_[k] = on_ranks(of_.facts[k].name, 0, {.data = of_.ranks});
           made_[k].fills = fills;
         }
         each_microbatches();
       }
+      if (split.stages > 1) multiplex_before(first, made_[heaviest(meet)].on);
     });
   }
+  // Modules before the first one with a loss have a part of each of its microbatches on each rank, or on each of
+  // its tensor groups; the ranks of a replica have parts of its own samples. What messages take is hidden where
+  // they come a forward earlier than needed.
+  void multiplex_before(isize first, const mesh& talk) {
+    const degrees& split = talk.split();
+    list<std::int32_t> ranks;
+    for (std::int32_t r = 0; r < split.data; ++r)
+      for (std::int32_t s = 0; s < split.stages; ++s)
+        for (std::int32_t c = 0; c < split.context; ++c)
+          for (std::int32_t t = 0; t < split.tensor; ++t) ranks.push(talk.rank({s, r, c, t}));
+    for (const std::int32_t tensor : {1, split.tensor}) {
+      const auto data = static_cast<std::int32_t>(ranks.size()) / tensor;
+      for (const int ahead : {0, 1}) {
+        for (isize k = 0; k < first; ++k) {
+          made_[k] = {.name = of_.facts[k].name, .on = mesh({.data = data, .tensor = tensor}, ranks)};
+          made_[k].multiplexed = true;
+          made_[k].ahead = ahead;
+        }
+        each_microbatches();
+      }
+      if (split.tensor == 1) break;
+    }
+  }
 
-  // All modules have equally many microbatches of a step, or one of each replica where these are more.
+  // All modules have equally many microbatches of a step, or one of each replica where these are more; those
+  // that are multiplexed have as many as the others.
   void each_microbatches() {
     std::int32_t narrowest = of_.ranks;
     bool flows = groups_.size() > 1 || groups_[0].begin > 0;
@@ -135,7 +161,7 @@ class graph_plans {
       plan out;
       out.cluster = of_.shape();
       for (module_plan each : made_) {
-        each.microbatches = parts * narrowest / each.on.split().data;
+        each.microbatches = each.multiplexed ? parts : parts * narrowest / each.on.split().data;
         if (each.microbatches < 1) each.microbatches = 1;
         each.group = 1;
         out.modules.push(each);

@@ -3,6 +3,7 @@
 
 #include <motet/plan/describe/cut_apart.hpp>
 #include <motet/plan/disttrain/graph_plans.hpp>
+#include <motet/plan/disttrain/long_rows_of_plan.hpp>
 #include <motet/plan/disttrain/played_step.hpp>
 #include <motet/schedule/core/compile.hpp>
 
@@ -81,7 +82,9 @@ inline double seconds_of(const counted_graph& of, const list<double>& loads, con
   for (const voice& sings : made.voices)
     for (std::int32_t s = 0; s < sings.stages; ++s)
       places.push(seconds_of_place(of, sings.module, how.modules[sings.module], loads[sings.module]));
-  return played_seconds(made, splits, places, of.on, of.steps, {}, of.ordered);
+  list<shared_rows> shared;
+  for (isize k = 0; k < how.modules.size(); ++k) shared.push(shared_rows_of(of, how, k));
+  return played_seconds(made, splits, places, of.on, of.steps, {}, of.ordered, shared);
 }
 
 }  // namespace detail
@@ -89,7 +92,9 @@ inline double seconds_of(const counted_graph& of, const list<double>& loads, con
 // Plans of modules that feed each other: which ranks and degrees each has, and in how many microbatches. Of
 // all that each_graph_plan() knows, those that promise most by a formula are played with the samples of real
 // steps, in the order that a run would have them in, and come back with what a step takes. Where modules may
-// be cut apart, each of these is also played so. Whether ranks have room for them is left to the reader.
+// be cut apart, each of these is also played so. Plans with multiplexed modules are played beside as many others
+// as there would be without, a quarter as many. Where context parts share samples, each plan is also played with
+// those whole that are best so. Whether ranks have room for them is left to the reader.
 // Asks for: a question with a step at least, and modules that feed each other.
 // Memory: some hundreds of plans, and one program.
 // Errors: none of its own.
@@ -98,19 +103,30 @@ inline double seconds_of(const counted_graph& of, const list<double>& loads, con
 inline promised_plans orchestrate(const counted_graph& of, isize played = 200) {
   promised_plans out;
   std::vector<promised_plan>& all = out.plans;
+  std::vector<promised_plan> between;  // with multiplexed modules
   const auto sooner = [](const promised_plan& a, const promised_plan& b) { return a.seconds < b.seconds; };
-  const auto keep = [&](isize most) {
-    if (static_cast<isize>(all.size()) <= most) return;
-    std::nth_element(all.begin(), all.begin() + most, all.end(), sooner);
-    all.resize(as_size(most));
+  const auto keep = [&](std::vector<promised_plan>& from, isize most) {
+    if (static_cast<isize>(from.size()) <= most) return;
+    std::nth_element(from.begin(), from.begin() + most, from.end(), sooner);
+    from.resize(as_size(most));
   };
   const list<double> loads = of.mean_loads();
   each_graph_plan(of, [&](const plan& how) {
     ++out.considered;
-    all.push_back({how, detail::quick_seconds(of, loads, how)});
-    if (static_cast<isize>(all.size()) > 4 * played) keep(played);
+    const bool is_between = some_are_multiplexed(how);
+    std::vector<promised_plan>& to = is_between ? between : all;
+    const isize most = is_between ? played / 4 : played;
+    to.push_back({how, detail::quick_seconds(of, loads, how)});
+    if (static_cast<isize>(to.size()) > 4 * most) keep(to, most);
   });
-  keep(played);
+  keep(all, played);
+  keep(between, played / 4);
+  all.insert(all.end(), between.begin(), between.end());
+  for (std::size_t k = 0, cut = all.size(); k < cut; ++k)
+    if (plan whole = with_long_rows(of, all[k].how); !(whole == all[k].how)) {
+      ++out.considered;
+      all.push_back({std::move(whole), 0});
+    }
   if (of.may_cut_apart)
     for (std::size_t k = 0, whole = all.size(); k < whole; ++k)
       if (plan apart = cut_apart(all[k].how, of.facts, of.samples); !(apart == all[k].how)) {

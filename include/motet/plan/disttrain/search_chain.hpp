@@ -3,6 +3,7 @@
 
 #include <motet/plan/disttrain/chain_forecast.hpp>
 
+#include <algorithm>
 #include <limits>
 #include <vector>
 
@@ -13,7 +14,7 @@ enum class chain_search {
   disttrain,     // ranks of its own for each part, by the published stage-time model, solved in whole numbers
   megatron,      // one pipeline: a stage each for encoder and generator, one tensor degree for all
   proportional,  // ranks in proportion to FLOPs, without a model of time
-  motet          // parts apart or on the language model's ranks, judged by playing drawn samples
+  motet  // parts apart or on the language model's ranks, the encoder also multiplexed, judged by drawn samples
 };
 
 struct chain_answer {
@@ -46,6 +47,24 @@ class chain_searcher {
       }
     if (out.empty()) refuse();
     return out;
+  }
+  // Those whose encoder shares a pipeline's ranks, with parts of every microbatch there; the shortest by what
+  // their busiest rank does.
+  std::vector<chain_plan> multiplexed(std::vector<chain_plan> of) {
+    constexpr std::size_t most = 4;
+    std::vector<found> out;
+    for (chain_plan& each : of) {
+      if (!each.shares[0] || each.middle().stages == 1) continue;
+      each.multiplexed = true;
+      ++considered_;
+      if (fits(each)) out.push_back({costs_.model_seconds(each), each});
+    }
+    std::stable_sort(out.begin(), out.end(),
+                     [](const found& a, const found& b) { return a.seconds < b.seconds; });
+    if (out.size() > most) out.resize(most);
+    of.clear();
+    for (const found& each : out) of.push_back(each.how);
+    return of;
   }
   // Tensor groups are nodes; the language model has the stages that it is known by, or as many more as memory
   // asks.
@@ -120,7 +139,7 @@ class chain_searcher {
     const isize replicas = of.middle().data;
     double shared = 0;
     for (const isize k : ends)
-      if (of.shares[k]) shared += costs_.shared_bytes(k, of.middle());
+      if (of.shares[k]) shared += costs_.shared_bytes(k, of);
     if (of.shares[part]) return memory() - shared;
     isize behind = 0;
     for (isize k = part; k < chain_model::size; ++k) behind += of.shares[k] ? 0 : of.parts[k].stages;
@@ -258,14 +277,20 @@ inline chain_answer search_chain(chain_search by, const chain_costs& costs, cons
   constexpr std::size_t played = 12;  // of each way to share ranks
   constexpr std::int32_t swaps = 200;
   out.order = chain_order::even;
+  const auto seconds_of = [&](const chain_plan& how) {
+    return forecast_chain(costs, how, pictures, out.order).step_seconds;
+  };
+  const std::vector<chain_plan> all = searcher.candidates(played);
   double best = std::numeric_limits<double>::infinity();
-  for (const chain_plan& each : searcher.candidates(played)) {
-    const double seconds = forecast_chain(costs, each, pictures, out.order).step_seconds;
-    if (seconds >= best) continue;
-    best = seconds;
-    out.how = each;
-  }
+  for (const chain_plan& each : all)
+    if (const double seconds = seconds_of(each); seconds < best) best = seconds, out.how = each;
   out.gives = forecast_chain(costs, out.how, pictures, out.order, swaps);
+  for (const chain_plan& each : searcher.multiplexed(all)) {
+    const chain_forecast gives = forecast_chain(costs, each, pictures, out.order, 0, out.gives.step_seconds);
+    if (gives.step_seconds >= out.gives.step_seconds) continue;
+    out.how = each;
+    out.gives = gives;
+  }
   out.considered = searcher.considered();
   return out;
 }

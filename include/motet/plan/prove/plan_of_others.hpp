@@ -5,13 +5,16 @@
 #include <motet/plan/describe/plan.hpp>
 #include <motet/schedule/core/score.hpp>
 
-namespace motet::detail {
+namespace motet {
 
+// Says whether some module of a plan is multiplexed.
 constexpr bool some_are_multiplexed(const plan& of) {
   for (const module_plan& each : of.modules)
     if (each.multiplexed) return true;
   return false;
 }
+
+namespace detail {
 
 // The modules of a plan whose order is found first: those that do not fill, or are not multiplexed. They are a
 // plan of their own, and where its order is known the voices of all modules stand beside it.
@@ -128,4 +131,6 @@ class plan_of_others {
   bool no_loss_ = false;
 };
 
-}  // namespace motet::detail
+}  // namespace detail
+
+}  // namespace motet

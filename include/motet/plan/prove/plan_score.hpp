@@ -312,8 +312,7 @@ constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, 
     out = static_cast<score&&>(found.order);
     return filled;
   }
-  if (detail::some_are_multiplexed(from))
-    return detail::write_multiplexed(from, facts, out, samples, together);
+  if (some_are_multiplexed(from)) return detail::write_multiplexed(from, facts, out, samples, together);
   verdict found;
   score seats;
   const bool through = one_way(facts), alike = !through || detail::cut_alike(from.modules);

@@ -35,6 +35,36 @@ TEST_CASE("plans of a graph pass check_plan, and groups, nested modules and gaps
   CHECK(all < 20'000);
 }
 
+TEST_CASE(
+    "multiplexed modules have parts of each microbatch on all ranks of the language model, and are proven") {
+  for (const std::int32_t ranks : {2, 4, 8}) {
+    motet::isize all = 0, replicas = 0, tensor = 0, ahead = 0, other_orders = 0;
+    const counted_graph of = counted_speech({.ranks = ranks, .samples = 16, .layers = 8});
+    each_graph_plan(of, [&](const plan& how) {
+      const module_plan &eye = how.modules[0], &glue = how.modules[1], &talk = how.modules[2];
+      REQUIRE((eye.multiplexed == glue.multiplexed && !talk.multiplexed));
+      if (!eye.multiplexed) return;
+      ++all;
+      REQUIRE(!eye.fills);
+      REQUIRE((talk.on.split().stages > 1 && talk.on.ranks().size() == ranks));
+      REQUIRE((eye.on == glue.on && eye.microbatches == talk.microbatches));
+      REQUIRE(eye.on.split().data * eye.on.split().tensor == ranks);
+      // The samples of a replica of the language model stay on its ranks.
+      const std::int32_t parts = eye.on.split().data / talk.on.split().data;
+      for (std::int32_t r = 0; r < eye.on.split().data; ++r)
+        REQUIRE(talk.on.position(talk.on.find(eye.on.rank({0, r, 0, 0}))).replica == r / parts);
+      if (all % 7 == 1) REQUIRE(prove_plan(how, of.facts, of.samples).ok());
+      replicas += talk.on.split().data > 1 ? 1 : 0;
+      tensor += eye.on.split().tensor > 1 ? 1 : 0;
+      ahead += eye.ahead;
+      other_orders += how.schedule == label("1f1b") ? 0 : 1;
+    });
+    CHECK((all > 0 && ahead == all / 2 && other_orders > 0));
+    CHECK((replicas > 0) == (ranks > 2));
+    CHECK((tensor > 0) == (ranks > 2));
+  }
+}
+
 TEST_CASE("glue that hardly computes has no ranks of its own") {
   const counted_graph of = counted_speech({.ranks = 4});
   each_graph_plan(of, [&](const plan& how) {
