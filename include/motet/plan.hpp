@@ -63,6 +63,7 @@
 #include <motet/schedule/core/compose.hpp>
 #include <motet/schedule/csv/csv_read.hpp>
 #include <motet/schedule/csv/csv_write.hpp>
+#include <motet/schedule/draw/draw_gaps.hpp>
 #include <motet/schedule/draw/draw_svg.hpp>
 #include <motet/schedule/draw/draw_text.hpp>
 #include <motet/schedule/draw/draw_trace.hpp>

@@ -3,6 +3,7 @@
 
 #include <motet/format/files/atomic_file.hpp>
 #include <motet/run/run_settings.hpp>
+#include <motet/schedule/draw/draw_gaps.hpp>
 #include <motet/schedule/draw/draw_svg.hpp>
 #include <motet/schedule/draw/draw_trace.hpp>
 #include <motet/schedule/simulate/measured_costs.hpp>
@@ -61,16 +62,21 @@ class step_record {
     if (!recorded_) return false;
     recorded_ = false;
     timeline planned;
-    simulate(of, measured_costs(of, {when_}), planned);
+    const cost_table costs = measured_costs(of, {when_});
+    simulate(of, costs, planned);
     const svg_style drawn{.title = title_ + ", step " + std::to_string(step_), .unit = "s", .run_times = 1};
     write_file(path_, path_.ends_with(".svg") ? draw_overlay_svg(of, planned, when_, drawn)
                                               : draw_trace_overlay(of, planned, when_));
+    gaps_ = draw_gaps(of, costs);
     when_ = {};
     return true;
   }
 
+  // What the step that was written showed of gaps inside operations, a line for each stage that has some.
+  const std::string& gaps() const { return gaps_; }
+
  private:
-  std::string path_, title_;
+  std::string path_, title_, gaps_;
   isize step_ = 0;
   timeline when_;
   bool recorded_ = false;

@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace motet {
@@ -262,6 +263,11 @@ class training {
     try {
       if (!run_.record.write(run_.model->of())) return false;
       out_.say(sentence({"step ", run_.record.step(), " as it ran: ", run_.record.path()}));
+      for (std::string_view left = run_.record.gaps(); !left.empty();) {
+        const std::size_t end = left.find('\n');
+        out_.say(std::string(left.substr(0, end)));
+        left.remove_prefix(end + 1);
+      }
     } catch (const error& problem) {
       std::fprintf(stderr, "%s: no record: %s\n", run_.s.program->name, problem.what());
     }

@@ -82,6 +82,30 @@ TEST_CASE("the step that was asked for is drawn as two ranks ran it, and no othe
   }
 }
 
+TEST_CASE(
+    "ranks of a tensor group wait for each other inside what they compute, and ranks by themselves do not") {
+  const scratch folder;
+  for (const bool cut : {false, true}) {
+    CAPTURE(cut);
+    session_request wanted = tiny_request();
+    wanted.how = plan_of(cut ? "tensor-2" : "apart", facts_of<tiny_pair>());
+    wanted.by = find_launch({}, {.ranks = 2});
+    silent_session made(wanted);
+    session& model = made;
+    random_feed source(6, 1, {.model = "tiny", .image = 8, .vocabulary = 300, .context = 16});
+    const std::string path = (folder / (cut ? "cut.json" : "whole.json")).string();
+    step_record record = record_of({"--data", "random", "--steps", "1", "--record", path.c_str()});
+    model.step(source.next(), 1e-3, record.at(1));
+    REQUIRE(record.write(model.of()));
+    CHECK((count_of("\"cat\": \"gap\"", text_in(path)) > 0) == cut);
+    INFO(record.gaps());
+    for (const char* each : {"picture.0 stage 0 waits", "picture.1 stage 0 waits", "caption.0 stage 0 waits",
+                             "caption.1 stage 0 waits"})
+      CHECK((count_of(each, record.gaps()) > 0) == cut);
+    CHECK(record.gaps().empty() != cut);
+  }
+}
+
 TEST_CASE("what cannot be recorded is refused before anything is done") {
   const auto refused = [](std::vector<const char*> words, const char* text) {
     CHECK_THROWS_WITH_AS(run_of(std::move(words)), doctest::Contains(text), error);

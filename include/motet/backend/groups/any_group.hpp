@@ -3,6 +3,7 @@
 
 #include <motet/backend/core/messages.hpp>
 #include <motet/backend/groups/collectives.hpp>
+#include <motet/backend/groups/noted_wait.hpp>
 
 #include <tuple>
 
@@ -26,7 +27,7 @@ class any_group {
 
   // `own` may lie in its place within `all`.
   void all_gather(const std::byte* own, std::byte* all, std::span<const isize> bytes) const {
-    finish(begin_all_gather(own, all, bytes));
+    wait_for_call(wait_for::gather, begin_all_gather(own, all, bytes));
   }
   ticket begin_all_gather(const std::byte* own, std::byte* all, std::span<const isize> bytes,
                           std::span<const isize> places = {}) const {
@@ -34,23 +35,24 @@ class any_group {
   }
   void all_to_all(const std::byte* from, std::span<const isize> from_bytes, std::byte* to,
                   std::span<const isize> to_bytes) const {
-    finish(begin_all_to_all(from, from_bytes, to, to_bytes));
+    wait_for_call(wait_for::exchange, begin_all_to_all(from, from_bytes, to, to_bytes));
   }
   ticket begin_all_to_all(const std::byte* from, std::span<const isize> from_bytes, std::byte* to,
                           std::span<const isize> to_bytes) const {
     return calls_->exchange(self_, from, from_bytes, to, to_bytes);
   }
-  void finish(ticket which) const { calls_->wait(self_, which); }
+  void finish(ticket which) const { wait_for_call(wait_for::rows, which); }
   // A call also moves on when it is asked whether it is done.
   bool test(ticket which) const { return calls_->test(self_, which); }
   template <class T>
   void all_reduce_sum(T* numbers, isize count) const {
+    const noted_wait noted(wait_for::sum);
     std::get<sums<T>>(calls_->of_types).all_reduce(self_, numbers, count);
   }
   // Member m gets part m of the sum; `to` may lie in its place within `from`.
   template <class T>
   void reduce_scatter_sum(const T* from, T* to, std::span<const isize> counts) const {
-    finish(begin_reduce_scatter_sum(from, to, counts));
+    wait_for_call(wait_for::sum, begin_reduce_scatter_sum(from, to, counts));
   }
   template <class T>
   ticket begin_reduce_scatter_sum(const T* from, T* to, std::span<const isize> counts,
@@ -59,6 +61,10 @@ class any_group {
   }
 
  private:
+  void wait_for_call(wait_for what, ticket which) const {
+    const noted_wait noted(what);
+    calls_->wait(self_, which);
+  }
   template <class T>
   struct sums {
     void (*all_reduce)(void*, T*, isize);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/groups/noted_wait.hpp>
 #include <motet/backend/groups/turns.hpp>
 
 #include <atomic>
@@ -82,6 +83,8 @@ class courier {
   };
 
   void until(number which) const {
+    if (static_cast<std::int32_t>(done_.load(std::memory_order_acquire) - which) > 0) return;
+    const noted_wait noted(wait_for::rows);
     for (;;) {
       const number done = done_.load(std::memory_order_acquire);
       if (static_cast<std::int32_t>(done - which) > 0) return;

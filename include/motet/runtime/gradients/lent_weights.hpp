@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/groups/noted_wait.hpp>
 #include <motet/nn/core/weight_lender.hpp>
 #include <motet/runtime/gradients/gradient_reduction.hpp>
 
@@ -105,6 +106,7 @@ class lent_weights {
       tickets_.push_back(each.group->all_gather(reinterpret_cast<const std::byte*>(own),
                                                 reinterpret_cast<std::byte*>(to), each.bytes));
     }
+    const noted_wait noted(wait_for::weights);
     for (std::size_t i = 0; i < tickets_.size(); ++i) {
       all.calls[i].group->wait(tickets_[i]);
       see_calls(*all.calls[i].group);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/backend/groups/concepts.hpp>
+#include <motet/backend/groups/noted_wait.hpp>
 #include <motet/backend/groups/turns.hpp>
 #include <motet/runtime/ranks/lane_threads.hpp>
 #include <motet/schedule/check/explain.hpp>
@@ -107,6 +108,13 @@ class rank_player {
   void record(timeline* into, std::chrono::steady_clock::time_point zero) {
     record_ = into;
     zero_ = zero;
+    for (lane_state& each : lanes_) each.gaps.clear();
+  }
+  // Adds the gaps inside what this rank computed since record(). Those of work that a rank only begins are
+  // none of its threads'.
+  void add_gaps(list<timeline::gap>& to) const {
+    for (const lane_state& each : lanes_)
+      for (const timeline::gap& one : each.gaps) to.push(one);
   }
 
   // Adds to each place of the program the seconds that it computes here (forward and backward, no waiting for
@@ -164,6 +172,8 @@ class rank_player {
     std::int32_t begin, end;
     int computes = none;  // which of those that do
     std::int32_t at = 0;
+    wait_notes waits = {};  // of the instruction under way, while they are recorded
+    std::vector<timeline::gap> gaps = {};
   };
   static constexpr int none = -1, every = -1;
 
@@ -254,11 +264,19 @@ class rank_player {
       by_.mark_end(mine);
     } else {
       const auto tried = std::chrono::steady_clock::now();
-      if (!begin(now, it, number)) return false;
+      own.waits.clear();
+      if (record_ != nullptr && computes) {
+        const notes_waits noted(own.waits);
+        if (!begin(now, it, number)) return false;
+      } else if (!begin(now, it, number)) {
+        return false;
+      }
       const auto through = std::chrono::steady_clock::now();
       if (record_ != nullptr) {
         record_->start[number] = since_zero(now.what.began != nullptr ? *now.what.began : tried);
         record_->finish[number] = since_zero(through);
+        for (const wait_span& each : own.waits)
+          own.gaps.push_back({number, each.what, since_zero(each.start), since_zero(each.finish)});
       }
       if (clock_ != nullptr && computes)
         clock_[sheet_.of.voices[it.voice].first_place + it.stage] +=

@@ -8,6 +8,7 @@
 #include <motet/schedule/simulate/causes.hpp>
 
 #include <cstdio>
+#include <cstring>
 #include <numeric>
 #include <random>
 
@@ -96,6 +97,7 @@ class process_rank {
       if (record == nullptr) return;
       share(record->start.data());
       share(record->finish.data());
+      share(record->gaps);
       find_causes(sheet_.of, sheet_.graph, *record);
     });
   }
@@ -162,6 +164,18 @@ class process_rank {
       bytes.push_back(static_cast<isize>(sizeof(double)) * (sheet_.of.starts[r + 1] - sheet_.of.starts[r]));
     const auto* const own = reinterpret_cast<const std::byte*>(of_all + sheet_.of.starts[rank()]);
     all().wait(all().all_gather(own, reinterpret_cast<std::byte*>(of_all), bytes));
+  }
+  void share(list<timeline::gap>& of_all) {
+    list<timeline::gap> own;
+    player_.add_gaps(own);
+    const auto* const bytes = reinterpret_cast<const std::byte*>(own.data());
+    for (const std::vector<std::byte>& each :
+         gather(all(), {bytes, as_size(own.size()) * sizeof(timeline::gap)}))
+      for (std::size_t at = 0; at < each.size(); at += sizeof(timeline::gap)) {
+        timeline::gap one;
+        std::memcpy(&one, each.data() + at, sizeof one);
+        of_all.push(one);
+      }
   }
   // A failure here ends the waits of all ranks, with its sentence.
   template <class Body>

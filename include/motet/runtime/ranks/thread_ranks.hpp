@@ -102,7 +102,9 @@ class thread_ranks {
       failed_ = true;
       std::rethrow_exception(std::exchange(failure_, nullptr));
     }
-    if (record != nullptr) find_causes(sheet_.of, sheet_.graph, *record);
+    if (record == nullptr) return;
+    for (const auto& each : players_) each->add_gaps(record->gaps);
+    find_causes(sheet_.of, sheet_.graph, *record);
   }
 
   // Ranks of one process run the same thing.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/meta/wait_for.hpp>
 #include <motet/schedule/draw/draw_bars.hpp>
 #include <motet/schedule/draw/draw_names.hpp>
 
@@ -50,6 +51,7 @@ class trace_writer {
         if (has_times(when, i))
           put_event(process, of_.instructions[i], when.start[i] * scale, when.finish[i] * scale);
     }
+    put_gaps(group, when, scale);
     put_flows(group, when, scale);
   }
   std::string finish() { return "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [" + out_ + "\n]}\n"; }
@@ -139,6 +141,28 @@ class trace_writer {
       if (is_transfer(it.what)) out_ += ", \"peer\": " + std::to_string(it.peer);
     }
     out_ += "}}";
+  }
+
+  // Gaps lie inside the event of their instruction, in its thread; viewers draw them below it.
+  void put_gaps(int group, const timeline& when, double scale) {
+    for (const timeline::gap& each : when.gaps) {
+      if (each.instruction < 0 || each.instruction >= of_.instructions.size() ||
+          !has_times(when, each.instruction))
+        continue;
+      const double low = rounded(when.start[each.instruction] * scale),
+                   high = rounded(when.finish[each.instruction] * scale);
+      const auto inside = [&](double time) { return std::fmin(std::fmax(rounded(time * scale), low), high); };
+      const double from = inside(each.start), time = inside(each.finish) - from;
+      if (!(std::fabs(from) < 1e300 && time >= 0 && time < 1e300)) continue;
+      begin("X", group * std::int64_t{of_.ranks()} + of_.rank_of(each.instruction),
+            of_.instructions[each.instruction].lane);
+      out_ += ", \"ts\": ";
+      put_number(from);
+      out_ += ", \"dur\": ";
+      put_number(time);
+      out_ += std::string(", \"cat\": \"gap\", \"name\": \"waits for ") + name_of(each.what) +
+              "\", \"args\": {\"free\": \"compute\"}}";
+    }
   }
 
   // An arrow leads from each send to its receive. The start comes first in the file, because messages may

@@ -44,23 +44,38 @@ class sends_of_receives {
   list<std::int32_t> sends_;
 };
 
+// How long each instruction waited for others of its groups.
+constexpr list<double> waits_inside(const program& of, const timeline& when) {
+  list<double> out(of.instructions.size(), 0);
+  for (const timeline::gap& each : when.gaps) out[each.instruction] += each.finish - each.start;
+  return out;
+}
+// Medians of waits and of whole times may be of different microbatches, and a lane that shared its device was
+// given less time than it waited; some of an operation is always work.
+constexpr double gaps_within(double waits, double seconds) {
+  const double most = 0.99 * seconds;
+  return waits < most ? waits : most;
+}
+
 }  // namespace detail
 
 // The instructions of a program took this in real runs of it: the median of each operation at each stage,
 // over microbatches and steps. With it simulate() foretells the time of such a step, and of others with the
-// same stages. How lanes share a rank is as `sharing` says, then and now.
+// same stages. Gaps inside operations are those that were recorded. How lanes share a rank is as `sharing`
+// says, then and now.
 constexpr cost_table measured_costs(const program& of, const list<timeline>& steps,
                                     const cost_table& sharing = {}) {
   enum { forward, backward_input, backward_weight, backward, update, kinds };
-  list<list<double>> spent[kinds];
+  list<list<double>> spent[kinds], waited[kinds];
   for (auto& each : spent) each.resize(of.places.size(), {});
+  for (auto& each : waited) each.resize(of.places.size(), {});
   list<double> reductions, gathers, loads, copies, arrivals;
   list<list<double>> meetings(of.joins, {});
   const detail::sends_of_receives sends(of);
 
   for (const timeline& when : steps) {
     list<list<double>> groups(of.joins, {});
-    const list<double> seconds = seconds_by_itself(of, when, sharing);
+    const list<double> seconds = seconds_by_itself(of, when, sharing), waits = detail::waits_inside(of, when);
     for (isize i = 0; i < of.instructions.size(); ++i) {
       const instruction& it = of.instructions[i];
       const double took = seconds[i];
@@ -72,6 +87,15 @@ constexpr cost_table measured_costs(const program& of, const list<timeline>& ste
         continue;
       }
       const isize place = of.voices[it.voice].first_place + it.stage;
+      const int kind = is_forward(it.what)              ? forward
+                       : it.what == op::backward_input  ? backward_input
+                       : it.what == op::backward_weight ? backward_weight
+                       : it.what == op::backward        ? backward
+                                                        : kinds;
+      if (kind < update) {
+        spent[kind][place].push(took);
+        waited[kind][place].push(waits[i]);
+      }
       switch (it.what) {
         case op::reduce_gradient: reductions.push(took); break;
         case op::gather_parameters: gathers.push(took); break;
@@ -79,11 +103,7 @@ constexpr cost_table measured_costs(const program& of, const list<timeline>& ste
         case op::offload:
         case op::fetch: copies.push(took); break;
         case op::optimizer_step: spent[update][place].push(took); break;
-        case op::backward: spent[backward][place].push(took); break;
-        case op::backward_input: spent[backward_input][place].push(took); break;
-        case op::backward_weight: spent[backward_weight][place].push(took); break;
         default:
-          if (is_forward(it.what)) spent[forward][place].push(took);
           if (is_receive(it.what)) arrivals.push(when.finish[i] - when.start[sends.of(it)]);
       }
     }
@@ -100,6 +120,12 @@ constexpr cost_table measured_costs(const program& of, const list<timeline>& ste
     // A backward that ran as one is divided evenly; simulate() adds the halves up again.
     if (spent[backward_input][place].empty())
       own.backward_input = own.backward_weight = median(spent[backward][place]) / 2;
+    own.forward_gaps = detail::gaps_within(median(waited[forward][place]), own.forward);
+    own.input_gaps = detail::gaps_within(median(waited[backward_input][place]), own.backward_input);
+    own.weight_gaps = detail::gaps_within(median(waited[backward_weight][place]), own.backward_weight);
+    if (spent[backward_input][place].empty())
+      own.input_gaps = own.weight_gaps =
+          detail::gaps_within(median(waited[backward][place]) / 2, own.backward_input);
     made.stages.push(own);
     made.updates.push(median(spent[update][place]));
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/meta/wait_for.hpp>
 #include <motet/schedule/check/check.hpp>
 #include <motet/schedule/core/costs.hpp>
 #include <motet/schedule/simulate/shared_devices.hpp>
@@ -10,10 +11,17 @@ namespace motet {
 // A timeline says when each instruction of a program runs: the result of a simulation and, in the same form,
 // of a real run.
 struct timeline {
+  // Inside an instruction the rank waited for others of its groups.
+  struct gap {
+    std::int32_t instruction = 0;
+    wait_for what = wait_for::rows;
+    double start = 0, finish = 0;
+  };
   list<double> start, finish;  // of each instruction
   // of each instruction the one that it began behind, across lanes and ranks; -1: nothing held it up
   list<std::int32_t> after;
   double makespan = 0;
+  list<gap> gaps;  // that a real run was seen to have
 };
 
 class virtual_clock {

@@ -2,9 +2,11 @@
 // labels: threads
 #include <motet/runtime/ranks/executor.hpp>
 
+#include <motet/backend/groups/any_group.hpp>
 #include <motet/backend/transport/local/local_group.hpp>
 #include <motet/schedule/core/compile.hpp>
 #include <motet/schedule/core/compose.hpp>
+#include <motet/schedule/simulate/measured_costs.hpp>
 #include <motet/schedule/write/batch_sync.hpp>
 #include <motet/schedule/write/gpipe.hpp>
 #include <motet/schedule/write/interleaved.hpp>
@@ -314,6 +316,89 @@ TEST_CASE("a player records when its instructions ran, and can be told not to") 
   for (std::int32_t r = 0; r < of.ranks(); ++r) all.player(r).record(nullptr, {});
   all.step();
   CHECK(when.start == before.start);
+}
+
+namespace {
+// Two ranks that sum inside each forward; the second comes later than the first by so long.
+struct two_that_meet {
+  static constexpr auto late = std::chrono::milliseconds(4);
+  score_sheet sheet{compile(placed_apart())};
+  local::world world{2, sheet.messages, std::vector<std::vector<std::int32_t>>{}};
+  local::group_set set{world, std::vector<std::vector<std::int32_t>>{{0, 1}}};
+  struct rank {
+    local::endpoint end;
+    local::group group;
+    any_group any{group};
+    rank_player<local::endpoint> player;
+    rank(two_that_meet& all, std::int32_t number)
+        : end(all.world, number), group(all.set, 0, end), player(all.sheet, number, end) {}
+  };
+  rank first{*this, 0}, second{*this, 1};
+
+  static score placed_apart() { return beside(one_f_one_b::write({1, 3}), one_f_one_b::write({1, 3})); }
+  two_that_meet() {
+    for (std::int32_t i = 0; i < sheet.of.instructions.size(); ++i) {
+      rank& own = sheet.of.rank_of(i) == 0 ? first : second;
+      own.player.set(i, {[](void* state, const instruction& it, std::int32_t) {
+                           rank& mine = *static_cast<rank*>(state);
+                           if (it.what != op::forward) return true;
+                           float number = 1;
+                           if (mine.end.rank() == 1) std::this_thread::sleep_for(late);
+                           mine.any.all_reduce_sum(&number, 1);
+                           CHECK(number == 2);
+                           return true;
+                         },
+                         &own});
+    }
+  }
+  void step(timeline* into) {
+    const auto zero = std::chrono::steady_clock::now();
+    first.player.record(into, zero);
+    second.player.record(into, zero);
+    std::thread other([this] { second.player.run(); });
+    first.player.run();
+    other.join();
+  }
+  timeline recorded() {
+    timeline when;
+    when.start.resize(sheet.of.instructions.size(), -1);
+    when.finish.resize(sheet.of.instructions.size(), -1);
+    step(&when);
+    first.player.add_gaps(when.gaps);
+    second.player.add_gaps(when.gaps);
+    return when;
+  }
+};
+}  // namespace
+
+TEST_CASE("a wait for others inside an operation is recorded as its gap") {
+  two_that_meet all;
+  const program& of = all.sheet.of;
+  for (const int again : {0, 1}) {
+    CAPTURE(again);
+    const timeline when = all.recorded();
+    CHECK(when.gaps.size() == 6);
+    double waited = 0;
+    for (const timeline::gap& each : when.gaps) {
+      CHECK(of.instructions[each.instruction].what == op::forward);
+      CHECK(each.what == wait_for::sum);
+      CHECK(each.start >= when.start[each.instruction]);
+      CHECK(each.finish >= each.start);
+      CHECK(each.finish <= when.finish[each.instruction]);
+      if (of.rank_of(each.instruction) == 0) waited += each.finish - each.start;
+    }
+    // Who is not late waits for nearly as long as the other sleeps, each time.
+    CHECK(waited > 3 * 0.8 * std::chrono::duration<double>(two_that_meet::late).count());
+    const cost_table costs = measured_costs(of, {when});
+    const stage_cost& early = costs.stages[of.voices[of.instructions[of.starts[0]].voice].first_place];
+    CHECK(early.gaps(op::forward) > 0.5);
+    CHECK(early.gaps(op::forward) < 1);
+    CHECK(early.gaps(op::backward) == 0);
+  }
+  all.step(nullptr);
+  list<timeline::gap> none;
+  all.first.player.add_gaps(none);
+  CHECK(none.empty());
 }
 
 namespace {

@@ -279,6 +279,7 @@ TEST_CASE("a timeline of a step is recorded when asked for") {
   CHECK(when.makespan <= found.seconds);
   REQUIRE(when.finish.size() == train.of().instructions.size());
   for (std::int32_t i = 0; i < train.of().instructions.size(); ++i) CHECK(when.finish[i] > 0);
+  CHECK(when.gaps.empty());  // no rank shares a microbatch with others
 }
 
 TEST_CASE("what is not finite is named, and the weights stay") {

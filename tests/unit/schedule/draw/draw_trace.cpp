@@ -222,6 +222,28 @@ TEST_CASE("plan and run are two groups of processes, side by side") {
   for (const event& each : found.starts) CHECK(++ids[each.id] == 1);
 }
 
+TEST_CASE("gaps are events inside those of their instructions") {
+  drawn_program p = played(one_f_one_b::write({2, 2}));
+  const std::size_t without = read_trace(draw_trace(p.program, p.when)).bars.size();
+  const double start = p.when.start[0], finish = p.when.finish[0];
+  REQUIRE(finish > start);
+  const double third = (finish - start) / 3;
+  p.when.gaps.push({0, wait_for::sum, start + third, start + 2 * third});
+  p.when.gaps.push({0, wait_for::gather, start - third, finish + third});  // cut to its instruction
+  p.when.gaps.push({-1, wait_for::rows, start, finish});
+  const read_trace found(draw_trace(p.program, p.when, {.seconds = 1e-3}));
+  REQUIRE(found.bars.size() == without + 2);
+  const event &sum = found.bars[without], &whole = found.bars[without + 1];
+  CHECK(sum.name == "waits for a sum");
+  CHECK(sum.category == "gap");
+  CHECK(sum.ts > found.bars[0].ts);
+  CHECK(sum.end() < found.bars[0].end());
+  CHECK(sum.tid == found.bars[0].tid);
+  CHECK(whole.name == "waits for gathered rows");
+  CHECK(whole.ts == found.bars[0].ts);
+  CHECK(whole.end() == found.bars[0].end());
+}
+
 TEST_CASE("names and numbers may be odd; what has no time has no event") {
   const drawn_program p = odd_program();
   const read_trace found(draw_trace(p.program, p.when));

@@ -117,6 +117,26 @@ TEST_CASE("one slow microbatch or step does not count") {
   }
 }
 
+TEST_CASE("gaps are as they were recorded, of each operation the median") {
+  const program of = compile(one_f_one_b::write({2, 3}));
+  timeline when = simulated(of, even_costs(of, {2, 2, 2}));
+  CHECK(measured_costs(of, {when}).stages[0].gaps(op::forward) == 0);
+  for (std::int32_t i = 0; i < of.instructions.size(); ++i) {
+    const instruction& it = of.instructions[i];
+    const double at = when.start[i];
+    if (it.stage == 0 && it.what == op::forward)  // in two pieces; one microbatch waited long
+      for (const double begin : {0.0, 1.0})
+        when.gaps.push({i, wait_for::gather, at + begin, at + begin + (it.microbatch == 1 ? 0.9 : 0.25)});
+    if (it.stage == 0 && it.what == op::backward) when.gaps.push({i, wait_for::sum, at, at + 1});
+    if (it.stage == 1 && it.what == op::forward) when.gaps.push({i, wait_for::sum, at, at + 2});
+  }
+  const cost_table found = measured_costs(of, {when});
+  CHECK(found.stages[0].forward_gaps == doctest::Approx(0.5));
+  CHECK(found.stages[0].gaps(op::backward) == doctest::Approx(0.25));
+  CHECK(found.stages[1].gaps(op::forward) == doctest::Approx(0.99));  // some of it is work
+  CHECK(found.stages[1].gaps(op::backward) == 0);
+}
+
 TEST_CASE("a join takes as long as its slowest member") {
   const program of = compile(batch_sync::write({{{1, 6, 2}, {1, 6, 2}}, 2}));
   timeline when = simulated(of, even_costs(of, {1, 1, 1}, 1));
