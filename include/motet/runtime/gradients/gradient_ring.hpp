@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/groups/noted_wait.hpp>
 #include <motet/runtime/gradients/gradient_reduction.hpp>
 
 namespace motet {
@@ -179,6 +180,7 @@ class gradient_ring {
     slot& own = slots_[turn_ % slots_.size()];
     if (open_ != nullptr && open_->at.begin == begin) return own.memory.data();
     settle(own, [this](int l, ticket which) {
+      const noted_wait noted(wait_for::sum);
       lanes_[l].turns.group().wait(which);
       return true;
     });
