@@ -23,6 +23,10 @@ inline module_plan with_zero(int level, module_plan one) {
   one.zero = level;
   return one;
 }
+inline module_plan sharing_experts(int replicas, module_plan one) {
+  one.experts = replicas;
+  return one;
+}
 inline module_plan in_pieces(int count, module_plan one) {
   one.pieces = count;
   return one;

@@ -123,12 +123,6 @@ inline constexpr message whole_samples_not_there{
     "operations of GPUs find the parts of a sample by its rows alone",
     "Leave long_rows out of the plan, or train on CPUs"};
 
-inline constexpr message experts_not_shared{
-    "MT-P105",
-    "a plan has replicas share experts, and ranks of this device share them in tensor groups alone",
-    "operations of GPUs send rows to experts within a tensor group",
-    "Leave experts out of the plan, take tensor parts, or train on CPUs"};
-
 inline constexpr message weights_not_lent{
     "MT-R66", "a plan keeps weights in shares, and ranks of this device have them whole",
     "copies of weights that products of GPUs read lie where these do",
@@ -172,8 +166,7 @@ inline constexpr message runtime_messages[] = {not_finite,
                                                weights_without_layers,
                                                bad_lane_shares,
                                                pieces_not_there,
-                                               whole_samples_not_there,
-                                               experts_not_shared};
+                                               whole_samples_not_there};
 
 inline constexpr message launch_not_a_number{"MT-R20", "a launcher's variable is not a number in its range",
                                              "it was set by hand, or by a tool that means something else",

@@ -65,6 +65,9 @@ TEST_CASE("copies of weights in bf16 follow, and experts get their rows") {
   compare<towers, mixed_bf16>(plans_to_record()[0].second);
   compare<expert_towers>(of(
       3, "batch_sync", {on_ranks("picture", 2, {1, 1, 1, 1}, 2), on_ranks("caption", 0, {1, 1, 1, 2}, 2)}));
+  compare<expert_towers>(of(3, "batch_sync",
+                            {on_ranks("picture", 2, {1, 1, 1, 1}, 2),
+                             laws::sharing_experts(2, on_ranks("caption", 0, {1, 2, 1, 1}, 2))}));
 }
 
 TEST_CASE("each rank on its own share of the multiprocessors") { compare(plans_to_record()[1].second, 32); }

@@ -26,6 +26,15 @@ using sigmoid_towers = model<join<pairwise_sigmoid, picture, caption>>;
 using fixed_picture = motet::module<
     "picture",
     frozen<vit<vit_config{.image = 8, .patch = 4, .width = 8, .layers = 4, .heads = 2, .embedding = 8}>>>;
+using experts_caption =
+    motet::module<"caption", text_tower<text_config{.vocabulary = 20,
+                                                    .context = 6,
+                                                    .width = 8,
+                                                    .layers = 4,
+                                                    .heads = 2,
+                                                    .embedding = 8,
+                                                    .mix = {.experts = 5, .balance = 0.1f}}>>;
+using expert_towers = model<join<info_nce, picture, experts_caption>>;
 using half_frozen = model<join<info_nce, fixed_picture, caption>>;
 
 template <class Model>
@@ -140,6 +149,17 @@ TEST_CASE(
               {with_zero(zero, on_ranks("picture", 0, {1, 2, 1, 1}, 2)),
                on_ranks("caption", 2, {1, 1, 1, 1}, 2)}),
            8, 3);
+  }
+}
+
+TEST_CASE("replicas that share experts, whose sums are shared and whose rows are not equally many") {
+  for (const int zero : {0, 2}) {
+    CAPTURE(zero);
+    follow<expert_towers>(
+        of(3, "batch_sync",
+           {on_ranks("picture", 2, {1, 1, 1, 1}, 2),
+            with_zero(zero, laws::sharing_experts(2, on_ranks("caption", 0, {1, 2, 1, 1}, 2)))}),
+        7, 3);
   }
 }
 

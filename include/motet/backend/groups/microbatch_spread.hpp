@@ -17,8 +17,7 @@ class courier;
 struct microbatch_spread {
   any_group tensor, context;
   any_group experts;  // replicas that share experts, each with a microbatch of its own; alone: none do
-  isize rows_of_experts = 0;  // of all these microbatches, as those of `own`
-  isize samples_of_experts = 0;
+  std::vector<isize> expert_rows, expert_samples;  // of each of these microbatches, as of `own`
   row_parts cut;  // how the context group cuts the rows of a sample, whoever has those that stay whole
   // of each sample of the microbatch, who has it where it stays whole; none: all are cut
   std::vector<isize> homes;

@@ -125,12 +125,13 @@ class any_microbatches {
   }
   // One of these has such samples.
   void begin_experts(isize m) {
-    shared_[as_size(m)].rows_of_experts = shared_[as_size(m)].samples_of_experts = 0;
+    shared_[as_size(m)].expert_rows.clear();
+    shared_[as_size(m)].expert_samples.clear();
   }
   void add_experts(isize m, const sequences& whole, const sample_bounds& bounds) {
     of_others_->fill(whole, bounds, others_);
-    shared_[as_size(m)].rows_of_experts += others_.own.rows();
-    shared_[as_size(m)].samples_of_experts += others_.own.samples;
+    shared_[as_size(m)].expert_rows.push_back(others_.own.rows());
+    shared_[as_size(m)].expert_samples.push_back(others_.own.samples);
   }
 
   sample_split split_;
@@ -169,8 +170,8 @@ MOTET_BODY void any_microbatches::share_experts(const sequences& rows, const sam
   of_others_ = std::make_unique<spread_rows>(at_, std::max(rows.samples, most_of_sharers()));
   of_others_->fill_most(rows, bounds, others_);
   for (microbatch_spread& each : shared_) {
-    each.rows_of_experts = at_.experts.size() * others_.own.rows();
-    each.samples_of_experts = at_.experts.size() * others_.own.samples;
+    each.expert_rows.assign(as_size(at_.experts.size()), others_.own.rows());
+    each.expert_samples.assign(as_size(at_.experts.size()), others_.own.samples);
   }
 }
 #endif

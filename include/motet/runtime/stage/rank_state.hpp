@@ -78,11 +78,6 @@ struct rank_state {
     if constexpr (!requires { requires Context::keeps_samples_whole; })
       fail(whole_samples_not_there, sentence({"rank ", rank, " is to keep some whole beside others"}));
   }
-  // Its replicas share experts; MT-P105 where its device cannot.
-  void share_experts() const {
-    if constexpr (!requires { requires Context::shares_experts; })
-      fail(experts_not_shared, sentence({"rank ", rank, " is to share them with other replicas"}));
-  }
   // Other lanes of the rank go on meanwhile, where they have threads of their own.
   template <class Body>
   void apart(Body&& body) {

@@ -34,7 +34,6 @@ spread_seat seated(spread_seat at, const module_choice& choice, Home& home, cons
   at = seat_with(at, choice);
   at.experts = any_or_none(stage.experts);
   if (at.context > 1 && choice.long_rows != 0) home.keep_samples_whole();
-  if (!at.experts.alone()) home.share_experts();
   if (at.tensor > 1 && choice.pieces > 1) at.beside = home.beside();
   return at;
 }

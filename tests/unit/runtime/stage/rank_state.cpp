@@ -86,14 +86,12 @@ TEST_CASE("a rank has one courier where its end and its device allow it, and els
 }
 
 struct cutting : cpu::context {
-  static constexpr bool keeps_samples_whole = false, shares_experts = false;
+  static constexpr bool keeps_samples_whole = false;
 };
 
-TEST_CASE("a rank keeps samples whole and shares experts with other replicas where its device can") {
+TEST_CASE("a rank keeps samples whole where its device can") {
   state rank;
   rank.keep_samples_whole();
   rank_state<cutting, fp32, local::endpoint> other;
   CHECK_THROWS_WITH_AS(other.keep_samples_whole(), doctest::Contains("MT-R69"), error);
-  rank.share_experts();
-  CHECK_THROWS_WITH_AS(other.share_experts(), doctest::Contains("MT-P105"), error);
 }

@@ -53,7 +53,6 @@ struct context {
   static constexpr bool looks_beside = true;
   // Short samples stay whole where a context group cuts long ones.
   static constexpr bool keeps_samples_whole = true;
-  static constexpr bool shares_experts = true;
   // Products take operands of any width equally fast.
   template <class T>
   static constexpr isize product_columns = 1;

@@ -5,6 +5,8 @@
 #include <motet/backend/cpu/experts/grouping.hpp>
 #include <motet/nn/core/parameter.hpp>
 
+#include <numeric>
+
 namespace motet::cpu {
 namespace detail {
 
@@ -16,7 +18,9 @@ inline rows_of_sharers shared_rows(const context& ctx, const sequences& seq, boo
   const sequences& part = rows_of_all(ctx);
   const microbatch_spread& is = *ctx.shared;
   rows_of_sharers all{part.rows(), part.samples};
-  if (over_replicas) all = {is.rows_of_experts, is.samples_of_experts};
+  if (over_replicas)
+    all = {std::reduce(is.expert_rows.begin(), is.expert_rows.end()),
+           std::reduce(is.expert_samples.begin(), is.expert_samples.end())};
   if (seq.rows() != is.own.rows()) all.rows = all.samples;  // one for each sample
   return all;
 }

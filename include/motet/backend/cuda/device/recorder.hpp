@@ -82,9 +82,10 @@ class recorded_group {
 class recorded_spread {
  public:
   recorded_spread(const microbatch_spread& of, recorded_work& into)
-      : tensor_(of.tensor, into), context_(of.context, into), all_(of) {
+      : tensor_(of.tensor, into), context_(of.context, into), experts_(of.experts, into), all_(of) {
     if (!of.tensor.alone()) all_.tensor = any_group(tensor_);
     if (!of.context.alone()) all_.context = any_group(context_);
+    if (!of.experts.alone()) all_.experts = any_group(experts_);
     if (of.ends == nullptr) return;
     ends_ = *of.ends;
     ends_.tensor = all_.tensor;
@@ -95,7 +96,7 @@ class recorded_spread {
   const microbatch_spread& all() const { return all_; }
 
  private:
-  recorded_group tensor_, context_;
+  recorded_group tensor_, context_, experts_;
   microbatch_spread all_, ends_;
 };
 
@@ -213,9 +214,9 @@ class recorder {
     if (ctx.shared == nullptr) return;
     const microbatch_spread& of = *ctx.shared;
     shape_.insert(shape_.end(), {of.tensor.size(), of.tensor.member(), of.context.size(), of.context.member(),
-                                 of.cut.parts, of.cut.balanced ? 1 : 0, of.pieces});
+                                 of.cut.parts, of.cut.balanced ? 1 : 0, of.pieces, of.experts.size()});
     // All else follows from these; where samples are several sequences, from these alone.
-    for (const auto* each : {&of.tensor_rows, &of.owned_rows})
+    for (const auto* each : {&of.tensor_rows, &of.owned_rows, &of.expert_rows, &of.expert_samples})
       shape_.insert(shape_.end(), each->begin(), each->end());
     for (const sequences* each : {&of.whole, &of.own, &of.mine}) {
       shape_.insert(shape_.end(), {each->samples, each->offsets == nullptr ? each->length : -1});

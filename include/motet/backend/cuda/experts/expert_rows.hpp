@@ -23,7 +23,7 @@ void sort_rows(context& ctx, const dispatched<Real>& to, matrix<X> x, matrix<A> 
 // Rows go to their experts.
 template <class Real, class X, class A, class Y>
 void to_experts(context& ctx, const dispatched<Real>& to, matrix<X> x, matrix<A> arrived, matrix<Y> sorted) {
-  if (!to.alone() && !ctx.measuring()) detail::bring_rows(ctx, to.of_samples, x, arrived);
+  if (!to.alone() && !ctx.measuring()) detail::bring_rows(ctx, to, x, arrived);
   sort_rows(ctx, to, x, arrived, sorted);
 }
 
@@ -47,7 +47,7 @@ void from_experts(context& ctx, const sequences&, const dispatched<Real>& to, ma
   if (!ctx.measuring()) {
     detail::collect_rows(ctx, to.sorted.position.data, to.top_k, sorted, gates, matrix<const element>{},
                          sums);
-    detail::return_rows(ctx, to.of_samples, sums, returned);
+    detail::return_rows(ctx, to, sums, returned);
     detail::collect_rows(ctx, nullptr, to.ranks, returned, static_cast<const choice<Real>*>(nullptr),
                          residual, y);
   }
@@ -75,7 +75,7 @@ void gates_from_experts(context& ctx, const sequences&, const dispatched<Real>& 
                               to.top_k};
   if (!ctx.measuring()) {
     pick(picked);
-    detail::return_rows(ctx, to.of_samples, picked, returned);
+    detail::return_rows(ctx, to, picked, returned);
     // Each choice went to one rank; the others say zero.
     detail::collect_rows(ctx, nullptr, to.ranks, returned, static_cast<const choice<Real>*>(nullptr),
                          matrix<const Real>{}, d_gate);
