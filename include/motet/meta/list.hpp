@@ -27,13 +27,16 @@ class list {
         capacity_(std::exchange(from.capacity_, 0)) {}
   // Two of them: clang 16 never ends the life of what `= {}` makes for one that takes its argument by value.
   constexpr list& operator=(const list& from) {
-    list copy(from);
-    swap(copy);
+    if (this == &from) return *this;
+    clear();
+    append(from.data_, from.size_);
     return *this;
   }
   constexpr list& operator=(list&& from) noexcept {
     list taken(static_cast<list&&>(from));
-    swap(taken);
+    std::swap(data_, taken.data_);
+    std::swap(size_, taken.size_);
+    std::swap(capacity_, taken.capacity_);
     return *this;
   }
   constexpr ~list() { delete[] data_; }
@@ -95,12 +98,6 @@ class list {
     if (count <= capacity_) return;
     const isize doubled = capacity_ == 0 ? 8 : 2 * capacity_;
     reserve(count > doubled ? count : doubled);
-  }
-
-  constexpr void swap(list& other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(size_, other.size_);
-    std::swap(capacity_, other.capacity_);
   }
 
   T* data_ = nullptr;
