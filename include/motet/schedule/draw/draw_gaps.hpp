@@ -14,9 +14,7 @@ namespace motet {
 // Memory: the text.
 // Errors: none of its own.
 // Example:
-//   std::string gaps_of(const program& steps, const timeline& when) {
-//     return draw_gaps(steps, measured_costs(steps, {when}));
-//   }
+//   std::string gaps_of(const program& steps, const cost_table& costs) { return draw_gaps(steps, costs); }
 inline std::string draw_gaps(const program& of, const cost_table& costs) {
   const detail::drawn_names names(of, 0);
   std::string out;
