@@ -279,7 +279,7 @@ case " ${MOTET_MODELS:-} " in
       fail "what experts on four ranks have learned does not go on"
     succeed $mixing --steps 1 --plan experts --explain
     grep -q ', experts over 4 replicas' out && grep -q 'talk layers 0-1, replica 3 of 4, experts 3 of 4' out || fail "--explain does not tell who has which experts: $(cat out)"
-    expect 3 'talk: experts 4, and its layers have 0 \[MT-P103\]' $run --steps 1 --plan experts
+    expect 3 'talk: experts 4, and its layers have 0 \[MT-S35\]' $run --steps 1 --plan experts
     tar xf shapes/test-000.tar test0000003.ppm
     "$programs/generate" --checkpoint mixed --picture test0000003.ppm --quiet | grep -q '[a-z]' || fail "a model with experts says nothing"
     "$programs/export_hf" --checkpoint mixed --output none >out 2>&1

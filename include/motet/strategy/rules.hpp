@@ -91,14 +91,14 @@
   X(whole_without_context, "MT-S30", "samples stay whole where ranks cut others",                            \
     "the module has no context degree above 1, so all of its samples are whole, or the number is negative",  \
     "leave long_rows out, or give it a context degree of 2 or more", "{where}: long_rows {got}")             \
-  X(experts_do_not_divide, "MT-P102", "replicas that share experts are a part of all replicas",              \
+  X(experts_do_not_divide, "MT-S34", "replicas that share experts are a part of all replicas",               \
     "the number is not positive, or does not divide the data degree",                                        \
     "take a divisor of data, or leave experts out", "{where}: experts {got} for {wanted} replica{s}")        \
-  X(too_few_experts, "MT-P103", "replicas share experts of a mixture, each at least one",                    \
+  X(too_few_experts, "MT-S35", "replicas share experts of a mixture, each at least one",                     \
     "the net has no mixture, or one with fewer experts",                                                     \
     "take fewer, or give the net's layers .mix with more experts",                                           \
     "{where}: experts {got}, and its layers have {wanted}")                                                  \
-  X(experts_and_tensor, "MT-P104", "replicas share experts, or a tensor group does",                         \
+  X(experts_and_tensor, "MT-S36", "replicas share experts, or a tensor group does",                          \
     "the module has a tensor degree above 1, whose ranks have shares of each mixture already",               \
     "leave experts out, or take tensor 1 and more data", "{where}: experts {got} and tensor {wanted}")       \
   X(multiplexed_alone, "MT-S31", "a multiplexed module shares each of its ranks with one that is not",       \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: replicas that share experts are a part of all replicas.*MT-P102
+// expect: replicas that share experts are a part of all replicas.*MT-S34
 #include "two_towers.hpp"
 
 using namespace motet;

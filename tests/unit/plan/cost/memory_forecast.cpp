@@ -61,8 +61,9 @@ TEST_CASE("what a stage keeps of a microbatch") {
   // tensor shares it
   CHECK(kept_bytes(by, 1, 0, false) == about(2 * 32 * work_of_layers(model.towers[1], 0, 4).kept / 2, .02));
   model.towers[0].frozen = true;
-  CHECK(kept_bytes(by, 0, 0, false) == 0);
-  CHECK(standing_bytes(by, 0, 0, false).total() ==
+  const plan_pricer fixed(of, model, on, {}, 256);
+  CHECK(kept_bytes(fixed, 0, 0, false) == 0);
+  CHECK(standing_bytes(fixed, 0, 0, false).total() ==
         4 * held_parameters(model.towers[0], 0, 4, 1) + 2 * 2 * 16 * 256 * 512.);
 }
 
@@ -75,7 +76,8 @@ TEST_CASE("rows for a join") {
   CHECK(feature_bytes(by, 0) == (128 + 2 * 128 / 4) * row);  // a loss of 128; own rows and their gradients
   CHECK(feature_bytes(by, 1) == (128 + 2 * 128 / 4) * row);
   model.join = "sigmoid";
-  CHECK(feature_bytes(by, 0) == (2 * 128 / 4 + 2 * 128 / 4) * row);  // of four members two at a time
+  CHECK(feature_bytes(plan_pricer(of, model, on, {}, 256), 0) ==
+        (2 * 128 / 4 + 2 * 128 / 4) * row);  // of four members two at a time
 }
 
 TEST_CASE("the fullest rank is the first stage's, with as many microbatches as are in flight") {

@@ -102,13 +102,13 @@ TEST_CASE("a plan that does not fit is told with the module's name and its numbe
   check_said("caption: context 3 [MT-S07]",
              [](plan& of, auto&) { of.modules[1].on = mesh::from(4, degrees{.context = 3}); });
   check_said("caption: 2 pieces, and tensor 1 [MT-S24]", [](plan& of, auto&) { of.modules[1].pieces = 2; });
-  check_said("caption: experts 2 for 3 replicas [MT-P102]",
+  check_said("caption: experts 2 for 3 replicas [MT-S34]",
              [](plan& of, auto&) { of.modules[1].experts = 2; });
-  check_said("caption: experts 3, and its layers have 2 [MT-P103]", [](plan& of, auto& facts) {
+  check_said("caption: experts 3, and its layers have 2 [MT-S35]", [](plan& of, auto& facts) {
     of.modules[1].experts = 3;
     facts[1].experts = 2;
   });
-  check_said("picture: experts 2 and tensor 2 [MT-P104]", [](plan& of, auto& facts) {
+  check_said("picture: experts 2 and tensor 2 [MT-S36]", [](plan& of, auto& facts) {
     of.modules[0].on = mesh::from(0, degrees{.data = 2, .tensor = 2});
     of.modules[0].experts = 2;
     facts[0].experts = 4;
