@@ -46,6 +46,8 @@ TEST_CASE("pieces pay where products hide more than their rounds of messages cos
   CHECK(between.pieces < 8);
   for (const int other : {1, 2, 4, 8})
     CHECK(between.times.seconds(between.pieces) <= between.times.seconds(other));
+  // What pays on processors hides nothing on GPUs, where both are over before a further round has begun.
+  CHECK(choose_pieces(of, work_of(2e-3, 1e-3), 0, 8, choice_of_gpus).pieces == 1);
   // The stage with most work tells.
   CHECK(between.times.product == doctest::Approx(2e-3));
   CHECK(between.times.exchange == doctest::Approx(1e-3));
