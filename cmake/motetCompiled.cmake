@@ -13,7 +13,7 @@ function(motet_add_compiled name include)
       message(FATAL_ERROR "motet: MOTET_NUMBERS has ${each}: it wants fp32, and any of bf16 and fp64")
     endif()
   endforeach()
-  # What is left out is compiled by whoever uses it, as without this library.
+  # What is left out is refused where it is used, by a sentence that says how to have it.
   set(kernels float processor)
   set(ranks ranks_fp32 programs launch data)
   set(left_out)

@@ -121,10 +121,9 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
     gathered_.reset();
     trained_.set_state(from);
   }
-  std::filesystem::path save(const std::filesystem::path& run, const std::string& name, json state,
-                             std::size_t keep) override {
-    std::filesystem::path made = motet::save(trained_, run, name, std::move(state), description_, keep);
-    trained_.ranks().note_checkpoint(run.string() + ", step " + std::to_string(updates()));
+  std::string save(const std::string& run, const std::string& name, json state, std::size_t keep) override {
+    std::string made = motet::save(trained_, run, name, std::move(state), description_, keep).string();
+    trained_.ranks().note_checkpoint(run + ", step " + std::to_string(updates()));
     return made;
   }
   void load(const checkpoint& from, const std::string& name) override {

@@ -12,7 +12,6 @@
 #include <motet/strategy/resplit.hpp>
 
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
@@ -114,8 +113,7 @@ class ranks_here {
   virtual std::vector<master> averages() = 0;
   virtual flat_state<master> state() = 0;
   virtual void set_state(const flat_state<master>& from) = 0;
-  virtual std::filesystem::path save(const std::filesystem::path& run, const std::string& name, json state,
-                                     std::size_t keep) = 0;
+  virtual std::string save(const std::string& run, const std::string& name, json state, std::size_t keep) = 0;
   virtual void load(const checkpoint& from, const std::string& name) = 0;
   virtual std::vector<given_module> begin(const checkpoint& from, const begin_options& how) = 0;
   virtual step_costs costs() = 0;

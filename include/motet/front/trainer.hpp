@@ -159,8 +159,7 @@ class trainer {
   // A checkpoint of all ranks, of which each writes its part, in a folder of the run; any other plan goes on
   // from it. Called by all processes; returns the folder on the one that finishes it. `name` is the model's,
   // `state` the program's own.
-  std::filesystem::path save(const std::filesystem::path& run, const std::string& name, json state = {},
-                             std::size_t keep = 2) {
+  std::string save(const std::string& run, const std::string& name, json state = {}, std::size_t keep = 2) {
     prepare();
     return here_->save(run, name, std::move(state), keep);
   }

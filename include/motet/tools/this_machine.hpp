@@ -54,7 +54,8 @@ cluster_facts this_machine(std::int32_t ranks = 0) {
   out.devices_per_node = static_cast<std::int32_t>(std::max(1u, std::thread::hardware_concurrency()));
   out.device.name = "processor core";
   out.device.single_flops = one.template measure_peak<float>();
-  out.device.half_flops = one.template measure_peak<bf16>();
+  out.device.half_flops = out.device.single_flops;  // of a program that was built without bf16
+  if constexpr (Device::computes_in_bf16) out.device.half_flops = one.template measure_peak<bf16>();
   out.device.memory_bytes = 0.8 * static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
                             static_cast<double>(::sysconf(_SC_PAGESIZE)) / out.devices_per_node;
   out.device.bytes_per_second = 2 * copied;  // read and written

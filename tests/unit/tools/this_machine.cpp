@@ -11,6 +11,7 @@ namespace {
 
 // A device that knows how fast it is.
 struct even_device {
+  static constexpr bool computes_in_bf16 = true;
   explicit even_device(int count) { CHECK(count == 1); }
   template <class Value>
   double measure_peak() const {

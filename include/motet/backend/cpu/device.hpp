@@ -3,6 +3,7 @@
 
 #include <motet/backend/core/step_forecast.hpp>
 #include <motet/backend/cpu/device/kernel_choice.hpp>
+#include <motet/backend/cpu/kernels/bodies.hpp>
 #include <motet/backend/cpu/operations.hpp>
 
 #include <algorithm>
@@ -102,6 +103,8 @@ class device {
   // Seconds by section since the last clear.
   const profile& costs() const { return costs_; }
   void clear_costs() { costs_.clear(); }
+
+  static constexpr bool computes_in_bf16 = has_kernels_for<bf16>;
 
   // The best rate of a product of the size that these nets have, in FLOP/s: what utilisation is compared
   // with. Takes about 50 ms.

@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
+#if !defined(MOTET_COMPILED_DATA)
+#include <filesystem>
+#endif
 
 namespace motet {
 
@@ -115,6 +117,20 @@ inline std::vector<std::string> expand_braces(std::string_view pattern) {
   return detail::expand_from(pattern, pattern, 0);
 }
 
+// --data may be a pattern, a list of patterns with commas between them, a shard, or a folder, which means its
+// .tar files in order of their names. `split`, if given, keeps of a folder only the files that begin with it,
+// when there are any.
+// Asks for: files or a folder that can be read; at least one shard.
+// Memory: the paths.
+// Errors: MT-D01, MT-D02, MT-D03
+// Example:
+//   const std::vector<std::string> four = expand_braces("shapes/train-{000..003}.tar");
+std::vector<std::string> list_shards(std::string_view what, std::string_view split = {});
+// Lists all files that sample_source reads. A folder gives its shards, or where it has none, its listings, or
+// where there are none of these either, its plain texts.
+std::vector<std::string> list_sample_files(std::string_view what, std::string_view split = {});
+
+#if !defined(MOTET_COMPILED_DATA)
 namespace detail {
 
 // The files that `what` says: of folders those that are `ours(path)`, in order of their names.
@@ -151,27 +167,14 @@ std::vector<std::string> list_files(std::string_view what, std::string_view spli
 
 }  // namespace detail
 
-// --data may be a pattern, a list of patterns with commas between them, a shard, or a folder, which means its
-// .tar files in order of their names. `split`, if given, keeps of a folder only the files that begin with it,
-// when there are any.
-// Asks for: files or a folder that can be read; at least one shard.
-// Memory: the paths.
-// Errors: MT-D01, MT-D02, MT-D03
-// Example:
-//   const std::vector<std::string> four = expand_braces("shapes/train-{000..003}.tar");
-std::vector<std::string> list_shards(std::string_view what, std::string_view split = {});
-#if !defined(MOTET_COMPILED_DATA)
 MOTET_BODY std::vector<std::string> list_shards(std::string_view what, std::string_view split) {
   auto shards = detail::list_files(
       what, split, [](const std::filesystem::path& path) { return path.extension() == ".tar"; });
   if (shards.empty()) fail(no_shards, "\"" + std::string(what) + "\"");
   return shards;
 }
-#endif
 
-// Lists all files that sample_source reads. A folder gives its shards, or where it has none, its listings, or
-// where there are none of these either, its plain texts.
-inline std::vector<std::string> list_sample_files(std::string_view what, std::string_view split = {}) {
+MOTET_BODY std::vector<std::string> list_sample_files(std::string_view what, std::string_view split) {
   const auto is_own = [](const std::filesystem::path& path) {
     // These stand beside the samples and are none.
     const std::string name = path.filename().string();
@@ -188,5 +191,6 @@ inline std::vector<std::string> list_sample_files(std::string_view what, std::st
   }
   fail(no_shards, "\"" + std::string(what) + "\" has no .tar, .json, .jsonl, .txt, .md or .text");
 }
+#endif
 
 }  // namespace motet

@@ -20,21 +20,32 @@ struct visible_columns {
 
 }  // namespace motet::cpu
 
-#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/attention_softmax.inc>
-#include <motet/backend/cpu/kernels/simd_each.inc>
-
 namespace motet::cpu::tiles {
 
 // s becomes 2^(scale s - peak), zero where a row may not see; peak and sum move on; what was summed before
 // this tile must be multiplied by fade.
 template <class T>
+void softmax(isize m, isize n, visible_columns visible, T scale, T* s, isize s_row, T* peak, T* sum, T* fade);
+
+// s becomes p = 2^(scale s - log); ds, which holds the gradient of p, becomes the gradient of the score
+// before its scale, p (ds - delta) factor.
+template <class T>
+void softmax_backward(isize m, isize n, visible_columns visible, T scale, T factor, const T* log,
+                      const T* delta, T* s, T* ds, isize s_row);
+
+}  // namespace motet::cpu::tiles
+
+#if MOTET_KERNEL_BODIES
+#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/attention_softmax.inc>
+#include <motet/backend/cpu/kernels/simd_each.inc>
+
+namespace motet::cpu::tiles {
+
+template <class T>
 void softmax(isize m, isize n, visible_columns visible, T scale, T* s, isize s_row, T* peak, T* sum,
              T* fade) {
   MOTET_SIMD_DISPATCH(return, tiles::softmax(m, n, visible, scale, s, s_row, peak, sum, fade));
 }
-
-// s becomes p = 2^(scale s - log); ds, which holds the gradient of p, becomes the gradient of the score
-// before its scale, p (ds - delta) factor.
 template <class T>
 void softmax_backward(isize m, isize n, visible_columns visible, T scale, T factor, const T* log,
                       const T* delta, T* s, T* ds, isize s_row) {
@@ -43,3 +54,4 @@ void softmax_backward(isize m, isize n, visible_columns visible, T scale, T fact
 }
 
 }  // namespace motet::cpu::tiles
+#endif

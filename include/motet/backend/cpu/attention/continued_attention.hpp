@@ -41,9 +41,7 @@ void attend_with_row(const Q* query, matrix<K> keys, matrix<K> values, S scale, 
   tiles::dot_rows(keys.rows, width, wide, 0, keys.data, keys.stride, scores);
   tiles::softmax(1, keys.rows, visible_columns{keys.rows, 0}, scale * log2_e<S>, scores,
                  round_up(keys.rows, tile_lanes<S>), &peak, &total, &fade);
-  MOTET_SIMD_DISPATCH(, sum_weighed(keys.rows, width, static_cast<const S*>(scores),
-                                    static_cast<const std::remove_const_t<K>*>(values.data), values.stride,
-                                    wide));
+  kernel_of<weighed_rows_kernel, S, K>::run(keys.rows, width, scores, values.data, values.stride, wide);
   const S factor = 1 / total;
   tiles::unpack(1, width, static_cast<const S*>(wide), width, &factor, y, width);
 }

@@ -93,7 +93,8 @@ void gate_backward(context& ctx, const grouping& by, matrix<choice<Real>> chosen
   const interval own = ctx.own(by.each());
   for (isize p = own.begin; p < own.end; ++p) {
     using number = arithmetic<T, Real>;
-    MOTET_SIMD_DISPATCH(d_gate[p] =, product_of_rows<number>(h.row(p), t.row(p), h.width));
+    d_gate[p] =
+        static_cast<Real>(kernel_of<row_product_kernel, number, T, T>::run(h.row(p), t.row(p), h.width));
     const auto gate = static_cast<double>(chosen.data[by.source[p]].gate);
     convert_rows(h.slice(p, 1), h.slice(p, 1), gate);
     convert_rows(t.slice(p, 1), t.slice(p, 1), gate);

@@ -4,10 +4,13 @@
 #include <motet/backend/cpu/kernels/row_kernels.hpp>
 #include <motet/nn/core/routing.hpp>
 
-#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/grouping.inc>
-#include <motet/backend/cpu/kernels/simd_each.inc>
-
 namespace motet::cpu::detail {
+
+// to = residual (or nothing) + the sum of scale[i] * from[i], in order.
+template <class T, class X, class R, class Y>
+struct combine_kernel {
+  static void run(const X* const* from, const T* scale, isize count, const R* residual, Y* to, isize width);
+};
 
 // A grouping has memory for up to `most` positions of the choices of up to `rows` rows.
 inline grouping take_grouping(context& ctx, isize keys, isize rows, isize top_k, isize most) {
@@ -83,8 +86,23 @@ void collect_rows(context& ctx, const grouping& by, interval own, matrix<X> from
       scale[count++] = gates != nullptr ? static_cast<number>(gates[r * top_k + j].gate) : number(1);
     }
     const std::remove_const_t<R>* beside = residual ? residual.row(r) : nullptr;
-    MOTET_SIMD_DISPATCH(, combine_row<number>(rows, scale, count, beside, y.row(r), y.width));
+    kernel_of<combine_kernel, number, X, R, Y>::run(rows, scale, count, beside, y.row(r), y.width);
   }
 }
 
 }  // namespace motet::cpu::detail
+
+#if MOTET_KERNEL_BODIES
+#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/grouping.inc>
+#include <motet/backend/cpu/kernels/simd_each.inc>
+
+namespace motet::cpu::detail {
+
+template <class T, class X, class R, class Y>
+void combine_kernel<T, X, R, Y>::run(const X* const* from, const T* scale, isize count, const R* residual,
+                                     Y* to, isize width) {
+  MOTET_SIMD_DISPATCH(, combine_row<T>(from, scale, count, residual, to, width));
+}
+
+}  // namespace motet::cpu::detail
+#endif

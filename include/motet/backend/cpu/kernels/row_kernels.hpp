@@ -3,10 +3,15 @@
 
 #include <motet/backend/core/amounts.hpp>
 #include <motet/backend/cpu/device/context.hpp>
-#include <motet/backend/cpu/kernels/simd.hpp>
+#include <motet/backend/cpu/kernels/bodies.hpp>
 
 #include <cmath>
 #include <cstring>
+#include <type_traits>
+
+#if MOTET_KERNEL_BODIES
+#include <motet/backend/cpu/kernels/simd.hpp>
+#endif
 
 namespace motet::cpu {
 
@@ -14,14 +19,25 @@ namespace motet::cpu {
 // written an eighth as often.
 inline constexpr int summed_rows = 8;
 
-}  // namespace motet::cpu
-
 // Short loops over rows that most operations are made of. Matrices come cut to the rows, or columns, that the
 // calling thread owns.
-#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/row_kernels.inc>
-#include <motet/backend/cpu/kernels/simd_each.inc>
-
-namespace motet::cpu {
+template <class X, class Y>
+struct convert_kernel {
+  using number = arithmetic<X, Y>;
+  static void run(matrix<const X> x, matrix<Y> y, number scale);
+};
+template <class A, class B, class Y>
+struct sum_kernel {
+  static void run(matrix<const A> a, matrix<const B> b, matrix<Y> y);
+};
+template <class T, class X>
+struct listed_rows_kernel {
+  static void run(const X* const* from, int count, isize width, T* sums);
+};
+template <class T, class A, class B>
+struct row_product_kernel {
+  static T run(const A* a, const B* b, isize width);
+};
 
 // The part of a matrix that an interval of its rows makes.
 template <class T>
@@ -47,21 +63,20 @@ void convert_rows(matrix<X> x, matrix<Y> y, double scale = 1) {
       return;
     }
   }
-  using number = arithmetic<X, Y>;
-  MOTET_SIMD_DISPATCH(, convert<number>(x, y, static_cast<number>(scale)));
+  using kernel = kernel_of<convert_kernel, X, Y>;
+  kernel::run(x, y, static_cast<typename kernel::number>(scale));
 }
 
 // y = a + b
 template <class A, class B, class Y>
 void sum_rows(matrix<A> a, matrix<B> b, matrix<Y> y) {
-  using number = arithmetic<A, B, Y>;
-  MOTET_SIMD_DISPATCH(, sum_of_two<number>(a, b, y));
+  kernel_of<sum_kernel, A, B, Y>::run(a, b, y);
 }
 
 // sums[j] += the sum of from[i][j] over i < count
 template <class X, class T>
 void sum_listed_rows(const X* const* from, int count, isize width, T* sums) {
-  MOTET_SIMD_DISPATCH(, sum_of_many<X, T>(from, count, width, sums));
+  kernel_of<listed_rows_kernel, T, X>::run(from, count, width, sums);
 }
 
 // sums[j] += the sum of x[r][j] over all rows
@@ -76,3 +91,32 @@ void sum_columns(matrix<X> x, T* sums) {
 }
 
 }  // namespace motet::cpu
+
+#if MOTET_KERNEL_BODIES
+#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/row_kernels.inc>
+#include <motet/backend/cpu/kernels/simd_each.inc>
+
+namespace motet::cpu {
+
+template <class X, class Y>
+void convert_kernel<X, Y>::run(matrix<const X> x, matrix<Y> y, number scale) {
+  MOTET_SIMD_DISPATCH(, convert<number>(x, y, scale));
+}
+template <class A, class B, class Y>
+void sum_kernel<A, B, Y>::run(matrix<const A> a, matrix<const B> b, matrix<Y> y) {
+  using number = arithmetic<A, B, Y>;
+  MOTET_SIMD_DISPATCH(, sum_of_two<number>(a, b, y));
+}
+template <class T, class X>
+void listed_rows_kernel<T, X>::run(const X* const* from, int count, isize width, T* sums) {
+  MOTET_SIMD_DISPATCH(, sum_of_many<X, T>(from, count, width, sums));
+}
+template <class T, class A, class B>
+T row_product_kernel<T, A, B>::run(const A* a, const B* b, isize width) {
+  T sum{};
+  MOTET_SIMD_DISPATCH(sum =, product_of_rows<T>(a, b, width));
+  return sum;
+}
+
+}  // namespace motet::cpu
+#endif

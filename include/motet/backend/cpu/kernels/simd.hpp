@@ -2,10 +2,16 @@
 #pragma once
 
 #include <motet/backend/cpu/device/kernel_choice.hpp>
+#include <motet/backend/cpu/kernels/bodies.hpp>
 #include <motet/tensor/dtype.hpp>
 
 #include <cstring>
 #include <type_traits>
+
+// Whoever reads this pays for all instruction sets: a header reads it under MOTET_KERNEL_BODIES alone.
+#if !MOTET_KERNEL_BODIES
+#error "motet: a kernel's body is read, though motet::compiled has it"
+#endif
 
 #if MOTET_X86
 #include <immintrin.h>

@@ -7,12 +7,17 @@
 #include <limits>
 #include <type_traits>
 
-#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/info_nce.inc>
-#include <motet/backend/cpu/kernels/simd_each.inc>
-
 namespace motet::cpu {
 
 namespace detail {
+
+template <class S>
+struct info_nce_kernel {
+  static void add_to_sums(const pair_tile<S>& tile, S scale, S* row_peaks, S* row_sums, S* column_peaks,
+                          S* column_sums);
+  static double turn_to_gradients(const pair_tile<S>& tile, S scale, S factor, const S* row_peaks,
+                                  const S* row_factors, const S* column_peaks, const S* column_factors);
+};
 
 // Each row of one side has the sum of the exponentials of its logits as 2^peak * sum. Once complete, `sum`
 // becomes one over the sum.
@@ -82,8 +87,8 @@ double info_nce_loss(context& ctx, matrix<A> a, matrix<B> b, const M* log_scale,
 
   double matched = 0;  // sum of the diagonal
   walk.run({}, {}, [&](const tile_type& tile) {
-    MOTET_SIMD_DISPATCH(, tiles::add_to_sums(tile, scale, rows.peak + tile.row, rows.sum + tile.row,
-                                             columns.peak + tile.column, columns.sum + tile.column));
+    detail::info_nce_kernel<S>::add_to_sums(tile, scale, rows.peak + tile.row, rows.sum + tile.row,
+                                            columns.peak + tile.column, columns.sum + tile.column);
     for (isize i = 0; i < tile.rows; ++i)
       if (tile.has_diagonal(i))
         matched += static_cast<double>(tile.values[i * tile.stride + tile.diagonal(i)]);
@@ -98,9 +103,9 @@ double info_nce_loss(context& ctx, matrix<A> a, matrix<B> b, const M* log_scale,
       for (isize i = 0; i < tile.rows; ++i)
         if (tile.has_diagonal(i))
           turned -= 2 * static_cast<double>(tile.values[i * tile.stride + tile.diagonal(i)] * scale);
-      MOTET_SIMD_DISPATCH(
-          turned +=, tiles::turn_to_gradients(tile, scale, factor, rows.peak + tile.row, rows.sum + tile.row,
-                                              columns.peak + tile.column, columns.sum + tile.column));
+      turned += detail::info_nce_kernel<S>::turn_to_gradients(tile, scale, factor, rows.peak + tile.row,
+                                                              rows.sum + tile.row, columns.peak + tile.column,
+                                                              columns.sum + tile.column);
       for (isize i = 0; i < tile.rows; ++i)
         if (tile.has_diagonal(i)) tile.values[i * tile.stride + tile.diagonal(i)] -= 2 * factor;
     });
@@ -112,3 +117,27 @@ double info_nce_loss(context& ctx, matrix<A> a, matrix<B> b, const M* log_scale,
 }
 
 }  // namespace motet::cpu
+
+#if MOTET_KERNEL_BODIES
+#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/info_nce.inc>
+#include <motet/backend/cpu/kernels/simd_each.inc>
+
+namespace motet::cpu::detail {
+
+template <class S>
+void info_nce_kernel<S>::add_to_sums(const pair_tile<S>& tile, S scale, S* row_peaks, S* row_sums,
+                                     S* column_peaks, S* column_sums) {
+  MOTET_SIMD_DISPATCH(, tiles::add_to_sums(tile, scale, row_peaks, row_sums, column_peaks, column_sums));
+}
+template <class S>
+double info_nce_kernel<S>::turn_to_gradients(const pair_tile<S>& tile, S scale, S factor, const S* row_peaks,
+                                             const S* row_factors, const S* column_peaks,
+                                             const S* column_factors) {
+  double turned = 0;
+  MOTET_SIMD_DISPATCH(turned =, tiles::turn_to_gradients(tile, scale, factor, row_peaks, row_factors,
+                                                         column_peaks, column_factors));
+  return turned;
+}
+
+}  // namespace motet::cpu::detail
+#endif

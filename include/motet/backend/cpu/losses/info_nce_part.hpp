@@ -5,10 +5,18 @@
 
 #include <cmath>
 
-#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/info_nce_part.inc>
-#include <motet/backend/cpu/kernels/simd_each.inc>
-
 namespace motet::cpu {
+
+namespace detail {
+
+template <class S>
+struct info_nce_part_kernel {
+  static void add_to_row_sums(const pair_tile<S>& tile, S scale, S* peaks, S* sums, S* turns);
+  static void turn_to_row_gradients(const pair_tile<S>& tile, S scale, S factor, const S* row_sums,
+                                    const S* column_sums);
+};
+
+}  // namespace detail
 
 // info_nce_loss spread over ranks, exactly, in two parts. First each rank finds, for its own rows of each
 // side, the logarithm of the sum of the exponentials of their logits; one number a row. Then with those of
@@ -47,8 +55,8 @@ double info_nce_sums(context& ctx, const pair_part<S>& of, const M* log_scale, d
   synchronize(ctx);  // features are in place
 
   walk.run({}, [&](const detail::pair_tile<S>& tile) {
-    MOTET_SIMD_DISPATCH(
-        , tiles::add_to_row_sums(tile, scale, peaks + tile.row, sums + tile.row, turns + tile.row));
+    detail::info_nce_part_kernel<S>::add_to_row_sums(tile, scale, peaks + tile.row, sums + tile.row,
+                                                     turns + tile.row);
     for (isize i = 0; i < tile.rows; ++i)
       if (tile.has_diagonal(i)) matched[tile.row + i] = tile.values[i * tile.stride + tile.diagonal(i)];
   });
@@ -86,8 +94,8 @@ void info_nce_gradients(context& ctx, const pair_part<S>& of, const M* log_scale
   const S scale = static_cast<S>(exact_scale * log2_e<double>), factor = static_cast<S>(part * exact_scale);
   synchronize(ctx);  // all sums are in place
   walk.run(d_rows, [&](const detail::pair_tile<S>& tile) {
-    MOTET_SIMD_DISPATCH(
-        , tiles::turn_to_row_gradients(tile, scale, factor, row_sums + tile.row, column_sums + tile.column));
+    detail::info_nce_part_kernel<S>::turn_to_row_gradients(tile, scale, factor, row_sums + tile.row,
+                                                           column_sums + tile.column);
     for (isize i = 0; i < tile.rows; ++i)
       if (tile.has_diagonal(i)) tile.values[i * tile.stride + tile.diagonal(i)] -= 2 * factor;
   });
@@ -95,3 +103,23 @@ void info_nce_gradients(context& ctx, const pair_part<S>& of, const M* log_scale
 }
 
 }  // namespace motet::cpu
+
+#if MOTET_KERNEL_BODIES
+#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/info_nce_part.inc>
+#include <motet/backend/cpu/kernels/simd_each.inc>
+
+namespace motet::cpu::detail {
+
+template <class S>
+void info_nce_part_kernel<S>::add_to_row_sums(const pair_tile<S>& tile, S scale, S* peaks, S* sums,
+                                              S* turns) {
+  MOTET_SIMD_DISPATCH(, tiles::add_to_row_sums(tile, scale, peaks, sums, turns));
+}
+template <class S>
+void info_nce_part_kernel<S>::turn_to_row_gradients(const pair_tile<S>& tile, S scale, S factor,
+                                                    const S* row_sums, const S* column_sums) {
+  MOTET_SIMD_DISPATCH(, tiles::turn_to_row_gradients(tile, scale, factor, row_sums, column_sums));
+}
+
+}  // namespace motet::cpu::detail
+#endif

@@ -24,10 +24,12 @@ inline double sigmoid_of_match(double product, double bias, sigmoid_sums& sums) 
   return slope;
 }
 
-}  // namespace motet::cpu::detail
+template <class S>
+struct sigmoid_kernel {
+  static void run(const pair_tile<S>& tile, S scale, S shift, S factor, sigmoid_sums& sums);
+};
 
-#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/sigmoid.inc>
-#include <motet/backend/cpu/kernels/simd_each.inc>
+}  // namespace motet::cpu::detail
 
 namespace motet::cpu {
 
@@ -51,7 +53,7 @@ struct sigmoid_of_tile {
     S matches[pair_tile_rows];
     for (isize i = 0; i < tile.rows; ++i)
       if (tile.has_diagonal(i)) matches[i] = tile.values[i * tile.stride + tile.diagonal(i)];
-    MOTET_SIMD_DISPATCH(, tiles::sigmoid_of_others(tile, scale, shift, factor, sums));
+    sigmoid_kernel<S>::run(tile, scale, shift, factor, sums);
     for (isize i = 0; i < tile.rows; ++i)
       if (tile.has_diagonal(i)) {
         const double slope =
@@ -130,3 +132,17 @@ double pairwise_sigmoid_part(context& ctx, const pair_part<S>& of, const M* log_
 }
 
 }  // namespace motet::cpu
+
+#if MOTET_KERNEL_BODIES
+#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/sigmoid.inc>
+#include <motet/backend/cpu/kernels/simd_each.inc>
+
+namespace motet::cpu::detail {
+
+template <class S>
+void sigmoid_kernel<S>::run(const pair_tile<S>& tile, S scale, S shift, S factor, sigmoid_sums& sums) {
+  MOTET_SIMD_DISPATCH(, tiles::sigmoid_of_others(tile, scale, shift, factor, sums));
+}
+
+}  // namespace motet::cpu::detail
+#endif

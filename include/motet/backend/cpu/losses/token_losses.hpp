@@ -5,14 +5,14 @@
 #include <motet/backend/cpu/device/context.hpp>
 #include <motet/backend/cpu/kernels/row_kernels.hpp>
 #include <motet/backend/cpu/kernels/tile_kernels.hpp>
-#include <motet/backend/cpu/kernels/vector_math.hpp>
 #include <motet/backend/cpu/losses/pair_tiles.hpp>
 #include <motet/nn/core/operations.hpp>
 
 #include <cmath>
 
-#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/token_losses.inc>
-#include <motet/backend/cpu/kernels/simd_each.inc>
+#if MOTET_KERNEL_BODIES
+#include <motet/backend/cpu/kernels/vector_math.hpp>
+#endif
 
 namespace motet::cpu {
 
@@ -24,12 +24,14 @@ struct row_sums {
   T peak, sum;
 };
 template <class L>
-row_sums<arithmetic<L>> sums_of_logits(const L* logits, isize width) {
-  using number = arithmetic<L>;
-  row_sums<number> found{};
-  MOTET_SIMD_DISPATCH(, logit_sums<number>(logits, width, found.peak, found.sum));
-  return found;
-}
+struct logit_sums_kernel {
+  static row_sums<arithmetic<L>> run(const L* logits, isize width);
+};
+// to[j] = e^(logits[j] - peak) * factor
+template <class L, class D>
+struct logit_slopes_kernel {
+  static void run(const L* logits, isize width, arithmetic<L> peak, arithmetic<L> factor, D* to);
+};
 
 }  // namespace detail
 
@@ -45,7 +47,7 @@ void token_losses(context& ctx, const sequences& seq, matrix<L> logits, const st
     *losses.row(r) = S(0);
     if (targets[r] < 0) continue;
     const L* const from = logits.row(r);
-    const auto all = detail::sums_of_logits(from, logits.width);
+    const auto all = kernel_of<detail::logit_sums_kernel, L>::run(from, logits.width);
     const auto log_sum = std::log(all.sum);
     // Differences first, as large logits may lie close together.
     *losses.row(r) = static_cast<S>(log_sum + (all.peak - static_cast<decltype(all.peak)>(from[targets[r]])) +
@@ -68,14 +70,14 @@ void token_slopes(context& ctx, const sequences& seq, matrix<L> logits, const st
       for (isize j = 0; j < dlogits.width; ++j) to[j] = D(0);
       continue;
     }
-    const auto all = detail::sums_of_logits(logits.row(r), logits.width);
+    const auto all = kernel_of<detail::logit_sums_kernel, L>::run(logits.row(r), logits.width);
     const number slope = static_cast<number>(*slopes.row(r));
     const number times = z.times(all.peak + std::log(all.sum));
     // Of the target before it is written over, where both lie in one memory.
     const number target =
         slope * (std::exp(static_cast<number>(logits.row(r)[targets[r]]) - all.peak) / all.sum * times - 1);
-    MOTET_SIMD_DISPATCH(
-        , logit_slopes<number>(logits.row(r), logits.width, all.peak, slope * times / all.sum, to));
+    kernel_of<detail::logit_slopes_kernel, L, D>::run(logits.row(r), logits.width, all.peak,
+                                                      slope * times / all.sum, to);
     to[targets[r]] = static_cast<D>(target);
   }
 }
@@ -99,3 +101,26 @@ real sum_losses(context& ctx, matrix<L> losses, matrix<S> slopes, double weight 
 }
 
 }  // namespace motet::cpu
+
+#if MOTET_KERNEL_BODIES
+#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/token_losses.inc>
+#include <motet/backend/cpu/kernels/simd_each.inc>
+
+namespace motet::cpu::detail {
+
+template <class L>
+row_sums<arithmetic<L>> logit_sums_kernel<L>::run(const L* logits, isize width) {
+  using number = arithmetic<L>;
+  row_sums<number> found{};
+  MOTET_SIMD_DISPATCH(, logit_sums<number>(logits, width, found.peak, found.sum));
+  return found;
+}
+template <class L, class D>
+void logit_slopes_kernel<L, D>::run(const L* logits, isize width, arithmetic<L> peak, arithmetic<L> factor,
+                                    D* to) {
+  using number = arithmetic<L>;
+  MOTET_SIMD_DISPATCH(, logit_slopes<number>(logits, width, peak, factor, to));
+}
+
+}  // namespace motet::cpu::detail
+#endif

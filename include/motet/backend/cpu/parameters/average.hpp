@@ -29,8 +29,7 @@ void average(context& ctx, const average_list<T>& list, double decay) {
     if (ctx.measuring()) continue;
     synchronize(ctx);
     const interval own = ctx.own(each.count);
-    MOTET_SIMD_DISPATCH(
-        , average_values(each.weight + own.begin, each.average + own.begin, own.size(), T(1 - decay)));
+    update_kernel<T>::average(each.weight + own.begin, each.average + own.begin, own.size(), T(1 - decay));
     synchronize(ctx);
   }
 }

@@ -21,8 +21,8 @@ void draw_normals(context& ctx, const random_stream& draws, isize first, isize w
   for (isize at = own.begin; at < own.end;) {
     const isize r = at / columns, c = at % columns,
                 count = own.end - at < columns - c ? own.end - at : columns - c;
-    MOTET_SIMD_DISPATCH(, draw_normals(draws, static_cast<std::uint64_t>(first + r * width + c), count, scale,
-                                       to.row(r) + c));
+    normals_kernel<T>::run(draws, static_cast<std::uint64_t>(first + r * width + c), count, scale,
+                           to.row(r) + c);
     at += count;
   }
 }

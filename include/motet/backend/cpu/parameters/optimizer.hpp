@@ -10,10 +10,18 @@
 #include <utility>
 #include <vector>
 
-#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/optimizer.inc>
-#include <motet/backend/cpu/kernels/simd_each.inc>
-
 namespace motet::cpu {
+
+// What updates do with numbers that follow each other.
+template <class T>
+struct update_kernel {
+  static double squares(const T* data, isize count);
+  static void adamw(T* weight, T* gradient, T* first, T* second, isize count, T keep, T take, T root, T clip,
+                    T epsilon, T new1, T old2, T new2, bool clear);
+  static void lion(T* weight, T* gradient, T* first, isize count, T keep, T take, T clip, T new1, T new2,
+                   bool clear);
+  static void average(const T* weight, T* mean, isize count, T fresh);
+};
 
 template <class T>
 void zero(context& ctx, T* data, isize count) {
@@ -32,8 +40,7 @@ double sum_of_squares(context& ctx, const T* data, isize count) {
   if (ctx.measuring()) return 0;
   synchronize(ctx);
   const interval own = ctx.own(count);
-  double sum = 0;
-  MOTET_SIMD_DISPATCH(sum =, squares_of(data + own.begin, own.size()));
+  const double sum = update_kernel<T>::squares(data + own.begin, own.size());
   if (ctx.crew == nullptr || ctx.threads == 1) return sum;
   ctx.crew->slot(ctx.thread) = sum;
   synchronize(ctx);
@@ -74,11 +81,10 @@ void adamw(context& ctx, T* weight, T* gradient, T* first, T* second, isize coun
   if (ctx.measuring()) return;
   synchronize(ctx);
   const interval own = ctx.own(count);
-  MOTET_SIMD_DISPATCH(, adamw_values(weight + own.begin, gradient + own.begin, first + own.begin,
-                                     second + own.begin, own.size(), T(1 - step.rate * step.decay),
-                                     T(step.rate / step.correction1), T(1 / std::sqrt(step.correction2)),
-                                     T(step.clip_scale), T(step.epsilon), T(1 - step.beta1), T(step.beta2),
-                                     T(1 - step.beta2), clear));
+  update_kernel<T>::adamw(weight + own.begin, gradient + own.begin, first + own.begin, second + own.begin,
+                          own.size(), T(1 - step.rate * step.decay), T(step.rate / step.correction1),
+                          T(1 / std::sqrt(step.correction2)), T(step.clip_scale), T(step.epsilon),
+                          T(1 - step.beta1), T(step.beta2), T(1 - step.beta2), clear);
   synchronize(ctx);
 }
 
@@ -91,9 +97,9 @@ void lion(context& ctx, T* weight, T* gradient, T* first, isize count, const upd
   if (ctx.measuring()) return;
   synchronize(ctx);
   const interval own = ctx.own(count);
-  MOTET_SIMD_DISPATCH(, lion_values(weight + own.begin, gradient + own.begin, first + own.begin, own.size(),
-                                    T(1 - step.rate * step.decay), T(step.rate), T(step.clip_scale),
-                                    T(1 - step.beta1), T(1 - step.beta2), clear));
+  update_kernel<T>::lion(weight + own.begin, gradient + own.begin, first + own.begin, own.size(),
+                         T(1 - step.rate * step.decay), T(step.rate), T(step.clip_scale), T(1 - step.beta1),
+                         T(1 - step.beta2), clear);
   synchronize(ctx);
 }
 
@@ -172,3 +178,34 @@ void clamp_to(context& ctx, T* at, std::type_identity_t<T> most, const real& los
 }
 
 }  // namespace motet::cpu
+
+#if MOTET_KERNEL_BODIES
+#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/optimizer.inc>
+#include <motet/backend/cpu/kernels/simd_each.inc>
+
+namespace motet::cpu {
+
+template <class T>
+double update_kernel<T>::squares(const T* data, isize count) {
+  double sum = 0;
+  MOTET_SIMD_DISPATCH(sum =, squares_of(data, count));
+  return sum;
+}
+template <class T>
+void update_kernel<T>::adamw(T* weight, T* gradient, T* first, T* second, isize count, T keep, T take, T root,
+                             T clip, T epsilon, T new1, T old2, T new2, bool clear) {
+  MOTET_SIMD_DISPATCH(, adamw_values(weight, gradient, first, second, count, keep, take, root, clip, epsilon,
+                                     new1, old2, new2, clear));
+}
+template <class T>
+void update_kernel<T>::lion(T* weight, T* gradient, T* first, isize count, T keep, T take, T clip, T new1,
+                            T new2, bool clear) {
+  MOTET_SIMD_DISPATCH(, lion_values(weight, gradient, first, count, keep, take, clip, new1, new2, clear));
+}
+template <class T>
+void update_kernel<T>::average(const T* weight, T* mean, isize count, T fresh) {
+  MOTET_SIMD_DISPATCH(, average_values(weight, mean, count, fresh));
+}
+
+}  // namespace motet::cpu
+#endif

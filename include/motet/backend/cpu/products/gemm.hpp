@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/cpu/device/features.hpp>
 #include <motet/backend/cpu/products/gemm_epilogue.hpp>
 #include <motet/backend/cpu/products/gemm_pack.hpp>
+
+#include <cstddef>
+#include <type_traits>
 
 namespace motet::cpu {
 
@@ -27,8 +31,17 @@ inline isize gemm_block_budget() {
 inline constexpr isize gemm_scratch_bytes =
     detail::gemm_block_bytes + detail::gemm_sum_bytes + detail::gemm_rows_bytes;
 
+// out[m, n] = epilogue(a[m, k] b[k, n]) on the calling thread, without allocation. Compute says how the
+// products are taken: float (operands float or bf16), bf16 (operands bf16 or float; rounded to bf16 where the
+// processor multiplies bf16, else multiplied in fp32; sums always fp32), or double.
+template <class Compute, class A, class B, class Out,
+          class Epilogue = gemm_epilogue<std::conditional_t<std::is_same_v<Compute, double>, double, float>>>
+void gemm(isize m, isize n, isize k, gemm_operand<A> a, gemm_operand<B> b, Out* out, isize out_stride,
+          const Epilogue& epilogue, std::byte* scratch);
+
 }  // namespace motet::cpu
 
+#if MOTET_KERNEL_BODIES
 #define MOTET_SIMD_BODY <motet/backend/cpu/kernels/gemm.inc>
 #include <motet/backend/cpu/kernels/simd_each.inc>
 
@@ -71,11 +84,7 @@ inline bool tiles_are_right(std::byte* scratch) {
 }  // namespace detail
 #endif
 
-// out[m, n] = epilogue(a[m, k] b[k, n]) on the calling thread, without allocation. Compute says how the
-// products are taken: float (operands float or bf16), bf16 (operands bf16 or float; rounded to bf16 where the
-// processor multiplies bf16, else multiplied in fp32; sums always fp32), or double.
-template <class Compute, class A, class B, class Out,
-          class Epilogue = gemm_epilogue<std::conditional_t<std::is_same_v<Compute, double>, double, float>>>
+template <class Compute, class A, class B, class Out, class Epilogue>
 void gemm(isize m, isize n, isize k, gemm_operand<A> a, gemm_operand<B> b, Out* out, isize out_stride,
           const Epilogue& epilogue, std::byte* scratch) {
   static_assert(std::is_same_v<Compute, double> == std::is_same_v<A, double> &&
@@ -105,3 +114,4 @@ void gemm(isize m, isize n, isize k, gemm_operand<A> a, gemm_operand<B> b, Out* 
 }
 
 }  // namespace motet::cpu
+#endif

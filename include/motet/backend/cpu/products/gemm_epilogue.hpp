@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/cpu/kernels/bodies.hpp>
+#include <motet/nn/core/operations.hpp>
+
+#if MOTET_KERNEL_BODIES
 #include <motet/backend/cpu/kernels/vector_math.hpp>
+#endif
 
 namespace motet::cpu {
 
@@ -39,5 +44,7 @@ struct gemm_epilogue {
 
 }  // namespace motet::cpu
 
+#if MOTET_KERNEL_BODIES
 #define MOTET_SIMD_BODY <motet/backend/cpu/kernels/gemm_epilogue.inc>
 #include <motet/backend/cpu/kernels/simd_each.inc>
+#endif

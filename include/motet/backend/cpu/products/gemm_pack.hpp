@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/backend/cpu/products/gemm_kernel.hpp>
-#include <motet/backend/cpu/products/gemm_tiles.hpp>
+#include <motet/backend/cpu/kernels/bodies.hpp>
+#include <motet/tensor/dtype.hpp>
 
 namespace motet::cpu {
 
@@ -19,5 +19,9 @@ struct gemm_operand {
 
 // Copies blocks of the operands into the order in which the kernels read them, widening or rounding on the
 // way.
+#if MOTET_KERNEL_BODIES
+#include <motet/backend/cpu/products/gemm_kernel.hpp>
+#include <motet/backend/cpu/products/gemm_tiles.hpp>
 #define MOTET_SIMD_BODY <motet/backend/cpu/kernels/gemm_pack.inc>
 #include <motet/backend/cpu/kernels/simd_each.inc>
+#endif

@@ -5,10 +5,20 @@
 
 #include <cassert>
 
-#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/modulation.inc>
-#include <motet/backend/cpu/kernels/simd_each.inc>
-
 namespace motet::cpu {
+
+// y = x + gate * branch, with one gate for all rows.
+template <class X, class B, class G, class Y>
+struct gated_sum_kernel {
+  static void run(matrix<const X> x, matrix<const B> branch, const G* gate, matrix<Y> y);
+};
+template <class B, class G, class Dy, class D>
+struct gated_sum_backward_kernel {
+  using number = arithmetic<B, G, Dy, D>;
+  static void run(matrix<const B> branch, const G* gate, matrix<const Dy> dy, matrix<D> d_branch,
+                  number* sums);
+};
+
 namespace detail {
 
 // Rows of a sample behind its condition, where those of all samples lie with and without conditions.
@@ -54,9 +64,9 @@ void modulated_norm_forward(context& ctx, const sequences& seq, matrix<X> x, mat
   for (isize s = own.begin; s < own.end; ++s) {
     const detail::conditioned_rows at(seq, s);
     norm.read(modulation, s);
-    MOTET_SIMD_DISPATCH(, norm_rows<number>(true, part_of(x, at.with), norm.gain, norm.bias,
-                                            static_cast<number>(epsilon), part_of(y, at.without),
-                                            part_of(stats, at.without)));
+    kernel_of<norm_kernel, number, S, X, Y>::run(true, part_of(x, at.with), norm.gain, norm.bias,
+                                                 static_cast<number>(epsilon), part_of(y, at.without),
+                                                 part_of(stats, at.without));
   }
 }
 
@@ -83,11 +93,11 @@ void modulated_norm_backward(context& ctx, const sequences& seq, matrix<X> x, ma
     norm.read(modulation, s);
     clear_rows(sums);
     if (again)
-      MOTET_SIMD_DISPATCH(
-          , norm_rows_again<number>(from, norm.gain, norm.bias, known, part_of(again, at.without)));
-    MOTET_SIMD_DISPATCH(, norm_columns_backward<number>(from, known, slopes, sums.data + width, sums.data));
-    MOTET_SIMD_DISPATCH(, norm_rows_backward<number>(true, from, norm.gain, known, slopes,
-                                                     part_of(residual, at.with), part_of(dx, at.with)));
+      kernel_of<norm_kernel, number, S, X, Y>::again(from, norm.gain, norm.bias, known,
+                                                     part_of(again, at.without));
+    kernel_of<norm_columns_kernel, number, S, X, Dy>::run(from, known, slopes, sums.data + width, sums.data);
+    kernel_of<norm_backward_kernel, number, S, X, Dy, R, Dx>::run(
+        true, from, norm.gain, known, slopes, part_of(residual, at.with), part_of(dx, at.with));
     convert_rows(sums, d_modulation.slice(s, 1));
     const matrix<Dx> condition = dx.slice(seq.begin(s), 1);
     if (residual) convert_rows(residual.slice(seq.begin(s), 1), condition);
@@ -101,13 +111,12 @@ void gated_add_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<B
                        matrix<Y> y) {
   ctx.note("gated_add_forward", 2 * elements_in(branch), bytes_in(x) + bytes_in(branch) + bytes_in(y));
   if (ctx.measuring()) return;
-  using number = arithmetic<X, B, G, Y>;
   const interval own = ctx.own_samples(seq);
   for (isize s = own.begin; s < own.end; ++s) {
     const detail::conditioned_rows at(seq, s);
     convert_rows(x.slice(seq.begin(s), 1), y.slice(seq.begin(s), 1));
-    MOTET_SIMD_DISPATCH(, gated_sum<number>(part_of(x, at.with), part_of(branch, at.without), gate.row(s),
-                                            part_of(y, at.with)));
+    kernel_of<gated_sum_kernel, X, B, G, Y>::run(part_of(x, at.with), part_of(branch, at.without),
+                                                 gate.row(s), part_of(y, at.with));
   }
 }
 
@@ -116,7 +125,8 @@ void gated_add_backward(context& ctx, const sequences& seq, matrix<B> branch, ma
                         matrix<D> d_branch, matrix<Dg> d_gate) {
   ctx.note("gated_add_backward", 3 * elements_in(branch),
            bytes_in(branch) + bytes_in(dy) + bytes_in(d_branch));
-  using number = arithmetic<B, G, Dy, D>;
+  using kernel = kernel_of<gated_sum_backward_kernel, B, G, Dy, D>;
+  using number = typename kernel::number;
   const scratch_scope scope(ctx);
   const isize width = dy.width;
   const matrix<number> sums{ctx.scratch.take<number>(width), 1, width, width};
@@ -125,11 +135,31 @@ void gated_add_backward(context& ctx, const sequences& seq, matrix<B> branch, ma
   for (isize s = own.begin; s < own.end; ++s) {
     const detail::conditioned_rows at(seq, s);
     clear_rows(sums);
-    MOTET_SIMD_DISPATCH(, gated_sum_backward<number>(part_of(branch, at.without), gate.row(s),
-                                                     part_of(dy, at.with), part_of(d_branch, at.without),
-                                                     sums.data));
+    kernel::run(part_of(branch, at.without), gate.row(s), part_of(dy, at.with), part_of(d_branch, at.without),
+                sums.data);
     convert_rows(sums, d_gate.slice(s, 1));
   }
 }
 
 }  // namespace motet::cpu
+
+#if MOTET_KERNEL_BODIES
+#define MOTET_SIMD_BODY <motet/backend/cpu/kernels/modulation.inc>
+#include <motet/backend/cpu/kernels/simd_each.inc>
+
+namespace motet::cpu {
+
+template <class X, class B, class G, class Y>
+void gated_sum_kernel<X, B, G, Y>::run(matrix<const X> x, matrix<const B> branch, const G* gate,
+                                       matrix<Y> y) {
+  using number = arithmetic<X, B, G, Y>;
+  MOTET_SIMD_DISPATCH(, gated_sum<number>(x, branch, gate, y));
+}
+template <class B, class G, class Dy, class D>
+void gated_sum_backward_kernel<B, G, Dy, D>::run(matrix<const B> branch, const G* gate, matrix<const Dy> dy,
+                                                 matrix<D> d_branch, number* sums) {
+  MOTET_SIMD_DISPATCH(, gated_sum_backward<number>(branch, gate, dy, d_branch, sums));
+}
+
+}  // namespace motet::cpu
+#endif

@@ -31,7 +31,7 @@ void mix_noise(context& ctx, const sequences& seq, const noise_draws& draws, isi
     for (isize r = 0; r < rows; ++r) {
       const std::uint64_t first = draws.place(s) * static_cast<std::uint64_t>(rows * numbers) +
                                   static_cast<std::uint64_t>(r * numbers);
-      MOTET_SIMD_DISPATCH(, draw_normals(stream, first, numbers, 1.0f, noise));
+      normals_kernel<float>::run(stream, first, numbers, 1.0f, noise);
       Y* const row = y.row(seq.begin(s) + lead + r);
       for (isize c = 0; c < numbers; ++c)
         row[c] = static_cast<Y>(keep * static_cast<number>(row[c]) + add * static_cast<number>(noise[c]));

@@ -11,9 +11,8 @@ template <class X, class Y>
 void swiglu_forward(context& ctx, const sequences& seq, matrix<X> x, matrix<Y> y) {
   ctx.note("swiglu_forward", 6 * elements_in(y), bytes_in(x) + bytes_in(y));
   if (ctx.measuring()) return;
-  using number = arithmetic<X, Y>;
   const interval own = ctx.own(seq);
-  MOTET_SIMD_DISPATCH(, swiglu_rows<number>(part_of(x, own), part_of(y, own)));
+  kernel_of<swiglu_kernel, X, Y>::run(part_of(x, own), part_of(y, own));
 }
 
 // dx may be the memory of x.
@@ -21,9 +20,8 @@ template <class X, class Dy, class Dx>
 void swiglu_backward(context& ctx, const sequences& seq, matrix<X> x, matrix<Dy> dy, matrix<Dx> dx) {
   ctx.note("swiglu_backward", 12 * elements_in(dy), bytes_in(x) + bytes_in(dy) + bytes_in(dx));
   if (ctx.measuring()) return;
-  using number = arithmetic<X, Dy, Dx>;
   const interval own = ctx.own(seq);
-  MOTET_SIMD_DISPATCH(, swiglu_rows_backward<number>(part_of(x, own), part_of(dy, own), part_of(dx, own)));
+  kernel_of<swiglu_backward_kernel, X, Dy, Dx>::run(part_of(x, own), part_of(dy, own), part_of(dx, own));
 }
 
 }  // namespace motet::cpu
