@@ -34,8 +34,7 @@ void reduce(benchmark::State& state, motet::isize mib, motet::isize bucket_kib, 
   bucket_options options;
   options.elements = bucket_kib * 256;
   options.shards = shards;
-  reduction sums(lay_out_reduction(size, {}, {state.threads(), state.thread_index()}, {}, options), &own,
-                 nullptr);
+  reduction sums(lay_out_reduction(size, {state.threads(), state.thread_index()}, {}, options), {&own});
   cpu::context ctx;
   std::byte nothing{};
   ctx.memory = arena(&nothing, 0);

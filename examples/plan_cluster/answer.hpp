@@ -92,6 +92,7 @@ inline std::string manner_of(const module_plan& of) {
   if (remade > 0)
     put(remade == of.remade.size() ? "remade" : "remade in " + std::to_string(remade) + " stages");
   if (of.zero > 0) put("zero " + std::to_string(of.zero));
+  if (of.experts > 1) put("experts over " + std::to_string(of.experts) + " replicas");
   return out;
 }
 // "picture: 2 stages x 3 data on 0-5, 4 microbatches; caption: 2 data on 6-7".

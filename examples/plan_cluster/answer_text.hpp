@@ -119,6 +119,21 @@ inline std::string where(const answer& of) {
 
 }  // namespace detail
 
+// What is assumed of routers, one line for each tower with experts.
+inline std::string routers_of(const model_shape& towers) {
+  std::string out;
+  for (const tower_outline& each : towers.towers) {
+    if (each.experts < 2) continue;
+    char uneven[32];
+    std::snprintf(uneven, sizeof uneven, "%g", each.uneven);
+    out += "\n" + std::string(each.name.view()) + ": of ranks that share its " +
+           std::to_string(each.experts) + " experts the busiest is taken to have " +
+           (each.uneven > 1 ? std::string(uneven) + " times its even share" : "its even share") +
+           " of rows (uneven)";
+  }
+  return out;
+}
+
 inline std::string tell_answer(const answer& of) {
   const list<ranked_plan>& plans = of.found.plans;
   std::string out = of.model + " on " + of.cluster + ": " + std::to_string(of.machine.devices()) +
@@ -131,6 +146,7 @@ inline std::string tell_answer(const answer& of) {
     out += ", " + std::to_string(of.found.considered) + " combinations, " +
            std::to_string(of.found.simulated) + " simulated";
   if (!of.found.not_tried.empty()) out += "\n" + of.found.not_tried;
+  out += routers_of(of.towers);
   out += "\n\n" + detail::plans_table(of);
   if (plans.size() > 1) out += "\nwhy they lost\n";
   for (isize i = 1; i < plans.size(); ++i) out += std::to_string(i + 1) + "  " + loss_of(plans[i].why) + "\n";

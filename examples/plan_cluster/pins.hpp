@@ -27,6 +27,7 @@ inline constexpr pin_field pin_fields[] = {
     {"data", &tower_pin::data, 1, most_pinned, 0},
     {"context", &tower_pin::context, 1, most_pinned, 0},
     {"tensor", &tower_pin::tensor, 1, most_pinned, 0},
+    {"experts", &tower_pin::experts, 1, most_pinned, 0},
     {"ranks", &tower_pin::ranks, 1, most_pinned, 0},
     {"microbatches", &tower_pin::microbatches, 1, most_pinned, 0},
     {"stash", &tower_pin::stash, -1, most_pinned, -2},

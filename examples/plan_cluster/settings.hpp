@@ -80,7 +80,8 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
       "share devices, each with multiprocessors of its own");
   line.count("--top", to.wishes.top, 1, "plans to tell, best first");
   line.texts("--pin", to.pins, "TOWER:FIELD=VALUE,...",
-             "what is settled before the search: stages, data, context, tensor, ranks, microbatches, stash, "
+             "what is settled before the search: stages, data, context, tensor, experts, ranks, "
+             "microbatches, stash, "
              "recompute, zero; may be given several times");
   line.flag("--together", together, "towers share ranks; without this and --apart, as is best");
   line.flag("--apart", apart, "each tower has ranks of its own");

@@ -70,6 +70,14 @@ constexpr plan experts_2x2() {
   out.modules[2].experts = 2;
   return out;
 }
+// Attention is cut in tensor groups, and experts by all ranks of two replicas.
+constexpr plan experts_tensor(int zero) {
+  plan out = together(degrees{.data = 2, .tensor = 2}, 2, zero);
+  out.modules[2].experts = 2;
+  return out;
+}
+constexpr plan experts_tensor_0() { return experts_tensor(0); }
+constexpr plan experts_tensor_3() { return experts_tensor(3); }
 constexpr plan tensor_2() { return together(degrees{.tensor = 2}); }
 // The glue works row by row, on whole samples.
 constexpr plan context_2() {
@@ -297,6 +305,11 @@ inline constexpr named_plan plans[] = {
     {"experts", "of models with experts: data-4, and each rank has a quarter of the experts",
      seeing_plans::experts_4},
     {"experts-zero", "likewise: zero-2, and each rank has half of the experts", seeing_plans::experts_2x2},
+    {"experts-tensor",
+     "likewise: two replicas cut attention in two, and each rank has a quarter of the experts",
+     seeing_plans::experts_tensor_0},
+    {"experts-tensor-zero", "the same, and ranks that hold the same keep shares of it",
+     seeing_plans::experts_tensor_3},
     {"tensor-2", "two ranks, each with half of every layer's columns", seeing_plans::tensor_2},
     {"tensor-4", "four ranks, each with a quarter of every layer's columns", seeing_plans::tensor_4},
     {"context-2", "two ranks, each with half of the rows of each sample and picture",

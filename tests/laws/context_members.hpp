@@ -69,7 +69,7 @@ whole_outcome run_places(const tower_part<Net>& subject, way how, isize tensor, 
   for (const parameter& each : all) {
     INFO(each.name);
     for (const double count : holders[each.name])
-      REQUIRE_EQ(count, static_cast<double>(each.shared ? tensor * context : context));
+      REQUIRE_EQ(count, static_cast<double>(each.by == cut_by::nothing ? tensor * context : context));
   }
   return out;
 }

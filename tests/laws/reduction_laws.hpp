@@ -62,7 +62,7 @@ struct made_ranks {
   }
   reduction_layout layout(const made_stage& own, std::int32_t rank, const bucket_options& options,
                           std::span<const interval> layers = {}) const {
-    return lay_out_reduction(own.size, own.shared, {replicas, rank / tensor}, {size(), rank}, options,
+    return lay_out_reduction(own.size, {replicas, rank / tensor}, {{{size(), rank}, own.shared}}, options,
                              layers);
   }
 };
@@ -109,8 +109,8 @@ int check_reduction(Site& site, const made_ranks& ranks, std::int32_t rank, Grou
   const auto parameters = make_parameters(seed, ranks.tensor);
   const made_stage own = stage_of(parameters, ranks.tensor, rank % ranks.tensor);
   using context = typename Site::context;
-  gradient_reduction<float, Group, context> sums(ranks.layout(own, rank, make_options(seed, shards)), cut,
-                                                 shared, 1 + static_cast<std::int32_t>(seed % 4));
+  gradient_reduction<float, Group, context> sums(ranks.layout(own, rank, make_options(seed, shards)),
+                                                 {cut, shared}, 1 + static_cast<std::int32_t>(seed % 4));
   const auto size = static_cast<std::size_t>(own.size);
   typename Site::template numbers<float> all_gradients(site, size), all_weights(site, size);
   std::vector<float>&gradients = all_gradients.seen(), &weights = all_weights.seen();
@@ -183,7 +183,7 @@ int check_ring(Site& site, const made_ranks& ranks, std::int32_t rank, Group* cu
   const made_stage own = stage_of(parameters, ranks.tensor, rank % ranks.tensor);
   const std::vector<interval> layers = layers_of(own, seed);
   gradient_ring<float, Group, typename Site::context> ring(
-      ranks.layout(own, rank, make_options(seed, true), layers), layers, cut, shared, slots, 2);
+      ranks.layout(own, rank, make_options(seed, true), layers), layers, {cut, shared}, slots, 2);
   const auto size = static_cast<std::size_t>(own.size);
   typename Site::template numbers<float> base(site, size, -1000.0f), all_weights(site, size);
   std::vector<float>& weights = all_weights.seen();

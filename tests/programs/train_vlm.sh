@@ -265,7 +265,7 @@ case " ${MOTET_MODELS:-} " in
     losses mixed.jsonl | awk 'NR <= 10 { first += $2 } NR > 20 { last += $2 } END { exit !(NR == 30 && last < 0.6 * first) }' || fail "experts learn nothing: $(losses mixed.jsonl)"
     succeed $mixing --steps 6 --metrics one.mixed
     losses one.mixed >mixed.losses
-    for plan in experts experts-zero tensor-2 context-tensor pipeline-3; do
+    for plan in experts experts-zero experts-tensor experts-tensor-zero tensor-2 context-tensor pipeline-3; do
       succeed $mixing --steps 6 --metrics $plan.jsonl --plan $plan --checkpoint mixed-$plan
       losses $plan.jsonl | paste -d ' ' - mixed.losses | awk '{ d = $2 - $4; if (d < 0) d = -d; if (NF != 4 || $1 != $3 || d > 1e-4 * $4) bad = 1 } END { exit bad || NR != 6 }' ||
         fail "with experts $plan has other losses than one rank"
@@ -279,7 +279,7 @@ case " ${MOTET_MODELS:-} " in
       fail "what experts on four ranks have learned does not go on"
     succeed $mixing --steps 1 --plan experts --explain
     grep -q ', experts over 4 replicas' out && grep -q 'talk layers 0-1, replica 3 of 4, experts 3 of 4' out || fail "--explain does not tell who has which experts: $(cat out)"
-    expect 3 'talk: experts 4, and its layers have 0 \[MT-S35\]' $run --steps 1 --plan experts
+    expect 3 'talk: 4 ranks share experts, and its layers have 0 \[MT-S35\]' $run --steps 1 --plan experts
     tar xf shapes/test-000.tar test0000003.ppm
     "$programs/generate" --checkpoint mixed --picture test0000003.ppm --quiet | grep -q '[a-z]' || fail "a model with experts says nothing"
     "$programs/export_hf" --checkpoint mixed --output none >out 2>&1

@@ -91,7 +91,9 @@ inline std::vector<std::string> held_by_ranks(const program& of, const plan& fro
           out += std::string(", ") + what + " " + std::to_string(which) + " of " + std::to_string(ways);
       };
       part("replica", each.replica, split.data);
-      part("experts", each.replica % own.experts, own.experts);
+      if (own.experts > 1)
+        part("experts", each.replica % own.experts * split.tensor + each.shard % split.tensor,
+             own.experts * split.tensor);
       part("context", each.shard / split.tensor, split.context);
       part("tensor", each.shard % split.tensor, split.tensor);
     }

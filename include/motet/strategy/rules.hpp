@@ -94,13 +94,10 @@
   X(experts_do_not_divide, "MT-S34", "replicas that share experts are a part of all replicas",               \
     "the number is not positive, or does not divide the data degree",                                        \
     "take a divisor of data, or leave experts out", "{where}: experts {got} for {wanted} replica{s}")        \
-  X(too_few_experts, "MT-S35", "replicas share experts of a mixture, each at least one",                     \
-    "the net has no mixture, or one with fewer experts",                                                     \
+  X(too_few_experts, "MT-S35", "replicas share experts of a mixture, each of their ranks at least one",      \
+    "the net has no mixture, or one with fewer experts than experts x tensor",                               \
     "take fewer, or give the net's layers .mix with more experts",                                           \
-    "{where}: experts {got}, and its layers have {wanted}")                                                  \
-  X(experts_and_tensor, "MT-S36", "replicas share experts, or a tensor group does",                          \
-    "the module has a tensor degree above 1, whose ranks have shares of each mixture already",               \
-    "leave experts out, or take tensor 1 and more data", "{where}: experts {got} and tensor {wanted}")       \
+    "{where}: {got} ranks share experts, and its layers have {wanted}")                                      \
   X(multiplexed_alone, "MT-S31", "a multiplexed module shares each of its ranks with one that is not",       \
     "its computations stand between those of others, and on one of its ranks there are none",                \
     "place it on ranks of the module that it feeds, or leave multiplexed out",                               \

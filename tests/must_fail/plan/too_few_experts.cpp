@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: replicas share experts of a mixture, each at least one.*MT-S35
+// expect: replicas share experts of a mixture, each of their ranks at least one.*MT-S35
 #include "two_towers.hpp"
 
 using namespace motet;

@@ -268,11 +268,11 @@ TEST_CASE("tensor members hold parts of adapters") {
       if (each.name == name) return each;
     return parameter{};
   };
-  CHECK(held("blocks.0.attention.qkv.a", 1).shared);
+  CHECK(held("blocks.0.attention.qkv.a", 1).by == cut_by::nothing);
   CHECK(held("blocks.0.attention.qkv.b", 1).held() == 3 * (8 + 4 + 4));
   CHECK(bounds_of(held("blocks.0.attention.qkv.b", 1).held_rows) == bounds{{8, 16}, {20, 24}, {28, 32}});
   CHECK(bounds_of(held("blocks.0.attention.out.a", 1).held_columns) == bounds{{8, 16}});
-  CHECK(held("blocks.0.attention.out.b", 1).shared);
+  CHECK(held("blocks.0.attention.out.b", 1).by == cut_by::nothing);
   CHECK(bounds_of(held("blocks.0.mlp.gate_up.b", 0).held_rows) == bounds{{0, 10}, {20, 30}});
   CHECK(bounds_of(held("blocks.0.mlp.down.a", 1).held_columns) == bounds{{10, 20}});
 }

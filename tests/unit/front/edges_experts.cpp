@@ -79,27 +79,27 @@ void share_experts(module_plan& own, int held, int turn) {
   const degrees& split = own.on.split();
   std::vector<int> ways;
   for (int each = 2; each <= std::min(held, split.data); ++each)
-    if (split.data % each == 0 && split.tensor == 1) ways.push_back(each);
+    if (split.data % each == 0 && each * split.tensor <= held) ways.push_back(each);
   if (!ways.empty()) own.experts = ways[static_cast<std::size_t>(turn) % ways.size()];
 }
-// Replicas of the language model share experts, in any order of it and with the others anywhere, and so may
-// those of the eye.
+// Replicas of the language model share experts, in any order of it, with or without tensor groups and with the
+// others anywhere, and so may those of the eye.
 plan drawn_sharing(std::uint64_t seed) {
   plan out = drawn_unlike<speech>(seed);
   const random_stream draw(seed, "sharing"), shares(seed, "shares of it");
   std::uint64_t at = 0;
   const auto below = [&](std::uint32_t most) { return static_cast<int>(draw.below(at++, most)); };
   struct numbers {
-    int data, context, stages, experts;
+    int data, context, stages, experts, tensor = 1;
   };
-  constexpr numbers all[] = {{2, 1, 1, 2}, {2, 1, 2, 2}, {3, 1, 1, 3},
-                             {4, 1, 1, 4}, {4, 1, 1, 2}, {2, 2, 1, 2}};
+  constexpr numbers all[] = {{2, 1, 1, 2}, {2, 1, 2, 2}, {3, 1, 1, 3},   {4, 1, 1, 4},
+                             {4, 1, 1, 2}, {2, 2, 1, 2}, {2, 1, 1, 2, 2}};
   constexpr const char* schedules[] = {"1f1b", "gpipe", "zb_h1", "zb_v", "dualpipe_v", "interleaved"};
   const numbers& which = all[below(std::size(all))];
   share_experts(out.modules[0], sight.mix.experts, below(2));
   module_plan& own = out.modules.back();
-  own.on = mesh::from(below(static_cast<std::uint32_t>(5 - which.data * which.context * which.stages)),
-                      {.stages = which.stages, .data = which.data, .context = which.context});
+  degrees ways{which.stages, which.data, which.context, which.tensor};
+  own.on = mesh::from(below(static_cast<std::uint32_t>(5 - ways.size())), ways);
   own.experts = which.experts;
   own.microbatches = 1 + below(4);
   own.long_rows = which.context > 1 ? 6 * below(3) : 0;
@@ -108,7 +108,8 @@ plan drawn_sharing(std::uint64_t seed) {
   out.schedule = schedule;
   const bool two = schedule[0] == 'd' || schedule[0] == 'i' || schedule[3] == 'v';
   if (two) own.chunks = 2;
-  if (two) own.on = mesh::from(0, {.data = which.data, .context = which.context});
+  ways.stages = 1;
+  if (two) own.on = mesh::from(0, ways);
   if (two) own.microbatches = 2 + 2 * below(2);
   if (below(3) == 0) own.remade.resize(own.stages(), 1);
   return out;
@@ -142,6 +143,23 @@ plan beside_stages() {
   out.modules[2].experts = 2;
   return out;
 }
+TEST_CASE("attention is cut by tensor groups, and experts by all ranks of replicas: three lanes of sums") {
+  for (const int zero : {0, 1, 3}) {
+    CAPTURE(zero);
+    plan how{{.ranks = 4}, "1f1b", {}};
+    for (const char* const name : {"eye", "glue", "talk"}) {
+      how.modules.push(on_ranks(name, 0, {.data = 2, .tensor = 2}, 3));
+      how.modules[how.modules.size() - 1].group = 1;
+    }
+    how.modules[2].experts = 2;
+    how.modules[2].zero = zero;
+    check_is_one_rank(how);
+    // Two rows of replicas, of which two ranks hold the same.
+    how.cluster.ranks = 8;
+    how.modules[2].on = mesh::from(0, {.data = 4, .tensor = 2});
+    check_is_one_rank(how);
+  }
+}
 TEST_CASE("modules that share experts compute in gaps, between others, and in lanes") {
   check_is_one_rank(beside_stages());
   for (const int zero : {0, 2, 3}) {
@@ -170,13 +188,14 @@ TEST_CASE("a replica that shares experts has fewer weights, and a checkpoint of 
   // Two steps by each plan, of which the second goes on from the first's state.
   flat_state<float> left;
   std::vector<motet::isize> held, foretold;
-  for (const int experts : {1, 2, 4}) {
-    how.modules[2].experts = experts;
+  for (const int experts : {1, 2, 4, 0}) {
+    how.modules[2].experts = experts > 0 ? experts : 2;
+    if (experts == 0) how.modules[2].on = mesh::from(0, {.data = 2, .tensor = 2});
     trainer<speech> by(world, how, {.batch = samples});
     const fed_text data(1), next(2);
     by.step(data.get(), 1e-3);
     const auto found = by.state();
-    if (experts > 1) {
+    if (experts != 1) {
       CHECK(laws::off_by(found.weights, left.weights) <= 1e-6);
       CHECK(laws::off_by(found.first, left.first) <= 1e-6);
       trainer<speech> one(world, {.batch = samples});

@@ -34,7 +34,7 @@ struct spread_net {
       made.width = width;
       made.vector = vector;
       made.offset = size;
-      made.shared = held_rows.empty() && held_columns.empty();
+      if (!held_rows.empty() || !held_columns.empty()) made.by = motet::cut_by::tensor;
       made.held_rows = held_rows.empty() ? std::vector<interval>{{0, rows}} : held_rows;
       made.held_columns = held_columns.empty() ? std::vector<interval>{{0, width}} : held_columns;
       size += motet::parameter_space(made.held());
@@ -63,9 +63,9 @@ struct spread_net {
     parameters = held({of.tensor, shard}, size);
     std::vector<motet::interval> shared;
     for (const auto& each : parameters)
-      if (each.shared && of.tensor > 1)
+      if (each.by == motet::cut_by::nothing && of.tensor > 1)
         shared.push_back({each.offset, each.offset + motet::parameter_space(each.held())});
-    share = motet::lay_out_reduction(size, shared, {of.replicas, replica}, {of.ranks(), rank},
+    share = motet::lay_out_reduction(size, {of.replicas, replica}, {{{of.ranks(), rank}, shared}},
                                      {64, 20, of.shards})
                 .share;
     shares_only = of.shares;
@@ -76,7 +76,7 @@ struct spread_net {
     frozen = parameters;
     for (auto& each : frozen) {
       each.name = "still." + each.name;
-      const bool own = replica == 0 && (!each.shared || shard == 0);
+      const bool own = replica == 0 && (each.by != motet::cut_by::nothing || shard == 0);
       if (own) still_share.counted.push_back({each.offset, each.offset + each.held()});
     }
   }

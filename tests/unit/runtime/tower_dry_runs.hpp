@@ -24,7 +24,7 @@ counted dry_run(stage_range range, spread_seat seat, std::int32_t sharers = 1) {
   const auto number = [](isize from) { return static_cast<std::int32_t>(from); };
   const any_group tensor(number(seat.tensor), number(seat.tensor_member)),
       context(number(seat.context), number(seat.context_member));
-  seat.experts = any_group(sharers, 0);
+  if (sharers > 1) seat.experts = any_group(sharers * number(seat.tensor), number(seat.tensor_member));
   const replica_microbatches<Net> parts({samples, 1, 1, 1}, 0, seat, tensor, context);
   stage_position at;
   at.range = range;

@@ -33,6 +33,17 @@ TEST_CASE("towers of experts, where dispatch keeps small tables that are not cou
     CHECK(apart(others * told.backward_expert_numbers, real.work.backward_group_bytes) < 0.2);
     CHECK(told.of_experts == 4 / sharers * 2 * 32 * 48);
   }
+  // And so do their tensor groups: attention is cut as ever, and each of four ranks has an expert.
+  shared.sharers = 2;
+  check_range<sparse>(shared, {0, 3}, {.tensor = 2}, 0.01, 0.06);
+  const counted real = dry_run<sparse, fp32>({1, 2}, {.tensor = 2}, 2);
+  const part_work told = work_of_layers(shared, 1, 2, {.tensor = 2});
+  const double others = 4 * samples * 3 / 4.0, of_group = 4 * samples / 2.0;
+  CHECK(apart(others * told.expert_numbers + of_group * told.group_numbers, real.work.forward_group_bytes) <
+        0.2);
+  CHECK(apart(others * told.backward_expert_numbers + of_group * told.backward_group_numbers,
+              real.work.backward_group_bytes) < 0.2);
+  CHECK(told.of_experts == 2 * 32 * 48);
 }
 
 TEST_CASE("context groups, where rows and heads go round evenly") {

@@ -19,7 +19,7 @@ struct spread_seat {
   // of rows, in which products beside an exchange are made, and who sees to the exchange meanwhile
   isize pieces = 1;
   courier* beside = nullptr;
-  any_group experts{};  // of replicas that share experts, each in a seat of its own
+  any_group experts{};  // ranks of replicas that share experts, each in a seat of its own
 };
 
 // A sample may have none, one or several sequences, such as pictures: these say where each begins among them.

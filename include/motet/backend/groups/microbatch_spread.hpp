@@ -16,8 +16,10 @@ class courier;
 // rank. A context without a spread is a rank by itself. spread_rows fills it anew for each microbatch.
 struct microbatch_spread {
   any_group tensor, context;
-  any_group experts;  // replicas that share experts, each with a microbatch of its own; alone: none do
-  std::vector<isize> expert_rows, expert_samples;  // of each of these microbatches, as of `own`
+  // Ranks of replicas that share experts, each replica with a microbatch of its own, which its tensor group
+  // shares; alone: none do.
+  any_group experts;
+  std::vector<isize> expert_rows, expert_samples;  // of each of these ranks, as of `own`
   row_parts cut;  // how the context group cuts the rows of a sample, whoever has those that stay whole
   // of each sample of the microbatch, who has it where it stays whole; none: all are cut
   std::vector<isize> homes;

@@ -25,18 +25,20 @@ struct initial {
 struct tensor_cut {
   std::int32_t shards = 1;
   std::int32_t shard = 0;
-  // Replicas may share the experts of mixtures, and those alone.
-  std::int32_t expert_shards = 1;
-  std::int32_t expert_shard = 0;
+  // So many replicas share the experts of mixtures, and those alone; this rank is in one of them.
+  std::int32_t replicas = 1;
+  std::int32_t replica = 0;
   constexpr bool whole() const { return shards == 1; }
-  constexpr bool over_replicas() const { return expert_shards > 1; }
+  constexpr bool over_replicas() const { return replicas > 1; }
   constexpr bool all_here() const { return whole() && !over_replicas(); }
-  // Who shares the experts.
-  constexpr tensor_cut of_experts() const {
-    return over_replicas() ? tensor_cut{expert_shards, expert_shard} : tensor_cut{shards, shard};
-  }
+  // All ranks of these replicas share the experts: the tensor group of one behind that of another.
+  constexpr tensor_cut of_experts() const { return {shards * replicas, replica * shards + shard}; }
   constexpr interval share(isize whole) const { return motet::share(whole, shards, shard); }
 };
+
+// What cuts a parameter: nothing, a tensor group, or those who share the experts of mixtures.
+enum class cut_by : std::uint8_t { nothing, tensor, experts };
+inline constexpr int kinds_of_cut = 3;
 
 // A block of a parameter as a rank holds it: its rows are contiguous.
 struct parameter_slice {
@@ -59,7 +61,7 @@ struct parameter {
   isize offset = 0;
   // one after the other; those of a vector are columns
   std::vector<interval> held_rows{{0, rows}}, held_columns{{0, width}};
-  bool shared = true;  // it is not cut: every rank that shares this stage with others holds all of it
+  cut_by by = cut_by::nothing;  // then every rank that shares this stage with others holds all of it
   // The block of its net that it is in, or on which side of the blocks it stands: an embedding before them, a
   // head behind them. All of a net without blocks is behind.
   static constexpr isize before_blocks = -1, behind_blocks = -2;
@@ -197,9 +199,8 @@ class parameter_list {
     if (by_columns_ && !item.vector) keep(item.held_columns);
     item.block = block_;
     item.stacked = item.vector ? 1 : stacked_;
-    // Where replicas share experts, nothing else is cut.
-    const bool spared = whole_ || (cut_.over_replicas() && stacked_ == 1);
-    item.shared = spared || (!by_rows_ && (!by_columns_ || item.vector));
+    if (!whole_ && (by_rows_ || (by_columns_ && !item.vector)))
+      item.by = stacked_ > 1 ? cut_by::experts : cut_by::tensor;
     used_ += parameter_space(item.held());
     items_.push_back(std::move(item));
   }

@@ -11,7 +11,7 @@ namespace motet {
 // One device of one replica's pipeline: a tensor and context group.
 struct device_layout {
   group_layout tensor, context;
-  group_layout experts;  // replicas that share experts with this one
+  group_layout experts;  // ranks of replicas that share experts with this one
   // messages to the next device that leave or enter a node together; 0: it is in the same node
   std::int32_t crossing = 0;
   std::uint32_t kinds = 1;  // of its ranks' devices
@@ -92,17 +92,19 @@ inline group_layout layout_of_axis(const mesh& on, axis along, std::int32_t devi
   return found;
 }
 
-// Of the replicas that share experts with this one, and of those that have the same experts: of the groups of
-// each context part the one that is spread most.
+// Of the replicas that share experts with this one, and of those that have the same experts, each with these
+// tensor parts: of the groups of each context part the one that is spread most.
 inline group_layout layout_of_replicas(const module_plan& own, std::int32_t device, std::int32_t first,
-                                       std::int32_t step, std::int32_t count, bool all_parts,
+                                       std::int32_t step, std::int32_t count, interval tensor, bool all_parts,
                                        const cluster_facts& in, const node_counts& busy) {
   group_layout found;
   std::uint32_t kinds = 0;
   list<std::int32_t> ranks;
   for (std::int32_t c = 0; c < own.on.split().context; ++c) {
     if (!all_parts) ranks = {};
-    for (std::int32_t i = 0; i < count; ++i) ranks.push(own.on.rank({device, first + i * step, c, 0}));
+    for (std::int32_t i = 0; i < count; ++i)
+      for (isize t = tensor.begin; t < tensor.end; ++t)
+        ranks.push(own.on.rank({device, first + i * step, c, static_cast<std::int32_t>(t)}));
     if (ranks.size() < 2 || (all_parts && c + 1 < own.on.split().context)) continue;
     group_layout one = layout_of(ranks, in);
     share_way_out(one, ranks, busy);
@@ -174,8 +176,8 @@ inline list<module_layout> plan_layouts(const plan& of, const cluster_facts& in)
                             0,
                             detail::kinds_of_device(own.on, at, in)};
         if (own.experts > 1)
-          made.devices[at].experts =
-              detail::layout_of_replicas(own, d, r - r % own.experts, 1, own.experts, false, in, ranks);
+          made.devices[at].experts = detail::layout_of_replicas(own, d, r - r % own.experts, 1, own.experts,
+                                                                {0, split.tensor}, false, in, ranks);
       }
       for (std::int32_t t = 0; split.data * split.context > 1 && t < split.tensor; ++t) {
         const list<std::int32_t> group = summing(own, d, t);
@@ -208,11 +210,13 @@ inline list<module_layout> plan_layouts(const plan& of, const cluster_facts& in)
       out[k].sums.push(most);
       if (own.experts == 1) continue;
       group_layout widest;
-      for (std::int32_t e = 0; e < own.experts; ++e) {
-        const group_layout one = detail::layout_of_replicas(
-            own, d, e, own.experts, own.on.split().data / own.experts, true, in, busy);
-        if (e == 0 || one.nodes > widest.nodes) widest = one;
-      }
+      const degrees& split = own.on.split();
+      for (std::int32_t e = 0; e < own.experts; ++e)
+        for (isize t = 0; t < split.tensor; ++t) {
+          const group_layout one = detail::layout_of_replicas(
+              own, d, e, own.experts, split.data / own.experts, {t, t + 1}, true, in, busy);
+          if ((e == 0 && t == 0) || one.nodes > widest.nodes) widest = one;
+        }
       out[k].sums_of_experts.push(widest);
     }
   }

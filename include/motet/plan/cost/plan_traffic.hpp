@@ -80,7 +80,8 @@ class traffic_counter {
         // Of the replicas that share experts, the first one says it for all.
         for (std::int32_t c = 0; r % own.experts == 0 && c < split.context && at.experts.nodes > 1; ++c) {
           list<std::int32_t> ranks;
-          for (std::int32_t e = 0; e < own.experts; ++e) ranks.push(own.on.rank({d, r + e, c, 0}));
+          for (std::int32_t e = 0; e < own.experts; ++e)
+            for (std::int32_t t = 0; t < split.tensor; ++t) ranks.push(own.on.rank({d, r + e, c, t}));
           add(ranks, all_to_all_cost(experts, at.experts, on_).node_bytes);
         }
       }
@@ -103,7 +104,8 @@ class traffic_counter {
         sum(own, {d, 0, 0, t}, 1, parameters - of_experts, by_.layout(k).sums[d]);
       // Those of experts over the replicas that have the same.
       for (std::int32_t e = 0; own.experts > 1 && e < own.experts; ++e)
-        sum(own, {d, e, 0, 0}, own.experts, of_experts, by_.layout(k).sums_of_experts[d]);
+        for (std::int32_t t = 0; t < split.tensor; ++t)
+          sum(own, {d, e, 0, t}, own.experts, of_experts, by_.layout(k).sums_of_experts[d]);
     }
   }
   // Gradients of so many parameters, over every `step`th replica from this one on and all parts of rows.

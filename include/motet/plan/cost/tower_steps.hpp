@@ -56,6 +56,11 @@ struct tower_steps_builder {
   constexpr double own_rows() const { return all_rows() / split.tensor; }
   // A rank has this of a sample that it does not cut.
   constexpr double own_samples() const { return 1.0 / split.context / split.tensor; }
+  // One rank has no more than all rows.
+  constexpr double uneven() const {
+    const double sharing = real(of.sharers) * split.tensor;
+    return of.uneven < sharing ? of.uneven : sharing;
+  }
   constexpr isize largest(isize of_all) const { return share(of_all, split.tensor, 0).size(); }
 
   constexpr void parameter(isize count) { made.parameters += real(round_up(count, 16)); }
@@ -96,13 +101,14 @@ struct tower_steps_builder {
     if (of.gated) each(rows * real(hidden), 6, 18, 0, 3, 8, 0);
     keep(rows * real(wide));
   }
-  // The router works on own rows; each expert is whole on one rank of the group, or of the replicas that share
-  // them, and all have an even load.
+  // The router works on own rows; each expert is whole on one rank of the group, or of the groups of all
+  // replicas that share them, and all have an even load.
   constexpr void mixture() {
     const isize hidden = of.hidden_width(), wide = of.gated ? 2 * hidden : hidden,
-                held = of.sharers > 1 ? share(of.experts, of.sharers, 0).size() : largest(of.experts);
+                held = share(of.experts, of.sharers * split.tensor, 0).size();
     const double rows = own_rows(), come = all_rows() * real(of.sharers),
-                 choices = come * real(of.chosen) * real(held) / real(of.experts), before = made.parameters;
+                 choices = come * real(of.chosen) * real(held) / real(of.experts) * uneven(),
+                 before = made.parameters;
     linear(rows, of.width, of.experts, false);
     each(rows * real(of.experts), 8, 8, 0, 2, 2, 0);
     product(choices, of.width, wide);

@@ -80,19 +80,22 @@ constexpr part_work work_of_part(const tower_outline& of, tower_part which, degr
     out.kept += out.remade;
     out.kept_stream += out.remade;
     // Attention and perceptron each gather their rows and sum their results; backward does both once more,
-    // and gathers again for the weights. Experts keep the rows that came.
-    out.group_numbers = 4 * rows * width;
-    out.backward_group_numbers = (of.experts > 0 ? 5 : 6) * rows * width;
+    // and gathers again for the weights. Experts keep the rows that came, and where replicas share them rows
+    // go to these.
+    const bool over_replicas = of.experts > 0 && of.sharers > 1;
+    out.group_numbers = (over_replicas ? 2 : 4) * rows * width;
+    out.backward_group_numbers = (over_replicas ? 3 : of.experts > 0 ? 5 : 6) * rows * width;
     const double own = rows / split.tensor, queries = own * static_cast<double>(of.query_width()),
                  keys = own * static_cast<double>(of.key_width());
     // Keys and values go round to every other rank, their gradients as well; or queries, keys and values go
     // one way and the result the other.
     out.context_numbers = of.ring ? 2 * keys * split.context : 2 * (queries + keys);
     out.backward_context_numbers = (of.ring ? 2 : 1) * out.context_numbers;
-    // A row goes once to each replica that has an expert for it, and its sum comes back.
-    if (of.experts > 0 && of.sharers > 1)
+    // A row goes once to each of their ranks that has an expert for it, and its sum comes back.
+    if (over_replicas)
       out.expert_numbers = out.backward_expert_numbers =
-          2 * rows * width * static_cast<double>(std::min(of.chosen, of.sharers));
+          2 * own * width * static_cast<double>(std::min<isize>(of.chosen, of.sharers * split.tensor)) *
+          detail::tower_steps_builder(of, split).uneven();
   }
   // Embedding and end work on whole samples.
   if (which != tower_part::block)

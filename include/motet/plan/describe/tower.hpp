@@ -52,6 +52,9 @@ struct tower_outline {
   isize experts = 0;            // in the place of each perceptron; 0: none
   isize chosen = 1;             // of them, for each row
   isize sharers = 1;            // replicas that share them, as a plan says
+  // Of ranks that share experts the busiest one has so many times its even share of rows. No description of a
+  // model tells it: this is what is assumed of its router.
+  double uneven = 1;
 
   friend constexpr bool operator==(const tower_outline&, const tower_outline&) = default;
 
@@ -65,7 +68,7 @@ struct tower_outline {
 };
 
 // The numbers of a tower fit each other, as check() of a net's configuration asks; found.where is 0 for
-// sizes, 1 for heads, 2 for key heads, 3 for experts.
+// sizes, 1 for heads, 2 for key heads, 3 for experts, 4 for how uneven they are.
 constexpr verdict check(const tower_outline& of) {
   for (const isize each : {of.layers, of.width, of.heads, of.tokens})
     if (each < 1) return {reason::not_positive, 0, each, 1};
@@ -77,6 +80,7 @@ constexpr verdict check(const tower_outline& of) {
   if (of.heads % of.keyed_heads() != 0) return {reason::kv_heads_do_not_divide, 2, of.key_heads, of.heads};
   if (of.experts > 0 && (of.chosen < 1 || of.chosen > of.experts))
     return {reason::experts_do_not_fit, 3, of.experts, of.chosen};
+  if (!(of.uneven >= 1)) return {reason::not_positive, 4, 0, 1};
   return {};
 }
 

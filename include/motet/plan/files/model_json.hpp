@@ -57,6 +57,7 @@ inline std::vector<std::string_view> tower_field_names() {
   std::vector<std::string_view> all{"name"};
   for (const tower_number& each : tower_numbers) all.push_back(each.name);
   for (const tower_fact& each : tower_facts) all.push_back(each.name);
+  all.push_back("uneven");
   all.push_back("end");
   return all;
 }
@@ -121,6 +122,7 @@ inline tower_outline read_tower(const json& from, const std::string& path) {
     fields.read(each.name, out.*each.value, each.least, each.most);
   }
   for (const tower_fact& each : tower_facts) fields.read(each.name, out.*each.value);
+  fields.read("uneven", out.uneven, 1, 1 << 16);
   if (out.cached) {
     if (fields.find("frozen") != nullptr && !out.frozen)
       fail(tower_does_not_fit,

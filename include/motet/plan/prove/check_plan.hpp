@@ -35,9 +35,8 @@ constexpr verdict check_module_plan(const module_plan& own, const module_facts& 
     return {reason::whole_without_context, k, own.long_rows, 0};
   if (own.experts < 1 || split.data % own.experts != 0)
     return {reason::experts_do_not_divide, k, own.experts, split.data};
-  if (own.experts > 1 && facts.experts < own.experts)
-    return {reason::too_few_experts, k, own.experts, facts.experts};
-  if (own.experts > 1 && split.tensor > 1) return {reason::experts_and_tensor, k, own.experts, split.tensor};
+  if (const isize sharing = isize{own.experts} * split.tensor; own.experts > 1 && facts.experts < sharing)
+    return {reason::too_few_experts, k, sharing, facts.experts};
   if (own.zero < 0 || own.zero > 3) return {reason::unknown_zero_level, k, own.zero, 3};
   if (own.zero > 0 && facts.frozen) return {reason::frozen_with_optimizer, k, own.zero, 0};
   if (own.stages() > facts.layers) return {reason::more_stages_than_layers, k, own.stages(), facts.layers};
@@ -157,7 +156,7 @@ constexpr verdict settle_plan(const plan& from, const list<module_facts>& facts,
 // Errors: MT-M03, MT-M04, MT-P01, MT-P02, MT-P03, MT-P04, MT-P05, MT-P06, MT-P07, MT-P09, MT-P10, MT-P11,
 // MT-P28, MT-P38, MT-S01, MT-S02, MT-S03, MT-S04, MT-S05, MT-S06, MT-S07, MT-S08, MT-S09, MT-S10, MT-S11,
 // MT-S12, MT-S13, MT-S14, MT-S15, MT-S16, MT-S17, MT-S18, MT-S21, MT-S22, MT-S23, MT-S24, MT-S25, MT-S26,
-// MT-S31, MT-S32, MT-S33, MT-S34, MT-S35, MT-S36
+// MT-S31, MT-S32, MT-S33, MT-S34, MT-S35
 // Example:
 //   bool fits(const plan& of, const list<module_facts>& facts) { return prove_plan(of, facts, 512).ok(); }
 constexpr verdict prove_plan(const plan& from, const list<module_facts>& facts, isize samples) {

@@ -19,11 +19,11 @@ struct plan_sketch {
     for (isize k = 0; k < points.size(); ++k) sum += hosts[k] < 0 ? points[k].ranks() : 0;
     return sum;
   }
-  // A list of the best tells plans apart by degrees, by kinds of devices, and by who shares ranks.
+  // A list of the best tells plans apart by degrees, by kinds of devices, and by who shares ranks or experts.
   bool same_structure(const plan_sketch& other) const {
     for (isize k = 0; k < points.size(); ++k)
       if (hosts[k] != other.hosts[k] || !(points[k].split == other.points[k].split) ||
-          points[k].kinds != other.points[k].kinds)
+          points[k].kinds != other.points[k].kinds || points[k].experts != other.points[k].experts)
         return false;
     return true;
   }

@@ -23,7 +23,7 @@ class plan_searcher {
         small_(on.devices() <= every_plan::most_devices && model.towers.size() <= every_plan::most_towers),
         contest_(model, on, samples, options, joins_),
         limit_(options, contest_),
-        library_(std::in_place, model, on, samples / joins_, joins_, options, small_, 1, false) {}
+        library_(std::in_place, model, on, samples / joins_, joins_, options, small_, 1, false, false) {}
 
   search_result run() {
     look();
@@ -41,18 +41,19 @@ class plan_searcher {
     // Bytes of shared ranks and of uneven microbatches are known better when a plan is played.
     for (const double room : {0.95, 0.8}) {
       if (!contest_.empty() || limit_.over()) break;
-      library_.emplace(model_, on_, samples_ / joins_, joins_, options_, small_, room, false);
+      library_.emplace(model_, on_, samples_ / joins_, joins_, options_, small_, room, false, false);
       guided(rank_steps(), options_.finalists);
     }
     if (contest_.empty() && limit_.over()) {
       limit_.lift();
-      library_.emplace(model_, on_, samples_ / joins_, joins_, options_, small_, 1, false);
+      library_.emplace(model_, on_, samples_ / joins_, joins_, options_, small_, 1, false, false);
       return look();
     }
     if (!contest_.empty() && step_nodes() > 1) {
       if (limit_.over()) limit_.leave("the numbers of ranks around the best plan's");
       else guided(steps_around(contest_.best()), options_.finalists / 4);
     }
+    share_experts();
     if (small_ && limit_.over()) {
       limit_.leave("all combinations one by one");
     } else if (small_) {
@@ -60,6 +61,18 @@ class plan_searcher {
       every_plan every(model_.towers.size(), on_, joins_, options_, *library_, contest_, limit_);
       every.run();
       considered_ += every.considered();
+    }
+  }
+  // Plans in which replicas share experts are played beside those in which none do, and take no place of them:
+  // none is longer than it was.
+  void share_experts() {
+    const auto has = [](const tower_outline& each) { return each.experts > 1; };
+    if (std::none_of(model_.towers.begin(), model_.towers.end(), has)) return;
+    if (limit_.over()) return limit_.leave("replicas that share experts");
+    for (const double room : {1.0, 0.8}) {
+      library_.emplace(model_, on_, samples_ / joins_, joins_, options_, small_, room, false);
+      guided(rank_steps(), options_.finalists);
+      if (!contest_.empty() || limit_.over()) break;
     }
   }
   static isize losses(isize samples, const search_options& options) {

@@ -47,6 +47,7 @@ inline tower_pin merged_pin(const model_shape& model, isize k, const search_opti
     merge("stages", out.stages, each.stages, nothing.stages);
     merge("data", out.data, each.data, nothing.data);
     merge("context", out.context, each.context, nothing.context);
+    merge("experts", out.experts, each.experts, nothing.experts);
     merge("tensor", out.tensor, each.tensor, nothing.tensor);
     merge("ranks", out.ranks, each.ranks, nothing.ranks);
     merge("microbatches", out.microbatches, each.microbatches, nothing.microbatches);
@@ -79,6 +80,11 @@ inline void require_pin(const tower_outline& net, const tower_pin& pin, const cl
     refuse(number("context", pin.context), pin.tensor > 1 ? number("tensor", pin.tensor) : node);
   }
   if (pin.stages > net.layers) refuse(number("stages", pin.stages), std::to_string(net.layers) + " layers");
+  if (pin.experts > 1 && isize{pin.experts} * std::max(pin.tensor, 1) > net.experts)
+    refuse(number("experts", pin.experts), (pin.tensor > 1 ? number("tensor", pin.tensor) + " and " : "") +
+                                               std::to_string(net.experts) + " experts");
+  if (pin.experts > 0 && pin.data > 0 && pin.data % pin.experts != 0)
+    refuse(number("experts", pin.experts), number("data", pin.data));
   if (pin.context > net.tokens)
     refuse(number("context", pin.context), std::to_string(net.tokens) + " tokens");
   std::string product;

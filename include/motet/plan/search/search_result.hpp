@@ -14,6 +14,7 @@ struct tower_pin {
   label name = {};
   std::int32_t stages = 0, data = 0, context = 0, tensor = 0;
   std::int32_t ranks = 0;  // how many in all
+  int experts = 0;         // so many replicas share them; 1: none do
   int microbatches = 0;    // of each replica in a step
   int stash = -2;          // of a group; -1: all of them
   int recompute = -1;      // 1: every stage makes again what backward needs, 0: none does

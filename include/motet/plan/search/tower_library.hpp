@@ -40,13 +40,15 @@ class tower_library {
   // `samples` of each loss, `room` the share of a device's memory that may be filled, `bounds` as
   // device_places() has it. Keeps the addresses of what questions have of them.
   tower_library(const model_shape& model, const cluster_facts& on, isize samples, isize joins,
-                const search_options& options, bool thorough, double room = 1, bool bounds = true)
+                const search_options& options, bool thorough, double room = 1, bool bounds = true,
+                bool shares_experts = true)
       : joins_(joins), towers_(model.towers.size()), thorough_(thorough), places_(device_places(on, bounds)) {
     for (const device_place& each : places_) {
       for (isize k = 0; k < towers_; ++k) {
         questions_.push_back(question_of(model, each.as_one, k, samples, options, thorough));
         questions_.back().room = room;
         questions_.back().kinds = each.kinds;
+        questions_.back().shares_experts = shares_experts;
       }
     }
     for (const tower_question& each : questions_) finders_.emplace_back(each);

@@ -19,6 +19,7 @@ struct tower_point {
   int microbatches = 1;  // of a replica in each group
   int stash = -1;        // of them
   int zero = 0;
+  int experts = 1;  // so many replicas share those of each mixture
   bool remade = false;
   std::uint32_t kinds = 1;  // of devices, which it may take
 
@@ -36,8 +37,8 @@ struct tower_point {
   isize ranks() const { return split.size(); }
   // Of two equally good ones, the one with less of everything that needs explaining.
   auto complexity() const {
-    return std::tuple(zero, remade ? 1 : 0, stash < 0 ? 0 : 1, split.context, split.stages, split.tensor,
-                      microbatches, -stash);
+    return std::tuple(zero, experts, remade ? 1 : 0, stash < 0 ? 0 : 1, split.context, split.stages,
+                      split.tensor, microbatches, -stash);
   }
 };
 
@@ -50,6 +51,7 @@ inline module_plan module_plan_of(const tower_outline& of, const tower_point& ho
   out.group = how.microbatches;
   out.stash = how.stash;
   out.zero = how.zero;
+  out.experts = how.experts;
   if (how.remade) out.remade.resize(how.split.stages, 1);
   return out;
 }
@@ -90,6 +92,8 @@ struct tower_question {
   // false: only the most that can be kept, zero 2 where 1 does not do, contexts where nothing else does. Zero
   // 3 is for those who ask for it
   bool thorough = true;
+  // Whether replicas may share experts: of many devices that is asked apart from all else.
+  bool shares_experts = true;
   estimate_options play = {};
 };
 
@@ -113,6 +117,7 @@ class tower_point_finder {
   struct stage_price {
     // of the largest microbatch
     double forward = 0, backward = 0, parameters = 0, message = 0, message_bytes = 0;
+    double of_experts = 0;  // of the parameters, those of experts that replicas share
     // of each microbatch, bytes
     double kept = 0;
     double layer = 0, part = 0;  // parameters of one, and of the largest that is asked for by itself
@@ -131,12 +136,14 @@ class tower_point_finder {
         // More would shorten bubbles that are no longer seen.
         constexpr int enough = 32;
         if (any && !asked_.thorough && group > enough * split.stages) break;
-        each_way(split, group, [&](const tower_point& made) {
-          const bool fits = made.bytes <= asked_.room * asked_.on.device.memory_bytes;
-          least_bytes_ = std::min(least_bytes_, made.bytes);
-          if (fits) out.push(made);
-          any = any || fits;
-          return fits;
+        each_sharing(split, [&](int experts) {
+          each_way(split, group, experts, [&](const tower_point& made) {
+            const bool fits = made.bytes <= asked_.room * asked_.on.device.memory_bytes;
+            least_bytes_ = std::min(least_bytes_, made.bytes);
+            if (fits) out.push(made);
+            any = any || fits;
+            return fits;
+          });
         });
       }
     });
@@ -163,14 +170,24 @@ class tower_point_finder {
       }
     }
   }
+  // Numbers of replicas that may share experts, first that each has all of them.
+  template <class Visit>
+  void each_sharing(const degrees& split, Visit visit) const {
+    const int pin = asked_.pin.experts, most = asked_.shares_experts || pin > 1
+                                                   ? static_cast<int>(asked_.net.experts / split.tensor)
+                                                   : 1;
+    for (int n = 1; n == 1 || n <= std::min(most, split.data); ++n)
+      if (split.data % n == 0 && pinned(pin, n)) visit(n);
+  }
   // visit() says whether the point fits.
   template <class Visit>
-  void each_way(const degrees& split, int group, Visit visit) {
+  void each_way(const degrees& split, int group, int experts, Visit visit) {
     const tower_pin& pin = asked_.pin;
     const int most_zero = learns_ && split.data * split.context > 1 ? std::max(2, pin.zero) : 0;
     for (int zero = 0; zero <= most_zero; ++zero) {
       if (pin.zero >= 0 && pin.zero != zero) continue;
-      tower_point made{.split = split, .microbatches = group, .zero = zero, .kinds = asked_.kinds};
+      tower_point made{
+          .split = split, .microbatches = group, .zero = zero, .experts = experts, .kinds = asked_.kinds};
       bool fits = false;
       const list<int> stashes =
           pin.stash > -2 ? list<int>{pin.stash < group ? pin.stash : -1} : stash_counts(group);
@@ -191,23 +208,30 @@ class tower_point_finder {
     }
   }
 
-  const list<stage_price>& prices(const degrees& split, isize samples, bool remade) {
+  const list<stage_price>& prices(const tower_point& of, isize samples) {
+    const degrees& split = of.split;
+    const bool remade = of.remade;
     // The next question is mostly the last one again, of a point that keeps more or less.
-    const auto key = std::tuple(split.tensor, split.context, split.stages, samples, remade);
+    const auto key = std::tuple(split.tensor, split.context, split.stages, of.experts, samples, remade);
     if (last_ != nullptr && last_->first == key) return last_->second;
     if (const auto found = prices_.find(key); found != prices_.end()) return (last_ = &*found)->second;
-    // One replica, each group of which has a node for itself: stages are priced one at a time.
-    tower_point alone{.split = split, .remade = remade};
-    alone.split.data = 1;
+    // One replica, or those that share experts, each group of which has nodes for itself: stages are priced one
+    // at a time, as chunks of one device.
+    tower_point alone{.split = split, .experts = of.experts, .remade = remade};
+    alone.split.data = of.experts;
     plan one;
     module_plan own = module_plan_of(asked_.net, alone, 1);
-    list<std::int32_t> ranks;
-    one.cluster.ranks = split.context * split.tensor;
-    for (std::int32_t i = 0; i < alone.split.size(); ++i) ranks.push(i % one.cluster.ranks);
-    own.on = mesh(alone.split, ranks);
+    alone.split.stages = 1;
+    own.chunks = split.stages;
+    one.cluster.ranks = static_cast<std::int32_t>(alone.split.size());
+    own.on = mesh::from(0, alone.split);
     one.modules.push(own);
+    // Context parts are between the ranks that share experts; nothing is slower where both are near.
+    cluster_facts near = asked_.on;
+    if (split.context > 1 && of.experts > 1)
+      near.devices_per_node = std::max(near.devices_per_node, one.cluster.ranks);
     const model_shape model{"", {asked_.net}};
-    const plan_pricer by(one, model, asked_.on, asked_.bytes, samples, asked_.play);
+    const plan_pricer by(one, model, near, asked_.bytes, samples * of.experts, asked_.play);
     const double layer = work_of_part(asked_.net, tower_part::block, split).parameters;
     list<stage_price> out;
     const auto layers = [&](std::int32_t s) { return layers_of_stage(own, asked_.net.layers, s).size(); };
@@ -220,12 +244,13 @@ class tower_point_finder {
         out.push(stage_price(out[like]));
         continue;
       }
-      const stage_seconds took = by.stage(0, s, 0, s, -1);
+      const stage_seconds took = by.stage(0, s, 0, 0, -1);
+      const part_work work = by.work(0, s);
       const double bytes = s + 1 < split.stages ? by.boundary_bytes(0) : 0;
-      out.push({took.forward(), learns_ ? took.backward() : 0, by.work(0, s).parameters,
+      out.push({took.forward(), learns_ ? took.backward() : 0, work.parameters,
                 bytes > 0 ? asked_.on.inside.latency + asked_.on.inside.seconds(bytes) : 0, bytes,
-                kept_bytes(by, 0, s, remade), layer, by.largest_part(0, s),
-                standing_bytes(by, 0, s, remade)});
+                of.experts > 1 ? work.of_experts : 0, kept_bytes(by, 0, s, remade), layer,
+                by.largest_part(0, s), standing_bytes(by, 0, s, remade)});
     }
     return (last_ = &*prices_.emplace(key, out).first)->second;
   }
@@ -233,7 +258,7 @@ class tower_point_finder {
   void measure(tower_point& of) {
     const isize own = (asked_.samples + of.split.data - 1) / of.split.data,
                 largest = (own + of.microbatches - 1) / of.microbatches;
-    const list<stage_price>& stages = prices(of.split, largest, of.remade);
+    const list<stage_price>& stages = prices(of, largest);
     const double group = static_cast<double>(own) / static_cast<double>(largest);  // in largest microbatches
     const double smallest = static_cast<double>(own / of.microbatches) / static_cast<double>(largest);
     const double again = of.stash < 0 ? 0 : group * (of.microbatches - of.stash) / of.microbatches;
@@ -283,34 +308,46 @@ class tower_point_finder {
   tail_price tail_of(const tower_point& of, const stage_price& stage) const {
     tail_price out;
     if (!learns_) return out;
-    const double summing = of.split.data * of.split.context, bytes = stage.parameters * asked_.bytes.gradient;
-    out.last = out.update = stage.parameters / (of.zero > 0 ? summing : 1) *
+    const double summing = of.split.data * of.split.context;
+    out.last = out.update = (of.zero > 0 ? part_of(of, stage) : stage.parameters) *
                             (2 * asked_.bytes.weight + asked_.bytes.gradient + 2 * asked_.bytes.state) /
                             asked_.on.device.bytes_per_second;
     if (summing < 2) return out;
-    const auto wide = static_cast<std::int32_t>(summing) * of.split.tensor;
-    const std::int32_t nodes = divided_up(wide, asked_.on.devices_per_node);
-    const group_layout group{nodes, divided_up(static_cast<std::int32_t>(summing), nodes),
-                             nodes > 1 ? of.split.tensor : 1};
-    const auto sum = [&](double some) {
-      return of.zero > 0 ? reduce_scatter_seconds(some, group, asked_.on)
-                         : all_reduce_seconds(some, group, asked_.on);
+    const auto add = [&](double parameters, std::int32_t members, std::int32_t wide, std::int32_t sharers) {
+      if (parameters <= 0 || members < 2) return;
+      const std::int32_t nodes = divided_up(wide, asked_.on.devices_per_node);
+      const group_layout group{nodes, divided_up(members, nodes), nodes > 1 ? sharers : 1};
+      const auto sum = [&](double some) {
+        return of.zero > 0 ? reduce_scatter_seconds(some, group, asked_.on)
+                           : all_reduce_seconds(some, group, asked_.on);
+      };
+      const double bytes = parameters * asked_.bytes.gradient;
+      double left = sum(bytes);
+      if (asked_.play.sums_overlap)
+        left = std::max(left - stage.backward, sum(std::min(bytes, bucket_bytes)));
+      (of.zero > 1 ? out.each : out.last) += left;
+      const double gather = all_gather_seconds(parameters * asked_.bytes.weight, group, asked_.on);
+      if (of.zero > 0) (of.zero > 2 ? out.each : out.last) += of.zero > 2 ? 2 * gather : gather;
     };
-    double left = sum(bytes);
-    if (asked_.play.sums_overlap) left = std::max(left - stage.backward, sum(std::min(bytes, bucket_bytes)));
-    (of.zero > 1 ? out.each : out.last) += left;
-    const double gather = all_gather_seconds(stage.parameters * asked_.bytes.weight, group, asked_.on);
-    if (of.zero > 0) (of.zero > 2 ? out.each : out.last) += of.zero > 2 ? 2 * gather : gather;
+    const auto members = static_cast<std::int32_t>(summing);
+    add(stage.parameters - stage.of_experts, members, members * of.split.tensor, of.split.tensor);
+    // Those with the same experts may be neighbours.
+    add(stage.of_experts, members / of.experts, members / of.experts, 1);
     return out;
+  }
+  // What a rank updates of a stage where those who sum a gradient share that.
+  static double part_of(const tower_point& of, const stage_price& stage) {
+    const double among = of.split.data * of.split.context;
+    return (stage.parameters - stage.of_experts) / among + stage.of_experts * of.experts / among;
   }
   double bytes_of(const tower_point& of, const stage_price& stage, isize s) const {
     const double among = of.split.data * of.split.context;
     rank_bytes own = stage.standing;
-    if (learns_ && of.zero > 0) own.state /= among;
+    const double part = part_of(of, stage);
+    if (learns_ && of.zero > 0) own.state *= part / stage.parameters;
     if (learns_ && of.zero > 1 && among > 1) {
-      own.gradients =
-          std::min(stage.parameters, stage.parameters / among + 2 * stage.layer) * asked_.bytes.gradient;
-      if (of.zero > 2) own.weights = (stage.parameters / among + stage.part) * asked_.bytes.weight;
+      own.gradients = std::min(stage.parameters, part + 2 * stage.layer) * asked_.bytes.gradient;
+      if (of.zero > 2) own.weights = (part + stage.part) * asked_.bytes.weight;
     }
     const isize behind = of.split.stages - s, kept = of.stash < 0 ? of.microbatches : of.stash;
     const isize live =
@@ -325,7 +362,7 @@ class tower_point_finder {
   bool learns_ = true;
   double least_bytes_ = 1e300;
   using price_map =
-      std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t, isize, bool>, list<stage_price>>;
+      std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t, int, isize, bool>, list<stage_price>>;
   price_map prices_;
   const price_map::value_type* last_ = nullptr;
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/runtime/feeds/join_layout.hpp>
+#include <motet/runtime/stage/program_fit.hpp>
 #include <motet/runtime/stage/replica_microbatches.hpp>
 #include <motet/runtime/stage/stage_groups.hpp>
 #include <motet/schedule/core/program.hpp>
@@ -23,7 +24,8 @@ inline list<isize> most_of(const list<sample_split>& splits, const resplit_optio
 inline spread_seat seat_of(const voice& sings, const stage_groups& groups) {
   spread_seat at{groups.tensor_of(sings), groups.tensor_member(sings), groups.context_of(sings),
                  groups.context_member(sings)};
-  at.experts = any_group(groups.experts_of(sings), groups.experts_member(sings));
+  if (const tensor_cut cut = cut_of(sings, groups); cut.over_replicas())
+    at.experts = any_group(cut.of_experts().shards, cut.of_experts().shard);
   return at;
 }
 

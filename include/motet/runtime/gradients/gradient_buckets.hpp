@@ -75,11 +75,12 @@ inline std::vector<interval> without(isize size, std::span<const interval> runs)
   return rest;
 }
 
-// Tensor leaves these whole in a stage that it cuts: each parameter with the gap behind it.
-inline std::vector<interval> shared_runs(std::span<const parameter> parameters) {
+// Parameters of a stage that is_in(cut_by) holds for: each with the gap behind it.
+template <class In>
+std::vector<interval> runs_of(std::span<const parameter> parameters, In&& is_in) {
   std::vector<interval> runs;
   for (const parameter& each : parameters)
-    if (each.shared) runs.push_back({each.offset, each.offset + parameter_space(each.held())});
+    if (is_in(each.by)) runs.push_back({each.offset, each.offset + parameter_space(each.held())});
   return runs;
 }
 
@@ -105,38 +106,51 @@ struct group_seat {
   bool alone() const { return members <= 1; }
 };
 
-// These calls sum the gradients of a stage on one rank. Most elements are summed over the ranks that hold the
-// same tensor shard (lane 0); those that tensor does not cut are summed over all shards as well (lane 1).
-// Ranks of a lane find the same buckets in the same order, though the rest of their buffers may differ.
+// Elements of a stage that this rank sums with the same others: one interval for each parameter, ascending.
+struct summed_runs {
+  group_seat seat{};
+  std::vector<interval> runs{};
+};
+
+// These calls sum the gradients of a stage on one rank, in a lane for each set of ranks that hold the same:
+// what nothing cuts is on all that have the stage, what tensor cuts on those with this shard of it, experts on
+// those with the same ones. Ranks of a lane find the same buckets in the same order, though the rest of their
+// buffers may differ.
 struct reduction_layout {
   struct lane {
     group_seat seat;
     std::vector<gradient_bucket> buckets;  // in the order of their calls
   };
   isize size = 0;
-  lane lanes[2];
+  std::vector<lane> lanes;
   update_share share;
   bool shards = false;
   isize packing = 0;  // elements of the memory in which buckets are packed
   isize largest = 0;  // elements of the largest bucket
 };
 
-// shared: one interval for each parameter that tensor does not cut, ascending; none when nothing is cut by
-// tensor. layers: stretches, ascending, that no bucket in its place may leave; none: it may lie anywhere.
-inline reduction_layout lay_out_reduction(isize size, std::span<const interval> shared, group_seat cut,
-                                          group_seat shared_by, bucket_options options = {},
+// Lane 0 is for the ranks whose buffers are alike in all, and has what `others` leave, whose order is that of
+// the lanes behind it. layers: stretches, ascending, that no bucket in its place may leave; none: it may lie
+// anywhere.
+inline reduction_layout lay_out_reduction(isize size, group_seat alike,
+                                          const std::vector<summed_runs>& others, bucket_options options = {},
                                           std::span<const interval> layers = {}) {
   reduction_layout found;
   found.size = size;
   found.shards = options.shards;
   const interval whole{0, size};
   if (layers.empty()) layers = {&whole, 1};
+  std::vector<interval> apart;
+  for (const summed_runs& each : others) apart.insert(apart.end(), each.runs.begin(), each.runs.end());
+  const auto ascends = [](interval a, interval b) { return a.begin < b.begin; };
+  std::sort(apart.begin(), apart.end(), ascends);
   std::vector<interval> rest;
-  for (const interval run : without(size, shared))
+  for (const interval run : without(size, apart))
     for (const interval layer : layers)
       if (const interval both = intersection(run, layer); both.size() > 0) rest.push_back(both);
   std::vector<interval> owned;
-  const auto fill = [&](reduction_layout::lane& lane, group_seat seat, std::span<const interval> runs) {
+  const auto fill = [&](group_seat seat, std::span<const interval> runs) {
+    reduction_layout::lane& lane = found.lanes.emplace_back();
     lane.seat = seat;
     if (seat.alone()) {
       owned.insert(owned.end(), runs.begin(), runs.end());
@@ -161,11 +175,11 @@ inline reduction_layout lay_out_reduction(isize size, std::span<const interval> 
       owned.push_back(options.shards ? own : each.whole());
     }
   };
-  fill(found.lanes[0], cut, rest);
-  fill(found.lanes[1], shared_by, shared);
+  fill(alike, rest);
+  for (const summed_runs& each : others) fill(each.seat, each.runs);
 
-  const auto join = [](std::vector<interval>& all) {
-    std::sort(all.begin(), all.end(), [](interval a, interval b) { return a.begin < b.begin; });
+  const auto join = [&](std::vector<interval>& all) {
+    std::sort(all.begin(), all.end(), ascends);
     std::size_t last = 0;
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (all[i].size() == 0) continue;

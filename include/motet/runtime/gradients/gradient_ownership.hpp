@@ -44,9 +44,9 @@ class gradient_ownership {
     return static_cast<std::int32_t>(groups_.size()) - 1;
   }
   // A stage on a rank. Parameters have global names, and offsets in the rank's flat buffer. groups: of the
-  // layout's two lanes; -1: alone.
+  // layout's lanes; -1: alone.
   void add_stage(std::int32_t rank, std::span<const parameter> parameters, const reduction_layout& layout,
-                 std::int32_t cut = -1, std::int32_t shared = -1) {
+                 const std::vector<std::int32_t>& groups) {
     std::vector<local_slice> here;  // ascend
     for (const parameter& each : parameters) {
       const auto tensor = tensors_.try_emplace(each.name, tensor_state{each.rows, each.width, {}}).first;
@@ -68,8 +68,7 @@ class gradient_ownership {
     };
     for (const interval part : layout.share.counted)
       each_slice(part, [&](const local_slice& to, interval elements) { of(to).counted.push_back(elements); });
-    const std::int32_t groups[] = {cut, shared};
-    for (int l = 0; l < 2; ++l)
+    for (std::size_t l = 0; l < groups.size(); ++l)
       for (const gradient_bucket& bucket : layout.lanes[l].buckets) {
         auto& calls = calls_[{groups[l], rank}];
         calls.emplace_back();

@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 namespace motet {
 
@@ -20,6 +21,14 @@ void check_group(group_seat planned, const Group* got) {
   if (members != planned.members || member != planned.member)
     fail(reduction_misused, sentence({"planned for member ", planned.member, " of ", planned.members,
                                       ", got member ", member, " of ", members}));
+}
+
+// Each lane of a layout has its own.
+template <class Group>
+void check_groups(const reduction_layout& planned, const std::vector<Group*>& got) {
+  if (got.size() != planned.lanes.size())
+    fail(reduction_misused, sentence({"planned for ", planned.lanes.size(), " groups, got ", got.size()}));
+  for (std::size_t l = 0; l < got.size(); ++l) check_group(planned.lanes[l].seat, got[l]);
 }
 
 // Sums the gradients of a stage over the ranks that hold it, bucket by bucket while backward still runs: a
@@ -35,14 +44,13 @@ class gradient_reduction {
  public:
   // The groups of the layout's lanes, null where this rank is alone. in_flight: calls under way on a group,
   // no more than the group allows.
-  gradient_reduction(reduction_layout layout, Group* cut, Group* shared, std::int32_t in_flight = 4)
-      : layout_(std::move(layout)) {
-    Group* const groups[] = {cut, shared};
+  gradient_reduction(reduction_layout layout, const std::vector<Group*>& groups, std::int32_t in_flight = 4)
+      : layout_(std::move(layout)), lanes_(layout_.lanes.size()) {
+    check_groups(layout_, groups);
     isize packing = 0;
-    for (int l = 0; l < 2; ++l) {
+    for (std::size_t l = 0; l < lanes_.size(); ++l) {
       const reduction_layout::lane& of = layout_.lanes[l];
       lane& own = lanes_[l];
-      check_group(of.seat, groups[l]);
       own.turns = calls_in_turn<Group>(groups[l], in_flight);
       for (const gradient_bucket& bucket : of.buckets) {
         call& one = own.calls.emplace_back();
@@ -67,7 +75,7 @@ class gradient_reduction {
     gradients_ = gradients;
     weights_ = weights;
     forget();
-    for (int l = 0; layout_.shards && l < 2; ++l)
+    for (std::size_t l = 0; layout_.shards && l < lanes_.size(); ++l)
       for (call& each : lanes_[l].calls) find_parts(each, layout_.lanes[l].seat.members);
     packing_ = buffer_for<Context, Master>(layout_.packing);
     if constexpr (requires(Group& group) { group.keep(packing_.data(), isize{0}); })
@@ -112,7 +120,11 @@ class gradient_reduction {
     return done;
   }
   // Calls of this step that are done.
-  isize ended() const { return lanes_[0].turns.ended() + lanes_[1].turns.ended(); }
+  isize ended() const {
+    isize all = 0;
+    for (const lane& own : lanes_) all += own.turns.ended();
+    return all;
+  }
   // All gradients are final. The result is false when not all are summed: call again.
   bool finish() {
     for (lane& own : lanes_)
@@ -221,7 +233,7 @@ class gradient_reduction {
   }
 
   reduction_layout layout_;
-  lane lanes_[2];
+  std::vector<lane> lanes_;
   Context* ctx_ = nullptr;
   Master *gradients_ = nullptr, *weights_ = nullptr;
   buffer_for<Context, Master> packing_;

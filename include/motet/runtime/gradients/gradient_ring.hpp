@@ -19,20 +19,19 @@ class gradient_ring {
  public:
   // The layout has shards and was made with these layers, which backward completes from the last one on.
   // slots: layers whose gradients exist at a time.
-  gradient_ring(reduction_layout layout, std::span<const interval> layers, Group* cut, Group* shared,
+  gradient_ring(reduction_layout layout, std::span<const interval> layers, const std::vector<Group*>& groups,
                 std::int32_t slots = 2, std::int32_t in_flight = 4)
-      : layout_(std::move(layout)), slots_(as_size(slots)) {
+      : layout_(std::move(layout)), lanes_(layout_.lanes.size()), slots_(as_size(slots)) {
     if (!layout_.shards) fail(reduction_misused, "gradients that are not kept need a layout with shards");
     for (const interval each : layers) {
       layers_.push_back({each, {}, {}});
       largest_ = std::max(largest_, each.size());
     }
-    Group* const groups[] = {cut, shared};
+    check_groups(layout_, groups);
     std::vector<interval> in_place;
     isize packing = 0;
-    for (int l = 0; l < 2; ++l) {
+    for (std::size_t l = 0; l < lanes_.size(); ++l) {
       const group_seat seat = layout_.lanes[l].seat;
-      check_group(seat, groups[l]);
       lanes_[l].turns = calls_in_turn<Group>(groups[l], in_flight);
       for (const gradient_bucket& bucket : layout_.lanes[l].buckets) {
         if (bucket.packed()) {
@@ -105,7 +104,8 @@ class gradient_ring {
     bool done = true;
     for (slot& each : slots_)
       done =
-          settle(each, [this](int l, ticket which) { return lanes_[l].turns.group().test(which); }) && done;
+          settle(each, [this](std::size_t l, ticket which) { return lanes_[l].turns.group().test(which); }) &&
+          done;
     for (lane& own : lanes_) done = done && sum_packed(own);
     return done;
   }
@@ -122,7 +122,7 @@ class gradient_ring {
  private:
   using buffer_type = buffer_for<Context, Master>;
   struct sum {
-    int lane;
+    std::size_t lane;
     interval at, own;  // own: the part of this member
     isize to;          // where own is in sums_
     std::vector<isize> counts, bytes;
@@ -158,7 +158,7 @@ class gradient_ring {
       if (element >= each.at.begin && element < each.at.end) return each.moments + element - each.at.begin;
     return 0;
   }
-  void add_sum(int l, group_seat seat, interval at) {
+  void add_sum(std::size_t l, group_seat seat, interval at) {
     for (layer_sums& layer : layers_) {
       if (at.begin < layer.at.begin || at.end > layer.at.end) continue;
       const interval part = part_of_bucket(at.size(), seat.members, seat.member);
@@ -179,7 +179,7 @@ class gradient_ring {
     const isize begin = static_cast<const Master*>(data) - base_;
     slot& own = slots_[turn_ % slots_.size()];
     if (open_ != nullptr && open_->at.begin == begin) return own.memory.data();
-    settle(own, [this](int l, ticket which) {
+    settle(own, [this](std::size_t l, ticket which) {
       const noted_wait noted(wait_for::sum);
       lanes_[l].turns.group().wait(which);
       return true;
@@ -262,8 +262,8 @@ class gradient_ring {
   }
 
   reduction_layout layout_;
+  std::vector<lane> lanes_;
   std::vector<layer_sums> layers_;
-  lane lanes_[2];
   std::vector<slot> slots_;
   std::size_t turn_ = 0;
   const layer_sums* open_ = nullptr;  // whose gradients backward adds to now

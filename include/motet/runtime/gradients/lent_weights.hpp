@@ -17,17 +17,17 @@ class lent_weights {
  public:
   // The layout has shards and was made with layers, none of which lies in several of `parts`: these are asked
   // for, each by itself. Groups are those of the layout's lanes, null where this rank is alone.
-  lent_weights(const reduction_layout& layout, std::span<const interval> parts, Group* cut, Group* shared)
+  lent_weights(const reduction_layout& layout, std::span<const interval> parts,
+               const std::vector<Group*>& groups)
       : owned_(layout.share.owned) {
     if (!layout.shards) fail(reduction_misused, "weights that are lent need a layout with shards");
     for (const interval each : parts) {
       parts_.push_back({each, {}});
       largest_ = std::max(largest_, each.size());
     }
-    Group* const groups[] = {cut, shared};
-    for (int l = 0; l < 2; ++l) {
+    check_groups(layout, groups);
+    for (std::size_t l = 0; l < groups.size(); ++l) {
       const group_seat seat = layout.lanes[l].seat;
-      check_group(seat, groups[l]);
       for (const gradient_bucket& bucket : layout.lanes[l].buckets)
         if (!bucket.packed()) add_call(*groups[l], seat, bucket.whole());
     }

@@ -28,10 +28,13 @@ inline reduction_layout reduction_of_stage(std::span<const parameter> parameters
     const auto own = std::find(members.begin(), members.end(), rank) - members.begin();
     return group_seat{static_cast<std::int32_t>(members.size()), static_cast<std::int32_t>(own)};
   };
-  const stage_groups::group_numbers& own = groups.of(sings, stage);
-  const std::vector<interval> shared =
-      groups.cut_of(sings).first > 1 ? shared_runs(parameters) : std::vector<interval>{};
-  return lay_out_reduction(size, shared, seat(own.cut), seat(own.shared), options, layers);
+  const std::vector<std::int32_t>& numbers = groups.of(sings, stage).sums;
+  std::vector<summed_runs> others;
+  for (std::size_t l = 1; l < numbers.size(); ++l)
+    others.push_back({seat(numbers[l]), runs_of(parameters, [&](cut_by what) {
+                        return groups.lane_of(sings, what) == static_cast<int>(l);
+                      })});
+  return lay_out_reduction(size, seat(numbers[0]), others, options, layers);
 }
 
 // All stages that learn, of all ranks of a program, for check(). Nothing is allocated for weights, and no
@@ -61,7 +64,7 @@ inline void require_whole_matrices(const model_outline& model, const program& of
       refuse(sentence({"experts = ", experts}));
     for (std::int32_t s = 0; module < choices.size() && choices[module].shard_optimizer && s < sings.stages;
          ++s)
-      if (groups.of(sings, s).cut >= 0) refuse("zero, as ranks share the optimizer");
+      if (groups.of(sings, s).sums[0] >= 0) refuse("zero, as ranks share the optimizer");
   }
 }
 // Where adapters drop what goes into them, samples are whole and so are products; else MT-R38. All ranks find
@@ -182,7 +185,7 @@ MOTET_BODY gradient_ownership ownership_of(const model_outline& model, const pro
       const std::vector<interval> layers_of =
           choice.shard_gradients ? net.gradient_parts(range, cut) : std::vector<interval>{};
       all.add_stage(rank, own, reduction_of_stage(own, size, groups, sings, s, rank, options, layers_of),
-                    groups.of(sings, s).cut, groups.of(sings, s).shared);
+                    groups.of(sings, s).sums);
     }
   }
   return all;

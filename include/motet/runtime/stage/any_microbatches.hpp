@@ -119,19 +119,18 @@ class any_microbatches {
   // Visits the samples of the replicas that share experts with this one, in this microbatch of each.
   template <class Visit>
   void each_sharing_experts(isize m, Visit&& visit) const {
-    const isize first = replica_ - at_.experts.member();
-    for (isize r = first; r < first + at_.experts.size(); ++r)
+    const isize first = replica_ - at_.experts.member() / at_.tensor;
+    for (isize r = first; r < first + at_.experts.size() / at_.tensor; ++r)
       visit(split_.of(m / split_.microbatches, r, m % split_.microbatches));
   }
-  // One of these has such samples.
+  // One of these has such samples, which its tensor group shares.
   void begin_experts(isize m) {
     shared_[as_size(m)].expert_rows.clear();
     shared_[as_size(m)].expert_samples.clear();
   }
   void add_experts(isize m, const sequences& whole, const sample_bounds& bounds) {
     of_others_->fill(whole, bounds, others_);
-    shared_[as_size(m)].expert_rows.push_back(others_.own.rows());
-    shared_[as_size(m)].expert_samples.push_back(others_.own.samples);
+    add_experts(shared_[as_size(m)]);
   }
 
   sample_split split_;
@@ -139,6 +138,12 @@ class any_microbatches {
   spread_seat at_;
 
  private:
+  void add_experts(microbatch_spread& to) const {
+    to.expert_rows.insert(to.expert_rows.end(), others_.tensor_rows.begin(), others_.tensor_rows.end());
+    to.expert_samples.insert(to.expert_samples.end(), others_.tensor_samples.begin(),
+                             others_.tensor_samples.end());
+  }
+
   std::vector<isize> first_rows_;
   std::vector<microbatch_spread> shared_;
   std::vector<std::unique_ptr<spread_rows>> rows_;
@@ -170,8 +175,9 @@ MOTET_BODY void any_microbatches::share_experts(const sequences& rows, const sam
   of_others_ = std::make_unique<spread_rows>(at_, std::max(rows.samples, most_of_sharers()));
   of_others_->fill_most(rows, bounds, others_);
   for (microbatch_spread& each : shared_) {
-    each.expert_rows.assign(as_size(at_.experts.size()), others_.own.rows());
-    each.expert_samples.assign(as_size(at_.experts.size()), others_.own.samples);
+    each.expert_rows.clear();
+    each.expert_samples.clear();
+    for (isize r = 0; r < at_.experts.size() / at_.tensor; ++r) add_experts(each);
   }
 }
 #endif

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/nn/core/parameter.hpp>
 #include <motet/schedule/core/program.hpp>
 
 #include <array>
 #include <map>
-#include <utility>
 #include <vector>
 
 namespace motet {
 
 // Some ranks compute a stage together and some sum its gradients, for all stages of a program: these are
 // lists of members, made alike on every rank. The ranks that hold a stage of a replica are its context parts,
-// and within each of these its tensor parts. Replicas that share experts compute a stage together, too.
+// and within each of these its tensor parts. The ranks of replicas that share experts compute a stage
+// together, too, and sums are made by those that hold the same.
 class stage_groups {
  public:
   // Places in the lists below; -1: the rank is alone.
   struct group_numbers {
     std::int32_t tensor = -1, context = -1, experts = -1;  // in compute()
-    // in reduce(): for what is cut by tensor, or by replicas that share experts, and for what is not
-    std::int32_t cut = -1, shared = -1;
+    // in reduce(), of each lane (lane_of()); a stage that is not updated has none
+    std::vector<std::int32_t> sums{};
   };
 
   // Of each module, over how many ranks a layer's columns are cut, and how many replicas in a row share experts;
@@ -37,9 +38,9 @@ class stage_groups {
     std::vector<std::vector<std::int32_t>> members;
     for (const voice& each : of.voices) {
       for (std::int32_t s = 0; s < each.stages; ++s) {
-        for (int kind = 0; kind < kinds; ++kind) {
-          // Elements that are not cut are nothing apart where nothing is.
-          if ((kind >= cut && !each.updates()) || (kind == shared && cut_of(each).first == 1)) continue;
+        if (each.updates()) numbers_[as_size(each.first_place + s)].sums.resize(as_size(lanes_of(each)), -1);
+        for (int kind = 0; kind < sums + lanes_of(each); ++kind) {
+          if (kind >= sums && !each.updates()) break;
           const auto [at, made] =
               known.try_emplace(key_of(each, s, kind), static_cast<std::int32_t>(members.size()));
           if (made) members.emplace_back();
@@ -50,7 +51,7 @@ class stage_groups {
     std::vector<std::int32_t> numbers(members.size(), -2);
     for (const voice& each : of.voices) {
       for (std::int32_t s = 0; s < each.stages; ++s) {
-        for (int kind = 0; kind < kinds; ++kind) {
+        for (int kind = 0; kind < sums + lanes_of(each); ++kind) {
           const auto found = known.find(key_of(each, s, kind));
           if (found == known.end()) continue;
           std::int32_t& number = numbers[as_size(found->second)];
@@ -79,15 +80,26 @@ class stage_groups {
   std::int32_t tensor_member(const voice& sings) const { return sings.shard % tensor_of(sings); }
   std::int32_t experts_of(const voice& sings) const { return experts_[as_size(sings.module)]; }
   std::int32_t experts_member(const voice& sings) const { return sings.replica % experts_of(sings); }
-  // In how many parts what is cut of it is, and which of them the voice has.
-  std::pair<std::int32_t, std::int32_t> cut_of(const voice& sings) const {
-    if (experts_of(sings) > 1) return {experts_of(sings), experts_member(sings)};
-    return {tensor_of(sings), tensor_member(sings)};
-  }
   std::int32_t context_member(const voice& sings) const { return sings.shard / tensor_of(sings); }
+  // Gradients are summed in so many lanes, that of what is cut most first: one for experts where replicas share
+  // them, one for what a tensor group cuts, and one for the rest.
+  std::int32_t lanes_of(const voice& sings) const {
+    return 1 + (tensor_of(sings) > 1 ? 1 : 0) + (experts_of(sings) > 1 ? 1 : 0);
+  }
+  // The voice is the first of those that hold the same of what is cut so.
+  bool is_first(const voice& sings, cut_by what) const {
+    return context_member(sings) == 0 && (what != cut_by::nothing || tensor_member(sings) == 0) &&
+           sings.replica < (what == cut_by::experts ? experts_of(sings) : 1);
+  }
+  // What is cut so is in this one.
+  std::int32_t lane_of(const voice& sings, cut_by what) const {
+    const std::int32_t last = lanes_of(sings) - 1;
+    if (what == cut_by::experts) return 0;
+    return what == cut_by::tensor && tensor_of(sings) > 1 ? last - 1 : last;
+  }
 
  private:
-  enum of_group : int { tensor, context, experts, cut, shared, kinds };
+  enum of_group : int { tensor, context, experts, sums };  // sums: of the first lane
   using group_key = std::array<std::int32_t, 5>;
 
   // The members of a group have this in common.
@@ -96,22 +108,25 @@ class stage_groups {
     switch (kind) {
       case tensor: return {kind, each.module, stage, each.replica, c};
       case context: return {kind, each.module, stage, each.replica, t};
-      case experts: return {kind, each.module, stage, each.replica / experts_of(each), each.shard};
-      case cut: return {kind, each.module, stage, cut_of(each).second, 0};
-      default: return {kind, each.module, stage, 0, 0};
+      case experts: return {kind, each.module, stage, each.replica / experts_of(each), c};
     }
+    // They have the same part of what the lane sums.
+    const std::int32_t lane = kind - sums;
+    const bool of_tensor = lane <= lane_of(each, cut_by::tensor) && tensor_of(each) > 1,
+               of_experts = lane == 0 && experts_of(each) > 1;
+    return {kind, each.module, stage, of_tensor ? t : 0, of_experts ? experts_member(each) : 0};
   }
   std::int32_t& slot(const voice& each, std::int32_t stage, int kind) {
     group_numbers& own = numbers_[as_size(each.first_place + stage)];
-    std::int32_t* const all[kinds] = {&own.tensor, &own.context, &own.experts, &own.cut, &own.shared};
-    return *all[kind];
+    std::int32_t* const all[] = {&own.tensor, &own.context, &own.experts};
+    return kind < sums ? *all[kind] : own.sums[as_size(kind - sums)];
   }
   std::int32_t settle(const std::vector<std::int32_t>& members, int kind,
                       std::map<std::vector<std::int32_t>, std::int32_t>& equal) {
     if (members.size() < 2) return -1;
-    auto& all = kind < cut ? compute_ : reduce_;
+    auto& all = kind < sums ? compute_ : reduce_;
     const auto next = static_cast<std::int32_t>(all.size());
-    if (kind < cut) {
+    if (kind < sums) {
       const auto [at, made] = equal.try_emplace(members, next);
       if (!made) return at->second;
     }

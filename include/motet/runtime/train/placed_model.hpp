@@ -382,8 +382,8 @@ class placed_model {
       to.join(net, stage_groups_, sings, s, choice, how_, at, group);
       const auto seat = seated(seat_of(sings, stage_groups_), choice, homes_.of(at.rank, sings.lane), to);
       const auto make_parts = [&] {
-        return net.microbatches(splits_[sings.module], sings.replica, seat, any_or_none(to.groups[0]),
-                                any_or_none(to.groups[1]), most_[sings.module]);
+        return net.microbatches(splits_[sings.module], sings.replica, seat, any_or_none(to.tensor),
+                                any_or_none(to.context), most_[sings.module]);
       };
       auto& parts = own.parts[at.rank];
       if (!parts) parts = make_parts();

@@ -9,8 +9,10 @@
 #include <motet/runtime/stage/staged_microbatches.hpp>
 #include <motet/schedule/check/buffers.hpp>
 
+#include <algorithm>
 #include <map>
 #include <memory>
+#include <vector>
 
 namespace motet {
 
@@ -52,8 +54,9 @@ struct placed_stage {
   update_share share, resting_share;
   std::vector<parameter_run> runs;  // that an update treats alike
   module_pace pace;
-  Group* groups[4] = {};                      // tensor, context, and of the sums: cut, shared; null: alone
-  Group* experts = nullptr;                   // replicas that share them; null: none do
+  // null: alone; experts: of replicas that share them
+  Group *tensor = nullptr, *context = nullptr, *experts = nullptr;
+  std::vector<Group*> sums;                   // of the lanes of a layout, null where it is alone
   std::unique_ptr<reduction_type> reduction;  // one of these two; neither where it is alone
   std::unique_ptr<ring_type> ring;
   std::unique_ptr<lent_type> lent;  // beside the ring, where weights are kept in shares
@@ -65,10 +68,13 @@ struct placed_stage {
   void join(const net_outline& net, const stage_groups& all, const voice& sings, std::int32_t s,
             const module_choice& choice, const learning& how, stage_position& at, Groups& group) {
     const stage_groups::group_numbers& own = all.of(sings, s);
-    const std::int32_t numbers[4] = {own.tensor, own.context, own.cut, own.shared};
-    for (int g = 0; g < 4; ++g)
-      if (numbers[g] >= 0) groups[g] = group(g < 2 ? 0 : 1, numbers[g], at.rank);
-    if (own.experts >= 0) experts = group(0, own.experts, at.rank);
+    const auto joined = [&](int set, std::int32_t number) {
+      return number >= 0 ? group(set, number, at.rank) : nullptr;
+    };
+    tensor = joined(0, own.tensor);
+    context = joined(0, own.context);
+    experts = joined(0, own.experts);
+    for (const std::int32_t number : own.sums) sums.push_back(joined(1, number));
     pace = choice.pace;
     runs = update_runs(parameters, at.parameters, how.optimizer.kind, pace, net.blocks);
     const auto take = [&](const update_share& part) {
@@ -82,9 +88,7 @@ struct placed_stage {
     const auto counted = [&](const std::vector<parameter>& held) {
       update_share first;
       for (const parameter& each : held)
-        if (sings.replica < (each.shared ? 1 : all.experts_of(sings)) && all.context_member(sings) == 0 &&
-            (!each.shared || all.tensor_member(sings) == 0))
-          first.counted.push_back({each.offset, each.offset + each.held()});
+        if (all.is_first(sings, each.by)) first.counted.push_back({each.offset, each.offset + each.held()});
       return first;
     };
     resting_share = counted(resting);
@@ -96,7 +100,7 @@ struct placed_stage {
       at.moments = at.seconds = at.averages = 0;
       return;
     }
-    if (groups[2] == nullptr && groups[3] == nullptr) return;
+    if (std::ranges::all_of(sums, [](const Group* each) { return each == nullptr; })) return;
     const bucket_options options = buckets_of(choice);
     at.sums_each = choice.shard_gradients;
     const std::vector<interval> layers =
@@ -105,12 +109,12 @@ struct placed_stage {
         reduction_of_stage(parameters, at.parameters, all, sings, s, at.rank, options, layers);
     take(planned.share);
     if (choice.shard_weights) {
-      lent = std::make_unique<lent_type>(planned, net.weight_parts(at.range, at.cut), groups[2], groups[3]);
+      lent = std::make_unique<lent_type>(planned, net.weight_parts(at.range, at.cut), sums);
       at.gathers_each = true;
       at.lent = lent->elements();
     }
-    if (at.sums_each) ring = std::make_unique<ring_type>(std::move(planned), layers, groups[2], groups[3]);
-    else reduction = std::make_unique<reduction_type>(std::move(planned), groups[2], groups[3]);
+    if (at.sums_each) ring = std::make_unique<ring_type>(std::move(planned), layers, sums);
+    else reduction = std::make_unique<reduction_type>(std::move(planned), sums);
   }
 
   // Sums take this besides the stage's own memory.

@@ -65,7 +65,7 @@ struct holder {
 };
 
 std::string text(const parameter& p) {
-  std::string out = p.name + (p.shared ? " shared" : "");
+  std::string out = p.name + (p.by == cut_by::nothing ? " shared" : "");
   for (const parameter_slice& s : p.slices())
     out += " [" + std::to_string(s.rows.begin) + "," + std::to_string(s.rows.end) + ")x[" +
            std::to_string(s.columns.begin) + "," + std::to_string(s.columns.end) + ")@" +
@@ -158,11 +158,11 @@ TEST_CASE("in a layer that is never cut, nothing is") {
   const auto& items = list.items();
   REQUIRE_EQ(items.size(), 10);
   for (std::size_t i = 0; i < 5; ++i) {
-    CHECK(items[i].shared);
+    CHECK(items[i].by == cut_by::nothing);
     CHECK_EQ(items[i].held(), items[i].size());
   }
   CHECK_EQ(items[5].held(), 28);
-  CHECK(!items[5].shared);
+  CHECK(items[5].by == cut_by::tensor);
   CHECK_EQ(list.used(), holder::size({4, 1}));
 }
 

@@ -110,7 +110,7 @@ TEST_CASE("a rank holds whole experts, and all ranks hold each once") {
       CHECK(list.items()[0].name == "gate_up.weight");
       CHECK(list.items()[0].rows == 3 * 14);
       CHECK(list.items()[1].offset == L::narrow_at(cut));
-      CHECK(list.items()[0].shared == false);
+      CHECK(list.items()[0].by == cut_by::experts);
       const auto next = [](const parameter& item, isize& end) {
         for (const interval& rows : item.held_rows) {
           CHECK(rows.begin == end);

@@ -39,7 +39,7 @@ TEST_CASE("each part of a unit is held where the unit is") {
   CHECK(wide.held_rows[1].end == 10 + held.end);
   const parameter& bias = list.items().back();
   CHECK(bias.name == "narrow.bias");
-  CHECK(bias.shared);
+  CHECK(bias.by == cut_by::nothing);
 }
 
 }  // namespace

@@ -84,9 +84,9 @@ TEST_CASE("what is held of a stage") {
                          each.name.find(".mlp.gate_up") != std::string::npos ||
                          each.name.find(".mlp.down.weight") != std::string::npos;
     const bool in_block = each.name.find("caption.blocks.1.") == 0;
-    CHECK_EQ(each.shared, !(in_core && in_block));
-    CHECK_EQ(each.held() == each.size(), each.shared);
-    shared += each.shared ? each.size() : 0;
+    CHECK_EQ(each.by == cut_by::nothing, !(in_core && in_block));
+    CHECK_EQ(each.held() == each.size(), each.by == cut_by::nothing);
+    shared += each.by == cut_by::nothing ? each.size() : 0;
     total += each.size();
   }
   CHECK(shared < total);

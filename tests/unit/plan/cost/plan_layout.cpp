@@ -35,6 +35,12 @@ TEST_CASE("groups of replicas that share experts, and of those that have the sam
   CHECK(plan_layouts(of, plain_cluster(4, 4))[0].sums_of_experts[0] == group_layout{1, 2, 1});
   of.modules[0].experts = 1;
   CHECK(plan_layouts(of, plain_cluster(4, 4))[0].sums_of_experts.empty());
+  // All ranks of two tensor groups share them, each group on a node; those of the other two have the same.
+  of.modules[0] = on_ranks("picture", 0, {.data = 4, .tensor = 4});
+  of.modules[0].experts = 2;
+  const list<module_layout> both = plan_layouts(of, plain_cluster(4, 4));
+  for (std::int32_t r = 0; r < 4; ++r) CHECK(both[0].at(0, r).experts == group_layout{2, 4, 1});
+  CHECK(both[0].sums_of_experts[0] == group_layout{2, 1, 4});
 }
 
 TEST_CASE("groups of a tower whose replicas are nodes") {

@@ -77,6 +77,10 @@ TEST_CASE("replicas that share experts swap rows, and sum less") {
   of.modules[0].experts = 8;
   const double rows = 4 * 8 * 0.5 * static_cast<double>(net.layers) * 4 * 2 * (2 * 256 * 512.);
   CHECK(traffic(of, model, 64) == about(gradients - of_experts + rows, .05));
+  // As many rows go to others where these are two tensor groups, each on a node.
+  plan both = pictures(mesh::from(0, {.data = 2, .tensor = 4}));
+  both.modules[0].experts = 2;
+  CHECK(traffic(both, model, 64) == about(gradients - of_experts + rows, .05));
   // Two replicas of which each has half of them: no sum of those is left.
   of = pictures(mesh({.data = 2}, {0, 4}));
   CHECK(traffic(of, model, 2) == about(gradients));

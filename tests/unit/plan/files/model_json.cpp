@@ -28,7 +28,7 @@ const std::string everything = R"({
   "name": "every field of every tower",
   "towers": [
     {"name": "a", "layers": 2, "width": 48, "heads": 5, "tokens": 6, "vocabulary": 7, "key_heads": 5, "head_width": 16, "hidden": 90, "embedding": 9,
-     "experts": 4, "chosen": 3, "frozen": true, "cached": true, "causal": true, "gated": true, "rms": true, "positions": false, "rotary": true,
+     "experts": 4, "chosen": 3, "uneven": 1.3, "frozen": true, "cached": true, "causal": true, "gated": true, "rms": true, "positions": false, "rotary": true,
      "cut_vocabulary": true, "ring": true, "end": "attention"},
     {"name": "b", "layers": 3, "width": 64, "heads": 8, "tokens": 5, "patch": 12, "class_row": true, "patch_bias": true, "pre_norm": true, "end": "mean"},
     {"name": "c", "layers": 3, "width": 64, "heads": 8, "tokens": 5, "end": "block_of_row"}
@@ -76,7 +76,7 @@ TEST_CASE("every field is read, and written again") {
   const model_shape of = parse_model(everything, "everything");
   const tower_outline &a = of.towers[0], &b = of.towers[1], &c = of.towers[2];
   CHECK((a.vocabulary == 7 && a.key_heads == 5 && a.head_width == 16 && a.hidden == 90 && a.experts == 4 &&
-         a.chosen == 3));
+         a.uneven == 1.3 && a.chosen == 3));
   CHECK((a.frozen && a.cached && a.causal && a.gated && a.rms && !a.positions && a.rotary &&
          a.cut_vocabulary && a.ring));
   CHECK((a.end == tower_end::attention && b.end == tower_end::mean && c.end == tower_end::block_of_row));
@@ -95,6 +95,12 @@ TEST_CASE("every field is read, and written again") {
 )");
   for (const known_model& each : known_models)
     CHECK(parse_model(format_model(each.make()), "again") == each.make());
+}
+
+TEST_CASE("how uneven a router is assumed to be is never below even") {
+  CHECK(parse_model(with(clip, "\"frozen\": true", "\"uneven\": 1"), "").towers[0].uneven == 1);
+  CHECK_THROWS_WITH_AS(parse_model(with(clip, "\"frozen\": true", "\"uneven\": 0.5"), ""),
+                       doctest::Contains("towers[0].uneven"), error);
 }
 
 TEST_CASE("a cached tower is frozen") {

@@ -104,14 +104,14 @@ TEST_CASE("a plan that does not fit is told with the module's name and its numbe
   check_said("caption: 2 pieces, and tensor 1 [MT-S24]", [](plan& of, auto&) { of.modules[1].pieces = 2; });
   check_said("caption: experts 2 for 3 replicas [MT-S34]",
              [](plan& of, auto&) { of.modules[1].experts = 2; });
-  check_said("caption: experts 3, and its layers have 2 [MT-S35]", [](plan& of, auto& facts) {
+  check_said("caption: 3 ranks share experts, and its layers have 2 [MT-S35]", [](plan& of, auto& facts) {
     of.modules[1].experts = 3;
     facts[1].experts = 2;
   });
-  check_said("picture: experts 2 and tensor 2 [MT-S36]", [](plan& of, auto& facts) {
+  check_said("picture: 4 ranks share experts, and its layers have 3 [MT-S35]", [](plan& of, auto& facts) {
     of.modules[0].on = mesh::from(0, degrees{.data = 2, .tensor = 2});
     of.modules[0].experts = 2;
-    facts[0].experts = 4;
+    facts[0].experts = 3;
   });
   check_said("caption: long_rows 9 [MT-S30]", [](plan& of, auto&) { of.modules[1].long_rows = 9; });
   check_said("picture: got 65 pieces, wanted 1 to 64 [MT-S24]",

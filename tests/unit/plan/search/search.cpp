@@ -82,7 +82,10 @@ class brute_force {
                     own.stash = stash;
                     own.zero = zero;
                     own.remade.resize(remade * p, 1);
-                    out.push_back(own);
+                    for (own.experts = 1; own.experts <= d; ++own.experts)
+                      if (d % own.experts == 0 && allowed(pin.experts, own.experts) &&
+                          (own.experts == 1 || own.experts * t <= net.experts))
+                        out.push_back(own);
                   }
           }
         }
@@ -281,6 +284,44 @@ TEST_CASE("two kinds of devices: as good as all ranks that each position could h
   MESSAGE("of 3 best plans " << unlike << " have towers on unlike devices, " << across
                              << " a tower on both kinds");
   CHECK(unlike > 0);
+}
+
+TEST_CASE("replicas share experts where that is as good as every plan, and never for a longer step") {
+  laws::dice roll(61);
+  int sharing = 0, beside_tensor = 0;
+  for (int round = 0; round < 8; ++round) {
+    cluster_facts on = round < 5 ? small_cluster(1, 4) : small_cluster(2, 2);
+    model_shape model{"two", {drawn_tower(roll, "one"), drawn_tower(roll, "other")}};
+    tower_outline& mixed = model.towers[round % 2];
+    mixed.experts = roll.between(2, 8);
+    mixed.chosen = 1 + roll.below(2);
+    mixed.uneven = round % 3 == 0 ? 1.3 : 1;
+    search_options options;
+    options.together = round < 5 && round % 2 == 0;
+    options.apart = !options.together;
+    for (const tower_outline& each : model.towers)
+      options.pins.push(
+          {.name = each.name, .context = 1, .stash = -1, .recompute = 0, .zero = round < 2 ? -1 : 0});
+    if (round % 2 == 1) on.inside = {1e-7, 2e10};
+    // Where memory is short experts are shared by as many as it takes.
+    if (round == 4) on.device.memory_bytes = 4.5e6;
+    CAPTURE(round);
+    const motet::isize samples = roll.between(4, 8);
+    same_as_brute_force(model, on, samples, options);
+    const search_result found = search_plans(model, on, samples, options);
+    const module_plan& best = found.plans[0].how.modules[round % 2];
+    sharing += best.experts > 1 ? 1 : 0;
+    beside_tensor += best.experts > 1 && best.on.split().tensor > 1 ? 1 : 0;
+    for (tower_pin& each : options.pins) each.experts = 1;
+    try {
+      const search_result without = search_plans(model, on, samples, options);
+      CHECK(found.plans[0].gives.step_seconds <= without.plans[0].gives.step_seconds * (1 + 1e-9));
+    } catch (const error&) {
+      CHECK(best.experts > 1);
+    }
+  }
+  MESSAGE("of 8 best plans " << sharing << " share experts, " << beside_tensor << " beside a tensor degree");
+  CHECK(sharing > 0);
 }
 
 TEST_CASE("three towers, one of them frozen") {

@@ -104,8 +104,8 @@ TEST_CASE("ranks with other shards find the same buckets of what is shared") {
     for (std::int32_t t = 0; t < 3; ++t) {
       const laws::made_ranks ranks{2, 3};
       sizes.emplace_back();
-      for (const gradient_bucket& each :
-           ranks.layout(laws::stage_of(parameters, 3, t), t, options).lanes[1].buckets)
+      const reduction_layout layout = ranks.layout(laws::stage_of(parameters, 3, t), t, options);
+      for (const gradient_bucket& each : layout.lanes[1].buckets)
         for (const interval part : each.parts) sizes.back().push_back(part.size());
     }
     CHECK(sizes[0] == sizes[1]);
@@ -115,7 +115,7 @@ TEST_CASE("ranks with other shards find the same buckets of what is shared") {
 
 TEST_CASE("a rank by itself has no buckets and keeps all moments") {
   const std::vector<interval> shared = {{16, 32}};
-  const reduction_layout layout = lay_out_reduction(100, shared, {}, {}, {.shards = true});
+  const reduction_layout layout = lay_out_reduction(100, {}, {{{}, shared}}, {.shards = true});
   CHECK(layout.lanes[0].buckets.empty());
   CHECK(layout.lanes[1].buckets.empty());
   REQUIRE(layout.share.owned.size() == 1);

@@ -20,6 +20,10 @@ parameter of(const char* name, motet::isize rows, motet::isize width) {
   return one;
 }
 
+std::vector<interval> uncut(const std::vector<parameter>& own) {
+  return runs_of(own, [](cut_by what) { return what == cut_by::nothing; });
+}
+
 // A stage of two matrices, one cut by rows and one by columns, and what is never cut, over replicas x tensor
 // ranks. A test may break one of them.
 struct stage {
@@ -44,18 +48,18 @@ struct stage {
       own[0] = of("eye.norm", 1, 40);
       own[1] = of("eye.up", 10, 12);
       own[1].held_rows = {at.share(10)};
-      own[1].shared = false;
+      own[1].by = cut_by::tensor;
       own[2] = of("eye.bias", 1, 7);
       own[3] = of("eye.down", 9, 20);
       own[3].held_columns = {at.share(10), {10 + at.share(10).begin, 10 + at.share(10).end}};
-      own[3].shared = false;
+      own[3].by = cut_by::tensor;
       motet::isize used = 0;
       for (parameter& each : own) {
         each.offset = used;
         used += parameter_space(each.held());
       }
       layouts.push_back(
-          lay_out_reduction(used, shared_runs(own), {replicas, r / tensor}, {size(), r}, options));
+          lay_out_reduction(used, {replicas, r / tensor}, {{{size(), r}, uncut(own)}}, options));
       parameters.push_back(std::move(own));
       cut.push_back(r % tensor);
       shared.push_back(tensor);
@@ -68,7 +72,7 @@ struct stage {
     for (const auto& each : groups) all.add_group(each);
     for (std::int32_t r = 0; r < size(); ++r) {
       const auto at = static_cast<std::size_t>(r);
-      all.add_stage(r, parameters[at], layouts[at], cut[at], shared[at]);
+      all.add_stage(r, parameters[at], layouts[at], {cut[at], shared[at]});
     }
     return all;
   }
@@ -109,7 +113,7 @@ TEST_CASE("what is summed never, twice or over other ranks is found") {
   found = broken([](stage& s) {
     for (std::size_t r = 0; r < s.layouts.size(); ++r)
       s.layouts[r] =
-          lay_out_reduction(s.layouts[r].size, {}, {2, static_cast<std::int32_t>(r) / 3}, {}, s.options);
+          lay_out_reduction(s.layouts[r].size, {2, static_cast<std::int32_t>(r) / 3}, {{}}, s.options);
   });
   CHECK((found.why == ownership::wrong_ranks || found.why == ownership::counted_twice));
   found = broken([](stage& s) {
@@ -183,7 +187,7 @@ TEST_CASE("blocks that overlap, are missing or are held twice are found") {
   CHECK(has(found.what, "108 of 120"));
   stage three;
   gradient_ownership all = three.table();
-  all.add_stage(4, three.parameters[4], three.layouts[4], 1, 3);
+  all.add_stage(4, three.parameters[4], three.layouts[4], {1, 3});
   found = all.check();
   CHECK(found.why == ownership::held_twice);
   CHECK_THROWS_WITH_AS(require_owned_once(all), doctest::Contains("MT-R12"), error);
@@ -224,8 +228,8 @@ ownership_finding check_tower(std::int32_t replicas, std::int32_t tensor, const 
       const auto own = cut_stage::parameters_of("eye", range, cut);
       const motet::isize size = cut_stage::parameter_end(range, cut) - cut_stage::parameter_begin(range, cut);
       all.add_stage(s * ranks + r, own,
-                    lay_out_reduction(size, shared_runs(own), {replicas, r / tensor}, {ranks, r}, options),
-                    same[static_cast<std::size_t>(r % tensor)], shared);
+                    lay_out_reduction(size, {replicas, r / tensor}, {{{ranks, r}, uncut(own)}}, options),
+                    {same[static_cast<std::size_t>(r % tensor)], shared});
     }
   }
   return all.check();

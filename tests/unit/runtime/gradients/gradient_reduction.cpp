@@ -43,8 +43,7 @@ TEST_CASE("a bucket is summed before backward is through") {
   const laws::made_ranks ranks{2, 1};
   std::atomic<int> wrong{0};
   CHECK(laws::run_reduction(ranks, 4, [&](local::endpoint& end, local::group* cut, local::group*) {
-          reduction sums(lay_out_reduction(320, {}, {2, end.rank()}, {}, {.elements = 160, .packed = 16}),
-                         cut, nullptr);
+          reduction sums(lay_out_reduction(320, {2, end.rank()}, {}, {.elements = 160, .packed = 16}), {cut});
           std::vector<float> gradients(320, 1.0f);
           laws::host_site site;
           sums.prepare(site.ctx, gradients.data(), nullptr);
@@ -68,8 +67,7 @@ TEST_CASE("members with shares of the update get the sum of their part alone") {
   const laws::made_ranks ranks{2, 1};
   std::atomic<int> wrong{0};
   CHECK(laws::run_reduction(ranks, 4, [&](local::endpoint& end, local::group* cut, local::group*) {
-          reduction sums(lay_out_reduction(64, {}, {2, end.rank()}, {}, {.packed = 16, .shards = true}), cut,
-                         nullptr);
+          reduction sums(lay_out_reduction(64, {2, end.rank()}, {}, {.packed = 16, .shards = true}), {cut});
           std::vector<float> gradients(64, 1.0f);
           laws::host_site site;
           sums.prepare(site.ctx, gradients.data(), nullptr);
@@ -83,7 +81,7 @@ TEST_CASE("members with shares of the update get the sum of their part alone") {
 }
 
 TEST_CASE("a rank by itself waits for nobody") {
-  reduction sums(lay_out_reduction(100, {}, {}, {}, {.shards = true}), nullptr, nullptr);
+  reduction sums(lay_out_reduction(100, {}, {}, {.shards = true}), {nullptr});
   std::vector<float> gradients(100, 1.0f);
   laws::host_site site;
   sums.prepare(site.ctx, gradients.data(), gradients.data());
@@ -102,10 +100,10 @@ TEST_CASE("what is out of turn is refused") {
     return text.find(part) != std::string::npos;
   };
   const auto made = [](std::int32_t rank) {
-    return lay_out_reduction(640, {}, {2, rank}, {}, {.elements = 320, .packed = 16});
+    return lay_out_reduction(640, {2, rank}, {}, {.elements = 320, .packed = 16});
   };
   const std::string twice = outcome([&](local::endpoint& end, local::group* cut, local::group*) {
-    reduction sums(made(end.rank()), cut, nullptr);
+    reduction sums(made(end.rank()), {cut});
     std::vector<float> gradients(640);
     laws::host_site site;
     sums.prepare(site.ctx, gradients.data(), nullptr);
@@ -116,7 +114,7 @@ TEST_CASE("what is out of turn is refused") {
   CHECK(has(twice, "elements 300 to 601"));
   CHECK(has(twice, "MT-R10"));
   CHECK(has(outcome([&](local::endpoint& end, local::group* cut, local::group*) {
-              reduction sums(made(end.rank()), cut, nullptr);
+              reduction sums(made(end.rank()), {cut});
               std::vector<float> gradients(640);
               laws::host_site site;
               sums.prepare(site.ctx, gradients.data(), nullptr);
@@ -126,12 +124,11 @@ TEST_CASE("what is out of turn is refused") {
               sums.begin_step();
             }),
             "1 calls were under way"));
-  CHECK(has(
-      outcome([&](local::endpoint&, local::group* cut, local::group*) { reduction(made(0), cut, nullptr); }),
-      "member 1 of 2"));
-  CHECK_THROWS_WITH_AS(reduction(made(0), nullptr, nullptr), doctest::Contains("got member 0 of 1"), error);
+  CHECK(has(outcome([&](local::endpoint&, local::group* cut, local::group*) { reduction(made(0), {cut}); }),
+            "member 1 of 2"));
+  CHECK_THROWS_WITH_AS(reduction(made(0), {nullptr}), doctest::Contains("got member 0 of 1"), error);
   CHECK(has(outcome([&](local::endpoint& end, local::group* cut, local::group*) {
-              reduction sums(lay_out_reduction(640, {}, {2, end.rank()}, {}, {.shards = true}), cut, nullptr);
+              reduction sums(lay_out_reduction(640, {2, end.rank()}, {}, {.shards = true}), {cut});
               std::vector<float> gradients(640);
               laws::host_site site;
               sums.prepare(site.ctx, gradients.data(), gradients.data());

@@ -11,7 +11,7 @@ namespace {
 using ring = gradient_ring<float, local::group, cpu::context>;
 const std::vector<interval> two = {{0, 64}, {64, 160}};
 reduction_layout layout_of(std::int32_t rank, bool shards = true) {
-  return lay_out_reduction(160, {}, {2, rank}, {}, {.elements = 96, .packed = 16, .shards = shards}, two);
+  return lay_out_reduction(160, {2, rank}, {}, {.elements = 96, .packed = 16, .shards = shards}, two);
 }
 void* where(ring& of, const float* data, motet::isize count) { return of.sink().where(&of, data, count); }
 void tell(ring& of, const float* data, motet::isize count) { of.sink().told(&of, data, count); }
@@ -36,8 +36,7 @@ TEST_CASE("owners get the sums of all microbatches, though gradients exist for a
 TEST_CASE("there is memory for the layers at hand and for what is owned, and for no more") {
   const laws::made_ranks ranks{2, 1};
   CHECK(laws::run_reduction(ranks, 4, [&](local::endpoint& end, local::group* cut, local::group*) {
-          const ring one(layout_of(end.rank()), two, cut, nullptr, 1),
-              more(layout_of(end.rank()), two, cut, nullptr, 3);
+          const ring one(layout_of(end.rank()), two, {cut}, 1), more(layout_of(end.rank()), two, {cut}, 3);
           if (one.gradient_bytes() != (96 + 80) * 4 || more.gradient_bytes() != (3 * 96 + 80) * 4)
             throw std::runtime_error("other bytes");
         }) == "");
@@ -49,7 +48,8 @@ TEST_CASE("no bucket in its place leaves its layer") {
     const auto stage = laws::stage_of(laws::make_parameters(seed, ranks.tensor), ranks.tensor, 0);
     const auto layers = laws::layers_of(stage, seed);
     motet::isize covered = 0;
-    for (const auto& lane : ranks.layout(stage, 0, laws::make_options(seed, true), layers).lanes)
+    const reduction_layout layout = ranks.layout(stage, 0, laws::make_options(seed, true), layers);
+    for (const auto& lane : layout.lanes)
       for (const gradient_bucket& each : lane.buckets)
         for (const interval part : each.parts) {
           covered += part.size();
@@ -62,7 +62,7 @@ TEST_CASE("no bucket in its place leaves its layer") {
 
 TEST_CASE("a rank by itself adds up its own gradients") {
   std::vector<float> base(160), weights(160);
-  ring sums(lay_out_reduction(160, {}, {}, {}, {.shards = true}, two), two, nullptr, nullptr);
+  ring sums(lay_out_reduction(160, {}, {}, {.shards = true}, two), two, {nullptr});
   laws::host_site host;
   sums.prepare(host.ctx, base.data(), weights.data());
   sums.begin_step();
@@ -79,11 +79,10 @@ TEST_CASE("a rank by itself adds up its own gradients") {
 
 TEST_CASE("what is out of turn is refused") {
   std::vector<float> base(160), weights(160);
-  CHECK_THROWS_WITH_AS(ring(lay_out_reduction(160, {}, {}, {}, {}, two), two, nullptr, nullptr),
+  CHECK_THROWS_WITH_AS(ring(lay_out_reduction(160, {}, {}, {}, two), two, {nullptr}),
                        doctest::Contains("shards"), error);
-  CHECK_THROWS_WITH_AS(ring(layout_of(0), two, nullptr, nullptr), doctest::Contains("got member 0 of 1"),
-                       error);
-  ring sums(lay_out_reduction(160, {}, {}, {}, {.shards = true}, two), two, nullptr, nullptr);
+  CHECK_THROWS_WITH_AS(ring(layout_of(0), two, {nullptr}), doctest::Contains("got member 0 of 1"), error);
+  ring sums(lay_out_reduction(160, {}, {}, {.shards = true}, two), two, {nullptr});
   laws::host_site host;
   sums.prepare(host.ctx, base.data(), weights.data());
   sums.begin_step();
@@ -101,7 +100,7 @@ TEST_CASE("what is out of turn is refused") {
   const std::string outside =
       laws::run_reduction(ranks, 4, [&](local::endpoint& end, local::group* cut, local::group*) {
         const std::vector<interval> halves = {{0, 80}, {80, 160}};
-        ring(layout_of(end.rank()), halves, cut, nullptr);
+        ring(layout_of(end.rank()), halves, {cut});
       });
   CHECK(outside.find("lie in no layer") != std::string::npos);
 }

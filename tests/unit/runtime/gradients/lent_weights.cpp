@@ -11,7 +11,7 @@ namespace {
 using lent = lent_weights<float, local::group, cpu::context>;
 const std::vector<interval> two = {{0, 64}, {64, 160}};
 reduction_layout layout_of(std::int32_t rank, bool shards = true) {
-  return lay_out_reduction(160, {}, {2, rank}, {}, {.elements = 96, .packed = 16, .shards = shards}, two);
+  return lay_out_reduction(160, {2, rank}, {}, {.elements = 96, .packed = 16, .shards = shards}, two);
 }
 const float* where(lent& of, motet::isize begin, motet::isize count) {
   const weight_lender asked = of.lender();
@@ -27,7 +27,7 @@ int check_lent(const laws::made_ranks& ranks, std::int32_t rank, local::group* c
   const reduction_layout layout = ranks.layout(own, rank, laws::make_options(seed, true), layers);
   std::vector<float> shares(as_size(layout.share.moments), -1000);
   laws::host_site host;
-  lent all(layout, layers, cut, shared);
+  lent all(layout, layers, {cut, shared});
   all.prepare(host.ctx, standing_address<float>(), shares.data());
   int wrong = 0;
   const auto each_number = [&](std::uint64_t step, auto&& visit) {
@@ -71,12 +71,11 @@ TEST_CASE("layers come together from the shares of all who have them") {
 }
 
 TEST_CASE("there is memory for the largest part, and what is no part is refused") {
-  CHECK_THROWS_WITH_AS(lent(lay_out_reduction(160, {}, {}, {}, {}, two), two, nullptr, nullptr),
+  CHECK_THROWS_WITH_AS(lent(lay_out_reduction(160, {}, {}, {}, two), two, {nullptr}),
                        doctest::Contains("shards"), error);
-  CHECK_THROWS_WITH_AS(lent(layout_of(0), two, nullptr, nullptr), doctest::Contains("got member 0 of 1"),
-                       error);
+  CHECK_THROWS_WITH_AS(lent(layout_of(0), two, {nullptr}), doctest::Contains("got member 0 of 1"), error);
   std::vector<float> shares(160, 3);
-  lent alone(lay_out_reduction(160, {}, {}, {}, {.shards = true}, two), two, nullptr, nullptr);
+  lent alone(lay_out_reduction(160, {}, {}, {.shards = true}, two), two, {nullptr});
   CHECK(alone.elements() == 96);
   laws::host_site host;
   alone.prepare(host.ctx, standing_address<float>(), shares.data());
@@ -87,7 +86,7 @@ TEST_CASE("there is memory for the largest part, and what is no part is refused"
   const std::string outside =
       laws::run_reduction(ranks, 4, [&](local::endpoint& end, local::group* cut, local::group*) {
         const std::vector<interval> halves = {{0, 80}, {80, 160}};
-        lent(layout_of(end.rank()), halves, cut, nullptr);
+        lent(layout_of(end.rank()), halves, {cut});
       });
   CHECK(outside.find("lie in no part") != std::string::npos);
 }

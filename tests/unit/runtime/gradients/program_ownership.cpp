@@ -75,7 +75,7 @@ TEST_CASE(
         const std::int32_t rank = of.place(sings, 0);
         mixed.add_stage(rank, own,
                         reduction_of_stage(own, stage::parameter_end({0, 3}, cut), wrong, sings, 0, rank, {}),
-                        wrong.of(sings, 0).cut, wrong.of(sings, 0).shared);
+                        wrong.of(sings, 0).sums);
       }
       if (each.pictures.stages == 1) CHECK(!mixed.check().ok());
     }

@@ -210,7 +210,7 @@ trained train(const laws::made_ranks& ranks, int level, double bad_at = -1,
     for (std::size_t s = 0; s < 2; ++s) {
       stages[s] = laws::stage_of(parameters[s], ranks.tensor, rank % ranks.tensor);
       const auto from = static_cast<std::int32_t>(s) * own_groups;
-      local::group* ends[2] = {};
+      std::vector<local::group*> ends(2);
       for (std::size_t l = 0; l < 2; ++l) {
         const std::int32_t number = from + (l == 0 ? rank % ranks.tensor : ranks.tensor);
         if (lists[static_cast<std::size_t>(number)].size() < 2) continue;
@@ -224,11 +224,10 @@ trained train(const laws::made_ranks& ranks, int level, double bad_at = -1,
       const auto size = static_cast<std::size_t>(stages[s].size),
                  kept = static_cast<std::size_t>(layout.share.moments);
       if (level < 2)
-        sums[s] = std::make_unique<gradient_reduction<float, local::group, cpu::context>>(layout, ends[0],
-                                                                                          ends[1], 2);
+        sums[s] = std::make_unique<gradient_reduction<float, local::group, cpu::context>>(layout, ends, 2);
       else
-        rings[s] = std::make_unique<gradient_ring<float, local::group, cpu::context>>(layout, layers[s],
-                                                                                      ends[0], ends[1], 2, 2);
+        rings[s] =
+            std::make_unique<gradient_ring<float, local::group, cpu::context>>(layout, layers[s], ends, 2, 2);
       weights[s].resize(size);
       gradients[s].resize(size);
       first[s].resize(kept);

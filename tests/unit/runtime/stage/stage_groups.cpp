@@ -57,10 +57,11 @@ TEST_CASE("groups are those of the mesh, for any plan") {
               all.push_back(on.rank({at.stage, r, c, t}));
               if (t == at.tensor) cut.push_back(all.back());
             }
-        if (!each.learns) cut = all = {};
-        if (split.tensor == 1) all = {};
-        REQUIRE(members(groups.reduce(), own.cut) == several(cut));
-        REQUIRE(members(groups.reduce(), own.shared) == several(all));
+        std::vector<std::vector<std::int32_t>> wanted{several(cut), several(all)}, sums;
+        if (split.tensor == 1) wanted.pop_back();
+        if (!each.learns) wanted.clear();
+        for (const std::int32_t lane : own.sums) sums.push_back(members(groups.reduce(), lane));
+        REQUIRE(sums == wanted);
         spread += split.tensor > 1 && split.data * split.context > 1 ? 1 : 0;
       }
     }
@@ -82,8 +83,8 @@ TEST_CASE("ranks that compute together do so in one group, whatever the stage; s
   REQUIRE(groups.reduce().size() == 6);  // of each of two stages: two parts, and what is not cut
   const voice& first = made.voices[0];
   CHECK(groups.of(first, 0).tensor == groups.of(first, 1).tensor);
-  CHECK(groups.of(first, 0).cut != groups.of(first, 1).cut);
-  CHECK(groups.of(first, 0).shared != groups.of(first, 1).shared);
+  for (const std::size_t lane : {0u, 1u})
+    CHECK(groups.of(first, 0).sums.at(lane) != groups.of(first, 1).sums.at(lane));
 }
 
 TEST_CASE(
@@ -100,9 +101,48 @@ TEST_CASE(
     const stage_groups::group_numbers& own = groups.of(each, 0);
     CHECK(members(groups.compute(), own.experts) == std::vector<std::int32_t>{first, first + 2});
     CHECK(groups.experts_member(each) == each.replica % 2);
-    CHECK(members(groups.reduce(), own.cut) == std::vector<std::int32_t>{same, same + 1, same + 4, same + 5});
-    CHECK(members(groups.reduce(), own.shared).size() == 8);
+    CHECK(members(groups.reduce(), own.sums.at(0)) ==
+          std::vector<std::int32_t>{same, same + 1, same + 4, same + 5});
+    CHECK(members(groups.reduce(), own.sums.at(1)).size() == 8);
+    CHECK(own.sums.size() == 2);
     CHECK(own.tensor == -1);
+  }
+}
+
+TEST_CASE("beside a tensor degree gradients are summed in three lanes") {
+  plan of{{.ranks = 16}, "gpipe", {}};
+  of.modules.push(on_ranks("talk", 0, degrees{.data = 4, .context = 2, .tensor = 2}, 2));
+  of.modules[0].experts = 2;
+  score order;
+  REQUIRE(write_plan(of, {{.name = "talk", .layers = 4}}, order).ok());
+  const program made = compile(order);
+  const stage_groups groups(made, {2}, {2});
+  const mesh& on = of.modules[0].on;
+  for (const voice& each : made.voices) {
+    const mesh_position at = on.position(on.find(made.place(each, 0)));
+    const stage_groups::group_numbers& own = groups.of(each, 0);
+    // With all experts in the order of replicas and of their tensor parts.
+    std::vector<std::int32_t> sharing, alike, of_tensor, all;
+    for (std::int32_t r = 0; r < 4; ++r)
+      for (std::int32_t c = 0; c < 2; ++c)
+        for (std::int32_t t = 0; t < 2; ++t) {
+          const std::int32_t rank = on.rank({0, r, c, t});
+          if (r / 2 == at.replica / 2 && c == at.context) sharing.push_back(rank);
+          if (r % 2 == at.replica % 2 && t == at.tensor) alike.push_back(rank);
+          if (t == at.tensor) of_tensor.push_back(rank);
+          all.push_back(rank);
+        }
+    CHECK(members(groups.compute(), own.experts) == sharing);
+    REQUIRE(own.sums.size() == 3);
+    CHECK(members(groups.reduce(), own.sums[0]) == alike);
+    CHECK(members(groups.reduce(), own.sums[1]) == of_tensor);
+    CHECK(members(groups.reduce(), own.sums[2]) == all);
+    CHECK(groups.lane_of(each, cut_by::experts) == 0);
+    CHECK(groups.lane_of(each, cut_by::tensor) == 1);
+    CHECK(groups.lane_of(each, cut_by::nothing) == 2);
+    CHECK(groups.is_first(each, cut_by::experts) == (at.replica < 2 && at.context == 0));
+    CHECK(groups.is_first(each, cut_by::tensor) == (at.replica < 1 && at.context == 0));
+    CHECK(groups.is_first(each, cut_by::nothing) == (made.place(each, 0) == 0));
   }
 }
 
@@ -115,5 +155,6 @@ TEST_CASE("a module on one rank has no groups") {
   const stage_groups groups(made, {1});
   CHECK((groups.compute().empty() && groups.reduce().empty()));
   const stage_groups::group_numbers& own = groups.of(made.voices[0], 0);
-  CHECK((own.tensor == -1 && own.context == -1 && own.experts == -1 && own.cut == -1 && own.shared == -1));
+  CHECK((own.tensor == -1 && own.context == -1 && own.experts == -1));
+  CHECK(own.sums == std::vector<std::int32_t>{-1});
 }

@@ -90,14 +90,14 @@ TEST_CASE("a stage asks for the groups that it is in, and sums its gradients who
   for (const auto& each : all.stages) {
     placed_type& own = each->stage;
     const bool alone = each->at.rank == 4;
-    CHECK((own.groups[0] == nullptr) == alone);  // tensor
-    CHECK(own.groups[1] == nullptr);             // context
-    CHECK((own.groups[2] == nullptr) == alone);
-    CHECK((own.groups[3] == nullptr) == alone);
+    CHECK((own.tensor == nullptr) == alone);  // tensor
+    CHECK(own.context == nullptr);            // context
+    REQUIRE(own.sums.size() == 2);
+    for (const auto* sum : own.sums) CHECK((sum == nullptr) == alone);
     if (!alone) {
-      CHECK(own.groups[0]->size() == 2);
-      CHECK(own.groups[2]->size() == 2);
-      CHECK(own.groups[3]->size() == 4);
+      CHECK(own.tensor->size() == 2);
+      CHECK(own.sums[0]->size() == 2);
+      CHECK(own.sums[1]->size() == 4);
     }
     CHECK((own.reduction == nullptr) == alone);
     CHECK(own.ring == nullptr);
@@ -155,7 +155,8 @@ TEST_CASE("what does not learn has no moments, and one of equal copies counts") 
     CHECK(each->stage.reduction == nullptr);
     motet::isize wanted = 0;
     for (const parameter& one : each->stage.parameters)
-      if (each->sings.replica == 0 && (!one.shared || each->at.cut.shard == 0)) wanted += one.held();
+      if (each->sings.replica == 0 && (one.by != cut_by::nothing || each->at.cut.shard == 0))
+        wanted += one.held();
     CHECK(counted(each->stage.share) == wanted);
     CHECK((wanted > 0) == (each->sings.replica == 0));
   }
