@@ -273,7 +273,7 @@ whole_outcome run_spread(const Subject& subject, way how, std::int32_t members, 
   // Every element is held by one member, or, where the parameter is shared, by all.
   for (const parameter& each : all) {
     INFO(each.name);
-    const double wanted = each.shared && members > 0 ? members : 1;
+    const double wanted = each.by == cut_by::nothing && members > 0 ? members : 1;
     for (const double count : holders[each.name]) REQUIRE_EQ(count, wanted);
   }
   return out;

@@ -289,12 +289,13 @@ TEST_CASE("two kinds of devices: as good as all ranks that each position could h
 TEST_CASE("replicas share experts where that is as good as every plan, and never for a longer step") {
   laws::dice roll(61);
   int sharing = 0, beside_tensor = 0;
-  for (int round = 0; round < 8; ++round) {
+  for (int round = 0; round < 6; ++round) {
     cluster_facts on = round < 5 ? small_cluster(1, 4) : small_cluster(2, 2);
     model_shape model{"two", {drawn_tower(roll, "one"), drawn_tower(roll, "other")}};
     tower_outline& mixed = model.towers[round % 2];
     mixed.experts = roll.between(2, 8);
     mixed.chosen = 1 + roll.below(2);
+    mixed.hidden = round % 2 == 1 ? 512 : 0;  // the longer update and sums take, the more is won
     mixed.uneven = round % 3 == 0 ? 1.3 : 1;
     search_options options;
     options.together = round < 5 && round % 2 == 0;
@@ -303,8 +304,9 @@ TEST_CASE("replicas share experts where that is as good as every plan, and never
       options.pins.push(
           {.name = each.name, .context = 1, .stash = -1, .recompute = 0, .zero = round < 2 ? -1 : 0});
     if (round % 2 == 1) on.inside = {1e-7, 2e10};
+    if (round % 4 == 1) options.pins[round % 2].tensor = 1;
     // Where memory is short experts are shared by as many as it takes.
-    if (round == 4) on.device.memory_bytes = 4.5e6;
+    if (round == 4) on.device.memory_bytes = 5.5e6;
     CAPTURE(round);
     const motet::isize samples = roll.between(4, 8);
     same_as_brute_force(model, on, samples, options);
@@ -320,7 +322,7 @@ TEST_CASE("replicas share experts where that is as good as every plan, and never
       CHECK(best.experts > 1);
     }
   }
-  MESSAGE("of 8 best plans " << sharing << " share experts, " << beside_tensor << " beside a tensor degree");
+  MESSAGE("of 6 best plans " << sharing << " share experts, " << beside_tensor << " beside a tensor degree");
   CHECK(sharing > 0);
 }
 
