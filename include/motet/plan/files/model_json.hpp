@@ -303,6 +303,7 @@ inline json tower_json(const tower_outline& from) {
     if (each.required || from.*each.value != usual.*each.value) out.set(each.name, from.*each.value);
   for (const detail::tower_fact& each : detail::tower_facts)
     if (from.*each.value != usual.*each.value) out.set(each.name, from.*each.value);
+  if (from.uneven != usual.uneven) out.set("uneven", from.uneven);
   if (from.end != usual.end) out.set("end", detail::tower_ends[static_cast<int>(from.end)]);
   return out;
 }
