@@ -41,6 +41,7 @@ class stage_groups {
         if (each.updates()) numbers_[as_size(each.first_place + s)].sums.resize(as_size(lanes_of(each)), -1);
         for (int kind = 0; kind < sums + lanes_of(each); ++kind) {
           if (kind >= sums && !each.updates()) break;
+          if (kind == experts && experts_of(each) == 1) continue;  // a tensor group has them
           const auto [at, made] =
               known.try_emplace(key_of(each, s, kind), static_cast<std::int32_t>(members.size()));
           if (made) members.emplace_back();

@@ -49,6 +49,7 @@ TEST_CASE("groups are those of the mesh, for any plan") {
         const stage_groups::group_numbers& own = groups.of(each, s);
         REQUIRE(members(groups.compute(), own.tensor) == several(on.group(axis::tensor, at)));
         REQUIRE(members(groups.compute(), own.context) == several(on.group(axis::context, at)));
+        REQUIRE(own.experts == -1);
         // Every gradient element is summed over all ranks that hold it, once.
         std::vector<std::int32_t> cut, all;
         for (std::int32_t r = 0; r < split.data; ++r)
