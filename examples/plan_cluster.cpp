@@ -14,6 +14,7 @@
 #include "plan_cluster/settings.hpp"
 
 #include <motet/format/files/atomic_file.hpp>
+#include <motet/plan/cost/require_gaps.hpp>
 #include <motet/plan/distmm/search_distmm.hpp>
 #include <motet/plan/distmm/search_megatron.hpp>
 #include <motet/plan/files/cluster_json.hpp>
@@ -93,6 +94,7 @@ std::string answer_to(const settings& given) {
   machine_profile measured;
   if (!given.profile.empty()) {
     measured = load_profile(given.profile);
+    require_gaps_of(measured, given.profile, facts_of(of.towers));
     of.wishes.play.measured = &measured;
     of.wishes.bytes.activation = measured.activation_bytes;
   }

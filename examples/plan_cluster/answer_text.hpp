@@ -65,6 +65,10 @@ inline std::string module_lines(const module_plan& own, const module_forecast& g
   out += manner_of(rest) + "\n  a microbatch: forward " + with_unit(gives.forward_seconds, "s");
   if (gives.backward_seconds > 0) out += ", backward " + with_unit(gives.backward_seconds, "s");
   out += "; its devices at " + percent(gives.utilisation) + " of their peak";
+  if (gives.forward_waits > 0 || gives.backward_waits > 0 || gives.waits_measured)
+    out += "; of these its groups wait " + percent(gives.forward_waits) +
+           (gives.backward_seconds > 0 ? " and " + percent(gives.backward_waits) : "") +
+           (gives.waits_measured ? ", measured" : ", counted");
   if (gives.reduction_seconds > 0) out += "; sums of gradients " + with_unit(gives.reduction_seconds, "s");
   const auto bytes = [](const char* name, double count) {
     return count > 0 ? ", " + with_unit(count, "B") + " " + name : std::string();

@@ -153,7 +153,7 @@ inline void share_threads(cost_table& costs, const plan& of, int threads) {
 
 // The meaning of a plan is what a trainer says of it before anything is started: order(), memory() and
 // work(); what a thread of this machine does in a second, how many each rank has, and what modules were
-// measured to take from each other.
+// measured to take from each other, and to wait inside operations.
 struct plan_meaning {
   const plan& from;
   const list<module_facts>& facts;
@@ -164,6 +164,7 @@ struct plan_meaning {
   int threads = 1;
   list<module_pair> pairs{};
   choice_rates pieces_by = choice_of_processors;
+  list<measured_gaps> gaps{};
 };
 
 // Prints how many pieces of rows pay for modules of which the plan leaves that open, and why.
@@ -185,6 +186,25 @@ inline void print_chosen_pieces(std::FILE* out, const plan_meaning& what) {
   }
 }
 
+// Prints of modules with groups how long operations wait for others of these, and who says so.
+inline void print_gaps(std::FILE* out, const plan_meaning& what, const cost_table& costs) {
+  for (isize k = 0; k < what.from.modules.size(); ++k) {
+    const module_plan& own = what.from.modules[k];
+    const gap_degrees under = gap_degrees_of(own);
+    if (!under.waits()) continue;
+    double forward = 0, backward = 0;
+    for (const voice& sings : what.of.voices)
+      for (std::int32_t s = 0; sings.module == k && s < sings.stages; ++s) {
+        const stage_cost& at = costs.stages[sings.first_place + s];
+        forward = std::max(forward, at.gaps(op::forward));
+        backward = std::max(backward, at.gaps(op::backward));
+      }
+    std::fprintf(out, "gaps      %s waits for others of its groups: forward %.0f %%, backward %.0f %%, %s\n",
+                 std::string(own.name.view()).c_str(), 100 * forward, 100 * backward,
+                 find_gaps(what.gaps, own.name, under) != nullptr ? "measured" : "counted");
+  }
+}
+
 // Prints who holds what, and what a step takes on so many processors; returns the seconds of it.
 inline double print_meaning(std::FILE* out, const plan_meaning& what, int processors) {
   const program& of = what.of;
@@ -192,6 +212,7 @@ inline double print_meaning(std::FILE* out, const plan_meaning& what, int proces
   const machine_rates& rates = what.rates;
   const std::vector<rank_traffic> traffic = traffic_of(of, what.work);
   cost_table costs = what.work.costs(of, rates);
+  put_measured_gaps(costs, of, what.from, what.gaps);
   share_threads(costs, what.from, what.threads);
   costs.beside_others = kept_beside_others(what.from, what.pairs);
   timeline when;
@@ -235,6 +256,7 @@ inline double print_meaning(std::FILE* out, const plan_meaning& what, int proces
                flops / 1e9, messages, sent / 1e6, of.instructions.size());
   std::fprintf(out, "measured  %.1f GFLOP/s and %.1f GB/s on one of %d threads\n", rates.flops / 1e9,
                rates.bytes / 1e9, processors);
+  print_gaps(out, what, costs);
   if (const isize lanes = shares_of_lanes(what.from).size(); lanes > 1 && what.threads < lanes)
     std::fprintf(
         out,

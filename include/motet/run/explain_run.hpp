@@ -3,6 +3,7 @@
 
 #include <motet/backend/core/messages.hpp>
 #include <motet/front/explain_plan.hpp>
+#include <motet/plan/cost/require_gaps.hpp>
 #include <motet/plan/files/plan_json.hpp>
 #include <motet/plan/files/profile_json.hpp>
 #include <motet/run/opened_run.hpp>
@@ -126,7 +127,12 @@ inline void explain_chosen(const chosen_plan& chosen, const run_settings& s, ses
                        memory,         model.work(), {model.measure_peak() / model.threads(), copy_rate()},
                        model.threads()};
   if (s.device == "cuda") meaning.pieces_by = choice_of_gpus;
-  if (!s.profile.empty()) meaning.pairs = load_profile(s.profile).pairs;
+  if (!s.profile.empty()) {
+    const machine_profile by = load_profile(s.profile);
+    require_gaps_of(by, s.profile, facts);
+    meaning.pairs = by.pairs;
+    if (by.activation_bytes == s.stream_bytes()) meaning.gaps = by.gaps;
+  }
   waits.finish();
   print_head(chosen, s);
   explain_learning(s);

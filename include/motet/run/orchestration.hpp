@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/backend/cpu/device.hpp>
+#include <motet/plan/cost/require_gaps.hpp>
 #include <motet/plan/describe/messages.hpp>
 #include <motet/plan/disttrain/orchestrate.hpp>
 #include <motet/plan/disttrain/profile_paces.hpp>
@@ -86,7 +87,9 @@ class orchestrator {
     of_.device_flops = (whole ? device.single_flops : device.half_flops) * device.products.best;
     if (s.profile.empty()) return;
     profile_ = load_profile(s.profile);
-    of_.paces = paces_of(profile_, s.profile, of_.facts, whole ? 4 : 2);
+    of_.paces = paces_of(profile_, s.profile, of_.facts, s.stream_bytes());
+    require_gaps_of(profile_, s.profile, of_.facts);
+    if (profile_.activation_bytes == s.stream_bytes()) of_.gaps = profile_.gaps;
   }
 
   orchestration run() {
@@ -304,8 +307,8 @@ class orchestrator {
                       loads_[sings.module] * static_cast<double>(of_.samples) / static_cast<double>(parts));
       for (std::int32_t s = 0; s < sings.stages; ++s) {
         const stage_work& own = work.places[as_size(sings.first_place + s)];
-        const auto seconds = [&](double computes, double bytes) {
-          return (computes + of_.on.inside.seconds(bytes)) / samples;
+        const auto seconds = [&](double computes, double bytes, double gap_shares::*share) {
+          return (computes + of_.waits(how.modules[sings.module], share, computes, bytes)) / samples;
         };
         const bool rests = of_.facts[sings.module].frozen;
         const auto parameters = static_cast<double>(work.parameters[as_size(sings.first_place + s)]);
@@ -313,10 +316,10 @@ class orchestrator {
         for (const voice& other : of.voices)
           crosses = crosses || (other.module == sings.module &&
                                 shape.node(of.place(other, s)) != shape.node(of.place(sings, s)));
-        out.push({{seconds(own.forward * pace.forward, own.forward_group_bytes),
-                   seconds(own.backward_input * pace.input, own.backward_group_bytes),
-                   seconds(own.backward_weight * pace.weight, 0), 0, own.boundary_bytes / samples,
-                   own.returned_bytes / samples},
+        out.push({{seconds(own.forward * pace.forward, own.forward_group_bytes, &gap_shares::forward),
+                   seconds(own.backward_input * pace.input, own.backward_group_bytes, &gap_shares::input),
+                   seconds(own.backward_weight * pace.weight, 0, &gap_shares::weight), 0,
+                   own.boundary_bytes / samples, own.returned_bytes / samples},
                   rests ? 0 : sum_seconds(parameters, isize{split.replicas} * cut.context, crosses, of_.on),
                   rests ? 0 : update_seconds(parameters, of_.on)});
       }

@@ -26,7 +26,7 @@ struct run_settings {
   std::string data, model, device = "cpu", precision = "fp32", loss, checkpoint, metrics, tensorboard,
                            report = "report", schedule = "cosine", plan, pictures = "auto", sm_share = "0",
                            rates_of, optimizer = "adamw", reorder = "none", record, begin, phases, phase,
-                           producers, orchestrate, profile;
+                           producers, orchestrate, profile, record_gaps;
   isize batch = 64, steps = 1000, threads = 0, accumulate = 1, save_every = 0, keep = 2, warmup = -1,
         eval_every = 0, validate_every = -1, loader_threads = 1, line_every = 1, ranks = 0, resplit = 0,
         rows = 0, defer = 1, record_step = 0, reorder_groups = 0;
@@ -83,6 +83,7 @@ struct run_settings {
     }
   }
   std::vector<named_pace> paces() const { return read_paces(rates_of, rates()); }
+  double stream_bytes() const { return precision == "fp32" ? 4 : 2; }  // of a number between layers
   double second_beta() const { return beta2 >= 0 ? beta2 : optimizer == "lion" ? 0.99 : 0.98; }
   optimizer_settings moved_by() const {
     const auto kind = std::find(optimizer_names.begin(), optimizer_names.end(), optimizer);
@@ -239,6 +240,10 @@ inline options command_line(run_settings& s) {
   line.flag("--no-report", s.no_report, "write no report");
   line.text("--record", s.record, "FILE.svg|FILE.json",
             "when each rank did what in one step, planned above run: a picture, or a trace for Perfetto");
+  line.text(
+      "--record-gaps", s.record_gaps, "FILE.json",
+      "a profile that gets the gaps inside operations of the recorded step, beside what it has; without "
+      "--record nothing is drawn");
   line.count("--record-step", s.record_step, 0, "which step that is; 0: the last one");
   line.count("--eval-every", s.eval_every, 0, "steps between tests by held-out pictures; 0: at the end only");
   line.count(
@@ -259,10 +264,10 @@ inline options command_line(run_settings& s) {
   line.flag("--explain", s.explain,
             "print what the run will need, on a GPU which way operations take, with a plan who holds what, "
             "and stop");
-  line.text(
-      "--profile", s.profile, "FILE.json",
-      "what the program profile measured: --orchestrate takes the times of modules from it, and --explain "
-      "slows those that compute at once by their pair");
+  line.text("--profile", s.profile, "FILE.json",
+            "what the program profile measured, or --record-gaps: --orchestrate takes the times of modules "
+            "from it, "
+            "--explain slows those that compute at once by their pair, and both take its gaps");
   line.flag("--check", s.check,
             "look at plan, data, model and checkpoint, and stop; exit code 0: all is well");
   line.flag("--paced", s.paced, "for benchmarks: one step for each line of standard input");

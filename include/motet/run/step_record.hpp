@@ -2,12 +2,15 @@
 #pragma once
 
 #include <motet/format/files/atomic_file.hpp>
+#include <motet/plan/describe/messages.hpp>
+#include <motet/plan/files/profile_json.hpp>
 #include <motet/run/run_settings.hpp>
 #include <motet/schedule/draw/draw_gaps.hpp>
 #include <motet/schedule/draw/draw_svg.hpp>
 #include <motet/schedule/draw/draw_trace.hpp>
 #include <motet/schedule/simulate/measured_costs.hpp>
 
+#include <filesystem>
 #include <string>
 
 namespace motet {
@@ -15,10 +18,10 @@ namespace motet {
 // One step of a run, as its ranks really played it (--record, --record-step), in a file of which the ending says
 // the form: a picture, or a trace for Perfetto. Above what happened stands the plan, simulated with the times
 // that this very step took, of each operation at each stage the median: what differs are waits, and
-// microbatches unlike others.
+// microbatches unlike others. The gaps inside its operations go to a profile (--record-gaps).
 // Asks for: settings as a command line gives them.
 // Memory: two times and a number for each instruction of the program while the step is written, and its text.
-// Errors: MT-F05, MT-F06, MT-X03, MT-X04
+// Errors: MT-F05, MT-F06, MT-P95, MT-X03, MT-X04, and those of load_profile() where the profile is there
 // Example:
 //   #include <motet/run/session.hpp>
 //   step_result recorded(session& model, const step_input& batch, const run_settings& s) {
@@ -29,12 +32,21 @@ namespace motet {
 //   }
 class step_record {
  public:
-  explicit step_record(const run_settings& s) : path_(s.record), step_(s.record_step) {
-    if (path_.empty()) {
+  explicit step_record(const run_settings& s)
+      : path_(s.record), profile_(s.record_gaps), bytes_(s.stream_bytes()), step_(s.record_step) {
+    if (!profile_.empty() && !profile_.ends_with(".json"))
+      fail(bad_option_value, "--record-gaps " + profile_ + " wants a file that ends in .json");
+    if (!profile_.empty() && s.device == "cuda")
+      fail(bad_option_value,
+           "--record-gaps " + profile_ + " with --device cuda, where no thread sees what waits");
+    if (!profile_.empty() && s.plan.empty() && s.orchestrate.empty())
+      fail(bad_option_value,
+           "--record-gaps " + profile_ + " without --plan: one rank has nobody to wait for");
+    if (!wanted()) {
       if (step_ > 0) fail(option_missing, sentence({"--record, a file for --record-step ", step_}));
       return;
     }
-    if (!path_.ends_with(".svg") && !path_.ends_with(".json"))
+    if (!path_.empty() && !path_.ends_with(".svg") && !path_.ends_with(".json"))
       fail(bad_option_value, "--record " + path_ + " wants a file that ends in .svg, or .json for a trace");
     if (step_ > s.steps)
       fail(bad_option_value, sentence({"--record-step ", step_, " of ", s.steps, " steps"}));
@@ -44,29 +56,41 @@ class step_record {
     title_ = std::string(s.program->name) + (s.plan.empty() ? "" : ", plan " + s.plan);
   }
 
-  bool wanted() const { return !path_.empty(); }
-  const std::string& path() const { return path_; }
+  bool wanted() const { return !path_.empty() || !profile_.empty(); }
+  // Of the picture, or where none is drawn of the profile.
+  const std::string& path() const { return path_.empty() ? profile_ : path_; }
   isize step() const { return step_; }  // counted from 1
 
   // What cannot be written is known before the first step.
   void probe() const {
-    if (wanted()) const atomic_file tried(path_);
+    if (!path_.empty()) const atomic_file tried(path_);
+    if (profile_.empty()) return;
+    static_cast<void>(known_profile(""));
+    const atomic_file tried(profile_);
   }
   // Where to record this step; null: nowhere.
   timeline* at(isize step) {
     recorded_ = wanted() && step == step_;
     return recorded_ ? &when_ : nullptr;
   }
-  // Writes the step that at() was last asked for; whether it was the one.
-  bool write(const program& of) {
+  // Writes the step that at() was last asked for; whether it was the one. from: the plan of the program, on
+  // this machine; null: one rank.
+  bool write(const program& of, const plan* from = nullptr, const std::string& machine = "") {
     if (!recorded_) return false;
     recorded_ = false;
-    timeline planned;
     const cost_table costs = measured_costs(of, {when_});
-    simulate(of, costs, planned);
-    const svg_style drawn{.title = title_ + ", step " + std::to_string(step_), .unit = "s", .run_times = 1};
-    write_file(path_, path_.ends_with(".svg") ? draw_overlay_svg(of, planned, when_, drawn)
-                                              : draw_trace_overlay(of, planned, when_));
+    if (!path_.empty()) draw(of, costs);
+    if (!profile_.empty()) {
+      machine_profile all = known_profile(machine);
+      const list<measured_gaps> seen =
+          from != nullptr ? gaps_of_step(of, *from, costs) : list<measured_gaps>{};
+      for (const measured_gaps& each : seen) put_gaps(all.gaps, each);
+      if (!seen.empty()) write_file(profile_, format_profile(all));
+      told_ = seen.empty() ? "no ranks of this plan wait for each other inside operations; " + profile_ +
+                                 " stays as it was"
+                           : sentence({"gaps of ", seen.size(), seen.size() == 1 ? " module" : " modules",
+                                       " measured: ", profile_});
+    }
     gaps_ = draw_gaps(of, costs);
     when_ = {};
     return true;
@@ -74,9 +98,33 @@ class step_record {
 
   // What the step that was written showed of gaps inside operations, a line for each stage that has some.
   const std::string& gaps() const { return gaps_; }
+  // What became of the profile; no text where none was asked for.
+  const std::string& told() const { return told_; }
 
  private:
-  std::string path_, title_, gaps_;
+  // What is there already, of numbers as this run has.
+  machine_profile known_profile(const std::string& machine) const {
+    machine_profile out;
+    out.machine = machine;
+    out.activation_bytes = bytes_;
+    if (!std::filesystem::exists(profile_)) return out;
+    out = load_profile(profile_);
+    if (out.activation_bytes != bytes_)
+      fail(profile_unlike_model,
+           sentence({profile_, " was measured with numbers of ", static_cast<isize>(out.activation_bytes),
+                     " bytes between layers, and the run has numbers of ", static_cast<isize>(bytes_)}));
+    return out;
+  }
+  void draw(const program& of, const cost_table& costs) const {
+    timeline planned;
+    simulate(of, costs, planned);
+    const svg_style drawn{.title = title_ + ", step " + std::to_string(step_), .unit = "s", .run_times = 1};
+    write_file(path_, path_.ends_with(".svg") ? draw_overlay_svg(of, planned, when_, drawn)
+                                              : draw_trace_overlay(of, planned, when_));
+  }
+
+  std::string path_, profile_, title_, gaps_, told_;
+  double bytes_ = 4;  // of a number between layers
   isize step_ = 0;
   timeline when_;
   bool recorded_ = false;

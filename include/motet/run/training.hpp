@@ -261,8 +261,12 @@ class training {
   bool tell_record() {
     if (!run_.model->is_main()) return false;
     try {
-      if (!run_.record.write(run_.model->of())) return false;
-      out_.say(sentence({"step ", run_.record.step(), " as it ran: ", run_.record.path()}));
+      if (!run_.record.write(run_.model->of(), run_.chosen ? &run_.chosen->value : nullptr,
+                             run_.model->machine()))
+        return false;
+      if (!run_.s.record.empty())
+        out_.say(sentence({"step ", run_.record.step(), " as it ran: ", run_.record.path()}));
+      if (!run_.record.told().empty()) out_.say(run_.record.told());
       for (std::string_view left = run_.record.gaps(); !left.empty();) {
         const std::size_t end = left.find('\n');
         out_.say(std::string(left.substr(0, end)));

@@ -5,6 +5,7 @@
 #include "tiny_pair.hpp"
 
 #include <motet/format/text/json_read.hpp>
+#include <motet/plan/cost/require_gaps.hpp>
 #include <motet/run/training.hpp>
 
 #include <doctest/doctest.h>
@@ -106,6 +107,60 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("gaps of a recorded step go to a profile, are read again, and make its plan's forecast longer") {
+  const scratch folder;
+  const std::string path = (folder / "gaps.json").string();
+  session_request wanted = tiny_request();
+  const list<module_facts> facts = facts_of<tiny_pair>();
+  wanted.how = plan_of("tensor-2", facts);
+  wanted.by = find_launch({}, {.ranks = 2});
+  silent_session made(wanted);
+  session& model = made;
+  random_feed source(6, 1, {.model = "tiny", .image = 8, .vocabulary = 300, .context = 16});
+  step_record record =
+      record_of({"--data", "random", "--plan", "tensor-2", "--steps", "1", "--record-gaps", path.c_str()});
+  record.probe();
+  model.step(source.next(), 1e-3, record.at(1));
+  REQUIRE(record.write(model.of(), &*wanted.how, "two threads"));
+  CHECK(holds(record.told(), "gaps of 2 modules measured: " + path));
+  machine_profile seen = load_profile(path);
+  CHECK((seen.machine == "two threads" && seen.activation_bytes == 4));
+  CHECK_NOTHROW(require_gaps_of(seen, path, facts));
+  for (const char* name : {"picture", "caption"}) {
+    const gap_shares* const found = find_gaps(seen.gaps, name, {.tensor = 2});
+    REQUIRE(found != nullptr);
+    CHECK((found->forward > 0 && found->forward <= most_waited && found->input > 0));
+  }
+  // By any rates, a step takes longer by what is waited beside its computations, and not by bytes.
+  const program_work work = model.work();
+  const auto seconds = [&](double share) {
+    cost_table costs = work.costs(model.of(), {1e9, 1e12});
+    for (measured_gaps& each : seen.gaps) each.of = {share, share, share};
+    put_measured_gaps(costs, model.of(), *wanted.how, seen.gaps);
+    costs.updates = {};
+    costs.reduction = 0;
+    for (double& each : costs.joins) each = 0;
+    timeline when;
+    REQUIRE(simulate(model.of(), costs, when).ok());
+    return when.makespan;
+  };
+  CHECK(seconds(.5) == doctest::Approx(2 * seconds(0)).epsilon(1e-2));
+
+  // Another step replaces what is of the same, and keeps the rest.
+  put_gaps(seen.gaps, {"picture", {.tensor = 4}, {.5, .5, .5}});
+  write_file(path, format_profile(seen));
+  model.step(source.next(), 1e-3, record.at(1));
+  REQUIRE(record.write(model.of(), &*wanted.how, "others"));
+  const machine_profile again = load_profile(path);
+  CHECK((again.machine == "two threads" && again.gaps.size() == 3));
+  CHECK(*find_gaps(again.gaps, "picture", {.tensor = 4}) == gap_shares{.5, .5, .5});
+  // And not where numbers are of another size.
+  const step_record half = record_of({"--data", "random", "--plan", "tensor-2", "--steps", "1", "--precision",
+                                      "bf16", "--record-gaps", path.c_str()});
+  CHECK_THROWS_WITH_AS(half.probe(), doctest::Contains("numbers of 4 bytes between layers, and the run has"),
+                       error);
+}
+
 TEST_CASE("what cannot be recorded is refused before anything is done") {
   const auto refused = [](std::vector<const char*> words, const char* text) {
     CHECK_THROWS_WITH_AS(run_of(std::move(words)), doctest::Contains(text), error);
@@ -115,6 +170,9 @@ TEST_CASE("what cannot be recorded is refused before anything is done") {
   refused({"--data", "random", "--steps", "4", "--record", "a.svg", "--record-step", "5"},
           "--record-step 5 of 4 steps");
   refused({"--data", "random", "--record-step", "5"}, "--record, a file for --record-step 5");
+  refused({"--data", "random", "--record-gaps", "a.json"}, "without --plan: one rank has nobody to wait for");
+  refused({"--data", "random", "--plan", "beside", "--record-gaps", "a.svg"},
+          "a.svg wants a file that ends in .json");
   refused({"--data", "random", "--record", "a.svg", "--paced"}, "--record with --paced");
 
   opened_run nowhere = run_of({"--data", "random", "--no-report", "--record", "nowhere/at/all.svg"});

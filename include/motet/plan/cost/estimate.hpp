@@ -15,6 +15,9 @@ struct rank_bytes {
 // A forecast of one module.
 struct module_forecast {
   double forward_seconds = 0, backward_seconds = 0;  // of one microbatch at its slowest stage
+  // the largest share of these in which a stage waits for others of its groups, and whether that was measured
+  double forward_waits = 0, backward_waits = 0;
+  bool waits_measured = false;
   // of its model in a step, forward and backward, nothing twice
   double flops = 0;
   double utilisation = 0;        // of the peak of its ranks over the whole step
@@ -49,7 +52,8 @@ struct estimate_options {
   // joins send the gradients of features back, as other systems do, instead of the numbers of rows
   bool exchange_gradients = false;
   bool fold = true;  // ranks that do the same are played once
-  // tells the times of the towers that it has, instead of their FLOPs (profile.hpp)
+  // tells the times of the towers that it has, instead of their FLOPs (profile.hpp), and gaps inside operations
+  // instead of those that are counted (measured_gaps.hpp)
   const machine_profile* measured = nullptr;
 };
 

@@ -23,6 +23,12 @@ inline module_forecast estimate_of_module(const plan_pricer& by, const program& 
       const stage_seconds& at = priced.places[each.first_place + s];
       out.forward_seconds = std::max(out.forward_seconds, at.forward());
       out.backward_seconds = std::max(out.backward_seconds, at.backward());
+      out.waits_measured = at.waits_measured;
+      if (at.forward() > 0)
+        out.forward_waits = std::max(out.forward_waits, at.forward_waits() / at.forward());
+      if (at.backward() > 0)
+        out.backward_waits =
+            std::max(out.backward_waits, (at.input_waits() + at.weight_waits()) / at.backward());
       out.reduction_seconds = std::max(out.reduction_seconds, at.sum * (own.zero > 1 ? own.microbatches : 1));
     }
   }
@@ -118,6 +124,7 @@ inline verdict estimate(const plan& of, const model_shape& model, const cluster_
   for (isize p = 0; p < costs.reductions.size(); ++p) {
     const stage_seconds& own = priced.places[p];
     costs.stages[p].backward_weight = own.compute.backward_weight;
+    costs.stages[p].weight_gaps = 0;
     costs.reductions[p] = 0;
     costs.updates[p] = own.update;
   }

@@ -27,12 +27,26 @@ struct stage_seconds {
   // with zero 3 of all its weights, before a forward as before a backward
   double lend = 0;
   bool remade = false;
+  // What was measured of waits comes before what is counted for messages, and for weights that are lent.
+  bool waits_measured = false;
+  gap_shares waited = {};
 
-  constexpr double forward() const { return compute.forward + forward_group + lend; }
-  constexpr double backward_input() const {
-    return compute.backward_input + backward_group + lend + (remade ? forward() : 0);
+  constexpr double forward_waits() const {
+    return waits_measured ? waited_beside(compute.forward, waited.forward) : forward_group + lend;
   }
-  constexpr double backward() const { return backward_input() + compute.backward_weight; }
+  constexpr double input_waits() const {
+    if (!waits_measured) return backward_group + lend + (remade ? forward_waits() : 0);
+    return waited_beside(compute.backward_input + (remade ? compute.forward : 0), waited.input);
+  }
+  constexpr double weight_waits() const {
+    return waits_measured ? waited_beside(compute.backward_weight, waited.weight) : 0;
+  }
+  constexpr double forward() const { return compute.forward + forward_waits(); }
+  constexpr double backward_input() const {
+    return compute.backward_input + (remade ? compute.forward : 0) + input_waits();
+  }
+  constexpr double backward_weight() const { return compute.backward_weight + weight_waits(); }
+  constexpr double backward() const { return backward_input() + backward_weight(); }
 };
 
 // that are summed in one call, about: the last one begins when backward is over
@@ -81,6 +95,8 @@ class plan_pricer {
         layouts_(plan_layouts(of, on)) {
     for (isize k = 0; k < of.modules.size(); ++k) sizes_.push(detail::sizes_of(of.modules[k].split(samples)));
     for (isize k = 0; k < of.modules.size(); ++k) pieces_.push(find_pieces(k));
+    for (isize k = 0; k < of.modules.size(); ++k)
+      gaps_.push(find_gaps(options.measured, model_.towers[k], gap_degrees_of(of.modules[k]), bytes_));
   }
 
   const plan& whole() const { return of_; }
@@ -158,6 +174,8 @@ class plan_pricer {
         group_seconds(k, work.group_numbers, work.context_numbers, layers.size(), at, out.compute.forward) +
         expert_seconds(k, work.expert_numbers, layers.size(), at);
     out.remade = !own.remade.empty() && own.remade[stage] != 0 && learns(k);
+    out.waits_measured = gaps_[k] != nullptr;
+    if (out.waits_measured) out.waited = *gaps_[k];
     if (next >= 0 && next != device) {
       // Both directions of a pair are alike; of a chain that turns round, the pair's first device knows.
       const device_layout& there = layouts_[k].at(next, replica);
@@ -316,6 +334,8 @@ class plan_pricer {
     };
     add(rest, summing(k), layouts_[k].sums[device]);
     if (own.experts > 1) add(of_experts, summing_experts(k), layouts_[k].sums_of_experts[device]);
+    // Those of every backward are in its measured waits.
+    if (out.waits_measured && own.zero > 1) out.sum_left = 0;
   }
 
   const plan& of_;
@@ -326,7 +346,8 @@ class plan_pricer {
   estimate_options options_;
   list<module_layout> layouts_;
   list<detail::microbatch_sizes> sizes_;
-  list<int> pieces_;  // of each module
+  list<int> pieces_;              // of each module
+  list<const gap_shares*> gaps_;  // of each module; null: they are counted
 };
 
 // The costs of a folded plan's program, voice after voice.
@@ -358,12 +379,10 @@ inline priced_program price(const plan_pricer& by, const folded_plan& folded, co
           again ? stage_seconds(out.places[before]) : by.stage(k, s, replica, device(s), device(s + 1));
       out.places.push(own);
       const bool each_sums = folded.small.modules[k].zero > 1 && folded.sums[k] != 0;
-      out.costs.stages.push({own.forward(), own.backward_input(),
-                             own.compute.backward_weight + (each_sums ? own.sum_left : 0), 0, own.message,
-                             s > 0 ? out.places[out.places.size() - 2].message : 0,
-                             own.forward_group + own.lend,
-                             own.backward_group + own.lend + (own.remade ? own.forward_group + own.lend : 0),
-                             each_sums ? own.sum_left : 0});
+      const double sums = each_sums ? own.sum_left : 0;
+      out.costs.stages.push({own.forward(), own.backward_input(), own.backward_weight() + sums, 0,
+                             own.message, s > 0 ? out.places[out.places.size() - 2].message : 0,
+                             own.forward_waits(), own.input_waits(), own.weight_waits() + sums});
       out.costs.updates.push(own.update + own.gather);
       out.costs.reductions.push(each_sums ? 0 : own.sum_left);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/plan/cost/measured_gaps.hpp>
 #include <motet/plan/cost/module_pair.hpp>
 #include <motet/plan/cost/tower_times.hpp>
 
@@ -32,7 +33,8 @@ struct machine_profile {
   double product_flops = 0;          // a second, of one rank that multiplies large matrices
   double copy_bytes_per_second = 0;  // of one rank
   list<module_profile> modules;
-  list<module_pair> pairs;  // that were measured beside each other, each two once
+  list<module_pair> pairs;   // that were measured beside each other, each two once
+  list<measured_gaps> gaps;  // of steps that were recorded, each module under the same degrees once
 };
 
 // Puts a point in its place; an equal one is replaced.
@@ -71,6 +73,17 @@ constexpr const module_profile* find_measured(const machine_profile& in, const t
     if (!each.points.empty() && parts_alone(each.of) == parts_alone(like) && (like.frozen || !each.of.frozen))
       return &each;
   return nullptr;
+}
+
+// Gaps of a module of a model, by its name or by that of the tower with its parts; null: it was not measured
+// under these degrees, or with other numbers.
+constexpr const gap_shares* find_gaps(const machine_profile* in, const tower_outline& like,
+                                      const gap_degrees& under, const training_bytes& bytes) {
+  if (in == nullptr || in->gaps.empty() || in->activation_bytes != bytes.activation) return nullptr;
+  const gap_shares* const found = find_gaps(in->gaps, like.name, under);
+  if (found != nullptr) return found;
+  const module_profile* const measured = find_measured(*in, like, bytes);
+  return measured == nullptr ? nullptr : find_gaps(in->gaps, measured->of.name, under);
 }
 
 namespace detail {

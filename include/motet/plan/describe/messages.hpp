@@ -104,6 +104,17 @@ inline constexpr message profile_unlike_model{
     "a tower of the same name is another model's, or was measured with other numbers",
     "Measure the model in the run's precision with the program profile, or leave --profile out"};
 
+inline constexpr message gaps_misfit{
+    "MT-P96", "gaps of a profile are shares of a module's operations, once for the same degrees",
+    "a share is missing or not from 0 to 0.99, nobody waits under the degrees, or two entries are of the "
+    "same",
+    "Write them anew with --record-gaps; docs/plan/profile.md says what each field holds"};
+
+inline constexpr message gaps_unlike_model{
+    "MT-P97", "gaps of a profile are of modules that are planned, under degrees that these can have",
+    "another model's step was recorded, or a name or a degree is misspelt",
+    "Record a step of this model with --record-gaps, or take the gaps out of the profile"};
+
 inline constexpr message quotas_unknown{
     "MT-P100", "it is known into which shares a device splits its multiprocessors",
     "shares were measured on other devices",

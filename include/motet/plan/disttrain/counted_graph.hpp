@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/plan/cost/measured_gaps.hpp>
 #include <motet/plan/describe/cluster_kinds.hpp>
 #include <motet/plan/describe/model_facts.hpp>
 #include <motet/plan/disttrain/measured_pace.hpp>
@@ -36,6 +37,7 @@ struct counted_graph {
   cluster_facts on;        // of one kind
   double device_flops = 0;
   list<measured_pace> paces{};  // of each module; none: all take what their FLOPs tell
+  list<measured_gaps> gaps{};   // of modules that were measured; others wait for the bytes of their groups
   isize samples = 0;            // of a step
   list<step_headers> steps;     // work as a share of that of the longest sample
   std::int32_t ranks = 0;
@@ -79,6 +81,12 @@ struct counted_graph {
     const counted_seconds whole{1 / device_flops, 1 / device_flops, 1 / device_flops};
     if (module >= paces.size() || paces[module].measured == nullptr) return whole;
     return paces[module].seconds(counted(module, split).forward_flops * load, split.tensor, whole);
+  }
+  // An operation of a module that computes for so long waits so long for others of its groups, from whom so many
+  // bytes come.
+  double waits(const module_plan& own, double gap_shares::*share, double computes, double bytes) const {
+    const gap_shares* const found = find_gaps(gaps, own.name, gap_degrees_of(own));
+    return found != nullptr ? waited_beside(computes, found->*share) : on.inside.seconds(bytes);
   }
   // All ranks of a plan, in nodes.
   cluster_shape shape() const {

@@ -53,7 +53,8 @@ inline shared_rows shared_rows_of(const counted_graph& of, const plan& how, isiz
         of.seconds(module, split, of.mean_load(module) * static_cast<double>(of.samples) / parts);
     computes =
         work.forward_flops * pace.forward + work.input_flops * pace.input + work.weight_flops * pace.weight;
-    exchanges = of.on.inside.seconds(work.forward_bytes) + of.on.inside.seconds(work.backward_bytes);
+    exchanges = of.waits(own, &gap_shares::forward, work.forward_flops * pace.forward, work.forward_bytes) +
+                of.waits(own, &gap_shares::input, work.input_flops * pace.input, work.backward_bytes);
   };
   seconds(split, out.cut_computes, out.cut_exchanges);
   seconds({.tensor = split.tensor}, out.whole_computes, out.whole_exchanges);

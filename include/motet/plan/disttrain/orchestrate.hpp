@@ -34,16 +34,17 @@ inline place_seconds seconds_of_place(const counted_graph& of, isize module, con
   const counted_module& work = of.counted(module, split);
   const double stages = own.stages(), parts = static_cast<double>(split.data) * own.microbatches;
   const counted_seconds pace = of.seconds(module, split, load * static_cast<double>(of.samples) / parts);
-  const auto seconds = [&](double computes, double bytes) {
-    return (computes + of.on.inside.seconds(bytes)) / stages;
+  const auto seconds = [&](double computes, double bytes, double gap_shares::*share) {
+    return (computes + of.waits(own, share, computes, bytes)) / stages;
   };
   const cluster_shape shape = of.shape();
   const double parameters = work.parameters / stages;
   const bool crosses = shape.node(own.on.ranks()[0]) != shape.node(own.on.ranks().back());
   const isize copies = isize{split.data} * split.context;
-  return {{seconds(work.forward_flops * pace.forward, work.forward_bytes),
-           seconds(work.input_flops * pace.input, work.backward_bytes),
-           seconds(work.weight_flops * pace.weight, 0), 0, work.boundary_bytes, work.returned_bytes},
+  return {{seconds(work.forward_flops * pace.forward, work.forward_bytes, &gap_shares::forward),
+           seconds(work.input_flops * pace.input, work.backward_bytes, &gap_shares::input),
+           seconds(work.weight_flops * pace.weight, 0, &gap_shares::weight), 0, work.boundary_bytes,
+           work.returned_bytes},
           of.facts[module].frozen ? 0 : sum_seconds(parameters, copies, crosses, of.on),
           of.facts[module].frozen ? 0 : update_seconds(parameters, of.on)};
 }

@@ -88,6 +88,42 @@ inline module_pair read_pair(const json& from, const std::string& path) {
   return out;
 }
 
+// Three shares, as times have: of a forward, of a backward's input part and of its weight part.
+inline gap_shares read_shares(const plan_fields& from, std::string_view name) {
+  const std::string path = from.path_of(name);
+  const json& three = from.at(name);
+  if (!three.is_array() || three.items().size() != 3)
+    fail(gaps_misfit, path + " is " + three.kind() + ", wanted an array of three shares");
+  gap_shares out;
+  double* const shares[] = {&out.forward, &out.input, &out.weight};
+  std::size_t i = 0;
+  for (const json& each : three.items()) {
+    *shares[i] = plan_fields::real(each, sentence({path, "[", i, "]"}), 0, most_waited, gaps_misfit);
+    ++i;
+  }
+  return out;
+}
+inline measured_gaps read_gaps(const json& from, const std::string& path) {
+  const plan_fields fields(from, path, {"module", "tensor", "context", "experts", "zero", "data", "shares"});
+  measured_gaps out;
+  static_cast<void>(fields.at("module"));
+  fields.read("module", out.module);
+  gap_degrees& under = out.under;
+  fields.read("tensor", under.tensor, 1, 1 << 16);
+  fields.read("context", under.context, 1, 1 << 16);
+  fields.read("experts", under.experts, 1, 1 << 16);
+  fields.read("zero", under.zero, 0, 3);
+  fields.read("data", under.data, 1, 1 << 16);
+  if (under.zero == 1 || (under.zero == 0 && under.data > 1))
+    fail(gaps_misfit, sentence({path, " has zero ", under.zero, " and data ", under.data,
+                                ", with which replicas do not wait inside operations; wanted zero 2 or 3, or "
+                                "neither of both"}));
+  if (!under.waits())
+    fail(gaps_misfit, path + " is of ranks that have nobody to wait for, wanted a degree above 1");
+  out.of = read_shares(fields, "shares");
+  return out;
+}
+
 inline json times_json(const part_times& from) {
   return json(json::array{from.forward, from.backward_input, from.backward_weight});
 }
@@ -98,6 +134,17 @@ inline json point_json(const profile_point& from) {
   out.set("before", times_json(from.before));
   out.set("block", times_json(from.block));
   out.set("behind", times_json(from.behind));
+  return out;
+}
+inline json gaps_json(const measured_gaps& from) {
+  json out;
+  out.set("module", std::string(from.module.view()));
+  out.set("tensor", from.under.tensor);
+  out.set("context", from.under.context);
+  out.set("experts", from.under.experts);
+  out.set("zero", from.under.zero);
+  out.set("data", from.under.data);
+  out.set("shares", json(json::array{from.of.forward, from.of.input, from.of.weight}));
   return out;
 }
 inline json pair_json(const module_pair& from) {
@@ -118,14 +165,14 @@ inline json pair_json(const module_pair& from) {
 
 }  // namespace detail
 
-// Throws MT-P70 to MT-P72, MT-P78, MT-P90, MT-P91 and MT-P94, with the path of what is wrong, for what
+// Throws MT-P70 to MT-P72, MT-P78, MT-P90, MT-P91, MT-P94 and MT-P96, with the path of what is wrong, for what
 // is no profile.
 inline machine_profile read_profile(const json& from) {
   if (!from.is_object())
     fail(plan_wrong_kind, std::string("the profile is ") + from.kind() + ", wanted an object");
   const detail::plan_fields fields(
       from, "",
-      {"machine", "activation_bytes", "product_flops", "copy_bytes_per_second", "modules", "pairs"});
+      {"machine", "activation_bytes", "product_flops", "copy_bytes_per_second", "modules", "pairs", "gaps"});
   machine_profile out;
   const json& machine = fields.at("machine");
   if (!machine.is_string())
@@ -150,7 +197,13 @@ inline machine_profile read_profile(const json& from) {
                             std::string(made.second.view()) + " again");
     out.pairs.push(made);
   });
-  if (out.modules.empty() && out.pairs.empty()) fail(profile_misfit, "modules is empty");
+  fields.each("gaps", [&](const json& item, const std::string& path) {
+    const measured_gaps made = detail::read_gaps(item, path);
+    if (find_gaps(out.gaps, made.module, made.under) != nullptr)
+      fail(gaps_misfit, path + " is of " + std::string(made.module.view()) + " under the same degrees again");
+    out.gaps.push(made);
+  });
+  if (out.modules.empty() && out.pairs.empty() && out.gaps.empty()) fail(profile_misfit, "modules is empty");
   return out;
 }
 // `origin` is named where the text is no JSON or no profile.
@@ -165,7 +218,8 @@ inline machine_profile parse_profile(std::string_view text, const std::string& o
 // A profile from a file, as the program profile writes it.
 // Asks for: JSON with the fields that docs/plan/profile.md lists.
 // Memory: the file's text while it is read, and the profile.
-// Errors: MT-F01, MT-F04, MT-P70, MT-P71, MT-P72, MT-P78, MT-P79, MT-P90, MT-P91, MT-P94
+// Errors: MT-F01, MT-F04, MT-P70, MT-P71, MT-P72, MT-P78, MT-P79, MT-P90, MT-P91, MT-P94,
+// MT-P96
 // Example:
 //   std::string points_of(const std::string& file) { return format_profile(load_profile(file)); }
 inline machine_profile load_profile(const std::filesystem::path& path) {
@@ -186,13 +240,16 @@ inline json profile_json(const machine_profile& from) {
   out.set("product_flops", from.product_flops);
   out.set("copy_bytes_per_second", from.copy_bytes_per_second);
   out.set("modules", std::move(modules));
-  if (from.pairs.empty()) return out;
-  json pairs{json::array{}};
-  for (const module_pair& each : from.pairs) pairs.push_back(detail::pair_json(each));
-  out.set("pairs", std::move(pairs));
+  const auto put = [&](const char* name, const auto& all, auto made) {
+    json each{json::array{}};
+    for (const auto& one : all) each.push_back(made(one));
+    if (!all.empty()) out.set(name, std::move(each));
+  };
+  put("pairs", from.pairs, detail::pair_json);
+  put("gaps", from.gaps, detail::gaps_json);
   return out;
 }
-// A line for each point.
+// A line for each point, and for each module's gaps.
 inline std::string format_profile(const machine_profile& from) {
   const json whole = profile_json(from);
   std::string out = "{";
@@ -208,6 +265,11 @@ inline std::string format_profile(const machine_profile& from) {
     const char* between = "\n    {";
     for (const json& made : value.items()) {
       out += between;
+      between = ",\n    {";
+      if (made.find("points") == nullptr) {
+        out += std::string_view(write_json(made)).substr(1);
+        continue;
+      }
       for (const auto& [name, own] : made.members())
         if (name != "points") out += write_json(json(name)) + ": " + write_json(own) + ",\n     ";
       out += "\"points\": [";
@@ -217,7 +279,6 @@ inline std::string format_profile(const machine_profile& from) {
         before = ",\n       ";
       }
       out += "]}";
-      between = ",\n    {";
     }
     out += "\n  ]";
   }

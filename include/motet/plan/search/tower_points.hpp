@@ -208,11 +208,13 @@ class tower_point_finder {
     }
   }
 
-  const list<stage_price>& prices(const tower_point& of, isize samples) {
+  // waited: what was measured under the degrees of the point; null: waits are counted.
+  const list<stage_price>& prices(const tower_point& of, isize samples, const gap_shares* waited) {
     const degrees& split = of.split;
     const bool remade = of.remade;
     // The next question is mostly the last one again, of a point that keeps more or less.
-    const auto key = std::tuple(split.tensor, split.context, split.stages, of.experts, samples, remade);
+    const auto key = std::tuple(split.tensor, split.context, split.stages, of.experts, samples, remade,
+                                waited != nullptr ? of.zero : -1, waited != nullptr ? split.data : 1);
     if (last_ != nullptr && last_->first == key) return last_->second;
     if (const auto found = prices_.find(key); found != prices_.end()) return (last_ = &*found)->second;
     // One replica, or those that share experts, each group of which has nodes for itself: stages are priced one
@@ -244,7 +246,9 @@ class tower_point_finder {
         out.push(stage_price(out[like]));
         continue;
       }
-      const stage_seconds took = by.stage(0, s, 0, 0, -1);
+      stage_seconds took = by.stage(0, s, 0, 0, -1);
+      took.waits_measured = waited != nullptr;
+      if (waited != nullptr) took.waited = *waited;
       const part_work work = by.work(0, s);
       const double bytes = s + 1 < split.stages ? by.boundary_bytes(0) : 0;
       out.push({took.forward(), learns_ ? took.backward() : 0, work.parameters,
@@ -258,7 +262,9 @@ class tower_point_finder {
   void measure(tower_point& of) {
     const isize own = (asked_.samples + of.split.data - 1) / of.split.data,
                 largest = (own + of.microbatches - 1) / of.microbatches;
-    const list<stage_price>& stages = prices(of, largest);
+    const gap_shares* const waited = find_gaps(asked_.play.measured, asked_.net,
+                                               gap_degrees_of(of.split, of.experts, of.zero), asked_.bytes);
+    const list<stage_price>& stages = prices(of, largest, waited);
     const double group = static_cast<double>(own) / static_cast<double>(largest);  // in largest microbatches
     const double smallest = static_cast<double>(own / of.microbatches) / static_cast<double>(largest);
     const double again = of.stash < 0 ? 0 : group * (of.microbatches - of.stash) / of.microbatches;
@@ -272,7 +278,7 @@ class tower_point_finder {
     for (isize s = 0; s < stages.size(); ++s) {
       const stage_price& each = stages[s];
       if (s == 0 || each.parameters != stages[s - 1].parameters || each.backward != stages[s - 1].backward)
-        behind = tail_of(of, each);
+        behind = tail_of(of, each, waited != nullptr);
       const double one = each.backward + behind.each;
       const double forward = group * each.forward, backward = group * one + again * each.forward;
       of.busy = std::max(of.busy, forwards + joins * (forward + backward) + std::max(behind.last, backwards));
@@ -305,14 +311,15 @@ class tower_point_finder {
   struct tail_price {
     double each = 0, last = 0, update = 0;
   };
-  tail_price tail_of(const tower_point& of, const stage_price& stage) const {
+  tail_price tail_of(const tower_point& of, const stage_price& stage, bool waits_measured) const {
     tail_price out;
     if (!learns_) return out;
     const double summing = of.split.data * of.split.context;
     out.last = out.update = (of.zero > 0 ? part_of(of, stage) : stage.parameters) *
                             (2 * asked_.bytes.weight + asked_.bytes.gradient + 2 * asked_.bytes.state) /
                             asked_.on.device.bytes_per_second;
-    if (summing < 2) return out;
+    // Measured waits have what follows each backward.
+    if (summing < 2 || (waits_measured && of.zero > 1)) return out;
     const auto add = [&](double parameters, std::int32_t members, std::int32_t wide, std::int32_t sharers) {
       if (parameters <= 0 || members < 2) return;
       const std::int32_t nodes = divided_up(wide, asked_.on.devices_per_node);
@@ -362,7 +369,8 @@ class tower_point_finder {
   bool learns_ = true;
   double least_bytes_ = 1e300;
   using price_map =
-      std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t, int, isize, bool>, list<stage_price>>;
+      std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t, int, isize, bool, int, std::int32_t>,
+               list<stage_price>>;
   price_map prices_;
   const price_map::value_type* last_ = nullptr;
 };

@@ -272,6 +272,56 @@ TEST_CASE("exchanges of a tensor group, and sums of every backward, are gaps of 
   CHECK((alone.forward_gaps == 0 && alone.input_gaps == 0 && alone.weight_gaps == 0));
 }
 
+TEST_CASE("measured gaps come before counted ones, where module and degrees are the same") {
+  const cluster_facts on = wired_cluster(2, 4);
+  plan of{{8, 4}, "batch_sync", {}};
+  of.modules.push(on_ranks("picture", 0, {.data = 2, .tensor = 2}, 2));
+  of.modules.push(on_ranks("caption", 4, {.data = 2, .tensor = 2}, 2));
+  of.modules[0].remade = {1};
+  machine_profile measured;
+  measured.activation_bytes = 2;
+  measured.gaps.push({"picture", {.tensor = 2}, {.75, .5, .25}});
+  measured.gaps.push({"caption", {.tensor = 4}, {.75, .5, .25}});
+  const auto costs = [&](const machine_profile* by) {
+    score order;
+    REQUIRE(write_plan(of, facts_of(clip), order).ok());
+    return plan_costs(compile(order), of, clip, on, {}, 256, {.measured = by});
+  };
+  const part_times takes = plan_pricer(of, clip, on, {}, 256).stage(0, 0, 0, 0, -1).compute;
+  const cost_table counted = costs(nullptr);
+  for (const int zero : {0, 2, 3}) {
+    CAPTURE(zero);
+    of.modules[0].zero = zero;
+    if (zero > 0) measured.gaps[0].under = {.tensor = 2, .zero = zero, .data = 2};
+    const cost_table found = costs(&measured);
+    const stage_cost& own = found.stages[0];
+    CHECK(own.forward == about(4 * takes.forward));
+    CHECK(own.backward_input == about(2 * (takes.backward_input + takes.forward)));  // it is made again
+    CHECK(own.backward_weight == about(takes.backward_weight / .75));
+    CHECK((own.gaps(op::forward) == about(.75) && own.gaps(op::backward_input) == about(.5) &&
+           own.gaps(op::backward_weight) == about(.25)));
+    // Of the captions another degree was measured.
+    const isize last = found.stages.size() - 1;
+    CHECK((found.stages[last].forward == counted.stages[last].forward &&
+           found.stages[last].forward_gaps == counted.stages[last].forward_gaps));
+  }
+  // A tower that has another name in the profile; and numbers of another size.
+  of.modules[0].zero = 0;
+  measured.gaps[0] = {"seen", {.tensor = 2}, {.75, .5, .25}};
+  CHECK(costs(&measured).stages[0].forward == counted.stages[0].forward);
+  measured.modules.push({clip.towers[0], {{1, 16, {}, {1, 1, 1}, {}}}});
+  measured.modules[0].of.name = "seen";
+  CHECK(costs(&measured).stages[0].gaps(op::forward) == about(.75));
+  measured.activation_bytes = 4;
+  CHECK(costs(&measured).stages[0].forward == counted.stages[0].forward);
+
+  measured.activation_bytes = 2;
+  const run_forecast told = estimated(of, clip, on, 256, {.measured = &measured});
+  CHECK((told.modules[0].waits_measured && !told.modules[1].waits_measured));
+  CHECK(told.modules[0].forward_waits == about(.75));
+  CHECK((told.modules[1].forward_waits > 0 && told.modules[1].backward_waits > 0));
+}
+
 TEST_CASE("measured times come before FLOPs") {
   const cluster_facts on = wired_cluster(8, 8);
   machine_profile measured;

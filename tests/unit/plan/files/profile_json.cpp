@@ -42,6 +42,9 @@ machine_profile profile() {
   add_point(two, {0.5, 2, 2, 0.99, 1.25});
   out.pairs.push(two);
   out.pairs.push({"picture", "sound", 4, two.points});
+  out.gaps.push({"picture", {.tensor = 2, .context = 4}, {1.0 / 3, 0.25, 0}});
+  out.gaps.push({"caption", {.zero = 3, .data = 8}, {0.99, 1.0 / 7, 1e-3}});
+  out.gaps.push({"caption", {.experts = 4}, {0, 0.5, 0.125}});
   return out;
 }
 bool equal(const part_times& a, const part_times& b) {
@@ -97,16 +100,21 @@ TEST_CASE("what is written is read, to the last bit") {
       CHECK(a.points[i].second == b.points[i].second);
     }
   }
+  CHECK(read.gaps == wrote.gaps);
   CHECK(format_profile(read) == format_profile(wrote));
 }
 
-TEST_CASE("a profile may have pairs alone, and towers alone") {
+TEST_CASE("a profile may have pairs alone, towers alone, and gaps alone") {
   machine_profile of = profile();
   of.modules.resize(0);
   CHECK(parse_profile(format_profile(of), "f.json").pairs.size() == 2);
+  of.pairs.resize(0);
+  CHECK(parse_profile(format_profile(of), "f.json").gaps == of.gaps);
   of = profile();
   of.pairs.resize(0);
+  of.gaps.resize(0);
   CHECK(format_profile(of).find("pairs") == std::string::npos);
+  CHECK(format_profile(of).find("gaps") == std::string::npos);
   CHECK(parse_profile(format_profile(of), "f.json").pairs.empty());
 }
 
@@ -162,6 +170,28 @@ TEST_CASE("a pair is two modules and what each took beside the other") {
   machine_profile none = profile();
   none.pairs[1].points.resize(0);
   refuses(format_profile(none), "MT-P94", "pairs[1].points is empty");
+}
+
+TEST_CASE("gaps are shares of a module's operations, once for the same degrees") {
+  refuses(with("\"module\": \"picture\",", ""), "MT-P71", "gaps[0].module is missing");
+  refuses(with("\"module\": \"picture\"", "\"module\": 7"), "MT-P71", "gaps[0].module is an integer");
+  refuses(with("\"module\": \"picture\"", "\"modul\": \"picture\""), "MT-P70", "gaps[0].modul;");
+  refuses(with("\"context\": 4", "\"context\": 0"), "MT-P72", "gaps[0].context is 0, wanted 1 to");
+  refuses(with("\"zero\": 3", "\"zero\": 4"), "MT-P72", "gaps[1].zero is 4, wanted 0 to 3");
+  refuses(with("\"zero\": 3", "\"zero\": 1"), "MT-P96",
+          "gaps[1] has zero 1 and data 8, with which replicas do");
+  refuses(with("\"zero\": 3", "\"zero\": 0"), "MT-P96", "gaps[1] has zero 0 and data 8");
+  refuses(with("\"tensor\": 2, \"context\": 4", "\"tensor\": 1"), "MT-P96",
+          "gaps[0] is of ranks that have nobody to wait for, wanted a degree above 1");
+  refuses(with("\"shares\": [0.99", "\"shares\": [0.991"), "MT-P96",
+          "gaps[1].shares[0] is 0.991, wanted 0.0 to 0.99");
+  refuses(with("\"shares\": [0.99", "\"shares\": [-0.5"), "MT-P96", "gaps[1].shares[0] is -0.5");
+  refuses(with("\"shares\": [0.99", "\"shares\": [\"all\""), "MT-P71", "gaps[1].shares[0] is a string");
+  refuses(with("\"shares\": [0.99, ", "\"shares\": ["), "MT-P96", "wanted an array of three shares");
+  refuses(with("\"shares\": [0.99, ", "\"share\": [0.99, "), "MT-P70", "gaps[1].share;");
+  machine_profile twice = profile();
+  twice.gaps.push({"caption", {.experts = 4}, {0.5, 0.5, 0.5}});
+  refuses(format_profile(twice), "MT-P96", "gaps[3] is of caption under the same degrees again");
 }
 
 TEST_CASE("each point and each tower comes once, and takes time") {

@@ -103,7 +103,7 @@ class brute_force {
   void play(const plan& of) {
     run_forecast found;
     ++tried;
-    REQUIRE(estimate(of, model_, on_, options_.bytes, samples_, found).ok());
+    REQUIRE(estimate(of, model_, on_, options_.bytes, samples_, found, options_.play).ok());
     if (!fits(found, on_)) return;
     const motet::isize used = ranks_used(of);
     if (found.step_seconds < best * (1 - 1e-9) || (found.step_seconds < best * (1 + 1e-9) && used < ranks)) {
@@ -215,6 +215,54 @@ TEST_CASE("one node: as good as every plan, on as few ranks") {
       options.pins.push({.name = each.name, .context = 1, .stash = -1, .recompute = 0, .zero = 0});
     CAPTURE(round);
     same_as_brute_force(model, on, roll.between(2, 9), options);
+  }
+}
+
+TEST_CASE("measured gaps: as good as every plan, whether groups wait longer or shorter than is counted") {
+  laws::dice roll(13);
+  for (int round = 0; round < 4; ++round) {
+    const cluster_facts on = small_cluster(1, roll.between(2, 4));
+    const model_shape model{"two", {drawn_tower(roll, "one"), drawn_tower(roll, "other")}};
+    search_options options;
+    machine_profile measured;
+    measured.activation_bytes = options.bytes.activation;
+    for (const tower_outline& each : model.towers) {
+      options.pins.push({.name = each.name, .context = 1, .stash = -1, .recompute = 0});
+      for (const gap_degrees& under :
+           {gap_degrees{.tensor = 2}, {.zero = 2, .data = 2}, {.tensor = 2, .zero = 2, .data = 2}})
+        measured.gaps.push({each.name, under, {.9 * roll.below(2), .3 * roll.below(3), .4 * roll.below(2)}});
+    }
+    options.play.measured = &measured;
+    CAPTURE(round);
+    same_as_brute_force(model, on, roll.between(2, 6), options);
+  }
+}
+
+TEST_CASE("what was measured of a tensor group decides whether a plan has one") {
+  cluster_facts on = small_cluster(1, 2);
+  on.inside.latency = 1e-2;
+  const model_shape model{
+      "two",
+      {{.name = "one", .layers = 2, .width = 64, .heads = 2, .tokens = 32, .embedding = 16},
+       {.name = "other", .layers = 2, .width = 64, .heads = 2, .tokens = 32, .embedding = 16}}};
+  search_options options;
+  machine_profile measured;
+  measured.activation_bytes = options.bytes.activation;
+  for (const tower_outline& each : model.towers)
+    options.pins.push({.name = each.name, .ranks = 2, .stages = 1, .context = 1});
+  const auto cut = [&] {
+    std::int32_t most = 1;
+    const search_result found = search_plans(model, on, 8, options);
+    for (const module_plan& each : found.plans[0].how.modules) most = std::max(most, each.on.split().tensor);
+    return most > 1;
+  };
+  CHECK_FALSE(cut());  // four exchanges of each layer, of a thousandth of a second
+  options.play.measured = &measured;
+  for (const bool waits : {false, true}) {
+    const double share = waits ? .9 : 0;
+    for (const tower_outline& each : model.towers)
+      put_gaps(measured.gaps, {each.name, {.tensor = 2}, {share, share, 0}});
+    CHECK(cut() != waits);
   }
 }
 
