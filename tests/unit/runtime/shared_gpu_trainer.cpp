@@ -189,6 +189,20 @@ TEST_CASE("a rank with more to do on more of them") {
       8, 2, {56, 40, 24});
 }
 
+TEST_CASE("two lanes of a rank, each with a stream of its own: as one lane, and as one rank on the CPU") {
+  const auto in_lanes = [](int ranks, module_plan one, module_plan other) {
+    other.lane = 1;
+    return of(ranks, "batch_sync", {std::move(one), std::move(other)});
+  };
+  follow(in_lanes(1, on_ranks("picture", 0, {1, 1, 1, 1}, 2), on_ranks("caption", 0, {1, 1, 1, 1}, 2)), 8, 3);
+  follow(in_lanes(2, on_ranks("picture", 0, {2, 1, 1, 1}, 2), on_ranks("caption", 0, {2, 1, 1, 1}, 2)), 8, 3);
+  follow(in_lanes(3, on_ranks("picture", 0, {1, 1, 1, 2}, 2), on_ranks("caption", 0, {1, 2, 1, 1}, 2)), 8, 3);
+  for (const int zero : {0, 1, 2})
+    follow(in_lanes(2, with_zero(zero, on_ranks("picture", 0, {1, 2, 1, 1}, 2)),
+                    with_zero(zero, on_ranks("caption", 0, {1, 2, 1, 1}, 2))),
+           8, 3);
+}
+
 TEST_CASE("times are of the GPU's work, and a record has them for every instruction") {
   const plan two = of(2, "1f1b",
                       {in_groups(1, on_ranks("picture", 0, {2, 1, 1, 1}, 2)),

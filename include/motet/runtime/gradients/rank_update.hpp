@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/backend/core/flat_runs.hpp>
+#include <motet/backend/groups/stream_lanes.hpp>
 #include <motet/model/join.hpp>
 #include <motet/runtime/gradients/parameter_piece.hpp>
 #include <motet/runtime/state/held_memory.hpp>
@@ -39,16 +40,17 @@ class rank_update {
         of_loss_(as_size(loss_numbers)) {}
 
   void hold(parameter_piece<master> piece) { pieces_.emplace_back(std::move(piece), false); }
-  // One whose gradients are summed over several ranks, which may share its update. Keeps the address of `by`.
+  // One whose gradients are summed over several ranks, which may share its update, in a lane of this one. Keeps
+  // the address of `by`.
   template <class Reduction>
-  void hold(parameter_piece<master> piece, Reduction& by) {
+  void hold(parameter_piece<master> piece, Reduction& by, std::int32_t lane = 0) {
     constexpr bool sums_only = requires { by.sums(); };
     if (piece.share == nullptr) piece.share = &by.layout().share;
     if constexpr (sums_only) piece.gradients = by.sums();
     pieces_.emplace_back(std::move(piece), sums_only);
     sums_.push_back({&by, [](void* self) { static_cast<Reduction*>(self)->begin_step(); },
                      [](void* self) { return static_cast<Reduction*>(self)->finish(); },
-                     [](void* self) { return static_cast<Reduction*>(self)->gather_weights(); }});
+                     [](void* self) { return static_cast<Reduction*>(self)->gather_weights(); }, lane});
   }
   // The numbers of a loss, whose gradients come in parts, what one of them stays at or below, and which they
   // are among those of all losses.
@@ -100,9 +102,13 @@ class rank_update {
   bool stage_ready(double* loss, std::span<const loss_gradients<master>> gradients) {
     const auto stages = static_cast<isize>(pieces_.size());
     if (ready_ < stages && ++ready_ < stages) return true;
-    if (alone_) return update_alone(loss), true;
+    if (alone_) {
+      meet_lanes(*home_.end);
+      return update_alone(loss), true;
+    }
     if (now_ == doing::sums) {
       if (!all_say(&reduction::finish)) return false;
+      meet_lanes(*home_.end);
       tell(loss, gradients);
       now_ = doing::meeting;
     }
@@ -112,6 +118,7 @@ class rank_update {
       if (!home_.end->gather(meeting_, member_, own, bytes, reinterpret_cast<std::byte*>(heard_.data())))
         return false;
       finish();
+      meet_lanes(*home_.end);
       now_ = doing::weights;
     }
     return all_say(&reduction::gather_weights);  // also when there was no update: data decides about no call
@@ -202,11 +209,13 @@ class rank_update {
     void (*begin_step)(void*);
     bool (*finish)(void*);
     bool (*gather_weights)(void*);
+    std::int32_t lane;
   };
 
   bool all_say(bool (*reduction::*what)(void*)) const {
     bool done = true;
-    for (const reduction& each : sums_) done = (each.*what)(each.self) && done;
+    for (const reduction& each : sums_)
+      done = in_lane(*home_.end, each.lane, [&] { return (each.*what)(each.self); }) && done;
     return done;
   }
   moved_alike& moved_at(const module_pace& pace) {

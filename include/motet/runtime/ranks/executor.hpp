@@ -3,6 +3,7 @@
 
 #include <motet/backend/groups/concepts.hpp>
 #include <motet/backend/groups/noted_wait.hpp>
+#include <motet/backend/groups/stream_lanes.hpp>
 #include <motet/backend/groups/turns.hpp>
 #include <motet/runtime/ranks/lane_threads.hpp>
 #include <motet/schedule/check/explain.hpp>
@@ -14,6 +15,7 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace motet {
@@ -64,7 +66,8 @@ MOTET_BODY score_sheet::score_sheet(program from) : of(std::move(from)) {
 //
 // Lanes that compute have a thread each, where there are several and the transport takes turns. Whoever has
 // the turn goes through the lists, its own lane's and those of the lanes that do not compute, and lets the
-// others do so while an action is apart (turns.hpp) or it sleeps.
+// others do so while an action is apart (turns.hpp) or it sleeps. Where lanes are streams, one thread begins
+// the work of all (stream_lanes.hpp).
 template <transport Transport>
 class rank_player {
  public:
@@ -94,6 +97,8 @@ class rank_player {
         pair = of.instructions[number].paired ? pair + 1 : 0;
       }
     }
+    if constexpr (stream_lanes<Transport>)
+      if (computing_ > 1) find_lanes();
     heads_ = std::make_unique<std::atomic<std::int32_t>[]>(lanes_.size());
     if constexpr (takes_turns<Transport>)
       if (computing_ > 1) threads_ = std::make_unique<lane_threads>(computing_);
@@ -133,6 +138,7 @@ class rank_player {
     if (threads_) play_beside();
     else play(every);
     current_ = -1;
+    if constexpr (stream_lanes<Transport>) by_.enter(0);
     if constexpr (requires { by_.end_step(); }) by_.end_step();
     if constexpr (marks) resolve();
   }
@@ -167,6 +173,8 @@ class rank_player {
   struct step {
     action what;
     std::int32_t first_wait = 0, last_wait = 0;
+    std::int32_t lane = 0;     // where it begins its work, of a rank whose lanes are streams
+    bool is_followed = false;  // by another lane
   };
   struct lane_state {
     std::int32_t begin, end;
@@ -177,6 +185,36 @@ class rank_player {
   };
   static constexpr int none = -1, every = -1;
 
+  // An instruction begins its work in its module's lane; losses are found, and weights updated, in the first.
+  void find_lanes() {
+    streams_ = true;
+    followed_.resize(steps_.size(), 0);
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      const instruction& it = sheet_.of.instructions[first_ + static_cast<std::int32_t>(i)];
+      if (it.what != op::join && it.what != op::optimizer_step)
+        steps_[i].lane = sheet_.of.voices[it.voice].lane;
+    }
+    for (const step& each : steps_)
+      for (std::int32_t w = each.first_wait; w < each.last_wait; ++w)
+        if (step& other = steps_[as_size(waits_[as_size(w)])]; other.lane != each.lane)
+          other.is_followed = true;
+  }
+  // One thread begins the computations of all lanes in the order of the rank's list, which is that of every
+  // rank's list: so two ranks that compute together in several lanes never wait for each other.
+  bool is_next(std::int32_t number) const {
+    for (const lane_state& each : lanes_)
+      if (each.computes != none && each.at < each.end && sheet_.graph.order[each.at] < number) return false;
+    return true;
+  }
+  // What the lane begins from here on comes behind what other lanes began for it.
+  void enter_lane(std::int32_t mine) {
+    const step& now = steps_[as_size(mine)];
+    by_.enter(now.lane);
+    if (std::exchange(followed_[as_size(mine)], step_) == step_) return;
+    for (std::int32_t w = now.first_wait; w < now.last_wait; ++w)
+      if (const std::int32_t other = waits_[as_size(w)]; steps_[as_size(other)].lane != now.lane)
+        by_.follow(other);
+  }
   std::size_t index_of(std::int32_t number) const { return as_size(number - first_); }
   // Until all is done; of the lanes that compute, one or every.
   void play(int which) {
@@ -253,6 +291,11 @@ class rank_player {
     const step& now = steps_[as_size(mine)];
     for (std::int32_t w = now.first_wait; w < now.last_wait; ++w)
       if (done_[as_size(waits_[as_size(w)])] != step_) return false;
+    if constexpr (stream_lanes<Transport>)
+      if (streams_) {
+        if (own.computes != none && !is_next(number)) return false;
+        enter_lane(mine);
+      }
     current_ = number;
     const instruction& it = sheet_.of.instructions[number];
     const bool computes = is_forward(it.what) || is_backward(it.what);
@@ -282,6 +325,8 @@ class rank_player {
         clock_[sheet_.of.voices[it.voice].first_place + it.stage] +=
             std::chrono::duration<double>(through - tried).count();
     }
+    if constexpr (stream_lanes<Transport>)
+      if (streams_ && now.is_followed) by_.tell(mine);
     done_[as_size(mine)] = step_;
     ++own.at;
     --left_;
@@ -318,8 +363,10 @@ class rank_player {
   std::vector<std::int32_t> waits_;  // of each step, on this rank
   std::vector<std::uint32_t> done_;  // the step in which an instruction was done
   std::vector<lane_state> lanes_;
-  int computing_ = 0;      // of them
-  std::int32_t left_ = 0;  // instructions of this step
+  int computing_ = 0;                    // of them
+  bool streams_ = false;                 // they are streams, and one thread begins the work of all
+  std::vector<std::uint32_t> followed_;  // the step in which an instruction's lane waited for the others
+  std::int32_t left_ = 0;                // instructions of this step
   std::exception_ptr failure_;
   std::unique_ptr<std::atomic<std::int32_t>[]> heads_;
   std::vector<std::string> names_;  // of each step; none: nobody asks

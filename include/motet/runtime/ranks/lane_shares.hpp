@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/groups/stream_lanes.hpp>
 #include <motet/backend/groups/turns.hpp>
 #include <motet/runtime/messages.hpp>
 #include <motet/schedule/core/program.hpp>
@@ -64,11 +65,11 @@ class lane_shares {
   std::vector<std::vector<bool>> computing_;  // of each rank, which of its lanes do
 };
 
-// Refuses a program with several lanes on a rank where the ranks' end of the transport is not for several
-// threads.
+// Refuses a program with several lanes on a rank where the ranks' end of the transport is neither for several
+// threads nor has a stream for each lane.
 template <class Endpoint>
 void require_lanes(const program& of) {
-  if constexpr (!takes_turns<Endpoint>)
+  if constexpr (!takes_turns<Endpoint> && !stream_lanes<Endpoint>)
     for (const voice& each : of.voices)
       if (each.lane > 0)
         fail(lanes_not_there, sentence({"module ", each.module, " computes in lane ", each.lane}));

@@ -19,7 +19,7 @@ struct rank_state {
   using context = Context;
   using stream = typename Numbers::stream;
   using master = typename Numbers::master;
-  std::int32_t rank = 0;
+  std::int32_t rank = 0, lane = 0;
   int threads = 1;
   bool fp8 = false;  // linear layers in fp8 where they would be in bf16, if the context has that
   Endpoint* end = nullptr;
@@ -35,8 +35,11 @@ struct rank_state {
     ctx = {};
     ctx.costs = &costs;
     // The end knows on what this rank computes.
-    if constexpr (requires { end->prepare(ctx); })
+    if constexpr (requires { end->prepare(ctx, lane); }) {
+      if (end != nullptr) end->prepare(ctx, lane);
+    } else if constexpr (requires { end->prepare(ctx); }) {
       if (end != nullptr) end->prepare(ctx);
+    }
     if constexpr (requires { ctx.fp8; }) {
       ctx.fp8 = fp8;
       if (ctx.on != nullptr) require_fp8(ctx);

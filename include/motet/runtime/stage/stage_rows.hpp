@@ -108,7 +108,7 @@ class stage_rows {
   // Nobody here reads them any more.
   void give(int kind, std::int32_t m) {
     if constexpr (receives_ahead)
-      if (pieces_[comes_at(kind)].of(m) == nullptr) home_.end->freed(in_[kind].of(m));
+      if (pieces_[comes_at(kind)].of(m) == nullptr || lanes_write_) home_.end->freed(in_[kind].of(m));
     in_[kind].give(m);
   }
   // The outgoing rows of microbatch m go to the neighbour here, or to a buffer that messages empty. The
@@ -258,7 +258,7 @@ class stage_rows {
     for (const auto& each : all) {
       if (!is_taken(each)) continue;
       ++(each.here == nullptr ? sent : here);
-      if (each.here != nullptr && each.here->in_[kind].take(each.microbatch) == nullptr) return nullptr;
+      if (each.here != nullptr && !each.here->taken_by(home_, kind, each.microbatch)) return nullptr;
     }
     const auto place_of = [&](const piece& each) {
       return each.here->in_[kind].of(each.microbatch) +
@@ -285,6 +285,18 @@ class stage_rows {
       }
     }
     return data;
+  }
+
+  // A stage of `writer`'s rank has the buffer of a microbatch's rows to write them, perhaps in another lane: it
+  // comes behind those here who read what lay there.
+  bool taken_by([[maybe_unused]] const home_type& writer, int kind, std::int32_t m) {
+    stream* const data = in_[kind].take(m);
+    if constexpr (receives_ahead && stream_lanes<Endpoint>)
+      if (data != nullptr && writer.lane != home_.lane) {
+        lanes_write_ = true;
+        home_.end->follow_freed(data);
+      }
+    return data != nullptr;
   }
 
   // The part of a microbatch's rows, in bytes, that a message takes along at this end.
@@ -324,6 +336,7 @@ class stage_rows {
   std::vector<handed_rows<stream>> handed_, gathered_, cleared_;
   boundary_pool<stream, buffer_for<Context, stream>> in_[3];
   boundary_ring<stream, buffer_for<Context, stream>> out_[3];
+  bool lanes_write_ = false;                 // stages in other lanes of the rank do so where rows come
   std::vector<std::shared_ptr<void>> kept_;  // last: a transport forgets memory before it goes away
 };
 

@@ -115,8 +115,8 @@ class model_trainer {
       if (piece.loss >= 0) {
         const join_outline& of = model_.joins[static_cast<std::size_t>(piece.loss)];
         there->hold_loss(std::move(piece), of.limit, of.numbers);
-      } else if (sums.ring != nullptr) there->hold(std::move(piece), *sums.ring);
-      else if (sums.reduction != nullptr) there->hold(std::move(piece), *sums.reduction);
+      } else if (sums.ring != nullptr) there->hold(std::move(piece), *sums.ring, sums.lane);
+      else if (sums.reduction != nullptr) there->hold(std::move(piece), *sums.reduction, sums.lane);
       else there->hold(std::move(piece));
     });
     for (auto& each : updates_)

@@ -34,6 +34,7 @@ class placed_model {
   struct stage_sums {
     reduction_type* reduction = nullptr;
     ring_type* ring = nullptr;
+    std::int32_t lane = 0;  // in which it is begun
   };
 
   // ranks: those that live here. end(rank) is that rank's end of the transport; group(set, number, rank) its
@@ -57,7 +58,7 @@ class placed_model {
         long_rows_(*model.of, of(), groups, choices),
         most_(most_of(splits_, room)) {
     require_batch(of(), splits_, samples, model.compares());
-    const buffer_counts buffers = require_buffers(of());
+    const buffer_counts buffers = require_buffers(of(), stream_lanes<Endpoint>);
     points_.resize(homes_.ranks());
     split_.resize(as_size(of().voices.size()));
     for (const instruction& each : of().instructions)
@@ -125,6 +126,7 @@ class placed_model {
     each_stage([&](auto& each) { each.prepare(each.stage->home().ctx); });
     each_staged([](std::int32_t, std::int32_t, const auto& parts, auto& staged) { staged.prepare(parts); });
     connect();
+    meet_lanes();
   }
   // Lanes have these shares of their ranks' threads from now on. This is called between steps, after
   // prepare(), and takes memory for temporaries anew.
@@ -204,7 +206,8 @@ class placed_model {
   template <class Visit>
   void each_piece(Visit&& visit) const {
     each_stage([&](const auto& each) {
-      visit(each.stage->at().rank, each.piece(), stage_sums{each.reduction.get(), each.ring.get()});
+      visit(each.stage->at().rank, each.piece(),
+            stage_sums{each.reduction.get(), each.ring.get(), each.stage->home().lane});
       if (!each.resting.empty()) visit(each.stage->at().rank, each.resting_piece(), stage_sums{});
     });
     each_point([&](std::int32_t r, std::size_t j, const point_type& own) {
@@ -288,6 +291,12 @@ class placed_model {
   std::size_t joins() const { return model_.of->joins.size(); }
 
  private:
+  // Others read and write between steps in the first lane of each rank.
+  void meet_lanes() const {
+    for (std::size_t r = 0; r < homes_.ranks(); ++r)
+      if (const auto rank = static_cast<std::int32_t>(r); homes_.live(rank))
+        if (home(rank).end != nullptr) motet::meet_lanes(*home(rank).end);
+  }
   const program& of() const { return sheet_.of; }
   std::int32_t module_of(const placed_voice<Context, Numbers, Endpoint, Group>& one) const {
     return of().voices[one.voice].module;

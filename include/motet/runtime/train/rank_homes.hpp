@@ -51,6 +51,7 @@ class rank_homes {
       for (std::int32_t lane = 0; lane < shares.lanes(r); ++lane) {
         auto& own = all_[as_size(r)].emplace_back(std::make_unique<Home>());
         own->rank = r;
+        own->lane = lane;
         own->threads = shares.threads(r, lane, how.threads);
         own->fp8 = how.fp8;
         own->end = &end(r);

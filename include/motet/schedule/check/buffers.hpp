@@ -22,7 +22,8 @@ namespace detail {
 
 class buffer_counter {
  public:
-  constexpr explicit buffer_counter(const program& of) : of_(of), links_(of.voices, of.feeds) {}
+  constexpr explicit buffer_counter(const program& of, bool in_turn)
+      : of_(of), in_turn_(in_turn), links_(of.voices, of.feeds) {}
 
   constexpr finding count(buffer_counts& found) {
     if (const finding wrong = build_graph(of_, delivery::buffered, graph_); !wrong.ok()) return wrong;
@@ -41,6 +42,7 @@ class buffer_counter {
     }
     pools(found);
     wait_for_groups();
+    if (in_turn_) wait_for_turns();
     for (std::int32_t ring = 2;; ring *= 2) {
       list<wait> all = pool_waits_;
       const bool whole = rings(found, all, ring);
@@ -145,6 +147,18 @@ class buffer_counter {
       }
     }
   }
+  // One thread begins what the lanes of a rank compute, in the order of its list.
+  constexpr void wait_for_turns() {
+    for (std::int32_t r = 0; r < of_.ranks(); ++r) {
+      std::int32_t before = -1;
+      for (std::int32_t i = of_.starts[r]; i < of_.starts[r + 1]; ++i) {
+        if (!lane::computes(of_.instructions[i].lane)) continue;
+        if (before >= 0 && of_.instructions[before].lane != of_.instructions[i].lane)
+          pool_waits_.push({i, before});
+        before = i;
+      }
+    }
+  }
   // Rows that leave are written to one of `size` buffers in turn, once the message before them in that buffer
   // was taken.
   constexpr bool rings(buffer_counts& found, list<wait>& waits, std::int32_t size) const {
@@ -207,6 +221,7 @@ class buffer_counter {
   constexpr isize place_of(const cell_seat& at) const { return of_.voices[at.voice].first_place + at.stage; }
 
   const program& of_;
+  bool in_turn_;
   cell_links links_;
   program_graph graph_;
   list<wait> pool_waits_;        // of those who bring rows, whatever the rings
@@ -215,8 +230,9 @@ class buffer_counter {
 
 }  // namespace detail
 
-constexpr finding count_buffers(const program& of, buffer_counts& found) {
-  return detail::buffer_counter(of).count(found);
+// in_turn: lanes of a rank compute beside each other, but what they compute is begun in the order of its list.
+constexpr finding count_buffers(const program& of, buffer_counts& found, bool in_turn = false) {
+  return detail::buffer_counter(of, in_turn).count(found);
 }
 
 }  // namespace motet

@@ -75,9 +75,9 @@ inline std::string explain(const program& of, const check_result& result) {
 void require_legal(const program& of, delivery how = delivery::rendezvous);
 void require_legal(const program& of, delivery how, program_graph& buffered);
 
-// The buffers that each stage needs; a program for which no number is enough is refused as by
-// require_legal().
-buffer_counts require_buffers(const program& of);
+// The buffers that each stage needs, in_turn as of count_buffers(); a program for which no number is enough is
+// refused as by require_legal().
+buffer_counts require_buffers(const program& of, bool in_turn = false);
 
 #if !defined(MOTET_COMPILED_RANKS)
 namespace detail {
@@ -89,9 +89,10 @@ MOTET_BODY void require_legal(const program& of, delivery how) { detail::require
 MOTET_BODY void require_legal(const program& of, delivery how, program_graph& buffered) {
   detail::require_found(of, check(of, how, buffered));
 }
-MOTET_BODY buffer_counts require_buffers(const program& of) {
+MOTET_BODY buffer_counts require_buffers(const program& of, bool in_turn) {
   buffer_counts counts;
-  if (const finding found = count_buffers(of, counts); !found.ok()) fail(*found.why, detail_of(of, found));
+  if (const finding found = count_buffers(of, counts, in_turn); !found.ok())
+    fail(*found.why, detail_of(of, found));
   return counts;
 }
 #endif

@@ -128,9 +128,15 @@ class engine {
     recorded_by_ = by;
   }
 
-  // The one Part of this engine, made by Part(engine&) when first asked for.
+  // Engines of a rank's lanes: the first one has the parts that are of all of them, such as copies of weights.
+  void join(engine& first) { first_ = &first; }
+  engine& first() { return first_ != nullptr ? *first_ : *this; }
+  // The one Part of this engine, or of all lanes' engines where it says so (of_all_lanes); made by
+  // Part(engine&) when first asked for.
   template <class Part>
   Part& part() {
+    if constexpr (requires { requires Part::of_all_lanes; })
+      if (first_ != nullptr) return first_->template part<Part>();
     static const char key = 0;
     for (auto& each : parts_)
       if (each.first == &key) return *static_cast<Part*>(each.second.get());
@@ -156,6 +162,7 @@ class engine {
   cudaStream_t recorded_by_ = nullptr;
   int now_ = 0;
   std::uint64_t forgotten_ = 0;
+  engine* first_ = nullptr;  // of the rank's lanes; null: this one
   std::vector<std::pair<const void*, std::shared_ptr<void>>> parts_;
 };
 

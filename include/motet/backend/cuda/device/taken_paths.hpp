@@ -65,6 +65,8 @@ inline void add_path(std::vector<taken_path>& to, const taken_path& more) {
 // allocated.
 class taken_paths {
  public:
+  static constexpr bool of_all_lanes = true;
+
   explicit taken_paths(engine&) : rows_(64) {}
   taken_paths(const taken_paths&) = delete;
   taken_paths& operator=(const taken_paths&) = delete;

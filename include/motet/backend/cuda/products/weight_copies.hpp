@@ -20,6 +20,8 @@ namespace motet::cuda {
 // What is stale is known to the host. So a refresh may not be recorded as a part of a graph.
 class weight_copies {
  public:
+  static constexpr bool of_all_lanes = true;  // an update in one lane writes the weights of all
+
   explicit weight_copies(engine&) {}
 
   // The weights [base, base + count) of the GPU's memory. They lie still until drop(base).

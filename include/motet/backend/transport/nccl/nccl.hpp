@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/backend/cuda/device/context.hpp>
+#include <motet/backend/cuda/device/lane_engines.hpp>
 #include <motet/backend/transport/nccl/nccl_meetings.hpp>
 #include <motet/backend/transport/nccl/nccl_memory.hpp>
 
@@ -50,7 +51,7 @@ class world {
     if (ranks != session_.everyone().ranks())
       fail(meeting_refused,
            sentence({"the program has ", ranks, " ranks, ", session_.everyone().ranks(), " met"}));
-    engine_.watch_waits([this] { look(); });
+    lanes_.of(0);
   }
   world(const world&) = delete;
   world& operator=(const world&) = delete;
@@ -62,11 +63,13 @@ class world {
   static const forum& everyone() { return session::here().everyone(); }
   std::int32_t rank() const { return session_.everyone().rank(); }
   std::int32_t ranks() const { return session_.everyone().ranks(); }
-  cuda::engine& on() { return engine_; }
+  // That of the lane which was entered.
+  cuda::engine& on() { return lanes_.on(); }
+  cuda::lane_engines& lanes() { return lanes_; }
   // The seconds of a step begin here, for records; nothing is begun before.
   void mark_zero() {
-    zero_.mark(engine_.stream());
-    engine_.finish();
+    zero_.mark(on().stream());
+    on().finish();
   }
 
   // NCCL was told of this memory, which messages and sums use.
@@ -131,6 +134,11 @@ class world {
     if (watch_) watch_(std::chrono::duration<double>(now - waits_since_).count());
     if (is_stopped()) throw stopped{why()};
   }
+  std::unique_ptr<cuda::engine> make_lane() {
+    auto made = std::make_unique<cuda::engine>();
+    made->watch_waits([this] { look(); });
+    return made;
+  }
   void goes_on() {
     if (std::exchange(waits_since_, {}) != clock::time_point{} && watch_) watch_(0);
   }
@@ -138,7 +146,7 @@ class world {
   int exceptions_ = std::uncaught_exceptions();
   session& session_;
   std::vector<message_ends> ends_;
-  cuda::engine engine_;
+  cuda::lane_engines lanes_{[this](std::int32_t) { return make_lane(); }};
   cuda::event zero_ = cuda::event::timed();
   channels channels_;
   meetings meetings_;
@@ -157,7 +165,7 @@ class world {
 };
 
 // This process's end; a transport. What it is given lies on the GPU, but for gather.
-class endpoint : public cuda::timed_end<endpoint> {
+class endpoint : public cuda::timed_end<endpoint>, public cuda::laned_end<endpoint> {
  public:
   // Nobody can ask for one member's rows alone: who calls fetch() takes more memory than who has room for an
   // exchange.
@@ -173,24 +181,30 @@ class endpoint : public cuda::timed_end<endpoint> {
   std::int32_t rank() const { return world_.rank(); }
   std::int32_t ranks() const { return world_.ranks(); }
   cuda::engine& on() { return world_.on(); }
+  cuda::lane_engines& lanes() { return world_.lanes(); }
   // The point that times are told from.
   const cuda::event& zero() const { return world_.zero_; }
   void begin_step() {
     marks_.begin_step();
     world_.channels_.begin_step();
     world_.meetings_.begin_step();
+    lanes().meet();
   }
   // Before anything is computed, and at the beginning of each step.
-  void prepare(cuda::context& ctx) { ctx.on = &on(); }
+  void prepare(cuda::context& ctx, std::int32_t lane = 0) { ctx.on = &lanes().of(lane); }
   void begin(cuda::context& ctx) {
     cuda::check(cudaSetDevice(on().gpu()), "cudaSetDevice");
-    on().forget_copies();
-    on().set_step(ctx.draws.step);
+    lanes().meet();
+    lanes().each([&](cuda::engine& each) {
+      each.forget_copies();
+      each.set_step(ctx.draws.step);
+    });
   }
   // Until all that this step began is done.
   void end_step() { finish_step(); }
   void finish_step() {
-    while (!world_.meetings_.move(compute()) || !world_.channels_.over() || !world_.meetings_.over()) nap();
+    lanes().meet();
+    while (!world_.meetings_.move(first()) || !world_.channels_.over() || !world_.meetings_.over()) nap();
     world_.goes_on();
     world_.on().finish();
     world_.goes_on();
@@ -234,6 +248,8 @@ class endpoint : public cuda::timed_end<endpoint> {
       hold(std::exchange(found->second.message, -1));
   }
   void freed(const void* at) { landings_[at].free.mark(compute()); }
+  // The same where another lane of this rank writes next.
+  void follow_freed(const void* at) { landings_[at].free.hold(compute()); }
 
   // Numbers of the host.
   bool gather(std::int32_t meeting, std::int32_t member, const std::byte* own, isize bytes, std::byte* all) {
@@ -241,17 +257,17 @@ class endpoint : public cuda::timed_end<endpoint> {
   }
   bool exchange(std::int32_t meeting, std::int32_t member, const std::byte* own,
                 std::span<const byte_range> out, std::byte* all, std::span<const byte_range> in) {
-    const bool there = world_.meetings_.exchange(meeting, member, own, out, all, in, compute());
-    marks_.begin_again(compute());
+    const bool there = world_.meetings_.exchange(meeting, member, own, out, all, in, first());
+    marks_.begin_again(first());
     return there;
   }
   bool fetch(std::int32_t meeting, std::int32_t member, const std::byte* own, std::span<const byte_range> out,
              std::int32_t from, std::byte* to, isize bytes) {
-    return world_.meetings_.fetch(meeting, member, own, out, from, to, bytes, compute());
+    return world_.meetings_.fetch(meeting, member, own, out, from, to, bytes, first());
   }
 
   std::uint32_t observe() {
-    world_.meetings_.move(compute());
+    world_.meetings_.move(first());
     return moved_;
   }
   // Things become true by the GPU, which rings no bell: so this looks again soon.
@@ -265,7 +281,9 @@ class endpoint : public cuda::timed_end<endpoint> {
     cuda::event free;  // nothing here reads it any more
     std::int32_t message = -1;
   };
-  cudaStream_t compute() const { return world_.engine_.stream(); }
+  cudaStream_t compute() const { return world_.on().stream(); }
+  // Ranks meet in the first lane.
+  cudaStream_t first() const { return world_.lanes().of(0).stream(); }
   // All that is computed from now on comes after the message.
   void hold(std::int32_t tag) {
     world_.channels_.hold(tag, compute());

@@ -54,8 +54,9 @@ class channels {
       own.data = data;
       own.bytes = bytes;
       own.free = free;
+      own.compute = compute;
       own.when = marks.elsewhere();
-      begin(channels_[own.of], compute);
+      begin(channels_[own.of]);
     }
     return own.begun;
   }
@@ -93,6 +94,7 @@ class channels {
     isize bytes = 0;
     bool asked = false, begun = false, seen = false;
     const cuda::event* free = nullptr;
+    cudaStream_t compute = nullptr;       // of the lane that asked
     cuda::timed_stretch* when = nullptr;  // null: nobody wants to know
     cuda::event before, done;
   };
@@ -102,12 +104,12 @@ class channels {
     std::vector<std::int32_t> order;
     std::size_t next = 0;
   };
-  void begin(channel& on, cudaStream_t compute) {
+  void begin(channel& on) {
     for (; on.next < on.order.size(); ++on.next) {
       item& own = items_[as_size(on.order[on.next])];
       if (!own.asked) return;
       if (own.free != nullptr) own.free->hold(on.by.stream());
-      else on.by.after(compute, own.before);
+      else on.by.after(own.compute, own.before);
       const auto size = as_size(own.bytes);
       if (own.when != nullptr) own.when->begin.mark(on.by.stream());
       if (size > 0) {

@@ -3,6 +3,7 @@
 
 #include <motet/backend/cuda/device/context.hpp>
 #include <motet/backend/cuda/device/kernel_loading.hpp>
+#include <motet/backend/cuda/device/lane_engines.hpp>
 #include <motet/backend/cuda/device/sm_share.hpp>
 #include <motet/backend/cuda/device/time_marks.hpp>
 #include <motet/backend/transport/local/local.hpp>
@@ -74,7 +75,7 @@ class world : public local::world {
 };
 
 // One rank's end; a transport for memory of the GPU. A gather alone is of the host's memory.
-class endpoint : public local::endpoint, public cuda::timed_end<endpoint> {
+class endpoint : public local::endpoint, public cuda::timed_end<endpoint>, public cuda::laned_end<endpoint> {
  public:
   static constexpr bool takes_turns = false;  // one thread begins all that a rank does
 
@@ -82,44 +83,35 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint> {
   ~endpoint() {
     for (const cudaStream_t each : {copies_, beside_})
       if (each != nullptr) cudaStreamSynchronize(each);
-    engine_.reset();
-    if (computes_ != nullptr) cudaStreamDestroy(computes_);
+    lanes_.clear();
+    for (const cudaStream_t each : computes_) cudaStreamDestroy(each);
     for (const cudaStream_t each : {copies_, beside_})
       if (each != nullptr) cudaStreamDestroy(each);
   }
 
-  // This rank's engine of the GPU is made when first asked for.
-  cuda::engine& on() {
-    if (!engine_) {
-      shares_ = world_.shares();
-      if (shares_) {
-        computes_ = shares_->make_stream(rank());
-        copies_ = shares_->make_stream(rank());
-        engine_ = std::make_unique<cuda::engine>(computes_);
-        engine_->set_processors(shares_->processors(rank()));
-      } else {
-        engine_ = std::make_unique<cuda::engine>();
-        cuda::check(cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking), "cudaStreamCreate");
-      }
-      if (ranks() > 1) cuda::warn_of_late_kernels();
-    }
-    return *engine_;
-  }
+  // This rank's engine of the GPU, that of the lane which was entered. It is made when first asked for.
+  cuda::engine& on() { return lanes_.on(); }
+  cuda::lane_engines& lanes() { return lanes_; }
   // The point that times are told from.
   const cuda::event& zero() const { return world_.zero_; }
-  void prepare(cuda::context& ctx) { ctx.on = &on(); }
+  void prepare(cuda::context& ctx, std::int32_t lane = 0) { ctx.on = &lanes_.of(lane); }
   // The rank calls this on its own thread, before a step of these draws.
   void begin(cuda::context& ctx) {
     cuda::check(cudaSetDevice(on().gpu()), "cudaSetDevice");
-    on().forget_copies();
-    on().set_step(ctx.draws.step);
+    lanes_.meet();
+    lanes_.each([&](cuda::engine& each) {
+      each.forget_copies();
+      each.set_step(ctx.draws.step);
+    });
   }
   void begin_step() {
     local::endpoint::begin_step();
     marks_.begin_step();
+    lanes_.meet();
   }
   // A rank that is alone and asked for no times may begin the next step while this one still runs.
   void end_step() {
+    lanes_.meet();
     if (ranks() == 1 && !marks_.any()) return;
     on().finish();
     for (const cudaStream_t each : {copies_, beside_})
@@ -129,9 +121,7 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint> {
   // for.
   cudaStream_t beside() {
     on();
-    if (beside_ == nullptr && shares_) beside_ = shares_->make_stream(rank());
-    else if (beside_ == nullptr)
-      cuda::check(cudaStreamCreateWithFlags(&beside_, cudaStreamNonBlocking), "cudaStreamCreate");
+    if (beside_ == nullptr) beside_ = make_stream();
     return beside_;
   }
 
@@ -181,6 +171,8 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint> {
     begin_again();
   }
   void freed(const void* at) { landings_[at].free.mark(on().stream()); }
+  // The same where another lane of this rank writes next.
+  void follow_freed(const void* at) { landings_[at].free.hold(on().stream()); }
 
   bool exchange(std::int32_t meeting, std::int32_t member, const std::byte* own,
                 std::span<const byte_range> out, std::byte* all, std::span<const byte_range> in) {
@@ -204,6 +196,24 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint> {
     cuda::event* here = nullptr;  // what came is there
   };
 
+  cudaStream_t make_stream() const {
+    if (shares_) return shares_->make_stream(rank());
+    cudaStream_t made = nullptr;
+    cuda::check(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "cudaStreamCreate");
+    return made;
+  }
+  std::unique_ptr<cuda::engine> make_lane(std::int32_t lane) {
+    if (lane == 0) {
+      shares_ = world_.shares();
+      copies_ = make_stream();
+      if (ranks() > 1) cuda::warn_of_late_kernels();
+    }
+    if (!shares_) return std::make_unique<cuda::engine>();
+    computes_.push_back(make_stream());
+    auto made = std::make_unique<cuda::engine>(computes_.back());
+    made->set_processors(shares_->processors(rank()));
+    return made;
+  }
   static void copy(const std::byte* from, std::byte* to, isize bytes, cudaStream_t stream) {
     if (bytes > 0)
       cuda::check(cudaMemcpyAsync(to, from, as_size(bytes), cudaMemcpyDeviceToDevice, stream),
@@ -224,9 +234,9 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint> {
 
   world& world_;
   std::shared_ptr<cuda::sm_shares> shares_;
-  std::unique_ptr<cuda::engine> engine_;
-  cudaStream_t computes_ = nullptr, copies_ = nullptr;  // the first one only of a share
-  cudaStream_t beside_ = nullptr;
+  cuda::lane_engines lanes_{[this](std::int32_t lane) { return make_lane(lane); }};
+  std::vector<cudaStream_t> computes_;  // of each lane, only of a share
+  cudaStream_t copies_ = nullptr, beside_ = nullptr;
   std::unordered_map<const void*, landing> landings_;  // where rows come
 };
 
