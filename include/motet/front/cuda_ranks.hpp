@@ -6,6 +6,7 @@
 #include <motet/front/compiled.hpp>
 #include <motet/front/hosted_ranks.hpp>
 #include <motet/front/trainer.hpp>
+#include <motet/plan/prove/check_lanes.hpp>
 #include <motet/runtime/ranks/process_rank.hpp>
 #if defined(MOTET_HAS_NCCL) && MOTET_HAS_NCCL
 #include <motet/backend/transport/nccl/nccl_group.hpp>
@@ -15,7 +16,9 @@
 #endif
 #endif
 
+#include <algorithm>
 #include <cstdio>
+#include <string>
 
 namespace motet {
 
@@ -52,6 +55,12 @@ struct ranks_on<cuda::device> {
   static std::unique_ptr<ranks_here<Numbers, cuda::device>> make(
       const launched_world& world, const model_table<cuda::context, Numbers>& model, proven_ranks wanted,
       const trainer_options& how) {
+    // Lanes divide multiprocessors where a plan says so; else the GPU gives them to whoever comes.
+    for (const module_plan& each : wanted.plan.modules)
+      if (each.share > 0) {
+        const list<double> shares = shares_of_lanes(wanted.plan);
+        wanted.config.each.shares.assign(shares.begin(), shares.end());
+      }
     if (world.is_one_of_many()) {
 #if defined(MOTET_HAS_NCCL) && MOTET_HAS_NCCL
       return std::make_unique<hosted_ranks<Numbers, cuda::device, detail::nccl_rank>>(model,
@@ -63,7 +72,9 @@ struct ranks_on<cuda::device> {
           "share one (--ranks)");
 #endif
     }
-    if (const std::string advice = cuda::advise_connections(2 * wanted.order.ranks()); !advice.empty())
+    const auto lanes = static_cast<int>(shares_of_lanes(wanted.plan).size());
+    if (const std::string advice = cuda::advise_connections((1 + std::max(1, lanes)) * wanted.order.ranks());
+        !advice.empty())
       std::fprintf(stderr, "%s\n", advice.c_str());
     using host = thread_ranks<shared_gpu::world, shared_gpu::endpoint>;
     auto made = std::make_unique<hosted_ranks<Numbers, cuda::device, host>>(model, std::move(wanted));

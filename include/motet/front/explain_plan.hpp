@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/core/dealt_by_shares.hpp>
 #include <motet/plan/cost/lane_speeds.hpp>
 #include <motet/plan/describe/model_facts.hpp>
 #include <motet/plan/describe/plan.hpp>
 #include <motet/plan/prove/check_lanes.hpp>
-#include <motet/runtime/ranks/lane_shares.hpp>
 #include <motet/runtime/stage/layer_split.hpp>
 #include <motet/runtime/train/choose_pieces.hpp>
 #include <motet/runtime/train/foretell.hpp>
@@ -145,7 +145,7 @@ inline void share_threads(cost_table& costs, const plan& of, int threads) {
   if (shares.size() < 2) return;
   costs.shares.resize(0);
   costs.by_itself.resize(0);
-  for (const int own : dealt_threads({shares.begin(), shares.end()}, threads)) {
+  for (const int own : dealt_by_shares({shares.begin(), shares.end()}, threads)) {
     costs.shares.push(own);
     costs.by_itself.push(threads < shares.size() ? 1 : static_cast<double>(own) / threads);
   }

@@ -111,8 +111,8 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
     if (gathered_) embedder_->embed_gathered(module, input, *gathered_, out);
     else if constexpr (Device::shares_memory) embedder_->embed(module, input, whole.weights, out);
     else
-      embedder_->embed_on(trained_.between_steps(whole.rank), whole.samples, module, input, whole.weights,
-                          out);
+      embedder_->embed_on(trained_.between_steps(whole.rank, whole.lane), whole.samples, module, input,
+                          whole.weights, out);
   }
   std::vector<master> weights() override { return trained_.weights(); }
   std::vector<master> averages() override { return trained_.averages(); }

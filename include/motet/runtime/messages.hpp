@@ -110,8 +110,10 @@ inline constexpr message bad_room{
 
 inline constexpr message lanes_not_there{
     "MT-R62", "a plan has several lanes on a rank, and ranks of this device compute in one",
-    "on GPUs one thread begins all that a rank does, one behind the other",
-    "Leave lane and share out of the plan, or train on CPUs"};
+    "their end of the transport is for one thread alone, and has no stream for each lane",
+    "Leave lane and share out of the plan; or give the transport turns (groups/turns.hpp), or streams for "
+    "lanes "
+    "(groups/stream_lanes.hpp)"};
 
 inline constexpr message pieces_not_there{
     "MT-R64", "a plan exchanges rows in pieces, and ranks of this device exchange them as a whole",
@@ -137,6 +139,11 @@ inline constexpr message weights_without_layers{
 inline constexpr message bad_lane_shares{
     "MT-R63", "shares of lanes do not fit the ranks", "there is not one above zero for each lane of the plan",
     "Give as many numbers above zero as the plan has lanes; they count by their proportions"};
+
+inline constexpr message lane_shares_stay{
+    "MT-R65", "shares of lanes do not change between steps on GPUs",
+    "multiprocessors are divided among the lanes of a rank before it computes anything",
+    "Say the shares in the plan (share), or train on CPUs, where threads are dealt anew"};
 
 inline constexpr message runtime_messages[] = {not_finite,
                                                bad_training_option,
@@ -165,6 +172,7 @@ inline constexpr message runtime_messages[] = {not_finite,
                                                weights_not_lent,
                                                weights_without_layers,
                                                bad_lane_shares,
+                                               lane_shares_stay,
                                                pieces_not_there,
                                                whole_samples_not_there};
 

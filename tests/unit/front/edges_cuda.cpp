@@ -56,3 +56,23 @@ TEST_CASE("and on ranks that share a GPU") {
   talk.on = mesh::from(0, {.context = 2});
   compare(&spread);
 }
+
+TEST_CASE("and in lanes, where rows go from one to another and back") {
+  plan spread;
+  spread.schedule = "1f1b";
+  for (const char* const name : {"eye", "glue", "lens", "ear", "talk"}) {
+    module_plan own = on_ranks(name, 0, {}, 6);
+    own.group = 1;
+    own.lane = name[0] == 't' ? 1 : name[0] == 'l' ? 2 : 0;
+    spread.modules.push(own);
+  }
+  for (const std::int32_t ranks : {1, 2}) {
+    CAPTURE(ranks);
+    spread.cluster.ranks = ranks;
+    spread.modules[3].on = mesh::from(ranks - 1, {});
+    spread.modules[3].lane = 1;
+    compare(&spread);
+  }
+  for (module_plan& own : spread.modules) own.share = own.lane == 0 ? 0.5 : 0.25;
+  compare(&spread);
+}

@@ -34,13 +34,15 @@ using laws::of;
 
 template <class Model = towers>
 void follow(const plan& order_of, motet::isize samples, int steps,
-            const char* registered = "are registered with NCCL", bool again = false) {
+            const char* registered = "are registered with NCCL", bool again = false,
+            const std::vector<double>& shares_of_lanes = {}) {
   score order;
   REQUIRE(write_plan(order_of, facts_of<Model>(), order).ok());
   pipeline_config config;
   config.batch = samples;
   config.modules = choices_of(order_of);
   config.deadline = 120;
+  config.each.shares = shares_of_lanes;
   constexpr double rate = 5e-4;
   std::vector<std::vector<step_result>> found(static_cast<std::size_t>(order_of.cluster.ranks));
   std::vector<float> weights;
@@ -124,6 +126,19 @@ TEST_CASE("replicas, tensor groups and context groups") {
   follow(of(4, "batch_sync",
             {laws::in_pieces(3, on_ranks("picture", 0, {1, 1, 2, 2})), on_ranks("caption", 0, {2, 1, 2, 1})}),
          8, 2);
+}
+
+TEST_CASE("two lanes of each rank, whose collectives come in one order on all") {
+  const auto in_lanes = [](int ranks, module_plan one, module_plan other, const std::vector<double>& shares) {
+    other.lane = 1;
+    follow(of(ranks, "batch_sync", {std::move(one), std::move(other)}), 8, 3, "are registered with NCCL",
+           false, shares);
+  };
+  in_lanes(2, on_ranks("picture", 0, {2, 1, 1, 1}, 2), on_ranks("caption", 0, {2, 1, 1, 1}, 2), {});
+  in_lanes(2, on_ranks("picture", 0, {1, 1, 1, 2}, 2), on_ranks("caption", 0, {1, 1, 2, 1}, 2), {0.5, 0.5});
+  module_plan shares = on_ranks("picture", 0, {1, 2, 1, 1}, 2);
+  shares.zero = 1;
+  in_lanes(2, shares, on_ranks("caption", 0, {1, 1, 1, 2}, 2), {});
 }
 
 TEST_CASE("the sigmoid loss, whose rows pass by") {

@@ -48,13 +48,15 @@ using laws::with_zero;
 
 // Losses, norms and in the end all weights beside the single rank's.
 template <class Model = towers>
-void follow(const plan& order_of, motet::isize samples, int steps, const std::vector<int>& share = {}) {
+void follow(const plan& order_of, motet::isize samples, int steps, const std::vector<int>& share = {},
+            const std::vector<double>& shares_of_lanes = {}) {
   score order;
   REQUIRE(write_plan(order_of, facts_of<Model>(), order).ok());
   pipeline_config config;
   config.batch = samples;
   config.modules = choices_of(order_of);
   config.deadline = 240;
+  config.each.shares = shares_of_lanes;
   on_gpu<Model> many(order, config);
   many.ranks().world().share(share);
   many.prepare();
@@ -189,18 +191,60 @@ TEST_CASE("a rank with more to do on more of them") {
       8, 2, {56, 40, 24});
 }
 
-TEST_CASE("two lanes of a rank, each with a stream of its own: as one lane, and as one rank on the CPU") {
-  const auto in_lanes = [](int ranks, module_plan one, module_plan other) {
-    other.lane = 1;
-    return of(ranks, "batch_sync", {std::move(one), std::move(other)});
-  };
+// The second module computes in a lane of its own.
+plan in_lanes(int ranks, module_plan one, module_plan other) {
+  other.lane = 1;
+  return of(ranks, "batch_sync", {std::move(one), std::move(other)});
+}
+
+TEST_CASE("two lanes of a rank, each with a stream of its own: as one rank on the CPU") {
   follow(in_lanes(1, on_ranks("picture", 0, {1, 1, 1, 1}, 2), on_ranks("caption", 0, {1, 1, 1, 1}, 2)), 8, 3);
   follow(in_lanes(2, on_ranks("picture", 0, {2, 1, 1, 1}, 2), on_ranks("caption", 0, {2, 1, 1, 1}, 2)), 8, 3);
   follow(in_lanes(3, on_ranks("picture", 0, {1, 1, 1, 2}, 2), on_ranks("caption", 0, {1, 2, 1, 1}, 2)), 8, 3);
+  // Both compute with the other rank, in both lanes.
+  follow(in_lanes(2, on_ranks("picture", 0, {1, 1, 1, 2}, 2), on_ranks("caption", 0, {1, 1, 2, 1}, 2)), 8, 3);
   for (const int zero : {0, 1, 2})
     follow(in_lanes(2, with_zero(zero, on_ranks("picture", 0, {1, 2, 1, 1}, 2)),
                     with_zero(zero, on_ranks("caption", 0, {1, 2, 1, 1}, 2))),
            8, 3);
+}
+
+TEST_CASE("lanes count their own memory, record graphs of their own, and divide multiprocessors by shares") {
+  const plan both =
+      in_lanes(1, on_ranks("picture", 0, {1, 1, 1, 1}, 2), on_ranks("caption", 0, {1, 1, 1, 1}, 2));
+  score order;
+  REQUIRE(write_plan(both, facts_of<towers>(), order).ok());
+  pipeline_config config;
+  config.batch = 8;
+  config.modules = choices_of(both);
+  std::vector<std::vector<float>> learned;
+  for (const std::vector<double>& shares : {std::vector<double>{}, {0.75, 0.25}}) {
+    config.each.shares = shares;
+    on_gpu<towers> many(order, config);
+    many.prepare();
+    CHECK(many.forecast()[0].beside > 0);
+    auto& lanes = many.ranks().end(0).lanes();
+    CHECK(lanes.of(0).stream() != lanes.of(1).stream());
+    if (shares.empty()) CHECK(lanes.of(0).processors() == lanes.of(1).processors());
+#if !defined(__CUDACC__)
+    if (!shares.empty()) CHECK(lanes.of(0).processors() == 88);
+    if (!shares.empty()) CHECK(lanes.of(1).processors() == 32);
+#endif
+    for (int step = 0; step < 4; ++step) {
+      const test_data data(8, static_cast<std::uint64_t>(1 + step % 3));
+      many.step(data.batch<towers>(), 1e-3);
+    }
+    for (const std::int32_t lane : {0, 1}) CHECK(lanes.of(lane).part<motet::cuda::recorder>().replayed() > 0);
+    learned.push_back(many.weights());
+    CHECK_THROWS_WITH_AS(many.share_lanes({1, 1}), doctest::Contains("MT-R65"), error);
+  }
+  CHECK(learned[0] == learned[1]);
+}
+
+TEST_CASE("a rank's own share of the multiprocessors is divided among its lanes") {
+  plan two = in_lanes(2, on_ranks("picture", 0, {2, 1, 1, 1}, 2), on_ranks("caption", 0, {2, 1, 1, 1}, 2));
+  follow(two, 8, 2, {64, 32}, {0.5, 0.5});
+  CHECK_THROWS_WITH_AS(follow(two, 8, 1, {64, 8}, {0.5, 0.5}), doctest::Contains("MT-B15"), error);
 }
 
 TEST_CASE("times are of the GPU's work, and a record has them for every instruction") {

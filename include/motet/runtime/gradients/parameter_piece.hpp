@@ -27,6 +27,7 @@ struct parameter_piece {
   module_pace pace{};         // its decay and schedule; runs have the rest
   Master* average = nullptr;  // that follows the weights, where moments are; null: none does
   std::int32_t loss = -1;     // whose numbers these are; -1: a stage's
+  std::int32_t lane = 0;      // in which its gradients are summed
 
   // An element that this rank updates has its weight here.
   Master* weight(const owned_elements& of, isize element) const {

@@ -40,10 +40,10 @@ class rank_update {
         of_loss_(as_size(loss_numbers)) {}
 
   void hold(parameter_piece<master> piece) { pieces_.emplace_back(std::move(piece), false); }
-  // One whose gradients are summed over several ranks, which may share its update, in a lane of this one. Keeps
-  // the address of `by`.
+  // One whose gradients are summed over several ranks, which may share its update. Keeps the address of `by`.
   template <class Reduction>
-  void hold(parameter_piece<master> piece, Reduction& by, std::int32_t lane = 0) {
+  void hold(parameter_piece<master> piece, Reduction& by) {
+    const std::int32_t lane = piece.lane;
     constexpr bool sums_only = requires { by.sums(); };
     if (piece.share == nullptr) piece.share = &by.layout().share;
     if constexpr (sums_only) piece.gradients = by.sums();

@@ -97,8 +97,7 @@ class rank_player {
         pair = of.instructions[number].paired ? pair + 1 : 0;
       }
     }
-    if constexpr (stream_lanes<Transport>)
-      if (computing_ > 1) find_lanes();
+    if constexpr (stream_lanes<Transport>) find_lanes();
     heads_ = std::make_unique<std::atomic<std::int32_t>[]>(lanes_.size());
     if constexpr (takes_turns<Transport>)
       if (computing_ > 1) threads_ = std::make_unique<lane_threads>(computing_);
@@ -187,13 +186,14 @@ class rank_player {
 
   // An instruction begins its work in its module's lane; losses are found, and weights updated, in the first.
   void find_lanes() {
-    streams_ = true;
-    followed_.resize(steps_.size(), 0);
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       const instruction& it = sheet_.of.instructions[first_ + static_cast<std::int32_t>(i)];
       if (it.what != op::join && it.what != op::optimizer_step)
         steps_[i].lane = sheet_.of.voices[it.voice].lane;
+      streams_ = streams_ || steps_[i].lane > 0;
     }
+    if (!streams_) return;
+    followed_.resize(steps_.size(), 0);
     for (const step& each : steps_)
       for (std::int32_t w = each.first_wait; w < each.last_wait; ++w)
         if (step& other = steps_[as_size(waits_[as_size(w)])]; other.lane != each.lane)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/core/dealt_by_shares.hpp>
 #include <motet/backend/groups/stream_lanes.hpp>
 #include <motet/backend/groups/turns.hpp>
 #include <motet/runtime/messages.hpp>
@@ -10,26 +11,6 @@
 #include <vector>
 
 namespace motet {
-
-// Threads for those who have these shares, none for who has none: each has one at least, and the others go one
-// by one to whom most is lacking.
-inline std::vector<int> dealt_threads(const std::vector<double>& shares, int threads) {
-  double all = 0;
-  for (const double each : shares) all += each;
-  std::vector<int> given;
-  given.reserve(shares.size());
-  for (const double each : shares) given.push_back(each > 0 ? 1 : 0);
-  for (auto left = threads - std::count(given.begin(), given.end(), 1); left > 0; --left) {
-    const auto lacks = [&](std::size_t l) {
-      return shares[l] > 0 ? shares[l] / all * threads - given[l] : -threads;
-    };
-    std::size_t most = 0;
-    for (std::size_t l = 1; l < shares.size(); ++l)
-      if (lacks(l) > lacks(most)) most = l;
-    ++given[most];
-  }
-  return given;
-}
 
 // How many threads each lane of a rank computes with: its share of the rank's, one at least. A rank on which
 // modules of one lane alone compute gives that lane all of them. The first lane is there on every rank, for
@@ -50,12 +31,23 @@ class lane_shares {
   std::int32_t lanes(std::int32_t rank) const {
     return std::max(1, static_cast<std::int32_t>(computing_[as_size(rank)].size()));
   }
+  // Lanes of the rank in which something computes.
+  isize computing(std::int32_t rank) const {
+    const std::vector<bool>& own = computing_[as_size(rank)];
+    return std::count(own.begin(), own.end(), true);
+  }
+  // Those of the rank's lanes, none of one in which nothing computes there.
+  std::vector<double> shares_on(std::int32_t rank) const {
+    const std::vector<bool>& own = computing_[as_size(rank)];
+    std::vector<double> shares;
+    for (std::size_t l = 0; l < own.size(); ++l) shares.push_back(own[l] ? share(l) : 0);
+    return shares;
+  }
   int threads(std::int32_t rank, std::int32_t lane, int of_rank) const {
     const std::vector<bool>& own = computing_[as_size(rank)];
     if (as_size(lane) >= own.size() || !own[as_size(lane)]) return lane == 0 ? of_rank : 1;
-    std::vector<double> shares;
-    for (std::size_t l = 0; l < own.size(); ++l) shares.push_back(own[l] ? share(l) : 0);
-    return dealt_threads(shares, of_rank)[as_size(lane)];
+    const std::vector<double> shares = shares_on(rank);
+    return dealt_by_shares(shares, of_rank)[as_size(lane)];
   }
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/core/dealt_by_shares.hpp>
 #include <motet/plan/cost/module_pair.hpp>
-#include <motet/runtime/ranks/lane_shares.hpp>
 #include <motet/runtime/ranks/lane_threads.hpp>
 #include <motet/runtime/stage/profile_module.hpp>
 
@@ -131,7 +131,7 @@ module_pair profile_pair(const pair_options& how) {
     if (!(share > 0 && share < 1))
       fail(bad_training_option,
            sentence({"a share of ", share, " of a rank, wanted more than 0, less than 1"}));
-    const std::vector<int> threads = dealt_threads({share, 1 - share}, how.threads);
+    const std::vector<int> threads = dealt_by_shares({share, 1 - share}, how.threads);
     first.take(threads[0]);
     second.take(threads[1]);
     list<double> alone[2], together[2];

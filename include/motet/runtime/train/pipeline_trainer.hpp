@@ -100,6 +100,7 @@ class model_trainer {
       for (const rank_memory& each : forecast()) foretold += each.total();
       throw error(problem, sentence({"the memory of the ranks here, foretold as ", foretold, " bytes"}));
     }
+    placed_.homes().meet_lanes();
     updates_.clear();
     updates_.resize(static_cast<std::size_t>(of().ranks()));
     draw_weights();
@@ -115,8 +116,8 @@ class model_trainer {
       if (piece.loss >= 0) {
         const join_outline& of = model_.joins[static_cast<std::size_t>(piece.loss)];
         there->hold_loss(std::move(piece), of.limit, of.numbers);
-      } else if (sums.ring != nullptr) there->hold(std::move(piece), *sums.ring, sums.lane);
-      else if (sums.reduction != nullptr) there->hold(std::move(piece), *sums.reduction, sums.lane);
+      } else if (sums.ring != nullptr) there->hold(std::move(piece), *sums.ring);
+      else if (sums.reduction != nullptr) there->hold(std::move(piece), *sums.reduction);
       else there->hold(std::move(piece));
     });
     for (auto& each : updates_)
@@ -185,9 +186,9 @@ class model_trainer {
                ? placed_.find_whole(module)
                : typename placed_type::whole_module{};
   }
-  // Others compute between steps with what a rank that lives here has.
-  typename Device::context between_steps(std::int32_t rank) const {
-    return placed_.home(rank).between_steps();
+  // Others compute between steps with what a lane of a rank that lives here has.
+  typename Device::context between_steps(std::int32_t rank, std::int32_t lane = 0) const {
+    return placed_.home(rank, lane).between_steps();
   }
   // Seconds by section since the last clear, of all ranks that live here, where threads of the host compute.
   step_costs costs() const { return placed_.costs(); }

@@ -34,7 +34,6 @@ class placed_model {
   struct stage_sums {
     reduction_type* reduction = nullptr;
     ring_type* ring = nullptr;
-    std::int32_t lane = 0;  // in which it is begun
   };
 
   // ranks: those that live here. end(rank) is that rank's end of the transport; group(set, number, rank) its
@@ -126,7 +125,6 @@ class placed_model {
     each_stage([&](auto& each) { each.prepare(each.stage->home().ctx); });
     each_staged([](std::int32_t, std::int32_t, const auto& parts, auto& staged) { staged.prepare(parts); });
     connect();
-    meet_lanes();
   }
   // Lanes have these shares of their ranks' threads from now on. This is called between steps, after
   // prepare(), and takes memory for temporaries anew.
@@ -159,7 +157,7 @@ class placed_model {
     return most;
   }
 
-  home_type& home(std::int32_t rank) const { return homes_.of(rank); }
+  home_type& home(std::int32_t rank, std::int32_t lane = 0) const { return homes_.of(rank, lane); }
   const rank_homes<home_type>& homes() const { return homes_; }
   step_costs costs() const { return homes_.costs(); }
   // Of losses that learn numbers, and that the rank brings something to; after prepare().
@@ -178,11 +176,11 @@ class placed_model {
     }
     return sum;
   }
-  // A module that a rank here holds whole: its flat buffer, and how many samples the rank's temporaries are
+  // A module that a rank here holds whole: its flat buffer, and how many samples its lane's temporaries are
   // for. No weights: none does.
   struct whole_module {
     const master* weights = nullptr;
-    std::int32_t rank = -1;
+    std::int32_t rank = -1, lane = 0;
     isize samples = 0;
   };
   whole_module find_whole(std::size_t module) const {
@@ -190,8 +188,8 @@ class placed_model {
       if (module_of(each) != static_cast<std::int32_t>(module) || each.held.size() != 1) continue;
       const auto& stage = each.held[0].stage;
       if (!stage || !stage->at().cut.all_here() || stage->at().gathers_each) continue;
-      const std::int32_t rank = stage->at().rank;
-      return {stage->weights_data(), rank, each.parts.at(rank)->rows(any_microbatches::largest).samples};
+      return {stage->weights_data(), stage->at().rank, stage->home().lane,
+              each.parts.at(stage->at().rank)->rows(any_microbatches::largest).samples};
     }
     return {};
   }
@@ -206,8 +204,7 @@ class placed_model {
   template <class Visit>
   void each_piece(Visit&& visit) const {
     each_stage([&](const auto& each) {
-      visit(each.stage->at().rank, each.piece(),
-            stage_sums{each.reduction.get(), each.ring.get(), each.stage->home().lane});
+      visit(each.stage->at().rank, each.piece(), stage_sums{each.reduction.get(), each.ring.get()});
       if (!each.resting.empty()) visit(each.stage->at().rank, each.resting_piece(), stage_sums{});
     });
     each_point([&](std::int32_t r, std::size_t j, const point_type& own) {
@@ -291,12 +288,6 @@ class placed_model {
   std::size_t joins() const { return model_.of->joins.size(); }
 
  private:
-  // Others read and write between steps in the first lane of each rank.
-  void meet_lanes() const {
-    for (std::size_t r = 0; r < homes_.ranks(); ++r)
-      if (const auto rank = static_cast<std::int32_t>(r); homes_.live(rank))
-        if (home(rank).end != nullptr) motet::meet_lanes(*home(rank).end);
-  }
   const program& of() const { return sheet_.of; }
   std::int32_t module_of(const placed_voice<Context, Numbers, Endpoint, Group>& one) const {
     return of().voices[one.voice].module;

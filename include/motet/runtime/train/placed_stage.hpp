@@ -152,6 +152,7 @@ struct placed_stage {
   }
   parameter_piece<master> piece() const {
     parameter_piece<master> found{stage->at().parameters, parameters};
+    found.lane = stage->home().lane;
     found.weights = stage->weights_data();
     found.gradients = ring ? ring->sums() : stage->gradients_data();
     found.sums_only = ring != nullptr;

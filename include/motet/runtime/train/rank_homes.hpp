@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/backend/core/step_costs.hpp>
+#include <motet/backend/groups/stream_lanes.hpp>
 #include <motet/runtime/ranks/lane_shares.hpp>
 #include <motet/runtime/stage/rank_state.hpp>
 #include <motet/runtime/state/rank_memory.hpp>
@@ -10,6 +11,7 @@
 #include <cmath>
 #include <memory>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 namespace motet {
@@ -57,6 +59,10 @@ class rank_homes {
         own->end = &end(r);
         own->sheet = &sheet;
       }
+    // Where lanes are streams of a GPU, its multiprocessors are divided as threads are elsewhere.
+    if constexpr (requires { end(0).share_lanes(std::vector<double>{}); })
+      for (const std::int32_t r : ranks)
+        if (!how.shares.empty() && shares.computing(r) > 1) end(r).share_lanes(shares.shares_on(r));
   }
 
   std::size_t ranks() const { return all_.size(); }
@@ -72,6 +78,12 @@ class rank_homes {
     for (const auto& lane : all_[as_size(rank)]) visit(*lane);
   }
 
+  // Others read and write between steps in the first lane of each rank.
+  void meet_lanes() const {
+    each([](const Home& own) {
+      if (own.lane == 0 && own.end != nullptr) motet::meet_lanes(*own.end);
+    });
+  }
   // What was counted in all of them.
   step_costs costs() const {
     step_costs counted;
@@ -100,8 +112,10 @@ class rank_homes {
         else of[r].work = work, of[r].scratch = scratch, of[r].threads = threads;
       }
   }
-  // Lanes are to have these shares; MT-R63 where there is not one above zero for each.
+  // Lanes are to have these shares; MT-R63 where there is not one above zero for each, MT-R65 where they stay.
   void share(const std::vector<double>& to) {
+    if constexpr (stream_lanes<std::remove_pointer_t<decltype(Home::end)>>)
+      fail(lane_shares_stay, sentence({to.size(), " shares were given"}));
     std::int32_t lanes = 1;
     for (const voice& each : sheet_.of.voices) lanes = std::max(lanes, each.lane + 1);
     bool fit = static_cast<std::int32_t>(to.size()) == lanes;

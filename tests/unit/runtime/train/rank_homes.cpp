@@ -11,7 +11,7 @@ using namespace motet;
 namespace {
 
 struct noted_home {
-  std::int32_t rank = -1;
+  std::int32_t rank = -1, lane = -1;
   int threads = 0;
   bool fp8 = false;
   local::endpoint* end = nullptr;
@@ -75,6 +75,7 @@ TEST_CASE("each lane of the ranks that live here has a home, with its share of t
   all.prepare(room);
   CHECK(all.of(1).work == 100);
   CHECK(all.of(1, 1).scratch == 20);
+  CHECK(all.of(1, 1).lane == 1);
 }
 
 TEST_CASE("shares are dealt again, one above zero for each lane") {

@@ -116,7 +116,8 @@ class recorder {
     if (loads_ != nullptr) cudaStreamDestroy(loads_);
   }
 
-  bool wanted() const { return wanted_; }
+  // Of a rank's lanes, the first one's wish is that of all.
+  bool wanted() const { return wanted_ && (&on_.first() == &on_ || on_.first().part<recorder>().wanted()); }
   void want(bool graphs) { wanted_ = graphs; }
   // From now on so many records are kept; those that are there go.
   void keep(std::size_t most) {
@@ -139,7 +140,7 @@ class recorder {
   void run(context& ctx, Shape& shape, Work& work, State&... state) {
     // Where gradients are kept elsewhere, their place is another one each time.
     if (ctx.measuring()) return work(ctx);
-    if (!wanted_) return by_kernels(ctx, work, why_.empty() ? detour{"graphs are not asked for"} : failed_);
+    if (!wanted()) return by_kernels(ctx, work, why_.empty() ? detour{"graphs are not asked for"} : failed_);
     if (ctx.sink.where != nullptr) return by_kernels(ctx, work, {"gradients have another place each time"});
     shape_.clear();
     shape(shape_);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/core/dealt_by_shares.hpp>
 #include <motet/backend/cuda/device/api.hpp>
 
 #include <cuda.h>
@@ -44,13 +45,8 @@ class sm_shares {
     require_gpus();
     check(cudaGetDevice(&gpu_), "cudaGetDevice");
     check(cudaFree(nullptr), "cudaFree");  // the primary context, on which the shares stand
-    CUdevResource all{};
     CUdevice device = 0;
-    detail::check_driver(detail::driver_function<decltype(cuDeviceGet)>("cuDeviceGet")(&device, gpu_),
-                         "cuDeviceGet");
-    detail::check_driver(detail::driver_function<decltype(cuDeviceGetDevResource)>("cuDeviceGetDevResource")(
-                             device, &all, CU_DEV_RESOURCE_TYPE_SM),
-                         "cuDeviceGetDevResource");
+    const CUdevResource all = all_of(gpu_, device);
     int step = 0;
     std::vector<CUdevResource> groups = split(all, step);
     destroy_ = detail::driver_function<decltype(cuGreenCtxDestroy)>("cuGreenCtxDestroy");
@@ -80,6 +76,24 @@ class sm_shares {
   // Streams were destroyed before.
   ~sm_shares() { give_back(); }
 
+  // The current GPU gives shares in steps of so many multiprocessors, and so many steps together.
+  struct steps {
+    int size = 0, count = 0;
+  };
+  static steps steps_of_gpu() {
+    require_gpus();
+    int gpu = 0;
+    check(cudaGetDevice(&gpu), "cudaGetDevice");
+    check(cudaFree(nullptr), "cudaFree");
+    CUdevice device = 0;
+    steps found;
+    const CUdevResource all = all_of(gpu, device);
+    const auto by_count =
+        detail::driver_function<decltype(cuDevSmResourceSplitByCount)>("cuDevSmResourceSplitByCount");
+    found.size = smallest(by_count, all, found.count);
+    return found;
+  }
+
   int count() const { return static_cast<int>(contexts_.size()); }
   int processors(int share) const { return sizes_[static_cast<std::size_t>(share)]; }
   // A stream of a share; the caller's.
@@ -93,6 +107,15 @@ class sm_shares {
   }
 
  private:
+  static CUdevResource all_of(int gpu, CUdevice& device) {
+    CUdevResource all{};
+    detail::check_driver(detail::driver_function<decltype(cuDeviceGet)>("cuDeviceGet")(&device, gpu),
+                         "cuDeviceGet");
+    detail::check_driver(detail::driver_function<decltype(cuDeviceGetDevResource)>("cuDeviceGetDevResource")(
+                             device, &all, CU_DEV_RESOURCE_TYPE_SM),
+                         "cuDeviceGetDevResource");
+    return all;
+  }
   // The chip in equal groups of `step`, of which each share is some. One call makes them, as only groups of
   // one call may be a share together. They are as large as all shares allow: what runs together is to lie
   // together.
@@ -158,6 +181,28 @@ class sm_shares {
   decltype(&cuGreenCtxDestroy) destroy_ = nullptr;
   std::vector<CUgreenCtx> contexts_;
 };
+
+// Multiprocessors of a rank's lanes, and where each lane has its own among them: whole steps of the current GPU,
+// one at least for whoever has a share, in proportion. A lane without one is for little, such as a loss, and
+// works with the first. of: a rank's own multiprocessors; 0: as many as the GPU gives.
+struct lane_sizes {
+  std::vector<int> sizes, of_lane;
+};
+inline lane_sizes sizes_of_lanes(const std::vector<double>& shares, int of = 0) {
+  const auto [size, count] = sm_shares::steps_of_gpu();
+  const int steps = size <= 0 ? 0 : of > 0 ? of / size : count;
+  lane_sizes found;
+  int all = 0;
+  for (const int each : dealt_by_shares(shares, steps)) {
+    found.of_lane.push_back(each > 0 ? static_cast<int>(found.sizes.size()) : 0);
+    if (each > 0) found.sizes.push_back(each * size);
+    all += each;
+  }
+  if (all > steps || steps == 0)
+    fail(gpu_share_refused, sentence({found.sizes.size(), " lanes want a share of ", size,
+                                      " multiprocessors at least, there are ", steps}));
+  return found;
+}
 
 // A user is told this where streams may wait for each other's work without need: a GPU has so many queues, by
 // default 8. The text is empty where all is well.

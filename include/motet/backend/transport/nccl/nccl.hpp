@@ -3,6 +3,7 @@
 
 #include <motet/backend/cuda/device/context.hpp>
 #include <motet/backend/cuda/device/lane_engines.hpp>
+#include <motet/backend/cuda/device/sm_share.hpp>
 #include <motet/backend/transport/nccl/nccl_meetings.hpp>
 #include <motet/backend/transport/nccl/nccl_memory.hpp>
 
@@ -51,12 +52,13 @@ class world {
     if (ranks != session_.everyone().ranks())
       fail(meeting_refused,
            sentence({"the program has ", ranks, " ranks, ", session_.everyone().ranks(), " met"}));
-    lanes_.of(0);
   }
   world(const world&) = delete;
   world& operator=(const world&) = delete;
   ~world() {
     if (std::uncaught_exceptions() > exceptions_) stop("of an error that it tells itself");
+    lanes_.clear();
+    for (const cudaStream_t each : computes_) cudaStreamDestroy(each);
   }
 
   static std::int32_t size_of() { return session::here().everyone().ranks(); }
@@ -66,6 +68,8 @@ class world {
   // That of the lane which was entered.
   cuda::engine& on() { return lanes_.on(); }
   cuda::lane_engines& lanes() { return lanes_; }
+  // Lanes compute on these shares of the GPU's multiprocessors. Before anything is computed.
+  void share_lanes(std::vector<double> shares) { wanted_ = std::move(shares); }
   // The seconds of a step begin here, for records; nothing is begun before.
   void mark_zero() {
     zero_.mark(on().stream());
@@ -134,8 +138,15 @@ class world {
     if (watch_) watch_(std::chrono::duration<double>(now - waits_since_).count());
     if (is_stopped()) throw stopped{why()};
   }
-  std::unique_ptr<cuda::engine> make_lane() {
-    auto made = std::make_unique<cuda::engine>();
+  std::unique_ptr<cuda::engine> make_lane(std::int32_t lane) {
+    if (lane == 0 && !wanted_.empty()) {
+      sizes_ = cuda::sizes_of_lanes(wanted_);
+      shares_ = std::make_unique<cuda::sm_shares>(sizes_.sizes);
+    }
+    const int share = shares_ ? sizes_.of_lane[as_size(lane)] : 0;
+    if (shares_) computes_.push_back(shares_->make_stream(share));
+    auto made = std::make_unique<cuda::engine>(shares_ ? computes_.back() : nullptr);
+    if (shares_) made->set_processors(shares_->processors(share));
     made->watch_waits([this] { look(); });
     return made;
   }
@@ -146,7 +157,11 @@ class world {
   int exceptions_ = std::uncaught_exceptions();
   session& session_;
   std::vector<message_ends> ends_;
-  cuda::lane_engines lanes_{[this](std::int32_t) { return make_lane(); }};
+  std::vector<double> wanted_;  // share of each lane; none: all on all
+  cuda::lane_sizes sizes_;
+  std::unique_ptr<cuda::sm_shares> shares_;  // before what lies on them
+  std::vector<cudaStream_t> computes_;       // of each lane, only of a share
+  cuda::lane_engines lanes_{[this](std::int32_t lane) { return make_lane(lane); }};
   cuda::event zero_ = cuda::event::timed();
   channels channels_;
   meetings meetings_;
@@ -182,6 +197,7 @@ class endpoint : public cuda::timed_end<endpoint>, public cuda::laned_end<endpoi
   std::int32_t ranks() const { return world_.ranks(); }
   cuda::engine& on() { return world_.on(); }
   cuda::lane_engines& lanes() { return world_.lanes(); }
+  void share_lanes(std::vector<double> shares) { world_.share_lanes(std::move(shares)); }
   // The point that times are told from.
   const cuda::event& zero() const { return world_.zero_; }
   void begin_step() {

@@ -45,6 +45,11 @@ class world : public local::world {
            sentence({processors.size(), " shares were given, there are ", ranks(), " ranks"}));
     wanted_ = std::move(processors);
   }
+  // The lanes of a rank compute on these shares of its multiprocessors, in proportion. Before anybody computes.
+  void share_lanes(std::int32_t rank, std::vector<double> shares) {
+    lane_shares_.resize(as_size(ranks()));
+    lane_shares_[as_size(rank)] = std::move(shares);
+  }
   // Records need to know where the seconds of a step begin. It is called on the host while no rank runs.
   void mark_zero() {
     if (clock_ == nullptr) check_clock();
@@ -58,16 +63,41 @@ class world : public local::world {
     cuda::require_gpus();
     cuda::check(cudaStreamCreateWithFlags(&clock_, cudaStreamNonBlocking), "cudaStreamCreate");
   }
-  // Those of all ranks, made when the first one computes.
-  std::shared_ptr<cuda::sm_shares> shares() {
+  // Some of the shares that were made at once.
+  struct part {
+    std::shared_ptr<cuda::sm_shares> of;  // none: all multiprocessors
+    int first = 0;
+    std::vector<int> of_lane = {};  // none: one for all
+    int at(std::int32_t lane) const { return first + (of_lane.empty() ? 0 : of_lane[as_size(lane)]); }
+  };
+  // Those of a rank. Where ranks have shares, these are made together when the first one computes; where lanes
+  // alone have them, each rank divides the whole GPU among its own.
+  part shares_of(std::int32_t rank) {
     const std::lock_guard lock(mutex_);
-    if (!wanted_.empty() && !shares_) shares_ = std::make_shared<cuda::sm_shares>(wanted_);
-    return shares_;
+    const auto divided = [&](std::size_t r) {
+      const bool lanes = r < lane_shares_.size() && !lane_shares_[r].empty();
+      if (lanes) return cuda::sizes_of_lanes(lane_shares_[r], wanted_.empty() ? 0 : wanted_[r]);
+      return cuda::lane_sizes{wanted_.empty() ? std::vector<int>{} : std::vector<int>{wanted_[r]}, {}};
+    };
+    cuda::lane_sizes own = divided(as_size(rank));
+    if (own.sizes.empty()) return {};
+    if (wanted_.empty())
+      return {std::make_shared<cuda::sm_shares>(std::move(own.sizes)), 0, std::move(own.of_lane)};
+    std::vector<int> all;
+    int first = 0;
+    for (std::size_t r = 0; r < wanted_.size(); ++r) {
+      if (r == as_size(rank)) first = static_cast<int>(all.size());
+      const std::vector<int> sizes = divided(r).sizes;
+      all.insert(all.end(), sizes.begin(), sizes.end());
+    }
+    if (!shares_) shares_ = std::make_shared<cuda::sm_shares>(all);
+    return {shares_, first, std::move(own.of_lane)};
   }
 
-  std::vector<cuda::event> sent_, taken_;        // of each message
-  std::vector<std::vector<cuda::event>> shown_;  // of each meeting and member
-  std::vector<int> wanted_;                      // multiprocessors of each rank; none: all ranks on all
+  std::vector<cuda::event> sent_, taken_;         // of each message
+  std::vector<std::vector<cuda::event>> shown_;   // of each meeting and member
+  std::vector<int> wanted_;                       // multiprocessors of each rank; none: all ranks on all
+  std::vector<std::vector<double>> lane_shares_;  // of each rank, where its lanes have shares
   std::mutex mutex_;
   std::shared_ptr<cuda::sm_shares> shares_;
   cudaStream_t clock_ = nullptr;
@@ -92,6 +122,8 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint>, publi
   // This rank's engine of the GPU, that of the lane which was entered. It is made when first asked for.
   cuda::engine& on() { return lanes_.on(); }
   cuda::lane_engines& lanes() { return lanes_; }
+  // Lanes compute on these shares of the rank's multiprocessors. Before anybody computes.
+  void share_lanes(std::vector<double> shares) { world_.share_lanes(rank(), std::move(shares)); }
   // The point that times are told from.
   const cuda::event& zero() const { return world_.zero_; }
   void prepare(cuda::context& ctx, std::int32_t lane = 0) { ctx.on = &lanes_.of(lane); }
@@ -197,21 +229,21 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint>, publi
   };
 
   cudaStream_t make_stream() const {
-    if (shares_) return shares_->make_stream(rank());
+    if (shares_.of) return shares_.of->make_stream(shares_.at(0));
     cudaStream_t made = nullptr;
     cuda::check(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "cudaStreamCreate");
     return made;
   }
   std::unique_ptr<cuda::engine> make_lane(std::int32_t lane) {
     if (lane == 0) {
-      shares_ = world_.shares();
+      shares_ = world_.shares_of(rank());
       copies_ = make_stream();
       if (ranks() > 1) cuda::warn_of_late_kernels();
     }
-    if (!shares_) return std::make_unique<cuda::engine>();
-    computes_.push_back(make_stream());
+    if (!shares_.of) return std::make_unique<cuda::engine>();
+    computes_.push_back(shares_.of->make_stream(shares_.at(lane)));
     auto made = std::make_unique<cuda::engine>(computes_.back());
-    made->set_processors(shares_->processors(rank()));
+    made->set_processors(shares_.of->processors(shares_.at(lane)));
     return made;
   }
   static void copy(const std::byte* from, std::byte* to, isize bytes, cudaStream_t stream) {
@@ -233,7 +265,7 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint>, publi
   void begin_again() { marks_.begin_again(on().stream()); }
 
   world& world_;
-  std::shared_ptr<cuda::sm_shares> shares_;
+  world::part shares_;
   cuda::lane_engines lanes_{[this](std::int32_t lane) { return make_lane(lane); }};
   std::vector<cudaStream_t> computes_;  // of each lane, only of a share
   cudaStream_t copies_ = nullptr, beside_ = nullptr;

@@ -106,6 +106,24 @@ TEST_CASE("what the chip does not split is refused, with what it does") {
   CHECK(has(refusal(std::vector<int>{2000000000, 2000000000, 8}), "MT-B15"));
 }
 
+TEST_CASE("lanes have whole steps of the chip by their shares, and one at least") {
+#if !defined(__CUDACC__)
+  using sizes = std::vector<int>;
+  const auto dealt = [](const std::vector<double>& shares, int of = 0) {
+    return motet::cuda::sizes_of_lanes(shares, of);
+  };
+  CHECK(dealt({0.75, 0.25}).sizes == sizes{88, 32});
+  CHECK(dealt({0.75, 0.25}, 64).sizes == sizes{48, 16});
+  CHECK(dealt({0.99, 0.01}, 64).sizes == sizes{56, 8});
+  // The first lane is there for a loss alone.
+  CHECK(dealt({0, 0.5, 0.5}, 32).sizes == sizes{16, 16});
+  CHECK(dealt({0, 0.5, 0.5}, 32).of_lane == sizes{0, 0, 1});
+  CHECK_THROWS_WITH_AS(dealt({0.5, 0.5}, 8),
+                       doctest::Contains("2 lanes want a share of 8 multiprocessors at least, there are 1"),
+                       motet::error);
+#endif
+}
+
 TEST_CASE("more streams than queues are told") {
   CHECK(motet::cuda::advise_connections(2).empty());
   const char* const set = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
