@@ -15,6 +15,7 @@ inline std::vector<int> dealt_by_shares(const std::vector<double>& shares, int c
   std::vector<int> given;
   given.reserve(shares.size());
   for (const double each : shares) given.push_back(each > 0 ? 1 : 0);
+  if (!(all > 0)) return given;
   for (auto left = count - std::count(given.begin(), given.end(), 1); left > 0; --left) {
     const auto lacks = [&](std::size_t l) {
       return shares[l] > 0 ? shares[l] / all * count - given[l] : -count;

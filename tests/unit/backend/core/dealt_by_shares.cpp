@@ -14,6 +14,7 @@ TEST_CASE("who has a share has one at least, and the rest follows the shares") {
   CHECK(dealt_by_shares({0, 1, 3}, 8) == std::vector<int>{0, 2, 6});
   CHECK(dealt_by_shares({1, 1, 1}, 2) == std::vector<int>{1, 1, 1});
   CHECK(dealt_by_shares({}, 4).empty());
+  CHECK(dealt_by_shares({0, 0}, 4) == std::vector<int>{0, 0});
 }
 
 TEST_CASE("drawn shares: all is dealt, and nobody is off by more than one but for the first of each") {
