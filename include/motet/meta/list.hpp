@@ -16,10 +16,7 @@ class list {
  public:
   constexpr list() = default;
   constexpr explicit list(isize count, const T& value = T{}) { resize(count, value); }
-  constexpr list(std::initializer_list<T> from) {
-    reserve(static_cast<isize>(from.size()));
-    for (const T& each : from) push(each);
-  }
+  constexpr list(std::initializer_list<T> from) { append(from.begin(), static_cast<isize>(from.size())); }
   constexpr list(const list& from) { append(from.data_, from.size_); }
   constexpr list(list&& from) noexcept
       : data_(std::exchange(from.data_, nullptr)),
