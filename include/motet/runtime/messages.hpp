@@ -112,8 +112,7 @@ inline constexpr message lanes_not_there{
     "MT-R62", "a plan has several lanes on a rank, and ranks of this device compute in one",
     "their end of the transport is for one thread alone, and has no stream for each lane",
     "Leave lane and share out of the plan; or give the transport turns (groups/turns.hpp), or streams for "
-    "lanes "
-    "(groups/stream_lanes.hpp)"};
+    "lanes (groups/stream_lanes.hpp)"};
 
 inline constexpr message pieces_not_there{
     "MT-R64", "a plan exchanges rows in pieces, and ranks of this device exchange them as a whole",
