@@ -249,7 +249,7 @@ TEST_CASE("what was measured of a tensor group decides whether a plan has one") 
   machine_profile measured;
   measured.activation_bytes = options.bytes.activation;
   for (const tower_outline& each : model.towers)
-    options.pins.push({.name = each.name, .ranks = 2, .stages = 1, .context = 1});
+    options.pins.push({.name = each.name, .stages = 1, .context = 1, .ranks = 2});
   const auto cut = [&] {
     std::int32_t most = 1;
     const search_result found = search_plans(model, on, 8, options);
