@@ -96,9 +96,11 @@ inline loss_course course_of(const loss_trend& newest, const kept_checkpoint* be
   if (newest.jumps()) return loss_course::ruined;
   if (best == nullptr) return loss_course::falls;
   const double least = best->trend.mean_loss, rise = newest.mean_loss - least;
-  // A net whose rows have all become one has nearly no gradient.
+  // A net whose rows have all become one has nearly no gradient; one that knows nothing any more may have the
+  // loss of a guess, and gradients beyond all that the best one had.
   const bool still = newest.norm < 1e-3 * newest.mean_norm;
-  if (rise > std::abs(least) + 0.1 || (rise > 0 && still)) return loss_course::ruined;
+  const bool wild = newest.norm > 1e3 * best->trend.mean_norm;
+  if (rise > std::abs(least) + 0.1 || (rise > 0 && (still || wild))) return loss_course::ruined;
   return rise > 0.1 * std::abs(least) + 0.01 ? loss_course::rises : loss_course::falls;
 }
 

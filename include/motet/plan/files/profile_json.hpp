@@ -115,9 +115,9 @@ inline measured_gaps read_gaps(const json& from, const std::string& path) {
   fields.read("zero", under.zero, 0, 3);
   fields.read("data", under.data, 1, 1 << 16);
   if (under.zero == 1 || (under.zero == 0 && under.data > 1))
-    fail(gaps_misfit, sentence({path, " has zero ", under.zero, " and data ", under.data,
-                                ", with which replicas do not wait inside operations; wanted zero 2 or 3, or "
-                                "neither of both"}));
+    fail(gaps_misfit,
+         sentence({path, " has zero ", under.zero, " and data ", under.data,
+                   ", with which replicas do not wait inside operations; wanted zero 2 or 3, or neither"}));
   if (!under.waits())
     fail(gaps_misfit, path + " is of ranks that have nobody to wait for, wanted a degree above 1");
   out.of = read_shares(fields, "shares");

@@ -53,6 +53,10 @@ TEST_CASE("noise is no rise, a rise is told, a jump or a loss as far as twice th
   loss_trend dead = after(10, 2.1);
   dead.add(2.1, 1e-9);
   CHECK(course_of(dead, &best) == loss_course::ruined);
+  loss_trend wild = after(10, 2.1);
+  for (int i = 0; i < 30; ++i) wild.add(2.1, 5000);
+  CHECK_FALSE(wild.jumps());
+  CHECK(course_of(wild, &best) == loss_course::ruined);
   loss_trend jumped = after(20, 2);
   jumped.add(9, 1);
   CHECK(course_of(jumped, nullptr) == loss_course::ruined);
