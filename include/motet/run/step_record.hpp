@@ -21,7 +21,8 @@ namespace motet {
 // microbatches unlike others. The gaps inside its operations go to a profile (--record-gaps).
 // Asks for: settings as a command line gives them.
 // Memory: two times and a number for each instruction of the program while the step is written, and its text.
-// Errors: MT-F05, MT-F06, MT-P95, MT-X03, MT-X04, and those of load_profile() where the profile is there
+// Errors: MT-F01, MT-F04, MT-F05, MT-F06, MT-P70, MT-P71, MT-P72, MT-P78, MT-P79, MT-P90, MT-P91, MT-P94,
+// MT-P95, MT-P96, MT-X03, MT-X04
 // Example:
 //   #include <motet/run/session.hpp>
 //   step_result recorded(session& model, const step_input& batch, const run_settings& s) {

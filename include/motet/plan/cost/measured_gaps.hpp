@@ -66,8 +66,8 @@ constexpr void put_gaps(list<measured_gaps>& to, const measured_gaps& made) {
 // Memory: some numbers for each module.
 // Errors: none of its own.
 // Example:
-//   list<measured_gaps> seen(const program& steps, const plan& from, const cost_table& measured) {
-//     return gaps_of_step(steps, from, measured);
+//   void as_seen(cost_table& counted, const program& steps, const plan& from, const cost_table& measured) {
+//     put_measured_gaps(counted, steps, from, gaps_of_step(steps, from, measured));
 //   }
 constexpr list<measured_gaps> gaps_of_step(const program& of, const plan& from, const cost_table& costs) {
   list<measured_gaps> out;
@@ -97,15 +97,6 @@ constexpr list<measured_gaps> gaps_of_step(const program& of, const plan& from, 
 
 // Costs with these gaps in place of counted ones, where modules were measured under the degrees of their plan:
 // what computes takes what it took, and operations are longer by what is waited.
-// Asks for: costs whose gaps are a part of their times.
-// Memory: none.
-// Errors: none of its own.
-// Example:
-//   double step_seconds(const program& steps, const plan& from, cost_table costs, const machine_profile& by) {
-//     put_measured_gaps(costs, steps, from, by.gaps);
-//     timeline when;
-//     return simulate(steps, costs, when).ok() ? when.makespan : 0;
-//   }
 constexpr void put_measured_gaps(cost_table& to, const program& of, const plan& from,
                                  const list<measured_gaps>& measured) {
   for (const voice& sings : of.voices) {

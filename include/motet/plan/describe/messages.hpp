@@ -131,6 +131,7 @@ inline constexpr message plan_messages[] = {
     no_such_model,         pin_not_understood,   result_without_plan, model_fits_nowhere,
     batch_does_not_divide, pins_contradict,      no_devices,          no_plan_left,
     profile_misfit,        profile_out_of_range, comm_group_unknown,  cluster_too_small,
-    pair_misfit,           profile_unlike_model, quotas_unknown,      quotas_not_for_this};
+    pair_misfit,           profile_unlike_model, gaps_misfit,         gaps_unlike_model,
+    quotas_unknown,        quotas_not_for_this};
 
 }  // namespace motet
