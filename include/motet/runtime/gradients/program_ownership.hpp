@@ -133,9 +133,9 @@ inline void require_parameters(const model_outline& model, const program& of, co
     const net_outline& net = *model.nets[module];
     const tensor_cut cut = cut_of(sings, groups);
     if (!sings.updates() || net.blocks == net.layers) continue;
-    const std::vector<isize> layers =
-        split_layers(model.names[module], net.layers, sings.stages,
-                     module < choices.size() ? choices[module].layers : std::vector<isize>{});
+    const bool chosen = module < choices.size();
+    const std::vector<isize> layers = split_layers(model.names[module], net.layers, sings.stages,
+                                                   chosen ? choices[module].layers : std::vector<isize>{});
     stage_range range;
     for (std::int32_t s = 0; s < sings.stages; ++s) {
       range = {range.last, range.last + layers[as_size(s)]};

@@ -165,8 +165,8 @@ isize slot_bytes(const net_table<Context, Numbers>& net, const stage_position& a
 template <class Context, class Master>
 stage_needs update_needs(std::span<const parameter_run> runs, int threads) {
   stage_needs found;
-  for (const parameter_run& each : runs)
-    if constexpr (moves_matrices<Context, Master>)
+  if constexpr (moves_matrices<Context, Master>) {
+    for (const parameter_run& each : runs)
       for (int t = 0; each.rows > 0 && t < threads; ++t) {
         Context ctx = dry_context<Context>(t, threads);
         const matrix_run<Master> one{nowhere<Master>(), nowhere<Master>(), nowhere<Master>(),
@@ -175,6 +175,7 @@ stage_needs update_needs(std::span<const parameter_run> runs, int threads) {
         found.work = std::max(found.work, ctx.memory.peak());
         found.scratch = std::max(found.scratch, ctx.scratch.peak());
       }
+  }
   return found;
 }
 
