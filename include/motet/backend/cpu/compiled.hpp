@@ -26,8 +26,8 @@
 // them, MOTET_KERNELS_FLOAT() makes this file have them. They are most of what a program of towers compiles,
 // so a program of several files, or one that is built often, defines MOTET_COMPILED_KERNELS everywhere and
 // compiles the files of compiled/ once (with CMake: link motet::compiled). Such a program reads no kernel and
-// no intrinsic: kernels for float and bf16 in any mixture, and for double, are there, and for other numbers a
-// file asks for bodies (kernels/bodies.hpp).
+// no intrinsic: kernels of rows for float and bf16 in any mixture, and for double, are there, and the products
+// that nets have. For others a file asks for bodies (kernels/bodies.hpp).
 
 // One kernel, and those whose last numbers are float or bf16: any of them (ANY), or at least one of them bf16
 // (MIXED). The numbers before these are named.
@@ -242,6 +242,7 @@
   MOTET_KERNEL(KEYWORD, convert_kernel, float, double) \
   MOTET_KERNEL(KEYWORD, convert_kernel, double, float) \
   }
+// Routers multiply in float, whatever their rows are.
 #define MOTET_KERNELS_BF16(KEYWORD)                                            \
   namespace motet::cpu {                                                       \
   MOTET_KERNELS_MIXED(KEYWORD)                                                 \
@@ -254,6 +255,7 @@
                      detail::forward_epilogue<float MOTET_KERNELS_COMMA bf16>) \
   MOTET_KERNELS_GEMM(KEYWORD, float, float, float, float,                      \
                      detail::forward_epilogue<float MOTET_KERNELS_COMMA bf16>) \
+  MOTET_KERNELS_GEMM(KEYWORD, float, bf16, float, float, gemm_epilogue<float>) \
   MOTET_KERNELS_NORMS(KEYWORD, float, bf16)                                    \
   MOTET_KERNELS_ATTENTION(KEYWORD, bf16, float)                                \
   MOTET_KERNELS_ROWS(KEYWORD, float, bf16)                                     \
