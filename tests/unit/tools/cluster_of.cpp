@@ -8,6 +8,7 @@ using namespace motet;
 namespace {
 
 struct even_device {
+  static constexpr bool computes_in_bf16 = true;
   explicit even_device(int) {}
   template <class Value>
   double measure_peak() {
