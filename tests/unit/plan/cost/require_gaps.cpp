@@ -30,6 +30,7 @@ void refused(const measured_gaps& gaps, const char* words) {
 TEST_CASE("gaps are of modules of the model, or of towers beside them, as these can be cut") {
   for (const gap_degrees& each : {gap_degrees{.tensor = 4, .context = 2},
                                   {.experts = 4},
+                                  {.tensor = 2, .experts = 2},
                                   {.zero = 3, .data = 64},
                                   {.context = 2, .zero = 2},
                                   {.experts = 2, .zero = 2, .data = 4}})
@@ -47,8 +48,8 @@ TEST_CASE("gaps of other models are refused by what differs") {
       {"talk", {.tensor = 8}, {}},
       "gaps[1] of p.json is of talk under degrees that it cannot have: talk: tensor 8 for 4 key-value heads");
   refused({"glue", {.context = 2}, {}}, "glue: context 2");
-  refused({"eye", {.experts = 2}, {}}, "eye: experts 2, and its layers have 0");
-  refused({"talk", {.experts = 8}, {}}, "talk: experts 8, and its layers have 4");
-  refused({"talk", {.tensor = 2, .experts = 2}, {}}, "talk: experts 2 and tensor 2");
+  refused({"eye", {.experts = 2}, {}}, "eye: 2 ranks share experts, and its layers have 0");
+  refused({"talk", {.experts = 8}, {}}, "talk: 8 ranks share experts, and its layers have 4");
+  refused({"talk", {.tensor = 2, .experts = 4}, {}}, "talk: 8 ranks share experts, and its layers have 4");
   refused({"talk", {.experts = 4, .zero = 2, .data = 6}, {}}, "talk: experts 4 for 6 replicas");
 }
