@@ -119,6 +119,12 @@ constexpr plan pipeline_4() {
   return of_ranks(4, "1f1b", placed("eye", two, {0, 1}, 8), placed("glue", {}, {1}, 8),
                   placed("talk", two, {2, 3}, 8));
 }
+// Of the microbatches that its first ranks keep two stay, the others wait in the host's memory.
+constexpr plan offloaded_4() {
+  plan out = pipeline_4();
+  for (module_plan& each : out.modules) each.offload_beyond = 2;
+  return out;
+}
 constexpr plan deep_6() {
   const degrees four{.stages = 4}, two{.stages = 2};
   return of_ranks(6, "1f1b", placed("eye", four, {0, 1, 2, 3}, 8), placed("glue", {}, {4}, 8),
@@ -325,6 +331,8 @@ inline constexpr named_plan plans[] = {
     {"pipeline-3", "the eye on one rank, the language model in two stages behind it",
      seeing_plans::pipeline_3},
     {"pipeline-4", "the eye and the language model in two stages each", seeing_plans::pipeline_4},
+    {"offloaded", "the same, and what backward needs of more than two microbatches waits elsewhere",
+     seeing_plans::offloaded_4},
     {"deep", "the eye in four stages, the glue with the first of two stages of the language model",
      seeing_plans::deep_6},
     {"on-part", "the language model in two stages, the eye on the rank of the first", seeing_plans::on_part},

@@ -120,6 +120,7 @@ inline void print_plan(std::FILE* out, const plan& of, isize batch) {
                                         : ", optimizer shared");
     if (each.experts > 1) std::fprintf(out, ", experts over %d replicas", each.experts);
     if (!each.remade.empty()) std::fprintf(out, ", remade");
+    if (each.offload_beyond > 0) std::fprintf(out, ", offloaded beyond %d", each.offload_beyond);
     if (each.fills) std::fprintf(out, ", in the gaps of the others");
     if (each.multiplexed) std::fprintf(out, ", between the others, %d ahead", each.ahead);
     if (each.lane > 0)
@@ -236,6 +237,11 @@ inline double print_meaning(std::FILE* out, const plan_meaning& what, int proces
                  mb(own.packing + own.work + own.scratch + own.beside), mb(own.total()));
   }
 
+  for (std::size_t r = 0; r < memory.size(); ++r)
+    if (memory[r].stages.offloaded > 0)
+      std::fprintf(out, "%s rank %zu %.3f MB",
+                   r == 0 || memory[r - 1].stages.offloaded == 0 ? "offloaded" : ",", r,
+                   mb(memory[r].stages.offloaded));
   print_chosen_pieces(out, what);
   std::fprintf(out,
                "\na step\n  rank         GFLOP  messages   sent MB  group MB  sums MB  busy ms  idle ms\n");

@@ -316,6 +316,7 @@ std::unique_ptr<ranks_here<Numbers, Device>> ranks_here<Numbers, Device>::make(c
   config.each.ahead = how.ahead;
   config.each.fp8 = how.fp8;
   config.each.rooms = how.rooms;
+  config.each.offload_folder = how.offload_folder;
   return ranks_on<Device>::template make<Numbers>(world, model, std::move(ready), how);
 }
 

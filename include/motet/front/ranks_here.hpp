@@ -56,6 +56,9 @@ struct trainer_options {
   // Whether memory of what backward needs, and of rows that ranks hand on, follows the rows of each step, and
   // how much a rank may hold.
   room_options rooms{};
+  // Where ranks of processors put what backward needs, by a plan that offloads: into files in this folder, or,
+  // without one, elsewhere in memory.
+  std::string offload_folder{};
 };
 
 // The wish says what ranks are made for, whatever the type of the model.

@@ -37,6 +37,7 @@ struct run_settings {
        no_flip = false, list_plans = false, one_batch = false, recompute = false, keep_outputs = false,
        rooms_by_rows = false;
   isize rank_bytes = 0;
+  std::string offload_to;
   std::string command;    // line, as it was given
   std::string effective;  // all of these, as a file for --config
 
@@ -118,6 +119,7 @@ struct run_settings {
     out.options.keep_outputs = keep_outputs;
     if (resplit > 0) out.options.resplit = {.every = resplit, .most = resplit_most};
     out.options.rooms = {.by_rows = rooms_by_rows, .most = rank_bytes};
+    out.options.offload_folder = offload_to;
     out.options.ahead = device == "cuda" && !one_batch;
     out.options.fp8 = precision == "fp8";
     out.options.processors = shares();
@@ -189,6 +191,9 @@ inline options command_line(run_settings& s) {
   line.count(
       "--rank-bytes", s.rank_bytes, 0, isize{1} << 50,
       "with --rooms-by-rows: the bytes that a rank may hold; a step that needs more ends the run; 0: any");
+  line.text("--offload-to", s.offload_to, "DIR",
+            "with a plan that offloads, on a CPU: what backward needs waits in files without a name in this "
+            "folder, on its disk; without it, elsewhere in memory");
   line.flag(
       "--one-batch", s.one_batch,
       "on a GPU, no room for the next batch, which comes when its step begins: less memory, a little slower");

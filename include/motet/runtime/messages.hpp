@@ -124,6 +124,15 @@ inline constexpr message whole_samples_not_there{
     "operations of GPUs find the parts of a sample by its rows alone",
     "Leave long_rows out of the plan, or train on CPUs"};
 
+inline constexpr message far_memory_missing{
+    "MT-R70", "there is no room for what backward needs outside of the device's memory",
+    "the folder is missing, may not be written to, or its disk is full",
+    "Name another folder, or none to keep it in the process's own memory; or let more microbatches stay"};
+inline constexpr message offload_not_there{
+    "MT-R71", "a plan offloads what backward needs, and ranks of this device keep it",
+    "work of GPUs is recorded with the memory that it reads",
+    "Leave offload_beyond out of the plan, or train on CPUs"};
+
 inline constexpr message weights_not_lent{
     "MT-R66", "a plan keeps weights in shares, and ranks of this device have them whole",
     "copies of weights that products of GPUs read lie where these do",
@@ -173,7 +182,9 @@ inline constexpr message runtime_messages[] = {not_finite,
                                                bad_lane_shares,
                                                lane_shares_stay,
                                                pieces_not_there,
-                                               whole_samples_not_there};
+                                               whole_samples_not_there,
+                                               far_memory_missing,
+                                               offload_not_there};
 
 inline constexpr message launch_not_a_number{"MT-R20", "a launcher's variable is not a number in its range",
                                              "it was set by hand, or by a tool that means something else",

@@ -98,6 +98,14 @@
     "the net has no mixture, or one with fewer experts than experts x tensor",                               \
     "take fewer, or give the net's layers .mix with more experts",                                           \
     "{where}: {got} ranks share experts, and its layers have {wanted}")                                      \
+  X(nothing_to_offload, "MT-S36", "only what a module keeps for backward can be offloaded",                  \
+    "the module keeps nothing: it is frozen, or backward makes again what it needs; or the number is "       \
+    "negative",                                                                                              \
+    "leave offload_beyond or remade out", "{where}: offload_beyond {got}")                                   \
+  X(offload_beyond_too_few, "MT-S37", "what a backward needs at once stays in the device's memory",          \
+    "the order has the backwards of more microbatches under way at once than may stay",                      \
+    "raise offload_beyond, or take a schedule that does not split backward",                                 \
+    "{where}: offload_beyond {got}, wanted {wanted} or more")                                                \
   X(multiplexed_alone, "MT-S31", "a multiplexed module shares each of its ranks with one that is not",       \
     "its computations stand between those of others, and on one of its ranks there are none",                \
     "place it on ranks of the module that it feeds, or leave multiplexed out",                               \

@@ -483,6 +483,45 @@ TEST_CASE("plans that a search finds with samples that stay whole are one rank")
   }
   CHECK(trained == 2);
 }
+// What backward needs goes away and comes back, in the process's memory or by way of a file.
+TEST_CASE("a plan that offloads learns the same to the bit") {
+  int moves = 0, refused = 0;
+  const auto check = [&](plan how, std::uint64_t seed) {
+    CAPTURE(seed);
+    const std::string folder = seed % 2 == 0 ? std::filesystem::temp_directory_path().string() : "";
+    const launched_world world = alone(seed % 3 == 0 ? "3" : "1");
+    const auto learnt = [&] {
+      trainer<all_learn> many(
+          world, how, {.batch = samples, .rooms = {.by_rows = seed % 4 < 2}, .offload_folder = folder});
+      for (const instruction& each : many.order().instructions) moves += each.what == op::offload ? 1 : 0;
+      return train(many);
+    };
+    const steps stayed = learnt();
+    for (module_plan& each : how.modules)
+      if (each.remade.empty()) each.offload_beyond = 1 + static_cast<int>(seed % 3);
+    const message* row = nullptr;
+    if (const std::string why = explain_plan(how, facts_of<all_learn>(), samples, &row); row != nullptr) {
+      CHECK_MESSAGE(std::string_view(row->code) == "MT-S37", why);
+      ++refused;
+      return;
+    }
+    const steps moved = learnt();
+    CHECK(moved.losses == stayed.losses);
+    CHECK(moved.norms == stayed.norms);
+    CHECK(moved.weights == stayed.weights);
+  };
+  for (int n = 0; n < laws::so_many(4); ++n) {
+    const std::uint64_t k = laws::seeded(0) + static_cast<std::uint64_t>(n);
+    if (!laws::in_our_half(k)) continue;
+    check(drawn_plan<all_learn>(5000 + k), 5 * k);
+    check(drawn_unlike<all_learn>(5100 + k), 5 * k + 1);
+    check(in_drawn_lanes(drawn_plan<all_learn>(5200 + k), k), 5 * k + 2);
+    for (const plan& each : {drawn_ahead<all_learn>(5300 + k), drawn_filling<all_learn>(5400 + k)})
+      if (explain_plan(each, facts_of<all_learn>(), samples).empty()) check(each, 5 * k + 3);
+  }
+  MESSAGE(moves, " moves, ", refused, " refused");
+  CHECK(moves > 100);
+}
 TEST_CASE("every named plan that fills, is multiplexed or cuts samples is one rank") {
   int found = 0;
   for (const named_plan& each : train_vlm::plans) {

@@ -76,7 +76,7 @@ struct folded_rooms {
 // Errors: MT-M03, MT-M04, MT-P01, MT-P02, MT-P03, MT-P04, MT-P05, MT-P06, MT-P07, MT-P09, MT-P10, MT-P11,
 // MT-P28, MT-P38, MT-S01, MT-S02, MT-S03, MT-S04, MT-S05, MT-S06, MT-S07, MT-S08, MT-S09, MT-S10, MT-S11,
 // MT-S12, MT-S13, MT-S14, MT-S15, MT-S16, MT-S17, MT-S18, MT-S21, MT-S22, MT-S23, MT-S25, MT-S26,
-// MT-S31, MT-S32, MT-S33, MT-S34, MT-S35
+// MT-S31, MT-S32, MT-S33, MT-S34, MT-S35, MT-S36, MT-S37
 // Example:
 //   double step_seconds(const plan& of, const model_shape& model, const cluster_facts& on) {
 //     run_forecast out;

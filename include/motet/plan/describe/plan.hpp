@@ -35,6 +35,9 @@ struct module_plan {
   // forwards more than needed before each backward; of a multiplexed module, by so many forwards of the others
   // it comes earlier than needed
   int ahead = 0;
+  // Of each stage, so many microbatches stay in the device's memory between forward and backward; what backward
+  // needs of more goes to the host's and comes back; 0: all stay.
+  int offload_beyond = 0;
   int zero = 0;  // 1: replicas share the optimizer's state, 2: gradients too, 3: and weights
   // So many replicas in a row share the experts of each mixture, and send each other the rows that these are
   // chosen for; 1: each has all, or the tensor group shares them.

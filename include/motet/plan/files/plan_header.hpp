@@ -116,6 +116,7 @@ inline std::string cpp_module(const module_plan& from, isize number) {
   put("group", from.group, usual.group);
   put("stash", from.stash, usual.stash);
   put("ahead", from.ahead, usual.ahead);
+  put("offload_beyond", from.offload_beyond, usual.offload_beyond);
   put("zero", from.zero, usual.zero);
   put("experts", from.experts, usual.experts);
   if (from.balanced != usual.balanced) set("balanced", from.balanced ? "true" : "false");

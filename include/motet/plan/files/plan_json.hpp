@@ -54,9 +54,9 @@ inline module_plan read_module_plan(const std::string& name, const json& from) {
   out.name = plan_fields::name(name, "modules");
   const plan_fields fields(
       from, "modules." + name,
-      {"degrees",        "ranks", "chunks", "layers",   "remade",    "microbatches", "group",
-       "stash",          "ahead", "zero",   "balanced", "fills",     "room",         "forward_takes",
-       "backward_takes", "lane",  "share",  "pieces",   "long_rows", "multiplexed",  "experts"});
+      {"degrees", "ranks",  "chunks",    "layers",      "remade",  "microbatches",  "group",          "stash",
+       "ahead",   "zero",   "balanced",  "fills",       "room",    "forward_takes", "backward_takes", "lane",
+       "share",   "pieces", "long_rows", "multiplexed", "experts", "offload_beyond"});
   out.on = read_mesh(fields);
   fields.read("chunks", out.chunks, 0, 1024);
   fields.each("layers", [&](const json& item, const std::string& at) {
@@ -69,6 +69,7 @@ inline module_plan read_module_plan(const std::string& name, const json& from) {
   fields.read("group", out.group, 0, most_of_plan - 1);
   fields.read("stash", out.stash, -1, most_of_plan - 1);
   fields.read("ahead", out.ahead, 0, most_of_plan - 1);
+  fields.read("offload_beyond", out.offload_beyond, 0, most_of_plan - 1);
   fields.read("zero", out.zero, 0, 9);
   fields.read("experts", out.experts, 1, most_of_plan - 1);
   fields.read("balanced", out.balanced);
@@ -115,6 +116,7 @@ inline json module_plan_json(const module_plan& from) {
   put(out, "group", from.group, plain.group);
   put(out, "stash", from.stash, plain.stash);
   put(out, "ahead", from.ahead, plain.ahead);
+  put(out, "offload_beyond", from.offload_beyond, plain.offload_beyond);
   put(out, "zero", from.zero, plain.zero);
   put(out, "experts", from.experts, plain.experts);
   put(out, "balanced", from.balanced, plain.balanced);

@@ -55,6 +55,9 @@ constexpr verdict check_module_plan(const module_plan& own, const module_facts& 
     return {reason::filled_and_kept, k, own.fills ? own.ahead : own.room, 0};
   if (!own.remade.empty() && own.remade.size() != own.stages())
     return {reason::recompute_does_not_fit, k, own.remade.size(), own.stages()};
+  if (own.offload_beyond < 0 ||
+      (own.offload_beyond > 0 && (!own.remade.empty() || (facts.frozen && !facts.passes))))
+    return {reason::nothing_to_offload, k, own.offload_beyond, 0};
   return {};
 }
 
@@ -156,7 +159,7 @@ constexpr verdict settle_plan(const plan& from, const list<module_facts>& facts,
 // Errors: MT-M03, MT-M04, MT-P01, MT-P02, MT-P03, MT-P04, MT-P05, MT-P06, MT-P07, MT-P09, MT-P10, MT-P11,
 // MT-P28, MT-P38, MT-S01, MT-S02, MT-S03, MT-S04, MT-S05, MT-S06, MT-S07, MT-S08, MT-S09, MT-S10, MT-S11,
 // MT-S12, MT-S13, MT-S14, MT-S15, MT-S16, MT-S17, MT-S18, MT-S21, MT-S22, MT-S23, MT-S24, MT-S25, MT-S26,
-// MT-S31, MT-S32, MT-S33, MT-S34, MT-S35
+// MT-S31, MT-S32, MT-S33, MT-S34, MT-S35, MT-S36, MT-S37
 // Example:
 //   bool fits(const plan& of, const list<module_facts>& facts) { return prove_plan(of, facts, 512).ok(); }
 constexpr verdict prove_plan(const plan& from, const list<module_facts>& facts, isize samples) {

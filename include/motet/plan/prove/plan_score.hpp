@@ -5,6 +5,7 @@
 #include <motet/plan/prove/plan_filling.hpp>
 #include <motet/plan/prove/plan_of_others.hpp>
 #include <motet/schedule/core/compose.hpp>
+#include <motet/schedule/core/offload.hpp>
 #include <motet/schedule/core/rules.hpp>
 #include <motet/schedule/place/fill.hpp>
 #include <motet/schedule/place/multiplex.hpp>
@@ -248,10 +249,10 @@ constexpr verdict write_seats(const Schedule& plays, const plan& from, const lis
 
 }  // namespace detail
 
-constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, score& out, isize samples = 0,
-                             bool together = false);
-
 namespace detail {
+
+constexpr verdict write_computations(const plan& from, const list<module_facts>& facts, score& out,
+                                     isize samples, bool together);
 
 // Those that fill go into the gaps of the others.
 constexpr verdict write_filled(const plan& from, const list<module_facts>& facts, filled_score& found,
@@ -268,7 +269,7 @@ constexpr verdict write_filled(const plan& from, const list<module_facts>& facts
     }
   }
   score alone;
-  if (const verdict broken = write_plan(others.value(), others.facts(), alone, samples, together);
+  if (const verdict broken = write_computations(others.value(), others.facts(), alone, samples, together);
       !broken.ok())
     return others.told(broken);
   score all = others.with_voices_of_all(alone);
@@ -288,7 +289,7 @@ constexpr verdict write_multiplexed(const plan& from, const list<module_facts>& 
     how.ahead.push(own.multiplexed ? own.ahead : 0);
   }
   score alone;
-  if (const verdict broken = write_plan(others.value(), others.facts(), alone, samples, together);
+  if (const verdict broken = write_computations(others.value(), others.facts(), alone, samples, together);
       !broken.ok())
     return others.told(broken);
   score all = others.with_voices_of_all(alone);
@@ -297,14 +298,9 @@ constexpr verdict write_multiplexed(const plan& from, const list<module_facts>& 
   return {};
 }
 
-}  // namespace detail
-
-// The order that a plan means: its schedule's, with every replica and shard of every module on the ranks that
-// it has. The plan must pass check_plan(). `samples`: those of a step, of which it depends who feeds whom; 0:
-// as many as all modules cut evenly. `together`: as if several ranks computed some stage, for one rank that
-// stands for them.
-constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, score& out, isize samples,
-                             bool together) {
+// Without what leaves the device's memory.
+constexpr verdict write_computations(const plan& from, const list<module_facts>& facts, score& out,
+                                     isize samples, bool together) {
   if (samples == 0 && one_way(facts)) samples = detail::even_samples(from);
   if (detail::some_fill(from)) {
     filled_score found;
@@ -312,7 +308,7 @@ constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, 
     out = static_cast<score&&>(found.order);
     return filled;
   }
-  if (some_are_multiplexed(from)) return detail::write_multiplexed(from, facts, out, samples, together);
+  if (some_are_multiplexed(from)) return write_multiplexed(from, facts, out, samples, together);
   verdict found;
   score seats;
   const bool through = one_way(facts), alike = !through || detail::cut_alike(from.modules);
@@ -355,6 +351,24 @@ constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, 
     for (const std::uint8_t each : from.modules[k].remade)
       if (each != 0 && splits[k] != 0) return {reason::remade_and_split, k, 1, 0};
   return {};
+}
+
+}  // namespace detail
+
+// The order that a plan means: its schedule's, with every replica and shard of every module on the ranks that
+// it has. The plan must pass check_plan(). `samples`: those of a step, of which it depends who feeds whom; 0:
+// as many as all modules cut evenly. `together`: as if several ranks computed some stage, for one rank that
+// stands for them.
+constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, score& out, isize samples = 0,
+                             bool together = false) {
+  if (const verdict found = detail::write_computations(from, facts, out, samples, together); !found.ok())
+    return found;
+  for (isize v = 0; v < out.voices().size(); ++v)
+    out.offload_beyond(static_cast<int>(v), from.modules[out.voices()[v].module].offload_beyond);
+  const short_of_room needs = find_short_of_room(out);
+  if (needs.voice < 0) return {};
+  const std::int32_t k = out.voices()[needs.voice].module;
+  return {reason::offload_beyond_too_few, k, from.modules[k].offload_beyond, needs.most};
 }
 
 }  // namespace motet

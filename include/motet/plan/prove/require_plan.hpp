@@ -96,6 +96,11 @@ inline std::string more_of_module(const verdict& found, const plan& of, const mo
     return own.fills ? "it is multiplexed, and it fills"
                      : sentence({"it is multiplexed, with stash ", own.stash, ", room ", own.room,
                                  ", chunks ", own.chunks, ", ahead ", own.ahead});
+  if (is(reason::nothing_to_offload))
+    return own.offload_beyond < 0 ? pair("offload_beyond " + got, "0 or more")
+                                  : sentence({"offload_beyond ", got, ", and ",
+                                              own.remade.empty() ? "nothing goes backward through it"
+                                                                 : "backward makes again what it needs"});
   if (is(reason::bad_lane)) {
     if (own.lane < 0 || own.lane >= lane::most_computing) return pair("lane " + got, "0 to " + wanted);
     if (found.got < 0) return "a share that is not from 0 to 1";
@@ -169,7 +174,7 @@ MOTET_BODY std::string explain_plan(const plan& given, const list<module_facts>&
 // Errors: MT-M03, MT-M04, MT-P01, MT-P02, MT-P03, MT-P04, MT-P05, MT-P06, MT-P07, MT-P09, MT-P10, MT-P11,
 // MT-P28, MT-P38, MT-S01, MT-S02, MT-S03, MT-S04, MT-S05, MT-S06, MT-S07, MT-S08, MT-S09, MT-S10, MT-S11,
 // MT-S12, MT-S13, MT-S14, MT-S15, MT-S16, MT-S17, MT-S18, MT-S21, MT-S22, MT-S23, MT-S24, MT-S25, MT-S26,
-// MT-S31, MT-S32, MT-S33, MT-S34, MT-S35
+// MT-S31, MT-S32, MT-S33, MT-S34, MT-S35, MT-S36, MT-S37
 // Example:
 //   score order_of(const plan& of, const list<module_facts>& facts) {
 //     return require_proven(of, facts, 512).order;

@@ -31,6 +31,7 @@ class held_stage {
   }
   held_stage(const held_stage&) = delete;
   held_stage& operator=(const held_stage&) = delete;
+  ~held_stage() { home_.rest_moves(); }
 
   // Those that come to it and leave it, to be connected with other stages'.
   rows_type& rows() { return rows_; }
@@ -83,6 +84,7 @@ class held_stage {
         each.kept = views();
       }
     }
+    if (!at_.by_rows()) take_far(measured.slot);
     passing_ = views();
     rows_.prepare();
   }
@@ -117,10 +119,14 @@ class held_stage {
   }
   void lay_out_slots(arena& room) {
     for (slot& each : slots_) each.bytes = 0;
-    for (std::size_t m = 0; m < state_of_.size() && !slots_.empty(); ++m)
-      if (const std::int32_t own = at_.seats.slots[m]; own >= 0)
-        slots_[as_size(own)].bytes = std::max(slots_[as_size(own)].bytes, kept_bytes_[m]);
+    isize longest = 0;
+    for (std::size_t m = 0; m < state_of_.size() && !slots_.empty(); ++m) {
+      for (const std::int32_t own : {at_.seats.slots[m], at_.seats.back[m]})
+        if (own >= 0) slots_[as_size(own)].bytes = std::max(slots_[as_size(own)].bytes, kept_bytes_[m]);
+      longest = std::max(longest, kept_bytes_[m]);
+    }
     for (slot& each : slots_) each.data = room.take<std::byte>(each.bytes);
+    if (!room.measuring()) take_far(longest);
   }
   // All messages of the step before were taken.
   void begin_step(bool zero_gradients) {
@@ -147,6 +153,8 @@ class held_stage {
       case op::backward: return {&run<&held_stage::backward>, this};
       case op::backward_input: return {&run<&held_stage::backward_input>, this};
       case op::backward_weight: return {&run<&held_stage::backward_weight>, this};
+      case op::offload: return {&run<&held_stage::offload>, this, &home_.move_began};
+      case op::fetch: return {&run<&held_stage::fetch>, this, &home_.move_began};
       default: return rows_.action_of(what);
     }
   }
@@ -175,6 +183,7 @@ class held_stage {
   };
   struct microbatch_state {
     int slot = -1;
+    int far = -1;    // its seat in far memory
     int kind = 0;    // of the rows that came: 1 when they were forwarded again
     ends_type ends;  // between backward's two parts
   };
@@ -283,7 +292,21 @@ class held_stage {
            [&](Context& ctx, kept_views&) { net_.infer(ctx, at_.range, w(), parts_, m, aside(ctx)); });
       return true;
     }
-    if (at_.by_rows()) own.slot = at_.seats.slots[as_size(m)];
+    slot& into = take_slot(m, at_.seats.slots);
+    context(home_.work, m);
+    work(what, m, ends, into.kept, [&](Context& ctx, kept_views& kept) {
+      net_.forward(ctx, at_.range, w(), parts_, m, aside(ctx), kept);
+    });
+    return true;
+  }
+  bool forward(const instruction& it, std::int32_t) { return keep(0, it.microbatch); }
+  bool forward_only(const instruction& it, std::int32_t) { return infer(0, it.microbatch); }
+  bool re_forward(const instruction& it, std::int32_t) { return keep(1, it.microbatch); }
+
+  // A slot that is free, and views of it.
+  slot& take_slot(std::int32_t m, const std::vector<std::int32_t>& seats) {
+    microbatch_state& own = state(m);
+    if (at_.by_rows()) own.slot = seats[as_size(m)];
     for (std::size_t i = 0; i < slots_.size() && own.slot == -1; ++i)
       if (!slots_[i].busy) own.slot = static_cast<int>(i);
     slot& into = slot_of(m);
@@ -294,15 +317,34 @@ class held_stage {
       net_.reserve(keeps, at_.range, parts_, m, each, at_.cut);
       into.note(keeps.memory);
     }
-    context(home_.work, m);
-    work(what, m, ends, into.kept, [&](Context& ctx, kept_views& kept) {
-      net_.forward(ctx, at_.range, w(), parts_, m, aside(ctx), kept);
-    });
+    return into;
+  }
+  // Each microbatch that waits in far memory has a seat of so many bytes.
+  void take_far(isize bytes) {
+    far_each_ = round_up(bytes, arena::alignment);
+    away_.assign(as_size(at_.offloaded), 0);
+    if (const isize all = far_each_ * at_.offloaded; all > far_.size())
+      far_ = far_memory(all, home_.offload_folder);
+  }
+  bool offload(const instruction& it, std::int32_t) {
+    microbatch_state& own = state(it.microbatch);
+    slot& from = slot_of(it.microbatch);
+    if (own.far < 0) own.far = static_cast<int>(std::find(away_.begin(), away_.end(), 0) - away_.begin());
+    away_[as_size(own.far)] = 1;
+    if (!home_.moved({&far_, own.far * far_each_, from.data, from.at.mark(), true})) return false;
+    from.busy = false;
+    own.slot = -1;
     return true;
   }
-  bool forward(const instruction& it, std::int32_t) { return keep(0, it.microbatch); }
-  bool forward_only(const instruction& it, std::int32_t) { return infer(0, it.microbatch); }
-  bool re_forward(const instruction& it, std::int32_t) { return keep(1, it.microbatch); }
+  bool fetch(const instruction& it, std::int32_t) {
+    microbatch_state& own = state(it.microbatch);
+    if (own.slot < 0) take_slot(it.microbatch, at_.seats.back);
+    const slot& into = slot_of(it.microbatch);
+    if (!home_.moved({&far_, own.far * far_each_, into.data, into.at.mark(), false})) return false;
+    away_[as_size(own.far)] = 0;
+    own.far = -1;
+    return true;
+  }
 
   void free(std::int32_t m) {
     if (!at_.remade) slot_of(m).busy = false;
@@ -365,6 +407,9 @@ class held_stage {
   std::vector<isize> kept_bytes_;  // of each microbatch's slot in a step, where steps lay them out
   all_views passing_;              // of an operation that leaves none behind
   std::vector<slot> slots_;
+  far_memory far_;
+  isize far_each_ = 0;
+  std::vector<std::uint8_t> away_;  // of each seat in far memory
   std::vector<matrix<master>> features_;
   std::vector<matrix<const master>> d_features_;
   buffer_type weights_, gradients_, first_, second_, average_;

@@ -4,10 +4,13 @@
 #include <motet/backend/groups/courier.hpp>
 #include <motet/runtime/messages.hpp>
 #include <motet/runtime/ranks/executor.hpp>
+#include <motet/runtime/ranks/far_mover.hpp>
 #include <motet/runtime/stage/net_table.hpp>
 #include <motet/runtime/state/held_memory.hpp>
 
+#include <chrono>
 #include <memory>
+#include <string>
 
 namespace motet {
 
@@ -21,11 +24,13 @@ struct rank_state {
   using master = typename Numbers::master;
   std::int32_t rank = 0, lane = 0;
   int threads = 1;
-  bool fp8 = false;  // linear layers in fp8 where they would be in bf16, if the context has that
+  bool fp8 = false;            // linear layers in fp8 where they would be in bf16, if the context has that
+  std::string offload_folder;  // of what leaves a stage's slots; none: memory of the process
   Endpoint* end = nullptr;
   const score_sheet* sheet = nullptr;
   Context ctx;  // of the lane's own thread; its memory is set for each instruction
   arena work;   // temporaries of one instruction
+  std::chrono::steady_clock::time_point move_began{};  // of the last move to far memory or back
   // seconds by section, where threads of the host compute
   std::remove_pointer_t<decltype(Context{}.costs)> costs;
   buffer_for<Context, std::byte> work_memory, scratch_memory;
@@ -75,6 +80,24 @@ struct rank_state {
     } else {
       fail(pieces_not_there, sentence({"rank ", rank, " is to compute while rows are exchanged in pieces"}));
     }
+  }
+  // Whether a move is over; asked again until it is. A thread of its own does it where it can wake the rank's
+  // end when it is done.
+  bool moved(const far_move& wanted) {
+    if constexpr (requires { requires Endpoint::wakes_from_anywhere; }) {
+      if (end != nullptr) {
+        if (!mover_) mover_ = std::make_unique<far_mover>(*end);
+        if (!mover_->is_busy()) move_began = std::chrono::steady_clock::now();
+        return mover_->moved(wanted);
+      }
+    }
+    move_began = std::chrono::steady_clock::now();
+    wanted.run();
+    return true;
+  }
+  // After a failure no move is under way any more.
+  void rest_moves() {
+    if (mover_) mover_->rest();
   }
   // Some samples stay whole here while others are cut; MT-R69 where its device cannot.
   void keep_samples_whole() const {
@@ -137,6 +160,7 @@ struct rank_state {
 
   isize scratch_each_ = 0;
   std::unique_ptr<courier> courier_;
+  std::unique_ptr<far_mover> mover_;
   decltype(team_type<Context>()) team_;
 };
 

@@ -14,6 +14,7 @@ namespace motet {
 // in, forward, replayed and back, which buffer. A program that is known fixes them (seats_of_stage).
 struct stage_seats {
   std::vector<std::int32_t> slots;  // -1: backward does not come to it
+  std::vector<std::int32_t> back;   // and which when it comes back from far memory; -1: it stays
   std::vector<buffer_seat> in[3];
 };
 
@@ -40,6 +41,7 @@ struct stage_position {
   isize lent = 0;             // of the memory in which shares of weights come together
   isize moments = 0, seconds = 0, averages = 0;  // of both moments, and of averages of weights
   std::int32_t slots = 0;                        // microbatches kept at once
+  std::int32_t offloaded = 0;                    // and those that wait in far memory at once
   std::int32_t in[3] = {}, out[3] = {};          // boundary buffers: forward, replay, backward
   list<std::int32_t> turns[3];                   // of those for rows that come in, as buffer_counts has them
   // Where these are known, slots and buffers have no memory of their own: each step lays them out in the room
@@ -61,6 +63,10 @@ inline void require_kept(const stage_position& at, std::int32_t s, std::string_v
     fail(program_does_not_fit,
          sentence({"stage ", s, " of ", name, " makes again what backward needs, and the schedule splits ",
                    "backward; take another schedule, or keep it"}));
+  if (at.remade && at.offloaded > 0)
+    fail(program_does_not_fit, sentence({"stage ", s, " of ", name,
+                                         " makes again what backward needs, and the program offloads it; ",
+                                         "take one of the two"}));
 }
 
 struct stage_needs {
@@ -250,6 +256,7 @@ stage_needs measure_stage(const net_table<Context, Numbers>& net, const stage_po
   });
   temporaries(backward);
   found.own.slots = found.slot * at.slots;
+  found.own.offloaded = round_up(found.slot, arena::alignment) * at.offloaded;
   return found;
 }
 

@@ -17,10 +17,12 @@ inline stage_seats seats_of_stage(const program& of, std::int32_t v, std::int32_
   const auto is_here = [&](const instruction& it) { return it.voice == v && it.stage == s; };
   stage_seats found;
   found.slots.assign(as_size(sings.microbatches), -1);
+  found.back = found.slots;
   std::vector<std::uint8_t> taken(as_size(of.slots[place]), 0);
   each_live_change(of, begin, end, [&](const instruction& it, int change) {
     if (!is_here(it)) return;
-    std::int32_t& own = found.slots[as_size(it.microbatch)];
+    const auto m = as_size(it.microbatch);
+    std::int32_t& own = (it.what == op::fetch || found.back[m] >= 0 ? found.back : found.slots)[m];
     if (change > 0) own = static_cast<std::int32_t>(std::find(taken.begin(), taken.end(), 0) - taken.begin());
     taken[as_size(own)] = change > 0 ? 1 : 0;
   });

@@ -12,6 +12,7 @@ struct stage_work {
   double forward = 0, backward_input = 0, backward_weight = 0;  // FLOPs
   // of the rows that go on behind the stage, and of the gradients that go back before it
   double boundary_bytes = 0, returned_bytes = 0;
+  double kept_bytes = 0;  // from forward to backward
   // About so much comes from the other ranks that hold the stage: rows gathered, summed and exchanged.
   double forward_group_bytes = 0, backward_group_bytes = 0;
 };
@@ -76,6 +77,7 @@ stage_work work_of_stage(const net_table<Context, Numbers>& net, const stage_pos
   const auto reserve = [&](Context& ctx) { net.reserve(ctx, at.range, parts, largest, kept, at.cut); };
   const double backward = dry(found.backward_group_bytes, [&](Context& ctx) {
     reserve(ctx);
+    if (!at.remade) found.kept_bytes = static_cast<double>(ctx.memory.mark());
     run_backward(ctx, net, at, w, parts, largest, ends, kept, g);
   });
   // The parts alone may count what the whole does once.

@@ -13,10 +13,12 @@ struct stage_memory {
   isize averages = 0;    // of weights, where they are followed
   isize slots = 0;       // what backward needs, of all microbatches that are kept at once
   isize boundaries = 0;  // rows that come in and go out
+  isize offloaded = 0;   // outside of the device's memory, what backward needs of all that wait there at once
   isize total() const { return weights + gradients + optimizer + averages + slots + boundaries; }
   void add(const stage_memory& other) {
-    for (const auto field : {&stage_memory::weights, &stage_memory::gradients, &stage_memory::optimizer,
-                             &stage_memory::averages, &stage_memory::slots, &stage_memory::boundaries})
+    for (const auto field :
+         {&stage_memory::weights, &stage_memory::gradients, &stage_memory::optimizer, &stage_memory::averages,
+          &stage_memory::slots, &stage_memory::boundaries, &stage_memory::offloaded})
       this->*field += other.*field;
   }
 };

@@ -35,8 +35,9 @@ struct program_work {
       };
       made.stages.push({seconds(own.forward, own.forward_group_bytes),
                         seconds(own.backward_input, own.backward_group_bytes),
-                        seconds(own.backward_weight, 0), 0, own.boundary_bytes, own.returned_bytes,
-                        seconds(0, own.forward_group_bytes), seconds(0, own.backward_group_bytes), 0});
+                        seconds(own.backward_weight, 0), own.kept_bytes, own.boundary_bytes,
+                        own.returned_bytes, seconds(0, own.forward_group_bytes),
+                        seconds(0, own.backward_group_bytes), 0});
       // Weights and two moments are read and written, the gradient is read.
       made.updates.push(7.0 * 4 * static_cast<double>(parameters[p]) / rates.bytes);
       most = parameters[p] > most ? parameters[p] : most;
@@ -45,6 +46,8 @@ struct program_work {
     made.joins.resize(of.joins, join_flops / rates.flops);
     // Sums go to every other rank and back, in parts.
     made.reduction = 2.0 * 4 * static_cast<double>(most) / rates.bytes;
+    // They are read and written.
+    made.offload_bytes_per_second = rates.bytes / 2;
     made.wires.inside.bytes_per_second = made.wires.between.bytes_per_second = rates.bytes;
     return made;
   }

@@ -365,6 +365,9 @@ class placed_model {
       at.range = {at.range.last, at.range.last + layers[as_size(s)]};
       if (!homes_.live(at.rank)) continue;
       at.slots = of().slots[where];
+      at.offloaded = offloaded_[where];
+      if (at.offloaded > 0 && !works_on_host<Context>)
+        fail(offload_not_there, sentence({"rank ", at.rank, " is to offload microbatches of ", name}));
       at.targets = s + 1 == sings.stages ? model_.of->targets(module) : 1;
       at.brings_in = s == 0 && sorts_rows(*model_.of, stage_groups_, of(), module, false);
       at.hands_out = s + 1 == sings.stages && sorts_rows(*model_.of, stage_groups_, of(), module, true);
@@ -419,6 +422,7 @@ class placed_model {
   const model_type& model_;
   const score_sheet& sheet_;
   isize samples_, groups_;
+  list<std::int32_t> offloaded_ = offloaded_of_stages(of());  // of each place
   const stage_groups& stage_groups_;
   std::vector<const void*> inputs_ = std::vector<const void*>(model_.of->size());  // of the step under way
   learning how_;

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <memory>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -24,6 +25,9 @@ struct rank_options {
   // Each lane that computes has this share of the threads while others do as well; none: even ones.
   std::vector<double> shares{};
   room_options rooms{};
+  // Where ranks of processors put what backward needs, by a plan that offloads: a folder, or the process's own
+  // memory.
+  std::string offload_folder{};
 };
 
 // These are the bytes of an instruction's temporaries: work, and scratch of each thread.
@@ -57,6 +61,7 @@ class rank_homes {
         own->threads = shares.threads(r, lane, how.threads);
         own->fp8 = how.fp8;
         own->end = &end(r);
+        own->offload_folder = how.offload_folder;
         own->sheet = &sheet;
       }
     // Where lanes are streams of a GPU, its multiprocessors are divided as threads are elsewhere.

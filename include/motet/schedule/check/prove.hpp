@@ -57,6 +57,7 @@ class rehearsal {
         return {reason::group_does_not_divide, first_.size(), each.group, each.microbatches};
       if (each.lane < 0 || each.lane >= lane::most_computing)
         return {reason::bad_structure, first_.size(), each.lane, lane::most_computing};
+      if (each.offload_beyond < 0) return {reason::bad_structure, first_.size(), each.offload_beyond, 0};
       first_.push(each.first_cell);
       count_.push(each.microbatches);
       last_.push(each.stages - 1);

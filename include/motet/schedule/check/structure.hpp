@@ -57,6 +57,7 @@ constexpr finding check_structure(const program& of) {
     if (sums >= 0 && sums != own_sums) return wrong(own_sums, sums);
     sums = own_sums;
     if (each.lane < 0 || each.lane >= lane::most_computing) return wrong(each.lane, lane::most_computing);
+    if (each.offload_beyond < 0) return wrong(each.offload_beyond, 0);
     std::int32_t& computed = lanes_of_modules[each.module];
     if (computed >= 0 && computed != each.lane) return wrong(each.lane, computed);
     computed = each.lane;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/schedule/core/live.hpp>
+#include <motet/schedule/core/offload.hpp>
 #include <motet/schedule/core/program.hpp>
 #include <motet/schedule/core/score.hpp>
 
@@ -192,7 +193,8 @@ class update_writer {
   list<held> stages_;        // those that learn, rank after rank
 };
 
-// A score that prove() passes, with its messages, its updates, and the slots that it needs.
+// A score that prove() passes, with its messages, its updates, what leaves the device's memory and comes back,
+// and the slots that it needs.
 // Asks for: a score that prove() passes.
 // Memory: the program: an instruction for each computation, message and update.
 // Errors: none of its own.
@@ -211,8 +213,12 @@ constexpr program compile(const score& from, compile_config config = {}) {
   const update_writer updates(made, config);
   for (std::int32_t rank = 0; rank < from.ranks(); ++rank) {
     carrier.begin_rank();
+    const list<kept_move> moves = moves_of_rank(from, rank);
     const std::int32_t end = from.end_of(rank);
-    for (std::int32_t i = from.begin_of(rank); i < end;) {
+    for (std::int32_t i = from.begin_of(rank), next = 0; i < end;) {
+      for (; next < moves.size() && moves[next].before == i; ++next)
+        made.instructions.push({moves[next].what, lane::copy, false, 0, moves[next].voice, moves[next].stage,
+                                moves[next].microbatch, -1});
       // Cues that overlap run as one: all receives before, all sends behind.
       std::int32_t last = i;
       while (last + 1 < end && from[last].paired) ++last;

@@ -68,6 +68,8 @@ struct cost_table {
   list<double> reductions;
   double overlapped = 0;  // of an overlapped pair of a whole device; 0: the sum of its parts
   double reduction = 0, update = 0, gather = 0, load = 0, copy = 0;  // of a stage or a microbatch
+  double offload_bytes_per_second =
+      0;  // of what is kept, out of the device's memory or back; 0: `copy` alone
   network wires;
   // Lanes that compute on one rank share its device while several are busy: by these shares, even ones where
   // there are none, and each at this speed for what the others take from it in memory and caches, 1 where
@@ -86,7 +88,11 @@ struct cost_table {
       case op::gather_parameters: return gather;
       case op::load: return load;
       case op::offload:
-      case op::fetch: return copy;
+      case op::fetch: {
+        const voice& sings = of.voices[it.voice];
+        const double bytes = stages[sings.first_place + it.stage].kept_bytes * factor(sings, it);
+        return copy + (offload_bytes_per_second > 0 ? bytes / offload_bytes_per_second : 0);
+      }
       default: break;
     }
     if (!is_compute(it.what)) return 0;

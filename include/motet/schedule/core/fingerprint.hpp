@@ -48,9 +48,9 @@ constexpr program_fingerprint fingerprint(const program& of) {
   }
   for (const voice& each : voices) {
     const auto& [name, module, replica, shard, shards, stages, chunks, microbatches, join, group, learns,
-                 fixed, sums_each, meets_each, lane, first_place, first_cell] = each;
+                 fixed, sums_each, meets_each, offload_beyond, lane, first_place, first_cell] = each;
     sung.add(module, replica, shard, shards, stages, chunks, microbatches, join, group, learns, fixed,
-             sums_each, meets_each, lane, first_place, first_cell);
+             sums_each, meets_each, offload_beyond, lane, first_place, first_cell);
     for (const char letter : name.text) sung.add(letter);
   }
   order.add(detail::fingerprint_of(starts), instructions.size());

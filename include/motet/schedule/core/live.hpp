@@ -43,4 +43,16 @@ constexpr list<std::int32_t> live_of_stages(const program& of) {
   return peak;
 }
 
+// Of each stage, so many microbatches wait outside of the device's memory at once.
+constexpr list<std::int32_t> offloaded_of_stages(const program& of) {
+  list<std::int32_t> out(of.places.size(), 0), most(of.places.size(), 0);
+  for (const instruction& each : of.instructions) {
+    if (each.what != op::offload && each.what != op::fetch) continue;
+    const std::int32_t place = of.voices[each.voice].first_place + each.stage;
+    out[place] += each.what == op::offload ? 1 : -1;
+    if (out[place] > most[place]) most[place] = out[place];
+  }
+  return most;
+}
+
 }  // namespace motet

@@ -92,6 +92,8 @@ class score {
   }
   // A voice computes in another lane of its ranks.
   constexpr void compute_in(int voice, std::int32_t lane) { voices_[voice].lane = lane; }
+  // What backward needs of more microbatches of a voice's stage leaves the device's memory.
+  constexpr void offload_beyond(int voice, std::int32_t count) { voices_[voice].offload_beyond = count; }
   // Other feeds than were said.
   constexpr void feed_as(const list<fed_cell>& all) { feeds_ = all; }
   // Changes a cue that was written already.

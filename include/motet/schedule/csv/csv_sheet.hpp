@@ -195,6 +195,7 @@ class csv_sheet_reader {
       else if (key == "microbatches") made.microbatches = whole(value, 1, most_microbatches);
       else if (key == "join") made.join = whole(value, 0, most_voices);
       else if (key == "group") made.group = whole(value, 1, most_microbatches);
+      else if (key == "offload_beyond") made.offload_beyond = whole(value, 1, most_microbatches);
       else if (key == "lane") made.lane = whole(value, 0, lane::most_computing - 1);
       else if (cell == "frozen") made.learns = false;
       else if (cell == "fixed") made.fixed = true;
@@ -203,9 +204,10 @@ class csv_sheet_reader {
       else if (cell == "meets_each") made.meets_each = true;
       else if (key == "slots") slots = numbers(value);
       else
-        lexer_.refuse(csv_bad_header,
-                      "one of name, module, replica, shard, shards, stages, chunks, microbatches, join, "
-                      "group, lane, slots, frozen, fixed, sums_each, gathers_each, meets_each");
+        lexer_.refuse(
+            csv_bad_header,
+            "one of name, module, replica, shard, shards, stages, chunks, microbatches, join, "
+            "group, offload_beyond, lane, slots, frozen, fixed, sums_each, gathers_each, meets_each");
     }
     const std::string row = sentence({"row ", lexer_.row(), ": "});
     if (made.stages < 1 || made.microbatches < 1)

@@ -92,6 +92,7 @@ class csv_writer {
       field("microbatches", each.microbatches, 0);
       field("join", each.join, -1);
       field("group", each.group, 1);
+      field("offload_beyond", each.offload_beyond, 0);
       field("lane", each.lane, 0);
       if (!each.learns) out_ += ",frozen";
       if (each.fixed) out_ += ",fixed";

@@ -63,11 +63,17 @@ plan read_back(const std::string& text) {
     } else if (std::regex_search(statement, found, field)) {
       module_plan& own = out.modules[std::stoi(found[1])];
       const std::string name = found[2], value = found[3];
-      const std::pair<const char*, int*> counts[] = {
-          {"chunks", &own.chunks},  {"group", &own.group},   {"stash", &own.stash},
-          {"ahead", &own.ahead},    {"zero", &own.zero},     {"room", &own.room},
-          {"lane", &own.lane},      {"pieces", &own.pieces}, {"long_rows", &own.long_rows},
-          {"experts", &own.experts}};
+      const std::pair<const char*, int*> counts[] = {{"chunks", &own.chunks},
+                                                     {"group", &own.group},
+                                                     {"stash", &own.stash},
+                                                     {"ahead", &own.ahead},
+                                                     {"zero", &own.zero},
+                                                     {"room", &own.room},
+                                                     {"lane", &own.lane},
+                                                     {"pieces", &own.pieces},
+                                                     {"long_rows", &own.long_rows},
+                                                     {"experts", &own.experts},
+                                                     {"offload_beyond", &own.offload_beyond}};
       const std::pair<const char*, double*> reals[] = {{"forward_takes", &own.forward_takes},
                                                        {"backward_takes", &own.backward_takes},
                                                        {"share", &own.share}};

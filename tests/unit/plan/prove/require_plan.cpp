@@ -113,6 +113,18 @@ TEST_CASE("a plan that does not fit is told with the module's name and its numbe
     of.modules[0].experts = 2;
     facts[0].experts = 3;
   });
+  check_said("caption: got offload_beyond -1, wanted 0 or more [MT-S36]",
+             [](plan& of, auto&) { of.modules[1].offload_beyond = -1; });
+  check_said("picture: offload_beyond 2, and backward makes again what it needs [MT-S36]",
+             [](plan& of, auto&) {
+               of.modules[0].offload_beyond = 2;
+               of.modules[0].remade.resize(of.modules[0].stages(), 1);
+             });
+  check_said("caption: offload_beyond 1, and nothing goes backward through it [MT-S36]",
+             [](plan& of, auto& facts) {
+               of.modules[1].offload_beyond = 1;
+               facts[1].frozen = true;
+             });
   check_said("caption: long_rows 9 [MT-S30]", [](plan& of, auto&) { of.modules[1].long_rows = 9; });
   check_said("picture: got 65 pieces, wanted 1 to 64 [MT-S24]",
              [](plan& of, auto&) { of.modules[0].pieces = 65; });

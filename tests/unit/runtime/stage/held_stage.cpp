@@ -353,7 +353,7 @@ TEST_CASE("what does not learn has weights alone, and gives the same features") 
 TEST_CASE("a stage has no action for what it does not do itself") {
   const batch_data data(2);
   chain one(gpipe::write({1, 1}), data, {4});
-  for (const op what : {op::join, op::optimizer_step, op::reduce_gradient, op::load, op::offload})
+  for (const op what : {op::join, op::optimizer_step, op::reduce_gradient, op::load})
     CHECK((one.stages[0]->action_of(what).run == nullptr));
   CHECK_FALSE(one.stages[0]->rows().comes_in());
   CHECK_FALSE(one.stages[0]->rows().goes_out());

@@ -117,6 +117,7 @@ class endpoint {
   // Several threads of the rank may use this end, by turns. wake() is heard by those of them that sleep;
   // stop() ends the waits of all ranks.
   static constexpr bool takes_turns = true;
+  static constexpr bool wakes_from_anywhere = true;  // any thread may call wake()
   void share(int threads) {
     turns_.share(threads);
     spins_ = world_.spins(threads);
