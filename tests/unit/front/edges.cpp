@@ -486,6 +486,7 @@ TEST_CASE("plans that a search finds with samples that stay whole are one rank")
 // What backward needs goes away and comes back, in the process's memory or by way of a file.
 TEST_CASE("a plan that offloads learns the same to the bit") {
   int moves = 0, refused = 0;
+  motet::isize room = 0;  // of slots in the last plan
   const auto check = [&](plan how, std::uint64_t seed) {
     CAPTURE(seed);
     const std::string folder = seed % 2 == 0 ? std::filesystem::temp_directory_path().string() : "";
@@ -494,9 +495,13 @@ TEST_CASE("a plan that offloads learns the same to the bit") {
       trainer<all_learn> many(
           world, how, {.batch = samples, .rooms = {.by_rows = seed % 4 < 2}, .offload_folder = folder});
       for (const instruction& each : many.order().instructions) moves += each.what == op::offload ? 1 : 0;
+      room = 0;
+      for (const rank_memory& each : many.memory()) room += each.stages.slots;
       return train(many);
     };
     const steps stayed = learnt();
+    const motet::isize all = room;
+    const int before = moves;
     for (module_plan& each : how.modules)
       if (each.remade.empty()) each.offload_beyond = 1 + static_cast<int>(seed % 3);
     const message* row = nullptr;
@@ -506,6 +511,7 @@ TEST_CASE("a plan that offloads learns the same to the bit") {
       return;
     }
     const steps moved = learnt();
+    CHECK((moves > before ? room < all : room == all));
     CHECK(moved.losses == stayed.losses);
     CHECK(moved.norms == stayed.norms);
     CHECK(moved.weights == stayed.weights);

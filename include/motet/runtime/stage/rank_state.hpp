@@ -81,6 +81,11 @@ struct rank_state {
       fail(pieces_not_there, sentence({"rank ", rank, " is to compute while rows are exchanged in pieces"}));
     }
   }
+  // What backward needs may leave the rank's memory; MT-R71 where its device keeps it.
+  void require_offload() const {
+    if constexpr (!works_on_host<Context>)
+      fail(offload_not_there, sentence({"rank ", rank, " is to put what backward needs elsewhere"}));
+  }
   // Whether a move is over; asked again until it is. A thread of its own does it where it can wake the rank's
   // end when it is done.
   bool moved(const far_move& wanted) {

@@ -366,8 +366,7 @@ class placed_model {
       if (!homes_.live(at.rank)) continue;
       at.slots = of().slots[where];
       at.offloaded = offloaded_[where];
-      if (at.offloaded > 0 && !works_on_host<Context>)
-        fail(offload_not_there, sentence({"rank ", at.rank, " is to offload microbatches of ", name}));
+      if (at.offloaded > 0) homes_.of(at.rank, sings.lane).require_offload();
       at.targets = s + 1 == sings.stages ? model_.of->targets(module) : 1;
       at.brings_in = s == 0 && sorts_rows(*model_.of, stage_groups_, of(), module, false);
       at.hands_out = s + 1 == sings.stages && sorts_rows(*model_.of, stage_groups_, of(), module, true);

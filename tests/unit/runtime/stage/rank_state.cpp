@@ -95,3 +95,40 @@ TEST_CASE("a rank keeps samples whole where its device can") {
   rank_state<cutting, fp32, local::endpoint> other;
   CHECK_THROWS_WITH_AS(other.keep_samples_whole(), doctest::Contains("MT-R69"), error);
 }
+
+struct apart : cpu::context {
+  template <class T>
+  struct buffer : motet::buffer<T> {
+    using motet::buffer<T>::buffer;
+  };
+};
+
+TEST_CASE("what backward needs leaves a rank on processors alone") {
+  state rank;
+  rank.require_offload();
+  rank_state<apart, fp32, local::endpoint> other;
+  CHECK_THROWS_WITH_AS(other.require_offload(), doctest::Contains("MT-R71"), error);
+}
+
+TEST_CASE("a move is made at once where nobody can wake the rank, and else beside it") {
+  local::world world(1, 0, {});
+  local::endpoint end(world, 0);
+  far_memory far(64);
+  std::vector<std::byte> kept(64, std::byte{5}), back(64);
+  for (const bool beside : {false, true}) {
+    state rank;
+    if (beside) rank.end = &end;
+    const auto move = [&](const far_move& what) {
+      for (int tries = 1;; ++tries) {
+        const std::uint32_t seen = end.observe();
+        if (rank.moved(what)) return tries;
+        end.pause(seen);
+      }
+    };
+    back.assign(64, std::byte{});
+    CHECK((move({&far, 0, kept.data(), 64, true}) > 1) == beside);
+    CHECK((move({&far, 0, back.data(), 64, false}) > 1) == beside);
+    CHECK(back == kept);
+    CHECK(rank.move_began.time_since_epoch().count() > 0);
+  }
+}
