@@ -28,6 +28,7 @@ class held_stage {
         kept_bytes_(state_of_.size(), 0),
         passing_(views()) {
     if (at_.by_rows()) seat();
+    if (at_.offloaded > 0) home_.require_offload();
   }
   held_stage(const held_stage&) = delete;
   held_stage& operator=(const held_stage&) = delete;

@@ -364,17 +364,14 @@ class placed_model {
       at.rank = of().places[where];
       at.range = {at.range.last, at.range.last + layers[as_size(s)]};
       if (!homes_.live(at.rank)) continue;
-      at.slots = of().slots[where];
-      at.offloaded = offloaded_[where];
-      if (at.offloaded > 0) homes_.of(at.rank, sings.lane).require_offload();
       at.targets = s + 1 == sings.stages ? model_.of->targets(module) : 1;
       at.brings_in = s == 0 && sorts_rows(*model_.of, stage_groups_, of(), module, false);
       at.hands_out = s + 1 == sings.stages && sorts_rows(*model_.of, stage_groups_, of(), module, true);
       at.recompute = choice.recompute;
       at.keep_outputs = choice.keep_outputs;
       at.remade = !choice.remade.empty() && choice.remade[as_size(s)] != 0;
+      take_room(at, of(), offloaded_, buffers, where);
       require_kept(at, s, name);
-      take_buffers(at, buffers, where);
       if (rooms_.by_rows()) at.seats = seats_of_stage(of(), v, s, buffers);
       auto& to = own.held[as_size(s)];
       to.parameters = net.parameters_of(name, at.range, at.cut);

@@ -21,8 +21,11 @@ any_group any_or_none(Group* one) {
   return one != nullptr ? any_group(*one) : any_group{};
 }
 
-// A stage has as many buffers for messages of each kind as its program was found to need.
-inline void take_buffers(stage_position& at, const buffer_counts& counted, isize where) {
+// A stage has the slots of its program, and as many buffers for messages of each kind as that was found to need.
+inline void take_room(stage_position& at, const program& of, const list<std::int32_t>& offloaded,
+                      const buffer_counts& counted, isize where) {
+  at.slots = of.slots[where];
+  at.offloaded = offloaded[where];
   for (int kind = 0; kind < 3; ++kind) {
     at.in[kind] = counted.in[kind][where];
     at.out[kind] = counted.out[kind][where];
