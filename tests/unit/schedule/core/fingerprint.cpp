@@ -57,9 +57,9 @@ TEST_CASE("every field counts, and the table that differs is told") {
   CHECK(changed([](program& p) { p.voices[1].name = "another"; }) == voices);
   CHECK(changed([](program& p) { ++p.joins; }) == voices);
   for (std::int32_t voice::*const field :
-       {&voice::module, &voice::replica, &voice::shard, &voice::shards, &voice::stages, &voice::chunks,
-        &voice::microbatches, &voice::join, &voice::group, &voice::lane, &voice::first_place,
-        &voice::first_cell})
+       {&voice::module, &voice::replica, &voice::shard, &voice::shards, &voice::stages,
+        &voice::offload_beyond, &voice::chunks, &voice::microbatches, &voice::join, &voice::group,
+        &voice::lane, &voice::first_place, &voice::first_cell})
     CHECK(changed([&](program& p) { ++(p.voices[0].*field); }) == voices);
   CHECK(changed([](program& p) { p.voices[0].learns = false; }) == voices);
   CHECK(changed([](program& p) { std::swap(p.places[0], p.places[3]); }) == places);
