@@ -7,9 +7,10 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
-#include <unordered_map>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -87,6 +88,9 @@ class tokenizer {
   std::string decode(std::span<const token> tokens) const;
 
  private:
+  // Texts are looked up in these; whoever only encodes need not read what hash tables are made of.
+  struct lookups;
+
   static std::uint64_t key(pair p) {
     return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(p.first)) << 32) |
            static_cast<std::uint32_t>(p.second);
@@ -100,7 +104,7 @@ class tokenizer {
   static int byte_of(std::string_view text);
 
   void enter_bytes();
-  void enter_characters();
+  void enter_characters(lookups& into);
 
   // The longest added token that a text has there.
   const added_token* added_at(std::string_view text, std::size_t at) const;
@@ -119,11 +123,8 @@ class tokenizer {
 
   parts parts_;
   std::array<token, 256> single_{}, last_{};
-  std::unordered_map<std::uint64_t, isize> ranks_;
+  std::shared_ptr<const lookups> lookups_;  // copies share them
   std::size_t plain_ = 0;  // tokens that texts are made of: all but the begin and the end of captions
-  std::unordered_map<std::uint32_t, token> characters_;
-  std::unordered_map<std::string, token> whole_;
-  std::unordered_map<std::string, std::size_t> added_;
   std::array<std::vector<std::size_t>, 256> added_sizes_{};  // of those that begin with a byte, longest first
   std::vector<isize> added_of_;
 };
@@ -137,8 +138,16 @@ class tokenizer {
 
 #include <algorithm>
 #include <functional>
+#include <unordered_map>
 
 namespace motet {
+
+struct tokenizer::lookups {
+  std::unordered_map<std::uint64_t, isize> ranks;       // of merges, by their keys
+  std::unordered_map<std::uint32_t, token> characters;  // those that are tokens
+  std::unordered_map<std::string, token> whole;         // pieces that are
+  std::unordered_map<std::string, std::size_t> added;   // positions in parts::added
+};
 
 MOTET_BODY tokenizer::tokenizer(parts from) : parts_(std::move(from)) {
   const auto count = parts_.texts.size();
@@ -153,15 +162,16 @@ MOTET_BODY tokenizer::tokenizer(parts from) : parts_(std::move(from)) {
   plain_ = closed ? count - 2 : count;
   single_.fill(-1);
   last_.fill(-1);
-  if (parts_.characters) enter_characters();
+  const auto built = std::make_shared<lookups>();
+  if (parts_.characters) enter_characters(*built);
   else enter_bytes();
-  ranks_.reserve(parts_.merges.size());
+  built->ranks.reserve(parts_.merges.size());
   for (std::size_t rank = 0; rank < parts_.merges.size(); ++rank) {
     const merge& own = parts_.merges[rank];
     const auto valid = [&](token t) { return t >= 0 && as_size(t) < plain_; };
     if (!valid(own.from.first) || !valid(own.from.second) || !valid(own.to))
       fail(bad_vocabulary, sentence({"merge ", rank, " names no token"}));
-    ranks_.emplace(key(own.from), static_cast<isize>(rank));
+    built->ranks.emplace(key(own.from), static_cast<isize>(rank));
   }
   const auto known = [&](token t) { return t >= 0 && as_size(t) < count; };
   for (const auto* const list : {&parts_.before, &parts_.after})
@@ -171,12 +181,12 @@ MOTET_BODY tokenizer::tokenizer(parts from) : parts_(std::move(from)) {
     fail(bad_vocabulary, sentence({"unknown token ", parts_.unknown, " is none"}));
   if (parts_.keep_pieces)
     for (std::size_t i = 0; i < count; ++i)
-      if (!parts_.texts[i].empty()) whole_.emplace(parts_.texts[i], static_cast<token>(i));
+      if (!parts_.texts[i].empty()) built->whole.emplace(parts_.texts[i], static_cast<token>(i));
   for (std::size_t i = 0; i < parts_.added.size(); ++i) {
     const added_token& each = parts_.added[i];
     if (!known(each.id) || each.text.empty())
       fail(bad_vocabulary, sentence({"added token ", each.id, " is none, or has no text"}));
-    added_.emplace(each.text, i);
+    built->added.emplace(each.text, i);
     std::vector<std::size_t>& sizes = added_sizes_[static_cast<unsigned char>(each.text[0])];
     if (std::find(sizes.begin(), sizes.end(), each.text.size()) == sizes.end())
       sizes.push_back(each.text.size());
@@ -186,11 +196,12 @@ MOTET_BODY tokenizer::tokenizer(parts from) : parts_(std::move(from)) {
   added_of_.assign(count, -1);
   for (std::size_t i = 0; i < parts_.added.size(); ++i)
     added_of_[as_size(parts_.added[i].id)] = static_cast<isize>(i);
+  lookups_ = built;
 }
 
 MOTET_BODY void tokenizer::encode_text(std::string_view text, std::vector<token>& out, scratch& work) const {
   std::size_t from = 0;
-  for (std::size_t at = 0; at < text.size() && !added_.empty();) {
+  for (std::size_t at = 0; at < text.size() && !lookups_->added.empty();) {
     const added_token* const found = added_at(text, at);
     if (found == nullptr) {
       ++at;
@@ -296,19 +307,20 @@ MOTET_BODY void tokenizer::enter_bytes() {
   }
 }
 
-MOTET_BODY void tokenizer::enter_characters() {
+MOTET_BODY void tokenizer::enter_characters(lookups& into) {
   for (std::size_t i = 0; i < plain_; ++i) {
     const std::string& text = parts_.texts[i];
     if (const int byte = byte_of(text); byte >= 0) single_[as_size(byte)] = static_cast<token>(i);
     if (!text.empty() && utf8_length(text, 0) == text.size())
-      characters_.emplace(utf8_decode(text, 0, text.size()), static_cast<token>(i));
+      into.characters.emplace(utf8_decode(text, 0, text.size()), static_cast<token>(i));
   }
 }
 
 MOTET_BODY const added_token* tokenizer::added_at(std::string_view text, std::size_t at) const {
   for (const std::size_t size : added_sizes_[static_cast<unsigned char>(text[at])])
     if (at + size <= text.size())
-      if (const auto found = added_.find(std::string(text.substr(at, size))); found != added_.end())
+      if (const auto found = lookups_->added.find(std::string(text.substr(at, size)));
+          found != lookups_->added.end())
         return &parts_.added[found->second];
   return nullptr;
 }
@@ -339,7 +351,7 @@ MOTET_BODY void tokenizer::encode_stretch(std::string_view text, bool first, std
   }
   for_each_piece(text, parts_.rule, [&](std::string_view piece) {
     if (parts_.keep_pieces)
-      if (const auto found = whole_.find(std::string(piece)); found != whole_.end())
+      if (const auto found = lookups_->whole.find(std::string(piece)); found != lookups_->whole.end())
         return out.push_back(found->second);
     encode_piece(piece, out, work);
   });
@@ -359,7 +371,7 @@ MOTET_BODY void tokenizer::append_characters(std::string_view piece, std::vector
         utf8_length(piece, at) == 0 ? ~std::uint32_t{0} : utf8_decode(piece, at, length);
     const std::string_view bytes = piece.substr(at, length);
     at += length;
-    if (const auto found = characters_.find(point); found != characters_.end()) {
+    if (const auto found = lookups_->characters.find(point); found != lookups_->characters.end()) {
       symbols.push_back(found->second);
     } else if (std::all_of(bytes.begin(), bytes.end(),
                            [&](char c) { return single_[static_cast<unsigned char>(c)] >= 0; })) {
@@ -395,8 +407,8 @@ MOTET_BODY void tokenizer::encode_piece(std::string_view piece, std::vector<toke
     if (left < 0) return;
     const isize right = next[as_size(left)];
     if (right >= count) return;
-    const auto found = ranks_.find(key({symbols[as_size(left)], symbols[as_size(right)]}));
-    if (found == ranks_.end()) return;
+    const auto found = lookups_->ranks.find(key({symbols[as_size(left)], symbols[as_size(right)]}));
+    if (found == lookups_->ranks.end()) return;
     heap.emplace_back((static_cast<std::int64_t>(found->second) << 32) | left,
                       parts_.merges[as_size(found->second)].to);
     std::push_heap(heap.begin(), heap.end(), std::greater<>{});

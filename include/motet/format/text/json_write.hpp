@@ -6,6 +6,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstddef>
 #include <type_traits>
 
 namespace motet {
@@ -58,7 +59,7 @@ inline void append_json(std::string& out, const json& value, int indentation, in
   };
   value.visit([&](const auto& held) {
     using held_type = std::remove_cvref_t<decltype(held)>;
-    if constexpr (std::is_same_v<held_type, std::monostate>) {
+    if constexpr (std::is_same_v<held_type, std::nullptr_t>) {
       out += "null";
     } else if constexpr (std::is_same_v<held_type, bool>) {
       out += held ? "true" : "false";
