@@ -3,12 +3,21 @@
 
 #include "answer.hpp"
 
+#include <motet/plan/cost/measured_gaps.hpp>
 #include <motet/plan/files/plan_json.hpp>
 
 // The answer as JSON. It is a plan file too: what reads plans takes the first of them.
 namespace motet::plan_cluster {
 
 namespace detail {
+
+// The shares of its operations in which a module waits for others of its groups; null: it has nobody to wait for.
+inline json gaps_json(const module_plan& own, const module_forecast& gives) {
+  if (!gap_degrees_of(own).waits()) return {};
+  return json{{"forward", gives.forward_waits},
+              {"backward", gives.backward_waits},
+              {"are", gaps_are(gives.waits_measured)}};
+}
 
 inline json module_json(const module_plan& own, const module_forecast& gives) {
   const degrees& split = own.on.split();
@@ -27,6 +36,7 @@ inline json module_json(const module_plan& own, const module_forecast& gives) {
   out.set("forward_seconds", gives.forward_seconds);
   out.set("backward_seconds", gives.backward_seconds);
   out.set("reduction_seconds", gives.reduction_seconds);
+  out.set("gaps", gaps_json(own, gives));
   out.set("flops", gives.flops);
   out.set("utilisation", gives.utilisation);
   out.set("bytes", std::move(bytes));

@@ -3,6 +3,8 @@
 
 #include "answer.hpp"
 
+#include <motet/plan/cost/measured_gaps.hpp>
+
 // The answer for people: a line for each plan, why it lost, and where the best one puts each tower.
 namespace motet::plan_cluster {
 
@@ -67,8 +69,8 @@ inline std::string module_lines(const module_plan& own, const module_forecast& g
   out += "; its devices at " + percent(gives.utilisation) + " of their peak";
   if (gives.forward_waits > 0 || gives.backward_waits > 0 || gives.waits_measured)
     out += "; of these its groups wait " + percent(gives.forward_waits) +
-           (gives.backward_seconds > 0 ? " and " + percent(gives.backward_waits) : "") +
-           (gives.waits_measured ? ", measured" : ", counted");
+           (gives.backward_seconds > 0 ? " and " + percent(gives.backward_waits) : "") + ", " +
+           std::string(gaps_are(gives.waits_measured));
   if (gives.reduction_seconds > 0) out += "; sums of gradients " + with_unit(gives.reduction_seconds, "s");
   const auto bytes = [](const char* name, double count) {
     return count > 0 ? ", " + with_unit(count, "B") + " " + name : std::string();

@@ -5,6 +5,7 @@
 #include "settings.hpp"
 
 #include <motet/plan/cells/search_cells.hpp>
+#include <motet/plan/cost/measured_gaps.hpp>
 #include <motet/plan/files/plan_json.hpp>
 #include <motet/plan/search/search_refusals.hpp>
 
@@ -49,6 +50,14 @@ inline std::string stages_text(const cell_row& of) {
   return layers + " layers, " + ways + (of.proxy.remade ? ", remade" : "");
 }
 
+// Whether its tensor groups wait as long as is counted or as was measured.
+inline std::string gaps_text(const cell_forecast& of) {
+  return of.waits == 0                   ? "none"
+         : of.waits_measured == 0        ? std::string(gaps_are(false))
+         : of.waits_measured == of.waits ? std::string(gaps_are(true))
+                                         : "measured in part";
+}
+
 }  // namespace detail
 
 inline std::string tell_cells(const cells_reply& of, const settings& given) {
@@ -74,8 +83,8 @@ inline std::string tell_cells(const cells_reply& of, const settings& given) {
   }
   const std::string from(name_of(best->gives.step_seconds.from));
   return given.model + " on " + given.cluster + ", " + std::to_string(given.batch) +
-         " samples a step: " + std::to_string(of.rows.size()) + " cells, times " + from + "\n\n" +
-         detail::table_of(rows, 1);
+         " samples a step: " + std::to_string(of.rows.size()) + " cells, times " + from +
+         "; gaps of the best plan: " + detail::gaps_text(best->gives) + "\n\n" + detail::table_of(rows, 1);
 }
 
 // Plan files hold the plan of the best cell first.
@@ -91,6 +100,7 @@ inline std::string write_cells(const cells_reply& of, const settings& given) {
       const uncertain& step = each.gives.step_seconds;
       one.set("step_seconds", step.value).set("step_seconds_bar", step.bar);
       one.set("provenance", name_of(step.from));
+      one.set("gaps", detail::gaps_text(each.gives));
       one.set("samples_per_second", static_cast<double>(given.batch) / step.value);
       one.set("memory_bytes", each.gives.memory_bytes.value);
       one.set("microbatches", each.proxy.microbatches);

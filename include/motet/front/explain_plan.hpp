@@ -13,6 +13,8 @@
 #include <motet/schedule/simulate/analyse.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -139,6 +141,9 @@ inline void print_plan(std::FILE* out, const plan& of, isize batch) {
                batch / losses);
 }
 
+// What computes, threads of processors or GPUs.
+enum class computed_by : std::uint8_t { processors, gpus };
+
 // Processors as lanes have them: each lane has threads of its own. A rank of fewer threads than lanes has them
 // shared by the operating system, evenly among lanes that are busy.
 inline void share_threads(cost_table& costs, const plan& of, int threads) {
@@ -150,6 +155,25 @@ inline void share_threads(cost_table& costs, const plan& of, int threads) {
     costs.shares.push(own);
     costs.by_itself.push(threads < shares.size() ? 1 : static_cast<double>(own) / threads);
   }
+}
+
+// Whether the lanes of a plan have multiprocessors of their own; else a GPU gives them to whoever comes.
+inline bool shares_multiprocessors(const plan& of) {
+  return std::any_of(of.modules.begin(), of.modules.end(),
+                     [](const module_plan& each) { return each.share > 0; });
+}
+// GPUs as lanes have them: each lane is a stream, which has the whole rank where no other is busy, unless the
+// plan says a share.
+inline void share_multiprocessors(cost_table& costs, const plan& of) {
+  const list<double> shares = shares_of_lanes(of);
+  if (shares.size() < 2) return;
+  costs.shares = shares;
+  costs.by_itself.resize(0);
+  if (shares_multiprocessors(of)) costs.by_itself = shares;
+}
+inline void share_lanes(cost_table& costs, const plan& of, computed_by by, int threads) {
+  if (by == computed_by::gpus) share_multiprocessors(costs, of);
+  else share_threads(costs, of, threads);
 }
 
 // The meaning of a plan is what a trainer says of it before anything is started: order(), memory() and
@@ -164,8 +188,12 @@ struct plan_meaning {
   machine_rates rates;
   int threads = 1;
   list<module_pair> pairs{};
-  choice_rates pieces_by = choice_of_processors;
+  computed_by by = computed_by::processors;
   list<measured_gaps> gaps{};
+
+  const choice_rates& pieces_by() const {
+    return by == computed_by::gpus ? choice_of_gpus : choice_of_processors;
+  }
 };
 
 // Prints how many pieces of rows pay for modules of which the plan leaves that open, and why.
@@ -174,7 +202,7 @@ inline void print_chosen_pieces(std::FILE* out, const plan_meaning& what) {
     const module_plan& own = what.from.modules[k];
     if (own.pieces != 0 || own.on.split().tensor == 1) continue;
     const chosen_pieces found =
-        choose_pieces(what.of, what.work, k, what.facts[k].whole_blocks(), what.pieces_by);
+        choose_pieces(what.of, what.work, k, what.facts[k].whole_blocks(), what.pieces_by());
     const piece_times& of = found.times;
     std::fprintf(
         out,
@@ -182,8 +210,8 @@ inline void print_chosen_pieces(std::FILE* out, const plan_meaning& what) {
         "and takes %.3f ms instead of %.3f in one piece (at %.0f GFLOP/s and %.0f GB/s, by which all "
         "ranks choose)\n",
         found.pieces, std::string(own.name.view()).c_str(), of.exchange * 1e3, of.product * 1e3,
-        of.seconds(found.pieces) * 1e3, of.seconds(1) * 1e3, what.pieces_by.each.flops / 1e9,
-        what.pieces_by.each.bytes / 1e9);
+        of.seconds(found.pieces) * 1e3, of.seconds(1) * 1e3, what.pieces_by().each.flops / 1e9,
+        what.pieces_by().each.bytes / 1e9);
   }
 }
 
@@ -202,11 +230,40 @@ inline void print_gaps(std::FILE* out, const plan_meaning& what, const cost_tabl
       }
     std::fprintf(out, "gaps      %s waits for others of its groups: forward %.0f %%, backward %.0f %%, %s\n",
                  std::string(own.name.view()).c_str(), 100 * forward, 100 * backward,
-                 find_gaps(what.gaps, own.name, under) != nullptr ? "measured" : "counted");
+                 gaps_are(find_gaps(what.gaps, own.name, under) != nullptr).data());
   }
 }
 
-// Prints who holds what, and what a step takes on so many processors; returns the seconds of it.
+// Prints how the lanes of a rank have its device, where that is not as the plan says by itself.
+inline void print_lanes(std::FILE* out, const plan_meaning& what) {
+  const list<double> shares = shares_of_lanes(what.from);
+  const isize lanes = shares.size();
+  if (lanes < 2) return;
+  if (what.by == computed_by::processors) {
+    if (what.threads < lanes)
+      std::fprintf(
+          out,
+          "lanes     ranks of %d %s have %td lanes: the operating system shares processors evenly among "
+          "those that are busy, whatever their shares\n",
+          what.threads, what.threads == 1 ? "thread" : "threads", lanes);
+    return;
+  }
+  if (!shares_multiprocessors(what.from)) {
+    std::fprintf(out,
+                 "lanes     are streams: the GPU gives a rank's multiprocessors to whoever comes, as no "
+                 "module has a share\n");
+    return;
+  }
+  std::string parts;
+  for (isize k = 0; k < lanes; ++k)
+    parts += (k == 0 ? "" : k + 1 == lanes ? " and " : ", ") + std::to_string(std::lround(100 * shares[k]));
+  std::fprintf(out,
+               "lanes     have %s %% of a rank's multiprocessors each to itself (green contexts), in whole "
+               "steps of the chip, also where another lane waits\n",
+               parts.c_str());
+}
+
+// Prints who holds what, and what a step takes on so many processors, or GPUs; returns the seconds of it.
 inline double print_meaning(std::FILE* out, const plan_meaning& what, int processors) {
   const program& of = what.of;
   const std::vector<rank_memory>& memory = what.memory;
@@ -214,7 +271,7 @@ inline double print_meaning(std::FILE* out, const plan_meaning& what, int proces
   const std::vector<rank_traffic> traffic = traffic_of(of, what.work);
   cost_table costs = what.work.costs(of, rates);
   put_measured_gaps(costs, of, what.from, what.gaps);
-  share_threads(costs, what.from, what.threads);
+  share_lanes(costs, what.from, what.by, what.threads);
   costs.beside_others = kept_beside_others(what.from, what.pairs);
   timeline when;
   simulate(of, costs, when);
@@ -260,21 +317,21 @@ inline double print_meaning(std::FILE* out, const plan_meaning& what, int proces
   }
   std::fprintf(out, "all       %.3f GFLOP, %td messages, %.3f MB between ranks, %td instructions\n",
                flops / 1e9, messages, sent / 1e6, of.instructions.size());
-  std::fprintf(out, "measured  %.1f GFLOP/s and %.1f GB/s on one of %d threads\n", rates.flops / 1e9,
-               rates.bytes / 1e9, processors);
+  const bool gpus = what.by == computed_by::gpus;
+  if (gpus)
+    std::fprintf(out, "measured  %.1f GFLOP/s on a GPU, and %.1f GB/s copied by the host\n",
+                 rates.flops / 1e9, rates.bytes / 1e9);
+  else
+    std::fprintf(out, "measured  %.1f GFLOP/s and %.1f GB/s on one of %d threads\n", rates.flops / 1e9,
+                 rates.bytes / 1e9, processors);
   print_gaps(out, what, costs);
-  if (const isize lanes = shares_of_lanes(what.from).size(); lanes > 1 && what.threads < lanes)
-    std::fprintf(
-        out,
-        "lanes     ranks of %d %s have %td lanes: the operating system shares processors evenly among "
-        "those that are busy, whatever their shares\n",
-        what.threads, what.threads == 1 ? "thread" : "threads", lanes);
+  print_lanes(out, what);
   const double least = std::max(when.makespan, busy / std::max(1, processors));
-  std::fprintf(
-      out,
-      "predicted %.2f ms a step with a processor for each rank, %.1f %% of it bubbles; %.2f ms at least on "
-      "%d\n",
-      when.makespan * 1e3, 100 * times.bubble_rate, least * 1e3, processors);
+  std::fprintf(out,
+               "predicted %.2f ms a step with a %s for each rank, %.1f %% of it bubbles; %.2f ms at least on "
+               "%d\n",
+               when.makespan * 1e3, gpus ? "GPU" : "processor", 100 * times.bubble_rate, least * 1e3,
+               processors);
   return least;
 }
 

@@ -9,6 +9,7 @@
 #include <motet/run/opened_run.hpp>
 #include <motet/run/producers_needed.hpp>
 #include <motet/run/run_memory.hpp>
+#include <motet/run/work_of_data.hpp>
 #include <motet/tools/long_work.hpp>
 #include <motet/tools/progress.hpp>
 #include <motet/tools/this_machine.hpp>
@@ -120,13 +121,16 @@ inline void explain_chosen(const chosen_plan& chosen, const run_settings& s, ses
   const program& of = model.of();
   waits.at(sentence({"counting the memory of ", of.ranks(), " ranks"}));
   const std::vector<rank_memory> memory = model.memory();
-  waits.at(sentence({"simulating a step of ", of.ranks(), " ranks"}));
-  const int processors = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   const auto facts = s.trained().facts();
-  plan_meaning meaning{chosen.value,   facts,        of,
-                       memory,         model.work(), {model.measure_peak() / model.threads(), copy_rate()},
-                       model.threads()};
-  if (s.device == "cuda") meaning.pieces_by = choice_of_gpus;
+  const bool gpus = s.device == "cuda";
+  waits.at("counting the work of a step");
+  const counted_work counted = work_of_data(model, s);
+  waits.at(sentence({"simulating a step of ", of.ranks(), " ranks"}));
+  plan_meaning meaning{
+      chosen.value,   facts,      of,
+      memory,         counted.of, {model.measure_peak() / (gpus ? 1 : model.threads()), copy_rate()},
+      model.threads()};
+  if (gpus) meaning.by = computed_by::gpus;
   if (!s.profile.empty()) {
     const machine_profile by = load_profile(s.profile);
     require_gaps_of(by, s.profile, facts);
@@ -136,7 +140,10 @@ inline void explain_chosen(const chosen_plan& chosen, const run_settings& s, ses
   waits.finish();
   print_head(chosen, s);
   explain_learning(s);
-  explain_producers(s, model.facts().shape, print_meaning(stdout, meaning, processors));
+  const int processors = gpus ? 1 : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const double step = print_meaning(stdout, meaning, processors);
+  std::printf("counted   %s\n", counted.words.c_str());
+  explain_producers(s, model.facts().shape, step);
   std::printf("\n%s", format_plan(chosen.value).c_str());
 }
 

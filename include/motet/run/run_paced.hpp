@@ -34,7 +34,8 @@ class paced_steps {
     if (steps_.empty()) return;
     const program& of = run_.model->of();
     cost_table sharing;
-    share_threads(sharing, run_.chosen->value, run_.model->threads());
+    share_lanes(sharing, run_.chosen->value,
+                run_.s.device == "cuda" ? computed_by::gpus : computed_by::processors, run_.model->threads());
     timeline planned;
     if (simulate(of, measured_costs(of, steps_, sharing), planned).ok())
       out.set("simulated_seconds", planned.makespan);

@@ -67,7 +67,8 @@ class session : public tested_model {
   virtual std::string peak_product() const = 0;
   virtual const program& of() const = 0;
   virtual std::vector<rank_memory> memory() = 0;  // of each rank; of ranks in other processes nothing
-  virtual program_work work() = 0;
+  virtual program_work work() = 0;                // of samples as long as any can be
+  virtual program_work work(const step_input& batch) = 0;  // of these
   virtual step_costs foretold_costs() = 0;
   virtual double flops(const step_input& batch) = 0;
 

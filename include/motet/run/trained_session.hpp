@@ -76,6 +76,7 @@ class trained_session : public session {
   const program& of() const override { return train_.order(); }
   std::vector<rank_memory> memory() override { return train_.memory(); }
   program_work work() override { return train_.work(); }
+  program_work work(const step_input& batch) override { return train_.work(own().inputs(batch)); }
   step_costs foretold_costs() override { return train_.foretold_costs(); }
   double flops(const step_input& batch) override { return train_.flops(own().inputs(batch)); }
 

@@ -120,6 +120,36 @@ TEST_CASE(
   CHECK(costs.by_itself == list<double>{1, 1});
 }
 
+TEST_CASE("lanes of a GPU are streams, with multiprocessors of their own where the plan says shares") {
+  plan of = layout::value();
+  cost_table costs;
+  share_lanes(costs, of, computed_by::gpus, 1);
+  CHECK(costs.shares.empty());
+  of.beside("caption");
+  share_lanes(costs, of, computed_by::gpus, 1);
+  CHECK(costs.shares == list<double>{.5, .5});
+  CHECK(costs.by_itself.empty());
+  const char* const words[] = {"program", "--threads", "1"};
+  const launched_world world = launch(3, words);
+  const trainer<small_model> train(world, of, {.batch = 8});
+  const auto facts = facts_of<small_model>();
+  plan_meaning meaning{of, facts, train.order(), train.memory(), train.work(), {1e9, 1e9}};
+  meaning.by = computed_by::gpus;
+  const auto told = [&] { return printed([&](std::FILE* out) { print_meaning(out, meaning, 1); }); };
+  const std::string streams = told();
+  CHECK(streams.find("lanes     are streams: the GPU gives a rank's multiprocessors to whoever comes") !=
+        std::string::npos);
+  CHECK(streams.find("measured  1.0 GFLOP/s on a GPU, and 1.0 GB/s copied by the host") != std::string::npos);
+  CHECK(streams.find("a step with a GPU for each rank") != std::string::npos);
+  CHECK(streams.find("thread") == std::string::npos);
+  of.beside("caption", .25);
+  share_lanes(costs, of, computed_by::gpus, 1);
+  CHECK(costs.by_itself == list<double>{.75, .25});
+  CHECK(
+      told().find("lanes     have 75 and 25 % of a rank's multiprocessors each to itself (green contexts)") !=
+      std::string::npos);
+}
+
 TEST_CASE("a plan with lanes says who shares processors, and is slower by what was measured") {
   const char* const words[] = {"program", "--threads", "1"};
   const launched_world world = launch(3, words);

@@ -49,6 +49,7 @@ struct scripted_session final : motet::session {
     return {own, own};
   }
   motet::program_work work() override { return {}; }
+  motet::program_work work(const motet::step_input&) override { return {}; }
   motet::step_costs foretold_costs() override {
     motet::step_costs out;
     out.note(out.inside(-1, "left"), "linear", 3e9, 1e6);

@@ -32,7 +32,7 @@ struct cell_sources {
 // A tower's part of a stage, for one microbatch on one device.
 struct part_price {
   double forward = 0, backward = 0;            // arithmetic
-  double forward_sent = 0, backward_sent = 0;  // within the tensor group; nothing hides it
+  double forward_sent = 0, backward_sent = 0;  // within the tensor group, or as long as it was seen to wait
   double message = 0;                          // of rows to the next stage, or of their gradients back
   double sum_left = 0;                         // of gradients, behind the last backward
   double update = 0;
@@ -43,6 +43,7 @@ struct part_price {
   double sent_bar = 0;
   provenance sent_from = provenance::measured;
   bool fits = true;  // heads and samples can be cut so
+  bool waits_measured = false;
 
   constexpr double forth() const { return forward + forward_sent; }
   constexpr double back() const { return backward + backward_sent; }
@@ -138,10 +139,11 @@ class cell_costs {
                              static_cast<double>(std::min(blocks.end, whole) - std::min(blocks.begin, whole)),
                              blocks.end == net.layers ? 1.0 : 0.0};
     part_work work;
-    double kept = 0;
+    double kept = 0, input = 0, weight = 0;
     for (std::size_t i = 0; i < 3; ++i) {
       out.forward += times[i] * of.times[i].forward;
-      out.backward += times[i] * of.times[i].backward();
+      input += times[i] * of.times[i].backward_input;
+      weight += times[i] * of.times[i].backward_weight;
       work.add(of.work[i], times[i]);
       kept += times[i] * bytes.kept * ((1 - bytes.uncut) * of.work[i].kept + bytes.uncut * of.uncut_kept[i]);
     }
@@ -152,7 +154,13 @@ class cell_costs {
       return calls * wires(comm_kind::all_gather, {1, split.tensor, 1},
                            own * numbers / calls * bytes.activation, out);
     };
-    out.forward_sent = exchanged(work.group_numbers);
+    const gap_shares* const waited =
+        find_gaps(from_.measured, net, gap_degrees_of({.tensor = split.tensor}, 1, 0), bytes);
+    out.waits_measured = waited != nullptr;
+    if (out.waits_measured) out.sent_bar = from_.bars.profiled;
+    out.backward = input + weight;
+    out.forward_sent =
+        waited != nullptr ? waited_beside(out.forward, waited->forward) : exchanged(work.group_numbers);
     out.standing = work.parameters * bytes.weight;
     const double boundary = rows * own * bytes.activation / split.tensor;
     if (stages() > 1)
@@ -163,8 +171,11 @@ class cell_costs {
       out.standing += 2 * boundary;
       return out;
     }
-    out.backward_sent = exchanged(work.backward_group_numbers);
-    if (remade_) out.backward += out.forward, out.backward_sent += out.forward_sent;
+    if (waited != nullptr)
+      out.backward_sent = waited_beside(input + (remade_ ? out.forward : 0), waited->input) +
+                          waited_beside(weight, waited->weight);
+    else out.backward_sent = exchanged(work.backward_group_numbers) + (remade_ ? out.forward_sent : 0);
+    if (remade_) out.backward += out.forward;
     out.standing += work.parameters * (bytes.gradient + bytes.state);
     const double of_microbatch = kept * own * bytes.activation;
     if (remade_) {

@@ -16,6 +16,8 @@ struct cell_forecast {
   uncertain step_seconds;
   uncertain memory_bytes;  // of the fullest device
   bool fits = true;        // into memory, with heads and samples that can be cut so
+  // parts of its stages whose tensor groups wait for each other, and of these, those of measured gaps
+  isize waits = 0, waits_measured = 0;
 };
 
 namespace detail {
@@ -178,14 +180,17 @@ inline double fullest_device(const cell_costs& by, const cell_plan& of) {
   return most;
 }
 
-// The least sure part of a step is from here.
-inline provenance source_of(const cell_costs& by, const cell_plan& of) {
+// The least sure part of a step says where it is from; and whose tensor groups wait is counted.
+inline provenance source_of(const cell_costs& by, const cell_plan& of, cell_forecast& to) {
   provenance out = provenance::interpolated;
   std::int32_t first = 0;
   for (const cell_stage& each : of.stages) {
     for (const stage_part& part : parts_of(each, by.layers())) {
+      const part_price& own = by.part(part.tower, part.blocks, each, by.leaving(first, each));
       if (!by.profiled(part.tower)) out = std::max(out, provenance::modelled);
-      out = std::max(out, by.part(part.tower, part.blocks, each, by.leaving(first, each)).sent_from);
+      out = std::max(out, own.sent_from);
+      to.waits += each.tensor > 1 ? 1 : 0;
+      to.waits_measured += each.tensor > 1 && own.waits_measured ? 1 : 0;
     }
     first += each.devices();
   }
@@ -222,7 +227,7 @@ inline cell_forecast forecast_cell(const cell_costs& by, const cell_plan& of) {
   const double value = detail::pipeline_seconds(by, stages, join + sent),
                most =
                    detail::pipeline_seconds(by, longer, (1 + bars.by_rates) * join + (1 + bars.wires) * sent);
-  out.step_seconds = {value, most - value, detail::source_of(by, of)};
+  out.step_seconds = {value, most - value, detail::source_of(by, of, out)};
   out.memory_bytes = {memory, 0, provenance::modelled};
   out.fits = memory <= by.on().device.memory_bytes;
   return out;

@@ -4,6 +4,8 @@
 #include <motet/plan/describe/plan.hpp>
 #include <motet/schedule/core/costs.hpp>
 
+#include <string_view>
+
 namespace motet {
 
 // For whom the ranks of a module wait inside its operations follows from these.
@@ -41,6 +43,9 @@ struct measured_gaps {
 
 // Seconds that are waited beside so many that compute, so that they are this share of both.
 constexpr double waited_beside(double computes, double share) { return computes * share / (1 - share); }
+
+// Where gaps are from, as programs say it: counted by messages, or seen by a recorded step.
+constexpr std::string_view gaps_are(bool measured) { return measured ? "measured" : "counted"; }
 
 // Null: the module was not measured under these degrees.
 constexpr const gap_shares* find_gaps(const list<measured_gaps>& in, const label& module,

@@ -15,6 +15,13 @@ struct stage_work {
   double kept_bytes = 0;  // from forward to backward
   // About so much comes from the other ranks that hold the stage: rows gathered, summed and exchanged.
   double forward_group_bytes = 0, backward_group_bytes = 0;
+
+  void add(const stage_work& other, double times = 1) {
+    for (const auto each : {&stage_work::forward, &stage_work::backward_input, &stage_work::backward_weight,
+                            &stage_work::boundary_bytes, &stage_work::returned_bytes,
+                            &stage_work::forward_group_bytes, &stage_work::backward_group_bytes})
+      this->*each += times * other.*each;
+  }
 };
 
 namespace detail {
@@ -39,20 +46,20 @@ double bytes_of_group(const Profile& costs, const spread_seat& at) {
 
 }  // namespace detail
 
-// Dry runs over the largest microbatch count it. A backward that makes again what it needs has the forward in
-// its input part.
+// Dry runs over a microbatch count it, over the largest one where none is named. A backward that makes again
+// what it needs has the forward in its input part.
 template <class Context, class Numbers>
 stage_work work_of_stage(const net_table<Context, Numbers>& net, const stage_position& at,
-                         const any_microbatches& parts, const spread_seat& seat = {}) {
+                         const any_microbatches& parts, const spread_seat& seat = {},
+                         isize m = any_microbatches::largest) {
   using master = typename Numbers::master;
   using profile = std::remove_pointer_t<decltype(Context{}.costs)>;
-  constexpr isize largest = any_microbatches::largest;
-  const stage_ends<Numbers> ends = dry_ends(net, at, parts);
+  const stage_ends<Numbers> ends = dry_ends(net, at, parts, m);
   const auto dry = [&](double& group_bytes, auto&& body) {
     profile costs;
     Context ctx;
     tell(ctx, at);
-    ctx.shared = parts.shared(largest);
+    ctx.shared = parts.shared(m);
     ctx.costs = &costs;
     body(ctx);
     group_bytes += detail::bytes_of_group(costs, seat);
@@ -63,27 +70,27 @@ stage_work work_of_stage(const net_table<Context, Numbers>& net, const stage_pos
   const auto bytes = [](isize numbers) {
     return static_cast<double>(numbers) * sizeof(typename Numbers::stream);
   };
-  found.boundary_bytes = bytes(net.of->rows_out(at.range, parts, largest) * net.of->width_out(at.range));
+  found.boundary_bytes = bytes(net.of->rows_out(at.range, parts, m) * net.of->width_out(at.range));
   found.returned_bytes = net.of->comes_in(at.range)
-                             ? bytes(net.of->rows_in(at.range, parts, largest) * net.of->width_in(at.range))
+                             ? bytes(net.of->rows_in(at.range, parts, m) * net.of->width_in(at.range))
                              : found.boundary_bytes;
   const weights<Numbers> w{nowhere<master>(), at.cut};
-  found.forward = dry(found.forward_group_bytes,
-                      [&](Context& ctx) { net.infer(ctx, at.range, w, parts, largest, ends); });
+  found.forward =
+      dry(found.forward_group_bytes, [&](Context& ctx) { net.infer(ctx, at.range, w, parts, m, ends); });
   if (!at.learns) return found;
   const gradients<Numbers> g{nowhere<master>(), at.cut};
   kept_views kept = net.views();
   double ignored = 0;
-  const auto reserve = [&](Context& ctx) { net.reserve(ctx, at.range, parts, largest, kept, at.cut); };
+  const auto reserve = [&](Context& ctx) { net.reserve(ctx, at.range, parts, m, kept, at.cut); };
   const double backward = dry(found.backward_group_bytes, [&](Context& ctx) {
     reserve(ctx);
     if (!at.remade) found.kept_bytes = static_cast<double>(ctx.memory.mark());
-    run_backward(ctx, net, at, w, parts, largest, ends, kept, g);
+    run_backward(ctx, net, at, w, parts, m, ends, kept, g);
   });
   // The parts alone may count what the whole does once.
   const double input = dry(ignored, [&](Context& ctx) {
     reserve(ctx);
-    net.backward_input(ctx, at.range, w, parts, largest, ends, kept);
+    net.backward_input(ctx, at.range, w, parts, m, ends, kept);
   });
   found.backward_input = input < backward ? input : backward;
   found.backward_weight = backward - found.backward_input;

@@ -24,6 +24,16 @@ struct program_work {
   double join_flops = 0;          // of each member of a join
   list<double> messages;          // bytes that each instruction sends
 
+  // Of a step more, of the same program, and of so many times as much; for the mean of several steps.
+  void add(const program_work& other) {
+    for (std::size_t p = 0; p < places.size(); ++p) places[p].add(other.places[p]);
+    for (isize i = 0; i < messages.size(); ++i) messages[i] += other.messages[i];
+  }
+  void scale(double times) {
+    for (stage_work& each : places) each.add(each, times - 1);
+    for (double& each : messages) each *= times;
+  }
+
   // Seconds of every instruction, with nothing measured but these rates: for simulate().
   cost_table costs(const program& of, const machine_rates& rates) const {
     cost_table made;
@@ -53,9 +63,9 @@ struct program_work {
   }
 };
 
-// Dry runs of every stage find it, for every rank that holds it: over the largest microbatch, and messages
-// over these inputs of the step, module after module, or, where there are none, over samples as long as any
-// can be.
+// Dry runs of every stage find it, for every rank that holds it: over these inputs of a step, module after
+// module, of a stage's microbatches the mean; or, where there are none, over the largest microbatch, of samples
+// as long as any can be.
 template <class Context, class Numbers>
 program_work foretell(const model_table<Context, Numbers>& model, const program& of,
                       const std::vector<module_choice>& choices, isize samples,
@@ -63,6 +73,8 @@ program_work foretell(const model_table<Context, Numbers>& model, const program&
   program_work found;
   const stage_groups groups = groups_of(of, choices, model.of->size());
   const list<sample_split> splits = splits_of(of, samples);
+  step_long_rows long_rows(*model.of, of, groups, choices);
+  if (!inputs.empty()) long_rows.find(inputs, splits);
   found.messages =
       message_bytes(*model.of, of, groups, choices, samples, sizeof(typename Numbers::stream), inputs);
   for (const voice& sings : of.voices) {
@@ -73,6 +85,7 @@ program_work foretell(const model_table<Context, Numbers>& model, const program&
     const any_group tensor(groups.tensor_of(sings), groups.tensor_member(sings)),
         context(groups.context_of(sings), groups.context_member(sings));
     const auto parts = net.microbatches(splits[sings.module], sings.replica, seat, tensor, context, 0);
+    if (!inputs.empty()) long_rows.cut(module, *parts, inputs[module]);
     const std::vector<isize> layers =
         split_layers(model.of->names[module], net.layers, sings.stages, choice.layers);
     stage_position at;
@@ -86,7 +99,12 @@ program_work foretell(const model_table<Context, Numbers>& model, const program&
       at.recompute = choice.recompute;
       at.keep_outputs = choice.keep_outputs;
       at.remade = !choice.remade.empty() && choice.remade[as_size(s)] != 0;
-      found.places.push_back(work_of_stage(*model.nets[module], at, *parts, seat));
+      const isize counted = inputs.empty() ? 0 : parts->count();
+      stage_work own;
+      for (isize m = 0; m < counted; ++m)
+        own.add(work_of_stage(*model.nets[module], at, *parts, seat, m), 1.0 / static_cast<double>(counted));
+      if (counted == 0) own = work_of_stage(*model.nets[module], at, *parts, seat);
+      found.places.push_back(own);
       found.parameters.push_back(net.span_of(at.range, at.cut).size());
     }
   }

@@ -13,21 +13,27 @@ TEST_CASE("a stage's price is that of the library's own plans") {
   const comm_table wires = modelled_table(on, 8, 0.3);
   const job_cell cell{0, 8, 2};
   const list<cell_layer> layers = cell_layers_of(model, 16, 8, 16, on.device, bytes);
-  for (const bool remade : {false, true}) {
+  machine_profile seen;
+  seen.activation_bytes = bytes.activation;
+  seen.gaps.push({"a", {.tensor = 2}, {.forward = 0.25, .input = 0.5, .weight = 0.125}});
+  for (int k = 0; k < 4; ++k) {
+    const bool remade = k % 2 == 1;
+    const machine_profile* const measured = k < 2 ? nullptr : &seen;
     for (std::int32_t tensor = 1; tensor <= 4; tensor *= 2) {
       CAPTURE(tensor);
       cell_plan of;
       of.microbatches = 8;
       of.remade = remade;
       of.stages = {{0, 3, 4 / tensor, tensor}, {3, 8, 4 / tensor, tensor}};
-      const cell_costs costs({model, on, bytes, 128, wires}, cell, layers, 8, remade);
+      const cell_costs costs({model, on, bytes, 128, wires, measured}, cell, layers, 8, remade);
       const plan made = plan_of(of, layers, model, on);
-      const plan_pricer pricer(made, model, on, bytes, 128);
+      const plan_pricer pricer(made, model, on, bytes, 128, {.measured = measured});
       for (std::int32_t s = 0; s < 2; ++s) {
         const cell_stage& stage = of.stages[s];
         const std::int32_t leaves = costs.leaving(4 * s, stage);
         const part_price& own = costs.part(0, {s == 0 ? 0 : 3, s == 0 ? 3 : 8}, stage, leaves);
         const stage_seconds wanted = pricer.stage(0, s, 0, s, s == 0 ? 1 : -1);
+        CHECK(own.waits_measured == (measured != nullptr && tensor == 2));
         CHECK(own.forth() == about(wanted.forward(), 0.02));
         CHECK(own.back() == about(wanted.backward(), 0.02));
         CHECK(own.update == about(wanted.update));

@@ -44,7 +44,8 @@ struct foretold {
     return when.makespan;
   }
 };
-foretold of_plan(module_plan of_picture, module_plan of_caption, const char* schedule = "gpipe") {
+foretold of_plan(module_plan of_picture, module_plan of_caption, const char* schedule = "gpipe",
+                 std::span<const void* const> inputs = {}) {
   plan from{{.ranks = 8}, schedule, {}};
   from.modules.push(of_picture);
   from.modules.push(of_caption);
@@ -52,7 +53,7 @@ foretold of_plan(module_plan of_picture, module_plan of_caption, const char* sch
   REQUIRE(prove_plan(from, facts_of<towers>(), 24).ok());
   REQUIRE(write_plan(from, facts_of<towers>(), order).ok());
   foretold out{compile(order), {}};
-  out.work = foretell<towers, cpu::context, fp32>(out.of, choices_of(from), 24);
+  out.work = foretell<towers, cpu::context, fp32>(out.of, choices_of(from), 24, inputs);
   return out;
 }
 
@@ -81,6 +82,42 @@ TEST_CASE("the same work whatever the plan, but for what cannot be cut") {
   const foretold context = of_plan(on_ranks("picture", 0, degrees{.context = 2}), on_ranks("caption", 4, {}));
   CHECK(context.flops() == doctest::Approx(one.flops()).epsilon(0.1));
   CHECK(context.work.parameters[0] == one.work.parameters[0]);
+}
+
+TEST_CASE("work is that of the samples of a step, where these are told") {
+  const std::vector<float> pixels(24 * 3 * 8 * 8, 0.5f);
+  const std::vector<std::int32_t> ids(24 * 6, 7);
+  const pictures shown{pixels.data(), 24};
+  const tokens full{ids.data(), {24, 6, nullptr}}, half{ids.data(), {24, 3, nullptr}};
+  // The first twelve captions have six words, the others one.
+  std::vector<isize> offsets{0};
+  for (isize k = 0; k < 24; ++k) offsets.push_back(offsets.back() + (k < 12 ? 6 : 1));
+  const tokens uneven{ids.data(), {24, 6, offsets.data()}};
+  const auto work = [&](module_plan of_caption, const tokens& said) {
+    const void* const inputs[] = {&shown, &said};
+    return of_plan(on_ranks("picture", 0, {}), of_caption, "gpipe", inputs).work;
+  };
+  const program_work longest = of_plan(on_ranks("picture", 0, {}), on_ranks("caption", 1, {})).work;
+  for (const degrees& split : {degrees{}, degrees{.context = 2}, degrees{.tensor = 2}}) {
+    const program_work all = work(on_ranks("caption", 1, split), full),
+                       some = work(on_ranks("caption", 1, split), half);
+    CHECK(all.places[0].forward == longest.places[0].forward);
+    CHECK(some.places[0].forward == longest.places[0].forward);
+    CHECK(some.places[1].forward < 0.6 * all.places[1].forward);
+    CHECK(some.places[1].backward_weight < 0.6 * all.places[1].backward_weight);
+    CHECK(some.places[1].forward_group_bytes <= 0.6 * all.places[1].forward_group_bytes);
+  }
+  CHECK(work(on_ranks("caption", 1, {}), full).places[1].forward == longest.places[1].forward);
+  // Of two microbatches, a long and a short one, the mean.
+  program_work two = work(on_ranks("caption", 1, {}, 2), uneven);
+  const program_work whole = work(on_ranks("caption", 1, {}), uneven);
+  CHECK(2 * two.places[1].forward == doctest::Approx(whole.places[1].forward));
+  const double once = two.places[1].forward, sent = two.messages.empty() ? 0 : two.messages[0];
+  two.add(two);
+  CHECK(two.places[1].forward == doctest::Approx(2 * once));
+  two.scale(0.5);
+  CHECK(two.places[1].forward == doctest::Approx(once));
+  if (!two.messages.empty()) CHECK(two.messages[0] == doctest::Approx(sent));
 }
 
 TEST_CASE("seconds follow from the rates") {
