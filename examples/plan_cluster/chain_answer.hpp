@@ -6,6 +6,7 @@
 #include "settings.hpp"
 
 #include <motet/format/text/json.hpp>
+#include <motet/plan/cost/measured_gaps.hpp>
 #include <motet/plan/disttrain/search_chain.hpp>
 
 // Plans of an encoder, a language model and a generator, one behind the other.
@@ -99,6 +100,7 @@ inline std::string write_chain(const chain_reply& of, const settings& given) {
   out.set("mfu", of.found.gives.mfu);
   out.set("step_seconds", of.found.gives.step_seconds);
   out.set("step_seconds_unordered", of.unordered);
+  out.set("gaps", gaps_are(false));
   out.set("samples_per_second", of.found.gives.samples_per_second);
   out.set("ranks_used", how.ranks());
   out.set("layout", detail::layout_of(of.model, how));
@@ -121,7 +123,8 @@ inline std::string tell_chain(const chain_reply& of, const settings& given) {
   out += "  " + std::to_string(given.batch / how.middle().data) +
          " microbatches for each replica of the language model; samples " + detail::name_of(of.found.order) +
          ", where they come as they are: " + with_unit(of.unordered, "s") + "\n  " +
-         std::to_string(of.found.considered) + " plans considered\n";
+         std::to_string(of.found.considered) + " plans considered; waits of tensor groups are " +
+         std::string(gaps_are(false)) + ", as chains have no profile\n";
   return out;
 }
 

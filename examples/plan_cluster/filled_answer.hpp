@@ -6,6 +6,7 @@
 #include "settings.hpp"
 
 #include <motet/format/text/json.hpp>
+#include <motet/plan/cost/measured_gaps.hpp>
 #include <motet/plan/optimus/search_filled.hpp>
 
 // Plans of encoders and a language model that share all devices.
@@ -76,6 +77,7 @@ inline std::string write_filled(const filled_reply& of, const settings& given) {
   out.set("samples_per_second", static_cast<double>(given.batch) / found.step_seconds);
   out.set("mfu", found.mfu);
   out.set("bubble_rate", found.bubble_rate);
+  out.set("gaps", gaps_are(false));
   out.set("idle", std::move(idle));
   out.set("filled_coarse", found.filled_coarse);
   out.set("filled_fine", found.filled_fine);
@@ -103,7 +105,8 @@ inline std::string tell_filled(const filled_reply& of, const settings& given) {
          percent(found.idle.scatter) + ", warm-up " + percent(found.idle.warm_up) + ", cool-down " +
          percent(found.idle.cool_down) + ", waiting for others " + percent(found.idle.dependency) +
          ", exchanges of tensor groups " + percent(found.idle.exchange) + "\n";
-  return out + "  " + std::to_string(found.considered) + " plans considered\n";
+  return out + "  " + std::to_string(found.considered) + " plans considered; gaps inside operations are " +
+         std::string(gaps_are(false)) + ", as these models have no profile\n";
 }
 
 }  // namespace motet::plan_cluster

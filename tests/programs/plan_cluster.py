@@ -169,6 +169,7 @@ for search in ["crius", "cells"]:
     wanted(f"{search}: cells", len(said["cells"]) == 15 and len(runs) > 8, said["cells"])
     wanted(f"{search}: numbers", all(0 < each["step_seconds_bar"] < each["step_seconds"] and each["provenance"] == "modelled" and each["plan"]["cluster"]["ranks"] == each["devices"]
                                      and math.isclose(each["samples_per_second"] * each["step_seconds"], 256, rel_tol=1e-9) for each in runs), runs)
+    wanted(f"{search}: gaps", all(each["gaps"] in ("none", "counted") for each in runs), runs)
     wanted(f"{search}: the best first", [each["step_seconds"] for each in said["plans"]] == [min(each["step_seconds"] for each in runs)], said["plans"])
 told = find("--model", "clip-1.1b", "--cluster", "v100", "--batch", 256, "--search", "crius").stdout
 wanted("cells: text", "15 cells, times modelled" in told and "does not fit" in told and re.search(r"^best +\d+ +\d+ ", told, re.M), told)
@@ -200,6 +201,13 @@ found = answer(*APART)
 best = found["plans"][0]
 wanted("again the same", find(*APART, "--emit", "json").stdout == find(*APART, "--emit", "json").stdout)
 top = answer(*APART, "--top", 2)
+# Whose gaps are counted and whose were measured is said, of whoever has somebody to wait for.
+cut = [*APART, "--top", 1, "--pin", "picture:tensor=2,data=1,stages=1,context=1", "--pin", "caption:tensor=1,data=2,stages=1,context=1,zero=0"]
+counted = {each["name"]: each["gaps"] for each in answer(*cut)["plans"][0]["modules"]}
+wanted("gaps are counted", counted["picture"]["are"] == "counted" and counted["picture"]["forward"] > 0 and counted["caption"] is None, counted)
+(scratch / "gaps.json").write_text(json.dumps({"machine": "m", "activation_bytes": 4, "modules": [], "gaps": [{"module": "picture", "tensor": 2, "shares": [0.25, 0.25, 0.25]}]}))
+waits = [each["gaps"] for each in answer(*cut, "--profile", "gaps.json")["plans"][0]["modules"] if each["name"] == "picture"][0]
+wanted("gaps are measured", waits["are"] == "measured" and math.isclose(waits["forward"], 0.25) and math.isclose(waits["backward"], 0.25), waits)
 wanted("the best two of them", [each["plan"] for each in top["plans"]] == [each["plan"] for each in found["plans"][:2]])
 
 text = find(*APART).stdout

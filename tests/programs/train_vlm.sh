@@ -52,6 +52,7 @@ ordered all filled.jsonl --rows 500 --plan apart
 succeed $run --steps 1 --plan data-2 --reorder ranks --explain
 grep -q '^order     ranks: samples go to the ranks that have least to do$' out || fail "--explain does not tell of the order"
 grep -q '^producers [1-9][0-9]* keeps* up with the steps (--producers [1-9].* by forecast$' out || fail "--explain of a plan does not tell how many producers keep up"
+grep -q '^counted   the mean of the first [1-4] steps* of ' out || fail "--explain does not tell whose work it counts"
 expect 2 'which --reorder all gives samples to' $run --steps 1 --reorder all
 # Two lanes take from each other what was measured of them.
 succeed $run --steps 1 --plan beside-lane --threads 1 --explain

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/backend/cpu/device.hpp>
+#include <motet/backend/cpu/measure_operations.hpp>
 #include <motet/backend/transport/local/local_group.hpp>
 #include <motet/front/ranks_here.hpp>
 #include <motet/runtime/train/pipeline_trainer.hpp>
@@ -25,6 +26,8 @@
       const motet::launched_world&, const motet::model_table<motet::cpu::context, motet::NUMBERS>&,          \
       motet::ranks_wanted);                                                                                  \
   KEYWORD template double motet::cpu::device::measure_peak<motet::NUMBERS::value>();                         \
+  KEYWORD template motet::operation_rates motet::cpu::measure_operations(                                    \
+      motet::cpu::device&, motet::NUMBERS::value, motet::isize);                                             \
   MOTET_PAIR_LOSSES(KEYWORD, cpu::context, NUMBERS)
 #if defined(MOTET_HAS_MPI) && MOTET_HAS_MPI
 #define MOTET_RANKS(KEYWORD, NUMBERS)                                             \

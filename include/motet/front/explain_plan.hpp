@@ -190,7 +190,16 @@ struct plan_meaning {
   list<module_pair> pairs{};
   computed_by by = computed_by::processors;
   list<measured_gaps> gaps{};
+  program_work longest{};  // of samples as long as any can be, by which pieces are chosen; none: `work`
 
+  // All threads of a rank compute, and one of them exchanges.
+  machine_rates rates_of_rank() const {
+    machine_rates out = rates;
+    for (const auto each : {&machine_rates::flops, &machine_rates::attention, &machine_rates::elements})
+      out.*each *= processors_of_rank();
+    return out;
+  }
+  int processors_of_rank() const { return by == computed_by::gpus ? 1 : std::max(1, threads); }
   const choice_rates& pieces_by() const {
     return by == computed_by::gpus ? choice_of_gpus : choice_of_processors;
   }
@@ -201,8 +210,8 @@ inline void print_chosen_pieces(std::FILE* out, const plan_meaning& what) {
   for (isize k = 0; k < what.from.modules.size(); ++k) {
     const module_plan& own = what.from.modules[k];
     if (own.pieces != 0 || own.on.split().tensor == 1) continue;
-    const chosen_pieces found =
-        choose_pieces(what.of, what.work, k, what.facts[k].whole_blocks(), what.pieces_by());
+    const chosen_pieces found = choose_pieces(what.of, what.longest.places.empty() ? what.work : what.longest,
+                                              k, what.facts[k].whole_blocks(), what.pieces_by());
     const piece_times& of = found.times;
     std::fprintf(
         out,
@@ -269,7 +278,7 @@ inline double print_meaning(std::FILE* out, const plan_meaning& what, int proces
   const std::vector<rank_memory>& memory = what.memory;
   const machine_rates& rates = what.rates;
   const std::vector<rank_traffic> traffic = traffic_of(of, what.work);
-  cost_table costs = what.work.costs(of, rates);
+  cost_table costs = what.work.costs(of, what.rates_of_rank());
   put_measured_gaps(costs, of, what.from, what.gaps);
   share_lanes(costs, what.from, what.by, what.threads);
   costs.beside_others = kept_beside_others(what.from, what.pairs);
@@ -324,14 +333,20 @@ inline double print_meaning(std::FILE* out, const plan_meaning& what, int proces
   else
     std::fprintf(out, "measured  %.1f GFLOP/s and %.1f GB/s on one of %d threads\n", rates.flops / 1e9,
                  rates.bytes / 1e9, processors);
+  if (rates.attention > 0 && rates.elements > 0)
+    std::fprintf(out, "and       %.1f GFLOP/s of attention, %.1f GB/s by operations on single elements\n",
+                 rates.attention / 1e9, rates.elements / 1e9);
   print_gaps(out, what, costs);
   print_lanes(out, what);
-  const double least = std::max(when.makespan, busy / std::max(1, processors));
+  const int each = what.processors_of_rank();
+  const double least = std::max(when.makespan, each * busy / std::max(1, processors));
+  const std::string computes = gpus        ? "a GPU"
+                               : each == 1 ? "a processor"
+                                           : std::to_string(each) + " processors";
   std::fprintf(out,
-               "predicted %.2f ms a step with a %s for each rank, %.1f %% of it bubbles; %.2f ms at least on "
+               "predicted %.2f ms a step with %s for each rank, %.1f %% of it bubbles; %.2f ms at least on "
                "%d\n",
-               when.makespan * 1e3, gpus ? "GPU" : "processor", 100 * times.bubble_rate, least * 1e3,
-               processors);
+               when.makespan * 1e3, computes.c_str(), 100 * times.bubble_rate, least * 1e3, processors);
   return least;
 }
 

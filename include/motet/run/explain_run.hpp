@@ -126,11 +126,16 @@ inline void explain_chosen(const chosen_plan& chosen, const run_settings& s, ses
   waits.at("counting the work of a step");
   const counted_work counted = work_of_data(model, s);
   waits.at(sentence({"simulating a step of ", of.ranks(), " ranks"}));
+  const int processors = gpus ? 1 : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  // As many threads compute at once as will in a step.
+  const operation_rates found =
+      model.measure_rates(std::min<int>(processors, model.threads() * std::max(1, of.ranks())));
   plan_meaning meaning{
       chosen.value,   facts,      of,
-      memory,         counted.of, {model.measure_peak() / (gpus ? 1 : model.threads()), copy_rate()},
+      memory,         counted.of, {found.products, copy_rate(), found.attention, found.elements},
       model.threads()};
   if (gpus) meaning.by = computed_by::gpus;
+  if (leaves_pieces(chosen.value)) meaning.longest = model.work();
   if (!s.profile.empty()) {
     const machine_profile by = load_profile(s.profile);
     require_gaps_of(by, s.profile, facts);
@@ -140,7 +145,6 @@ inline void explain_chosen(const chosen_plan& chosen, const run_settings& s, ses
   waits.finish();
   print_head(chosen, s);
   explain_learning(s);
-  const int processors = gpus ? 1 : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   const double step = print_meaning(stdout, meaning, processors);
   std::printf("counted   %s\n", counted.words.c_str());
   explain_producers(s, model.facts().shape, step);

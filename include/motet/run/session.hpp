@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/core/operation_rates.hpp>
 #include <motet/format/checkpoint/checkpoint.hpp>
 #include <motet/front/ranks_here.hpp>
 #include <motet/front/share_line.hpp>
@@ -65,6 +66,8 @@ class session : public tested_model {
   // Of all ranks, which measure at the same time where they are processes; and which product that was.
   virtual double measure_peak() = 0;
   virtual std::string peak_product() const = 0;
+  // Of one of so many threads of this machine that compute at once; or of the GPU, which has no threads here.
+  virtual operation_rates measure_rates(int threads) = 0;
   virtual const program& of() const = 0;
   virtual std::vector<rank_memory> memory() = 0;  // of each rank; of ranks in other processes nothing
   virtual program_work work() = 0;                // of samples as long as any can be

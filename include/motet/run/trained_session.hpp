@@ -11,6 +11,7 @@
 #include <motet/runtime/feeds/own_samples.hpp>
 #include <motet/tools/messages.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
@@ -73,6 +74,17 @@ class trained_session : public session {
     return train_.sum(train_.device().template measure_peak<typename Numbers::value>());
   }
   std::string peak_product() const override { return Device::peak_product; }
+  operation_rates measure_rates(int threads) override {
+    using value = typename Numbers::value;
+    if constexpr (requires(Device& of) { measure_operations(of, value(), isize{}); }) {
+      Device at_once(threads);
+      isize widest = 1;
+      for (const net_outline* each : outline_of_model<Net>.nets) widest = std::max(widest, each->width);
+      return measure_operations(at_once, value(), widest);
+    } else {
+      return {.products = train_.device().template measure_peak<value>()};
+    }
+  }
   const program& of() const override { return train_.order(); }
   std::vector<rank_memory> memory() override { return train_.memory(); }
   program_work work() override { return train_.work(); }

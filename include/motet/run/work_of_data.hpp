@@ -21,7 +21,7 @@ struct counted_work {
 // of its first steps counts.
 // Asks for: a session that need not be prepared.
 // Memory: the loader's queue of steps, given back.
-// Errors: those of opening and reading the data.
+// Errors: none of its own.
 // Example:
 //   #include <motet/run/session.hpp>
 //   double forward_flops(session& model, const run_settings& s) {

@@ -17,7 +17,7 @@
 
 // A program of which nothing but the model is made up: each of its steps takes no time and halves the loss.
 
-struct scripted_session final : motet::session {
+struct scripted_session : motet::session {
   explicit scripted_session(const motet::session_request& by) : wanted(by) {
     told.name = "scripted";
     told.loss = by.loss;
@@ -38,6 +38,7 @@ struct scripted_session final : motet::session {
   int threads() const override { return 2; }
   double measure_peak() override { return 1e9; }
   std::string peak_product() const override { return "8 x 8"; }
+  motet::operation_rates measure_rates(int) override { return {1e9, 0, 0}; }
   const motet::program& of() const override { return order; }
   std::vector<motet::rank_memory> memory() override {
     motet::rank_memory own;

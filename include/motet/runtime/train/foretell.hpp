@@ -15,6 +15,16 @@ namespace motet {
 struct machine_rates {
   double flops = 1e11;
   double bytes = 1e10;  // moved, within a rank or between two
+  // FLOPs of attention, and bytes that operations on single elements move; 0: their FLOPs take as long as those
+  // of products, and the optimizer moves `bytes`
+  double attention = 0, elements = 0;
+
+  double seconds(double all_flops, const slower_work& slower) const {
+    double rest = all_flops, out = 0;
+    if (attention > 0) rest -= slower.attention, out += slower.attention / attention;
+    if (elements > 0) rest -= slower.elements, out += slower.bytes / elements;
+    return out + rest / flops;
+  }
 };
 
 // The work of a program of a model, place after place.
@@ -40,16 +50,15 @@ struct program_work {
     isize most = 0;
     for (std::size_t p = 0; p < places.size(); ++p) {
       const stage_work& own = places[p];
-      const auto seconds = [&](double flops, double bytes) {
-        return flops / rates.flops + bytes / rates.bytes;
-      };
-      made.stages.push({seconds(own.forward, own.forward_group_bytes),
-                        seconds(own.backward_input, own.backward_group_bytes),
-                        seconds(own.backward_weight, 0), own.kept_bytes, own.boundary_bytes,
-                        own.returned_bytes, seconds(0, own.forward_group_bytes),
-                        seconds(0, own.backward_group_bytes), 0});
+      const double forward_waits = own.forward_group_bytes / rates.bytes,
+                   backward_waits = own.backward_group_bytes / rates.bytes;
+      made.stages.push({rates.seconds(own.forward, own.of_forward) + forward_waits,
+                        rates.seconds(own.backward_input, own.of_input) + backward_waits,
+                        rates.seconds(own.backward_weight, own.of_weight), own.kept_bytes, own.boundary_bytes,
+                        own.returned_bytes, forward_waits, backward_waits, 0});
       // Weights and two moments are read and written, the gradient is read.
-      made.updates.push(7.0 * 4 * static_cast<double>(parameters[p]) / rates.bytes);
+      made.updates.push(7.0 * 4 * static_cast<double>(parameters[p]) /
+                        (rates.elements > 0 ? rates.elements : rates.bytes));
       most = parameters[p] > most ? parameters[p] : most;
     }
     made.messages = messages;

@@ -120,6 +120,32 @@ TEST_CASE("work is that of the samples of a step, where these are told") {
   if (!two.messages.empty()) CHECK(two.messages[0] == doctest::Approx(sent));
 }
 
+TEST_CASE("attention and operations on single elements have rates of their own") {
+  const program_work work = of_plan(on_ranks("picture", 0, {}), on_ranks("caption", 1, {})).work;
+  for (const stage_work& each : work.places) {
+    CHECK(each.of_forward.attention > 0);
+    CHECK(each.of_input.attention > 0);
+    CHECK(each.of_weight.attention == 0);
+    CHECK(each.of_forward.bytes > 0);
+    CHECK(each.of_forward.attention + each.of_forward.elements < each.forward);
+    const slower_work& own = each.of_forward;
+    CHECK(machine_rates{2, 1}.seconds(each.forward, own) == doctest::Approx(each.forward / 2));
+    CHECK(machine_rates{2, 1, 0.5, 4}.seconds(each.forward, own) ==
+          doctest::Approx((each.forward - own.attention - own.elements) / 2 + own.attention / 0.5 +
+                          own.bytes / 4));
+  }
+  plan from{{.ranks = 2}, "gpipe", {}};
+  from.modules.push(on_ranks("picture", 0, {}));
+  from.modules.push(on_ranks("caption", 1, {}));
+  from.modules[1].remade.resize(1, 1);
+  score order;
+  REQUIRE(write_plan(from, facts_of<towers>(), order).ok());
+  const program of = compile(order);
+  const program_work again = foretell<towers, cpu::context, fp32>(of, choices_of(from), 24);
+  CHECK(again.places[1].of_input.bytes ==
+        doctest::Approx(work.places[1].of_input.bytes + work.places[1].of_forward.bytes));
+}
+
 TEST_CASE("seconds follow from the rates") {
   const foretold one = of_plan(on_ranks("picture", 0, {}), on_ranks("caption", 0, {}));
   const machine_rates slow{1e6, 1e12}, slower{0.5e6, 1e12};
