@@ -11,6 +11,51 @@ namespace {
 std::atomic<long> allocations{0};
 std::atomic<long> page_bytes{0};  // of what is aligned to a page: motet::buffer
 
+}  // namespace
+
+#if !defined(__has_feature)
+#define __has_feature(what) 0
+#endif
+#if __SANITIZE_ADDRESS__ || __SANITIZE_THREAD__ || __has_feature(address_sanitizer) || \
+    __has_feature(thread_sanitizer)
+
+// A sanitizer looks at what its own operators new and delete were given, so they stay: it tells of each
+// allocation. It does not tell alignments, so the linker is asked to bring such calls here first (--wrap).
+// g++ comes without the header that declares the first of these.
+extern "C" {
+int __sanitizer_install_malloc_and_free_hooks(void (*taken)(const volatile void*, std::size_t),
+                                              void (*released)(const volatile void*));
+void* __real__ZnwmSt11align_val_t(std::size_t bytes, std::align_val_t alignment);
+void* __real__ZnamSt11align_val_t(std::size_t bytes, std::align_val_t alignment);
+}
+namespace {
+
+void allocation_seen(const volatile void*, std::size_t) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+}
+void release_seen(const volatile void*) {}
+const int allocations_are_seen = __sanitizer_install_malloc_and_free_hooks(allocation_seen, release_seen);
+
+void* counted_page(void* p, std::size_t bytes, std::align_val_t alignment) {
+  if (static_cast<std::size_t>(alignment) >= 4096) page_bytes.fetch_add(static_cast<long>(bytes));
+  return p;
+}
+
+}  // namespace
+
+extern "C" {
+void* __wrap__ZnwmSt11align_val_t(std::size_t bytes, std::align_val_t alignment) {
+  return counted_page(__real__ZnwmSt11align_val_t(bytes, alignment), bytes, alignment);
+}
+void* __wrap__ZnamSt11align_val_t(std::size_t bytes, std::align_val_t alignment) {
+  return counted_page(__real__ZnamSt11align_val_t(bytes, alignment), bytes, alignment);
+}
+}
+
+#else
+
+namespace {
+
 void* taken_and_counted(std::size_t bytes, std::size_t alignment) {
   allocations.fetch_add(1);
   if (alignment >= 4096) page_bytes.fetch_add(static_cast<long>(bytes));
@@ -50,3 +95,5 @@ void* taken_and_counted(std::size_t bytes, std::size_t alignment) {
 [[gnu::noinline]] void operator delete[](void* p, std::align_val_t) noexcept { std::free(p); }
 [[gnu::noinline]] void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
 [[gnu::noinline]] void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+
+#endif

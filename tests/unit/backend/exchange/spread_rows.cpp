@@ -191,6 +191,14 @@ TEST_CASE("no microbatch of samples that are no longer has more rows than a dry 
   }
 }
 
+TEST_CASE("allocations are counted, by whatever counts them here") {
+  const long before = allocations, pages = page_bytes;
+  std::vector<int> small(3);
+  CHECK(allocations == before + 1);
+  ::operator delete(::operator new(8192, std::align_val_t(4096)), std::align_val_t(4096));
+  CHECK(allocations == before + 2);
+  CHECK(page_bytes == pages + 8192);
+}
 TEST_CASE("one object serves many microbatches and allocates for none of them") {
   for (const isize long_rows : {0, 6}) {
     spread_rows rows({2, 0, 2, 1, false, long_rows}, 9);
