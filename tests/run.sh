@@ -164,18 +164,21 @@ if [ -n "$nvcc" ]; then
   say "cuda: headers, a model and GPU tests under nvcc"
   # Some of the GPU tests are compiled and linked on every machine, so that each library is; where there is a GPU, all are, and run. The trainer takes
   # NCCL, cuDNN and cuBLASLt.
-  some='gpu.runtime.cuda_trainer gpu.backend.cuda.attention.attention_recipes'
-  # With these, all kernels that matter, whose machine code is checked.
+  some='gpu.runtime.cuda_trainer'
+  # With these, all kernels that matter, whose machine code is checked; they are compiled as one.
   some="$some gpu.backend.cuda.losses.cross_entropy gpu.backend.cuda.products.gemm_matrix_kernel gpu.backend.cuda.attention.rotary gpu.backend.cuda.rows.swiglu"
-  targets="headers.cuda $some"
+  targets="headers.cuda gpu.runtime.cuda_trainer gpu.kernels"
   # What processors do is not optimised where it does not run; machine code for GPUs is the same.
   host="-O0 -DNDEBUG $frugal"
   # No kernel asks for which chip it is compiled: one pass makes the code of both, whose findings are the same.
   chips=OFF
   passes="--generate-code=arch=compute_80,code=[sm_80,sm_90]"
   run="^($(printf '%s' "$some" | tr ' ' '|'))\$"
+  # Kernels of processors are compiled by now.
+  compiled=
+  if [ -f build/release/libmotet_compiled.a ]; then compiled=$PWD/build/release/libmotet_compiled.a; fi
   if nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then
-    targets="$targets gpu_tests"
+    targets="headers.cuda gpu_tests"
     host="-O3 -DNDEBUG"
     chips="80;90"
     passes=
@@ -183,6 +186,7 @@ if [ -n "$nvcc" ]; then
   fi
   if CUDACXX=$nvcc cmake --preset cuda -DMOTET_CUDA_MODELS=quick -DMOTET_GPU_TESTS="$run" -DCMAKE_CXX_FLAGS_RELEASE="$host" \
     -DCMAKE_CUDA_FLAGS_RELEASE="$host" -DCMAKE_CUDA_ARCHITECTURES="$chips" -DCMAKE_CUDA_FLAGS="$passes" -DMOTET_BENCH=OFF -DMOTET_PYTHON="$python" \
+    -DMOTET_KERNELS_ARCHIVE="$compiled" \
     >build/cuda.configure.log 2>&1; then
     # shellcheck disable=SC2086
     build cuda cuda --target $targets
