@@ -335,8 +335,8 @@ function(motet_unit_tests)
     set(most ${MOTET_GROUP_SIZE})
     if(kind_of_${group} MATCHES "^kernels" AND most GREATER 3)
       set(most 3)  # each has all instruction sets
-    elseif(group MATCHES "^tests\\.nn" AND most GREATER 60)
-      set(most 60)  # each has layers of its own, and all together take ten gigabytes
+    elseif(group MATCHES "^tests\\.(nn|data)" AND most GREATER 60)
+      set(most 60)  # nets have layers of their own; in all files of data together two functions called bytes_of meet
     elseif(kind_of_${group} MATCHES "\\.bare")
       list(LENGTH files_of_${group} most)  # each has all searches
     endif()
