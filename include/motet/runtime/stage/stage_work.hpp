@@ -32,7 +32,7 @@ struct stage_work {
 
   void add(const stage_work& other, double times = 1) {
     for (const auto each : {&stage_work::forward, &stage_work::backward_input, &stage_work::backward_weight,
-                            &stage_work::boundary_bytes, &stage_work::returned_bytes,
+                            &stage_work::boundary_bytes, &stage_work::returned_bytes, &stage_work::kept_bytes,
                             &stage_work::forward_group_bytes, &stage_work::backward_group_bytes})
       this->*each += times * other.*each;
     of_forward.add(other.of_forward, times);
