@@ -9,19 +9,19 @@ set -eu
 # ---- the run ----
 # Folders, relative to the repository.
 MAKE_SHAPES_FLAGS="--count 20000 --size 64 --seed 1"
-TRAIN_FLAGS="--batch 64 --warmup 60 --smallest-crop 0.9 --eval-every 200 --seed 1"
+TRAIN_FLAGS="--batch 64 --smallest-crop 0.9 --seed 1"
 if [ "${1:-}" = captions ]; then
   shift
   PROGRAM=train_vlm
   DATA=${DATA:-shapes-captions} # picture set, drawn when absent
   MAKE_SHAPES_FLAGS="--task captions $MAKE_SHAPES_FLAGS" # besides pairs, samples with two pictures and with text alone
   OUTPUT=${OUTPUT:-report-captions} # index.html, metrics.jsonl, checkpoint
-  TRAIN_FLAGS="--model say-quick --steps 800 --lr 0.001 $TRAIN_FLAGS"
+  TRAIN_FLAGS="--model say-quick --steps 800 --lr 0.001 --warmup 60 --eval-every 200 $TRAIN_FLAGS"
 else
   PROGRAM=train_clip
   DATA=${DATA:-shapes}
   OUTPUT=${OUTPUT:-report}
-  TRAIN_FLAGS="--model quick --steps 1200 --lr 0.003 $TRAIN_FLAGS"
+  TRAIN_FLAGS="--model quick --optimizer muon --steps 400 --lr 0.003 --warmup 40 --eval-every 100 $TRAIN_FLAGS"
 fi
 # -----------------
 
