@@ -18,11 +18,16 @@ losses() { sed -n 's/.*"step": *\([0-9]*\), *"loss": *\([0-9.e-]*\),.*/\1 \2/p' 
 succeed $run --steps 6 --no-report --metrics one.jsonl
 [ "$(losses one.jsonl | wc -l)" -eq 6 ] || fail "not one line for each step"
 losses one.jsonl >one.losses
-for plan in data-2 zero-3 tensor-2 apart on-last pipeline-3 uneven grouped nested filled filled-tensor filled-lane multiplexed; do
+for plan in data-2 zero-3 tensor-2 apart on-last pipeline-3 uneven grouped nested filled filled-tensor filled-lane multiplexed offloaded; do
   succeed $run --steps 6 --no-report --metrics "$plan.jsonl" --plan $plan
   losses "$plan.jsonl" | paste -d ' ' - one.losses | awk '{ d = $2 - $4; if (d < 0) d = -d; if (NF != 4 || $1 != $3 || d > 1e-4 * $4) bad = 1 } END { exit bad || NR != 6 }' ||
     fail "$plan has other losses than one rank"
 done
+succeed $run --steps 1 --no-report --metrics far.jsonl --plan offloaded --offload-to .
+[ "$(losses far.jsonl)" = "$(losses offloaded.jsonl | head -1)" ] || fail "what waits in files comes back another"
+expect 1 'bytes in nowhere: No such file or directory.*MT-R70' $run --steps 1 --plan offloaded --offload-to nowhere
+succeed $run --steps 1 --plan offloaded --explain
+grep -q '^offloaded rank 0 [0-9.]* MB, rank 1 [0-9.]* MB$' out || fail "--explain does not tell what waits elsewhere"
 # In any order of its samples a step is the same step, also when it is filled to a number of rows.
 ordered() {
   word=$1 listed=$2

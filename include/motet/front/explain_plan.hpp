@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <utility>
 #include <vector>
 
 // These tell what a plan means for every rank, without training.
@@ -303,11 +304,12 @@ inline double print_meaning(std::FILE* out, const plan_meaning& what, int proces
                  mb(own.packing + own.work + own.scratch + own.beside), mb(own.total()));
   }
 
+  bool offloads = false;
   for (std::size_t r = 0; r < memory.size(); ++r)
     if (memory[r].stages.offloaded > 0)
-      std::fprintf(out, "%s rank %zu %.3f MB",
-                   r == 0 || memory[r - 1].stages.offloaded == 0 ? "offloaded" : ",", r,
+      std::fprintf(out, "%s rank %zu %.3f MB", std::exchange(offloads, true) ? "," : "offloaded", r,
                    mb(memory[r].stages.offloaded));
+  if (offloads) std::fprintf(out, "\n");
   print_chosen_pieces(out, what);
   std::fprintf(out,
                "\na step\n  rank         GFLOP  messages   sent MB  group MB  sums MB  busy ms  idle ms\n");
