@@ -366,7 +366,7 @@ constexpr verdict write_plan(const plan& from, const list<module_facts>& facts, 
   for (isize v = 0; v < out.voices().size(); ++v)
     out.offload_beyond(static_cast<int>(v), from.modules[out.voices()[v].module].offload_beyond);
   const short_of_room needs = find_short_of_room(out);
-  if (needs.voice < 0) return {};
+  if (!needs.is_there()) return {};
   const std::int32_t k = out.voices()[needs.voice].module;
   return {reason::offload_beyond_too_few, k, from.modules[k].offload_beyond, needs.most};
 }

@@ -18,6 +18,7 @@ struct kept_move {
 // A stage whose backward needs more microbatches at once than its voice lets stay; voice -1: there is none.
 struct short_of_room {
   std::int32_t voice = -1, most = 0;
+  constexpr bool is_there() const { return voice >= 0; }
 };
 
 namespace detail {
@@ -185,7 +186,7 @@ constexpr list<kept_move> moves_of_rank(const score& from, std::int32_t rank,
       if (lane != of.lane) turns = detail::turns_of_lane(from, rank, of.lane);
       lane = of.lane;
       const std::int32_t most = detail::move_writer(from, turns, v, s, out).write();
-      if (found != nullptr && found->voice < 0 && most > of.offload_beyond) *found = {v, most};
+      if (found != nullptr && !found->is_there() && most > of.offload_beyond) *found = {v, most};
     }
   }
   sort_stably(out, [](const kept_move& a, const kept_move& b) { return a.before < b.before; });
@@ -194,7 +195,7 @@ constexpr list<kept_move> moves_of_rank(const score& from, std::int32_t rank,
 // Looks for a stage that cannot do with what its voice lets stay.
 constexpr short_of_room find_short_of_room(const score& from) {
   short_of_room found;
-  for (std::int32_t rank = 0; rank < from.ranks() && found.voice < 0; ++rank)
+  for (std::int32_t rank = 0; rank < from.ranks() && !found.is_there(); ++rank)
     moves_of_rank(from, rank, &found);
   return found;
 }
