@@ -14,6 +14,7 @@ struct noted_home {
   std::int32_t rank = -1, lane = -1;
   int threads = 0;
   bool fp8 = false;
+  std::string offload_folder;
   local::endpoint* end = nullptr;
   const score_sheet* sheet = nullptr;
   motet::isize work = 0, scratch = 0;
