@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+
 using namespace motet;
 
 namespace {
