@@ -526,7 +526,7 @@ TEST_CASE("a plan that offloads learns the same to the bit") {
       if (explain_plan(each, facts_of<all_learn>(), samples).empty()) check(each, 5 * k + 3);
   }
   MESSAGE(moves, " moves, ", refused, " refused");
-  CHECK(moves > 100);
+  CHECK(moves > 40);  // of half of the draws as well
 }
 TEST_CASE("every named plan that fills, is multiplexed or cuts samples is one rank") {
   int found = 0;

@@ -32,7 +32,9 @@ class held_stage {
   }
   held_stage(const held_stage&) = delete;
   held_stage& operator=(const held_stage&) = delete;
-  ~held_stage() { home_.rest_moves(); }
+  ~held_stage() {
+    if (at_.offloaded > 0) home_.rest_moves();
+  }
 
   // Those that come to it and leave it, to be connected with other stages'.
   rows_type& rows() { return rows_; }
