@@ -3,7 +3,6 @@
 
 #include <motet/backend/cpu/compiled.hpp>
 #include <motet/backend/cpu/device.hpp>
-#include <motet/backend/cpu/measure_operations.hpp>
 #include <motet/front/plan_of.hpp>
 #include <motet/front/ranks_here.hpp>
 #include <motet/model/describe.hpp>
@@ -224,13 +223,9 @@ class trainer {
 
 #if defined(MOTET_COMPILED_RANKS)
 extern template double motet::cpu::device::measure_peak<float>();
-extern template motet::operation_rates motet::cpu::measure_operations(motet::cpu::device&, float,
-                                                                      motet::isize);
 MOTET_PAIR_LOSSES(extern, cpu::context, fp32)
 #if !defined(MOTET_COMPILED_WITHOUT_BF16)
 extern template double motet::cpu::device::measure_peak<motet::bf16>();
-extern template motet::operation_rates motet::cpu::measure_operations(motet::cpu::device&, motet::bf16,
-                                                                      motet::isize);
 MOTET_PAIR_LOSSES(extern, cpu::context, mixed_bf16)
 #endif
 #endif

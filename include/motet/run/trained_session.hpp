@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/cpu/measure_operations.hpp>
 #include <motet/front/batch_headers.hpp>
 #include <motet/front/reordered_steps.hpp>
 #include <motet/front/share_line.hpp>
@@ -240,3 +241,12 @@ inline constexpr bool trains_in_bf16 =
 }
 
 }  // namespace motet
+
+#if defined(MOTET_COMPILED_RANKS)
+extern template motet::operation_rates motet::cpu::measure_operations(motet::cpu::device&, float,
+                                                                      motet::isize);
+#if !defined(MOTET_COMPILED_WITHOUT_BF16)
+extern template motet::operation_rates motet::cpu::measure_operations(motet::cpu::device&, motet::bf16,
+                                                                      motet::isize);
+#endif
+#endif
