@@ -210,12 +210,13 @@ class held_stage {
   microbatch_state& state(std::int32_t m) { return state_of_[as_size(m)]; }
   slot& slot_of(std::int32_t m) { return slots_[as_size(state(m).slot)]; }
   isize rows_of(std::int32_t m) const { return parts_.rows(m).rows(); }
-  Context& context(const arena& memory, std::int32_t m) {
-    home_.ctx.memory = memory;
-    tell(home_.ctx, at_);
-    home_.ctx.draws.first_row = parts_.first_row(m);
-    home_.ctx.shared = parts_.shared(m);
-    return home_.ctx;
+  Context& context(const arena& memory, std::int32_t m) { return tell_of(home_.ctx, memory, m); }
+  Context& tell_of(Context& ctx, const arena& memory, std::int32_t m) const {
+    ctx.memory = memory;
+    tell(ctx, at_);
+    ctx.draws.first_row = parts_.first_row(m);
+    ctx.shared = parts_.shared(m);
+    return ctx;
   }
   motet::weights<Numbers> w() const { return {base(), at_.cut}; }
   motet::gradients<Numbers> g() const { return {at_.sums_each ? base() : gradients_.data(), at_.cut}; }
@@ -295,7 +296,7 @@ class held_stage {
            [&](Context& ctx, kept_views&) { net_.infer(ctx, at_.range, w(), parts_, m, aside(ctx)); });
       return true;
     }
-    slot& into = take_slot(m, at_.seats.slots);
+    slot& into = take_slot(m, at_.seats.slots, home_.ctx);
     context(home_.work, m);
     work(what, m, ends, into.kept, [&](Context& ctx, kept_views& kept) {
       net_.forward(ctx, at_.range, w(), parts_, m, aside(ctx), kept);
@@ -307,7 +308,7 @@ class held_stage {
   bool re_forward(const instruction& it, std::int32_t) { return keep(1, it.microbatch); }
 
   // A slot that is free, and views of it.
-  slot& take_slot(std::int32_t m, const std::vector<std::int32_t>& seats) {
+  slot& take_slot(std::int32_t m, const std::vector<std::int32_t>& seats, Context& keeps) {
     microbatch_state& own = state(m);
     if (at_.by_rows()) own.slot = seats[as_size(m)];
     for (std::size_t i = 0; i < slots_.size() && own.slot == -1; ++i)
@@ -316,7 +317,7 @@ class held_stage {
     into.busy = true;
     // Every thread's views are of the same memory.
     for (kept_views& each : into.kept) {
-      Context& keeps = context(arena_of(into.data, into.bytes), m);
+      tell_of(keeps, arena_of(into.data, into.bytes), m);
       net_.reserve(keeps, at_.range, parts_, m, each, at_.cut);
       into.note(keeps.memory);
     }
@@ -341,7 +342,11 @@ class held_stage {
   }
   bool fetch(const instruction& it, std::int32_t) {
     microbatch_state& own = state(it.microbatch);
-    if (own.slot < 0) take_slot(it.microbatch, at_.seats.back);
+    if (own.slot < 0) {
+      // The lane of this stage may be computing, with the home's context.
+      Context keeps = dry_context<Context>(0, home_.threads, home_.fp8);
+      take_slot(it.microbatch, at_.seats.back, keeps);
+    }
     const slot& into = slot_of(it.microbatch);
     if (!home_.moved({&far_, own.far * far_each_, into.data, into.at.mark(), false})) return false;
     away_[as_size(own.far)] = 0;
