@@ -136,10 +136,11 @@
                                             T*, T*, isize);                                                  \
   MOTET_KERNELS_CONVERT(KEYWORD, T, T)
 
-// Norms over rows of X, with statistics and weights of T and results of Y.
-#define MOTET_KERNELS_NORM_BACK(KEYWORD, T, X, Y, R)                                                    \
+// Norms over rows of X, with statistics and weights of T and results of Y; what the weight part reads is of V.
+#define MOTET_KERNELS_NORM_BACK(KEYWORD, T, X, Y, R, V)                                                 \
   KEYWORD template void norm_backward_input(context&, const sequences&, norm_kind, matrix<X>, const T*, \
-                                            matrix<T>, matrix<Y>, matrix<R>, matrix<T>);
+                                            matrix<T>, matrix<Y>, matrix<R>, matrix<T>,                 \
+                                            const norm_also<V, T>&);
 #define MOTET_KERNELS_NORM(KEYWORD, T, X, Y)                                                                 \
   KEYWORD template void norm_forward(context&, const sequences&, norm_kind, matrix<X>, const T*, const T*,   \
                                      double, matrix<Y>, matrix<T>);                                          \
@@ -148,9 +149,9 @@
   KEYWORD template void norm_backward_weight(context&, norm_kind, matrix<X>, matrix<T>, matrix<Y>, T*, T*);  \
   KEYWORD template void norm_backward_weight(context&, norm_kind, matrix<X>, matrix<T>, matrix<const Y>, T*, \
                                              T*);                                                            \
-  MOTET_KERNELS_NORM_BACK(KEYWORD, T, X, Y, T)                                                               \
-  MOTET_KERNELS_NORM_BACK(KEYWORD, T, X, Y, const T)                                                         \
-  MOTET_KERNELS_NORM_BACK(KEYWORD, T, X, const Y, const T)
+  MOTET_KERNELS_NORM_BACK(KEYWORD, T, X, Y, T, Y)                                                            \
+  MOTET_KERNELS_NORM_BACK(KEYWORD, T, X, Y, const T, Y)                                                      \
+  MOTET_KERNELS_NORM_BACK(KEYWORD, T, X, const Y, const T, Y)
 #define MOTET_KERNELS_NORMS(KEYWORD, T, Y) \
   MOTET_KERNELS_NORM(KEYWORD, T, T, Y)     \
   MOTET_KERNELS_NORM(KEYWORD, T, const T, Y)
@@ -257,6 +258,7 @@
                      detail::forward_epilogue<float MOTET_KERNELS_COMMA bf16>) \
   MOTET_KERNELS_GEMM(KEYWORD, float, bf16, float, float, gemm_epilogue<float>) \
   MOTET_KERNELS_NORMS(KEYWORD, float, bf16)                                    \
+  MOTET_KERNELS_NORM_BACK(KEYWORD, float, float, float, const float, bf16)     \
   MOTET_KERNELS_ATTENTION(KEYWORD, bf16, float)                                \
   MOTET_KERNELS_ROWS(KEYWORD, float, bf16)                                     \
   MOTET_KERNELS_SLOPES(KEYWORD, float, bf16)                                   \

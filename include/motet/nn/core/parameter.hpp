@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/meta/config.hpp>
 #include <motet/tensor/share.hpp>
 
 #include <string>
@@ -79,16 +80,7 @@ struct parameter {
   }
   // Slices say where the elements that are held come from. Only one side has several intervals, and a vector
   // has columns alone.
-  std::vector<parameter_slice> slices() const {
-    std::vector<parameter_slice> found;
-    isize at = offset;
-    for (const interval& of_rows : held_rows)
-      for (const interval& of_columns : held_columns) {
-        found.push_back({of_rows, of_columns, at});
-        at += found.back().size();
-      }
-    return found;
-  }
+  std::vector<parameter_slice> slices() const;
 };
 
 // Each tensor starts on its own cache line.
@@ -109,19 +101,11 @@ class parameter_list {
   explicit parameter_list(tensor_cut cut = {}, listed what = listed::weights) : cut_(cut), what_(what) {}
   tensor_cut cut() const { return cut_; }
 
-  void matrix(std::string_view name, isize rows, isize width, initial start, bool decay = true) {
-    push({prefix_ + std::string(name), rows, width, false, start, decay, used_});
-  }
-  void vector(std::string_view name, isize width, initial start) {
-    push({prefix_ + std::string(name), 1, width, true, start, false, used_});
-  }
+  void matrix(std::string_view name, isize rows, isize width, initial start, bool decay = true);
+  void vector(std::string_view name, isize width, initial start);
   // A matrix of an adapter, beside what a layer has as weights.
   void adapter(std::string_view name, isize rows, isize width, initial start,
-               std::vector<interval> adapts = {}) {
-    parameter item{prefix_ + std::string(name), rows, width, false, start, true, used_};
-    item.adapts = std::move(adapts);
-    push(std::move(item), listed::adapters);
-  }
+               std::vector<interval> adapts = {});
   template <class Layer>
   void child(std::string_view name) {
     child(name, [&] { part<Layer>(); });
@@ -129,10 +113,9 @@ class parameter_list {
   // A function may list the parameters.
   template <class Write>
   void child(std::string_view name, Write&& write) {
-    const std::size_t length = prefix_.size();
-    prefix_.append(name).append(".");
+    const std::size_t outer = go_into(name);
     write();
-    prefix_.resize(length);
+    come_back(outer);
   }
   // The parameters of a part that adds no name.
   template <class Layer>
@@ -193,26 +176,10 @@ class parameter_list {
   isize used() const { return used_; }
 
  private:
-  void push(parameter item, listed as = listed::weights) {
-    if (as != what_) return;
-    if (by_rows_) keep(item.vector ? item.held_columns : item.held_rows);
-    if (by_columns_ && !item.vector) keep(item.held_columns);
-    item.block = block_;
-    item.stacked = item.vector ? 1 : stacked_;
-    if (!whole_ && (by_rows_ || (by_columns_ && !item.vector)))
-      item.by = stacked_ > 1 ? cut_by::experts : cut_by::tensor;
-    used_ += parameter_space(item.held());
-    items_.push_back(std::move(item));
-  }
-  // Neighbours among the intervals of one side become one.
-  void keep(std::vector<interval>& side) const {
-    side.clear();
-    for (const interval& each : held_) {
-      if (each.size() == 0) continue;
-      if (!side.empty() && side.back().end == each.begin) side.back().end = each.end;
-      else side.push_back(each);
-    }
-  }
+  void push(parameter item, listed as = listed::weights);
+  void keep(std::vector<interval>& side) const;
+  std::size_t go_into(std::string_view name);
+  void come_back(std::size_t outer) { prefix_.erase(outer); }
   std::string prefix_;
   tensor_cut cut_;
   listed what_;
@@ -244,5 +211,56 @@ struct gradients {
   typename Numbers::master* lent = nullptr;
   constexpr gradients operator+(isize offset) const { return {data + offset, cut, adapters, lent}; }
 };
+
+#if !defined(MOTET_COMPILED_RANKS)
+MOTET_BODY std::vector<parameter_slice> parameter::slices() const {
+  std::vector<parameter_slice> found;
+  isize at = offset;
+  for (const interval& of_rows : held_rows)
+    for (const interval& of_columns : held_columns) {
+      found.push_back({of_rows, of_columns, at});
+      at += found.back().size();
+    }
+  return found;
+}
+MOTET_BODY void parameter_list::matrix(std::string_view name, isize rows, isize width, initial start,
+                                       bool decay) {
+  push({prefix_ + std::string(name), rows, width, false, start, decay, used_});
+}
+MOTET_BODY void parameter_list::vector(std::string_view name, isize width, initial start) {
+  push({prefix_ + std::string(name), 1, width, true, start, false, used_});
+}
+MOTET_BODY void parameter_list::adapter(std::string_view name, isize rows, isize width, initial start,
+                                        std::vector<interval> adapts) {
+  parameter item{prefix_ + std::string(name), rows, width, false, start, true, used_};
+  item.adapts = std::move(adapts);
+  push(std::move(item), listed::adapters);
+}
+MOTET_BODY void parameter_list::push(parameter item, listed as) {
+  if (as != what_) return;
+  if (by_rows_) keep(item.vector ? item.held_columns : item.held_rows);
+  if (by_columns_ && !item.vector) keep(item.held_columns);
+  item.block = block_;
+  item.stacked = item.vector ? 1 : stacked_;
+  if (!whole_ && (by_rows_ || (by_columns_ && !item.vector)))
+    item.by = stacked_ > 1 ? cut_by::experts : cut_by::tensor;
+  used_ += parameter_space(item.held());
+  items_.push_back(std::move(item));
+}
+// Neighbours among the intervals of one side become one.
+MOTET_BODY void parameter_list::keep(std::vector<interval>& side) const {
+  side.clear();
+  for (const interval& each : held_) {
+    if (each.size() == 0) continue;
+    if (!side.empty() && side.back().end == each.begin) side.back().end = each.end;
+    else side.push_back(each);
+  }
+}
+MOTET_BODY std::size_t parameter_list::go_into(std::string_view name) {
+  const std::size_t outer = prefix_.size();
+  prefix_.append(name).append(".");
+  return outer;
+}
+#endif
 
 }  // namespace motet

@@ -2,3 +2,4 @@
 #undef MOTET_COMPILED_KERNELS
 #define MOTET_BODY
 #include <motet/backend/cpu/device/kernel_choice.hpp>
+#include <motet/backend/cpu/device/team.hpp>

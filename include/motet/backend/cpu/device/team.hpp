@@ -22,17 +22,10 @@ namespace motet::cpu {
 // need no other thread's result.
 class team {
  public:
-  explicit team(int threads) : size_(threads < 1 ? 1 : threads) {
-    make_threads(
-        workers_, "threads of a rank", 1, size_,
-        [this](int t) { return std::thread([this, t] { work(t); }); }, [this] { tell_end(); });
-  }
+  explicit team(int threads);
   team(const team&) = delete;
   team& operator=(const team&) = delete;
-  ~team() {
-    tell_end();
-    for (std::thread& each : workers_) each.join();
-  }
+  ~team();
 
   int size() const { return size_; }
 
@@ -43,33 +36,11 @@ class team {
     if (size_ == 1) return function(0);
     job_ = [](void* f, int thread) { (*static_cast<std::remove_reference_t<Function>*>(f))(thread); };
     argument_ = const_cast<void*>(static_cast<const void*>(&function));
-    running_.store(size_ - 1, std::memory_order_relaxed);
-    {
-      const std::lock_guard lock(mutex_);
-      generation_.fetch_add(1, std::memory_order_release);
-    }
-    wake_.notify_all();
-    call(0);
-    for (int left; (left = running_.load(std::memory_order_acquire)) != 0;) wait_while(running_, left);
-    if (failure_) {
-      abandoned_.store(false, std::memory_order_relaxed);
-      arrived_.store(0, std::memory_order_relaxed);
-      std::rethrow_exception(std::exchange(failure_, nullptr));
-    }
+    run_job();
   }
 
   // Every thread arrives, then every thread goes on.
-  void barrier() {
-    if (size_ == 1) return;
-    const unsigned turn = turn_.load(std::memory_order_relaxed);
-    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == size_) {
-      arrived_.store(0, std::memory_order_relaxed);
-      next_turn();
-      return;
-    }
-    if (!abandoned_.load(std::memory_order_acquire)) wait_while(turn_, turn);
-    if (abandoned_.load(std::memory_order_acquire)) throw left_alone{};
-  }
+  void barrier();
 
   // A word for each thread, for small reductions: write own, barrier, read all, barrier.
   double& slot(int thread) { return slots_[as_size(thread)].value; }
@@ -79,72 +50,16 @@ class team {
     double value = 0;
   };
 
-  void tell_end() {
-    {
-      const std::lock_guard lock(mutex_);
-      stop_ = true;
-      generation_.fetch_add(1, std::memory_order_release);
-    }
-    wake_.notify_all();
-  }
+  void tell_end();
 
   // A barrier that another thread will not reach throws this.
   struct left_alone {};
 
-  // Spins shortly, as shares are even, then yields, as cores may be shared, and sleeps when that took long: who
-  // sleeps has a core as soon as it is woken, and who yields one after all that ran instead have had their time.
-  template <class Word>
-  static void wait_while(const std::atomic<Word>& word, Word is) {
-    constexpr int spins = 4000;
-    constexpr auto patience = std::chrono::milliseconds(1);
-    for (int spin = 0; spin < spins; ++spin)
-      if (word.load(std::memory_order_acquire) != is) return;
-    const auto end = std::chrono::steady_clock::now() + patience;
-    do {
-      std::this_thread::yield();
-      if (word.load(std::memory_order_acquire) != is) return;
-    } while (std::chrono::steady_clock::now() < end);
-    word.wait(is, std::memory_order_acquire);
-  }
-  // Who is about to sleep sees the new turn, or is seen by whoever wakes.
-  void next_turn() {
-    turn_.fetch_add(1, std::memory_order_seq_cst);
-    turn_.notify_all();
-  }
-
-  void call(int thread) {
-    try {
-      job_(argument_, thread);
-    } catch (const left_alone&) {
-    } catch (...) {
-      const std::lock_guard lock(mutex_);
-      if (!failure_) failure_ = std::current_exception();
-      abandoned_.store(true, std::memory_order_release);
-      next_turn();
-    }
-  }
-  // Says whether the next function comes soon: instructions of a program follow each other closely, and a
-  // thread that fell asleep wakes up later than a small one takes.
-  bool comes(unsigned seen) const {
-    for (int spin = 0; spin < 4200; ++spin) {
-      if (generation_.load(std::memory_order_acquire) != seen) return true;
-      if (spin > 4000) std::this_thread::yield();
-    }
-    return false;
-  }
-  void work(int thread) {
-    unsigned seen = 0;
-    for (;;) {
-      if (!comes(seen)) {
-        std::unique_lock lock(mutex_);
-        wake_.wait(lock, [&] { return generation_.load(std::memory_order_relaxed) != seen; });
-      }
-      seen = generation_.load(std::memory_order_acquire);
-      if (stop_) return;
-      call(thread);
-      if (running_.fetch_sub(1, std::memory_order_seq_cst) == 1) running_.notify_one();
-    }
-  }
+  void run_job();
+  void call(int thread);
+  void work(int thread);
+  bool comes(unsigned seen) const;
+  void next_turn();
 
   int size_;
   void (*job_)(void*, int) = nullptr;
@@ -161,5 +76,108 @@ class team {
   std::vector<padded> slots_ = std::vector<padded>(as_size(size_));
   std::vector<std::thread> workers_;  // last: they start using the rest at once
 };
+
+#if !defined(MOTET_COMPILED_KERNELS)
+MOTET_BODY team::team(int threads) : size_(threads < 1 ? 1 : threads) {
+  make_threads(
+      workers_, "threads of a rank", 1, size_, [this](int t) { return std::thread([this, t] { work(t); }); },
+      [this] { tell_end(); });
+}
+MOTET_BODY team::~team() {
+  tell_end();
+  for (std::thread& each : workers_) each.join();
+}
+MOTET_BODY void team::tell_end() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+    generation_.fetch_add(1, std::memory_order_release);
+  }
+  wake_.notify_all();
+}
+
+namespace detail {
+// Spins shortly, as shares are even, then yields, as cores may be shared, and sleeps when that took long: who
+// sleeps has a core as soon as it is woken, and who yields one after all that ran instead have had their time.
+template <class Word>
+void wait_while(const std::atomic<Word>& word, Word is) {
+  constexpr int spins = 4000;
+  constexpr auto patience = std::chrono::milliseconds(1);
+  for (int spin = 0; spin < spins; ++spin)
+    if (word.load(std::memory_order_acquire) != is) return;
+  const auto end = std::chrono::steady_clock::now() + patience;
+  do {
+    std::this_thread::yield();
+    if (word.load(std::memory_order_acquire) != is) return;
+  } while (std::chrono::steady_clock::now() < end);
+  word.wait(is, std::memory_order_acquire);
+}
+}  // namespace detail
+
+MOTET_BODY void team::run_job() {
+  running_.store(size_ - 1, std::memory_order_relaxed);
+  {
+    const std::lock_guard lock(mutex_);
+    generation_.fetch_add(1, std::memory_order_release);
+  }
+  wake_.notify_all();
+  call(0);
+  for (int left; (left = running_.load(std::memory_order_acquire)) != 0;) detail::wait_while(running_, left);
+  if (failure_) {
+    abandoned_.store(false, std::memory_order_relaxed);
+    arrived_.store(0, std::memory_order_relaxed);
+    std::rethrow_exception(std::exchange(failure_, nullptr));
+  }
+}
+MOTET_BODY void team::barrier() {
+  if (size_ == 1) return;
+  const unsigned turn = turn_.load(std::memory_order_relaxed);
+  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == size_) {
+    arrived_.store(0, std::memory_order_relaxed);
+    next_turn();
+    return;
+  }
+  if (!abandoned_.load(std::memory_order_acquire)) detail::wait_while(turn_, turn);
+  if (abandoned_.load(std::memory_order_acquire)) throw left_alone{};
+}
+// Who is about to sleep sees the new turn, or is seen by whoever wakes.
+MOTET_BODY void team::next_turn() {
+  turn_.fetch_add(1, std::memory_order_seq_cst);
+  turn_.notify_all();
+}
+MOTET_BODY void team::call(int thread) {
+  try {
+    job_(argument_, thread);
+  } catch (const left_alone&) {
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = std::current_exception();
+    abandoned_.store(true, std::memory_order_release);
+    next_turn();
+  }
+}
+// Says whether the next function comes soon: instructions of a program follow each other closely, and a
+// thread that fell asleep wakes up later than a small one takes.
+MOTET_BODY bool team::comes(unsigned seen) const {
+  for (int spin = 0; spin < 4200; ++spin) {
+    if (generation_.load(std::memory_order_acquire) != seen) return true;
+    if (spin > 4000) std::this_thread::yield();
+  }
+  return false;
+}
+MOTET_BODY void team::work(int thread) {
+  unsigned seen = 0;
+  for (;;) {
+    if (!comes(seen)) {
+      std::unique_lock lock(mutex_);
+      wake_.wait(lock, [&] { return generation_.load(std::memory_order_relaxed) != seen; });
+    }
+    seen = generation_.load(std::memory_order_acquire);
+    if (stop_) return;
+    call(thread);
+    if (running_.fetch_sub(1, std::memory_order_seq_cst) == 1) running_.notify_one();
+  }
+}
+#endif
 
 }  // namespace motet::cpu
