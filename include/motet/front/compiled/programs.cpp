@@ -6,7 +6,6 @@
 #define MOTET_BODY
 #include <motet/front/sampling.hpp>
 #include <motet/model/describe.hpp>
-#include <motet/nn/core/parameter.hpp>
 #include <motet/plan/prove/require_plan.hpp>
 #include <motet/runtime/feeds/own_samples.hpp>
 #include <motet/runtime/gradients/program_ownership.hpp>

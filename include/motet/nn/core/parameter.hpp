@@ -212,7 +212,7 @@ struct gradients {
   constexpr gradients operator+(isize offset) const { return {data + offset, cut, adapters, lent}; }
 };
 
-#if !defined(MOTET_COMPILED_RANKS)
+#if !defined(MOTET_COMPILED_KERNELS)
 MOTET_BODY std::vector<parameter_slice> parameter::slices() const {
   std::vector<parameter_slice> found;
   isize at = offset;
