@@ -20,7 +20,26 @@ fail() {
   failures="$failures
   $1"
 }
+# What all processes that ended computed, in seconds of a core. `times` tells it of the shell that runs it, which a command substitution is not.
+computed() {
+  times >build/times.txt
+  awk 'NR == 2 { gsub(/s/, ""); for (i = 1; i <= 2; ++i) { split($i, at, "m"); n += 60 * at[1] + at[2] } } END { printf "%.1f\n", n }' build/times.txt >build/computed.txt
+  read -r computed <build/computed.txt || computed=0
+}
+# begin, and later phase build|tests NAME PARTS...: for the table at the end of a run.
+begin() {
+  computed
+  began=$(date +%s) computed_before=$computed
+}
+phase() {
+  computed
+  awk -v begin="$began" -v end="$(date +%s)" -v before="$computed_before" -v now="$computed" -v what="$*" 'BEGIN { print begin, end, now - before, what }' >>build/phases.txt
+}
 finish() {
+  if [ -s build/phases.txt ] && [ -n "${python:-}" ]; then
+    say "where the time went"
+    "$python" tests/tools/seconds.py --phases build/phases.txt build
+  fi
   say "done"
   if [ -n "$failures" ]; then printf 'failed:%s\n' "$failures"; fi
   printf '%d passed, %d failed, %d skipped\n' $passed $failed $skipped
@@ -32,10 +51,13 @@ build() {
   name=$1
   preset=$2
   shift 2
-  cmake --build --preset "$preset" --parallel "$jobs" "$@" -- -k 0 >"build/$name.log" 2>&1 && return 0
-  grep -E 'error|FAILED|undefined reference' "build/$name.log" | head -40
-  fail "build $name (build/$name.log)"
-  return 1
+  begin
+  cmake --build --preset "$preset" --parallel "$jobs" "$@" -- -k 0 >"build/$name.log" 2>&1 || not_built "$name"
+  phase build "$name" "$preset"
+}
+not_built() {
+  grep -E 'error|FAILED|undefined reference' "build/$1.log" | head -40
+  fail "build $1 (build/$1.log)"
 }
 # check NAME PRESET [arguments of ctest]
 check() {
@@ -44,7 +66,9 @@ check() {
   shift 2
   results=$PWD/build/$name.xml
   rm -f "$results"
+  begin
   $without_aslr ctest --preset "$preset" --parallel "$jobs" --output-junit "$results" "$@" >"build/$name.tests.log" 2>&1
+  phase tests "$name" "$name"
   if [ ! -s "$results" ]; then
     tail -20 "build/$name.tests.log"
     fail "tests $name did not run"
@@ -74,6 +98,7 @@ check() {
 }
 
 mkdir -p build
+rm -f build/phases.txt
 without_aslr=
 jobs=$(nproc 2>/dev/null || echo 2)
 
@@ -145,7 +170,7 @@ if [ -n "$sanitizing" ]; then tests=OPTIMISED emulated=ON; fi
 
 say "release: programs, packages, headers, kernels, emulated GPUs, whole plans"
 if cmake --preset release -DMOTET_PYTHON="$python" -DMOTET_WARNINGS_AS_ERRORS=ON -DMOTET_UNIT_TESTS=$tests -DMOTET_INSTRUMENT_EMULATED=$emulated \
-  -DMOTET_GROUP_SIZE=20 -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG $frugal" -DMOTET_MODELS="quick;quick_glue;quick_adapted;coca_quick;draw_quick;sense_quick;tiny" >build/release.configure.log 2>&1; then
+  -DMOTET_GROUP_SIZE=20 -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG $frugal" -DMOTET_STEERING_FLAGS=-O0 -DMOTET_MODELS="quick;quick_glue;quick_adapted;coca_quick;draw_quick;sense_quick;tiny" >build/release.configure.log 2>&1; then
   grep -A 10 '^-- motet' build/release.configure.log
   build release release
   say "release: tests"
@@ -157,6 +182,13 @@ fi
 if [ -z "$clang" ]; then
   echo "no clang here: headers were read by $(c++ --version | sed 1q) only"
   skipped=$((skipped + 1))
+fi
+
+# Configured here, as some of it is built beside what nvcc makes.
+if [ -n "$sanitizing" ]; then
+  cmake --preset sanitize -DCMAKE_CXX_COMPILER="$sanitizing" -DMOTET_UNIT_TESTS=INSTRUMENTED -DMOTET_GROUP_SIZE=100 \
+    -DMOTET_WARNINGS_AS_ERRORS=ON -DMOTET_PYTHON="$python" >build/sanitize.configure.log 2>&1
+  sanitize_configured=$?
 fi
 
 nvcc=$(command -v nvcc || { [ -x /usr/local/cuda/bin/nvcc ] && echo /usr/local/cuda/bin/nvcc; })
@@ -188,8 +220,19 @@ if [ -n "$nvcc" ]; then
     -DCMAKE_CUDA_FLAGS_RELEASE="$host" -DCMAKE_CUDA_ARCHITECTURES="$chips" -DCMAKE_CUDA_FLAGS="$passes" -DMOTET_BENCH=OFF -DMOTET_PYTHON="$python" \
     -DMOTET_KERNELS_ARCHIVE="$compiled" \
     >build/cuda.configure.log 2>&1; then
-    # shellcheck disable=SC2086
-    build cuda cuda --target $targets
+    if [ "$run" = ON ] || [ "$jobs" -lt 2 ] || [ "${sanitize_configured:-1}" -ne 0 ]; then
+      # shellcheck disable=SC2086
+      build cuda cuda --target $targets
+    else
+      # nvcc takes minutes for the trainer, on one core; meanwhile others build the longest of what comes next, which tells there what fails.
+      begin
+      # shellcheck disable=SC2086
+      cmake --build --preset cuda --parallel 1 --target $targets -- -k 0 >build/cuda.log 2>&1 &
+      with_nvcc=$!
+      cmake --build --preset sanitize --parallel $((jobs - 1)) --target net_tests -- -k 0 >build/sanitize.nets.log 2>&1
+      wait $with_nvcc || not_built cuda
+      phase build cuda+nets cuda sanitize
+    fi
     # Toolkits may come without the programs that read machine code.
     if ! { command -v cuobjdump || [ -x "$(dirname "$nvcc")/cuobjdump" ]; } >/dev/null && [ -z "${MOTET_NO_INSTALL:-}" ]; then
       [ -x build/python/bin/python ] || python3 -m venv build/python >build/python.log 2>&1
@@ -215,8 +258,7 @@ say "sanitize: unit tests under the address and undefined-behaviour sanitizers"
 if [ -z "$sanitizing" ]; then
   echo "programs under these sanitizers do not start here: unit tests ran without them"
   skipped=$((skipped + 1))
-elif cmake --preset sanitize -DCMAKE_CXX_COMPILER="$sanitizing" -DMOTET_UNIT_TESTS=INSTRUMENTED -DMOTET_GROUP_SIZE=100 \
-  -DMOTET_WARNINGS_AS_ERRORS=ON -DMOTET_PYTHON="$python" >build/sanitize.configure.log 2>&1; then
+elif [ "$sanitize_configured" -eq 0 ]; then
   build sanitize sanitize --target unit_tests
   if [ -n "$halved" ]; then export MOTET_TEST_HALF=0; fi
   check sanitize sanitize -L '^unit$'

@@ -3,12 +3,19 @@
 """What a whole run of tests/run.sh costs: the seconds of each file that is compiled, each program that is linked and each test.
 
     seconds.py [--write] BUDGET BUILD...
+    seconds.py --phases FILE BUILD
 
 Reads .ninja_log and the results (*.xml beside it, named after the build) of each build folder, and compares them with the budget, a file of lines
 `<seconds> <what>`. Machines differ, and one that compiles twice as fast need not run tests twice as fast: the entries of a build folder, and its tests, are
 each scaled by their own median, weighted by seconds. What is left within a third of an entry is the weather of a machine and no growth. Status 1 when the
 rest, new entries included and what became cheaper taken off, is more than 10 % of the budget, or 25 % on a processor other than the budget's, which its first line names.
+A part of the budget, as release or cuda is one, counts where that part was built. Status 1 as well when the budget has a name that is no more; where other
+libraries were found than the second line names, some may be missing, so there they are not asked for.
 --write makes the budget of what was measured; entries below a fifth of a second are summed up.
+
+--phases prints where the time of a run went, for whoever wants it shorter: of each phase how long it took, what its processes computed, what share of the
+processors' time nothing did, and what took longest. FILE has a line for each phase, which tests/run.sh writes: `begin end computed build|tests name
+parts...`, times in seconds, parts being folders of BUILD.
 """
 import os
 import pathlib
@@ -22,6 +29,8 @@ WEATHER = 1 / 3  # of an entry's seconds
 COMPARED = 2.0  # seconds in the budget from which an entry tells how fast a machine is
 ENOUGH = 5  # entries of a kind that tell how fast a machine is at it
 OUTPUT = re.compile(r"(?:^|/)(?:CMakeFiles/)?([^/]+)\.dir/(.+)\.o$")
+DESCRIPTION = ("build.ninja", "cmake.verify_globs")  # of the build, made by itself
+LIBRARY = re.compile(r"-DMOTET_HAS_([A-Z]+)=1")
 CASE = re.compile(r'<testcase name="([^"]*)"[^>]*? time="([0-9.]+)"')
 
 
@@ -32,13 +41,15 @@ def processor():
     return f"# {os.cpu_count()} cores of {name}"
 
 
-def built(folder):
+def built(folder, begin=0, end=float("inf")):
+    """What was made, and the seconds of it; of that which is as old as this, by the clock."""
     last = {}
     log = folder / ".ninja_log"
     for line in log.read_text(encoding="utf-8").splitlines() if log.exists() else []:
         if not line.startswith("#"):
-            start, end, _, output, _ = line.split("\t")
-            last[output] = (int(end) - int(start)) / 1000
+            start, stop, made, output, _ = line.split("\t")
+            if begin <= int(made) / 1e9 <= end and pathlib.PurePath(output).name not in DESCRIPTION:
+                last[output] = (int(stop) - int(start)) / 1000
     for output, seconds in last.items():
         named = OUTPUT.search(output)
         yield f"{folder.name}: {named.group(1)} {pathlib.PurePath(named.group(2)).name}" if named else f"{folder.name}: {pathlib.PurePath(output).name}", seconds
@@ -50,20 +61,78 @@ def tested(folder):
             yield f"{results.stem}: {name}", float(seconds)
 
 
+def entries(folders):
+    for folder in folders:
+        yield from built(folder)
+        yield from tested(folder)
+
+
 def measured(folders):
     out = {}
-    for folder in folders:
-        for entries in (built(folder), tested(folder)):
-            for what, seconds in entries:
-                what = what if seconds >= SMALL else f"{folder.name}: small"
-                out[what] = out.get(what, 0) + seconds
+    for what, seconds in entries(folders):
+        what = what if seconds >= SMALL else small(part_of(what))
+        out[what] = out.get(what, 0) + seconds
     return out
+
+
+def small(part):
+    return f"{part}: small"
+
+
+def part_of(what):
+    return what.split(":", 1)[0]
+
+
+def libraries(folders):
+    """What decides which files and tests there are, as the budget's second line has it."""
+    found = set()
+    for folder in folders:
+        ninja = folder / "build.ninja"
+        for line in ninja.read_text(encoding="utf-8").splitlines() if ninja.exists() else []:
+            if line.startswith("  DEFINES = "):
+                found |= set(LIBRARY.findall(line))
+        cache = folder / "CMakeCache.txt"
+        if cache.exists() and re.search(r"^MOTET_GPU_TESTS:[A-Z]+=ON$", cache.read_text(encoding="utf-8"), re.MULTILINE):
+            found.add("GPU")  # there each test of one is a program
+    return "# with " + " ".join(sorted(found) or ["nothing"])
+
+
+def gone(folders, budget):
+    """Names of the budget that are no more; none of a part that was not built."""
+    there = {what for what, _ in entries(folders)}
+    parts = {part_of(what) for what in there}
+    return sorted(what for what in budget if part_of(what) in parts and what not in there and what != small(part_of(what)))
 
 
 def kind_of(what):
     """Compiled files have a target before their name, tests have not."""
     part, name = what.split(": ", 1)
     return part, " " in name
+
+
+def phases(lines, build, cores):
+    """Of each phase its name, seconds by the clock, seconds computed, idle share and the longest five of (seconds, name)."""
+    for line in lines:
+        begin, end, computed, kind, name, *parts = line.split()
+        took = float(end) - float(begin)
+        found = []
+        for part in parts:
+            found += built(build / part, float(begin) - 1, float(end) + 1) if kind == "build" else tested(build / part)
+        longest = sorted(((seconds, what.split(": ", 1)[1]) for what, seconds in found), reverse=True)[:5]
+        yield f"{name} {kind}", took, float(computed), max(0, 1 - float(computed) / (took * cores)) if took else 0, longest
+
+
+def show_phases(path, build):
+    cores = os.cpu_count()
+    rows = list(phases(path.read_text(encoding="utf-8").splitlines(), build, cores))
+    print(f"{'':24}{'seconds':>8}{'of cores':>10}{'idle':>7}  longest")
+    for name, took, computed, idle, longest in rows:
+        print(f"{name:24}{took:8.0f}{computed:10.0f}{100 * idle:6.0f}%  {longest[0][0]:.0f} {longest[0][1]}" if longest else f"{name:24}{took:8.0f}{computed:10.0f}{100 * idle:6.0f}%")
+        for seconds, what in longest[1:]:
+            print(f"{'':51}{seconds:.0f} {what}")
+    took, computed = sum(row[1] for row in rows), sum(row[2] for row in rows)
+    print(f"{'all of these':24}{took:8.0f}{computed:10.0f}{100 * max(0, 1 - computed / (took * cores) if took else 0):6.0f}%  on {cores} cores")
+    return 0
 
 
 def median(pairs):
@@ -95,15 +164,19 @@ def growth(found, budget):
 
 
 def main():
+    if sys.argv[1:2] == ["--phases"]:
+        return show_phases(pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3]))
     write = "--write" in sys.argv
     path, *folders = [pathlib.Path(each) for each in sys.argv[1:] if each != "--write"]
     found = measured(folders)
     if write:
         lines = [f"{seconds:.1f} {what}\n" for what, seconds in sorted(found.items(), key=lambda at: (-at[1], at[0]))]
-        path.write_text("".join([processor() + "\n", *lines]), encoding="utf-8")
+        path.write_text("".join([processor() + "\n", libraries(folders) + "\n", *lines]), encoding="utf-8")
         return 0
-    of, *lines = path.read_text(encoding="utf-8").splitlines()
+    of, made_with, *lines = path.read_text(encoding="utf-8").splitlines()
     budget = {what: float(seconds) for seconds, what in (line.split(" ", 1) for line in lines)}
+    parts = {part_of(what) for what in found}
+    budget = {what: seconds for what, seconds in budget.items() if part_of(what) in parts}
     whole, machine, grown = growth(found, budget)
     if whole is None:
         print("nothing of the budget was measured")
@@ -117,7 +190,14 @@ def main():
         print("What grew most, in seconds of the budget's machine; mend it, or say why and change the budget by seconds.py --write:")
         for more, what in sorted(((more, what) for what, more in grown.items()), reverse=True)[:12]:
             print(f"  {more:+7.1f} {what}" + ("" if what in budget else "  (new)"))
-    return 1 if whole > allowed else 0
+    stale = gone(folders, budget)
+    if stale and libraries(folders) != made_with:
+        print(f"{len(stale)} names of the budget are not here, which was made {made_with[2:]}; here it is {libraries(folders)[2:]}")
+        stale = []
+    if stale:
+        print("Names of the budget that are no more; seconds.py --write makes it anew, or these lines go:")
+        print("".join(f"  {what}\n" for what in stale), end="")
+    return 1 if whole > allowed or stale else 0
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Proves that seconds.py sees a run that grew, whatever the machine."""
+import contextlib
+import io
 import pathlib
 import sys
 import tempfile
@@ -55,6 +57,48 @@ class Seconds(unittest.TestCase):
             (folder / ".ninja_log").write_text("# ninja log v5\n0\t1500\t0\tCMakeFiles/one.dir/a.cpp.o\tx\n0\t2500\t0\tCMakeFiles/one.dir/a.cpp.o\tx\n0\t100\t0\tbin/one\tx\n")
             pathlib.Path(scratch, "release.xml").write_text('<testcase name="unit.a" classname="unit.a" time="0.75" status="run"/>')
             self.assertEqual(seconds.measured([folder]), {"release: one a.cpp": 2.5, "release: small": 0.1, "release: unit.a": 0.75})
+            # What is too short to be listed is there all the same, and what was not built may not be asked for.
+            budget = dict.fromkeys(["release: one a.cpp", "release: one", "release: small", "release: two b.cpp", "release: unit.b", "cuda: gpu.a"], 1.0)
+            self.assertEqual(seconds.gone([folder], budget), ["release: two b.cpp", "release: unit.b"])
+
+    def run_against(self, scratch, libraries, names):
+        budget = pathlib.Path(scratch, "seconds.txt")
+        budget.write_text("".join(f"{line}\n" for line in [seconds.processor(), libraries, *(f"2.5 release: {name}" for name in names)]))
+        before = sys.argv
+        sys.argv = ["seconds.py", str(budget), str(pathlib.Path(scratch, "release"))]
+        said = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(said):
+                return seconds.main(), said.getvalue()
+        finally:
+            sys.argv = before
+
+    def test_a_name_that_is_no_more_fails(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = pathlib.Path(scratch, "release")
+            folder.mkdir()
+            (folder / ".ninja_log").write_text("0\t2500\t0\tCMakeFiles/one.dir/a.cpp.o\tx\n0\t9000\t0\tbuild.ninja\tx\n")
+            (folder / "build.ninja").write_text("build a\n  DEFINES = -DMOTET_HAS_MPI=1 -DMOTET_HAS_SPNG=0\n")
+            self.assertEqual(self.run_against(scratch, "# with MPI", ["one a.cpp"])[0], 0)
+            status, said = self.run_against(scratch, "# with MPI", ["one a.cpp", "two b.cpp"])
+            self.assertEqual(status, 1)
+            self.assertIn("  release: two b.cpp\n", said)
+            status, said = self.run_against(scratch, "# with MPI SPNG", ["one a.cpp", "two b.cpp"])
+            self.assertEqual(status, 0)
+            self.assertIn("1 names of the budget are not here, which was made with MPI SPNG; here it is with MPI\n", said)
+
+    def test_phases(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = pathlib.Path(scratch, "release")
+            folder.mkdir()
+            second = 10**9
+            (folder / ".ninja_log").write_text(
+                f"0\t1500\t{130 * second}\tCMakeFiles/one.dir/a.cpp.o\tx\n0\t9000\t{300 * second}\tCMakeFiles/later.dir/b.cpp.o\tx\n"
+            )
+            pathlib.Path(scratch, "release.xml").write_text("".join(f'<testcase name="unit.{i}" time="{i}.5"/>' for i in range(8)))
+            build, tests = seconds.phases(["100 200 150 build release release", "200 210 5 tests release release"], pathlib.Path(scratch), 2)
+            self.assertEqual(build, ("release build", 100, 150, 0.25, [(1.5, "one a.cpp")]))
+            self.assertEqual(tests, ("release tests", 10, 5, 0.75, [(i + 0.5, f"unit.{i}") for i in (7, 6, 5, 4, 3)]))
 
 
 if __name__ == "__main__":
