@@ -18,9 +18,12 @@ losses() { sed -n 's/.*"step": *\([0-9]*\), *"loss": *\([0-9.e-]*\),.*/\1 \2/p' 
 succeed $run --steps 6 --no-report --metrics one.jsonl
 [ "$(losses one.jsonl | wc -l)" -eq 6 ] || fail "not one line for each step"
 losses one.jsonl >one.losses
+# Four steps have batches, updates and orders that differ from each other; their rates are not those of the first four of six.
+succeed $run --steps 4 --no-report --metrics four.jsonl
+losses four.jsonl >four.losses
 for plan in data-2 zero-3 tensor-2 apart on-last pipeline-3 uneven grouped nested filled filled-tensor filled-lane multiplexed offloaded; do
-  succeed $run --steps 6 --no-report --metrics "$plan.jsonl" --plan $plan
-  losses "$plan.jsonl" | paste -d ' ' - one.losses | awk '{ d = $2 - $4; if (d < 0) d = -d; if (NF != 4 || $1 != $3 || d > 1e-4 * $4) bad = 1 } END { exit bad || NR != 6 }' ||
+  succeed $run --steps 4 --no-report --metrics "$plan.jsonl" --plan $plan
+  losses "$plan.jsonl" | paste -d ' ' - four.losses | awk '{ d = $2 - $4; if (d < 0) d = -d; if (NF != 4 || $1 != $3 || d > 1e-4 * $4) bad = 1 } END { exit bad || NR != 4 }' ||
     fail "$plan has other losses than one rank"
 done
 succeed $run --steps 1 --no-report --metrics far.jsonl --plan offloaded --offload-to .
@@ -32,11 +35,11 @@ grep -q '^offloaded rank 0 [0-9.]* MB, rank 1 [0-9.]* MB$' out || fail "--explai
 ordered() {
   word=$1 listed=$2
   shift 2
-  succeed $run --steps 6 --no-report --metrics ordered.jsonl --reorder $word "$@"
+  succeed $run --steps 4 --no-report --metrics ordered.jsonl --reorder $word "$@"
   grep -q "^order $word: samples .*go to " out && grep -q 'reordered: steps [0-9][0-9.]* times as fast as their samples came, by simulation with measured times; an order took' out || fail "$* --reorder $word does not tell"
   grep -q '"reorder_seconds"' ordered.jsonl || fail "$* --reorder $word writes nothing"
   losses ordered.jsonl >ordered.losses
-  losses "$listed" | paste -d ' ' - ordered.losses | awk '{ d = $2 - $4; if (d < 0) d = -d; if (NF != 4 || $1 != $3 || d > 1e-5 * $4) bad = 1 } END { exit bad || NR != 6 }' ||
+  losses "$listed" | paste -d ' ' - ordered.losses | awk '{ d = $2 - $4; if (d < 0) d = -d; if (NF != 4 || $1 != $3 || d > 1e-5 * $4) bad = 1 } END { exit bad || NR != 4 }' ||
     fail "$* --reorder $word has other losses: $(losses "$listed" | paste -d ' ' - ordered.losses)"
 }
 for plan in data-2 uneven; do ordered all $plan.jsonl --plan $plan; done
@@ -44,7 +47,7 @@ ordered ranks data-2.jsonl --plan data-2 --reorder-groups 1
 two='"degrees": {"data": 2}, "microbatches": 2, "group": 1'
 echo '{"cluster": {"ranks": 4}, "schedule": "1f1b", "modules": {' >pairs.json
 echo "\"eye\": {$two, \"ranks\": {\"first\": 0}}, \"glue\": {$two, \"ranks\": {\"first\": 0}}, \"talk\": {$two, \"ranks\": {\"first\": 2}}}}" >>pairs.json
-succeed $run --steps 6 --no-report --metrics pairs.jsonl --plan pairs.json
+succeed $run --steps 4 --no-report --metrics pairs.jsonl --plan pairs.json
 ordered modules pairs.jsonl --plan pairs.json
 ordered all pairs.jsonl --plan pairs.json --reorder-groups 1
 expect 2 'replicas reach over all of these groups, so that all 4 ranks are one' $run --steps 1 --plan pairs.json --reorder all --reorder-groups 2
@@ -52,7 +55,7 @@ expect 2 'which gives no rank another sample' $run --steps 1 --plan pairs.json -
 succeed $run --steps 1 --plan pairs.json --reorder all --reorder-groups 1 --explain
 grep -q '^groups    2 of ranks, out of which no sample goes$' out || fail "--explain does not tell of the groups"
 expect 2 'so no row can cross; take --reorder all' $run --steps 1 --plan data-2 --reorder modules
-succeed $run --rows 500 --steps 6 --no-report --metrics filled.jsonl --plan apart
+succeed $run --rows 500 --steps 4 --no-report --metrics filled.jsonl --plan apart
 ordered all filled.jsonl --rows 500 --plan apart
 succeed $run --steps 1 --plan data-2 --reorder ranks --explain
 grep -q '^order     ranks: samples go to the ranks that have least to do$' out || fail "--explain does not tell of the order"
@@ -337,8 +340,7 @@ expect 3 MT-D13 $run --rows 100 --steps 1 --no-report
 # ---- heavy samples wait for each other, and a run goes on in the same windows alone ----
 succeed $run --defer 3 --steps 6 --no-report --metrics wait.jsonl --checkpoint wait --save-every 4 --plan data-2
 [ "$(losses wait.jsonl | wc -l)" -eq 6 ] || fail "not one line for each step in which samples wait"
-losses data-2.jsonl >wanted
-! losses wait.jsonl | cmp -s - wanted || fail "no sample waits"
+losses wait.jsonl | paste -d ' ' - one.losses | awk '{ d = $2 - $4; if (d < 0) d = -d; if (d > 1e-3 * $4) waits = 1 } END { exit !waits }' || fail "no sample waits"
 rm -r wait/step-000006
 succeed $run --steps 6 --no-report --metrics waited.jsonl --checkpoint wait --resume --plan data-2
 losses wait.jsonl | sed 1,4d >wanted
