@@ -292,7 +292,7 @@ if [ $fresh = no ] || [ "$(kept)" -ne "$kept_before" ]; then
 elif "$python" tests/tools/seconds.py tests/seconds.txt build/release build/cuda build/sanitize build/tsan; then
   passed=$((passed + 1))
 else
-  fail "tests/run.sh takes more than its budget, tests/seconds.txt"
+  fail "tests/run.sh takes more than its budget, tests/seconds.txt, or that has names that are no more"
 fi
 
 finish

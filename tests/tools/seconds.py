@@ -118,7 +118,7 @@ def phases(lines, build, cores):
         found = []
         for part in parts:
             found += built(build / part, float(begin) - 1, float(end) + 1) if kind == "build" else tested(build / part)
-        longest = sorted(((seconds, what.split(": ", 1)[1]) for what, seconds in found), reverse=True)[:5]
+        longest = sorted(((seconds, what if len(parts) > 1 else what.split(": ", 1)[1]) for what, seconds in found), reverse=True)[:5]
         yield f"{name} {kind}", took, float(computed), max(0, 1 - float(computed) / (took * cores)) if took else 0, longest
 
 
