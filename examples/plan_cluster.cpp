@@ -15,6 +15,7 @@
 
 #include <motet/format/files/atomic_file.hpp>
 #include <motet/plan/cost/require_gaps.hpp>
+#include <motet/plan/cost/require_times.hpp>
 #include <motet/plan/distmm/search_distmm.hpp>
 #include <motet/plan/distmm/search_megatron.hpp>
 #include <motet/plan/files/cluster_json.hpp>
@@ -95,6 +96,7 @@ std::string answer_to(const settings& given) {
   if (!given.profile.empty()) {
     measured = load_profile(given.profile);
     require_gaps_of(measured, given.profile, facts_of(of.towers));
+    require_times_of(measured, given.profile, of.towers);
     of.wishes.play.measured = &measured;
     of.wishes.bytes.activation = measured.activation_bytes;
   }

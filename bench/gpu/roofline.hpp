@@ -191,7 +191,7 @@ struct step_roofline {
                        each.calls,
                        each.flops,
                        each.bytes,
-                       each.kind == flops_of::products,
+                       each.kind == flops_of::products || each.kind == flops_of::attention,
                        0,
                        0};
       const auto calls = static_cast<double>(row.calls);

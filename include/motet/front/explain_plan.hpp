@@ -9,6 +9,7 @@
 #include <motet/runtime/stage/layer_split.hpp>
 #include <motet/runtime/train/choose_pieces.hpp>
 #include <motet/runtime/train/foretell.hpp>
+#include <motet/runtime/train/measured_work.hpp>
 #include <motet/runtime/train/placed_model.hpp>
 #include <motet/schedule/simulate/analyse.hpp>
 
@@ -179,7 +180,7 @@ inline void share_lanes(cost_table& costs, const plan& of, computed_by by, int t
 
 // The meaning of a plan is what a trainer says of it before anything is started: order(), memory() and
 // work(); what a thread of this machine does in a second, how many each rank has, and what modules were
-// measured to take from each other, and to wait inside operations.
+// measured to take by themselves and from each other, and to wait inside operations.
 struct plan_meaning {
   const plan& from;
   const list<module_facts>& facts;
@@ -192,6 +193,7 @@ struct plan_meaning {
   computed_by by = computed_by::processors;
   list<measured_gaps> gaps{};
   program_work longest{};  // of samples as long as any can be, by which pieces are chosen; none: `work`
+  measured_modules measured{};
 
   // All threads of a rank compute, and one of them exchanges.
   machine_rates rates_of_rank() const {
@@ -200,6 +202,7 @@ struct plan_meaning {
       out.*each *= processors_of_rank();
     return out;
   }
+  bool has_times() const { return !measured.times.empty() || !measured.blocks.empty(); }
   int processors_of_rank() const { return by == computed_by::gpus ? 1 : std::max(1, threads); }
   const choice_rates& pieces_by() const {
     return by == computed_by::gpus ? choice_of_gpus : choice_of_processors;
@@ -280,6 +283,10 @@ inline double print_meaning(std::FILE* out, const plan_meaning& what, int proces
   const machine_rates& rates = what.rates;
   const std::vector<rank_traffic> traffic = traffic_of(of, what.work);
   cost_table costs = what.work.costs(of, what.rates_of_rank());
+  const bool gpus = what.by == computed_by::gpus;
+  if (!gpus)
+    put_measured_times(costs, of, what.from, what.work, what.rates_of_rank(), what.measured,
+                       what.processors_of_rank());
   put_measured_gaps(costs, of, what.from, what.gaps);
   share_lanes(costs, what.from, what.by, what.threads);
   costs.beside_others = kept_beside_others(what.from, what.pairs);
@@ -328,7 +335,6 @@ inline double print_meaning(std::FILE* out, const plan_meaning& what, int proces
   }
   std::fprintf(out, "all       %.3f GFLOP, %td messages, %.3f MB between ranks, %td instructions\n",
                flops / 1e9, messages, sent / 1e6, of.instructions.size());
-  const bool gpus = what.by == computed_by::gpus;
   if (gpus)
     std::fprintf(out, "measured  %.1f GFLOP/s on a GPU, and %.1f GB/s copied by the host\n",
                  rates.flops / 1e9, rates.bytes / 1e9);
@@ -338,6 +344,11 @@ inline double print_meaning(std::FILE* out, const plan_meaning& what, int proces
   if (rates.attention > 0 && rates.elements > 0)
     std::fprintf(out, "and       %.1f GFLOP/s of attention, %.1f GB/s by operations on single elements\n",
                  rates.attention / 1e9, rates.elements / 1e9);
+  if (what.has_times())
+    std::fprintf(
+        out, "%s",
+        words_on_times(what.from, gpus ? measured_modules{} : what.measured, what.processors_of_rank())
+            .c_str());
   print_gaps(out, what, costs);
   print_lanes(out, what);
   const int each = what.processors_of_rank();

@@ -4,6 +4,8 @@
 #include <motet/backend/core/messages.hpp>
 #include <motet/front/explain_plan.hpp>
 #include <motet/plan/cost/require_gaps.hpp>
+#include <motet/plan/cost/require_times.hpp>
+#include <motet/plan/disttrain/profile_paces.hpp>
 #include <motet/plan/files/plan_json.hpp>
 #include <motet/plan/files/profile_json.hpp>
 #include <motet/run/opened_run.hpp>
@@ -136,9 +138,13 @@ inline void explain_chosen(const chosen_plan& chosen, const run_settings& s, ses
       model.threads()};
   if (gpus) meaning.by = computed_by::gpus;
   if (leaves_pieces(chosen.value)) meaning.longest = model.work();
+  machine_profile by;
   if (!s.profile.empty()) {
-    const machine_profile by = load_profile(s.profile);
+    by = load_profile(s.profile);
     require_gaps_of(by, s.profile, facts);
+    require_times_of(by, s.profile, facts, s.stream_bytes());
+    meaning.measured.times = by.times;
+    if (!by.modules.empty()) meaning.measured.blocks = paces_of(by, s.profile, facts, s.stream_bytes());
     meaning.pairs = by.pairs;
     if (by.activation_bytes == s.stream_bytes()) meaning.gaps = by.gaps;
   }

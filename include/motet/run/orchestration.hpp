@@ -3,6 +3,7 @@
 
 #include <motet/backend/cpu/device.hpp>
 #include <motet/plan/cost/require_gaps.hpp>
+#include <motet/plan/cost/require_times.hpp>
 #include <motet/plan/describe/messages.hpp>
 #include <motet/plan/disttrain/orchestrate.hpp>
 #include <motet/plan/disttrain/profile_paces.hpp>
@@ -89,6 +90,8 @@ class orchestrator {
     profile_ = load_profile(s.profile);
     of_.paces = paces_of(profile_, s.profile, of_.facts, s.stream_bytes());
     require_gaps_of(profile_, s.profile, of_.facts);
+    require_times_of(profile_, s.profile, of_.facts, s.stream_bytes());
+    of_.times = profile_.times;
     if (profile_.activation_bytes == s.stream_bytes()) of_.gaps = profile_.gaps;
   }
 
@@ -134,8 +137,8 @@ class orchestrator {
     out.played = static_cast<isize>(found.plans.size());
     out.counted = judged_;
     out.steps = of_.steps.size();
-    for (isize k = 0; k < of_.paces.size(); ++k)
-      if (of_.paces[k].measured != nullptr)
+    for (isize k = 0; k < of_.facts.size(); ++k)
+      if (of_.recorded(k, {}) != nullptr || (k < of_.paces.size() && of_.paces[k].measured != nullptr))
         out.measured += (out.measured.empty() ? "" : ", ") + std::string(of_.facts[k].name.view());
     out.took = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     return out;

@@ -49,8 +49,8 @@ inline std::vector<run_phase> read_phases(const std::string& path) {
     for (const json::member one : each.members()) {
       if (one.name == "name") continue;
       for (const std::string_view whole :
-           {"checkpoint", "report", "metrics", "tensorboard", "record", "record-gaps", "resume", "phases",
-            "phase", "config", "explain", "check"})
+           {"checkpoint", "report", "metrics", "tensorboard", "record", "record-gaps", "record-times",
+            "resume", "phases", "phase", "config", "explain", "check"})
         if (one.name == whole)
           refuse(phase.name + " has " + std::string(whole) + ", which is of all phases; say --" +
                  std::string(whole) + " on the command line");

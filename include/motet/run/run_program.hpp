@@ -192,6 +192,7 @@ inline std::unique_ptr<phase_run> open_phase(const training_program& of, int cou
   s.metrics = file_of_phase(s.metrics, phase.name);
   s.record = file_of_phase(s.record, phase.name);
   s.record_gaps = file_of_phase(s.record_gaps, phase.name);
+  s.record_times = file_of_phase(s.record_times, phase.name);
   s.phases.clear();
   s.phase.clear();
   for (int i = 0; i < count; ++i) s.command += (i == 0 ? "" : " ") + std::string(words[i]);

@@ -26,7 +26,7 @@ struct run_settings {
   std::string data, model, device = "cpu", precision = "fp32", loss, checkpoint, metrics, tensorboard,
                            report = "report", schedule = "cosine", plan, pictures = "auto", sm_share = "0",
                            rates_of, optimizer = "adamw", reorder = "none", record, begin, phases, phase,
-                           producers, orchestrate, profile, record_gaps;
+                           producers, orchestrate, profile, record_gaps, record_times;
   isize batch = 64, steps = 1000, threads = 0, accumulate = 1, save_every = 0, keep = 2, warmup = -1,
         eval_every = 0, validate_every = -1, loader_threads = 1, line_every = 1, ranks = 0, resplit = 0,
         rows = 0, defer = 1, record_step = 0, reorder_groups = 0;
@@ -249,6 +249,9 @@ inline options command_line(run_settings& s) {
       "--record-gaps", s.record_gaps, "FILE.json",
       "a profile that gets the gaps inside operations of the recorded step, beside what it has; without "
       "--record nothing is drawn");
+  line.text("--record-times", s.record_times, "FILE.json",
+            "a profile that gets what the modules of the plan took in the recorded step and the seven before "
+            "it, and their gaps, beside what it has");
   line.count("--record-step", s.record_step, 0, "which step that is; 0: the last one");
   line.count("--eval-every", s.eval_every, 0, "steps between tests by held-out pictures; 0: at the end only");
   line.count(
@@ -269,10 +272,11 @@ inline options command_line(run_settings& s) {
   line.flag("--explain", s.explain,
             "print what the run will need, on a GPU which way operations take, with a plan who holds what, "
             "and stop");
-  line.text("--profile", s.profile, "FILE.json",
-            "what the program profile measured, or --record-gaps: --orchestrate takes the times of modules "
-            "from it, "
-            "--explain slows those that compute at once by their pair, and both take its gaps");
+  line.text(
+      "--profile", s.profile, "FILE.json",
+      "what the program profile measured, --record-times or --record-gaps: --orchestrate and --explain "
+      "take the times of modules and their gaps from it, and --explain slows those that compute at once "
+      "by their pair");
   line.flag("--check", s.check,
             "look at plan, data, model and checkpoint, and stop; exit code 0: all is well");
   line.flag("--paced", s.paced, "for benchmarks: one step for each line of standard input");

@@ -85,6 +85,7 @@ class training {
     if (const auto following = source_->ahead()) run_.model->expect(*following);
     const isize before = run_.model->updates();
     const step_result result = run_.model->step(batch, run_.s.rates().at(before), run_.record.at(before + 1));
+    if (run_.model->is_main() && run_.record.counts(before + 1)) run_.record.count(run_.model->work(batch));
     run_.trend.add(result.loss, result.gradient_norm);
     const reorder_told* const reordered = run_.model->reordered();
     if (reordered != nullptr) run_.reordered.add(*reordered);
@@ -262,7 +263,7 @@ class training {
     if (!run_.model->is_main()) return false;
     try {
       if (!run_.record.write(run_.model->of(), run_.chosen ? &run_.chosen->value : nullptr,
-                             run_.model->machine()))
+                             run_.model->machine(), run_.s.trained().facts(), run_.model->threads()))
         return false;
       if (!run_.s.record.empty())
         out_.say(sentence({"step ", run_.record.step(), " as it ran: ", run_.record.path()}));

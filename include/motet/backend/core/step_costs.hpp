@@ -15,9 +15,10 @@ struct section_cost {
   double bytes = 0;
 };
 
-// FLOPs are of two kinds: of products of matrices, which a chip has units of their own for, or single
-// elements.
-enum class flops_of : int { elements, products };
+// What bounds an operation: products of matrices, for which a chip has units of their own, attention, whose
+// products are small and have a softmax between them, or single elements; exchanges wait for other ranks, and
+// their FLOPs are what sums of their rows take.
+enum class flops_of : int { elements, products, attention, exchanges };
 
 // Calls of one operation that cost alike, in one section, by a dry run.
 struct operation_cost {

@@ -56,7 +56,7 @@ struct heads_counts {
 template <class Context, class X, class Y>
 void rows_to_heads(Context& ctx, const head_columns& cut, matrix<X> x, matrix<Y> y) {
   const auto section = enter(ctx, "exchange heads");
-  ctx.note("rows_to_heads", 0, bytes_in(x) + bytes_in(y));
+  ctx.note("rows_to_heads", 0, bytes_in(x) + bytes_in(y), flops_of::exchanges);
   const isize mark = ctx.memory.mark();
   const scratch_scope scope(ctx);
   const heads_transfer<Y> wire(ctx, cut);
@@ -77,7 +77,7 @@ void rows_to_heads(Context& ctx, const head_columns& cut, matrix<X> x, matrix<Y>
 template <class Context, class X, class Y>
 void heads_to_rows(Context& ctx, const head_columns& cut, matrix<X> x, matrix<Y> y) {
   const auto section = enter(ctx, "exchange heads");
-  ctx.note("heads_to_rows", 0, bytes_in(x) + bytes_in(y));
+  ctx.note("heads_to_rows", 0, bytes_in(x) + bytes_in(y), flops_of::exchanges);
   const isize mark = ctx.memory.mark();
   const scratch_scope scope(ctx);
   const heads_transfer<Y> wire(ctx, cut);

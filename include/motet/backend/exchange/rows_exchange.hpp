@@ -54,7 +54,7 @@ template <class Context, class X, class Y>
 void rows_to_parts(Context& ctx, matrix<X> x, matrix<Y> y) {
   static_assert(std::is_same_v<std::remove_const_t<X>, Y>, "motet: an exchange of rows keeps their type");
   const auto section = enter(ctx, "exchange rows");
-  ctx.note("rows_to_parts", 0, bytes_in(x) + bytes_in(y));
+  ctx.note("rows_to_parts", 0, bytes_in(x) + bytes_in(y), flops_of::exchanges);
   const microbatch_spread& is = *ctx.shared;
   const isize mark = ctx.memory.mark();
   const scratch_scope scope(ctx);
@@ -75,7 +75,7 @@ template <class Context, class X, class Y>
 void rows_to_samples(Context& ctx, matrix<X> x, matrix<Y> y) {
   static_assert(std::is_same_v<std::remove_const_t<X>, Y>, "motet: an exchange of rows keeps their type");
   const auto section = enter(ctx, "exchange rows");
-  ctx.note("rows_to_samples", 0, bytes_in(x) + bytes_in(y));
+  ctx.note("rows_to_samples", 0, bytes_in(x) + bytes_in(y), flops_of::exchanges);
   const microbatch_spread& is = *ctx.shared;
   const isize mark = ctx.memory.mark();
   const scratch_scope scope(ctx);

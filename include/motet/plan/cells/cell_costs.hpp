@@ -86,8 +86,9 @@ class cell_costs {
     return !from_.model.towers[tower].frozen && !from_.model.towers[tower].cached;
   }
   bool profiled(isize tower) const {
-    return from_.measured != nullptr &&
-           find_measured(*from_.measured, from_.model.towers[tower], from_.bytes) != nullptr;
+    const tower_outline& net = from_.model.towers[tower];
+    return from_.measured != nullptr && (find_measured(*from_.measured, net, from_.bytes) != nullptr ||
+                                         find_recorded(from_.measured, net, {}, from_.bytes) != nullptr);
   }
 
  private:
@@ -105,13 +106,17 @@ class cell_costs {
     const degrees split{.tensor = tensor};
     const module_profile* const known =
         from_.measured == nullptr || net.cached ? nullptr : find_measured(*from_.measured, net, from_.bytes);
+    const module_times* const recorded =
+        known != nullptr ? nullptr : find_recorded(from_.measured, net, split, from_.bytes);
     for (std::size_t i = 0; i < 3; ++i) {
       const auto which = static_cast<tower_part>(i);
       made.work[i] = work_of_part(net, which, split);
       made.uncut_kept[i] =
           tensor > 1 && from_.bytes.uncut > 0 ? work_of_part(net, which).kept : made.work[i].kept;
       made.times[i] = known != nullptr ? measured_times(*known, which, samples, split)
-                                       : times_of_part(net, which, samples, split, on_.device, from_.bytes);
+                      : recorded != nullptr
+                          ? recorded_times(*recorded, net, made.work[i], samples, split)
+                          : times_of_part(net, which, samples, split, on_.device, from_.bytes);
     }
     return parts_.emplace(key, made).first->second;
   }

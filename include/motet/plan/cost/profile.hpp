@@ -3,7 +3,9 @@
 
 #include <motet/plan/cost/measured_gaps.hpp>
 #include <motet/plan/cost/module_pair.hpp>
+#include <motet/plan/cost/module_times.hpp>
 #include <motet/plan/cost/tower_times.hpp>
+#include <motet/plan/cost/tower_work.hpp>
 
 #include <string>
 
@@ -35,6 +37,7 @@ struct machine_profile {
   list<module_profile> modules;
   list<module_pair> pairs;   // that were measured beside each other, each two once
   list<measured_gaps> gaps;  // of steps that were recorded, each module under the same degrees once
+  list<module_times> times;  // likewise, each module cut the same and on as many threads once
 };
 
 // Puts a point in its place; an equal one is replaced.
@@ -137,14 +140,41 @@ constexpr part_times measured_times(const module_profile& from, tower_part which
   return out;
 }
 
-// Estimates take their times from here: a profile that has such a tower at such numbers, otherwise the
-// formulas of tower_work.hpp.
+// Recorded steps of a module are a tower's where they have its name, its layers and about its work: nets count
+// the same products otherwise than outlines do.
+constexpr bool is_of(const module_times& recorded, const tower_outline& of) {
+  const double own = work_of_layers(of, 0, of.layers).forward_flops / 2, other = recorded.work;
+  return recorded.module == of.name && recorded.layers == of.layers && own < 1.5 * other && other < 1.5 * own;
+}
+// A device is as fast as one thread that was measured. Null: no steps of such a tower were recorded.
+constexpr const module_times* find_recorded(const machine_profile* in, const tower_outline& of, degrees split,
+                                            const training_bytes& bytes) {
+  if (in == nullptr || of.cached || in->activation_bytes != bytes.activation) return nullptr;
+  const module_times* const found = find_times(in->times, of.name, split, 1);
+  return found != nullptr && is_of(*found, of) ? found : nullptr;
+}
+// Seconds of so much of a tower's work at the pace of recorded steps.
+constexpr part_times recorded_times(const module_times& from, const tower_outline& of, const part_work& work,
+                                    double samples, degrees split) {
+  const counted_seconds pace = pace_at(from, samples * work_of_layers(of, 0, of.layers, split).forward_flops);
+  return {samples * pace.forward * work.forward_flops, samples * pace.input * work.input_flops,
+          samples * pace.weight * work.weight_flops};
+}
+
+// Estimates take their times from here: a profile that has such a tower at such numbers, or recorded steps of
+// it, otherwise the formulas of tower_work.hpp.
 constexpr part_times times_of_layers(const tower_outline& of, isize first, isize last, double samples,
                                      degrees split, const device_facts& on, const training_bytes& bytes,
                                      const machine_profile* measured) {
   const module_profile* const found =
       measured == nullptr || of.cached ? nullptr : find_measured(*measured, of, bytes);
-  if (found == nullptr) return times_of_layers(of, first, last, samples, split, on, bytes);
+  if (found == nullptr) {
+    const module_times* const recorded = find_recorded(measured, of, split, bytes);
+    if (recorded == nullptr) return times_of_layers(of, first, last, samples, split, on, bytes);
+    part_times out = recorded_times(*recorded, of, work_of_layers(of, first, last, split), samples, split);
+    if (of.frozen) out.backward_input = out.backward_weight = 0;
+    return out;
+  }
   part_times out;
   const auto add = [&](tower_part which, double times) {
     const part_times own = measured_times(*found, which, samples, split);

@@ -124,6 +124,15 @@ inline constexpr message quotas_not_for_this{
     "there are more, none, or a module stands before one that it comes after",
     "Plan for a part of the cluster, or leave --search quotas out"};
 
+inline constexpr message times_misfit{
+    "MT-P102", "times of a profile are of a module whose layers and rows are cut so, each once",
+    "a number is missing, no time at all, or two entries are of the same",
+    "Write them anew with --record-times; docs/plan/profile.md says what each field holds"};
+inline constexpr message times_unlike_model{
+    "MT-P103", "times of a profile are of modules that are planned, with their layers and their work",
+    "another model's steps were recorded, or a name is misspelt",
+    "Record steps of this model with --record-times, or take the times out of the profile"};
+
 inline constexpr message plan_messages[] = {
     plan_unknown_field,    plan_wrong_kind,      plan_out_of_range,   no_such_plan,
     plan_of_other_ranks,   no_such_cluster,      cluster_of_no_size,  cluster_out_of_range,
@@ -132,6 +141,6 @@ inline constexpr message plan_messages[] = {
     batch_does_not_divide, pins_contradict,      no_devices,          no_plan_left,
     profile_misfit,        profile_out_of_range, comm_group_unknown,  cluster_too_small,
     pair_misfit,           profile_unlike_model, gaps_misfit,         gaps_unlike_model,
-    quotas_unknown,        quotas_not_for_this};
+    quotas_unknown,        quotas_not_for_this,  times_misfit,        times_unlike_model};
 
 }  // namespace motet

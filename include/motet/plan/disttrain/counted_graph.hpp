@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/plan/cost/measured_gaps.hpp>
+#include <motet/plan/cost/module_times.hpp>
 #include <motet/plan/describe/cluster_kinds.hpp>
 #include <motet/plan/describe/model_facts.hpp>
 #include <motet/plan/disttrain/measured_pace.hpp>
@@ -38,6 +39,7 @@ struct counted_graph {
   double device_flops = 0;
   list<measured_pace> paces{};  // of each module; none: all take what their FLOPs tell
   list<measured_gaps> gaps{};   // of modules that were measured; others wait for the bytes of their groups
+  list<module_times> times{};   // of recorded steps, which tell of a module before its pace does
   isize samples = 0;            // of a step
   list<step_headers> steps;     // work as a share of that of the longest sample
   std::int32_t ranks = 0;
@@ -79,8 +81,19 @@ struct counted_graph {
   // A rank takes so long for FLOPs of each kind, in microbatches that bring `load` longest samples to it.
   counted_seconds seconds(isize module, const degrees& split, double load) const {
     const counted_seconds whole{1 / device_flops, 1 / device_flops, 1 / device_flops};
+    const double flops = counted(module, split).forward_flops * load;
+    if (const module_times* const found = recorded(module, split)) {
+      const counted_seconds pace = pace_at(*found, flops);
+      const auto known = [](double measured, double counted) { return measured > 0 ? measured : counted; };
+      return {known(pace.forward, whole.forward), known(pace.input, whole.input),
+              known(pace.weight, whole.weight)};
+    }
     if (module >= paces.size() || paces[module].measured == nullptr) return whole;
-    return paces[module].seconds(counted(module, split).forward_flops * load, split.tensor, whole);
+    return paces[module].seconds(flops, split.tensor, whole);
+  }
+  // A device is as fast as one thread that was measured.
+  const module_times* recorded(isize module, const degrees& split) const {
+    return find_times(times, facts[module].name, split, 1);
   }
   // An operation of a module that computes for so long waits so long for others of its groups, from whom so many
   // bytes come.

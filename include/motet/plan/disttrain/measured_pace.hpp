@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/plan/cost/module_times.hpp>
 #include <motet/plan/cost/profile.hpp>
 #include <motet/plan/cost/tower_work.hpp>
 
 namespace motet {
-
-// Seconds of one FLOP of each kind.
-struct counted_seconds {
-  double forward = 0, input = 0, weight = 0;
-};
 
 // How long the FLOPs of a module take, as a block of it was measured: small microbatches and short products
 // take longer than a device's rate says. What is before and behind the blocks has their pace.

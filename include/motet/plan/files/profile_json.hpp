@@ -124,6 +124,47 @@ inline measured_gaps read_gaps(const json& from, const std::string& path) {
   return out;
 }
 
+// Three numbers of a forward, of a backward's input part and of its weight part, of which a forward has some.
+inline counted_seconds read_three(const plan_fields& from, std::string_view name, double most) {
+  const std::string path = from.path_of(name);
+  const json& three = from.at(name);
+  if (!three.is_array() || three.items().size() != 3)
+    fail(times_misfit, path + " is " + three.kind() + ", wanted an array of three numbers");
+  counted_seconds out;
+  double* const numbers[] = {&out.forward, &out.input, &out.weight};
+  std::size_t i = 0;
+  for (const json& each : three.items()) {
+    *numbers[i] = plan_fields::real(each, sentence({path, "[", i, "]"}), 0, most, times_misfit);
+    ++i;
+  }
+  if (!(out.forward > 0)) fail(times_misfit, path + "[0] is nothing at all");
+  return out;
+}
+inline module_times read_module_times(const json& from, const std::string& path) {
+  const plan_fields fields(from, path,
+                           {"module", "layers", "work", "tensor", "context", "threads", "update", "points"});
+  module_times out;
+  for (const char* const needed : {"module", "layers", "work", "points"})
+    static_cast<void>(fields.at(needed));
+  fields.read("module", out.module);
+  fields.read("layers", out.layers, 1, 1 << 20);
+  fields.read("work", out.work, 0, 1e30, times_misfit);
+  fields.read("tensor", out.tensor, 1, 1 << 16);
+  fields.read("context", out.context, 1, 1 << 16);
+  fields.read("threads", out.threads, 1, 1 << 16);
+  fields.read("update", out.update, 0, 1, times_misfit);
+  fields.each("points", [&](const json& item, const std::string& at) {
+    const plan_fields point(item, at, {"flops", "seconds"});
+    const times_point made{read_three(point, "flops", 1e30), read_three(point, "seconds", 1e6)};
+    const isize before = out.points.size();
+    add_point(out, made);
+    if (out.points.size() == before)
+      fail(times_misfit, at + " has as many FLOPs forward as another point, to a hundredth");
+  });
+  if (out.points.empty()) fail(times_misfit, fields.path_of("points") + " is empty");
+  return out;
+}
+
 inline json times_json(const part_times& from) {
   return json(json::array{from.forward, from.backward_input, from.backward_weight});
 }
@@ -147,6 +188,27 @@ inline json gaps_json(const measured_gaps& from) {
   out.set("shares", json(json::array{from.of.forward, from.of.input, from.of.weight}));
   return out;
 }
+inline json module_times_json(const module_times& from) {
+  const auto three = [](const counted_seconds& of) {
+    return json(json::array{of.forward, of.input, of.weight});
+  };
+  json points{json::array{}}, out;
+  for (const times_point& at : from.points) {
+    json one;
+    one.set("flops", three(at.flops));
+    one.set("seconds", three(at.seconds));
+    points.push_back(std::move(one));
+  }
+  out.set("module", std::string(from.module.view()));
+  out.set("layers", from.layers);
+  out.set("work", from.work);
+  out.set("tensor", from.tensor);
+  out.set("context", from.context);
+  out.set("threads", from.threads);
+  out.set("update", from.update);
+  out.set("points", std::move(points));
+  return out;
+}
 inline json pair_json(const module_pair& from) {
   json points{json::array{}}, out;
   for (const pair_point& at : from.points) {
@@ -165,14 +227,14 @@ inline json pair_json(const module_pair& from) {
 
 }  // namespace detail
 
-// Throws MT-P70 to MT-P72, MT-P78, MT-P90, MT-P91, MT-P94 and MT-P96, with the path of what is wrong, for what
+// Throws MT-P70 to MT-P72, MT-P78, MT-P90, MT-P91, MT-P94, MT-P96 and MT-P102, with the path of what is wrong, for what
 // is no profile.
 inline machine_profile read_profile(const json& from) {
   if (!from.is_object())
     fail(plan_wrong_kind, std::string("the profile is ") + from.kind() + ", wanted an object");
-  const detail::plan_fields fields(
-      from, "",
-      {"machine", "activation_bytes", "product_flops", "copy_bytes_per_second", "modules", "pairs", "gaps"});
+  const detail::plan_fields fields(from, "",
+                                   {"machine", "activation_bytes", "product_flops", "copy_bytes_per_second",
+                                    "modules", "pairs", "gaps", "times"});
   machine_profile out;
   const json& machine = fields.at("machine");
   if (!machine.is_string())
@@ -203,7 +265,16 @@ inline machine_profile read_profile(const json& from) {
       fail(gaps_misfit, path + " is of " + std::string(made.module.view()) + " under the same degrees again");
     out.gaps.push(made);
   });
-  if (out.modules.empty() && out.pairs.empty() && out.gaps.empty()) fail(profile_misfit, "modules is empty");
+  fields.each("times", [&](const json& item, const std::string& path) {
+    const module_times made = detail::read_module_times(item, path);
+    for (const module_times& other : out.times)
+      if (other.of_same(made))
+        fail(times_misfit, path + " is of " + std::string(made.module.view()) +
+                               " again, cut the same and on as many threads");
+    out.times.push(made);
+  });
+  if (out.modules.empty() && out.pairs.empty() && out.gaps.empty() && out.times.empty())
+    fail(profile_misfit, "modules is empty");
   return out;
 }
 // `origin` is named where the text is no JSON or no profile.
@@ -219,7 +290,7 @@ inline machine_profile parse_profile(std::string_view text, const std::string& o
 // Asks for: JSON with the fields that docs/plan/profile.md lists.
 // Memory: the file's text while it is read, and the profile.
 // Errors: MT-F01, MT-F04, MT-P70, MT-P71, MT-P72, MT-P78, MT-P79, MT-P90, MT-P91, MT-P94,
-// MT-P96
+// MT-P96, MT-P102
 // Example:
 //   std::string points_of(const std::string& file) { return format_profile(load_profile(file)); }
 inline machine_profile load_profile(const std::filesystem::path& path) {
@@ -247,6 +318,7 @@ inline json profile_json(const machine_profile& from) {
   };
   put("pairs", from.pairs, detail::pair_json);
   put("gaps", from.gaps, detail::gaps_json);
+  put("times", from.times, detail::module_times_json);
   return out;
 }
 // A line for each point, and for each module's gaps.

@@ -8,15 +8,26 @@
 
 namespace motet {
 
-// Of the work of an operation what is no large product: the FLOPs of attention, and of operations on single
-// elements their FLOPs and the bytes that they move.
+// Of the work of an operation what is no large product: the FLOPs of attention, of operations on single
+// elements and the bytes that these move, and of sums of exchanged rows.
 struct slower_work {
-  double attention = 0, elements = 0, bytes = 0;
+  double attention = 0, elements = 0, bytes = 0, exchanges = 0;
 
   void add(const slower_work& other, double times = 1) {
-    attention += times * other.attention;
-    elements += times * other.elements;
-    bytes += times * other.bytes;
+    for (const auto each :
+         {&slower_work::attention, &slower_work::elements, &slower_work::bytes, &slower_work::exchanges})
+      this->*each += times * other.*each;
+  }
+};
+
+// What a microbatch takes in an operation of a stage.
+struct operation_work {
+  double flops = 0;
+  slower_work slower{};  // a part of these
+
+  void add(const operation_work& other, double times = 1) {
+    flops += times * other.flops;
+    slower.add(other.slower, times);
   }
 };
 
@@ -24,6 +35,9 @@ struct slower_work {
 struct stage_work {
   double forward = 0, backward_input = 0, backward_weight = 0;  // FLOPs
   slower_work of_forward{}, of_input{}, of_weight{};            // parts of these
+  double again = 0;  // and of those of backward_input so many of a forward that is made again
+  // The part of it within blocks, without what is before and behind them.
+  operation_work forward_blocks{}, input_blocks{}, weight_blocks{};
   // of the rows that go on behind the stage, and of the gradients that go back before it
   double boundary_bytes = 0, returned_bytes = 0;
   double kept_bytes = 0;  // from forward to backward
@@ -31,53 +45,68 @@ struct stage_work {
   double forward_group_bytes = 0, backward_group_bytes = 0;
 
   void add(const stage_work& other, double times = 1) {
-    for (const auto each : {&stage_work::forward, &stage_work::backward_input, &stage_work::backward_weight,
-                            &stage_work::boundary_bytes, &stage_work::returned_bytes, &stage_work::kept_bytes,
-                            &stage_work::forward_group_bytes, &stage_work::backward_group_bytes})
+    for (const auto each :
+         {&stage_work::forward, &stage_work::backward_input, &stage_work::backward_weight, &stage_work::again,
+          &stage_work::boundary_bytes, &stage_work::returned_bytes, &stage_work::kept_bytes,
+          &stage_work::forward_group_bytes, &stage_work::backward_group_bytes})
       this->*each += times * other.*each;
     of_forward.add(other.of_forward, times);
     of_input.add(other.of_input, times);
     of_weight.add(other.of_weight, times);
+    for (const auto each :
+         {&stage_work::forward_blocks, &stage_work::input_blocks, &stage_work::weight_blocks})
+      (this->*each).add(other.*each, times);
   }
 };
 
 namespace detail {
 
-// These exchange rows, of which the bytes are counted by themselves.
-inline bool is_exchange(std::string_view name) {
-  return name == "gather rows" || name == "sum rows" || name == "swap rows with experts" ||
-         name.starts_with("exchange ");
-}
-// Operations by what bounds them.
-template <class Profile>
-slower_work slower_of(const Profile& costs) {
-  slower_work sum;
+// Operations by what bounds them. Of exchanges the bytes that come from others count, by themselves, and what
+// is moved and summed here beside them is theirs.
+template <class Profile, class Counts>
+operation_work work_of(const Profile& costs, Counts&& counts) {
+  operation_work sum;
   for (const operation_cost& each : costs.operations()) {
+    if (!counts(each)) continue;
     const auto calls = static_cast<double>(each.calls);
-    const std::string_view name = each.name;
-    if (name.starts_with("attention") || name.starts_with("ring_attention")) {
-      sum.attention += calls * each.flops;
-    } else if (each.kind == flops_of::elements && !is_exchange(name)) {
-      sum.elements += calls * each.flops;
-      sum.bytes += calls * each.bytes;
+    sum.flops += calls * each.flops;
+    switch (each.kind) {
+      case flops_of::products: break;
+      case flops_of::attention: sum.slower.attention += calls * each.flops; break;
+      case flops_of::exchanges: sum.slower.exchanges += calls * each.flops; break;
+      case flops_of::elements:
+        sum.slower.elements += calls * each.flops;
+        sum.slower.bytes += calls * each.bytes;
     }
   }
   return sum;
 }
-// Operations note what they read and write; of that, what came from others.
+// Operations within the blocks of a tower (nn/compose/stage.hpp).
+template <class Profile>
+operation_work work_of_blocks(const Profile& costs) {
+  return work_of(costs, [&](const operation_cost& each) {
+    for (int at = each.section; at >= 0; at = costs.begin()[at].parent)
+      if (std::string_view(costs.begin()[at].name) == "blocks") return true;
+    return false;
+  });
+}
+// Exchanges note what they read and write; of that, what came from others.
 template <class Profile>
 double bytes_of_group(const Profile& costs, const spread_seat& at) {
   const auto tensor = static_cast<double>(at.tensor), context = static_cast<double>(at.context);
   double sum = 0;
-  for (const auto& each : costs) {
+  for (const operation_cost& each : costs.operations()) {
+    if (each.kind != flops_of::exchanges) continue;
     const std::string_view name = each.name;
+    const double bytes = static_cast<double>(each.calls) * each.bytes;
     // own rows, and those of all
-    if (name == "gather rows") sum += each.bytes * (tensor - 1) / (tensor + 1);
+    if (name == "gather_rows") sum += bytes * (tensor - 1) / (tensor + 1);
     // those of all, own rows twice
-    if (name == "sum rows") sum += each.bytes * (tensor - 1) / (tensor + 2);
-    if (name == "swap rows with experts") sum += each.bytes;
-    // as many before as after
-    if (name.starts_with("exchange ")) sum += each.bytes / 2 * (context - 1) / context;
+    else if (name == "scatter_sum_rows") sum += bytes * (tensor - 1) / (tensor + 2);
+    // with the ranks that have experts: what others bring alone
+    else if (name == "exchange_rows") sum += bytes;
+    // over context parts: as many before as after
+    else sum += bytes / 2 * (context - 1) / context;
   }
   return sum;
 }
@@ -93,7 +122,7 @@ stage_work work_of_stage(const net_table<Context, Numbers>& net, const stage_pos
   using master = typename Numbers::master;
   using profile = std::remove_pointer_t<decltype(Context{}.costs)>;
   const stage_ends<Numbers> ends = dry_ends(net, at, parts, m);
-  const auto dry = [&](double& group_bytes, slower_work& slower, auto&& body) {
+  const auto dry = [&](double& group_bytes, slower_work& slower, operation_work& blocks, auto&& body) {
     profile costs;
     Context ctx;
     tell(ctx, at);
@@ -101,7 +130,8 @@ stage_work work_of_stage(const net_table<Context, Numbers>& net, const stage_pos
     ctx.costs = &costs;
     body(ctx);
     group_bytes += detail::bytes_of_group(costs, seat);
-    slower = detail::slower_of(costs);
+    slower = detail::work_of(costs, [](const operation_cost&) { return true; }).slower;
+    blocks = detail::work_of_blocks(costs);
     return costs.flops();
   };
 
@@ -114,7 +144,7 @@ stage_work work_of_stage(const net_table<Context, Numbers>& net, const stage_pos
                              ? bytes(net.of->rows_in(at.range, parts, m) * net.of->width_in(at.range))
                              : found.boundary_bytes;
   const weights<Numbers> w{nowhere<master>(), at.cut};
-  found.forward = dry(found.forward_group_bytes, found.of_forward,
+  found.forward = dry(found.forward_group_bytes, found.of_forward, found.forward_blocks,
                       [&](Context& ctx) { net.infer(ctx, at.range, w, parts, m, ends); });
   if (!at.learns) return found;
   const gradients<Numbers> g{nowhere<master>(), at.cut};
@@ -122,13 +152,14 @@ stage_work work_of_stage(const net_table<Context, Numbers>& net, const stage_pos
   double ignored = 0;
   const auto reserve = [&](Context& ctx) { net.reserve(ctx, at.range, parts, m, kept, at.cut); };
   slower_work of_backward;
-  const double backward = dry(found.backward_group_bytes, of_backward, [&](Context& ctx) {
+  operation_work in_blocks;
+  const double backward = dry(found.backward_group_bytes, of_backward, in_blocks, [&](Context& ctx) {
     reserve(ctx);
     if (!at.remade) found.kept_bytes = static_cast<double>(ctx.memory.mark());
     run_backward(ctx, net, at, w, parts, m, ends, kept, g);
   });
   // The parts alone may count what the whole does once.
-  const double input = dry(ignored, found.of_input, [&](Context& ctx) {
+  const double input = dry(ignored, found.of_input, found.input_blocks, [&](Context& ctx) {
     reserve(ctx);
     net.backward_input(ctx, at.range, w, parts, m, ends, kept);
   });
@@ -136,8 +167,12 @@ stage_work work_of_stage(const net_table<Context, Numbers>& net, const stage_pos
   found.backward_weight = backward - found.backward_input;
   found.of_weight = of_backward;
   found.of_weight.add(found.of_input, -1);
+  found.weight_blocks = in_blocks;
+  found.weight_blocks.add(found.input_blocks, -1);
   if (at.remade) {
+    found.again = found.forward;
     found.backward_input += found.forward;
+    found.input_blocks.add(found.forward_blocks);
     found.of_input.add(found.of_forward);
     found.backward_group_bytes += found.forward_group_bytes;
   }

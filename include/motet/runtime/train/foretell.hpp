@@ -22,7 +22,7 @@ struct machine_rates {
   double seconds(double all_flops, const slower_work& slower) const {
     double rest = all_flops, out = 0;
     if (attention > 0) rest -= slower.attention, out += slower.attention / attention;
-    if (elements > 0) rest -= slower.elements, out += slower.bytes / elements;
+    if (elements > 0) rest -= slower.elements + slower.exchanges, out += slower.bytes / elements;
     return out + rest / flops;
   }
 };

@@ -45,6 +45,9 @@ machine_profile profile() {
   out.gaps.push({"picture", {.tensor = 2, .context = 4}, {1.0 / 3, 0.25, 0}});
   out.gaps.push({"caption", {.zero = 3, .data = 8}, {0.99, 1.0 / 7, 1e-3}});
   out.gaps.push({"caption", {.experts = 4}, {0, 0.5, 0.125}});
+  out.times.push({"picture", 4, 1e6 / 3, 2, 1, 1, 1e-9, {{{4e6, 5e6, 6e6}, {0.125, 0.5, 1.0 / 3}}}});
+  out.times.push(
+      {"picture", 4, 1e6 / 3, 1, 4, 2, 0, {{{1e6, 0, 0}, {1e-3, 0, 0}}, {{2e6, 0, 0}, {1e-3, 0, 0}}}});
   return out;
 }
 bool equal(const part_times& a, const part_times& b) {
@@ -101,6 +104,7 @@ TEST_CASE("what is written is read, to the last bit") {
     }
   }
   CHECK(read.gaps == wrote.gaps);
+  CHECK(read.times == wrote.times);
   CHECK(format_profile(read) == format_profile(wrote));
 }
 
@@ -170,6 +174,32 @@ TEST_CASE("a pair is two modules and what each took beside the other") {
   machine_profile none = profile();
   none.pairs[1].points.resize(0);
   refuses(format_profile(none), "MT-P94", "pairs[1].points is empty");
+}
+
+TEST_CASE("times are of a module whose layers and rows are cut so, once on as many threads") {
+  refuses(with("\"layers\": 4, \"work\"", "\"work\""), "MT-P71", "times[0].layers is missing");
+  refuses(with("\"update\": 1e-09", "\"updates\": 1e-09"), "MT-P70", "times[0].updates;");
+  refuses(with("\"threads\": 2", "\"threads\": 0"), "MT-P72", "times[1].threads is 0, wanted 1 to");
+  refuses(with("\"update\": 1e-09", "\"update\": 2.5"), "MT-P102",
+          "times[0].update is 2.5, wanted 0.0 to 1.0");
+  refuses(with("\"seconds\": [0.125, 0.5", "\"seconds\": [0, 0.5"), "MT-P102",
+          "times[0].points[0].seconds[0] is nothing at all");
+  refuses(with("\"seconds\": [0.125, 0.5", "\"seconds\": [0.125, -0.5"), "MT-P102",
+          "times[0].points[0].seconds[1] is -0.5");
+  refuses(with("\"seconds\": [0.125, 0.5, ", "\"seconds\": [0.125, "), "MT-P102",
+          "times[0].points[0].seconds is an array, wanted an array of three numbers");
+  machine_profile twice = profile();
+  twice.times.push(twice.times[0]);
+  refuses(format_profile(twice), "MT-P102",
+          "times[2] is of picture again, cut the same and on as many threads");
+  twice = profile();
+  twice.times[1].points[1].flops.forward = 1.005e6;
+  refuses(format_profile(twice), "MT-P102", "times[1].points[1] has as many FLOPs forward as another point");
+  twice.times[1].points.resize(0);
+  refuses(format_profile(twice), "MT-P102", "times[1].points is empty");
+  machine_profile alone;
+  alone.times = profile().times;
+  CHECK(parse_profile(format_profile(alone), "f.json").times == alone.times);
 }
 
 TEST_CASE("gaps are shares of a module's operations, once for the same degrees") {

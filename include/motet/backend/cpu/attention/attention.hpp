@@ -27,7 +27,7 @@ void attention_forward(context& ctx, const sequences& q_seq, const sequences& kv
       "attention_forward", 4 * heads * width * pairs,
       static_cast<double>(sizeof(Q)) * width *
           (2 * heads * static_cast<double>(q_seq.rows()) + 2 * kv_heads * static_cast<double>(kv_seq.rows())),
-      flops_of::products);
+      flops_of::attention);
 
   const scratch_scope scope(ctx);
   const detail::attention_recipe<number> recipe(kv_seq, shape);
@@ -98,7 +98,7 @@ void attention_backward(context& ctx, const sequences& q_seq, const sequences& k
       "attention_backward", 10 * heads * width * pairs,
       static_cast<double>(sizeof(Q)) * width *
           (4 * heads * static_cast<double>(q_seq.rows()) + 4 * kv_heads * static_cast<double>(kv_seq.rows())),
-      flops_of::products);
+      flops_of::attention);
 
   const scratch_scope scope(ctx);
   const detail::attention_recipe<number> recipe(kv_seq, shape);

@@ -63,7 +63,7 @@ void attention_forward(continued_context<T>& ctx, const sequences& seq, const se
   ctx.note(
       "attention_forward",
       4 * static_cast<double>(shape.heads * width) * static_cast<double>(rows) * static_cast<double>(seen),
-      2 * static_cast<double>(sizeof(Q)) * static_cast<double>(width) * moved, flops_of::products);
+      2 * static_cast<double>(sizeof(Q)) * static_cast<double>(width) * moved, flops_of::attention);
   const scratch_scope scope(ctx);
   number* const wide = ctx.scratch.template take<number>(round_up(width, tile_lanes<number>));
   number* const scores =

@@ -20,7 +20,7 @@ void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T
   const detail::attention_ring<number> ring(ctx, shape);
   const auto& recipe = ring.recipe;
   ctx.note("ring_attention_forward", 4 * static_cast<double>(q.width) * ring.pairs(),
-           2 * (bytes_in(q) + static_cast<double>(ring.members) * bytes_in(k)), flops_of::products);
+           2 * (bytes_in(q) + static_cast<double>(ring.members) * bytes_in(k)), flops_of::attention);
   const isize rows = ring.rows, heads = ring.groups.heads;
   detail::key_ring<std::remove_const_t<T>> around(ctx, ring);
   // (heads, rows, padded), not yet divided by the sums
@@ -107,7 +107,7 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
   const detail::attention_ring<number> ring(ctx, shape);
   const auto& recipe = ring.recipe;
   ctx.note("ring_attention_backward", 10 * static_cast<double>(q.width) * ring.pairs(),
-           4 * (bytes_in(q) + static_cast<double>(ring.members) * bytes_in(k)), flops_of::products);
+           4 * (bytes_in(q) + static_cast<double>(ring.members) * bytes_in(k)), flops_of::attention);
   const isize rows = ring.rows, heads = ring.groups.heads, kv_heads = ring.groups.kv_heads,
               row = recipe.padded;
   detail::key_ring<std::remove_const_t<T>> around(ctx, ring);

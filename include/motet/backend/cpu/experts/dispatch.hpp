@@ -39,7 +39,8 @@ void exchange_rows(context& ctx, const dispatched<Real>& to, bool back, matrix<T
   // Those of an even load that go to others, or come from them.
   ctx.note("exchange_rows", 0,
            static_cast<double>(to.most_sent * from.width) * bytes_of<T> * static_cast<double>(to.ranks - 1) /
-               static_cast<double>(to.ranks));
+               static_cast<double>(to.ranks),
+           flops_of::exchanges);
   if (ctx.measuring()) return;
   synchronize(ctx);
   if (ctx.thread == 0) {

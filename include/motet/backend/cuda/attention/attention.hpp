@@ -78,7 +78,7 @@ void attention_forward(context& ctx, const sequences& q_seq, const sequences& kv
                of_keys = kv_heads * static_cast<double>(kv_seq.rows());
   ctx.note("attention_forward", 4 * heads * width * pairs,
            bytes_of<Q> * width * (2 * of_queries + 2 * of_keys) + bytes_of<L> * of_queries,
-           flops_of::products);
+           flops_of::attention);
   detail::note_lengths<T>(ctx, q_seq, kv_seq, shape);
   const scratch_scope scope(ctx);
   [[maybe_unused]] const detail::attention_notes notes = detail::take_notes<T>(ctx, q_seq, false);
@@ -134,7 +134,7 @@ void attention_backward(context& ctx, const sequences& q_seq, const sequences& k
   ctx.note("attention_backward", 10 * heads * width * pairs,
            bytes_of<Q> * width * (5 * of_queries + 4 * of_keys) + bytes_of<number> * 3 * of_queries +
                detail::bytes_of_added_queries<T>(q_seq, shape),
-           flops_of::products);
+           flops_of::attention);
   detail::note_lengths<T>(ctx, q_seq, kv_seq, shape);
 
   const scratch_scope scope(ctx);

@@ -20,7 +20,7 @@ void ring_attention_forward(context& ctx, const attention_shape& shape, matrix<T
   const scratch_scope scope(ctx);
   detail::attention_ring ring(ctx, shape);
   ctx.note("ring_attention_forward", 4 * static_cast<double>(q.width) * ring.pairs(),
-           2 * (bytes_in(q) + static_cast<double>(ring.members) * bytes_in(k)), flops_of::products);
+           2 * (bytes_in(q) + static_cast<double>(ring.members) * bytes_in(k)), flops_of::attention);
   const detail::unnoted_scope unnoted(ctx);
   const isize rows = ring.is.part.rows(), heads = shape.heads, key_width = k.width, most = ring.most_rows();
   value* here = ctx.memory.take<value>(most * 2 * key_width);            // (rows of a part, keys | values)
@@ -107,7 +107,7 @@ void ring_attention_backward(context& ctx, const attention_shape& shape, matrix<
   const scratch_scope scope(ctx);
   detail::attention_ring ring(ctx, shape);
   ctx.note("ring_attention_backward", 10 * static_cast<double>(q.width) * ring.pairs(),
-           4 * (bytes_in(q) + static_cast<double>(ring.members) * bytes_in(k)), flops_of::products);
+           4 * (bytes_in(q) + static_cast<double>(ring.members) * bytes_in(k)), flops_of::attention);
   const detail::unnoted_scope unnoted(ctx);
   const isize rows = ring.is.part.rows(), heads = shape.heads, key_width = k.width, both = 2 * key_width,
               most = ring.most_rows();
