@@ -10,6 +10,7 @@
 #include <motet/plan/cost/efficiency_fit.hpp>
 #include <motet/plan/cost/estimate_plan.hpp>
 #include <motet/plan/cost/require_gaps.hpp>
+#include <motet/plan/cost/require_times.hpp>
 #include <motet/plan/cost/tower_rows.hpp>
 #include <motet/plan/cost/tower_times.hpp>
 #include <motet/plan/describe/cut_apart.hpp>

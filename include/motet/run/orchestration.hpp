@@ -31,10 +31,9 @@ namespace motet {
 // What --orchestrate found for a run.
 struct orchestration {
   plan how;
-  double seconds = 0;                 // of a step, by forecast
+  double seconds = 0, took = 0;       // of a step, by forecast; and until it was found
   std::optional<promised_plan> next;  // the best one with other places
   isize considered = 0, played = 0, counted = 0, steps = 0;
-  double took = 0;
   std::string measured;  // modules whose times a profile has; empty: none
 };
 
@@ -84,8 +83,8 @@ class orchestrator {
       fail(cluster_too_small,
            sentence({"--ranks ", ranks, ", and ", s.orchestrate, " has ", of_.on.devices(), " devices"}));
     const device_facts& device = of_.on.device;
-    const bool whole = s.precision == "fp32";
-    of_.device_flops = (whole ? device.single_flops : device.half_flops) * device.products.best;
+    of_.device_flops =
+        (s.precision == "fp32" ? device.single_flops : device.half_flops) * device.products.best;
     if (s.profile.empty()) return;
     profile_ = load_profile(s.profile);
     of_.paces = paces_of(profile_, s.profile, of_.facts, s.stream_bytes());
@@ -137,8 +136,8 @@ class orchestrator {
     out.played = static_cast<isize>(found.plans.size());
     out.counted = judged_;
     out.steps = of_.steps.size();
-    for (isize k = 0; k < of_.facts.size(); ++k)
-      if (of_.recorded(k, {}) != nullptr || (k < of_.paces.size() && of_.paces[k].measured != nullptr))
+    for (isize k = 0; k < of_.paces.size(); ++k)
+      if (of_.recorded(k, {}) != nullptr || of_.paces[k].measured != nullptr)
         out.measured += (out.measured.empty() ? "" : ", ") + std::string(of_.facts[k].name.view());
     out.took = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     return out;

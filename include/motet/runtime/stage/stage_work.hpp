@@ -81,12 +81,16 @@ operation_work work_of(const Profile& costs, Counts&& counts) {
   }
   return sum;
 }
-// Operations within the blocks of a tower (nn/compose/stage.hpp).
+// Operations within the blocks of a tower (nn/compose/stage.hpp), and of its end all that is no product with a
+// vocabulary, which is little.
 template <class Profile>
 operation_work work_of_blocks(const Profile& costs) {
   return work_of(costs, [&](const operation_cost& each) {
-    for (int at = each.section; at >= 0; at = costs.begin()[at].parent)
-      if (std::string_view(costs.begin()[at].name) == "blocks") return true;
+    for (int at = each.section; at >= 0; at = costs.begin()[at].parent) {
+      const std::string_view name = costs.begin()[at].name;
+      if (name == "vocabulary") return false;
+      if (name == "blocks") return true;
+    }
     return false;
   });
 }

@@ -12,6 +12,13 @@ constexpr double median(list<double> values) {
   return (values[size / 2] + values[(size - 1) / 2]) / 2;
 }
 
+// How long each instruction waited for others of its groups.
+constexpr list<double> waits_inside(const program& of, const timeline& when) {
+  list<double> out(of.instructions.size(), 0);
+  for (const timeline::gap& each : when.gaps) out[each.instruction] += each.finish - each.start;
+  return out;
+}
+
 namespace detail {
 
 // Each receive of a program finds its send here.
@@ -44,12 +51,6 @@ class sends_of_receives {
   list<std::int32_t> sends_;
 };
 
-// How long each instruction waited for others of its groups.
-constexpr list<double> waits_inside(const program& of, const timeline& when) {
-  list<double> out(of.instructions.size(), 0);
-  for (const timeline::gap& each : when.gaps) out[each.instruction] += each.finish - each.start;
-  return out;
-}
 // Medians of waits and of whole times may be of different microbatches, and a lane that shared its device was
 // given less time than it waited; some of an operation is always work.
 constexpr double gaps_within(double waits, double seconds) {
@@ -75,7 +76,7 @@ constexpr cost_table measured_costs(const program& of, const list<timeline>& ste
 
   for (const timeline& when : steps) {
     list<list<double>> groups(of.joins, {});
-    const list<double> seconds = seconds_by_itself(of, when, sharing), waits = detail::waits_inside(of, when);
+    const list<double> seconds = seconds_by_itself(of, when, sharing), waits = waits_inside(of, when);
     for (isize i = 0; i < of.instructions.size(); ++i) {
       const instruction& it = of.instructions[i];
       const double took = seconds[i];

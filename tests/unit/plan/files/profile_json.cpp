@@ -45,7 +45,7 @@ machine_profile profile() {
   out.gaps.push({"picture", {.tensor = 2, .context = 4}, {1.0 / 3, 0.25, 0}});
   out.gaps.push({"caption", {.zero = 3, .data = 8}, {0.99, 1.0 / 7, 1e-3}});
   out.gaps.push({"caption", {.experts = 4}, {0, 0.5, 0.125}});
-  out.times.push({"picture", 4, 1e6 / 3, 2, 1, 1, 1e-9, {{{4e6, 5e6, 6e6}, {0.125, 0.5, 1.0 / 3}}}});
+  out.times.push({"picture", 4, 1e6 / 3, 2, 1, 1, 0.0625, {{{4e6, 5e6, 6e6}, {0.125, 0.5, 1.0 / 3}}}});
   out.times.push(
       {"picture", 4, 1e6 / 3, 1, 4, 2, 0, {{{1e6, 0, 0}, {1e-3, 0, 0}}, {{2e6, 0, 0}, {1e-3, 0, 0}}}});
   return out;
@@ -178,9 +178,9 @@ TEST_CASE("a pair is two modules and what each took beside the other") {
 
 TEST_CASE("times are of a module whose layers and rows are cut so, once on as many threads") {
   refuses(with("\"layers\": 4, \"work\"", "\"work\""), "MT-P71", "times[0].layers is missing");
-  refuses(with("\"update\": 1e-09", "\"updates\": 1e-09"), "MT-P70", "times[0].updates;");
+  refuses(with("\"update\": 0.0625", "\"updates\": 0.0625"), "MT-P70", "times[0].updates;");
   refuses(with("\"threads\": 2", "\"threads\": 0"), "MT-P72", "times[1].threads is 0, wanted 1 to");
-  refuses(with("\"update\": 1e-09", "\"update\": 2.5"), "MT-P102",
+  refuses(with("\"update\": 0.0625", "\"update\": 2.5"), "MT-P102",
           "times[0].update is 2.5, wanted 0.0 to 1.0");
   refuses(with("\"seconds\": [0.125, 0.5", "\"seconds\": [0, 0.5"), "MT-P102",
           "times[0].points[0].seconds[0] is nothing at all");
