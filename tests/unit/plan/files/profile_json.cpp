@@ -177,7 +177,7 @@ TEST_CASE("a pair is two modules and what each took beside the other") {
 }
 
 TEST_CASE("times are of a module whose layers and rows are cut so, once on as many threads") {
-  refuses(with("\"layers\": 4, \"work\"", "\"work\""), "MT-P71", "times[0].layers is missing");
+  refuses(with("\"layers\": 4,\n     \"work\"", "\"work\""), "MT-P71", "times[0].layers is missing");
   refuses(with("\"update\": 0.0625", "\"updates\": 0.0625"), "MT-P70", "times[0].updates;");
   refuses(with("\"threads\": 2", "\"threads\": 0"), "MT-P72", "times[1].threads is 0, wanted 1 to");
   refuses(with("\"update\": 0.0625", "\"update\": 2.5"), "MT-P102",
