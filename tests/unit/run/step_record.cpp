@@ -202,3 +202,49 @@ TEST_CASE("a run records its last step, or the one that is named") {
   CHECK(holds(said, "step 3 is done, so " + path + " does not get it"));
   CHECK_FALSE(std::filesystem::exists(path));
 }
+
+TEST_CASE(
+    "times of a run's steps go to a profile, by which its plan is foretold, and another model's are "
+    "refused") {
+  const scratch folder;
+  const std::string path = (folder / "times.json").string();
+  session_request wanted = tiny_request();
+  const list<module_facts> facts = facts_of<tiny_pair>();
+  wanted.how = plan_of("tensor-2", facts);
+  wanted.by = find_launch({}, {.ranks = 2});
+  silent_session made(wanted);
+  session& model = made;
+  random_feed source(6, 1, {.model = "tiny", .image = 8, .vocabulary = 300, .context = 16});
+  step_record record =
+      record_of({"--data", "random", "--plan", "tensor-2", "--steps", "3", "--record-times", path.c_str()});
+  record.probe();
+  for (isize step = 1; step <= 3; ++step) {
+    const step_input batch = source.next();
+    model.step(batch, 1e-3, record.at(step));
+    CHECK(record.counts(step));
+    record.count(model.work(batch));
+    CHECK(record.write(model.of(), &*wanted.how, "two threads", facts, 1) == (step == 3));
+  }
+  CHECK_FALSE(record.counts(4));
+  CHECK(holds(record.told(), "times of 2 modules in 3 steps measured: " + path));
+  const machine_profile seen = load_profile(path);
+  CHECK_NOTHROW(require_times_of(seen, path, facts, 4));
+  CHECK(seen.gaps.size() == 2);
+  for (const char* name : {"picture", "caption"}) {
+    const module_times* const found = find_times(seen.times, name, degrees{.tensor = 2}, 1);
+    REQUIRE(found != nullptr);
+    CHECK((found->tensor == 2 && found->points.size() == 1 && found->update > 0));
+    const counted_seconds pace = found->points[0].pace();
+    CHECK((pace.forward > 0 && pace.input > 0 && pace.weight > 0));
+  }
+  list<module_facts> other = facts;
+  other[0].layers += 1;
+  CHECK_THROWS_WITH_AS(require_times_of(seen, path, other, 4), doctest::Contains("MT-P103"), error);
+  for (const std::vector<const char*>& words :
+       {std::vector<const char*>{"--plan", "apart", "--record-times", "times.txt"},
+        {"--record-times", "times.json"}}) {
+    std::vector<const char*> all{"--data", "random", "--steps", "1"};
+    all.insert(all.end(), words.begin(), words.end());
+    CHECK_THROWS_WITH_AS(record_of(all), doctest::Contains("--record-times"), error);
+  }
+}
