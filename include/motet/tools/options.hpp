@@ -159,17 +159,23 @@ class options {
   std::string help() const {
     std::string out = program_ + ": " + about_ + "\n\n";
     std::size_t widest = 0;
-    for (const entry& each : entries_) widest = std::max(widest, left(each).size());
+    for (const entry& each : entries_)
+      if (const std::size_t wide = left(each).size(); wide <= column_) widest = std::max(widest, wide);
+    // What is wider than the column stands on a line of its own: an option of many choices does not push the
+    // sentences of all others out of sight.
+    const auto tell = [&](const std::string& start, const std::string& said) {
+      const bool fits = start.size() <= column_;
+      out += "  " + start + (fits ? "" : "\n  ");
+      out += std::string(fits ? std::max(widest, start.size()) + 2 - start.size() : widest + 2, ' ') + said +
+             "\n";
+    };
     for (const entry& each : entries_) {
-      const std::string start = left(each);
-      out += "  " + start + std::string(widest + 2 - start.size(), ' ') + each.help;
       const std::string standard = standard_of(each);
-      out += (standard.empty() ? "" : " [" + standard + "]") + "\n";
+      tell(left(each), each.help + (standard.empty() ? "" : " [" + standard + "]"));
     }
-    out += "  " + std::string(config_) +
-           std::string(widest > config_.size() ? widest + 2 - config_.size() : 2, ' ') +
-           "options from a file, by their names without dashes; the command line counts where both say "
-           "something\n";
+    tell(std::string(config_),
+         "options from a file, by their names without dashes; the command line counts where both say "
+         "something");
     return out;
   }
 
@@ -183,6 +189,7 @@ class options {
     bool given = false, configured = false;
   };
   static constexpr std::string_view config_ = "--config FILE.json";
+  static constexpr std::size_t column_ = 44;  // of help, at most
 
   // The option of this name; `where` says who asks for it.
   entry& known(std::string_view word, const std::string& where) {

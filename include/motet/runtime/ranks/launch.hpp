@@ -211,7 +211,10 @@ inline launched find_launch(const environment& of, const launch_wishes& wishes =
   }
   launched it = claims.empty() ? launched{} : claims.front();
   if (it.by == launcher::elastic) from::add_local_ranks(it, of, wishes);
-  if (it.by == launcher::none) it.why = "no variable of a launcher is set";
+  if (it.by == launcher::none)
+    it.why = of.contains("SLURM_JOB_ID")
+                 ? "in a job of Slurm, but not started by srun: no SLURM_STEP_ID is set"
+                 : "no variable of a launcher is set";
 
   if (wishes.ranks > 0 && it.ranks == 1 && !wishes.processes) {
     it.ranks = it.threads = wishes.ranks;
