@@ -8,6 +8,10 @@ set(MOTET_COMPUTING_FLAGS "" CACHE STRING "Flags of what computes for long: kern
 # <name>_ranks what trains a model on ranks, whatever the model, and what brings it data. Each is made only when something links it. motet::trainer is
 # both: what a program that trains says. <name>_run, motet::run, has the program around it as well (run_program).
 function(motet_add_compiled name include)
+  # A project that finds the package gets no kind of build by itself.
+  if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES AND NOT "${CMAKE_CXX_FLAGS} ${MOTET_COMPUTING_FLAGS}" MATCHES "-O")
+    message(WARNING "motet: CMAKE_BUILD_TYPE is empty, so kernels are compiled without optimisation and the model trains slowly: say -DCMAKE_BUILD_TYPE=Release, or -O flags in CMAKE_CXX_FLAGS")
+  endif()
   foreach(each IN LISTS MOTET_NUMBERS)
     if(NOT each MATCHES "^(fp32|bf16|fp64)$")
       message(FATAL_ERROR "motet: MOTET_NUMBERS has ${each}: it wants fp32, and any of bf16 and fp64")
