@@ -18,8 +18,8 @@
 #include <motet/data/steps/sample_loader.hpp>
 #include <motet/data/words/tokenizer_train.hpp>
 #include <motet/format/files/atomic_file.hpp>
-#include <motet/front/produced_feed.hpp>
-#include <motet/front/sample_producer.hpp>
+#include <motet/front/feed/produced_feed.hpp>
+#include <motet/front/feed/sample_producer.hpp>
 #include <motet/tensor/random.hpp>
 
 #include <algorithm>

@@ -6,8 +6,8 @@
 //
 //   bench_generate [--threads N] [--precision fp32|bf16] [--prompt N] [--tokens N] [--rounds N]
 #include <motet/format/text/json_write.hpp>
-#include <motet/front/speaker.hpp>
-#include <motet/tools/progress.hpp>
+#include <motet/front/trained/speaker.hpp>
+#include <motet/tools/report/progress.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -9,7 +9,7 @@
 #include <motet/backend/transport/local/local_group.hpp>
 #include <motet/runtime/ranks/stand_in.hpp>
 #include <motet/schedule/core/compile.hpp>
-#include <motet/tools/options.hpp>
+#include <motet/tools/process/options.hpp>
 
 namespace {
 

@@ -3,7 +3,7 @@
 
 #include <motet/format/text/json_write.hpp>
 #include <motet/front/trainer.hpp>
-#include <motet/tools/progress.hpp>
+#include <motet/tools/report/progress.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -15,7 +15,7 @@
 #include <motet/schedule/simulate/analyse.hpp>
 #include <motet/schedule/simulate/measured_costs.hpp>
 #include <motet/schedule/write/one_f_one_b.hpp>
-#include <motet/tools/options.hpp>
+#include <motet/tools/process/options.hpp>
 
 #include <cmath>
 #include <fstream>

@@ -12,7 +12,7 @@
 #include <motet/plan/prove/check_plan.hpp>
 #include <motet/runtime/ranks/executor.hpp>
 #include <motet/schedule/check/prove.hpp>
-#include <motet/tools/options.hpp>
+#include <motet/tools/process/options.hpp>
 
 namespace {
 

@@ -17,7 +17,7 @@ int main() { std::puts("built without MPI"); }
 #include <motet/runtime/ranks/process_rank.hpp>
 #include <motet/runtime/stage/plan_choices.hpp>
 #include <motet/schedule/draw/draw_trace.hpp>
-#include <motet/tools/options.hpp>
+#include <motet/tools/process/options.hpp>
 
 #include <fstream>
 

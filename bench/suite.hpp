@@ -5,7 +5,7 @@
 // their own. The library's flags say what runs, how long, how often and where the numbers go;
 // bench/compare.py reads two of its JSON files.
 #include <motet/backend/cpu/device/kernel_choice.hpp>
-#include <motet/tools/options.hpp>
+#include <motet/tools/process/options.hpp>
 
 #include <benchmark/benchmark.h>
 

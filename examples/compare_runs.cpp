@@ -2,9 +2,9 @@
 
 // Draws the curves of several training runs over the same axes, and tells what they came to and which of
 // their settings differ.
-#include <motet/tools/exit_code.hpp>
-#include <motet/tools/options.hpp>
-#include <motet/tools/run_charts.hpp>
+#include <motet/tools/process/exit_code.hpp>
+#include <motet/tools/process/options.hpp>
+#include <motet/tools/report/run_charts.hpp>
 
 #include <cstdio>
 

@@ -7,11 +7,11 @@
 
 #include <motet/data/pictures/png.hpp>
 #include <motet/format/files/atomic_file.hpp>
-#include <motet/front/painter.hpp>
+#include <motet/front/trained/painter.hpp>
 #include <motet/front/trainer.hpp>
 #include <motet/runtime/state/rate.hpp>
-#include <motet/tools/exit_code.hpp>
-#include <motet/tools/options.hpp>
+#include <motet/tools/process/exit_code.hpp>
+#include <motet/tools/process/options.hpp>
 
 #include <cstdio>
 

@@ -6,8 +6,8 @@
 #include "generate/timestamps.hpp"
 
 #include <motet/data/words/tokenizer_file.hpp>
-#include <motet/tools/exit_code.hpp>
-#include <motet/tools/options.hpp>
+#include <motet/tools/process/exit_code.hpp>
+#include <motet/tools/process/options.hpp>
 
 #include <cstdio>
 #include <optional>

@@ -3,7 +3,7 @@
 
 #include <motet/format/messages.hpp>
 #include <motet/meta/error.hpp>
-#include <motet/tools/exit_code.hpp>
+#include <motet/tools/process/exit_code.hpp>
 
 #include <cstdio>
 #include <exception>

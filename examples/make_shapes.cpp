@@ -12,7 +12,7 @@
 #include <motet/data/sound/wav.hpp>
 #include <motet/data/words/tokenizer_file.hpp>
 #include <motet/data/words/tokenizer_train.hpp>
-#include <motet/tools/exit_code.hpp>
+#include <motet/tools/process/exit_code.hpp>
 
 #include <chrono>
 #include <cstdio>

@@ -7,8 +7,8 @@
 
 #include <motet/data/words/tokenizer_file.hpp>
 #include <motet/data/words/tokenizer_train.hpp>
-#include <motet/tools/exit_code.hpp>
-#include <motet/tools/long_work.hpp>
+#include <motet/tools/process/exit_code.hpp>
+#include <motet/tools/process/long_work.hpp>
 
 #include <algorithm>
 #include <chrono>

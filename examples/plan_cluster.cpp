@@ -23,8 +23,8 @@
 #include <motet/plan/files/plan_header.hpp>
 #include <motet/plan/files/profile_json.hpp>
 #include <motet/plan/search/search.hpp>
-#include <motet/tools/exit_code.hpp>
-#include <motet/tools/long_work.hpp>
+#include <motet/tools/process/exit_code.hpp>
+#include <motet/tools/process/long_work.hpp>
 
 namespace motet::plan_cluster {
 namespace {

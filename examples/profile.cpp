@@ -10,9 +10,9 @@
 #include <motet/plan/cost/efficiency_fit.hpp>
 #include <motet/plan/files/cluster_json.hpp>
 #include <motet/plan/files/profile_json.hpp>
-#include <motet/tools/exit_code.hpp>
-#include <motet/tools/options.hpp>
-#include <motet/tools/this_machine.hpp>
+#include <motet/tools/process/exit_code.hpp>
+#include <motet/tools/process/options.hpp>
+#include <motet/tools/process/this_machine.hpp>
 
 #include <algorithm>
 #include <cstdio>

@@ -4,7 +4,7 @@
 // which turn they run, with the times of the order, of orders by chance, and of none that can be less.
 #include "reorder/told.hpp"
 
-#include <motet/tools/exit_code.hpp>
+#include <motet/tools/process/exit_code.hpp>
 
 #include <exception>
 

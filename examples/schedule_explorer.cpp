@@ -14,8 +14,8 @@
 #include <motet/schedule/draw/draw_svg.hpp>
 #include <motet/schedule/draw/draw_text.hpp>
 #include <motet/schedule/draw/draw_trace.hpp>
-#include <motet/tools/exit_code.hpp>
-#include <motet/tools/long_work.hpp>
+#include <motet/tools/process/exit_code.hpp>
+#include <motet/tools/process/long_work.hpp>
 
 namespace motet::explorer {
 namespace {

@@ -11,7 +11,7 @@
 #include "schedule_jobs/watch.hpp"
 
 #include <motet/format/files/atomic_file.hpp>
-#include <motet/tools/exit_code.hpp>
+#include <motet/tools/process/exit_code.hpp>
 
 #include <chrono>
 #include <exception>

@@ -12,9 +12,9 @@
 #include <motet/schedule/draw/draw_trace.hpp>
 #include <motet/schedule/simulate/measured_costs.hpp>
 #include <motet/schedule/write/schedules.hpp>
-#include <motet/tools/exit_code.hpp>
 #include <motet/tools/feed.hpp>
-#include <motet/tools/options.hpp>
+#include <motet/tools/process/exit_code.hpp>
+#include <motet/tools/process/options.hpp>
 
 #include <cstdio>
 

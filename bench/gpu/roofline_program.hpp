@@ -9,7 +9,7 @@
 #include <motet/model/model.hpp>
 #include <motet/runtime/stage/count_step.hpp>
 #include <motet/runtime/stage/stage_needs.hpp>
-#include <motet/tools/options.hpp>
+#include <motet/tools/process/options.hpp>
 
 #include <type_traits>
 

@@ -4,7 +4,7 @@
 #include <motet/backend/cuda/device.hpp>
 #include <motet/format/text/json_write.hpp>
 #include <motet/meta/mixed_bits.hpp>
-#include <motet/tools/options.hpp>
+#include <motet/tools/process/options.hpp>
 
 #include <algorithm>
 #include <cstdarg>

@@ -3,7 +3,7 @@
 
 #include "../generate/prompt.hpp"
 
-#include <motet/front/painter.hpp>
+#include <motet/front/trained/painter.hpp>
 
 #include <memory>
 #include <string>

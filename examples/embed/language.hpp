@@ -6,7 +6,7 @@
 #include <motet/format/hf/hf_decoder_tensors.hpp>
 #include <motet/format/hf/peft_lora.hpp>
 #include <motet/format/tensors/safetensors_write.hpp>
-#include <motet/front/speaker.hpp>
+#include <motet/front/trained/speaker.hpp>
 #include <motet/model/describe.hpp>
 #include <motet/motet.hpp>
 

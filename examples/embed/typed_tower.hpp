@@ -4,7 +4,7 @@
 #include "model_files.hpp"
 #include "saved_towers.hpp"
 
-#include <motet/front/embedder.hpp>
+#include <motet/front/trained/embedder.hpp>
 #include <motet/nn/layers/patch_embedding.hpp>
 
 #include <algorithm>

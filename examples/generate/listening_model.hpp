@@ -4,7 +4,7 @@
 #include "../embed/hearing.hpp"
 #include "spoken_model.hpp"
 
-#include <motet/front/speaker.hpp>
+#include <motet/front/trained/speaker.hpp>
 #include <motet/runtime/stage/beside_inputs.hpp>
 
 namespace motet::generate {

@@ -4,7 +4,7 @@
 #include <motet/data/pictures/picture_grid.hpp>
 #include <motet/data/pictures/resize.hpp>
 #include <motet/format/checkpoint/checkpoint.hpp>
-#include <motet/front/sampling.hpp>
+#include <motet/front/trained/sampling.hpp>
 
 #include <functional>
 #include <memory>

@@ -4,7 +4,7 @@
 #include "../embed/model_files.hpp"
 #include "spoken_model.hpp"
 
-#include <motet/front/speaker.hpp>
+#include <motet/front/trained/speaker.hpp>
 #include <motet/model/join.hpp>
 #include <motet/model/merged_weights.hpp>
 #include <motet/nn/layers/pictured_text.hpp>

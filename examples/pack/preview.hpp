@@ -4,8 +4,8 @@
 #include <motet/data/make/write_pairs.hpp>
 #include <motet/data/pictures/resize.hpp>
 #include <motet/data/words/tokenizer.hpp>
-#include <motet/tools/data_uri.hpp>
-#include <motet/tools/report.hpp>
+#include <motet/tools/report/data_uri.hpp>
+#include <motet/tools/report/report.hpp>
 
 #include <array>
 #include <cmath>

@@ -2,7 +2,7 @@
 #include "here.hpp"
 
 #include <motet/backend/cpu/device.hpp>
-#include <motet/tools/cluster_of.hpp>
+#include <motet/tools/process/cluster_of.hpp>
 
 namespace motet::plan_cluster {
 

@@ -5,8 +5,8 @@
 #include <motet/plan/disttrain/chain_model.hpp>
 #include <motet/plan/optimus/filled_model.hpp>
 #include <motet/plan/search/search_result.hpp>
-#include <motet/tools/exit_code.hpp>
-#include <motet/tools/options.hpp>
+#include <motet/tools/process/exit_code.hpp>
+#include <motet/tools/process/options.hpp>
 
 #include <array>
 #include <cstdio>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <motet/meta/config.hpp>
-#include <motet/tools/exit_code.hpp>
-#include <motet/tools/options.hpp>
+#include <motet/tools/process/exit_code.hpp>
+#include <motet/tools/process/options.hpp>
 
 #include <cstdint>
 #include <cstdio>

@@ -4,8 +4,8 @@
 #include <motet/schedule/core/costs.hpp>
 #include <motet/schedule/write/schedules.hpp>
 #include <motet/strategy/rules.hpp>
-#include <motet/tools/exit_code.hpp>
-#include <motet/tools/options.hpp>
+#include <motet/tools/process/exit_code.hpp>
+#include <motet/tools/process/options.hpp>
 
 namespace motet::explorer {
 

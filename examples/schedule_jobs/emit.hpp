@@ -7,7 +7,7 @@
 #include <motet/jobs/emit/fluxion.hpp>
 #include <motet/jobs/emit/kueue.hpp>
 #include <motet/jobs/emit/slurm.hpp>
-#include <motet/tools/exit_code.hpp>
+#include <motet/tools/process/exit_code.hpp>
 
 #include <ctime>
 #include <filesystem>

@@ -3,7 +3,7 @@
 
 #include "answer.hpp"
 
-#include <motet/tools/chart.hpp>
+#include <motet/tools/report/chart.hpp>
 
 #include <algorithm>
 #include <cstdio>

@@ -6,8 +6,8 @@
 #include <motet/jobs/play/measures.hpp>
 #include <motet/jobs/policies/policies.hpp>
 #include <motet/jobs/watch/journal.hpp>
-#include <motet/tools/exit_code.hpp>
-#include <motet/tools/options.hpp>
+#include <motet/tools/process/exit_code.hpp>
+#include <motet/tools/process/options.hpp>
 
 #include <cstdio>
 #include <string>

@@ -7,7 +7,7 @@
 #include <motet/jobs/watch/job_watch.hpp>
 #include <motet/jobs/watch/line_socket.hpp>
 #include <motet/runtime/save/run_folder.hpp>
-#include <motet/tools/interrupt.hpp>
+#include <motet/tools/process/interrupt.hpp>
 
 #include <chrono>
 #include <cstdio>

@@ -6,7 +6,7 @@
 #include <motet/nn/layers/caption_places.hpp>
 #include <motet/run/tower_words.hpp>
 #include <motet/run/trained_session.hpp>
-#include <motet/tools/contrast.hpp>
+#include <motet/tools/held_out/contrast.hpp>
 
 #include <algorithm>
 #include <cmath>

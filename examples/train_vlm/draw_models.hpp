@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/front/seeing_painter.hpp>
+#include <motet/front/trained/seeing_painter.hpp>
 #include <motet/model/graph.hpp>
 #include <motet/nn/towers/fed_decoder_rows.hpp>
 #include <motet/nn/towers/vit_rows.hpp>

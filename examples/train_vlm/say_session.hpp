@@ -3,7 +3,7 @@
 
 #include "models.hpp"
 
-#include <motet/front/speaker.hpp>
+#include <motet/front/trained/speaker.hpp>
 #include <motet/model/merged_weights.hpp>
 #include <motet/nn/layers/pictured_text.hpp>
 #include <motet/run/tower_words.hpp>

@@ -3,7 +3,7 @@
 
 #include "sense_model.hpp"
 
-#include <motet/front/speaker.hpp>
+#include <motet/front/trained/speaker.hpp>
 #include <motet/runtime/stage/fed_inputs.hpp>
 
 #include <utility>

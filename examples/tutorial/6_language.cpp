@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A language model learns a rhyme by heart, letter by letter, and says it.
-#include <motet/front/speaker.hpp>
+#include <motet/front/trained/speaker.hpp>
 #include <motet/front/trainer.hpp>
 #include <motet/runtime/state/rate.hpp>
 

@@ -18,4 +18,4 @@
 #include <motet/nn/towers/vit.hpp>
 #include <motet/plan/prove/plan_for.hpp>
 #include <motet/runtime/state/rate.hpp>
-#include <motet/tools/exit_code.hpp>
+#include <motet/tools/process/exit_code.hpp>

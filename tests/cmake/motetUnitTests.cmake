@@ -299,8 +299,8 @@ function(motet_unit_tests)
       continue()
     endif()
     get_filename_component(folder ${source} DIRECTORY)
-    # The rooms of nets, of the runtime, or of a back end, include much the same: more programs would cost more.
-    string(REGEX REPLACE "^(nn|runtime|backend/[a-z]+)/.*" "\\1" folder ${folder})
+    # The rooms of nets, of the runtime, of a front or of a back end, include much the same: more programs would cost more.
+    string(REGEX REPLACE "^(nn|runtime|tools|front|backend/[a-z]+)/.*" "\\1" folder ${folder})
     # So do the rooms of other floors, and a whole run does not build only some of them.
     if(kind MATCHES "\\.bare")
       set(folder plan)

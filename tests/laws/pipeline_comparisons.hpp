@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/front/compiled.hpp>
+#include <motet/front/ranks/compiled.hpp>
 
 #include <doctest/doctest.h>
 

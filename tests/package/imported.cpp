@@ -2,7 +2,7 @@
 // The types that motet_import_hf made from hf_clip/config.json, and what the library links: MPI, where it is.
 #include <consumer_clip.hpp>
 
-#include <motet/front/launched_world.hpp>
+#include <motet/front/ranks/launched_world.hpp>
 
 static_assert(consumer_clip::picture_config.image == 30 && consumer_clip::picture_config.patch == 6);
 static_assert(consumer_clip::picture_config.width == 75 && consumer_clip::picture_config.heads == 25);

@@ -25,6 +25,8 @@ ROOMS = {
     "schedule": ["core", "write", "check", "simulate", "place", "draw", "csv"],
     "plan": ["order", "describe", "prove", "cost", "search", "distmm", "disttrain", "optimus", "cells", "quotas", "files"],
     "jobs": ["", "files", "world", "play", "policies", "emit", "watch"],
+    "tools": ["", "report", "process", "held_out"],
+    "front": ["trained", "ranks", "", "feed"],
     "runtime": ["", "state", "ranks", "stage", "feeds", "gradients", "train", "save"],
     "backend": ["core", "groups", "exchange"],
     "backend/cpu": BACK_END,

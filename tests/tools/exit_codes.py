@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exit code that a program owes to the sentence that it said: tools/exit_code.hpp, for programs that search, play and draw."""
+"""The exit code that a program owes to the sentence that it said: tools/process/exit_code.hpp, for programs that search, play and draw."""
 import re
 
 

@@ -5,8 +5,8 @@
 // (until a signal asks to leave). `meeting_rank port` prints a port of this machine that is free, as is the
 // next one.
 #include <motet/backend/transport/meet/forum.hpp>
-#include <motet/front/local_ranks.hpp>
-#include <motet/tools/interrupt.hpp>
+#include <motet/front/ranks/local_ranks.hpp>
+#include <motet/tools/process/interrupt.hpp>
 
 #include <cstdio>
 #include <cstdlib>

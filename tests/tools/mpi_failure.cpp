@@ -13,7 +13,7 @@
 #include <motet/schedule/core/compile.hpp>
 #include <motet/schedule/write/batch_sync.hpp>
 #include <motet/schedule/write/through.hpp>
-#include <motet/tools/exit_code.hpp>
+#include <motet/tools/process/exit_code.hpp>
 
 #include <csignal>
 #include <string_view>

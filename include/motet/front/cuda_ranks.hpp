@@ -3,8 +3,8 @@
 
 #include <motet/backend/cuda/device.hpp>
 #include <motet/backend/transport/shared_gpu/shared_gpu_group.hpp>
-#include <motet/front/compiled.hpp>
-#include <motet/front/hosted_ranks.hpp>
+#include <motet/front/ranks/compiled.hpp>
+#include <motet/front/ranks/hosted_ranks.hpp>
 #include <motet/front/trainer.hpp>
 #include <motet/plan/prove/check_lanes.hpp>
 #include <motet/runtime/ranks/process_rank.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/front/launched_world.hpp>
+#include <motet/front/ranks/launched_world.hpp>
 #include <motet/plan/describe/plan.hpp>
 #if !defined(MOTET_COMPILED_RANKS)
 #include <motet/meta/nearest.hpp>

@@ -4,12 +4,12 @@
 #include <motet/backend/cpu/compiled.hpp>
 #include <motet/backend/cpu/device.hpp>
 #include <motet/front/plan_of.hpp>
-#include <motet/front/ranks_here.hpp>
+#include <motet/front/ranks/ranks_here.hpp>
 #include <motet/model/describe.hpp>
 #include <motet/model/merged_weights.hpp>
 #include <motet/runtime/messages.hpp>
 #if !defined(MOTET_COMPILED_RANKS)
-#include <motet/front/cpu_ranks.hpp>
+#include <motet/front/ranks/cpu_ranks.hpp>
 #endif
 
 #include <deque>
@@ -205,7 +205,7 @@ class trainer {
  private:
   static_assert(
       requires { sizeof(ranks_on<Device>); } || has_compiled_ranks<Numbers, Device>,
-      "motet: ranks of these numbers are not compiled elsewhere; include <motet/front/cpu_ranks.hpp>");
+      "motet: ranks of these numbers are not compiled elsewhere; include <motet/front/ranks/cpu_ranks.hpp>");
 
   trainer(const launched_world& world, const plan* from, const trainer_options& how)
       : main_(world.is_main()),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/front/local_ranks.hpp>
+#include <motet/front/ranks/local_ranks.hpp>
 #include <motet/plan/describe/cut_apart.hpp>
 #include <motet/plan/prove/require_plan.hpp>
 #include <motet/run/run_settings.hpp>

@@ -12,9 +12,9 @@
 #include <motet/run/producers_needed.hpp>
 #include <motet/run/run_memory.hpp>
 #include <motet/run/work_of_data.hpp>
-#include <motet/tools/long_work.hpp>
-#include <motet/tools/progress.hpp>
-#include <motet/tools/this_machine.hpp>
+#include <motet/tools/process/long_work.hpp>
+#include <motet/tools/process/this_machine.hpp>
+#include <motet/tools/report/progress.hpp>
 
 #include <algorithm>
 #include <cstdio>

@@ -2,16 +2,16 @@
 #pragma once
 
 #include <motet/format/checkpoint/checkpoint_trend.hpp>
-#include <motet/front/local_producers.hpp>
-#include <motet/front/produced_feed.hpp>
+#include <motet/front/feed/local_producers.hpp>
+#include <motet/front/feed/produced_feed.hpp>
 #include <motet/run/chosen_plan.hpp>
 #include <motet/run/read_begin.hpp>
 #include <motet/run/step_record.hpp>
 #include <motet/runtime/save/checkpoint.hpp>
 #include <motet/runtime/save/run_folder.hpp>
-#include <motet/tools/exit_code.hpp>
-#include <motet/tools/open_held_out.hpp>
-#include <motet/tools/progress.hpp>
+#include <motet/tools/held_out/open_held_out.hpp>
+#include <motet/tools/process/exit_code.hpp>
+#include <motet/tools/report/progress.hpp>
 
 #include <algorithm>
 #include <charconv>

@@ -12,11 +12,11 @@
 #include <motet/plan/prove/require_plan.hpp>
 #include <motet/run/chosen_plan.hpp>
 #include <motet/runtime/feeds/program_splits.hpp>
-#include <motet/tools/cluster_of.hpp>
-#include <motet/tools/exit_code.hpp>
 #include <motet/tools/feed.hpp>
-#include <motet/tools/long_work.hpp>
-#include <motet/tools/progress.hpp>
+#include <motet/tools/process/cluster_of.hpp>
+#include <motet/tools/process/exit_code.hpp>
+#include <motet/tools/process/long_work.hpp>
+#include <motet/tools/report/progress.hpp>
 
 #include <algorithm>
 #include <chrono>

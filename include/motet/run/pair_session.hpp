@@ -5,7 +5,7 @@
 #include <motet/nn/towers/vit.hpp>
 #include <motet/run/tower_words.hpp>
 #include <motet/run/trained_session.hpp>
-#include <motet/tools/contrast.hpp>
+#include <motet/tools/held_out/contrast.hpp>
 
 #include <cmath>
 #include <limits>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/front/sample_producer.hpp>
-#include <motet/tools/exit_code.hpp>
-#include <motet/tools/interrupt.hpp>
-#include <motet/tools/options.hpp>
+#include <motet/front/feed/sample_producer.hpp>
+#include <motet/tools/process/exit_code.hpp>
+#include <motet/tools/process/interrupt.hpp>
+#include <motet/tools/process/options.hpp>
 
 #include <cstdio>
 #include <cstdlib>

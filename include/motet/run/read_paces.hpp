@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/front/ranks_here.hpp>
+#include <motet/front/ranks/ranks_here.hpp>
 #include <motet/tools/messages.hpp>
 
 #include <algorithm>

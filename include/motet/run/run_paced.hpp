@@ -7,7 +7,7 @@
 #include <motet/run/run_memory.hpp>
 #include <motet/run/tell_run.hpp>
 #include <motet/schedule/simulate/measured_costs.hpp>
-#include <motet/tools/metrics.hpp>
+#include <motet/tools/report/metrics.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <motet/run/opened_run.hpp>
-#include <motet/tools/commit_of.hpp>
-#include <motet/tools/progress.hpp>
-#include <motet/tools/run_charts.hpp>
+#include <motet/tools/process/commit_of.hpp>
+#include <motet/tools/report/progress.hpp>
+#include <motet/tools/report/run_charts.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -10,7 +10,7 @@
 #include <motet/run/produce_program.hpp>
 #include <motet/run/run_paced.hpp>
 #include <motet/run/training.hpp>
-#include <motet/tools/exit_code.hpp>
+#include <motet/tools/process/exit_code.hpp>
 
 #include <csignal>
 #include <cstdio>

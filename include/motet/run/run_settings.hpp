@@ -6,7 +6,7 @@
 #include <motet/run/read_paces.hpp>
 #include <motet/run/training_program.hpp>
 #include <motet/runtime/state/rate.hpp>
-#include <motet/tools/options.hpp>
+#include <motet/tools/process/options.hpp>
 
 #include <algorithm>
 #include <charconv>

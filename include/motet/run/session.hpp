@@ -3,8 +3,8 @@
 
 #include <motet/backend/core/operation_rates.hpp>
 #include <motet/format/checkpoint/checkpoint.hpp>
-#include <motet/front/ranks_here.hpp>
-#include <motet/front/share_line.hpp>
+#include <motet/front/feed/share_line.hpp>
+#include <motet/front/ranks/ranks_here.hpp>
 #include <motet/nn/core/parameter.hpp>
 #include <motet/plan/order/reorder_told.hpp>
 #include <motet/plan/order/step_headers.hpp>
@@ -12,7 +12,7 @@
 #include <motet/runtime/ranks/run_identity.hpp>
 #include <motet/runtime/save/begin_weights.hpp>
 #include <motet/runtime/train/foretell.hpp>
-#include <motet/tools/held_out.hpp>
+#include <motet/tools/held_out/held_out.hpp>
 
 #include <cstdint>
 #include <filesystem>

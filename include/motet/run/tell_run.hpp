@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/run/opened_run.hpp>
-#include <motet/tools/validation.hpp>
+#include <motet/tools/held_out/validation.hpp>
 
 #include <cstdio>
 #include <ctime>

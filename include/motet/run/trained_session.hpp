@@ -2,9 +2,9 @@
 #pragma once
 
 #include <motet/backend/cpu/measure_operations.hpp>
-#include <motet/front/batch_headers.hpp>
-#include <motet/front/reordered_steps.hpp>
-#include <motet/front/share_line.hpp>
+#include <motet/front/feed/batch_headers.hpp>
+#include <motet/front/feed/reordered_steps.hpp>
+#include <motet/front/feed/share_line.hpp>
 #include <motet/nn/layers/entering_rows.hpp>
 #include <motet/nn/layers/token_embedding.hpp>
 #include <motet/run/session.hpp>

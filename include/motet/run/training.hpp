@@ -5,9 +5,9 @@
 #include <motet/run/run_page.hpp>
 #include <motet/run/save_run.hpp>
 #include <motet/run/tell_run.hpp>
-#include <motet/tools/interrupt.hpp>
-#include <motet/tools/peak_rate.hpp>
-#include <motet/tools/run_logs.hpp>
+#include <motet/tools/process/interrupt.hpp>
+#include <motet/tools/process/peak_rate.hpp>
+#include <motet/tools/report/run_logs.hpp>
 
 #include <chrono>
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: motet: experts of limited capacity do not go on row by row; see the words of the_rule_is_broken [MT-N14]
-#include <motet/front/speaker.hpp>
+#include <motet/front/trained/speaker.hpp>
 
 #ifdef MOTET_BREAK
 constexpr float capacity = 1.5f;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: motet: ranks of these numbers are not compiled elsewhere; include <motet/front/cpu_ranks.hpp>
+// expect: motet: ranks of these numbers are not compiled elsewhere; include <motet/front/ranks/cpu_ranks.hpp>
 #define MOTET_COMPILED_RANKS 1
 #include <motet/front/trainer.hpp>
 #include <motet/nn/towers/vit.hpp>

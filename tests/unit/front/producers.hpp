@@ -2,8 +2,8 @@
 #pragma once
 
 #include <motet/format/files/atomic_file.hpp>
-#include <motet/front/produced_feed.hpp>
-#include <motet/front/sample_producer.hpp>
+#include <motet/front/feed/produced_feed.hpp>
+#include <motet/front/feed/sample_producer.hpp>
 
 #include <unit/data/written_set.hpp>
 

@@ -4,7 +4,7 @@
 #include <motet/format/checkpoint/checkpoint.hpp>
 #include <motet/front/trainer.hpp>
 
-#include <motet/front/speaker.hpp>
+#include <motet/front/trained/speaker.hpp>
 #include <motet/plan/prove/plan_for.hpp>
 
 #include "deviation.hpp"

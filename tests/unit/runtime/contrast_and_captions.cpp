@@ -2,7 +2,7 @@
 // labels: threads
 // An encoder may stand under several losses: its rows feed a head that is compared, and a net that says
 // captions; or heads that are compared with unlike things, each loss with numbers of its own.
-#include <motet/front/compiled.hpp>
+#include <motet/front/ranks/compiled.hpp>
 
 #include <motet/nn/towers/sound_tower.hpp>
 #include <motet/nn/towers/text.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // labels: threads
 // A model with several losses learns from each as a model with that loss alone, so many times as it weighs.
-#include <motet/front/compiled.hpp>
+#include <motet/front/ranks/compiled.hpp>
 
 #include <motet/plan/prove/require_plan.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/tools/data_folder.hpp>
 
-#include "data_folders.hpp"
+#include "unit/tools/data_folders.hpp"
 
 #include <doctest/doctest.h>
 

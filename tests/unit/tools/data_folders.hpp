@@ -2,7 +2,7 @@
 #pragma once
 
 #include <motet/format/files/atomic_file.hpp>
-#include <motet/tools/held_out.hpp>
+#include <motet/tools/held_out/held_out.hpp>
 
 #include <unit/data/written_set.hpp>
 

@@ -4,7 +4,7 @@
 #define MOTET_COMPILED_DATA 1
 #undef MOTET_COMPILED_RANKS
 #define MOTET_BODY
-#include <motet/front/sampling.hpp>
+#include <motet/front/trained/sampling.hpp>
 #include <motet/model/describe.hpp>
 #include <motet/plan/prove/require_plan.hpp>
 #include <motet/runtime/feeds/own_samples.hpp>

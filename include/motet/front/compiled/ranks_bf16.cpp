@@ -2,6 +2,6 @@
 // Code that knows no number type is in programs.cpp and launch.cpp.
 #undef MOTET_COMPILED_RANKS
 #define MOTET_COMPILED_RANKS 1
-#include <motet/front/cpu_ranks.hpp>
+#include <motet/front/ranks/cpu_ranks.hpp>
 
 MOTET_RANKS(, mixed_bf16)

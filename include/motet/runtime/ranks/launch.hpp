@@ -35,7 +35,7 @@ struct launched {
   std::int32_t local_rank = 0;  // among those on this machine
   std::int32_t nodes = 1;       // machines; 0: nobody said
   std::int32_t threads = 1;     // ranks that are threads of this process
-  std::int32_t to_start = 0;    // processes that this one has to start: front/local_ranks.hpp
+  std::int32_t to_start = 0;    // processes that this one has to start: front/ranks/local_ranks.hpp
   std::string why;              // the variables that were believed
 };
 

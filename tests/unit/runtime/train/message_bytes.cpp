@@ -3,7 +3,7 @@
 // What is foretold of each message is what both of its ends count in a step, byte for byte.
 #include <motet/runtime/train/message_bytes.hpp>
 
-#include <motet/front/compiled.hpp>
+#include <motet/front/ranks/compiled.hpp>
 #include <motet/front/trainer.hpp>
 #include <motet/plan/prove/plan_score.hpp>
 #include <motet/runtime/stage/plan_choices.hpp>

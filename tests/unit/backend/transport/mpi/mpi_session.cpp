@@ -2,7 +2,7 @@
 // ranks: 3
 #include <mpi_ranks.hpp>
 
-#include <motet/tools/exit_code.hpp>
+#include <motet/tools/process/exit_code.hpp>
 
 #include <doctest/doctest.h>
 
