@@ -258,6 +258,28 @@ gradient_report check(const Subject& subject, const gradient_settings& how) {
   return differences.found();
 }
 
+// What a loss of a join is asked for while ranks share it; the compiler names what is missing, or is called by
+// other arguments.
+template <class Loss>
+consteval bool has_calls_of_loss() {
+  static_assert(
+      requires(cpu::context& ctx, const double* w, double* g, matrix<double> rows) {
+        double{Loss::pair(ctx, w, g, rows, rows, 0.75, rows, rows)};
+      }, "motet: a loss lacks pair(ctx, w, g, a, b, share, da, db), both sides whole on one rank [MT-M08]");
+  static_assert(
+      requires(cpu::context& ctx, const double* w, double* g, const pair_part<double>& of, const double* told,
+               matrix<double> d) { double{Loss::part(ctx, w, g, of, 0.75, told, told, d)}; },
+      "motet: a loss lacks part(ctx, w, g, of, share, own, others, d_rows), the gradients of some rows; own "
+      "and "
+      "others are arguments without tells as well [MT-M08]");
+  if constexpr (Loss::tells)
+    static_assert(
+        requires(cpu::context& ctx, const double* w, double* g, const pair_part<double>& of,
+                 double* numbers) { double{Loss::tell(ctx, w, g, of, 0.75, numbers)}; },
+        "motet: a loss that tells lacks tell(ctx, w, g, of, share, numbers), its part of the loss [MT-M08]");
+  return true;
+}
+
 // A loss of two sides, whole and as two ranks share it: each has some rows of both sides, and sees those of
 // the other side in the order of the ranks, the second one first.
 template <class Loss>
@@ -363,6 +385,7 @@ gradient_report check_gradients(const sequences& rows, const gradient_settings& 
 // so on.
 template <class Loss>
 gradient_report check_loss_gradients(isize samples = 7, isize width = 5, const gradient_settings& how = {}) {
+  static_assert(trial::has_calls_of_loss<Loss>());
   const auto list = layer::parameters_of<Loss>();
   trial::loss_subject<Loss> of{samples, width, trial::random_weights(list, Loss::parameter_size),
                                trial::random_reals(samples * width, "a"),
