@@ -174,9 +174,12 @@ FORMED_BY_FOLDER = {
     "format/checkpoint": "checkpoint",
     "format/hf": "peft_lora",
     "runtime/state": "rate",
-    "tools": "interrupt options progress report",
+    "tools/process": "interrupt options",
+    "tools/report": "progress report",
     "run": "pair_session run_program trained_session",
-    "front": "check_gradients continuation launched_world painter picture_speaker plan_of sampling seeing_painter speaker time_tokens trainer",
+    "front": "check_gradients plan_of trainer",
+    "front/ranks": "launched_world",
+    "front/trained": "continuation painter picture_speaker sampling seeing_painter speaker time_tokens",
 }
 FORMED = tuple(f"{folder}/{name}" for folder, names in FORMED_BY_FOLDER.items() for name in names.split())
 
