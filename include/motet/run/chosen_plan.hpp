@@ -35,16 +35,13 @@ inline void require_groups(const plan& of, const run_settings& s) {
                  " ranks are one; name other ranks for modules, or leave --reorder-groups out"}));
 }
 
-}  // namespace detail
-
-// Proven for the model and the batch; nothing is started yet.
-inline chosen_plan choose_plan(const run_settings& s) {
+inline chosen_plan prove_chosen(const run_settings& s, const named_plan* known) {
   const list<module_facts> facts = s.trained().facts();
   chosen_plan out{s.plan, {}, plan_of(s.plan, facts, s.program->plans), {}};
-  if (const named_plan* const known = find_plan(s.program->plans, s.plan)) out.about = known->about;
+  if (known != nullptr) out.about = known->about;
   out.value = require_plan(out.value, facts, s.batch);
   if (!s.rows_cross()) {
-    detail::require_groups(out.value, s);
+    require_groups(out.value, s);
     return out;
   }
   // Where rows are to cross between replicas, modules are cut apart.
@@ -53,8 +50,21 @@ inline chosen_plan choose_plan(const run_settings& s) {
     fail(bad_option_value,
          sentence({"--reorder modules with --plan ", s.plan, " and --batch ", s.batch,
                    ": no replicas stand apart, so no row can cross; take --reorder all, or other ranks"}));
-  detail::require_groups(out.value, s);
+  require_groups(out.value, s);
   return out;
+}
+
+}  // namespace detail
+
+// Proven for the model and the batch; nothing is started yet. A rule that a file breaks is told with the file.
+inline chosen_plan choose_plan(const run_settings& s) {
+  const named_plan* const known = find_plan(s.program->plans, s.plan);
+  try {
+    return detail::prove_chosen(s, known);
+  } catch (const error& broken) {
+    if (known != nullptr || std::string_view(broken.what()).find(s.plan) != std::string_view::npos) throw;
+    throw error(broken, s.plan);
+  }
 }
 
 // Says whether a run is spread by a plan. One rank on the threads of one process, the usual case, is not.

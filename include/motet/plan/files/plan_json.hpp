@@ -42,6 +42,10 @@ inline mesh read_mesh(const plan_fields& from) {
                           plan_fields::number(row.at("first"), row.path_of("first"), 0, most_of_plan)),
                       split);
   }
+  if (!where.is_array())
+    fail(plan_wrong_kind,
+         from.path_of("ranks") + " is " + where.kind() +
+             ", wanted an array of ranks, or {\"first\": N} for as many as the degrees need");
   list<std::int32_t> ranks;
   from.each("ranks", [&](const json& item, const std::string& path) {
     ranks.push(static_cast<std::int32_t>(plan_fields::number(item, path, 0, most_of_plan)));

@@ -208,7 +208,7 @@ TEST_CASE("what is no plan is refused, with the path of what is wrong") {
                 "modules.caption.ranks[2] is a boolean, wanted an integer");
   check_refused(with(apart, "[4, 5, 6]", "[4, -5, 6]"), "MT-P72", "modules.caption.ranks[1] is -5");
   check_refused(with(apart, "[4, 5, 6]", "4"), "MT-P71",
-                "modules.caption.ranks is an integer, wanted an array");
+                "modules.caption.ranks is an integer, wanted an array of ranks, or {\"first\": N}");
   check_refused(with(apart, "{\"first\": 0}", "{\"first\": 0, \"last\": 3}"), "MT-P70",
                 "modules.picture.ranks.last");
   check_refused(with(apart, "{\"first\": 0}", "{}"), "MT-P71", "modules.picture.ranks.first is missing");
