@@ -3,6 +3,8 @@
 
 #include <motet/schedule/simulate/seconds_by_itself.hpp>
 
+#include <algorithm>
+
 namespace motet {
 
 constexpr double median(list<double> values) {
@@ -51,6 +53,36 @@ class sends_of_receives {
   list<std::int32_t> sends_;
 };
 
+// When the last backward ended of what a sum of gradients sums: of a stage in all copies of its module, which may
+// have other numbers of stages.
+class last_backwards {
+ public:
+  constexpr last_backwards(const program& of, const timeline& when) : of_(of), ends_(of.places.size(), 0) {
+    for (std::int32_t i = 0; i < of.instructions.size(); ++i) {
+      const instruction& it = of.instructions[i];
+      if (!is_backward(it.what)) continue;
+      double& end = ends_[of.voices[it.voice].first_place + it.stage];
+      end = std::max(end, when.finish[i]);
+    }
+  }
+  constexpr double before(const instruction& reduces) const {
+    const voice& own = of_.voices[reduces.voice];
+    double latest = 0;
+    for (const voice& each : of_.voices) {
+      if (each.module != own.module) continue;
+      for (std::int32_t s = 0; s < each.stages; ++s)
+        if (s * own.stages < (reduces.stage + 1) * each.stages &&
+            reduces.stage * each.stages < (s + 1) * own.stages)
+          latest = std::max(latest, ends_[each.first_place + s]);
+    }
+    return latest;
+  }
+
+ private:
+  const program& of_;
+  list<double> ends_;
+};
+
 // Medians of waits and of whole times may be of different microbatches, and a lane that shared its device was
 // given less time than it waited; some of an operation is always work.
 constexpr double gaps_within(double waits, double seconds) {
@@ -77,6 +109,7 @@ constexpr cost_table measured_costs(const program& of, const list<timeline>& ste
   for (const timeline& when : steps) {
     list<list<double>> groups(of.joins, {});
     const list<double> seconds = seconds_by_itself(of, when, sharing), waits = waits_inside(of, when);
+    const detail::last_backwards backwards(of, when);
     for (isize i = 0; i < of.instructions.size(); ++i) {
       const instruction& it = of.instructions[i];
       const double took = seconds[i];
@@ -98,7 +131,10 @@ constexpr cost_table measured_costs(const program& of, const list<timeline>& ste
         waited[kind][place].push(waits[i]);
       }
       switch (it.what) {
-        case op::reduce_gradient: reductions.push(took); break;
+        // It may begin while backward goes on, here or elsewhere: what is left behind that is what it costs.
+        case op::reduce_gradient:
+          reductions.push(std::max(0.0, std::min(took, when.finish[i] - backwards.before(it))));
+          break;
         case op::gather_parameters: gathers.push(took); break;
         case op::load: loads.push(took); break;
         case op::offload:

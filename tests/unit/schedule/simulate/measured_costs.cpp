@@ -98,6 +98,23 @@ TEST_CASE("a simulated run gives back the costs that it was made with") {
   }
 }
 
+TEST_CASE("of a sum that began while backward went on counts what was left behind it") {
+  const program of = fan();
+  cost_table costs = uneven(of);
+  costs.reduction = 0.5;
+  timeline when = simulated(of, costs);
+  bool any = false;
+  for (std::int32_t i = 0; i < of.instructions.size(); ++i)
+    if (of.instructions[i].what == op::reduce_gradient) {
+      when.start[i] -= 2;
+      any = true;
+    }
+  REQUIRE(any);
+  const cost_table found = measured_costs(of, {when});
+  CHECK(found.reduction == doctest::Approx(0.5));
+  CHECK(simulated(of, found).makespan == doctest::Approx(when.makespan));
+}
+
 TEST_CASE("one slow microbatch or step does not count") {
   const program of = compile(zb_h2::write({3, 9}));
   const cost_table costs = uneven(of);
