@@ -180,21 +180,34 @@ inline double fullest_device(const cell_costs& by, const cell_plan& of) {
   return most;
 }
 
-// The least sure part of a step says where it is from; and whose tensor groups wait is counted.
-inline provenance source_of(const cell_costs& by, const cell_plan& of, cell_forecast& to) {
-  provenance out = provenance::interpolated;
+// visit(stage, part, price) for each part of each stage.
+template <class Visit>
+void each_price(const cell_costs& by, const cell_plan& of, Visit visit) {
   std::int32_t first = 0;
   for (const cell_stage& each : of.stages) {
-    for (const stage_part& part : parts_of(each, by.layers())) {
-      const part_price& own = by.part(part.tower, part.blocks, each, by.leaving(first, each));
-      if (!by.profiled(part.tower)) out = std::max(out, provenance::modelled);
-      out = std::max(out, own.sent_from);
-      to.waits += each.tensor > 1 ? 1 : 0;
-      to.waits_measured += each.tensor > 1 && own.waits_measured ? 1 : 0;
-    }
+    for (const stage_part& part : parts_of(each, by.layers()))
+      visit(each, part, by.part(part.tower, part.blocks, each, by.leaving(first, each)));
     first += each.devices();
   }
+}
+
+// The least sure part of a step says where it is from.
+inline provenance source_of(const cell_costs& by, const cell_plan& of) {
+  provenance out = provenance::interpolated;
+  each_price(by, of, [&](const cell_stage&, const stage_part& part, const part_price& own) {
+    if (!by.profiled(part.tower)) out = std::max(out, provenance::modelled);
+    out = std::max(out, own.sent_from);
+  });
   return out;
+}
+
+// Whose tensor groups wait, and of how many that was measured.
+inline void count_waits(const cell_costs& by, const cell_plan& of, cell_forecast& to) {
+  each_price(by, of, [&](const cell_stage& each, const stage_part&, const part_price& own) {
+    if (each.tensor == 1) return;
+    ++to.waits;
+    if (own.waits_measured) ++to.waits_measured;
+  });
 }
 
 }  // namespace detail
@@ -227,7 +240,8 @@ inline cell_forecast forecast_cell(const cell_costs& by, const cell_plan& of) {
   const double value = detail::pipeline_seconds(by, stages, join + sent),
                most =
                    detail::pipeline_seconds(by, longer, (1 + bars.by_rates) * join + (1 + bars.wires) * sent);
-  out.step_seconds = {value, most - value, detail::source_of(by, of, out)};
+  out.step_seconds = {value, most - value, detail::source_of(by, of)};
+  detail::count_waits(by, of, out);
   out.memory_bytes = {memory, 0, provenance::modelled};
   out.fits = memory <= by.on().device.memory_bytes;
   return out;
