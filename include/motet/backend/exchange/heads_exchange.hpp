@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/backend/core/step_costs.hpp>
 #include <motet/backend/exchange/head_groups.hpp>
 #include <motet/backend/exchange/rows_exchange.hpp>
 #include <motet/nn/core/context_attention.hpp>

@@ -3,6 +3,7 @@
 
 #include <motet/backend/core/amounts.hpp>
 #include <motet/backend/core/scratch_scope.hpp>
+#include <motet/backend/core/step_costs.hpp>
 #include <motet/backend/groups/microbatch_spread.hpp>
 
 #include <cassert>
