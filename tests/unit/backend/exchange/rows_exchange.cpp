@@ -48,7 +48,10 @@ struct told {
   int thread = 0, orders = 0, copies = 0, open = 0;
   double bytes = 0;
   bool measuring() const { return memory.measuring(); }
-  void note(const char*, double, double more) { bytes += more; }
+  void note(const char*, double, double more, flops_of kind) {
+    CHECK(kind == flops_of::exchanges);
+    bytes += more;
+  }
 };
 struct told_order {
   template <class X, class Y>

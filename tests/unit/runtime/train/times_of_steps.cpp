@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <motet/runtime/train/times_of_steps.hpp>
 
-#include <counted_plan.hpp>
+#include "support/counted_plan.hpp"
 
 #include <doctest/doctest.h>
 
