@@ -25,22 +25,22 @@ struct counted_plan {
   double seconds(const cost_table& costs) const { return played(costs).makespan; }
 };
 
-inline list<module_facts> two_modules() {
+inline list<module_facts> counted_modules() {
   list<module_facts> out;
   out.push({.name = "picture", .layers = 4, .key_heads = 4, .work = 3e6});
   out.push({.name = "caption", .layers = 2, .key_heads = 4, .work = 1e6});
   return out;
 }
 
-inline counted_plan counted(const module_plan& picture, const module_plan& caption,
-                            const char* schedule = "gpipe") {
+inline counted_plan count_plan(const module_plan& picture, const module_plan& caption,
+                               const char* schedule = "gpipe") {
   counted_plan out;
   out.from = plan{{.ranks = 8}, schedule, {}};
   out.from.modules.push(picture);
   out.from.modules.push(caption);
   score order;
-  REQUIRE(prove_plan(out.from, two_modules(), 24).ok());
-  REQUIRE(write_plan(out.from, two_modules(), order).ok());
+  REQUIRE(prove_plan(out.from, counted_modules(), 24).ok());
+  REQUIRE(write_plan(out.from, counted_modules(), order).ok());
   out.of = compile(order);
   for (const voice& sings : out.of.voices) {
     const module_plan& own = out.from.modules[sings.module];

@@ -18,7 +18,7 @@ cost_table measured_of(const counted_plan& from, const measured_modules& by, int
 counted_plan with(degrees picture, int microbatches, const char* schedule, bool remade = false) {
   module_plan first = on_ranks("picture", 0, picture, microbatches);
   if (remade) first.remade.resize(first.stages(), 1);
-  return counted(first, on_ranks("caption", 4, {}, microbatches), schedule);
+  return count_plan(first, on_ranks("caption", 4, {}, microbatches), schedule);
 }
 
 }  // namespace
@@ -26,7 +26,8 @@ counted_plan with(degrees picture, int microbatches, const char* schedule, bool 
 TEST_CASE("a forecast by times of steps is these steps', and another plan's in its own order") {
   const counted_plan seen = with({.stages = 2}, 4, "gpipe");
   const timeline step = seen.played(seen.work.costs(seen.of, slow));
-  const measured_modules by{times_of_steps(seen.of, seen.from, two_modules(), {step}, {seen.work}, 1), {}};
+  const measured_modules by{times_of_steps(seen.of, seen.from, counted_modules(), {step}, {seen.work}, 1),
+                            {}};
   for (const counted_plan& other :
        {seen, with({.stages = 4}, 4, "gpipe"), with({.stages = 2}, 2, "gpipe", true),
         with({.data = 2}, 4, "batch_sync"), with({.tensor = 2}, 2, "gpipe")}) {
@@ -41,7 +42,8 @@ TEST_CASE("a forecast by times of steps is these steps', and another plan's in i
 }
 
 TEST_CASE("what a profile lacks stays counted, and it is said what is measured") {
-  const counted_plan from = counted(on_ranks("picture", 0, degrees{.tensor = 2}), on_ranks("caption", 4, {}));
+  const counted_plan from =
+      count_plan(on_ranks("picture", 0, degrees{.tensor = 2}), on_ranks("caption", 4, {}));
   const measured_modules picture{{{"picture", 4, 3e6, 1, 1, 1, 0, {{{1e6, 1e6, 1e6}, {1, 1, 1}}}}}, {}};
   const cost_table counted_alone = from.work.costs(from.of, usual), found = measured_of(from, picture);
   const isize caption = found.stages.size() - 1;
@@ -57,7 +59,7 @@ TEST_CASE("what a profile lacks stays counted, and it is said what is measured")
 }
 
 TEST_CASE("blocks that were measured alone take their times, and what is around them its rates") {
-  const counted_plan from = counted(on_ranks("picture", 0, {}), on_ranks("caption", 4, {}));
+  const counted_plan from = count_plan(on_ranks("picture", 0, {}), on_ranks("caption", 4, {}));
   module_profile blocks;
   blocks.of = {.name = "caption", .layers = 2, .width = 8, .heads = 2, .tokens = 6};
   const part_work one = work_of_part(blocks.of, tower_part::block);

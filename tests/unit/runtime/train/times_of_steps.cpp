@@ -18,7 +18,7 @@ void check_pace(const counted_seconds& found) {
 }
 list<module_times> seen_in(const counted_plan& from, const list<timeline>& steps) {
   const std::vector<program_work> works(as_size(steps.size()), from.work);
-  return times_of_steps(from.of, from.from, two_modules(), steps, works, 1);
+  return times_of_steps(from.of, from.from, counted_modules(), steps, works, 1);
 }
 
 }  // namespace
@@ -29,7 +29,7 @@ TEST_CASE("steps of known times say what a FLOP took, and an update") {
       CAPTURE(schedule);
       module_plan picture = on_ranks("picture", 0, {.stages = 2}, 4);
       if (remade) picture.remade.resize(2, 1);
-      const counted_plan from = counted(picture, on_ranks("caption", 4, {}, 4));
+      const counted_plan from = count_plan(picture, on_ranks("caption", 4, {}, 4));
       const list<module_times> found = seen_in(from, {from.played(from.work.costs(from.of, rates))});
       REQUIRE(found.size() == 2);
       CHECK(found[0].module == "picture");
@@ -46,7 +46,8 @@ TEST_CASE("steps of known times say what a FLOP took, and an update") {
 }
 
 TEST_CASE("waits for others of a group are no part of it, and of several steps the median counts") {
-  const counted_plan from = counted(on_ranks("picture", 0, degrees{.tensor = 2}), on_ranks("caption", 4, {}));
+  const counted_plan from =
+      count_plan(on_ranks("picture", 0, degrees{.tensor = 2}), on_ranks("caption", 4, {}));
   const cost_table truth = from.work.costs(from.of, rates);
   timeline step = from.played(truth);
   for (std::int32_t i = 0; i < from.of.instructions.size(); ++i) {
