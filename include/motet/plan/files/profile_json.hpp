@@ -4,25 +4,34 @@
 #include <motet/plan/cost/profile.hpp>
 #include <motet/plan/files/model_json.hpp>
 
+#include <array>
+
 // Profiles as JSON. docs/plan/profile.md lists all fields.
 
 namespace motet {
 
 namespace detail {
 
-// Seconds of a forward, of a backward's input part and of its weight part.
-inline part_times read_times(const plan_fields& point, std::string_view name) {
-  const std::string path = point.path_of(name);
-  const json& from = point.at(name);
+// Three numbers of a forward, of a backward's input part and of its weight part; `row` tells of what is no three
+// numbers, `range` of one that is out of its range.
+inline std::array<double, 3> read_three(const plan_fields& of, std::string_view name, const char* what,
+                                        double most, const message& row, const message& range) {
+  const std::string path = of.path_of(name);
+  const json& from = of.at(name);
   if (!from.is_array() || from.items().size() != 3)
-    fail(profile_misfit, path + " is " + from.kind() + ", wanted an array of three times");
-  double times[3];
+    fail(row, path + " is " + from.kind() + ", wanted an array of three " + what);
+  std::array<double, 3> out;
   std::size_t i = 0;
   for (const json& each : from.items()) {
-    times[i] = plan_fields::real(each, sentence({path, "[", i, "]"}), 0, 1e6, profile_out_of_range);
+    out[i] = plan_fields::real(each, sentence({path, "[", i, "]"}), 0, most, range);
     ++i;
   }
-  return {times[0], times[1], times[2]};
+  return out;
+}
+inline part_times read_times(const plan_fields& point, std::string_view name) {
+  const auto [forward, input, weight] =
+      read_three(point, name, "times", 1e6, profile_misfit, profile_out_of_range);
+  return {forward, input, weight};
 }
 
 inline module_profile read_module_profile(const json& from, const std::string& path) {
@@ -88,21 +97,6 @@ inline module_pair read_pair(const json& from, const std::string& path) {
   return out;
 }
 
-// Three shares, as times have: of a forward, of a backward's input part and of its weight part.
-inline gap_shares read_shares(const plan_fields& from, std::string_view name) {
-  const std::string path = from.path_of(name);
-  const json& three = from.at(name);
-  if (!three.is_array() || three.items().size() != 3)
-    fail(gaps_misfit, path + " is " + three.kind() + ", wanted an array of three shares");
-  gap_shares out;
-  double* const shares[] = {&out.forward, &out.input, &out.weight};
-  std::size_t i = 0;
-  for (const json& each : three.items()) {
-    *shares[i] = plan_fields::real(each, sentence({path, "[", i, "]"}), 0, most_waited, gaps_misfit);
-    ++i;
-  }
-  return out;
-}
 inline measured_gaps read_gaps(const json& from, const std::string& path) {
   const plan_fields fields(from, path, {"module", "tensor", "context", "experts", "zero", "data", "shares"});
   measured_gaps out;
@@ -120,25 +114,17 @@ inline measured_gaps read_gaps(const json& from, const std::string& path) {
                    ", with which replicas do not wait inside operations; wanted zero 2 or 3, or neither"}));
   if (!under.waits())
     fail(gaps_misfit, path + " is of ranks that have nobody to wait for, wanted a degree above 1");
-  out.of = read_shares(fields, "shares");
+  const auto [forward, input, weight] =
+      read_three(fields, "shares", "shares", most_waited, gaps_misfit, gaps_misfit);
+  out.of = {forward, input, weight};
   return out;
 }
 
-// Three numbers of a forward, of a backward's input part and of its weight part, of which a forward has some.
-inline counted_seconds read_three(const plan_fields& from, std::string_view name, double most) {
-  const std::string path = from.path_of(name);
-  const json& three = from.at(name);
-  if (!three.is_array() || three.items().size() != 3)
-    fail(times_misfit, path + " is " + three.kind() + ", wanted an array of three numbers");
-  counted_seconds out;
-  double* const numbers[] = {&out.forward, &out.input, &out.weight};
-  std::size_t i = 0;
-  for (const json& each : three.items()) {
-    *numbers[i] = plan_fields::real(each, sentence({path, "[", i, "]"}), 0, most, times_misfit);
-    ++i;
-  }
-  if (!(out.forward > 0)) fail(times_misfit, path + "[0] is nothing at all");
-  return out;
+// FLOPs or seconds, of which a forward has some.
+inline counted_seconds read_counted(const plan_fields& from, std::string_view name, double most) {
+  const auto [forward, input, weight] = read_three(from, name, "numbers", most, times_misfit, times_misfit);
+  if (!(forward > 0)) fail(times_misfit, from.path_of(name) + "[0] is nothing at all");
+  return {forward, input, weight};
 }
 inline module_times read_module_times(const json& from, const std::string& path) {
   const plan_fields fields(from, path,
@@ -155,7 +141,7 @@ inline module_times read_module_times(const json& from, const std::string& path)
   fields.read("update", out.update, 0, 1, times_misfit);
   fields.each("points", [&](const json& item, const std::string& at) {
     const plan_fields point(item, at, {"flops", "seconds"});
-    const times_point made{read_three(point, "flops", 1e30), read_three(point, "seconds", 1e6)};
+    const times_point made{read_counted(point, "flops", 1e30), read_counted(point, "seconds", 1e6)};
     const isize before = out.points.size();
     add_point(out, made);
     if (out.points.size() == before)
