@@ -112,23 +112,15 @@ Master* weight_of(const parameter_piece<Master>& piece, isize at) {
   return own >= 0 ? piece.weights + own : nullptr;
 }
 
-// Gives weights the numbers that they begin with. Of those that are kept in shares one parameter at a time is
-// made whole. All of a team call it.
+// Gives weights the numbers that they begin with; where weights are kept in shares, this rank's alone. All of
+// a team call it.
 template <class Context, class Master>
 void initialise(Context& ctx, const parameter_piece<Master>& piece, std::uint64_t seed) {
   if (!piece.shares_only) return initialise(ctx, piece.parameters, seed, piece.weights, piece.size);
   zero(ctx, piece.weights, piece.share->moments);
-  std::vector<Master> whole;
-  for (parameter each : piece.parameters) {
-    const interval at{each.offset, each.offset + each.held()};
-    each.offset = 0;
-    whole.resize(as_size(at.size()));
-    initialise(std::span<const parameter>(&each, 1), seed, whole.data(), at.size());
+  for (const parameter& each : piece.parameters)
     for (const owned_elements& own : piece.share->owned)
-      if (const interval both = intersection(own.at, at); both.size() > 0)
-        upload(ctx, static_cast<const Master*>(whole.data() + both.begin - at.begin),
-               piece.weight(own, both.begin), both.size());
-  }
+      initialise(ctx, each, seed, own.at, piece.weight(own, own.at.begin));
 }
 
 // The average, where there is one, is as the weights are now. Waits for that.

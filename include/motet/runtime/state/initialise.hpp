@@ -3,6 +3,7 @@
 
 #include <motet/runtime/state/held_runs.hpp>
 #include <motet/tensor/random.hpp>
+#include <motet/tensor/share.hpp>
 #include <motet/tensor/view.hpp>
 
 #include <algorithm>
@@ -47,6 +48,25 @@ void start(const parameter& of, const random_stream& draws, isize element, isize
   }
 }
 
+// Draws elements [own.begin, own.end) of a block, counted row by row as it is held.
+template <class Context, class Master>
+void draw_elements(Context& ctx, const random_stream& draws, const parameter& of, const parameter_slice& held,
+                   interval own, Master* to) {
+  const isize columns = held.columns.size();
+  for (isize at = own.begin; at < own.end;) {
+    const isize row = held.rows.begin + at / columns, column = at % columns, left = own.end - at;
+    // What follows itself in the tensor too is one row; else whole rows go together.
+    const bool one = columns == of.width || column != 0 || left < columns;
+    const isize width = columns == of.width ? left
+                        : one               ? std::min(columns - column, left)
+                                            : columns,
+                rows = one ? 1 : left / columns;
+    draw_normals(ctx, draws, row * of.width + held.columns.begin + column, one ? width : of.width,
+                 of.start.scale, matrix<Master>{to + at - own.begin, rows, width, width});
+    at += rows * width;
+  }
+}
+
 }  // namespace detail
 
 // Fills a flat buffer as the parameters say, of each what is held of it. A value depends on (seed, name,
@@ -61,31 +81,37 @@ void initialise(std::span<const parameter> parameters, std::uint64_t seed, Maste
     });
 }
 
-// Makes the same bits where a context works: by all its threads, or by a GPU. All of a team call it, and see
-// the numbers when all have returned.
+// Makes the elements of a parameter that lie in `own` of the flat buffer, of which the first has its place at
+// `to`, where a context works: by all its threads, or by a GPU, the same bits. What has its place there is
+// zero before. All of a team call it.
+template <class Context, class Master>
+void initialise(Context& ctx, const parameter& of, std::uint64_t seed, interval own, Master* to) {
+  if (of.start.kind == fill::zeros || intersection(own, {of.offset, of.offset + of.held()}).size() <= 0)
+    return;
+  const random_stream draws(seed, of.name);
+  if (of.start.kind == fill::normal) {
+    for (const parameter_slice& held : of.slices())
+      if (const interval both = intersection(own, {held.offset, held.offset + held.size()}); both.size() > 0)
+        detail::draw_elements(ctx, draws, of, held, {both.begin - held.offset, both.end - held.offset},
+                              to + both.begin - own.begin);
+    return;
+  }
+  std::vector<Master> made;
+  each_run(of, [&](isize at, isize element, isize count) {
+    const interval both = intersection(own, {at, at + count});
+    if (both.size() <= 0) return;
+    made.resize(as_size(both.size()));
+    detail::start(of, draws, element + both.begin - at, both.size(), made.data());
+    upload(ctx, static_cast<const Master*>(made.data()), to + both.begin - own.begin, both.size());
+  });
+}
+
+// Fills a flat buffer in the same way. All of a team see the numbers when all have returned.
 template <class Context, class Master>
 void initialise(Context& ctx, std::span<const parameter> parameters, std::uint64_t seed, Master* data,
                 isize size) {
   zero(ctx, data, size);
-  std::vector<Master> made;
-  for (const parameter& each : parameters) {
-    if (each.start.kind == fill::zeros) continue;
-    const random_stream draws(seed, each.name);
-    if (each.start.kind == fill::normal) {
-      for (const parameter_slice& held : each.slices()) {
-        const isize columns = held.columns.size();
-        draw_normals(ctx, draws, held.rows.begin * each.width + held.columns.begin, each.width,
-                     each.start.scale,
-                     matrix<Master>{data + held.offset, held.rows.size(), columns, columns});
-      }
-      continue;
-    }
-    each_run(each, [&](isize at, isize element, isize count) {
-      made.resize(as_size(count));
-      detail::start(each, draws, element, count, made.data());
-      upload(ctx, static_cast<const Master*>(made.data()), data + at, count);
-    });
-  }
+  for (const parameter& each : parameters) initialise(ctx, each, seed, {0, size}, data);
 }
 
 }  // namespace motet

@@ -89,4 +89,20 @@ TEST_CASE_TEMPLATE("all threads, or a GPU, make the bits that one thread makes",
   ctx.on->finish();
   found = there.back();
   CHECK(same());
+
+  // What is kept of it in shares is drawn alone: parts of rows, some rows and a part, and none of some tensors.
+  for (const auto& [begin, end] : {std::pair{0, 37}, {37, 6301}, {6301, 6316}, {6316, 6943}, {6943, 7400}}) {
+    const interval own{begin, std::min<motet::isize>(end, size)};
+    const auto of = want.begin() + own.begin, to = want.begin() + own.end;
+    std::vector<Master> share(static_cast<std::size_t>(own.size()));
+    laws::cpu_run(3, 64, [&](cpu::context& team) {
+      for (const parameter& each : items) initialise(team, each, 3, own, share.data());
+    });
+    CHECK(std::equal(of, to, share.begin()));
+    const laws::flat_on_gpu<Master> share_there(own.size());
+    zero(ctx, share_there.data(), own.size());
+    for (const parameter& each : items) initialise(ctx, each, 3, own, share_there.data());
+    ctx.on->finish();
+    CHECK(std::ranges::equal(share_there.back(), std::span(of, to)));
+  }
 }
