@@ -288,6 +288,9 @@ case " ${MOTET_MODELS:-} " in
       fail "what experts on four ranks have learned does not go on"
     succeed $mixing --steps 1 --plan experts --explain
     grep -q ', experts over 4 replicas' out && grep -q 'talk layers 0-1, replica 3 of 4, experts 3 of 4' out || fail "--explain does not tell who has which experts: $(cat out)"
+    # A search finds such plans, too; here one of them is the next best.
+    succeed $mixing --data shapes --batch 16 --steps 1 --orchestrate laptop:1x4 --ranks 4 --explain
+    grep -q '^next best .* with experts over 2 replicas' out || fail "--orchestrate knows no experts: $(cat out)"
     expect 3 'talk: 4 ranks share experts, and its layers have 0 \[MT-S35\]' $run --steps 1 --plan experts
     tar xf shapes/test-000.tar test0000003.ppm
     "$programs/generate" --checkpoint mixed --picture test0000003.ppm --quiet | grep -q '[a-z]' || fail "a model with experts says nothing"

@@ -11,6 +11,7 @@
 #include <motet/plan/files/profile_json.hpp>
 #include <motet/plan/prove/require_plan.hpp>
 #include <motet/run/chosen_plan.hpp>
+#include <motet/run/plan_words.hpp>
 #include <motet/runtime/feeds/program_splits.hpp>
 #include <motet/tools/feed.hpp>
 #include <motet/tools/process/cluster_of.hpp>
@@ -36,30 +37,6 @@ struct orchestration {
   isize considered = 0, played = 0, counted = 0, steps = 0;
   std::string measured;  // modules whose times a profile has; empty: none
 };
-
-// "eye on rank 0, 4 microbatches; talk on ranks 1-2 (stages 2 x data 1 x tensor 1), 4 microbatches; 1f1b".
-// Context parts and chunks are said where there are several.
-inline std::string words_of(const plan& of) {
-  std::string out;
-  for (isize k = 0; k < of.modules.size(); ++k) {
-    const module_plan& own = of.modules[k];
-    const list<std::int32_t>& ranks = own.on.ranks();
-    const degrees& split = own.on.split();
-    out += std::string(own.name.view()) + " on ";
-    out += ranks.size() == 1 ? sentence({"rank ", ranks[0]})
-                             : sentence({"ranks ", ranks[0], "-", ranks.back(), " (stages ", split.stages,
-                                         " x data ", split.data}) +
-                                   (split.context > 1 ? sentence({" x context ", split.context}) : "") +
-                                   sentence({" x tensor ", split.tensor, ")"});
-    if (own.chunks > 1) out += sentence({" in ", own.chunks, " chunks"});
-    if (own.multiplexed)
-      out += own.ahead > 0 ? sentence({" between the others, ", own.ahead, " ahead"}) : " between the others";
-    if (own.long_rows > 0) out += sentence({" of samples from ", own.long_rows, " rows on, others whole"});
-    out += sentence({own.fills ? " in the gaps, " : ", ", own.microbatches,
-                     own.microbatches == 1 ? " microbatch; " : " microbatches; "});
-  }
-  return out + std::string(of.schedule.view());
-}
 
 namespace detail {
 
@@ -101,8 +78,10 @@ class orchestrator {
     waits_.at("playing plans");
     promised_plans found = orchestrate(of_);
     for (const promised_plan& each : found.plans) {
-      // Those with multiplexed modules, or with samples that stay whole, take no place of others.
-      tally& own = tallies_[some_are_multiplexed(each.how) || keeps_whole(each.how) ? 1 : 0];
+      // Those with multiplexed modules, shared experts or samples that stay whole take no place of others.
+      const bool beside =
+          some_are_multiplexed(each.how) || some_share_experts(each.how) || keeps_whole(each.how);
+      tally& own = tallies_[beside ? 1 : 0];
       if (own.judged >= most_judged || own.fit >= wanted) continue;
       // Others that differ in microbatches alone tell little.
       const auto alike = [&](const promised_plan& other) {
@@ -119,8 +98,10 @@ class orchestrator {
     if (fit_.empty()) {
       std::stable_sort(found.plans.begin(), found.plans.end(),
                        [](const auto& a, const auto& b) { return parts_of(a.how) > parts_of(b.how); });
-      for (std::size_t i = 0; i < found.plans.size() && i < wanted && fit_.empty(); ++i)
-        judge(thrifty(found.plans[i].how));
+      for (const bool shares : {false, true})
+        for (std::size_t i = 0; i < found.plans.size() && i < wanted && fit_.empty(); ++i)
+          if (const plan how = thrifty(found.plans[i].how, shares); !shares || some_share_experts(how))
+            judge(how);
     }
     if (fit_.empty()) refuse();
     std::stable_sort(fit_.begin(), fit_.end(),
@@ -150,7 +131,8 @@ class orchestrator {
   static bool same_places(const plan& a, const plan& b) {
     for (isize k = 0; k < a.modules.size(); ++k)
       if (!(a.modules[k].on == b.modules[k].on) || a.modules[k].fills != b.modules[k].fills ||
-          a.modules[k].multiplexed != b.modules[k].multiplexed)
+          a.modules[k].multiplexed != b.modules[k].multiplexed ||
+          a.modules[k].experts != b.modules[k].experts)
         return false;
     return true;
   }
@@ -174,23 +156,34 @@ class orchestrator {
   // Where rows are cut, the modules that have whole samples share these.
   plan together(const degrees& cut) const {
     plan out;
-    out.cluster.ranks = cut.tensor * cut.context;
+    out.cluster.ranks = static_cast<std::int32_t>(cut.size());
     out.schedule = "1f1b";
     for (isize k = 0; k < of_.facts.size(); ++k) {
-      const degrees by_samples{.data = cut.context, .tensor = cut.tensor};
+      const degrees by_samples{.data = cut.data * cut.context, .tensor = cut.tensor};
       out.modules.push(on_ranks(of_.facts[k].name, 0, of_.cuts_rows(k) ? cut : by_samples));
       out.modules.back().group = 1;
+      if (has_experts(k, isize{cut.data} * cut.tensor)) out.modules.back().experts = cut.data;
     }
     return out;
+  }
+  bool has_experts(isize k, isize ranks) const { return ranks > 1 && of_.facts[k].experts >= ranks; }
+  bool any_has_experts(isize ranks) const {
+    for (isize k = 0; k < of_.facts.size(); ++k)
+      if (has_experts(k, ranks)) return true;
+    return false;
   }
   void count_modules() {
     const std::int32_t most = std::min(of_.ranks, of_.on.devices_per_node);
     for (std::int32_t context = 1; context <= most; context *= 2)
-      for (std::int32_t tensor = 1; tensor * context <= most; tensor *= 2)
+      for (std::int32_t tensor = 1; tensor * context <= most; tensor *= 2) {
         if (!count_modules({.context = context, .tensor = tensor})) break;
+        for (std::int32_t experts = 2; experts * tensor * context <= most; experts *= 2)
+          if (!count_modules({.data = experts, .context = context, .tensor = tensor})) break;
+      }
   }
-  // Returns whether modules can be cut so.
+  // Returns whether modules can be cut so, of which replicas share experts.
   bool count_modules(const degrees& cut) {
+    if (cut.data > 1 && !any_has_experts(isize{cut.data} * cut.tensor)) return false;
     const plan how = together(cut);
     if (!check_plan(how, of_.facts, s_.batch).ok()) return false;
     const std::int32_t ranks = how.cluster.ranks;
@@ -201,9 +194,9 @@ class orchestrator {
       return false;
     }
     const program_work work = model->work();
-    counted_cut counted{cut.tensor, cut.context, list<counted_module>(of_.facts.size())};
-    const auto samples = static_cast<double>(s_.batch);
+    counted_cut counted{cut.tensor, cut.context, cut.data, list<counted_module>(of_.facts.size())};
     for (const voice& sings : model->of().voices) {
+      const auto samples = static_cast<double>((s_.batch + cut.data - 1) / cut.data);
       const stage_work& own = work.places[as_size(sings.first_place)];
       const counted_module made{own.forward / samples,
                                 own.backward_input / samples,
@@ -218,8 +211,10 @@ class orchestrator {
       if (sings.replica == 0 && made.flops() > most.flops()) most = made;
     }
     // A share of the samples is no cut.
-    for (isize k = 0; cut.context > 1 && k < of_.facts.size(); ++k)
-      if (!of_.cuts_rows(k)) counted.modules[k] = of_.counted(k, {.tensor = cut.tensor});
+    for (isize k = 0; k < of_.facts.size(); ++k) {
+      if (cut.context > 1 && !of_.cuts_rows(k)) counted.modules[k] = of_.counted(k, {.tensor = cut.tensor});
+      else if (cut.data > 1 && how.modules[k].experts == 1) counted.modules[k] = of_.counted(k, cut);
+    }
     of_.cuts.push(counted);
     if (ranks == 1) whole_ = std::move(model);
     return true;
@@ -247,10 +242,13 @@ class orchestrator {
     }
     return most;
   }
-  plan thrifty(plan of) const {
+  // As many replicas share experts as can, where `shares` says so.
+  plan thrifty(plan of, bool shares) const {
     of.schedule = "1f1b";
     for (isize k = 0; k < of.modules.size(); ++k) {
       module_plan& own = of.modules[k];
+      for (int n = own.on.split().data; shares && n > own.experts; --n)
+        if (own.on.split().data % n == 0 && has_experts(k, isize{n} * own.on.split().tensor)) own.experts = n;
       own.remade.resize(own.stages(), 1);
       if (own.on.split().data > 1 && !of_.facts[k].frozen) own.zero = 2;
     }
@@ -318,12 +316,13 @@ class orchestrator {
         for (const voice& other : of.voices)
           crosses = crosses || (other.module == sings.module &&
                                 shape.node(of.place(other, s)) != shape.node(of.place(sings, s)));
-        out.push({{seconds(own.forward * pace.forward, own.forward_group_bytes, &gap_shares::forward),
-                   seconds(own.backward_input * pace.input, own.backward_group_bytes, &gap_shares::input),
-                   seconds(own.backward_weight * pace.weight, 0, &gap_shares::weight), 0,
-                   own.boundary_bytes / samples, own.returned_bytes / samples},
-                  rests ? 0 : sum_seconds(parameters, isize{split.replicas} * cut.context, crosses, of_.on),
-                  rests ? 0 : update_seconds(parameters, of_.on)});
+        out.push(
+            {{seconds(own.forward * pace.forward, own.forward_group_bytes, &gap_shares::forward),
+              seconds(own.backward_input * pace.input, own.backward_group_bytes, &gap_shares::input),
+              seconds(own.backward_weight * pace.weight, 0, &gap_shares::weight), 0,
+              own.boundary_bytes / samples, own.returned_bytes / samples},
+             rests ? 0 : of_.sum_seconds_of(sings.module, how.modules[sings.module], parameters, crosses),
+             rests ? 0 : update_seconds(parameters, of_.on)});
       }
     }
     return out;

@@ -6,6 +6,7 @@
 #include <motet/plan/describe/cluster_kinds.hpp>
 #include <motet/plan/describe/model_facts.hpp>
 #include <motet/plan/disttrain/measured_pace.hpp>
+#include <motet/plan/disttrain/played_step.hpp>
 #include <motet/plan/order/step_headers.hpp>
 #include <motet/plan/order/step_order.hpp>
 #include <motet/strategy/mesh.hpp>
@@ -25,16 +26,17 @@ struct counted_module {
   constexpr double flops() const { return forward_flops + input_flops + weight_flops; }
 };
 
-// Modules that feed each other, counted with their layers cut in so many parts, and their samples' rows.
+// Modules that feed each other, counted with their layers cut in so many parts, and their samples' rows, and
+// with experts that so many replicas share.
 struct counted_cut {
-  std::int32_t tensor = 1, context = 1;
+  std::int32_t tensor = 1, context = 1, experts = 1;
   list<counted_module> modules{};  // in the model's order; those whose samples cannot be cut take whole ones
 };
 
 // A question for orchestrate(): which plan of a model, for some steps of its data, on a cluster.
 struct counted_graph {
   list<module_facts> facts;
-  list<counted_cut> cuts;  // the first one has whole layers and samples
+  list<counted_cut> cuts;  // the first one has whole layers and samples, and all experts
   cluster_facts on;        // of one kind
   double device_flops = 0;
   list<measured_pace> paces{};  // of each module; none: all take what their FLOPs tell
@@ -73,10 +75,26 @@ struct counted_graph {
     }
     return all > 0 ? own / all : 1.0 / static_cast<double>(facts.size());
   }
-  const counted_module& counted(isize module, const degrees& split) const {
+  const counted_module& counted(isize module, const degrees& split, std::int32_t experts = 1) const {
     for (const counted_cut& each : cuts)
-      if (each.tensor == split.tensor && each.context == split.context) return each.modules[module];
-    return cuts[0].modules[module];
+      if (each.tensor == split.tensor && each.context == split.context && each.experts == experts)
+        return each.modules[module];
+    return experts > 1 ? counted(module, split) : cuts[0].modules[module];
+  }
+  // Of the parameters that a rank of a plan holds of a module, the share that are experts, of which other
+  // replicas hold others.
+  double share_of_experts(isize module, const module_plan& own) const {
+    const degrees& split = own.on.split();
+    const double all = counted(module, split).parameters,
+                 held = counted(module, split, own.experts).parameters;
+    return own.experts > 1 && held > 0 ? (all - held) / (own.experts - 1) / held : 0;
+  }
+  // A rank of a plan takes so long to sum the gradients of `parameters` of a module with others.
+  double sum_seconds_of(isize module, const module_plan& own, double parameters, bool crosses_nodes) const {
+    const double experts = share_of_experts(module, own) * parameters;
+    const isize copies = isize{own.on.split().data} * own.on.split().context;
+    return sum_seconds(parameters - experts, copies, crosses_nodes, on) +
+           sum_seconds(experts, copies / own.experts, crosses_nodes, on);
   }
   // A rank takes so long for FLOPs of each kind, in microbatches that bring `load` longest samples to it.
   counted_seconds seconds(isize module, const degrees& split, double load) const {

@@ -4,6 +4,8 @@
 #include <motet/plan/disttrain/counted_graph.hpp>
 #include <motet/plan/prove/check_plan.hpp>
 
+#include <algorithm>
+
 namespace motet {
 
 namespace detail {
@@ -12,12 +14,16 @@ namespace detail {
 // ranks, as a group; groups have ranks of their own, one behind the other. In a group the module with most
 // work has all degrees, those before it are with its first stage and those behind it with its last one; they
 // have whole samples where it cuts the rows of its own. Or all modules without a loss are spread over the
-// ranks of the others by samples, and may compute where these would wait, or between their computations.
+// ranks of the others by samples, and may compute where these would wait, or between their computations. Each
+// of these also with experts that replicas share, where that was counted.
 template <class Visit>
 class graph_plans {
  public:
   graph_plans(const counted_graph& of, Visit visit) : of_(of), visit_(static_cast<Visit&&>(visit)) {
     for (isize k = 0; k < modules(); ++k) shares_.push(of_.share(k));
+    for (const counted_cut& each : of_.cuts)
+      if (std::find(sharing_.begin(), sharing_.end(), each.experts) == sharing_.end())
+        sharing_.push(each.experts);
   }
 
   void run() {
@@ -83,6 +89,7 @@ class graph_plans {
   void each_degrees(std::int32_t ranks, isize module, Each&& each) const {
     for (const counted_cut& cut : of_.cuts) {
       const std::int32_t of_sample = cut.tensor * cut.context;
+      if (cut.experts > 1) continue;  // share_experts() asks for these
       if (cut.context > 1 && !of_.cuts_rows(module)) continue;
       for (std::int32_t stages = 1; stages * of_sample <= ranks && stages <= of_.facts[module].layers;
            ++stages)
@@ -150,6 +157,21 @@ class graph_plans {
   // All modules have equally many microbatches of a step, or one of each replica where these are more; those
   // that are multiplexed have as many as the others.
   void each_microbatches() {
+    for (const std::int32_t replicas : sharing_)
+      if (share_experts(replicas)) each_number_of_microbatches();
+  }
+  // As many replicas as can share the experts of each module with some, up to these; false where none do.
+  bool share_experts(std::int32_t replicas) {
+    bool any = replicas == 1;
+    for (isize k = 0; k < modules(); ++k) {
+      const degrees& split = made_[k].on.split();
+      const bool own = split.data % replicas == 0 && isize{replicas} * split.tensor <= of_.facts[k].experts;
+      made_[k].experts = own ? replicas : 1;
+      any = any || own;
+    }
+    return any;
+  }
+  void each_number_of_microbatches() {
     std::int32_t narrowest = of_.ranks;
     bool flows = groups_.size() > 1 || groups_[0].begin > 0;
     for (const module_plan& each : made_) {
@@ -191,7 +213,8 @@ class graph_plans {
   Visit visit_;
   list<double> shares_;  // of each module
   list<group> groups_;
-  list<module_plan> made_;  // of each module, without its microbatches
+  list<module_plan> made_;      // of each module, without its microbatches
+  list<std::int32_t> sharing_;  // replicas that share experts: numbers that were counted, first 1
 };
 
 }  // namespace detail

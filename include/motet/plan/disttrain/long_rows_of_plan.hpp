@@ -47,7 +47,7 @@ inline shared_rows shared_rows_of(const counted_graph& of, const plan& how, isiz
   out.longest = detail::work_of_length(of.steps, module).longest;
   if (split.context == 1 || !(out.longest > 0)) return {};
   const auto seconds = [&](const degrees& cut, double& computes, double& exchanges) {
-    const counted_module& work = of.counted(module, cut);
+    const counted_module& work = of.counted(module, cut, own.experts);
     const double parts = static_cast<double>(split.data) * own.microbatches;
     const counted_seconds pace =
         of.seconds(module, split, of.mean_load(module) * static_cast<double>(of.samples) / parts);

@@ -31,7 +31,7 @@ namespace detail {
 inline place_seconds seconds_of_place(const counted_graph& of, isize module, const module_plan& own,
                                       double load) {
   const degrees& split = own.on.split();
-  const counted_module& work = of.counted(module, split);
+  const counted_module& work = of.counted(module, split, own.experts);
   const double stages = own.stages(), parts = static_cast<double>(split.data) * own.microbatches;
   const counted_seconds pace = of.seconds(module, split, load * static_cast<double>(of.samples) / parts);
   const auto seconds = [&](double computes, double bytes, double gap_shares::*share) {
@@ -40,12 +40,11 @@ inline place_seconds seconds_of_place(const counted_graph& of, isize module, con
   const cluster_shape shape = of.shape();
   const double parameters = work.parameters / stages;
   const bool crosses = shape.node(own.on.ranks()[0]) != shape.node(own.on.ranks().back());
-  const isize copies = isize{split.data} * split.context;
   return {{seconds(work.forward_flops * pace.forward, work.forward_bytes, &gap_shares::forward),
            seconds(work.input_flops * pace.input, work.backward_bytes, &gap_shares::input),
            seconds(work.weight_flops * pace.weight, 0, &gap_shares::weight), 0, work.boundary_bytes,
            work.returned_bytes},
-          of.facts[module].frozen ? 0 : sum_seconds(parameters, copies, crosses, of.on),
+          of.facts[module].frozen ? 0 : of.sum_seconds_of(module, own, parameters, crosses),
           of.facts[module].frozen ? 0 : update_seconds(parameters, of.on)};
 }
 
@@ -93,8 +92,8 @@ inline double seconds_of(const counted_graph& of, const list<double>& loads, con
 // Plans of modules that feed each other: which ranks and degrees each has, and in how many microbatches. Of
 // all that each_graph_plan() knows, those that promise most by a formula are played with the samples of real
 // steps, in the order that a run would have them in, and come back with what a step takes. Where modules may
-// be cut apart, each of these is also played so. Plans with multiplexed modules are played beside as many others
-// as there would be without, a quarter as many. Where context parts share samples, each plan is also played with
+// be cut apart, each of these is also played so. Plans with multiplexed modules, or with experts that replicas
+// share, are played beside as many others as there would be without, a quarter as many. Where context parts share samples, each plan is also played with
 // those whole that are best so. Whether ranks have room for them is left to the reader.
 // Asks for: a question with a step at least, and modules that feed each other.
 // Memory: some hundreds of plans, and one program.
@@ -104,7 +103,7 @@ inline double seconds_of(const counted_graph& of, const list<double>& loads, con
 inline promised_plans orchestrate(const counted_graph& of, isize played = 200) {
   promised_plans out;
   std::vector<promised_plan>& all = out.plans;
-  std::vector<promised_plan> between;  // with multiplexed modules
+  std::vector<promised_plan> beside;  // with multiplexed modules, or with shared experts
   const auto sooner = [](const promised_plan& a, const promised_plan& b) { return a.seconds < b.seconds; };
   const auto keep = [&](std::vector<promised_plan>& from, isize most) {
     if (static_cast<isize>(from.size()) <= most) return;
@@ -114,15 +113,15 @@ inline promised_plans orchestrate(const counted_graph& of, isize played = 200) {
   const list<double> loads = of.mean_loads();
   each_graph_plan(of, [&](const plan& how) {
     ++out.considered;
-    const bool is_between = some_are_multiplexed(how);
-    std::vector<promised_plan>& to = is_between ? between : all;
-    const isize most = is_between ? played / 4 : played;
+    const bool is_beside = some_are_multiplexed(how) || some_share_experts(how);
+    std::vector<promised_plan>& to = is_beside ? beside : all;
+    const isize most = is_beside ? played / 4 : played;
     to.push_back({how, detail::quick_seconds(of, loads, how)});
     if (static_cast<isize>(to.size()) > 4 * most) keep(to, most);
   });
   keep(all, played);
-  keep(between, played / 4);
-  all.insert(all.end(), between.begin(), between.end());
+  keep(beside, played / 4);
+  all.insert(all.end(), beside.begin(), beside.end());
   for (std::size_t k = 0, cut = all.size(); k < cut; ++k)
     if (plan whole = with_long_rows(of, all[k].how); !(whole == all[k].how)) {
       ++out.considered;

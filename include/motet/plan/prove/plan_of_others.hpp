@@ -14,6 +14,13 @@ constexpr bool some_are_multiplexed(const plan& of) {
   return false;
 }
 
+// Says whether replicas of some module share its experts.
+constexpr bool some_share_experts(const plan& of) {
+  for (const module_plan& each : of.modules)
+    if (each.experts > 1) return true;
+  return false;
+}
+
 namespace detail {
 
 // The modules of a plan whose order is found first: those that do not fill, or are not multiplexed. They are a

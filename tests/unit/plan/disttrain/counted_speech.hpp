@@ -19,6 +19,8 @@ struct speech_question {
   double between = 0;       // bytes that rows have; 0: none
   double spoken = 0;        // sigma of how long samples are
   double parameters = 1e6;  // of each module
+  double experts = 0;       // of the language model's parameters, those of eight experts in each mixture
+  double chosen = 0;        // bytes that come from others for each of its samples, where replicas share these
 };
 
 inline motet::counted_graph counted_speech(const speech_question& asked) {
@@ -26,11 +28,15 @@ inline motet::counted_graph counted_speech(const speech_question& asked) {
   counted_graph of;
   of.facts.push({.name = "eye", .layers = 4, .key_heads = 4, .frozen = !asked.eye_learns, .meets = false});
   of.facts.push({.name = "glue", .attends = false, .from = {0}, .meets = false});
-  of.facts.push({.name = "talk", .layers = asked.layers, .key_heads = 4, .from = {1}});
+  of.facts.push({.name = "talk",
+                 .layers = asked.layers,
+                 .key_heads = 4,
+                 .from = {1},
+                 .experts = asked.experts > 0 ? 8 : 0});
   for (const std::int32_t context : {1, 2})
     for (const std::int32_t tensor : {1, 2}) {
       if (std::max(tensor, context) > (asked.cuts ? 2 : 1)) continue;
-      counted_cut cut{tensor, context, {}};
+      counted_cut cut{.tensor = tensor, .context = context};
       for (const double each : {asked.eye, 1e6, asked.talk}) {
         const bool talks = cut.modules.size() == 2, rests = cut.modules.empty() && !asked.eye_learns;
         const int parts = talks ? tensor * context : tensor;
@@ -39,6 +45,13 @@ inline motet::counted_graph counted_speech(const speech_question& asked) {
                           asked.between, asked.parameters / tensor});
       }
       of.cuts.push(cut);
+      for (cut.experts = 2; asked.experts > 0 && cut.experts * tensor <= 8; cut.experts *= 2) {
+        counted_cut shared = cut;
+        counted_module& talk = shared.modules[2];
+        talk.parameters *= 1 - asked.experts * (1 - 1.0 / cut.experts);
+        talk.forward_bytes += asked.chosen, talk.backward_bytes += asked.chosen;
+        of.cuts.push(shared);
+      }
     }
   of.on = cluster_named("laptop:1x8");
   of.on.devices_per_node = std::max(8, asked.ranks);

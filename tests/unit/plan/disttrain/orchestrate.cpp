@@ -203,3 +203,43 @@ TEST_CASE("measured blocks that are slow in small microbatches ask for larger on
   of.paces = {{&measured, 4}, {}, {&measured, 4}};
   CHECK(microbatches() < by_flops);
 }
+
+// Replicas that share experts sum fewer gradients, and send each other rows instead.
+TEST_CASE(
+    "replicas share experts where their gradients take longer than the rows that these are chosen for") {
+  const auto found = [](double chosen) {
+    return orchestrate(counted_speech({.ranks = 2,
+                                       .samples = 16,
+                                       .eye = 1e6,
+                                       .layers = 1,
+                                       .cuts = false,
+                                       .parameters = 1e9,
+                                       .experts = 0.9,
+                                       .chosen = chosen}));
+  };
+  const promised_plans few = found(1e3), many = found(1e11);
+  const module_plan& talk = few.plans.front().how.modules[2];
+  CHECK(talk.experts == talk.on.split().data);
+  CHECK(talk.experts > 1);
+  CHECK(!some_share_experts(many.plans.front().how));
+  // Both are played either way, and a model without experts is asked for none.
+  const auto sharing = [](const promised_plan& each) { return some_share_experts(each.how); };
+  for (const promised_plans* const each : {&few, &many}) {
+    CHECK(std::ranges::any_of(each->plans, sharing));
+    CHECK(!std::ranges::all_of(each->plans, sharing));
+  }
+  CHECK(std::ranges::none_of(orchestrate(counted_speech({.ranks = 4})).plans, sharing));
+  // Alone a replica sums nothing of its experts, and with half as many as there are it sums with one other.
+  const counted_graph of = counted_speech({.ranks = 4, .parameters = 1e9, .experts = 0.9});
+  module_plan own = on_ranks("talk", 0, {.data = 4});
+  const double whole = of.sum_seconds_of(2, own, of.counted(2, own.on.split()).parameters, false);
+  double before = whole;
+  for (own.experts = 2; own.experts <= 4; own.experts *= 2) {
+    const double parameters = of.counted(2, own.on.split(), own.experts).parameters;
+    CHECK(of.share_of_experts(2, own) == doctest::Approx(0.9e9 / own.experts / parameters));
+    const double less = of.sum_seconds_of(2, own, parameters, false);
+    CHECK(less < before);
+    before = less;
+  }
+  CHECK(before == doctest::Approx(sum_seconds(1e8, 4, false, of.on)));
+}
