@@ -105,6 +105,13 @@ int explore(settings given) {
     }
     if (text.starts_with("motet")) rows_before += 1 + static_cast<std::int32_t>(made.voices.size());
   }
+  if (given.gaps) {
+    const gap_shares& of = given.gaps->of;
+    about.insert("gaps", json{{"module", detail::name_of(*given.gaps)},
+                              {"forward", of.forward},
+                              {"backward", of.input},
+                              {"weight", of.weight}});
+  }
   about.insert("ranks", made.ranks());
   about.insert("instructions", made.instructions.size());
   waits.at(sentence({"checking ", made.instructions.size(), " instructions on ", made.ranks(), " ranks"}));

@@ -6,7 +6,8 @@
 #include "settings.hpp"
 
 #include <motet/format/text/json.hpp>
-#include <motet/plan/cost/measured_gaps.hpp>
+#include <motet/plan/files/profile_json.hpp>
+#include <motet/plan/optimus/filled_gaps.hpp>
 #include <motet/plan/optimus/search_filled.hpp>
 
 // Plans of encoders and a language model that share all devices.
@@ -36,7 +37,10 @@ inline std::string grid_text(const grid_3d& of) {
 inline filled_reply answer_filled(const settings& given) {
   filled_reply out{*find_filled_model(given.model), cluster_of(given.cluster), {}};
   out.model.frozen = !given.frozen.empty();
-  const filled_costs costs(out.model, out.machine);
+  list<measured_gaps> measured;
+  if (!given.profile.empty())
+    measured = gaps_of_filled(load_profile(given.profile), given.profile, out.model, out.machine);
+  const filled_costs costs(out.model, out.machine, {}, std::move(measured));
   out.found = search_filled(detail::filled_search_of(given.search), costs, given.batch);
   return out;
 }
@@ -50,7 +54,8 @@ inline std::string write_filled(const filled_reply& of, const settings& given) {
     one.set("tensor", from.tensor);
     return one;
   };
-  json idle, memory, out;
+  json idle, memory, out, measured{json::array{}};
+  for (const label& each : found.measured) measured.push_back(std::string(each.view()));
   idle.set("gather", found.idle.gather);
   idle.set("scatter", found.idle.scatter);
   idle.set("warm_up", found.idle.warm_up);
@@ -68,6 +73,8 @@ inline std::string write_filled(const filled_reply& of, const settings& given) {
   out.set("microbatches", found.microbatches);
   out.set("chunks", found.chunks);
   out.set("fills", found.fills);
+  out.set("apart", found.apart);
+  out.set("idle_devices", found.idle_devices);
   out.set("language", grid(found.language));
   out.set("encoder", grid(found.encoder));
   out.set("encoder_pipelines", found.pipelines);
@@ -77,7 +84,8 @@ inline std::string write_filled(const filled_reply& of, const settings& given) {
   out.set("samples_per_second", static_cast<double>(given.batch) / found.step_seconds);
   out.set("mfu", found.mfu);
   out.set("bubble_rate", found.bubble_rate);
-  out.set("gaps", gaps_are(false));
+  out.set("gaps", gaps_are(!found.measured.empty()));
+  out.set("measured", std::move(measured));
   out.set("idle", std::move(idle));
   out.set("filled_coarse", found.filled_coarse);
   out.set("filled_fine", found.filled_fine);
@@ -99,14 +107,27 @@ inline std::string tell_filled(const filled_reply& of, const settings& given) {
            percent(found.filled_coarse) + " of their work in the gaps at both ends, " +
            percent(found.filled_fine) + " with those between" +
            (found.slices > 1 ? ", kernels in up to " + std::to_string(found.slices) + " slices" : "") + "\n";
+  else if (found.apart)
+    out += "  encoders on devices of their own: " + detail::grid_text(found.encoder) + "\n";
   else out += "  encoders in the same pipeline\n";
+  if (found.idle_devices > 0)
+    out += "  " + std::to_string(found.idle_devices) +
+           " devices have nothing to do, as they do not divide the batch\n";
   out += std::string("  idle") + (found.fills ? " without encoders " : " ") + percent(found.bubble_rate) +
          ": gathering weights " + percent(found.idle.gather) + ", summing gradients " +
          percent(found.idle.scatter) + ", warm-up " + percent(found.idle.warm_up) + ", cool-down " +
          percent(found.idle.cool_down) + ", waiting for others " + percent(found.idle.dependency) +
          ", exchanges of tensor groups " + percent(found.idle.exchange) + "\n";
+  std::string measured;
+  for (const label& each : found.measured)
+    measured += (measured.empty() ? "" : ", ") + std::string(each.view());
+  const bool all = found.measured.size() == static_cast<std::size_t>(of.model.encoders.size()) + 1;
   return out + "  " + std::to_string(found.considered) + " plans considered; gaps inside operations are " +
-         std::string(gaps_are(false)) + ", as these models have no profile\n";
+         std::string(gaps_are(all)) +
+         (measured.empty() ? ", as no profile has them (--profile)"
+          : all            ? ""
+                           : ", but of " + measured + " " + std::string(gaps_are(true))) +
+         "\n";
 }
 
 }  // namespace motet::plan_cluster

@@ -90,7 +90,8 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
             "cluster says");
   line.text("--profile", to.profile, "FILE.json",
             "times that the program profile measured, for the towers that it has, instead of those that "
-            "follow from FLOPs");
+            "follow from FLOPs, and gaps inside operations that a run recorded; of encoders with a language "
+            "model these gaps alone");
   line.text(
       "--frozen", to.frozen, "PART,...",
       "of a chain: encoder, language, generator do not learn; of encoders with a language model: encoder");
@@ -139,7 +140,7 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
     if (to.emit != "text" && to.emit != "json")
       refuse("--emit of " + to.model + " is text or json, got " + to.emit);
     for (const char* const other : {"--contrastive", "--top", "--pin", "--together", "--apart", "--bytes",
-                                    "--profile", "--seconds", "--name", "--sigma"})
+                                    "--seconds", "--name", "--sigma"})
       if (line.given(other)) refuse(std::string(other) + " wants towers or a chain, got " + to.model);
     if (!to.frozen.empty() && to.frozen != "encoder")
       refuse("--frozen of " + to.model + " is encoder, got " + to.frozen);

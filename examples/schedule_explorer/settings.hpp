@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "gaps.hpp"
+
 #include <motet/schedule/core/costs.hpp>
 #include <motet/schedule/write/schedules.hpp>
 #include <motet/strategy/rules.hpp>
 #include <motet/tools/process/exit_code.hpp>
 #include <motet/tools/process/options.hpp>
+
+#include <optional>
 
 namespace motet::explorer {
 
@@ -41,7 +45,8 @@ struct settings {
   std::string schedule = "1f1b";
   schedule_options numbers;
   std::vector<stage_cost> towers;  // of each tower, where --towers says them
-  stage_cost times;
+  stage_cost times;                // with gaps where a profile has them
+  std::optional<measured_gaps> gaps;
   double sync = 0, transfer = 0, overlap = 0;
   std::string format = "summary", import, output;
   bool run = false;
@@ -55,10 +60,6 @@ struct settings {
 
 // Sizes for which tables fit into a few gigabytes.
 inline constexpr isize most_explored = isize{1} << 23;
-
-[[noreturn]] inline void refuse(const std::string& flag, const std::string& wanted, const std::string& got) {
-  fail(bad_option_value, flag + " wants " + wanted + ", got " + got);
-}
 
 // "P,M,G,tF,tB;P,M,G,tF,tB;..."
 inline void read_towers(std::string_view text, settings& to, int stash, int ahead) {
@@ -165,7 +166,7 @@ inline void read_beside(const std::string& text, beside_kind kind, settings& to)
 inline bool read_settings(int count, const char* const* words, settings& to) {
   isize stages = to.numbers.stages, microbatches = to.numbers.microbatches, chunks = 0, group = 0, stash = -1,
         hide = 0, memory = 0;
-  std::string towers;
+  std::string towers, profile, module;
   std::vector<std::string> fills, behind, multiplexed;
   isize room = 0;
   const double shortest = 1e-9, longest = 1e9;
@@ -215,6 +216,14 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   line.real("--beside", to.share, 0.01, 0.99,
             "--fill: encoders compute in a lane of their own, with this share of a device while both lanes "
             "are busy; 0: in the gaps");
+  line.text(
+      "--profile", profile, "FILE.json",
+      "a profile with gaps that a run recorded: --forward, --backward and --weight are what computes, and "
+      "operations are longer by what was waited in them, where --beside computes on");
+  line.text(
+      "--module", module, "NAME[:FIELD=N,...]",
+      "of the profile's gaps those of this module, under these degrees (tensor, context, experts, zero, "
+      "data); without it, its only ones");
   line.choice("--format", to.format, {"summary", "csv", "text", "svg", "trace"}, "what to print");
   line.text("--import", to.import, "FILE",
             "a schedule from a file instead, in the CSV form of torch.distributed.pipelining");
@@ -235,8 +244,8 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
   for (const char* flag : {"--fill", "--fill-behind", "--multiplex"}) exclude(flag, "--towers");
   for (const char* flag : {"--fill", "--fill-behind", "--room", "--beside"}) exclude("--multiplex", flag);
   exclude("--beside", "--run");
-  for (const char* flag :
-       {"--stages", "--microbatches", "--chunks", "--group", "--forward", "--backward", "--weight"})
+  for (const char* flag : {"--stages", "--microbatches", "--chunks", "--group", "--forward", "--backward",
+                           "--weight", "--profile"})
     exclude(flag, "--towers");
   if (line.given("--towers") && !line.given("--schedule")) to.schedule = batch_sync::name;
   if (to.schedule == "one_f_one_b") to.schedule = one_f_one_b::name;  // as the type is called
@@ -287,6 +296,11 @@ inline bool read_settings(int count, const char* const* words, settings& to) {
         "--" + std::string(unused == "ahead" ? "hide" : unused),
         "a --schedule that has it, such as " + std::string(unused == "chunks" ? "interleaved" : "batch_sync"),
         to.schedule);
+  if (!module.empty() && profile.empty()) refuse("--module", "--profile beside it", "\"" + module + "\"");
+  if (!profile.empty()) {
+    to.gaps = choose_gaps(load_profile(profile).gaps, profile, module);
+    to.times = with_gaps(to.times, to.gaps->of);
+  }
   to.numbers.times =
       whole_times(to.times.forward, to.times.backward_input, to.times.backward_weight, to.transfer);
   return true;

@@ -35,6 +35,7 @@
 #include <motet/plan/files/plan_header.hpp>
 #include <motet/plan/files/plan_json.hpp>
 #include <motet/plan/files/profile_json.hpp>
+#include <motet/plan/optimus/filled_gaps.hpp>
 #include <motet/plan/optimus/search_filled.hpp>
 #include <motet/plan/order/deal.hpp>
 #include <motet/plan/order/deal_by_modules.hpp>

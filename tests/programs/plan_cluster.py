@@ -160,6 +160,12 @@ for i, (encoder, language) in enumerate(pairs + [("vit-22b+vit-11b", "gpt-175b")
     wanted(f"{encoder}+{language}: shares", 0 <= said["filled_coarse"] <= said["filled_fine"] <= 1 and all(0 <= each < 1 for each in said["idle"].values()), said)
 frozen = json.loads(find(*FILLED, "--search", "optimus", "--frozen", "encoder", "--emit", "json").stdout)
 wanted("a frozen encoder", frozen["frozen"] and frozen["step_seconds"] <= filled["optimus"]["step_seconds"] and frozen["memory_bytes"]["worst"] < filled["optimus"]["memory_bytes"]["worst"], frozen)
+# Gaps inside operations as a profile has them, in every search.
+(scratch / "waits.json").write_text(json.dumps({"machine": "nodes of eight", "activation_bytes": 2, "modules": [], "gaps": [{"module": "gpt-175b", "tensor": 8, "shares": [0.4, 0.4, 0.4]}]}))
+for search, counted in filled.items():
+    said = json.loads(find(*FILLED, "--search", search, "--profile", "waits.json", "--emit", "json").stdout)
+    wanted(f"{search}: measured gaps", (said["gaps"], said["measured"], counted["gaps"], counted["measured"]) == ("measured", ["gpt-175b"], "counted", []) and said["step_seconds"] > 1.1 * counted["step_seconds"], said)
+wanted("filled: which gaps", "gaps inside operations are counted, but of gpt-175b measured" in find(*FILLED, "--search", "optimus", "--profile", "waits.json").stdout)
 wanted("two encoders", json.loads(find("--model", "vit-11b+vit-5b+gpt-175b", "--cluster", "hopper-512", "--batch", "256", "--emit", "json").stdout)["step_seconds"] > 0)
 
 # ---- cells: a plan for each number of devices and stages of a job
@@ -414,6 +420,7 @@ REFUSED = [
     ("--model vit-22b+gpt-175b --cluster hopper-512 --batch 256 --search distmm", r"--search distmm of vit-22b\+gpt-175b wants one of motet, optimus"),
     ("--model vit-22b+gpt-175b --cluster hopper-512 --batch 256 --emit svg", r"--emit of vit-22b\+gpt-175b is text or json, got svg"),
     ("--model vit-22b+gpt-175b --cluster hopper-512 --batch 256 --pin eye:data=1", r"--pin wants towers or a chain, got vit-22b\+gpt-175b"),
+    ("--model vit-11b+llama-70b --cluster hopper-64 --batch 32 --profile waits.json", r"gaps\[0\] of waits.json is of gpt-175b, wanted one of vit-11b, llama-70b.*MT-P97"),
     ("--model vit-22b+gpt-175b --cluster hopper-512 --batch 256 --frozen language", r"--frozen of vit-22b\+gpt-175b is encoder, got language"),
     ("--model vit-22b+vit-22b+vit-22b+llama-70b --cluster hopper-32 --batch 16", r"a device would hold 108 GB at least, 68 of them the encoders', and has 84.*MT-P85"),
     ("--model vit-22b+gpt-175b --cluster hopper-512 --batch 250 --search optimus", r"gpt-175b on 512 devices with a batch of 250: nodes x 8 stages.*MT-P85"),

@@ -224,10 +224,22 @@ REFUSED = [
     ("--beside 0.5", r"--beside wants --fill beside it"),
     ("--fill 1,1,1 --beside 1", r"--beside"),
     ("--room 1", r"--room wants --fill beside it"),
+    ("--module talk", r'--module wants --profile beside it, got "talk"'),
+    ("--profile gaps.json --towers 2,4,2,1,1", r"--towers wants no --profile|--profile wants no --towers"),
+    ("--profile none.json", r"--profile wants gaps that a run recorded \(train_vlm --record-gaps\), got none.json without any"),
+    ("--profile gaps.json", r'--module wants one of the gaps of gaps.json, which has eye:tensor=2, talk:tensor=2, talk:zero=3,data=2, of which 3 are of that, got ""'),
+    ("--profile gaps.json --module talk", r'of which 2 are of that, got "talk"'),
+    ("--profile gaps.json --module talk:tensor=4", r'which has eye:tensor=2, talk:tensor=2, talk:zero=3,data=2, got "talk:tensor=4"'),
+    ("--profile gaps.json --module talk:tensor", r"--module wants NAME or NAME:tensor=N,"),
+    ("--profile gaps.json --module talk:width=2", r"--module wants NAME or NAME:tensor=N,"),
     ("--stage 4", r"--stage; did you mean --stages"),
     ("stages 4", r'"stages"'),
     ("--stages", r"--stages N"),
 ]
+profile = {"machine": "two cores", "activation_bytes": 2, "modules": []}
+recorded = [{"module": "eye", "tensor": 2, "shares": [0.1, 0.1, 0.1]}, {"module": "talk", "tensor": 2, "shares": [0.5, 0.2, 0]}, {"module": "talk", "zero": 3, "data": 2, "shares": [0.3, 0.3, 0.3]}]
+(scratch / "gaps.json").write_text(json.dumps(profile | {"gaps": recorded}))
+(scratch / "none.json").write_text(json.dumps(profile | {"pairs": [{"first": "eye", "second": "talk", "samples": 1, "points": [{"share": 0.5, "threads": [1, 1], "slowdowns": [1.1, 1.2]}]}]}))
 for words, pattern in REFUSED:
     said = explore(*shlex.split(words.replace(";", "\\;")))
     one = len(said.stderr.strip().split("\n")) == 1
@@ -265,6 +277,14 @@ found = summary(*lanes)
 wanted("an encoder in a lane of its own", found["legal"] and found["fill"]["filled"] == 34.5 and 33 <= found["makespan"] <= 40, found)
 wanted("lanes in text", explore(*lanes, "--format", "text").stdout.count("  lane 1 ") == 4)
 wanted("lanes in csv", explore(*lanes, "--format", "csv").stdout.count(",lane=1") == 4)
+# Gaps that a run recorded: operations are longer by them, and the encoder's lane computes on in them.
+gaps = "--profile gaps.json --module talk:tensor=2".split()
+for schedule in ["1f1b", "gpipe"]:
+    words = f"--schedule {schedule} --stages 4 --microbatches 8".split()
+    near(f"{schedule}: waits in operations", [summary(*words, *gaps)["makespan"]], [11 * (2 + 1.25 + 1)])
+near("the same times without gaps", [summary(*lanes, "--forward", 2, "--backward", 1.25)["fill"]["alone"]], [summary(*lanes, *gaps)["fill"]["alone"]])
+wanted("what waits leaves its device to the other lane", summary(*lanes, *gaps)["makespan"] < summary(*lanes, "--forward", 2, "--backward", 1.25)["makespan"] - 1, [summary(*lanes, *gaps), summary(*lanes, "--forward", 2, "--backward", 1.25)])
+wanted("which gaps", summary(*lanes, *gaps)["gaps"] == {"module": "talk:tensor=2", "forward": 0.5, "backward": 0.2, "weight": 0.0})
 two = "--schedule interleaved --chunks 2 --stages 4 --microbatches 8 --fill 2,1,2 --fill 1,0.5,1".split()
 found = summary(*two)
 near("two encoders", [found["fill"]["alone"], found["fill"]["encoder"]], [28.5, 9])
@@ -319,7 +339,7 @@ for block in re.findall(r"^```(?:sh|console)\n(.*?)^```", page, re.M | re.S):
         # "..." stands for anything.
         pattern = ".*".join(re.escape(part) for part in printed.split("..."))
         wanted(f"the page: {command}", re.fullmatch(pattern, got, re.S), got)
-wanted("commands of the page", commands == 12, commands)
+wanted("commands of the page", commands == 15, commands)
 
 example = re.search(r"^```\n(motet,.*?)^```", (source / "docs" / "schedule" / "csv.md").read_text(), re.M | re.S).group(1)
 (scratch / "example.csv").write_text(example)

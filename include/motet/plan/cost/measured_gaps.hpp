@@ -44,6 +44,19 @@ struct measured_gaps {
 // Seconds that are waited beside so many that compute, so that they are this share of both.
 constexpr double waited_beside(double computes, double share) { return computes * share / (1 - share); }
 
+// The same operations, longer by what is waited beside what computes in them.
+constexpr stage_cost with_gaps(stage_cost of, const gap_shares& shares) {
+  const auto wait = [](double& seconds, double& gaps, double share) {
+    const double computes = seconds - gaps;
+    gaps = waited_beside(computes, share);
+    seconds = computes + gaps;
+  };
+  wait(of.forward, of.forward_gaps, shares.forward);
+  wait(of.backward_input, of.input_gaps, shares.input);
+  wait(of.backward_weight, of.weight_gaps, shares.weight);
+  return of;
+}
+
 // Where gaps are from, as programs say it: counted by messages, or seen by a recorded step.
 constexpr std::string_view gaps_are(bool measured) { return measured ? "measured" : "counted"; }
 
@@ -109,14 +122,7 @@ constexpr void put_measured_gaps(cost_table& to, const program& of, const plan& 
     const gap_shares* const found = find_gaps(measured, own.name, gap_degrees_of(own));
     for (std::int32_t s = 0; found != nullptr && s < sings.stages; ++s) {
       stage_cost& at = to.stages[sings.first_place + s];
-      const auto wait = [](double& seconds, double& gaps, double share) {
-        const double computes = seconds - gaps;
-        gaps = waited_beside(computes, share);
-        seconds = computes + gaps;
-      };
-      wait(at.forward, at.forward_gaps, found->forward);
-      wait(at.backward_input, at.input_gaps, found->input);
-      wait(at.backward_weight, at.weight_gaps, found->weight);
+      at = with_gaps(at, *found);
     }
   }
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/meta/list.hpp>
+#include <motet/plan/cost/measured_gaps.hpp>
 #include <motet/plan/describe/cluster_kinds.hpp>
 #include <motet/plan/describe/messages.hpp>
 #include <motet/schedule/core/voice.hpp>
@@ -9,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace motet {
 
@@ -110,8 +112,10 @@ class filled_costs {
  public:
   static constexpr isize exchanges = 4;  // of a layer forward, each of which leaves a gap
 
-  filled_costs(const filled_model& model, const cluster_facts& on, filled_rates rates = {})
-      : model_(model), on_(as_one_kind(on)), rates_(rates) {}
+  // Parts that were measured wait as long as recorded steps showed, others as long as is counted.
+  filled_costs(const filled_model& model, const cluster_facts& on, filled_rates rates = {},
+               list<measured_gaps> measured = {})
+      : model_(model), on_(as_one_kind(on)), rates_(rates), measured_(std::move(measured)) {}
 
   const filled_model& model() const { return model_; }
   const cluster_facts& cluster() const { return on_; }
@@ -135,11 +139,27 @@ class filled_costs {
   }
   // Of a layer backward, those of the forward that is made again among them.
   isize exchanges_back(const layered_model& of) const { return model_.learns(of) ? 2 * exchanges : 0; }
+  // Of a layer, the shares of operations in which a rank of a tensor group waited; null: it was not measured.
+  const gap_shares* gaps(const layered_model& of, isize tensor) const {
+    return find_gaps(measured_, of.name, {.tensor = static_cast<std::int32_t>(tensor)});
+  }
+  // Seconds of a layer's exchanges.
+  double waits_forward(const layered_model& of, isize tensor) const {
+    const gap_shares* const found = gaps(of, tensor);
+    return found != nullptr ? waited_beside(forward(of, tensor), found->forward)
+                            : static_cast<double>(exchanges) * exchange(of, tensor);
+  }
+  double waits_back(const layered_model& of, isize tensor) const {
+    const gap_shares* const found = gaps(of, tensor);
+    const double half = backward(of, tensor) / 2;
+    return found != nullptr ? waited_beside(half, found->input) + waited_beside(half, found->weight)
+                            : static_cast<double>(exchanges_back(of)) * exchange(of, tensor);
+  }
   double whole_forward(const layered_model& of, isize tensor) const {
-    return forward(of, tensor) + static_cast<double>(exchanges) * exchange(of, tensor);
+    return forward(of, tensor) + waits_forward(of, tensor);
   }
   double whole_backward(const layered_model& of, isize tensor) const {
-    return backward(of, tensor) + static_cast<double>(exchanges_back(of)) * exchange(of, tensor);
+    return backward(of, tensor) + waits_back(of, tensor);
   }
   // Weights that are gathered before the step, and gradients that are summed behind it.
   double gather(const grid_3d& of) const { return of.data > 1 ? 2 * held(of) / rates_.gather_bytes : 0; }
@@ -166,6 +186,7 @@ class filled_costs {
   filled_model model_;
   cluster_facts on_;
   filled_rates rates_;
+  list<measured_gaps> measured_;
 };
 
 }  // namespace motet

@@ -36,7 +36,7 @@ struct pipeline_gaps {
 struct pipeline_stage {
   double forward = 0, backward = 0;  // seconds, with exchanges
   isize exchanges_forward = 0, exchanges_back = 0;
-  double exchange = 0;         // seconds of each, in the mean
+  double waits_forward = 0, waits_back = 0;  // seconds of these
   double bytes = 0, kept = 0;  // on each of its devices: always, and of a microbatch until its backward
 
   // So many layers of a part, all of which is on these devices but for their stages.
@@ -45,12 +45,9 @@ struct pipeline_stage {
     const auto count = static_cast<double>(layers), share = count / static_cast<double>(of.layers);
     forward += count * costs.whole_forward(of, on.tensor);
     backward += count * costs.whole_backward(of, on.tensor);
-    const isize more = layers * filled_costs::exchanges;
-    if (more > 0)
-      exchange = (exchange * static_cast<double>(exchanges_forward) +
-                  costs.exchange(of, on.tensor) * static_cast<double>(more)) /
-                 static_cast<double>(exchanges_forward + more);
-    exchanges_forward += more;
+    waits_forward += count * costs.waits_forward(of, on.tensor);
+    waits_back += count * costs.waits_back(of, on.tensor);
+    exchanges_forward += layers * filled_costs::exchanges;
     exchanges_back += layers * costs.exchanges_back(of);
     bytes += share * costs.bytes(of, whole);
     kept += share * costs.kept(of, whole);
@@ -67,15 +64,14 @@ inline std::vector<pipeline_stage> even_stages(const filled_costs& costs, const 
 
 namespace detail {
 
-// Exchanges of its layers lie inside an instruction, evenly apart, of unlike lengths with their mean.
-inline void put_exchanges(std::vector<time_slot>& to, const time_slot& of, isize count, double each,
+// Exchanges of its layers lie inside an instruction, evenly apart, and are of unlike lengths.
+inline void put_exchanges(std::vector<time_slot>& to, const time_slot& of, isize count, double all,
                           double sigma, const random_stream& draw, std::uint64_t& at) {
-  if (count == 0 || each <= 0) return;
+  if (count == 0 || all <= 0) return;
   std::vector<double> lengths(static_cast<std::size_t>(count));
   double sum = 0;
   for (double& one : lengths) sum += one = std::exp(sigma * draw.normal(at++));
-  const double all = each * static_cast<double>(count),
-               work = (of.length() - all) / static_cast<double>(count);
+  const double work = (of.length() - all) / static_cast<double>(count);
   double time = of.start;
   for (const double one : lengths) {
     time += work;
@@ -85,6 +81,21 @@ inline void put_exchanges(std::vector<time_slot>& to, const time_slot& of, isize
   }
 }
 
+// So many stages on so many devices, in chunks where there are more.
+inline score write_pipeline(isize devices, isize microbatches, isize stages) {
+  const isize chunks = stages / devices;
+  return write_schedule(chunks > 1 ? "interleaved" : "1f1b", {.stages = static_cast<int>(devices),
+                                                              .microbatches = static_cast<int>(microbatches),
+                                                              .chunks = static_cast<int>(chunks)});
+}
+inline cost_table costs_of_stages(const std::vector<pipeline_stage>& work) {
+  cost_table costs;
+  for (const pipeline_stage& each : work)
+    costs.stages.push({each.forward, each.backward / 2, each.backward / 2});
+  costs.wires.inside.latency = 20e-6;
+  return costs;
+}
+
 }  // namespace detail
 
 // Plays an interleaved pipeline of these stages, in chunks on so many devices, and microbatches. `sigma`: how
@@ -92,16 +103,9 @@ inline void put_exchanges(std::vector<time_slot>& to, const time_slot& of, isize
 inline pipeline_gaps find_gaps(const std::vector<pipeline_stage>& work, isize devices, isize microbatches,
                                double gather, double scatter, std::optional<double> sigma = {},
                                std::uint64_t seed = 1) {
-  const isize chunks = static_cast<isize>(work.size()) / devices;
-  const program of = compile(
-      write_schedule(chunks > 1 ? "interleaved" : "1f1b", {.stages = static_cast<int>(devices),
-                                                           .microbatches = static_cast<int>(microbatches),
-                                                           .chunks = static_cast<int>(chunks)}),
-      {messages::in_channels, false, false});
-  cost_table costs;
-  for (const pipeline_stage& each : work)
-    costs.stages.push({each.forward, each.backward / 2, each.backward / 2});
-  costs.wires.inside.latency = 20e-6;
+  const program of = compile(detail::write_pipeline(devices, microbatches, static_cast<isize>(work.size())),
+                             {messages::in_channels, false, false});
+  const cost_table costs = detail::costs_of_stages(work);
   timeline times;
   if (!simulate(of, costs, times).ok()) fail(model_fits_nowhere, "the pipeline does not run");
   const list<double> latest = defer_forwards(of, costs, times);
@@ -128,8 +132,8 @@ inline pipeline_gaps find_gaps(const std::vector<pipeline_stage>& work, isize de
       const pipeline_stage& of_it = work[static_cast<std::size_t>(it.stage)];
       const bool forward = is_forward(it.what);
       const isize count = forward ? of_it.exchanges_forward : of_it.exchanges_back;
-      if (sigma) detail::put_exchanges(found, own, count, of_it.exchange, *sigma, draw, at);
-      const double waits = static_cast<double>(count) * of_it.exchange;
+      const double waits = forward ? of_it.waits_forward : of_it.waits_back;
+      if (sigma) detail::put_exchanges(found, own, count, waits, *sigma, draw, at);
       exchanging += waits;
       busy += own.length() - waits;
       kept += forward ? of_it.kept : -of_it.kept;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <motet/plan/optimus/encoder_placement.hpp>
+#include <motet/plan/optimus/encoders_apart.hpp>
 
 namespace motet {
 
@@ -10,21 +10,25 @@ enum class filled_search {
   optimus,   // the published method
   megatron,  // encoders as the first stage of one pipeline
   balanced,  // all layers as even as possible over the stages of one pipeline
-  motet  // any depth of the language model's pipeline, kernels whole or in slices in its gaps, or no filling
+  // Any depth of the language model's pipeline, on as many devices as divide the batch: encoders in its gaps,
+  // kernels whole or in slices, in the same pipeline, or on the devices that are left.
+  motet
 };
 
 struct filled_answer {
   grid_3d language, encoder;
   isize chunks = 1, microbatches = 0,
-        pipelines = 0,  // of the language model; encoder pipelines beside each of its own
-      slices = 1;       // of the encoder's kernel that is cut most
-  bool fills = true;
+        pipelines = 0,               // of the language model; encoder pipelines beside each of its own
+      slices = 1;                    // of the encoder's kernel that is cut most
+  bool fills = true, apart = false;  // in gaps, or on devices of their own; neither: in the same pipeline
+  isize idle_devices = 0;
   double step_seconds = 0, mfu = 0, bubble_rate = 0;
   double filled_coarse = 0, filled_fine = 0;  // shares of the encoder's work in gaps
   struct {
     double worst = 0, mean = 0;  // of the devices
   } memory_bytes;
-  idle_shares idle;  // before encoders fill it
+  idle_shares idle;             // before encoders fill it
+  std::vector<label> measured;  // parts whose gaps inside operations were; those of others are counted
   isize considered = 0;
 };
 
@@ -42,11 +46,19 @@ class filled_searcher {
   filled_answer motet() {
     filled_answer best;
     for (isize stages = 1; stages <= 16; stages *= 2) {
-      const std::optional<grid_3d> on = language_on(stages);
-      if (!on) continue;
-      for (const bool slices : {false, true}) fill_over(*on, {.slices = slices, .goes_on = true}, best);
-      const filled_answer chain = balanced_over(*on);
-      if (!too_much(chain.memory_bytes.worst, 0)) offer(chain, best);
+      const isize most = devices() / (stages * costs_.cluster().devices_per_node);
+      for (isize data = most, filled = 0; data >= 1; --data) {
+        const std::optional<grid_3d> on = language_on(stages, data);
+        if (!on) continue;
+        if (best.step_seconds > 0 && least_seconds(*on) >= best.step_seconds) break;
+        // Fewer replicas take longer by themselves, so what fills goes to the most.
+        if (filled++ == 0) {
+          for (const bool slices : {false, true}) fill_over(*on, {.slices = slices, .goes_on = true}, best);
+          const filled_answer chain = balanced_over(*on);
+          if (!too_much(chain.memory_bytes.worst, 0)) offer(chain, best);
+        }
+        if (data < most) apart_over(*on, best);
+      }
     }
     return finish(best);
   }
@@ -73,10 +85,14 @@ class filled_searcher {
   isize devices() const { return costs_.cluster().devices(); }
   double memory() const { return costs_.cluster().device.memory_bytes; }
 
+  // On all devices.
   std::optional<grid_3d> language_on(isize stages) {
-    const isize tensor = costs_.cluster().devices_per_node;
-    if (devices() % (tensor * stages) != 0) return {};
-    const grid_3d on{devices() / (tensor * stages), stages, tensor};
+    const isize group = stages * costs_.cluster().devices_per_node;
+    if (devices() % group != 0) return {};
+    return language_on(stages, devices() / group);
+  }
+  std::optional<grid_3d> language_on(isize stages, isize data) {
+    const grid_3d on{data, stages, costs_.cluster().devices_per_node};
     if (samples_ % (on.data * model().microbatch) != 0 || language().layers % stages != 0) return {};
     if (too_much(costs_.bytes(language(), on) + costs_.kept(language(), on) * static_cast<double>(stages), 0))
       return {};
@@ -170,6 +186,69 @@ class filled_searcher {
       });
     }
   }
+  // A step is no shorter than what each device of the language model computes of it.
+  double least_seconds(const grid_3d& on) const {
+    pipeline_stage all;
+    all.add(costs_, language(), language().layers, on);
+    return costs_.gather(on) + costs_.scatter(on) +
+           (all.forward + all.backward) / static_cast<double>(on.stages) *
+               static_cast<double>(microbatches(on));
+  }
+  // The language model on these, and encoders on nodes of their own behind them.
+  void apart_over(const grid_3d& on, filled_answer& best) {
+    const isize count = microbatches(on), chunks = chunks_of(language().layers / on.stages, on.stages, count),
+                left = (devices() - on.devices()) / on.tensor;
+    const std::vector<pipeline_stage> work = even_stages(costs_, language(), on, chunks);
+    const double gather = costs_.gather(on), scatter = costs_.scatter(on);
+    std::optional<pipeline_gaps> alone;
+    for (isize stages = 1; stages <= left && stages <= 8; stages *= 2) {
+      const std::optional<encoders_apart> how = apart_on(left, stages, on.data, count);
+      const std::optional<encoder_work> encoders = work_of_encoders(stages, on.tensor);
+      if (!how || !encoders) continue;
+      if (!alone) alone = find_gaps(work, on.stages, count, gather, scatter);
+      filled_answer made;
+      made.language = on;
+      made.encoder = {on.data * how->copies / how->shares, stages, on.tensor};
+      made.chunks = chunks;
+      made.microbatches = count;
+      made.pipelines = how->copies;
+      made.fills = false;
+      made.apart = true;
+      const double encoder = bytes_of_encoders(made.encoder, count * how->shares / how->copies),
+                   worst = *std::max_element(alone->bytes.begin(), alone->bytes.end());
+      if (too_much(worst, 0) || too_much(encoder, encoder)) continue;
+      ++considered_;
+      made.step_seconds = seconds_apart(work, on.stages, count, *encoders, *how, gather, scatter);
+      put_apart(*alone, *encoders, encoder, made);
+      offer(made, best);
+    }
+  }
+  // Memory and idle shares of devices of both kinds, by their number.
+  void put_apart(const pipeline_gaps& alone, const encoder_work& work, double bytes,
+                 filled_answer& to) const {
+    const auto stages = static_cast<double>(to.language.stages),
+               talks = static_cast<double>(to.language.devices()),
+               sees = static_cast<double>(to.encoder.devices()), all = talks + sees;
+    double language = 0, worst = 0, busy = 0, waits = 0;
+    for (std::size_t d = 0; d < alone.bytes.size(); ++d) {
+      language += alone.bytes[d] / stages;
+      worst = std::max(worst, alone.bytes[d]);
+      busy += alone.busy[d] / stages;
+      waits += alone.exchanging[d] / stages;
+    }
+    to.memory_bytes = {std::max(worst, bytes), (talks * language + sees * bytes) / all};
+    double kernels = 0;
+    for (const auto* const each : {&work.forward_kernels, &work.backward_kernels})
+      for (const double one : *each) kernels += one;
+    const double each = static_cast<double>(to.microbatches * to.language.data) /
+                        static_cast<double>(to.encoder.data),
+                 step = to.step_seconds;
+    to.idle.gather = alone.front / step;
+    to.idle.scatter = alone.behind / step;
+    to.idle.exchange = (talks * waits + sees * each * (work.forward + work.backward - kernels)) / all / step;
+    to.bubble_rate = 1 - (talks * busy + sees * each * kernels) / all / step;
+    to.idle.dependency = to.bubble_rate - to.idle.gather - to.idle.scatter - to.idle.exchange;
+  }
   void put_idle(const pipeline_gaps& gaps, filled_answer& to) const {
     to.idle = idle_of(gaps);
     to.bubble_rate = to.idle.sum();
@@ -250,9 +329,7 @@ class filled_searcher {
     return out;
   }
   // Seconds of a stage's exchanges for a microbatch.
-  static double exchanging(const pipeline_stage& of) {
-    return static_cast<double>(of.exchanges_forward + of.exchanges_back) * of.exchange;
-  }
+  static double exchanging(const pipeline_stage& of) { return of.waits_forward + of.waits_back; }
 
  public:
   // Ends of the ranges into which a row of times falls so that the longest sum is as short as can be; each
@@ -294,6 +371,12 @@ class filled_searcher {
     found.mfu = model().step_flops(samples_) / found.step_seconds / static_cast<double>(devices()) /
                 costs_.cluster().device.half_flops;
     found.considered = considered_;
+    found.idle_devices = devices() - found.language.devices() - (found.apart ? found.encoder.devices() : 0);
+    const auto note = [&](const layered_model& of, const grid_3d& on) {
+      if (costs_.gaps(of, on.tensor) != nullptr) found.measured.push_back(of.name);
+    };
+    for (const layered_model& each : model().encoders) note(each, found.encoder);
+    note(language(), found.language);
     return found;
   }
 

@@ -9,7 +9,9 @@ namespace {
 
 std::vector<pipeline_stage> even_work(std::size_t stages, double forward, double backward,
                                       motet::isize exchanges, double each) {
-  return {stages, {forward, backward, exchanges, 2 * exchanges, each, 10, 3}};
+  return {stages,
+          {forward, backward, exchanges, 2 * exchanges, static_cast<double>(exchanges) * each,
+           static_cast<double>(2 * exchanges) * each, 10, 3}};
 }
 
 }  // namespace
