@@ -94,8 +94,11 @@ class filled_searcher {
   std::optional<grid_3d> language_on(isize stages, isize data) {
     const grid_3d on{data, stages, costs_.cluster().devices_per_node};
     if (samples_ % (on.data * model().microbatch) != 0 || language().layers % stages != 0) return {};
-    if (too_much(costs_.bytes(language(), on) + costs_.kept(language(), on) * static_cast<double>(stages), 0))
-      return {};
+    // What more devices would hold with ease is no reason.
+    const double bytes =
+        costs_.bytes(language(), on) + costs_.kept(language(), on) * static_cast<double>(stages);
+    const bool most = on.devices() + on.stages * on.tensor > devices();
+    if (most ? too_much(bytes, 0) : bytes > memory()) return {};
     return on;
   }
   // Tensor groups are nodes; 8 stages for models beyond 100 billion parameters, 4 below.
@@ -216,7 +219,7 @@ class filled_searcher {
       made.apart = true;
       const double encoder = bytes_of_encoders(made.encoder, count * how->shares / how->copies),
                    worst = *std::max_element(alone->bytes.begin(), alone->bytes.end());
-      if (too_much(worst, 0) || too_much(encoder, encoder)) continue;
+      if (too_much(std::max(worst, encoder), encoder > worst ? encoder : 0)) continue;
       ++considered_;
       made.step_seconds = seconds_apart(work, on.stages, count, *encoders, *how, gather, scatter);
       put_apart(*alone, *encoders, encoder, made);

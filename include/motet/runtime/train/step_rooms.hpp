@@ -4,8 +4,11 @@
 #include <motet/runtime/messages.hpp>
 #include <motet/runtime/state/held_memory.hpp>
 #include <motet/runtime/state/rank_memory.hpp>
+#include <motet/schedule/core/instruction.hpp>
 
 #include <algorithm>
+#include <array>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -83,6 +86,7 @@ class step_rooms {
     // What the step wants, and the module with most of it in one stage.
     isize slots = 0, boundaries = 0, of_largest = 0;
     const char* largest = "";
+    std::array<isize, lane::most_computing> of_lanes{};
     arena at;
     isize wanted() const { return slots + boundaries; }
   };
@@ -99,6 +103,7 @@ class step_rooms {
       each.at = memory(each);
       each.slots = each.boundaries = 0;
       each.of_largest = -1;
+      each.of_lanes = {};
     }
     of.each_stage([&](const auto& each) {
       auto& stage = *each.stage;
@@ -110,10 +115,22 @@ class step_rooms {
       const isize end = own.at.mark();
       own.slots += middle - begin;
       own.boundaries += end - middle;
+      own.of_lanes[as_size(stage.home().lane)] += end - begin;
       if (end - begin <= own.of_largest) return;
       own.of_largest = end - begin;
       own.largest = stage.at().name;
     });
+  }
+  // "; lane 0 wants 192 of them, lane 1 768", where several lanes want some.
+  static std::string lanes_of(const room& of) {
+    std::string out;
+    int lanes = 0;
+    for (std::size_t l = 0; l < of.of_lanes.size(); ++l) {
+      if (of.of_lanes[l] == 0) continue;
+      out += sentence({lanes++ == 0 ? "; lane " : ", lane ", l, lanes == 1 ? " wants " : " ", of.of_lanes[l],
+                       lanes == 1 ? " of them" : ""});
+    }
+    return lanes > 1 ? out : "";
   }
   void require(std::size_t r) const {
     const room& own = rooms_[r];
@@ -121,7 +138,8 @@ class step_rooms {
     if (how_.most == 0 || own.wanted() <= free) return;
     fail(step_beyond_room,
          sentence({"rank ", r, " wants ", own.wanted(), " bytes for the rows of this step, ", own.of_largest,
-                   " of them for a stage of ", own.largest, "; free are ", free, " of ", how_.most}));
+                   " of them for a stage of ", own.largest, lanes_of(own), "; free are ", free, " of ",
+                   how_.most}));
   }
 
   room_options how_;

@@ -23,10 +23,15 @@ struct fake_stage {
     fake_stage* of;
     void lay_out(arena& room) { of->row = room.take<std::byte>(of->bytes / 2); }
   };
+  struct place {
+    std::int32_t lane;
+  };
   position where;
+  place lives = {0};
   motet::isize bytes = 0, measured = 0;
   std::byte *slot = nullptr, *row = nullptr;
   const position& at() const { return where; }
+  const place& home() const { return lives; }
   rows_type rows() { return {this}; }
   void step_shape(std::vector<motet::isize>& into) const { into.push_back(bytes); }
   void measure_step() { ++measured; }
@@ -137,6 +142,19 @@ TEST_CASE("a step that wants more than is free is refused, and the room is as it
   here.want({64, 256, 128});
   of.lay_out(here);
   CHECK(of.held() == held);
+}
+
+TEST_CASE("where several lanes want room it says how much each") {
+  rooms of({.by_rows = true, .most = 1000}, 3);
+  of.prepare(planned(400));
+  stages here;
+  here.all[1].lives.lane = 1;
+  here.want({128, 512, 128});
+  CHECK_THROWS_WITH_AS(
+      of.lay_out(here),
+      doctest::Contains("rank 0 wants 960 bytes for the rows of this step, 768 of them for a stage of talk; "
+                        "lane 0 wants 192 of them, lane 1 768; free are 600 of 1000"),
+      error);
 }
 
 TEST_CASE("a limit that cannot hold is refused") {
