@@ -182,8 +182,8 @@ class trainer {
   // section, counted; and the FLOPs of this batch, nothing computed twice, which utilisation is counted by.
   step_costs costs() { return here_->costs(); }
   void clear_costs() { here_->clear_costs(); }
-  // Each lane of the plan (plan::beside) has this share of its ranks' threads from the next step on, without a
-  // restart: 0.75 and 0.25, or 3 and 1. What is learnt does not depend on it but for rounding.
+  // Each lane of the plan (plan::beside) has this share of its ranks' threads, or multiprocessors, from the next
+  // step on, without a restart: 0.75 and 0.25, or 3 and 1. What is learnt does not depend on it but for rounding.
   void share_lanes(const std::vector<double>& shares) {
     prepare();
     here_->share_lanes(shares);

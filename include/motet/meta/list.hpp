@@ -59,7 +59,7 @@ class list {
     size_ = count;
   }
   constexpr void reserve(isize count) {
-    if (count <= capacity_) return;
+    if (count <= capacity_ || count < 1) return;  // the latter tells g++ that there is room for the old ones
     T* const grown = new T[static_cast<std::size_t>(count)];
     for (isize i = 0; i < size_; ++i) grown[i] = static_cast<T&&>(data_[i]);
     delete[] data_;

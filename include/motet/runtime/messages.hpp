@@ -149,9 +149,9 @@ inline constexpr message bad_lane_shares{
     "Give as many numbers above zero as the plan has lanes; they count by their proportions"};
 
 inline constexpr message lane_shares_stay{
-    "MT-R65", "shares of lanes do not change between steps on GPUs",
-    "multiprocessors are divided among the lanes of a rank before it computes anything",
-    "Say the shares in the plan (share), or train on CPUs, where threads are dealt anew"};
+    "MT-R65", "shares of lanes do not change between steps here",
+    "lanes are streams, and their end of the transport cannot move them to others",
+    "Say the shares in the plan (share), or give the transport move_lanes(), as the library's own have it"};
 
 inline constexpr message runtime_messages[] = {not_finite,
                                                bad_training_option,

@@ -76,25 +76,3 @@ TEST_CASE("and in lanes, where rows go from one to another and back") {
   for (module_plan& own : spread.modules) own.share = own.lane == 0 ? 0.5 : 0.25;
   compare(&spread);
 }
-
-// All forwards come before all backwards, so the eye's next backward makes no gradients of the language model
-// wait: those of a later microbatch go where the eye may still read. One loss differs where nobody waits.
-TEST_CASE("and in lanes, where a lane writes rows again that another may still read") {
-  plan spread;
-  spread.schedule = "gpipe";
-  for (const char* const name : {"eye", "glue", "lens", "ear", "talk"}) {
-    module_plan own = on_ranks(name, 0, {}, 6);
-    own.group = 1;
-    own.lane = name[0] == 't' ? 1 : 0;
-    spread.modules.push(own);
-  }
-#if !defined(__CUDACC__)
-  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-    CAPTURE(seed);
-    emulation::seed(seed);
-    compare(&spread);
-  }
-#else
-  compare(&spread);
-#endif
-}

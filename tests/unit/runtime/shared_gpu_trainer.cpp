@@ -236,9 +236,49 @@ TEST_CASE("lanes count their own memory, record graphs of their own, and divide 
     }
     for (const std::int32_t lane : {0, 1}) CHECK(lanes.of(lane).part<motet::cuda::recorder>().replayed() > 0);
     learned.push_back(many.weights());
-    CHECK_THROWS_WITH_AS(many.share_lanes({1, 1}), doctest::Contains("MT-R65"), error);
   }
   CHECK(learned[0] == learned[1]);
+}
+
+TEST_CASE("shares of lanes change between steps, and what is learned does not") {
+  const plan both =
+      in_lanes(2, on_ranks("picture", 0, {2, 1, 1, 1}, 2), on_ranks("caption", 0, {2, 1, 1, 1}, 2));
+  score order;
+  REQUIRE(write_plan(both, facts_of<towers>(), order).ok());
+  pipeline_config config;
+  config.batch = 8;
+  config.modules = choices_of(both);
+  // Ranks with all multiprocessors and with their own, lanes with none at first and with some.
+  for (const std::vector<int>& own : {std::vector<int>{}, {64, 48}})
+    for (const std::vector<double>& first : {std::vector<double>{}, {0.5, 0.5}}) {
+      CAPTURE(own.size());
+      CAPTURE(first.size());
+      const auto learned = [&](const std::vector<std::vector<double>>& shares) {
+        config.each.shares = first;
+        on_gpu<towers> many(order, config);
+        many.ranks().world().share(own);
+        many.prepare();
+        for (std::size_t step = 0; step < 8; ++step) {
+          if (step % 2 == 0 && step / 2 < shares.size()) {
+            many.share_lanes(shares[step / 2]);
+#if !defined(__CUDACC__)
+            auto& lanes = many.ranks().end(0).lanes();
+            const int all = own.empty() ? 120 : 64;
+            const double part = shares[step / 2][1] / (shares[step / 2][0] + shares[step / 2][1]);
+            CHECK(lanes.of(0).processors() + lanes.of(1).processors() == all);
+            CHECK(std::abs(lanes.of(1).processors() - part * all) < 8);
+#endif
+          }
+          const test_data data(8, static_cast<std::uint64_t>(1 + step % 2));
+          many.step(data.batch<towers>(), 1e-3);
+        }
+        return many.weights();
+      };
+      CHECK(learned({{1, 3}, {3, 1}, {1, 3}}) == learned({}));
+    }
+  on_gpu<towers> many(order, config);
+  many.ranks().world().share({64, 8});
+  CHECK_THROWS_WITH_AS(many.share_lanes({1, -1}), doctest::Contains("MT-R63"), error);
 }
 
 TEST_CASE("a rank's own share of the multiprocessors is divided among its lanes") {

@@ -207,7 +207,7 @@ class model_trainer {
     shares_.set(module, to);
     placed_.split(shares_.splits());
   }
-  // Lanes have these shares of their ranks' threads from the next step on, after prepare().
+  // Lanes have these shares of their ranks' threads, or multiprocessors, from the next step on, after prepare().
   void share_lanes(const std::vector<double>& shares) { placed_.share_lanes(shares); }
   // Of a rank that lives here, or of all of them, between steps: what they write to checkpoints and read from
   // them. Who changes numbers calls write_back().

@@ -117,9 +117,12 @@ class rank_homes {
         else of[r].work = work, of[r].scratch = scratch, of[r].threads = threads;
       }
   }
-  // Lanes are to have these shares; MT-R63 where there is not one above zero for each, MT-R65 where they stay.
+  // Lanes are to have these shares; MT-R63 where there is not one above zero for each, MT-R65 where they stay,
+  // MT-B15 where multiprocessors are too few for them.
   void share(const std::vector<double>& to) {
-    if constexpr (stream_lanes<std::remove_pointer_t<decltype(Home::end)>>)
+    using end_type = std::remove_pointer_t<decltype(Home::end)>;
+    constexpr bool moves = requires(end_type& end) { end.move_lanes(); };
+    if constexpr (stream_lanes<end_type> && !moves)
       fail(lane_shares_stay, sentence({to.size(), " shares were given"}));
     std::int32_t lanes = 1;
     for (const voice& each : sheet_.of.voices) lanes = std::max(lanes, each.lane + 1);
@@ -131,6 +134,16 @@ class rank_homes {
       for (std::size_t lane = 0; lane < all_[r].size(); ++lane)
         all_[r][lane]->threads =
             shares.threads(static_cast<std::int32_t>(r), static_cast<std::int32_t>(lane), threads_);
+    // All ranks' shares are said before any rank divides its multiprocessors.
+    if constexpr (moves) {
+      const auto each_end = [&](auto&& visit) {
+        for (std::size_t r = 0; r < all_.size(); ++r)
+          if (!all_[r].empty() && shares.computing(static_cast<std::int32_t>(r)) > 1)
+            visit(*all_[r][0]->end, static_cast<std::int32_t>(r));
+      };
+      each_end([&](end_type& end, std::int32_t r) { end.share_lanes(shares.shares_on(r)); });
+      each_end([](end_type& end, std::int32_t) { end.move_lanes(); });
+    }
   }
 
  private:

@@ -12,15 +12,32 @@ using namespace motet;
 
 namespace {
 
-struct noted_home {
+template <class End>
+struct home_at {
   std::int32_t rank = -1, lane = -1;
   int threads = 0;
   bool fp8 = false;
   std::string offload_folder;
-  local::endpoint* end = nullptr;
+  End* end = nullptr;
   const score_sheet* sheet = nullptr;
   motet::isize work = 0, scratch = 0;
   void prepare(motet::isize bytes, motet::isize each) { work = bytes, scratch = each; }
+};
+using noted_home = home_at<local::endpoint>;
+// Ends whose lanes are streams. Some can be moved to others.
+struct still_end {
+  static constexpr bool lanes_are_streams = true;
+  std::int32_t enter(std::int32_t) { return 0; }
+  void meet_lanes() {}
+  void tell(std::int32_t) {}
+  void follow(std::int32_t) {}
+};
+struct moving_end : still_end {
+  std::string* told = nullptr;
+  void share_lanes(const std::vector<double>& shares) {
+    for (const double each : shares) *told += std::to_string(static_cast<int>(each)) + " ";
+  }
+  void move_lanes() { *told += "moves "; }
 };
 // Two modules in lanes of their own on rank 1, of which the first is on rank 0 alone.
 score two_lanes() {
@@ -92,4 +109,22 @@ TEST_CASE("shares are dealt again, one above zero for each lane") {
        {std::vector<double>{1}, {1, 0}, {1, -1}, {.5, .25, .25}, {1, std::nan("")}})
     CHECK_THROWS_WITH_AS(all.share(wrong), doctest::Contains("MT-R63"), error);
   CHECK(all.of(1, 1).threads == 3);
+}
+
+TEST_CASE("streams of lanes move once all shares are said, or their shares stay") {
+  two_ranks ranks;
+  still_end still[2];
+  const auto stays = [&](std::int32_t r) -> still_end& { return still[r]; };
+  rank_homes<home_at<still_end>> stay(ranks.sheet, ranks.here, stays, {});
+  CHECK_THROWS_WITH_AS(stay.share({1, 3}), doctest::Contains("2 shares were given. "), error);
+  CHECK_THROWS_WITH_AS(stay.share({1, 3}), doctest::Contains("MT-R65"), error);
+  std::string told;
+  moving_end moving[2];
+  for (moving_end& each : moving) each.told = &told;
+  const auto moves = [&](std::int32_t r) -> moving_end& { return moving[r]; };
+  rank_homes<home_at<moving_end>> move(ranks.sheet, ranks.here, moves, {});
+  CHECK_THROWS_WITH_AS(move.share({1, 0}), doctest::Contains("MT-R63"), error);
+  CHECK(told.empty());
+  move.share({1, 3});
+  CHECK(told == "1 3 moves ");  // in the first rank one module alone computes
 }

@@ -228,6 +228,12 @@ class attention_recipes {
                      " where it takes the shape, else by own kernels"});
   }
   isize runs() const { return runs_; }
+  // The engine has another stream.
+  void moved() {
+    if (library_ == nullptr) return;
+    if (const cudnnStatus_t set = cudnnSetStream(library_, on_.stream()); set != CUDNN_STATUS_SUCCESS)
+      drop(), fails_to_begin(set);
+  }
   // Each shape has a recipe, usable or not.
   isize made() const { return static_cast<isize>(recipes_.size()); }
 

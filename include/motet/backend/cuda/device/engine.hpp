@@ -59,6 +59,16 @@ class engine {
 
   cudaStream_t stream() const { return stream_; }
   int gpu() const { return gpu_; }
+  // From now on its work goes to another stream, which is the caller's, with so many multiprocessors. All that
+  // was begun is done before. Callers forget records (recorder.hpp).
+  void move_to(cudaStream_t stream, int processors) {
+    finish();
+    if (std::exchange(owns_, false)) cudaStreamDestroy(stream_);
+    stream_ = stream;
+    processors_ = processors;
+    for (const kept_part& each : parts_)
+      if (each.moved != nullptr) each.moved(each.part.get());
+  }
   // Multiprocessors that its kernels run on; a share of a GPU has fewer than the GPU.
   int processors() const { return processors_; }
   void set_processors(int count) { processors_ = count; }
@@ -132,19 +142,27 @@ class engine {
   void join(engine& first) { first_ = &first; }
   engine& first() { return first_ != nullptr ? *first_ : *this; }
   // The one Part of this engine, or of all lanes' engines where it says so (of_all_lanes); made by
-  // Part(engine&) when first asked for.
+  // Part(engine&) when first asked for. One that keeps the stream has moved().
   template <class Part>
   Part& part() {
     if constexpr (requires { requires Part::of_all_lanes; })
       if (first_ != nullptr) return first_->template part<Part>();
     static const char key = 0;
     for (auto& each : parts_)
-      if (each.first == &key) return *static_cast<Part*>(each.second.get());
-    parts_.emplace_back(&key, std::shared_ptr<void>(std::make_shared<Part>(*this)));
-    return *static_cast<Part*>(parts_.back().second.get());
+      if (each.key == &key) return *static_cast<Part*>(each.part.get());
+    void (*moved)(void*) = nullptr;
+    if constexpr (requires(Part& of) { of.moved(); })
+      moved = [](void* of) { static_cast<Part*>(of)->moved(); };
+    parts_.push_back({&key, std::make_shared<Part>(*this), moved});
+    return *static_cast<Part*>(parts_.back().part.get());
   }
 
  private:
+  struct kept_part {
+    const void* key;
+    std::shared_ptr<void> part;
+    void (*moved)(void*);
+  };
   static constexpr std::size_t real_count = 1024, step_count = 64;
 
   cudaStream_t stream_;
@@ -163,7 +181,7 @@ class engine {
   int now_ = 0;
   std::uint64_t forgotten_ = 0;
   engine* first_ = nullptr;  // of the rank's lanes; null: this one
-  std::vector<std::pair<const void*, std::shared_ptr<void>>> parts_;
+  std::vector<kept_part> parts_;
 };
 
 struct number_sum {

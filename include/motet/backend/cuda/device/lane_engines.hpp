@@ -40,6 +40,19 @@ class lane_engines {
     for (const auto& each : engines_) visit(*each);
   }
 
+  // Lanes go on in other streams, the caller's, once all that they have begun is done: to(lane) gives each its
+  // stream and its multiprocessors.
+  template <class To>
+  void move(To&& to) {
+    meet();
+    for (std::size_t l = 0; l < engines_.size(); ++l) {
+      engines_[l]->finish();
+      const auto [stream, processors] = to(static_cast<std::int32_t>(l));
+      engines_[l]->move_to(stream, processors);
+    }
+  }
+  std::int32_t count() const { return static_cast<std::int32_t>(engines_.size()); }
+
   // All that any lane begins from now on comes behind all that any of them has begun.
   void meet() {
     if (engines_.size() < 2) return;

@@ -7,6 +7,7 @@
 #include <cuda.h>
 
 #include <cstdlib>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -180,6 +181,20 @@ class sm_shares {
   int gpu_ = 0;
   decltype(&cuGreenCtxDestroy) destroy_ = nullptr;
   std::vector<CUgreenCtx> contexts_;
+};
+
+// Shares that were made, once for the same sizes: who divides a GPU anew finds what it had before.
+class share_ladder {
+ public:
+  std::shared_ptr<sm_shares> of(const std::vector<int>& sizes) {
+    for (const auto& [those, made] : made_)
+      if (those == sizes) return made;
+    return made_.emplace_back(sizes, std::make_shared<sm_shares>(sizes)).second;
+  }
+  std::size_t rungs() const { return made_.size(); }
+
+ private:
+  std::vector<std::pair<std::vector<int>, std::shared_ptr<sm_shares>>> made_;
 };
 
 // Multiprocessors of a rank's lanes, and where each lane has its own among them: whole steps of the current GPU,

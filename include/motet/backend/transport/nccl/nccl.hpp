@@ -69,7 +69,22 @@ class world {
   cuda::engine& on() { return lanes_.on(); }
   cuda::lane_engines& lanes() { return lanes_; }
   // Lanes compute on these shares of the GPU's multiprocessors. Before anything is computed.
-  void share_lanes(std::vector<double> shares) { wanted_ = std::move(shares); }
+  void share_lanes(std::vector<double> shares) {
+    if (lanes_.count() > 0) cuda::sizes_of_lanes(shares);
+    wanted_ = std::move(shares);
+  }
+  void move_lanes() {
+    if (lanes_.count() == 0 || wanted_.empty()) return;
+    cuda::check(cudaSetDevice(on().gpu()), "cudaSetDevice");
+    divide();
+    const std::vector<cudaStream_t> before = std::exchange(computes_, {});
+    lanes_.move([&](std::int32_t lane) {
+      const int share = sizes_.of_lane[as_size(lane)];
+      computes_.push_back(shares_->make_stream(share));
+      return std::pair(computes_.back(), shares_->processors(share));
+    });
+    for (const cudaStream_t each : before) cudaStreamDestroy(each);
+  }
   // The seconds of a step begin here, for records; nothing is begun before.
   void mark_zero() {
     zero_.mark(on().stream());
@@ -139,16 +154,17 @@ class world {
     if (is_stopped()) throw stopped{why()};
   }
   std::unique_ptr<cuda::engine> make_lane(std::int32_t lane) {
-    if (lane == 0 && !wanted_.empty()) {
-      sizes_ = cuda::sizes_of_lanes(wanted_);
-      shares_ = std::make_unique<cuda::sm_shares>(sizes_.sizes);
-    }
+    if (lane == 0 && !wanted_.empty()) divide();
     const int share = shares_ ? sizes_.of_lane[as_size(lane)] : 0;
     if (shares_) computes_.push_back(shares_->make_stream(share));
     auto made = std::make_unique<cuda::engine>(shares_ ? computes_.back() : nullptr);
     if (shares_) made->set_processors(shares_->processors(share));
     made->watch_waits([this] { look(); });
     return made;
+  }
+  void divide() {
+    sizes_ = cuda::sizes_of_lanes(wanted_);
+    shares_ = ladder_.of(sizes_.sizes);
   }
   void goes_on() {
     if (std::exchange(waits_since_, {}) != clock::time_point{} && watch_) watch_(0);
@@ -159,8 +175,9 @@ class world {
   std::vector<message_ends> ends_;
   std::vector<double> wanted_;  // share of each lane; none: all on all
   cuda::lane_sizes sizes_;
-  std::unique_ptr<cuda::sm_shares> shares_;  // before what lies on them
-  std::vector<cudaStream_t> computes_;       // of each lane, only of a share
+  cuda::share_ladder ladder_;  // before what lies on them
+  std::shared_ptr<cuda::sm_shares> shares_;
+  std::vector<cudaStream_t> computes_;  // of each lane, only of a share
   cuda::lane_engines lanes_{[this](std::int32_t lane) { return make_lane(lane); }};
   cuda::event zero_ = cuda::event::timed();
   channels channels_;
@@ -198,6 +215,7 @@ class endpoint : public cuda::timed_end<endpoint>, public cuda::laned_end<endpoi
   cuda::engine& on() { return world_.on(); }
   cuda::lane_engines& lanes() { return world_.lanes(); }
   void share_lanes(std::vector<double> shares) { world_.share_lanes(std::move(shares)); }
+  void move_lanes() { world_.move_lanes(); }
   // The point that times are told from.
   const cuda::event& zero() const { return world_.zero_; }
   void begin_step() {

@@ -10,6 +10,7 @@
 
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 namespace motet::shared_gpu {
 
@@ -45,8 +46,10 @@ class world : public local::world {
            sentence({processors.size(), " shares were given, there are ", ranks(), " ranks"}));
     wanted_ = std::move(processors);
   }
-  // The lanes of a rank compute on these shares of its multiprocessors, in proportion. Before anybody computes.
-  void share_lanes(std::int32_t rank, std::vector<double> shares) {
+  // The lanes of a rank compute on these shares of its multiprocessors, in proportion, once it computes or moves
+  // them. MT-B15 where they are too small for that.
+  void share_lanes(std::int32_t rank, std::vector<double> shares, bool computes) {
+    if (computes) cuda::sizes_of_lanes(shares, wanted_.empty() ? 0 : wanted_[as_size(rank)]);
     lane_shares_.resize(as_size(ranks()));
     lane_shares_[as_size(rank)] = std::move(shares);
   }
@@ -70,8 +73,8 @@ class world : public local::world {
     std::vector<int> of_lane = {};  // none: one for all
     int at(std::int32_t lane) const { return first + (of_lane.empty() ? 0 : of_lane[as_size(lane)]); }
   };
-  // Those of a rank. Where ranks have shares, these are made together when the first one computes; where lanes
-  // alone have them, each rank divides the whole GPU among its own.
+  // Those of a rank. Where ranks have shares, these are made together; where lanes alone have them, each rank
+  // divides the whole GPU among its own.
   part shares_of(std::int32_t rank) {
     const std::lock_guard lock(mutex_);
     const auto divided = [&](std::size_t r) {
@@ -81,8 +84,7 @@ class world : public local::world {
     };
     cuda::lane_sizes own = divided(as_size(rank));
     if (own.sizes.empty()) return {};
-    if (wanted_.empty())
-      return {std::make_shared<cuda::sm_shares>(std::move(own.sizes)), 0, std::move(own.of_lane)};
+    if (wanted_.empty()) return {shares_.of(own.sizes), 0, std::move(own.of_lane)};
     std::vector<int> all;
     int first = 0;
     for (std::size_t r = 0; r < wanted_.size(); ++r) {
@@ -90,8 +92,7 @@ class world : public local::world {
       const std::vector<int> sizes = divided(r).sizes;
       all.insert(all.end(), sizes.begin(), sizes.end());
     }
-    if (!shares_) shares_ = std::make_shared<cuda::sm_shares>(all);
-    return {shares_, first, std::move(own.of_lane)};
+    return {shares_.of(all), first, std::move(own.of_lane)};
   }
 
   std::vector<cuda::event> sent_, taken_;         // of each message
@@ -99,7 +100,7 @@ class world : public local::world {
   std::vector<int> wanted_;                       // multiprocessors of each rank; none: all ranks on all
   std::vector<std::vector<double>> lane_shares_;  // of each rank, where its lanes have shares
   std::mutex mutex_;
-  std::shared_ptr<cuda::sm_shares> shares_;
+  cuda::share_ladder shares_;
   cudaStream_t clock_ = nullptr;
   cuda::event zero_ = cuda::event::timed();
 };
@@ -122,8 +123,24 @@ class endpoint : public local::endpoint, public cuda::timed_end<endpoint>, publi
   // This rank's engine of the GPU, that of the lane which was entered. It is made when first asked for.
   cuda::engine& on() { return lanes_.on(); }
   cuda::lane_engines& lanes() { return lanes_; }
-  // Lanes compute on these shares of the rank's multiprocessors. Before anybody computes.
-  void share_lanes(std::vector<double> shares) { world_.share_lanes(rank(), std::move(shares)); }
+  // Lanes compute on these shares of the rank's multiprocessors: from the beginning, or, between steps, from the
+  // time on when those of all ranks are known and move_lanes() is called.
+  void share_lanes(std::vector<double> shares) {
+    world_.share_lanes(rank(), std::move(shares), lanes_.count() > 0);
+  }
+  void move_lanes() {
+    if (lanes_.count() == 0) return;
+    cuda::check(cudaSetDevice(on().gpu()), "cudaSetDevice");
+    world::part next = world_.shares_of(rank());
+    if (!next.of) return;
+    const std::vector<cudaStream_t> before = std::exchange(computes_, {});
+    lanes_.move([&](std::int32_t lane) {
+      computes_.push_back(next.of->make_stream(next.at(lane)));
+      return std::pair(computes_.back(), next.of->processors(next.at(lane)));
+    });
+    for (const cudaStream_t each : before) cudaStreamDestroy(each);
+    shares_ = std::move(next);
+  }
   // The point that times are told from.
   const cuda::event& zero() const { return world_.zero_; }
   void prepare(cuda::context& ctx, std::int32_t lane = 0) { ctx.on = &lanes_.of(lane); }

@@ -124,6 +124,15 @@ TEST_CASE("lanes have whole steps of the chip by their shares, and one at least"
 #endif
 }
 
+TEST_CASE("shares that were made are found again") {
+  const int size = motet::cuda::sm_shares::steps_of_gpu().size;
+  motet::cuda::share_ladder ladder;
+  const auto wide = ladder.of({3 * size, size});
+  CHECK(ladder.of({size, 3 * size}) != wide);
+  CHECK(ladder.of({3 * size, size}) == wide);
+  CHECK(ladder.rungs() == 2);
+}
+
 TEST_CASE("more streams than queues are told") {
   CHECK(motet::cuda::advise_connections(2).empty());
   const char* const set = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");

@@ -104,3 +104,49 @@ TEST_CASE("each rank may have a share of its own size") {
   CHECK(told.find("MT-B15") != std::string::npos);
   CHECK(told.find("3 shares were given, there are 2 ranks") != std::string::npos);
 }
+
+namespace {
+
+struct read_both {
+  int* to;
+  const int* from;
+  template <class Thread>
+  MOTET_HOST_DEVICE void operator()(Thread& self) const {
+    if (self.number() < 2) to[self.number()] += from[self.number()];
+  }
+};
+// One lane reads rows late; another one writes them again, behind that or without waiting. What was read.
+std::vector<int> read_while_written(std::uint64_t seed, bool waits) {
+#if !defined(__CUDACC__)
+  emulation::seed(seed);
+#endif
+  shared_gpu::world all(1, 0, laws::meeting_list{});
+  shared_gpu::endpoint end(all, 0);
+  const laws::flat_on_gpu<int> rows({1, 2}), seen({0, 0});
+  end.lanes().of(1);
+  change_late(end, seen, 0);
+  cuda::launch(end.on().stream(), {1, 32, 0}, read_both{seen.data(), rows.data()});
+  end.freed(rows.data());
+  end.enter(1);
+  if (waits) end.follow_freed(rows.data());
+  cuda::launch(end.on().stream(), {1, 32, 0}, add{rows.data(), 10});
+  end.enter(0);
+  end.meet_lanes();
+  end.on().finish();
+  CHECK(laws::off_by(rows.back(), std::vector<int>{11, 12}) == 0);
+  return seen.back();
+}
+
+}  // namespace
+
+TEST_CASE("rows that one lane reads are written again by another behind that") {
+  bool otherwise = false;
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    CAPTURE(seed);
+    CHECK(laws::off_by(read_while_written(seed, true), std::vector<int>{1, 2}) == 0);
+    otherwise = otherwise || laws::off_by(read_while_written(seed, false), std::vector<int>{1, 2}) != 0;
+  }
+#if !defined(__CUDACC__)
+  CHECK(otherwise);  // without the event it is read too late
+#endif
+}
