@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Features of a folder's pictures by a run of train_clip; or of a Hugging Face CLIP model, logits of a language
+// Features of a folder's pictures and of a file's lines by a run of train_clip; or of a Hugging Face CLIP model, logits of a language
 // model, which may see, or rows of Whisper's encoder. Such a model's header is made when this program is built (-DMOTET_EMBED_HF=DIR); weights are
 // read at run time.
-#include "embed/picture_folder.hpp"
+#include "embed/saved_features.hpp"
 #include "hf_program.hpp"
 
 #include <charconv>
@@ -14,15 +14,16 @@ namespace motet::embed {
 namespace {
 
 constexpr const char* usage =
-    "embed --checkpoint RUN --images DIR --output Y.safetensors [--threads N] [--batch N]\n"
+    "embed --checkpoint RUN [--images DIR] [--texts FILE] --output Y.safetensors [--tokenizer FILE] "
+    "[--threads N] [--batch N]\n"
     "embed --weights DIR [--adapters DIR] --input X.safetensors --output Y.safetensors [--threads N] "
     "[--batch N]\n"
     "embed --weights DIR [--adapters DIR] --sounds DIR --output Y.safetensors [--threads N] [--batch N]\n"
     "\n"
     "Of a run of train_clip Y gets image_embeds, rows of length one for the PNG, JPEG and PPM files below "
-    "DIR in the "
-    "order of their paths, which stand in its metadata as a list (files). What cannot be read is named and "
-    "skipped.\n"
+    "DIR in the order of their paths, and text_embeds, such rows for the lines of FILE. Paths and lines "
+    "stand "
+    "in its metadata as lists (files, texts). Pictures that cannot be read are named and skipped.\n"
     "For a CLIP model X holds pixel_values (pictures, channels, side, side), already normalised, or "
     "input_ids "
     "(captions, tokens), or both; Y gets image_embeds and text_embeds, rows of length one.\n"
@@ -33,6 +34,8 @@ constexpr const char* usage =
     "\n"
     "  --checkpoint RUN   a run of which the newest checkpoint is taken, or one checkpoint\n"
     "  --images DIR    pictures in this folder and below\n"
+    "  --texts FILE    texts, each a line; what is longer than the model takes is cut as in training\n"
+    "  --tokenizer FILE   default: tokenizer.json in the run\n"
     "  --weights DIR   the model that this program was built for: config.json and model.safetensors, in one "
     "file or several\n"
     "  --sounds DIR    sounds in this folder and below\n"
@@ -53,6 +56,8 @@ options read_options(int count, char** words) {
     };
     if (flag == "--checkpoint") out.checkpoint = value();
     else if (flag == "--images") out.images = value();
+    else if (flag == "--texts") out.texts = value();
+    else if (flag == "--tokenizer") out.tokenizer = value();
     else if (flag == "--weights") out.weights = value();
     else if (flag == "--adapters") out.adapters = value();
     else if (flag == "--input") out.input = value();
@@ -63,25 +68,28 @@ options read_options(int count, char** words) {
     else return false;
     return true;
   });
-  const bool saved = !out.checkpoint.empty() || !out.images.empty();
-  if (saved && !(out.weights.empty() && out.input.empty() && out.sounds.empty() && out.adapters.empty()))
+  const bool saved = !(out.checkpoint + out.images + out.texts + out.tokenizer).empty();
+  if (saved && !(out.weights + out.input + out.sounds + out.adapters).empty())
     fail(hf_command_line,
-         "--checkpoint and --images go together, --weights, --adapters and --input or --sounds do, and not "
-         "both");
+         "--checkpoint goes together with --images, --texts and --tokenizer, --weights with --adapters and "
+         "--input or --sounds, and not both");
   if (!out.sounds.empty() && !out.input.empty())
     fail(hf_command_line, "--input and --sounds say both what is read");
+  if (!out.tokenizer.empty() && out.texts.empty())
+    fail(hf_command_line, "--tokenizer is for --texts, which is missing");
   const auto demand = [](const char* flag, const std::string& given) {
     if (given.empty()) fail(hf_command_line, std::string(flag) + " is missing");
   };
   demand(saved ? "--checkpoint" : "--weights", saved ? out.checkpoint : out.weights);
-  demand(saved ? "--images" : "--input", saved ? out.images : out.sounds.empty() ? out.input : out.sounds);
+  demand(saved ? "--images or --texts" : "--input or --sounds",
+         saved ? out.images + out.texts : out.input + out.sounds);
   demand("--output", out.output);
   if (out.threads == 0) out.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   return out;
 }
 
 void run(const options& given) {
-  if (!given.checkpoint.empty()) return embed_folder(given);
+  if (!given.checkpoint.empty()) return embed_saved(given);
   if (embed_imported == nullptr)
     fail(embed_model, "--weights " + given.weights + ", and this program was built for no folder");
   embed_imported(given);

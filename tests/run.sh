@@ -216,7 +216,7 @@ if [ -n "$nvcc" ]; then
     passes=
     run=ON
   fi
-  if CUDACXX=$nvcc cmake --preset cuda -DMOTET_CUDA_MODELS=quick -DMOTET_GPU_TESTS="$run" -DCMAKE_CXX_FLAGS_RELEASE="$host" \
+  if CUDACXX=$nvcc cmake --preset cuda -DMOTET_WARNINGS_AS_ERRORS=ON -DMOTET_CUDA_MODELS=quick -DMOTET_GPU_TESTS="$run" -DCMAKE_CXX_FLAGS_RELEASE="$host" \
     -DCMAKE_CUDA_FLAGS_RELEASE="$host" -DCMAKE_CUDA_ARCHITECTURES="$chips" -DCMAKE_CUDA_FLAGS="$passes" -DMOTET_BENCH=OFF -DMOTET_PYTHON="$python" \
     -DMOTET_KERNELS_ARCHIVE="$compiled" \
     >build/cuda.configure.log 2>&1; then

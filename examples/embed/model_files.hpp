@@ -14,10 +14,11 @@
 namespace motet::embed {
 
 struct options {
-  std::string checkpoint, images;  // of a run, or
-  std::string weights, input;      // of the folder that the program was built for
-  std::string sounds;              // a folder of them, instead of an input
-  std::string adapters;            // that the folder's weights get, or none
+  std::string checkpoint, images, texts;  // of a run, or
+  std::string weights, input;             // of the folder that the program was built for
+  std::string sounds;                     // a folder of them, instead of an input
+  std::string adapters;                   // that the folder's weights get, or none
+  std::string tokenizer;                  // of texts, or that of the run
   std::string output;
   int threads = 0;
   isize batch = 32;

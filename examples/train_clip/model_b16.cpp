@@ -3,7 +3,7 @@
 
 #include <motet/run/pair_session.hpp>
 
-#include "../embed/typed_tower.hpp"
+#include "../embed/typed_towers.hpp"
 
 namespace motet::train_clip {
 
@@ -18,8 +18,8 @@ namespace motet::embed {
 template <class Loss>
 using b16_pair = pair_model<train_clip::b16_picture, train_clip::b16_caption, Loss>;
 
-std::unique_ptr<saved_tower> open_b16(const checkpoint& from, int threads) {
-  return open_tower<b16_pair>(from, threads);
+std::unique_ptr<saved_towers> open_b16(const checkpoint& from, int threads) {
+  return open_towers<b16_pair>(from, threads);
 }
 
 }  // namespace motet::embed

@@ -3,7 +3,7 @@
 
 #include <motet/run/pair_session.hpp>
 
-#include "../embed/typed_tower.hpp"
+#include "../embed/typed_towers.hpp"
 
 namespace motet::train_clip {
 
@@ -18,8 +18,8 @@ namespace motet::embed {
 template <class Loss>
 using l14_pair = pair_model<train_clip::l14_picture, train_clip::l14_caption, Loss>;
 
-std::unique_ptr<saved_tower> open_l14(const checkpoint& from, int threads) {
-  return open_tower<l14_pair>(from, threads);
+std::unique_ptr<saved_towers> open_l14(const checkpoint& from, int threads) {
+  return open_towers<l14_pair>(from, threads);
 }
 
 }  // namespace motet::embed

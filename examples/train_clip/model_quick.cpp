@@ -3,7 +3,7 @@
 
 #include <motet/run/pair_session.hpp>
 
-#include "../embed/typed_tower.hpp"
+#include "../embed/typed_towers.hpp"
 
 namespace motet::train_clip {
 
@@ -18,8 +18,8 @@ namespace motet::embed {
 template <class Loss>
 using quick_pair = pair_model<train_clip::quick_picture, train_clip::quick_caption, Loss>;
 
-std::unique_ptr<saved_tower> open_quick(const checkpoint& from, int threads) {
-  return open_tower<quick_pair>(from, threads);
+std::unique_ptr<saved_towers> open_quick(const checkpoint& from, int threads) {
+  return open_towers<quick_pair>(from, threads);
 }
 
 }  // namespace motet::embed

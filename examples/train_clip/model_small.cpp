@@ -3,7 +3,7 @@
 
 #include <motet/run/pair_session.hpp>
 
-#include "../embed/typed_tower.hpp"
+#include "../embed/typed_towers.hpp"
 
 namespace motet::train_clip {
 
@@ -18,8 +18,8 @@ namespace motet::embed {
 template <class Loss>
 using small_pair = pair_model<train_clip::small_picture, train_clip::small_caption, Loss>;
 
-std::unique_ptr<saved_tower> open_small(const checkpoint& from, int threads) {
-  return open_tower<small_pair>(from, threads);
+std::unique_ptr<saved_towers> open_small(const checkpoint& from, int threads) {
+  return open_towers<small_pair>(from, threads);
 }
 
 }  // namespace motet::embed

@@ -3,7 +3,7 @@
 
 #include <motet/run/pair_session.hpp>
 
-#include "../embed/typed_tower.hpp"
+#include "../embed/typed_towers.hpp"
 
 namespace motet::train_clip {
 
@@ -18,8 +18,8 @@ namespace motet::embed {
 template <class Loss>
 using tiny_pair = pair_model<train_clip::tiny_picture, train_clip::tiny_caption, Loss>;
 
-std::unique_ptr<saved_tower> open_tiny(const checkpoint& from, int threads) {
-  return open_tower<tiny_pair>(from, threads);
+std::unique_ptr<saved_towers> open_tiny(const checkpoint& from, int threads) {
+  return open_towers<tiny_pair>(from, threads);
 }
 
 }  // namespace motet::embed

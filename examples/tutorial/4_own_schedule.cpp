@@ -5,6 +5,7 @@
 #include <motet/plan/prove/plan_for.hpp>
 #include <motet/schedule/check/proven.hpp>
 #include <motet/schedule/simulate/analyse.hpp>
+#include <motet/tools/report/draw_schedule.hpp>
 
 #include <cstdio>
 
@@ -18,9 +19,7 @@ struct last_first {
   static constexpr verdict check(const shape& of) { return check_counts(of); }
   static constexpr score write(const shape& of) {
     score out;
-    voice tower;
-    tower.stages = of.stages;
-    tower.microbatches = of.microbatches;
+    voice tower{.name = "tower", .stages = of.stages, .microbatches = of.microbatches};
     const int number = out.add(tower, [](int stage) { return stage; });  // stage s lies on rank s
     for (int rank = 0; rank < of.stages; ++rank) {
       out.rank();
@@ -46,8 +45,10 @@ int main(int argc, char** argv) {
   simulate(of, costs, when);
   const auto world = launch(argc, argv);  // four threads of this process, or four processes
   trainer<pair> train(world, layout::value(), {.batch = 16});
-  if (train.is_main())
+  if (train.is_main()) {
     std::printf("%.0f units, %.0f %% idle\n", when.makespan, 100 * analyse(of, costs, when).bubble_rate);
+    for (const char* file : {"last_first.svg", "last_first.csv"}) draw_schedule(file, of, when);
+  }
   const random_stream draws(1, "tutorial");
   std::vector<float> shown(16 * 3 * 16 * 16), mirrored(shown);
   for (std::size_t i = 0; i < shown.size(); ++i) mirrored[i ^ 15] = shown[i] = float(draws.normal(i));

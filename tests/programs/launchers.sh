@@ -195,6 +195,12 @@ says 0 'PyTorch elastic says PET_NODE_RANK=0, PET_NNODES=2; JAX says JAX_PROCESS
 PET_NODE_RANK=0 PET_NNODES=2 PET_MASTER_ADDR=a MASTER_ADDR=b "$rank" well 3 >out.0 2>&1
 says 0 'MASTER_ADDR is b, PET_MASTER_ADDR says a.*MT-R21'
 
+# Slurm's variables without those of a step: 0 is the script that runs, and who has another number belongs to others.
+SLURM_JOB_ID=7 SLURM_NTASKS=2 SLURM_PROCID=1 SLURM_LOCALID=1 "$rank" well 3 >out.0 2>&1
+echo $? >status.0
+all_say 3 0
+says 0 'SLURM_PROCID=1, but no SLURM_STEP_ID.*MT-R22'
+
 # ---- training over processes with a GPU each: as far as it goes without one ----
 if [ -x "$train" ]; then
   start as_torchrun 2 "$train" --device cuda --model quick --plan data-2 --data random --steps 1 --no-report

@@ -56,6 +56,7 @@ if [ "$(id -u)" -ne 0 ]; then
   chmod 700 locked
 fi
 expect 3 MT-D03 --data 'shapes/train-{000..'
+expect 3 '"shapes/train-{000..003}.tar": 1 of 4 is there, shapes/train-001.tar is not.*MT-D28' --data 'shapes/train-{000..003}.tar'
 
 # ---- a run, and going on with it ----
 succeed $run --data shapes --steps 4 --checkpoint run --save-every 2 --metrics metrics.jsonl
@@ -120,8 +121,31 @@ refuses() { # status, sentence, arguments
   "$programs/embed" "$@" --output none.safetensors >out 2>err
   [ $? -eq "$status" ] && grep -q -e "$said" err || fail "embed $*"
 }
+# Texts are the lines of a file: a row each, the same whatever the batch, what ends the lines, and whether pictures come with them.
+printf 'a red circle\nthere is a large green square\na red circle\n\n' >lines.txt
+awk 'BEGIN { for (; n < 40; ++n) printf "a blue star and " }' >>lines.txt
+sed 's/$/\r/' lines.txt >other.txt
+"$programs/embed" --checkpoint run --texts lines.txt --output lines.safetensors --batch 2 >out 2>err || fail "embed of texts"
+grep -q '5 features of width 128 by step 4 of quick/infonce; 1 text cut to 32 tokens' out || fail "embed does not say what it made of texts"
+head -c 2000 lines.safetensors | grep -a -q 'texts.*a red circle.*a large green square.*a red circle' || fail "the texts are not kept in order"
+"$programs/embed" --checkpoint run --images files --texts other.txt --tokenizer shapes/tokenizer.json --output all.safetensors --batch 5 --threads 1 >out 2>err ||
+  fail "embed of both"
+grep -q '8 features of width 128 .*; 1 file skipped; 1 text cut' out || fail "embed does not say what it made of both"
+tail -c 2560 lines.safetensors >texts.rows
+tail -c 2560 all.safetensors | cmp -s - texts.rows || fail "rows of texts depend on the batch, the pictures or what ends a line"
+tail -c 4096 all.safetensors | head -c 1536 >pictures.rows
+tail -c 1536 three.safetensors | cmp -s - pictures.rows || fail "rows of pictures depend on the texts"
+row() { head -c $(($1 * 512)) texts.rows | tail -c 512 >"row.$1"; }
+for k in 1 2 3 4 5; do row $k; done
+cmp -s row.1 row.3 || fail "a text has two rows"
+for pair in 1.2 1.4 1.5 2.4 2.5 4.5; do ! cmp -s "row.${pair%.*}" "row.${pair#*.}" || fail "two texts have one row: $pair"; done
 refuses 2 MT-X30 --checkpoint run
-refuses 2 'go together' --checkpoint run --images files --weights run
+printf 'whole\n\377\n' >torn.txt
+refuses 3 'torn.txt, line 2.*MT-D17' --checkpoint run --texts torn.txt
+: >empty.txt
+refuses 3 'empty.txt: it has no lines.*MT-D10' --checkpoint run --texts empty.txt
+refuses 2 'MT-X30' --checkpoint run --images files --tokenizer shapes/tokenizer.json
+refuses 2 'goes together' --checkpoint run --images files --weights run
 refuses 3 MT-R50 --checkpoint nowhere --images files
 refuses 3 'no .png, .jpg' --checkpoint run --images run
 [ ! -e none.safetensors ] || fail "embed left a file behind"

@@ -103,12 +103,16 @@ inline constexpr message other_windows{
     "MT-D27", "samples waited for each other in other windows before",
     "the number of steps in a window, the batch or the replicas changed, so some samples would come twice",
     "Go on with the same windows, batch and replicas, or begin a new run"};
+inline constexpr message shards_missing{
+    "MT-D28", "the pattern names shards that are not there",
+    "fewer were made than it names, or some were lost or not copied",
+    "Name those that are there, or their folder, which means all of its shards"};
 inline constexpr message data_messages[] = {
     data_unreadable,         no_shards,       bad_shard_pattern,   damaged_tar,         damaged_picture,
     picture_library_missing, missing_field,   picture_not_encoded, bad_vocabulary,      no_samples,
     batch_too_large,         bad_data_state,  bad_data_option,     bad_classes,         bad_listing,
     set_folder_taken,        text_not_utf8,   bad_sample_pieces,   sample_asks_nothing, sample_too_long,
     damaged_sound,           producer_unlike, damaged_step,        producers_silent,    too_few_pictures,
-    picture_too_long,        other_windows};
+    picture_too_long,        other_windows,   shards_missing};
 
 }  // namespace motet

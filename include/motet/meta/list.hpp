@@ -49,6 +49,7 @@ class list {
   }
   // `from` must lie outside of this list.
   constexpr void append(const T* from, isize count) {
+    if (count <= 0) return;
     grow(size_ + count);
     for (isize i = 0; i < count; ++i) data_[size_ + i] = from[i];
     size_ += count;

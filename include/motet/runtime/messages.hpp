@@ -195,7 +195,8 @@ inline constexpr message launchers_disagree{
     "Use one launcher, or unset the other's variables"};
 inline constexpr message launch_incomplete{"MT-R22", "a launcher said only half of what is needed",
                                            "a variable was set by hand, or not passed on",
-                                           "Set both rank and number of ranks, or neither"};
+                                           "Start processes by the launcher itself (srun, mpirun, torchrun), "
+                                           "or set all that it sets, or nothing"};
 inline constexpr message launcher_missing{
     "MT-R23", "processes were asked for, but no launcher started this one",
     "the program was started by itself; mpirun may not be installed",

@@ -122,7 +122,7 @@ inline std::vector<std::string> expand_braces(std::string_view pattern) {
 // when there are any.
 // Asks for: files or a folder that can be read; at least one shard.
 // Memory: the paths.
-// Errors: MT-D01, MT-D02, MT-D03
+// Errors: MT-D01, MT-D02, MT-D03, MT-D28
 // Example:
 //   const std::vector<std::string> four = expand_braces("shapes/train-{000..003}.tar");
 std::vector<std::string> list_shards(std::string_view what, std::string_view split = {});
@@ -133,19 +133,31 @@ std::vector<std::string> list_sample_files(std::string_view what, std::string_vi
 #if !defined(MOTET_COMPILED_DATA)
 namespace detail {
 
+// Of what a pattern names this file is not there: nothing is, or fewer than it counts.
+[[noreturn]] inline void refuse_missing(std::string_view pattern, const std::vector<std::string>& named,
+                                        const std::string& missing, const std::error_code& problem) {
+  const auto there = std::count_if(named.begin(), named.end(), [](const std::string& path) {
+    std::error_code ignored;
+    return std::filesystem::exists(path, ignored);
+  });
+  if (there == 0) fail(data_unreadable, missing + (problem ? " (" + problem.message() + ")" : ""));
+  fail(shards_missing, sentence({"\"", pattern, "\": ", there, " of ", named.size(),
+                                 there == 1 ? " is" : " are", " there, ", missing, " is not"}));
+}
+
 // The files that `what` says: of folders those that are `ours(path)`, in order of their names.
 template <class Ours>
 std::vector<std::string> list_files(std::string_view what, std::string_view split, Ours&& ours) {
   std::vector<std::string> files;
   for (const std::string_view pattern : split_alternatives(what)) {
     if (pattern.empty()) continue;
-    for (std::string& path : expand_braces(pattern)) {
+    const std::vector<std::string> named = expand_braces(pattern);
+    for (const std::string& path : named) {
       std::error_code problem;
       const auto status = std::filesystem::status(path, problem);
-      if (!std::filesystem::exists(status))
-        fail(data_unreadable, path + (problem ? " (" + problem.message() + ")" : ""));
+      if (!std::filesystem::exists(status)) refuse_missing(pattern, named, path, problem);
       if (!std::filesystem::is_directory(status)) {
-        files.push_back(std::move(path));
+        files.push_back(path);
         continue;
       }
       std::vector<std::string> all, chosen;

@@ -193,6 +193,16 @@ inline void add_local_ranks(launched& it, const environment& of, const launch_wi
   else it.to_start = local;
 }
 
+// Says why nobody is believed. A script that Slurm runs is its task 0; another number comes from a step, whose
+// other processes would each take itself for the whole run.
+inline std::string why_none(const environment& of) {
+  if (!of.contains("SLURM_JOB_ID")) return "no variable of a launcher is set";
+  std::string why;
+  if (read(of, {"SLURM_PROCID"}, why) > 0)
+    fail(launch_incomplete, why + ", but no SLURM_STEP_ID: srun sets both, and who runs alone is 0");
+  return "in a job of Slurm, but not started by srun: no SLURM_STEP_ID is set";
+}
+
 }  // namespace detail::launching
 
 // Works out from the variables of launchers what this process is. Launchers that disagree, and half of what
@@ -211,10 +221,7 @@ inline launched find_launch(const environment& of, const launch_wishes& wishes =
   }
   launched it = claims.empty() ? launched{} : claims.front();
   if (it.by == launcher::elastic) from::add_local_ranks(it, of, wishes);
-  if (it.by == launcher::none)
-    it.why = of.contains("SLURM_JOB_ID")
-                 ? "in a job of Slurm, but not started by srun: no SLURM_STEP_ID is set"
-                 : "no variable of a launcher is set";
+  if (it.by == launcher::none) it.why = from::why_none(of);
 
   if (wishes.ranks > 0 && it.ranks == 1 && !wishes.processes) {
     it.ranks = it.threads = wishes.ranks;

@@ -58,6 +58,20 @@ TEST_CASE("missing and empty sets are told apart") {
   CHECK_THROWS_WITH_AS(list_shards(""), doctest::Contains("MT-D02"), error);
 }
 
+TEST_CASE("a pattern that names more shards than were made is told how many there are") {
+  const scratch folder;
+  const std::string pattern = (folder / "train-{000..003}.tar").string();
+  write_file(folder / "train-000.tar", "");
+  const auto refuses = [&](const char* with) {
+    CHECK_THROWS_WITH_AS(list_shards(pattern), doctest::Contains(with), error);
+  };
+  refuses("train-{000..003}.tar\": 1 of 4 is there, ");
+  refuses("train-001.tar is not");
+  refuses("MT-D28");
+  write_file(folder / "train-002.tar", "");
+  refuses("2 of 4 are there, ");
+}
+
 TEST_CASE("mutations are expanded or refused") {
   const list seeds{"train-{000..007}.tar", "{a,b{1..3},}{x,y}", "{2..0},{{0..1},z}"};
   motet::isize accepted = 0, refused = 0;

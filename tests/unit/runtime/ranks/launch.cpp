@@ -106,6 +106,11 @@ TEST_CASE("Slurm") {
   CHECK(has(find_launch(in_a_script).why, "not started by srun: no SLURM_STEP_ID"));
   CHECK(find_launch({{"SLURM_JOB_ID", "17"}, {"SLURM_NTASKS", "8"}}).by == launcher::none);
   CHECK(find_launch(in_a_script, {.ranks = 4}).threads == 4);
+  // Processes of a step that lost its number would each train all by itself.
+  const std::string lost = failure(both(in_a_script, {{"SLURM_PROCID", "3"}}));
+  CHECK(has(lost, "SLURM_PROCID=3, but no SLURM_STEP_ID"));
+  CHECK(has(lost, "MT-R22"));
+  CHECK(failure(both(both(in_a_script, {{"SLURM_PROCID", "3"}}), from_mpirun)) == "");
 }
 
 TEST_CASE("PMIx is part of who uses it") {
