@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The files of examples/clusters: shells and YAML parse, and their rules fit the exit codes that the program prints: cluster_files.py PROGRAMS SCRATCH."""
+"""The files of examples/clusters: shells and YAML parse, their rules fit the exit codes that the program prints, and the one for Slurm does what it says: cluster_files.py PROGRAMS SCRATCH."""
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -38,6 +39,35 @@ def scripts(value):
 told = subprocess.run([pathlib.Path(sys.argv[1]) / "train_clip", "--help"], text=True, capture_output=True, check=True).stdout
 codes = {int(code) for code in re.findall(r"^  (\d+) +\w", told.split("exit codes:")[1], re.M)}
 final = {code for code in codes if code not in (0, 1) and (code < 128 or code == 130)}
+
+# The script for Slurm, with an srun and an scontrol that write down what they are asked: who is put back into the queue, and what resumes.
+scratch = pathlib.Path(sys.argv[2]).resolve()
+shutil.rmtree(scratch, ignore_errors=True)
+(scratch / "bin").mkdir(parents=True)
+for name, ends in (("srun", "exit $STATUS"), ("scontrol", "exit 0")):
+    (scratch / "bin" / name).write_text(f'#!/bin/sh\necho "{name} $*" >>"$ASKED"\n{ends}\n', encoding="utf-8")
+    (scratch / "bin" / name).chmod(0o755)
+
+
+def leg(status):
+    """What one leg asks for that ends so."""
+    asked = scratch / "asked"
+    asked.unlink(missing_ok=True)
+    around = os.environ | {"PATH": f"{scratch / 'bin'}:{os.environ['PATH']}", "ASKED": str(asked), "STATUS": str(status), "SLURM_JOB_ID": "17", "RUN": str(scratch / "run")}
+    done = subprocess.run(["bash", folder / "slurm.sh", "--batch", "64"], cwd=scratch, env=around, check=False, capture_output=True, text=True)
+    expect(done.returncode == status and not done.stderr, f"slurm.sh: status {done.returncode} where srun ends in {status}: {done.stderr}")
+    return asked.read_text(encoding="utf-8").splitlines()
+
+
+for code in sorted(codes):
+    lines = leg(code)
+    again = ["scontrol requeue 17"] if code >= 128 and code != 130 else []
+    expect(lines[1:] == again, f"slurm.sh after {code}: {lines[1:]}, wanted {again}")
+    expect(lines[0].startswith("srun --mpi=pmix train_clip ") and lines[0].endswith(" --save-every 500 --batch 64"), f"slurm.sh asks for {lines[0]}")
+(scratch / "run" / "step-000500").mkdir(parents=True)
+expect("--resume" not in leg(143)[0], "slurm.sh resumes from a checkpoint that is not whole")
+(scratch / "run" / "step-000500" / "index.json").touch()
+expect(leg(143)[0].endswith(" --save-every 500 --resume --batch 64"), "slurm.sh does not resume")
 
 for each in folder.glob("*.sh"):
     parses("bash", each.read_text(encoding="utf-8"), each.name)
