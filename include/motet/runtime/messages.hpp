@@ -133,6 +133,25 @@ inline constexpr message offload_not_there{
     "work of GPUs is recorded with the memory that it reads",
     "Leave offload_beyond out of the plan, or train on CPUs"};
 
+inline constexpr message scores_differ{
+    "MT-R72", "ranks do not play the same score in a step",
+    "a conductor is no function of what all ranks know, or their samples differ",
+    "Let a conductor use nothing but the scores, their times and the headers that it is given, and give all "
+    "ranks "
+    "the same data; the weights are as before this step"};
+inline constexpr message no_such_score{"MT-R73", "a run has no such score",
+                                       "a step plays one of the scores that were proven before the first one",
+                                       "Pick one of them, counted from 0, or give the run more of them"};
+inline constexpr message other_cast{"MT-R75", "scores that take turns have one cast",
+                                    "one of them has other stages, microbatches, ranks, lanes, losses or "
+                                    "feeds than the first, so that ranks would "
+                                    "hold and send something else",
+                                    "Let them differ in the order of computations alone"};
+inline constexpr message scores_stay{
+    "MT-R74", "the scores of a run take turns, and ranks of this device keep to one",
+    "work of GPUs is recorded with the memory that it reads, and NCCL matches messages by their order",
+    "Leave other scores out, or train on CPUs"};
+
 inline constexpr message weights_not_lent{
     "MT-R66", "a plan keeps weights in shares, and ranks of this device have them whole",
     "copies of weights that products of GPUs read lie where these do",
@@ -184,7 +203,11 @@ inline constexpr message runtime_messages[] = {not_finite,
                                                pieces_not_there,
                                                whole_samples_not_there,
                                                far_memory_missing,
-                                               offload_not_there};
+                                               offload_not_there,
+                                               scores_differ,
+                                               no_such_score,
+                                               other_cast,
+                                               scores_stay};
 
 inline constexpr message launch_not_a_number{"MT-R20", "a launcher's variable is not a number in its range",
                                              "it was set by hand, or by a tool that means something else",

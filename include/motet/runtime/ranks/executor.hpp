@@ -71,7 +71,8 @@ MOTET_BODY score_sheet::score_sheet(program from) : of(std::move(from)) {
 template <transport Transport>
 class rank_player {
  public:
-  rank_player(const score_sheet& sheet, std::int32_t rank, Transport& by)
+  // first: the rank's player of another score of the cast, whose threads play this one as well.
+  rank_player(const score_sheet& sheet, std::int32_t rank, Transport& by, const rank_player* first = nullptr)
       : sheet_(sheet), by_(by), first_(sheet.of.starts[rank]) {
     const program& of = sheet.of;
     const auto size = as_size(of.starts[rank + 1] - first_);
@@ -100,7 +101,8 @@ class rank_player {
     if constexpr (stream_lanes<Transport>) find_lanes();
     heads_ = std::make_unique<std::atomic<std::int32_t>[]>(lanes_.size());
     if constexpr (takes_turns<Transport>)
-      if (computing_ > 1) threads_ = std::make_unique<lane_threads>(computing_);
+      if (computing_ > 1)
+        threads_ = first != nullptr ? first->threads_ : std::make_shared<lane_threads>(computing_);
     if constexpr (shows)
       if (by_.wants_ranges())
         for (std::int32_t i = first_; i < of.starts[rank + 1]; ++i)
@@ -373,7 +375,7 @@ class rank_player {
   timeline* record_ = nullptr;
   double* clock_ = nullptr;
   std::chrono::steady_clock::time_point zero_;
-  std::unique_ptr<lane_threads> threads_;  // of the lanes that compute; none: one thread plays all
+  std::shared_ptr<lane_threads> threads_;  // of the lanes that compute; none: one thread plays all
 };
 
 }  // namespace motet

@@ -3,6 +3,7 @@
 
 #include <motet/runtime/messages.hpp>
 #include <motet/runtime/ranks/meeting_members.hpp>
+#include <motet/runtime/ranks/score_sheets.hpp>
 #include <motet/schedule/check/explain.hpp>
 
 #include <map>
@@ -28,11 +29,15 @@ inline void require_in_order(const score_sheet& sheet) {
   }
 }
 
+// A world may match messages by their order instead of by their numbers.
+template <class World>
+concept orders_messages = std::is_constructible_v<World, std::int32_t, std::span<const message_ends>,
+                                                  std::span<const std::vector<std::int32_t>>>;
+
 // A world by the program that its ranks run; one that orders messages wants to know their ends.
 template <class World>
 World make_world(const score_sheet& sheet, const meeting_members& members) {
-  if constexpr (std::is_constructible_v<World, std::int32_t, std::span<const message_ends>,
-                                        std::span<const std::vector<std::int32_t>>>) {
+  if constexpr (orders_messages<World>) {
     require_in_order(sheet);
     std::vector<message_ends> ends(as_size(sheet.messages));
     for (std::int32_t i = 0; i < sheet.of.instructions.size(); ++i)
@@ -42,6 +47,15 @@ World make_world(const score_sheet& sheet, const meeting_members& members) {
   } else {
     return World(sheet.of.ranks(), sheet.messages, members.all());
   }
+}
+
+// A world for all scores that its ranks take turns in; one that orders messages knows one score.
+template <class World>
+World make_world(const score_sheets& all, const meeting_members& members) {
+  if (all.size() == 1) return make_world<World>(all[0], members);
+  if constexpr (orders_messages<World>)
+    fail(scores_stay, sentence({all.size(), " scores, and messages that are matched by their order"}));
+  else return World(all[0].of.ranks(), all.messages(), members.all());
 }
 
 // All ranks of a world as a group for words of the host: what they tell each other outside of a program. A

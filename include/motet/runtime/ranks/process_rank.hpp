@@ -5,6 +5,7 @@
 #include <motet/backend/groups/collectives.hpp>
 #include <motet/runtime/ranks/group_of_all.hpp>
 #include <motet/runtime/ranks/rank_watch.hpp>
+#include <motet/runtime/ranks/score_sheets.hpp>
 #include <motet/schedule/simulate/causes.hpp>
 
 #include <cstdio>
@@ -22,22 +23,30 @@ struct process_options {
   run_identity identity{};
 };
 
-// The rank of a program that lives in this process; all processes make theirs at once, from the same program.
+// The rank of a program, or of several that take turns, that lives in this process; all processes make theirs at
+// once, from the same programs.
 // Offers what thread_ranks offers, and what ranks without common memory tell each other outside of a program.
 // A rank that fails stops the others, and so does one that waits in vain.
 template <class World, class Endpoint>
 class process_rank {
  public:
+  using player_type = rank_player<Endpoint>;
+
   explicit process_rank(program from, process_options options = {})
-      : options_(checked(std::move(options), from)),
-        sheet_(std::move(from)),
-        members_(sheet_),
-        world_(make_world<World>(sheet_, members_)),
+      : process_rank(only(std::move(from)), std::move(options)) {}
+  // Programs of one cast, of which play() says whose turn it is.
+  explicit process_rank(std::vector<program> all, process_options options = {})
+      : options_(checked(std::move(options), all)),
+        sheets_(std::move(all)),
+        members_(sheets_[0]),
+        world_(make_world<World>(sheets_, members_)),
         local_{world_.rank()},
         end_(world_, rank()),
-        all_of_(world_, end_),
-        player_(sheet_, rank(), end_) {
-    watch_.emplace(sheet_, world_, player_, options_.deadline, options_.bound);
+        all_of_(world_, end_) {
+    for (std::int32_t k = 0; k < sheets_.size(); ++k)
+      players_.push_back(
+          std::make_unique<player_type>(sheets_[k], rank(), end_, k > 0 ? players_[0].get() : nullptr));
+    watch_.emplace(sheet(), world_, player(), options_.deadline, options_.bound);
     world_.watch_waits([this](double seconds) { watch_->look(seconds); });
     try {
       open_roll();
@@ -48,17 +57,27 @@ class process_rank {
   }
   process_rank(program from, double deadline)
       : process_rank(std::move(from), process_options{.deadline = deadline}) {}
+  process_rank(std::vector<program> all, double deadline)
+      : process_rank(std::move(all), process_options{.deadline = deadline}) {}
   process_rank(const process_rank&) = delete;
   process_rank& operator=(const process_rank&) = delete;
   ~process_rank() { world_.watch_waits({}); }  // what is watched goes away
 
-  const score_sheet& sheet() const { return sheet_; }
+  // Of the step under way, or of the last one.
+  const score_sheet& sheet() const { return sheets_.now(); }
+  const score_sheets& sheets() const { return sheets_; }
+  // The next step plays this one; between steps.
+  void play(std::int32_t score) {
+    sheets_.play(score);
+    watch_->follow(sheet(), player());
+  }
   World& world() { return world_; }
   std::int32_t rank() const { return local_[0]; }
   // The ranks that live in this process.
   const std::vector<std::int32_t>& local_ranks() const { return local_; }
   Endpoint& end(std::int32_t rank) { return here(rank), end_; }
-  rank_player<Endpoint>& player(std::int32_t rank) { return here(rank), player_; }
+  player_type& player(std::int32_t rank) { return here(rank), player(); }
+  player_type& player(std::int32_t rank, std::int32_t score) { return here(rank), *players_[as_size(score)]; }
   std::int32_t member(std::int32_t meeting, std::int32_t rank) const {
     return members_.member(meeting, rank);
   }
@@ -80,7 +99,7 @@ class process_rank {
   void run(Prepare&& prepare, timeline* record = nullptr) {
     if (failed_) fail(ranks_failed_before);
     guarded([&] {
-      const auto size = sheet_.of.instructions.size();
+      const auto size = sheet().of.instructions.size();
       if (record != nullptr) {
         *record = {};
         record->start.resize(size, 0);
@@ -89,16 +108,16 @@ class process_rank {
         if constexpr (requires { world_.mark_zero(); }) world_.mark_zero();
       }
       watch_->begin_step();
-      player_.record(record, std::chrono::steady_clock::now());
+      player().record(record, std::chrono::steady_clock::now());
       prepare(rank());
-      player_.run();
+      player().run();
       end_.finish_step();
       watch_->end_step();
       if (record == nullptr) return;
       share(record->start.data());
       share(record->finish.data());
       share(record->gaps);
-      find_causes(sheet_.of, sheet_.graph, *record);
+      find_causes(sheet().of, sheet().graph, *record);
     });
   }
 
@@ -138,6 +157,7 @@ class process_rank {
 
  private:
   auto& all() { return all_of_.group(); }
+  player_type& player() { return *players_[as_size(sheets_.playing())]; }
   template <class Group>
   static std::vector<std::vector<std::byte>> gather(Group& among, std::span<const std::byte> own) {
     const auto ranks = as_size(among.size());
@@ -159,15 +179,15 @@ class process_rank {
   // Each rank shares what it knows of its own instructions.
   void share(double* of_all) {
     std::vector<isize> bytes;
-    bytes.reserve(as_size(sheet_.of.ranks()));
-    for (std::int32_t r = 0; r < sheet_.of.ranks(); ++r)
-      bytes.push_back(static_cast<isize>(sizeof(double)) * (sheet_.of.starts[r + 1] - sheet_.of.starts[r]));
-    const auto* const own = reinterpret_cast<const std::byte*>(of_all + sheet_.of.starts[rank()]);
+    bytes.reserve(as_size(sheet().of.ranks()));
+    for (std::int32_t r = 0; r < sheet().of.ranks(); ++r)
+      bytes.push_back(static_cast<isize>(sizeof(double)) * (sheet().of.starts[r + 1] - sheet().of.starts[r]));
+    const auto* const own = reinterpret_cast<const std::byte*>(of_all + sheet().of.starts[rank()]);
     all().wait(all().all_gather(own, reinterpret_cast<std::byte*>(of_all), bytes));
   }
   void share(list<timeline::gap>& of_all) {
     list<timeline::gap> own;
-    player_.add_gaps(own);
+    player().add_gaps(own);
     const auto* const bytes = reinterpret_cast<const std::byte*>(own.data());
     for (const std::vector<std::byte>& each :
          gather(all(), {bytes, as_size(own.size()) * sizeof(timeline::gap)}))
@@ -187,8 +207,8 @@ class process_rank {
       if (watch_ && watch_->verdict()) throw *watch_->verdict();
       throw stopped_elsewhere(world_.why());
     } catch (const error& problem) {
-      const std::int32_t at = player_.current();
-      throw stopping(at < 0 ? problem : error(problem, locate(sheet_.of, at)));
+      const std::int32_t at = player().current();
+      throw stopping(at < 0 ? problem : error(problem, locate(sheet().of, at)));
     } catch (const std::exception& problem) {
       stopping(problem);
       throw;
@@ -210,12 +230,13 @@ class process_rank {
     if (const std::string found = run_identity::differences(all); !found.empty())
       fail(ranks_do_not_match, found);
   }
-  static process_options checked(process_options options, const program& of) {
-    options.identity.add(of);
+  static process_options checked(process_options options, const std::vector<program>& all) {
+    options.identity.add(all.front());
+    for (std::size_t k = 1; k < all.size(); ++k) options.identity.add(all[k], sentence({"score ", k}));
     options.identity.add_build();
     compare(options.identity);
-    if (const std::int32_t there = World::size_of(); of.ranks() != there)
-      fail(mpi_ranks_differ, sentence({"the program has ", of.ranks(), " ranks, ", there, " were started"}));
+    if (const std::int32_t there = World::size_of(), ranks = all.front().ranks(); ranks != there)
+      fail(mpi_ranks_differ, sentence({"the program has ", ranks, " ranks, ", there, " were started"}));
     return options;
   }
   void open_roll() {
@@ -247,14 +268,14 @@ class process_rank {
   }
 
   process_options options_;
-  score_sheet sheet_;
+  score_sheets sheets_;
   meeting_members members_;
-  std::optional<rank_watch<World, rank_player<Endpoint>>> watch_;
+  std::optional<rank_watch<World, player_type>> watch_;
   World world_;
   std::vector<std::int32_t> local_;
   Endpoint end_;
   group_of_all<World, Endpoint> all_of_;
-  rank_player<Endpoint> player_;
+  std::vector<std::unique_ptr<player_type>> players_;  // of each score
   bool failed_ = false;
 };
 

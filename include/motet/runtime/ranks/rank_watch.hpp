@@ -20,13 +20,18 @@ class rank_watch {
  public:
   // Seconds for a step (0: any time); and in which all ranks end when one is dead or stopped.
   rank_watch(const score_sheet& sheet, World& world, const Player& player, double deadline, double bound)
-      : sheet_(sheet),
+      : sheet_(&sheet),
         world_(world),
-        player_(player),
+        player_(&player),
         deadline_(deadline),
         bound_(bound),
         roll_(world.rank(), bound) {}
 
+  // Between steps: the rank plays another score.
+  void follow(const score_sheet& sheet, const Player& player) {
+    sheet_ = &sheet;
+    player_ = &player;
+  }
   roll_call& roll() { return roll_; }
   double bound() const { return bound_; }
   void set_bound(double seconds) {
@@ -59,7 +64,7 @@ class rank_watch {
   const std::optional<error>& verdict() const { return verdict_; }
   // Says what this rank waits for, a line for each lane that is not through.
   std::string report() const {
-    return who_waits(sheet_, [this](auto visit) { player_.each_lane(visit); });
+    return who_waits(*sheet_, [this](auto visit) { player_->each_lane(visit); });
   }
 
  private:
@@ -95,26 +100,26 @@ class rank_watch {
   std::string where(const ranks_type& lacking, const ranks_type& silent) const {
     for (const ranks_type* each : {&silent, &lacking})
       if (std::string text = lane_that_waits(*each); !text.empty()) return text;
-    const std::int32_t at = player_.current();
+    const std::int32_t at = player_->current();
     return (at < 0 ? sentence({"rank ", world_.rank(), ", outside of instructions,"})
-                   : locate(sheet_.of, at)) +
+                   : locate(sheet_->of, at)) +
            (lacking.empty() ? " waits, though nothing is to come," : " waits for " + list(lacking));
   }
   // The first lane that waits for some of these ranks; empty: there is none.
   std::string lane_that_waits(const ranks_type& for_whom) const {
     if (!is_in_step()) return {};
-    for (blocked_lane& each : blocked_lanes(sheet_, [this](auto visit) { player_.each_lane(visit); })) {
+    for (blocked_lane& each : blocked_lanes(*sheet_, [this](auto visit) { player_->each_lane(visit); })) {
       std::erase_if(each.on, [&](std::int32_t i) {
-        return std::find(for_whom.begin(), for_whom.end(), sheet_.of.rank_of(i)) == for_whom.end();
+        return std::find(for_whom.begin(), for_whom.end(), sheet_->of.rank_of(i)) == for_whom.end();
       });
-      if (!each.on.empty()) return describe(sheet_.of, each);
+      if (!each.on.empty()) return describe(sheet_->of, each);
     }
     return {};
   }
 
-  const score_sheet& sheet_;
+  const score_sheet* sheet_;
   World& world_;
-  const Player& player_;
+  const Player* player_;
   double deadline_, bound_;
   roll_call roll_;
   std::optional<error> verdict_;

@@ -17,7 +17,7 @@ class run_identity {
  public:
   // An item is such as "model", "{...}". Long texts are compared and told by their checksum.
   void add(const std::string& what, const std::string& is);
-  void add(const program& of);
+  void add(const program& of, const std::string& name = "the program");
   // The file that asks says how it is built.
   void add_build() {
     add("build", build_identity());
@@ -68,13 +68,13 @@ MOTET_BODY void run_identity::add(const std::string& what, const std::string& is
   const auto hash = [&] { return hexadecimal(checksum(std::as_bytes(std::span(is)))); };
   items_.push_back({what, is.size() <= most_text && is.find('\0') == std::string::npos ? is : hash()});
 }
-MOTET_BODY void run_identity::add(const program& of) {
+MOTET_BODY void run_identity::add(const program& of, const std::string& name) {
   const program_fingerprint found = fingerprint(of);
   add("number of ranks", std::to_string(of.ranks()));
-  add("voices of the program", hexadecimal(found.voices));
-  add("places of the program", hexadecimal(found.places));
-  add("slots of the program", hexadecimal(found.slots));
-  add("instructions of the program", hexadecimal(found.instructions));
+  add("voices of " + name, hexadecimal(found.voices));
+  add("places of " + name, hexadecimal(found.places));
+  add("slots of " + name, hexadecimal(found.slots));
+  add("instructions of " + name, hexadecimal(found.instructions));
 }
 MOTET_BODY std::string run_identity::text() const {
   std::string all;

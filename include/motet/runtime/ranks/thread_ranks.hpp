@@ -5,6 +5,7 @@
 #include <motet/runtime/messages.hpp>
 #include <motet/runtime/ranks/blocked.hpp>
 #include <motet/runtime/ranks/meeting_members.hpp>
+#include <motet/runtime/ranks/score_sheets.hpp>
 #include <motet/schedule/simulate/causes.hpp>
 
 #include <algorithm>
@@ -17,24 +18,32 @@
 
 namespace motet {
 
-// The ranks of a program as threads of this process. Threads stay between steps. A rank that fails stops the
+// The ranks of a program, or of several that take turns, as threads of this process. Threads stay between steps. A rank that fails stops the
 // others; ranks that do not end in time are stopped too, and the error says who waits for whom.
 template <class World, class Endpoint>
 class thread_ranks {
  public:
+  using player_type = rank_player<Endpoint>;
+
   // Seconds for a step (0: any time); for ranks that are late to end the instruction that they are in; and
   // for all ranks to wait for each other, after which nobody will come (0: any time).
   thread_ranks(program from, double deadline, double grace = 60, double patience = 8)
-      : sheet_(std::move(from)),
+      : thread_ranks(only(std::move(from)), deadline, grace, patience) {}
+  // Programs of one cast, of which play() says whose turn it is.
+  thread_ranks(std::vector<program> all, double deadline, double grace = 60, double patience = 8)
+      : sheets_(std::move(all)),
         deadline_(deadline),
         grace_(grace),
         patience_(patience),
-        members_(sheet_),
-        ended_ranks_(as_size(sheet_.of.ranks())),
-        world_(sheet_.of.ranks(), sheet_.messages, members_.all()) {
-    for (std::int32_t r = 0; r < sheet_.of.ranks(); ++r) {
+        members_(sheets_[0]),
+        ended_ranks_(as_size(sheets_[0].of.ranks())),
+        world_(sheets_[0].of.ranks(), sheets_.messages(), members_.all()),
+        players_(as_size(sheets_.size())) {
+    for (std::int32_t r = 0; r < sheet().of.ranks(); ++r) {
       ends_.push_back(std::make_unique<Endpoint>(world_, r));
-      players_.push_back(std::make_unique<rank_player<Endpoint>>(sheet_, r, *ends_.back()));
+      for (std::int32_t k = 0; k < sheets_.size(); ++k)
+        players_[as_size(k)].push_back(
+            std::make_unique<player_type>(sheets_[k], r, *ends_.back(), k > 0 ? &player(r, 0) : nullptr));
       local_.push_back(r);
     }
   }
@@ -45,12 +54,19 @@ class thread_ranks {
     for (std::thread& each : threads_) each.join();
   }
 
-  const score_sheet& sheet() const { return sheet_; }
+  // Of the step under way, or of the last one.
+  const score_sheet& sheet() const { return sheets_.now(); }
+  const score_sheets& sheets() const { return sheets_; }
+  // The next step plays this one; between steps.
+  void play(std::int32_t score) { sheets_.play(score); }
   // The ranks that live in this process: all.
   const std::vector<std::int32_t>& local_ranks() const { return local_; }
   World& world() { return world_; }
   Endpoint& end(std::int32_t rank) { return *ends_[as_size(rank)]; }
-  rank_player<Endpoint>& player(std::int32_t rank) { return *players_[as_size(rank)]; }
+  player_type& player(std::int32_t rank) { return player(rank, sheets_.playing()); }
+  player_type& player(std::int32_t rank, std::int32_t score) {
+    return *players_[as_size(score)][as_size(rank)];
+  }
   std::int32_t member(std::int32_t meeting, std::int32_t rank) const {
     return members_.member(meeting, rank);
   }
@@ -65,7 +81,7 @@ class thread_ranks {
   void start() {
     if (!threads_.empty()) return;
     make_threads(
-        threads_, "ranks as threads", 0, sheet_.of.ranks(),
+        threads_, "ranks as threads", 0, sheet().of.ranks(),
         [this](std::int32_t rank) { return std::thread([this, rank] { work(rank); }); },
         [this] {
           failed_ = true;
@@ -80,19 +96,19 @@ class thread_ranks {
     start();
     if (record != nullptr) {
       *record = {};
-      record->start.resize(sheet_.of.instructions.size(), 0);
-      record->finish.resize(sheet_.of.instructions.size(), 0);
+      record->start.resize(sheet().of.instructions.size(), 0);
+      record->finish.resize(sheet().of.instructions.size(), 0);
     }
     const auto zero = clock::now();
     if constexpr (requires { world_.mark_zero(); })
       if (record != nullptr) world_.mark_zero();
-    for (auto& each : players_) each->record(record, zero);
+    for (auto& each : playing()) each->record(record, zero);
     auto job = [&prepare](std::int32_t rank) { prepare(rank); };
     job_ = [](void* what, std::int32_t rank) { (*static_cast<decltype(job)*>(what))(rank); };
     argument_ = &job;
     {
       std::unique_lock lock(mutex_);
-      running_ = sheet_.of.ranks();
+      running_ = sheet().of.ranks();
       ++turn_;
       std::fill(ended_ranks_.begin(), ended_ranks_.end(), false);
       wake_.notify_all();
@@ -103,8 +119,8 @@ class thread_ranks {
       std::rethrow_exception(std::exchange(failure_, nullptr));
     }
     if (record == nullptr) return;
-    for (const auto& each : players_) each->add_gaps(record->gaps);
-    find_causes(sheet_.of, sheet_.graph, *record);
+    for (const auto& each : playing()) each->add_gaps(record->gaps);
+    find_causes(sheet().of, sheet().graph, *record);
   }
 
   // Ranks of one process run the same thing.
@@ -117,12 +133,15 @@ class thread_ranks {
 
   // Says who waits for whom, a line for each lane that is not through.
   std::string report() const {
-    return who_waits(sheet_, [this](auto visit) { this->each_lane(visit); });
+    return who_waits(sheet(), [this](auto visit) { this->each_lane(visit); });
   }
 
  private:
   using clock = std::chrono::steady_clock;
 
+  const std::vector<std::unique_ptr<player_type>>& playing() const {
+    return players_[as_size(sheets_.playing())];
+  }
   void tell_end() {
     {
       const std::lock_guard lock(mutex_);
@@ -132,7 +151,7 @@ class thread_ranks {
   }
   template <class Visit>
   void each_lane(Visit visit) const {
-    for (const auto& each : players_) each->each_lane(visit);
+    for (const auto& each : playing()) each->each_lane(visit);
   }
 
   bool all_end(std::unique_lock<std::mutex>& lock, double seconds) {
@@ -164,7 +183,7 @@ class thread_ranks {
     if constexpr (requires { world_.sleeps_since(0, clock::time_point{}); }) {
       const auto moment = clock::now() - std::chrono::duration_cast<clock::duration>(
                                              std::chrono::duration<double>(patience_));
-      for (std::int32_t r = 0; r < sheet_.of.ranks(); ++r)
+      for (std::int32_t r = 0; r < sheet().of.ranks(); ++r)
         if (!ended_ranks_[as_size(r)] && !world_.sleeps_since(r, moment)) return false;
       return true;
     } else return false;
@@ -192,12 +211,12 @@ class thread_ranks {
       }
       try {
         job_(argument_, rank);
-        players_[as_size(rank)]->run();
+        player(rank).run();
       } catch (const typename World::stopped&) {
       } catch (const error& problem) {
-        const std::int32_t at = players_[as_size(rank)]->current();
+        const std::int32_t at = player(rank).current();
         fails(at < 0 ? std::current_exception()
-                     : std::make_exception_ptr(error(problem, locate(sheet_.of, at))));
+                     : std::make_exception_ptr(error(problem, locate(sheet().of, at))));
       } catch (...) {
         fails(std::current_exception());
       }
@@ -215,7 +234,7 @@ class thread_ranks {
     world_.stop();
   }
 
-  score_sheet sheet_;
+  score_sheets sheets_;
   double deadline_, grace_, patience_;
   meeting_members members_;
   std::vector<bool> ended_ranks_;  // in this step
@@ -223,7 +242,7 @@ class thread_ranks {
   World world_;
   std::vector<std::int32_t> local_;
   std::vector<std::unique_ptr<Endpoint>> ends_;
-  std::vector<std::unique_ptr<rank_player<Endpoint>>> players_;
+  std::vector<std::vector<std::unique_ptr<player_type>>> players_;  // of each score, of each rank
   void (*job_)(void*, std::int32_t) = nullptr;
   void* argument_ = nullptr;
   std::mutex mutex_;

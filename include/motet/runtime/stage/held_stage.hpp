@@ -102,7 +102,7 @@ class held_stage {
   // Where each step lays slots and rows out: all that decides what a step that is cut needs, the bytes of its
   // microbatches' slots, and their place in the room of the rank.
   void step_shape(std::vector<isize>& into) const {
-    into.push_back(home_.threads);
+    into.insert(into.end(), {home_.threads, playing_});
     for (isize m = 0; m < parts_.count(); ++m) {
       into.insert(into.end(), {rows_of(static_cast<std::int32_t>(m)), rows_.in(m), rows_.out(m)});
       parts_.shape(m, into);
@@ -124,12 +124,17 @@ class held_stage {
     for (slot& each : slots_) each.bytes = 0;
     isize longest = 0;
     for (std::size_t m = 0; m < state_of_.size() && !slots_.empty(); ++m) {
-      for (const std::int32_t own : {at_.seats.slots[m], at_.seats.back[m]})
+      for (const std::int32_t own : {seats().slots[m], seats().back[m]})
         if (own >= 0) slots_[as_size(own)].bytes = std::max(slots_[as_size(own)].bytes, kept_bytes_[m]);
       longest = std::max(longest, kept_bytes_[m]);
     }
     for (slot& each : slots_) each.data = room.take<std::byte>(each.bytes);
     if (!room.measuring()) take_far(longest);
+  }
+  // Between steps: the next one plays this score.
+  void play(std::int32_t score) {
+    playing_ = score;
+    rows_.play(score);
   }
   // All messages of the step before were taken.
   void begin_step(bool zero_gradients) {
@@ -196,6 +201,7 @@ class held_stage {
     return (static_cast<held_stage*>(self)->*Operation)(it, number);
   }
 
+  const stage_seats& seats() const { return at_.order(playing_).seats; }
   // Slots and buffers are there, and have no memory yet.
   void seat() {
     slots_.resize(as_size(at_.learns && !at_.remade ? at_.slots : 0));
@@ -296,7 +302,7 @@ class held_stage {
            [&](Context& ctx, kept_views&) { net_.infer(ctx, at_.range, w(), parts_, m, aside(ctx)); });
       return true;
     }
-    slot& into = take_slot(m, at_.seats.slots, home_.ctx);
+    slot& into = take_slot(m, false, home_.ctx);
     context(home_.work, m);
     work(what, m, ends, into.kept, [&](Context& ctx, kept_views& kept) {
       net_.forward(ctx, at_.range, w(), parts_, m, aside(ctx), kept);
@@ -308,9 +314,9 @@ class held_stage {
   bool re_forward(const instruction& it, std::int32_t) { return keep(1, it.microbatch); }
 
   // A slot that is free, and views of it.
-  slot& take_slot(std::int32_t m, const std::vector<std::int32_t>& seats, Context& keeps) {
+  slot& take_slot(std::int32_t m, bool comes_back, Context& keeps) {
     microbatch_state& own = state(m);
-    if (at_.by_rows()) own.slot = seats[as_size(m)];
+    if (at_.by_rows()) own.slot = (comes_back ? seats().back : seats().slots)[as_size(m)];
     for (std::size_t i = 0; i < slots_.size() && own.slot == -1; ++i)
       if (!slots_[i].busy) own.slot = static_cast<int>(i);
     slot& into = slot_of(m);
@@ -345,7 +351,7 @@ class held_stage {
     if (own.slot < 0) {
       // The lane of this stage may be computing, with the home's context.
       Context keeps = dry_context<Context>(0, home_.threads, home_.fp8);
-      take_slot(it.microbatch, at_.seats.back, keeps);
+      take_slot(it.microbatch, true, keeps);
     }
     const slot& into = slot_of(it.microbatch);
     if (!home_.moved({&far_, own.far * far_each_, into.data, into.at.mark(), false})) return false;
@@ -410,7 +416,8 @@ class held_stage {
   rows_type rows_;
   gradient_sink sink_;
   weight_lender lender_;
-  std::int32_t left_ = 0;  // backwards of this step that are still to come
+  std::int32_t left_ = 0;     // backwards of this step that are still to come
+  std::int32_t playing_ = 0;  // the score of the step
   std::vector<microbatch_state> state_of_;
   std::vector<isize> kept_bytes_;  // of each microbatch's slot in a step, where steps lay them out
   all_views passing_;              // of an operation that leaves none behind

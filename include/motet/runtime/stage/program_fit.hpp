@@ -5,10 +5,12 @@
 #include <motet/runtime/stage/model_table.hpp>
 #include <motet/runtime/stage/module_choice.hpp>
 #include <motet/runtime/stage/stage_groups.hpp>
+#include <motet/schedule/core/cast.hpp>
 #include <motet/schedule/core/compile.hpp>
 #include <motet/schedule/core/compose.hpp>
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,8 @@ namespace motet {
 // their order; each has one voice, all meet in one join or feed those that do as the model's edges say, and
 // those that are frozen go forward only (schedule/compose.hpp: without_backward).
 program program_for(const model_outline& model, const score& order, bool update);
+// The programs of all scores that a run takes turns in; MT-R75 where one has another cast.
+std::vector<program> programs_for(const model_outline& model, std::span<const score> orders, bool update);
 template <class Model>
 program program_for(const score& order, bool update) {
   return program_for(outline_of_model<Model>, order, update);
@@ -134,6 +138,18 @@ MOTET_BODY program program_for(const model_outline& model, const score& order, b
   if (!learns) wrong("every module is frozen, so there is nothing to train");
   detail::check_replays(order);
   return named_voices(compile(order, {messages::in_channels, update, true}), names);
+}
+MOTET_BODY std::vector<program> programs_for(const model_outline& model, std::span<const score> orders,
+                                             bool update) {
+  std::vector<program> all;
+  for (const score& each : orders) {
+    if (const cast_difference other = find_other_cast(orders.front(), each); other.is_there())
+      fail(other_cast,
+           sentence({"score ", all.size(), " has another cast than the first: voice ", other.voice, " has ",
+                     other.got, " ", other.what, ", wanted ", other.wanted}));
+    all.push_back(program_for(model, each, update));
+  }
+  return all;
 }
 #endif
 

@@ -10,15 +10,24 @@
 
 namespace motet {
 
-// The seats say where each microbatch of a stage lies in any step: which slot it has, and for rows that come
-// in, forward, replayed and back, which buffer. A program that is known fixes them (seats_of_stage).
+// The seats say where each microbatch of a stage lies in any step of one score: which slot it has, and for rows
+// that come in, forward, replayed and back, which buffer. A program that is known fixes them (seats_of_stage).
 struct stage_seats {
   std::vector<std::int32_t> slots;  // -1: backward does not come to it
   std::vector<std::int32_t> back;   // and which when it comes back from far memory; -1: it stays
   std::vector<buffer_seat> in[3];
 };
 
-// The position says where a stage stands in a program, and what the program asks of it.
+// The order of a score decides this of a stage.
+struct stage_order {
+  list<std::int32_t> turns[3];  // of buffers for rows that come in, as buffer_counts has them
+  // Where these are known, slots and buffers have no memory of their own: each step lays them out in the room
+  // of the rank, by its rows.
+  stage_seats seats;
+};
+
+// The position says where a stage stands in a program, and what the program asks of it: of several scores that
+// take turns, the most that any asks.
 struct stage_position {
   const char* name = "";  // of its module
   std::int32_t rank = 0;
@@ -43,11 +52,10 @@ struct stage_position {
   std::int32_t slots = 0;                        // microbatches kept at once
   std::int32_t offloaded = 0;                    // and those that wait in far memory at once
   std::int32_t in[3] = {}, out[3] = {};          // boundary buffers: forward, replay, backward
-  list<std::int32_t> turns[3];                   // of those for rows that come in, as buffer_counts has them
-  // Where these are known, slots and buffers have no memory of their own: each step lays them out in the room
-  // of the rank, by its rows.
-  stage_seats seats;
-  bool by_rows() const { return !seats.slots.empty(); }
+  std::vector<stage_order> orders{1};            // of each score
+  std::int32_t scores() const { return static_cast<std::int32_t>(orders.size()); }
+  const stage_order& order(std::int32_t score) const { return orders[as_size(score)]; }
+  bool by_rows() const { return !order(0).seats.slots.empty(); }
 
   // A buffer has room for so many times the rows that leave: as they are made, and for each module in the
   // order in which its ranks take them; and for so many times their gradients.

@@ -56,7 +56,8 @@ class stage_rows {
     for (int kind = 0; kind < 3; ++kind) {
       const bool back = kind == 2;
       in_[kind].prepare(at_.in[kind], back ? to * at_.copies_back() : from * at_.copies_in(),
-                        back ? width_out() : width_in(), parts_.count(), at_.turns[kind]);
+                        back ? width_out() : width_in(), parts_.count(), at_.order(0).turns[kind]);
+      for (std::int32_t k = 1; k < at_.scores(); ++k) in_[kind].add(at_.order(k).turns[kind]);
       out_[kind].prepare(at_.out[kind], back ? from * at_.copies_in() : to * at_.copies_out(),
                          back ? width_in() : width_out(), std::max<std::size_t>(1, pieces_[!back].most()));
       keep_for_messages(in_[kind].memory(), false);
@@ -66,7 +67,8 @@ class stage_rows {
   // Where each step lays its rows out, buffers have no memory of their own,
   void seat() {
     for (int kind = 0; kind < 3; ++kind) {
-      in_[kind].prepare(at_.in[kind], at_.seats.in[kind]);
+      in_[kind].prepare(at_.in[kind], at_.order(0).seats.in[kind]);
+      for (std::int32_t k = 1; k < at_.scores(); ++k) in_[kind].add(at_.order(k).seats.in[kind]);
       out_[kind].prepare(at_.out[kind], std::max<std::size_t>(1, pieces_[kind != 2].most()));
     }
   }
@@ -83,6 +85,10 @@ class stage_rows {
       for (std::int32_t m = 0; m < parts_.count(); ++m) most = std::max(most, back ? before(m) : behind(m));
       out_[kind].lay_out(room, most);
     }
+  }
+  // Between steps: the next one plays this score.
+  void play(std::int32_t score) {
+    for (auto& each : in_) each.play(score);
   }
   // All messages of the step before were taken.
   void begin_step() {

@@ -33,28 +33,34 @@ class boundary_pool {
                const list<std::int32_t>& turns = {}) {
     stride_ = boundary_bytes<T>(rows, width) / static_cast<isize>(sizeof(T));
     memory_ = Buffer(count * stride_);
-    seats_.clear();
     empty(count, microbatches);
     for (std::size_t i = 0; i < at_.size(); ++i) at_[i] = memory_.data() + static_cast<isize>(i) * stride_;
-    turn_of_.clear();
-    if (turns.empty()) return;
-    turn_of_.assign(as_size(microbatches), 0);
-    for (isize k = 0; k < turns.size(); ++k) turn_of_[as_size(turns[k])] = k;
+    add(turns);
   }
   // Without memory of its own: each step lays them out anew.
   void prepare(isize count, const std::vector<buffer_seat>& seats) {
     memory_ = Buffer();
-    seats_ = seats;
     empty(count, static_cast<isize>(seats.size()));
-    turn_of_.clear();
+    add(seats);
   }
+  // The same of another score, which may take turns with those before.
+  void add(const list<std::int32_t>& turns) {
+    auto& made = orders_.emplace_back();
+    if (turns.empty()) return;
+    made.turn_of.assign(buffer_of_.size(), 0);
+    for (isize k = 0; k < turns.size(); ++k) made.turn_of[as_size(turns[k])] = k;
+  }
+  void add(const std::vector<buffer_seat>& seats) { orders_.emplace_back().seats = seats; }
+  // The next step plays this score.
+  void play(std::int32_t score) { now_ = as_size(score); }
   // Each is as long as the longest of those that have it: numbers(m) are those of a microbatch's rows.
   template <class Numbers>
   void lay_out(arena& room, Numbers&& numbers) {
     longest_.assign(at_.size(), 1);
-    for (std::size_t m = 0; m < seats_.size(); ++m)
-      if (seats_[m].buffer >= 0) {
-        isize& most = longest_[as_size(seats_[m].buffer)];
+    const std::vector<buffer_seat>& seats = seats_now();
+    for (std::size_t m = 0; m < seats.size(); ++m)
+      if (seats[m].buffer >= 0) {
+        isize& most = longest_[as_size(seats[m].buffer)];
         most = std::max(most, numbers(static_cast<std::int32_t>(m)));
       }
     for (std::size_t i = 0; i < at_.size(); ++i) at_[i] = room.take<T>(longest_[i]);
@@ -70,15 +76,16 @@ class boundary_pool {
   T* take(std::int32_t m) {
     int& own = buffer_of_[as_size(m)];
     if (own >= 0) return of(m);
-    if (!seats_.empty()) {
-      const buffer_seat& seat = seats_[as_size(m)];
+    if (!seats_now().empty()) {
+      const buffer_seat& seat = seats_now()[as_size(m)];
       if (seat.buffer < 0 || gives_ < seat.gives || holder_[as_size(seat.buffer)] >= 0) return nullptr;
       own = seat.buffer;
       holder_[as_size(own)] = m;
       return of(m);
     }
     // One that came early leaves the buffers to those before it.
-    if (!turn_of_.empty() && turn_of_[as_size(m)] >= gives_ + static_cast<isize>(holder_.size()))
+    if (const std::vector<isize>& turn_of = turns_now();
+        !turn_of.empty() && turn_of[as_size(m)] >= gives_ + static_cast<isize>(holder_.size()))
       return nullptr;
     for (std::size_t i = 0; i < holder_.size(); ++i)
       if (holder_[i] < 0 && (own < 0 || freed_[i] < freed_[as_size(own)])) own = static_cast<int>(i);
@@ -101,7 +108,11 @@ class boundary_pool {
     holder_.assign(at_.size(), -1);
     freed_.assign(at_.size(), 0);
     buffer_of_.assign(as_size(microbatches), -1);
+    orders_.clear();
+    now_ = 0;
   }
+  const std::vector<buffer_seat>& seats_now() const { return orders_[now_].seats; }
+  const std::vector<isize>& turns_now() const { return orders_[now_].turn_of; }
 
   Buffer memory_;
   isize stride_ = 0;
@@ -109,10 +120,14 @@ class boundary_pool {
   std::vector<std::int32_t> holder_;  // of each buffer
   std::vector<isize> freed_;          // likewise, when in this step
   isize gives_ = 0;
-  std::vector<int> buffer_of_;      // of each microbatch
-  std::vector<isize> turn_of_;      // likewise
-  std::vector<buffer_seat> seats_;  // likewise, where each step lays buffers out
-  std::vector<isize> longest_;      // of each buffer, in numbers
+  std::vector<int> buffer_of_;  // of each microbatch
+  struct order {
+    std::vector<isize> turn_of;      // likewise
+    std::vector<buffer_seat> seats;  // likewise, where each step lays buffers out
+  };
+  std::vector<order> orders_;  // of each score
+  std::size_t now_ = 0;
+  std::vector<isize> longest_;  // of each buffer, in numbers
 };
 
 // Buffers for rows that leave a stage, used in turn. One is free again when all messages with its rows were

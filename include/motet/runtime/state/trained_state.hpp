@@ -33,6 +33,7 @@ struct step_result {
   double gradient_norm = 0;  // before clipping
   double rate = 0;
   double seconds = 0;
+  std::int32_t score = 0;  // which of those that take turns was played
   // Where a model has several losses these are they, until the next step; `loss` is their weighted sum.
   std::span<const loss_part> parts{};
 };

@@ -12,10 +12,12 @@
 #include <motet/runtime/state/trained_state.hpp>
 #include <motet/runtime/train/guard.hpp>
 #include <motet/runtime/train/host_pieces.hpp>
+#include <motet/runtime/train/picked_score.hpp>
 #include <motet/runtime/train/placed_model.hpp>
 #include <motet/runtime/train/step_shares.hpp>
 
 #include <map>
+#include <span>
 #include <utility>
 
 namespace motet {
@@ -38,6 +40,9 @@ struct pipeline_config {
 // or one in each of many processes (process_rank), of which all then make the same calls. Weights depend on
 // the seed alone, and a step gives the same loss and gradients within rounding, whatever the program. After
 // prepare() a step allocates nothing.
+//
+// Programs of several scores of one cast (schedule/core/cast.hpp) may take turns: each step is told which one it
+// plays, and any gives the same loss and gradients within rounding.
 template <class Device, class Numbers, class Host>
 class model_trainer {
  public:
@@ -45,19 +50,24 @@ class model_trainer {
   using model_type = model_table<typename Device::context, Numbers>;
 
   model_trainer(const model_type& model, const score& order, pipeline_config config)
+      : model_trainer(model, std::span(&order, 1), std::move(config)) {}
+  // Of one cast; the first is played where a step is not told otherwise.
+  model_trainer(const model_type& model, std::span<const score> orders, pipeline_config config)
       : model_(*model.of),
         config_(checked(std::move(config))),
         parameters_(model_.parameters()),
-        ranks_(program_for(model_, order, config_.update), config_.deadline),
+        ranks_(programs_for(model_, orders, config_.update), config_.deadline),
         groups_(groups_of(of(), config_.modules, model_.size())),
         group_set_(ranks_.world(), groups_.all()),
         placed_(
-            model, ranks_.sheet(), config_.batch, config_.modules, ranks_.local_ranks(), groups_,
+            model, ranks_.sheets(), config_.batch, config_.modules, ranks_.local_ranks(), groups_,
             [this](std::int32_t rank) -> endpoint& { return ranks_.end(rank); },
             [this](int set, std::int32_t number, std::int32_t rank) { return group(set, number, rank); },
             step_shares::checked(config_.resplit, !model_.edges.empty()), config_.each,
             learning{config_.optimizer, config_.ema}),
         shares_(of(), placed_.splits(), model_.names, config_.resplit) {
+    if (scores() > 1 && !works_on_host<typename Device::context>)
+      fail(scores_stay, sentence({scores(), " scores, and this is a GPU"}));
     if (config_.resplit.most > 1) ranks_.require_same(step_shares::identity_of(config_.resplit));
     const optimizer_kind by = config_.optimizer.kind;
     if (by == optimizer_kind::muon && !moves_matrices<typename Device::context, master>)
@@ -69,13 +79,9 @@ class model_trainer {
       for (const join_outline& each : model_.joins) parts_.push_back({each.facts.name, each.facts.of});
     told_.resize(2 + parts_.size());
     for (const parameter& each : parameters_) offsets_.emplace(each.name, each.offset);
-    for (const std::int32_t rank : ranks_.local_ranks())
-      for (std::int32_t i = of().starts[rank]; i < of().starts[rank + 1]; ++i) {
-        const action what =
-            of().instructions[i].what == op::optimizer_step ? action{&update, this} : placed_.action_of(i);
-        if (what.run == nullptr) fail(program_does_not_fit, locate(of(), i) + " is not run by this trainer");
-        ranks_.player(rank).set(i, what);
-      }
+    picked_.resize(2 * as_size(of().ranks()));
+    for (std::int32_t k = 0; k < scores(); ++k)
+      for (const std::int32_t rank : ranks_.local_ranks()) set_actions(k, rank);
   }
 
   model_trainer(const model_trainer&) = delete;
@@ -123,7 +129,8 @@ class model_trainer {
     for (auto& each : updates_)
       if (each) each->prepare();
     if (shares_.clock() != nullptr)
-      for (const std::int32_t rank : ranks_.local_ranks()) ranks_.player(rank).clock(shares_.clock());
+      for (const std::int32_t rank : ranks_.local_ranks())
+        for (std::int32_t k = 0; k < scores(); ++k) ranks_.player(rank, k).clock(shares_.clock());
     shares_.forget();
     ranks_.start();
     steps_ = 0;
@@ -136,17 +143,21 @@ class model_trainer {
   void expect(std::span<const void* const> inputs) { placed_.expect(inputs); }
   // One step, of inputs that lie there, module after module, at a rate that is the same in all processes:
   // that of the first step is compared. The loss is the mean over the program's groups. When a number is not
-  // finite: MT-R01, and the weights are as before.
-  step_result step(std::span<const void* const> inputs, double rate, timeline* record = nullptr) {
+  // finite: MT-R01, and the weights are as before. by: the score that is played, the same in all processes, or
+  // none goes on (MT-R72).
+  step_result step(std::span<const void* const> inputs, double rate, timeline* record = nullptr,
+                   const picked_score& by = {}) {
     const auto started = std::chrono::steady_clock::now();
     if (!prepared_) fail(bad_training_option, "step() before prepare()");
     // Ranks elsewhere may have been told another one; those that live here were not.
     const bool all_here = static_cast<std::int32_t>(ranks_.local_ranks().size()) == of().ranks();
     if (!std::exchange(begun_, true) && !all_here) require_same_rate(rate);
+    take_up(by, all_here);
     refuse_together(ranks_, config_.each.rooms.most > 0, [&] { placed_.cut(inputs); });
     ranks_.run([&](std::int32_t rank) { begin(rank, rate); }, record);
     step_result result;
     result.rate = rate;
+    result.score = by.score;
     std::fill(told_.begin(), told_.end(), 0.0);  // loss and norm, and of several losses each
     for (std::size_t r = 0; r < updates_.size(); ++r)
       if (updates_[r] && ranks_.member(ranks_.updaters(), static_cast<std::int32_t>(r)) == 0)
@@ -173,7 +184,8 @@ class model_trainer {
     return result;
   }
 
-  const program& of() const { return ranks_.sheet().of; }
+  const program& of(std::int32_t score = 0) const { return ranks_.sheets()[score].of; }
+  std::int32_t scores() const { return ranks_.sheets().size(); }
   const model_outline& model() const { return model_; }
   Host& ranks() { return ranks_; }
   const std::vector<parameter>& parameters() const { return parameters_; }
@@ -307,6 +319,33 @@ class model_trainer {
                                     " threads each, wanted 1 to " + std::to_string(most));
     return config;
   }
+  void set_actions(std::int32_t score, std::int32_t rank) {
+    const program& plays = of(score);
+    for (std::int32_t i = plays.starts[rank]; i < plays.starts[rank + 1]; ++i) {
+      const action what = plays.instructions[i].what == op::optimizer_step ? action{&update, this}
+                                                                           : placed_.action_of(i, score);
+      if (what.run == nullptr) fail(program_does_not_fit, locate(plays, i) + " is not run by this trainer");
+      ranks_.player(rank, score).set(i, what);
+    }
+  }
+  // All ranks play this score in the next step. Of several, each rank tells the others which it picked, and by
+  // which headers.
+  void take_up(const picked_score& by, bool all_here) {
+    if (by.score < 0 || by.score >= scores())
+      fail(no_such_score, sentence({"score ", by.score, " was picked, there are ", scores()}));
+    if (scores() == 1) return;
+    if (!all_here) {
+      std::fill(picked_.begin(), picked_.end(), 0.0);
+      for (const std::int32_t rank : ranks_.local_ranks()) {
+        picked_[2 * as_size(rank)] = by.score;
+        picked_[2 * as_size(rank) + 1] = static_cast<double>(by.headers % exact_mark);
+      }
+      ranks_.sum(picked_.data(), static_cast<isize>(picked_.size()));
+      require_same_pick(picked_);
+    }
+    ranks_.play(by.score);
+    placed_.play(by.score);
+  }
   // A rank's end of a group, one for all that it does in it.
   group_type* group(int set, std::int32_t number, std::int32_t rank) {
     if (set == 1) number += static_cast<std::int32_t>(groups_.compute().size());
@@ -417,7 +456,7 @@ class model_trainer {
   step_shares shares_;
   std::vector<std::unique_ptr<update_type>> updates_;  // of each rank that learns
   std::vector<loss_part> parts_;                       // where there are several losses
-  std::vector<double> told_;
+  std::vector<double> told_, picked_;
   isize steps_ = 0;
   bool clean_ = false;  // gradients are zero
   bool prepared_ = false, begun_ = false;
@@ -431,9 +470,11 @@ class pipeline_trainer : public model_trainer<Device, Numbers, Host> {
   using batch = typename Model::batch;
 
   pipeline_trainer(const score& order, pipeline_config config)
-      : base(table_of_model<Model, typename Device::context, Numbers>, order, std::move(config)) {}
-  step_result step(const batch& whole, double rate, timeline* record = nullptr) {
-    return base::step(inputs_of<Model>(whole), rate, record);
+      : pipeline_trainer(std::span(&order, 1), std::move(config)) {}
+  pipeline_trainer(std::span<const score> orders, pipeline_config config)
+      : base(table_of_model<Model, typename Device::context, Numbers>, orders, std::move(config)) {}
+  step_result step(const batch& whole, double rate, timeline* record = nullptr, const picked_score& by = {}) {
+    return base::step(inputs_of<Model>(whole), rate, record, by);
   }
 };
 

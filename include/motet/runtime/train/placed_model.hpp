@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/runtime/feeds/meeting_point.hpp>
+#include <motet/runtime/ranks/score_sheets.hpp>
 #include <motet/runtime/stage/layer_split.hpp>
 #include <motet/runtime/stage/stage_seats.hpp>
 #include <motet/runtime/train/connect_edges.hpp>
@@ -14,6 +15,7 @@
 
 #include <memory>
 #include <span>
+#include <utility>
 
 namespace motet {
 
@@ -40,33 +42,36 @@ class placed_model {
   // end of a group, set 0 for those that compute together and 1 for those that sum gradients. choices: of
   // each module, how: all of them learn. room: for which shares of the replicas memory is planned.
   template <class End, class Groups>
-  placed_model(const model_type& model, const score_sheet& sheet, isize samples,
+  placed_model(const model_type& model, const score_sheets& sheets, isize samples,
                const std::vector<module_choice>& choices, std::span<const std::int32_t> ranks,
                const stage_groups& groups, End end, Groups group, const resplit_options& room = {},
                const rank_options& each_rank = {}, const learning& how = {})
       : model_(model),
-        sheet_(sheet),
+        sheets_(sheets),
         samples_(samples),
         groups_(groups_of_join(of())),
         stage_groups_(groups),
         how_(how),
         ahead_(each_rank.ahead),
-        homes_(sheet, ranks, end, each_rank),
+        homes_(sheets[0], ranks, end, each_rank),
         rooms_(each_rank.rooms, homes_.ranks()),
         splits_(splits_of(of(), samples)),
         long_rows_(*model.of, of(), groups, choices),
         most_(most_of(splits_, room)) {
     require_batch(of(), splits_, samples, model.compares());
-    const buffer_counts buffers = require_buffers(of(), stream_lanes<Endpoint>);
+    std::vector<program_room> rooms;
+    for (std::int32_t k = 0; k < sheets.size(); ++k)
+      rooms.push_back({sheets[k].of, require_buffers(sheets[k].of, stream_lanes<Endpoint>)});
     points_.resize(homes_.ranks());
     split_.resize(as_size(of().voices.size()));
-    for (const instruction& each : of().instructions)
-      if (each.what == op::backward_input) split_[as_size(each.voice)] = 1;
+    for (const program_room& room_of : rooms)
+      for (const instruction& each : room_of.of.instructions)
+        if (each.what == op::backward_input) split_[as_size(each.voice)] = 1;
     for (std::size_t module = 0; module < model.of->size(); ++module)
       for (isize v = 0; v < of().voices.size(); ++v)
         if (of().voices[v].module == static_cast<std::int32_t>(module))
           place(static_cast<std::int32_t>(v), module < choices.size() ? choices[module] : module_choice{},
-                buffers, group);
+                rooms, group);
     connect_edges(*model.of, of(), groups, splits_, choices, inputs_.data(), voices_, long_rows_.all());
     layouts_.resize(joins());
     if (room.most > 1) roomy_.resize(joins());
@@ -105,8 +110,17 @@ class placed_model {
   // Where rooms follow rows, a rank's is the largest of these steps, each with the input of every module.
   std::vector<rank_memory> forecast(std::span<const std::vector<const void*>> steps) {
     std::vector<rank_memory> found = forecast();
+    std::vector<std::pair<std::int32_t, std::span<const void* const>>> played;  // by each score
+    for (const auto& inputs : steps)
+      for (std::int32_t k = 0; k < sheets_.size(); ++k) played.emplace_back(k, inputs);
     rooms_.forecast(
-        found, steps, [&](const auto& inputs) { cut_parts(inputs); }, *this);
+        found, played,
+        [&](const auto& step) {
+          play(step.first);
+          cut_parts(step.second);
+        },
+        *this);
+    play(sheets_.playing());
     return found;
   }
   const step_rooms<Context>& rooms() const { return rooms_; }
@@ -212,10 +226,16 @@ class placed_model {
     });
   }
 
-  // An instruction does this; nothing for an update, or for what is not run here.
-  action action_of(std::int32_t number) {
-    const instruction& it = of().instructions[number];
-    if (it.what == op::join) return points_[as_size(of().rank_of(number))][as_size(it.voice)]->join_action();
+  // Between steps: the next one plays this score.
+  void play(std::int32_t score) {
+    homes_.each([&](home_type& own) { own.sheet = &sheets_[score]; });
+    each_stage([&](auto& each) { each.stage->play(score); });
+  }
+  // An instruction of a score does this; nothing for an update, or for what is not run here.
+  action action_of(std::int32_t number, std::int32_t score = 0) {
+    const program& plays = sheets_[score].of;
+    const instruction& it = plays.instructions[number];
+    if (it.what == op::join) return points_[as_size(plays.rank_of(number))][as_size(it.voice)]->join_action();
     for (auto& each : voices_) {
       if (each.voice != it.voice) continue;
       auto& own = each.held[as_size(it.stage)];
@@ -288,7 +308,8 @@ class placed_model {
   std::size_t joins() const { return model_.of->joins.size(); }
 
  private:
-  const program& of() const { return sheet_.of; }
+  // What of a program is asked here is the cast's, and so that of every score.
+  const program& of() const { return sheets_[0].of; }
   std::int32_t module_of(const placed_voice<Context, Numbers, Endpoint, Group>& one) const {
     return of().voices[one.voice].module;
   }
@@ -340,7 +361,8 @@ class placed_model {
   }
 
   template <class Groups>
-  void place(std::int32_t v, const module_choice& choice, const buffer_counts& buffers, Groups& group) {
+  void place(std::int32_t v, const module_choice& choice, const std::vector<program_room>& rooms,
+             Groups& group) {
     const voice& sings = of().voices[v];
     const auto module = as_size(sings.module);
     const std::string_view name = model_.of->names[module];
@@ -360,8 +382,7 @@ class placed_model {
     at.cut = cut_of(sings, stage_groups_);
     at.splits = split_[as_size(v)] != 0;
     for (std::int32_t s = 0; s < sings.stages; ++s) {
-      const isize where = sings.first_place + s;
-      at.rank = of().places[where];
+      at.rank = of().place(sings, s);
       at.range = {at.range.last, at.range.last + layers[as_size(s)]};
       if (!homes_.live(at.rank)) continue;
       at.targets = s + 1 == sings.stages ? model_.of->targets(module) : 1;
@@ -370,9 +391,8 @@ class placed_model {
       at.recompute = choice.recompute;
       at.keep_outputs = choice.keep_outputs;
       at.remade = !choice.remade.empty() && choice.remade[as_size(s)] != 0;
-      take_room(at, of(), offloaded_, buffers, where);
+      take_room(at, rooms, v, s, rooms_.by_rows());
       require_kept(at, s, name);
-      if (rooms_.by_rows()) at.seats = seats_of_stage(of(), v, s, buffers);
       auto& to = own.held[as_size(s)];
       to.parameters = net.parameters_of(name, at.range, at.cut);
       at.parameters = net.span_of(at.range, at.cut).size();
@@ -416,9 +436,8 @@ class placed_model {
   }
 
   const model_type& model_;
-  const score_sheet& sheet_;
+  const score_sheets& sheets_;
   isize samples_, groups_;
-  list<std::int32_t> offloaded_ = offloaded_of_stages(of());  // of each place
   const stage_groups& stage_groups_;
   std::vector<const void*> inputs_ = std::vector<const void*>(model_.of->size());  // of the step under way
   learning how_;

@@ -6,6 +6,7 @@
 #include <motet/runtime/gradients/parameter_piece.hpp>
 #include <motet/runtime/gradients/program_ownership.hpp>
 #include <motet/runtime/stage/held_stage.hpp>
+#include <motet/runtime/stage/stage_seats.hpp>
 #include <motet/runtime/stage/staged_microbatches.hpp>
 #include <motet/schedule/check/buffers.hpp>
 
@@ -21,15 +22,33 @@ any_group any_or_none(Group* one) {
   return one != nullptr ? any_group(*one) : any_group{};
 }
 
-// A stage has the slots of its program, and as many buffers for messages of each kind as that was found to need.
-inline void take_room(stage_position& at, const program& of, const list<std::int32_t>& offloaded,
-                      const buffer_counts& counted, isize where) {
-  at.slots = of.slots[where];
-  at.offloaded = offloaded[where];
-  for (int kind = 0; kind < 3; ++kind) {
-    at.in[kind] = counted.in[kind][where];
-    at.out[kind] = counted.out[kind][where];
-    at.turns[kind] = counted.turns[kind][where];
+// What a program asks of each of its stages: buffers for messages of each kind, as many as it was found to need,
+// and memory elsewhere.
+struct program_room {
+  const program& of;
+  buffer_counts buffers;
+  list<std::int32_t> offloaded = offloaded_of_stages(of);
+};
+
+// A stage has the slots and the buffers that it needs for any of these programs, which take turns: more than one
+// needs never keep another waiting. by_rows: steps lay them out.
+inline void take_room(stage_position& at, const std::vector<program_room>& all, std::int32_t v,
+                      std::int32_t s, bool by_rows) {
+  at.slots = at.offloaded = 0;
+  at.orders.assign(all.size(), {});
+  const auto grow = [](std::int32_t& to, std::int32_t wanted) { to = std::max(to, wanted); };
+  for (int kind = 0; kind < 3; ++kind) at.in[kind] = at.out[kind] = 0;
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    const program_room& each = all[k];
+    const isize where = each.of.voices[v].first_place + s;
+    grow(at.slots, each.of.slots[where]);
+    grow(at.offloaded, each.offloaded[where]);
+    for (int kind = 0; kind < 3; ++kind) {
+      grow(at.in[kind], each.buffers.in[kind][where]);
+      grow(at.out[kind], each.buffers.out[kind][where]);
+      at.orders[k].turns[kind] = each.buffers.turns[kind][where];
+    }
+    if (by_rows) at.orders[k].seats = seats_of_stage(each.of, v, s, each.buffers);
   }
 }
 

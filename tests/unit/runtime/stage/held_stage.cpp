@@ -84,7 +84,7 @@ class chain {
         at.in[kind] = counts.in[kind][s];
         at.out[kind] = counts.out[kind][s];
       }
-      if (by_rows) at.seats = seats_of_stage(of, 0, s, counts);
+      if (by_rows) at.orders[0].seats = seats_of_stage(of, 0, s, counts);
       stages.push_back(std::make_unique<held>(*homes_[static_cast<std::size_t>(at.rank)],
                                               table_of_net<ear, cpu::context, fp32>, at, *parts));
     }

@@ -11,6 +11,7 @@
 #include "unit/runtime/allocations.hpp"
 
 #include <limits>
+#include <random>
 
 namespace {
 
@@ -232,6 +233,111 @@ TEST_CASE("a step allocates nothing") {
     }
     CHECK(allocations.load() == before);
   }
+}
+
+// Scores of one cast: of schedules that keep unlike many microbatches, and of towers that stash unlike much.
+std::vector<std::vector<score>> casts() {
+  std::vector<std::vector<score>> out(2);
+  for (const char* name : {"1f1b", "gpipe", "zb_h1", "zb_h2"}) out[0].push_back(both(name, 3, 2, 6, 6));
+  for (const int stash : {4, 1, 0})
+    out[1].push_back(batch_sync::write({{{2, 8, 4, stash, stash == 1 ? 2 : 0}, {3, 8, 4, 4 - stash, 0}}, 2}));
+  return out;
+}
+
+TEST_CASE("scores of one cast take turns, and every step is the single rank's") {
+  for (const bool by_rows : {false, true})
+    for (const std::vector<score>& orders : casts()) {
+      CAPTURE(by_rows);
+      const motet::isize groups = orders[0].voices()[0].joins();
+      pipeline_config config = quick(24);
+      config.each.rooms.by_rows = by_rows;
+      pipeline<towers, fp32> many(orders, config);
+      many.prepare();
+      single_rank<towers, fp32> one(24, groups);
+      const test_data data[] = {test_data(24), test_data(24, 2), test_data(24, 3)};
+      std::mt19937_64 roll(7);
+      std::int32_t played = 0;
+      for (std::size_t step = 0; step < 8; ++step) {
+        const auto whole = data[step % 3].batch<towers>();
+        played = step == 0 ? 0 : static_cast<std::int32_t>(roll() % orders.size());
+        CAPTURE(played);
+        const step_result wanted = one.step(whole, 1e-3),
+                          found = many.step(whole, 1e-3, nullptr, {.score = played});
+        CHECK(found.score == played);
+        const double tolerance = step == 0 ? 1e-5 : 2e-4;
+        CHECK(laws::off_by(found.loss, wanted.loss) <= tolerance * std::abs(wanted.loss));
+        CHECK(laws::off_by(found.gradient_norm, wanted.gradient_norm) <=
+              2 * tolerance * wanted.gradient_norm);
+      }
+    }
+}
+
+TEST_CASE("every gradient is the single rank's, whichever score was played before") {
+  for (const std::vector<score>& orders : casts()) {
+    const test_data data(24);
+    const auto whole = data.batch<towers>();
+    single_rank<towers, fp32> one(24, orders[0].voices()[0].joins());
+    const double loss = one.differentiate(whole);
+    pipeline_config config = quick(24);
+    config.update = false;
+    pipeline<towers, fp32> many(orders, config);
+    many.prepare();
+    for (std::int32_t turn = 0; turn < 2 * many.scores(); ++turn) {
+      const std::int32_t played = turn % many.scores();
+      CHECK(laws::off_by(many.step(whole, 0, nullptr, {.score = played}).loss, loss) <=
+            1e-5 * std::abs(loss));
+      CHECK(apart<towers>(many.gradients(), one.gradients) <= 1e-5);
+    }
+  }
+}
+
+TEST_CASE("a step allocates nothing when another score takes its turn, and its record is of that score") {
+  for (const std::vector<score>& orders : casts()) {
+    trainer_type train(orders, quick(24));
+    train.prepare();
+    const test_data data(24);
+    const auto whole = data.batch<towers>();
+    const long before = allocations.load();
+    for (std::int32_t k = 0; k < 2 * train.scores(); ++k)
+      train.step(whole, 1e-3, nullptr, {.score = k % train.scores()});
+    CHECK(allocations.load() == before);
+    for (std::int32_t k = train.scores(); k-- > 0;) {
+      timeline when;
+      train.step(whole, 1e-3, &when, {.score = k});
+      REQUIRE(when.finish.size() == train.of(k).instructions.size());
+      CHECK(*std::min_element(when.finish.begin(), when.finish.end()) > 0);
+    }
+  }
+}
+
+TEST_CASE("ranks hold what the score asks for that asks for most") {
+  const std::vector<score> orders = casts()[0];
+  std::vector<motet::isize> most;
+  for (const score& each : orders) {
+    const auto alone = trainer_type(each, quick(24)).forecast();
+    most.resize(alone.size());
+    for (std::size_t r = 0; r < alone.size(); ++r)
+      most[r] = std::max(most[r], alone[r].stages.slots + alone[r].stages.boundaries);
+  }
+  const auto all = trainer_type(orders, quick(24)).forecast();
+  for (std::size_t r = 0; r < all.size(); ++r)
+    CHECK(all[r].stages.slots + all[r].stages.boundaries >= most[r]);
+}
+
+TEST_CASE("scores of other casts, and scores that are not there, are refused") {
+  const score first = both("1f1b", 3, 2, 6, 6);
+  const auto with = [&](const score& other) {
+    return refusal([&] { trainer_type(std::vector<score>{first, other}, quick(24)); });
+  };
+  CHECK(with(both("1f1b", 2, 3, 6, 6)).find("voice 0 has 2 stages, wanted 3") != std::string::npos);
+  CHECK(with(both("1f1b", 3, 2, 4, 4)).find("voice 0 has 4 microbatches, wanted 6") != std::string::npos);
+  CHECK(with(both("gpipe", 3, 2, 6, 2)).find("MT-R75") != std::string::npos);
+  trainer_type train(std::vector<score>{first, both("zb_h1", 3, 2, 6, 6)}, quick(24));
+  train.prepare();
+  const test_data data(24);
+  CHECK(refusal([&] {
+          train.step(data.batch<towers>(), 0, nullptr, {.score = 2});
+        }).find("score 2 was picked, there are 2") != std::string::npos);
 }
 
 TEST_CASE("a run goes on from what another left, by another program") {

@@ -25,7 +25,8 @@ using placed = placed_model<cpu::context, fp32, local::endpoint, local::group>;
 
 // A model without threads.
 struct stage_set {
-  score_sheet sheet;
+  score_sheets sheets;
+  const score_sheet& sheet = sheets[0];
   local::world world;
   std::vector<std::unique_ptr<local::endpoint>> ends;
   stage_groups groups;
@@ -33,7 +34,7 @@ struct stage_set {
   std::unique_ptr<placed> model;
   stage_set(const score& order, motet::isize samples,
             const std::vector<std::vector<motet::isize>>& layers = {})
-      : sheet(program_for<both>(order, true)),
+      : sheets(only(program_for<both>(order, true))),
         world(sheet.of.ranks(), sheet.messages,
               std::vector<std::vector<std::int32_t>>(
                   static_cast<std::size_t>(sheet.graph.meeting_sizes.size()))),
@@ -45,7 +46,7 @@ struct stage_set {
     std::vector<module_choice> choices;
     for (const auto& each : layers) choices.push_back({.layers = each});
     model = std::make_unique<placed>(
-        table_of_model<both, cpu::context, fp32>, sheet, samples, choices, here, groups,
+        table_of_model<both, cpu::context, fp32>, sheets, samples, choices, here, groups,
         [this](std::int32_t rank) -> local::endpoint& { return *ends[static_cast<std::size_t>(rank)]; },
         [](int, std::int32_t, std::int32_t) -> local::group* { return nullptr; });
   }
