@@ -62,6 +62,7 @@
 #include <motet/plan/search/search.hpp>
 #include <motet/schedule/check/buffers.hpp>
 #include <motet/schedule/check/proven.hpp>
+#include <motet/schedule/core/cast.hpp>
 #include <motet/schedule/core/compile.hpp>
 #include <motet/schedule/core/compose.hpp>
 #include <motet/schedule/csv/csv_read.hpp>
