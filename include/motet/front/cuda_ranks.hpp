@@ -73,7 +73,7 @@ struct ranks_on<cuda::device> {
 #endif
     }
     const auto lanes = static_cast<int>(shares_of_lanes(wanted.plan).size());
-    if (const std::string advice = cuda::advise_connections((1 + std::max(1, lanes)) * wanted.order.ranks());
+    if (const std::string advice = cuda::advise_connections((1 + std::max(1, lanes)) * wanted.ranks());
         !advice.empty())
       std::fprintf(stderr, "%s\n", advice.c_str());
     using host = thread_ranks<shared_gpu::world, shared_gpu::endpoint>;

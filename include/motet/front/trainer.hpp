@@ -7,6 +7,7 @@
 #include <motet/front/ranks/ranks_here.hpp>
 #include <motet/model/describe.hpp>
 #include <motet/model/merged_weights.hpp>
+#include <motet/plan/prove/scores_of_plan.hpp>
 #include <motet/runtime/messages.hpp>
 #if !defined(MOTET_COMPILED_RANKS)
 #include <motet/front/ranks/cpu_ranks.hpp>
@@ -37,7 +38,8 @@ inline constexpr bool has_compiled_ranks<mixed_bf16, cpu::device> = true;
 // make the same calls.
 // Memory: what memory() says, counted by a dry run; prepare(), or the first step, takes it all. Rooms that
 // follow rows (trainer_options::rooms) grow to the longest step.
-// Errors: MT-P73, MT-P74, MT-R01, MT-R02, MT-R03, MT-R07, MT-R08, MT-R09, MT-R29, MT-R60, MT-R61
+// Errors: MT-P73, MT-P74, MT-R01, MT-R02, MT-R03, MT-R07, MT-R08, MT-R09, MT-R29, MT-R60, MT-R61, MT-R72, MT-R73,
+// MT-R74
 // Example:
 //   #include <motet/nn/towers/vit.hpp>
 //   using eye = vit<vit_config{.image = 16, .patch = 4, .width = 32, .layers = 1, .heads = 2}>;
@@ -65,7 +67,11 @@ class trainer {
   // The plan, its program, and what each rank that lives here will hold are known before anything is
   // allocated.
   const plan& of() const { return here_->proven(); }
-  const program& order() const { return here_->of(); }
+  const program& order() const { return here_->of(0); }
+  // Where scores of its cast take turns (trainer_options::conduct), what they are called, the plan's own first; and
+  // the program of each.
+  const score_names& scores() const { return here_->scores(); }
+  const program& order(std::int32_t score) const { return here_->of(score); }
   std::vector<rank_memory> memory() const { return here_->memory(); }
   // Where rooms follow rows (trainer_options::rooms): for the largest of these steps, and the bytes that the
   // room of each rank has grown to.
@@ -89,10 +95,11 @@ class trainer {
     prepared_ = true;
   }
   // Forward, backward, clipping and one update at this learning rate, which is the same in all processes:
-  // that of the first step is compared. When a number is not finite: MT-R01, and the weights are as before.
-  step_result step(const batch& whole, double rate, timeline* record = nullptr) {
+  // that of the first step is compared. When a number is not finite: MT-R01, and the weights are as before. by:
+  // the score that is played, the same in all processes.
+  step_result step(const batch& whole, double rate, timeline* record = nullptr, const picked_score& by = {}) {
     prepare();
-    return here_->step(inputs_of<Model>(whole), rate, record);
+    return here_->step(inputs_of<Model>(whole), rate, record, by);
   }
   // Called before step(), this tells the batch of the step after it, which a device may take meanwhile. It
   // stays as it is until its own step has returned.

@@ -74,6 +74,8 @@ inline bool is_spread(const run_settings& s, const launched& by) {
     fail(option_missing, "--plan with replicas, between which --resplit moves samples");
   if (s.reorders() && (s.plan.empty() || s.plan == "one"))
     fail(option_missing, "--plan with several ranks, which --reorder " + s.reorder + " gives samples to");
+  if (s.conduct && (s.plan.empty() || s.plan == "one"))
+    fail(option_missing, "--plan with several ranks, whose scores take turns by --conduct");
   if (!s.plan.empty() && s.plan != "one") return true;
   if (s.ranks == 0 && by.ranks == 1) return false;
   if (s.plan.empty())

@@ -8,6 +8,7 @@
 #include <motet/plan/disttrain/profile_paces.hpp>
 #include <motet/plan/files/plan_json.hpp>
 #include <motet/plan/files/profile_json.hpp>
+#include <motet/run/conduct_words.hpp>
 #include <motet/run/opened_run.hpp>
 #include <motet/run/producers_needed.hpp>
 #include <motet/run/run_memory.hpp>
@@ -150,6 +151,9 @@ inline void explain_chosen(const chosen_plan& chosen, const run_settings& s, ses
   }
   waits.finish();
   print_head(chosen, s);
+  if (const score_names* const scores = model.scores())
+    for (const std::string& each : words_on(*scores, s.conduct_margin))
+      std::printf("conduct   %s\n", each.c_str());
   explain_learning(s);
   const double step = print_meaning(stdout, meaning, processors);
   std::printf("counted   %s\n", counted.words.c_str());

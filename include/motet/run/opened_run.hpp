@@ -48,6 +48,7 @@ struct opened_run {
   std::unique_ptr<held_out> test;
   loss_trend trend;                            // of its steps so far
   reorder_sums reordered;                      // likewise, where samples are put in order
+  conduct_sums conducted;                      // or scores take turns
   run_folder held;                             // of --checkpoint, while it trains
   std::unique_ptr<local_producers> producers;  // that this process started
 

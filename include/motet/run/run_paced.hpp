@@ -18,11 +18,11 @@
 
 namespace motet {
 
-// The last steps of a plan as its ranks played them: with the times that its stages took in them, the simulation
+// The last steps of a plan as its ranks played them, all by one score: with the times that its stages took in them, the simulation
 // says what a step of it takes.
 class paced_steps {
  public:
-  explicit paced_steps(const opened_run& run) : run_(run), keeps_(run.chosen ? 8 : 0) {}
+  explicit paced_steps(const opened_run& run) : run_(run), keeps_(run.chosen && !run.s.conduct ? 8 : 0) {}
 
   // Where to record the next step; null: nowhere.
   timeline* next() {
@@ -65,6 +65,7 @@ inline int run_paced(opened_run& run, std::istream& lines) {
     last = run.model->step(batch, rates.at(run.model->updates()), played.next());
     run.model->finish();  // a GPU still updates the weights
     if (const reorder_told* const told = run.model->reordered()) run.reordered.add(*told);
+    if (const conduct_told* const told = run.model->conducted()) run.conducted.add(*told);
     seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
     std::printf("%.9f\n", seconds.back());
     std::fflush(stdout);
@@ -88,6 +89,7 @@ inline int run_paced(opened_run& run, std::istream& lines) {
   for (const loss_part& each : last.parts) out.set(name_of_part(each.told()), each.loss);
   played.tell(out);
   add_reordered(out, run.reordered);
+  add_conducted(out, run);
   out.set("machine", run.model->machine());
   std::printf("%s\n", write_json(out).c_str());
   return 0;

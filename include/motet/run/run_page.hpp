@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/run/conduct_words.hpp>
 #include <motet/run/opened_run.hpp>
 #include <motet/tools/process/commit_of.hpp>
 #include <motet/tools/report/progress.hpp>
@@ -83,6 +84,7 @@ inline report_page page_of(const opened_run& run, const test_result& found,
                   run.reordered.gained());
     fact("order of samples", text);
   }
+  if (run.conducted.steps > 0) fact("scores that took turns", words_of(run.conducted, *model.scores()));
   fact("motet", version_of_run());
   fact("command", s.command);
   fact("settings", write_json(saved_settings(s)));

@@ -83,6 +83,14 @@ inline void check_device(const run_settings& s) {
     fail(bad_option_value, "--reorder " + s.reorder +
                                " with --resplit, which gives replicas other counts of samples while the run "
                                "goes on; leave one out");
+  const auto alone = [&](bool given, const std::string& with) {
+    if (s.conduct && given) fail(bad_option_value, "--conduct with " + with + "; leave one out");
+  };
+  alone(s.device != "cpu", "--device " + s.device + ": scores take turns on processors alone");
+  alone(s.reorders(), "--reorder " + s.reorder + ", which orders the samples of a step for one score");
+  alone(s.resplit > 0, "--resplit, which gives replicas other counts of samples while the run goes on");
+  alone(!s.record_times.empty(),
+        "--record-times " + s.record_times + ", which puts steps of one score together");
   if (s.device == "cpu") return;
   if (s.trained().on_gpu == nullptr)
     fail(bad_option_value, "--device cuda with --model " + s.model +

@@ -32,10 +32,10 @@ struct run_settings {
         rows = 0, defer = 1, record_step = 0, reorder_groups = 0;
   std::uint64_t seed = 1;
   double rate = 1e-3, weight_decay = 0.1, clip = 1, beta1 = 0.9, beta2 = -1, smallest_crop = 0.6,
-         resplit_most = 1.25, ema = 0, layer_rate = 1, momentum = 0.95;
+         resplit_most = 1.25, conduct_margin = 0.02, ema = 0, layer_rate = 1, momentum = 0.95;
   bool resume = false, explain = false, check = false, strict = false, paced = false, no_report = false,
        no_flip = false, list_plans = false, one_batch = false, recompute = false, keep_outputs = false,
-       rooms_by_rows = false;
+       rooms_by_rows = false, conduct = false;
   isize rank_bytes = 0;
   std::string offload_to;
   std::string command;    // line, as it was given
@@ -120,6 +120,8 @@ struct run_settings {
     if (resplit > 0) out.options.resplit = {.every = resplit, .most = resplit_most};
     out.options.rooms = {.by_rows = rooms_by_rows, .most = rank_bytes};
     out.options.offload_folder = offload_to;
+    out.options.conduct = conduct;
+    out.conduct_margin = conduct_margin;
     out.options.ahead = device == "cuda" && !one_batch;
     out.options.fp8 = precision == "fp8";
     out.options.processors = shares();
@@ -222,6 +224,13 @@ inline options command_line(run_settings& s) {
         "--reorder-groups", s.reorder_groups, 0,
         "ranks, of a node or behind one switch, that give samples to each other alone by --reorder; 0: "
         "all do");
+  if (of.speaks)
+    line.flag("--conduct", s.conduct,
+              "let scores of the plan's cast take turns: each step plays the one that is shortest for its "
+              "samples, by simulation with measured times. The same loss and gradients");
+  if (of.speaks)
+    line.real("--conduct-margin", s.conduct_margin, 0, 1,
+              "of the time of the score that plays, by which another must be shorter to take its turn");
   line.real("--resplit-most", s.resplit_most, 1.001, 1e6,
             "samples of such a replica at most, times its even share; memory is planned for that");
   line.flag("--list-plans", s.list_plans, "print the plans that have names, and stop");
@@ -311,6 +320,8 @@ inline json saved_settings(const run_settings& s) {
   if (s.program->speaks) out.set("defer", s.defer);
   if (s.program->speaks) out.set("reorder", s.reorder);
   if (s.program->speaks) out.set("reorder_groups", s.reorder_groups);
+  if (s.program->speaks) out.set("conduct", s.conduct);
+  if (s.program->speaks) out.set("conduct_margin", s.conduct_margin);
   if (!s.orchestrate.empty()) out.set("orchestrate", s.orchestrate);
   return out;
 }
@@ -336,6 +347,10 @@ inline void adopt_settings(run_settings& s, const options& line, const json& sav
   if (s.program->speaks) take("--defer", "defer", s.defer);
   if (s.program->speaks) take("--reorder", "reorder", s.reorder);
   if (s.program->speaks) take("--reorder-groups", "reorder_groups", s.reorder_groups);
+  if (s.program->speaks) take("--conduct-margin", "conduct_margin", s.conduct_margin);
+  if (const json* found = saved.find("conduct");
+      s.program->speaks && found != nullptr && !line.given("--conduct"))
+    s.conduct = found->boolean();
   if (s.program->speaks && s.plan.empty()) take("--orchestrate", "orchestrate", s.orchestrate);
   take("--accumulate", "accumulate", s.accumulate);
   take("--lr", "learning_rate", s.rate);

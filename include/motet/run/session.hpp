@@ -6,9 +6,11 @@
 #include <motet/front/feed/share_line.hpp>
 #include <motet/front/ranks/ranks_here.hpp>
 #include <motet/nn/core/parameter.hpp>
+#include <motet/plan/order/conductor.hpp>
 #include <motet/plan/order/reorder_told.hpp>
 #include <motet/plan/order/step_headers.hpp>
 #include <motet/plan/order/step_order.hpp>
+#include <motet/plan/prove/scores_of_plan.hpp>
 #include <motet/runtime/ranks/run_identity.hpp>
 #include <motet/runtime/save/begin_weights.hpp>
 #include <motet/runtime/train/foretell.hpp>
@@ -54,6 +56,7 @@ struct session_request {
   std::optional<plan> how;  // proven; none: one rank
   launched by;
   step_questions reorder{false, false};  // what is asked of each step's order
+  double conduct_margin = 0;  // of shortest_by_simulation, where scores take turns (options.conduct)
 };
 
 // A model in training, as a run sees it, whatever its type: each model is compiled in a translation unit of
@@ -68,7 +71,10 @@ class session : public tested_model {
   virtual std::string peak_product() const = 0;
   // Of one of so many threads of this machine that compute at once; or of the GPU, which has no threads here.
   virtual operation_rates measure_rates(int threads) = 0;
-  virtual const program& of() const = 0;
+  virtual const program& of() const = 0;  // of the score that the last step played
+  // Scores that take turns, and how the last step was conducted; null where one plays all steps by itself.
+  virtual const score_names* scores() const { return nullptr; }
+  virtual const conduct_told* conducted() const { return nullptr; }
   virtual std::vector<rank_memory> memory() = 0;  // of each rank; of ranks in other processes nothing
   virtual program_work work() = 0;                // of samples as long as any can be
   virtual program_work work(const step_input& batch) = 0;  // of these
@@ -80,7 +86,7 @@ class session : public tested_model {
   virtual std::shared_ptr<void> pin(const void* at, std::size_t bytes) = 0;
   // One sentence for each operation says which way it took so far, where there is more than one, and why.
   virtual std::vector<std::string> paths() = 0;
-  // Before step(): the batch of the step after it, which a GPU may take meanwhile, or whose order be found.
+  // Before step(): the batch of the step after it, which a GPU may take meanwhile, or whose order or score be found.
   virtual void expect(const step_input& next) = 0;
   // A record gets when each instruction of the step ran; all processes ask for one, or none does.
   virtual step_result step(const step_input& batch, double rate, timeline* record = nullptr) = 0;

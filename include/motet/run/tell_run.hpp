@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/run/conduct_words.hpp>
 #include <motet/run/opened_run.hpp>
 #include <motet/tools/held_out/validation.hpp>
 
@@ -29,6 +30,8 @@ inline void tell_start(progress& out, const opened_run& run, const feed& source)
   if (run.s.reorders())
     out.say("order " + run.s.reorder + ": " + run.s.reorder_words() +
             ", found beside the step before; loss and gradients are the same within rounding");
+  if (const score_names* const scores = run.model->scores())
+    for (const std::string& each : words_on(*scores, run.s.conduct_margin)) out.say("conduct " + each);
   const auto then = [&](const char* name) -> const json* {
     return run.saved ? run.saved->state().find(name) : nullptr;
   };
@@ -90,6 +93,31 @@ inline void tell_reordered(progress& out, const reorder_sums& of, double seconds
                 of.steps > 0 ? 1e3 * of.search_seconds / static_cast<double>(of.steps) : 0.0,
                 seconds > 0 ? 100 * of.waited_seconds / seconds : 0.0);
   out.say(text);
+}
+// Which scores played how often, and what that gained and cost.
+inline void tell_conducted(progress& out, const opened_run& run, double seconds) {
+  char text[256];
+  const conduct_sums& of = run.conducted;
+  std::snprintf(
+      text, sizeof text,
+      "; steps %.3f times as fast as by the plan's own, by simulation with %s; a score took %.3g ms to "
+      "find, and steps waited %.2f %% of their time for it",
+      of.gained(), of.measured > 0 ? "measured times" : "no times measured yet",
+      1e3 * of.search_seconds / static_cast<double>(of.steps),
+      seconds > 0 ? 100 * of.waited_seconds / seconds : 0.0);
+  out.say("conducted: " + words_of(of, *run.model->scores()) + text);
+}
+inline void add_conducted(json& out, const opened_run& run) {
+  const conduct_sums& of = run.conducted;
+  if (of.steps == 0) return;
+  json played;
+  for (isize k = 0; k < of.played.size(); ++k)
+    played.set(run.model->scores()->names[as_size(k)], of.played[k]);
+  out.set("played", played);
+  out.set("score_changes", of.changes);
+  out.set("conducted", of.gained());
+  out.set("conduct_seconds", of.search_seconds / static_cast<double>(of.steps));
+  out.set("conduct_wait", of.waited_seconds / static_cast<double>(of.steps));
 }
 // Which producer made how much, and for whom of them steps waited.
 inline void tell_producers(progress& out, const json& by) {

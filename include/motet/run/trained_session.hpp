@@ -3,6 +3,7 @@
 
 #include <motet/backend/cpu/measure_operations.hpp>
 #include <motet/front/feed/batch_headers.hpp>
+#include <motet/front/feed/conducted_steps.hpp>
 #include <motet/front/feed/reordered_steps.hpp>
 #include <motet/front/feed/share_line.hpp>
 #include <motet/nn/layers/entering_rows.hpp>
@@ -65,6 +66,10 @@ class trained_session : public session {
     if constexpr (reorders)
       if (wanted.reorder.ranks || wanted.reorder.slots)
         ordered_.emplace(train_, wanted.options.batch, reorder_options{.asked = wanted.reorder});
+    if constexpr (reorders)
+      if (wanted.options.conduct)
+        conducted_.emplace(train_, wanted.options.batch,
+                           conduct_options{.by = shortest_by_simulation{.margin = wanted.conduct_margin}});
     find_own_places(wanted);
   }
 
@@ -86,7 +91,16 @@ class trained_session : public session {
       return {.products = train_.device().template measure_peak<value>()};
     }
   }
-  const program& of() const override { return train_.order(); }
+  const program& of() const override {
+    const conduct_told* const told = conducted();
+    return train_.order(told != nullptr ? told->score : 0);
+  }
+  const score_names* scores() const override { return conducted() != nullptr ? &train_.scores() : nullptr; }
+  const conduct_told* conducted() const override {
+    if constexpr (reorders)
+      if (conducted_) return &conducted_->told();
+    return nullptr;
+  }
   std::vector<rank_memory> memory() override { return train_.memory(); }
   program_work work() override { return train_.work(); }
   program_work work(const step_input& batch) override { return train_.work(own().inputs(batch)); }
@@ -106,13 +120,15 @@ class trained_session : public session {
   step_result step(const step_input& batch, double rate, timeline* record = nullptr) override {
     if constexpr (reorders)
       if (ordered_) return ordered_->step(own().inputs(batch), rate, record);
+      else if (conducted_) return conducted_->step(own().inputs(batch), rate, record);
     return train_.step(own().inputs(batch), rate, record);
   }
   // Inputs that another call makes anew cannot wait: Own overrides this where its inputs stay. An order looks
-  // at them at once.
+  // at them at once, and so does a conductor.
   void expect(const step_input& next) override {
     if constexpr (reorders)
       if (ordered_) ordered_->expect(own().inputs(next));
+      else if (conducted_) conducted_->expect(own().inputs(next));
   }
   const reorder_told* reordered() const override {
     if constexpr (reorders)
@@ -180,7 +196,7 @@ class trained_session : public session {
   bool tests_averages() const { return averages_; }
 
  private:
-  // Programs put samples in order that have losses of their own, on processors.
+  // Programs put samples in order that have losses of their own, on processors; and let scores take turns.
   static constexpr bool reorders = Device::shares_memory && is_own_loss<typename Net::loss>;
   struct no_order {};
 
@@ -225,6 +241,7 @@ class trained_session : public session {
   trainer_type train_;
   // Compiled for no other.
   std::conditional_t<reorders, std::optional<reordered_steps<Net, Numbers, Device>>, no_order> ordered_;
+  std::conditional_t<reorders, std::optional<conducted_steps<Net, Numbers, Device>>, no_order> conducted_;
   std::optional<std::vector<interval>> own_places_;  // of samples whose pictures it looks at
   session_facts facts_;
   std::vector<parameter> parameters_ = Net::parameters();

@@ -89,6 +89,8 @@ class training {
     run_.trend.add(result.loss, result.gradient_norm);
     const reorder_told* const reordered = run_.model->reordered();
     if (reordered != nullptr) run_.reordered.add(*reordered);
+    const conduct_told* const conducted = run_.model->conducted();
+    if (conducted != nullptr) run_.conducted.add(*conducted);
     const double rate = peak_.best() > 0 ? run_.model->flops(batch) / result.seconds : 0;
     const auto [asked, beaten] = run_.model->any(stop.asked(), peak_.is_beaten_by(rate));
     const double whole = since(begun);
@@ -108,6 +110,7 @@ class training {
     shown.data_wait = waited / whole;
     shown.left = average_ * static_cast<double>(left);
     if (reordered != nullptr) shown.reordered = reordered->gained();
+    if (conducted != nullptr) shown.score = run_.model->scores()->names[as_size(conducted->score)];
     shown.queue = source_->queue().value_or(-1);
     write_step(shown, reordered);
     if (out_.live() || at % run_.s.line_every == 0 || left == 0 || asked) {
@@ -211,6 +214,7 @@ class training {
       out.set("reorder_seconds", reordered->search_seconds);
       out.set("reorder_wait", reordered->waited_seconds);
     }
+    if (!line.score.empty()) out.set("score", line.score);
     if (run_.folder) out.set("skipped", run_.folder->skips().count());
     logs_.write(out);
   }
@@ -300,6 +304,7 @@ class training {
     if (run_.folder && run_.folder->skips().resampled() > 0)
       out_.say("resampled: " + run_.folder->skips().resampled_summary());
     if (run_.reordered.steps > 0) tell_reordered(out_, run_.reordered, trained_);
+    if (run_.conducted.steps > 0) tell_conducted(out_, run_, trained_);
     json last;
     last.set("final", true);
     last.set("step", run_.model->updates());
@@ -314,6 +319,7 @@ class training {
     last.set("samples", samples_);
     last.set("data_wait", trained_ > 0 ? source_->waited() / trained_ : 0.0);
     add_reordered(last, run_.reordered);
+    add_conducted(last, run_);
     if (const json by = source_->by_producer(); !by.is_null()) {
       tell_producers(out_, by);
       last.set("producers", by);

@@ -74,6 +74,13 @@ struct scripted_session : motet::session {
         .listed_seconds = 5, .seconds = 4, .measured = true, .search_seconds = 1e-3};
     return wanted.reorder.ranks || wanted.reorder.slots ? &gained : nullptr;
   }
+  const motet::score_names* scores() const override { return wanted.options.conduct ? &turns : nullptr; }
+  const motet::conduct_told* conducted() const override {
+    if (!wanted.options.conduct) return nullptr;
+    const bool other = rates.size() % 2 == 0;
+    conduct = {other ? 1 : 0, true, 5, other ? 4.0 : 5.0, true, 1e-3};
+    return &conduct;
+  }
   motet::isize updates() const override { return from + static_cast<motet::isize>(rates.size()); }
   void finish() override {}
   motet::step_costs costs() override {
@@ -129,6 +136,8 @@ struct scripted_session : motet::session {
   std::vector<motet::begin_source> begun;
   std::string saved_as;
   motet::json saved_state;
+  motet::score_names turns{{"1f1b", "gpipe"}, {"zb_v: another cast"}};
+  mutable motet::conduct_told conduct;
 
  private:
   static void fill(motet::isize samples, float* features) {

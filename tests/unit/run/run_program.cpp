@@ -62,6 +62,38 @@ TEST_CASE("samples in another order: what is done, what it gains, and what it ca
   refused({"--device", "cuda"}, "--reorder all with --device cuda: ranks on processors alone");
 }
 
+TEST_CASE("scores that take turns: which, how often each plays, and what that cannot be beside") {
+  const training_program speaks = speaking_program();
+  const ended found = run({"--data", "random", "--steps", "3", "--plan", "beside", "--conduct"}, speaks);
+  CHECK(found.status == 0);
+  CHECK(holds(found.said,
+              "conduct 1f1b, gpipe take turns: a step plays another one where that is shorter by "
+              "more than 2 %, by simulation"));
+  CHECK(holds(found.said, "conduct without zb_v: another cast"));
+  CHECK(holds(found.said, "  score gpipe  ETA"));
+  CHECK(holds(found.said,
+              "conducted: 1f1b played 2 steps, gpipe 1, with 3 changes; steps 1.071 times as fast as "
+              "by the plan's own, by simulation with measured times; a score took 1 ms to find"));
+  CHECK_FALSE(holds(run({"--data", "random", "--steps", "2", "--plan", "beside"}, speaks).said, "conduct"));
+  const auto refused = [&](std::vector<const char*> words, const char* what) {
+    words.insert(words.begin(), {"--data", "random", "--conduct"});
+    run_settings s(speaks);
+    options line = command_line(s);
+    words.insert(words.begin(), "train_scripted");
+    line.parse(static_cast<int>(words.size()), words.data());
+    CHECK_THROWS_WITH_AS(detail::run_settled(s, line), doctest::Contains(what), error);
+  };
+  refused({}, "--plan with several ranks, whose scores take turns by --conduct");
+  const auto spread = [&](std::vector<const char*> words, const char* what) {
+    words.insert(words.begin(), {"--plan", "beside"});
+    refused(words, what);
+  };
+  spread({"--resplit", "5"}, "--conduct with --resplit, which gives");
+  spread({"--reorder", "all"}, "--conduct with --reorder all, which orders");
+  spread({"--device", "cuda"}, "--conduct with --device cuda: scores take turns on processors alone");
+  spread({"--record-times", "times.json"}, "--conduct with --record-times times.json, which puts");
+}
+
 TEST_CASE("what is asked for instead of training") {
   const ended help = run({"--help"});
   CHECK(help.status == 0);

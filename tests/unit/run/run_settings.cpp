@@ -94,6 +94,19 @@ TEST_CASE("an order of samples is asked for in one word, and is a setting of the
   CHECK(s.reorder == "slots");
 }
 
+TEST_CASE("whether scores take turns is a setting of a run") {
+  const training_program speaks = speaking_program();
+  CHECK_FALSE(settings_of({}, speaks).request().options.conduct);
+  const run_settings asked = settings_of({"--conduct", "--conduct-margin", "0.25"}, speaks);
+  CHECK(asked.request().options.conduct);
+  CHECK(asked.request().conduct_margin == 0.25);
+  run_settings s(speaks);
+  adopt_settings(s, command_line(s), saved_settings(asked));
+  CHECK(s.conduct);
+  CHECK(s.conduct_margin == 0.25);
+  CHECK_THROWS_AS(settings_of({"--conduct"}), error);
+}
+
 TEST_CASE("what is saved is taken up again where the command line says nothing") {
   const json saved = saved_settings(settings_of({"--batch", "24", "--lr", "0.5", "--seed", "9", "--no-flip",
                                                  "--loss", "sigmoid", "--warmup", "3", "--ema", "0.25"}));

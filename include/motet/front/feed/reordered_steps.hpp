@@ -2,6 +2,7 @@
 #pragma once
 
 #include <motet/front/feed/batch_headers.hpp>
+#include <motet/front/feed/counted_costs.hpp>
 #include <motet/front/trainer.hpp>
 #include <motet/plan/order/program_order.hpp>
 #include <motet/plan/order/reorder_told.hpp>
@@ -66,7 +67,7 @@ class reordered_steps {
         how_(std::move(how)),
         of_(train.order(), splits_of(train.order(), samples), !is_own_loss<typename Model::loss>,
             how_.asked.together),
-        clock_(of_, counted(train, samples)),
+        clock_(of_, counted_costs<Model>(train.order(), train.work(), samples)),
         orders_(of_, clock_),
         samples_(static_cast<std::int32_t>(samples)) {}
   reordered_steps(const reordered_steps&) = delete;
@@ -136,31 +137,6 @@ class reordered_steps {
     using type = std::tuple<arranged_input<net_at<module_of[I]>>...>;
   };
 
-  // Each place has the cost of a unit of work, as counted with the largest microbatch.
-  static list<stage_cost> counted(trainer<Model, Numbers, Device>& train, isize samples) {
-    const program& of = train.order();
-    const program_work work = train.work();
-    const list<sample_split> splits = splits_of(of, samples);
-    const list<double> longest = longest_work<Model>();
-    list<stage_cost> out;
-    for (const voice& sings : of.voices) {
-      const sample_split& split = splits[sings.module];
-      const isize most = share_of_most(split);
-      const double whole = static_cast<double>(most) * longest[sings.module] * 1e11;
-      for (std::int32_t s = 0; s < sings.stages; ++s) {
-        const stage_work& own = work.places[as_size(sings.first_place + s)];
-        out.push({own.forward / whole, own.backward_input / whole, own.backward_weight / whole});
-      }
-    }
-    return out;
-  }
-  static isize share_of_most(const sample_split& split) {
-    isize most = 1;
-    for (isize g = 0; g < split.groups; ++g)
-      for (isize r = 0; r < split.replicas; ++r)
-        for (isize m = 0; m < split.microbatches; ++m) most = std::max(most, split.of(g, r, m).size());
-    return most;
-  }
   struct found_order {
     step_headers of;
     sample_order order;

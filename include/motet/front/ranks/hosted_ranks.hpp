@@ -5,6 +5,7 @@
 #include <motet/front/trained/embedder.hpp>
 #include <motet/plan/files/plan_json.hpp>
 #include <motet/plan/prove/require_plan.hpp>
+#include <motet/plan/prove/scores_of_plan.hpp>
 #include <motet/runtime/ranks/run_identity.hpp>
 #include <motet/runtime/save/pipeline_checkpoint.hpp>
 #include <motet/runtime/stage/count_step.hpp>
@@ -24,12 +25,14 @@ namespace motet {
 // Proven ranks are what is known once a plan is proven, before any rank is made.
 struct proven_ranks {
   motet::plan plan;
-  score order;
+  plan_scores scores;  // the plan's own, and others that take turns with it
   pipeline_config config;
   run_identity same;
   json description;
   bool recompute;     // blocks of towers, in backward
   bool keep_outputs;  // of norms and activations, until backward
+
+  std::int32_t ranks() const { return scores.orders.front().ranks(); }
 };
 
 namespace detail {
@@ -53,6 +56,7 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
   hosted_ranks(const model_type& model, proven_ranks wanted)
       : model_(model),
         plan_(std::move(wanted.plan)),
+        scores_(wanted.scores),
         description_(std::move(wanted.description)),
         batch_(wanted.config.batch),
         threads_(wanted.config.each.threads),
@@ -60,13 +64,14 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
         recompute_(wanted.recompute),
         keep_outputs_(wanted.keep_outputs),
         learning_{wanted.config.optimizer, wanted.config.ema},
-        trained_(model, wanted.order, std::move(wanted.config)) {
+        trained_(model, wanted.scores.orders, std::move(wanted.config)) {
     trained_.ranks().require_same(wanted.same);
   }
   Host& host() { return trained_.ranks(); }
 
   const motet::plan& proven() const override { return plan_; }
-  const program& of() const override { return trained_.of(); }
+  const program& of(std::int32_t score) const override { return trained_.of(score); }
+  const score_names& scores() const override { return scores_; }
   int threads() const override { return threads_; }
 
   Device& device() override {
@@ -86,9 +91,10 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
   std::vector<isize> rooms() const override { return trained_.rooms().held(); }
   void prepare() override { trained_.prepare(); }
   void expect(std::span<const void* const> next) override { trained_.expect(next); }
-  step_result step(std::span<const void* const> inputs, double rate, timeline* record) override {
+  step_result step(std::span<const void* const> inputs, double rate, timeline* record,
+                   const picked_score& by) override {
     gathered_.reset();
-    return trained_.step(inputs, rate, record);
+    return trained_.step(inputs, rate, record, by);
   }
   isize updates() const override { return trained_.updates(); }
   void gather(weights_of which) override {
@@ -141,7 +147,7 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
     return count_step(model_, samples, inputs, false, learning_, keep_outputs_);
   }
   program_work work(std::span<const void* const> inputs) const override {
-    return foretell(model_, of(), detail::choices_of(plan_, recompute_, keep_outputs_), batch_, inputs);
+    return foretell(model_, of(0), detail::choices_of(plan_, recompute_, keep_outputs_), batch_, inputs);
   }
   double sum(double own) override {
     trained_.ranks().sum(&own, 1);
@@ -166,6 +172,7 @@ class hosted_ranks final : public ranks_here<Numbers, Device> {
 
   const model_type& model_;
   motet::plan plan_;
+  score_names scores_;
   json description_;
   isize batch_;
   int threads_;
@@ -274,14 +281,18 @@ std::unique_ptr<ranks_here<Numbers, Device>> ranks_here<Numbers, Device>::make(c
                                                                                ranks_wanted wanted) {
   const trainer_options& how = wanted.how;
   detail::require_learning(how);
-  auto [of, order] = require_proven(
+  proven_plan proven = require_proven(
       wanted.of != nullptr ? *wanted.of : detail::plan_of_one(wanted.facts, how, !model.compares()),
       wanted.facts, how.batch);
+  plan& of = proven.value;
   world.require_ranks(of.cluster.ranks);
+  plan_scores scores;
+  if (how.conduct) scores = scores_of_plan(proven, wanted.facts, how.batch);
+  else scores.add(std::string(of.schedule.view()), proven.order);
   if (std::any_of(of.modules.begin(), of.modules.end(), [](const auto& each) { return each.pieces == 0; }))
-    detail::settle_pieces(of, model, compile(order), detail::choices_of(of, how.recompute, how.keep_outputs),
-                          how.batch);
-  proven_ranks ready{std::move(of), std::move(order), {}, {}, std::move(wanted.description),
+    detail::settle_pieces(of, model, compile(proven.order),
+                          detail::choices_of(of, how.recompute, how.keep_outputs), how.batch);
+  proven_ranks ready{std::move(of), std::move(scores), {}, {}, std::move(wanted.description),
                      how.recompute, how.keep_outputs};
   run_identity& same = ready.same;
   same.add("model", write_json(ready.description));

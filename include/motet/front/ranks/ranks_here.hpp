@@ -9,6 +9,7 @@
 #include <motet/runtime/state/optimizer.hpp>
 #include <motet/runtime/state/rank_memory.hpp>
 #include <motet/runtime/state/trained_state.hpp>
+#include <motet/runtime/train/picked_score.hpp>
 #include <motet/strategy/resplit.hpp>
 
 #include <cstdint>
@@ -56,6 +57,9 @@ struct trainer_options {
   // Whether memory of what backward needs, and of rows that ranks hand on, follows the rows of each step, and
   // how much a rank may hold.
   room_options rooms{};
+  // Whether scores of the plan's cast take turns from step to step (plan/prove/scores_of_plan.hpp): each step says
+  // which it plays, see conducted_steps. On processors alone.
+  bool conduct = false;
   // Where ranks of processors put what backward needs, by a plan that offloads: into files in this folder, or,
   // without one, elsewhere in memory.
   std::string offload_folder{};
@@ -75,6 +79,7 @@ enum class weights_of : std::uint8_t;
 class run_identity;
 struct program;
 struct program_work;
+struct score_names;
 struct timeline;
 
 // The ranks of a trainer that live in this process, wherever the others are and whatever they compute on. A
@@ -96,7 +101,9 @@ class ranks_here {
   virtual ~ranks_here() = default;
 
   virtual const plan& proven() const = 0;
-  virtual const program& of() const = 0;
+  // Of the score with this number; the first is the plan's own.
+  virtual const program& of(std::int32_t score) const = 0;
+  virtual const score_names& scores() const = 0;
   virtual int threads() const = 0;  // of each rank
   // This device tests and measures beside the ranks; on a GPU it has what the first rank here has of it.
   virtual Device& device() = 0;
@@ -107,7 +114,8 @@ class ranks_here {
   virtual void prepare() = 0;
   // The batch of the step after the next one, where there is room for it.
   virtual void expect(std::span<const void* const>) = 0;
-  virtual step_result step(std::span<const void* const> inputs, double rate, timeline* record) = 0;
+  virtual step_result step(std::span<const void* const> inputs, double rate, timeline* record,
+                           const picked_score& by) = 0;
   virtual isize updates() const = 0;
   // Brings weights together that embed() needs; called by all processes.
   virtual void gather(weights_of which) = 0;

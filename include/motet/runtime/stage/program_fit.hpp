@@ -145,8 +145,7 @@ MOTET_BODY std::vector<program> programs_for(const model_outline& model, std::sp
   for (const score& each : orders) {
     if (const cast_difference other = find_other_cast(orders.front(), each); other.is_there())
       fail(other_cast,
-           sentence({"score ", all.size(), " has another cast than the first: voice ", other.voice, " has ",
-                     other.got, " ", other.what, ", wanted ", other.wanted}));
+           sentence({"score ", all.size(), " has another cast than the first: "}) + words_of(other));
     all.push_back(program_for(model, each, update));
   }
   return all;

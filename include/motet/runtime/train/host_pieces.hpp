@@ -5,8 +5,17 @@
 #include <motet/runtime/state/held_memory.hpp>
 
 #include <deque>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace motet {
+
+// Of each parameter by its name, where it begins in a flat buffer.
+using parameter_offsets = std::map<std::string, isize, std::less<>>;
 
 // Parameters that ranks hold, where the host may read and write their numbers: those themselves, or copies of
 // them. They live for moments between steps.
@@ -26,6 +35,32 @@ class host_pieces {
   }
   std::span<const parameter_piece<Master>> all() const { return pieces_; }
   std::int32_t rank(std::size_t piece) const { return ranks_[piece]; }
+  // Copies what address(piece, element) points to into a flat buffer, where each parameter has its offset; null: it
+  // is not there.
+  template <class Address>
+  void collect(const parameter_offsets& offsets, std::vector<Master>& flat, Address&& address) const {
+    for (const parameter_piece<Master>& piece : pieces_)
+      each_own_run(piece, [&](const parameter& each, isize at, isize element, isize count) {
+        const isize to = offsets.find(each.name)->second + element;
+        for (isize i = 0; i < count; ++i)
+          if (const Master* const from = address(piece, at + i); from != nullptr)
+            flat[static_cast<std::size_t>(to + i)] = *from;
+      });
+  }
+  // Calls write(piece, element, numbers, count) with the numbers of a flat buffer, and brings them where they are
+  // held.
+  template <class Write>
+  void scatter(const parameter_offsets& offsets, std::span<const Master> from, Write&& write) {
+    for (const parameter_piece<Master>& piece : pieces_)
+      for (const parameter& each : piece.parameters) {
+        const isize begin = offsets.find(each.name)->second;
+        if (begin >= static_cast<isize>(from.size())) continue;
+        each_run(each, [&](isize at, isize element, isize count) {
+          write(piece, at, from.data() + begin + element, count);
+        });
+      }
+    write_back();
+  }
   // Brings what was written to them where they are held.
   void write_back() {
     for (const copy& each : copies_) {

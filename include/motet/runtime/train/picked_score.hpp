@@ -4,9 +4,11 @@
 #include <motet/meta/config.hpp>
 #include <motet/runtime/messages.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace motet {
 
@@ -31,5 +33,25 @@ inline void require_same_pick(std::span<const double> of_ranks) {
     fail(scores_differ, told(0) + "; " + told(r));
   }
 }
+
+// What each rank picked, told to all before a step: ranks elsewhere may have been told another score.
+class score_picks {
+ public:
+  explicit score_picks(std::int32_t ranks) : told_(2 * as_size(ranks)) {}
+  // All processes call this; MT-R72.
+  template <class Ranks>
+  void compare(Ranks& ranks, const picked_score& by) {
+    std::fill(told_.begin(), told_.end(), 0.0);
+    for (const std::int32_t rank : ranks.local_ranks()) {
+      told_[2 * as_size(rank)] = by.score;
+      told_[2 * as_size(rank) + 1] = static_cast<double>(by.headers % exact_mark);
+    }
+    ranks.sum(told_.data(), static_cast<isize>(told_.size()));
+    require_same_pick(told_);
+  }
+
+ private:
+  std::vector<double> told_;
+};
 
 }  // namespace motet

@@ -13,6 +13,7 @@
 #include <motet/runtime/train/guard.hpp>
 #include <motet/runtime/train/host_pieces.hpp>
 #include <motet/runtime/train/picked_score.hpp>
+#include <motet/runtime/train/pipeline_config.hpp>
 #include <motet/runtime/train/placed_model.hpp>
 #include <motet/runtime/train/step_shares.hpp>
 
@@ -21,20 +22,6 @@
 #include <utility>
 
 namespace motet {
-
-struct pipeline_config {
-  // samples of a step, cut evenly into the program's groups, and these into replicas and microbatches
-  isize batch = 64;
-  std::vector<module_choice> modules{};  // of each module, what the program leaves open
-  std::uint64_t seed = 1;
-  optimizer_settings optimizer{};
-  double ema = 0;       // decay of the moving average of the weights; 0: there is none
-  bool update = true;   // false: gradients are left for the caller
-  rank_options each{};  // rank that lives here
-  // seconds for a step; then the ranks are stopped and who waits for whom is told. 0: none
-  double deadline = 600;
-  resplit_options resplit{};  // whether samples move between replicas by the time that they take, and how far
-};
 
 // Trains a model by a program. The host says where its ranks live: as threads of this process (thread_ranks)
 // or one in each of many processes (process_rank), of which all then make the same calls. Weights depend on
@@ -54,7 +41,7 @@ class model_trainer {
   // Of one cast; the first is played where a step is not told otherwise.
   model_trainer(const model_type& model, std::span<const score> orders, pipeline_config config)
       : model_(*model.of),
-        config_(checked(std::move(config))),
+        config_(checked(std::move(config), works_on_host<typename Device::context>)),
         parameters_(model_.parameters()),
         ranks_(programs_for(model_, orders, config_.update), config_.deadline),
         groups_(groups_of(of(), config_.modules, model_.size())),
@@ -79,7 +66,6 @@ class model_trainer {
       for (const join_outline& each : model_.joins) parts_.push_back({each.facts.name, each.facts.of});
     told_.resize(2 + parts_.size());
     for (const parameter& each : parameters_) offsets_.emplace(each.name, each.offset);
-    picked_.resize(2 * as_size(of().ranks()));
     for (std::int32_t k = 0; k < scores(); ++k)
       for (const std::int32_t rank : ranks_.local_ranks()) set_actions(k, rank);
   }
@@ -194,9 +180,8 @@ class model_trainer {
   // A module that a rank of this process holds whole. None: no rank does, or ranks live elsewhere, which may
   // not hold it and would have to be told: all processes do the same.
   auto find_whole(std::size_t module) const {
-    return static_cast<std::int32_t>(ranks_.local_ranks().size()) == of().ranks()
-               ? placed_.find_whole(module)
-               : typename placed_type::whole_module{};
+    return static_cast<std::int32_t>(ranks_.local_ranks().size()) == of().ranks() ? placed_.find_whole(module)
+                                                                                  : whole_module<master>{};
   }
   // Others compute between steps with what a lane of a rank that lives here has.
   typename Device::context between_steps(std::int32_t rank, std::int32_t lane = 0) const {
@@ -312,13 +297,6 @@ class model_trainer {
   using update_type = rank_update<typename placed_type::home_type>;
   using piece_type = parameter_piece<master>;
 
-  static pipeline_config checked(pipeline_config config) {
-    const int most = works_on_host<typename Device::context> ? 4096 : 1;
-    if (config.each.threads < 1 || config.each.threads > most)
-      fail(bad_training_option, "ranks with " + std::to_string(config.each.threads) +
-                                    " threads each, wanted 1 to " + std::to_string(most));
-    return config;
-  }
   void set_actions(std::int32_t score, std::int32_t rank) {
     const program& plays = of(score);
     for (std::int32_t i = plays.starts[rank]; i < plays.starts[rank + 1]; ++i) {
@@ -331,18 +309,11 @@ class model_trainer {
   // All ranks play this score in the next step. Of several, each rank tells the others which it picked, and by
   // which headers.
   void take_up(const picked_score& by, bool all_here) {
+    // Of several, ranks elsewhere hear first of one that is not there: all refuse it, or none goes on.
+    if (scores() > 1 && !all_here) picks_.compare(ranks_, by);
     if (by.score < 0 || by.score >= scores())
       fail(no_such_score, sentence({"score ", by.score, " was picked, there are ", scores()}));
     if (scores() == 1) return;
-    if (!all_here) {
-      std::fill(picked_.begin(), picked_.end(), 0.0);
-      for (const std::int32_t rank : ranks_.local_ranks()) {
-        picked_[2 * as_size(rank)] = by.score;
-        picked_[2 * as_size(rank) + 1] = static_cast<double>(by.headers % exact_mark);
-      }
-      ranks_.sum(picked_.data(), static_cast<isize>(picked_.size()));
-      require_same_pick(picked_);
-    }
     ranks_.play(by.score);
     placed_.play(by.score);
   }
@@ -402,14 +373,7 @@ class model_trainer {
   // address(piece, element) is where it lies; null: not there.
   template <class Address>
   void collect(std::vector<master>& flat, Address&& address) const {
-    const auto held = pieces();
-    for (const piece_type& piece : held.all())
-      each_own_run(piece, [&](const parameter& each, isize at, isize element, isize count) {
-        const isize to = offsets_.at(each.name) + element;
-        for (isize i = 0; i < count; ++i)
-          if (const master* const from = address(piece, at + i); from != nullptr)
-            flat[static_cast<std::size_t>(to + i)] = *from;
-      });
+    pieces().collect(offsets_, flat, address);
   }
   template <class Address>
   std::vector<master> gathered(isize size, Address&& address) {
@@ -431,22 +395,13 @@ class model_trainer {
     if (static_cast<isize>(from.size()) != size)
       fail(bad_training_option,
            "got " + std::to_string(from.size()) + " numbers for a buffer of " + std::to_string(size));
-    auto held = pieces();
-    for (const piece_type& piece : held.all())
-      for (const parameter& each : piece.parameters) {
-        const isize begin = offsets_.at(each.name);
-        if (begin >= size) continue;
-        each_run(each, [&](isize at, isize element, isize count) {
-          write(piece, at, from.data() + begin + element, count);
-        });
-      }
-    held.write_back();
+    pieces().scatter(offsets_, from, write);
   }
 
   const model_outline& model_;
   pipeline_config config_;
   std::vector<parameter> parameters_;
-  std::map<std::string, isize, std::less<>> offsets_;  // of each parameter in the flat order
+  parameter_offsets offsets_;  // of each parameter in the flat order
   Host ranks_;
   stage_groups groups_;
   group_set group_set_;
@@ -456,7 +411,8 @@ class model_trainer {
   step_shares shares_;
   std::vector<std::unique_ptr<update_type>> updates_;  // of each rank that learns
   std::vector<loss_part> parts_;                       // where there are several losses
-  std::vector<double> told_, picked_;
+  std::vector<double> told_;
+  score_picks picks_{of().ranks()};
   isize steps_ = 0;
   bool clean_ = false;  // gradients are zero
   bool prepared_ = false, begun_ = false;

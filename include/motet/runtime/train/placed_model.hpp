@@ -59,14 +59,9 @@ class placed_model {
         long_rows_(*model.of, of(), groups, choices),
         most_(most_of(splits_, room)) {
     require_batch(of(), splits_, samples, model.compares());
-    std::vector<program_room> rooms;
-    for (std::int32_t k = 0; k < sheets.size(); ++k)
-      rooms.push_back({sheets[k].of, require_buffers(sheets[k].of, stream_lanes<Endpoint>)});
+    const std::vector<program_room> rooms = rooms_of(sheets, stream_lanes<Endpoint>);
+    split_ = split_voices(rooms);
     points_.resize(homes_.ranks());
-    split_.resize(as_size(of().voices.size()));
-    for (const program_room& room_of : rooms)
-      for (const instruction& each : room_of.of.instructions)
-        if (each.what == op::backward_input) split_[as_size(each.voice)] = 1;
     for (std::size_t module = 0; module < model.of->size(); ++module)
       for (isize v = 0; v < of().voices.size(); ++v)
         if (of().voices[v].module == static_cast<std::int32_t>(module))
@@ -190,21 +185,11 @@ class placed_model {
     }
     return sum;
   }
-  // A module that a rank here holds whole: its flat buffer, and how many samples its lane's temporaries are
-  // for. No weights: none does.
-  struct whole_module {
-    const master* weights = nullptr;
-    std::int32_t rank = -1, lane = 0;
-    isize samples = 0;
-  };
-  whole_module find_whole(std::size_t module) const {
-    for (const auto& each : voices_) {
-      if (module_of(each) != static_cast<std::int32_t>(module) || each.held.size() != 1) continue;
-      const auto& stage = each.held[0].stage;
-      if (!stage || !stage->at().cut.all_here() || stage->at().gathers_each) continue;
-      return {stage->weights_data(), stage->at().rank, stage->home().lane,
-              each.parts.at(stage->at().rank)->rows(any_microbatches::largest).samples};
-    }
+  // No weights: no rank here holds the module whole.
+  whole_module<master> find_whole(std::size_t module) const {
+    for (const auto& each : voices_)
+      if (module_of(each) == static_cast<std::int32_t>(module))
+        if (const whole_module<master> found = each.find_whole(); found.weights != nullptr) return found;
     return {};
   }
   // visit(placed_stage), of those that live here, in the model's order.
@@ -420,18 +405,10 @@ class placed_model {
   void connect() {
     for (auto& each : voices_) {
       if (!each.held.back().stage || !model_.of->meets[as_size(module_of(each))]) continue;
-      auto& last = *each.held.back().stage;
       const voice& sings = of().voices[each.voice];
-      auto& point = *points_[as_size(last.at().rank)][as_size(sings.join)];
-      const std::size_t module = model_.of->member_of(as_size(sings.module));
-      std::vector<matrix<master>> features;
-      std::vector<matrix<const master>> gradients;
-      for (isize m = 0; m < sings.microbatches; ++m) {
-        features.push_back(point.features_of(module, each.voice, m / sings.group, m % sings.group));
-        gradients.push_back(point.gradients_of(module, each.voice, m / sings.group, m % sings.group));
-        features.back().rows = gradients.back().rows = each.parts.at(last.at().rank)->mine(m).size();
-      }
-      last.set_features(std::move(features), std::move(gradients));
+      const std::int32_t rank = each.held.back().stage->at().rank;
+      each.connect(sings, *points_[as_size(rank)][as_size(sings.join)],
+                   model_.of->member_of(as_size(sings.module)));
     }
   }
 

@@ -5,6 +5,7 @@
 #include <motet/runtime/gradients/lent_weights.hpp>
 #include <motet/runtime/gradients/parameter_piece.hpp>
 #include <motet/runtime/gradients/program_ownership.hpp>
+#include <motet/runtime/ranks/score_sheets.hpp>
 #include <motet/runtime/stage/held_stage.hpp>
 #include <motet/runtime/stage/stage_seats.hpp>
 #include <motet/runtime/stage/staged_microbatches.hpp>
@@ -29,6 +30,21 @@ struct program_room {
   buffer_counts buffers;
   list<std::int32_t> offloaded = offloaded_of_stages(of);
 };
+
+inline std::vector<program_room> rooms_of(const score_sheets& sheets, bool in_order) {
+  std::vector<program_room> rooms;
+  for (std::int32_t k = 0; k < sheets.size(); ++k)
+    rooms.push_back({sheets[k].of, require_buffers(sheets[k].of, in_order)});
+  return rooms;
+}
+// Of each voice, whether its backward comes in two parts, by some program.
+inline std::vector<std::uint8_t> split_voices(const std::vector<program_room>& all) {
+  std::vector<std::uint8_t> split(as_size(all.front().of.voices.size()), 0);
+  for (const program_room& each : all)
+    for (const instruction& it : each.of.instructions)
+      if (it.what == op::backward_input) split[as_size(it.voice)] = 1;
+  return split;
+}
 
 // A stage has the slots and the buffers that it needs for any of these programs, which take turns: more than one
 // needs never keep another waiting. by_rows: steps lay them out.
@@ -202,6 +218,15 @@ struct placed_stage {
   }
 };
 
+// A module that a rank here holds whole: its flat buffer, and how many samples its lane's temporaries are for. No
+// weights: none does.
+template <class Master>
+struct whole_module {
+  const Master* weights = nullptr;
+  std::int32_t rank = -1, lane = 0;
+  isize samples = 0;
+};
+
 // A voice with a stage on a rank that lives here. Each of its ranks sees the microbatches through groups of
 // its own.
 template <class Context, class Numbers, class Endpoint, class Group>
@@ -211,6 +236,28 @@ struct placed_voice {
   // of those with a first stage, where operations do not reach the host's memory
   std::map<std::int32_t, staged_microbatches<Context>> staged;
   std::vector<placed_stage<Context, Numbers, Endpoint, Group>> held;
+
+  whole_module<typename Numbers::master> find_whole() const {
+    if (held.size() != 1 || !held[0].stage) return {};
+    const auto& stage = *held[0].stage;
+    if (!stage.at().cut.all_here() || stage.at().gathers_each) return {};
+    return {stage.weights_data(), stage.at().rank, stage.home().lane,
+            parts.at(stage.at().rank)->rows(any_microbatches::largest).samples};
+  }
+  // The last stage's features go to this point, on its rank.
+  template <class Point>
+  void connect(const motet::voice& sings, Point& point, std::size_t module) {
+    using master = typename Numbers::master;
+    auto& last = *held.back().stage;
+    std::vector<matrix<master>> features;
+    std::vector<matrix<const master>> gradients;
+    for (isize m = 0; m < sings.microbatches; ++m) {
+      features.push_back(point.features_of(module, voice, m / sings.group, m % sings.group));
+      gradients.push_back(point.gradients_of(module, voice, m / sings.group, m % sings.group));
+      features.back().rows = gradients.back().rows = parts.at(last.at().rank)->mine(m).size();
+    }
+    last.set_features(std::move(features), std::move(gradients));
+  }
 };
 
 }  // namespace motet

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <motet/meta/error.hpp>
 #include <motet/schedule/core/score.hpp>
+
+#include <string>
 
 namespace motet {
 
@@ -15,6 +18,11 @@ struct cast_difference {
 
   constexpr bool is_there() const { return what[0] != '\0'; }
 };
+
+// "voice 0 has 2 stages, wanted 3".
+inline std::string words_of(const cast_difference& of) {
+  return sentence({"voice ", of.voice, " has ", of.got, " ", of.what, ", wanted ", of.wanted});
+}
 
 namespace detail {
 

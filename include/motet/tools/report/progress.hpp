@@ -71,6 +71,7 @@ struct step_line {
   isize memory = 0;
   double data_wait = 0;             // share of the time since the last line
   double reordered = 0;             // how many times as fast the order of its samples made it; 0: it has none
+  std::string score{};              // that it played, where several take turns
   isize queue = -1;                 // batches that wait, made elsewhere; negative: there is no queue
   double left = 0;                  // seconds
   std::vector<named_loss> parts{};  // of the loss, where there are several
@@ -86,6 +87,7 @@ inline std::string text_of(const step_line& line) {
   if (!parts.empty()) parts += ")";
   if (line.queue >= 0) std::snprintf(queue, sizeof queue, "  queue %td", line.queue);
   if (line.reordered > 0) std::snprintf(order, sizeof order, "  reordered %.2fx", line.reordered);
+  const std::string score = line.score.empty() ? "" : "  score " + line.score;
   std::snprintf(
       out, sizeof out, "step %td/%td %3.0f%%  loss %.4f", line.step, line.steps,
       line.steps > 0 ? 100.0 * static_cast<double>(line.step) / static_cast<double>(line.steps) : 0.0,
@@ -93,9 +95,9 @@ inline std::string text_of(const step_line& line) {
   const std::string losses = out + parts;
   std::snprintf(
       out, sizeof out,
-      "  norm %.3f  lr %.2e  %.0f ms  %.1f samples/s  MFU %.1f%%  mem %s  data-wait %.1f%%%s%s  ETA %s",
+      "  norm %.3f  lr %.2e  %.0f ms  %.1f samples/s  MFU %.1f%%  mem %s  data-wait %.1f%%%s%s%s  ETA %s",
       line.gradient_norm, line.rate, line.seconds * 1e3, line.samples_per_second, line.utilisation * 100,
-      bytes_text(static_cast<double>(line.memory)).c_str(), line.data_wait * 100, queue, order,
+      bytes_text(static_cast<double>(line.memory)).c_str(), line.data_wait * 100, queue, order, score.c_str(),
       clock_text(line.left).c_str());
   return losses + out;
 }

@@ -21,7 +21,7 @@ TEST_CASE("the sentence names two ranks that do not, and what each has") {
       error);
   // The same score by other headers: the ranks do not see the same data.
   CHECK_THROWS_WITH_AS(require_same_pick(std::vector<double>{1, 7, 1, 8}),
-                       doctest::Contains("rank 1 plays score 1, by headers with mark 8 "), error);
+                       doctest::Contains("rank 1 plays score 1, by headers with mark 8. "), error);
   CHECK_THROWS_WITH_AS(require_same_pick(std::vector<double>{1, 7, 1, 8}), doctest::Contains("MT-R72"),
                        error);
 }

@@ -297,6 +297,7 @@ TEST_CASE("a step allocates nothing when another score takes its turn, and its r
     train.prepare();
     const test_data data(24);
     const auto whole = data.batch<towers>();
+    train.step(whole, 1e-3);  // threads are there
     const long before = allocations.load();
     for (std::int32_t k = 0; k < 2 * train.scores(); ++k)
       train.step(whole, 1e-3, nullptr, {.score = k % train.scores()});

@@ -9,6 +9,10 @@
 
 #include <plan_laws.hpp>
 
+#include <functional>
+#include <string>
+#include <vector>
+
 #include <unistd.h>
 
 namespace {
@@ -17,16 +21,15 @@ using fed_speech = small_fed_speech<>;
 constexpr motet::isize seen_samples = 12;
 using processes = process_rank<mpi::world, mpi::endpoint>;
 
-// Three steps of modules that feed one another: losses, and then the weights.
+// Three steps of modules that feed one another, each by the score that is picked: losses, and then the weights.
 template <class Trainer>
-std::vector<double> learned(const plan& of) {
-  score order;
-  REQUIRE(write_plan(of, facts_of<fed_speech>(), order, seen_samples).ok());
+std::vector<double> learned(const plan& of, const std::vector<score>& orders,
+                            const std::function<picked_score(std::uint64_t)>& pick) {
   pipeline_config config;
   config.batch = seen_samples;
   config.modules = choices_of(of);
   config.deadline = 120;
-  Trainer by(order, config);
+  Trainer by(orders, config);
   by.prepare();
   std::vector<double> out;
   for (std::uint64_t k = 0; k < 3; ++k) {
@@ -36,10 +39,16 @@ std::vector<double> learned(const plan& of) {
     const pictured_tokens all = data.get();
     const fed_speech::batch batch{seen_pictures{all.seen, seen_samples, all.picture_offsets},
                                   placed_tokens{all, rows.data(), all.places}};
-    out.push_back(by.step(batch, 1e-3).loss);
+    out.push_back(by.step(batch, 1e-3, nullptr, pick(k)).loss);
   }
   for (const float each : by.weights()) out.push_back(each);
   return out;
+}
+template <class Trainer>
+std::vector<double> learned(const plan& of) {
+  std::vector<score> order(1);
+  REQUIRE(write_plan(of, facts_of<fed_speech>(), order[0], seen_samples).ok());
+  return learned<Trainer>(of, order, [](std::uint64_t) { return picked_score{}; });
 }
 // The eye and its glue on replicas that cut samples unlike the language model, which cuts them unevenly. Its
 // stages have ranks of their own or, where the others fill, the same ones.
@@ -86,6 +95,47 @@ TEST_CASE(
       CHECK(laws::off_by(learned<pipeline_trainer<fed_speech, cpu::device, fp32, processes>>(of), wanted) <=
             1e-4);
     }
+}
+
+// Scores of one cast: another one in each step.
+std::vector<score> scores_on(std::int32_t ranks) {
+  std::vector<score> orders;
+  for (const char* const name : {"1f1b", "gpipe"}) {
+    plan of = seen_by(false, ranks);
+    of.schedule = name;
+    REQUIRE(write_plan(of, facts_of<fed_speech>(), orders.emplace_back(), seen_samples).ok());
+  }
+  return orders;
+}
+
+TEST_CASE("scores that take turns over processes learn what the single rank learns") {
+  plan alone = seen_by(false, 1);
+  for (module_plan& each : alone.modules) each.on = mesh::from(0, {}), each.microbatches = 1;
+  const std::vector<double> wanted = learned<pipeline<fed_speech, fp32>>(alone);
+  const plan of = seen_by(false, motet::tests::mpi_session().ranks());
+  const std::vector<double> found = learned<pipeline_trainer<fed_speech, cpu::device, fp32, processes>>(
+      of, scores_on(of.cluster.ranks), [](std::uint64_t step) {
+        return picked_score{step % 2 == 0 ? 1 : 0, 7};
+      });
+  CHECK(laws::off_by(found, wanted) <= 1e-4);
+}
+
+TEST_CASE("processes that pick unlike scores, or by unlike headers, begin no step and are told both") {
+  const std::int32_t ranks = motet::tests::mpi_session().ranks(), rank = motet::tests::mpi_session().rank();
+  if (ranks == 1) return;
+  const plan of = seen_by(false, ranks);
+  using of_processes = pipeline_trainer<fed_speech, cpu::device, fp32, processes>;
+  const auto last_picks = [&](picked_score other) {
+    return [=](std::uint64_t) { return rank + 1 == ranks ? other : picked_score{0, 7}; };
+  };
+  const std::string first = "rank 0 plays score 0, by headers with mark 7; rank " + std::to_string(ranks - 1);
+  CHECK_THROWS_WITH_AS(learned<of_processes>(of, scores_on(ranks), last_picks({1, 7})),
+                       doctest::Contains((first + " plays score 1, by headers with mark 7").c_str()), error);
+  CHECK_THROWS_WITH_AS(learned<of_processes>(of, scores_on(ranks), last_picks({0, 8})),
+                       doctest::Contains((first + " plays score 0, by headers with mark 8").c_str()), error);
+  // One that is not there is not played by the others.
+  CHECK_THROWS_WITH_AS(learned<of_processes>(of, scores_on(ranks), last_picks({2, 7})),
+                       doctest::Contains("MT-R72"), error);
 }
 
 TEST_CASE("ranks that compute while rows of their tensor groups come learn the same to the bit") {
